@@ -1,0 +1,476 @@
+//! The untyped builder: what every front end stands on.
+
+use crate::error::{Error, Flaw};
+use crate::function::Function;
+use crate::program::*;
+use crate::types::{Literal, Type};
+
+/// Builds a program statement by statement.
+///
+/// Methods never fail: what is wrong is remembered and reported by [`Builder::finish`], all at once, so that a
+/// front end can be written without error handling at every operator.
+///
+/// ```
+/// use ebbtide_ir::{Access, Binary, Builder, Literal, Type};
+///
+/// let mut b = Builder::new("double");
+/// let x = b.array("x", Type::F64, 1, Access::Write);
+/// let n = b.dim(x, 0);
+/// let zero = b.literal(Literal::index(0));
+/// let i = b.begin_par(&[("i", zero, n)])[0];
+/// let v = b.load(x, &[i]);
+/// let w = b.binary(Binary::Add, v, v);
+/// b.store(x, &[i], w);
+/// b.end_par();
+/// let program = b.finish()?;
+/// assert!(program.to_string().contains("x[i] = "));
+/// # Ok::<(), ebbtide_ir::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Builder {
+    program: Program,
+    open: Vec<Open>,
+    site: Option<Site>,
+    ordering: Ordering,
+    flaws: Vec<Flaw>,
+}
+
+/// A block being filled, and the statement that it will belong to.
+#[derive(Debug)]
+struct Open {
+    block: Block,
+    owner: Owner,
+}
+
+#[derive(Debug)]
+enum Owner {
+    Root,
+    Then(ValueId),
+    Otherwise(ValueId, Block),
+    Head(LoopId),
+    Loop(LoopId, LoopKind),
+    Par(ParId, Vec<Range>, Ordering, Option<Site>),
+    Region(LabelId, Option<ArrayId>, Undo, Option<Site>),
+    Call(String),
+}
+
+impl Builder {
+    /// A builder of an empty program.
+    pub fn new(name: &str) -> Builder {
+        Builder {
+            program: Program { name: name.to_string(), ..Program::default() },
+            open: vec![Open { block: Block::new(), owner: Owner::Root }],
+            site: None,
+            ordering: Ordering::Ordered,
+            flaws: Vec::new(),
+        }
+    }
+
+    /// The program so far.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// What follows stands here in the source.
+    pub fn at(&mut self, site: Site) {
+        self.site = Some(site);
+    }
+
+    /// Remembers something that is wrong, at the present place in the source.
+    pub fn flaw(&mut self, law: &'static str, message: impl Into<String>) {
+        self.flaws.push(Flaw { law, message: message.into(), site: self.site.clone() });
+    }
+
+    // ---- declarations
+
+    /// Declares the next parameter, an array.
+    pub fn array(&mut self, name: &str, ty: Type, rank: usize, access: Access) -> ArrayId {
+        let id = self.new_array(name, ty, rank, Role::Param(access));
+        self.program.params.push(Param::Array(id));
+        id
+    }
+
+    fn new_array(&mut self, name: &str, ty: Type, rank: usize, role: Role) -> ArrayId {
+        if rank > Indices::MAX_RANK || !ty.is_element() {
+            self.flaw(
+                "2",
+                format!("`{name}` cannot be an array of rank {rank} of `{ty}`: rank 0 to 4, no `usize`"),
+            );
+        }
+        self.program.arrays.push(ArrayDecl {
+            name: name.to_string(),
+            ty,
+            rank: rank.min(Indices::MAX_RANK),
+            role,
+        });
+        ArrayId(self.program.arrays.len() as u32 - 1)
+    }
+
+    /// Declares the next parameter, a scalar, and gives its value.
+    pub fn scalar(&mut self, name: &str, ty: Type) -> ValueId {
+        self.program.scalars.push(ScalarDecl { name: name.to_string(), ty });
+        let id = ScalarId(self.program.scalars.len() as u32 - 1);
+        self.program.params.push(Param::Scalar(id));
+        let value = self.value(Op::Scalar(id), ty);
+        self.name(value, name);
+        value
+    }
+
+    /// A temporary array of zeros that comes to life here.
+    pub fn temp(&mut self, name: &str, ty: Type, shape: &[ValueId]) -> ArrayId {
+        let id = self.new_array(name, ty, shape.len(), Role::Temp(shape.to_vec()));
+        self.push(Stmt::Temp(id));
+        id
+    }
+
+    /// Gives a value the name that it has in the source.
+    pub fn name(&mut self, value: ValueId, name: &str) {
+        let decl = &mut self.program.values[value.index()];
+        if decl.name.is_none() {
+            decl.name = Some(name.to_string());
+        }
+    }
+
+    // ---- values
+
+    fn value(&mut self, op: Op, ty: Type) -> ValueId {
+        let id = self.program.add_value(op, ty, self.site.clone());
+        self.push(Stmt::Let(id));
+        id
+    }
+
+    fn loop_var(&mut self, name: &str) -> ValueId {
+        let id = self.program.add_value(Op::LoopVar, Type::Index, self.site.clone());
+        self.name(id, name);
+        id
+    }
+
+    /// The type of a value.
+    pub fn ty(&self, value: ValueId) -> Type {
+        self.program.ty(value)
+    }
+
+    /// A constant.
+    pub fn literal(&mut self, literal: Literal) -> ValueId {
+        self.value(Op::Literal(literal), literal.ty())
+    }
+
+    /// The extent of an array in dimension `k`.
+    pub fn dim(&mut self, array: ArrayId, k: usize) -> ValueId {
+        let decl = self.program.array(array);
+        if k >= decl.rank {
+            let message = format!("`{}` has rank {}: there is no dimension {k}", decl.name, decl.rank);
+            self.flaw("2", message);
+            return self.literal(Literal::index(0));
+        }
+        self.value(Op::Dim(array, k as u8), Type::Index)
+    }
+
+    /// An operation on one value.
+    pub fn unary(&mut self, op: Unary, a: ValueId) -> ValueId {
+        let ty = self.ty(a);
+        self.value(Op::Unary(op, a), ty)
+    }
+
+    /// An operation on two values of one type.
+    pub fn binary(&mut self, op: Binary, a: ValueId, b: ValueId) -> ValueId {
+        let ty = self.ty(a);
+        self.value(Op::Binary(op, a, b), ty)
+    }
+
+    /// A comparison.
+    pub fn compare(&mut self, op: Compare, a: ValueId, b: ValueId) -> ValueId {
+        self.value(Op::Compare(op, a, b), Type::Bool)
+    }
+
+    /// `if c { a } else { b }`, both computed.
+    pub fn select(&mut self, c: ValueId, a: ValueId, b: ValueId) -> ValueId {
+        let ty = self.ty(a);
+        self.value(Op::Select(c, a, b), ty)
+    }
+
+    /// `a * b + c`, rounded once.
+    pub fn fma(&mut self, a: ValueId, b: ValueId, c: ValueId) -> ValueId {
+        let ty = self.ty(a);
+        self.value(Op::Fma(a, b, c), ty)
+    }
+
+    /// Rust's `as`.
+    pub fn cast(&mut self, a: ValueId, ty: Type) -> ValueId {
+        self.value(Op::Cast(a), ty)
+    }
+
+    /// An elementary function of one argument, or of two.
+    pub fn math(&mut self, function: Function, args: &[ValueId]) -> ValueId {
+        match *args {
+            [a] | [a, _] if function.arity() != args.len() => {
+                self.flaw("3", format!("`{}` takes {} arguments", function.name(), function.arity()));
+                a
+            }
+            [a] => {
+                let ty = self.ty(a);
+                self.value(Op::Math(function, a, a), ty)
+            }
+            [a, b] => {
+                let ty = self.ty(a);
+                self.value(Op::Math(function, a, b), ty)
+            }
+            _ => {
+                self.flaw("3", format!("`{}` takes {} arguments", function.name(), function.arity()));
+                self.literal(Literal::from(0.0))
+            }
+        }
+    }
+
+    /// A uniform random number of float type `ty` in [0, 1) from a seed and a counter, both `i64`.
+    pub fn rand(&mut self, ty: Type, seed: ValueId, counter: ValueId) -> ValueId {
+        self.value(Op::Rand(seed, counter), ty)
+    }
+
+    /// What a local variable holds now.
+    pub fn get(&mut self, local: LocalId) -> ValueId {
+        let ty = self.program.locals[local.index()].ty;
+        self.value(Op::Get(local), ty)
+    }
+
+    /// An element of an array, as it is now.
+    pub fn load(&mut self, array: ArrayId, index: &[ValueId]) -> ValueId {
+        let ty = self.program.array(array).ty;
+        match self.indices(array, index) {
+            Some(index) => self.value(Op::Load(array, index), ty),
+            None => self.literal(Literal::zero(ty)),
+        }
+    }
+
+    fn indices(&mut self, array: ArrayId, index: &[ValueId]) -> Option<Indices> {
+        let decl = self.program.array(array);
+        if decl.rank != index.len() {
+            let message = format!(
+                "`{}` has rank {}, but is indexed with {} indices",
+                decl.name,
+                decl.rank,
+                index.len()
+            );
+            self.flaw("2", message);
+            return None;
+        }
+        Indices::new(index)
+    }
+
+    // ---- statements
+
+    fn push(&mut self, stmt: Stmt) {
+        if let Some(open) = self.open.last_mut() {
+            open.block.push(stmt);
+        }
+    }
+
+    /// `array[index] = value`.
+    pub fn store(&mut self, array: ArrayId, index: &[ValueId], value: ValueId) {
+        if let Some(index) = self.indices(array, index) {
+            self.push(Stmt::Store(Store { array, index, value, site: self.site.clone() }));
+        }
+    }
+
+    /// `array[index] += value` and its kin.
+    pub fn update(&mut self, combine: Combine, array: ArrayId, index: &[ValueId], value: ValueId) {
+        if let Some(index) = self.indices(array, index) {
+            self.push(Stmt::Update(combine, Store { array, index, value, site: self.site.clone() }));
+        }
+    }
+
+    /// A mutable local variable with its first value.
+    pub fn local(&mut self, name: &str, init: ValueId) -> LocalId {
+        let ty = self.ty(init);
+        self.program.locals.push(LocalDecl { name: name.to_string(), ty });
+        let id = LocalId(self.program.locals.len() as u32 - 1);
+        self.push(Stmt::Declare(id, init));
+        id
+    }
+
+    /// Gives a local variable another value.
+    pub fn set(&mut self, local: LocalId, value: ValueId) {
+        self.push(Stmt::Set(local, value));
+    }
+
+    /// Exchanges the names of two arrays.
+    pub fn swap(&mut self, a: ArrayId, b: ArrayId) {
+        self.push(Stmt::Swap(a, b));
+    }
+
+    /// Gives every element of an array one value.
+    pub fn fill(&mut self, array: ArrayId, value: ValueId) {
+        self.push(Stmt::Fill(array, value));
+    }
+
+    /// Copies all elements.
+    pub fn copy(&mut self, from: ArrayId, to: ArrayId) {
+        self.push(Stmt::Copy { from, to });
+    }
+
+    // ---- blocks
+
+    fn begin(&mut self, owner: Owner) {
+        self.open.push(Open { block: Block::new(), owner });
+    }
+
+    /// Ends the innermost block, if `expected` says that it is of the right kind.
+    fn end(&mut self, what: &str, expected: impl Fn(&Owner) -> bool) -> Option<(Owner, Block)> {
+        match self.open.pop_if(|open| expected(&open.owner)) {
+            Some(open) => Some((open.owner, open.block)),
+            None => {
+                self.flaw("1", format!("the end of {what} does not match a beginning"));
+                None
+            }
+        }
+    }
+
+    /// Begins `if condition {`.
+    pub fn begin_if(&mut self, condition: ValueId) {
+        self.begin(Owner::Then(condition));
+    }
+
+    /// `} else {`.
+    pub fn begin_else(&mut self) {
+        if let Some((Owner::Then(condition), then)) = self.end("an `if`", |o| matches!(o, Owner::Then(_))) {
+            self.begin(Owner::Otherwise(condition, then));
+        }
+    }
+
+    /// Ends an `if`, with or without `else`.
+    pub fn end_if(&mut self) {
+        let ended = self.end("an `if`", |o| matches!(o, Owner::Then(_) | Owner::Otherwise(..)));
+        let branch = match ended {
+            Some((Owner::Then(condition), then)) => Branch { condition, then, otherwise: Block::new() },
+            Some((Owner::Otherwise(condition, then), otherwise)) => Branch { condition, then, otherwise },
+            _ => return,
+        };
+        self.push(Stmt::If(branch));
+    }
+
+    fn new_loop(&mut self) -> LoopId {
+        self.program.loops += 1;
+        LoopId(self.program.loops - 1)
+    }
+
+    /// Begins `for name in from..to {` and gives the loop variable.
+    pub fn begin_for(&mut self, name: &str, from: ValueId, to: ValueId) -> ValueId {
+        let id = self.new_loop();
+        let var = self.loop_var(name);
+        self.begin(Owner::Loop(id, LoopKind::For { var, from, to }));
+        var
+    }
+
+    /// Begins a `while`: the statements that compute its condition come next.
+    pub fn begin_while(&mut self) {
+        let id = self.new_loop();
+        self.begin(Owner::Head(id));
+    }
+
+    /// The condition of the `while` is known: its body comes next.
+    pub fn while_condition(&mut self, condition: ValueId) {
+        if let Some((Owner::Head(id), head)) =
+            self.end("a `while` condition", |o| matches!(o, Owner::Head(_)))
+        {
+            self.begin(Owner::Loop(id, LoopKind::While { head, condition }));
+        }
+    }
+
+    /// Begins `loop {`.
+    pub fn begin_loop(&mut self) {
+        let id = self.new_loop();
+        self.begin(Owner::Loop(id, LoopKind::Forever));
+    }
+
+    /// Ends a `for`, `while` or `loop`; `until` is the condition of a last `if … { break; }`.
+    pub fn end_loop(&mut self, until: Option<ValueId>) {
+        if let Some((Owner::Loop(id, kind), body)) = self.end("a loop", |o| matches!(o, Owner::Loop(..))) {
+            if until.is_none() && matches!(kind, LoopKind::Forever) {
+                self.flaw("5", "a `loop` needs `if … { break; }` as its last statement: it would never end");
+            }
+            self.push(Stmt::Loop(Loop { id, kind, body, until }));
+        }
+    }
+
+    /// The next parallel loop is `#[relaxed]`.
+    pub fn relaxed(&mut self) {
+        self.ordering = Ordering::Relaxed;
+    }
+
+    /// Begins a parallel loop and gives its variables, one per `(name, from, to)`.
+    pub fn begin_par(&mut self, ranges: &[(&str, ValueId, ValueId)]) -> Vec<ValueId> {
+        self.program.pars += 1;
+        let id = ParId(self.program.pars - 1);
+        let ranges: Vec<Range> =
+            ranges.iter().map(|&(name, from, to)| Range { var: self.loop_var(name), from, to }).collect();
+        let vars = ranges.iter().map(|r| r.var).collect();
+        let ordering = std::mem::replace(&mut self.ordering, Ordering::Ordered);
+        self.begin(Owner::Par(id, ranges, ordering, self.site.clone()));
+        vars
+    }
+
+    /// Ends a parallel loop.
+    pub fn end_par(&mut self) {
+        let ended = self.end("a parallel loop", |o| matches!(o, Owner::Par(..)));
+        if let Some((Owner::Par(id, ranges, ordering, site), body)) = ended {
+            self.push(Stmt::Par(Par { id, ranges, body, ordering, site }));
+        }
+    }
+
+    /// Begins a labelled region.
+    pub fn begin_region(&mut self, label: Label, flag: Option<ArrayId>, undo: Undo) {
+        let id = match self.program.labels.iter().position(|l| *l == label) {
+            Some(known) => LabelId(known as u32),
+            None => {
+                self.program.labels.push(label);
+                LabelId(self.program.labels.len() as u32 - 1)
+            }
+        };
+        self.begin(Owner::Region(id, flag, undo, self.site.clone()));
+    }
+
+    /// Ends a labelled region.
+    pub fn end_region(&mut self) {
+        let ended = self.end("a region", |o| matches!(o, Owner::Region(..)));
+        if let Some((Owner::Region(label, flag, undo, site), body)) = ended {
+            self.push(Stmt::Region(Region { label, flag, undo, body, site }));
+        }
+    }
+
+    /// Begins the body of a called program; an error if it is being called already.
+    pub fn begin_call(&mut self, name: &str) {
+        self.begin(Owner::Call(name.to_string()));
+    }
+
+    /// The names of the programs being called now, outermost first, this one included.
+    pub fn call_stack(&self) -> Vec<&str> {
+        let calls = self.open.iter().filter_map(|open| match &open.owner {
+            Owner::Call(name) => Some(name.as_str()),
+            _ => None,
+        });
+        std::iter::once(self.program.name.as_str()).chain(calls).collect()
+    }
+
+    /// Ends the body of a called program.
+    pub fn end_call(&mut self) {
+        if let Some((Owner::Call(name), body)) = self.end("a call", |o| matches!(o, Owner::Call(_))) {
+            self.push(Stmt::Call(Call { name, body }));
+        }
+    }
+
+    /// The program, verified; all that is wrong with it otherwise.
+    pub fn finish(mut self) -> Result<Program, Error> {
+        if self.open.len() != 1 {
+            self.flaw("1", format!("{} blocks were begun and not ended", self.open.len() - 1));
+        }
+        self.open.truncate(1);
+        if let Some(root) = self.open.pop() {
+            self.program.body = root.block;
+        }
+        if !self.flaws.is_empty() {
+            return Err(Error::Invalid { program: self.program.name, flaws: self.flaws });
+        }
+        crate::verify::verify(&self.program)?;
+        Ok(self.program)
+    }
+}

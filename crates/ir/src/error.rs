@@ -1,0 +1,119 @@
+//! What can be wrong with a program.
+
+use std::fmt;
+
+use crate::program::Site;
+
+/// One thing that is wrong with a program: a *build error*.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flaw {
+    /// Which law it breaks, as numbered in the documentation of this crate.
+    pub law: &'static str,
+    /// What is wrong and what to write instead.
+    pub message: String,
+    /// Where it stands in the source.
+    pub site: Option<Site>,
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(site) = &self.site {
+            write!(f, "{site}: ")?;
+        }
+        write!(f, "{} (law {})", self.message, self.law)
+    }
+}
+
+/// Why a program could not be built, or a run could not go on.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The program breaks the law.
+    #[error("build error: program `{program}` is not valid:{}", list(.flaws))]
+    Invalid {
+        /// The program.
+        program: String,
+        /// All that is wrong with it.
+        flaws: Vec<Flaw>,
+    },
+    /// The arguments do not fit the program.
+    #[error("launch error: program `{program}`: {message}")]
+    Launch {
+        /// The program.
+        program: String,
+        /// What does not fit.
+        message: String,
+    },
+    /// The data led the program where it may not go.
+    #[error("run error: program `{program}`: {fault}")]
+    Run {
+        /// The program.
+        program: String,
+        /// What happened.
+        fault: Fault,
+    },
+}
+
+fn list(flaws: &[Flaw]) -> String {
+    flaws.iter().map(|flaw| format!("\n  {flaw}")).collect()
+}
+
+/// What the data of a run can do wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// An index outside an array.
+    OutOfBounds {
+        /// The array.
+        array: String,
+        /// The dimension in which the index is out of bounds.
+        dimension: usize,
+        /// The index.
+        index: i64,
+        /// The extent in that dimension.
+        extent: i64,
+        /// Where it stands in the source.
+        site: Option<Site>,
+    },
+    /// An integer division or remainder by zero.
+    DivisionByZero {
+        /// Where it stands in the source.
+        site: Option<Site>,
+    },
+    /// Two swapped, or copied, arrays have different shapes.
+    ShapesDiffer {
+        /// One array and its shape.
+        left: String,
+        /// The other array and its shape.
+        right: String,
+    },
+    /// The host asked the run to stop.
+    Stopped,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let site = match self {
+            Fault::OutOfBounds { array, dimension, index, extent, site } => {
+                write!(
+                    f,
+                    "index {index} is out of bounds for dimension {dimension} of `{array}`, whose extent is {extent}"
+                )?;
+                site
+            }
+            Fault::DivisionByZero { site } => {
+                write!(f, "integer division by zero")?;
+                site
+            }
+            Fault::ShapesDiffer { left, right } => {
+                write!(f, "{left} and {right} must have equal shapes")?;
+                &None
+            }
+            Fault::Stopped => return write!(f, "stopped by the host"),
+        };
+        match site {
+            Some(site) => write!(f, ", at {site}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The program: its form and its laws.
+//!
+//! `ir` is the only crate that says what a program means. Devices may be faster than the interpreter; they may
+//! not be different. The laws, which the verifier's errors cite:
+//!
+//! 1. **Scope.** A program is a tree of statements. A value is computed by exactly one `let`, at the place
+//!    where it stands, and is known from there to the end of its block; a local variable likewise. What a
+//!    `while` computes for its condition is known in the condition alone; what a loop body computes is known in
+//!    its closing `if … { break; }` too.
+//! 2. **Arrays** have rank 0 to 4 and elements of type `f32 f64 i32 i64 u32 bool`. A parameter is read (`&`) or
+//!    read and written (`&mut`). A temporary has a shape that depends on shapes and scalar arguments alone,
+//!    exists once per launch, and is zeroed where it is declared. `swap` exchanges the names of two arrays of
+//!    equal type and shape; at every exit the caller's handle shows what the program calls by its name.
+//! 3. **Types.** Operands of one operation have one type; only a cast converts, as Rust's `as` does
+//!    (saturating from floats, truncating between integers).
+//! 4. **Arithmetic.** Floats follow IEEE 754 with round to nearest even; nothing is contracted or reassociated.
+//!    Integers other than `usize` wrap. `usize` is exact in 64 bits and may pass through negative values; a
+//!    negative index is out of bounds. Integer division by zero is a run error; the quotient truncates and
+//!    `MIN / -1` wraps. `min` and `max` of a number and NaN give the number, of two zeros `min` the negative and
+//!    `max` the positive one. Elementary functions have one definition, in `ebbtide-math`.
+//! 5. **Sequential loops.** Bounds of a `for` are evaluated once, on entry. `if c { break; }` may close a body.
+//! 6. **Parallel loops** have one to four dimensions and hold no other parallel loop, region, call, `swap`,
+//!    `fill` or `copy`.
+//! 7. **Races** are build errors: no two iterations of a parallel loop may touch the same element, one of them
+//!    writing, unless all that the loop does with the array is to combine into it in one way. Iterations are
+//!    told apart by a dimension whose index is `c·i + k` (`c ≠ 0`, `k` the same in all iterations) for each
+//!    parallel variable `i`, or `(i + k) % n` in a loop over `0..n`.
+//! 8. **Order.** Combining into one element that is the same in all iterations is a reduction. The iterations,
+//!    last dimension fastest, are cut into *leaves* (see [`leaf`]): a leaf has 16 lanes, an iteration combines
+//!    into the lane given by its distance from the first iteration of its innermost row, modulo 16; the lanes
+//!    of a leaf are combined in a tree (8, 4, 2, 1), the leaves in order, and the whole with the element, each
+//!    update statement on its own. The start of a lane is the neutral element: `-0.0` for sums, NaN for minima
+//!    and maxima of floats. All other combining is done in iteration order. `#[relaxed]` loops may combine in
+//!    any order.
+//! 9. **Regions** do not nest and a label stands once in one source program. The flag has rank 0 and type
+//!    `i32`, `u32` or `bool`.
+//! 10. **Bounds.** An element outside its array is never touched: it is a run error that names array, index and
+//!     line. Which of several errors of one run is reported is not defined; written arrays are then unspecified
+//!     but intact.
+#![forbid(unsafe_code)]
+
+mod affine;
+mod builder;
+mod error;
+mod function;
+pub mod leaf;
+mod print;
+mod program;
+mod races;
+mod types;
+mod verify;
+
+pub use affine::{Affine, Affines, is_zero};
+pub use builder::Builder;
+pub use error::{Error, Fault, Flaw};
+pub use function::Function;
+pub use program::*;
+pub use races::{ParFacts, Sharing};
+pub use types::{Literal, Type};
+pub use verify::{Facts, depends_on_arguments_alone, verify};

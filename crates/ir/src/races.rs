@@ -1,0 +1,223 @@
+//! Which elements the iterations of a parallel loop touch, and whether two of them may meet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::affine::{Affine, Affines, is_zero};
+use crate::error::Flaw;
+use crate::program::*;
+
+/// How the iterations of one parallel loop share an array that they write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Each element is touched by one iteration alone.
+    Own,
+    /// All iterations combine into one element that does not depend on the iteration: an ordered tree (law 8).
+    Reduce,
+    /// Iterations combine into elements that they may share: in iteration order (law 8).
+    Scatter,
+}
+
+/// What is known of one parallel loop.
+#[derive(Clone, Debug, Default)]
+pub struct ParFacts {
+    /// How each written array is shared.
+    pub sharing: BTreeMap<ArrayId, Sharing>,
+}
+
+/// What a value can depend on, seen from a parallel loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Dependence {
+    /// The same in all iterations.
+    Invariant,
+    /// Computed from the iteration or from data: may differ between iterations.
+    Varying,
+}
+
+struct Touch<'a> {
+    array: ArrayId,
+    index: &'a [ValueId],
+    kind: Kind,
+    site: &'a Option<Site>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Write,
+    Combine(Combine),
+}
+
+/// For each parallel variable, the dimension that tells iterations apart and how.
+type Owner = Vec<(usize, Affine)>;
+
+/// Looks at one parallel loop.
+pub fn analyse(program: &Program, affines: &Affines, par: &Par) -> Result<ParFacts, Flaw> {
+    let inside = Inside::of(par);
+    let mut touches: Vec<Touch> = Vec::new();
+    walk(&par.body, &mut |stmt| match stmt {
+        Stmt::Let(v) => {
+            if let Op::Load(array, index) = &program.value(*v).op {
+                touches.push(Touch {
+                    array: *array,
+                    index: index.as_slice(),
+                    kind: Kind::Read,
+                    site: &program.value(*v).site,
+                });
+            }
+        }
+        Stmt::Store(s) => touches.push(Touch {
+            array: s.array,
+            index: s.index.as_slice(),
+            kind: Kind::Write,
+            site: &s.site,
+        }),
+        Stmt::Update(c, s) => {
+            touches.push(Touch {
+                array: s.array,
+                index: s.index.as_slice(),
+                kind: Kind::Combine(*c),
+                site: &s.site,
+            });
+        }
+        _ => {}
+    });
+    let mut facts = ParFacts::default();
+    let written: BTreeSet<ArrayId> =
+        touches.iter().filter(|t| t.kind != Kind::Read).map(|t| t.array).collect();
+    for array in written {
+        let here: Vec<&Touch> = touches.iter().filter(|t| t.array == array).collect();
+        facts.sharing.insert(array, share(program, affines, par, &inside, &here)?);
+    }
+    Ok(facts)
+}
+
+fn share(
+    program: &Program,
+    affines: &Affines,
+    par: &Par,
+    inside: &Inside,
+    touches: &[&Touch],
+) -> Result<Sharing, Flaw> {
+    let owners: Vec<Option<Owner>> =
+        touches.iter().map(|t| owner(program, affines, par, inside, t.index)).collect();
+    if owners[0].is_some() && owners.iter().all(|o| *o == owners[0]) {
+        return Ok(Sharing::Own);
+    }
+    let first = touches[0].kind;
+    if matches!(first, Kind::Combine(_)) && touches.iter().all(|t| t.kind == first) {
+        let fixed = |t: &&Touch| {
+            t.index.iter().all(|v| dependence(program, affines, inside, *v) == Dependence::Invariant)
+        };
+        return Ok(if touches.iter().all(|t| fixed(t)) { Sharing::Reduce } else { Sharing::Scatter });
+    }
+    Err(race(program, touches, &owners))
+}
+
+fn race(program: &Program, touches: &[&Touch], owners: &[Option<Owner>]) -> Flaw {
+    let name = &program.array(touches[0].array).name;
+    let culprit = touches
+        .iter()
+        .zip(owners)
+        .position(|(t, o)| t.kind != Kind::Read && o.is_none())
+        .or_else(|| owners.iter().position(|o| *o != owners[0]))
+        .unwrap_or(0);
+    let combined = touches.iter().any(|t| matches!(t.kind, Kind::Combine(_)));
+    let advice = if combined {
+        "an array that iterations combine into (`+=`, `min_assign`, `max_assign`) may not be read, written or \
+         combined in another way in the same parallel loop"
+    } else if owners.iter().any(Option::is_some) {
+        "read neighbours from another array and `swap` the two after the loop"
+    } else {
+        "write `a[i]` with `i` the parallel index, or combine with `+=`; a single element can be written outside \
+         the parallel loop"
+    };
+    let message = format!(
+        "a race: two iterations of the parallel loop may touch the same element of `{name}`, one of them writing: {advice}"
+    );
+    Flaw { law: "7", message, site: touches[culprit].site.clone() }
+}
+
+/// The dimensions by which an index tells all iterations apart, if it does.
+fn owner(
+    program: &Program,
+    affines: &Affines,
+    par: &Par,
+    inside: &Inside,
+    index: &[ValueId],
+) -> Option<Owner> {
+    let mut owner = Owner::new();
+    for range in &par.ranges {
+        let dimension = (0..index.len()).find(|d| {
+            !owner.iter().any(|(taken, _)| taken == d)
+                && tells_apart(program, affines, inside, range, index[*d])
+        })?;
+        owner.push((dimension, affines.form(index[dimension]).clone()));
+    }
+    Some(owner)
+}
+
+/// Is the value `c · var + invariant` with `c ≠ 0`, or `(var + invariant) % n` for a loop over `0..n`?
+fn tells_apart(program: &Program, affines: &Affines, inside: &Inside, range: &Range, value: ValueId) -> bool {
+    let form = affines.form(value);
+    let rest_is_invariant = |form: &Affine| {
+        form.terms.iter().all(|(atom, _)| {
+            *atom == range.var || dependence(program, affines, inside, *atom) == Dependence::Invariant
+        })
+    };
+    if form.coefficient(range.var) != 0 {
+        return rest_is_invariant(form);
+    }
+    let Some((dividend, divisor)) = form.as_atom().and_then(|atom| affines.remainder(program, atom)) else {
+        return false;
+    };
+    let dividend = affines.form(dividend);
+    dividend.coefficient(range.var).abs() == 1
+        && rest_is_invariant(dividend)
+        && is_zero(program, range.from)
+        && affines.form(range.to) == affines.form(divisor)
+        && dependence(program, affines, inside, divisor) == Dependence::Invariant
+}
+
+/// What comes to life inside a parallel loop.
+#[derive(Default)]
+struct Inside {
+    values: BTreeSet<ValueId>,
+    locals: BTreeSet<LocalId>,
+}
+
+impl Inside {
+    fn of(par: &Par) -> Inside {
+        let mut inside =
+            Inside { values: par.ranges.iter().map(|r| r.var).collect(), locals: BTreeSet::new() };
+        walk(&par.body, &mut |stmt| match stmt {
+            Stmt::Let(v) => {
+                inside.values.insert(*v);
+            }
+            Stmt::Declare(local, _) => {
+                inside.locals.insert(*local);
+            }
+            Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }) => {
+                inside.values.insert(*var);
+            }
+            _ => {}
+        });
+        inside
+    }
+}
+
+fn dependence(program: &Program, affines: &Affines, inside: &Inside, value: ValueId) -> Dependence {
+    // Operands stand before their uses, so a work list ends.
+    let mut work = vec![value];
+    while let Some(v) = work.pop() {
+        let first = affines.representative(v);
+        if !inside.values.contains(&v) || !inside.values.contains(&first) {
+            continue;
+        }
+        match program.op(v) {
+            op if op.is_pure() && *op != Op::LoopVar => work.extend(op.operands()),
+            Op::Get(local) if !inside.locals.contains(local) => {}
+            _ => return Dependence::Varying,
+        }
+    }
+    Dependence::Invariant
+}

@@ -1,0 +1,444 @@
+//! The verifier: holds a program against the laws and returns what it found out on the way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::affine::Affines;
+use crate::error::{Error, Flaw};
+use crate::function::Function;
+use crate::program::*;
+use crate::races::{self, ParFacts};
+use crate::types::Type;
+
+/// What the verifier found out about a program; back ends use it instead of finding it again.
+#[derive(Debug)]
+pub struct Facts {
+    /// Index arithmetic.
+    pub affines: Affines,
+    /// How each parallel loop shares what it writes.
+    pub pars: BTreeMap<ParId, ParFacts>,
+}
+
+/// Holds `program` against the laws.
+pub fn verify(program: &Program) -> Result<Facts, Error> {
+    let mut v = Verifier {
+        program,
+        defined: vec![false; program.values.len()],
+        alive: vec![false; program.locals.len()],
+        temps: BTreeSet::new(),
+        labels: vec![BTreeSet::new()],
+        par: None,
+        region: None,
+        flaws: Vec::new(),
+    };
+    v.declarations();
+    v.block(&program.body);
+    let mut flaws = v.flaws;
+    if flaws.is_empty() {
+        let affines = Affines::of(program);
+        let mut pars = BTreeMap::new();
+        walk(&program.body, &mut |stmt| {
+            if let Stmt::Par(par) = stmt {
+                match races::analyse(program, &affines, par) {
+                    Ok(facts) => drop(pars.insert(par.id, facts)),
+                    Err(flaw) => flaws.push(flaw),
+                }
+            }
+        });
+        if flaws.is_empty() {
+            return Ok(Facts { affines, pars });
+        }
+    }
+    Err(Error::Invalid { program: program.name.clone(), flaws })
+}
+
+struct Verifier<'a> {
+    program: &'a Program,
+    defined: Vec<bool>,
+    alive: Vec<bool>,
+    temps: BTreeSet<ArrayId>,
+    /// Labels seen in each source program being called, innermost last.
+    labels: Vec<BTreeSet<LabelId>>,
+    /// The locals that were alive outside the parallel loop that encloses this place.
+    par: Option<Vec<bool>>,
+    region: Option<LabelId>,
+    flaws: Vec<Flaw>,
+}
+
+impl Verifier<'_> {
+    fn flaw(&mut self, law: &'static str, site: &Option<Site>, message: String) {
+        self.flaws.push(Flaw { law, message, site: site.clone() });
+    }
+
+    fn declarations(&mut self) {
+        let mut names = BTreeSet::new();
+        let p = self.program;
+        for param in &p.params {
+            let name = match param {
+                Param::Array(a) => &p.array(*a).name,
+                Param::Scalar(s) => &p.scalars[s.index()].name,
+            };
+            if !names.insert(name) {
+                self.flaw("2", &None, format!("two parameters are called `{name}`"));
+            }
+        }
+    }
+
+    /// Values and locals that come to life in a block end with it.
+    fn block(&mut self, block: &Block) {
+        let (defined, alive) = (self.defined.clone(), self.alive.clone());
+        self.open_block(block);
+        (self.defined, self.alive) = (defined, alive);
+    }
+
+    fn open_block(&mut self, block: &Block) {
+        for stmt in block {
+            self.stmt(stmt);
+        }
+    }
+
+    fn used(&mut self, v: ValueId, site: &Option<Site>) {
+        if !self.defined.get(v.index()).copied().unwrap_or(false) {
+            self.flaw("1", site, format!("value {} is used where it is not defined", v.0));
+        }
+    }
+
+    fn is(&mut self, v: ValueId, ty: Type, what: &str, site: &Option<Site>) {
+        self.used(v, site);
+        if self.defined.get(v.index()).is_some() && self.program.ty(v) != ty {
+            self.flaw("3", site, format!("{what} must be `{ty}`, not `{}`", self.program.ty(v)));
+        }
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        let p = self.program;
+        match stmt {
+            Stmt::Let(v) => {
+                self.value(*v);
+                if std::mem::replace(&mut self.defined[v.index()], true) {
+                    self.flaw("1", &p.value(*v).site, format!("value {} is computed twice", v.0));
+                }
+            }
+            Stmt::Declare(local, v) => {
+                self.is(*v, p.locals[local.index()].ty, "the first value of a local", &None);
+                self.alive[local.index()] = true;
+            }
+            Stmt::Set(local, v) => {
+                let decl = &p.locals[local.index()];
+                self.is(*v, decl.ty, "the value of a local", &None);
+                if !self.alive[local.index()] {
+                    self.flaw("1", &p.value(*v).site, format!("`{}` is not alive here", decl.name));
+                }
+                if self.par.as_ref().is_some_and(|outer| outer[local.index()]) {
+                    let message = format!(
+                        "`{}` belongs to the code around the parallel loop, and its iterations would race to set it: \
+                         declare it inside, or combine into an array element with `+=`",
+                        decl.name
+                    );
+                    self.flaw("7", &p.value(*v).site, message);
+                }
+            }
+            Stmt::Store(s) | Stmt::Update(_, s) => {
+                self.write(s.array, &s.site);
+                self.element(s.array, s.index, &s.site);
+                self.is(s.value, p.array(s.array).ty, "the value of an element", &s.site);
+                if let (Stmt::Update(..), Type::Bool) = (stmt, p.array(s.array).ty) {
+                    self.flaw("3", &s.site, "`bool` elements cannot be combined into".to_string());
+                }
+            }
+            Stmt::If(branch) => {
+                self.is(branch.condition, Type::Bool, "a condition", &None);
+                self.block(&branch.then);
+                self.block(&branch.otherwise);
+            }
+            Stmt::Loop(l) => self.sequential(l),
+            Stmt::Par(par) => {
+                self.at_program_level("a parallel loop", &par.site);
+                if !(1..=4).contains(&par.ranges.len()) {
+                    self.flaw("6", &par.site, "a parallel loop has one to four dimensions".to_string());
+                }
+                for range in &par.ranges {
+                    self.is(range.from, Type::Index, "a bound", &par.site);
+                    self.is(range.to, Type::Index, "a bound", &par.site);
+                }
+                let outer = self.par.replace(self.alive.clone());
+                let defined = self.defined.clone();
+                par.ranges.iter().for_each(|r| self.defined[r.var.index()] = true);
+                self.block(&par.body);
+                self.defined = defined;
+                self.par = outer;
+            }
+            Stmt::Region(region) => self.region(region),
+            Stmt::Call(call) => {
+                self.at_program_level("a call of a program", &None);
+                self.labels.push(BTreeSet::new());
+                self.block(&call.body);
+                self.labels.pop();
+            }
+            Stmt::Swap(a, b) => {
+                self.at_program_level("`swap`", &None);
+                self.write(*a, &None);
+                self.write(*b, &None);
+                let (x, y) = (p.array(*a), p.array(*b));
+                if (x.ty, x.rank) != (y.ty, y.rank) {
+                    self.flaw("2", &None, format!("`swap({}, {})`: type and rank differ", x.name, y.name));
+                }
+                if matches!(x.role, Role::Param(_)) != matches!(y.role, Role::Param(_)) {
+                    let message = format!(
+                        "`swap({}, {})` of a parameter and a temporary: `copy` instead",
+                        x.name, y.name
+                    );
+                    self.flaw("2", &None, message);
+                }
+            }
+            Stmt::Fill(a, v) => {
+                self.at_program_level("`fill`", &None);
+                self.write(*a, &None);
+                self.is(*v, p.array(*a).ty, "the value of `fill`", &None);
+            }
+            Stmt::Copy { from, to } => {
+                self.at_program_level("`copy`", &None);
+                self.write(*to, &None);
+                self.read(*from, &None);
+                let (x, y) = (p.array(*from), p.array(*to));
+                if (x.ty, x.rank) != (y.ty, y.rank) {
+                    self.flaw("2", &None, format!("`copy({}, {})`: type and rank differ", x.name, y.name));
+                }
+            }
+            Stmt::Temp(a) => self.temp(*a),
+        }
+    }
+
+    fn sequential(&mut self, l: &Loop) {
+        let defined = self.defined.clone();
+        let alive = self.alive.clone();
+        match &l.kind {
+            LoopKind::For { var, from, to } => {
+                self.is(*from, Type::Index, "a bound", &None);
+                self.is(*to, Type::Index, "a bound", &None);
+                self.defined[var.index()] = true;
+            }
+            LoopKind::While { head, condition } => {
+                // The head's values are known in the condition alone.
+                self.open_block(head);
+                self.is(*condition, Type::Bool, "a condition", &None);
+                (self.defined, self.alive) = (defined.clone(), alive.clone());
+            }
+            LoopKind::Forever => {}
+        }
+        self.open_block(&l.body);
+        match l.until {
+            Some(until) => self.is(until, Type::Bool, "a condition", &None),
+            None if matches!(l.kind, LoopKind::Forever) => {
+                self.flaw("5", &None, "a `loop` needs `if … { break; }` as its last statement".to_string());
+            }
+            None => {}
+        }
+        (self.defined, self.alive) = (defined, alive);
+    }
+
+    fn region(&mut self, region: &Region) {
+        let p = self.program;
+        let label = &p.labels[region.label.index()];
+        self.at_program_level("a `#[checkpoint]` region", &region.site);
+        if let Some(outer) = self.region {
+            let message = format!(
+                "region `{label}` stands inside region `{}`: regions do not nest",
+                p.labels[outer.index()]
+            );
+            self.flaw("9", &region.site, message);
+        }
+        if let Some(seen) = self.labels.last_mut()
+            && !seen.insert(region.label)
+        {
+            self.flaw("9", &region.site, format!("label `{label}` is used twice in one program"));
+        }
+        if let Some(flag) = region.flag {
+            let decl = p.array(flag);
+            if decl.rank != 0 || !matches!(decl.ty, Type::I32 | Type::U32 | Type::Bool) {
+                let message = format!(
+                    "the flag `{}` of region `{label}` is an Array{}<{}>: a flag is an Array0 of i32, u32 or bool",
+                    decl.name, decl.rank, decl.ty
+                );
+                self.flaw("9", &region.site, message);
+            }
+        }
+        let outer = self.region.replace(region.label);
+        // A region is part of its surroundings: what is declared in it lives on after it only within it.
+        self.block(&region.body);
+        self.region = outer;
+    }
+
+    fn temp(&mut self, id: ArrayId) {
+        self.at_program_level("a temporary array", &None);
+        let p = self.program;
+        let decl = p.array(id);
+        let Role::Temp(shape) = &decl.role else {
+            return self.flaw("2", &None, format!("`{}` is a parameter, not a temporary", decl.name));
+        };
+        if shape.len() != decl.rank {
+            self.flaw(
+                "2",
+                &None,
+                format!("`{}` has rank {} and {} extents", decl.name, decl.rank, shape.len()),
+            );
+        }
+        for v in shape {
+            self.is(*v, Type::Index, "an extent", &None);
+            if !depends_on_arguments_alone(p, *v) {
+                let message =
+                    format!("the shape of `{}` may depend on shapes and scalar arguments alone", decl.name);
+                self.flaw("2", &p.value(*v).site, message);
+            }
+        }
+        if !self.temps.insert(id) {
+            self.flaw("2", &None, format!("temporary `{}` is declared twice", decl.name));
+        }
+    }
+
+    fn at_program_level(&mut self, what: &str, site: &Option<Site>) {
+        if self.par.is_some() {
+            self.flaw("6", site, format!("{what} cannot stand inside a parallel loop"));
+        }
+    }
+
+    fn read(&mut self, array: ArrayId, site: &Option<Site>) {
+        let decl = self.program.array(array);
+        if matches!(decl.role, Role::Temp(_)) && !self.temps.contains(&array) {
+            self.flaw("1", site, format!("temporary `{}` is used before it is declared", decl.name));
+        }
+    }
+
+    fn write(&mut self, array: ArrayId, site: &Option<Site>) {
+        self.read(array, site);
+        let decl = self.program.array(array);
+        if decl.role == Role::Param(Access::Read) {
+            self.flaw(
+                "2",
+                site,
+                format!("`{}` is borrowed with `&`: declare it `&mut` to write it", decl.name),
+            );
+        }
+    }
+
+    fn element(&mut self, array: ArrayId, index: Indices, site: &Option<Site>) {
+        let decl = self.program.array(array);
+        if decl.rank != index.as_slice().len() {
+            self.flaw("2", site, format!("`{}` has rank {}", decl.name, decl.rank));
+        }
+        for v in index.as_slice() {
+            self.is(*v, Type::Index, "an index", site);
+        }
+    }
+
+    fn value(&mut self, id: ValueId) {
+        let p = self.program;
+        let decl = p.value(id);
+        let site = &decl.site;
+        for operand in decl.op.operands() {
+            self.used(operand, site);
+        }
+        if !self.flaws.is_empty() {
+            return;
+        }
+        if let Op::Load(array, index) = decl.op {
+            self.read(array, site);
+            self.element(array, index, site);
+        }
+        if let Op::Get(local) = decl.op
+            && !self.alive[local.index()]
+        {
+            self.flaw("1", site, format!("`{}` is not alive here", p.locals[local.index()].name));
+        }
+        if let Err(message) = op_type(p, &decl.op, decl.ty) {
+            self.flaw("3", site, message);
+        }
+    }
+}
+
+/// Is `ty` a right type for the result of `op`?
+fn op_type(p: &Program, op: &Op, ty: Type) -> Result<(), String> {
+    let same = |operands: &[ValueId]| match operands.iter().find(|v| p.ty(**v) != ty) {
+        Some(v) => {
+            Err(format!("the operands of this operation are `{ty}` and `{}`: cast one of them", p.ty(*v)))
+        }
+        None => Ok(()),
+    };
+    let need = |holds: bool, what: &str| {
+        if holds { Ok(()) } else { Err(format!("this operation needs {what}, not `{ty}`")) }
+    };
+    match *op {
+        Op::Literal(l) => need(l.ty() == ty, "a literal of its own type"),
+        Op::Scalar(s) => need(p.scalars[s.index()].ty == ty, "the parameter's type"),
+        Op::Dim(..) | Op::LoopVar => need(ty == Type::Index, "`usize`"),
+        Op::Get(l) => need(p.locals[l.index()].ty == ty, "the local's type"),
+        Op::Load(a, _) => need(p.array(a).ty == ty, "the element type"),
+        Op::Unary(op, a) => {
+            same(&[a])?;
+            match op {
+                Unary::Neg | Unary::Abs => {
+                    need(ty.is_float() || matches!(ty, Type::I32 | Type::I64), "a signed number")
+                }
+                Unary::Not => need(ty.is_integer() || ty == Type::Bool, "an integer or bool"),
+                _ => need(ty.is_float(), "a float"),
+            }
+        }
+        Op::Binary(op, a, b) => {
+            same(&[a, b])?;
+            match op {
+                Binary::And | Binary::Or | Binary::Xor => {
+                    need(ty.is_integer() || ty == Type::Bool, "integers or bools")
+                }
+                Binary::Shl | Binary::Shr => need(ty.is_integer(), "integers"),
+                _ => need(ty != Type::Bool, "numbers"),
+            }
+        }
+        Op::Compare(op, a, b) => {
+            need(ty == Type::Bool, "`bool` as its result")?;
+            if p.ty(a) != p.ty(b) {
+                return Err(format!("`{}` and `{}` cannot be compared: cast one of them", p.ty(a), p.ty(b)));
+            }
+            let ordered = !matches!(op, Compare::Eq | Compare::Ne);
+            if ordered && p.ty(a) == Type::Bool { Err("bools have no order".to_string()) } else { Ok(()) }
+        }
+        Op::Select(c, a, b) => {
+            same(&[a, b])?;
+            if p.ty(c) == Type::Bool {
+                Ok(())
+            } else {
+                Err("the condition of `select` must be `bool`".to_string())
+            }
+        }
+        Op::Fma(a, b, c) => {
+            same(&[a, b, c])?;
+            need(ty.is_float(), "floats")
+        }
+        Op::Cast(_) => Ok(()),
+        Op::Math(f, a, b) => {
+            need(ty.is_float(), "a float")?;
+            same(&[a])?;
+            match f {
+                Function::Powi if p.ty(b) == Type::I32 => Ok(()),
+                Function::Powi => Err("the exponent of `powi` must be `i32`".to_string()),
+                _ => same(&[b]),
+            }
+        }
+        Op::Rand(seed, counter) => {
+            need(ty.is_float(), "a float")?;
+            let fine = p.ty(seed) == Type::I64 && p.ty(counter) == Type::I64;
+            if fine { Ok(()) } else { Err("seed and counter of `rand` must be `i64`".to_string()) }
+        }
+    }
+}
+
+/// Can the value be computed before the program starts?
+pub fn depends_on_arguments_alone(program: &Program, value: ValueId) -> bool {
+    let mut work = vec![value];
+    while let Some(v) = work.pop() {
+        match program.op(v) {
+            Op::Load(..) | Op::Get(_) | Op::LoopVar => return false,
+            Op::Dim(array, _) if matches!(program.array(*array).role, Role::Temp(_)) => return false,
+            op => work.extend(op.operands()),
+        }
+    }
+    true
+}

@@ -1,0 +1,4 @@
+//! Tests of the program: printing, verifying, races.
+
+mod fixtures;
+mod verifier;

@@ -1,0 +1,212 @@
+use ebbtide_ir::*;
+use expect_test::{Expect, expect};
+
+use crate::fixtures::burgers;
+
+fn check_flaw(build: impl FnOnce(&mut Builder), expected: Expect) {
+    let mut b = Builder::new("p");
+    build(&mut b);
+    expected.assert_eq(&b.finish().expect_err("the program must be refused").to_string());
+}
+
+/// `for i in par(0..x.len())` over a written array `x` of rank 1.
+fn over_x(b: &mut Builder, body: impl FnOnce(&mut Builder, ArrayId, ValueId)) {
+    let x = b.array("x", Type::F64, 1, Access::Write);
+    let n = b.dim(x, 0);
+    let zero = b.literal(Literal::index(0));
+    let i = b.begin_par(&[("i", zero, n)])[0];
+    body(b, x, i);
+    b.end_par();
+}
+
+#[test]
+fn a_program_prints_as_it_was_written() {
+    expect![[r#"
+        program burgers(u: &mut Array1<f64>, next: &mut Array1<f64>, nu: f64, dt: f64, steps: usize) {
+            let n = u.len();
+            for t in 0..steps {
+                for i in par(0..n) {
+                    let l = u[(i + n - 1) % n];
+                    let r = u[(i + 1) % n];
+                    let c = u[i];
+                    next[i] = c + dt * (nu * (l - 2.0 * c + r) - 0.5 * c * (r - l));
+                }
+                swap(u, next);
+            }
+        }
+    "#]]
+    .assert_eq(&burgers().to_string());
+}
+
+#[test]
+fn a_read_is_never_printed_after_a_write_that_it_came_before() {
+    let mut b = Builder::new("p");
+    let x = b.array("x", Type::F64, 0, Access::Write);
+    let old = b.load(x, &[]);
+    let one = b.literal(Literal::from(1.0));
+    b.store(x, &[], one);
+    let sum = b.binary(Binary::Add, old, one);
+    b.store(x, &[], sum);
+    expect![[r#"
+        program p(x: &mut Array0<f64>) {
+            let v0 = x[[]];
+            x[[]] = 1.0;
+            x[[]] = v0 + 1.0;
+        }
+    "#]]
+    .assert_eq(&b.finish().unwrap().to_string());
+}
+
+#[test]
+fn reading_a_neighbour_of_what_is_written_is_a_race() {
+    check_flaw(
+        |b| {
+            over_x(b, |b, x, i| {
+                let one = b.literal(Literal::index(1));
+                let next = b.binary(Binary::Add, i, one);
+                let v = b.load(x, &[next]);
+                b.store(x, &[i], v);
+            });
+        },
+        expect![[r#"
+            build error: program `p` is not valid:
+              a race: two iterations of the parallel loop may touch the same element of `x`, one of them writing: read neighbours from another array and `swap` the two after the loop (law 7)"#]],
+    );
+}
+
+#[test]
+fn writing_one_element_in_all_iterations_is_a_race() {
+    check_flaw(
+        |b| {
+            over_x(b, |b, x, _| {
+                let zero = b.literal(Literal::index(0));
+                let v = b.literal(Literal::from(1.0));
+                b.store(x, &[zero], v);
+            });
+        },
+        expect![[r#"
+            build error: program `p` is not valid:
+              a race: two iterations of the parallel loop may touch the same element of `x`, one of them writing: write `a[i]` with `i` the parallel index, or combine with `+=`; a single element can be written outside the parallel loop (law 7)"#]],
+    );
+}
+
+#[test]
+fn combining_into_one_element_is_a_reduction_and_into_data_dependent_ones_a_scatter() {
+    let mut b = Builder::new("p");
+    let sum = b.array("sum", Type::F64, 0, Access::Write);
+    let bins = b.array("bins", Type::F64, 1, Access::Write);
+    let of = b.array("of", Type::I32, 1, Access::Read);
+    over_x(&mut b, |b, x, i| {
+        let v = b.load(x, &[i]);
+        b.update(Combine::Add, sum, &[], v);
+        let bin = b.load(of, &[i]);
+        let bin = b.cast(bin, Type::Index);
+        b.update(Combine::Add, bins, &[bin], v);
+        b.update(Combine::Add, x, &[i], v);
+    });
+    let program = b.finish().unwrap();
+    let facts = verify(&program).unwrap();
+    let sharing: Vec<(&str, Sharing)> = facts
+        .pars
+        .values()
+        .flat_map(|f| &f.sharing)
+        .map(|(a, s)| (program.array(*a).name.as_str(), *s))
+        .collect();
+    assert_eq!(sharing, [("sum", Sharing::Reduce), ("bins", Sharing::Scatter), ("x", Sharing::Own)]);
+}
+
+#[test]
+fn a_periodic_shift_of_the_whole_range_tells_iterations_apart() {
+    let mut b = Builder::new("p");
+    over_x(&mut b, |b, x, i| {
+        let n = b.dim(x, 0);
+        let three = b.literal(Literal::index(3));
+        let shifted = b.binary(Binary::Add, i, three);
+        let shifted = b.binary(Binary::Rem, shifted, n);
+        let v = b.literal(Literal::from(1.0));
+        b.store(x, &[shifted], v);
+    });
+    assert!(b.finish().is_ok());
+}
+
+#[test]
+fn operands_of_different_types_are_refused() {
+    check_flaw(
+        |b| {
+            let x = b.literal(Literal::from(1.0f32));
+            let y = b.literal(Literal::from(1.0f64));
+            b.binary(Binary::Add, x, y);
+        },
+        expect![[r#"
+            build error: program `p` is not valid:
+              the operands of this operation are `f32` and `f64`: cast one of them (law 3)"#]],
+    );
+}
+
+#[test]
+fn a_value_of_an_inner_block_is_not_known_outside() {
+    check_flaw(
+        |b| {
+            let yes = b.literal(Literal::from(true));
+            b.begin_if(yes);
+            let inner = b.literal(Literal::from(1.0));
+            b.end_if();
+            b.binary(Binary::Add, inner, inner);
+        },
+        expect![[r#"
+            build error: program `p` is not valid:
+              value 1 is used where it is not defined (law 1)
+              value 1 is used where it is not defined (law 1)"#]],
+    );
+}
+
+#[test]
+fn a_loop_without_a_break_is_refused() {
+    check_flaw(
+        |b| {
+            b.begin_loop();
+            b.end_loop(None);
+        },
+        expect![[r#"
+            build error: program `p` is not valid:
+              a `loop` needs `if … { break; }` as its last statement: it would never end (law 5)"#]],
+    );
+}
+
+#[test]
+fn a_flag_of_the_wrong_type_and_nested_regions_are_refused() {
+    check_flaw(
+        |b| {
+            let flag = b.array("flag", Type::F64, 1, Access::Write);
+            let label = |variant: &str| Label { family: "Stage".into(), variant: variant.into() };
+            b.begin_region(label("A"), Some(flag), Undo::Nothing);
+            b.begin_region(label("B"), None, Undo::Nothing);
+            b.end_region();
+            b.end_region();
+            b.begin_region(label("A"), None, Undo::Nothing);
+            b.end_region();
+        },
+        expect![[r#"
+            build error: program `p` is not valid:
+              the flag `flag` of region `Stage::A` is an Array1<f64>: a flag is an Array0 of i32, u32 or bool (law 9)
+              region `Stage::B` stands inside region `Stage::A`: regions do not nest (law 9)
+              label `Stage::A` is used twice in one program (law 9)"#]],
+    );
+}
+
+#[test]
+fn setting_an_outer_local_in_a_parallel_loop_is_a_race() {
+    check_flaw(
+        |b| {
+            let zero = b.literal(Literal::from(0.0));
+            let sum = b.local("sum", zero);
+            over_x(b, |b, x, i| {
+                let v = b.load(x, &[i]);
+                b.set(sum, v);
+            });
+        },
+        expect![[r#"
+            build error: program `p` is not valid:
+              `sum` belongs to the code around the parallel loop, and its iterations would race to set it: declare it inside, or combine into an array element with `+=` (law 7)"#]],
+    );
+}
