@@ -47,6 +47,8 @@ ids! {
     ParId;
     /// A label of regions.
     LabelId;
+    /// A region: one occurrence of a label.
+    RegionId;
 }
 
 /// A place in the user's source.
@@ -494,6 +496,8 @@ pub enum Undo {
 /// A labelled region.
 #[derive(Clone, Debug)]
 pub struct Region {
+    /// Which region.
+    pub id: RegionId,
     /// Its label.
     pub label: LabelId,
     /// The rank-0 array that makes the program yield when it is not zero at the end of the region.
@@ -536,6 +540,8 @@ pub struct Program {
     pub loops: u32,
     /// The number of parallel loops.
     pub pars: u32,
+    /// The number of regions.
+    pub regions: u32,
     /// What it does.
     pub body: Block,
 }
