@@ -106,7 +106,7 @@ pub fn binary(op: Binary, ty: Type, a: Bits, b: Bits) -> Result<Bits, DivisionBy
             Binary::Min => min_max(ty, a, b, Compare::Lt),
             Binary::Max => min_max(ty, a, b, Compare::Gt),
             // The verifier does not let bit operations on floats through.
-            Binary::And | Binary::Or | Binary::Xor | Binary::Shl | Binary::Shr => a,
+            Binary::RemEuclid | Binary::And | Binary::Or | Binary::Xor | Binary::Shl | Binary::Shr => a,
         });
     }
     let (x, y) = (int(ty, a), int(ty, b));
@@ -117,9 +117,10 @@ pub fn binary(op: Binary, ty: Type, a: Bits, b: Bits) -> Result<Bits, DivisionBy
             Binary::Add => x.wrapping_add(y),
             Binary::Sub => x.wrapping_sub(y),
             Binary::Mul => x.wrapping_mul(y),
-            Binary::Div | Binary::Rem if y == 0 => return Err(DivisionByZero),
+            Binary::Div | Binary::Rem | Binary::RemEuclid if y == 0 => return Err(DivisionByZero),
             Binary::Div => x.wrapping_div(y),
             Binary::Rem => x.wrapping_rem(y),
+            Binary::RemEuclid => x.wrapping_rem_euclid(y),
             Binary::Min => x.min(y),
             Binary::Max => x.max(y),
             Binary::And => x & y,

@@ -23,7 +23,8 @@ pub enum Bytes<'a> {
 }
 
 impl Bytes<'_> {
-    fn read(&self) -> &[u8] {
+    /// The bytes.
+    pub fn read(&self) -> &[u8] {
         match self {
             Bytes::Shared(bytes) => bytes,
             Bytes::Exclusive(bytes) => bytes,
@@ -83,10 +84,21 @@ pub struct Machine<'p, 'a> {
     pub arrays: Vec<HostArray<'a>>,
     /// All scalars.
     pub scalars: Scalars,
+    /// The tape of each array: places that were taken before, and how many hold something now.
+    pub tapes: Vec<Tape<'a>>,
     iterations: Vec<u64>,
     reductions: HashMap<*const Store, Reduction>,
     /// The lane of the iteration that runs now.
     lane: usize,
+}
+
+/// The tape of one array.
+#[derive(Debug, Default)]
+pub struct Tape<'a> {
+    /// Places for as many pushes.
+    pub places: Vec<HostArray<'a>>,
+    /// How many of them hold something.
+    pub depth: usize,
 }
 
 /// The lanes of one update statement in the parallel loop that runs now.
@@ -121,6 +133,7 @@ impl<'p, 'a> Machine<'p, 'a> {
             arguments,
             arrays,
             scalars,
+            tapes: program.arrays.iter().map(|_| Tape::default()).collect(),
             iterations: Vec::new(),
             reductions: HashMap::new(),
             lane: 0,
@@ -139,6 +152,11 @@ impl<'p, 'a> Machine<'p, 'a> {
         let Some(path) = path_to(program, place.region) else { return Ok(Outcome::Done) };
         let mut iterations = place.iterations.iter().copied();
         self.go(|machine| machine.enter(&program.body, &path, &mut iterations))
+    }
+
+    /// Runs one block of the program, with what earlier blocks left.
+    pub fn run_block(&mut self, block: &'p Block) -> Result<Outcome, Fault> {
+        self.go(|machine| machine.block(block))
     }
 
     fn go(&mut self, run: impl FnOnce(&mut Self) -> Result<Flow, Fault>) -> Result<Outcome, Fault> {
@@ -220,6 +238,10 @@ impl<'p, 'a> Machine<'p, 'a> {
                 self.arrays[to.index()].bytes.write().copy_from_slice(&copy);
             }
             Stmt::Temp(a) => self.temp(*a),
+            Stmt::Push(push) => self.push(*push)?,
+            Stmt::Pop(a) => self.pop(*a)?,
+            // The driver of a sweep runs its blocks one by one.
+            Stmt::Forward(_) | Stmt::Backward(_) => return Err(Fault::Sweep),
         }
         Ok(Flow::Next)
     }
@@ -481,8 +503,39 @@ impl<'p, 'a> Machine<'p, 'a> {
         if let Role::Temp(shape) = &self.program.array(array).role {
             let shape: Vec<i64> = shape.iter().map(|v| self.index(*v).max(0)).collect();
             let size = shape.iter().product::<i64>() as usize * self.program.array(array).ty.size();
-            self.arrays[array.index()] = HostArray { shape, bytes: Bytes::Own(vec![0; size]) };
+            let place = &mut self.arrays[array.index()];
+            place.shape = shape;
+            // The host may have brought memory for it.
+            match place.bytes.write() {
+                bytes if bytes.len() == size => bytes.fill(0),
+                _ => place.bytes = Bytes::Own(vec![0; size]),
+            }
         }
+    }
+
+    fn push(&mut self, push: Push) -> Result<(), Fault> {
+        let tape = &mut self.tapes[push.array.index()];
+        let place = tape.places.get_mut(tape.depth).ok_or(Fault::Tape)?;
+        tape.depth += 1;
+        let array = &mut self.arrays[push.array.index()];
+        match push.after {
+            After::Same => place.bytes.write().copy_from_slice(array.bytes.read()),
+            After::Anything(old) => {
+                // Read through a copy: two names for one place are not to be had here.
+                let copy =
+                    HostArray { shape: array.shape.clone(), bytes: Bytes::Own(array.bytes.read().to_vec()) };
+                std::mem::swap(place, array);
+                self.arrays[old.index()] = copy;
+            }
+        }
+        Ok(())
+    }
+
+    fn pop(&mut self, array: ArrayId) -> Result<(), Fault> {
+        let tape = &mut self.tapes[array.index()];
+        tape.depth = tape.depth.checked_sub(1).ok_or(Fault::Tape)?;
+        std::mem::swap(&mut tape.places[tape.depth], &mut self.arrays[array.index()]);
+        Ok(())
     }
 
     fn equal_shapes(&self, a: ArrayId, b: ArrayId) -> Result<(), Fault> {

@@ -57,7 +57,7 @@ pub use affine::{Affine, Affines, is_zero};
 pub use builder::Builder;
 pub use error::{Error, Fault, Flaw};
 pub use function::Function;
-pub use interpret::{Bytes, HostArray, Machine, Outcome, Scalars, written};
+pub use interpret::{Bytes, HostArray, Machine, Outcome, Scalars, Tape, written};
 pub use place::{Place, Turn, enclosing, path_to};
 pub use program::*;
 pub use races::{ParFacts, Sharing};
