@@ -46,7 +46,7 @@ pub(crate) fn cbrt<O: Ops>(o: &mut O, x: O::F) -> O::F {
     // t (1 - e)^(-1/3) with e = 1 - m t^3
     let square = o.mul(t, t);
     let cube = o.mul(square, t);
-    let e = fnma(o, m, cube, one);
+    let e = o.fnma(m, cube, one);
     let series = poly(o, e, &[1.0 / 3.0, 2.0 / 9.0, 14.0 / 81.0]);
     let te = o.mul(t, e);
     let t = o.fma(te, series, t);

@@ -1,7 +1,7 @@
 //! The error function; `f64` only.
 
 use crate::arith::*;
-use crate::exp::exp_sum;
+use crate::exp::exp_bounded;
 use crate::ops::Ops;
 
 /// erf(x) / x - 1 in z = x^2, |x| <= 1; Chebyshev interpolation, degree 11, error 2^-55.0.
@@ -50,7 +50,7 @@ pub(crate) fn erf<O: Ops>(o: &mut O, x: O::F) -> O::F {
     let bounded = at_most(o, magnitude, 6.0);
     let u = shift(o, bounded, -1.0);
     let log = poly(o, u, &ERFC_LOG);
-    let rest = exp_sum(o, log, None);
+    let rest = exp_bounded(o, log);
     let one = o.float(1.0);
     let far = o.sub(one, rest);
     let far = copy_sign(o, far, x);

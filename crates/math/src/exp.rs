@@ -52,6 +52,8 @@ const LOG2_E_F32: f64 = std::f32::consts::LOG2_E as f64;
 
 /// `e^x = 2^k (1 + r + tail)`.
 pub(crate) struct Reduced<O: Ops> {
+    /// The power of two, as a float.
+    pub n: O::F,
     /// The power of two.
     pub k: O::I,
     /// The leading part of `e^r - 1`.
@@ -65,22 +67,35 @@ pub(crate) fn reduce<O: Ops>(o: &mut O, x: O::F, x_low: Option<O::F>) -> Reduced
     let (n, k) = nearest(o, x, by_format::<O, _>(LOG2_E_F32, std::f64::consts::LOG2_E));
     let high = o.float(by_format::<O, _>(LN_2_HIGH_F32, LN_2_HIGH));
     let low = o.float(by_format::<O, _>(LN_2_LOW_F32, LN_2_LOW));
-    let t = fnma(o, n, high, x);
+    let t = o.fnma(n, high, x);
     let (r, r_low) = match x_low {
         Some(x_low) => {
-            let rest = fnma(o, n, low, x_low);
+            let rest = o.fnma(n, low, x_low);
             fast_two_sum(o, t, rest)
         }
         None => {
-            let r = fnma(o, n, low, t);
+            let r = o.fnma(n, low, t);
             let off = o.sub(t, r);
-            (r, fnma(o, n, low, off))
+            (r, o.fnma(n, low, off))
         }
     };
     let q = poly(o, r, by_format::<O, &[f64]>(&EXP_F32, &EXP_F64));
     let square = o.mul(r, r);
     let tail = o.fma(square, q, r_low);
-    Reduced { k, r, tail }
+    Reduced { n, k, r, tail }
+}
+
+/// As [`reduce`], but with `r` rounded and what rounding took from it lost.
+fn reduce_plainly<O: Ops>(o: &mut O, x: O::F) -> Reduced<O> {
+    let (n, k) = nearest(o, x, by_format::<O, _>(LOG2_E_F32, std::f64::consts::LOG2_E));
+    let high = o.float(by_format::<O, _>(LN_2_HIGH_F32, LN_2_HIGH));
+    let low = o.float(by_format::<O, _>(LN_2_LOW_F32, LN_2_LOW));
+    let t = o.fnma(n, high, x);
+    let r = o.fnma(n, low, t);
+    let q = poly(o, r, by_format::<O, &[f64]>(&EXP_F32, &EXP_F64));
+    let square = o.mul(r, r);
+    let tail = o.mul(square, q);
+    Reduced { n, k, r, tail }
 }
 
 /// `1 + r + tail`
@@ -89,31 +104,38 @@ fn near_one<O: Ops>(o: &mut O, reduced: &Reduced<O>) -> O::F {
     shift(o, q, 1.0)
 }
 
-/// `e^(x + x_low)` for arguments whose result is at most infinite and at least zero twice over: `|x| < 1400`
-/// (`f64`), `|x| < 170` (`f32`).
-pub(crate) fn exp_sum<O: Ops>(o: &mut O, x: O::F, x_low: Option<O::F>) -> O::F {
-    let reduced = reduce(o, x, x_low);
+/// `e^x` for arguments whose result is at most infinite and at least zero twice over: `|x| < 1400` (`f64`),
+/// `|x| < 170` (`f32`).
+pub(crate) fn exp_bounded<O: Ops>(o: &mut O, x: O::F) -> O::F {
+    let reduced = reduce_plainly(o, x);
     let y = near_one(o, &reduced);
-    load_exponent(o, y, reduced.k)
+    o.scale(y, reduced.n)
+}
+
+/// As [`exp_bounded`], of a sum.
+pub(crate) fn exp_sum<O: Ops>(o: &mut O, x: O::F, x_low: O::F) -> O::F {
+    let reduced = reduce(o, x, Some(x_low));
+    let y = near_one(o, &reduced);
+    o.scale(y, reduced.n)
 }
 
 /// The exponential function.
 pub(crate) fn exp<O: Ops>(o: &mut O, x: O::F) -> O::F {
     let x = at_most(o, x, by_format::<O, _>(89.0, 710.0));
     let x = at_least(o, x, by_format::<O, _>(-104.0, -746.0));
-    exp_sum(o, x, None)
+    exp_bounded(o, x)
 }
 
 /// Two to the power of `x`; `f64` only.
 pub(crate) fn exp2<O: Ops>(o: &mut O, x: O::F) -> O::F {
     let x = at_most(o, x, 1025.0);
     let x = at_least(o, x, -1080.0);
-    let (n, k) = nearest(o, x, 1.0);
+    let (n, _) = nearest(o, x, 1.0);
     let r = o.sub(x, n);
     let p = poly(o, r, &EXP2);
     let one = o.float(1.0);
     let y = o.fma(r, p, one);
-    load_exponent(o, y, k)
+    o.scale(y, n)
 }
 
 /// `(e^x - 1) / 2`, for `|x| < 710`; `f64` only.
@@ -142,9 +164,8 @@ pub(crate) fn exp_m1<O: Ops>(o: &mut O, x: O::F) -> O::F {
 /// Half of `e^x` for `0 <= x`, which overflows only where `cosh x` does; `f64` only.
 fn half_exp<O: Ops>(o: &mut O, reduced: &Reduced<O>) -> O::F {
     let y = near_one(o, reduced);
-    let one = o.int(1);
-    let k = o.int_sub(reduced.k, one);
-    load_exponent(o, y, k)
+    let n = shift(o, reduced.n, -1.0);
+    o.scale(y, n)
 }
 
 /// The hyperbolic sine; `f64` only.
@@ -178,18 +199,25 @@ pub(crate) fn cosh<O: Ops>(o: &mut O, x: O::F) -> O::F {
     o.add(half, inverse)
 }
 
-/// The hyperbolic tangent: `(e^2x - 1) / (e^2x + 1)`, numerator and denominator from the same parts.
+/// The hyperbolic tangent: `(e^2x - 1) / (e^2x + 1)`.
+///
+/// Of the numerator and the denominator the last rounding's error is kept, so that what remains is the error of
+/// the reduced argument (half a last place where 2x leaves the first interval) and less.
 pub(crate) fn tanh<O: Ops>(o: &mut O, x: O::F) -> O::F {
     let magnitude = o.abs(x);
     let bounded = at_most(o, magnitude, by_format::<O, _>(10.0, 22.0));
     let twice = o.add(bounded, bounded);
-    let reduced = reduce(o, twice, None);
-    let power = power_of_two(o, reduced.k);
+    let Reduced { k, r, tail, .. } = reduce_plainly(o, twice);
+    let power = power_of_two(o, k);
     let rest = shift(o, power, -1.0);
-    let high = o.fma(power, reduced.r, rest);
-    let numerator = o.fma(power, reduced.tail, high);
-    let high = shift(o, high, 2.0);
-    let denominator = o.fma(power, reduced.tail, high);
-    let y = o.div(numerator, denominator);
-    copy_sign(o, y, x)
+    let high = o.fma(power, r, rest);
+    let numerator = o.fma(power, tail, high);
+    let off = o.sub(high, numerator);
+    let low = o.fma(power, tail, off);
+    let two = o.float(2.0);
+    let (denominator, off) = fast_two_sum(o, two, numerator);
+    let denominator_low = o.add(off, low);
+    let y = quotient(o, [numerator, low], [denominator, denominator_low]);
+    let sign = sign_bit(o, x);
+    flip_sign(o, y, sign)
 }

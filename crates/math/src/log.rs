@@ -43,10 +43,11 @@ const LN_F32: [f64; 10] = [
     0.11607439070940018,
 ];
 
-const LN_2_HIGH: f64 = std::f64::consts::LN_2;
-const LN_2_LOW: f64 = 2.3190468138462996e-17;
-const LN_2_HIGH_F32: f64 = std::f32::consts::LN_2 as f64;
-const LN_2_LOW_F32: f64 = -1.9046542121259336e-09;
+/// The first 42 bits (`f32`: 16) of ln 2: a product with an exponent is exact.
+const LN_2_HIGH: f64 = 0.6931471805598903;
+const LN_2_LOW: f64 = 5.497923018708371e-14;
+const LN_2_HIGH_F32: f64 = 0.693145751953125;
+const LN_2_LOW_F32: f64 = 1.428606765330187e-06;
 const LOG2_E_HIGH: f64 = std::f64::consts::LOG2_E;
 const LOG2_E_LOW: f64 = 2.0355273740931033e-17;
 const LOG10_E_HIGH: f64 = std::f64::consts::LOG10_E;
@@ -119,8 +120,11 @@ fn assemble<O: Ops>(o: &mut O, k: O::F, f: O::F, extra: Option<O::F>) -> O::F {
         Some(extra) => o.fma(k, low, extra),
         None => o.mul(k, low),
     };
+    // Either k is 0 or its product is the larger.
+    let whole = o.mul(k, high);
+    let (leading, off) = fast_two_sum(o, whole, f);
+    let rest = o.add(rest, off);
     let rest = o.fma(square, l, rest);
-    let leading = o.fma(k, high, f);
     o.add(leading, rest)
 }
 

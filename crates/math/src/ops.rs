@@ -34,13 +34,13 @@ impl Table {
 /// that prints vector code lets each name stand for many lanes. So nothing here branches on a value.
 ///
 /// Laws every implementor keeps, or bits differ between devices:
-/// - `add sub mul div fma sqrt` round once, to nearest, ties to even; nothing is contracted or reordered;
+/// - `add sub mul div fma fnma scale sqrt` round once, to nearest, ties to even; nothing is contracted or reordered;
 ///   subnormal numbers are kept.
 /// - Comparisons with NaN are false.
 /// - `neg`, `abs`, `select`, `bits` and `from_bits` move bits and never look at the value.
 /// - Integer arithmetic wraps around.
 /// - Which NaN an operation returns is not specified; that it is a NaN is.
-pub trait Ops {
+pub trait Ops: Sized {
     /// The format of `F`, and the width of `I`.
     const FORMAT: Format;
     /// A float.
@@ -65,6 +65,16 @@ pub trait Ops {
     fn div(&mut self, a: Self::F, b: Self::F) -> Self::F;
     /// `a * b + c`, rounded once.
     fn fma(&mut self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+    /// `c - a * b`, rounded once.
+    fn fnma(&mut self, a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+        let a = self.neg(a);
+        self.fma(a, b, c)
+    }
+    /// `a` times two to the power of `n`, rounded once, for `a` between 1/4 and 4 and an integral `n` of magnitude
+    /// at most 1100 (`F64`) or 200 (`F32`). Where `n` is NaN the result is anything if `a` is not NaN too.
+    fn scale(&mut self, a: Self::F, n: Self::F) -> Self::F {
+        crate::arith::load_exponent(self, a, n)
+    }
     /// The square root.
     fn sqrt(&mut self, a: Self::F) -> Self::F;
     /// The number with its sign bit inverted.
@@ -92,6 +102,17 @@ pub trait Ops {
     fn not(&mut self, a: Self::B) -> Self::B;
     /// `yes` where the condition holds, `no` elsewhere.
     fn select(&mut self, condition: Self::B, yes: Self::F, no: Self::F) -> Self::F;
+
+    /// `a` where `a < b`, else `b`: so `b` where one is NaN or both are zeros.
+    fn lesser(&mut self, a: Self::F, b: Self::F) -> Self::F {
+        let less = self.lt(a, b);
+        self.select(less, a, b)
+    }
+    /// `a` where `b < a`, else `b`: so `b` where one is NaN or both are zeros.
+    fn greater(&mut self, a: Self::F, b: Self::F) -> Self::F {
+        let greater = self.lt(b, a);
+        self.select(greater, a, b)
+    }
 
     /// The float's bits.
     fn bits(&mut self, a: Self::F) -> Self::I;

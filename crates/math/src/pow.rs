@@ -171,7 +171,7 @@ fn finite_power<O: Ops>(o: &mut O, x: O::F, y: O::F) -> O::F {
     let product_low = o.select(in_range, product_low, zero);
     let product = at_most(o, product, 800.0);
     let product = at_least(o, product, -800.0);
-    exp_sum(o, product, Some(product_low))
+    exp_sum(o, product, product_low)
 }
 
 /// The natural logarithm of a positive finite number as an unevaluated sum.
@@ -182,8 +182,8 @@ fn ln_double<O: Ops>(o: &mut O, x: O::F) -> (O::F, O::F) {
     let (g, g_low) = two_sum(o, m, one);
     let inverse = o.div(one, g);
     let s = o.mul(f, inverse);
-    let rest = fnma(o, s, g, f);
-    let rest = fnma(o, s, g_low, rest);
+    let rest = o.fnma(s, g, f);
+    let rest = o.fnma(s, g_low, rest);
     let s_low = o.mul(rest, inverse);
     // z = s^2, c = s^3, d = 2/3 s^3
     let (z, z_low) = two_product(o, s, s);

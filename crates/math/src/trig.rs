@@ -53,14 +53,15 @@ pub(crate) struct Reduced<O: Ops> {
 
 fn reduce<O: Ops>(o: &mut O, x: O::F) -> Reduced<O> {
     let two_over_pi = by_format::<O, _>(std::f32::consts::FRAC_2_PI as f64, std::f64::consts::FRAC_2_PI);
-    let parts = by_format::<O, _>(PI_2_F32, PI_2_F64).map(|part| o.float(part));
+    let parts = by_format::<O, _>(PI_2_F32, PI_2_F64).map(|part| o.float(-part));
     let (n, quadrant) = nearest(o, x, two_over_pi);
-    let n = o.neg(n);
     let t = o.fma(n, parts[0], x);
-    let (product, product_low) = two_product(o, n, parts[1]);
-    let (r, r_low) = two_sum(o, t, product);
-    let rest = o.fma(n, parts[2], product_low);
-    Reduced { quadrant, r, r_low: o.add(r_low, rest) }
+    let product = o.mul(n, parts[1]);
+    let product_off = o.fnma(n, parts[1], product);
+    // However small t is, it is a multiple of the last place of the product.
+    let (r, r_low) = fast_two_sum(o, t, product);
+    let r_low = o.sub(r_low, product_off);
+    Reduced { quadrant, r, r_low: o.fma(n, parts[2], r_low) }
 }
 
 /// The sine of `r + r_low`.
@@ -80,7 +81,7 @@ fn cos_near<O: Ops>(o: &mut O, a: &Reduced<O>) -> O::F {
     let high = o.fma(z, minus_half, one);
     let off = o.sub(one, high);
     let off = o.fma(z, minus_half, off);
-    let low = fnma(o, a.r, a.r_low, off);
+    let low = o.fnma(a.r, a.r_low, off);
     let square = o.mul(z, z);
     let rest = o.fma(square, c, low);
     o.add(high, rest)
@@ -95,9 +96,9 @@ fn is_odd<O: Ops>(o: &mut O, quadrant: O::I) -> O::B {
 
 /// The sign bit where the second bit of the quadrant is set.
 fn quadrant_sign<O: Ops>(o: &mut O, quadrant: O::I) -> O::I {
-    let two = o.int(2);
-    let bit = o.int_and(quadrant, two);
-    o.shl(bit, by_format::<O, _>(30, 62))
+    let moved = o.shl(quadrant, by_format::<O, _>(30, 62));
+    let sign = o.int(layout::<O>().sign);
+    o.int_and(moved, sign)
 }
 
 /// The function of the whole angle from its reduction.

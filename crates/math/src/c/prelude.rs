@@ -163,7 +163,19 @@ fn scalar(dialect: Dialect, format: Format) -> String {
         .replace("$CEIL", &format!("{builtin}ceil{end}"))
         .replace("$TRUNC", &format!("{builtin}trunc{end}"))
         .replace("$FABS", &format!("{builtin}fabs{end}"));
-    fill(&text, Shape::scalar(format))
+    fill(&fill_scale(&(text + SCALE), "EB_NO_SUCH", format), Shape::scalar(format))
+}
+
+/// Replaces what [`SCALE`] needs to know of a format.
+fn fill_scale(text: &str, condition: &str, format: Format) -> String {
+    let (magic, bias, fraction) = match format {
+        Format::F32 => ("0x1.8p23f", "127", "23"),
+        Format::F64 => ("0x1.8p52", "1023", "52"),
+    };
+    text.replace("$SCALEF", condition)
+        .replace("$MAGIC", magic)
+        .replace("$BIAS", bias)
+        .replace("$FRACTION", fraction)
 }
 
 const SCALAR: &str = r#"
@@ -174,6 +186,7 @@ EB_OP $F op_sub_$F($F a, $F b) { return a - b; }
 EB_OP $F op_mul_$F($F a, $F b) { return a * b; }
 EB_OP $F op_div_$F($F a, $F b) { return a / b; }
 EB_OP $F op_fma_$F($F a, $F b, $F c) { return $FUSED; }
+EB_OP $F op_fnma_$F($F a, $F b, $F c) { a = -a; return $FUSED; }
 EB_OP $F op_sqrt_$F($F a) { return $ROOT; }
 EB_OP $F op_neg_$F($F a) { return -a; }
 EB_OP $F op_abs_$F($F a) { return $FABS(a); }
@@ -188,6 +201,8 @@ EB_OP $M op_or_$M($M a, $M b) { return a | b; }
 EB_OP $M op_not_$M($M a) { return !a; }
 EB_OP int op_any_$M($M a) { return a; }
 EB_OP $F op_select_$F($M m, $F a, $F b) { return m ? a : b; }
+EB_OP $F op_lesser_$F($F a, $F b) { return a < b ? a : b; }
+EB_OP $F op_greater_$F($F a, $F b) { return b < a ? a : b; }
 EB_OP $I op_bits_$I($F a) { $TO_BITS }
 EB_OP $F op_from_bits_$F($I a) { $OF_BITS }
 EB_OP $I op_int_add_$I($I a, $I b) { return ($I)(($U)a + ($U)b); }
@@ -266,7 +281,8 @@ fn vector(shape: Shape) -> String {
         Format::F64 => "64",
         Format::F32 => "32",
     };
-    let text = [VECTOR, special, neon, LOOPS, products, LANES].concat();
+    let text = [VECTOR, special, neon, LOOPS, products, LANES, SCALE].concat();
+    let text = fill_scale(&text, "EB_AVX512", shape.format());
     let text = text
         .replace("$REPEAT", &repeated)
         .replace("$CONDITION", condition)
@@ -303,7 +319,11 @@ EB_OP $I op_shr_by_$I($I a, $I n) { return ($I)(($U)a >> ($U)n); }
 "#;
 
 const AVX512: &str = r#"#ifdef $CONDITION
+EB_OP $F op_lesser_$F($F a, $F b) { return ($F)$P_min_p$L(($REG)a, ($REG)b); }
+EB_OP $F op_greater_$F($F a, $F b) { return ($F)$P_max_p$L(($REG)a, ($REG)b); }
+#define EB_MINMAX_$F 1
 EB_OP $F op_fma_$F($F a, $F b, $F c) { return ($F)$P_fmadd_p$L(($REG)a, ($REG)b, ($REG)c); }
+EB_OP $F op_fnma_$F($F a, $F b, $F c) { return ($F)$P_fnmadd_p$L(($REG)a, ($REG)b, ($REG)c); }
 EB_OP $F op_sqrt_$F($F a) { return ($F)$P_sqrt_p$L(($REG)a); }
 EB_OP $F op_floor_$F($F a) { return ($F)$P_roundscale_p$L(($REG)a, 9); }
 EB_OP $F op_ceil_$F($F a) { return ($F)$P_roundscale_p$L(($REG)a, 10); }
@@ -322,7 +342,11 @@ EB_OP $F op_select_$F($M m, $F a, $F b) { return ($F)$P_mask_blend_p$L(m, ($REG)
 "#;
 
 const AVX2: &str = r#"#ifdef $CONDITION
+EB_OP $F op_lesser_$F($F a, $F b) { return ($F)$P_min_p$L(($REG)a, ($REG)b); }
+EB_OP $F op_greater_$F($F a, $F b) { return ($F)$P_max_p$L(($REG)a, ($REG)b); }
+#define EB_MINMAX_$F 1
 EB_OP $F op_fma_$F($F a, $F b, $F c) { return ($F)$P_fmadd_p$L(($REG)a, ($REG)b, ($REG)c); }
+EB_OP $F op_fnma_$F($F a, $F b, $F c) { return ($F)$P_fnmadd_p$L(($REG)a, ($REG)b, ($REG)c); }
 EB_OP $F op_sqrt_$F($F a) { return ($F)$P_sqrt_p$L(($REG)a); }
 EB_OP $F op_floor_$F($F a) { return ($F)$P_round_p$L(($REG)a, 9); }
 EB_OP $F op_ceil_$F($F a) { return ($F)$P_round_p$L(($REG)a, 10); }
@@ -333,6 +357,9 @@ EB_OP $F op_select_$F($M m, $F a, $F b) { return ($F)$P_blendv_p$L(($REG)b, ($RE
 "#;
 
 const SSE4: &str = r#"#ifdef $CONDITION
+EB_OP $F op_lesser_$F($F a, $F b) { return ($F)$P_min_p$L(($REG)a, ($REG)b); }
+EB_OP $F op_greater_$F($F a, $F b) { return ($F)$P_max_p$L(($REG)a, ($REG)b); }
+#define EB_MINMAX_$F 1
 EB_OP $F op_fma_$F($F a, $F b, $F c) {
 #ifdef __FMA__
   return ($F)$P_fmadd_p$L(($REG)a, ($REG)b, ($REG)c);
@@ -341,6 +368,7 @@ EB_OP $F op_fma_$F($F a, $F b, $F c) {
   return a;
 #endif
 }
+EB_OP $F op_fnma_$F($F a, $F b, $F c) { return op_fma_$F(-a, b, c); }
 EB_OP $F op_sqrt_$F($F a) { return ($F)$P_sqrt_p$L(($REG)a); }
 EB_OP $F op_floor_$F($F a) { return ($F)$P_round_p$L(($REG)a, 9); }
 EB_OP $F op_ceil_$F($F a) { return ($F)$P_round_p$L(($REG)a, 10); }
@@ -352,6 +380,7 @@ EB_OP $F op_select_$F($M m, $F a, $F b) { return ($F)$P_blendv_p$L(($REG)b, ($RE
 
 const NEON: &str = r#"#elif defined(__aarch64__)
 EB_OP $F op_fma_$F($F a, $F b, $F c) { return ($F)vfmaq_f$NEON((float$NEONx$N_t)c, (float$NEONx$N_t)a, (float$NEONx$N_t)b); }
+EB_OP $F op_fnma_$F($F a, $F b, $F c) { return op_fma_$F(-a, b, c); }
 EB_OP $F op_sqrt_$F($F a) { return ($F)vsqrtq_f$NEON((float$NEONx$N_t)a); }
 EB_OP $F op_floor_$F($F a) { return ($F)vrndmq_f$NEON((float$NEONx$N_t)a); }
 EB_OP $F op_ceil_$F($F a) { return ($F)vrndpq_f$NEON((float$NEONx$N_t)a); }
@@ -366,6 +395,7 @@ EB_OP $F op_fma_$F($F a, $F b, $F c) {
   for (int i = 0; i < $N; i++) a[i] = op_fma_$f(a[i], b[i], c[i]);
   return a;
 }
+EB_OP $F op_fnma_$F($F a, $F b, $F c) { return op_fma_$F(-a, b, c); }
 EB_OP $F op_sqrt_$F($F a) {
   for (int i = 0; i < $N; i++) a[i] = op_sqrt_$f(a[i]);
   return a;
@@ -401,6 +431,10 @@ EB_OP $M op_or_$M($M a, $M b) { return a | b; }
 EB_OP $M op_not_$M($M a) { return ~a; }
 EB_OP int op_lane_$M($M a, int i) { return a[i] != 0; }
 #endif
+#ifndef EB_MINMAX_$F
+EB_OP $F op_lesser_$F($F a, $F b) { return op_select_$F(op_lt_$M(a, b), a, b); }
+EB_OP $F op_greater_$F($F a, $F b) { return op_select_$F(op_lt_$M(b, a), a, b); }
+#endif
 "#;
 
 const GENERIC_PRODUCT_OF_HALVES: &str = r#"EB_OP $I op_mul_halves_$I($I a, $I b) {
@@ -420,6 +454,19 @@ const PRODUCT_OF_HALVES: &str = r#"EB_OP $I op_mul_halves_$I($I a, $I b) {
 EB_OP $I op_two_over_pi_$I($I a) {
   for (int i = 0; i < $N; i++) a[i] = op_two_over_pi_$i(a[i]);
   return a;
+}
+"#;
+
+/// Two factors, because one may not be a normal number.
+const SCALE: &str = r#"EB_OP $F op_scale_$F($F a, $F n) {
+#ifdef $SCALEF
+  return ($F)$P_scalef_p$L(($REG)a, ($REG)n);
+#else
+  $I k = op_int_sub_$I(op_bits_$I(n + op_float_$F($MAGIC)), op_bits_$I(op_float_$F($MAGIC)));
+  $I first = k >> 1, second = k - first, bias = op_int_$I($BIAS);
+  return a * op_from_bits_$F(op_shl_$I(first + bias, $FRACTION)) *
+         op_from_bits_$F(op_shl_$I(second + bias, $FRACTION));
+#endif
 }
 "#;
 

@@ -230,6 +230,8 @@ impl<W: Width> Ops for CText<W> {
         mul(a: Value, b: Value) -> Value = float_op;
         div(a: Value, b: Value) -> Value = float_op;
         fma(a: Value, b: Value, c: Value) -> Value = float_op;
+        fnma(a: Value, b: Value, c: Value) -> Value = float_op;
+        scale(a: Value, n: Value) -> Value = float_op;
         sqrt(a: Value) -> Value = float_op;
         neg(a: Value) -> Value = float_op;
         abs(a: Value) -> Value = float_op;
@@ -237,6 +239,8 @@ impl<W: Width> Ops for CText<W> {
         ceil(a: Value) -> Value = float_op;
         trunc(a: Value) -> Value = float_op;
         select(condition: Mask, yes: Value, no: Value) -> Value = float_op;
+        lesser(a: Value, b: Value) -> Value = float_op;
+        greater(a: Value, b: Value) -> Value = float_op;
         from_bits(a: Int) -> Value = float_op;
         lt(a: Value, b: Value) -> Mask = mask_op;
         le(a: Value, b: Value) -> Mask = mask_op;
