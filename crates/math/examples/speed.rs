@@ -41,7 +41,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (name, shape, (low, high)) = (item.name(), item.shape, range(item.kernel));
         let (lanes, bits) = (shape.lanes(), &shape.to_string()[1..3]);
         let int = shape.to_string().replacen('f', "i", 1);
-        let floats = (0..item.kernel.floats()).map(|k| format!("*({shape} *)&x{bits}[(i + {k} * {lanes}) % COUNT]"));
+        let floats =
+            (0..item.kernel.floats()).map(|k| format!("*({shape} *)&x{bits}[(i + {k} * {lanes}) % COUNT]"));
         let ints = (0..item.kernel.ints()).map(|k| format!("({int}){{0}} + i + {k}"));
         let args: Vec<String> = floats.chain(ints).collect();
         writeln!(
