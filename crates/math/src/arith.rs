@@ -135,7 +135,7 @@ pub(crate) fn small_to_float<O: Ops>(o: &mut O, a: O::I) -> O::F {
     let l = layout::<O>();
     let magic_bits = o.int(l.magic_bits);
     let sum = o.int_add(a, magic_bits);
-    let sum = o.from_bits(sum);
+    let sum = o.of_bits(sum);
     shift(o, sum, -l.magic)
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn power_of_two<O: Ops>(o: &mut O, k: O::I) -> O::F {
     let bias = o.int(l.bias);
     let biased = o.int_add(k, bias);
     let bits = o.shl(biased, l.fraction);
-    o.from_bits(bits)
+    o.of_bits(bits)
 }
 
 /// [`Ops::scale`] by other operations: two factors, because one may not be a normal number. The first product is
@@ -176,7 +176,7 @@ pub(crate) fn quotient<O: Ops>(o: &mut O, numerator: [O::F; 2], denominator: [O:
     let bits = o.bits(d);
     let seed = o.int(by_format::<O, _>(0x7ef3_11c2, 0x7fde_6238_5962_c7ca));
     let estimate = o.int_sub(seed, bits);
-    let estimate = o.from_bits(estimate);
+    let estimate = o.of_bits(estimate);
     let error = o.fnma(d, estimate, one);
     let series = o.fma(error, error, error);
     let estimate = o.fma(estimate, series, estimate);
@@ -204,7 +204,7 @@ pub(crate) fn sign_bit<O: Ops>(o: &mut O, a: O::F) -> O::I {
 pub(crate) fn flip_sign<O: Ops>(o: &mut O, a: O::F, sign: O::I) -> O::F {
     let bits = o.bits(a);
     let bits = o.int_xor(bits, sign);
-    o.from_bits(bits)
+    o.of_bits(bits)
 }
 
 /// The magnitude of `a` with the sign of `sign`.

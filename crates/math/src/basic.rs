@@ -27,7 +27,7 @@ pub(crate) fn cbrt<O: Ops>(o: &mut O, x: O::F) -> O::F {
     let exponent_of_one = o.int(1023 << 52);
     let fraction = o.int_and(bits, mask);
     let m = o.int_or(fraction, exponent_of_one);
-    let m = o.from_bits(m);
+    let m = o.of_bits(m);
     // 1023 is a multiple of 3, so the biased exponent may be divided as it is.
     let biased = small_to_float(o, biased);
     let less_one = shift(o, biased, -1.0);
@@ -134,6 +134,6 @@ fn choose<O: Ops>(o: &mut O, first: O::B, a: O::F, b: O::F) -> O::F {
 /// The number with `bits` where `a` equals `b` (they differ at most in the sign of zero), else `different`.
 fn same_or<O: Ops>(o: &mut O, a: O::F, b: O::F, bits: O::I, different: O::F) -> O::F {
     let equal = o.eq(a, b);
-    let same = o.from_bits(bits);
+    let same = o.of_bits(bits);
     o.select(equal, same, different)
 }

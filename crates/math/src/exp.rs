@@ -31,7 +31,7 @@ const EXP_F32: [f64; 6] = [
 ];
 /// (2^r - 1) / r for |r| <= 1/2; Chebyshev interpolation, degree 10, error 2^-55.48.
 const EXP2: [f64; 11] = [
-    0.6931471805599453,
+    std::f64::consts::LN_2,
     0.24022650695910097,
     0.0555041086648216,
     0.009618129107606758,

@@ -127,7 +127,7 @@ fn window<O: Ops>(o: &mut O, start: O::I) -> [O::I; 3] {
 /// 1 where the condition holds, 0 elsewhere.
 fn int_of<O: Ops>(o: &mut O, condition: O::B) -> O::I {
     let (one, zero) = (o.int(1), o.int(0));
-    let (one, zero) = (o.from_bits(one), o.from_bits(zero));
+    let (one, zero) = (o.of_bits(one), o.of_bits(zero));
     let chosen = o.select(condition, one, zero);
     o.bits(chosen)
 }

@@ -78,10 +78,10 @@ pub(crate) fn split_normal<O: Ops>(o: &mut O, x: O::F, low_bits: i64) -> Split<O
     let fraction = o.int_and(moved, fraction_mask);
     let low_bits = o.int(low_bits);
     let m = o.int_add(fraction, low_bits);
-    let m = o.from_bits(m);
+    let m = o.of_bits(m);
     let magic_bits = o.int(l.magic_bits);
     let sum = o.int_add(exponent, magic_bits);
-    let sum = o.from_bits(sum);
+    let sum = o.of_bits(sum);
     let k = shift(o, sum, -(l.magic + (l.bias + 1) as f64));
     Split { k, m }
 }

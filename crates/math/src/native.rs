@@ -82,7 +82,7 @@ macro_rules! native {
             fn bits(&mut self, a: $float) -> $int {
                 a.to_bits() as $int
             }
-            fn from_bits(&mut self, a: $int) -> $float {
+            fn of_bits(&mut self, a: $int) -> $float {
                 <$float>::from_bits(a as $unsigned)
             }
             fn int_add(&mut self, a: $int, b: $int) -> $int {

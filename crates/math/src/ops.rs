@@ -37,7 +37,7 @@ impl Table {
 /// - `add sub mul div fma fnma scale sqrt` round once, to nearest, ties to even; nothing is contracted or reordered;
 ///   subnormal numbers are kept.
 /// - Comparisons with NaN are false.
-/// - `neg`, `abs`, `select`, `bits` and `from_bits` move bits and never look at the value.
+/// - `neg`, `abs`, `select`, `bits` and `of_bits` move bits and never look at the value.
 /// - Integer arithmetic wraps around.
 /// - Which NaN an operation returns is not specified; that it is a NaN is.
 pub trait Ops: Sized {
@@ -117,7 +117,7 @@ pub trait Ops: Sized {
     /// The float's bits.
     fn bits(&mut self, a: Self::F) -> Self::I;
     /// The float with these bits.
-    fn from_bits(&mut self, a: Self::I) -> Self::F;
+    fn of_bits(&mut self, a: Self::I) -> Self::F;
     /// `a + b`
     fn int_add(&mut self, a: Self::I, b: Self::I) -> Self::I;
     /// `a - b`

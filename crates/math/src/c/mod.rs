@@ -16,6 +16,7 @@
 
 mod prelude;
 mod text;
+mod vector;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -135,7 +135,8 @@ impl<W: Width> CText<W> {
     }
 
     fn line(&mut self, letter: char, name: &dyn fmt::Display, value: fmt::Arguments<'_>) {
-        writeln!(self.body, "  {letter}{} {name} = {value};", self.suffix).expect("writing to a string");
+        writeln!(self.body, "  {letter}{} {name} = {value};", self.suffix)
+            .expect("writing to a string does not fail");
     }
 
     /// `op_operation_f64x8(args)` as a new float.
@@ -241,7 +242,7 @@ impl<W: Width> Ops for CText<W> {
         select(condition: Mask, yes: Value, no: Value) -> Value = float_op;
         lesser(a: Value, b: Value) -> Value = float_op;
         greater(a: Value, b: Value) -> Value = float_op;
-        from_bits(a: Int) -> Value = float_op;
+        of_bits(a: Int) -> Value = float_op;
         lt(a: Value, b: Value) -> Mask = mask_op;
         le(a: Value, b: Value) -> Mask = mask_op;
         eq(a: Value, b: Value) -> Mask = mask_op;
@@ -295,7 +296,7 @@ impl<W: Width> Ops for CText<W> {
             call
         };
         writeln!(self.body, "  if (EB_UNLIKELY(op_any_m{suffix}({mask}))) {name} = {call};")
-            .expect("writing to a string");
+            .expect("writing to a string does not fail");
         name
     }
 
@@ -342,6 +343,6 @@ fn define<W: Width>(item: Item) -> Result<(String, Vec<Item>), MathError> {
         parameters.join(", "),
         text.body()
     )
-    .expect("writing to a string");
+    .expect("writing to a string does not fail");
     Ok((out, text.needs().collect()))
 }

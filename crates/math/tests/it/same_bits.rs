@@ -10,9 +10,30 @@ use ebbtide_math::{Format, Function, Kernel, Native32, Native64, Ops};
 use crate::samples::{self, Random};
 
 /// What Ebbtide compiles with.
-pub const FLAGS: [&str; 4] = ["-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"];
+const FLAGS: [&str; 4] = ["-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"];
 
 const NATIVE: &[&str] = &["-march=native"];
+
+/// What CUDA C has and C does not, for a host.
+const CUDA_STAND_INS: &str = r#"#include <math.h>
+#define __device__
+#define __forceinline__ inline __attribute__((unused))
+#define __noinline__ __attribute__((noinline, unused))
+#define __fma_rn fma
+#define __fmaf_rn fmaf
+#define __dsqrt_rn sqrt
+#define __fsqrt_rn sqrtf
+static inline int __float_as_int(float a) { int b; memcpy(&b, &a, sizeof b); return b; }
+static inline float __int_as_float(int a) { float b; memcpy(&b, &a, sizeof b); return b; }
+static inline long long __double_as_longlong(double a) { long long b; memcpy(&b, &a, sizeof b); return b; }
+static inline double __longlong_as_double(long long a) { double b; memcpy(&b, &a, sizeof b); return b; }
+static inline __attribute__((unused)) unsigned __umulhi(unsigned a, unsigned b) {
+  return (unsigned)((unsigned long long)a * b >> 32);
+}
+static inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  return (unsigned long long)((unsigned __int128)a * b >> 64);
+}
+"#;
 
 /// The arguments of every kernel: floats and integers of both formats, of one length.
 struct Arguments {
@@ -74,7 +95,7 @@ impl Arguments {
     }
 }
 
-/// The value of a kernel at one place; as bits, all NaNs alike.
+/// The value of a kernel at one place.
 fn expected<O: Ops>(o: &mut O, kernel: Kernel, floats: &[Vec<O::F>], ints: &[Vec<O::I>], at: usize) -> O::F {
     let x: Vec<O::F> = floats.iter().take(kernel.floats()).map(|column| column[at]).collect();
     let n: Vec<O::I> = ints.iter().take(kernel.ints()).map(|column| column[at]).collect();
@@ -91,9 +112,12 @@ fn kernels(format: Format) -> Vec<Kernel> {
 }
 
 /// A program that reads the arguments from one file and writes every kernel's values to another.
-fn program(items: &[Item], count: usize) -> String {
-    let mut text = String::from("#include <stdio.h>\n#include <stdlib.h>\n");
-    text += &library(Dialect::C, items).unwrap();
+fn program(dialect: Dialect, items: &[Item], count: usize) -> String {
+    let mut text = String::from("#include <stdio.h>\n#include <string.h>\n");
+    if dialect == Dialect::Cuda {
+        text += CUDA_STAND_INS;
+    }
+    text += &library(dialect, items).unwrap();
     let mut main = format!(
         "enum {{ COUNT = {count} }};\nstatic struct {{ f64 x64[3][COUNT]; i64 n64[2][COUNT]; f32 x32[3][COUNT]; \
          i32 n32[2][COUNT]; }} in;\nstatic union {{ f64 y64[COUNT]; f32 y32[COUNT]; }} out;\n"
@@ -141,7 +165,7 @@ fn compile(directory: &Path, source: &str, flags: &[&str]) -> std::path::PathBuf
 }
 
 /// Whether there is a C compiler; says so if not.
-pub fn has_compiler() -> bool {
+fn has_compiler() -> bool {
     let found = Command::new("cc").arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
         println!("SKIPPED: no C compiler `cc` on this machine, so printed C was not compared with Rust");
@@ -149,7 +173,7 @@ pub fn has_compiler() -> bool {
     found
 }
 
-fn check(format: Format, lanes: usize, flags: &[&str], cases: usize) {
+fn check(dialect: Dialect, format: Format, lanes: usize, flags: &[&str], cases: usize) {
     if !has_compiler() {
         return;
     }
@@ -158,7 +182,7 @@ fn check(format: Format, lanes: usize, flags: &[&str], cases: usize) {
     let arguments = Arguments::new(samples::cases(cases));
     let count = arguments.count();
     let directory = tempfile::tempdir().unwrap();
-    let binary = compile(directory.path(), &program(&items, count), flags);
+    let binary = compile(directory.path(), &program(dialect, &items, count), flags);
     let (from, to) = (directory.path().join("in"), directory.path().join("out"));
     std::fs::write(&from, arguments.bytes()).unwrap();
     let status = Command::new(binary).args([&from, &to]).status().unwrap();
@@ -198,12 +222,37 @@ fn check(format: Format, lanes: usize, flags: &[&str], cases: usize) {
 
 #[test]
 fn scalar_c_gives_the_bits_of_rust() {
-    check(Format::F64, 1, NATIVE, 6400);
-    check(Format::F32, 1, NATIVE, 6400);
+    check(Dialect::C, Format::F64, 1, NATIVE, 6400);
+    check(Dialect::C, Format::F32, 1, NATIVE, 6400);
 }
 
 #[test]
 fn vector_c_of_64_bytes_gives_the_bits_of_rust() {
-    check(Format::F64, 8, NATIVE, 6400);
-    check(Format::F32, 16, NATIVE, 6400);
+    check(Dialect::C, Format::F64, 8, NATIVE, 6400);
+    check(Dialect::C, Format::F32, 16, NATIVE, 6400);
+}
+
+#[test]
+fn vector_c_of_32_bytes_gives_the_bits_of_rust() {
+    check(Dialect::C, Format::F64, 4, NATIVE, 1280);
+    check(Dialect::C, Format::F32, 8, NATIVE, 1280);
+}
+
+#[test]
+fn vector_c_of_16_bytes_gives_the_bits_of_rust() {
+    check(Dialect::C, Format::F64, 2, NATIVE, 1280);
+    check(Dialect::C, Format::F32, 4, NATIVE, 1280);
+}
+
+#[test]
+fn vector_c_without_vector_instructions_gives_the_bits_of_rust() {
+    let plainest: &[&str] = if cfg!(target_arch = "x86_64") { &["-march=x86-64"] } else { &[] };
+    check(Dialect::C, Format::F64, 8, plainest, 1280);
+    check(Dialect::C, Format::F32, 4, plainest, 1280);
+}
+
+#[test]
+fn cuda_text_with_stand_ins_on_the_host_gives_the_bits_of_rust() {
+    check(Dialect::Cuda, Format::F64, 1, NATIVE, 1280);
+    check(Dialect::Cuda, Format::F32, 1, NATIVE, 1280);
 }
