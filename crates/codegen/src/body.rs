@@ -112,7 +112,7 @@ impl Text<'_> {
         }
         let splat = match ty {
             Type::Bool => format!("eb_splat_{vector}({text})"),
-            _ => format!("eb_float_{vector}({text})"),
+            _ => format!("op_float_{vector}({text})"),
         };
         (vector, splat)
     }
@@ -342,7 +342,7 @@ impl Text<'_> {
             value = self.combine(how, ty, lanes, &load, &value);
         }
         if let Some(mask) = mask {
-            value = format!("eb_select_{vector}({mask}, {value}, {load})");
+            value = format!("op_select_{vector}({mask}, {value}, {load})");
         }
         line!(self, "{store}{value});");
     }
@@ -357,7 +357,7 @@ impl Text<'_> {
                 if let Some(mask) = mask {
                     let neutral = c_literal(ebbtide_ir::Literal::from_bits(ty, evaluate::neutral(how, ty)));
                     let t = vector_type(ty, lanes);
-                    value = format!("eb_select_{t}({mask}, {value}, eb_float_{t}({neutral}))");
+                    value = format!("op_select_{t}({mask}, {value}, op_float_{t}({neutral}))");
                 }
                 let name = format!("r{at}_{vector}");
                 let combined = self.combine(how, ty, lanes, &name, &value);
@@ -388,14 +388,14 @@ impl Text<'_> {
         }
         let m = mask_type(element, lanes);
         for (block, condition) in
-            [(&branch.then, condition.clone()), (&branch.otherwise, format!("eb_not_{m}({condition})"))]
+            [(&branch.then, condition.clone()), (&branch.otherwise, format!("op_not_{m}({condition})"))]
         {
             if block.is_empty() {
                 continue;
             }
             let name = format!("m{}", self.fresh());
             let inner = match mask {
-                Some(outer) => format!("eb_and_{m}({outer}, {condition})"),
+                Some(outer) => format!("op_and_{m}({outer}, {condition})"),
                 None => condition,
             };
             line!(self, "{{ const {m} {name} = {inner};");
@@ -471,9 +471,9 @@ impl Text<'_> {
         let Form::Vector { element, lanes, .. } = body.form else { return new.to_string() };
         if ty == Type::Bool {
             let m = mask_type(element, lanes);
-            return format!("eb_or_{m}(eb_and_{m}({mask}, {new}), eb_and_{m}(eb_not_{m}({mask}), {old}))");
+            return format!("op_or_{m}(op_and_{m}({mask}, {new}), op_and_{m}(op_not_{m}({mask}), {old}))");
         }
-        format!("eb_select_{}({mask}, {new}, {old})", vector_type(ty, lanes))
+        format!("op_select_{}({mask}, {new}, {old})", vector_type(ty, lanes))
     }
 }
 

@@ -26,7 +26,7 @@ impl Text<'_> {
             Op::Compare(op, a, b) => format!("({} {} {})", at(self, a), sign(op), at(self, b)),
             Op::Select(c, a, b) => format!("({} ? {} : {})", at(self, c), at(self, a), at(self, b)),
             Op::Fma(a, b, c) => {
-                format!("eb_fma_{}({}, {}, {})", c_type(ty), at(self, a), at(self, b), at(self, c))
+                format!("op_fma_{}({}, {}, {})", c_type(ty), at(self, a), at(self, b), at(self, c))
             }
             Op::Cast(a) => cast(self.program.ty(a), ty, &at(self, a)),
             Op::Math(f, a, b) => {
@@ -52,12 +52,12 @@ impl Text<'_> {
             Unary::Neg => format!("(({t})-{a})"),
             Unary::Not if ty == Type::Bool => format!("(!{a})"),
             Unary::Not => format!("(({t})~{a})"),
-            Unary::Abs if ty.is_float() => format!("eb_abs_{t}({a})"),
+            Unary::Abs if ty.is_float() => format!("op_abs_{t}({a})"),
             Unary::Abs => format!("({a} < 0 ? ({t})-{a} : {a})"),
-            Unary::Sqrt => format!("eb_sqrt_{t}({a})"),
-            Unary::Floor => format!("eb_floor_{t}({a})"),
-            Unary::Ceil => format!("eb_ceil_{t}({a})"),
-            Unary::Trunc => format!("eb_trunc_{t}({a})"),
+            Unary::Sqrt => format!("op_sqrt_{t}({a})"),
+            Unary::Floor => format!("op_floor_{t}({a})"),
+            Unary::Ceil => format!("op_ceil_{t}({a})"),
+            Unary::Trunc => format!("op_trunc_{t}({a})"),
             Unary::Round => format!("{}({a})", self.plain_function("round", ty, 1)),
         }
     }
@@ -102,16 +102,16 @@ impl Text<'_> {
         let result = self.program.ty(v);
         let at = |this: &Self, v| operand(this, v);
         Some(match *self.program.op(v) {
-            Op::Unary(Unary::Not, a) if result == Type::Bool => format!("eb_not_{m}({})", at(self, a)),
+            Op::Unary(Unary::Not, a) if result == Type::Bool => format!("op_not_{m}({})", at(self, a)),
             Op::Unary(op, a) if result == ty => {
                 let a = at(self, a);
                 match op {
-                    Unary::Neg => format!("eb_neg_{f}({a})"),
-                    Unary::Abs => format!("eb_abs_{f}({a})"),
-                    Unary::Sqrt => format!("eb_sqrt_{f}({a})"),
-                    Unary::Floor => format!("eb_floor_{f}({a})"),
-                    Unary::Ceil => format!("eb_ceil_{f}({a})"),
-                    Unary::Trunc => format!("eb_trunc_{f}({a})"),
+                    Unary::Neg => format!("op_neg_{f}({a})"),
+                    Unary::Abs => format!("op_abs_{f}({a})"),
+                    Unary::Sqrt => format!("op_sqrt_{f}({a})"),
+                    Unary::Floor => format!("op_floor_{f}({a})"),
+                    Unary::Ceil => format!("op_ceil_{f}({a})"),
+                    Unary::Trunc => format!("op_trunc_{f}({a})"),
                     Unary::Round => format!("{}({a})", self.plain_function("round", ty, lanes)),
                     Unary::Not => return None,
                 }
@@ -131,10 +131,10 @@ impl Text<'_> {
             Op::Binary(op, a, b) if result == Type::Bool => {
                 let (a, b) = (at(self, a), at(self, b));
                 match op {
-                    Binary::And => format!("eb_and_{m}({a}, {b})"),
-                    Binary::Or => format!("eb_or_{m}({a}, {b})"),
+                    Binary::And => format!("op_and_{m}({a}, {b})"),
+                    Binary::Or => format!("op_or_{m}({a}, {b})"),
                     Binary::Xor => format!(
-                        "eb_or_{m}(eb_and_{m}({a}, eb_not_{m}({b})), eb_and_{m}(eb_not_{m}({a}), {b}))"
+                        "op_or_{m}(op_and_{m}({a}, op_not_{m}({b})), op_and_{m}(op_not_{m}({a}), {b}))"
                     ),
                     _ => return None,
                 }
@@ -142,18 +142,18 @@ impl Text<'_> {
             Op::Compare(op, a, b) if self.program.ty(a) == ty => {
                 let (a, b) = (at(self, a), at(self, b));
                 match op {
-                    Compare::Eq => format!("eb_eq_{m}({a}, {b})"),
-                    Compare::Ne => format!("eb_not_{m}(eb_eq_{m}({a}, {b}))"),
-                    Compare::Lt => format!("eb_lt_{m}({a}, {b})"),
-                    Compare::Le => format!("eb_le_{m}({a}, {b})"),
-                    Compare::Gt => format!("eb_lt_{m}({b}, {a})"),
-                    Compare::Ge => format!("eb_le_{m}({b}, {a})"),
+                    Compare::Eq => format!("op_eq_{m}({a}, {b})"),
+                    Compare::Ne => format!("op_not_{m}(op_eq_{m}({a}, {b}))"),
+                    Compare::Lt => format!("op_lt_{m}({a}, {b})"),
+                    Compare::Le => format!("op_le_{m}({a}, {b})"),
+                    Compare::Gt => format!("op_lt_{m}({b}, {a})"),
+                    Compare::Ge => format!("op_le_{m}({b}, {a})"),
                 }
             }
             Op::Select(c, a, b) if result == ty => {
-                format!("eb_select_{f}({}, {}, {})", at(self, c), at(self, a), at(self, b))
+                format!("op_select_{f}({}, {}, {})", at(self, c), at(self, a), at(self, b))
             }
-            Op::Fma(a, b, c) => format!("eb_fma_{f}({}, {}, {})", at(self, a), at(self, b), at(self, c)),
+            Op::Fma(a, b, c) => format!("op_fma_{f}({}, {}, {})", at(self, a), at(self, b), at(self, c)),
             Op::Math(Function::Powi, ..) => return None,
             Op::Math(function, a, b) => {
                 let name = self.function(function, ty, lanes);

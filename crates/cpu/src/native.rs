@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use ebbtide_codegen::{Access, Unit, c_unit};
-use ebbtide_ir::{self as ir, ArrayId, Block, Facts, Fault, Outcome, Place, Program, RegionId, leaf};
-use ebbtide_runtime::{Backend, Error, Executable, Frame, Result};
+use ebbtide_ir::{
+    self as ir, ArrayId, Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, enclosing,
+    leaf,
+};
+use ebbtide_runtime::{Backend, Error, Executable, Frame, Result, Start};
 
 use crate::cache::{Cache, Found};
 use crate::compiler::Compiler;
@@ -82,13 +85,7 @@ impl Backend for Cpu {
         "cpu"
     }
 
-    fn compile(&self, program: &Arc<Program>, facts: &Arc<Facts>) -> Result<Arc<dyn Executable>> {
-        self.compile_segments(program, facts, &[&program.body])
-    }
-}
-
-impl Cpu {
-    fn compile_segments(
+    fn compile(
         &self,
         program: &Arc<Program>,
         facts: &Arc<Facts>,
@@ -145,8 +142,8 @@ impl Executable for Native {
         Some(&self.unit.source)
     }
 
-    fn run(&self, frame: &mut Frame) -> Result<Outcome> {
-        self.run_segment(0, frame, None)
+    fn run(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome> {
+        self.run_segment(segment, frame, start)
     }
 }
 
@@ -194,7 +191,7 @@ impl<T> Shareable<T> {
 }
 
 impl Native {
-    fn run_segment(&self, segment: usize, frame: &mut Frame, resume: Option<RegionId>) -> Result<Outcome> {
+    fn run_segment(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome> {
         self.counters.launches.fetch_add(1, Ordering::Relaxed);
         let large = frame.arrays.iter().any(|view| view.bytes >= 4 * WORTH_WAKING);
         let wanted = if large { self.pool.threads() } else { 1 };
@@ -222,8 +219,19 @@ impl Native {
         if self.unit.reductions > 0 {
             partials.resize(self.unit.reductions * leaf::MOST as usize, 0);
         }
+        let resume = match start {
+            Start::Beginning => -1,
+            Start::At(place) => {
+                for (l, pass) in
+                    enclosing_loops(&self.program, place.region).into_iter().zip(&place.iterations)
+                {
+                    passes[l.index()] = *pass as i64;
+                }
+                place.region.index() as i64
+            }
+        };
         let mut privates: Vec<Private> = (0..wanted).map(|_| Private::of(frame)).collect();
-        let start = |thread: usize,
+        let enter = |thread: usize,
                      threads: usize,
                      private: &mut Private,
                      shared: *mut Shared,
@@ -243,7 +251,7 @@ impl Native {
                 shared,
                 thread: thread as i64,
                 threads: threads as i64,
-                resume: resume.map_or(-1, |r| r.index() as i64),
+                resume,
             };
             // SAFETY (*Bounds*, *Exclusive access*): every table has an entry for each identifier of the program
             // that the code was made from; arrays are owned or exclusively borrowed by the launch; indices are
@@ -261,13 +269,13 @@ impl Native {
             let job = |thread: usize| {
                 // SAFETY (*Exclusive access*): each thread has a number of its own, below `wanted`.
                 let private = unsafe { &mut *all.get().add(thread) };
-                start(thread, wanted, private, shared_at.get(), tables.map(Shareable::get), passes_at.get());
+                enter(thread, wanted, private, shared_at.get(), tables.map(Shareable::get), passes_at.get());
             };
             // SAFETY of sharing: the closure's captures are `Shareable` or read only.
             self.pool.run(AssertShared(job).into_fn()).is_some()
         };
         if !together {
-            start(0, 1, &mut privates[0], shared_at.get(), tables.map(Shareable::get), passes_at.get());
+            enter(0, 1, &mut privates[0], shared_at.get(), tables.map(Shareable::get), passes_at.get());
         }
         let first = &privates[0];
         for (view, address) in frame.arrays.iter_mut().zip(&first.data) {
@@ -277,18 +285,20 @@ impl Native {
             tape.places.clone_from(places);
             tape.depth = *depth as usize;
         }
-        self.outcome(&shared, frame)
+        self.outcome(&shared, frame, &passes)
     }
 
-    fn outcome(&self, shared: &Shared, frame: &Frame) -> Result<Outcome> {
+    fn outcome(&self, shared: &Shared, frame: &Frame, passes: &[i64]) -> Result<Outcome> {
         let site = |access: Option<&Access>| access.and_then(|a| a.site.clone());
         let access = self.unit.accesses.get(shared.access as usize);
         let fault = match shared.fault {
             0 if shared.stop != 0 => Fault::Stopped,
             0 if shared.outcome == 0 => return Ok(Outcome::Done),
             0 => {
+                let region = RegionId::from_index(shared.region as usize);
+                let loops = enclosing_loops(&self.program, region);
                 let place =
-                    Place { region: RegionId::from_index(shared.region as usize), iterations: Vec::new() };
+                    Place { region, iterations: loops.iter().map(|l| passes[l.index()] as u64).collect() };
                 return Ok(Outcome::Yielded { place, reason: shared.reason });
             }
             1 => Fault::OutOfBounds {
@@ -315,6 +325,15 @@ impl Native {
         };
         Err(Error::Program(ir::Error::Run { program: self.program.name.clone(), fault }))
     }
+}
+
+/// The loops around a region, outermost first.
+fn enclosing_loops(program: &Program, region: RegionId) -> Vec<LoopId> {
+    let loops = enclosing(program, region).into_iter().filter_map(|stmt| match stmt {
+        Stmt::Loop(l) => Some(l.id),
+        _ => None,
+    });
+    loops.collect()
 }
 
 /// A job whose captures are shared between the threads of one launch under the launch's own rules.

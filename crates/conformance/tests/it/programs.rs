@@ -142,11 +142,11 @@ pub fn reductions() -> Program {
     let positive = b.0.array("positive", Type::F64, 1, Access::Write);
     let count = b.0.array("count", Type::I32, 0, Access::Write);
     let (zero, n, m) = (b.index(0), b.0.dim(x, 0), b.0.dim(x, 1));
+    let zero_f = b.real(0.0);
     let ij = b.0.begin_par(&[("i", zero, n), ("j", zero, m)]);
     let v = b.0.load(x, &[ij[0], ij[1]]);
     b.0.update(Combine::Add, sum, &[], v);
     b.0.update(Combine::Min, least, &[], v);
-    let zero_f = b.real(0.0);
     let above = b.0.compare(Compare::Gt, v, zero_f);
     b.0.begin_if(above);
     let one = b.index(1);
