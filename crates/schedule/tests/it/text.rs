@@ -35,7 +35,8 @@ fn a_schedule_suspended_at_any_action_and_resumed_goes_on_alike() {
         for _ in 0..400 {
             let text = schedule.to_string();
             let resumed: AnySchedule = text.parse().unwrap_or_else(|error| panic!("{error}: {text}"));
-            assert_eq!(resumed, schedule, "{text}");
+            assert_eq!(resumed.to_string(), text);
+            assert!(resumed.take(400).eq(schedule.clone().take(400)), "{text}");
             if schedule.next().is_none() {
                 break;
             }
