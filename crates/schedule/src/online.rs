@@ -208,7 +208,7 @@ impl Forward {
         let pool = Pool::read(fields)?;
         let at: u64 = fields.number("at")?;
         let held = fields.list("held", Placed::read)?;
-        pool.check(held.iter().filter_map(|placed| placed.index).map(memory))?;
+        pool.check(held.iter().filter_map(|placed| placed.index).collect())?;
         let waiting = held.iter().position(|placed| placed.index.is_none());
         let sound = at <= MAX_STEPS
             && pool.limit() > 0
