@@ -1,3 +1,6 @@
+use std::fmt;
+use std::str::FromStr;
+
 use crate::{Action, Error, MAX_STEPS};
 
 /// A stream of actions that can be suspended, written down and resumed.
@@ -36,6 +39,27 @@ pub enum Method {
     Approximate,
 }
 
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Method::Exact => "exact",
+            Method::Approximate => "approximate",
+        })
+    }
+}
+
+impl FromStr for Method {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Method, Error> {
+        match text {
+            "exact" => Ok(Method::Exact),
+            "approximate" => Ok(Method::Approximate),
+            _ => Err(Error::BadText { why: "the method is unknown".into() }),
+        }
+    }
+}
+
 /// When the result of the run is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Shape {
@@ -46,6 +70,27 @@ pub enum Shape {
     /// The whole forward sweep is plain and `Turn` follows it: for programs that return their result
     /// before reversal starts. It costs a few more steps.
     PrimalFirst,
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Shape::RecordLast => "record-last",
+            Shape::PrimalFirst => "primal-first",
+        })
+    }
+}
+
+impl FromStr for Shape {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Shape, Error> {
+        match text {
+            "record-last" => Ok(Shape::RecordLast),
+            "primal-first" => Ok(Shape::PrimalFirst),
+            _ => Err(Error::BadText { why: "the shape is unknown".into() }),
+        }
+    }
 }
 
 /// What every schedule lets its user choose: the block and the shape.
