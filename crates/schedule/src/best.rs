@@ -61,6 +61,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The steps that are recorded at once.
+    pub fn block(&self) -> u64 {
+        self.options.block
+    }
+
     /// The schedule itself.
     pub fn schedule(&self) -> Result<AnySchedule, Error> {
         Ok(match self.family {
