@@ -1,5 +1,6 @@
 //! `ebbtide plan`: what a schedule costs, before anything runs.
 
+use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -113,13 +114,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Some(drawing.note)
         }
     };
-    if args.json {
-        println!("{}", report::json(&request, &outcome, &neighbours)?);
+    let mut text = if args.json {
+        report::json(&request, &outcome, &neighbours)? + "\n"
     } else {
-        print!("{}", report::table(&request, &outcome, &neighbours));
-        if let Some(note) = note {
-            println!("\n{note}");
-        }
+        report::table(&request, &outcome, &neighbours)
+    };
+    if let Some(note) = note.filter(|_| !args.json) {
+        text += &format!("\n{note}\n");
     }
-    Ok(())
+    match std::io::stdout().write_all(text.as_bytes()) {
+        // Whoever reads has read enough: `ebbtide plan … | head` is no failure.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
 }

@@ -27,24 +27,24 @@ struct Frame {
 /// Draws the plan. `neighbours` are those with half and double the room.
 pub fn draw(request: &Request, outcome: &Outcome, neighbours: &[Option<Outcome>; 2]) -> Drawing {
     let drawable = timeline::is_drawable(request, outcome);
-    let mut svg = Svg::new(if drawable { 1240.0 } else { 640.0 }, 760.0);
+    let mut svg = Svg::new(if drawable { 1240.0 } else { 800.0 }, 790.0);
     let kind = outcome.schedule.kind();
     svg.text(60.0, 52.0, Anchor::Start, "title", &format!("{kind}, {} steps", grouped(request.steps.into())));
     svg.text(60.0, 78.0, Anchor::Start, "subtitle", &subtitle(outcome));
     let curve_frame = if drawable {
         timeline::draw(
             &mut svg,
-            Frame { left: 78.0, top: 132.0, width: 640.0, height: 560.0 },
+            Frame { left: 78.0, top: 160.0, width: 640.0, height: 560.0 },
             request,
             outcome,
         );
-        Frame { left: 836.0, top: 132.0, width: 344.0, height: 360.0 }
+        Frame { left: 836.0, top: 160.0, width: 344.0, height: 360.0 }
     } else {
-        Frame { left: 92.0, top: 132.0, width: 488.0, height: 520.0 }
+        Frame { left: 92.0, top: 160.0, width: 640.0, height: 500.0 }
     };
     curve::draw(&mut svg, curve_frame, request, outcome, neighbours);
     if drawable {
-        timeline::legend(&mut svg, 836.0, 586.0, outcome);
+        timeline::legend(&mut svg, 836.0, 614.0, outcome);
     } else {
         svg.text(
             60.0,

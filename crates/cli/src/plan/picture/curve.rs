@@ -1,6 +1,6 @@
 //! What memory buys: runs of each step against slots, or against bytes where the sizes are known.
 
-use ebbtide_schedule::{Options, Revolve, Sizes};
+use ebbtide_schedule::{Sizes, revolve};
 
 use super::Frame;
 use super::svg::{Anchor, Svg};
@@ -32,7 +32,7 @@ fn position(sizes: Option<Sizes>, outcome: &Outcome) -> (f64, f64) {
     let totals = &outcome.totals;
     let room = match (sizes, outcome.peak_bytes) {
         (Some(_), Some(bytes)) => bytes as f64,
-        _ => totals.memory.peak_slots as f64,
+        _ => totals.records.min(outcome.slots as u128) as f64,
     };
     (room.max(1.0), totals.recompute_factor())
 }
@@ -67,10 +67,13 @@ pub fn draw(
     let (x, y) = axes.place(here.0, here.1);
     svg.circle("point", (x, y), 7.0);
     let label = format!("this plan: {:.3}", here.1);
-    // Above and to the right, where the falling curve leaves room; mirrored near the edge.
-    let (anchor, offset) =
-        if x > frame.left + frame.width * 0.6 { (Anchor::End, -4.0) } else { (Anchor::Start, 12.0) };
-    svg.text(x + offset, (y - 14.0).max(frame.top + 14.0), anchor, "strong halo", &label);
+    // Off the falling curve: above it to the right, or below it if the plan does better than the curve.
+    let below = curve.iter().take_while(|p| p.0 <= here.0).last().is_some_and(|p| here.1 < p.1 * 0.98);
+    let rightmost = x > frame.left + frame.width * 0.6;
+    let (anchor, dx) = if rightmost { (Anchor::End, -4.0) } else { (Anchor::Start, 12.0) };
+    let (anchor, dx, dy) = if below { (Anchor::Middle, 0.0, 26.0) } else { (anchor, dx, -14.0) };
+    let dx = if below { (frame.left + 56.0 - x).max(0.0) } else { dx };
+    svg.text(x + dx, (y + dy).max(frame.top + 14.0), anchor, "strong halo", &label);
     svg.text(
         frame.left,
         frame.top + frame.height + 58.0,
@@ -82,23 +85,53 @@ pub fn draw(
 
 /// The least runs of each step for every amount of room, by formula.
 fn optimum(request: &Request, outcome: &Outcome) -> Vec<(f64, f64)> {
-    let steps = request.steps.max(1);
-    let block = if outcome.schedule.kind() == "store-all" { 1 } else { outcome.block };
-    let options = if request.is_primal_first() { Options::new().primal_first() } else { Options::new() };
-    let mut points = Vec::new();
-    let mut slots = 1_u64;
-    while slots <= steps {
-        if let Ok(schedule) = Revolve::with(steps, slots as usize, options.block(block)) {
-            let totals = schedule.totals();
-            let room = match request.sizes {
-                Some(sizes) => sizes.bytes(slots, totals.peak_tape) as f64,
-                None => slots as f64,
-            };
-            points.push((room, totals.recompute_factor()));
-        }
-        slots += (slots / 12).max(1);
+    match request.sizes {
+        Some(sizes) => optimum_in_bytes(request, outcome, sizes),
+        None => optimum_in_slots(request, outcome.block),
     }
-    points
+}
+
+fn optimum_in_slots(request: &Request, block: u64) -> Vec<(f64, f64)> {
+    let slots = std::iter::successors(Some(1_u64), |slots| Some(slots + (slots / 12).max(1)));
+    slots
+        .take_while(|&slots| slots <= request.steps.max(1))
+        .filter_map(|slots| Some((slots as f64, runs(request, slots, block)?)))
+        .collect()
+}
+
+/// With the best block for each number of bytes, unless one was asked for.
+fn optimum_in_bytes(request: &Request, outcome: &Outcome, sizes: Sizes) -> Vec<(f64, f64)> {
+    let blocks: Vec<u64> = match request.block {
+        Some(block) => vec![block.min(request.steps.max(1))],
+        None => std::iter::successors(Some(1_u64), |block| Some(block + (block / 8).max(1)))
+            .take_while(|&block| block <= request.steps.max(1))
+            .collect(),
+    };
+    let least_runs = |bytes: f64| {
+        let runs = blocks.iter().filter_map(|&block| {
+            let slots = (bytes - sizes.bytes(0, block) as f64) / (sizes.state as f64).max(1.0);
+            let all = !request.is_primal_first() && bytes >= sizes.bytes(0, request.steps) as f64;
+            if all { Some(1.0) } else { runs(request, (slots >= 1.0).then_some(slots as u64)?, block) }
+        });
+        runs.fold(f64::INFINITY, f64::min)
+    };
+    let here = outcome.peak_bytes.unwrap_or(0) as f64;
+    let most = (here * 8.0).min(sizes.bytes(1, request.steps) as f64).max(here * 2.0);
+    let first = (sizes.bytes(1, 1) as f64).max(1.0);
+    std::iter::successors(Some(first), |bytes| Some(bytes * 1.03))
+        .take_while(|&bytes| bytes <= most)
+        .map(|bytes| (bytes, least_runs(bytes)))
+        .filter(|(_, runs)| runs.is_finite())
+        .collect()
+}
+
+/// The runs of each step with Revolve.
+fn runs(request: &Request, slots: u64, block: u64) -> Option<f64> {
+    let steps = request.steps.max(1);
+    let virtual_steps = if request.is_primal_first() { steps + block } else { steps };
+    let slots = usize::try_from(slots).unwrap_or(usize::MAX);
+    let advances = revolve::advances_in_blocks(virtual_steps, slots, block)?;
+    Some(1.0 + advances as f64 / steps as f64)
 }
 
 fn axes(frame: Frame, curve: &[(f64, f64)], here: (f64, f64), others: &[(f64, f64)]) -> Axes {

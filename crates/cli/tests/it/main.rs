@@ -1,0 +1,3 @@
+//! The `ebbtide` command, run as its users run it.
+
+mod plan;
