@@ -146,8 +146,8 @@ impl DiskPlan {
         }
         let (mut cost, mut split): (Vec<f64>, Vec<Split>) = (Vec::new(), Vec::new());
         let mut slack: f64 = 0.0;
-        for l in 0..memory.len() {
-            let (mut best, mut first) = (memory[l], 0);
+        for (l, &in_memory) in memory.iter().enumerate() {
+            let (mut best, mut first) = (in_memory, 0);
             if l as u64 > self.block {
                 for m in 1..l {
                     if least_excess[m] - slack > best - rate * l as f64 {
@@ -217,6 +217,18 @@ impl DiskPlan {
         // Spread the slots over the length, but not more densely than pays.
         let even = length.div_ceil((free_slots as u64).saturating_add(1));
         Some(self.period.max(even).clamp(1, length - self.block))
+    }
+
+    /// The same, and how many gaps of that length follow each other.
+    pub fn first_advances(&self, length: u64, free_slots: usize) -> Option<(u64, u64)> {
+        let distance = self.first_advance(length, free_slots)?;
+        let periodic_above = self.tail.max(self.free.len() as u64);
+        let times = match length.checked_sub(periodic_above) {
+            // A period is at least as long as an even share, so the shares stay below it.
+            Some(above) if distance == self.period => (above / distance).clamp(1, free_slots as u64),
+            _ => 1,
+        };
+        Some((distance, times))
     }
 
     /// How far to advance from a state that was read from disk; `None` if it is better copied to memory.

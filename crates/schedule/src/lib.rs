@@ -43,6 +43,7 @@ mod error;
 mod machine;
 mod mixed;
 mod mixed_plan;
+mod mixed_totals;
 mod multistage;
 mod online;
 mod periodic;

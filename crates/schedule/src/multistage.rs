@@ -90,26 +90,22 @@ impl Multistage {
         self.method
     }
 
-    /// What the whole schedule costs. By formula; the number of terms is that of the states on disk.
+    /// What the whole schedule costs. By formula.
     pub fn totals(&self) -> Totals {
         let (options, slots) = (self.retreat.options(), self.retreat.slots());
         let recorded = options.shape(Shape::RecordLast);
         let mut totals = Totals::default();
         let (mut from, mut free) = (0, self.disk.slots);
-        let mut last_gap = None;
-        while let Some(length) = self.plan.first_advance(options.virtual_steps(self.steps - from), free) {
-            // Most gaps have the length of the one before.
-            let gap = match last_gap {
-                Some((known, gap)) if known == length => gap,
-                _ => self.gap_totals(length, slots, recorded),
-            };
-            last_gap = Some((length, gap));
-            totals.advances += u128::from(length);
-            totals.disk.stores += 1;
-            totals.disk.loads += 1;
-            totals.disk.peak_slots += 1;
-            totals.add(&gap);
-            (from, free) = (from + length, free - 1);
+        while let Some((length, times)) =
+            self.plan.first_advances(options.virtual_steps(self.steps - from), free)
+        {
+            let mut gap = self.gap_totals(length, slots, recorded);
+            gap.advances += u128::from(length);
+            gap.disk.stores += 1;
+            gap.disk.loads += 1;
+            totals.add(&gap.times(times));
+            totals.disk.peak_slots += times;
+            (from, free) = (from + length * times, free - times as usize);
         }
         totals.add(&revolve::totals(self.steps - from, slots, options).unwrap_or_default());
         totals

@@ -47,8 +47,8 @@ pub fn draw(request: &Request, outcome: &Outcome, neighbours: &[Option<Outcome>;
         timeline::legend(&mut svg, 836.0, 614.0, outcome);
     } else {
         svg.text(
-            60.0,
-            736.0,
+            92.0,
+            750.0,
             Anchor::Start,
             "label",
             "The schedule itself has too many actions to be drawn.",
@@ -68,6 +68,9 @@ fn subtitle(outcome: &Outcome) -> String {
         "store-all" => String::from("all tapes kept"),
         _ => format!("{} slots", grouped(outcome.slots as u128)),
     };
+    if totals.disk.peak_slots > 0 {
+        text += &format!(" in memory and {} on disk", grouped(totals.disk.peak_slots.into()));
+    }
     if outcome.block > 1 && outcome.schedule.kind() != "store-all" {
         text += &format!(", blocks of {}", grouped(outcome.block.into()));
     }

@@ -23,8 +23,8 @@ fn run(plan: &Plan, problem: &Problem, budget: u64) {
 #[test]
 fn more_memory_never_gives_a_costlier_plan() {
     let mut random = Random(3);
-    for _ in 0..cases(60) {
-        let mut problem = problem(random.below(200), random.below(50), random.below(50));
+    for _ in 0..cases(20) {
+        let mut problem = problem(random.below(120), random.below(50), random.below(50));
         if random.below(2) == 0 {
             problem.costs.store = random.below(5) as f64 / 2.0;
             problem.costs.load = random.below(3) as f64 / 2.0;
@@ -34,7 +34,7 @@ fn more_memory_never_gives_a_costlier_plan() {
         }
         let mut last = f64::INFINITY;
         let mut budget = 0;
-        for _ in 0..40 {
+        for _ in 0..25 {
             match best_plan(&problem, budget) {
                 Ok(best) => {
                     run(&best.plan, &problem, budget);
@@ -48,7 +48,7 @@ fn more_memory_never_gives_a_costlier_plan() {
                     assert!(matches!(error, Error::BudgetTooSmall { .. }), "{error}");
                 }
             }
-            budget += 1 + random.below(60);
+            budget += 1 + random.below(80);
         }
     }
 }
@@ -56,8 +56,8 @@ fn more_memory_never_gives_a_costlier_plan() {
 #[test]
 fn a_budget_below_the_minimum_names_the_minimum() {
     for (steps, state, tape, shape) in [
-        (1000, 100, 30, Shape::RecordLast),
-        (1000, 100, 30, Shape::PrimalFirst),
+        (300, 100, 30, Shape::RecordLast),
+        (300, 100, 30, Shape::PrimalFirst),
         (2, 100, 30, Shape::RecordLast),
         (1, 100, 30, Shape::RecordLast),
         (1, 100, 30, Shape::PrimalFirst),

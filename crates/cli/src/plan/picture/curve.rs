@@ -69,9 +69,9 @@ pub fn draw(
     let label = format!("this plan: {:.3}", here.1);
     // Off the falling curve: above it to the right, or below it if the plan does better than the curve.
     let below = curve.iter().take_while(|p| p.0 <= here.0).last().is_some_and(|p| here.1 < p.1 * 0.98);
-    let rightmost = x > frame.left + frame.width * 0.6;
+    let rightmost = x > frame.left + frame.width * 0.78;
     let (anchor, dx) = if rightmost { (Anchor::End, -4.0) } else { (Anchor::Start, 12.0) };
-    let (anchor, dx, dy) = if below { (Anchor::Middle, 0.0, 26.0) } else { (anchor, dx, -14.0) };
+    let (anchor, dx, dy) = if below { (Anchor::Middle, 0.0, 30.0) } else { (anchor, dx, -14.0) };
     let dx = if below { (frame.left + 56.0 - x).max(0.0) } else { dx };
     svg.text(x + dx, (y + dy).max(frame.top + 14.0), anchor, "strong halo", &label);
     svg.text(
