@@ -8,6 +8,8 @@ use crate::{Action, Error, MAX_STEPS};
 /// The contract between a schedule and its driver:
 ///
 /// - The driver starts with the state before step 0 at hand and carries out the actions in order.
+/// - The initial state is stored like any other: if it is needed again, the first action is its `Store`, and it
+///   takes one of the slots. A loop of at most one block that is recorded on the way needs no slot at all.
 /// - `Advance` and `Record` start where the state at hand stands. After `Turn` and after `Reverse` there is
 ///   no state at hand; the next action that needs one comes after a `Load`.
 /// - A `Store` goes to a slot that is empty. A slot that will not be loaded again is dropped as soon as

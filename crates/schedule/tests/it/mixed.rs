@@ -126,6 +126,16 @@ fn reference_totals_of_the_field() {
 }
 
 #[test]
+fn long_loops_are_minimal_too() {
+    let m = by_dynamic_programming(1500, 5);
+    for s in 1..=5 {
+        for n in [200, 777, 1500] {
+            assert_eq!(Mixed::new(n as u64, s).unwrap().totals().executions(), m[s][n], "n={n} s={s}");
+        }
+    }
+}
+
+#[test]
 fn ten_thousand_steps_are_planned_exactly() {
     let schedule = Mixed::new(10_000, 4).unwrap();
     assert_eq!(schedule.method(), Method::Exact);
