@@ -87,9 +87,9 @@ pub fn special_f32() -> Vec<f32> {
         LN_2 as f32,
         8388608.0,
         16777217.0,
-        88.722839,
+        88.72284,
         103.97208,
-        89.415986,
+        89.41599,
     ] {
         out.extend([around.next_down(), around, around.next_up()]);
     }
