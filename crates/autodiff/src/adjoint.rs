@@ -9,7 +9,7 @@ use ebbtide_ir::{
 
 use crate::activity::Activity;
 use crate::error::Error;
-use crate::needed::needed_arrays;
+use crate::needed::{Needed, needed_arrays};
 use crate::par::{Held, ParAdjoint};
 use crate::record::{Recorder, is_written_param};
 use crate::rules::{partials, pull};
@@ -68,6 +68,7 @@ pub fn gradient(source: &Program, request: &Request) -> Result<Gradient, Error> 
         affines: &facts.affines,
         activity: &activity,
         needed: &needed,
+        position: 0,
         shadows: Shadows::default(),
         held: BTreeMap::new(),
         env: HashMap::new(),
@@ -153,7 +154,9 @@ struct Maker<'a> {
     source: &'a Program,
     affines: &'a Affines,
     activity: &'a Activity,
-    needed: &'a BTreeSet<ArrayId>,
+    needed: &'a Needed,
+    /// The top-level statement that is being written.
+    position: usize,
     shadows: Shadows,
     held: BTreeMap<ArrayId, Held>,
     /// Program-level values as they are known where the adjoint is written now.
@@ -224,12 +227,18 @@ impl Maker<'_> {
         }
         self.make_shadows(&mut w);
         let body = self.source.body.clone();
-        self.forward(&mut w, &body)?;
+        for (position, stmt) in body.iter().enumerate() {
+            self.position = position;
+            self.forward(&mut w, std::slice::from_ref(stmt))?;
+        }
         for (a, value) in names.values.iter().zip(&values) {
             w.push(Stmt::Copy { from: *a, to: *value });
         }
         self.seed(&mut w, names.of, seed);
-        self.reverse(&mut w, &body)?;
+        for (position, stmt) in body.iter().enumerate().rev() {
+            self.position = position;
+            self.reverse(&mut w, std::slice::from_ref(stmt))?;
+        }
         self.results(&mut w, request, &derivatives);
         let body = w.end();
         let mut asides: Vec<ArrayId> = self.kept.values().copied().collect();
@@ -345,11 +354,11 @@ impl Maker<'_> {
     // ---- the forward half
 
     fn recorder(&self) -> Recorder<'_> {
-        Recorder { source: self.source, affines: self.affines, needed: self.needed }
+        Recorder { source: self.source, affines: self.affines, needed: self.needed, position: self.position }
     }
 
     /// Writes statements with their tape.
-    fn forward(&mut self, w: &mut Writer, block: &Block) -> Result<(), Error> {
+    fn forward(&mut self, w: &mut Writer, block: &[Stmt]) -> Result<(), Error> {
         for stmt in block {
             match stmt {
                 Stmt::Let(v) => {
@@ -361,7 +370,7 @@ impl Maker<'_> {
                     }
                 }
                 Stmt::Store(s) | Stmt::Update(_, s) => {
-                    if self.needed.contains(&s.array) {
+                    if self.needed.before(s.array, self.position) {
                         let old = w.load(s.array, s.index, s.site.clone());
                         let array =
                             self.aside(w, Aside::Element(s.array, s.value), self.source.array(s.array).ty);
@@ -371,13 +380,13 @@ impl Maker<'_> {
                     w.push(stmt.clone());
                 }
                 Stmt::Fill(a, _) | Stmt::Copy { to: a, .. } => {
-                    if self.needed.contains(a) {
+                    if self.needed.before(*a, self.position) {
                         w.push(Stmt::Push(Push { array: *a, after: After::Same }));
                     }
                     w.push(stmt.clone());
                 }
                 Stmt::Temp(a) => {
-                    if self.needed.contains(a) && self.nested {
+                    if self.needed.before(*a, self.position) && self.nested {
                         return Err(self.unsupported(format!(
                             "a temporary (`{}`) that is declared inside a loop: declare it before the loop and `fill` it",
                             self.source.array(*a).name
@@ -492,7 +501,7 @@ impl Maker<'_> {
 
     // ---- the reverse half
 
-    fn reverse(&mut self, w: &mut Writer, block: &Block) -> Result<(), Error> {
+    fn reverse(&mut self, w: &mut Writer, block: &[Stmt]) -> Result<(), Error> {
         for stmt in block.iter().rev() {
             match stmt {
                 Stmt::Let(v) => self.reverse_value(w, *v)?,
@@ -522,7 +531,7 @@ impl Maker<'_> {
                     }
                 }
                 Stmt::Fill(a, v) => {
-                    if self.needed.contains(a) {
+                    if self.needed.before(*a, self.position) {
                         w.push(Stmt::Pop(*a));
                     }
                     if self.activity.values.contains(v) {
@@ -618,7 +627,7 @@ impl Maker<'_> {
     }
 
     fn reverse_copy(&mut self, w: &mut Writer, from: ArrayId, to: ArrayId) {
-        if self.needed.contains(&to) {
+        if self.needed.before(to, self.position) {
             w.push(Stmt::Pop(to));
         }
         let (Some(source), Some(target)) =

@@ -7,9 +7,37 @@ use ebbtide_ir::{ArrayId, Binary, LoopKind, Op, Program, Stmt, ValueId, walk};
 use crate::activity::Activity;
 use crate::rules::is_linear;
 
-/// Arrays whose contents the adjoint reads: when they are overwritten, what they held is recorded. Arrays that
-/// are swapped with one another share memory in turn, so they are in together or not at all.
-pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> BTreeSet<ArrayId> {
+/// The arrays whose contents adjoints of parallel loops read, and from which top-level statement on: what they
+/// hold is recorded when that statement, or a later one, overwrites them.
+///
+/// Arrays that are swapped with one another share memory in turn, so they are in together or not at all. What is
+/// read at program level is a scalar: it stays at hand, or is put aside.
+#[derive(Debug, Default)]
+pub(crate) struct Needed {
+    since: BTreeMap<ArrayId, usize>,
+}
+
+impl Needed {
+    /// Must what `array` holds be recorded when the top-level statement `position` overwrites it?
+    pub fn before(&self, array: ArrayId, position: usize) -> bool {
+        self.since.get(&array).is_some_and(|since| *since <= position)
+    }
+}
+
+/// Finds the arrays that the adjoint reads.
+pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
+    let mut position: BTreeMap<ValueId, usize> = BTreeMap::new();
+    for (k, top) in program.body.iter().enumerate() {
+        walk(std::slice::from_ref(top), &mut |stmt| {
+            if let Stmt::Par(par) = stmt {
+                walk(&par.body, &mut |inner| {
+                    if let Stmt::Let(v) = inner {
+                        position.insert(*v, k);
+                    }
+                });
+            }
+        });
+    }
     let mut values: Vec<ValueId> = Vec::new();
     let active = |v: &ValueId| activity.values.contains(v);
     walk(&program.body, &mut |stmt| {
@@ -52,7 +80,8 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> BTreeSet<
             into.entry(*local).or_default().push(*v);
         }
     });
-    let mut arrays = BTreeSet::new();
+    let mut since: BTreeMap<ArrayId, usize> = BTreeMap::new();
+    let classes = swap_classes(program);
     let mut seen: BTreeSet<ValueId> = BTreeSet::new();
     while let Some(v) = values.pop() {
         if !seen.insert(v) {
@@ -60,15 +89,18 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> BTreeSet<
         }
         match program.op(v) {
             Op::Load(array, index) => {
-                arrays.insert(*array);
+                if let Some(at) = position.get(&v) {
+                    let first = since.entry(classes[array]).or_insert(*at);
+                    *first = (*first).min(*at);
+                }
                 values.extend(index.as_slice());
             }
             Op::Get(local) => values.extend(into.get(local).into_iter().flatten()),
             op => values.extend(op.operands()),
         }
     }
-    let classes = swap_classes(program);
-    arrays.iter().flat_map(|a| classes.iter().filter(|(_, c)| **c == classes[a]).map(|(b, _)| *b)).collect()
+    let since = classes.iter().filter_map(|(array, class)| Some((*array, *since.get(class)?))).collect();
+    Needed { since }
 }
 
 /// For each array the first of those that it is swapped with, directly or through others.

@@ -8,6 +8,7 @@ use ebbtide_ir::{
 };
 
 use crate::gather::{covers, identity};
+use crate::needed::Needed;
 use crate::writer::Writer;
 
 /// Writes statements with their tape.
@@ -15,7 +16,9 @@ pub(crate) struct Recorder<'a> {
     pub source: &'a Program,
     pub affines: &'a Affines,
     /// Arrays whose old contents the adjoint reads.
-    pub needed: &'a BTreeSet<ArrayId>,
+    pub needed: &'a Needed,
+    /// The top-level statement that is being written.
+    pub position: usize,
 }
 
 /// The one write of an array in a parallel loop, where it is unconditional.
@@ -41,7 +44,7 @@ pub(crate) fn written_by(par: &Par) -> BTreeSet<ArrayId> {
 impl Recorder<'_> {
     /// The arrays that reversing this loop takes back from the tape, in the order of their pushes.
     pub fn pushed_by(&self, par: &Par) -> Vec<ArrayId> {
-        written_by(par).into_iter().filter(|a| self.needed.contains(a)).collect()
+        written_by(par).into_iter().filter(|a| self.needed.before(*a, self.position)).collect()
     }
 
     /// A parallel loop that puts what it overwrites on the tape.

@@ -718,7 +718,7 @@ impl Stmt {
 }
 
 /// Visits every statement of a block, outer before inner, in source order.
-pub fn walk<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Stmt)) {
+pub fn walk<'a>(block: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
     let mut stack: Vec<std::slice::Iter<'a, Stmt>> = vec![block.iter()];
     while let Some(top) = stack.last_mut() {
         let Some(stmt) = top.next() else {
