@@ -1,0 +1,3 @@
+//! Tests of the language: what programs become, and what is refused.
+
+mod design;

@@ -1,0 +1,131 @@
+//! The items that programs are written with, beside Rust's own syntax.
+//!
+//! Each is a function, so that it has documentation and a meaning outside programs too, and an empty type of the
+//! same name that holds its expansion inside programs. Both are imported by one `use`.
+
+use std::ops::Range;
+
+use crate::cx::Cx;
+use crate::handle::{ArrayHandle, Mut, Ref};
+use crate::scalar::{Element, Float, Integer, Scalar};
+use crate::value::{Expr, Same, Truth};
+
+/// Marks a parallel loop: `for i in par(0..n) { … }`, `for (i, j) in par(0..n, 0..m) { … }`, up to four ranges.
+///
+/// The iterations run in any order or at once, so no two of them may touch the same element while one writes it
+/// (a build error otherwise), unless all of them combine into it: `loss[[]] += x`, `a[k].min_assign(x)`. The order
+/// of such sums is part of the program's meaning, the same on every device and for every number of threads;
+/// [`#[relaxed]`](https://docs.rs/ebbtide) before the loop gives that up.
+///
+/// Outside programs it gives its range back.
+pub fn par(range: Range<usize>) -> Range<usize> {
+    range
+}
+
+/// Exchanges the names of two arrays of equal type and shape; no element moves.
+///
+/// At every exit of a program the caller's `u` shows what the program calls `u`. Outside programs it is
+/// [`std::mem::swap`].
+pub fn swap<T>(a: &mut T, b: &mut T) {
+    std::mem::swap(a, b);
+}
+
+/// Inside programs: [`swap`](fn@swap).
+#[doc(hidden)]
+#[allow(non_camel_case_types)]
+#[derive(Debug)]
+pub enum swap {}
+
+impl swap {
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn __expand<T: Element, const R: usize>(
+        cx: &Cx,
+        a: ArrayHandle<T, R, Mut>,
+        b: ArrayHandle<T, R, Mut>,
+    ) {
+        cx.emit(|builder| builder.swap(a.id, b.id));
+    }
+}
+
+/// `if condition { yes } else { no }`, both computed: the branch-free choice.
+///
+/// An arm that is not chosen contributes nothing to a derivative, so `select(x > 0.0, x.sqrt(), 0.0)` has a
+/// derivative of zero, not NaN, for negative `x`.
+pub fn select<T>(condition: bool, yes: T, no: T) -> T {
+    if condition { yes } else { no }
+}
+
+/// Inside programs: [`select`](fn@select).
+#[doc(hidden)]
+#[allow(non_camel_case_types)]
+#[derive(Debug)]
+pub enum select {}
+
+impl select {
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn __expand<C: Truth, T: Scalar, B: Scalar + Same<T>>(
+        cx: &Cx,
+        condition: Expr<C>,
+        yes: Expr<T>,
+        no: Expr<B>,
+    ) -> Expr<T> {
+        Expr::new(cx.emit(|b| b.select(condition.id, yes.id, no.id)))
+    }
+}
+
+/// Inside programs: gives every element of an array one value.
+#[doc(hidden)]
+#[allow(non_camel_case_types)]
+#[derive(Debug)]
+pub enum fill {}
+
+impl fill {
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn __expand<T: Element, B: Scalar + Same<T>, const R: usize>(
+        cx: &Cx,
+        array: ArrayHandle<T, R, Mut>,
+        value: Expr<B>,
+    ) {
+        cx.emit(|b| b.fill(array.id, value.id));
+    }
+}
+
+/// Inside programs: copies all elements.
+#[doc(hidden)]
+#[allow(non_camel_case_types)]
+#[derive(Debug)]
+pub enum copy {}
+
+impl copy {
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn __expand<T: Element, const R: usize>(
+        cx: &Cx,
+        from: ArrayHandle<T, R, Ref>,
+        to: ArrayHandle<T, R, Mut>,
+    ) {
+        cx.emit(|b| b.copy(from.id, to.id));
+    }
+}
+
+/// Inside programs: a random number.
+#[doc(hidden)]
+#[allow(non_camel_case_types)]
+#[derive(Debug)]
+pub enum rand<T> {
+    #[doc(hidden)]
+    __Never(std::convert::Infallible, std::marker::PhantomData<T>),
+}
+
+impl<T: Float> rand<T> {
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn __expand<S: Integer, I: Integer>(cx: &Cx, seed: Expr<S>, index: Expr<I>) -> Expr<T> {
+        let seed = crate::emit::cast::<i64, S>(cx, seed);
+        let index = crate::emit::cast::<i64, I>(cx, index);
+        Expr::new(cx.emit(|b| b.rand(T::TYPE, seed.id, index.id)))
+    }
+}

@@ -1,0 +1,256 @@
+//! `#[program]` and `#[func]`: the items that one function becomes.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::{Attribute, ItemFn, ReturnType};
+
+use crate::body::Translator;
+use crate::errors::Errors;
+use crate::signature::{self, Param, Passing};
+
+/// What a function is to become.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A program.
+    Program,
+    /// A function that programs call and that stays plain Rust.
+    Func,
+}
+
+impl Kind {
+    /// The word for it in messages.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Kind::Program => "program",
+            Kind::Func => "`#[func]`",
+        }
+    }
+}
+
+/// Expands the attribute on a function.
+pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
+    let function: ItemFn = match syn::parse2(item.clone()) {
+        Ok(function) => function,
+        Err(error) => {
+            let error = error.into_compile_error();
+            return quote!(#error #item);
+        }
+    };
+    let mut errors = Errors::default();
+    if !attr.is_empty() {
+        errors.at(attr, format!("a {} takes no options here", kind.noun()));
+    }
+    let params = signature::params(kind, &function, &mut errors);
+    let mut translator = Translator::new(kind, &mut errors);
+    let body = match kind {
+        Kind::Program => translator.statements(&function.block),
+        Kind::Func => translator.value_block(&function.block),
+    };
+    let item = Item { kind, function: &function, params: &params };
+    // With an error the item is still there, with an empty body, so that the rest is type-checked.
+    let body = if errors.any() { item.stub_body() } else { body };
+    let items = item.items(body);
+    let errors = errors.into_tokens();
+    quote!(#items #errors)
+}
+
+struct Item<'a> {
+    kind: Kind,
+    function: &'a ItemFn,
+    params: &'a [Param],
+}
+
+/// The name of the context in expanded code, which no name of the user's can meet.
+pub fn cx() -> Ident {
+    Ident::new("cx", Span::mixed_site())
+}
+
+impl Item<'_> {
+    fn stub_body(&self) -> TokenStream {
+        let cx = cx();
+        match self.kind {
+            Kind::Program => TokenStream::new(),
+            Kind::Func => quote!(::ebbtide::__lang::Returned::placeholder(#cx)),
+        }
+    }
+
+    fn items(&self, body: TokenStream) -> TokenStream {
+        let ItemFn { vis, sig, .. } = self.function;
+        let name = &sig.ident;
+        let (impl_generics, ty_generics, where_clause) = sig.generics.split_for_impl();
+        let generics = &sig.generics;
+        let docs = docs(&self.function.attrs);
+        let never = self.never();
+        let expansion = self.expansion(body);
+        let rest = match self.kind {
+            Kind::Program => self.program(),
+            Kind::Func => self.plain_function(),
+        };
+        let names = match self.kind {
+            Kind::Program => self.names(),
+            Kind::Func => TokenStream::new(),
+        };
+        let docs = match self.kind {
+            Kind::Program => docs,
+            Kind::Func => quote!(#[doc(hidden)]),
+        };
+        quote! {
+            #docs
+            #[allow(non_camel_case_types, dead_code)]
+            #vis enum #name #generics #where_clause { #never }
+
+            #[allow(non_upper_case_globals, dead_code, clippy::all)]
+            impl #impl_generics #name #ty_generics #where_clause {
+                #names
+                #expansion
+            }
+
+            #rest
+        }
+    }
+
+    /// A variant that no value can have, where type parameters must be mentioned.
+    fn never(&self) -> TokenStream {
+        let types: Vec<_> = self.function.sig.generics.type_params().map(|t| &t.ident).collect();
+        if types.is_empty() {
+            return TokenStream::new();
+        }
+        quote! {
+            #[doc(hidden)]
+            __Never(::core::convert::Infallible, ::core::marker::PhantomData<(#(#types,)*)>)
+        }
+    }
+
+    fn parameters(&self) -> TokenStream {
+        let params = self.params.iter().map(|param| {
+            let (ident, handle) = (&param.ident, param.handle());
+            quote!(#ident: #handle)
+        });
+        quote!(#(#params),*)
+    }
+
+    /// The hidden functions that build the body.
+    fn expansion(&self, body: TokenStream) -> TokenStream {
+        let sig = &self.function.sig;
+        let cx = cx();
+        let params = self.parameters();
+        let idents: Vec<_> = self.params.iter().map(|p| &p.ident).collect();
+        let name = sig.ident.unraw().to_string();
+        match self.kind {
+            Kind::Program => {
+                let arrays = self.params.iter().filter(|p| p.passing != Passing::Value).map(|param| {
+                    let (ident, name) = (&param.ident, param.name());
+                    quote!((#name, &|visit| ::ebbtide::__lang::Handle::arrays(&#ident, visit)))
+                });
+                quote! {
+                    #[doc(hidden)]
+                    #[track_caller]
+                    pub fn __expand(#cx: &::ebbtide::__lang::Cx, #params) {
+                        ::ebbtide::__lang::emit::call_program(
+                            #cx,
+                            ::core::any::type_name::<Self>(),
+                            #name,
+                            &[#(#arrays),*],
+                            || Self::__body(#cx, #(#idents),*),
+                        );
+                    }
+
+                    #[doc(hidden)]
+                    fn __body(#cx: &::ebbtide::__lang::Cx, #params) { #body }
+                }
+            }
+            Kind::Func => {
+                let output = match &sig.output {
+                    ReturnType::Default => quote!(()),
+                    ReturnType::Type(_, ty) => {
+                        use syn::spanned::Spanned;
+                        quote_spanned!(ty.span()=> ::ebbtide::__lang::Expr<#ty>)
+                    }
+                };
+                quote! {
+                    #[doc(hidden)]
+                    #[track_caller]
+                    pub fn __expand(#cx: &::ebbtide::__lang::Cx, #params) -> #output {
+                        ::ebbtide::__lang::emit::call_func(#cx, ::core::any::type_name::<Self>(), #name, || {
+                            Self::__body(#cx, #(#idents),*)
+                        })
+                    }
+
+                    #[doc(hidden)]
+                    fn __body(#cx: &::ebbtide::__lang::Cx, #params) -> #output { #body }
+                }
+            }
+        }
+    }
+
+    /// One typed constant per parameter.
+    fn names(&self) -> TokenStream {
+        let names = self.params.iter().map(|param| {
+            let (ident, name, ty) = (&param.ident, param.name(), &param.ty);
+            let doc = format!("The parameter `{name}`.");
+            quote! {
+                #[doc = #doc]
+                pub const #ident: ::ebbtide::__lang::Name<#ty> = ::ebbtide::__lang::Name::new(#name);
+            }
+        });
+        quote!(#(#names)*)
+    }
+
+    fn program(&self) -> TokenStream {
+        let ItemFn { vis, sig, attrs, .. } = self.function;
+        let name = &sig.ident;
+        let text = name.unraw().to_string();
+        let docs = docs(attrs);
+        let generics = &sig.generics;
+        let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
+        let cx = cx();
+        let list = Ident::new("list", Span::mixed_site());
+        let idents: Vec<_> = self.params.iter().map(|p| &p.ident).collect();
+        let (args, pattern) = match self.params {
+            [only] => (only.argument(), quote!(#(#idents)*)),
+            many => {
+                let types = many.iter().map(Param::argument);
+                (quote!((#(#types,)*)), quote!((#(#idents,)*)))
+            }
+        };
+        let declare = self.params.iter().map(|p| p.declare(&cx));
+        let flatten = self.params.iter().map(|p| p.flatten(&list));
+        quote! {
+            #docs
+            #[allow(dead_code)]
+            #vis fn #name #generics() -> ::ebbtide::__lang::Program<#name #ty_generics> #where_clause {
+                ::ebbtide::__lang::Program::new()
+            }
+
+            impl #impl_generics ::ebbtide::__lang::Source for #name #ty_generics #where_clause {
+                const NAME: &'static str = #text;
+                type Args<'__a> = #args;
+
+                fn build(#cx: &::ebbtide::__lang::Cx) {
+                    // Arguments of a call are evaluated in order, so parameters are declared in order.
+                    Self::__body(#cx, #(#declare),*);
+                }
+
+                fn arguments<'__a>(#pattern: Self::Args<'__a>) -> ::std::vec::Vec<::ebbtide::__lang::Arg<'__a>> {
+                    #[allow(unused_mut)]
+                    let mut #list = ::std::vec::Vec::new();
+                    #(#flatten)*
+                    #list
+                }
+            }
+        }
+    }
+
+    /// The function as it was written: plain Rust.
+    fn plain_function(&self) -> TokenStream {
+        let function = self.function;
+        quote!(#[allow(dead_code)] #function)
+    }
+}
+
+/// The documentation among the attributes.
+fn docs(attrs: &[Attribute]) -> TokenStream {
+    let docs = attrs.iter().filter(|a| a.path().is_ident("doc"));
+    quote!(#(#docs)*)
+}
