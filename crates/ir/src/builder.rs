@@ -433,7 +433,9 @@ impl Builder {
     pub fn end_region(&mut self) {
         let ended = self.end("a region", |o| matches!(o, Owner::Region(..)));
         if let Some((Owner::Region(label, flag, undo, site), body)) = ended {
-            self.push(Stmt::Region(Region { label, flag, undo, body, site }));
+            let id = RegionId(self.program.regions);
+            self.program.regions += 1;
+            self.push(Stmt::Region(Region { id, label, flag, undo, body, site }));
         }
     }
 

@@ -89,6 +89,10 @@ pub enum Fault {
     },
     /// The host asked the run to stop.
     Stopped,
+    /// A tape has no place for another push, or nothing to pop: a flaw of the engine.
+    Tape,
+    /// A sweep was run without its driver: a flaw of the engine.
+    Sweep,
 }
 
 impl fmt::Display for Fault {
@@ -110,6 +114,10 @@ impl fmt::Display for Fault {
                 &None
             }
             Fault::Stopped => return write!(f, "stopped by the host"),
+            Fault::Tape => return write!(f, "a tape is too short: this is a flaw of Ebbtide"),
+            Fault::Sweep => {
+                return write!(f, "a sweep was run without its driver: this is a flaw of Ebbtide");
+            }
         };
         match site {
             Some(site) => write!(f, ", at {site}"),

@@ -3,8 +3,11 @@
 /// The number of lanes of a leaf.
 pub const LANES: usize = 16;
 
-/// The number of iterations that a leaf has where rows allow it.
-pub const SIZE: i64 = 4096;
+/// The least number of iterations that a leaf has where there are as many.
+const LEAST: i64 = 4096;
+
+/// A loop has at most this many leaves, so that their results fit in a fixed place.
+pub const MOST: i64 = 2048;
 
 /// The cut of an iteration space into leaves. It depends on the extents alone, never on threads.
 ///
@@ -19,6 +22,8 @@ pub struct Leaves {
     pub row: i64,
     /// Pieces per row: 1 where rows are short.
     pub pieces: i64,
+    /// Iterations per piece, a multiple of [`LANES`].
+    pub size: i64,
 }
 
 impl Leaves {
@@ -26,10 +31,13 @@ impl Leaves {
     pub fn of(extents: &[i64]) -> Leaves {
         let row = extents.last().copied().unwrap_or(1).max(0);
         let rows = extents.iter().rev().skip(1).fold(1, |n: i64, e| n.saturating_mul((*e).max(0)));
-        if row <= SIZE {
-            Leaves { rows, rows_per_leaf: (SIZE / row.max(1)).max(1), row, pieces: 1 }
+        let lanes = LANES as i64;
+        let share = rows.saturating_mul(row) / (MOST / 2) + 1;
+        let size = share.max(LEAST).saturating_add(lanes - 1) / lanes * lanes;
+        if row <= size {
+            Leaves { rows, rows_per_leaf: (size / row.max(1)).max(1), row, pieces: 1, size }
         } else {
-            Leaves { rows, rows_per_leaf: 1, row, pieces: (row + SIZE - 1) / SIZE }
+            Leaves { rows, rows_per_leaf: 1, row, pieces: (row + size - 1) / size, size }
         }
     }
 
@@ -43,13 +51,22 @@ impl Leaves {
 
     /// The leaf that an iteration belongs to, by its row and its place in the row.
     pub fn leaf(&self, row: i64, place: i64) -> i64 {
-        (row / self.rows_per_leaf) * self.pieces + place / SIZE
+        (row / self.rows_per_leaf) * self.pieces + place / self.size
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn there_are_never_more_leaves_than_places_for_them() {
+        for row in [1, 2, 100, 4095, 4096, 4097, 10_000, 1 << 20, 1 << 40] {
+            for rows in [1, 2, 3, 1000, 4096, 1 << 20] {
+                assert!(Leaves::of(&[rows, row]).count() <= MOST, "{rows} x {row}");
+            }
+        }
+    }
 
     #[test]
     fn every_iteration_has_a_leaf_and_leaves_are_in_order() {

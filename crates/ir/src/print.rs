@@ -172,6 +172,25 @@ impl Printer<'_> {
                 let text = format!("copy({}, {});", p.array(*from).name, p.array(*to).name);
                 self.line(&text);
             }
+            Stmt::Push(push) => {
+                let name = &p.array(push.array).name;
+                let text = match push.after {
+                    After::Same => format!("push({name});"),
+                    After::Anything(old) => format!("let {} = push({name});", p.array(old).name),
+                };
+                self.line(&text);
+            }
+            Stmt::Pop(a) => {
+                let text = format!("pop({});", p.array(*a).name);
+                self.line(&text);
+            }
+            Stmt::Forward(f) => self.forward(f),
+            Stmt::Backward(b) => {
+                let text = format!("backward loop {} {{", b.id.0);
+                self.line(&text);
+                self.nested(&b.reverse);
+                self.line("}");
+            }
             Stmt::Temp(id) => {
                 let a = p.array(*id);
                 let Role::Temp(shape) = &a.role else { return };
@@ -186,6 +205,21 @@ impl Printer<'_> {
                 self.line(&text);
             }
         }
+    }
+
+    fn forward(&mut self, f: &Forward) {
+        let carried: Vec<&str> = f.carried.iter().map(|a| self.program.array(*a).name.as_str()).collect();
+        let range = match f.range {
+            Some((from, to)) => format!("{}..{}", self.expr(from), self.expr(to)),
+            None => "unknown".to_string(),
+        };
+        let text = format!("forward loop {} over {range} carrying [{}] {{", f.id.0, carried.join(", "));
+        self.line(&text);
+        for (name, block) in [("advance", &f.advance), ("record", &f.record)] {
+            self.line(&format!("  {name}:"));
+            self.nested(block);
+        }
+        self.line("}");
     }
 
     fn sequential(&mut self, l: &Loop) {
@@ -278,6 +312,7 @@ impl Printer<'_> {
                     Binary::Mul => ("*", Product, Cast),
                     Binary::Div => ("/", Product, Cast),
                     Binary::Rem => ("%", Product, Cast),
+                    Binary::RemEuclid => return self.method("rem_euclid", a, &[b]),
                     Binary::And => ("&", Bits, Shift),
                     Binary::Or => ("|", Bits, Shift),
                     Binary::Xor => ("^", Bits, Shift),

@@ -47,6 +47,8 @@ ids! {
     ParId;
     /// A label of regions.
     LabelId;
+    /// A region: one occurrence of a label.
+    RegionId;
 }
 
 /// A place in the user's source.
@@ -83,6 +85,8 @@ pub enum Role {
     /// The program's own: allocated once per launch, cleared where it is declared. The extents are values of
     /// the index type that depend on shapes and scalar arguments alone.
     Temp(Vec<ValueId>),
+    /// What another array held before its last [`Stmt::Push`]; made by autodiff alone, read only.
+    Old(ArrayId),
 }
 
 /// An array.
@@ -212,6 +216,8 @@ pub enum Binary {
     Div,
     /// `a % b`; the sign of the dividend; an error for a zero divisor.
     Rem,
+    /// The remainder that is never negative (`rem_euclid`), integers alone; an error for a zero divisor.
+    RemEuclid,
     /// The smaller; of a number and NaN the number; of zeros the negative one.
     Min,
     /// The larger; of a number and NaN the number; of zeros the positive one.
@@ -383,6 +389,60 @@ pub enum Stmt {
     },
     /// A temporary comes to life here, zeroed; at program level alone.
     Temp(ArrayId),
+    /// Puts what an array holds on its tape; made by autodiff alone, at program level.
+    Push(Push),
+    /// Brings back what the array's last [`Stmt::Push`] put on its tape.
+    Pop(ArrayId),
+    /// A loop that will be reversed, run forward under a schedule; made by autodiff alone, at program level.
+    Forward(Forward),
+    /// The reverse half of a [`Stmt::Forward`], in the mirrored place.
+    Backward(Backward),
+}
+
+/// What an array holds after it was put on its tape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// The same as before.
+    Same,
+    /// Anything: the next statement writes every element, and reads the old ones through this alias.
+    Anything(ArrayId),
+}
+
+/// Puts what an array holds on its tape.
+#[derive(Clone, Copy, Debug)]
+pub struct Push {
+    /// The array.
+    pub array: ArrayId,
+    /// What it holds then.
+    pub after: After,
+}
+
+/// The forward half of a reversed loop. Its blocks run passes `from..to` of the loop, which the driver sets.
+#[derive(Clone, Debug)]
+pub struct Forward {
+    /// Which loop, as in the source program.
+    pub id: LoopId,
+    /// The bounds of the whole loop; `None` where the number of passes is known only at its end.
+    pub range: Option<(ValueId, ValueId)>,
+    /// Set by the driver: the first pass to run.
+    pub from: ValueId,
+    /// Set by the driver: the pass after the last one to run.
+    pub to: ValueId,
+    /// Arrays that a later pass or the adjoint may read: what a slot holds.
+    pub carried: Vec<ArrayId>,
+    /// Runs passes and keeps nothing.
+    pub advance: Block,
+    /// Runs passes and keeps their tape.
+    pub record: Block,
+}
+
+/// The reverse half of a reversed loop: consumes the tape of passes `from..to`, last pass first.
+#[derive(Clone, Debug)]
+pub struct Backward {
+    /// Which loop, as in the source program.
+    pub id: LoopId,
+    /// Reverses the passes that the forward half's `from` and `to` name.
+    pub reverse: Block,
 }
 
 /// The write of one element.
@@ -494,6 +554,8 @@ pub enum Undo {
 /// A labelled region.
 #[derive(Clone, Debug)]
 pub struct Region {
+    /// Which region.
+    pub id: RegionId,
     /// Its label.
     pub label: LabelId,
     /// The rank-0 array that makes the program yield when it is not zero at the end of the region.
@@ -536,6 +598,8 @@ pub struct Program {
     pub loops: u32,
     /// The number of parallel loops.
     pub pars: u32,
+    /// The number of regions.
+    pub regions: u32,
     /// What it does.
     pub body: Block,
 }
@@ -603,6 +667,8 @@ impl Stmt {
             Stmt::Par(par) => (Some(&par.body), None),
             Stmt::Region(region) => (Some(&region.body), None),
             Stmt::Call(call) => (Some(&call.body), None),
+            Stmt::Forward(f) => (Some(&f.advance), Some(&f.record)),
+            Stmt::Backward(b) => (Some(&b.reverse), None),
             _ => (None, None),
         };
         first.into_iter().chain(second)
@@ -619,6 +685,8 @@ impl Stmt {
             Stmt::Par(par) => (Some(&mut par.body), None),
             Stmt::Region(region) => (Some(&mut region.body), None),
             Stmt::Call(call) => (Some(&mut call.body), None),
+            Stmt::Forward(f) => (Some(&mut f.advance), Some(&mut f.record)),
+            Stmt::Backward(b) => (Some(&mut b.reverse), None),
             _ => (None, None),
         };
         first.into_iter().chain(second)
@@ -627,12 +695,9 @@ impl Stmt {
     /// The values that this statement itself uses (not those used inside its blocks).
     pub fn uses(&self) -> Vec<ValueId> {
         match self {
-            Stmt::Let(_)
-            | Stmt::Region(_)
-            | Stmt::Call(_)
-            | Stmt::Swap(..)
-            | Stmt::Copy { .. }
-            | Stmt::Temp(_) => Vec::new(),
+            Stmt::Let(_) | Stmt::Region(_) | Stmt::Call(_) | Stmt::Swap(..) | Stmt::Copy { .. } => Vec::new(),
+            Stmt::Temp(_) | Stmt::Push(_) | Stmt::Pop(_) | Stmt::Backward(_) => Vec::new(),
+            Stmt::Forward(f) => f.range.map_or(Vec::new(), |(from, to)| vec![from, to]),
             Stmt::Declare(_, v) | Stmt::Set(_, v) | Stmt::Fill(_, v) => vec![*v],
             Stmt::Store(s) | Stmt::Update(_, s) => {
                 s.index.as_slice().iter().copied().chain([s.value]).collect()

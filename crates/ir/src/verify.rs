@@ -205,6 +205,31 @@ impl Verifier<'_> {
                 }
             }
             Stmt::Temp(a) => self.temp(*a),
+            Stmt::Push(push) => {
+                self.at_program_level("`push`", &None);
+                self.write(push.array, &None);
+            }
+            Stmt::Pop(a) => {
+                self.at_program_level("`pop`", &None);
+                self.write(*a, &None);
+            }
+            Stmt::Forward(f) => {
+                self.at_program_level("a sweep", &None);
+                f.carried.iter().for_each(|a| self.read(*a, &None));
+                if let Some((from, to)) = f.range {
+                    self.is(from, Type::Index, "a bound", &None);
+                    self.is(to, Type::Index, "a bound", &None);
+                }
+                // The driver sets the bounds of each piece; the reverse half uses them too.
+                self.defined[f.from.index()] = true;
+                self.defined[f.to.index()] = true;
+                self.block(&f.advance);
+                self.block(&f.record);
+            }
+            Stmt::Backward(b) => {
+                self.at_program_level("a sweep", &None);
+                self.block(&b.reverse);
+            }
         }
     }
 
@@ -311,6 +336,13 @@ impl Verifier<'_> {
     fn write(&mut self, array: ArrayId, site: &Option<Site>) {
         self.read(array, site);
         let decl = self.program.array(array);
+        if let Role::Old(_) = decl.role {
+            self.flaw(
+                "2",
+                site,
+                format!("`{}` is what an array held before: it cannot be written", decl.name),
+            );
+        }
         if decl.role == Role::Param(Access::Read) {
             self.flaw(
                 "2",
@@ -388,7 +420,7 @@ fn op_type(p: &Program, op: &Op, ty: Type) -> Result<(), String> {
                 Binary::And | Binary::Or | Binary::Xor => {
                     need(ty.is_integer() || ty == Type::Bool, "integers or bools")
                 }
-                Binary::Shl | Binary::Shr => need(ty.is_integer(), "integers"),
+                Binary::Shl | Binary::Shr | Binary::RemEuclid => need(ty.is_integer(), "integers"),
                 _ => need(ty != Type::Bool, "numbers"),
             }
         }

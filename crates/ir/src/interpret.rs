@@ -1,0 +1,564 @@
+//! The interpreter: what a program means, in one small, obvious place. The oracle of all tests.
+
+use std::collections::HashMap;
+
+use crate::error::Fault;
+use crate::evaluate::{Bits, combine, evaluate, neutral};
+use crate::leaf::{LANES, Leaves};
+use crate::place::{Place, Turn, path_to};
+use crate::program::*;
+use crate::races::Sharing;
+use crate::types::{Literal, Type};
+use crate::verify::Facts;
+
+/// The elements of an array in host memory.
+#[derive(Debug)]
+pub enum Bytes<'a> {
+    /// The caller's, to be read.
+    Shared(&'a [u8]),
+    /// The caller's, to be read and written.
+    Exclusive(&'a mut [u8]),
+    /// The program's own.
+    Own(Vec<u8>),
+}
+
+impl Bytes<'_> {
+    /// The bytes.
+    pub fn read(&self) -> &[u8] {
+        match self {
+            Bytes::Shared(bytes) => bytes,
+            Bytes::Exclusive(bytes) => bytes,
+            Bytes::Own(bytes) => bytes,
+        }
+    }
+
+    fn write(&mut self) -> &mut [u8] {
+        match self {
+            // The verifier lets no program write an array that it only borrows.
+            Bytes::Shared(_) => &mut [],
+            Bytes::Exclusive(bytes) => bytes,
+            Bytes::Own(bytes) => bytes,
+        }
+    }
+}
+
+/// An array in host memory.
+#[derive(Debug)]
+pub struct HostArray<'a> {
+    /// The extents.
+    pub shape: Vec<i64>,
+    /// The elements, last dimension fastest, in the byte order of the machine.
+    pub bytes: Bytes<'a>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It reached the end.
+    Done,
+    /// It yielded at a region.
+    Yielded {
+        /// Where.
+        place: Place,
+        /// The value of the flag.
+        reason: i64,
+    },
+}
+
+/// What a program holds beside its arrays: it goes with a yielded run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scalars {
+    /// All values; those that are not known at this place hold anything.
+    pub values: Vec<Bits>,
+    /// All local variables.
+    pub locals: Vec<Bits>,
+}
+
+/// Runs one program on one set of arrays.
+#[derive(Debug)]
+pub struct Machine<'p, 'a> {
+    program: &'p Program,
+    facts: &'p Facts,
+    arguments: &'p [Literal],
+    /// All arrays by identifier; temporaries too.
+    pub arrays: Vec<HostArray<'a>>,
+    /// All scalars.
+    pub scalars: Scalars,
+    /// The tape of each array: places that were taken before, and how many hold something now.
+    pub tapes: Vec<Tape<'a>>,
+    iterations: Vec<u64>,
+    reductions: HashMap<*const Store, Reduction>,
+    /// The lane of the iteration that runs now.
+    lane: usize,
+}
+
+/// The tape of one array.
+#[derive(Debug, Default)]
+pub struct Tape<'a> {
+    /// Places for as many pushes.
+    pub places: Vec<HostArray<'a>>,
+    /// How many of them hold something.
+    pub depth: usize,
+}
+
+/// The lanes of one update statement in the parallel loop that runs now.
+#[derive(Debug)]
+struct Reduction {
+    how: Combine,
+    ty: Type,
+    lanes: [Bits; LANES],
+    total: Bits,
+    element: Option<(ArrayId, usize)>,
+}
+
+enum Flow {
+    Next,
+    Yield { region: RegionId, reason: i64 },
+}
+
+impl<'p, 'a> Machine<'p, 'a> {
+    /// A machine for one run. `arrays` holds all arrays by identifier; temporaries are made by the machine and
+    /// their places may hold anything.
+    pub fn new(
+        program: &'p Program,
+        facts: &'p Facts,
+        arguments: &'p [Literal],
+        arrays: Vec<HostArray<'a>>,
+    ) -> Self {
+        let scalars =
+            Scalars { values: vec![0; program.values.len()], locals: vec![0; program.locals.len()] };
+        Machine {
+            program,
+            facts,
+            arguments,
+            arrays,
+            scalars,
+            tapes: program.arrays.iter().map(|_| Tape::default()).collect(),
+            iterations: Vec::new(),
+            reductions: HashMap::new(),
+            lane: 0,
+        }
+    }
+
+    /// Runs the program from its beginning.
+    pub fn run(&mut self) -> Result<Outcome, Fault> {
+        let program = self.program;
+        self.go(|machine| machine.block(&program.body))
+    }
+
+    /// Goes on at a region; scalars and temporaries must be what they were when it was left.
+    pub fn resume(&mut self, place: &Place) -> Result<Outcome, Fault> {
+        let program = self.program;
+        let Some(path) = path_to(program, place.region) else { return Ok(Outcome::Done) };
+        let mut iterations = place.iterations.iter().copied();
+        self.go(|machine| machine.enter(&program.body, &path, &mut iterations))
+    }
+
+    /// Runs one block of the program, with what earlier blocks left.
+    pub fn run_block(&mut self, block: &'p Block) -> Result<Outcome, Fault> {
+        self.go(|machine| machine.block(block))
+    }
+
+    fn go(&mut self, run: impl FnOnce(&mut Self) -> Result<Flow, Fault>) -> Result<Outcome, Fault> {
+        self.iterations.clear();
+        Ok(match run(self)? {
+            Flow::Next => Outcome::Done,
+            Flow::Yield { region, reason } => {
+                let iterations = std::mem::take(&mut self.iterations);
+                Outcome::Yielded { place: Place { region, iterations }, reason }
+            }
+        })
+    }
+
+    // ---- statements; the depth of recursion is the depth of nesting in the source
+
+    fn block(&mut self, block: &'p Block) -> Result<Flow, Fault> {
+        self.rest(block, 0)
+    }
+
+    fn rest(&mut self, block: &'p Block, from: usize) -> Result<Flow, Fault> {
+        for stmt in &block[from..] {
+            if let yielded @ Flow::Yield { .. } = self.stmt(stmt)? {
+                return Ok(yielded);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Runs a block from the statement that `path` leads into.
+    fn enter(
+        &mut self,
+        block: &'p Block,
+        path: &[Turn],
+        iterations: &mut dyn Iterator<Item = u64>,
+    ) -> Result<Flow, Fault> {
+        let Some((turn, path)) = path.split_first() else { return self.block(block) };
+        let flow = match &block[turn.child] {
+            Stmt::Loop(l) => {
+                let first = iterations.next().unwrap_or(0);
+                self.passes(l, first, |machine| machine.enter(&l.body, path, iterations))?
+            }
+            Stmt::If(branch) if turn.block == 1 => self.enter(&branch.otherwise, path, iterations)?,
+            Stmt::If(branch) => self.enter(&branch.then, path, iterations)?,
+            Stmt::Call(call) => self.enter(&call.body, path, iterations)?,
+            Stmt::Region(region) => self.region(region)?,
+            other => self.stmt(other)?,
+        };
+        match flow {
+            Flow::Next => self.rest(block, turn.child + 1),
+            yielded => Ok(yielded),
+        }
+    }
+
+    fn stmt(&mut self, stmt: &'p Stmt) -> Result<Flow, Fault> {
+        match stmt {
+            Stmt::Let(v) => self.scalars.values[v.index()] = self.compute(*v)?,
+            Stmt::Declare(local, v) | Stmt::Set(local, v) => {
+                self.scalars.locals[local.index()] = self.bits(*v)
+            }
+            Stmt::Store(s) => {
+                let at = self.element(s.array, s.index, &s.site)?;
+                self.write(s.array, at, self.bits(s.value));
+            }
+            Stmt::Update(how, s) => self.update(*how, s)?,
+            Stmt::If(branch) if self.bits(branch.condition) != 0 => return self.block(&branch.then),
+            Stmt::If(branch) => return self.block(&branch.otherwise),
+            Stmt::Loop(l) => return self.sequential(l),
+            Stmt::Par(par) => self.par(par)?,
+            Stmt::Region(region) => return self.region(region),
+            Stmt::Call(call) => return self.block(&call.body),
+            Stmt::Swap(a, b) => {
+                self.equal_shapes(*a, *b)?;
+                self.arrays.swap(a.index(), b.index());
+            }
+            Stmt::Fill(a, v) => self.fill(*a, self.bits(*v)),
+            Stmt::Copy { from, to } => {
+                self.equal_shapes(*from, *to)?;
+                let copy = self.arrays[from.index()].bytes.read().to_vec();
+                self.arrays[to.index()].bytes.write().copy_from_slice(&copy);
+            }
+            Stmt::Temp(a) => self.temp(*a),
+            Stmt::Push(push) => self.push(*push)?,
+            Stmt::Pop(a) => self.pop(*a)?,
+            // The driver of a sweep runs its blocks one by one.
+            Stmt::Forward(_) | Stmt::Backward(_) => return Err(Fault::Sweep),
+        }
+        Ok(Flow::Next)
+    }
+
+    fn sequential(&mut self, l: &'p Loop) -> Result<Flow, Fault> {
+        match &l.kind {
+            LoopKind::For { from, to, .. } if self.index(*from) >= self.index(*to) => return Ok(Flow::Next),
+            LoopKind::While { .. } if !self.goes_on(l)? => return Ok(Flow::Next),
+            _ => self.passes(l, 0, |machine| machine.block(&l.body)),
+        }
+    }
+
+    /// Runs a loop from pass `first` on, whose condition holds; `start` runs the body of that pass.
+    fn passes(
+        &mut self,
+        l: &'p Loop,
+        first: u64,
+        start: impl FnOnce(&mut Self) -> Result<Flow, Fault>,
+    ) -> Result<Flow, Fault> {
+        let mut start = Some(start);
+        self.iterations.push(first);
+        let depth = self.iterations.len();
+        loop {
+            let pass = self.iterations[depth - 1];
+            if let LoopKind::For { var, from, .. } = l.kind {
+                self.scalars.values[var.index()] = self.index(from).wrapping_add(pass as i64) as Bits;
+            }
+            let flow = match start.take() {
+                Some(start) => start(self)?,
+                None => self.block(&l.body)?,
+            };
+            if let Flow::Yield { .. } = flow {
+                return Ok(flow);
+            }
+            if l.until.is_some_and(|until| self.bits(until) != 0) {
+                break;
+            }
+            self.iterations[depth - 1] += 1;
+            if !self.goes_on(l)? {
+                break;
+            }
+        }
+        self.iterations.pop();
+        Ok(Flow::Next)
+    }
+
+    /// Does the loop begin another pass?
+    fn goes_on(&mut self, l: &'p Loop) -> Result<bool, Fault> {
+        Ok(match &l.kind {
+            LoopKind::For { from, to, .. } => {
+                let done = self.iterations.last().map_or(0, |pass| *pass as i64);
+                self.index(*from).wrapping_add(done) < self.index(*to)
+            }
+            LoopKind::While { head, condition } => {
+                self.block(head)?;
+                self.bits(*condition) != 0
+            }
+            LoopKind::Forever => true,
+        })
+    }
+
+    fn region(&mut self, region: &'p Region) -> Result<Flow, Fault> {
+        let kept: Vec<(ArrayId, Vec<u8>)> = match &region.undo {
+            Undo::Nothing => Vec::new(),
+            Undo::Everything => self.copies(&written(&region.body)),
+            Undo::Arrays(arrays) => self.copies(arrays),
+        };
+        self.block(&region.body)?;
+        let Some(flag) = region.flag else { return Ok(Flow::Next) };
+        let reason =
+            Literal::from_bits(self.program.array(flag).ty, self.read(flag, 0)).to_i64().unwrap_or(0);
+        if reason == 0 {
+            return Ok(Flow::Next);
+        }
+        for (array, bytes) in kept {
+            if array != flag {
+                self.arrays[array.index()].bytes.write().copy_from_slice(&bytes);
+            }
+        }
+        Ok(Flow::Yield { region: region.id, reason })
+    }
+
+    fn copies(&self, arrays: &[ArrayId]) -> Vec<(ArrayId, Vec<u8>)> {
+        arrays.iter().map(|a| (*a, self.arrays[a.index()].bytes.read().to_vec())).collect()
+    }
+
+    // ---- parallel loops: one iteration after the other, last dimension fastest
+
+    fn par(&mut self, par: &'p Par) -> Result<(), Fault> {
+        let from: Vec<i64> = par.ranges.iter().map(|r| self.index(r.from)).collect();
+        let to: Vec<i64> = par.ranges.iter().map(|r| self.index(r.to)).collect();
+        let extents: Vec<i64> = from.iter().zip(&to).map(|(f, t)| t.saturating_sub(*f).max(0)).collect();
+        if extents.contains(&0) {
+            return Ok(());
+        }
+        self.begin_reductions(par);
+        let leaves = Leaves::of(&extents);
+        let (mut at, mut row, mut leaf) = (from.clone(), 0, 0);
+        loop {
+            for (range, i) in par.ranges.iter().zip(&at) {
+                self.scalars.values[range.var.index()] = *i as Bits;
+            }
+            let last = at.len() - 1;
+            let place = at[last] - from[last];
+            self.lane = place as usize % LANES;
+            if !self.reductions.is_empty() && leaves.leaf(row, place) != leaf {
+                leaf = leaves.leaf(row, place);
+                self.end_leaf();
+            }
+            self.block(&par.body)?;
+            // The next iteration, like an odometer.
+            let Some(d) = (0..at.len()).rev().find(|d| at[*d] + 1 < to[*d]) else { break };
+            at[d] += 1;
+            if d < last {
+                row += 1;
+                at[d + 1..].copy_from_slice(&from[d + 1..]);
+            }
+        }
+        self.end_reductions(par);
+        Ok(())
+    }
+
+    fn begin_reductions(&mut self, par: &'p Par) {
+        let facts = &self.facts.pars[&par.id];
+        walk(&par.body, &mut |stmt| {
+            if let Stmt::Update(how, s) = stmt
+                && facts.sharing.get(&s.array) == Some(&Sharing::Reduce)
+            {
+                let ty = self.program.array(s.array).ty;
+                let start = neutral(*how, ty);
+                let reduction =
+                    Reduction { how: *how, ty, lanes: [start; LANES], total: start, element: None };
+                self.reductions.insert(s, reduction);
+            }
+        });
+    }
+
+    fn end_leaf(&mut self) {
+        for r in self.reductions.values_mut() {
+            let mut width = LANES / 2;
+            while width > 0 {
+                for lane in 0..width {
+                    r.lanes[lane] = combine(r.how, r.ty, r.lanes[lane], r.lanes[lane + width]);
+                }
+                width /= 2;
+            }
+            r.total = combine(r.how, r.ty, r.total, r.lanes[0]);
+            r.lanes = [neutral(r.how, r.ty); LANES];
+        }
+    }
+
+    fn end_reductions(&mut self, par: &'p Par) {
+        self.end_leaf();
+        walk(&par.body, &mut |stmt| {
+            if let Stmt::Update(_, s) = stmt
+                && let Some(r) = self.reductions.remove(&std::ptr::from_ref(s))
+                && let Some((array, at)) = r.element
+            {
+                let old = self.read(array, at);
+                self.write(array, at, combine(r.how, r.ty, old, r.total));
+            }
+        });
+    }
+
+    fn update(&mut self, how: Combine, s: &'p Store) -> Result<(), Fault> {
+        let at = self.element(s.array, s.index, &s.site)?;
+        let (value, ty) = (self.bits(s.value), self.program.array(s.array).ty);
+        let lane = self.lane;
+        match self.reductions.get_mut(&std::ptr::from_ref(s)) {
+            Some(r) => {
+                r.element = Some((s.array, at));
+                r.lanes[lane] = combine(how, ty, r.lanes[lane], value);
+            }
+            None => {
+                let old = self.read(s.array, at);
+                self.write(s.array, at, combine(how, ty, old, value));
+            }
+        }
+        Ok(())
+    }
+
+    // ---- values and elements
+
+    fn bits(&self, v: ValueId) -> Bits {
+        self.scalars.values[v.index()]
+    }
+
+    fn index(&self, v: ValueId) -> i64 {
+        self.bits(v) as i64
+    }
+
+    fn compute(&self, v: ValueId) -> Result<Bits, Fault> {
+        let decl = self.program.value(v);
+        Ok(match decl.op {
+            Op::Scalar(s) => self.arguments[s.index()].bits(),
+            Op::Dim(array, k) => self.arrays[array.index()].shape[k as usize] as Bits,
+            Op::LoopVar => self.bits(v),
+            Op::Get(local) => self.scalars.locals[local.index()],
+            Op::Load(array, index) => {
+                let at = self.element(array, index, &decl.site)?;
+                self.read(array, at)
+            }
+            _ => match evaluate(self.program, v, |operand| self.bits(operand)) {
+                Some(result) => result.map_err(|_| Fault::DivisionByZero { site: decl.site.clone() })?,
+                None => 0,
+            },
+        })
+    }
+
+    /// The place of an element in its array.
+    fn element(&self, array: ArrayId, index: Indices, site: &Option<Site>) -> Result<usize, Fault> {
+        let shape = &self.arrays[array.index()].shape;
+        let mut at = 0;
+        for (dimension, (v, extent)) in index.as_slice().iter().zip(shape).enumerate() {
+            let (index, extent) = (self.index(*v), *extent);
+            if index < 0 || index >= extent {
+                let array = self.program.array(array).name.clone();
+                return Err(Fault::OutOfBounds { array, dimension, index, extent, site: site.clone() });
+            }
+            at = at * extent as usize + index as usize;
+        }
+        Ok(at)
+    }
+
+    fn read(&self, array: ArrayId, at: usize) -> Bits {
+        let bytes = self.arrays[array.index()].bytes.read();
+        match self.program.array(array).ty.size() {
+            1 => Bits::from(bytes[at]),
+            4 => Bits::from(u32::from_ne_bytes([
+                bytes[4 * at],
+                bytes[4 * at + 1],
+                bytes[4 * at + 2],
+                bytes[4 * at + 3],
+            ])),
+            _ => {
+                let mut eight = [0; 8];
+                eight.copy_from_slice(&bytes[8 * at..8 * at + 8]);
+                Bits::from_ne_bytes(eight)
+            }
+        }
+    }
+
+    fn write(&mut self, array: ArrayId, at: usize, value: Bits) {
+        let size = self.program.array(array).ty.size();
+        let bytes = &mut self.arrays[array.index()].bytes.write()[size * at..size * (at + 1)];
+        match size {
+            1 => bytes[0] = value as u8,
+            4 => bytes.copy_from_slice(&(value as u32).to_ne_bytes()),
+            _ => bytes.copy_from_slice(&value.to_ne_bytes()),
+        }
+    }
+
+    fn fill(&mut self, array: ArrayId, value: Bits) {
+        let count = self.arrays[array.index()].shape.iter().product::<i64>() as usize;
+        (0..count).for_each(|at| self.write(array, at, value));
+    }
+
+    fn temp(&mut self, array: ArrayId) {
+        if let Role::Temp(shape) = &self.program.array(array).role {
+            let shape: Vec<i64> = shape.iter().map(|v| self.index(*v).max(0)).collect();
+            let size = shape.iter().product::<i64>() as usize * self.program.array(array).ty.size();
+            let place = &mut self.arrays[array.index()];
+            place.shape = shape;
+            // The host may have brought memory for it.
+            match place.bytes.write() {
+                bytes if bytes.len() == size => bytes.fill(0),
+                _ => place.bytes = Bytes::Own(vec![0; size]),
+            }
+        }
+    }
+
+    fn push(&mut self, push: Push) -> Result<(), Fault> {
+        let tape = &mut self.tapes[push.array.index()];
+        let place = tape.places.get_mut(tape.depth).ok_or(Fault::Tape)?;
+        tape.depth += 1;
+        let array = &mut self.arrays[push.array.index()];
+        match push.after {
+            After::Same => place.bytes.write().copy_from_slice(array.bytes.read()),
+            After::Anything(old) => {
+                // Read through a copy: two names for one place are not to be had here.
+                let copy =
+                    HostArray { shape: array.shape.clone(), bytes: Bytes::Own(array.bytes.read().to_vec()) };
+                std::mem::swap(place, array);
+                self.arrays[old.index()] = copy;
+            }
+        }
+        Ok(())
+    }
+
+    fn pop(&mut self, array: ArrayId) -> Result<(), Fault> {
+        let tape = &mut self.tapes[array.index()];
+        tape.depth = tape.depth.checked_sub(1).ok_or(Fault::Tape)?;
+        std::mem::swap(&mut tape.places[tape.depth], &mut self.arrays[array.index()]);
+        Ok(())
+    }
+
+    fn equal_shapes(&self, a: ArrayId, b: ArrayId) -> Result<(), Fault> {
+        let describe = |id: ArrayId| {
+            format!("`{}` of shape {:?}", self.program.array(id).name, self.arrays[id.index()].shape)
+        };
+        if self.arrays[a.index()].shape == self.arrays[b.index()].shape {
+            return Ok(());
+        }
+        Err(Fault::ShapesDiffer { left: describe(a), right: describe(b) })
+    }
+}
+
+/// Every array that a block writes.
+pub fn written(block: &Block) -> Vec<ArrayId> {
+    let mut arrays = Vec::new();
+    walk(block, &mut |stmt| match stmt {
+        Stmt::Store(s) | Stmt::Update(_, s) => arrays.push(s.array),
+        Stmt::Fill(a, _) | Stmt::Copy { to: a, .. } => arrays.push(*a),
+        Stmt::Swap(a, b) => arrays.extend([*a, *b]),
+        _ => {}
+    });
+    arrays.sort_unstable();
+    arrays.dedup();
+    arrays
+}

@@ -1,0 +1,75 @@
+//! Where a program stands: a region and the iterations of the loops around it.
+
+use crate::program::*;
+
+/// A region and, for each sequential loop around it, outermost first, how many passes were finished before
+/// this one. Together with the program this is a full path.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The region.
+    pub region: RegionId,
+    /// Finished passes of each enclosing loop, outermost first.
+    pub iterations: Vec<u64>,
+}
+
+/// One step of the way down to a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Which statement of the block.
+    pub child: usize,
+    /// Which of the statement's blocks comes next.
+    pub block: usize,
+}
+
+/// The way from the program's body down to a region; the last turn stops at the region itself.
+pub fn path_to(program: &Program, region: RegionId) -> Option<Vec<Turn>> {
+    // Depth-first over (block, next child), with the turns taken so far.
+    let mut path: Vec<Turn> = Vec::new();
+    let mut stack: Vec<(&Block, usize)> = vec![(&program.body, 0)];
+    while let Some((block, child)) = stack.last_mut() {
+        let Some(stmt) = block.get(*child) else {
+            stack.pop();
+            // Back in the parent: try the statement's next block, or go on behind it.
+            if let (Some(turn), Some((parent, next))) = (path.last_mut(), stack.last_mut()) {
+                turn.block += 1;
+                match parent[*next].blocks().nth(turn.block) {
+                    Some(inner) => stack.push((inner, 0)),
+                    None => {
+                        path.pop();
+                        *next += 1;
+                    }
+                }
+            }
+            continue;
+        };
+        if let Stmt::Region(found) = stmt
+            && found.id == region
+        {
+            path.push(Turn { child: *child, block: 0 });
+            return Some(path);
+        }
+        match stmt.blocks().next() {
+            Some(inner) => {
+                path.push(Turn { child: *child, block: 0 });
+                stack.push((inner, 0));
+            }
+            None => *child += 1,
+        }
+    }
+    None
+}
+
+/// The statements on the way down to a region, outermost first, the region included.
+pub fn enclosing(program: &Program, region: RegionId) -> Vec<&Stmt> {
+    let mut statements = Vec::new();
+    let mut block = &program.body;
+    for turn in path_to(program, region).unwrap_or_default() {
+        let stmt = &block[turn.child];
+        statements.push(stmt);
+        match stmt.blocks().nth(turn.block) {
+            Some(inner) => block = inner,
+            None => break,
+        }
+    }
+    statements
+}

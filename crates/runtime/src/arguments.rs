@@ -1,0 +1,132 @@
+//! Arguments of a launch: checking them against the program, and what can be computed from them alone.
+
+use ebbtide_ir::{Access, ArrayId, Literal, Op, Param, Program, Role, ValueId, evaluate};
+
+use crate::array::AnyArray;
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::frame::View;
+
+/// One argument of a launch.
+#[derive(Debug)]
+pub enum Arg<'a> {
+    /// An array that the program reads.
+    Read(&'a AnyArray),
+    /// An array that the program may write.
+    Write(&'a mut AnyArray),
+    /// A scalar.
+    Scalar(Literal),
+}
+
+/// Checks the arguments and gives the views of all parameters and the scalars.
+pub(crate) fn bind(
+    program: &Program,
+    device: &Device,
+    args: &[Arg<'_>],
+) -> Result<(Vec<View>, Vec<Literal>)> {
+    if args.len() != program.params.len() {
+        let message = format!("{} arguments for {} parameters", args.len(), program.params.len());
+        return Err(Error::launch(program, message));
+    }
+    let mut views = vec![View::EMPTY; program.arrays.len()];
+    let mut scalars = vec![Literal::from(false); program.scalars.len()];
+    for (param, arg) in program.params.iter().zip(args) {
+        match (param, arg) {
+            (Param::Array(id), Arg::Read(array)) => {
+                views[id.index()] = view(program, device, *id, array, Access::Read)?
+            }
+            (Param::Array(id), Arg::Write(array)) => {
+                views[id.index()] = view(program, device, *id, array, Access::Write)?
+            }
+            (Param::Scalar(id), Arg::Scalar(literal)) => {
+                let decl = &program.scalars[id.index()];
+                if literal.ty() != decl.ty {
+                    let message = format!("`{}` is `{}`, not `{}`", decl.name, decl.ty, literal.ty());
+                    return Err(Error::launch(program, message));
+                }
+                scalars[id.index()] = *literal;
+            }
+            (Param::Array(id), Arg::Scalar(_)) => {
+                return Err(Error::launch(
+                    program,
+                    format!("`{}` is an array, not a scalar", program.array(*id).name),
+                ));
+            }
+            (Param::Scalar(id), _) => {
+                let message = format!("`{}` is a scalar, not an array", program.scalars[id.index()].name);
+                return Err(Error::launch(program, message));
+            }
+        }
+    }
+    Ok((views, scalars))
+}
+
+fn view(program: &Program, device: &Device, id: ArrayId, array: &AnyArray, access: Access) -> Result<View> {
+    let decl = program.array(id);
+    let fail = |message: String| Err(Error::launch(program, message));
+    if array.ty() != decl.ty || array.shape().len() != decl.rank {
+        return fail(format!(
+            "`{}` is an Array{}<{}>, not an Array{}<{}>",
+            decl.name,
+            decl.rank,
+            decl.ty,
+            array.shape().len(),
+            array.ty()
+        ));
+    }
+    if !array.device().same(device) {
+        return fail(format!(
+            "`{}` lives on the {} device and the program was compiled for the {} device",
+            decl.name,
+            array.device().name(),
+            device.name()
+        ));
+    }
+    if decl.role == Role::Param(Access::Write) && access == Access::Read {
+        return fail(format!("`{}` is written by the program and must be passed as `&mut`", decl.name));
+    }
+    Ok(View::new(array.buffer.address(), array.shape(), array.bytes().len()))
+}
+
+/// The value of something that depends on shapes and scalar arguments alone.
+pub fn from_arguments(program: &Program, value: ValueId, views: &[View], scalars: &[Literal]) -> Option<u64> {
+    // Operands stand before their uses in the table: one pass over what the value needs, in that order.
+    let mut needed = vec![value];
+    let mut at = 0;
+    while at < needed.len() {
+        needed.extend(program.op(needed[at]).operands());
+        at += 1;
+    }
+    needed.sort_unstable();
+    needed.dedup();
+    let mut known = std::collections::HashMap::new();
+    for v in needed {
+        let bits = match *program.op(v) {
+            Op::Scalar(s) => scalars[s.index()].bits(),
+            Op::Dim(array, k) => views[array.index()].shape[k as usize] as u64,
+            Op::LoopVar | Op::Get(_) | Op::Load(..) => return None,
+            _ => evaluate::evaluate(program, v, |operand| known.get(&operand).copied().unwrap_or(0))?.ok()?,
+        };
+        known.insert(v, bits);
+    }
+    known.get(&value).copied()
+}
+
+/// The extents of a temporary.
+pub(crate) fn extents(
+    program: &Program,
+    array: ArrayId,
+    views: &[View],
+    scalars: &[Literal],
+) -> Result<Vec<usize>> {
+    let decl = program.array(array);
+    let Role::Temp(shape) = &decl.role else { return Ok(Vec::new()) };
+    let extent = |v: &ValueId| {
+        let extent = from_arguments(program, *v, views, scalars).map(|bits| bits as i64);
+        extent.and_then(|e| usize::try_from(e).ok()).ok_or_else(|| {
+            let extent = extent.map_or("unknown".to_string(), |e| e.to_string());
+            Error::launch(program, format!("an extent of temporary `{}` is {extent}", decl.name))
+        })
+    };
+    shape.iter().map(extent).collect()
+}

@@ -1,0 +1,69 @@
+//! What can go wrong between a program and a device.
+
+use ebbtide_ir as ir;
+
+/// An error of the runtime or of a device.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The program is not valid, or its run met a fault.
+    #[error(transparent)]
+    Program(#[from] ir::Error),
+    /// Memory could not be had.
+    #[error("{bytes} bytes of memory could not be allocated")]
+    OutOfMemory {
+        /// How much was asked for.
+        bytes: usize,
+    },
+    /// Data does not fit the shape asked for.
+    #[error("{found} elements do not fill shape {shape:?}, which takes {needed}")]
+    WrongLength {
+        /// The shape.
+        shape: Vec<usize>,
+        /// What it takes.
+        needed: usize,
+        /// What was given.
+        found: usize,
+    },
+    /// A shape with more elements than memory can have.
+    #[error("shape {shape:?} has more elements than fit in memory")]
+    TooLarge {
+        /// The shape.
+        shape: Vec<usize>,
+    },
+    /// Two arrays of different shapes where equal ones are needed.
+    #[error("shapes {left:?} and {right:?} differ")]
+    ShapesDiffer {
+        /// One shape.
+        left: Vec<usize>,
+        /// The other.
+        right: Vec<usize>,
+    },
+    /// The device could not compile or load the program.
+    #[error("the {device} device could not compile program `{program}`: {reason}")]
+    Compile {
+        /// The device.
+        device: String,
+        /// The program.
+        program: String,
+        /// Why.
+        reason: String,
+    },
+    /// A file could not be read or written.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was being done, with the path.
+        what: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn launch(program: &ir::Program, message: String) -> Error {
+        Error::Program(ir::Error::Launch { program: program.name.clone(), message })
+    }
+}
+
+/// The result of this crate's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;

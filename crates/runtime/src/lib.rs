@@ -1,0 +1,21 @@
+//! What every device shares: arrays, compile → launch → status.
+//!
+//! `runtime` never looks inside a task. Nothing above it knows which devices exist.
+
+mod arguments;
+mod array;
+mod buffer;
+mod device;
+mod error;
+mod frame;
+mod interpreter;
+mod launch;
+
+pub use arguments::{Arg, from_arguments};
+pub use array::{AnyArray, Array, Array0, Array1, Array2, Array3, Array4, Element};
+pub use buffer::{ALIGNMENT, Buffer, Meter};
+pub use device::{Backend, Device, Executable};
+pub use error::{Error, Result};
+pub use frame::{Frame, TapePlaces, View};
+pub use interpreter::interpreter;
+pub use launch::{Compiled, Status};
