@@ -8,6 +8,7 @@ mod buffer;
 mod device;
 mod error;
 mod frame;
+mod index;
 mod interpreter;
 mod launch;
 
