@@ -45,9 +45,16 @@ impl Executable for Interpreted {
             )
         });
         let mut machine = Machine::new(&self.program, &self.facts, &frame.arguments, arrays.collect());
-        machine
-            .run()
-            .map_err(|fault| Error::Program(ir::Error::Run { program: self.program.name.clone(), fault }))
+        let outcome = machine.run();
+        // Names may have been swapped: each array's view is the one whose memory the machine left under its name.
+        let before = frame.arrays.clone();
+        for (view, array) in frame.arrays.iter_mut().zip(&machine.arrays) {
+            let address = array.bytes.read().as_ptr();
+            if let Some(held) = before.iter().find(|v| v.address.cast_const() == address) {
+                *view = *held;
+            }
+        }
+        outcome.map_err(|fault| Error::Program(ir::Error::Run { program: self.program.name.clone(), fault }))
     }
 }
 
@@ -64,4 +71,25 @@ fn host_array<'a>(view: View, rank: usize, read_only: bool) -> HostArray<'a> {
         Bytes::Exclusive(unsafe { std::slice::from_raw_parts_mut(view.address, view.bytes) })
     };
     HostArray { shape, bytes }
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_ir::{Access, Builder, Type};
+
+    use super::*;
+    use crate::{Arg, Compiled, Status};
+
+    #[test]
+    fn after_a_swap_the_callers_handles_show_what_the_program_calls_by_their_names() {
+        let mut b = Builder::new("p");
+        let x = b.array("x", Type::F64, 1, Access::Write);
+        let y = b.array("y", Type::F64, 1, Access::Write);
+        b.swap(x, y);
+        let device = interpreter();
+        let compiled = Compiled::new(&b.finish().unwrap(), &device).unwrap();
+        let (mut x, mut y) = (device.array(&[1.0, 2.0]).unwrap(), device.array(&[3.0, 4.0]).unwrap());
+        let status = compiled.launch(vec![Arg::Write(x.any_mut()), Arg::Write(y.any_mut())]).unwrap();
+        assert_eq!((status, x.to_vec(), y.to_vec()), (Status::Done, vec![3.0, 4.0], vec![1.0, 2.0]));
+    }
 }
