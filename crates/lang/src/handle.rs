@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use ebbtide_ir::{Access, ArrayId};
+use ebbtide_runtime::{Arg, Array};
 
-use crate::array::{Arg, Array};
 use crate::cx::Cx;
 use crate::scalar::{Element, Scalar};
 use crate::value::{Expr, Local, Readable};
@@ -101,15 +101,15 @@ impl<T: Element, const R: usize> Field for Array<T, R> {
     type Handle<B: Borrow> = ArrayHandle<T, R, B>;
 
     fn declare<B: Borrow>(cx: &Cx, name: &str) -> ArrayHandle<T, R, B> {
-        ArrayHandle::new(cx.emit(|b| b.array(name, T::TYPE, R, B::ACCESS)))
+        ArrayHandle::new(cx.emit(|b| b.array(name, <T as Scalar>::TYPE, R, B::ACCESS)))
     }
 
     fn read_args<'a>(&'a self, args: &mut Vec<Arg<'a>>) {
-        args.push(Arg::Read(PhantomData));
+        args.push(Arg::Read(self.any()));
     }
 
     fn write_args<'a>(&'a mut self, args: &mut Vec<Arg<'a>>) {
-        args.push(Arg::Write(PhantomData));
+        args.push(Arg::Write(self.any_mut()));
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use ebbtide_runtime::{Array, Result};
+
 use crate::cx::Cx;
 use crate::handle::{ArrayHandle, Mut, Ref};
 use crate::scalar::{Element, Float, Integer, Scalar};
@@ -75,7 +77,12 @@ impl select {
     }
 }
 
-/// Inside programs: gives every element of an array one value.
+/// Gives every element of an array one value.
+pub fn fill<T: Element, const R: usize>(array: &mut Array<T, R>, value: T) -> Result<()> {
+    array.fill(value)
+}
+
+/// Inside programs: [`fill`](fn@fill).
 #[doc(hidden)]
 #[allow(non_camel_case_types)]
 #[derive(Debug)]
@@ -93,7 +100,12 @@ impl fill {
     }
 }
 
-/// Inside programs: copies all elements.
+/// Copies all elements of one array to another of equal type and shape.
+pub fn copy<T: Element, const R: usize>(from: &Array<T, R>, to: &mut Array<T, R>) -> Result<()> {
+    to.copy_from(from)
+}
+
+/// Inside programs: [`copy`](fn@copy).
 #[doc(hidden)]
 #[allow(non_camel_case_types)]
 #[derive(Debug)]
@@ -111,7 +123,15 @@ impl copy {
     }
 }
 
-/// Inside programs: a random number.
+/// A uniform random number in [0, 1) from a seed and a counter, both integers.
+///
+/// It depends on the two alone (Philox), so a parallel loop draws from its index, a recomputed step draws the same
+/// numbers, and every device draws the same ones.
+pub fn rand<T: Float>(seed: impl Integer, index: impl Integer) -> T {
+    crate::host::rand(seed.literal(), index.literal())
+}
+
+/// Inside programs: [`rand`](fn@rand).
 #[doc(hidden)]
 #[allow(non_camel_case_types)]
 #[derive(Debug)]
@@ -126,6 +146,6 @@ impl<T: Float> rand<T> {
     pub fn __expand<S: Integer, I: Integer>(cx: &Cx, seed: Expr<S>, index: Expr<I>) -> Expr<T> {
         let seed = crate::emit::cast::<i64, S>(cx, seed);
         let index = crate::emit::cast::<i64, I>(cx, index);
-        Expr::new(cx.emit(|b| b.rand(T::TYPE, seed.id, index.id)))
+        Expr::new(cx.emit(|b| b.rand(<T as Scalar>::TYPE, seed.id, index.id)))
     }
 }

@@ -9,21 +9,21 @@
 //! [`Float`], [`Arrays`] and [`Label`], and [`Program`].
 #![forbid(unsafe_code)]
 
-mod array;
+mod compiled;
 mod cx;
 pub mod emit;
-mod error;
 mod handle;
+mod host;
 pub mod items;
 mod label;
 mod program;
 mod scalar;
 mod value;
 
-pub use array::{Arg, Array, Array0, Array1, Array2, Array3, Array4};
+pub use compiled::Compiled;
 pub use cx::Cx;
-pub use ebbtide_ir::{Access, ArrayId, Undo};
-pub use error::{Error, Result};
+pub use ebbtide_ir::{Access, ArrayId, ReverseHint, Undo};
+pub use ebbtide_runtime::{Arg, Error, Result};
 pub use handle::{
     Argument, ArrayHandle, Arrays, Borrow, Field, Flag, Handle, Indexed, Mut, Ref, Shaped, Writable,
 };

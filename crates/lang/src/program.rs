@@ -4,9 +4,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
-use crate::array::Arg;
+use ebbtide_ir as ir;
+use ebbtide_runtime::{Arg, Device, Result};
+
+use crate::compiled::Compiled;
 use crate::cx::Cx;
-use crate::error::Result;
 
 /// A source program: what `#[program]` emits beside the function that gives the [`Program`].
 pub trait Source: 'static {
@@ -28,7 +30,7 @@ pub trait Source: 'static {
 /// `P` is the empty type that `#[program] fn p(..)` emits under the function's own name; calling `p()` gives a
 /// `Program<p>`.
 pub struct Program<P: Source> {
-    built: OnceLock<Result<Arc<ebbtide_ir::Program>>>,
+    built: OnceLock<Result<Arc<ir::Program>, ir::Error>>,
     source: PhantomData<fn() -> P>,
 }
 
@@ -44,13 +46,18 @@ impl<P: Source> Program<P> {
     }
 
     /// The program in the form that devices run; a build error tells all that is wrong with it.
-    pub fn ir(&self) -> Result<&Arc<ebbtide_ir::Program>> {
+    pub fn ir(&self) -> Result<&Arc<ir::Program>> {
         let built = self.built.get_or_init(|| {
             let cx = Cx::new(std::any::type_name::<P>(), P::NAME);
             P::build(&cx);
             Ok(Arc::new(cx.finish()?))
         });
-        built.as_ref().map_err(Clone::clone)
+        built.as_ref().map_err(|error| error.clone().into())
+    }
+
+    /// The program compiled for a device.
+    pub fn compile(&self, device: &Device) -> Result<Compiled<P>> {
+        Ok(Compiled::new(ebbtide_runtime::Compiled::new(self.ir()?, device)?))
     }
 }
 

@@ -59,7 +59,7 @@ pub trait Bits: Scalar {}
     note = "elements are `f32 f64 i32 i64 u32 bool`; store indices as `i32` or `i64` and cast them where they \
             index: `u[idx[i] as usize]`"
 )]
-pub trait Element: Scalar {}
+pub trait Element: Scalar + ebbtide_runtime::Element {}
 
 macro_rules! scalars {
     ($($t:ty: $ty:ident, $($kind:ident)*;)*) => {$(
@@ -103,6 +103,12 @@ macro_rules! float_methods {
         {
             /// `value` in this type, rounded to nearest.
             fn of(value: f64) -> Self;
+
+            /// The error function, as programs compute it.
+            #[must_use]
+            fn erf(self) -> Self {
+                crate::host::erf(self)
+            }
 
             $($(#[$doc])* #[must_use] fn $name(self $(, $arg: $ty)*) -> Self;)*
         }

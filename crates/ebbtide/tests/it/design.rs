@@ -108,7 +108,7 @@ fn burgers_reads_as_it_was_written() {
 #[test]
 fn a_sum_over_a_parallel_loop_is_an_update() {
     expect![[r#"
-        program misfit(u: & Array1<f64>, target: & Array1<f64>, loss: &mut Array0<f64>) {
+        program misfit(u: &Array1<f64>, target: &Array1<f64>, loss: &mut Array0<f64>) {
             for i in par(0..u.len()) {
                 let d = u[i] - target[i];
                 loss[[]] += 0.5 * d * d;
@@ -120,7 +120,7 @@ fn a_sum_over_a_parallel_loop_is_an_update() {
 #[test]
 fn called_programs_stand_where_they_are_called() {
     expect![[r#"
-        program objective(u: &mut Array1<f64>, next: &mut Array1<f64>, nu: f64, dt: f64, steps: usize, target: & Array1<f64>, loss: &mut Array0<f64>) {
+        program objective(u: &mut Array1<f64>, next: &mut Array1<f64>, nu: f64, dt: f64, steps: usize, target: &Array1<f64>, loss: &mut Array0<f64>) {
             /* burgers */ {
                 let n = u.len();
                 for _t in 0..steps {

@@ -1,5 +1,7 @@
 //! Branches and loops.
 
+use ebbtide_ir::ReverseHint;
+
 use crate::cx::Cx;
 use crate::value::{Expr, Index, Truth};
 
@@ -55,6 +57,12 @@ pub fn end_loop(cx: &Cx) {
 #[track_caller]
 pub fn end_loop_if<C: Truth>(cx: &Cx, condition: Expr<C>) {
     cx.emit(|b| b.end_loop(Some(condition.id)));
+}
+
+/// `#[reverse(..)]` before a sequential loop.
+#[track_caller]
+pub fn reverse(cx: &Cx, hint: ReverseHint) {
+    cx.emit(|b| b.reverse(hint));
 }
 
 /// `#[relaxed]` before a parallel loop.

@@ -92,5 +92,5 @@ pub fn temp<T: Element, B: Borrow, const R: usize>(
     name: &str,
     shape: [Expr<usize>; R],
 ) -> ArrayHandle<T, R, B> {
-    ArrayHandle::new(cx.emit(|b| b.temp(name, T::TYPE, &ids(shape))))
+    ArrayHandle::new(cx.emit(|b| b.temp(name, <T as Scalar>::TYPE, &ids(shape))))
 }

@@ -3,7 +3,7 @@
 use ebbtide_ir::{Binary, Compare, Function, Literal, Unary};
 
 use crate::cx::Cx;
-use crate::scalar::{Float, Number, Scalar, Signed};
+use crate::scalar::{Float, Integer, Number, Scalar, Signed};
 use crate::value::{Expr, Same};
 
 macro_rules! unary {
@@ -58,6 +58,12 @@ pub fn powi<T: Float, B: Scalar + Same<i32>>(cx: &Cx, x: Expr<T>, n: Expr<B>) ->
     Expr::new(cx.emit(|b| b.math(Function::Powi, &[x.id, n.id])))
 }
 
+/// `x.rem_euclid(y)`: the remainder that is never negative.
+#[track_caller]
+pub fn rem_euclid<T: Integer, B: Scalar + Same<T>>(cx: &Cx, x: Expr<T>, y: Expr<B>) -> Expr<T> {
+    Expr::new(cx.emit(|b| b.binary(Binary::RemEuclid, x.id, y.id)))
+}
+
 /// `x.min(y)`.
 #[track_caller]
 pub fn min<T: Number, B: Scalar + Same<T>>(cx: &Cx, x: Expr<T>, y: Expr<B>) -> Expr<T> {
@@ -90,9 +96,9 @@ pub fn clamp<T: Number, L: Scalar + Same<T>, H: Scalar + Same<T>>(
 #[track_caller]
 pub fn signum<T: Float>(cx: &Cx, x: Expr<T>) -> Expr<T> {
     Expr::new(cx.emit(|b| {
-        let zero = b.literal(Literal::zero(T::TYPE));
-        let one = b.literal(Literal::of(T::TYPE, 1.0));
-        let minus_one = b.literal(Literal::of(T::TYPE, -1.0));
+        let zero = b.literal(Literal::zero(<T as Scalar>::TYPE));
+        let one = b.literal(Literal::of(<T as Scalar>::TYPE, 1.0));
+        let minus_one = b.literal(Literal::of(<T as Scalar>::TYPE, -1.0));
         // The reciprocal of a zero is an infinity of its sign.
         let reciprocal = b.binary(Binary::Div, one, x.id);
         let is_positive = b.compare(Compare::Gt, x.id, zero);

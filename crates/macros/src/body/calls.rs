@@ -35,6 +35,7 @@ const METHODS: &[(&str, usize)] = &[
     ("mul_add", 2),
     ("powf", 1),
     ("powi", 1),
+    ("rem_euclid", 1),
     ("round", 0),
     ("signum", 0),
     ("sin", 0),
