@@ -50,8 +50,8 @@ pub use ebbtide_runtime::{
 /// Everything that programs and their hosts are written with.
 pub mod prelude {
     pub use crate::{
-        Array, Array0, Array1, Array2, Array3, Array4, Arrays, Compiled, Device, Float, Label, Name, Program, Status,
-        checkpoint, copy, fill, func, par, program, rand, relaxed, reverse, select, swap,
+        Array, Array0, Array1, Array2, Array3, Array4, Arrays, Compiled, Device, Float, Label, Name, Program,
+        Status, checkpoint, copy, fill, func, par, program, rand, relaxed, reverse, select, swap,
     };
 }
 

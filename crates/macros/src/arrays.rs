@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Attribute, Data, DeriveInput, Field, Fields, GenericParam, parse_quote};
+use syn::{Attribute, Data, DeriveInput, Field, Fields, GenericParam, Type, parse_quote};
 
 use crate::errors::Errors;
 
@@ -62,6 +62,43 @@ fn skipped(attrs: &[Attribute], errors: &mut Errors) -> bool {
     skip
 }
 
+/// What one field contributes to the implementation.
+struct Part {
+    /// The field of the handle.
+    field: TokenStream,
+    declare: TokenStream,
+    read: TokenStream,
+    write: TokenStream,
+}
+
+impl Part {
+    fn of(field: &Field, ident: &Ident, type_params: &[&Ident]) -> Part {
+        let (vis, ty) = (&field.vis, &field.ty);
+        let name = format!("{{}}.{ident}");
+        let name = quote!(&::std::format!(#name, name));
+        // A type parameter by itself is a scalar, of which no more is known than that.
+        let is_scalar = matches!(ty, Type::Path(path) if type_params.iter().any(|t| path.path.is_ident(*t)));
+        if is_scalar {
+            let push = quote! {
+                args.push(::ebbtide::__lang::Arg::Scalar(::ebbtide::__lang::Scalar::literal(self.#ident)));
+            };
+            return Part {
+                field: quote!(#vis #ident: ::ebbtide::__lang::Expr<#ty>),
+                declare: quote!(::ebbtide::__lang::emit::scalar::<#ty>(cx, #name)),
+                read: push.clone(),
+                write: push,
+            };
+        }
+        let handle = quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Field>::Handle<__B>);
+        Part {
+            field: quote!(#vis #ident: #handle),
+            declare: quote!(<#ty as ::ebbtide::__lang::Field>::declare::<__B>(cx, #name)),
+            read: quote!(::ebbtide::__lang::Field::read_args(&self.#ident, args);),
+            write: quote!(::ebbtide::__lang::Field::write_args(&mut self.#ident, args);),
+        }
+    }
+}
+
 fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStream {
     let name = &input.ident;
     let handle = format_ident!("{name}Handle");
@@ -97,13 +134,13 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
     let type_params: Vec<_> = input.generics.type_params().map(|t| &t.ident).collect();
 
     let idents: Vec<&Ident> = fields.iter().map(|(_, ident)| *ident).collect();
-    let types: Vec<_> = fields.iter().map(|(field, _)| &field.ty).collect();
-    let handle_fields = fields.iter().map(|(field, ident)| {
-        let (vis, ty) = (&field.vis, &field.ty);
-        let handle = quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Field>::Handle<__B>);
-        quote!(#vis #ident: #handle)
-    });
-    let names: Vec<String> = idents.iter().map(|ident| format!("{{}}.{ident}")).collect();
+    let parts: Vec<Part> = fields.iter().map(|(field, ident)| Part::of(field, ident, &type_params)).collect();
+    let (handle_fields, declares, reads, writes) = (
+        parts.iter().map(|p| &p.field),
+        parts.iter().map(|p| &p.declare),
+        parts.iter().map(|p| &p.read),
+        parts.iter().map(|p| &p.write),
+    );
     quote! {
         const _: () = {
             #[doc = #doc]
@@ -149,20 +186,17 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
                     name: &str,
                 ) -> #of_b {
                     #handle {
-                        #(#idents: <#types as ::ebbtide::__lang::Field>::declare::<__B>(
-                            cx,
-                            &::std::format!(#names, name),
-                        ),)*
+                        #(#idents: #declares,)*
                         __types: ::core::marker::PhantomData,
                     }
                 }
 
                 fn read_args<'__a>(&'__a self, args: &mut ::std::vec::Vec<::ebbtide::__lang::Arg<'__a>>) {
-                    #(::ebbtide::__lang::Field::read_args(&self.#idents, args);)*
+                    #(#reads)*
                 }
 
                 fn write_args<'__a>(&'__a mut self, args: &mut ::std::vec::Vec<::ebbtide::__lang::Arg<'__a>>) {
-                    #(::ebbtide::__lang::Field::write_args(&mut self.#idents, args);)*
+                    #(#writes)*
                 }
             }
 

@@ -157,7 +157,8 @@ impl<'a> Translator<'a> {
             return TokenStream::new();
         };
         if extents.elems.len() != rank {
-            self.errors.at(extents, format!("`Array{rank}` has {rank} extents, here are {}", extents.elems.len()));
+            self.errors
+                .at(extents, format!("`Array{rank}` has {rank} extents, here are {}", extents.elems.len()));
         }
         let index = self.indices(extents.elems.iter());
         let element = element.or_else(|| element_of(ty?)).map_or(quote!(_), |ty| quote!(#ty));
@@ -193,14 +194,23 @@ impl<'a> Translator<'a> {
                 "min_assign" | "max_assign" => self.assigning_method(call),
                 _ => {
                     self.expr(expr);
-                    self.errors.at(expr, "this computes a value that nothing uses: name it with `let`, or assign it");
+                    self.errors.at(
+                        expr,
+                        "this computes a value that nothing uses: name it with `let`, or assign it",
+                    );
                     TokenStream::new()
                 }
             },
-            Expr::Binary(_) | Expr::Unary(_) | Expr::Path(_) | Expr::Lit(_) | Expr::Index(_) | Expr::Field(_)
+            Expr::Binary(_)
+            | Expr::Unary(_)
+            | Expr::Path(_)
+            | Expr::Lit(_)
+            | Expr::Index(_)
+            | Expr::Field(_)
             | Expr::Cast(_) => {
                 self.expr(expr);
-                self.errors.at(expr, "this computes a value that nothing uses: name it with `let`, or assign it");
+                self.errors
+                    .at(expr, "this computes a value that nothing uses: name it with `let`, or assign it");
                 TokenStream::new()
             }
             _ => {
@@ -310,7 +320,8 @@ impl<'a> Translator<'a> {
                 quote!(#set;)
             }
             other => {
-                self.errors.at(other, format!("`{}` changes a variable or an element of an array", call.method));
+                self.errors
+                    .at(other, format!("`{}` changes a variable or an element of an array", call.method));
                 TokenStream::new()
             }
         }

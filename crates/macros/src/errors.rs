@@ -13,7 +13,6 @@ impl Errors {
         self.add(syn::Error::new_spanned(tokens, message));
     }
 
-
     /// Adds an error.
     pub fn add(&mut self, error: syn::Error) {
         match &mut self.0 {

@@ -23,7 +23,8 @@ pub fn derive(item: TokenStream) -> TokenStream {
                 }
             }
         }
-        _ => errors.at(&input.ident, "labels are the variants of an enum: write `enum Stage { Detect, Solve }`"),
+        _ => errors
+            .at(&input.ident, "labels are the variants of an enum: write `enum Stage { Detect, Solve }`"),
     }
     if !input.generics.params.is_empty() {
         errors.at(&input.generics, "an enum of labels has no parameters");

@@ -124,13 +124,19 @@ fn output(kind: Kind, item: &ItemFn, errors: &mut Errors) {
 
 fn param(kind: Kind, input: &FnArg, errors: &mut Errors) -> Option<Param> {
     let FnArg::Typed(input) = input else {
-        errors.at(input, "there is no `self` here: write a free function and pass the struct, as `w: &mut World`");
+        errors.at(
+            input,
+            "there is no `self` here: write a free function and pass the struct, as `w: &mut World`",
+        );
         return None;
     };
     let ident = match &*input.pat {
         Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {
             if let Some(token) = &pat.mutability {
-                errors.at(token, format!("parameters do not change: write `let mut {0} = {0};` in the body", pat.ident));
+                errors.at(
+                    token,
+                    format!("parameters do not change: write `let mut {0} = {0};` in the body", pat.ident),
+                );
             }
             pat.ident.clone()
         }

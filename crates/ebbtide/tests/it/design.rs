@@ -3,6 +3,8 @@
 use ebbtide::prelude::*;
 use expect_test::expect;
 
+use crate::check;
+
 /// Viscous Burgers on a periodic line, `steps` explicit steps, in place.
 #[program]
 fn burgers(u: &mut Array1<f64>, next: &mut Array1<f64>, nu: f64, dt: f64, steps: usize) {
@@ -90,7 +92,9 @@ fn step(w: &mut World) {
 
 #[test]
 fn burgers_reads_as_it_was_written() {
-    expect![[r#"
+    check(
+        burgers(),
+        expect![[r#"
         program burgers(u: &mut Array1<f64>, next: &mut Array1<f64>, nu: f64, dt: f64, steps: usize) {
             let n = u.len();
             for _t in 0..steps {
@@ -102,24 +106,30 @@ fn burgers_reads_as_it_was_written() {
                 swap(u, next);
             }
         }
-    "#]].assert_eq(&burgers().to_string());
+    "#]],
+    );
 }
 
 #[test]
 fn a_sum_over_a_parallel_loop_is_an_update() {
-    expect![[r#"
+    check(
+        misfit(),
+        expect![[r#"
         program misfit(u: &Array1<f64>, target: &Array1<f64>, loss: &mut Array0<f64>) {
             for i in par(0..u.len()) {
                 let d = u[i] - target[i];
                 loss[[]] += 0.5 * d * d;
             }
         }
-    "#]].assert_eq(&misfit().to_string());
+    "#]],
+    );
 }
 
 #[test]
 fn called_programs_stand_where_they_are_called() {
-    expect![[r#"
+    check(
+        objective(),
+        expect![[r#"
         program objective(u: &mut Array1<f64>, next: &mut Array1<f64>, nu: f64, dt: f64, steps: usize, target: &Array1<f64>, loss: &mut Array0<f64>) {
             /* burgers */ {
                 let n = u.len();
@@ -139,12 +149,15 @@ fn called_programs_stand_where_they_are_called() {
                 }
             }
         }
-    "#]].assert_eq(&objective().to_string());
+    "#]],
+    );
 }
 
 #[test]
 fn regions_carry_label_and_flag() {
-    expect![[r#"
+    check(
+        step(),
+        expect![[r#"
         program step(w.pos: &mut Array2<f32>, w.pairs: &mut Array2<i32>, w.overflow: &mut Array0<i32>, w.residual: &mut Array0<f32>) {
             #[checkpoint(Stage::Detect, yield_on = w.overflow)] {
                 /* detect_pairs */ {
@@ -173,12 +186,13 @@ fn regions_carry_label_and_flag() {
                 if w.residual[[]] < 1e-6f32 { break; }
             }
         }
-    "#]].assert_eq(&step().to_string());
+    "#]],
+    );
 }
 
 #[test]
 fn parameters_have_typed_names() {
-    let loss: ebbtide::Name<Array0<f64>> = objective::loss;
-    let nu: ebbtide::Name<f64> = objective::nu;
+    let loss: Name<Array0<f64>> = objective::loss;
+    let nu: Name<f64> = objective::nu;
     assert_eq!((loss.as_str(), nu.as_str(), step::w.as_str()), ("loss", "nu", "w"));
 }

@@ -36,8 +36,7 @@ impl Undone {
 /// `#[checkpoint(label, …)] {`
 #[track_caller]
 pub fn begin_region<L: Label>(cx: &Cx, label: L, flag: Option<ArrayId>, undo: Undo) {
-    let label =
-        ebbtide_ir::Label { family: L::FAMILY.to_string(), variant: label.variant().to_string() };
+    let label = ebbtide_ir::Label { family: L::FAMILY.to_string(), variant: label.variant().to_string() };
     cx.emit(|b| b.begin_region(label, flag, undo));
 }
 

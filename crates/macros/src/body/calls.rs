@@ -60,7 +60,8 @@ impl Translator<'_> {
         }
         if let Some(before) = segments.iter().rev().nth(1) {
             if array_rank(&before.ident).is_some() {
-                self.errors.at(call, "a temporary has a name: write `let mut t = Array2::<f64>::zeros([n, m]);`");
+                self.errors
+                    .at(call, "a temporary has a name: write `let mut t = Array2::<f64>::zeros([n, m]);`");
                 return TokenStream::new();
             }
             if METHODS.iter().any(|(name, _)| last.ident == name) {

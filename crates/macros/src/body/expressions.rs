@@ -165,9 +165,8 @@ impl Translator<'_> {
     fn short_circuit(&mut self, binary: &ExprBinary) -> TokenStream {
         let span = binary.op.span();
         let is_and = matches!(binary.op, BinOp::And(_));
-        let truth = |value: TokenStream, at: Span| {
-            quote_spanned!(at=> ::ebbtide::__lang::emit::truth(#value))
-        };
+        let truth =
+            |value: TokenStream, at: Span| quote_spanned!(at=> ::ebbtide::__lang::emit::truth(#value));
         let left = self.expr(&binary.left);
         let right = self.expr(&binary.right);
         let (left, right) = (truth(left, binary.left.span()), truth(right, binary.right.span()));

@@ -4,7 +4,10 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, Block, Expr, ExprForLoop, ExprLoop, ExprRange, ExprWhile, Ident, Label, Lit, Pat, RangeLimits, Stmt};
+use syn::{
+    Attribute, Block, Expr, ExprForLoop, ExprLoop, ExprRange, ExprWhile, Ident, Label, Lit, Pat, RangeLimits,
+    Stmt,
+};
 
 use super::{Level, Translator, is_tool_attribute, strip};
 use crate::item::Kind;
@@ -77,7 +80,8 @@ impl Translator<'_> {
             }
         }
         let names: Vec<String> = vars.iter().map(|var| var.unraw().to_string()).collect();
-        let begin = self.emit(stmt.for_token.span, "begin_par", &[quote!([#(#names),*]), quote!([#(#bounds),*])]);
+        let begin =
+            self.emit(stmt.for_token.span, "begin_par", &[quote!([#(#names),*]), quote!([#(#bounds),*])]);
         let outer = std::mem::replace(&mut self.level, Level::Parallel);
         if let Some((_, token)) = closing_break(&stmt.body) {
             self.errors.at(token, "a parallel loop has no `break`: its iterations run at once");
@@ -104,11 +108,13 @@ impl Translator<'_> {
         self.no_label(&stmt.label);
         let attributes = self.loop_attributes(&stmt.attrs, Form::Sequential);
         if let Expr::Let(condition) = &*stmt.cond {
-            self.errors.at(condition, "there is no `while let`: write `while` with a condition that is `bool`");
+            self.errors
+                .at(condition, "there is no `while let`: write `while` with a condition that is `bool`");
             return TokenStream::new();
         }
         if matches!(strip(&stmt.cond), Expr::Lit(lit) if matches!(&lit.lit, Lit::Bool(_))) {
-            self.errors.at(&stmt.cond, "write `loop { …; if done { break; } }`: this condition never changes");
+            self.errors
+                .at(&stmt.cond, "write `loop { …; if done { break; } }`: this condition never changes");
         }
         let span = stmt.while_token.span;
         let begin = self.emit(span, "begin_while", &[]);
@@ -160,7 +166,8 @@ impl Translator<'_> {
                 None
             }
             pat => {
-                self.errors.at(pat, "a loop variable is a plain name; `par` over several ranges takes `(i, j)`");
+                self.errors
+                    .at(pat, "a loop variable is a plain name; `par` over several ranges takes `(i, j)`");
                 None
             }
         }
@@ -187,7 +194,8 @@ impl Translator<'_> {
 
     fn no_label(&mut self, label: &Option<Label>) {
         if let Some(label) = label {
-            self.errors.at(label, "loops have no labels: `if … { break; }` leaves the loop whose body it closes");
+            self.errors
+                .at(label, "loops have no labels: `if … { break; }` leaves the loop whose body it closes");
         }
     }
 
@@ -204,7 +212,10 @@ impl Translator<'_> {
                 }
                 (Some("reverse"), Form::Sequential) => tokens.extend(self.reverse(attr)),
                 (Some("reverse"), Form::Parallel) => {
-                    self.errors.at(attr, "`#[reverse(..)]` is for sequential loops: a parallel loop needs no schedule");
+                    self.errors.at(
+                        attr,
+                        "`#[reverse(..)]` is for sequential loops: a parallel loop needs no schedule",
+                    );
                 }
                 _ => self.no_attributes(std::slice::from_ref(attr)),
             }

@@ -10,7 +10,9 @@ impl Translator<'_> {
         let message = match expr {
             Expr::Match(_) => "there is no `match`: write `if … else if … else`",
             Expr::Closure(_) => "there are no closures: write a `#[func]`",
-            Expr::Try(_) => "there is no `?`: a program cannot fail halfway; what goes wrong is the launch's `Err`",
+            Expr::Try(_) => {
+                "there is no `?`: a program cannot fail halfway; what goes wrong is the launch's `Err`"
+            }
             Expr::Return(_) => "there is no `return`: let `if` and `else` decide what runs",
             Expr::Break(_) => {
                 "`break` may only close the body of a sequential loop: make `if … { break; }` its last statement"
@@ -62,7 +64,9 @@ impl Translator<'_> {
 
     pub(super) fn refuse_item(&mut self, item: &Item) {
         let message = match item {
-            Item::Fn(_) => "write this function outside the program, with `#[func]` or `#[program]` before it",
+            Item::Fn(_) => {
+                "write this function outside the program, with `#[func]` or `#[program]` before it"
+            }
             Item::Macro(item) => return self.refuse_macro(&item.mac),
             Item::Static(_) => "there are no statics: write a `const`, or pass an array",
             _ => "only `const` and `use` items stand inside a program: write this outside",

@@ -91,7 +91,10 @@ impl Translator<'_> {
             Ok(checkpoint) => checkpoint,
             Err(error) => {
                 self.errors.add(error);
-                self.errors.at(attr, "write `#[checkpoint(Stage::X)]`, with `yield_on = flag` and `undo` as you need");
+                self.errors.at(
+                    attr,
+                    "write `#[checkpoint(Stage::X)]`, with `yield_on = flag` and `undo` as you need",
+                );
                 return TokenStream::new();
             }
         };
@@ -108,7 +111,9 @@ impl Translator<'_> {
                 ("undo", None) => undo = quote!(::ebbtide::__lang::Undo::Everything),
                 ("undo", Some(Expr::Array(arrays))) => undo = self.undone(arrays),
                 ("undo", Some(other)) => self.errors.at(other, "write a list of arrays: `undo = [w.pairs]`"),
-                _ => self.errors.at(name, "the options of a checkpoint are `yield_on = flag`, `undo` and `undo = [..]`"),
+                _ => self
+                    .errors
+                    .at(name, "the options of a checkpoint are `yield_on = flag`, `undo` and `undo = [..]`"),
             }
         }
         let label = &checkpoint.label;
