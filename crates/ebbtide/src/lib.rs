@@ -41,7 +41,7 @@ pub use ebbtide_ir as ir;
 #[doc(hidden)]
 pub use ebbtide_lang as __lang;
 pub use ebbtide_lang::items::{copy, fill, par, rand, select, swap};
-pub use ebbtide_lang::{Arrays, Compiled, Element, Float, Label, Name, Program};
+pub use ebbtide_lang::{Arrays, Compiled, Element, Float, Label, Name, Number, Program};
 pub use ebbtide_macros::{Arrays, Label, checkpoint, func, program, relaxed, reverse};
 pub use ebbtide_runtime::{
     Array, Array0, Array1, Array2, Array3, Array4, Device, Error, Result, Status, interpreter,
@@ -50,7 +50,7 @@ pub use ebbtide_runtime::{
 /// Everything that programs and their hosts are written with.
 pub mod prelude {
     pub use crate::{
-        Array, Array0, Array1, Array2, Array3, Array4, Arrays, Compiled, Device, Float, Label, Name, Program,
+        Array, Array0, Array1, Array2, Array3, Array4, Arrays, Compiled, Device, Float, Label, Name, Number, Program,
         Status, checkpoint, copy, fill, func, par, program, rand, relaxed, reverse, select, swap,
     };
 }

@@ -26,10 +26,10 @@ struct Called {
 
 impl Cx {
     /// The beginning of a program.
-    pub(crate) fn new(path: &'static str, name: &'static str) -> Cx {
+    pub(crate) fn new(name: &str) -> Cx {
         Cx {
             builder: RefCell::new(Builder::new(name)),
-            calls: RefCell::new(vec![Called { path, name }]),
+            calls: RefCell::default(),
             file: RefCell::new(Arc::from("")),
         }
     }
@@ -74,6 +74,11 @@ impl Cx {
         );
         self.emit(|b| b.flaw("1", message));
         false
+    }
+
+    /// Is the program itself being built, rather than one that it calls?
+    pub(crate) fn at_root(&self) -> bool {
+        self.calls.borrow().len() <= 1
     }
 
     pub(crate) fn leave(&self) {

@@ -9,7 +9,7 @@ use crate::cx::Cx;
 use crate::scalar::{Element, Scalar};
 use crate::value::{Expr, Local, Readable};
 
-/// How a parameter is borrowed: [`Ref`] or [`Mut`].
+/// How a parameter is borrowed: [`ByRef`] or [`ByMut`].
 pub trait Borrow: Copy + 'static {
     /// What the program may do with it.
     const ACCESS: Access;
@@ -17,17 +17,17 @@ pub trait Borrow: Copy + 'static {
 
 /// Borrowed with `&`: may be read.
 #[derive(Clone, Copy, Debug)]
-pub struct Ref;
+pub struct ByRef;
 
 /// Borrowed with `&mut`: may be read and written.
 #[derive(Clone, Copy, Debug)]
-pub struct Mut;
+pub struct ByMut;
 
-impl Borrow for Ref {
+impl Borrow for ByRef {
     const ACCESS: Access = Access::Read;
 }
 
-impl Borrow for Mut {
+impl Borrow for ByMut {
     const ACCESS: Access = Access::Write;
 }
 
@@ -70,9 +70,10 @@ impl<T: Scalar> Handle for Expr<T> {
 
 /// What can be a parameter of a program or a field of a struct of arrays: an array, a scalar, such a struct.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a field of a struct of arrays",
-    label = "not an array, a scalar, or a struct that derives `Arrays`",
-    note = "mark the field `#[arrays(skip)]` if programs need not see it"
+    message = "programs cannot see a `{Self}`",
+    label = "not an array, a scalar, or a struct of them",
+    note = "arrays are `Array0<T>` to `Array4<T>`; a struct of arrays has `#[derive(Arrays)]`; a field of one that \
+            programs need not see is marked `#[arrays(skip)]`"
 )]
 pub trait Field {
     /// What stands for it while a program is being built.
@@ -157,14 +158,14 @@ pub trait Argument<P> {
     fn pass(&self, cx: &Cx) -> P;
 }
 
-impl<T: Element, const R: usize, B: Borrow> Argument<ArrayHandle<T, R, Ref>> for ArrayHandle<T, R, B> {
-    fn pass(&self, _: &Cx) -> ArrayHandle<T, R, Ref> {
+impl<T: Element, const R: usize, B: Borrow> Argument<ArrayHandle<T, R, ByRef>> for ArrayHandle<T, R, B> {
+    fn pass(&self, _: &Cx) -> ArrayHandle<T, R, ByRef> {
         ArrayHandle::new(self.id)
     }
 }
 
-impl<T: Element, const R: usize> Argument<ArrayHandle<T, R, Mut>> for ArrayHandle<T, R, Mut> {
-    fn pass(&self, _: &Cx) -> ArrayHandle<T, R, Mut> {
+impl<T: Element, const R: usize> Argument<ArrayHandle<T, R, ByMut>> for ArrayHandle<T, R, ByMut> {
+    fn pass(&self, _: &Cx) -> ArrayHandle<T, R, ByMut> {
         *self
     }
 }
@@ -233,7 +234,7 @@ impl<T: Element, const R: usize, B> Shaped for ArrayHandle<T, R, B> {
 )]
 pub trait Writable: Copy {}
 
-impl<T, const R: usize> Writable for ArrayHandle<T, R, Mut> {}
+impl<T, const R: usize> Writable for ArrayHandle<T, R, ByMut> {}
 
 /// An array that can make a program yield.
 #[diagnostic::on_unimplemented(

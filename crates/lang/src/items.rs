@@ -8,9 +8,9 @@ use std::ops::Range;
 use ebbtide_runtime::{Array, Result};
 
 use crate::cx::Cx;
-use crate::handle::{ArrayHandle, Mut, Ref};
+use crate::handle::{Argument, ArrayHandle, ByMut, ByRef};
 use crate::scalar::{Element, Float, Integer, Scalar};
-use crate::value::{Expr, Same, Truth};
+use crate::value::Expr;
 
 /// Marks a parallel loop: `for i in par(0..n) { … }`, `for (i, j) in par(0..n, 0..m) { … }`, up to four ranges.
 ///
@@ -43,9 +43,10 @@ impl swap {
     #[track_caller]
     pub fn __expand<T: Element, const R: usize>(
         cx: &Cx,
-        a: ArrayHandle<T, R, Mut>,
-        b: ArrayHandle<T, R, Mut>,
+        a: impl Argument<ArrayHandle<T, R, ByMut>>,
+        b: impl Argument<ArrayHandle<T, R, ByMut>>,
     ) {
+        let (a, b) = (a.pass(cx), b.pass(cx));
         cx.emit(|builder| builder.swap(a.id, b.id));
     }
 }
@@ -67,12 +68,13 @@ pub enum select {}
 impl select {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<C: Truth, T: Scalar, B: Scalar + Same<T>>(
+    pub fn __expand<T: Scalar>(
         cx: &Cx,
-        condition: Expr<C>,
-        yes: Expr<T>,
-        no: Expr<B>,
+        condition: impl Argument<Expr<bool>>,
+        yes: impl Argument<Expr<T>>,
+        no: impl Argument<Expr<T>>,
     ) -> Expr<T> {
+        let (condition, yes, no) = (condition.pass(cx), yes.pass(cx), no.pass(cx));
         Expr::new(cx.emit(|b| b.select(condition.id, yes.id, no.id)))
     }
 }
@@ -91,11 +93,12 @@ pub enum fill {}
 impl fill {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<T: Element, B: Scalar + Same<T>, const R: usize>(
+    pub fn __expand<T: Element, const R: usize>(
         cx: &Cx,
-        array: ArrayHandle<T, R, Mut>,
-        value: Expr<B>,
+        array: impl Argument<ArrayHandle<T, R, ByMut>>,
+        value: impl Argument<Expr<T>>,
     ) {
+        let (array, value) = (array.pass(cx), value.pass(cx));
         cx.emit(|b| b.fill(array.id, value.id));
     }
 }
@@ -116,9 +119,10 @@ impl copy {
     #[track_caller]
     pub fn __expand<T: Element, const R: usize>(
         cx: &Cx,
-        from: ArrayHandle<T, R, Ref>,
-        to: ArrayHandle<T, R, Mut>,
+        from: impl Argument<ArrayHandle<T, R, ByRef>>,
+        to: impl Argument<ArrayHandle<T, R, ByMut>>,
     ) {
+        let (from, to) = (from.pass(cx), to.pass(cx));
         cx.emit(|b| b.copy(from.id, to.id));
     }
 }
@@ -143,9 +147,13 @@ pub enum rand<T> {
 impl<T: Float> rand<T> {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<S: Integer, I: Integer>(cx: &Cx, seed: Expr<S>, index: Expr<I>) -> Expr<T> {
-        let seed = crate::emit::cast::<i64, S>(cx, seed);
-        let index = crate::emit::cast::<i64, I>(cx, index);
+    pub fn __expand<S: Integer, I: Integer>(
+        cx: &Cx,
+        seed: impl Argument<Expr<S>>,
+        index: impl Argument<Expr<I>>,
+    ) -> Expr<T> {
+        let seed = crate::emit::cast::<i64, S>(cx, seed.pass(cx));
+        let index = crate::emit::cast::<i64, I>(cx, index.pass(cx));
         Expr::new(cx.emit(|b| b.rand(<T as Scalar>::TYPE, seed.id, index.id)))
     }
 }

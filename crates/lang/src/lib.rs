@@ -25,7 +25,7 @@ pub use cx::Cx;
 pub use ebbtide_ir::{Access, ArrayId, ReverseHint, Undo};
 pub use ebbtide_runtime::{Arg, Error, Result};
 pub use handle::{
-    Argument, ArrayHandle, Arrays, Borrow, Field, Flag, Handle, Indexed, Mut, Ref, Shaped, Writable,
+    Argument, ArrayHandle, Arrays, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Shaped, Writable,
 };
 pub use label::Label;
 pub use program::{Name, Program, Source};

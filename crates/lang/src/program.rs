@@ -48,7 +48,7 @@ impl<P: Source> Program<P> {
     /// The program in the form that devices run; a build error tells all that is wrong with it.
     pub fn ir(&self) -> Result<&Arc<ir::Program>> {
         let built = self.built.get_or_init(|| {
-            let cx = Cx::new(std::any::type_name::<P>(), P::NAME);
+            let cx = Cx::new(P::NAME);
             P::build(&cx);
             Ok(Arc::new(cx.finish()?))
         });

@@ -27,7 +27,29 @@ pub trait Scalar: Copy + Send + Sync + 'static + Readable<Elem = Self> {
     label = "this is `{Self}`",
     note = "arithmetic is for `f32 f64 i32 i64 u32 usize`; write `select(c, 1.0, 0.0)` to count with a `bool`"
 )]
-pub trait Number: Scalar + CastTarget {}
+pub trait Number: Scalar + CastTarget {
+    /// Keeps the smaller of `self` and `other`.
+    fn min_assign(&mut self, other: Self);
+
+    /// Keeps the larger of `self` and `other`.
+    fn max_assign(&mut self, other: Self);
+}
+
+macro_rules! numbers {
+    ($($t:ty)*) => {$(
+        impl Number for $t {
+            fn min_assign(&mut self, other: $t) {
+                *self = (*self).min(other);
+            }
+
+            fn max_assign(&mut self, other: $t) {
+                *self = (*self).max(other);
+            }
+        }
+    )*};
+}
+
+numbers! { f32 f64 i32 i64 u32 usize }
 
 /// A number that can be negative.
 #[diagnostic::on_unimplemented(
@@ -75,13 +97,13 @@ macro_rules! scalars {
 }
 
 scalars! {
-    f32: F32, Number Signed Element;
-    f64: F64, Number Signed Element;
-    i32: I32, Number Signed Integer Bits Element;
-    i64: I64, Number Signed Integer Bits Element;
-    u32: U32, Number Integer Bits Element;
+    f32: F32, Signed Element;
+    f64: F64, Signed Element;
+    i32: I32, Signed Integer Bits Element;
+    i64: I64, Signed Integer Bits Element;
+    u32: U32, Integer Bits Element;
     bool: Bool, Bits Element;
-    usize: Index, Number Integer Bits;
+    usize: Index, Integer Bits;
 }
 
 macro_rules! float_methods {

@@ -149,12 +149,17 @@ cast_targets! { f32 f64 i32 i64 u32 usize }
     note = "declare a variable with `let mut`; a scalar parameter does not change during a launch, copy it first: \
             `let mut x = x;`; whole arrays change through `copy`, `swap` and `fill`"
 )]
-pub trait Variable: Readable {
+pub trait Variable {
+    /// The type of the variable.
+    type Elem: Scalar;
+
     /// The variable.
     fn local(&self) -> Local<Self::Elem>;
 }
 
 impl<T: Scalar> Variable for Local<T> {
+    type Elem = T;
+
     fn local(&self) -> Local<T> {
         *self
     }

@@ -128,8 +128,8 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
     let handle_of = |borrow: TokenStream| quote!(#handle<#(#arguments)* #borrow>);
     let (of_b, of_ref, of_mut) = (
         handle_of(quote!(__B)),
-        handle_of(quote!(::ebbtide::__lang::Ref)),
-        handle_of(quote!(::ebbtide::__lang::Mut)),
+        handle_of(quote!(::ebbtide::__lang::ByRef)),
+        handle_of(quote!(::ebbtide::__lang::ByMut)),
     );
     let type_params: Vec<_> = input.generics.type_params().map(|t| &t.ident).collect();
 

@@ -47,7 +47,7 @@ impl<'a> Translator<'a> {
     /// A call of a function of `lang::emit` at the user's place `span`.
     fn emit(&self, span: Span, function: &str, args: &[TokenStream]) -> TokenStream {
         let cx = &self.cx;
-        let function = Ident::new(function, span.resolved_at(Span::mixed_site()));
+        let function = Ident::new(function, span);
         quote_spanned!(span=> ::ebbtide::__lang::emit::#function(#cx #(, #args)*))
     }
 
@@ -160,9 +160,9 @@ impl<'a> Translator<'a> {
             self.errors
                 .at(extents, format!("`Array{rank}` has {rank} extents, here are {}", extents.elems.len()));
         }
-        let index = self.indices(extents.elems.iter());
+        let index = self.indices(extents.span(), extents.elems.iter());
         let element = element.or_else(|| element_of(ty?)).map_or(quote!(_), |ty| quote!(#ty));
-        let borrow = if mutable { quote!(Mut) } else { quote!(Ref) };
+        let borrow = if mutable { quote!(ByMut) } else { quote!(ByRef) };
         let cx = &self.cx;
         quote_spanned! {ident.span()=>
             let #ident = ::ebbtide::__lang::emit::temp::<#element, ::ebbtide::__lang::#borrow, #rank>(#cx, #name, #index);
@@ -190,18 +190,17 @@ impl<'a> Translator<'a> {
                 let call = self.call(call);
                 quote!(#call;)
             }
-            Expr::MethodCall(call) => match call.method.to_string().as_str() {
-                "min_assign" | "max_assign" => self.assigning_method(call),
-                _ => {
-                    self.expr(expr);
-                    self.errors.at(
-                        expr,
-                        "this computes a value that nothing uses: name it with `let`, or assign it",
-                    );
-                    TokenStream::new()
-                }
-            },
-            Expr::Binary(_)
+            Expr::MethodCall(call)
+                if matches!(call.method.to_string().as_str(), "min_assign" | "max_assign") =>
+            {
+                self.assigning_method(call)
+            }
+            Expr::MethodCall(call) if !calls::is_method(&call.method) => {
+                self.refuse_method(call);
+                TokenStream::new()
+            }
+            Expr::MethodCall(_)
+            | Expr::Binary(_)
             | Expr::Unary(_)
             | Expr::Path(_)
             | Expr::Lit(_)
@@ -244,12 +243,12 @@ impl<'a> Translator<'a> {
             Expr::Index(index) => {
                 let element = self.element(index);
                 let array = self.writable(&index.expr, &element);
-                let store = self.emit(place.span(), "store", &[array, element.index, value]);
+                let store = self.emit(place.span(), "store", &[element.index, array, value]);
                 quote!(#store;)
             }
             Expr::Path(_) | Expr::Field(_) => {
                 let place = self.place(place);
-                let set = self.emit(span, "set", &[quote!(&#place), value]);
+                let set = self.emit(span, "set", &[borrow(&place), value]);
                 quote!(#set;)
             }
             other => {
@@ -269,22 +268,22 @@ impl<'a> Translator<'a> {
                 let element = self.element(index);
                 let array = self.writable(&index.expr, &element);
                 if function == "add" {
-                    let update = self.emit(place.span(), "add_to_element", &[array, element.index, value]);
+                    let update = self.emit(place.span(), "add_to_element", &[element.index, array, value]);
                     return quote!(#update;);
                 }
                 let (at, right) = (self.hidden("at"), self.hidden("right"));
-                let old = self.emit(place.span(), "load", &[element.array, quote!(#at)]);
+                let old = self.emit(place.span(), "load", &[quote!(#at), element.array]);
                 let new = self.emit(span, function, &[old, quote!(#right)]);
-                let store = self.emit(place.span(), "store", &[array, quote!(#at), new]);
+                let store = self.emit(place.span(), "store", &[quote!(#at), array, new]);
                 let index = element.index;
                 quote!({ let #at = #index; let #right = #value; #store; })
             }
             Expr::Path(_) | Expr::Field(_) => {
                 let place = self.place(place);
                 let right = self.hidden("right");
-                let old = self.emit(place.span(), "read", &[quote!(&#place)]);
+                let old = self.emit(place.span(), "read", &[borrow(&place)]);
                 let new = self.emit(span, function, &[old, quote!(#right)]);
-                let set = self.emit(span, "set", &[quote!(&#place), new]);
+                let set = self.emit(span, "set", &[borrow(&place), new]);
                 quote!({ let #right = #value; #set; })
             }
             other => {
@@ -309,14 +308,14 @@ impl<'a> Translator<'a> {
             Expr::Index(index) => {
                 let element = self.element(index);
                 let array = self.writable(&index.expr, &element);
-                let update = self.emit(call.receiver.span(), update, &[array, element.index, value]);
+                let update = self.emit(call.receiver.span(), update, &[element.index, array, value]);
                 quote!(#update;)
             }
             Expr::Path(_) | Expr::Field(_) => {
                 let place = self.place(&call.receiver);
-                let old = self.emit(place.span(), "read", &[quote!(&#place)]);
+                let old = self.emit(place.span(), "read", &[borrow(&place)]);
                 let new = self.emit(call.method.span(), function, &[old, value]);
-                let set = self.emit(call.method.span(), "set", &[quote!(&#place), new]);
+                let set = self.emit(call.method.span(), "set", &[borrow(&place), new]);
                 quote!(#set;)
             }
             other => {
@@ -343,6 +342,11 @@ impl<'a> Translator<'a> {
             );
         }
     }
+}
+
+/// `&place`, all of it at the user's place.
+fn borrow(place: &TokenStream) -> TokenStream {
+    quote_spanned!(place.span()=> &#place)
 }
 
 /// Attributes that say something to rustc, clippy, rustfmt or the reader, and nothing to the program.

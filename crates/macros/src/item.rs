@@ -1,9 +1,10 @@
 //! `#[program]` and `#[func]`: the items that one function becomes.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::{Attribute, ItemFn, ReturnType};
+use syn::spanned::Spanned;
+use syn::{Attribute, GenericParam, ItemFn, ReturnType};
 
 use crate::body::Translator;
 use crate::errors::Errors;
@@ -30,7 +31,7 @@ impl Kind {
 
 /// Expands the attribute on a function.
 pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
-    let function: ItemFn = match syn::parse2(item.clone()) {
+    let mut function: ItemFn = match syn::parse2(item.clone()) {
         Ok(function) => function,
         Err(error) => {
             let error = error.into_compile_error();
@@ -43,14 +44,20 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
     }
     let params = signature::params(kind, &function, &mut errors);
     let mut translator = Translator::new(kind, &mut errors);
-    let body = match kind {
-        Kind::Program => translator.statements(&function.block),
-        Kind::Func => translator.value_block(&function.block),
+    let body = match (kind, &function.sig.output) {
+        (Kind::Func, ReturnType::Type(..)) => translator.value_block(&function.block),
+        _ => translator.statements(&function.block),
     };
+    // Lifetimes were refused above; left in, they would only bring errors of their own.
+    let generics = &mut function.sig.generics;
+    generics.params =
+        generics.params.iter().filter(|p| !matches!(p, GenericParam::Lifetime(_))).cloned().collect();
     let item = Item { kind, function: &function, params: &params };
     // With an error the item is still there, with an empty body, so that the rest is type-checked.
-    let body = if errors.any() { item.stub_body() } else { body };
-    let items = item.items(body);
+    let items = match errors.any() {
+        true => item.items(item.stub_body(), item.stub_function()),
+        false => item.items(body, item.plain_function()),
+    };
     let errors = errors.into_tokens();
     quote!(#items #errors)
 }
@@ -69,13 +76,15 @@ pub fn cx() -> Ident {
 impl Item<'_> {
     fn stub_body(&self) -> TokenStream {
         let cx = cx();
+        let idents = self.params.iter().map(|p| &p.ident);
+        let used = quote!(let _ = (#(&#idents,)*););
         match self.kind {
-            Kind::Program => TokenStream::new(),
-            Kind::Func => quote!(::ebbtide::__lang::Returned::placeholder(#cx)),
+            Kind::Program => used,
+            Kind::Func => quote!(#used ::ebbtide::__lang::Returned::placeholder(#cx)),
         }
     }
 
-    fn items(&self, body: TokenStream) -> TokenStream {
+    fn items(&self, body: TokenStream, plain_function: TokenStream) -> TokenStream {
         let ItemFn { vis, sig, .. } = self.function;
         let name = &sig.ident;
         let (impl_generics, ty_generics, where_clause) = sig.generics.split_for_impl();
@@ -85,7 +94,7 @@ impl Item<'_> {
         let expansion = self.expansion(body);
         let rest = match self.kind {
             Kind::Program => self.program(),
-            Kind::Func => self.plain_function(),
+            Kind::Func => plain_function,
         };
         let names = match self.kind {
             Kind::Program => self.names(),
@@ -122,63 +131,61 @@ impl Item<'_> {
         }
     }
 
-    fn parameters(&self) -> TokenStream {
-        let params = self.params.iter().map(|param| {
-            let (ident, handle) = (&param.ident, param.handle());
-            quote!(#ident: #handle)
-        });
-        quote!(#(#params),*)
-    }
-
-    /// The hidden functions that build the body.
+    /// The hidden function that builds the body where it is called. It takes whatever can be passed for its
+    /// parameters, so that rustc blames the argument that cannot.
     fn expansion(&self, body: TokenStream) -> TokenStream {
         let sig = &self.function.sig;
         let cx = cx();
-        let params = self.parameters();
-        let idents: Vec<_> = self.params.iter().map(|p| &p.ident).collect();
         let name = sig.ident.unraw().to_string();
+        let idents: Vec<_> = self.params.iter().map(|p| &p.ident).collect();
+        let types: Vec<_> = (0..self.params.len()).map(|k| format_ident!("__A{k}")).collect();
+        let bounds = self.params.iter().zip(&types).map(|(param, argument)| {
+            let handle = param.handle();
+            quote_spanned!(param.ty.span()=> #argument: ::ebbtide::__lang::Argument<#handle>)
+        });
+        let head = quote! {
+            #[doc(hidden)]
+            #[track_caller]
+            pub fn __expand<#(#bounds),*>(
+                #cx: &::ebbtide::__lang::Cx,
+                #(#idents: #types),*
+            )
+        };
+        let pass = self.params.iter().map(|param| {
+            let ident = &param.ident;
+            quote_spanned!(param.ty.span()=> let #ident = ::ebbtide::__lang::emit::arg(#cx, &#ident);)
+        });
+        let pass = quote!(#(#pass)*);
         match self.kind {
             Kind::Program => {
+                let visit = Ident::new("visit", Span::mixed_site());
                 let arrays = self.params.iter().filter(|p| p.passing != Passing::Value).map(|param| {
                     let (ident, name) = (&param.ident, param.name());
-                    quote!((#name, &|visit| ::ebbtide::__lang::Handle::arrays(&#ident, visit)))
+                    quote!((#name, &|#visit| ::ebbtide::__lang::Handle::arrays(&#ident, #visit)))
                 });
                 quote! {
-                    #[doc(hidden)]
-                    #[track_caller]
-                    pub fn __expand(#cx: &::ebbtide::__lang::Cx, #params) {
+                    #head {
+                        #pass
                         ::ebbtide::__lang::emit::call_program(
                             #cx,
                             ::core::any::type_name::<Self>(),
                             #name,
                             &[#(#arrays),*],
-                            || Self::__body(#cx, #(#idents),*),
+                            || { #body },
                         );
                     }
-
-                    #[doc(hidden)]
-                    fn __body(#cx: &::ebbtide::__lang::Cx, #params) { #body }
                 }
             }
             Kind::Func => {
                 let output = match &sig.output {
                     ReturnType::Default => quote!(()),
-                    ReturnType::Type(_, ty) => {
-                        use syn::spanned::Spanned;
-                        quote_spanned!(ty.span()=> ::ebbtide::__lang::Expr<#ty>)
-                    }
+                    ReturnType::Type(_, ty) => quote_spanned!(ty.span()=> ::ebbtide::__lang::Expr<#ty>),
                 };
                 quote! {
-                    #[doc(hidden)]
-                    #[track_caller]
-                    pub fn __expand(#cx: &::ebbtide::__lang::Cx, #params) -> #output {
-                        ::ebbtide::__lang::emit::call_func(#cx, ::core::any::type_name::<Self>(), #name, || {
-                            Self::__body(#cx, #(#idents),*)
-                        })
+                    #head -> #output {
+                        #pass
+                        ::ebbtide::__lang::emit::call_func(#cx, ::core::any::type_name::<Self>(), #name, || { #body })
                     }
-
-                    #[doc(hidden)]
-                    fn __body(#cx: &::ebbtide::__lang::Cx, #params) -> #output { #body }
                 }
             }
         }
@@ -229,7 +236,7 @@ impl Item<'_> {
 
                 fn build(#cx: &::ebbtide::__lang::Cx) {
                     // Arguments of a call are evaluated in order, so parameters are declared in order.
-                    Self::__body(#cx, #(#declare),*);
+                    Self::__expand(#cx, #(#declare),*);
                 }
 
                 fn arguments<'__a>(#pattern: Self::Args<'__a>) -> ::std::vec::Vec<::ebbtide::__lang::Arg<'__a>> {
@@ -246,6 +253,12 @@ impl Item<'_> {
     fn plain_function(&self) -> TokenStream {
         let function = self.function;
         quote!(#[allow(dead_code)] #function)
+    }
+
+    /// The signature of the plain function alone.
+    fn stub_function(&self) -> TokenStream {
+        let ItemFn { vis, sig, .. } = self.function;
+        quote!(#[allow(dead_code, unused_variables)] #vis #sig { ::core::unreachable!() })
     }
 }
 

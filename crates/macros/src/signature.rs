@@ -36,8 +36,8 @@ impl Param {
 
     fn borrow(&self) -> TokenStream {
         match self.passing {
-            Passing::Mut => quote!(::ebbtide::__lang::Mut),
-            _ => quote!(::ebbtide::__lang::Ref),
+            Passing::Mut => quote!(::ebbtide::__lang::ByMut),
+            _ => quote!(::ebbtide::__lang::ByRef),
         }
     }
 
@@ -73,12 +73,13 @@ impl Param {
     /// Adds the argument called like the parameter to the list of a launch.
     pub fn flatten(&self, list: &Ident) -> TokenStream {
         let ident = &self.ident;
+        let span = self.ty.span();
         match self.passing {
-            Passing::Value => quote! {
+            Passing::Value => quote_spanned! {span=>
                 #list.push(::ebbtide::__lang::Arg::Scalar(::ebbtide::__lang::Scalar::literal(#ident)));
             },
-            Passing::Ref => quote!(::ebbtide::__lang::Field::read_args(#ident, &mut #list);),
-            Passing::Mut => quote!(::ebbtide::__lang::Field::write_args(#ident, &mut #list);),
+            Passing::Ref => quote_spanned!(span=> ::ebbtide::__lang::Field::read_args(#ident, &mut #list);),
+            Passing::Mut => quote_spanned!(span=> ::ebbtide::__lang::Field::write_args(#ident, &mut #list);),
         }
     }
 }

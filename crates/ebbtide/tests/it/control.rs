@@ -65,6 +65,78 @@ fn sequential_loops_have_four_forms() {
 }
 
 #[program]
+fn search(x: &Array1<f64>, found: &mut Array0<i32>) {
+    let n = x.len();
+    let mut k = 0;
+    while k < n && x[k] > 0.0 {
+        k += 1;
+    }
+    found[[]] = if k == n || x[k] == -1.0 { 100 + k as i32 } else { k as i32 };
+}
+
+#[test]
+fn a_condition_asks_no_more_than_it_needs() {
+    check(search(), expect![[r#"
+        program search(x: &Array1<f64>, found: &mut Array0<i32>) {
+            let n = x.len();
+            let mut k = 0;
+            while {
+                let v3 = k < n;
+                let mut and_1 = v3;
+                if v3 {
+                    and_1 = x[k] > 0.0;
+                }
+                and_1
+            } {
+                k = k + 1;
+            }
+            let mut if_2 = 0i32;
+            let v14 = k == n;
+            let mut or_3 = v14;
+            if !v14 {
+                or_3 = x[k] == -1.0;
+            }
+            if or_3 {
+                if_2 = 100i32 + k as i32;
+            } else {
+                if_2 = k as i32;
+            }
+            found[[]] = if_2;
+        }
+    "#]]);
+    let device = ebbtide::interpreter();
+    let search = search().compile(&device).unwrap();
+    for (values, expected) in
+        [(vec![], 100), (vec![1.0, 2.0], 102), (vec![1.0, -1.0, 2.0], 101), (vec![-2.0], 0)]
+    {
+        let x = device.array(&values).unwrap();
+        let mut found = device.scalar(0).unwrap();
+        let status = search.launch((&x, &mut found)).unwrap();
+        assert_eq!((status, found[[]]), (Status::Done, expected));
+    }
+}
+
+#[program]
+fn out_of_bounds(x: &mut Array1<f64>, k: usize) {
+    x[k - 2] = 1.0;
+}
+
+#[test]
+fn an_index_out_of_bounds_is_an_error_that_names_the_line() {
+    let device = ebbtide::interpreter();
+    let program = out_of_bounds().compile(&device).unwrap();
+    let mut x = device.zeros([3]).unwrap();
+    assert_eq!(program.launch((&mut x, 4)).unwrap(), Status::Done);
+    for (k, index) in [(5, 3), (1, -1)] {
+        let error = program.launch((&mut x, k)).expect_err("out of bounds").to_string();
+        assert!(
+            error.contains(&format!("index {index} is out of bounds")) && error.contains("control.rs:"),
+            "{error}"
+        );
+    }
+}
+
+#[program]
 fn inside_parallel(x: &mut Array1<f64>) {
     for i in par(0..x.len()) {
         let mut y = x[i];

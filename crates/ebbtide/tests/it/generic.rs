@@ -82,6 +82,24 @@ fn a_program_calls_a_generic_one_with_several_types() {
     );
 }
 
+#[program]
+fn with_constant<const N: usize>(x: &mut Array1<f64>) {
+    for k in 0..N {
+        x[k] = N as f64;
+    }
+}
+
+#[test]
+fn constants_may_be_parameters_of_types() {
+    check(with_constant::<3>(), expect![[r#"
+        program with_constant(x: &mut Array1<f64>) {
+            for k in 0..3 {
+                x[k] = 3 as f64;
+            }
+        }
+    "#]]);
+}
+
 #[test]
 fn generic_functions_stay_plain_rust() {
     assert_eq!(logistic(0.0f32), 0.5);

@@ -6,6 +6,7 @@ mod control;
 mod design;
 mod expressions;
 mod generic;
+mod refused;
 mod structs;
 
 /// Compares the text form of a program.

@@ -6,7 +6,7 @@ use crate::cx::Cx;
 use crate::handle::Argument;
 use crate::value::Returned;
 
-/// An argument of a call.
+/// An argument as the callee sees it.
 #[track_caller]
 pub fn arg<A: Argument<P>, P>(cx: &Cx, argument: &A) -> P {
     argument.pass(cx)
@@ -23,12 +23,17 @@ pub fn call_program(
     body: impl FnOnce(),
 ) {
     check_aliases(cx, name, params);
-    if cx.enter(path, name) {
+    if !cx.enter(path, name) {
+        return;
+    }
+    if cx.at_root() {
+        body();
+    } else {
         cx.emit(|b| b.begin_call(name));
         body();
         cx.emit(|b| b.end_call());
-        cx.leave();
     }
+    cx.leave();
 }
 
 /// One array may be bound to two parameters only if neither is written.

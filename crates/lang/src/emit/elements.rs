@@ -26,18 +26,24 @@ fn ids<const K: usize>(index: [Expr<usize>; K]) -> [ValueId; K] {
     index.map(|i| i.id)
 }
 
+// Indices come before arrays: their number is then known first, and rustc blames the array whose rank differs.
+
 /// `array[index]`.
 #[track_caller]
-pub fn load<H: Indexed<K>, const K: usize>(cx: &Cx, array: H, index: [Expr<usize>; K]) -> Expr<H::Elem> {
+pub fn load<H: Indexed<K, Elem = T>, T: Element, const K: usize>(
+    cx: &Cx,
+    index: [Expr<usize>; K],
+    array: H,
+) -> Expr<T> {
     Expr::new(cx.emit(|b| b.load(array.array(), &ids(index))))
 }
 
 /// `array[index] = value;`
 #[track_caller]
-pub fn store<H: Indexed<K>, B: Scalar + Same<H::Elem>, const K: usize>(
+pub fn store<H: Indexed<K, Elem = T>, T: Element, B: Scalar + Same<T>, const K: usize>(
     cx: &Cx,
-    array: H,
     index: [Expr<usize>; K],
+    array: H,
     value: Expr<B>,
 ) {
     cx.emit(|b| b.store(array.array(), &ids(index), value.id));
@@ -47,14 +53,12 @@ macro_rules! combine {
     ($($(#[$doc:meta])* $name:ident, $combine:ident;)*) => {$(
         $(#[$doc])*
         #[track_caller]
-        pub fn $name<H: Indexed<K>, B: Scalar + Same<H::Elem>, const K: usize>(
+        pub fn $name<H: Indexed<K, Elem = T>, T: Element + Number, B: Scalar + Same<T>, const K: usize>(
             cx: &Cx,
-            array: H,
             index: [Expr<usize>; K],
+            array: H,
             value: Expr<B>,
-        ) where
-            H::Elem: Number,
-        {
+        ) {
             cx.emit(|b| b.update(Combine::$combine, array.array(), &ids(index), value.id));
         }
     )*};

@@ -19,7 +19,7 @@ pub fn scalar<T: Scalar>(cx: &Cx, name: &str) -> Expr<T> {
 
 /// What a name stands for here.
 #[track_caller]
-pub fn read<V: Readable>(cx: &Cx, variable: &V) -> Expr<V::Elem> {
+pub fn read<V: Readable<Elem = T>, T: Scalar>(cx: &Cx, variable: &V) -> Expr<T> {
     variable.read(cx)
 }
 
@@ -58,6 +58,6 @@ pub fn numbered_local<T: Scalar>(cx: &Cx, name: &str, value: Expr<T>) -> Local<T
 
 /// `variable = value;`
 #[track_caller]
-pub fn set<V: Variable, B: Scalar + Same<V::Elem>>(cx: &Cx, variable: &V, value: Expr<B>) {
+pub fn set<V: Variable<Elem = T>, T: Scalar, B: Scalar + Same<T>>(cx: &Cx, variable: &V, value: Expr<B>) {
     cx.emit(|b| b.set(variable.local().id, value.id));
 }

@@ -1,6 +1,6 @@
 //! Calls of programs, functions and methods.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, Lit, UnOp};
@@ -76,14 +76,13 @@ impl Translator<'_> {
         let args: Vec<TokenStream> = call.args.iter().map(|argument| self.argument(argument)).collect();
         let cx = &self.cx;
         let span = last.ident.span();
-        let expand = Ident::new("__expand", span.resolved_at(Span::mixed_site()));
+        let expand = Ident::new("__expand", span);
         let path = &path.path;
         quote_spanned!(span=> #path::#expand(#cx #(, #args)*))
     }
 
     fn argument(&mut self, argument: &Expr) -> TokenStream {
-        let span = argument.span();
-        let value = match strip(argument) {
+        match strip(argument) {
             Expr::Path(_) | Expr::Field(_) => self.place(argument),
             Expr::Reference(reference) => {
                 self.errors.at(
@@ -93,9 +92,7 @@ impl Translator<'_> {
                 return TokenStream::new();
             }
             _ => self.expr(argument),
-        };
-        let cx = &self.cx;
-        quote_spanned!(span=> ::ebbtide::__lang::emit::arg(#cx, &#value))
+        }
     }
 
     /// `T::of(0.5)`.
@@ -168,6 +165,11 @@ fn is_number(expr: &Expr) -> bool {
         Expr::Unary(unary) => matches!(unary.op, UnOp::Neg(_)) && is_number(&unary.expr),
         _ => false,
     }
+}
+
+/// Is this a method of numbers or arrays?
+pub(super) fn is_method(name: &Ident) -> bool {
+    name == "len" || name == "dim" || METHODS.iter().any(|(known, _)| name == known)
 }
 
 /// The methods of numbers, for messages.

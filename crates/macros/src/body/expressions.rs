@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprBinary, ExprIf, ExprIndex, ExprUnary, Lit, UnOp};
 
-use super::{Element, Translator, strip};
+use super::{Element, Translator, borrow, strip};
 
 impl Translator<'_> {
     /// The value of an expression.
@@ -16,11 +16,11 @@ impl Translator<'_> {
             Expr::Lit(lit) => self.literal(&lit.lit, None),
             Expr::Path(_) | Expr::Field(_) => {
                 let place = self.place(expr);
-                self.emit(expr.span(), "read", &[quote_spanned!(expr.span()=> &#place)])
+                self.emit(expr.span(), "read", &[borrow(&place)])
             }
             Expr::Index(index) => {
                 let element = self.element(index);
-                self.emit(index.expr.span(), "load", &[element.array, element.index])
+                self.emit(index.expr.span(), "load", &[element.index, element.array])
             }
             Expr::Unary(unary) => self.unary(unary),
             Expr::Binary(binary) => self.binary(binary),
@@ -84,7 +84,7 @@ impl Translator<'_> {
             }
         };
         let index = match strip(&index.index) {
-            Expr::Array(list) => self.indices(list.elems.iter()),
+            Expr::Array(list) => self.indices(list.span(), list.elems.iter()),
             Expr::Range(range) => {
                 self.errors.at(range, "there are no slices: write a loop over the indices");
                 TokenStream::new()
@@ -93,15 +93,15 @@ impl Translator<'_> {
                 self.errors.at(tuple, "write the indices in brackets: `u[[i, j]]`");
                 TokenStream::new()
             }
-            single => self.indices(std::iter::once(single)),
+            single => self.indices(single.span(), std::iter::once(single)),
         };
         Element { array, index }
     }
 
     /// A list of indices or extents.
-    pub(super) fn indices<'e>(&mut self, list: impl Iterator<Item = &'e Expr>) -> TokenStream {
+    pub(super) fn indices<'e>(&mut self, span: Span, list: impl Iterator<Item = &'e Expr>) -> TokenStream {
         let list: Vec<TokenStream> = list.map(|index| self.index(index)).collect();
-        quote!([#(#list),*])
+        quote_spanned!(span=> [#(#list),*])
     }
 
     /// A value of the index type.

@@ -89,8 +89,7 @@ impl Translator<'_> {
         }
         let checkpoint: Checkpoint = match attr.parse_args() {
             Ok(checkpoint) => checkpoint,
-            Err(error) => {
-                self.errors.add(error);
+            Err(_) => {
                 self.errors.at(
                     attr,
                     "write `#[checkpoint(Stage::X)]`, with `yield_on = flag` and `undo` as you need",
