@@ -220,12 +220,23 @@ pub fn neutral(how: Combine, ty: Type) -> Bits {
     }
 }
 
-fn math(f: Function, ty: Type, a: Bits, b: Bits) -> Bits {
-    let _ = (f, b);
-    float1(ty, a, |x| x, |x| x)
+/// An elementary function, as `ebbtide-math` defines it.
+pub fn math(f: Function, ty: Type, a: Bits, b: Bits) -> Bits {
+    let Some(function) = f.definition() else {
+        // `powi` alone takes an integer.
+        let n = b as u32 as i32;
+        return float1(ty, a, |x| ebbtide_math::powi_f32(x, n), |x| ebbtide_math::powi_f64(x, n));
+    };
+    let count = f.arity();
+    let single = |x: f32, y: f32| function.eval_f32(&[x, y][..count]).unwrap_or(f32::NAN);
+    let double = |x: f64, y: f64| function.eval_f64(&[x, y][..count]).unwrap_or(f64::NAN);
+    float2(ty, a, b, single, double)
 }
 
-fn rand(ty: Type, seed: i64, counter: i64) -> Bits {
-    let _ = (seed, counter);
-    Literal::of(ty, 0.5).bits()
+/// A uniform random number in [0, 1).
+pub fn rand(ty: Type, seed: i64, counter: i64) -> Bits {
+    match ty {
+        Type::F32 => of_f32(ebbtide_math::rand_f32(seed, counter)),
+        _ => ebbtide_math::rand_f64(seed, counter).to_bits(),
+    }
 }

@@ -30,3 +30,10 @@ functions! {
     Exp, "exp", 1; Exp2, "exp2", 1; ExpM1, "exp_m1", 1; Ln, "ln", 1; Ln1p, "ln_1p", 1; Log2, "log2", 1;
     Log10, "log10", 1; Powf, "powf", 2; Powi, "powi", 2; Cbrt, "cbrt", 1; Hypot, "hypot", 2; Erf, "erf", 1;
 }
+
+impl Function {
+    /// Its definition, but for `powi`, whose second argument is an integer.
+    pub fn definition(self) -> Option<ebbtide_math::Function> {
+        ebbtide_math::Function::from_name(self.name())
+    }
+}

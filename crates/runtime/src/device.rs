@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ebbtide_ir::{Facts, Program};
+use ebbtide_ir::{Block, Facts, Outcome, Place, Program};
 
 use crate::array::{Array, Element};
 use crate::buffer::Meter;
@@ -15,8 +15,22 @@ pub trait Backend: Send + Sync {
     /// Its name, as `EBBTIDE_DEVICE` takes it.
     fn name(&self) -> &str;
 
-    /// Compiles a verified program.
-    fn compile(&self, program: &Arc<Program>, facts: &Arc<Facts>) -> Result<Arc<dyn Executable>>;
+    /// Compiles a verified program: `segments` are the blocks that will be run in one go each.
+    fn compile(
+        &self,
+        program: &Arc<Program>,
+        facts: &Arc<Facts>,
+        segments: &[&Block],
+    ) -> Result<Arc<dyn Executable>>;
+}
+
+/// Where a segment begins to run.
+#[derive(Clone, Copy, Debug)]
+pub enum Start<'a> {
+    /// At its beginning.
+    Beginning,
+    /// At a region that yielded before.
+    At(&'a Place),
 }
 
 /// A program compiled for a device.
@@ -24,8 +38,8 @@ pub trait Executable: Send + Sync {
     /// The generated source, where there is one.
     fn source(&self) -> Option<&str>;
 
-    /// Runs the program's body on a frame: from its beginning, or from the place that the frame names.
-    fn run(&self, frame: &mut Frame) -> Result<ebbtide_ir::Outcome>;
+    /// Runs one segment on a frame.
+    fn run(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome>;
 }
 
 /// A handle on a device; clones are handles on the same one.

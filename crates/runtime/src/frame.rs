@@ -35,7 +35,7 @@ impl View {
 #[derive(Debug, Default)]
 pub struct TapePlaces {
     /// The memory. Pushing exchanges an array's memory with that of a place, so places own memory in turn.
-    pub(crate) buffers: Vec<Buffer>,
+    buffers: Vec<Buffer>,
     /// The addresses, in the order of pushes.
     pub places: Vec<*mut u8>,
     /// How many of them hold something.
@@ -53,8 +53,8 @@ pub struct Frame {
     pub scalars: Scalars,
     /// The tape of each array.
     pub tapes: Vec<TapePlaces>,
-    /// The memory of temporaries.
-    temps: Vec<Buffer>,
+    /// The memory of temporaries, held for as long as their addresses are used.
+    _temps: Vec<Buffer>,
 }
 
 // SAFETY: a frame's addresses point into buffers that it owns or that its launch borrows for as long as it lives.
@@ -86,7 +86,7 @@ impl Frame {
         let scalars =
             Scalars { values: vec![0; program.values.len()], locals: vec![0; program.locals.len()] };
         let tapes = program.arrays.iter().map(|_| TapePlaces::default()).collect();
-        Ok(Frame { arrays: views, arguments, scalars, tapes, temps })
+        Ok(Frame { arrays: views, arguments, scalars, tapes, _temps: temps })
     }
 
     /// Makes room for `count` more pushes of an array.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use ebbtide_ir::{self as ir, Bytes, Facts, HostArray, Machine, Outcome, Program, Role};
+use ebbtide_ir::{self as ir, Block, Bytes, Facts, HostArray, Machine, Outcome, Program, Role};
 
-use crate::device::{Backend, Device, Executable};
+use crate::device::{Backend, Device, Executable, Start};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, View};
 
@@ -18,6 +18,7 @@ struct Interpreter;
 struct Interpreted {
     program: Arc<Program>,
     facts: Arc<Facts>,
+    segments: Vec<Block>,
 }
 
 impl Backend for Interpreter {
@@ -25,8 +26,14 @@ impl Backend for Interpreter {
         "interpreter"
     }
 
-    fn compile(&self, program: &Arc<Program>, facts: &Arc<Facts>) -> Result<Arc<dyn Executable>> {
-        Ok(Arc::new(Interpreted { program: program.clone(), facts: facts.clone() }))
+    fn compile(
+        &self,
+        program: &Arc<Program>,
+        facts: &Arc<Facts>,
+        segments: &[&Block],
+    ) -> Result<Arc<dyn Executable>> {
+        let segments = segments.iter().map(|block| (*block).clone()).collect();
+        Ok(Arc::new(Interpreted { program: program.clone(), facts: facts.clone(), segments }))
     }
 }
 
@@ -35,26 +42,45 @@ impl Executable for Interpreted {
         None
     }
 
-    fn run(&self, frame: &mut Frame) -> Result<Outcome> {
-        let arrays = self.program.array_ids().map(|id| {
-            let view = frame.arrays[id.index()];
+    fn run(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome> {
+        let program = &self.program;
+        let arrays = program.array_ids().map(|id| {
+            let decl = program.array(id);
             host_array(
-                view,
-                self.program.array(id).rank,
-                matches!(self.program.array(id).role, Role::Param(ir::Access::Read)),
+                frame.arrays[id.index()],
+                decl.rank,
+                matches!(decl.role, Role::Param(ir::Access::Read)),
             )
         });
-        let mut machine = Machine::new(&self.program, &self.facts, &frame.arguments, arrays.collect());
-        let outcome = machine.run();
-        // Names may have been swapped: each array's view is the one whose memory the machine left under its name.
-        let before = frame.arrays.clone();
-        for (view, array) in frame.arrays.iter_mut().zip(&machine.arrays) {
-            let address = array.bytes.read().as_ptr();
-            if let Some(held) = before.iter().find(|v| v.address.cast_const() == address) {
-                *view = *held;
-            }
+        let mut machine = Machine::new(program, &self.facts, &frame.arguments, arrays.collect());
+        machine.scalars = std::mem::take(&mut frame.scalars);
+        for ((tape, kept), (view, decl)) in
+            machine.tapes.iter_mut().zip(&frame.tapes).zip(frame.arrays.iter().zip(&program.arrays))
+        {
+            tape.depth = kept.depth;
+            tape.places = kept
+                .places
+                .iter()
+                .map(|address| host_array(View { address: *address, ..*view }, decl.rank, false))
+                .collect();
         }
-        outcome.map_err(|fault| Error::Program(ir::Error::Run { program: self.program.name.clone(), fault }))
+        let outcome = match start {
+            Start::Beginning => machine.run_block(&self.segments[segment]),
+            Start::At(place) => machine.resume(place),
+        };
+        let address = |array: &mut HostArray| match &mut array.bytes {
+            Bytes::Exclusive(bytes) => Some(bytes.as_mut_ptr()),
+            _ => None,
+        };
+        for (view, array) in frame.arrays.iter_mut().zip(&mut machine.arrays) {
+            view.address = address(array).unwrap_or(view.address);
+        }
+        for (kept, tape) in frame.tapes.iter_mut().zip(&mut machine.tapes) {
+            kept.depth = tape.depth;
+            kept.places = tape.places.iter_mut().filter_map(address).collect();
+        }
+        frame.scalars = std::mem::take(&mut machine.scalars);
+        outcome.map_err(|fault| Error::Program(ir::Error::Run { program: program.name.clone(), fault }))
     }
 }
 

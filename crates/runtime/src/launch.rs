@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ebbtide_ir::{self as ir, Access, Outcome, Param, Program, Role};
 
 use crate::arguments::{Arg, bind};
-use crate::device::{Device, Executable};
+use crate::device::{Device, Executable, Start};
 use crate::error::{Error, Result};
 use crate::frame::Frame;
 
@@ -31,7 +31,7 @@ impl Compiled {
     pub fn new(program: &Program, device: &Device) -> Result<Compiled> {
         let facts = Arc::new(ir::verify(program)?);
         let program = Arc::new(program.clone());
-        let executable = device.backend().compile(&program, &facts)?;
+        let executable = device.backend().compile(&program, &facts, &[&program.body])?;
         Ok(Compiled { program, device: device.clone(), executable })
     }
 
@@ -54,7 +54,7 @@ impl Compiled {
     pub fn launch(&self, mut args: Vec<Arg<'_>>) -> Result<Status> {
         let (views, scalars) = bind(&self.program, &self.device, &args)?;
         let mut frame = Frame::new(&self.program, views, scalars, self.device.meter())?;
-        let outcome = self.executable.run(&mut frame);
+        let outcome = self.executable.run(0, &mut frame, Start::Beginning);
         give_back(&self.program, &frame, &mut args);
         match outcome? {
             Outcome::Done => Ok(Status::Done),

@@ -15,7 +15,7 @@ mod launch;
 pub use arguments::{Arg, from_arguments};
 pub use array::{AnyArray, Array, Array0, Array1, Array2, Array3, Array4, Element};
 pub use buffer::{ALIGNMENT, Buffer, Meter};
-pub use device::{Backend, Device, Executable};
+pub use device::{Backend, Device, Executable, Start};
 pub use error::{Error, Result};
 pub use frame::{Frame, TapePlaces, View};
 pub use interpreter::interpreter;

@@ -1,0 +1,494 @@
+//! The body of a parallel loop, in its careful form or in its interior form.
+
+use ebbtide_ir::{
+    ArrayId, Binary, Block, Combine, Indices, Loop, LoopKind, Op, Site, Stmt, Store, Type, ValueId, evaluate,
+};
+
+use crate::interior::{Interior, taken};
+use crate::operation::{mask_type, vector_type};
+use crate::unit::{Text, c_literal, c_type, line};
+
+/// How a body is printed.
+#[derive(Clone, Copy)]
+pub(crate) enum Form<'i> {
+    /// One iteration, every index checked.
+    Careful,
+    /// One iteration of the interior.
+    Single(&'i Interior),
+    /// As many iterations of the interior as a vector has lanes.
+    Vector {
+        interior: &'i Interior,
+        /// The one float type of the data.
+        element: Type,
+        lanes: usize,
+        /// Are only the first `tail` lanes iterations of the loop?
+        part: Part,
+        /// Which of the vectors that make up the 16 lanes of a leaf this is.
+        vector: usize,
+    },
+}
+
+/// Does a vector hold iterations in all its lanes?
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Whole,
+    Tail,
+}
+
+/// What the statements of one body need to know.
+pub(crate) struct Body<'i> {
+    pub form: Form<'i>,
+    /// The reductions, in source order.
+    pub reductions: &'i [&'i Store],
+    /// Where to go after a fault.
+    pub exit: usize,
+}
+
+impl<'i> Body<'i> {
+    fn interior(&self) -> Option<&'i Interior> {
+        match self.form {
+            Form::Careful => None,
+            Form::Single(interior) | Form::Vector { interior, .. } => Some(interior),
+        }
+    }
+}
+
+impl Text<'_> {
+    /// Prints the statements of a block; `mask` names the lanes that take part, where not all do.
+    pub fn body(&mut self, body: &Body, block: &Block, mask: Option<&str>) {
+        for stmt in block {
+            match stmt {
+                Stmt::Let(v) => self.body_value(body, *v),
+                Stmt::Declare(local, v) => {
+                    let (ty, value) = self.operand(
+                        body,
+                        *v,
+                        self.program.locals[local.index()].ty,
+                        self.local_varies(body, local),
+                    );
+                    line!(self, "{ty} l{} = {value};", local.index());
+                }
+                Stmt::Set(local, v) => {
+                    let ty = self.program.locals[local.index()].ty;
+                    let varies = self.local_varies(body, local);
+                    let (_, value) = self.operand(body, *v, ty, varies);
+                    let name = format!("l{}", local.index());
+                    let value = match mask {
+                        Some(mask) if varies => self.choose(body, ty, mask, &value, &name),
+                        _ => value,
+                    };
+                    line!(self, "{name} = {value};");
+                }
+                Stmt::Store(s) => self.body_store(body, None, s, mask),
+                Stmt::Update(how, s) => self.body_store(body, Some(*how), s, mask),
+                Stmt::If(branch) => self.body_branch(body, branch, mask),
+                Stmt::Loop(l) => self.body_loop(body, l, mask),
+                _ => {}
+            }
+        }
+    }
+
+    fn local_varies(&self, body: &Body, local: &ebbtide_ir::LocalId) -> bool {
+        matches!(body.form, Form::Vector { interior, .. } if interior.varying.locals.contains(local))
+    }
+
+    /// Does the value differ between lanes, so that it is held in a vector?
+    fn is_vector(&self, body: &Body, v: ValueId) -> bool {
+        matches!(body.form, Form::Vector { interior, .. } if !interior.varying.uniform(v))
+    }
+
+    /// A value as an operand of a vector operation, or of a scalar one.
+    fn operand(&self, body: &Body, v: ValueId, ty: Type, wanted_in_vector: bool) -> (String, String) {
+        let Form::Vector { element, lanes, .. } = body.form else {
+            return (c_type(ty).to_string(), self.known(body, v));
+        };
+        if !wanted_in_vector {
+            return (c_type(ty).to_string(), self.known(body, v));
+        }
+        let vector = if ty == Type::Bool { mask_type(element, lanes) } else { vector_type(ty, lanes) };
+        let text = self.known(body, v);
+        if self.is_vector(body, v) && !self.decided(body, v) {
+            return (vector, text);
+        }
+        let splat = match ty {
+            Type::Bool => format!("eb_splat_{vector}({text})"),
+            _ => format!("op_float_{vector}({text})"),
+        };
+        (vector, splat)
+    }
+
+    fn decided(&self, body: &Body, v: ValueId) -> bool {
+        body.interior().is_some_and(|i| i.decided.contains_key(&v))
+    }
+
+    /// A value by name; conditions that the interior has decided are constants.
+    fn known(&self, body: &Body, v: ValueId) -> String {
+        match body.interior().and_then(|i| i.decided.get(&v)) {
+            Some(decided) => format!("{}", u8::from(*decided)),
+            None => self.value(v),
+        }
+    }
+
+    fn body_value(&mut self, body: &Body, v: ValueId) {
+        let op = *self.program.op(v);
+        let ty = self.program.ty(v);
+        if matches!(op, Op::Literal(_)) || self.decided(body, v) {
+            return;
+        }
+        if let Some(interior) = body.interior()
+            && ty == Type::Index
+        {
+            if interior.early.contains(&v) {
+                return;
+            }
+            if !interior.varying.uniform(v)
+                && let Some(sum) = self.linear_here(interior, v)
+            {
+                // Vectors compute sums where they use them.
+                if let Form::Single(_) = body.form {
+                    let j = self.innermost.map_or(String::new(), |j| self.value(j));
+                    line!(
+                        self,
+                        "const i64 v{} = INT64_C({}) * {j} + {};",
+                        v.index(),
+                        sum.coefficient,
+                        sum.base
+                    );
+                }
+                return;
+            }
+        }
+        if let Op::Load(array, index) = op {
+            return self.body_load(body, v, array, index);
+        }
+        self.guard_division(body, v);
+        match body.form {
+            Form::Vector { interior, element, lanes, .. } if self.is_vector(body, v) => {
+                if let Op::Cast(a) = op
+                    && let Some(sum) = self.linear_here(interior, a)
+                {
+                    return self.lanes_of_sum(v, element, lanes, &sum);
+                }
+                let operand = |text: &Text, o: ValueId| text.operand(body, o, text.program.ty(o), true).1;
+                let text = self.vector_operation(v, element, lanes, &operand);
+                self.failed |= text.is_none();
+                let text = text.unwrap_or_default();
+                let vector =
+                    if ty == Type::Bool { mask_type(element, lanes) } else { vector_type(ty, lanes) };
+                line!(self, "const {vector} v{} = {text};", v.index());
+            }
+            _ => {
+                let text = self.scalar_operation(v, |text, o| text.known(body, o));
+                line!(self, "const {} v{} = {text};", c_type(ty), v.index());
+            }
+        }
+    }
+
+    /// Integer divisions by zero are faults.
+    fn guard_division(&mut self, body: &Body, v: ValueId) {
+        let Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) = *self.program.op(v) else {
+            return;
+        };
+        let zero = |l: ebbtide_ir::Literal| l.to_i64() == Some(0);
+        if self.program.ty(v).is_float() || self.program.literal(b).is_some_and(|l| !zero(l)) {
+            return;
+        }
+        let site = self.program.value(v).site.clone();
+        let access = self.access(None, &site);
+        let divisor = self.known(body, b);
+        line!(
+            self,
+            "if ({divisor} == 0) {{ eb_fault(f, EB_DIVISION, {access}, 0, 0, 0); goto exit{}; }}",
+            body.exit
+        );
+    }
+
+    /// An index turned into a float, lane by lane.
+    fn lanes_of_sum(&mut self, v: ValueId, element: Type, lanes: usize, sum: &crate::interior::Linear) {
+        let j = self.innermost.map_or(String::new(), |j| self.value(j));
+        let each: Vec<String> = (0..lanes)
+            .map(|lane| {
+                format!("({})(INT64_C({}) * ({j} + {lane}) + {})", c_type(element), sum.coefficient, sum.base)
+            })
+            .collect();
+        let vector = vector_type(element, lanes);
+        line!(self, "const {vector} v{} = ({vector}){{{}}};", v.index(), each.join(", "));
+    }
+
+    // ---- elements
+
+    /// The offset of an element, after its checks where it needs any.
+    fn offset(&mut self, body: &Body, array: ArrayId, index: Indices, site: &Option<Site>) -> String {
+        let checked = match body.interior() {
+            None => true,
+            Some(interior) => interior.unproved.contains(index.as_slice()),
+        };
+        let names: Vec<String> = index
+            .as_slice()
+            .iter()
+            .map(|v| match body.interior().and_then(|interior| self.linear_here(interior, *v)) {
+                Some(sum) if sum.coefficient == 0 => sum.base,
+                Some(sum) => {
+                    let j = self.innermost.map_or(String::new(), |j| self.value(j));
+                    format!("(INT64_C({}) * {j} + {})", sum.coefficient, sum.base)
+                }
+                None => self.known(body, *v),
+            })
+            .collect();
+        // A vector of lanes has no single index that could be checked.
+        self.failed |= checked && matches!(body.form, Form::Vector { .. });
+        if checked {
+            let access = self.access(Some(array), site);
+            for (k, name) in names.iter().enumerate() {
+                line!(
+                    self,
+                    "if ((u64){name} >= (u64)d{0}_{k}) {{ eb_fault(f, EB_BOUNDS, {access}, {k}, {name}, d{0}_{k}); goto exit{1}; }}",
+                    array.index(),
+                    body.exit
+                );
+            }
+        }
+        flatten(array, &names)
+    }
+
+    /// Is the element of lane k right behind that of lane k - 1 (or the same in all lanes, or neither)?
+    fn stride(&self, interior: &Interior, index: Indices) -> Stride {
+        let sums: Vec<_> =
+            index.as_slice().iter().map(|v| self.linear_here(interior, *v).map(|s| s.coefficient)).collect();
+        match sums.split_last() {
+            None => Stride::Same,
+            Some((last, rest)) if rest.iter().all(|c| *c == Some(0)) => match last {
+                Some(0) => Stride::Same,
+                Some(1) => Stride::Next,
+                Some(c) => Stride::Apart(c.to_string()),
+                None => Stride::Unknown,
+            },
+            Some(_) => Stride::Unknown,
+        }
+    }
+
+    fn body_load(&mut self, body: &Body, v: ValueId, array: ArrayId, index: Indices) {
+        let site = self.program.value(v).site.clone();
+        let ty = self.program.ty(v);
+        let offset = self.offset(body, array, index, &site);
+        let name = format!("a{}", array.index());
+        match body.form {
+            Form::Vector { interior, lanes, part, .. } if self.is_vector(body, v) => {
+                self.failed |= !ty.is_float();
+                let vector = vector_type(ty, lanes);
+                let text = match (self.stride(interior, index), part) {
+                    (Stride::Next, Part::Whole) => format!("eb_load_{vector}({name} + {offset})"),
+                    (Stride::Next, Part::Tail) => format!("eb_load_part_{vector}({name} + {offset}, tail)"),
+                    (Stride::Apart(stride), Part::Whole) => {
+                        format!("eb_gather_{vector}({name} + {offset}, {stride}, {lanes})")
+                    }
+                    (Stride::Apart(stride), Part::Tail) => {
+                        format!("eb_gather_{vector}({name} + {offset}, {stride}, tail)")
+                    }
+                    _ => {
+                        let stride = self.row_stride(interior, array, index);
+                        let count = if part == Part::Tail { "tail".to_string() } else { lanes.to_string() };
+                        format!("eb_gather_{vector}({name} + {offset}, {stride}, {count})")
+                    }
+                };
+                line!(self, "const {vector} v{} = {text};", v.index());
+            }
+            _ => line!(self, "const {} v{} = {name}[{offset}];", c_type(ty), v.index()),
+        }
+    }
+
+    /// The distance between the elements of neighbouring lanes, where more than the last dimension varies.
+    fn row_stride(&self, interior: &Interior, array: ArrayId, index: Indices) -> String {
+        let coefficients: Vec<String> = index
+            .as_slice()
+            .iter()
+            .map(|v| self.linear_here(interior, *v).map_or(0, |s| s.coefficient).to_string())
+            .collect();
+        flatten(array, &coefficients)
+    }
+
+    fn body_store(&mut self, body: &Body, how: Option<Combine>, s: &Store, mask: Option<&str>) {
+        let ty = self.program.array(s.array).ty;
+        if how.is_some()
+            && let Some(at) = body.reductions.iter().position(|r| std::ptr::eq(*r, s))
+        {
+            return self.reduce(body, how.unwrap_or(Combine::Add), s, at, mask);
+        }
+        let offset = self.offset(body, s.array, s.index, &s.site);
+        let name = format!("a{}", s.array.index());
+        let Form::Vector { lanes, part, .. } = body.form else {
+            let value = self.known(body, s.value);
+            let value = match how {
+                Some(how) => self.combine(how, ty, 1, &format!("{name}[{offset}]"), &value),
+                None => value,
+            };
+            return line!(self, "{name}[{offset}] = {value};");
+        };
+        let Form::Vector { interior, .. } = body.form else { return };
+        self.failed |= !matches!(self.stride(interior, s.index), Stride::Next);
+        let vector = vector_type(ty, lanes);
+        let (_, mut value) = self.operand(body, s.value, ty, true);
+        let (load, store) = match part {
+            Part::Whole => (
+                format!("eb_load_{vector}({name} + {offset})"),
+                format!("eb_store_{vector}({name} + {offset}, "),
+            ),
+            Part::Tail => (
+                format!("eb_load_part_{vector}({name} + {offset}, tail)"),
+                format!("eb_store_part_{vector}({name} + {offset}, tail, "),
+            ),
+        };
+        if let Some(how) = how {
+            value = self.combine(how, ty, lanes, &load, &value);
+        }
+        if let Some(mask) = mask {
+            value = format!("op_select_{vector}({mask}, {value}, {load})");
+        }
+        line!(self, "{store}{value});");
+    }
+
+    fn reduce(&mut self, body: &Body, how: Combine, s: &Store, at: usize, mask: Option<&str>) {
+        let ty = self.program.array(s.array).ty;
+        // The element itself is checked and combined into once, after the loop.
+        line!(self, "seen{at} = 1;");
+        match body.form {
+            Form::Vector { lanes, vector, .. } => {
+                let (_, mut value) = self.operand(body, s.value, ty, true);
+                if let Some(mask) = mask {
+                    let neutral = c_literal(ebbtide_ir::Literal::from_bits(ty, evaluate::neutral(how, ty)));
+                    let t = vector_type(ty, lanes);
+                    value = format!("op_select_{t}({mask}, {value}, op_float_{t}({neutral}))");
+                }
+                let name = format!("r{at}_{vector}");
+                let combined = self.combine(how, ty, lanes, &name, &value);
+                line!(self, "{name} = {combined};");
+            }
+            _ => {
+                let value = self.known(body, s.value);
+                let combined = self.combine(how, ty, 1, &format!("r{at}.lane[lane]"), &value);
+                line!(self, "r{at}.lane[lane] = {combined};");
+            }
+        }
+    }
+
+    // ---- control
+
+    fn body_branch(&mut self, body: &Body, branch: &ebbtide_ir::Branch, mask: Option<&str>) {
+        if let Some(block) = body.interior().and_then(|interior| taken(interior, branch)) {
+            line!(self, "{{");
+            self.body(body, block, mask);
+            return line!(self, "}}");
+        }
+        let condition = self.known(body, branch.condition);
+        let Form::Vector { element, lanes, .. } = body.form else {
+            return self.plain_branch(body, &condition, branch, mask);
+        };
+        if !self.is_vector(body, branch.condition) {
+            return self.plain_branch(body, &condition, branch, mask);
+        }
+        let m = mask_type(element, lanes);
+        for (block, condition) in
+            [(&branch.then, condition.clone()), (&branch.otherwise, format!("op_not_{m}({condition})"))]
+        {
+            if block.is_empty() {
+                continue;
+            }
+            let name = format!("m{}", self.fresh());
+            let inner = match mask {
+                Some(outer) => format!("op_and_{m}({outer}, {condition})"),
+                None => condition,
+            };
+            line!(self, "{{ const {m} {name} = {inner};");
+            self.body(body, block, Some(&name));
+            line!(self, "}}");
+        }
+    }
+
+    fn plain_branch(
+        &mut self,
+        body: &Body,
+        condition: &str,
+        branch: &ebbtide_ir::Branch,
+        mask: Option<&str>,
+    ) {
+        line!(self, "if ({condition}) {{");
+        self.body(body, &branch.then, mask);
+        if !branch.otherwise.is_empty() {
+            line!(self, "}} else {{");
+            self.body(body, &branch.otherwise, mask);
+        }
+        line!(self, "}}");
+    }
+
+    fn body_loop(&mut self, body: &Body, l: &Loop, mask: Option<&str>) {
+        match &l.kind {
+            LoopKind::For { var, from, to } => {
+                let (from, to) = (self.bound(body, *from), self.bound(body, *to));
+                let end = self.fresh();
+                line!(self, "{{ const i64 end{end} = {to};");
+                line!(self, "for (i64 v{0} = {from}; v{0} < end{end}; v{0}++) {{", var.index());
+                self.body(body, &l.body, mask);
+                self.leave(body, l);
+                line!(self, "}} }}");
+            }
+            LoopKind::While { head, condition } => {
+                line!(self, "for (;;) {{ {{");
+                self.body(body, head, mask);
+                line!(self, "if (!{}) break; }} {{", self.known(body, *condition));
+                self.body(body, &l.body, mask);
+                self.leave(body, l);
+                line!(self, "}} }}");
+            }
+            LoopKind::Forever => {
+                line!(self, "for (;;) {{");
+                self.body(body, &l.body, mask);
+                self.leave(body, l);
+                line!(self, "}}");
+            }
+        }
+    }
+
+    fn leave(&mut self, body: &Body, l: &Loop) {
+        if let Some(until) = l.until {
+            line!(self, "if ({}) break;", self.known(body, until));
+        }
+    }
+
+    /// A bound, which the interior form may have left unprinted.
+    fn bound(&self, body: &Body, v: ValueId) -> String {
+        match body.interior().and_then(|interior| self.linear_here(interior, v)) {
+            Some(sum) if sum.coefficient == 0 => sum.base,
+            Some(sum) => {
+                let j = self.innermost.map_or(String::new(), |j| self.value(j));
+                format!("(INT64_C({}) * {j} + {})", sum.coefficient, sum.base)
+            }
+            None => self.known(body, v),
+        }
+    }
+
+    /// A varying local under a mask.
+    fn choose(&self, body: &Body, ty: Type, mask: &str, new: &str, old: &str) -> String {
+        let Form::Vector { element, lanes, .. } = body.form else { return new.to_string() };
+        if ty == Type::Bool {
+            let m = mask_type(element, lanes);
+            return format!("op_or_{m}(op_and_{m}({mask}, {new}), op_and_{m}(op_not_{m}({mask}), {old}))");
+        }
+        format!("op_select_{}({mask}, {new}, {old})", vector_type(ty, lanes))
+    }
+}
+
+enum Stride {
+    Same,
+    Next,
+    Apart(String),
+    Unknown,
+}
+
+/// The place of an element in memory, last dimension fastest.
+fn flatten(array: ArrayId, names: &[String]) -> String {
+    let mut offset = String::from("0");
+    for (k, name) in names.iter().enumerate() {
+        offset = if k == 0 { name.clone() } else { format!("({offset} * d{}_{k} + {name})", array.index()) };
+    }
+    offset
+}

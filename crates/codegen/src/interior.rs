@@ -1,0 +1,435 @@
+//! The interior of a parallel loop: where its indices are in bounds, its remainders do not wrap and its boundary
+//! conditions are decided.
+//!
+//! Everything here is a sum `coefficient · j + base`, with `j` the innermost parallel variable and `base` the
+//! same for all `j`. Each thing that the interior form takes for granted narrows the interval of `j`; whether
+//! it was a good guess decides speed, never correctness.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use ebbtide_ir::{
+    Binary, Block, Branch, Compare, Indices, Literal, LoopKind, Op, Par, Program, Stmt, Type, Unary, ValueId,
+    evaluate,
+};
+
+use crate::lanes::Varying;
+use crate::unit::{Text, line};
+
+/// `coefficient · j + base`.
+#[derive(Clone, Debug)]
+pub(crate) struct Linear {
+    pub coefficient: i64,
+    pub base: String,
+}
+
+/// What the interior form takes for granted.
+#[derive(Debug)]
+pub(crate) struct Interior {
+    pub varying: Varying,
+    /// Uniform index values that are computed before the innermost loop.
+    pub early: BTreeSet<ValueId>,
+    /// Remainders that are `x - multiple` in the interior: the name of their base.
+    wraps: BTreeMap<ValueId, Linear>,
+    /// Conditions with their value in the interior.
+    pub decided: BTreeMap<ValueId, bool>,
+    /// Accesses (by index) that the interval does not prove to be in bounds.
+    pub unproved: BTreeSet<Vec<ValueId>>,
+}
+
+impl Text<'_> {
+    /// Prints what the interior needs before the innermost loop, and narrows `lo` and `hi`.
+    pub fn interior(&mut self, par: &Par) -> Interior {
+        let varying = Varying::of(self.program, par);
+        let mut interior = Interior {
+            varying,
+            early: BTreeSet::new(),
+            wraps: BTreeMap::new(),
+            decided: BTreeMap::new(),
+            unproved: BTreeSet::new(),
+        };
+        let mut narrowed = BTreeSet::new();
+        self.early(&mut interior, &mut narrowed, &par.body, &mut Vec::new());
+        interior
+    }
+
+    fn early(
+        &mut self,
+        interior: &mut Interior,
+        narrowed: &mut BTreeSet<String>,
+        block: &Block,
+        loops: &mut Vec<(ValueId, ValueId, ValueId)>,
+    ) {
+        for stmt in block {
+            match stmt {
+                Stmt::Let(v) => {
+                    self.early_value(interior, narrowed, *v, loops);
+                    if let Op::Load(array, index) = *self.program.op(*v) {
+                        self.prove(interior, narrowed, array.index(), index, loops);
+                    }
+                }
+                Stmt::Store(s) | Stmt::Update(_, s) => {
+                    self.prove(interior, narrowed, s.array.index(), s.index, loops)
+                }
+                Stmt::If(branch) => match interior.decided.get(&branch.condition) {
+                    Some(true) => self.early(interior, narrowed, &branch.then, loops),
+                    Some(false) => self.early(interior, narrowed, &branch.otherwise, loops),
+                    None => {
+                        self.early(interior, narrowed, &branch.then, loops);
+                        self.early(interior, narrowed, &branch.otherwise, loops);
+                    }
+                },
+                Stmt::Loop(l) => {
+                    if let LoopKind::For { var, from, to } = l.kind {
+                        loops.push((var, from, to));
+                        self.early(interior, narrowed, &l.body, loops);
+                        loops.pop();
+                    } else {
+                        stmt.blocks().for_each(|b| self.early(interior, narrowed, b, loops));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn early_value(
+        &mut self,
+        interior: &mut Interior,
+        narrowed: &mut BTreeSet<String>,
+        v: ValueId,
+        loops: &[(ValueId, ValueId, ValueId)],
+    ) {
+        let op = *self.program.op(v);
+        let inner = |v: ValueId| loops.iter().any(|l| l.0 == v);
+        if interior.varying.uniform(v) {
+            let known = |o: ValueId| interior.early.contains(&o) || !self.inside.contains(&o);
+            if self.program.ty(v) == Type::Index
+                && op.is_pure()
+                && op.operands().all(|o| known(o) && !inner(o))
+            {
+                let text = match op {
+                    // The careful form reports a zero divisor; here it only must not trap.
+                    Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) => {
+                        let divisor = self.value(b);
+                        format!("({divisor} ? {} : 0)", self.scalar_operation(v, |t, o| t.value(o)))
+                    }
+                    _ => self.scalar_operation(v, |t, o| t.value(o)),
+                };
+                if !matches!(op, Op::Literal(_)) {
+                    line!(self, "const i64 v{} = {text};", v.index());
+                }
+                interior.early.insert(v);
+            }
+            return;
+        }
+        if self.program.ty(v) == Type::Bool {
+            self.decide(interior, narrowed, v, loops);
+            return;
+        }
+        match op {
+            Op::Binary(kind @ (Binary::Rem | Binary::RemEuclid), x, m)
+                if self.program.ty(v) == Type::Index =>
+            {
+                let (Some(x), Some(m)) = (self.linear(interior, x, loops), self.linear(interior, m, &[]))
+                else {
+                    return;
+                };
+                if x.coefficient.abs() != 1
+                    || m.coefficient != 0
+                    || loops.iter().any(|l| x.base.contains(&format!("v{}", l.0.index())))
+                {
+                    return;
+                }
+                let (base, m) = (&x.base, &m.base);
+                let middle = if x.coefficient > 0 { "(jf + jt) / 2" } else { "-((jf + jt) / 2)" };
+                line!(
+                    self,
+                    "const i64 w{0} = {m} > 0 ? {base} - eb_floor_div({base} + {middle}, {m}) * {m} : -1;",
+                    v.index()
+                );
+                let wrapped = Linear { coefficient: x.coefficient, base: format!("w{}", v.index()) };
+                self.narrow(narrowed, &wrapped, m);
+                if kind == Binary::Rem {
+                    self.narrow_from_zero(narrowed, &x);
+                }
+                interior.wraps.insert(v, wrapped);
+            }
+            Op::Binary(kind @ (Binary::Min | Binary::Max), a, b) if self.program.ty(v) == Type::Index => {
+                // A clamp: in the interior it is the side that varies.
+                let (Some(a), Some(b)) = (self.linear(interior, a, &[]), self.linear(interior, b, &[]))
+                else {
+                    return;
+                };
+                let (side, bound) = if a.coefficient != 0 { (a, b) } else { (b, a) };
+                if bound.coefficient != 0 {
+                    return;
+                }
+                let distance = match kind {
+                    Binary::Min => Linear {
+                        coefficient: -side.coefficient,
+                        base: format!("({} - {})", bound.base, side.base),
+                    },
+                    _ => Linear {
+                        coefficient: side.coefficient,
+                        base: format!("({} - {})", side.base, bound.base),
+                    },
+                };
+                self.narrow_from_zero(narrowed, &distance);
+                interior.wraps.insert(v, side);
+            }
+            _ => {}
+        }
+    }
+
+    /// Decides a boundary condition by trying it far from all boundaries, and narrows to where it holds.
+    fn decide(
+        &mut self,
+        interior: &mut Interior,
+        narrowed: &mut BTreeSet<String>,
+        v: ValueId,
+        loops: &[(ValueId, ValueId, ValueId)],
+    ) {
+        let decided = |interior: &Interior, v: &ValueId| interior.decided.get(v).copied();
+        let guess = match *self.program.op(v) {
+            Op::Compare(op, a, b) if self.program.ty(a) == Type::Index => {
+                let (Some(a), Some(b)) = (self.linear(interior, a, loops), self.linear(interior, b, loops))
+                else {
+                    return;
+                };
+                let inner = |base: &str| loops.iter().any(|l| base.contains(&format!("v{}", l.0.index())));
+                if inner(&a.base) || inner(&b.base) {
+                    return;
+                }
+                let guess = far_from_boundaries(self.program, v);
+                let difference = Linear {
+                    coefficient: a.coefficient - b.coefficient,
+                    base: format!("({} - {})", a.base, b.base),
+                };
+                let negated =
+                    Linear { coefficient: -difference.coefficient, base: format!("(-{})", difference.base) };
+                let shift =
+                    |l: &Linear| Linear { coefficient: l.coefficient, base: format!("({} - 1)", l.base) };
+                match (op, guess) {
+                    (Compare::Ge, true) | (Compare::Lt, false) => {
+                        self.narrow_from_zero(narrowed, &difference)
+                    }
+                    (Compare::Gt, true) | (Compare::Le, false) => {
+                        self.narrow_from_zero(narrowed, &shift(&difference))
+                    }
+                    (Compare::Le, true) | (Compare::Gt, false) => self.narrow_from_zero(narrowed, &negated),
+                    (Compare::Lt, true) | (Compare::Ge, false) => {
+                        self.narrow_from_zero(narrowed, &shift(&negated))
+                    }
+                    (Compare::Ne, true) | (Compare::Eq, false) => self.narrow_away(narrowed, &difference),
+                    (Compare::Eq, true) | (Compare::Ne, false) => return,
+                }
+                guess
+            }
+            Op::Binary(Binary::And, a, b) => match (decided(interior, &a), decided(interior, &b)) {
+                (Some(a), Some(b)) => a & b,
+                (Some(false), _) | (_, Some(false)) => false,
+                _ => return,
+            },
+            Op::Binary(Binary::Or, a, b) => match (decided(interior, &a), decided(interior, &b)) {
+                (Some(a), Some(b)) => a | b,
+                (Some(true), _) | (_, Some(true)) => true,
+                _ => return,
+            },
+            Op::Unary(Unary::Not, a) => match decided(interior, &a) {
+                Some(a) => !a,
+                None => return,
+            },
+            _ => return,
+        };
+        interior.decided.insert(v, guess);
+    }
+
+    /// A value as a sum, in terms of names that are known before the innermost loop (and of the variables of
+    /// `loops`, which the caller replaces by their bounds).
+    pub fn linear(
+        &self,
+        interior: &Interior,
+        v: ValueId,
+        loops: &[(ValueId, ValueId, ValueId)],
+    ) -> Option<Linear> {
+        self.sum(interior, v, &|v| interior.early.contains(&v) || loops.iter().any(|l| l.0 == v))
+    }
+
+    /// A value as a sum, in terms of any uniform name.
+    pub fn linear_here(&self, interior: &Interior, v: ValueId) -> Option<Linear> {
+        self.sum(interior, v, &|_| true)
+    }
+
+    fn sum(&self, interior: &Interior, v: ValueId, known: &dyn Fn(ValueId) -> bool) -> Option<Linear> {
+        if let Some(wrapped) = interior.wraps.get(&v) {
+            return Some(wrapped.clone());
+        }
+        if self.program.ty(v) != Type::Index {
+            return None;
+        }
+        let constant = |v: ValueId| self.program.literal(v).and_then(Literal::to_i64);
+        if interior.varying.uniform(v) {
+            let outside = !self.inside.contains(&v);
+            if outside || constant(v).is_some() || known(v) {
+                return Some(Linear { coefficient: 0, base: self.value(v) });
+            }
+        }
+        match *self.program.op(v) {
+            Op::LoopVar if !interior.varying.uniform(v) && self.innermost == Some(v) => {
+                Some(Linear { coefficient: 1, base: "0".to_string() })
+            }
+            Op::Binary(op @ (Binary::Add | Binary::Sub), a, b) => {
+                let (a, b) = (self.sum(interior, a, known)?, self.sum(interior, b, known)?);
+                let (sign, c) = if op == Binary::Add { ("+", b.coefficient) } else { ("-", -b.coefficient) };
+                let base = match (a.base.as_str(), b.base.as_str()) {
+                    (_, "0") => a.base,
+                    ("0", _) if op == Binary::Add => b.base,
+                    _ => format!("({} {sign} {})", a.base, b.base),
+                };
+                Some(Linear { coefficient: a.coefficient + c, base })
+            }
+            Op::Binary(Binary::Mul, a, b) => {
+                let (factor, other) = match (constant(a), constant(b)) {
+                    (Some(c), _) => (c, b),
+                    (_, Some(c)) => (c, a),
+                    _ => {
+                        let (a, b) = (self.sum(interior, a, known)?, self.sum(interior, b, known)?);
+                        let uniform = a.coefficient == 0 && b.coefficient == 0;
+                        return uniform
+                            .then(|| Linear { coefficient: 0, base: format!("({} * {})", a.base, b.base) });
+                    }
+                };
+                let other = self.sum(interior, other, known)?;
+                let coefficient = other.coefficient.checked_mul(factor)?;
+                Some(Linear { coefficient, base: format!("({} * INT64_C({factor}))", other.base) })
+            }
+            _ => None,
+        }
+    }
+
+    /// Narrows to where an access is in bounds, or remembers that it must be checked.
+    fn prove(
+        &mut self,
+        interior: &mut Interior,
+        narrowed: &mut BTreeSet<String>,
+        array: usize,
+        index: Indices,
+        loops: &[(ValueId, ValueId, ValueId)],
+    ) {
+        let sums: Option<Vec<Linear>> =
+            index.as_slice().iter().map(|v| self.linear(interior, *v, loops)).collect();
+        let bounds: Option<Vec<(Linear, Linear)>> = loops
+            .iter()
+            .map(|l| Some((self.linear(interior, l.1, &[])?, self.linear(interior, l.2, &[])?)))
+            .collect();
+        let uniform_bounds =
+            bounds.as_ref().is_some_and(|b| b.iter().all(|(f, t)| f.coefficient == 0 && t.coefficient == 0));
+        let (Some(sums), Some(bounds), true) = (sums, bounds, uniform_bounds) else {
+            interior.unproved.insert(index.as_slice().to_vec());
+            return;
+        };
+        for (k, sum) in sums.iter().enumerate() {
+            let extent = format!("d{array}_{k}");
+            let used: Vec<usize> = (0..loops.len())
+                .filter(|l| mentions(&sum.base, &format!("v{}", loops[*l].0.index())))
+                .collect();
+            // A sum is monotone in each loop variable: its extremes are at the corners of their ranges.
+            for corner in 0..1usize << used.len() {
+                let mut scope = String::new();
+                for (bit, l) in used.iter().enumerate() {
+                    let (from, to) = &bounds[*l];
+                    let value =
+                        if corner >> bit & 1 == 0 { from.base.clone() } else { format!("{} - 1", to.base) };
+                    let _ = write!(scope, "const i64 v{} = {value}; ", loops[*l].0.index());
+                }
+                let [below, above] = within(sum, &extent);
+                let text = if scope.is_empty() {
+                    format!("{below} {above}")
+                } else {
+                    format!("{{ {scope}{below} {above} }}")
+                };
+                self.once(narrowed, text);
+            }
+        }
+    }
+
+    /// Narrows to where `0 <= sum < extent`.
+    fn narrow(&mut self, narrowed: &mut BTreeSet<String>, sum: &Linear, extent: &str) {
+        self.once(narrowed, within(sum, extent).join(" "));
+    }
+
+    /// Narrows to where `sum >= 0`.
+    fn narrow_from_zero(&mut self, narrowed: &mut BTreeSet<String>, sum: &Linear) {
+        self.once(narrowed, from_zero(sum));
+    }
+
+    fn once(&mut self, narrowed: &mut BTreeSet<String>, text: String) {
+        if narrowed.insert(text.clone()) {
+            line!(self, "{text}");
+        }
+    }
+
+    /// Narrows to the larger side of where `sum != 0`.
+    fn narrow_away(&mut self, narrowed: &mut BTreeSet<String>, sum: &Linear) {
+        let base = &sum.base;
+        let zero = match sum.coefficient {
+            1 => format!("-{base}"),
+            -1 => base.clone(),
+            _ => return line!(self, "hi = lo;"),
+        };
+        self.once(narrowed, format!("eb_avoid(&lo, &hi, {zero});"));
+    }
+}
+
+/// The statement that narrows to where `sum >= 0`.
+fn from_zero(sum: &Linear) -> String {
+    let base = &sum.base;
+    match sum.coefficient {
+        0 => format!("if ({base} < 0) hi = lo;"),
+        1 => format!("lo = eb_max(lo, -{base});"),
+        -1 => format!("hi = eb_min(hi, {base} + 1);"),
+        c if c > 0 => format!("lo = eb_max(lo, -eb_floor_div({base}, {c}));"),
+        c => format!("hi = eb_min(hi, eb_floor_div({base}, {}) + 1);", -c),
+    }
+}
+
+/// The statements that narrow to where `0 <= sum < extent`.
+fn within(sum: &Linear, extent: &str) -> [String; 2] {
+    let rest = Linear { coefficient: -sum.coefficient, base: format!("({extent} - 1 - {})", sum.base) };
+    [from_zero(sum), from_zero(&rest)]
+}
+
+fn mentions(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| !text[at + name.len()..].starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Tries a condition with sizes of 1000 and indices of 500: where it leads is where most iterations go.
+fn far_from_boundaries(program: &Program, v: ValueId) -> bool {
+    let mut known: BTreeMap<ValueId, u64> = BTreeMap::new();
+    let mut needed = vec![v];
+    let mut at = 0;
+    while at < needed.len() {
+        needed.extend(program.op(needed[at]).operands());
+        at += 1;
+    }
+    needed.sort_unstable();
+    needed.dedup();
+    for v in needed {
+        let bits = match program.op(v) {
+            Op::LoopVar => 500,
+            Op::Scalar(_) | Op::Dim(..) | Op::Get(_) | Op::Load(..) => 1000,
+            _ => match evaluate::evaluate(program, v, |o| known.get(&o).copied().unwrap_or(0)) {
+                Some(Ok(bits)) => bits,
+                _ => 1000,
+            },
+        };
+        known.insert(v, bits);
+    }
+    known.get(&v).is_some_and(|bits| *bits != 0)
+}
+
+/// The arm of a branch that the interior takes, where it is decided.
+pub(crate) fn taken<'b>(interior: &Interior, branch: &'b Branch) -> Option<&'b Block> {
+    interior.decided.get(&branch.condition).map(|yes| if *yes { &branch.then } else { &branch.otherwise })
+}

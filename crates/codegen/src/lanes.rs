@@ -1,0 +1,118 @@
+//! Which values of a parallel loop differ between the lanes of a vector, and whether vectors can be had.
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{Block, LocalId, Loop, LoopKind, Op, Par, Program, Stmt, Type, ValueId, walk};
+
+/// What depends on the innermost parallel variable.
+#[derive(Debug, Default)]
+pub(crate) struct Varying {
+    pub values: BTreeSet<ValueId>,
+    pub locals: BTreeSet<LocalId>,
+}
+
+impl Varying {
+    /// Follows the innermost variable through the body until nothing new varies.
+    pub fn of(program: &Program, par: &Par) -> Varying {
+        let mut varying = Varying::default();
+        varying.values.extend(par.ranges.last().map(|r| r.var));
+        loop {
+            let before = (varying.values.len(), varying.locals.len());
+            varying.follow(program, &par.body, false);
+            if before == (varying.values.len(), varying.locals.len()) {
+                return varying;
+            }
+        }
+    }
+
+    /// `divergent`: may some lanes be here and others not?
+    fn follow(&mut self, program: &Program, block: &Block, divergent: bool) {
+        for stmt in block {
+            match stmt {
+                Stmt::Let(v) => {
+                    let op = program.op(*v);
+                    let read = matches!(op, Op::Get(local) if self.locals.contains(local));
+                    if read || op.operands().any(|o| self.values.contains(&o)) {
+                        self.values.insert(*v);
+                    }
+                }
+                Stmt::Declare(local, v) | Stmt::Set(local, v) => {
+                    if divergent || self.values.contains(v) {
+                        self.locals.insert(*local);
+                    }
+                }
+                Stmt::If(branch) => {
+                    let divergent = divergent || self.values.contains(&branch.condition);
+                    self.follow(program, &branch.then, divergent);
+                    self.follow(program, &branch.otherwise, divergent);
+                }
+                Stmt::Loop(l) => {
+                    let divergent = divergent || self.loop_diverges(l);
+                    if let LoopKind::For { var, from, .. } = l.kind
+                        && self.values.contains(&from)
+                    {
+                        self.values.insert(var);
+                    }
+                    stmt.blocks().for_each(|b| self.follow(program, b, divergent));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Do lanes make different numbers of passes?
+    pub fn loop_diverges(&self, l: &Loop) -> bool {
+        let bounds = match &l.kind {
+            LoopKind::For { from, to, .. } => self.values.contains(from) || self.values.contains(to),
+            LoopKind::While { condition, .. } => self.values.contains(condition),
+            LoopKind::Forever => false,
+        };
+        bounds || l.until.is_some_and(|until| self.values.contains(&until))
+    }
+
+    /// Is the value the same in all lanes?
+    pub fn uniform(&self, v: ValueId) -> bool {
+        !self.values.contains(&v)
+    }
+}
+
+/// The one float type of all data that varies, where there is one and all statements have vector forms.
+pub(crate) fn vector_element(program: &Program, varying: &Varying, par: &Par) -> Option<Type> {
+    let mut found: Option<Type> = None;
+    let mut fine = true;
+    let mut meet = |ty: Type| match ty {
+        Type::F32 | Type::F64 if found.is_none() || found == Some(ty) => found = Some(ty),
+        Type::Bool | Type::Index => {}
+        _ => fine = false,
+    };
+    let mut loops = true;
+    walk(&par.body, &mut |stmt| match stmt {
+        Stmt::Let(v) if !varying.uniform(*v) => meet(program.ty(*v)),
+        Stmt::Declare(local, _) if varying.locals.contains(local) => {
+            meet(program.locals[local.index()].ty);
+            // A varying index held in a variable is data.
+            loops &= program.locals[local.index()].ty != Type::Index;
+        }
+        Stmt::Store(s) | Stmt::Update(_, s) => meet(program.array(s.array).ty),
+        Stmt::Loop(l) => loops &= !varying.loop_diverges(l) && matches!(l.kind, LoopKind::For { .. }),
+        _ => {}
+    });
+    found.filter(|_| fine && loops)
+}
+
+/// How much one iteration computes, roughly in additions.
+pub(crate) fn weight(program: &Program, body: &Block) -> u64 {
+    let mut weight = 0;
+    walk(body, &mut |stmt| {
+        weight += match stmt {
+            Stmt::Let(v) => match program.op(*v) {
+                Op::Math(..) | Op::Rand(..) => 20,
+                Op::Literal(_) | Op::Scalar(_) | Op::Dim(..) => 0,
+                _ => 1,
+            },
+            Stmt::Loop(_) => 32,
+            _ => 1,
+        };
+    });
+    weight
+}

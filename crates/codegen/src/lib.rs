@@ -1,0 +1,21 @@
+//! Programs as C text.
+//!
+//! A translation unit has one function per *segment*, a block of the program that runs natively in one go; all
+//! threads of a launch call it and split parallel loops between them. `codegen` prints; it does not run
+//! compilers and knows no files.
+//!
+//! A parallel loop is printed twice (see [`par`](crate)): a *careful* form, one element at a time, every index
+//! checked, and an *interior* form without checks, divisions or boundary branches. On entry the loop computes the
+//! interval of the innermost index on which all that the interior form takes for granted holds, runs that
+//! interval in the interior form, in vectors where it can, and the rest in the careful form.
+#![forbid(unsafe_code)]
+
+mod body;
+mod interior;
+mod lanes;
+mod operation;
+mod par;
+mod segment;
+mod unit;
+
+pub use unit::{Access, Target, Unit, c_unit};

@@ -1,0 +1,259 @@
+//! Parallel loops: the split between threads, leaves of reductions, the careful and the interior form.
+
+use ebbtide_ir::{Combine, LoopKind, Par, Sharing, Stmt, Store, Type, evaluate, walk};
+
+use crate::body::{Body, Form, Part};
+use crate::interior::Interior;
+use crate::lanes::{vector_element, weight};
+use crate::operation::vector_type;
+use crate::unit::{Text, c_literal, c_type, line, to_bits};
+
+/// Work below this many additions is not worth a hand-off to other threads.
+const WORTH_SPLITTING: u64 = 30_000;
+
+impl Text<'_> {
+    /// Prints a parallel loop; `leave` is where the segment ends after a fault.
+    pub fn par(&mut self, par: &Par, leave: &str) {
+        let facts = self.facts.pars.get(&par.id).cloned().unwrap_or_default();
+        let mut reductions: Vec<(Combine, &Store)> = Vec::new();
+        let mut scatters = false;
+        self.inside = par.ranges.iter().map(|r| r.var).collect();
+        self.innermost = par.ranges.last().map(|r| r.var);
+        walk(&par.body, &mut |stmt| match stmt {
+            Stmt::Update(how, s) => match facts.sharing.get(&s.array) {
+                Some(Sharing::Reduce) => reductions.push((*how, s)),
+                Some(Sharing::Scatter) => scatters = true,
+                _ => {}
+            },
+            Stmt::Let(v) => drop(self.inside.insert(*v)),
+            Stmt::Loop(l) => {
+                if let LoopKind::For { var, .. } = l.kind {
+                    self.inside.insert(var);
+                }
+            }
+            _ => {}
+        });
+        self.reductions = self.reductions.max(reductions.len());
+        let exit = self.fresh();
+        let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
+        let dimensions = par.ranges.len();
+        line!(
+            self,
+            "{{ /* {} */",
+            par.site.as_ref().map_or("parallel loop".to_string(), |s| format!("line {}", s.line))
+        );
+        for (d, r) in par.ranges.iter().enumerate() {
+            line!(
+                self,
+                "const i64 f{d} = {}, e{d} = eb_max({} - f{d}, 0);",
+                self.value(r.from),
+                self.value(r.to)
+            );
+        }
+        let row = format!("e{}", dimensions - 1);
+        let rows: Vec<String> = (0..dimensions - 1).map(|d| format!("e{d}")).collect();
+        let rows = if rows.is_empty() { "1".to_string() } else { rows.join(" * ") };
+        line!(self, "const i64 rows = {rows}, row = {row};");
+        // Ordered sums at shared elements are taken by one thread.
+        let worth = weight(self.program, &par.body).max(1);
+        let split = if scatters {
+            "0".to_string()
+        } else {
+            format!("f->threads > 1 && rows * row >= {}", WORTH_SPLITTING / worth)
+        };
+        line!(self, "const int split = {split};");
+        line!(self, "const i64 part = split ? f->thread : 0, parts = split ? f->threads : 1;");
+        line!(self, "if ((split || f->thread == 0) && rows > 0 && row > 0) {{");
+        if reductions.is_empty() {
+            self.pieces(par, exit);
+        } else {
+            self.leaves(par, &reductions, &stores, exit);
+        }
+        line!(self, "}}");
+        line!(self, "exit{exit}: if (eb_barrier(f)) goto {leave};");
+        if !reductions.is_empty() {
+            self.finish_reductions(&reductions, leave);
+        }
+        line!(self, "}}");
+        self.inside.clear();
+        self.innermost = None;
+    }
+
+    /// Without reductions each thread takes a run of rows, or of the one row.
+    fn pieces(&mut self, par: &Par, exit: usize) {
+        let last = par.ranges.len() - 1;
+        if last == 0 {
+            line!(
+                self,
+                "const i64 first = 0, end = 1, jf = f0 + (row * part / parts & -64), jt = part + 1 == parts ? f0 + row : f0 + (row * (part + 1) / parts & -64);"
+            );
+        } else {
+            line!(
+                self,
+                "const i64 first = rows * part / parts, end = rows * (part + 1) / parts, jf = f{last}, jt = f{last} + row;"
+            );
+        }
+        self.rows(par, &[], &[], exit);
+    }
+
+    /// With reductions each thread takes whole leaves.
+    fn leaves(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
+        let last = par.ranges.len() - 1;
+        line!(self, "eb_leaves cut = eb_cut(rows, row);");
+        for (k, _) in reductions.iter().enumerate() {
+            line!(self, "int seen{k} = 0;");
+        }
+        line!(
+            self,
+            "for (i64 leaf = cut.count * part / parts; leaf < cut.count * (part + 1) / parts; leaf++) {{"
+        );
+        line!(self, "const i64 group = leaf / cut.pieces, piece = leaf % cut.pieces;");
+        line!(
+            self,
+            "const i64 first = group * cut.rows_per_leaf, end = eb_min(first + cut.rows_per_leaf, rows);"
+        );
+        line!(
+            self,
+            "const i64 jf = f{last} + piece * cut.size, jt = f{last} + eb_min((piece + 1) * cut.size, row);"
+        );
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            let lanes = if ty.is_float() { self.target.vector_bytes / ty.size() } else { 1 };
+            let neutral = c_literal(ebbtide_ir::Literal::from_bits(ty, evaluate::neutral(*how, ty)));
+            line!(
+                self,
+                "union {{ {0} lane[16]; {1} vector[{2}]; }} r{k};",
+                c_type(ty),
+                vector_type(ty, lanes),
+                16 / lanes
+            );
+            line!(self, "for (int k = 0; k < 16; k++) r{k}.lane[k] = {neutral};");
+        }
+        self.rows(par, reductions, stores, exit);
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            let combined = self.combine(*how, ty, 1, &format!("r{k}.lane[k]"), &format!("r{k}.lane[k + w]"));
+            line!(
+                self,
+                "for (int w = 8; w > 0; w /= 2) for (int k = 0; k < w; k++) r{k}.lane[k] = {combined};"
+            );
+            line!(self, "f->partials[{k} * EB_LEAVES + leaf] = {};", to_bits(ty, &format!("r{k}.lane[0]")));
+        }
+        line!(self, "}}");
+        for (k, _) in reductions.iter().enumerate() {
+            // Whether any iteration combined at all decides whether the element is touched.
+            line!(self, "if (seen{k}) __atomic_store_n(&f->shared->seen[{k}], 1, __ATOMIC_RELAXED);");
+        }
+    }
+
+    fn finish_reductions(&mut self, reductions: &[(Combine, &Store)], leave: &str) {
+        line!(
+            self,
+            "if (f->thread == 0 && rows > 0 && row > 0) {{ const i64 count = eb_cut(rows, row).count;"
+        );
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            let t = c_type(ty);
+            let partial = crate::unit::from_bits(ty, &format!("f->partials[{k} * EB_LEAVES + leaf]"));
+            let exit = self.fresh();
+            line!(self, "if (f->shared->seen[{k}]) {{ f->shared->seen[{k}] = 0;");
+            let neutral = c_literal(ebbtide_ir::Literal::from_bits(ty, evaluate::neutral(*how, ty)));
+            line!(self, "{t} total = {neutral};");
+            let combined = self.combine(*how, ty, 1, "total", &partial);
+            line!(self, "for (i64 leaf = 0; leaf < count; leaf++) total = {combined};");
+            let offset = self.outer_offset(s, exit);
+            let name = format!("a{}[{offset}]", s.array.index());
+            let combined = self.combine(*how, ty, 1, &name, "total");
+            line!(self, "{name} = {combined};");
+            line!(self, "exit{exit}: ; }}");
+        }
+        line!(self, "}}");
+        line!(self, "if (eb_barrier(f)) goto {leave};");
+    }
+
+    /// The rows `first..end` and columns `jf..jt` of the iteration space.
+    fn rows(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
+        let last = par.ranges.len() - 1;
+        let j = par.ranges[last].var.index();
+        line!(self, "for (i64 r = first; r < end; r++) {{");
+        let mut rest = "r".to_string();
+        for d in (0..last).rev() {
+            let var = par.ranges[d].var.index();
+            if d == 0 {
+                line!(self, "const i64 v{var} = f0 + {rest};");
+            } else {
+                line!(self, "const i64 v{var} = f{d} + {rest} % e{d};");
+                rest = format!("{rest} / e{d}");
+            }
+        }
+        line!(self, "i64 lo = jf, hi = jt;");
+        let interior = self.interior(par);
+        line!(self, "lo = eb_min(eb_max(lo, jf), jt); hi = eb_max(eb_min(hi, jt), lo);");
+        let element = vector_element(self.program, &interior.varying, par)
+            .filter(|e| reductions.iter().all(|(_, s)| self.program.array(s.array).ty == *e));
+        let body = |form| Body { form, reductions: stores, exit };
+        let lane = if reductions.is_empty() { "" } else { "const int lane = (int)((j - f0_lane) & 15);" };
+        line!(self, "i64 j = jf;");
+        if !reductions.is_empty() {
+            // Vectors begin where the lanes of a leaf begin.
+            line!(
+                self,
+                "const i64 f0_lane = f{last}; lo = eb_min(f0_lane + ((lo - f0_lane + 15) & -16), jt); hi = eb_max(hi, lo);"
+            );
+        }
+        line!(self, "for (int side = 0; side < 2; side++) {{");
+        line!(self, "for (const i64 stop = side ? jt : lo; j < stop; j++) {{ const i64 v{j} = j; {lane}");
+        self.body(&body(Form::Careful), &par.body, None);
+        line!(self, "}}");
+        line!(self, "if (side) break;");
+        let vectors = element.is_some_and(|element| self.vectors(par, &body, &interior, element, reductions));
+        if !vectors {
+            line!(self, "for (; j < hi; j++) {{ const i64 v{j} = j; {lane}");
+            self.body(&body(Form::Single(&interior)), &par.body, None);
+            line!(self, "}}");
+        }
+        line!(self, "}} }}");
+    }
+
+    /// The vector form of the interior; prints nothing and says so where there is none.
+    fn vectors<'i>(
+        &mut self,
+        par: &Par,
+        body: &dyn Fn(Form<'i>) -> Body<'i>,
+        interior: &'i Interior,
+        element: Type,
+        reductions: &[(Combine, &Store)],
+    ) -> bool {
+        let j = par.ranges[par.ranges.len() - 1].var.index();
+        let lanes = self.target.vector_bytes / element.size();
+        let start = self.out.len();
+        self.failed = false;
+        let form = |part, vector| Form::Vector { interior, element, lanes, part, vector };
+        let count = if reductions.is_empty() { 1 } else { 16 / lanes };
+        let vector = vector_type(element, lanes);
+        line!(self, "{{");
+        for k in 0..reductions.len() {
+            (0..count).for_each(|u| line!(self, "{vector} r{k}_{u} = r{k}.vector[{u}];"));
+        }
+        line!(self, "for (; j + {} <= hi; j += {}) {{", lanes * count, lanes * count);
+        for u in 0..count {
+            line!(self, "{{ const i64 v{j} = j + {};", u * lanes);
+            self.body(&body(form(Part::Whole, u)), &par.body, None);
+            line!(self, "}}");
+        }
+        line!(self, "}}");
+        for k in 0..reductions.len() {
+            (0..count).for_each(|u| line!(self, "r{k}.vector[{u}] = r{k}_{u};"));
+        }
+        if reductions.is_empty() {
+            line!(self, "if (j < hi) {{ const i64 tail = hi - j, v{j} = j;");
+            self.body(&body(form(Part::Tail, 0)), &par.body, None);
+            line!(self, "j = hi; }}");
+        }
+        line!(self, "}}");
+        if self.failed {
+            self.out.truncate(start);
+        }
+        !self.failed
+    }
+}

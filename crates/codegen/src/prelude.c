@@ -1,0 +1,112 @@
+typedef uint8_t b8;
+
+/* What all threads of a launch share. */
+typedef struct {
+    i32 fault;       /* 0: none; else the kind of the first fault */
+    i32 access;      /* which access of the table, or which division */
+    i64 dimension, index, extent;
+    i32 verdict;     /* the fault or stop that the last barrier saw */
+    i32 stop;        /* set by the host */
+    i32 arrived, generation;
+    void (*sleep)(i32 *generation, i32 seen);
+    i32 outcome;     /* 0: done; 1: yielded */
+    i32 region;
+    i64 reason;
+    i32 seen[64];    /* by reduction of the loop that runs now: did any iteration combine? */
+} eb_shared;
+
+/* What one thread of a launch works on. */
+typedef struct {
+    void **data;            /* by array; private to the thread, since swap exchanges them */
+    const i64 *shape;       /* four per array */
+    void ***tape;           /* by array: the places of its tape; private to the thread */
+    i64 *depth;             /* by array: how many places hold something; private to the thread */
+    const i64 *capacity;    /* by array: how many places there are */
+    u64 *values, *locals;   /* what pieces of the program hand to each other */
+    i64 *passes;            /* by loop: finished passes, for yields */
+    const u64 *scalars;
+    u64 *partials;          /* results of the leaves of reductions */
+    eb_shared *shared;
+    i64 thread, threads;
+    i64 resume;             /* the region to go on at, or -1 */
+} eb_frame;
+
+enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5 };
+
+static __attribute__((noinline, cold)) void eb_fault(eb_frame *f, i32 kind, i32 access, i64 dimension, i64 index, i64 extent) {
+    i32 none = 0;
+    if (__atomic_compare_exchange_n(&f->shared->fault, &none, kind, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        f->shared->access = access;
+        f->shared->dimension = dimension;
+        f->shared->index = index;
+        f->shared->extent = extent;
+    }
+}
+
+static __attribute__((noinline)) i32 eb_meet(eb_shared *s, i64 threads) {
+    i32 seen = __atomic_load_n(&s->generation, __ATOMIC_RELAXED);
+    if (__atomic_add_fetch(&s->arrived, 1, __ATOMIC_ACQ_REL) == threads) {
+        s->arrived = 0;
+        s->verdict = s->fault | __atomic_load_n(&s->stop, __ATOMIC_RELAXED);
+        __atomic_store_n(&s->generation, seen + 1, __ATOMIC_RELEASE);
+    } else {
+        for (int spins = 0; __atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) == seen; spins++) {
+            if (spins > 4000) s->sleep(&s->generation, seen);
+#if defined(__x86_64__)
+            else __builtin_ia32_pause();
+#endif
+        }
+    }
+    return s->verdict;
+}
+
+/* All threads wait for each other; not zero if the launch must end. The verdict changes only when all have
+   arrived, so that all threads leave at the same barrier. */
+static inline i32 eb_barrier(eb_frame *f) {
+    if (__builtin_expect(f->threads == 1, 1)) return f->shared->fault | *(volatile i32 *)&f->shared->stop;
+    return eb_meet(f->shared, f->threads);
+}
+
+static inline i64 eb_min(i64 a, i64 b) { return a < b ? a : b; }
+static inline i64 eb_max(i64 a, i64 b) { return a > b ? a : b; }
+/* Narrows lo..hi to the larger of the parts beside x. */
+static inline void eb_avoid(i64 *lo, i64 *hi, i64 x) {
+    if (x < *lo || x >= *hi) return;
+    if (x - *lo > *hi - 1 - x) *hi = x;
+    else *lo = x + 1;
+}
+static inline i64 eb_floor_div(i64 a, i64 b) { i64 q = a / b; return q * b > a == b > 0 && q * b != a ? q - 1 : q; }
+static inline i64 eb_rem_euclid(i64 a, i64 b) { i64 r = a % b; return r < 0 ? r + (b < 0 ? -b : b) : r; }
+static inline u64 eb_bits_f64(f64 x) { u64 b; memcpy(&b, &x, 8); return b; }
+static inline f64 eb_f64_bits(u64 b) { f64 x; memcpy(&x, &b, 8); return x; }
+static inline u64 eb_bits_f32(f32 x) { u32 b; memcpy(&b, &x, 4); return b; }
+static inline f32 eb_f32_bits(u64 b) { u32 c = (u32)b; f32 x; memcpy(&x, &c, 4); return x; }
+
+/* Conversions of Rust's `as`: saturating, NaN to zero. */
+#define EB_TO_INT(name, from, to, least, above, most) \
+    static inline to name(from x) { return x != x ? 0 : x <= (from)(least) ? (to)(least) : x >= (from)(above) ? (to)(most) : (to)x; }
+EB_TO_INT(eb_i32_f64, f64, i32, INT32_MIN, 2147483648.0, INT32_MAX)
+EB_TO_INT(eb_i32_f32, f32, i32, INT32_MIN, 2147483648.0, INT32_MAX)
+EB_TO_INT(eb_u32_f64, f64, u32, 0, 4294967296.0, UINT32_MAX)
+EB_TO_INT(eb_u32_f32, f32, u32, 0, 4294967296.0, UINT32_MAX)
+EB_TO_INT(eb_i64_f64, f64, i64, INT64_MIN, 9223372036854775808.0, INT64_MAX)
+EB_TO_INT(eb_i64_f32, f32, i64, INT64_MIN, 9223372036854775808.0, INT64_MAX)
+
+static inline i64 eb_div_i64(i64 a, i64 b) { return b == -1 ? -a : a / b; }
+static inline i64 eb_rem_i64(i64 a, i64 b) { return b == -1 ? 0 : a % b; }
+static inline i32 eb_div_i32(i32 a, i32 b) { return b == -1 ? -a : a / b; }
+static inline i32 eb_rem_i32(i32 a, i32 b) { return b == -1 ? 0 : a % b; }
+static inline u32 eb_div_u32(u32 a, u32 b) { return a / b; }
+static inline u32 eb_rem_u32(u32 a, u32 b) { return a % b; }
+
+/* The cut of an iteration space into leaves: the order of reductions. */
+enum { EB_LEAVES = 2048 };
+typedef struct { i64 count, rows_per_leaf, pieces, size; } eb_leaves;
+static inline eb_leaves eb_cut(i64 rows, i64 row) {
+    i64 size = (eb_max(rows * row / (EB_LEAVES / 2) + 1, 4096) + 15) / 16 * 16;
+    eb_leaves c = {0, 1, 1, size};
+    if (row <= size) c.rows_per_leaf = eb_max(size / eb_max(row, 1), 1);
+    else c.pieces = (row + size - 1) / size;
+    c.count = (rows + c.rows_per_leaf - 1) / c.rows_per_leaf * c.pieces;
+    return c;
+}

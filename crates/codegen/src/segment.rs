@@ -1,0 +1,446 @@
+//! Segments: the program around parallel loops, run by all threads alike.
+//!
+//! Every thread computes program-level scalars for itself; thread 0 alone writes elements, between barriers. All
+//! scalars are variables of the whole function, so that a resumed run can jump to its region.
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{
+    After, ArrayId, Binary, Block, Indices, LocalId, Loop, LoopKind, Op, Program, Region, Site, Stmt, Store,
+    ValueId, walk,
+};
+
+use crate::unit::{Text, c_type, from_bits, line, to_bits};
+
+/// What a piece of program uses and makes, outside the bodies of parallel loops.
+#[derive(Default)]
+struct Names {
+    defined: BTreeSet<ValueId>,
+    used: BTreeSet<ValueId>,
+    locals: BTreeSet<LocalId>,
+    arrays: BTreeSet<ArrayId>,
+}
+
+/// The statements outside parallel loops, outer before inner.
+fn walk_program_level<'b>(block: &'b Block, visit: &mut dyn FnMut(&'b Stmt)) {
+    for stmt in block {
+        visit(stmt);
+        if !matches!(stmt, Stmt::Par(_)) {
+            stmt.blocks().for_each(|b| walk_program_level(b, visit));
+        }
+    }
+}
+
+impl Names {
+    fn of(program: &Program, block: &Block) -> Names {
+        let mut names = Names::default();
+        walk_program_level(block, &mut |stmt| match stmt {
+            Stmt::Let(v) => drop(names.defined.insert(*v)),
+            Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }) => drop(names.defined.insert(*var)),
+            _ => {}
+        });
+        let mut outer_locals = BTreeSet::new();
+        walk_program_level(block, &mut |stmt| match stmt {
+            Stmt::Declare(local, _) | Stmt::Set(local, _) => drop(outer_locals.insert(*local)),
+            Stmt::Let(v) => {
+                if let Op::Get(local) = program.op(*v) {
+                    outer_locals.insert(*local);
+                }
+            }
+            _ => {}
+        });
+        names.locals = outer_locals;
+        let mut inside = BTreeSet::new();
+        let mut declared_inside = BTreeSet::new();
+        walk(block, &mut |stmt| {
+            names.used.extend(stmt.uses());
+            match stmt {
+                Stmt::Let(v) => {
+                    inside.insert(*v);
+                    let op = program.op(*v);
+                    names.used.extend(op.operands());
+                    match op {
+                        Op::Load(a, _) | Op::Dim(a, _) => drop(names.arrays.insert(*a)),
+                        Op::Get(local) => drop(names.locals.insert(*local)),
+                        _ => {}
+                    }
+                }
+                Stmt::Declare(local, _) => drop(declared_inside.insert(*local)),
+                Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }) => drop(inside.insert(*var)),
+                Stmt::Par(par) => inside.extend(par.ranges.iter().map(|r| r.var)),
+                Stmt::Store(s) | Stmt::Update(_, s) => drop(names.arrays.insert(s.array)),
+                Stmt::Swap(a, b) | Stmt::Copy { from: a, to: b } => names.arrays.extend([*a, *b]),
+                Stmt::Fill(a, _) | Stmt::Temp(a) | Stmt::Pop(a) => drop(names.arrays.insert(*a)),
+                Stmt::Push(push) => {
+                    names.arrays.insert(push.array);
+                    if let After::Anything(old) = push.after {
+                        names.arrays.insert(old);
+                    }
+                }
+                Stmt::Region(region) => names.arrays.extend(region.flag),
+                _ => {}
+            }
+        });
+        // Locals of parallel bodies are variables of those bodies.
+        walk(block, &mut |stmt| {
+            if let Stmt::Par(par) = stmt {
+                walk(&par.body, &mut |inner| {
+                    if let Stmt::Declare(local, _) = inner {
+                        names.locals.remove(local);
+                    }
+                });
+            }
+        });
+        names.used.retain(|v| !inside.contains(v) && !matches!(program.op(*v), Op::Literal(_)));
+        names
+    }
+}
+
+impl Text<'_> {
+    /// Prints the function of one segment.
+    pub fn segment(&mut self, k: usize, block: &Block, all: &[&Block]) {
+        let program = self.program;
+        let names = Names::of(program, block);
+        let elsewhere: BTreeSet<ValueId> = all
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != k)
+            .flat_map(|(_, block)| Names::of(program, block).used)
+            .collect();
+        let yields = regions(block).iter().any(|r| r.flag.is_some());
+        line!(self, "i64 segment_{k}(eb_frame *f) {{");
+        for a in &names.arrays {
+            let decl = program.array(*a);
+            let (t, i) = (c_type(decl.ty), a.index());
+            line!(self, "{t} *a{i} = f->data[{i}];");
+            for d in 0..decl.rank {
+                line!(self, "const i64 d{i}_{d} = f->shape[{}];", 4 * i + d);
+            }
+        }
+        for v in &names.used {
+            let ty = program.ty(*v);
+            line!(
+                self,
+                "const {} v{} = {};",
+                c_type(ty),
+                v.index(),
+                from_bits(ty, &format!("f->values[{}]", v.index()))
+            );
+        }
+        for v in &names.defined {
+            if !matches!(program.op(*v), Op::Literal(_)) {
+                line!(self, "{} v{} = 0;", c_type(program.ty(*v)), v.index());
+            }
+        }
+        for l in &names.locals {
+            let ty = program.locals[l.index()].ty;
+            line!(
+                self,
+                "{} l{} = {};",
+                c_type(ty),
+                l.index(),
+                from_bits(ty, &format!("f->locals[{}]", l.index()))
+            );
+        }
+        walk_program_level(block, &mut |stmt| {
+            if let Stmt::Loop(l) = stmt {
+                line!(self, "i64 pass{0} = 0;", l.id.index());
+            }
+        });
+        if yields {
+            self.jump_to_region(block, &names);
+        }
+        self.statements(block);
+        line!(self, "leave: ;");
+        for a in &names.arrays {
+            line!(self, "f->data[{0}] = a{0};", a.index());
+        }
+        line!(self, "if (f->thread == 0) {{");
+        for v in names.defined.iter().filter(|v| elsewhere.contains(v) || yields) {
+            if !matches!(program.op(*v), Op::Literal(_)) {
+                line!(
+                    self,
+                    "f->values[{0}] = {1};",
+                    v.index(),
+                    to_bits(program.ty(*v), &format!("v{}", v.index()))
+                );
+            }
+        }
+        for l in &names.locals {
+            let ty = program.locals[l.index()].ty;
+            line!(self, "f->locals[{0}] = {1};", l.index(), to_bits(ty, &format!("l{}", l.index())));
+        }
+        if yields {
+            walk_program_level(block, &mut |stmt| {
+                if let Stmt::Loop(l) = stmt {
+                    line!(self, "f->passes[{0}] = pass{0};", l.id.index());
+                }
+            });
+        }
+        line!(self, "}}");
+        line!(self, "return 0; }}\n");
+    }
+
+    /// A resumed run takes its scalars from the frame and jumps to its region.
+    fn jump_to_region(&mut self, block: &Block, names: &Names) {
+        let program = self.program;
+        line!(self, "if (f->resume >= 0) {{");
+        for v in &names.defined {
+            if !matches!(program.op(*v), Op::Literal(_)) {
+                line!(
+                    self,
+                    "v{0} = {1};",
+                    v.index(),
+                    from_bits(program.ty(*v), &format!("f->values[{}]", v.index()))
+                );
+            }
+        }
+        walk_program_level(block, &mut |stmt| {
+            if let Stmt::Loop(l) = stmt {
+                line!(self, "pass{0} = f->passes[{0}];", l.id.index());
+            }
+        });
+        line!(self, "switch (f->resume) {{");
+        for region in regions(block) {
+            line!(self, "case {0}: goto region{0};", region.id.index());
+        }
+        line!(self, "}} }}");
+    }
+
+    fn statements(&mut self, block: &Block) {
+        for stmt in block {
+            self.statement(stmt);
+        }
+    }
+
+    fn barrier(&mut self) {
+        line!(self, "if (eb_barrier(f)) goto leave;");
+    }
+
+    fn statement(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Let(v) => self.program_value(*v),
+            Stmt::Declare(local, v) | Stmt::Set(local, v) => {
+                line!(self, "l{} = {};", local.index(), self.value(*v))
+            }
+            Stmt::Store(s) => self.program_store(s, |_, _, value| value.to_string()),
+            Stmt::Update(how, s) => {
+                let ty = self.program.array(s.array).ty;
+                self.program_store(s, |text, element, value| text.combine(*how, ty, 1, element, value));
+            }
+            Stmt::If(branch) => {
+                line!(self, "if ({}) {{", self.value(branch.condition));
+                self.statements(&branch.then);
+                line!(self, "}} else {{");
+                self.statements(&branch.otherwise);
+                line!(self, "}}");
+            }
+            Stmt::Loop(l) => self.program_loop(l),
+            Stmt::Par(par) => self.par(par, "leave"),
+            Stmt::Region(region) => self.region(region),
+            Stmt::Call(call) => self.statements(&call.body),
+            Stmt::Swap(a, b) => {
+                self.same_shape(*a, *b);
+                line!(self, "{{ void *t = a{0}; a{0} = a{1}; a{1} = t; }}", a.index(), b.index());
+            }
+            Stmt::Fill(a, v) => {
+                let value = self.value(*v);
+                self.elements(*a, |a| format!("a{a}[k] = {value};"));
+            }
+            Stmt::Copy { from, to } => {
+                self.same_shape(*from, *to);
+                let from = from.index();
+                self.elements(*to, |a| format!("a{a}[k] = a{from}[k];"));
+            }
+            Stmt::Temp(a) => self.elements(*a, |a| format!("a{a}[k] = 0;")),
+            Stmt::Push(push) => {
+                let a = push.array.index();
+                line!(self, "if (f->depth[{a}] >= f->capacity[{a}]) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
+                line!(self, "else {{ void **place = f->tape[{a}] + f->depth[{a}]++;");
+                match push.after {
+                    After::Same => {
+                        let t = c_type(self.program.array(push.array).ty);
+                        line!(self, "{t} *kept = *place;");
+                        self.elements(push.array, |a| format!("kept[k] = a{a}[k];"));
+                    }
+                    After::Anything(old) => {
+                        line!(self, "void *t = a{a}; a{0} = t; a{a} = *place; *place = t;", old.index())
+                    }
+                }
+                line!(self, "}}");
+            }
+            Stmt::Pop(a) => {
+                let a = a.index();
+                line!(self, "if (f->depth[{a}] == 0) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
+                line!(
+                    self,
+                    "else {{ void **place = f->tape[{a}] + --f->depth[{a}]; void *t = a{a}; a{a} = *place; *place = t; }}"
+                );
+            }
+            // Sweeps are driven by the host, between segments.
+            Stmt::Forward(_) | Stmt::Backward(_) => {}
+        }
+    }
+
+    /// Prints a loop over all elements of an array, split between threads.
+    fn elements(&mut self, array: ArrayId, body: impl Fn(usize) -> String) {
+        let a = array.index();
+        let count: Vec<String> = (0..self.program.array(array).rank).map(|d| format!("d{a}_{d}")).collect();
+        let count = if count.is_empty() { "1".to_string() } else { count.join(" * ") };
+        // What others still read of it, they have read after this.
+        line!(self, "if (f->threads > 1) {{ if (eb_barrier(f)) goto leave; }}");
+        line!(self, "{{ const i64 n = {count}, k1 = n * (f->thread + 1) / f->threads;");
+        line!(self, "for (i64 k = n * f->thread / f->threads; k < k1; k++) {} }}", body(a));
+        self.barrier();
+    }
+
+    fn program_value(&mut self, v: ValueId) {
+        let op = *self.program.op(v);
+        match op {
+            Op::Literal(_) => {}
+            Op::Load(array, index) => {
+                let site = self.program.value(v).site.clone();
+                let offset = self.checked_offset(array, index, &site);
+                line!(self, "v{} = a{}[{offset}];", v.index(), array.index());
+                // All threads have read before any of them goes on to write.
+                line!(self, "if (f->threads > 1) {{ if (eb_barrier(f)) goto leave; }}");
+            }
+            _ => {
+                if let Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) = op
+                    && !self.program.ty(v).is_float()
+                {
+                    let site = self.program.value(v).site.clone();
+                    let access = self.access(None, &site);
+                    line!(self, "if ({} == 0) eb_fault(f, EB_DIVISION, {access}, 0, 0, 0);", self.value(b));
+                    line!(self, "if ({} == 0) {{ eb_barrier(f); goto leave; }}", self.value(b));
+                }
+                let text = self.scalar_operation(v, |text, o| text.value(o));
+                line!(self, "v{} = {text};", v.index());
+            }
+        }
+    }
+
+    /// Prints checks of an index at program level, where all threads compute the same, and gives the offset.
+    fn checked_offset(&mut self, array: ArrayId, index: Indices, site: &Option<Site>) -> String {
+        let access = self.access(Some(array), site);
+        let mut offset = "0".to_string();
+        for (k, v) in index.as_slice().iter().enumerate() {
+            let (name, a) = (self.value(*v), array.index());
+            line!(
+                self,
+                "if ((u64){name} >= (u64)d{a}_{k}) {{ eb_fault(f, EB_BOUNDS, {access}, {k}, {name}, d{a}_{k}); eb_barrier(f); goto leave; }}"
+            );
+            offset = if k == 0 { name } else { format!("({offset} * d{a}_{k} + {name})") };
+        }
+        offset
+    }
+
+    fn program_store(&mut self, s: &Store, value: impl Fn(&mut Self, &str, &str) -> String) {
+        let offset = self.checked_offset(s.array, s.index, &s.site);
+        let element = format!("a{}[{offset}]", s.array.index());
+        let operand = self.value(s.value);
+        let value = value(self, &element, &operand);
+        line!(self, "if (f->thread == 0) {element} = {value};");
+        line!(self, "if (f->threads > 1) {{ if (eb_barrier(f)) goto leave; }}");
+    }
+
+    /// The offset of the element that a reduction combines into, outside its loop.
+    pub fn outer_offset(&mut self, s: &Store, exit: usize) -> String {
+        // Its index is the same in all iterations: what it is made of can be computed here.
+        let mut needed: Vec<ValueId> = s.index.as_slice().to_vec();
+        let mut at = 0;
+        while at < needed.len() {
+            if self.inside.contains(&needed[at]) {
+                needed.extend(self.program.op(needed[at]).operands());
+            }
+            at += 1;
+        }
+        needed.retain(|v| self.inside.contains(v) && !matches!(self.program.op(*v), Op::Literal(_)));
+        needed.sort_unstable();
+        needed.dedup();
+        for v in needed {
+            let text = self.scalar_operation(v, |text, o| text.value(o));
+            line!(self, "const {} v{} = {text};", c_type(self.program.ty(v)), v.index());
+        }
+        let access = self.access(Some(s.array), &s.site);
+        let mut offset = "0".to_string();
+        for (k, v) in s.index.as_slice().iter().enumerate() {
+            let (name, a) = (self.value(*v), s.array.index());
+            line!(
+                self,
+                "if ((u64){name} >= (u64)d{a}_{k}) {{ eb_fault(f, EB_BOUNDS, {access}, {k}, {name}, d{a}_{k}); goto exit{exit}; }}"
+            );
+            offset = if k == 0 { name } else { format!("({offset} * d{a}_{k} + {name})") };
+        }
+        offset
+    }
+
+    fn program_loop(&mut self, l: &Loop) {
+        let pass = format!("pass{}", l.id.index());
+        line!(self, "{pass} = 0;");
+        match &l.kind {
+            LoopKind::For { var, from, to } => {
+                let (from, to) = (self.value(*from), self.value(*to));
+                line!(
+                    self,
+                    "for (; {from} + {pass} < {to}; {pass}++) {{ v{} = {from} + {pass};",
+                    var.index()
+                );
+            }
+            LoopKind::While { head, condition } => {
+                line!(self, "for (;; {pass}++) {{");
+                self.statements(head);
+                line!(self, "if (!{}) break;", self.value(*condition));
+            }
+            LoopKind::Forever => line!(self, "for (;; {pass}++) {{"),
+        }
+        self.statements(&l.body);
+        line!(self, "if (*(volatile i32 *)&f->shared->stop) {{ if (eb_barrier(f)) goto leave; }}");
+        if let Some(until) = l.until {
+            line!(self, "if ({}) break;", self.value(until));
+        }
+        line!(self, "}}");
+    }
+
+    fn region(&mut self, region: &Region) {
+        let id = region.id.index();
+        line!(self, "region{id}: ;");
+        self.statements(&region.body);
+        if let Some(flag) = region.flag {
+            line!(self, "if (a{}[0]) {{", flag.index());
+            line!(
+                self,
+                "if (f->thread == 0) {{ f->shared->outcome = 1; f->shared->region = {id}; f->shared->reason = a{}[0]; }}",
+                flag.index()
+            );
+            line!(self, "eb_barrier(f); goto leave; }}");
+            line!(self, "if (f->threads > 1) {{ if (eb_barrier(f)) goto leave; }}");
+        }
+    }
+
+    fn same_shape(&mut self, a: ArrayId, b: ArrayId) {
+        let differ: Vec<String> = (0..self.program.array(a).rank)
+            .map(|d| format!("d{}_{d} != d{}_{d}", a.index(), b.index()))
+            .collect();
+        if !differ.is_empty() {
+            line!(
+                self,
+                "if ({}) {{ eb_fault(f, EB_SHAPES, {}, {}, 0, 0); eb_barrier(f); goto leave; }}",
+                differ.join(" || "),
+                a.index(),
+                b.index()
+            );
+        }
+    }
+}
+
+/// The regions of a block.
+fn regions(block: &Block) -> Vec<&Region> {
+    let mut regions = Vec::new();
+    walk_program_level(block, &mut |stmt| {
+        if let Stmt::Region(region) = stmt {
+            regions.push(region);
+        }
+    });
+    regions
+}

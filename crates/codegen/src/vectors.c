@@ -1,0 +1,21 @@
+
+typedef $V $V_unaligned __attribute__((aligned(sizeof($T)), may_alias));
+static inline $V eb_load_$V(const $T *p) { return *(const $V_unaligned *)p; }
+static inline void eb_store_$V($T *p, $V v) { *($V_unaligned *)p = v; }
+#ifdef EB_AVX512
+static inline $V eb_load_part_$V(const $T *p, i64 n) { return ($V)$P_maskz_loadu_p$L((__mmask$K)((1u << n) - 1), p); }
+static inline void eb_store_part_$V($T *p, i64 n, $V v) { $P_mask_storeu_p$L(p, (__mmask$K)((1u << n) - 1), v); }
+#else
+static inline $V eb_load_part_$V(const $T *p, i64 n) { $V v = {0}; for (i64 k = 0; k < n; k++) v[k] = p[k]; return v; }
+static inline void eb_store_part_$V($T *p, i64 n, $V v) { for (i64 k = 0; k < n; k++) p[k] = v[k]; }
+#endif
+static inline $V eb_gather_$V(const $T *p, i64 stride, i64 n) {
+    $V v = {0};
+    for (i64 k = 0; k < $N; k++) if (k < n) v[k] = p[k * stride];
+    return v;
+}
+#if defined(EB_AVX512) && $B
+static inline $M eb_splat_$M(int b) { return ($M)-(i32)(b != 0); }
+#else
+static inline $M eb_splat_$M(int b) { return ($M)(($M){0} - ($I)(b != 0)); }
+#endif

@@ -1,0 +1,47 @@
+//! The devices under test.
+
+use ebbtide_conformance::{Input, literals, run};
+use ebbtide_cpu::{Cache, Options};
+use ebbtide_ir::{Literal, Param, Program};
+use ebbtide_runtime::{Device, interpreter};
+
+/// A CPU device with so many threads and a cache of its own that the whole test run shares.
+pub fn cpu(threads: usize) -> Device {
+    let folder = std::env::temp_dir().join(format!("ebbtide-conformance-{}", std::process::id()));
+    Options::new().threads(threads).cache(Cache::at(folder)).build().expect("tests need a C compiler").0
+}
+
+/// All arrays of a program after a run, NaNs made equal.
+pub fn results(program: &Program, device: &Device, inputs: &[Input]) -> Result<Vec<Vec<Literal>>, String> {
+    let bytes = run(program, device, inputs).map_err(|e| e.to_string())?;
+    let arrays = program.params.iter().filter_map(|p| match p {
+        Param::Array(id) => Some(program.array(*id).ty),
+        Param::Scalar(_) => None,
+    });
+    Ok(arrays.zip(&bytes).map(|(ty, bytes)| literals(ty, bytes)).collect())
+}
+
+/// The interpreter's results, after the compiled ones were found equal on 1, 2 and 5 threads.
+pub fn check(program: &Program, inputs: &[Input]) -> Result<Vec<Vec<Literal>>, String> {
+    let expected = results(program, &interpreter(), inputs);
+    for threads in [1, 2, 5] {
+        let found = results(program, &cpu(threads), inputs);
+        match (&expected, &found) {
+            (Ok(expected), Ok(found)) => {
+                for (k, (e, f)) in expected.iter().zip(found).enumerate() {
+                    let differing = e.iter().zip(f).position(|(e, f)| e != f);
+                    assert_eq!(
+                        differing,
+                        None,
+                        "array {k} on {threads} threads: {:?} is not {:?}\n{program}",
+                        differing.map(|d| f[d]),
+                        differing.map(|d| e[d])
+                    );
+                }
+            }
+            (Err(_), Err(_)) => {}
+            _ => panic!("{threads} threads: {expected:?}\nis not {found:?}\n{program}"),
+        }
+    }
+    expected
+}

@@ -1,0 +1,163 @@
+//! Programs written with the builder.
+
+use ebbtide_ir::*;
+
+/// Short names for the operators, so that formulas read as such.
+pub struct B(pub Builder);
+
+impl B {
+    pub fn new(name: &str) -> B {
+        B(Builder::new(name))
+    }
+    pub fn add(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.0.binary(Binary::Add, a, b)
+    }
+    pub fn sub(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.0.binary(Binary::Sub, a, b)
+    }
+    pub fn mul(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.0.binary(Binary::Mul, a, b)
+    }
+    pub fn rem(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.0.binary(Binary::Rem, a, b)
+    }
+    pub fn index(&mut self, i: i64) -> ValueId {
+        self.0.literal(Literal::index(i))
+    }
+    pub fn real(&mut self, x: f64) -> ValueId {
+        self.0.literal(Literal::from(x))
+    }
+}
+
+/// `s += 0.1 * tanh(s) * p`, `steps` times.
+pub fn pointwise() -> Program {
+    let mut b = B::new("pointwise");
+    let s = b.0.array("s", Type::F64, 1, Access::Write);
+    let p = b.0.array("p", Type::F64, 1, Access::Read);
+    let steps = b.0.scalar("steps", Type::Index);
+    let (zero, n) = (b.index(0), b.0.dim(s, 0));
+    b.0.begin_for("t", zero, steps);
+    let i = b.0.begin_par(&[("i", zero, n)])[0];
+    let x = b.0.load(s, &[i]);
+    let y = b.0.load(p, &[i]);
+    let tenth = b.real(0.1);
+    let t = b.0.math(Function::Tanh, &[x]);
+    let d = b.mul(tenth, t);
+    let d = b.mul(d, y);
+    b.0.update(Combine::Add, s, &[i], d);
+    b.0.end_par();
+    b.0.end_loop(None);
+    b.0.finish().unwrap()
+}
+
+/// Viscous Burgers on a periodic line.
+pub fn burgers() -> Program {
+    let mut b = B::new("burgers");
+    let u = b.0.array("u", Type::F64, 1, Access::Write);
+    let next = b.0.array("next", Type::F64, 1, Access::Write);
+    let nu = b.0.scalar("nu", Type::F64);
+    let dt = b.0.scalar("dt", Type::F64);
+    let steps = b.0.scalar("steps", Type::Index);
+    let (zero, one, n) = (b.index(0), b.index(1), b.0.dim(u, 0));
+    b.0.begin_for("t", zero, steps);
+    let i = b.0.begin_par(&[("i", zero, n)])[0];
+    let left = b.add(i, n);
+    let left = b.sub(left, one);
+    let left = b.rem(left, n);
+    let l = b.0.load(u, &[left]);
+    let right = b.add(i, one);
+    let right = b.rem(right, n);
+    let r = b.0.load(u, &[right]);
+    let c = b.0.load(u, &[i]);
+    let (two, half) = (b.real(2.0), b.real(0.5));
+    let twice = b.mul(two, c);
+    let lap = b.sub(l, twice);
+    let lap = b.add(lap, r);
+    let diffusion = b.mul(nu, lap);
+    let slope = b.sub(r, l);
+    let advection = b.mul(half, c);
+    let advection = b.mul(advection, slope);
+    let rate = b.sub(diffusion, advection);
+    let change = b.mul(dt, rate);
+    let value = b.add(c, change);
+    b.0.store(next, &[i], value);
+    b.0.end_par();
+    b.0.swap(u, next);
+    b.0.end_loop(None);
+    b.0.finish().unwrap()
+}
+
+/// The acoustic wave equation on a plane with a source and a row of receivers, in `f32`.
+pub fn wave() -> Program {
+    let mut b = B::new("wave");
+    let u = b.0.array("u", Type::F32, 2, Access::Write);
+    let prev = b.0.array("prev", Type::F32, 2, Access::Write);
+    let c = b.0.array("c", Type::F32, 2, Access::Read);
+    let source = b.0.array("source", Type::F32, 1, Access::Read);
+    let seen = b.0.array("seen", Type::F32, 2, Access::Write);
+    let steps = b.0.scalar("steps", Type::Index);
+    let (zero, one, two) = (b.index(0), b.index(1), b.index(2));
+    let (n, m) = (b.0.dim(u, 0), b.0.dim(u, 1));
+    let (n1, m1) = (b.sub(n, one), b.sub(m, one));
+    let t = b.0.begin_for("t", zero, steps);
+    let ij = b.0.begin_par(&[("i", one, n1), ("j", one, m1)]);
+    let (i, j) = (ij[0], ij[1]);
+    let (up, down) = (b.sub(i, one), b.add(i, one));
+    let (left, right) = (b.sub(j, one), b.add(j, one));
+    let here = b.0.load(u, &[i, j]);
+    let around = [[up, j], [down, j], [i, left], [i, right]].map(|at| b.0.load(u, &at));
+    let sum = b.add(around[0], around[1]);
+    let sum = b.add(sum, around[2]);
+    let sum = b.add(sum, around[3]);
+    let four = b.0.literal(Literal::from(4.0f32));
+    let two_f = b.0.literal(Literal::from(2.0f32));
+    let fourfold = b.mul(four, here);
+    let lap = b.sub(sum, fourfold);
+    let speed = b.0.load(c, &[i, j]);
+    let force = b.mul(speed, lap);
+    let old = b.0.load(prev, &[i, j]);
+    let twice = b.mul(two_f, here);
+    let value = b.sub(twice, old);
+    let value = b.add(value, force);
+    b.0.store(prev, &[i, j], value);
+    b.0.end_par();
+    b.0.swap(u, prev);
+    let pulse = b.0.load(source, &[t]);
+    let (si, sj) = (b.0.binary(Binary::Div, n, two), b.0.binary(Binary::Div, m, two));
+    b.0.update(Combine::Add, u, &[si, sj], pulse);
+    let j = b.0.begin_par(&[("j", zero, m)])[0];
+    let v = b.0.load(u, &[two, j]);
+    b.0.store(seen, &[t, j], v);
+    b.0.end_par();
+    b.0.end_loop(None);
+    b.0.finish().unwrap()
+}
+
+/// Sums, minima and maxima over a plane.
+pub fn reductions() -> Program {
+    let mut b = B::new("reductions");
+    let x = b.0.array("x", Type::F64, 2, Access::Read);
+    let sum = b.0.array("sum", Type::F64, 0, Access::Write);
+    let least = b.0.array("least", Type::F64, 0, Access::Write);
+    let positive = b.0.array("positive", Type::F64, 1, Access::Write);
+    let count = b.0.array("count", Type::I32, 0, Access::Write);
+    let (zero, n, m) = (b.index(0), b.0.dim(x, 0), b.0.dim(x, 1));
+    let zero_f = b.real(0.0);
+    let ij = b.0.begin_par(&[("i", zero, n), ("j", zero, m)]);
+    let v = b.0.load(x, &[ij[0], ij[1]]);
+    b.0.update(Combine::Add, sum, &[], v);
+    b.0.update(Combine::Min, least, &[], v);
+    let above = b.0.compare(Compare::Gt, v, zero_f);
+    b.0.begin_if(above);
+    let one = b.index(1);
+    b.0.update(Combine::Add, positive, &[one], v);
+    b.0.end_if();
+    b.0.end_par();
+    let ij = b.0.begin_par(&[("i", zero, n), ("j", zero, m)]);
+    let v = b.0.load(x, &[ij[0], ij[1]]);
+    let above = b.0.compare(Compare::Gt, v, zero_f);
+    let one = b.0.cast(above, Type::I32);
+    b.0.update(Combine::Add, count, &[], one);
+    b.0.end_par();
+    b.0.finish().unwrap()
+}

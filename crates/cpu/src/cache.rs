@@ -1,0 +1,196 @@
+//! Compiled code on disk: content-addressed, checksummed, written atomically, private to the user.
+//!
+//! An entry is a library `KEY.so` and a seal `KEY.seal` with the schema and the library's checksum. The key is a
+//! hash over everything that the library depends on. An entry whose seal does not fit, or that another user
+//! could have written, is not trusted: it is built again.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::compiler::Compiler;
+
+/// Changes when what is stored changes its meaning.
+const SCHEMA: &str = "ebbtide-cache-1";
+
+/// The most bytes that the cache keeps; the oldest entries go first.
+const MOST_BYTES: u64 = 512 << 20;
+
+/// A directory of compiled code.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    folder: PathBuf,
+}
+
+/// Was an entry there?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It was, and it was sound.
+    Hit,
+    /// It was built now.
+    Built,
+}
+
+/// What the cache holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// The number of libraries.
+    pub entries: u64,
+    /// Their size.
+    pub bytes: u64,
+}
+
+impl Cache {
+    /// The cache of this user: `EBBTIDE_CACHE`, or a folder in the user's cache directory.
+    pub fn of_user() -> Cache {
+        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+        let base = || {
+            std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute()).or_else(home)
+        };
+        let folder = std::env::var_os("EBBTIDE_CACHE")
+            .map(PathBuf::from)
+            .or_else(|| base().map(|base| base.join("ebbtide")))
+            .unwrap_or_else(|| std::env::temp_dir().join("ebbtide-cache"));
+        Cache { folder }
+    }
+
+    /// A cache in this folder.
+    pub fn at(folder: impl Into<PathBuf>) -> Cache {
+        Cache { folder: folder.into() }
+    }
+
+    /// Where it lives.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The library of this source, from the cache or built now.
+    pub fn library(&self, source: &str, compiler: &Compiler) -> Result<(PathBuf, Found), String> {
+        let key = key(source, compiler);
+        let (library, seal) =
+            (self.folder.join(format!("{key}.so")), self.folder.join(format!("{key}.seal")));
+        self.prepare()?;
+        if self.is_sound(&library, &seal) {
+            return Ok((library, Found::Hit));
+        }
+        let work = tempfile::Builder::new()
+            .prefix("build-")
+            .tempdir_in(&self.folder)
+            .map_err(|e| format!("no folder could be made in {}: {e}", self.folder.display()))?;
+        let text = work.path().join("program.c");
+        let built = work.path().join("program.so");
+        fs::write(&text, source).map_err(|e| format!("{} could not be written: {e}", text.display()))?;
+        compiler.compile(&text, &built)?;
+        let bytes = fs::read(&built).map_err(|e| format!("{} could not be read: {e}", built.display()))?;
+        // The library first: a seal without its library, or with another one, does not fit.
+        self.put(&library, &bytes)?;
+        self.put(&seal, seal_of(&bytes).as_bytes())?;
+        self.trim();
+        Ok((library, Found::Built))
+    }
+
+    /// What the cache holds.
+    pub fn contents(&self) -> Contents {
+        self.entries().iter().fold(Contents::default(), |c, (_, bytes, _)| Contents {
+            entries: c.entries + 1,
+            bytes: c.bytes + bytes,
+        })
+    }
+
+    /// Removes all entries and says how many there were.
+    pub fn clear(&self) -> std::io::Result<u64> {
+        let entries = self.entries();
+        for (library, ..) in &entries {
+            fs::remove_file(library)?;
+            let _ = fs::remove_file(library.with_extension("seal"));
+        }
+        Ok(entries.len() as u64)
+    }
+
+    fn prepare(&self) -> Result<(), String> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(|e| {
+            format!(
+                "the cache folder {} could not be made: {e}; EBBTIDE_CACHE can name another",
+                self.folder.display()
+            )
+        })
+    }
+
+    /// Is the entry complete, unharmed, and written by this user alone?
+    fn is_sound(&self, library: &Path, seal: &Path) -> bool {
+        let own = |path: &Path| {
+            let owner = fs::metadata("/proc/self").map(|m| m.uid());
+            fs::symlink_metadata(path).is_ok_and(|m| {
+                m.is_file() && m.mode() & 0o022 == 0 && owner.as_ref().map_or(true, |uid| *uid == m.uid())
+            })
+        };
+        if !own(library) || !own(seal) {
+            return false;
+        }
+        let (Ok(bytes), Ok(seal)) = (fs::read(library), fs::read_to_string(seal)) else { return false };
+        seal == seal_of(&bytes)
+    }
+
+    /// Writes a file so that others see all of it or nothing.
+    fn put(&self, path: &Path, bytes: &[u8]) -> Result<(), String> {
+        let fail = |e: std::io::Error| format!("{} could not be written: {e}", path.display());
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder).map_err(fail)?;
+        file.write_all(bytes).map_err(fail)?;
+        file.persist(path).map_err(|e| fail(e.error))?;
+        Ok(())
+    }
+
+    /// The libraries, oldest first, with their size.
+    fn entries(&self) -> Vec<(PathBuf, u64, std::time::SystemTime)> {
+        let mut entries: Vec<_> = fs::read_dir(&self.folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|entry| entry.path().extension().is_some_and(|e| e == "so"))
+            .filter_map(|entry| {
+                let meta = entry.metadata().ok()?;
+                Some((entry.path(), meta.len(), meta.modified().ok()?))
+            })
+            .collect();
+        entries.sort_by_key(|e| e.2);
+        entries
+    }
+
+    fn trim(&self) {
+        let entries = self.entries();
+        let mut bytes: u64 = entries.iter().map(|e| e.1).sum();
+        for (library, size, _) in entries {
+            if bytes <= MOST_BYTES {
+                break;
+            }
+            // A process that has it loaded keeps it.
+            let _ = fs::remove_file(library.with_extension("seal"));
+            let _ = fs::remove_file(&library);
+            bytes -= size;
+        }
+    }
+}
+
+fn key(source: &str, compiler: &Compiler) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let features = processor();
+    for part in
+        [SCHEMA, env!("CARGO_PKG_VERSION"), &compiler.version, &compiler.flags.join(" "), &features, source]
+    {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize().to_hex()[..40].to_string()
+}
+
+fn seal_of(library: &[u8]) -> String {
+    format!("{SCHEMA} {}\n", blake3::hash(library).to_hex())
+}
+
+/// What `-march=native` means here.
+fn processor() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = |name: &str| info.lines().find(|l| l.starts_with(name)).unwrap_or_default().to_string();
+    format!("{} {} {}", std::env::consts::ARCH, line("model name"), line("flags"))
+}

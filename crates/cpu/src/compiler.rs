@@ -1,0 +1,115 @@
+//! The system's C compiler.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use ebbtide_codegen::Target;
+
+/// A C compiler that answered.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    /// The command.
+    pub command: PathBuf,
+    /// The first line of its version.
+    pub version: String,
+    /// The flags that every compilation gets.
+    pub flags: Vec<String>,
+    /// What it compiles for.
+    pub target: Target,
+}
+
+/// Rounding is the program's business: nothing is contracted, reassociated or assumed about NaN. Errno and traps
+/// are nobody's, and if-conversion needs to know that. Integers wrap.
+const FLAGS: [&str; 11] = [
+    "-O2",
+    "-march=native",
+    "-std=gnu11",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fwrapv",
+    "-fPIC",
+    "-w",
+    "-Werror=implicit-function-declaration",
+    "-Wl,-z,now",
+];
+
+impl Compiler {
+    /// The compiler that `EBBTIDE_CC` names, or `cc`; `None`, with a reason, if it does not answer.
+    pub fn find() -> Result<Compiler, String> {
+        static FOUND: OnceLock<Result<Compiler, String>> = OnceLock::new();
+        FOUND.get_or_init(Compiler::ask).clone()
+    }
+
+    fn ask() -> Result<Compiler, String> {
+        let command = std::env::var_os("EBBTIDE_CC").map_or_else(|| PathBuf::from("cc"), PathBuf::from);
+        let shown = command.display();
+        let output = Command::new(&command).arg("--version").output().map_err(|e| {
+            format!("`{shown}` could not be run ({e}): install a C compiler or name one in EBBTIDE_CC")
+        })?;
+        if !output.status.success() {
+            return Err(format!(
+                "`{shown} --version` failed: is it a C compiler? EBBTIDE_CC can name another"
+            ));
+        }
+        let version = String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_string();
+        let target = Target { vector_bytes: vector_bytes() };
+        let mut flags: Vec<String> = FLAGS.iter().map(|f| f.to_string()).collect();
+        if target.vector_bytes == 64 {
+            flags.push("-mprefer-vector-width=512".to_string());
+        }
+        Ok(Compiler { command, version, flags, target })
+    }
+
+    /// Compiles C text into a shared library.
+    pub fn compile(&self, source: &Path, library: &Path) -> Result<(), String> {
+        let output = Command::new(&self.command)
+            .args(&self.flags)
+            .arg("-shared")
+            .arg("-o")
+            .arg(library)
+            .arg(source)
+            .arg("-lm")
+            .output()
+            .map_err(|e| format!("`{}` could not be run: {e}", self.command.display()))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let message = String::from_utf8_lossy(&output.stderr);
+        let first: Vec<&str> = message.lines().take(12).collect();
+        Err(format!(
+            "`{}` refused the generated code, which is a flaw of Ebbtide:\n{}",
+            self.command.display(),
+            first.join("\n")
+        ))
+    }
+}
+
+/// The widest vectors that this processor computes with; `EBBTIDE_VECTOR_BYTES` can lower it.
+fn vector_bytes() -> usize {
+    let widest = widest_vectors();
+    match std::env::var("EBBTIDE_VECTOR_BYTES").ok().and_then(|v| v.parse().ok()) {
+        Some(bytes) if [16, 32, 64].contains(&bytes) && bytes <= widest => bytes,
+        _ => widest,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn widest_vectors() -> usize {
+    if is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+    {
+        64
+    } else if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        32
+    } else {
+        16
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn widest_vectors() -> usize {
+    16
+}

@@ -1,0 +1,68 @@
+//! The CPU device: C through the system's compiler, run by a pool of threads.
+
+mod cache;
+mod compiler;
+mod counters;
+mod native;
+mod pool;
+
+use std::sync::Arc;
+
+use ebbtide_runtime::Device;
+
+pub use cache::{Cache, Contents};
+pub use compiler::Compiler;
+pub use counters::Counters;
+
+/// How to make a CPU device.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    threads: Option<usize>,
+    cache: Option<Cache>,
+}
+
+impl Options {
+    /// The defaults: as many threads as the machine has cores (or `EBBTIDE_THREADS`), the user's cache.
+    pub fn new() -> Options {
+        Options::default()
+    }
+
+    /// So many threads; more than there are cores is fine.
+    pub fn threads(mut self, threads: usize) -> Options {
+        self.threads = Some(threads.max(1));
+        self
+    }
+
+    /// Compiled code is kept here.
+    pub fn cache(mut self, cache: Cache) -> Options {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// The device and its counters; why not, where no C compiler was found.
+    pub fn build(self) -> Result<(Device, Arc<Counters>), String> {
+        let compiler = Compiler::find()?;
+        let counters = Arc::<Counters>::default();
+        let pool = Arc::new(pool::Pool::new(self.threads.unwrap_or_else(default_threads)));
+        let cache = self.cache.unwrap_or_else(Cache::of_user);
+        let cpu = native::Cpu { compiler, cache, pool, counters: counters.clone() };
+        Ok((Device::new(Arc::new(cpu)), counters))
+    }
+}
+
+/// The number of threads that a device has if nobody says otherwise.
+pub fn default_threads() -> usize {
+    let asked = std::env::var("EBBTIDE_THREADS").ok().and_then(|v| v.parse().ok()).filter(|n| *n > 0);
+    asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
+}
+
+/// The CPU; the interpreter, with a warning, where no C compiler is found.
+pub fn cpu() -> Device {
+    match Options::new().build() {
+        Ok((device, _)) => device,
+        Err(reason) => {
+            tracing::warn!("programs are interpreted, which is slow: {reason}");
+            ebbtide_runtime::interpreter()
+        }
+    }
+}

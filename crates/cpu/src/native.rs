@@ -1,0 +1,356 @@
+//! Running compiled code.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use ebbtide_codegen::{Access, Unit, c_unit};
+use ebbtide_ir::{
+    self as ir, ArrayId, Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, enclosing,
+    leaf,
+};
+use ebbtide_runtime::{Backend, Error, Executable, Frame, Result, Start};
+
+use crate::cache::{Cache, Found};
+use crate::compiler::Compiler;
+use crate::counters::Counters;
+use crate::pool::Pool;
+
+/// What all threads of a launch share; `eb_shared` of the prelude.
+#[repr(C)]
+struct Shared {
+    fault: i32,
+    access: i32,
+    dimension: i64,
+    index: i64,
+    extent: i64,
+    verdict: i32,
+    stop: i32,
+    arrived: i32,
+    generation: i32,
+    sleep: extern "C" fn(*const AtomicI32, i32),
+    outcome: i32,
+    region: i32,
+    reason: i64,
+    seen: [i32; 64],
+}
+
+/// What one thread of a launch works on; `eb_frame` of the prelude.
+#[repr(C)]
+struct ThreadFrame {
+    data: *mut *mut u8,
+    shape: *const i64,
+    tape: *mut *mut *mut u8,
+    depth: *mut i64,
+    capacity: *const i64,
+    values: *mut u64,
+    locals: *mut u64,
+    passes: *mut i64,
+    scalars: *const u64,
+    partials: *mut u64,
+    shared: *mut Shared,
+    thread: i64,
+    threads: i64,
+    resume: i64,
+}
+
+type Segment = unsafe extern "C" fn(*mut ThreadFrame) -> i64;
+
+/// The threads that wait longer than a spin give their time to others.
+extern "C" fn sleep(generation: *const AtomicI32, seen: i32) {
+    // SAFETY (*Liveness*): the word belongs to the launch that the calling thread is part of.
+    let generation = unsafe { &*generation };
+    for round in 0.. {
+        if generation.load(Ordering::Acquire) != seen {
+            return;
+        }
+        if round < 200 {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(std::time::Duration::from_micros(50));
+        }
+    }
+}
+
+/// The CPU with a compiler.
+pub(crate) struct Cpu {
+    pub compiler: Compiler,
+    pub cache: Cache,
+    pub pool: Arc<Pool>,
+    pub counters: Arc<Counters>,
+}
+
+impl Backend for Cpu {
+    fn name(&self) -> &str {
+        "cpu"
+    }
+
+    fn compile(
+        &self,
+        program: &Arc<Program>,
+        facts: &Arc<Facts>,
+        segments: &[&Block],
+    ) -> Result<Arc<dyn Executable>> {
+        let fail = |reason: String| Error::Compile {
+            device: "cpu".to_string(),
+            program: program.name.clone(),
+            reason,
+        };
+        let unit = c_unit(program, facts, segments, self.compiler.target).map_err(|e| fail(e.to_string()))?;
+        let (path, found) = self.cache.library(&unit.source, &self.compiler).map_err(fail)?;
+        match found {
+            Found::Hit => self.counters.cache_hits.fetch_add(1, Ordering::Relaxed),
+            Found::Built => self.counters.builds.fetch_add(1, Ordering::Relaxed),
+        };
+        tracing::debug!(program = program.name, ?found, "compiled");
+        // SAFETY: the library was made from our own text by the user's compiler, or carries the seal of one that
+        // was; it has no initialisers.
+        let library = unsafe { libloading::Library::new(&path) }.map_err(|e| fail(e.to_string()))?;
+        let mut entries = Vec::new();
+        for k in 0..segments.len() {
+            // SAFETY: the text declares `segment_K` with this signature.
+            let entry = unsafe { library.get::<Segment>(format!("segment_{k}").as_bytes()) }
+                .map_err(|e| fail(e.to_string()))?;
+            entries.push(*entry);
+        }
+        Ok(Arc::new(Native {
+            program: program.clone(),
+            unit,
+            entries,
+            pool: self.pool.clone(),
+            counters: self.counters.clone(),
+            _library: library,
+        }))
+    }
+}
+
+struct Native {
+    program: Arc<Program>,
+    unit: Unit,
+    entries: Vec<Segment>,
+    pool: Arc<Pool>,
+    counters: Arc<Counters>,
+    /// Entries point into it.
+    _library: libloading::Library,
+}
+
+/// Arrays below this many elements are not worth waking other threads for.
+const WORTH_WAKING: usize = 4096;
+
+impl Executable for Native {
+    fn source(&self) -> Option<&str> {
+        Some(&self.unit.source)
+    }
+
+    fn run(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome> {
+        self.run_segment(segment, frame, start)
+    }
+}
+
+/// The private tables of one thread.
+struct Private {
+    data: Vec<*mut u8>,
+    tapes: Vec<Vec<*mut u8>>,
+    tape_heads: Vec<*mut *mut u8>,
+    depth: Vec<i64>,
+}
+
+impl Private {
+    fn of(frame: &Frame) -> Private {
+        let mut tapes: Vec<Vec<*mut u8>> = frame.tapes.iter().map(|t| t.places.clone()).collect();
+        Private {
+            data: frame.arrays.iter().map(|view| view.address).collect(),
+            tape_heads: tapes.iter_mut().map(|places| places.as_mut_ptr()).collect(),
+            tapes,
+            depth: frame.tapes.iter().map(|t| t.depth as i64).collect(),
+        }
+    }
+}
+
+/// A raw address that threads of one launch may share.
+struct Shareable<T>(*mut T);
+
+impl<T> Clone for Shareable<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Shareable<T> {}
+
+// SAFETY: what is shared through it is either read only or written by one thread at a time, as the generated
+// code's barriers see to.
+unsafe impl<T> Send for Shareable<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Shareable<T> {}
+
+impl<T> Shareable<T> {
+    fn get(self) -> *mut T {
+        self.0
+    }
+}
+
+impl Native {
+    fn run_segment(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome> {
+        self.counters.launches.fetch_add(1, Ordering::Relaxed);
+        let large = frame.arrays.iter().any(|view| view.bytes >= 4 * WORTH_WAKING);
+        let wanted = if large { self.pool.threads() } else { 1 };
+        let mut shared = Shared {
+            fault: 0,
+            access: 0,
+            dimension: 0,
+            index: 0,
+            extent: 0,
+            verdict: 0,
+            stop: 0,
+            arrived: 0,
+            generation: 0,
+            sleep,
+            outcome: 0,
+            region: 0,
+            reason: 0,
+            seen: [0; 64],
+        };
+        let shape: Vec<i64> = frame.arrays.iter().flat_map(|view| view.shape).collect();
+        let capacity: Vec<i64> = frame.tapes.iter().map(|t| t.places.len() as i64).collect();
+        let scalars: Vec<u64> = frame.arguments.iter().map(|l| l.bits()).collect();
+        let mut passes = vec![0i64; self.program.loops as usize];
+        let mut partials: Vec<u64> = Vec::new();
+        if self.unit.reductions > 0 {
+            partials.resize(self.unit.reductions * leaf::MOST as usize, 0);
+        }
+        let resume = match start {
+            Start::Beginning => -1,
+            Start::At(place) => {
+                for (l, pass) in
+                    enclosing_loops(&self.program, place.region).into_iter().zip(&place.iterations)
+                {
+                    passes[l.index()] = *pass as i64;
+                }
+                place.region.index() as i64
+            }
+        };
+        let mut privates: Vec<Private> = (0..wanted).map(|_| Private::of(frame)).collect();
+        let enter = |thread: usize,
+                     threads: usize,
+                     private: &mut Private,
+                     shared: *mut Shared,
+                     tables: [*mut u64; 3],
+                     passes: *mut i64| {
+            let mut own = ThreadFrame {
+                data: private.data.as_mut_ptr(),
+                shape: shape.as_ptr(),
+                tape: private.tape_heads.as_mut_ptr(),
+                depth: private.depth.as_mut_ptr(),
+                capacity: capacity.as_ptr(),
+                values: tables[0],
+                locals: tables[1],
+                passes,
+                scalars: scalars.as_ptr(),
+                partials: tables[2],
+                shared,
+                thread: thread as i64,
+                threads: threads as i64,
+                resume,
+            };
+            // SAFETY (*Bounds*, *Exclusive access*): every table has an entry for each identifier of the program
+            // that the code was made from; arrays are owned or exclusively borrowed by the launch; indices are
+            // checked or proved in the code itself.
+            unsafe { self.entries[segment](&mut own) };
+        };
+        let tables = [
+            Shareable(frame.scalars.values.as_mut_ptr()),
+            Shareable(frame.scalars.locals.as_mut_ptr()),
+            Shareable(partials.as_mut_ptr()),
+        ];
+        let (shared_at, passes_at) = (Shareable(&raw mut shared), Shareable(passes.as_mut_ptr()));
+        let together = wanted > 1 && {
+            let all = Shareable(privates.as_mut_ptr());
+            let job = |thread: usize| {
+                // SAFETY (*Exclusive access*): each thread has a number of its own, below `wanted`.
+                let private = unsafe { &mut *all.get().add(thread) };
+                enter(thread, wanted, private, shared_at.get(), tables.map(Shareable::get), passes_at.get());
+            };
+            // SAFETY of sharing: the closure's captures are `Shareable` or read only.
+            self.pool.run(AssertShared(job).into_fn()).is_some()
+        };
+        if !together {
+            enter(0, 1, &mut privates[0], shared_at.get(), tables.map(Shareable::get), passes_at.get());
+        }
+        let first = &privates[0];
+        for (view, address) in frame.arrays.iter_mut().zip(&first.data) {
+            view.address = *address;
+        }
+        for ((tape, places), depth) in frame.tapes.iter_mut().zip(&first.tapes).zip(&first.depth) {
+            tape.places.clone_from(places);
+            tape.depth = *depth as usize;
+        }
+        self.outcome(&shared, frame, &passes)
+    }
+
+    fn outcome(&self, shared: &Shared, frame: &Frame, passes: &[i64]) -> Result<Outcome> {
+        let site = |access: Option<&Access>| access.and_then(|a| a.site.clone());
+        let access = self.unit.accesses.get(shared.access as usize);
+        let fault = match shared.fault {
+            0 if shared.stop != 0 => Fault::Stopped,
+            0 if shared.outcome == 0 => return Ok(Outcome::Done),
+            0 => {
+                let region = RegionId::from_index(shared.region as usize);
+                let loops = enclosing_loops(&self.program, region);
+                let place =
+                    Place { region, iterations: loops.iter().map(|l| passes[l.index()] as u64).collect() };
+                return Ok(Outcome::Yielded { place, reason: shared.reason });
+            }
+            1 => Fault::OutOfBounds {
+                array: access
+                    .and_then(|a| a.array)
+                    .map_or(String::new(), |a| self.program.array(a).name.clone()),
+                dimension: shared.dimension as usize,
+                index: shared.index,
+                extent: shared.extent,
+                site: site(access),
+            },
+            2 => Fault::DivisionByZero { site: site(access) },
+            3 => {
+                let describe = |id: usize| {
+                    let decl = self.program.array(ArrayId::from_index(id));
+                    format!("`{}` of shape {:?}", decl.name, &frame.arrays[id].shape[..decl.rank])
+                };
+                Fault::ShapesDiffer {
+                    left: describe(shared.access as usize),
+                    right: describe(shared.dimension as usize),
+                }
+            }
+            _ => Fault::Tape,
+        };
+        Err(Error::Program(ir::Error::Run { program: self.program.name.clone(), fault }))
+    }
+}
+
+/// The loops around a region, outermost first.
+fn enclosing_loops(program: &Program, region: RegionId) -> Vec<LoopId> {
+    let loops = enclosing(program, region).into_iter().filter_map(|stmt| match stmt {
+        Stmt::Loop(l) => Some(l.id),
+        _ => None,
+    });
+    loops.collect()
+}
+
+/// A job whose captures are shared between the threads of one launch under the launch's own rules.
+struct AssertShared<F>(F);
+// SAFETY: see `Native::run_segment`: captures are read only, or partitioned by thread number.
+unsafe impl<F> Send for AssertShared<F> {}
+// SAFETY: as above.
+unsafe impl<F> Sync for AssertShared<F> {}
+
+impl<F: Fn(usize)> AssertShared<F> {
+    fn into_fn(self) -> impl Fn(usize) + Send + Sync {
+        move |thread| self.call(thread)
+    }
+
+    fn call(&self, thread: usize) {
+        (self.0)(thread);
+    }
+}
+
+const _: () = assert!(size_of::<*const c_void>() == 8, "compiled code and its tables are 64-bit");
