@@ -23,7 +23,7 @@
 //! // The program as text; a build error would say all that is wrong with it.
 //! println!("{}", burgers());
 //!
-//! let device = ebbtide::interpreter();
+//! let device = Device::best()?;
 //! let mut u = device.array(&[0.0, 1.0, 0.0, 0.0])?;
 //! let mut next = device.zeros([4])?;
 //! let compiled = burgers().compile(&device)?;
@@ -37,21 +37,25 @@
 //! [`program`](macro@program); the rest is Rust.
 #![forbid(unsafe_code)]
 
+mod device;
+mod error;
+
+pub use device::Devices;
 pub use ebbtide_ir as ir;
 #[doc(hidden)]
 pub use ebbtide_lang as __lang;
 pub use ebbtide_lang::items::{copy, fill, par, rand, select, swap};
 pub use ebbtide_lang::{Arrays, Compiled, Element, Float, Label, Name, Number, Program};
 pub use ebbtide_macros::{Arrays, Label, checkpoint, func, program, relaxed, reverse};
-pub use ebbtide_runtime::{
-    Array, Array0, Array1, Array2, Array3, Array4, Device, Error, Result, Status, interpreter,
-};
+pub use ebbtide_runtime::{Array, Array0, Array1, Array2, Array3, Array4, Device, Status};
+pub use error::{Error, Result};
 
 /// Everything that programs and their hosts are written with.
 pub mod prelude {
     pub use crate::{
-        Array, Array0, Array1, Array2, Array3, Array4, Arrays, Compiled, Device, Float, Label, Name, Number, Program,
-        Status, checkpoint, copy, fill, func, par, program, rand, relaxed, reverse, select, swap,
+        Array, Array0, Array1, Array2, Array3, Array4, Arrays, Compiled, Device, Devices, Float, Label, Name,
+        Number, Program, Status, checkpoint, copy, fill, func, par, program, rand, relaxed, reverse, select,
+        swap,
     };
 }
 

@@ -50,7 +50,7 @@ fn heat(u: &mut Array2<f64>, next: &mut Array2<f64>, dt: f64) {
     let mut half = dt;
     half *= 0.5;
     stencils::scale(u, half);
-    crate::calls::stencils::scale(u, 2.0);
+    stencils::scale(u, 2.0);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn calls_cross_modules() {
 
 #[test]
 fn functions_stay_plain_rust() {
-    let device = ebbtide::interpreter();
+    let device = Device::interpreter();
     let u = device.array_with_shape([3, 3], &[0.0, 1.0, 0.0, 2.0, 3.0, 4.0, 0.0, 5.0, 0.0]).unwrap();
     assert_eq!(stencils::laplacian(&u, 1, 1), 0.0);
     assert_eq!(limit(16.0, 1.0), 2.0);
@@ -120,7 +120,7 @@ fn limits(x: &mut Array1<f64>) {
 #[test]
 fn a_function_computes_the_same_inside_and_outside_a_program() {
     let values = [-4.0, 0.0, 0.3, 1.5, 1.6, 100.0];
-    let device = ebbtide::interpreter();
+    let device = Device::interpreter();
     let mut x = device.array(&values).unwrap();
     let status = limits().compile(&device).unwrap().launch(&mut x).unwrap();
     assert_eq!(status, Status::Done);
@@ -133,7 +133,7 @@ fn programs_live_in_functions_and_locals_may_shadow_them() {
     fn local(x: &mut Array0<i32>) {
         x[[]] += 1;
     }
-    let device = ebbtide::interpreter();
+    let device = Device::interpreter();
     let local = local().compile(&device).unwrap();
     let mut x = device.scalar(41).unwrap();
     let status = local.launch(&mut x).unwrap();
@@ -149,7 +149,7 @@ fn a_launch_may_swap_arrays_any_number_of_times() {
             swap(a, b);
         }
     }
-    let device = ebbtide::interpreter();
+    let device = Device::interpreter();
     let turn = turn().compile(&device).unwrap();
     for times in 0..4usize {
         let (mut a, mut b) = (device.scalar(0).unwrap(), device.scalar(100).unwrap());

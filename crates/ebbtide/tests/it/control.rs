@@ -57,7 +57,7 @@ fn sequential_loops_have_four_forms() {
         }
     "#]],
     );
-    let device = ebbtide::interpreter();
+    let device = Device::interpreter();
     let mut x = device.array(&[8.0, 9.0, 0.0]).unwrap();
     let status = sequential().compile(&device).unwrap().launch((&mut x, 3)).unwrap();
     // 8 + (1 + 2 + 3) = 14, halved while above 1, then until below 1.
@@ -76,7 +76,9 @@ fn search(x: &Array1<f64>, found: &mut Array0<i32>) {
 
 #[test]
 fn a_condition_asks_no_more_than_it_needs() {
-    check(search(), expect![[r#"
+    check(
+        search(),
+        expect![[r#"
         program search(x: &Array1<f64>, found: &mut Array0<i32>) {
             let n = x.len();
             let mut k = 0;
@@ -103,8 +105,9 @@ fn a_condition_asks_no_more_than_it_needs() {
             }
             found[[]] = if_2;
         }
-    "#]]);
-    let device = ebbtide::interpreter();
+    "#]],
+    );
+    let device = Device::interpreter();
     let search = search().compile(&device).unwrap();
     for (values, expected) in
         [(vec![], 100), (vec![1.0, 2.0], 102), (vec![1.0, -1.0, 2.0], 101), (vec![-2.0], 0)]
@@ -123,7 +126,7 @@ fn out_of_bounds(x: &mut Array1<f64>, k: usize) {
 
 #[test]
 fn an_index_out_of_bounds_is_an_error_that_names_the_line() {
-    let device = ebbtide::interpreter();
+    let device = Device::interpreter();
     let program = out_of_bounds().compile(&device).unwrap();
     let mut x = device.zeros([3]).unwrap();
     assert_eq!(program.launch((&mut x, 4)).unwrap(), Status::Done);
@@ -364,7 +367,7 @@ fn nest(count: &mut Array0<i32>) {
 
 #[test]
 fn c20_a_nest_of_2_3_2_runs_its_body_12_times() {
-    let device = ebbtide::interpreter();
+    let device = Device::interpreter();
     let mut count = device.scalar(0).unwrap();
     let status = nest().compile(&device).unwrap().launch(&mut count).unwrap();
     assert_eq!((status, count.value()), (Status::Done, 12));
@@ -382,6 +385,6 @@ fn a_program_may_do_nothing() {
         }
     "#]],
     );
-    let device = ebbtide::interpreter();
+    let device = Device::interpreter();
     assert_eq!(nothing().compile(&device).unwrap().launch(()).unwrap(), Status::Done);
 }

@@ -111,6 +111,23 @@ fn burgers_reads_as_it_was_written() {
 }
 
 #[test]
+fn burgers_runs_on_the_cpu_as_it_is_interpreted() {
+    let run = |device: Device| {
+        let start: Vec<f64> = (0..100).map(|i| (i as f64 * 0.1).sin()).collect();
+        let (mut u, mut next) = (device.array(&start).unwrap(), device.zeros([100]).unwrap());
+        let target = device.zeros([100]).unwrap();
+        let mut loss = device.scalar(0.0).unwrap();
+        let compiled = objective().compile(&device).unwrap();
+        let status = compiled.launch((&mut u, &mut next, 0.1, 0.05, 7, &target, &mut loss)).unwrap();
+        assert_eq!(status, Status::Done);
+        (u.to_vec(), loss.value(), compiled.source().is_some())
+    };
+    let (interpreted, compiled) = (run(Device::interpreter()), run(Device::cpu()));
+    assert_eq!((&interpreted.0, interpreted.1), (&compiled.0, compiled.1));
+    assert!(compiled.2 && interpreted.1 > 0.0);
+}
+
+#[test]
 fn a_sum_over_a_parallel_loop_is_an_update() {
     check(
         misfit(),

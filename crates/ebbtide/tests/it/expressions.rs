@@ -313,6 +313,28 @@ fn random_numbers_come_from_a_seed_and_a_counter() {
     );
 }
 
+#[test]
+fn random_numbers_are_the_same_on_the_host() {
+    let device = Device::interpreter();
+    let mut x = device.zeros([100]).unwrap();
+    let status = noise().compile(&device).unwrap().launch((&mut x, 42)).unwrap();
+    let on_host: Vec<f32> = (0..100).map(|i| rand::<f32>(42, i) + rand::<f64>(7, i + 1) as f32).collect();
+    assert_eq!((status, x.to_vec()), (Status::Done, on_host));
+    let draws: Vec<f64> = (0..1000usize).map(|i| rand(3i64, i)).collect();
+    let mean = draws.iter().sum::<f64>() / 1000.0;
+    assert!(draws.iter().all(|x| (0.0..1.0).contains(x)) && (mean - 0.5).abs() < 0.05, "{mean}");
+}
+
+#[func]
+fn bell(x: f64) -> f64 {
+    0.5 * (1.0 + (x / std::f64::consts::SQRT_2).erf())
+}
+
+#[test]
+fn erf_is_there_on_the_host_too() {
+    assert!((bell(1.0) - 0.8413447460685429).abs() < 1e-15);
+}
+
 #[program]
 fn shapes(x: &mut Array3<f32>, n: &mut Array1<i32>) {
     n[0] = x.len() as i32;
@@ -332,7 +354,7 @@ fn len_counts_elements_and_dim_gives_extents() {
         }
     "#]],
     );
-    let device = ebbtide::interpreter();
+    let device = Device::interpreter();
     let mut x = device.zeros([2, 3, 4]).unwrap();
     let mut n = device.zeros([3]).unwrap();
     let status = shapes().compile(&device).unwrap().launch((&mut x, &mut n)).unwrap();
@@ -376,7 +398,7 @@ fn signs(x: &mut Array1<f64>) {
 #[test]
 fn signum_and_clamp_mean_what_std_means() {
     let values = [0.0, -0.0, 3.0, -3.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 5e-324];
-    let device = ebbtide::interpreter();
+    let device = Device::interpreter();
     let mut x = device.array(&values).unwrap();
     let status = signs().compile(&device).unwrap().launch(&mut x).unwrap();
     assert_eq!(status, Status::Done);

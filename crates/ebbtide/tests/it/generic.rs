@@ -91,13 +91,16 @@ fn with_constant<const N: usize>(x: &mut Array1<f64>) {
 
 #[test]
 fn constants_may_be_parameters_of_types() {
-    check(with_constant::<3>(), expect![[r#"
+    check(
+        with_constant::<3>(),
+        expect![[r#"
         program with_constant(x: &mut Array1<f64>) {
             for k in 0..3 {
                 x[k] = 3 as f64;
             }
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

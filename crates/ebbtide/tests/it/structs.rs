@@ -69,7 +69,7 @@ fn structs_are_taken_apart() {
 
 #[test]
 fn a_struct_is_launched_as_one_argument() {
-    let device = ebbtide::interpreter();
+    let device = Device::interpreter();
     let grid = Grid { u: device.array(&[2.0, 4.0]).unwrap(), v: device.zeros([2]).unwrap(), dx: 0.5 };
     let mut s =
         Simulation { grid, energy: device.scalar(0.0).unwrap(), periodic: true, name: "waves".to_string() };
