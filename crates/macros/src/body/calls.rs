@@ -89,7 +89,7 @@ impl Translator<'_> {
                     reference,
                     "arrays are passed on by their name alone, without `&`: the called program says how it borrows them",
                 );
-                return TokenStream::new();
+                TokenStream::new()
             }
             _ => self.expr(argument),
         }

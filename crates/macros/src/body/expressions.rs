@@ -193,7 +193,7 @@ impl Translator<'_> {
         let otherwise = match &branch.else_branch {
             Some((_, expr)) => self.expr(expr),
             None => {
-                self.errors.at(&branch.if_token, "this `if` is used as a value: it needs an `else`");
+                self.errors.at(branch.if_token, "this `if` is used as a value: it needs an `else`");
                 return TokenStream::new();
             }
         };
