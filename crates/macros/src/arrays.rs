@@ -150,12 +150,15 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
                 __types: ::core::marker::PhantomData<(#(#type_params,)* __B,)>,
             }
 
+            #[automatically_derived]
             impl #handle_impl ::core::clone::Clone for #handle #handle_ty #where_clause {
                 fn clone(&self) -> Self { *self }
             }
 
+            #[automatically_derived]
             impl #handle_impl ::core::marker::Copy for #handle #handle_ty #where_clause {}
 
+            #[automatically_derived]
             impl #handle_impl ::ebbtide::__lang::Handle for #handle #handle_ty #where_clause {
                 fn arrays(
                     &self,
@@ -165,6 +168,7 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
                 }
             }
 
+            #[automatically_derived]
             impl #handle_impl ::ebbtide::__lang::Argument<#of_ref> for #of_b #where_clause {
                 fn pass(&self, cx: &::ebbtide::__lang::Cx) -> #of_ref {
                     #handle {
@@ -174,10 +178,12 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
                 }
             }
 
+            #[automatically_derived]
             impl #impl_generics ::ebbtide::__lang::Argument<#of_mut> for #of_mut #where_clause {
                 fn pass(&self, _: &::ebbtide::__lang::Cx) -> #of_mut { *self }
             }
 
+            #[automatically_derived]
             impl #impl_generics ::ebbtide::__lang::Field for #name #ty_generics #where_clause {
                 type Handle<__B: ::ebbtide::__lang::Borrow> = #of_b;
 
@@ -200,6 +206,7 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
                 }
             }
 
+            #[automatically_derived]
             impl #impl_generics ::ebbtide::__lang::Arrays for #name #ty_generics #where_clause {}
         };
     }

@@ -33,7 +33,12 @@ impl Kind {
 pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
     let mut function: ItemFn = match syn::parse2(item.clone()) {
         Ok(function) => function,
+        // What is not a function is the user's mistake; a function that does not parse is rustc's to explain.
         Err(error) => {
+            let error = match syn::parse2::<syn::Item>(item.clone()) {
+                Ok(other) => syn::Error::new_spanned(other, format!("a {} is a function", kind.noun())),
+                Err(_) => error,
+            };
             let error = error.into_compile_error();
             return quote!(#error #item);
         }
@@ -158,10 +163,9 @@ impl Item<'_> {
         let pass = quote!(#(#pass)*);
         match self.kind {
             Kind::Program => {
-                let visit = Ident::new("visit", Span::mixed_site());
                 let arrays = self.params.iter().filter(|p| p.passing != Passing::Value).map(|param| {
                     let (ident, name) = (&param.ident, param.name());
-                    quote!((#name, &|#visit| ::ebbtide::__lang::Handle::arrays(&#ident, #visit)))
+                    quote!((#name, ::ebbtide::__lang::emit::arrays(&#ident)))
                 });
                 quote! {
                     #head {

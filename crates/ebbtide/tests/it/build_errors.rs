@@ -33,9 +33,10 @@ fn a_race_is_a_build_error() {
 #[test]
 fn a_build_error_names_line_and_column_of_the_users_own_code() {
     let error = neighbours().ir().expect_err("the program is not valid").to_string();
-    let line =
-        1 + include_str!("build_errors.rs").lines().take_while(|l| !l.contains("u[i] = u[i - 1]")).count();
-    assert!(error.contains(&format!("build_errors.rs:{line}:")), "{error}");
+    let source = include_str!("build_errors.rs");
+    let (line, text) = source.lines().enumerate().find(|(_, l)| l.contains("u[i] = u[i - 1]")).unwrap();
+    let column = text.find("u[i] =").unwrap() + 1;
+    assert!(error.contains(&format!("build_errors.rs:{}:{column}: a race", line + 1)), "{error}");
 }
 
 #[program]

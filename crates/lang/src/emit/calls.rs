@@ -3,13 +3,20 @@
 use ebbtide_ir::{Access, ArrayId};
 
 use crate::cx::Cx;
-use crate::handle::Argument;
+use crate::handle::{Argument, Handle};
 use crate::value::Returned;
 
 /// An argument as the callee sees it.
 #[track_caller]
 pub fn arg<A: Argument<P>, P>(cx: &Cx, argument: &A) -> P {
     argument.pass(cx)
+}
+
+/// The arrays behind a parameter.
+pub fn arrays<H: Handle>(handle: &H) -> Vec<(ArrayId, Access)> {
+    let mut all = Vec::new();
+    handle.arrays(&mut |id, access| all.push((id, access)));
+    all
 }
 
 /// Expands a program where it is called. `params` are its array parameters: their names and the arrays behind
@@ -19,7 +26,7 @@ pub fn call_program(
     cx: &Cx,
     path: &'static str,
     name: &'static str,
-    params: &[(&str, &dyn Fn(&mut dyn FnMut(ArrayId, Access)))],
+    params: &[(&str, Vec<(ArrayId, Access)>)],
     body: impl FnOnce(),
 ) {
     check_aliases(cx, name, params);
@@ -38,10 +45,10 @@ pub fn call_program(
 
 /// One array may be bound to two parameters only if neither is written.
 #[track_caller]
-fn check_aliases(cx: &Cx, name: &str, params: &[(&str, &dyn Fn(&mut dyn FnMut(ArrayId, Access)))]) {
+fn check_aliases(cx: &Cx, name: &str, params: &[(&str, Vec<(ArrayId, Access)>)]) {
     let mut bound: Vec<(&str, ArrayId, Access)> = Vec::new();
     for (param, arrays) in params {
-        arrays(&mut |id, access| bound.push((param, id, access)));
+        bound.extend(arrays.iter().map(|(id, access)| (*param, *id, *access)));
     }
     for (k, (param, id, access)) in bound.iter().enumerate() {
         let clash = bound[..k]

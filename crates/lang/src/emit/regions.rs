@@ -23,7 +23,7 @@ impl Undone {
 
     /// These too: an array, or all arrays of a struct.
     pub fn and<H: Handle>(mut self, handle: H) -> Undone {
-        handle.arrays(&mut |id, _| self.0.push(id));
+        self.0.extend(super::arrays(&handle).into_iter().map(|(id, _)| id));
         self
     }
 
