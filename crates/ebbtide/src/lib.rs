@@ -37,6 +37,9 @@
 //! [`program`](macro@program); the rest is Rust.
 #![forbid(unsafe_code)]
 
+// The macros name this crate by its own name, also where they are used inside it.
+extern crate self as ebbtide;
+
 mod device;
 mod error;
 

@@ -94,33 +94,26 @@ impl Item<'_> {
         let name = &sig.ident;
         let (impl_generics, ty_generics, where_clause) = sig.generics.split_for_impl();
         let generics = &sig.generics;
-        let docs = docs(&self.function.attrs);
         let never = self.never();
         let expansion = self.expansion(body);
-        let rest = match self.kind {
-            Kind::Program => self.program(),
-            Kind::Func => plain_function,
-        };
-        let names = match self.kind {
-            Kind::Program => self.names(),
-            Kind::Func => TokenStream::new(),
-        };
-        let docs = match self.kind {
-            Kind::Program => docs,
-            Kind::Func => quote!(#[doc(hidden)]),
+        let lints = attributes(&self.function.attrs, &["allow", "warn", "deny"]);
+        let (docs, names, function) = match self.kind {
+            Kind::Program => (attributes(&self.function.attrs, &["doc"]), self.names(), self.program()),
+            Kind::Func => (quote!(#[doc(hidden)]), TokenStream::new(), plain_function),
         };
         quote! {
             #docs
             #[allow(non_camel_case_types, dead_code)]
             #vis enum #name #generics #where_clause { #never }
 
+            #lints
             #[allow(non_upper_case_globals, dead_code, clippy::all)]
             impl #impl_generics #name #ty_generics #where_clause {
                 #names
                 #expansion
             }
 
-            #rest
+            #function
         }
     }
 
@@ -212,7 +205,7 @@ impl Item<'_> {
         let ItemFn { vis, sig, attrs, .. } = self.function;
         let name = &sig.ident;
         let text = name.unraw().to_string();
-        let docs = docs(attrs);
+        let docs = attributes(attrs, &["doc"]);
         let generics = &sig.generics;
         let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
         let cx = cx();
@@ -267,8 +260,8 @@ impl Item<'_> {
     }
 }
 
-/// The documentation among the attributes.
-fn docs(attrs: &[Attribute]) -> TokenStream {
-    let docs = attrs.iter().filter(|a| a.path().is_ident("doc"));
-    quote!(#(#docs)*)
+/// The attributes with these names.
+fn attributes(attrs: &[Attribute], names: &[&str]) -> TokenStream {
+    let found = attrs.iter().filter(|a| names.iter().any(|name| a.path().is_ident(name)));
+    quote!(#(#found)*)
 }

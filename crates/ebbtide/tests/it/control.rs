@@ -376,6 +376,11 @@ fn c20_a_nest_of_2_3_2_runs_its_body_12_times() {
 #[program]
 fn nothing() {}
 
+/// Lints of the function are lints of the program.
+#[program]
+#[allow(unused_variables)]
+fn ignores(unused: f64) {}
+
 #[test]
 fn a_program_may_do_nothing() {
     check(
@@ -385,6 +390,14 @@ fn a_program_may_do_nothing() {
         }
     "#]],
     );
+    check(
+        ignores(),
+        expect![[r#"
+        program ignores(unused: f64) {
+        }
+    "#]],
+    );
     let device = Device::interpreter();
     assert_eq!(nothing().compile(&device).unwrap().launch(()).unwrap(), Status::Done);
+    assert_eq!(ignores().compile(&device).unwrap().launch(1.0).unwrap(), Status::Done);
 }

@@ -182,6 +182,9 @@ fn short_circuits(x: &mut Array1<f64>, a: bool, b: bool) {
         if i + 1 >= n || 10 % i == 1 {
             x[i] = 2.0;
         }
+        if a && i.rem_euclid(n) == 0 {
+            x[i] = 3.0;
+        }
     }
 }
 
@@ -190,31 +193,38 @@ fn a_right_side_that_can_fail_is_computed_only_if_it_is_asked_for() {
     check(
         short_circuits(),
         expect![[r#"
-        program short_circuits(x: &mut Array1<f64>, a: bool, b: bool) {
-            let n = x.len();
-            for i in par(0..n) {
-                if (a & !b) | (i == 0) {
-                    x[i] = 0.0;
-                }
-                let v13 = i + 1 < n;
-                let mut and_0 = v13;
-                if v13 {
-                    and_0 = x[i] > 0.0;
-                }
-                if and_0 {
-                    x[i] = 1.0;
-                }
-                let v21 = i + 1 >= n;
-                let mut or_1 = v21;
-                if !v21 {
-                    or_1 = 10 % i == 1;
-                }
-                if or_1 {
-                    x[i] = 2.0;
+            program short_circuits(x: &mut Array1<f64>, a: bool, b: bool) {
+                let n = x.len();
+                for i in par(0..n) {
+                    if (a & !b) | (i == 0) {
+                        x[i] = 0.0;
+                    }
+                    let v13 = i + 1 < n;
+                    let mut and_0 = v13;
+                    if v13 {
+                        and_0 = x[i] > 0.0;
+                    }
+                    if and_0 {
+                        x[i] = 1.0;
+                    }
+                    let v21 = i + 1 >= n;
+                    let mut or_1 = v21;
+                    if !v21 {
+                        or_1 = 10 % i == 1;
+                    }
+                    if or_1 {
+                        x[i] = 2.0;
+                    }
+                    let mut and_2 = a;
+                    if a {
+                        and_2 = i.rem_euclid(n) == 0;
+                    }
+                    if and_2 {
+                        x[i] = 3.0;
+                    }
                 }
             }
-        }
-    "#]],
+        "#]],
     );
 }
 

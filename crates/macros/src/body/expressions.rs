@@ -221,7 +221,9 @@ fn cannot_fail(expr: &Expr) -> bool {
                 && cannot_fail(&binary.left)
                 && cannot_fail(&binary.right)
         }
-        Expr::MethodCall(call) => cannot_fail(&call.receiver) && call.args.iter().all(cannot_fail),
+        Expr::MethodCall(call) => {
+            call.method != "rem_euclid" && cannot_fail(&call.receiver) && call.args.iter().all(cannot_fail)
+        }
         _ => false,
     }
 }
