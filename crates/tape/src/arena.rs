@@ -41,7 +41,7 @@ pub(crate) enum Wanted {
 /// One value on the tape. The outputs of one operation are consecutive nodes; the first is the operation's
 /// head and holds its body.
 pub(crate) struct Node<V: Differentiable> {
-    pub(crate) primal: Option<Arc<V>>,
+    pub(crate) primal: Option<V::Shared>,
     pub(crate) body: Body<V>,
     first_edge: u32,
     arity: u32,
@@ -148,7 +148,7 @@ impl<V: Differentiable> Arena<V> {
     }
 
     /// Appends a node without inputs and returns its number.
-    pub(crate) fn push_source(&mut self, primal: Arc<V>, body: Body<V>, activity: Activity) -> usize {
+    pub(crate) fn push_source(&mut self, primal: V::Shared, body: Body<V>, activity: Activity) -> usize {
         self.make_room();
         self.push(Some(primal), body, 0, 1, activity)
     }
@@ -157,7 +157,7 @@ impl<V: Differentiable> Arena<V> {
     #[inline]
     pub(crate) fn push_op(
         &mut self,
-        primal: Option<Arc<V>>,
+        primal: Option<V::Shared>,
         body: Body<V>,
         edges: impl Iterator<Item = Edge>,
         activity: Activity,
@@ -170,7 +170,7 @@ impl<V: Differentiable> Arena<V> {
     /// Appends the head of an operation with several outputs; [`Arena::push_output`] appends the others.
     pub(crate) fn push_head(
         &mut self,
-        primal: Option<Arc<V>>,
+        primal: Option<V::Shared>,
         body: Body<V>,
         edges: impl Iterator<Item = Edge>,
         outputs: u32,
@@ -181,7 +181,7 @@ impl<V: Differentiable> Arena<V> {
         self.push(primal, body, arity, outputs, activity)
     }
 
-    pub(crate) fn push_output(&mut self, primal: Option<Arc<V>>, offset: u32, activity: Activity) -> usize {
+    pub(crate) fn push_output(&mut self, primal: Option<V::Shared>, offset: u32, activity: Activity) -> usize {
         self.push(primal, Body::Output { offset }, 0, 0, activity)
     }
 
@@ -194,7 +194,7 @@ impl<V: Differentiable> Arena<V> {
     #[inline]
     fn push(
         &mut self,
-        primal: Option<Arc<V>>,
+        primal: Option<V::Shared>,
         body: Body<V>,
         arity: u32,
         outputs: u32,

@@ -2,8 +2,6 @@
 //! of a replay come to be there is the business of [`memo`](crate::memo) (no limit) and
 //! [`schedule`](crate::schedule) (under a limit).
 
-use std::sync::Arc;
-
 use crate::arena::{Body, Graph, NodeRef};
 use crate::gradients::{Counts, Gradients, Hvp};
 use crate::memo::Memo;
@@ -21,14 +19,14 @@ pub(crate) struct Execution<'g, V: Differentiable> {
     pub(crate) cotangents: Vec<Option<V::Tangent>>,
     pub(crate) second: Option<Second<V>>,
     /// The values that the sweep holds beyond those that the tape retains. Empty until the first replay.
-    pub(crate) values: Vec<Option<Arc<V>>>,
+    pub(crate) values: Vec<Option<V::Shared>>,
     pub(crate) memo: Memo<V>,
     pub(crate) schedule: Option<Box<Schedule>>,
     pub(crate) counts: Counts,
     pub(crate) live: Load,
     leaves: Vec<(u32, V::Tangent)>,
     /// The inputs of the replay in progress.
-    inputs: Vec<Arc<V>>,
+    inputs: Vec<V::Shared>,
 }
 
 /// What a Hessian-vector product adds to a gradient.
@@ -282,7 +280,7 @@ impl<'g, V: Differentiable> Execution<'g, V> {
             let held = self.values.get(index).and_then(Option::as_ref);
             let value = held.or_else(|| self.graph.node(index).primal.as_ref());
             let missing = Error::NotRetained { node: NodeId { index: index as u32, ..self.base } };
-            self.inputs.push(Arc::clone(value.ok_or(missing)?));
+            self.inputs.push(value.ok_or(missing)?.clone());
         }
         Ok(())
     }
@@ -307,7 +305,7 @@ impl<'g, V: Differentiable> Execution<'g, V> {
             self.values = empty_table(self.cotangents.len());
         }
         for (slot, value) in self.values[op.outputs()].iter_mut().zip(outputs.as_slice()) {
-            *slot = Some(Arc::clone(value));
+            *slot = Some(value.clone());
         }
     }
 

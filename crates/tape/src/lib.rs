@@ -2,16 +2,18 @@
 #![forbid(unsafe_code)]
 
 mod arena;
+mod elementary;
 mod error;
 mod execution;
 mod gradients;
 mod memo;
+mod operation;
 mod plan;
 mod policy;
 mod recipe;
 mod recording;
-mod revolve;
 mod rule;
+mod scalar;
 mod schedule;
 mod sweep;
 mod tape;
@@ -20,11 +22,12 @@ mod var;
 
 pub use error::{Error, Result, RuleError};
 pub use gradients::{Counts, Gradients, Hvp, Replays};
+pub use operation::{Op, Operation, Point, op};
 pub use policy::{Decision, Hint, Mode, current_mode, with_mode};
 pub use recipe::{CheckpointRecipe, Outputs, ReplayResult, recipe_fn};
 pub use recording::{Output, Recording};
 pub use rule::{Cotangents, InputCotangents, OutputTangents, ReverseRule, RuleResult, SecondOrder, Tangents, rule_fn};
 pub use sweep::{Limit, Sweep};
 pub use tape::{NodeId, Tape, WeakTape};
-pub use value::{Differentiable, mix_words};
+pub use value::{Differentiable, Inline, Share, mix_words};
 pub use var::Var;

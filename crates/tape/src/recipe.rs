@@ -1,20 +1,18 @@
 //! Recipes: how a checkpointed operation gets its value and its rule back.
 
-use std::sync::Arc;
-
 use crate::{Differentiable, Error, ReverseRule, RuleError};
 
 /// The values of an operation's outputs.
-pub enum Outputs<V> {
+pub enum Outputs<V: Differentiable> {
     /// The operation has one output.
-    One(Arc<V>),
+    One(V::Shared),
     /// The operation has any number of outputs.
-    Many(Vec<Arc<V>>),
+    Many(Vec<V::Shared>),
 }
 
-impl<V> Outputs<V> {
+impl<V: Differentiable> Outputs<V> {
     /// The outputs, in order.
-    pub fn as_slice(&self) -> &[Arc<V>] {
+    pub fn as_slice(&self) -> &[V::Shared] {
         match self {
             Outputs::One(value) => std::slice::from_ref(value),
             Outputs::Many(values) => values,
@@ -32,12 +30,12 @@ pub struct ReplayResult<V: Differentiable> {
 
 impl<V: Differentiable> ReplayResult<V> {
     /// The result of an operation with one output.
-    pub fn new(output: impl Into<Arc<V>>, rule: impl ReverseRule<V> + 'static) -> Self {
+    pub fn new(output: impl Into<V::Shared>, rule: impl ReverseRule<V> + 'static) -> Self {
         ReplayResult { outputs: Outputs::One(output.into()), rule: Box::new(rule) }
     }
 
     /// The result of an operation with several outputs, auxiliary ones included.
-    pub fn many(outputs: Vec<Arc<V>>, rule: impl ReverseRule<V> + 'static) -> Self {
+    pub fn many(outputs: Vec<V::Shared>, rule: impl ReverseRule<V> + 'static) -> Self {
         ReplayResult { outputs: Outputs::Many(outputs), rule: Box::new(rule) }
     }
 }
@@ -48,20 +46,20 @@ impl<V: Differentiable> ReplayResult<V> {
 /// tape, even the one it is recorded on (through a [`WeakTape`](crate::WeakTape), lest it own its owner).
 pub trait CheckpointRecipe<V: Differentiable>: Send + Sync {
     /// Computes the outputs and the rule at `inputs`.
-    fn replay(&self, inputs: &[Arc<V>]) -> Result<ReplayResult<V>, RuleError>;
+    fn replay(&self, inputs: &[V::Shared]) -> Result<ReplayResult<V>, RuleError>;
 
     /// Computes the outputs alone, where a schedule only passes through; by default a replay without its rule.
-    fn advance(&self, inputs: &[Arc<V>]) -> Result<Outputs<V>, RuleError> {
+    fn advance(&self, inputs: &[V::Shared]) -> Result<Outputs<V>, RuleError> {
         self.replay(inputs).map(|replayed| replayed.outputs)
     }
 }
 
 impl<V: Differentiable> CheckpointRecipe<V> for Box<dyn CheckpointRecipe<V>> {
-    fn replay(&self, inputs: &[Arc<V>]) -> Result<ReplayResult<V>, RuleError> {
+    fn replay(&self, inputs: &[V::Shared]) -> Result<ReplayResult<V>, RuleError> {
         (**self).replay(inputs)
     }
 
-    fn advance(&self, inputs: &[Arc<V>]) -> Result<Outputs<V>, RuleError> {
+    fn advance(&self, inputs: &[V::Shared]) -> Result<Outputs<V>, RuleError> {
         (**self).advance(inputs)
     }
 }
@@ -69,11 +67,10 @@ impl<V: Differentiable> CheckpointRecipe<V> for Box<dyn CheckpointRecipe<V>> {
 /// A recipe from a closure.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use ebbtide_tape::{ReplayResult, Tape, recipe_fn, rule_fn};
+/// use ebbtide_tape::{Inline, ReplayResult, Tape, recipe_fn, rule_fn};
 /// let tape = Tape::<f64>::new();
 /// let x = tape.leaf(3.0);
-/// let square = recipe_fn(|inputs: &[Arc<f64>]| {
+/// let square = recipe_fn(|inputs: &[Inline<f64>]| {
 ///     let x = *inputs[0];
 ///     ReplayResult::new(x * x, rule_fn(move |c: &f64| [c * 2.0 * x]))
 /// });
@@ -84,7 +81,7 @@ impl<V: Differentiable> CheckpointRecipe<V> for Box<dyn CheckpointRecipe<V>> {
 pub fn recipe_fn<V, F>(replay: F) -> impl CheckpointRecipe<V> + 'static
 where
     V: Differentiable,
-    F: Fn(&[Arc<V>]) -> ReplayResult<V> + Send + Sync + 'static,
+    F: Fn(&[V::Shared]) -> ReplayResult<V> + Send + Sync + 'static,
 {
     Closure(replay)
 }
@@ -94,9 +91,9 @@ struct Closure<F>(F);
 impl<V, F> CheckpointRecipe<V> for Closure<F>
 where
     V: Differentiable,
-    F: Fn(&[Arc<V>]) -> ReplayResult<V> + Send + Sync,
+    F: Fn(&[V::Shared]) -> ReplayResult<V> + Send + Sync,
 {
-    fn replay(&self, inputs: &[Arc<V>]) -> Result<ReplayResult<V>, RuleError> {
+    fn replay(&self, inputs: &[V::Shared]) -> Result<ReplayResult<V>, RuleError> {
         Ok((self.0)(inputs))
     }
 }
@@ -128,13 +125,13 @@ impl<R> Checked<R> {
 }
 
 impl<V: Differentiable, R: CheckpointRecipe<V>> CheckpointRecipe<V> for Checked<R> {
-    fn replay(&self, inputs: &[Arc<V>]) -> Result<ReplayResult<V>, RuleError> {
+    fn replay(&self, inputs: &[V::Shared]) -> Result<ReplayResult<V>, RuleError> {
         let replayed = self.recipe.replay(inputs)?;
         self.check(&replayed.outputs)?;
         Ok(replayed)
     }
 
-    fn advance(&self, inputs: &[Arc<V>]) -> Result<Outputs<V>, RuleError> {
+    fn advance(&self, inputs: &[V::Shared]) -> Result<Outputs<V>, RuleError> {
         let outputs = self.recipe.advance(inputs)?;
         self.check(&outputs)?;
         Ok(outputs)

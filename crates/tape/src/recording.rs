@@ -1,35 +1,33 @@
 //! Recording one operation: its inputs, which of them are wanted, its outputs, its rule or recipe.
 
-use std::sync::Arc;
-
 use crate::arena::{Activity, Body, Edge, Wanted};
 use crate::recipe::Checked;
 use crate::rule::arity;
 use crate::tape::{Checking, Record, wanted};
-use crate::var::Link;
+use crate::var::{Link, Place};
 use crate::{CheckpointRecipe, Differentiable, Result, ReverseRule, Tape, Var};
 
 /// An output of an operation with several of them.
-pub enum Output<V> {
+pub enum Output<V: Differentiable> {
     /// An output with a derivative.
-    Differentiable(Arc<V>),
+    Differentiable(V::Shared),
     /// An output without one (an index, a count of iterations): it is never linearised, takes no cotangent,
     /// and is a constant to whatever uses it.
-    Auxiliary(Arc<V>),
+    Auxiliary(V::Shared),
 }
 
-impl<V> Output<V> {
+impl<V: Differentiable> Output<V> {
     /// An output with a derivative.
-    pub fn new(value: impl Into<Arc<V>>) -> Self {
+    pub fn new(value: impl Into<V::Shared>) -> Self {
         Output::Differentiable(value.into())
     }
 
     /// An output without a derivative.
-    pub fn auxiliary(value: impl Into<Arc<V>>) -> Self {
+    pub fn auxiliary(value: impl Into<V::Shared>) -> Self {
         Output::Auxiliary(value.into())
     }
 
-    fn value(&self) -> &Arc<V> {
+    fn value(&self) -> &V::Shared {
         match self {
             Output::Differentiable(value) | Output::Auxiliary(value) => value,
         }
@@ -64,20 +62,37 @@ impl<'a, V: Differentiable> Recording<'a, V> {
 
     /// Records an operation with one output; the tape retains its value and its rule.
     #[inline]
-    pub fn retain(self, value: impl Into<Arc<V>>, rule: impl ReverseRule<V> + 'static) -> Result<Var<V>> {
-        self.one(value.into(), Keep::Primal, Body::Retained(Box::new(rule)))
+    pub fn retain(self, value: impl Into<V::Shared>, rule: impl ReverseRule<V> + 'static) -> Result<Var<V>> {
+        let (tape, value) = (self.tape, value.into());
+        Ok(tape.var(value.clone(), self.retain_at(value, rule)?))
     }
 
     /// Records an operation with one output; the tape keeps the recipe only.
     pub fn checkpoint(
         self,
-        value: impl Into<Arc<V>>,
+        value: impl Into<V::Shared>,
         recipe: impl CheckpointRecipe<V> + 'static,
     ) -> Result<Var<V>> {
-        let value = value.into();
-        let recipe = self.checked(recipe, std::iter::once(&*value))?;
+        let (tape, value) = (self.tape, value.into());
+        let place = self.checkpoint_at(&value, recipe)?;
+        Ok(tape.var(value, place))
+    }
+
+    /// [`retain`](Recording::retain) for those who make the handle themselves.
+    #[inline]
+    pub(crate) fn retain_at(self, value: V::Shared, rule: impl ReverseRule<V> + 'static) -> Result<Place> {
+        self.one(Some(value), Body::Retained(Box::new(rule)))
+    }
+
+    /// [`checkpoint`](Recording::checkpoint) for those who make the handle themselves.
+    pub(crate) fn checkpoint_at(
+        self,
+        value: &V::Shared,
+        recipe: impl CheckpointRecipe<V> + 'static,
+    ) -> Result<Place> {
+        let recipe = self.checked(recipe, std::iter::once(&**value))?;
         let bytes = value.byte_count();
-        self.one(value, Keep::Nothing, Body::Checkpointed { recipe, bytes })
+        self.one(None, Body::Checkpointed { recipe, bytes })
     }
 
     /// Records an operation with any number of outputs; the tape retains their values and the rule.
@@ -108,13 +123,12 @@ impl<'a, V: Differentiable> Recording<'a, V> {
     }
 
     #[inline]
-    fn one(self, value: Arc<V>, keep: Keep, body: Body<V>) -> Result<Var<V>> {
+    fn one(self, primal: Option<V::Shared>, body: Body<V>) -> Result<Place> {
         let mut record = self.tape.lock();
         let activity = self.prepare(&mut record, 1)?;
-        let primal = keep.of(&value);
         let edges = self.edges(record.arena.len());
         let index = record.arena.push_op(primal, body, edges, activity);
-        Ok(self.tape.var(&record, index, value, activity))
+        Ok(record.place(index, activity))
     }
 
     fn many(self, outputs: Vec<Output<V>>, keep: Keep, body: Body<V>) -> Result<Vec<Var<V>>> {
@@ -132,11 +146,11 @@ impl<'a, V: Differentiable> Recording<'a, V> {
         let edges = self.edges(record.arena.len());
         let count = outputs.len() as u32;
         let index = record.arena.push_head(primal, body, edges, count, activity_of(head));
-        vars.push(self.tape.var(&record, index, Arc::clone(head.value()), activity_of(head)));
+        vars.push(self.tape.var(head.value().clone(), record.place(index, activity_of(head))));
         for (offset, output) in (1..).zip(others) {
             let primal = keep.of(output.value());
             let index = record.arena.push_output(primal, offset, activity_of(output));
-            vars.push(self.tape.var(&record, index, Arc::clone(output.value()), activity_of(output)));
+            vars.push(self.tape.var(output.value().clone(), record.place(index, activity_of(output))));
         }
         Ok(vars)
     }
@@ -172,7 +186,7 @@ impl<'a, V: Differentiable> Recording<'a, V> {
         let detached = self.inputs.iter().filter(|input| matches!(input.link, Link::Detached)).count();
         let mut constant = (head - detached) as u32;
         self.inputs.iter().enumerate().map(move |(position, input)| match &input.link {
-            Link::Node { index, activity, .. } => Edge::new(*index, self.wants(position, *activity)),
+            Link::Node { place, .. } => Edge::new(place.index, self.wants(position, place.activity)),
             Link::Detached | Link::Broken(_) => {
                 constant += 1;
                 Edge::new(constant - 1, Wanted::No)
@@ -186,9 +200,9 @@ impl<'a, V: Differentiable> Recording<'a, V> {
 }
 
 impl Keep {
-    fn of<V>(self, value: &Arc<V>) -> Option<Arc<V>> {
+    fn of<S: Clone>(self, value: &S) -> Option<S> {
         match self {
-            Keep::Primal => Some(Arc::clone(value)),
+            Keep::Primal => Some(value.clone()),
             Keep::Nothing => None,
         }
     }

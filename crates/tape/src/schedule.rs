@@ -7,10 +7,11 @@
 //! [`Sweep`](crate::Sweep). Everything is decided at the moment it is needed, so that an operation that receives
 //! no cotangent costs nothing unless something that does receive one is computed from it.
 
+use ebbtide_schedule::revolve;
+
 use crate::arena::NodeRef;
 use crate::execution::{Execution, Phase};
 use crate::plan::{Measure, Plan, Role};
-use crate::revolve;
 use crate::{Differentiable, Error, Limit, Result};
 
 pub(crate) struct Schedule {
@@ -105,11 +106,11 @@ impl Schedule {
             let from = self.states.last().map_or(0, |state| state.position);
             let left = self.budget.saturating_sub(self.measure.of(sweep.live));
             let slots = (left / self.plan.widest(from + 1, target).max(1)).saturating_add(1);
-            if slots == 1 {
-                return self.advance(sweep, from, Goal::Feed(target));
+            let steps = target + 1 - from;
+            match revolve::split(steps as u64, usize::try_from(slots).unwrap_or(usize::MAX)) {
+                Some(split) if slots > 1 => self.advance(sweep, from, Goal::Hold(from + split as usize))?,
+                _ => return self.advance(sweep, from, Goal::Feed(target)),
             }
-            let split = revolve::split((target + 1 - from) as u64, slots) as usize;
-            self.advance(sweep, from, Goal::Hold(from + split))?;
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use crate::arena::{Activity, Arena, Attached, Body, Edge, Graph, MAX_NODES, Wanted};
 use crate::recording::Recording;
-use crate::var::Link;
+use crate::var::{Link, Place};
 use crate::{CheckpointRecipe, Differentiable, Error, Gradients, Hvp, Result, ReverseRule, Sweep, Var};
 
 /// The identity of a node: which tape, which of its graphs, which node.
@@ -109,10 +109,8 @@ impl<V: Differentiable> Tape<V> {
         self.shared.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn var(&self, record: &Record<V>, index: usize, value: Arc<V>, activity: Activity) -> Var<V> {
-        let link =
-            Link::Node { tape: self.clone(), generation: record.generation, index: index as u32, activity };
-        Var { value, link }
+    pub(crate) fn var(&self, value: V::Shared, place: Place) -> Var<V> {
+        Var { value, link: Link::Node { tape: self.clone(), place } }
     }
 
     /// The number of nodes recorded.
@@ -126,28 +124,28 @@ impl<V: Differentiable> Tape<V> {
     }
 
     /// A variable: pullbacks give its gradient.
-    pub fn leaf(&self, value: impl Into<Arc<V>>) -> Var<V> {
+    pub fn leaf(&self, value: impl Into<V::Shared>) -> Var<V> {
         self.source(value.into(), Body::Leaf, Activity::Active)
     }
 
     /// A constant: it has no gradient. Its value is retained, so that replays can read it.
-    pub fn constant(&self, value: impl Into<Arc<V>>) -> Var<V> {
+    pub fn constant(&self, value: impl Into<V::Shared>) -> Var<V> {
         self.source(value.into(), Body::Constant, Activity::Constant)
     }
 
     /// A value whose rule will be [attached](Tape::attach_rule) later.
-    pub fn placeholder(&self, value: impl Into<Arc<V>>) -> Var<V> {
+    pub fn placeholder(&self, value: impl Into<V::Shared>) -> Var<V> {
         self.source(value.into(), Body::Placeholder(Box::new(OnceLock::new())), Activity::Active)
     }
 
-    fn source(&self, value: Arc<V>, body: Body<V>, activity: Activity) -> Var<V> {
+    fn source(&self, value: V::Shared, body: Body<V>, activity: Activity) -> Var<V> {
         let mut record = self.lock();
         if let Err(full) = record.room_for(1) {
             drop(record);
             return Var::broken(value, full);
         }
-        let index = record.arena.push_source(Arc::clone(&value), body, activity);
-        self.var(&record, index, value, activity)
+        let index = record.arena.push_source(value.clone(), body, activity);
+        self.var(value, record.place(index, activity))
     }
 
     /// Starts the recording of an operation on `inputs`, for what [`record_op`](Tape::record_op) and
@@ -159,7 +157,7 @@ impl<V: Differentiable> Tape<V> {
     /// Records an operation: the tape retains its value and its rule.
     pub fn record_op(
         &self,
-        value: impl Into<Arc<V>>,
+        value: impl Into<V::Shared>,
         inputs: &[&Var<V>],
         rule: impl ReverseRule<V> + 'static,
     ) -> Result<Var<V>> {
@@ -170,7 +168,7 @@ impl<V: Differentiable> Tape<V> {
     /// handle still gives the value, and dropping it frees the value.
     pub fn record_checkpointed_op(
         &self,
-        value: impl Into<Arc<V>>,
+        value: impl Into<V::Shared>,
         inputs: &[&Var<V>],
         recipe: impl CheckpointRecipe<V> + 'static,
     ) -> Result<Var<V>> {
@@ -226,7 +224,7 @@ impl<V: Differentiable> Tape<V> {
         let record = self.lock();
         let found = record.find(self, node)?;
         let value = found.primal.clone().ok_or(Error::NotRetained { node })?;
-        Ok(self.var(&record, node.index as usize, value, found.activity))
+        Ok(self.var(value, record.place(node.index as usize, found.activity)))
     }
 
     /// Frees the graph: values, rules and recipes. Handles keep their own values; using them for anything
@@ -280,8 +278,8 @@ impl<V: Differentiable> Tape<V> {
         Ok((record.arena.snapshot(), base, indices))
     }
 
-    pub(crate) fn id_of(&self, generation: u32, index: u32) -> NodeId {
-        NodeId { tape: self.shared.id, generation, index }
+    pub(crate) fn id_of(&self, place: Place) -> NodeId {
+        NodeId { tape: self.shared.id, generation: place.generation, index: place.index }
     }
 }
 
@@ -294,6 +292,10 @@ impl<V: Differentiable> Record<V> {
         if self.arena.len() + nodes < MAX_NODES { Ok(()) } else { Err(Error::TapeFull) }
     }
 
+    pub(crate) fn place(&self, index: usize, activity: Activity) -> Place {
+        Place { generation: self.generation, index: index as u32, activity }
+    }
+
     /// The node of a variable on this tape; `None` for a detached one.
     #[inline]
     pub(crate) fn resolve(&self, tape: &Tape<V>, var: &Var<V>) -> Result<Option<(u32, Activity)>> {
@@ -301,8 +303,8 @@ impl<V: Differentiable> Record<V> {
             Link::Detached => Ok(None),
             Link::Broken(error) => Err((**error).clone()),
             Link::Node { tape: other, .. } if !Arc::ptr_eq(&other.shared, &tape.shared) => Err(Error::ForeignNode),
-            Link::Node { generation, .. } if *generation != self.generation => Err(Error::GraphFreed),
-            Link::Node { index, activity, .. } => Ok(Some((*index, *activity))),
+            Link::Node { place, .. } if place.generation != self.generation => Err(Error::GraphFreed),
+            Link::Node { place, .. } => Ok(Some((place.index, place.activity))),
         }
     }
 

@@ -1,11 +1,18 @@
 //! What a value must be able to do to be on a tape.
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 /// A value that can be differentiated: the tape asks no more of it than this, in particular no `Clone`.
 ///
 /// The tangent type holds tangents and cotangents alike and may differ from the value's own type.
 pub trait Differentiable: Send + Sync + Sized + 'static {
     /// The type of its tangents and cotangents.
     type Tangent: Send + Sync + 'static;
+
+    /// How the tape, its handles and its rules share one value: `Arc<Self>`, or [`Inline<Self>`](Inline) for
+    /// small `Copy` types, of which sharers keep a copy each.
+    type Shared: Share<Self>;
 
     /// The tangent that changes nothing.
     fn zero_tangent(&self) -> Self::Tangent;
@@ -31,6 +38,37 @@ pub trait Differentiable: Send + Sync + Sized + 'static {
     }
 }
 
+/// Shared ownership of a value: `Arc<V>` or [`Inline<V>`](Inline).
+pub trait Share<V>: Deref<Target = V> + Clone + From<V> + Send + Sync + sealed::Sealed + 'static {}
+
+impl<V: Send + Sync + 'static> Share<V> for Arc<V> {}
+impl<V: Copy + Send + Sync + 'static> Share<V> for Inline<V> {}
+
+// Sharing happens under the tape's lock, where no foreign code may run.
+mod sealed {
+    pub trait Sealed {}
+    impl<V> Sealed for std::sync::Arc<V> {}
+    impl<V> Sealed for super::Inline<V> {}
+}
+
+/// A value so small that its sharers keep a copy each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Inline<V>(V);
+
+impl<V> From<V> for Inline<V> {
+    fn from(value: V) -> Self {
+        Inline(value)
+    }
+}
+
+impl<V> Deref for Inline<V> {
+    type Target = V;
+
+    fn deref(&self) -> &V {
+        &self.0
+    }
+}
+
 /// Mixes a sequence of 64-bit words into one (FNV-1a over words with a final avalanche): a helper for
 /// [`Differentiable::fingerprint`].
 ///
@@ -52,6 +90,7 @@ macro_rules! differentiable_float {
     ($float:ty) => {
         impl Differentiable for $float {
             type Tangent = $float;
+            type Shared = Inline<$float>;
 
             fn zero_tangent(&self) -> $float {
                 0.0
