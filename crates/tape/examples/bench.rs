@@ -38,26 +38,35 @@ fn main() -> Result<(), Error> {
     println!("chain of {OPERATIONS} multiplications, ns per operation, best of {RUNS}");
     let report = |name: &str, nanoseconds: f64| println!("{name:<38} {nanoseconds:8.1}");
 
-    report("record, retained", best(|| {
-        let tape = Tape::new();
-        let mut ends = None;
-        let elapsed = time(|| ends = Some(chain(&tape)));
-        Ok(elapsed)
-    })?);
-    report("free, retained", best(|| {
-        let tape = Tape::new();
-        drop(chain(&tape));
-        Ok(time(|| tape.free()))
-    })?);
+    report(
+        "record, retained",
+        best(|| {
+            let tape = Tape::new();
+            let mut ends = None;
+            let elapsed = time(|| ends = Some(chain(&tape)));
+            Ok(elapsed)
+        })?,
+    );
+    report(
+        "free, retained",
+        best(|| {
+            let tape = Tape::new();
+            drop(chain(&tape));
+            Ok(time(|| tape.free()))
+        })?,
+    );
     let tape = Tape::new();
     let (_x, y) = chain(&tape);
     report("pull back, retained", best(|| Ok(time(|| tape.pullback(&y))))?);
     report("Hessian-vector product, retained", best(|| Ok(time(|| tape.hvp(&y, [(&_x, 1.0)]))))?);
 
-    report("record, checkpointed", best(|| {
-        let tape = Tape::new();
-        Ok(time(|| with_mode(Mode::Conservative, || chain(&tape))))
-    })?);
+    report(
+        "record, checkpointed",
+        best(|| {
+            let tape = Tape::new();
+            Ok(time(|| with_mode(Mode::Conservative, || chain(&tape))))
+        })?,
+    );
     let tape = Tape::new();
     let (_x, y) = with_mode(Mode::Conservative, || chain(&tape));
     report("pull back, checkpointed, no limit", best(|| Ok(time(|| tape.pullback(&y))))?);

@@ -181,7 +181,12 @@ impl<V: Differentiable> Arena<V> {
         self.push(primal, body, arity, outputs, activity)
     }
 
-    pub(crate) fn push_output(&mut self, primal: Option<V::Shared>, offset: u32, activity: Activity) -> usize {
+    pub(crate) fn push_output(
+        &mut self,
+        primal: Option<V::Shared>,
+        offset: u32,
+        activity: Activity,
+    ) -> usize {
         self.push(primal, Body::Output { offset }, 0, 0, activity)
     }
 
@@ -274,10 +279,8 @@ impl<V: Differentiable> Graph<V> {
         self.chunks[..chunks].iter().rev().flat_map(move |chunk| {
             let end = (top + 1 - chunk.start).min(chunk.nodes.len());
             let nodes = chunk.nodes[..end].iter().enumerate().rev();
-            nodes.filter(|(_, node)| !matches!(node.body, Body::Output { .. })).map(move |(local, node)| NodeRef {
-                index: chunk.start + local,
-                node,
-                edges: chunk.edges(node),
+            nodes.filter(|(_, node)| !matches!(node.body, Body::Output { .. })).map(move |(local, node)| {
+                NodeRef { index: chunk.start + local, node, edges: chunk.edges(node) }
             })
         })
     }
@@ -287,10 +290,8 @@ impl<V: Differentiable> Graph<V> {
         self.chunks.iter().take_while(move |chunk| chunk.start <= top).flat_map(move |chunk| {
             let end = (top + 1 - chunk.start).min(chunk.nodes.len());
             let nodes = chunk.nodes[..end].iter().enumerate();
-            nodes.filter(|(_, node)| !matches!(node.body, Body::Output { .. })).map(move |(local, node)| NodeRef {
-                index: chunk.start + local,
-                node,
-                edges: chunk.edges(node),
+            nodes.filter(|(_, node)| !matches!(node.body, Body::Output { .. })).map(move |(local, node)| {
+                NodeRef { index: chunk.start + local, node, edges: chunk.edges(node) }
             })
         })
     }

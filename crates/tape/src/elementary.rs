@@ -5,7 +5,7 @@ use crate::SecondOrder;
 
 /// A function of one argument, constants included.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Unary {
+pub enum Unary {
     Neg,
     Plus(f64),
     Less(f64),
@@ -125,7 +125,7 @@ impl Unary {
 
 /// A function of two arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Binary {
+pub enum Binary {
     Add,
     Sub,
     Mul,

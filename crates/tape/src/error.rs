@@ -3,6 +3,9 @@ use crate::NodeId;
 /// What a rule or a recipe may fail with: anything that describes itself.
 pub type RuleError = Box<dyn std::error::Error + Send + Sync>;
 
+/// The outcome of a rule or a recipe.
+pub type RuleResult<T = ()> = std::result::Result<T, RuleError>;
+
 /// Why recording, a pullback or a Hessian-vector product did not happen.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]

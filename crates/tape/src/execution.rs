@@ -140,7 +140,10 @@ impl<'g, V: Differentiable> Execution<'g, V> {
     /// Whether a cotangent, or the change of one, has reached the operation.
     pub(crate) fn received(&self, op: &NodeRef<'g, V>) -> bool {
         self.cotangents[op.outputs()].iter().any(Option::is_some)
-            || self.second.as_ref().is_some_and(|second| second.changes[op.outputs()].iter().any(Option::is_some))
+            || self
+                .second
+                .as_ref()
+                .is_some_and(|second| second.changes[op.outputs()].iter().any(Option::is_some))
     }
 
     fn collect(&mut self, leaf: NodeRef<'g, V>) {
@@ -315,7 +318,8 @@ impl<'g, V: Differentiable> Execution<'g, V> {
         let (of_value, of_tangent) = match &op.node.body {
             Body::Checkpointed { bytes, .. } => (*bytes, *bytes),
             _ => {
-                let primal = |index| self.graph.node(index).primal.as_ref().map_or(0, |value| value.byte_count());
+                let primal =
+                    |index| self.graph.node(index).primal.as_ref().map_or(0, |value| value.byte_count());
                 (0, op.outputs().map(primal).sum())
             }
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     CheckpointRecipe, Cotangents, Decision, Differentiable, Error, Hint, InputCotangents, OutputTangents,
-    ReplayResult, Result, ReverseRule, RuleError, RuleResult, SecondOrder, Tangents, Tape, Var, current_mode,
+    ReplayResult, Result, ReverseRule, RuleResult, SecondOrder, Tangents, Tape, Var, current_mode,
 };
 
 /// Where an operation was computed: its inputs and its output.
@@ -21,11 +21,15 @@ pub struct Point<'a, V: Differentiable> {
 /// [`Tape::apply`] runs and records it. [`op`] makes one of two closures.
 pub trait Operation<V: Differentiable>: Send + Sync + 'static {
     /// Computes the output.
-    fn forward(&self, inputs: &[V::Shared]) -> std::result::Result<V, RuleError>;
+    fn forward(&self, inputs: &[V::Shared]) -> RuleResult<V>;
 
     /// Adds to the cotangent of each input its share of the output's.
-    fn pullback(&self, at: Point<'_, V>, cotangent: &V::Tangent, inputs: &mut InputCotangents<'_, V>)
-    -> RuleResult;
+    fn pullback(
+        &self,
+        at: Point<'_, V>,
+        cotangent: &V::Tangent,
+        inputs: &mut InputCotangents<'_, V>,
+    ) -> RuleResult;
 
     /// What the policy is told of the operation.
     fn hint(&self) -> Hint {
@@ -38,11 +42,7 @@ pub trait Operation<V: Differentiable>: Send + Sync + 'static {
     }
 
     /// The tangent of the output that follows from the tangents of the inputs (absent ones are zero).
-    fn pushforward(
-        &self,
-        at: Point<'_, V>,
-        tangents: &Tangents<'_, V>,
-    ) -> std::result::Result<V::Tangent, RuleError> {
+    fn pushforward(&self, at: Point<'_, V>, tangents: &Tangents<'_, V>) -> RuleResult<V::Tangent> {
         let _ = (at, tangents);
         Err("this operation has no pushforward".into())
     }
@@ -107,7 +107,7 @@ where
     P: Fn(Point<'_, V>, &V::Tangent) -> I + Send + Sync + 'static,
     I: IntoIterator<Item = V::Tangent>,
 {
-    fn forward(&self, inputs: &[V::Shared]) -> std::result::Result<V, RuleError> {
+    fn forward(&self, inputs: &[V::Shared]) -> RuleResult<V> {
         Ok((self.forward)(inputs))
     }
 
@@ -165,14 +165,14 @@ impl<V: Differentiable, O: Operation<V>> ReverseRule<V> for Saved<V, O> {
 struct Recipe<O>(Arc<O>);
 
 impl<V: Differentiable, O: Operation<V>> CheckpointRecipe<V> for Recipe<O> {
-    fn replay(&self, inputs: &[V::Shared]) -> std::result::Result<ReplayResult<V>, RuleError> {
+    fn replay(&self, inputs: &[V::Shared]) -> RuleResult<ReplayResult<V>> {
         let output = V::Shared::from(self.0.forward(inputs)?);
         let operation = Arc::clone(&self.0);
         let rule = Saved { operation, inputs: inputs.into(), output: output.clone() };
         Ok(ReplayResult::new(output, rule))
     }
 
-    fn advance(&self, inputs: &[V::Shared]) -> std::result::Result<crate::Outputs<V>, RuleError> {
+    fn advance(&self, inputs: &[V::Shared]) -> RuleResult<crate::Outputs<V>> {
         Ok(crate::Outputs::One(self.0.forward(inputs)?.into()))
     }
 }

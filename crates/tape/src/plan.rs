@@ -20,6 +20,8 @@ pub(crate) struct Plan {
     pub(crate) last_use: Vec<u32>,
     /// The weight of the state before each position.
     widths: RangeMax,
+    /// The last position not after each where the state is empty: a chain that ends there starts anew.
+    starts: Vec<u32>,
     /// The most weight alive at one time in a single forward run.
     pub(crate) working: u64,
 }
@@ -84,7 +86,7 @@ impl Plan {
             positions[sweep.graph.op(head as usize).outputs()].fill(position as u32);
         }
         let last_use = vec![0; heads.len()];
-        let mut plan = Plan { heads, positions, roles, last_use, widths: RangeMax::default(), working: 0 };
+        let mut plan = Plan { heads, positions, roles, last_use, ..Plan::default() };
         plan.measure(sweep, measure);
         plan
     }
@@ -101,9 +103,13 @@ impl Plan {
             self.heads.iter().map(|&head| measure.of(sweep.load(&sweep.graph.op(head as usize)))).collect();
         let mut leaving = vec![0u64; count + 1];
         let mut widths = vec![0u64; count + 1];
-        let mut width = 0;
+        let (mut width, mut start) = (0, 0);
         for position in 0..count {
             widths[position] = width;
+            if width == 0 {
+                start = position as u32;
+            }
+            self.starts.push(start);
             self.working = self.working.max(width + weights[position]);
             let last = self.last_use[position] as usize;
             if last > position {
@@ -137,6 +143,11 @@ impl Plan {
             let tangent = role.takes_tangents && edge.wanted() && of_input.gives_tangent;
             (value || tangent).then_some(input)
         })
+    }
+
+    /// Where the chain that `position` belongs to starts: nothing before it is needed from there on.
+    pub(crate) fn start(&self, position: usize) -> usize {
+        self.starts[position] as usize
     }
 
     /// The largest weight of the states before positions `first..=last`.

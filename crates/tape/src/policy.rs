@@ -40,7 +40,9 @@ impl Mode {
     /// What this mode decides for an operation with this hint.
     pub fn decide(self, hint: Hint) -> Decision {
         match (self, hint) {
-            (Mode::Off, _) | (_, Hint::MustRetain) | (Mode::Conservative, Hint::Expensive) => Decision::Retain,
+            (Mode::Off, _) | (_, Hint::MustRetain) | (Mode::Conservative, Hint::Expensive) => {
+                Decision::Retain
+            }
             (Mode::Conservative, Hint::Cheap) | (Mode::Aggressive, _) => Decision::Checkpoint,
         }
     }

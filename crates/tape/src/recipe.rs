@@ -1,6 +1,6 @@
 //! Recipes: how a checkpointed operation gets its value and its rule back.
 
-use crate::{Differentiable, Error, ReverseRule, RuleError};
+use crate::{Differentiable, Error, ReverseRule, RuleResult};
 
 /// The values of an operation's outputs.
 pub enum Outputs<V: Differentiable> {
@@ -46,20 +46,20 @@ impl<V: Differentiable> ReplayResult<V> {
 /// tape, even the one it is recorded on (through a [`WeakTape`](crate::WeakTape), lest it own its owner).
 pub trait CheckpointRecipe<V: Differentiable>: Send + Sync {
     /// Computes the outputs and the rule at `inputs`.
-    fn replay(&self, inputs: &[V::Shared]) -> Result<ReplayResult<V>, RuleError>;
+    fn replay(&self, inputs: &[V::Shared]) -> RuleResult<ReplayResult<V>>;
 
     /// Computes the outputs alone, where a schedule only passes through; by default a replay without its rule.
-    fn advance(&self, inputs: &[V::Shared]) -> Result<Outputs<V>, RuleError> {
+    fn advance(&self, inputs: &[V::Shared]) -> RuleResult<Outputs<V>> {
         self.replay(inputs).map(|replayed| replayed.outputs)
     }
 }
 
 impl<V: Differentiable> CheckpointRecipe<V> for Box<dyn CheckpointRecipe<V>> {
-    fn replay(&self, inputs: &[V::Shared]) -> Result<ReplayResult<V>, RuleError> {
+    fn replay(&self, inputs: &[V::Shared]) -> RuleResult<ReplayResult<V>> {
         (**self).replay(inputs)
     }
 
-    fn advance(&self, inputs: &[V::Shared]) -> Result<Outputs<V>, RuleError> {
+    fn advance(&self, inputs: &[V::Shared]) -> RuleResult<Outputs<V>> {
         (**self).advance(inputs)
     }
 }
@@ -93,7 +93,7 @@ where
     V: Differentiable,
     F: Fn(&[V::Shared]) -> ReplayResult<V> + Send + Sync,
 {
-    fn replay(&self, inputs: &[V::Shared]) -> Result<ReplayResult<V>, RuleError> {
+    fn replay(&self, inputs: &[V::Shared]) -> RuleResult<ReplayResult<V>> {
         Ok((self.0)(inputs))
     }
 }
@@ -118,20 +118,24 @@ impl<R> Checked<R> {
         Ok(Checked { recipe, fingerprints })
     }
 
-    fn check<V: Differentiable>(&self, outputs: &Outputs<V>) -> Result<(), RuleError> {
+    fn check<V: Differentiable>(&self, outputs: &Outputs<V>) -> RuleResult<()> {
         let replayed = outputs.as_slice().iter().map(|value| value.fingerprint());
-        if replayed.eq(self.fingerprints.iter().map(|&recorded| Some(recorded))) { Ok(()) } else { Err(Mismatch.into()) }
+        if replayed.eq(self.fingerprints.iter().map(|&recorded| Some(recorded))) {
+            Ok(())
+        } else {
+            Err(Mismatch.into())
+        }
     }
 }
 
 impl<V: Differentiable, R: CheckpointRecipe<V>> CheckpointRecipe<V> for Checked<R> {
-    fn replay(&self, inputs: &[V::Shared]) -> Result<ReplayResult<V>, RuleError> {
+    fn replay(&self, inputs: &[V::Shared]) -> RuleResult<ReplayResult<V>> {
         let replayed = self.recipe.replay(inputs)?;
         self.check(&replayed.outputs)?;
         Ok(replayed)
     }
 
-    fn advance(&self, inputs: &[V::Shared]) -> Result<Outputs<V>, RuleError> {
+    fn advance(&self, inputs: &[V::Shared]) -> RuleResult<Outputs<V>> {
         let outputs = self.recipe.advance(inputs)?;
         self.check(&outputs)?;
         Ok(outputs)

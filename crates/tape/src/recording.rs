@@ -96,7 +96,11 @@ impl<'a, V: Differentiable> Recording<'a, V> {
     }
 
     /// Records an operation with any number of outputs; the tape retains their values and the rule.
-    pub fn retain_many(self, outputs: Vec<Output<V>>, rule: impl ReverseRule<V> + 'static) -> Result<Vec<Var<V>>> {
+    pub fn retain_many(
+        self,
+        outputs: Vec<Output<V>>,
+        rule: impl ReverseRule<V> + 'static,
+    ) -> Result<Vec<Var<V>>> {
         self.many(outputs, Keep::Primal, Body::Retained(Box::new(rule)))
     }
 
@@ -167,7 +171,9 @@ impl<'a, V: Differentiable> Recording<'a, V> {
         let mut detached = 0;
         for (index, input) in self.inputs.iter().enumerate() {
             match record.resolve(self.tape, input)? {
-                Some((_, of_input)) if self.wants(index, of_input) == Wanted::Yes => activity = Activity::Active,
+                Some((_, of_input)) if self.wants(index, of_input) == Wanted::Yes => {
+                    activity = Activity::Active
+                }
                 Some(_) => {}
                 None => detached += 1,
             }

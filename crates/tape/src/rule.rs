@@ -1,10 +1,7 @@
 //! Rules: how the cotangents of an operation's outputs become cotangents of its inputs.
 
 use crate::arena::Edge;
-use crate::{Differentiable, Error, RuleError};
-
-/// The outcome of a rule.
-pub type RuleResult = Result<(), RuleError>;
+use crate::{Differentiable, Error, RuleError, RuleResult};
 
 /// What a rule can do for a Hessian-vector product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,7 +85,7 @@ impl<'a, V: Differentiable> Cotangents<'a, V> {
     }
 
     /// The cotangent of the only output.
-    pub fn only(&self) -> Result<&'a V::Tangent, RuleError> {
+    pub fn only(&self) -> RuleResult<&'a V::Tangent> {
         match self.slots {
             [Some(cotangent)] => Ok(cotangent),
             _ => Err(RuleError::from(arity("outputs of the operation", 1, self.slots.len()))),
@@ -147,7 +144,8 @@ impl<V: Differentiable> OutputTangents<'_, V> {
     /// Sets the tangent of output `index`.
     pub fn set(&mut self, index: usize, tangent: V::Tangent) -> RuleResult {
         let count = self.slots.len();
-        let slot = self.slots.get_mut(index).ok_or_else(|| arity("outputs of the operation", count, index + 1))?;
+        let slot =
+            self.slots.get_mut(index).ok_or_else(|| arity("outputs of the operation", count, index + 1))?;
         *slot = Some(tangent);
         Ok(())
     }
@@ -202,7 +200,11 @@ impl<V: Differentiable> InputCotangents<'_, V> {
             }
             found += 1;
         }
-        if found == expected { Ok(()) } else { Err(arity("cotangents from the rule", expected, found).into()) }
+        if found == expected {
+            Ok(())
+        } else {
+            Err(arity("cotangents from the rule", expected, found).into())
+        }
     }
 }
 

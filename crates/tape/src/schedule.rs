@@ -5,7 +5,9 @@
 //! between it and j and for the slots that are left, again and again, until what j needs is there. States
 //! above the sweep are dropped. For a chain this is Revolve action by action; for other graphs see
 //! [`Sweep`](crate::Sweep). Everything is decided at the moment it is needed, so that an operation that receives
-//! no cotangent costs nothing unless something that does receive one is computed from it.
+//! no cotangent costs nothing unless something that does receive one is computed from it. The exception: the
+//! plan cannot know that a rule will keep back a cotangent that is wanted; values that would have been needed
+//! with it may be held in vain until the plan is made again, which happens before the next advance.
 
 use ebbtide_schedule::revolve;
 
@@ -103,7 +105,8 @@ impl Schedule {
                 self.make_plan_again(sweep, op.index);
                 continue;
             }
-            let from = self.states.last().map_or(0, |state| state.position);
+            let held = self.states.last().map_or(0, |state| state.position);
+            let from = held.max(self.plan.start(target));
             let left = self.budget.saturating_sub(self.measure.of(sweep.live));
             let slots = (left / self.plan.widest(from + 1, target).max(1)).saturating_add(1);
             let steps = target + 1 - from;
@@ -147,7 +150,8 @@ impl Schedule {
             let useful = |head: u32| {
                 plan.position(head as usize).is_some_and(|item| plan.last_use[item] as usize >= position)
             };
-            let (kept, useless) = std::mem::take(&mut state.heads).into_iter().partition(|&head| useful(head));
+            let (kept, useless) =
+                std::mem::take(&mut state.heads).into_iter().partition(|&head| useful(head));
             state.heads = kept;
             self.let_go(sweep, useless);
         }
@@ -212,7 +216,8 @@ impl Schedule {
                 target
             }
         };
-        let crosses = |position: usize| matches!(goal, Goal::Hold(_)) && plan.last_use[position] as usize >= to;
+        let crosses =
+            |position: usize| matches!(goal, Goal::Hold(_)) && plan.last_use[position] as usize >= to;
         for position in (from..to).rev() {
             if crosses(position) {
                 until[position] = FOR_GOOD;

@@ -302,7 +302,9 @@ impl<V: Differentiable> Record<V> {
         match &var.link {
             Link::Detached => Ok(None),
             Link::Broken(error) => Err((**error).clone()),
-            Link::Node { tape: other, .. } if !Arc::ptr_eq(&other.shared, &tape.shared) => Err(Error::ForeignNode),
+            Link::Node { tape: other, .. } if !Arc::ptr_eq(&other.shared, &tape.shared) => {
+                Err(Error::ForeignNode)
+            }
             Link::Node { place, .. } if place.generation != self.generation => Err(Error::GraphFreed),
             Link::Node { place, .. } => Ok(Some((place.index, place.activity))),
         }

@@ -11,7 +11,10 @@ pub struct Var<V: Differentiable> {
 
 pub(crate) enum Link<V: Differentiable> {
     Detached,
-    Node { tape: Tape<V>, place: Place },
+    Node {
+        tape: Tape<V>,
+        place: Place,
+    },
     /// An operator could not record its result; the first use that can return an error returns this one.
     Broken(Box<Error>),
 }
