@@ -226,14 +226,20 @@ impl<V: Differentiable> Arena<V> {
         if !self.tail.nodes.is_empty() {
             self.seal();
         }
-        Graph { chunks: self.sealed.clone() }
+        Graph::new(self.sealed.clone())
     }
 }
 
 /// A frozen view of the arena.
 pub(crate) struct Graph<V: Differentiable> {
-    pub(crate) chunks: Vec<Arc<Chunk<V>>>,
+    chunks: Vec<Arc<Chunk<V>>>,
+    /// Where each chunk starts, and after the last one where it ends.
+    starts: Vec<usize>,
+    /// The chunk that holds the first node of each block of [`BLOCK`] nodes: nodes are looked up all the time.
+    directory: Vec<u32>,
 }
+
+const BLOCK: usize = 64;
 
 /// A node with its number and its edges.
 pub(crate) struct NodeRef<'g, V: Differentiable> {
@@ -251,9 +257,24 @@ impl<V: Differentiable> Clone for NodeRef<'_, V> {
 impl<V: Differentiable> Copy for NodeRef<'_, V> {}
 
 impl<V: Differentiable> Graph<V> {
+    fn new(chunks: Vec<Arc<Chunk<V>>>) -> Self {
+        let length = chunks.last().map_or(0, |chunk| chunk.start + chunk.nodes.len());
+        let mut directory = Vec::with_capacity(length / BLOCK + 1);
+        for (index, chunk) in chunks.iter().enumerate() {
+            let blocks = (chunk.start + chunk.nodes.len()).div_ceil(BLOCK);
+            directory.resize(blocks, index as u32);
+        }
+        let starts = chunks.iter().map(|chunk| chunk.start).chain([length]).collect();
+        Graph { chunks, starts, directory }
+    }
+
     /// The chunk that holds a node of this graph.
     fn chunk(&self, index: usize) -> &Chunk<V> {
-        &self.chunks[self.chunks.partition_point(|chunk| chunk.start <= index) - 1]
+        let mut chunk = self.directory[index / BLOCK] as usize;
+        while self.starts[chunk + 1] <= index {
+            chunk += 1;
+        }
+        &self.chunks[chunk]
     }
 
     pub(crate) fn node(&self, index: usize) -> &Node<V> {

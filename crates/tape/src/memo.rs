@@ -10,7 +10,13 @@ pub(crate) struct Memo<V: Differentiable> {
     rules: Vec<Option<Box<dyn ReverseRule<V>>>>,
     /// Whether the tangent of an operation is settled, by head. Empty until the first demand.
     settled: Vec<bool>,
-    demands: Vec<usize>,
+    demands: Vec<Demand>,
+}
+
+/// What is to be done for an operation: its inputs come first, then itself.
+enum Demand {
+    Inputs(usize),
+    Itself(usize),
 }
 
 impl<V: Differentiable> Default for Memo<V> {
@@ -34,30 +40,32 @@ impl<'g, V: Differentiable> Execution<'g, V> {
             self.values.resize_with(self.cotangents.len(), || None);
         }
         let mut demands = std::mem::take(&mut self.memo.demands);
-        demands.push(op.index);
-        while let Some(&index) = demands.last() {
-            if self.memo.rules[index].is_some() {
-                demands.pop();
-                continue;
-            }
-            let wanted = self.graph.op(index);
-            let before = demands.len();
-            for edge in wanted.edges {
-                if self.values[edge.node()].is_none() {
-                    let input = self.graph.op(edge.node());
-                    if input.is_checkpointed() {
-                        demands.push(input.index);
+        demands.push(Demand::Inputs(op.index));
+        while let Some(demand) = demands.pop() {
+            match demand {
+                Demand::Inputs(index) if self.memo.rules[index].is_some() => {}
+                Demand::Inputs(index) => {
+                    demands.push(Demand::Itself(index));
+                    for edge in self.graph.op(index).edges {
+                        if self.values[edge.node()].is_none() {
+                            let input = self.graph.op(edge.node());
+                            if input.is_checkpointed() {
+                                demands.push(Demand::Inputs(input.index));
+                            }
+                        }
                     }
                 }
-            }
-            if demands.len() == before {
-                demands.pop();
-                let phase = if index == op.index { phase } else { Phase::Value };
-                let replayed = self.replay(&wanted, phase)?;
-                self.hold_values(&wanted, &replayed.outputs);
-                self.memo.rules[index] = Some(replayed.rule);
-                let load = self.load(&wanted);
-                self.occupy(load);
+                // Another demand of the same operation may have come first.
+                Demand::Itself(index) if self.memo.rules[index].is_some() => {}
+                Demand::Itself(index) => {
+                    let wanted = self.graph.op(index);
+                    let phase = if index == op.index { phase } else { Phase::Value };
+                    let replayed = self.replay(&wanted, phase)?;
+                    self.hold_values(&wanted, &replayed.outputs);
+                    self.memo.rules[index] = Some(replayed.rule);
+                    let load = self.load(&wanted);
+                    self.occupy(load);
+                }
             }
         }
         self.memo.demands = demands;
