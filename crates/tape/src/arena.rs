@@ -3,6 +3,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::graph::Graph;
+use crate::pool::{Pools, Slot};
 use crate::{CheckpointRecipe, Differentiable, ReverseRule};
 
 /// The node that an input comes from, and whether its cotangent is wanted.
@@ -65,9 +67,11 @@ pub(crate) enum Body<V: Differentiable> {
     Output {
         offset: u32,
     },
-    Retained(Box<dyn ReverseRule<V>>),
+    /// Its rule is in the chunk.
+    Retained(Slot),
+    /// Its recipe is in the chunk.
     Checkpointed {
-        recipe: Box<dyn CheckpointRecipe<V>>,
+        recipe: Slot,
         bytes: u64,
     },
     Placeholder(Box<OnceLock<Attached<V>>>),
@@ -84,11 +88,13 @@ pub(crate) struct Chunk<V: Differentiable> {
     pub(crate) start: usize,
     pub(crate) nodes: Vec<Node<V>>,
     edges: Vec<Edge>,
+    pub(crate) rules: Pools<dyn ReverseRule<V>>,
+    pub(crate) recipes: Pools<dyn CheckpointRecipe<V>>,
 }
 
 impl<V: Differentiable> Chunk<V> {
     fn new(start: usize) -> Self {
-        Chunk { start, nodes: Vec::new(), edges: Vec::new() }
+        Chunk { start, nodes: Vec::new(), edges: Vec::new(), rules: Pools::new(), recipes: Pools::new() }
     }
 
     pub(crate) fn edges<'a>(&'a self, node: &'a Node<V>) -> &'a [Edge] {
@@ -118,9 +124,9 @@ impl<V: Differentiable> Arena<V> {
         self.tail.start + self.tail.nodes.len()
     }
 
-    /// Makes room for one operation, so that its nodes share a chunk.
+    /// Makes room for one operation, so that its nodes, its edges and its rule share a chunk.
     #[inline]
-    fn make_room(&mut self) {
+    pub(crate) fn make_room(&mut self) {
         if self.tail.nodes.len() == self.tail.nodes.capacity() {
             self.next_chunk();
         }
@@ -153,22 +159,21 @@ impl<V: Differentiable> Arena<V> {
         self.push(Some(primal), body, 0, 1, activity)
     }
 
-    /// Appends an operation with one output and returns its number.
     #[inline]
-    pub(crate) fn push_op(
-        &mut self,
-        primal: Option<V::Shared>,
-        body: Body<V>,
-        edges: impl Iterator<Item = Edge>,
-        activity: Activity,
-    ) -> usize {
-        self.make_room();
-        let arity = self.push_edges(edges);
-        self.push(primal, body, arity, 1, activity)
+    pub(crate) fn file_rule(&mut self, rule: impl ReverseRule<V> + 'static) -> Body<V> {
+        Body::Retained(self.tail.rules.file(rule, |rule| Box::new(rule) as Box<dyn ReverseRule<V>>))
     }
 
-    /// Appends the head of an operation with several outputs; [`Arena::push_output`] appends the others.
-    pub(crate) fn push_head(
+    #[inline]
+    pub(crate) fn file_recipe(&mut self, recipe: impl CheckpointRecipe<V> + 'static, bytes: u64) -> Body<V> {
+        let boxed = |recipe| Box::new(recipe) as Box<dyn CheckpointRecipe<V>>;
+        Body::Checkpointed { recipe: self.tail.recipes.file(recipe, boxed), bytes }
+    }
+
+    /// Appends the head of an operation, for which there is [room](Arena::make_room), and returns its number;
+    /// [`Arena::push_output`] appends further outputs.
+    #[inline]
+    pub(crate) fn push_op(
         &mut self,
         primal: Option<V::Shared>,
         body: Body<V>,
@@ -176,7 +181,6 @@ impl<V: Differentiable> Arena<V> {
         outputs: u32,
         activity: Activity,
     ) -> usize {
-        self.make_room();
         let arity = self.push_edges(edges);
         self.push(primal, body, arity, outputs, activity)
     }
@@ -227,113 +231,5 @@ impl<V: Differentiable> Arena<V> {
             self.seal();
         }
         Graph::new(self.sealed.clone())
-    }
-}
-
-/// A frozen view of the arena.
-pub(crate) struct Graph<V: Differentiable> {
-    chunks: Vec<Arc<Chunk<V>>>,
-    /// Where each chunk starts, and after the last one where it ends.
-    starts: Vec<usize>,
-    /// The chunk that holds the first node of each block of [`BLOCK`] nodes: nodes are looked up all the time.
-    directory: Vec<u32>,
-}
-
-const BLOCK: usize = 64;
-
-/// A node with its number and its edges.
-pub(crate) struct NodeRef<'g, V: Differentiable> {
-    pub(crate) index: usize,
-    pub(crate) node: &'g Node<V>,
-    pub(crate) edges: &'g [Edge],
-}
-
-impl<V: Differentiable> Clone for NodeRef<'_, V> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<V: Differentiable> Copy for NodeRef<'_, V> {}
-
-impl<V: Differentiable> Graph<V> {
-    fn new(chunks: Vec<Arc<Chunk<V>>>) -> Self {
-        let length = chunks.last().map_or(0, |chunk| chunk.start + chunk.nodes.len());
-        let mut directory = Vec::with_capacity(length / BLOCK + 1);
-        for (index, chunk) in chunks.iter().enumerate() {
-            let blocks = (chunk.start + chunk.nodes.len()).div_ceil(BLOCK);
-            directory.resize(blocks, index as u32);
-        }
-        let starts = chunks.iter().map(|chunk| chunk.start).chain([length]).collect();
-        Graph { chunks, starts, directory }
-    }
-
-    /// The chunk that holds a node of this graph.
-    fn chunk(&self, index: usize) -> &Chunk<V> {
-        let mut chunk = self.directory[index / BLOCK] as usize;
-        while self.starts[chunk + 1] <= index {
-            chunk += 1;
-        }
-        &self.chunks[chunk]
-    }
-
-    pub(crate) fn node(&self, index: usize) -> &Node<V> {
-        let chunk = self.chunk(index);
-        &chunk.nodes[index - chunk.start]
-    }
-
-    /// The operation that a node is an output of, seen from its head.
-    pub(crate) fn op(&self, index: usize) -> NodeRef<'_, V> {
-        let chunk = self.chunk(index);
-        let mut node = &chunk.nodes[index - chunk.start];
-        let mut head = index;
-        if let Body::Output { offset } = node.body {
-            head = index - offset as usize;
-            node = &chunk.nodes[head - chunk.start];
-        }
-        NodeRef { index: head, node, edges: chunk.edges(node) }
-    }
-
-    /// The operations up to node `top`, leaves included, last one first.
-    pub(crate) fn ops_down_from(&self, top: usize) -> impl Iterator<Item = NodeRef<'_, V>> {
-        let chunks = self.chunks.partition_point(|chunk| chunk.start <= top);
-        self.chunks[..chunks].iter().rev().flat_map(move |chunk| {
-            let end = (top + 1 - chunk.start).min(chunk.nodes.len());
-            let nodes = chunk.nodes[..end].iter().enumerate().rev();
-            nodes.filter(|(_, node)| !matches!(node.body, Body::Output { .. })).map(move |(local, node)| {
-                NodeRef { index: chunk.start + local, node, edges: chunk.edges(node) }
-            })
-        })
-    }
-
-    /// The operations up to node `top`, leaves included, first one first.
-    pub(crate) fn ops_up_to(&self, top: usize) -> impl Iterator<Item = NodeRef<'_, V>> {
-        self.chunks.iter().take_while(move |chunk| chunk.start <= top).flat_map(move |chunk| {
-            let end = (top + 1 - chunk.start).min(chunk.nodes.len());
-            let nodes = chunk.nodes[..end].iter().enumerate();
-            nodes.filter(|(_, node)| !matches!(node.body, Body::Output { .. })).map(move |(local, node)| {
-                NodeRef { index: chunk.start + local, node, edges: chunk.edges(node) }
-            })
-        })
-    }
-}
-
-impl<'g, V: Differentiable> NodeRef<'g, V> {
-    /// The numbers of the operation's outputs.
-    pub(crate) fn outputs(&self) -> std::ops::Range<usize> {
-        self.index..self.index + self.node.outputs as usize
-    }
-
-    /// The rule that the tape keeps, if it keeps one.
-    pub(crate) fn retained_rule(&self) -> Option<&'g dyn ReverseRule<V>> {
-        match &self.node.body {
-            Body::Retained(rule) => Some(&**rule),
-            Body::Placeholder(attached) => attached.get().map(|attached| &*attached.rule),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn is_checkpointed(&self) -> bool {
-        matches!(self.node.body, Body::Checkpointed { .. })
     }
 }

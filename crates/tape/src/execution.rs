@@ -2,8 +2,9 @@
 //! of a replay come to be there is the business of [`memo`](crate::memo) (no limit) and
 //! [`schedule`](crate::schedule) (under a limit).
 
-use crate::arena::{Body, Graph, NodeRef};
+use crate::arena::Body;
 use crate::gradients::{Counts, Gradients, Hvp};
+use crate::graph::{Graph, NodeRef};
 use crate::memo::Memo;
 use crate::recipe::{Mismatch, Outputs, ReplayResult};
 use crate::rule::{Cotangents, InputCotangents, OutputTangents, Tangents, arity};
@@ -121,9 +122,11 @@ impl<'g, V: Differentiable> Execution<'g, V> {
             match &op.node.body {
                 Body::Leaf => self.collect(op),
                 Body::Constant | Body::Output { .. } => {}
-                Body::Retained(rule) if self.second.is_none() => {
-                    if self.received(&op) {
-                        self.pull(&op, &**rule)?;
+                Body::Retained(_) if self.second.is_none() => {
+                    if let Some(rule) = op.retained_rule()
+                        && self.received(&op)
+                    {
+                        self.pull(&op, rule)?;
                     }
                 }
                 _ => {
@@ -248,9 +251,7 @@ impl<'g, V: Differentiable> Execution<'g, V> {
 
     /// Computes an operation again, rule included; its inputs are at hand.
     pub(crate) fn replay(&mut self, op: &NodeRef<'g, V>, phase: Phase) -> Result<ReplayResult<V>> {
-        let Body::Checkpointed { recipe, .. } = &op.node.body else {
-            return Err(Error::NotRetained { node: self.id(op) });
-        };
+        let recipe = op.recipe().ok_or_else(|| Error::NotRetained { node: self.id(op) })?;
         self.gather_inputs(op, phase)?;
         let replayed = recipe.replay(&self.inputs);
         self.inputs.clear();
@@ -261,9 +262,7 @@ impl<'g, V: Differentiable> Execution<'g, V> {
 
     /// Computes the value of an operation again; its inputs are at hand.
     pub(crate) fn advance(&mut self, op: &NodeRef<'g, V>) -> Result<Outputs<V>> {
-        let Body::Checkpointed { recipe, .. } = &op.node.body else {
-            return Err(Error::NotRetained { node: self.id(op) });
-        };
+        let recipe = op.recipe().ok_or_else(|| Error::NotRetained { node: self.id(op) })?;
         self.gather_inputs(op, Phase::Value)?;
         let outputs = recipe.advance(&self.inputs);
         self.inputs.clear();

@@ -1,8 +1,9 @@
 //! Replay without a limit: whatever is asked for is computed once and held until the sweep is past it.
 //! Demands are followed with explicit stacks; nothing here recurses.
 
-use crate::arena::{Body, NodeRef};
+use crate::arena::Body;
 use crate::execution::{Execution, Phase};
+use crate::graph::NodeRef;
 use crate::{Differentiable, Result, ReverseRule};
 
 pub(crate) struct Memo<V: Differentiable> {

@@ -1,8 +1,9 @@
 //! Which operations a limited sweep has to run, what each needs of the others, and how many values cross from
 //! one to the next.
 
-use crate::arena::{Body, NodeRef};
+use crate::arena::Body;
 use crate::execution::{Execution, Load};
+use crate::graph::NodeRef;
 use crate::{Differentiable, SecondOrder};
 
 /// The operations that give or need something in a limited sweep, in the order of recording.

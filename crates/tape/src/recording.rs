@@ -1,6 +1,6 @@
 //! Recording one operation: its inputs, which of them are wanted, its outputs, its rule or recipe.
 
-use crate::arena::{Activity, Body, Edge, Wanted};
+use crate::arena::{Activity, Arena, Body, Edge, Wanted};
 use crate::recipe::Checked;
 use crate::rule::arity;
 use crate::tape::{Checking, Record, wanted};
@@ -81,7 +81,7 @@ impl<'a, V: Differentiable> Recording<'a, V> {
     /// [`retain`](Recording::retain) for those who make the handle themselves.
     #[inline]
     pub(crate) fn retain_at(self, value: V::Shared, rule: impl ReverseRule<V> + 'static) -> Result<Place> {
-        self.one(Some(value), Body::Retained(Box::new(rule)))
+        self.one(Some(value), |arena| arena.file_rule(rule))
     }
 
     /// [`checkpoint`](Recording::checkpoint) for those who make the handle themselves.
@@ -90,9 +90,14 @@ impl<'a, V: Differentiable> Recording<'a, V> {
         value: &V::Shared,
         recipe: impl CheckpointRecipe<V> + 'static,
     ) -> Result<Place> {
-        let recipe = self.checked(recipe, std::iter::once(&**value))?;
         let bytes = value.byte_count();
-        self.one(None, Body::Checkpointed { recipe, bytes })
+        match self.tape.checking() {
+            Checking::Off => self.one(None, |arena| arena.file_recipe(recipe, bytes)),
+            Checking::On => {
+                let recipe = Checked::new(recipe, std::iter::once(&**value))?;
+                self.one(None, |arena| arena.file_recipe(recipe, bytes))
+            }
+        }
     }
 
     /// Records an operation with any number of outputs; the tape retains their values and the rule.
@@ -101,7 +106,7 @@ impl<'a, V: Differentiable> Recording<'a, V> {
         outputs: Vec<Output<V>>,
         rule: impl ReverseRule<V> + 'static,
     ) -> Result<Vec<Var<V>>> {
-        self.many(outputs, Keep::Primal, Body::Retained(Box::new(rule)))
+        self.many(outputs, Keep::Primal, |arena| arena.file_rule(rule))
     }
 
     /// Records an operation with any number of outputs; the tape keeps the recipe only.
@@ -110,32 +115,32 @@ impl<'a, V: Differentiable> Recording<'a, V> {
         outputs: Vec<Output<V>>,
         recipe: impl CheckpointRecipe<V> + 'static,
     ) -> Result<Vec<Var<V>>> {
-        let recipe = self.checked(recipe, outputs.iter().map(|output| &**output.value()))?;
         let bytes = outputs.iter().map(|output| output.value().byte_count()).sum();
-        self.many(outputs, Keep::Nothing, Body::Checkpointed { recipe, bytes })
-    }
-
-    fn checked<'v>(
-        &self,
-        recipe: impl CheckpointRecipe<V> + 'static,
-        outputs: impl Iterator<Item = &'v V>,
-    ) -> Result<Box<dyn CheckpointRecipe<V>>> {
-        Ok(match self.tape.checking() {
-            Checking::Off => Box::new(recipe),
-            Checking::On => Box::new(Checked::new(recipe, outputs)?),
-        })
+        match self.tape.checking() {
+            Checking::Off => self.many(outputs, Keep::Nothing, |arena| arena.file_recipe(recipe, bytes)),
+            Checking::On => {
+                let recipe = Checked::new(recipe, outputs.iter().map(|output| &**output.value()))?;
+                self.many(outputs, Keep::Nothing, |arena| arena.file_recipe(recipe, bytes))
+            }
+        }
     }
 
     #[inline]
-    fn one(self, primal: Option<V::Shared>, body: Body<V>) -> Result<Place> {
+    fn one(self, primal: Option<V::Shared>, file: impl FnOnce(&mut Arena<V>) -> Body<V>) -> Result<Place> {
         let mut record = self.tape.lock();
         let activity = self.prepare(&mut record, 1)?;
+        let body = file(&mut record.arena);
         let edges = self.edges(record.arena.len());
-        let index = record.arena.push_op(primal, body, edges, activity);
+        let index = record.arena.push_op(primal, body, edges, 1, activity);
         Ok(record.place(index, activity))
     }
 
-    fn many(self, outputs: Vec<Output<V>>, keep: Keep, body: Body<V>) -> Result<Vec<Var<V>>> {
+    fn many(
+        self,
+        outputs: Vec<Output<V>>,
+        keep: Keep,
+        file: impl FnOnce(&mut Arena<V>) -> Body<V>,
+    ) -> Result<Vec<Var<V>>> {
         let Some((head, others)) = outputs.split_first() else {
             return Err(arity("outputs of the operation", 1, 0));
         };
@@ -147,9 +152,10 @@ impl<'a, V: Differentiable> Recording<'a, V> {
             Output::Auxiliary(_) => Activity::Auxiliary,
         };
         let primal = keep.of(head.value());
+        let body = file(&mut record.arena);
         let edges = self.edges(record.arena.len());
         let count = outputs.len() as u32;
-        let index = record.arena.push_head(primal, body, edges, count, activity_of(head));
+        let index = record.arena.push_op(primal, body, edges, count, activity_of(head));
         vars.push(self.tape.var(head.value().clone(), record.place(index, activity_of(head))));
         for (offset, output) in (1..).zip(others) {
             let primal = keep.of(output.value());
@@ -160,7 +166,7 @@ impl<'a, V: Differentiable> Recording<'a, V> {
     }
 
     /// Checks the inputs, puts the detached ones on the tape as constants (numbered in order, just before the
-    /// operation), and says whether a derivative can flow through the operation.
+    /// operation), makes room for it and says whether a derivative can flow through the operation.
     #[inline]
     fn prepare(&self, record: &mut Record<V>, outputs: usize) -> Result<Activity> {
         if let Some(&index) = self.unwanted.iter().find(|&&index| index >= self.inputs.len()) {
@@ -183,6 +189,7 @@ impl<'a, V: Differentiable> Recording<'a, V> {
                 record.arena.push_source(input.share(), Body::Constant, Activity::Constant);
             }
         }
+        record.arena.make_room();
         Ok(activity)
     }
 

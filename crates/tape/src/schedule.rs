@@ -11,8 +11,8 @@
 
 use ebbtide_schedule::revolve;
 
-use crate::arena::NodeRef;
 use crate::execution::{Execution, Phase};
+use crate::graph::NodeRef;
 use crate::plan::{Measure, Plan, Role};
 use crate::{Differentiable, Error, Limit, Result};
 

@@ -2,7 +2,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use crate::arena::{Activity, Arena, Attached, Body, Edge, Graph, MAX_NODES, Wanted};
+use crate::arena::{Activity, Arena, Attached, Body, Edge, MAX_NODES, Wanted};
+use crate::graph::Graph;
 use crate::recording::Recording;
 use crate::var::{Link, Place};
 use crate::{CheckpointRecipe, Differentiable, Error, Gradients, Hvp, Result, ReverseRule, Sweep, Var};

@@ -59,6 +59,28 @@ fn a02_dropping_the_handle_of_a_checkpointed_operation_frees_its_value() {
     assert!(matches!(lab.tape.retrack(node), Err(Error::NotRetained { .. })));
 }
 
+/// Rules and recipes are filed by type; beyond a number of types they are boxed.
+#[test]
+fn a02_rules_and_recipes_of_many_types_share_a_tape() {
+    let tape = Tape::<f64>::new();
+    let x = tape.leaf(1.0);
+    let mut operations = Vec::new();
+    macro_rules! record_with_types_of_their_own {
+        ($($factor:literal)*) => {
+            $(
+                let retained = tape.record_op($factor, &[&x], rule_fn(|c: &f64| [c * $factor]));
+                let recipe = recipe_fn(|_: &[_]| ReplayResult::new($factor, rule_fn(|c: &f64| [c * $factor])));
+                let checkpointed = tape.record_checkpointed_op($factor, &[&x], recipe);
+                operations.extend([retained.unwrap(), checkpointed.unwrap()]);
+            )*
+        };
+    }
+    record_with_types_of_their_own!(1. 2. 3. 4. 5. 6. 7. 8. 9. 10. 11. 12. 13. 14. 15. 16. 17. 18. 19. 20.);
+    for operation in operations {
+        assert_eq!(operation.pullback().unwrap().get(&x), Some(operation.value()));
+    }
+}
+
 #[test]
 fn a03_checkpointed_and_retained_gradients_are_equal_bit_for_bit() {
     let gradient = |kind| {
