@@ -113,7 +113,7 @@ pub(crate) struct Arena<V: Differentiable> {
 }
 
 const SMALLEST_CHUNK: usize = 64;
-const LARGEST_CHUNK: usize = 1 << 16;
+const LARGEST_CHUNK: usize = 1 << 12;
 
 impl<V: Differentiable> Arena<V> {
     pub(crate) fn new() -> Self {

@@ -164,21 +164,15 @@ impl Schedule {
         from: usize,
         goal: Goal,
     ) -> Result<()> {
-        let to = self.mark(sweep, from, goal);
-        let mut reached = match goal {
-            Goal::Hold(_) => self.carried_over(to),
-            Goal::Feed(_) => Vec::new(),
+        let (run, mut reached) = match goal {
+            Goal::Hold(position) => (self.mark_for_state(sweep, from, position), self.carried_over(position)),
+            Goal::Feed(target) => (self.mark_for_one(sweep, from, target), Vec::new()),
         };
-        for position in from..to {
-            let until = self.until[position];
-            if until == NOT_NEEDED {
-                continue;
-            }
+        for &position in &run {
             let op = sweep.graph.op(self.plan.heads[position] as usize);
-            let role = self.plan.role(position);
-            sweep.run_forward(&op, role)?;
+            sweep.run_forward(&op, self.plan.role(position))?;
             self.holders[op.index] += 1;
-            if until == FOR_GOOD {
+            if self.until[position] == FOR_GOOD {
                 reached.push(op.index as u32);
             }
             let spent = |&needed: &usize| needed >= from && self.until[needed] == position as u32;
@@ -191,7 +185,7 @@ impl Schedule {
                 }
             }
         }
-        self.until[from..to].fill(NOT_NEEDED);
+        run.iter().for_each(|&position| self.until[position] = NOT_NEEDED);
         match goal {
             Goal::Hold(position) => {
                 let boundary = self.plan.heads[position];
@@ -202,37 +196,58 @@ impl Schedule {
         Ok(())
     }
 
-    /// Marks what has to run between the top state and the goal, and until when each output is needed on the
-    /// way. Returns the position to run up to.
-    fn mark<V: Differentiable>(&mut self, sweep: &Execution<'_, V>, from: usize, goal: Goal) -> usize {
+    /// What has to run, in order, between the top state and the state before `to`. Marks until when the output
+    /// of each is needed.
+    fn mark_for_state<V: Differentiable>(
+        &mut self,
+        sweep: &Execution<'_, V>,
+        from: usize,
+        to: usize,
+    ) -> Vec<usize> {
         let Schedule { plan, until, .. } = self;
-        let to = match goal {
-            Goal::Hold(position) => position,
-            Goal::Feed(target) => {
-                let op = sweep.graph.op(plan.heads[target] as usize);
-                for needed in plan.needs(target, &op).filter(|&needed| needed >= from) {
-                    until[needed] = FOR_GOOD;
-                }
-                target
-            }
-        };
-        let crosses =
-            |position: usize| matches!(goal, Goal::Hold(_)) && plan.last_use[position] as usize >= to;
+        let mut run = Vec::new();
         for position in (from..to).rev() {
-            if crosses(position) {
+            if plan.last_use[position] as usize >= to {
                 until[position] = FOR_GOOD;
             }
             if until[position] == NOT_NEEDED {
                 continue;
             }
+            run.push(position);
             let op = sweep.graph.op(plan.heads[position] as usize);
             for needed in plan.needs(position, &op).filter(|&needed| needed >= from) {
-                if until[needed] == NOT_NEEDED {
-                    until[needed] = position as u32;
-                }
+                until[needed] = until[needed].max(position as u32);
             }
         }
-        to
+        run.reverse();
+        run
+    }
+
+    /// The same for what the operation at `target` needs: its ancestors, not all that lies between.
+    fn mark_for_one<V: Differentiable>(
+        &mut self,
+        sweep: &Execution<'_, V>,
+        from: usize,
+        target: usize,
+    ) -> Vec<usize> {
+        let Schedule { plan, until, .. } = self;
+        let mut run = Vec::new();
+        let mut visited = 0;
+        let (mut user, mut last_use) = (target, FOR_GOOD);
+        loop {
+            let op = sweep.graph.op(plan.heads[user] as usize);
+            for needed in plan.needs(user, &op).filter(|&needed| needed >= from) {
+                if until[needed] == NOT_NEEDED {
+                    run.push(needed);
+                }
+                until[needed] = until[needed].max(last_use);
+            }
+            let Some(&next) = run.get(visited) else { break };
+            visited += 1;
+            (user, last_use) = (next, next as u32);
+        }
+        run.sort_unstable();
+        run
     }
 
     /// What the top state holds and the state before `position` holds as well.

@@ -1,5 +1,4 @@
 //! Every rule of tracked arrays against finite differences and the dot-product identity.
-#![cfg(feature = "ndarray")]
 
 use ebbtide_tape::{Error, Gradients, Mode, Result, Tape, Var, with_mode};
 use ndarray::{ArrayD, Dimension, IxDyn};

@@ -158,6 +158,43 @@ fn b14_a_product_with_the_hessian_follows_the_schedule_too() {
     }
 }
 
+#[test]
+fn b14_tangents_of_retained_operations_follow_the_schedule_too() {
+    let lab = Lab::new();
+    let (x, y) = lab.chain(Kind::Retained, logistic, 300);
+    let direction = || [(&x, crate::support::Slope(1.0))];
+    let free = lab.tape.hvp(&y, direction()).unwrap();
+    for s in [1, 3, 8, 400] {
+        let limited = lab.tape.sweep().slots(s).hvp(&y, direction()).unwrap();
+        assert_eq!(limited.product.get(&x), free.product.get(&x));
+        let counts = limited.product.counts();
+        assert_eq!(u128::from(counts.pushforwards), revolve::advances(300, s as usize).unwrap());
+        assert!(counts.peak_values <= s + 1, "{}", counts.peak_values);
+    }
+}
+
+/// Many short chains recorded step by step side by side, with far fewer slots than chains.
+#[test]
+fn b16_a_wide_bundle_of_chains_under_a_small_limit() {
+    const CHAINS: usize = 20_000;
+    const STEPS: u64 = 4;
+    let lab = Lab::new();
+    let x = lab.leaf(0.4);
+    let mut ends: Vec<Var<Num>> = (0..CHAINS).map(|_| x.clone()).collect();
+    for _ in 0..STEPS {
+        ends = ends.iter().map(|end| lab.checkpointed(logistic, &[end])).collect();
+    }
+    let rule = ebbtide_tape::rule_fn(|c: &crate::support::Slope| vec![*c; CHAINS]);
+    let loss = lab.tape.record_op(lab.num(0.0), &ends.iter().collect::<Vec<_>>(), rule).unwrap();
+    drop(ends);
+    let free = lab.tape.pullback(&loss).unwrap();
+    let limited = lab.tape.sweep().slots(10).pullback(&loss).unwrap();
+    assert_eq!(limited.get(&x), free.get(&x));
+    // Nothing fits, so each step is computed from the leaf: 1 + 2 + 3 + 4 for each chain, one chain at a time.
+    assert_eq!(limited.counts().replays.total(), CHAINS as u64 * STEPS * (STEPS + 1) / 2);
+    assert!(limited.counts().peak_values <= 2);
+}
+
 /// Two chains side by side, step by step, joined by an operation that keeps the cotangent of the second back.
 #[test]
 fn b15_a_node_that_receives_no_cotangent_is_never_replayed() {
