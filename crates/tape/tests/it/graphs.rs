@@ -8,6 +8,8 @@ use crate::support::{Kind, Lab, Num, Random, Slope, cases, wave};
 struct Step {
     kind: Kind,
     inputs: Vec<usize>,
+    /// The inputs whose cotangents its rule keeps back.
+    withheld: Vec<usize>,
 }
 
 const LEAVES: usize = 3;
@@ -22,7 +24,7 @@ fn random_steps(random: &mut Random) -> Vec<Step> {
             let inputs =
                 (0..1 + random.below(3)).map(|_| known - 1 - random.below(known.min(reach))).collect();
             let kind = if random.below(4) < retained_in_four { Kind::Retained } else { Kind::Checkpointed };
-            Step { kind, inputs }
+            Step { kind, inputs, withheld: Vec::new() }
         })
         .collect()
 }
@@ -31,7 +33,7 @@ fn record(lab: &Lab, steps: &[Step], kinds: impl Fn(&Step) -> Kind) -> Vec<Var<N
     let mut vars: Vec<Var<Num>> = (0..LEAVES).map(|i| lab.leaf(0.3 + 0.2 * i as f64)).collect();
     for step in steps {
         let inputs: Vec<&Var<Num>> = step.inputs.iter().map(|&input| &vars[input]).collect();
-        let var = lab.record(kinds(step), wave, &inputs, &[]).unwrap().0;
+        let var = lab.record(kinds(step), wave, &inputs, &step.withheld).unwrap().0;
         vars.push(var);
     }
     vars
@@ -135,4 +137,34 @@ fn a06_random_products_give_the_same_bits_under_every_limit() {
             assert_eq!(product(&|step| step.kind, slots), expected, "case {case}, {slots:?}");
         }
     }
+}
+
+#[test]
+fn b15_rules_that_keep_cotangents_back_change_nothing_but_the_replays() {
+    let mut random = Random(0x5eed_0007);
+    let mut saved = 0i64;
+    for case in 0..cases(400) {
+        let mut steps = random_steps(&mut random);
+        let all = record(&Lab::new(), &steps, |step| step.kind).pop().unwrap();
+        let planned = all.tape().unwrap().sweep().slots(3).pullback(&all).unwrap().counts().replays.total();
+        for step in &mut steps {
+            step.withheld = (0..step.inputs.len()).filter(|_| random.below(4) == 0).collect();
+        }
+        let retained = Lab::new();
+        let expected = record(&retained, &steps, |_| Kind::Retained).pop().unwrap().pullback().unwrap();
+        let lab = Lab::new();
+        let loss = record(&lab, &steps, |step| step.kind).pop().unwrap();
+        let (_, working) = needed(&steps);
+        let resting = lab.meter().live();
+        for slots in [1, 2, 3, 6, 40] {
+            let limited = lab.tape.sweep().slots(slots).pullback(&loss).unwrap();
+            assert_eq!(slopes(&limited), slopes(&expected), "case {case}, {slots} slots");
+            assert!(limited.counts().peak_values < slots + working, "case {case}, {slots} slots");
+            assert_eq!(lab.meter().live(), resting, "nothing is left behind");
+            if slots == 3 {
+                saved += planned as i64 - limited.counts().replays.total() as i64;
+            }
+        }
+    }
+    assert!(saved > 0, "what is not needed is not replayed");
 }
