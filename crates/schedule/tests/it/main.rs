@@ -1,0 +1,6 @@
+//! The claims that the schedules make, as tests.
+
+mod legality;
+mod revolve;
+mod support;
+mod text;
