@@ -44,7 +44,7 @@
 //! let mut sines = Sines { x: 1.0, tape: Vec::new(), dx: 0.0 };
 //! let counters = Sweep::new(Revolve::new(10, 3)?).run(&mut sines)?;
 //!
-//! assert!((sines.dx - 0.0654).abs() < 1e-3);
+//! assert!((sines.dx - 0.079293).abs() < 1e-6);
 //! assert_eq!((counters.advanced, counters.recorded), (15, 10));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -72,8 +72,13 @@ impl<V: Saved> Slots<V> {
         Ok(())
     }
 
-    pub(crate) fn load(&mut self, slot: Slot) -> Result<&V, Error> {
-        self.tier_mut(slot.tier).place.load(slot.index)
+    pub(crate) fn load(&mut self, slot: Slot, step: u64) -> Result<&V, Error> {
+        let place = &mut self.tier_mut(slot.tier).place;
+        // A place that lost the state may hold another one by now.
+        if place.step(slot.index) != Some(step) {
+            return Err(Error::EmptySlot { slot: slot.index });
+        }
+        place.load(slot.index)
     }
 
     pub(crate) fn discard(&mut self, slot: Slot) -> Result<(), Error> {

@@ -364,7 +364,7 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
             None => format!("{slot} holds nothing"),
         })?;
         self.live = None;
-        match self.slots.load(slot) {
+        match self.slots.load(slot, step) {
             Ok(value) => {
                 stepper.restore(value).map_err(|source| Error::Stepper { action, source })?;
                 self.live = Some(step);
@@ -394,7 +394,7 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
         }
         loop {
             let Some((slot, from)) = self.slots.closest(step) else { return Err(Error::Lost { step }) };
-            match self.slots.load(slot) {
+            match self.slots.load(slot, from) {
                 Ok(value) => {
                     stepper.restore(value).map_err(|source| Error::Stepper { action, source })?;
                     self.counters.tier_mut(slot.tier).loads += 1;
