@@ -75,21 +75,26 @@ impl Disk {
         self.slots.get(slot).copied().flatten()
     }
 
-    /// Takes note of what went wrong in the background: the states that were lost, and why.
+    /// What went wrong in the background since the last look.
     fn check_writer(&mut self) -> Result<(), Error> {
         let result = self.writer.failure();
         if result.is_err() {
-            let lost = self.writer.lost();
-            for slot in &mut self.slots {
-                if slot.is_some_and(|held| lost.contains(&held.file)) {
-                    *slot = None;
-                }
-            }
-            for file in lost {
-                self.staging.forget(file);
-            }
+            self.note_lost();
         }
         result
+    }
+
+    /// Empties the slots whose states could not be kept.
+    fn note_lost(&mut self) {
+        let lost = self.writer.lost();
+        for slot in &mut self.slots {
+            if slot.is_some_and(|held| lost.contains(&held.file)) {
+                *slot = None;
+            }
+        }
+        for file in lost {
+            self.staging.forget(file);
+        }
     }
 
     /// A staging buffer that nobody uses, as soon as there is one.
@@ -148,7 +153,7 @@ impl Place<State> for Disk {
             file,
             label: self.store.label(Kind::State, step),
             state,
-            record: self.record(Record::Stored { slot, step, file }),
+            record: self.record(Record::Stored { step, file, supersedes }),
             supersedes,
         });
         Ok(())
@@ -181,7 +186,7 @@ impl Place<State> for Disk {
         self.check_writer()?;
         if let Some(held) = self.slots.get_mut(slot).and_then(Option::take) {
             self.staging.forget(held.file);
-            let record = self.record(Record::Dropped { slot, file: held.file });
+            let record = self.record(Record::Dropped { file: held.file });
             self.writer.submit(Job::Remove { file: held.file, record });
         }
         Ok(())
@@ -221,19 +226,8 @@ impl Place<State> for Disk {
 
     fn flush(&mut self) -> Result<(), Error> {
         let flushed = self.writer.flush();
-        match flushed {
-            Ok(()) => Ok(()),
-            Err(error) => {
-                // As if the failure had come by the usual way, so that the lost states are noted.
-                let lost = self.writer.lost();
-                for slot in &mut self.slots {
-                    if slot.is_some_and(|held| lost.contains(&held.file)) {
-                        *slot = None;
-                    }
-                }
-                Err(error)
-            }
-        }
+        self.note_lost();
+        flushed
     }
 }
 

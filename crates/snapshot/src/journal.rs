@@ -34,30 +34,22 @@ pub enum Record {
         /// The command line of that process.
         command: String,
     },
-    /// The state before `step` is in `slot`.
+    /// A state is safe on disk.
     Stored {
-        /// The slot of the disk tier.
-        slot: usize,
-        /// The step.
+        /// The step that the state stands before.
         step: u64,
         /// The file that holds it.
         file: FileNumber,
+        /// The file that is not needed any more because of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        supersedes: Option<FileNumber>,
     },
-    /// The state in `slot` is not needed any more.
+    /// A state is not needed any more.
     Dropped {
-        /// The slot of the disk tier.
-        slot: usize,
         /// The file that held it.
         file: FileNumber,
     },
-    /// The forward sweep has come to `step`.
-    Reached {
-        /// The step.
-        step: u64,
-        /// The file that holds the working state.
-        file: FileNumber,
-    },
-    /// Of `steps` steps everything down to `step` is reversed.
+    /// Of `steps` steps everything down to `step` is reversed, and the adjoint is safe on disk.
     Reversed {
         /// The step.
         step: u64,
@@ -65,14 +57,24 @@ pub enum Record {
         steps: u64,
         /// The file that holds the adjoint.
         file: FileNumber,
+        /// The file that is not needed any more because of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        supersedes: Option<FileNumber>,
     },
-    /// The gradient is complete; `file` holds it.
+    /// The gradient is complete.
     Finished {
         /// The number of steps of the run.
         steps: u64,
         /// The file that holds the adjoint.
         file: FileNumber,
     },
+}
+
+impl Record {
+    /// Whether an adjoint became durable, so that states above it are not needed any more.
+    pub(crate) fn moves_the_frontier(&self) -> bool {
+        matches!(self, Record::Reversed { .. } | Record::Finished { .. })
+    }
 }
 
 #[derive(Serialize, Deserialize)]

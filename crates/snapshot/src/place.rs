@@ -44,12 +44,12 @@ where
 /// A place where states live: memory, a disk, and later the memory of a device or an object store.
 ///
 /// A state is kept in two moves, so that it is written straight into the storage of the place: `begin` gives
-/// the value to save into, `commit` keeps it. A slot is empty in between, and stays so if the save fails.
+/// the value to save into, `commit` keeps it. What the slot held before is gone by then, if not before.
 ///
 /// Nothing here waits by name: a place that works in the background takes its own time and blocks only
 /// where it must.
 pub trait Place<V>: Send {
-    /// Empties `slot` and gives a value to save the next state into.
+    /// Gives a value to save the next state of `slot` into.
     fn begin(&mut self, slot: usize) -> Result<&mut V, Error>;
 
     /// Keeps what was saved since `begin`, as the state before `step`.

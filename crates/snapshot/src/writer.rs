@@ -18,7 +18,7 @@ use crate::{Error, State};
 
 /// How many jobs may share one sync.
 const BATCH: usize = 16;
-/// How many removals may wait for a journal line to share.
+/// How many removals may wait for the frontier.
 const DOOMED: usize = 16;
 
 pub(crate) enum Job {
@@ -34,7 +34,7 @@ pub(crate) enum Job {
     Remove { file: FileNumber, record: Option<Record> },
     /// Add a line to the journal.
     Note(Record),
-    /// Carry out the removals that wait for company.
+    /// Carry out the removals that wait.
     Settle,
 }
 
@@ -251,8 +251,10 @@ impl Worker {
     }
 
     fn commit(&mut self, mut batch: Batch) {
-        let removals_due = batch.settle || self.doomed.len() >= DOOMED || self.journal.is_none();
-        if removals_due || !batch.records.is_empty() {
+        // A state that the run has dropped is still needed after a crash, until the steps that it served are durably
+        // reversed. So removals wait for the next adjoint, unless too many wait.
+        let frontier_moved = batch.records.iter().any(Record::moves_the_frontier);
+        if frontier_moved || batch.settle || self.doomed.len() >= DOOMED || self.journal.is_none() {
             batch.records.append(&mut self.doomed_records);
             batch.superseded.append(&mut self.doomed);
         }

@@ -23,6 +23,12 @@ pub enum Error<E> {
         /// What went wrong.
         source: ebbtide_snapshot::Error,
     },
+    /// The stepper could not save or restore what a durable run keeps of it.
+    #[error("saving or restoring the frontier failed: {0}")]
+    Frontier(#[source] E),
+    /// The directory of a durable run could not be read or written, or belongs to something else.
+    #[error(transparent)]
+    Durable(#[from] ebbtide_snapshot::Error),
     /// The working state was lost in an earlier failure and no stored state stands at or before `step`.
     #[error("cannot go on: the state before step {step} is lost, and no state at or before it is stored")]
     Lost {

@@ -55,6 +55,7 @@
 
 mod cancel;
 mod counters;
+mod durable;
 mod error;
 mod pace;
 mod slots;
@@ -63,6 +64,7 @@ mod sweep;
 
 pub use cancel::Cancel;
 pub use counters::{Counters, TierCounters};
+pub use durable::{Durable, Run};
 pub use error::Error;
 pub use stepper::Stepper;
 pub use sweep::{Event, Progress, Start, Sweep};

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use ebbtide_snapshot::{Error, State};
-use ebbtide_sweep::Stepper;
+use ebbtide_snapshot::{Error, Identity, State};
+use ebbtide_sweep::{Durable, Stepper};
 
 /// J = Σ (u(T) − target)² / 2 as a function of the first temperatures and of nu.
 pub struct Heat {
@@ -124,5 +124,24 @@ impl Stepper for Heat {
 
     fn tape_bytes(&self) -> u64 {
         self.tape.iter().map(|u| size_of_val(u.as_slice()) as u64).sum()
+    }
+}
+
+impl Durable for Heat {
+    fn identity(&self) -> Identity {
+        Identity::new("heat", "1").input("nu", self.nu).input_array("target", &self.target)
+    }
+
+    fn save_adjoint(&self, adjoint: &mut State) -> Result<(), Error> {
+        adjoint.put("du", &self.du)?;
+        adjoint.put_scalar("dnu", self.dnu)?;
+        adjoint.put_scalar("objective", self.objective)
+    }
+
+    fn restore_adjoint(&mut self, adjoint: &State) -> Result<(), Error> {
+        adjoint.get("du", &mut self.du)?;
+        self.dnu = adjoint.scalar("dnu")?;
+        self.objective = adjoint.scalar("objective")?;
+        Ok(())
     }
 }

@@ -7,7 +7,10 @@ mod heat;
 #[allow(dead_code, reason = "the examples use more of it")]
 mod lorenz;
 
+mod crashes;
+mod durable;
 mod failures;
+mod faulty;
 mod gradients;
 mod legality;
 mod support;
