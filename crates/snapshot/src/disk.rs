@@ -100,11 +100,13 @@ impl Disk {
     /// A staging buffer that nobody uses, as soon as there is one.
     fn free_buffer(&mut self) -> Result<usize, Error> {
         loop {
+            // Looked at first, so that no progress is missed.
+            let seen = self.writer.progress();
             self.absorb();
             if let Some(index) = self.staging.free() {
                 return Ok(index);
             }
-            self.writer.wait_for_progress()?;
+            self.writer.wait_beyond(seen)?;
         }
     }
 

@@ -196,8 +196,12 @@ impl Adjoints {
 
     /// As [`begin`](Self::begin), but waits.
     pub fn begin_waiting(&mut self) -> Result<&mut State, Error> {
-        while Arc::get_mut(&mut self.buffer).is_none() {
-            self.writer.wait_for_progress()?;
+        loop {
+            let seen = self.writer.progress();
+            if Arc::get_mut(&mut self.buffer).is_some() {
+                break;
+            }
+            self.writer.wait_beyond(seen)?;
         }
         self.begin().ok_or(Error::WorkerDied { doing: "writes snapshots" })
     }

@@ -61,6 +61,7 @@ struct Shared {
 struct Queue {
     jobs: VecDeque<Job>,
     busy: bool,
+    progress: u64,
     closing: bool,
     dead: bool,
     failure: Option<Error>,
@@ -108,14 +109,19 @@ impl Writer {
         self.shared.changed.notify_all();
     }
 
-    /// Waits until something may have changed: a job is done, or none is left.
-    pub(crate) fn wait_for_progress(&self) -> Result<(), Error> {
-        let queue = self.shared.lock();
-        if queue.dead {
-            return Err(Error::WorkerDied { doing: "writes snapshots" });
-        }
-        if !queue.jobs.is_empty() || queue.busy {
-            drop(self.shared.wait(queue));
+    /// How many jobs have been prepared so far.
+    pub(crate) fn progress(&self) -> u64 {
+        self.shared.lock().progress
+    }
+
+    /// Waits until more jobs have been prepared than were `seen`, or until none is left.
+    pub(crate) fn wait_beyond(&self, seen: u64) -> Result<(), Error> {
+        let mut queue = self.shared.lock();
+        while queue.progress == seen && (queue.busy || !queue.jobs.is_empty()) {
+            if queue.dead {
+                return Err(Error::WorkerDied { doing: "writes snapshots" });
+            }
+            queue = self.shared.wait(queue);
         }
         Ok(())
     }
@@ -199,6 +205,7 @@ impl Worker {
             for job in jobs {
                 self.prepare(job, &mut batch);
                 // The buffer of a state that is on disk is free again.
+                self.shared.lock().progress += 1;
                 self.shared.changed.notify_all();
             }
             self.commit(batch);
