@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::text::{Fields, Writer, bad};
-use crate::{Action, Error, Online, Periodic, Rest, Revolve, Schedule, StoreAll};
+use crate::{Action, Error, Multistage, Online, Periodic, Rest, Revolve, Schedule, StoreAll};
 
 /// Any schedule, and the text form of a suspended one.
 ///
@@ -27,6 +27,7 @@ pub enum AnySchedule {
     Periodic(Periodic),
     Revolve(Revolve),
     Online(Online),
+    Multistage(Multistage),
     Rest(Rest),
 }
 
@@ -82,6 +83,7 @@ kinds! {
     Periodic = "periodic",
     Revolve = "revolve",
     Online = "online",
+    Multistage = "multistage",
     Rest = "rest",
 }
 

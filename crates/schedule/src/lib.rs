@@ -18,6 +18,7 @@
 //! | [`Revolve`] | a known number of steps: the least recomputation | `slots` states |
 //! | [`Periodic`] | two executions of each step at most | n / period states, a period of tape |
 //! | [`Online`] | a number of steps that is known only at the end | `slots` states |
+//! | [`Multistage`] | states in memory and on disk, with costs | `slots` states and those on disk |
 //! | [`Rest`] | what is left after an interruption: [`replan`] | what survived |
 //!
 //! ```
@@ -35,8 +36,10 @@
 mod action;
 mod any;
 mod binomial;
+mod disk_plan;
 mod error;
 mod machine;
+mod multistage;
 mod online;
 mod periodic;
 mod pool;
@@ -52,10 +55,11 @@ pub use action::{Action, Slot, Tier};
 pub use any::AnySchedule;
 pub use error::{Error, MAX_STEPS};
 pub use machine::{Illegal, Limits, Machine, Sizes};
+pub use multistage::{Disk, Multistage};
 pub use online::Online;
 pub use periodic::Periodic;
 pub use rest::{Progress, Rest, replan};
 pub use revolve::Revolve;
-pub use schedule::{Options, Schedule, Shape};
+pub use schedule::{Method, Options, Schedule, Shape};
 pub use store_all::StoreAll;
 pub use totals::{Costs, Totals, Traffic};

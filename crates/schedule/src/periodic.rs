@@ -1,4 +1,4 @@
-use crate::retreat::{Gap, Retreat, Turn};
+use crate::retreat::{Gap, Move, Retreat, Turn};
 use crate::schedule::same_end;
 use crate::text::{Fields, Writer, bad};
 use crate::{Action, Error, Options, Schedule, Shape, Totals, revolve};
@@ -106,9 +106,9 @@ impl Periodic {
 }
 
 /// One period on the way forward; as Revolve would where the gap is at most one period.
-fn advance(gap: &Gap, steps: u64, period: u64) -> u64 {
+fn decide(gap: &Gap, steps: u64, period: u64) -> Move {
     match gap.turn {
-        Turn::Ahead if steps - gap.from > period => period,
+        Turn::Ahead if steps - gap.from > period => gap.in_memory_by(|_| period),
         _ => gap.revolve(),
     }
 }
@@ -118,7 +118,7 @@ impl Iterator for Periodic {
 
     fn next(&mut self) -> Option<Action> {
         let (steps, period) = (self.steps, self.period);
-        self.retreat.next_action(|gap| advance(gap, steps, period))
+        self.retreat.next_action(|gap| decide(gap, steps, period))
     }
 }
 

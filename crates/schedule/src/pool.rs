@@ -1,7 +1,7 @@
+use crate::Error;
 use crate::text::{Fields, Writer, bad, number};
-use crate::{Error, Slot, Tier};
 
-/// Which memory slots are free. It grows with the slots in use, not with their limit.
+/// Which slots of a tier are free. It grows with the slots in use, not with their limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pool {
     limit: usize,
@@ -58,20 +58,19 @@ impl Pool {
         let limit = fields.number("slots")?;
         let fresh = fields.number("fresh")?;
         let returned = fields.list("returned", |text| number(text, "returned"))?;
+        if fresh > limit {
+            return Err(bad("more slots are in use than there are"));
+        }
         Ok(Pool { limit, fresh, returned })
     }
 
-    /// Whether every used memory slot is either free again or held, exactly once.
-    pub fn check(&self, held: impl Iterator<Item = Slot>) -> Result<(), Error> {
-        let (memory, mut disk): (Vec<Slot>, Vec<Slot>) = held.partition(|slot| slot.tier == Tier::Memory);
-        let mut used = self.returned.clone();
-        used.extend(memory.iter().map(|slot| slot.index));
+    /// Whether every used slot is either free again or held, exactly once.
+    pub fn check(&self, held: Vec<usize>) -> Result<(), Error> {
+        let mut used = held;
+        used.extend(&self.returned);
         used.sort_unstable();
-        disk.sort_unstable();
-        let sound = self.fresh <= self.limit
-            && used.len() == self.fresh
-            && used.iter().enumerate().all(|(expected, &index)| index == expected)
-            && disk.windows(2).all(|pair| pair[0] != pair[1]);
+        let sound =
+            used.len() == self.fresh && used.iter().enumerate().all(|(expected, &index)| index == expected);
         if sound { Ok(()) } else { Err(bad("the slots in use contradict each other")) }
     }
 }

@@ -24,8 +24,9 @@ pub enum Progress {
 /// one before step 0 unless everything is reversed. `slots` are the slots in memory, those of survivors
 /// included; survivors on disk count extra. The driver has no state at hand, so the first action is a `Load`.
 ///
-/// Every gap between survivors is reversed as Revolve would, with the slots that are free by then: the
-/// optimum for the placement that survived. A state that lies at or beyond the reversed steps is dropped.
+/// Every gap between survivors is reversed as Revolve would, with the slots that are free by then; a state
+/// on disk is read once and copied to memory if its gap is longer than a block. A state that lies at or
+/// beyond the reversed steps is dropped.
 ///
 /// ```
 /// use ebbtide_schedule::{replan, Options, Progress, Slot, Tier};

@@ -36,21 +36,48 @@ pub(crate) enum Turn {
     Done,
 }
 
-/// The steps from a state to the reversed ones.
+/// The steps from the state at hand to the reversed ones: more than one block.
 pub(crate) struct Gap {
     pub from: u64,
     pub turn: Turn,
     /// The number of steps, plus a block if a plain forward sweep has yet to reach its end.
     pub length: u64,
-    /// The slots that the gap may use, one for its first state included.
-    pub slots: usize,
+    /// Where the state at hand is held, if it is.
+    pub base: Option<Tier>,
+    /// The free slots.
+    pub free_memory: usize,
+    pub free_disk: usize,
+    /// Whether any state below is held in memory.
+    pub in_memory: bool,
     pub block: u64,
 }
 
+/// What to do with a gap.
+pub(crate) enum Move {
+    /// Keep the state at hand.
+    Keep(Tier),
+    /// Go so many steps into the gap.
+    Advance(u64),
+}
+
 impl Gap {
-    /// The optimal advance.
-    pub fn revolve(&self) -> u64 {
-        revolve::split_in_blocks(self.length, self.slots, self.block).unwrap_or(1)
+    /// Keeps the state in memory if there is room, then advances as is optimal for the slots in memory.
+    pub fn revolve(&self) -> Move {
+        self.in_memory_by(|slots| {
+            revolve::split_in_blocks(self.length, slots, self.block).unwrap_or(self.length - self.block)
+        })
+    }
+
+    /// Keeps the state in memory if there is room, then advances as far as `advance` says for the slots
+    /// that the gap has, the one of its first state included.
+    pub fn in_memory_by(&self, advance: impl FnOnce(usize) -> u64) -> Move {
+        let own = match self.base {
+            Some(Tier::Memory) => 1,
+            _ if self.free_memory > 0 => return Move::Keep(Tier::Memory),
+            // With no slot for this state, the one below it is all that the gap has.
+            _ => 1,
+        };
+        Move::Advance(advance(self.free_memory.saturating_add(own)))
     }
 }
 
@@ -63,6 +90,7 @@ pub(crate) struct Retreat {
     phase: Phase,
     held: Vec<Held>,
     pool: Pool,
+    disk: Pool,
 }
 
 impl Retreat {
@@ -80,7 +108,16 @@ impl Retreat {
         pool: Pool,
         options: Options,
     ) -> Retreat {
-        Retreat { options, end, turn, phase, held, pool }
+        Retreat { options, end, turn, phase, held, pool, disk: Pool::new(0) }
+    }
+
+    /// With slots on disk that are still free.
+    pub fn with_disk(self, slots: usize) -> Retreat {
+        Retreat { disk: Pool::new(slots), ..self }
+    }
+
+    pub fn disk_slots(&self) -> usize {
+        self.disk.limit()
     }
 
     pub fn options(&self) -> Options {
@@ -91,8 +128,8 @@ impl Retreat {
         self.pool.limit()
     }
 
-    /// The next action, where `advance` says how far to go into a gap that is longer than a block.
-    pub fn next_action(&mut self, advance: impl Fn(&Gap) -> u64) -> Option<Action> {
+    /// The next action, where `decide` says what to do with a gap that is longer than a block.
+    pub fn next_action(&mut self, decide: impl Fn(&Gap) -> Move) -> Option<Action> {
         match self.phase {
             Phase::At(step) if step >= self.end => match self.turn {
                 Turn::Ahead => {
@@ -101,7 +138,7 @@ impl Retreat {
                 }
                 Turn::Done => self.load_or_drop(),
             },
-            Phase::At(step) => Some(self.enter(step, advance)),
+            Phase::At(step) => Some(self.enter(step, decide)),
             Phase::Taped(_) if self.turn == Turn::Ahead => {
                 self.turn = Turn::Done;
                 Some(Action::Turn)
@@ -116,27 +153,43 @@ impl Retreat {
     }
 
     /// Goes on from the state before `step`, which is at hand.
-    fn enter(&mut self, step: u64, advance: impl Fn(&Gap) -> u64) -> Action {
+    fn enter(&mut self, step: u64, decide: impl Fn(&Gap) -> Move) -> Action {
         let length = self.gap_length(step);
         if length <= self.options.block {
             self.phase = Phase::Taped(step);
             return Action::Record { from: step, to: self.end };
         }
-        let first = self.held.last().filter(|held| held.step == step);
-        if first.is_none()
-            && let Some(index) = self.pool.take()
-        {
-            let slot = Slot { tier: Tier::Memory, index };
-            self.held.push(Held { step, slot });
-            return Action::Store { step, slot };
-        }
-        // With no slot for this state, the one below it is all that the gap has.
-        let own = usize::from(first.is_some());
-        let slots = self.pool.free().saturating_add(own).max(1);
-        let gap = Gap { from: step, turn: self.turn, length, slots, block: self.options.block };
-        let to = step + advance(&gap).clamp(1, self.end - step);
+        let gap = Gap {
+            from: step,
+            turn: self.turn,
+            length,
+            base: self.held.last().filter(|held| held.step == step).map(|held| held.slot.tier),
+            free_memory: self.pool.free(),
+            free_disk: self.disk.free(),
+            in_memory: self.held.last().is_some_and(|held| held.slot.tier == Tier::Memory),
+            block: self.options.block,
+        };
+        let distance = match decide(&gap) {
+            Move::Keep(tier) => match self.pool_of(tier).take() {
+                Some(index) => {
+                    let slot = Slot { tier, index };
+                    self.held.push(Held { step, slot });
+                    return Action::Store { step, slot };
+                }
+                None => length - self.options.block,
+            },
+            Move::Advance(distance) => distance,
+        };
+        let to = step + distance.clamp(1, self.end - step);
         self.phase = Phase::At(to);
         Action::Advance { from: step, to }
+    }
+
+    fn pool_of(&mut self, tier: Tier) -> &mut Pool {
+        match tier {
+            Tier::Memory => &mut self.pool,
+            Tier::Disk => &mut self.disk,
+        }
     }
 
     /// The steps from the state before `step` to the reversed ones. A plain forward sweep ends where a
@@ -155,8 +208,8 @@ impl Retreat {
             return Some(Action::Load { step, slot });
         }
         self.held.pop();
-        if slot.tier == Tier::Memory {
-            self.pool.give_back(slot.index);
+        if slot.tier == Tier::Memory || self.disk.limit() > 0 {
+            self.pool_of(slot.tier).give_back(slot.index);
         }
         self.phase = Phase::Empty;
         Some(Action::Drop { slot })
@@ -170,6 +223,7 @@ impl Retreat {
         };
         out.field("shape", shape)?;
         self.pool.write(out)?;
+        self.disk.write(out)?;
         out.field("end", self.end)?;
         out.field("turn", if self.turn == Turn::Ahead { "ahead" } else { "done" })?;
         match self.phase {
@@ -193,6 +247,7 @@ impl Retreat {
             return Err(bad("the block does not fit the steps"));
         }
         let pool = Pool::read(fields)?;
+        let disk = Pool::read(fields)?;
         let end: u64 = fields.number("end")?;
         let turn = match fields.text("turn")? {
             "ahead" => Turn::Ahead,
@@ -206,7 +261,7 @@ impl Retreat {
             Some(_) => return Err(bad("the phase is unknown")),
         };
         let held = fields.list("held", Held::read)?;
-        let retreat = Retreat { options, end, turn, phase, held, pool };
+        let retreat = Retreat { options, end, turn, phase, held, pool, disk };
         retreat.check(steps)?;
         Ok(retreat)
     }
@@ -215,12 +270,24 @@ impl Retreat {
     pub fn check(&self, steps: u64) -> Result<(), Error> {
         let sound = self.end <= steps
             && (self.turn == Turn::Done || self.end == steps)
-            && self.held.is_sorted_by(|a, b| a.step < b.step)
+            && self.held.is_sorted_by(Held::may_lie_below)
             && self.held.last().is_none_or(|last| last.step <= steps);
         if !sound {
             return Err(bad("the positions contradict each other"));
         }
-        self.pool.check(self.held.iter().map(|held| held.slot))?;
+        let indices = |tier| {
+            self.held
+                .iter()
+                .map(|held| held.slot)
+                .filter(move |slot| slot.tier == tier)
+                .map(|slot| slot.index)
+        };
+        self.pool.check(indices(Tier::Memory).collect())?;
+        if self.disk.limit() > 0 {
+            self.disk.check(indices(Tier::Disk).collect())?;
+        } else if has_duplicates(indices(Tier::Disk).collect()) {
+            return Err(bad("two states share a slot"));
+        }
         let last = self.held.last().map_or(0, |held| held.step);
         let at_hand = match self.phase {
             Phase::At(step) => (last..=self.end).contains(&step),
@@ -243,7 +310,18 @@ impl Retreat {
     }
 }
 
+fn has_duplicates(mut indices: Vec<usize>) -> bool {
+    indices.sort_unstable();
+    indices.windows(2).any(|pair| pair[0] == pair[1])
+}
+
 impl Held {
+    /// A state on disk may have a copy in memory, which is used first.
+    fn may_lie_below(&self, other: &Held) -> bool {
+        let copy = (self.slot.tier, other.slot.tier) == (Tier::Disk, Tier::Memory);
+        self.step < other.step || (self.step == other.step && copy)
+    }
+
     fn read(text: &str) -> Result<Held, Error> {
         let (step, place) = text.split_once('@').ok_or_else(|| bad("a held state has no slot"))?;
         let tier = match place.get(..1) {

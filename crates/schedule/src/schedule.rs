@@ -27,6 +27,15 @@ pub trait Schedule: Iterator<Item = Action> + Send {
     fn end(&mut self, steps: u64) -> Result<(), Error>;
 }
 
+/// How a schedule was planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Optimal, by formula or by dynamic programming.
+    Exact,
+    /// By a rule that stays close to the optimum.
+    Approximate,
+}
+
 /// When the result of the run is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Shape {

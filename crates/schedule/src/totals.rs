@@ -47,6 +47,20 @@ impl Totals {
         }
     }
 
+    /// Adds what another part of the schedule costs, which comes before or after this one.
+    pub(crate) fn add(&mut self, other: &Totals) {
+        self.advances += other.advances;
+        self.records += other.records;
+        self.reversals += other.reversals;
+        for tier in [Tier::Memory, Tier::Disk] {
+            let (mine, more) = (self.tier_mut(tier), other.tier(tier));
+            mine.stores += more.stores;
+            mine.loads += more.loads;
+            mine.peak_slots = mine.peak_slots.max(more.peak_slots);
+        }
+        self.peak_tape = self.peak_tape.max(other.peak_tape);
+    }
+
     pub(crate) fn tier_mut(&mut self, tier: Tier) -> &mut Traffic {
         match tier {
             Tier::Memory => &mut self.memory,

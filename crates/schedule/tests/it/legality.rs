@@ -62,22 +62,23 @@ fn online_is_legal_whatever_the_length() {
 
 #[test]
 fn online_executes_a_few_per_cent_more_than_the_optimum() {
-    let mut worst: f64 = 1.0;
-    for s in [2, 3, 5, 8, 10, 20, 50] {
-        for n in (1..400).chain([1000, 3000, 10_000]) {
+    for (s, bound) in
+        [(1, 1.0), (2, 1.12), (3, 1.07), (5, 1.05), (8, 1.05), (10, 1.05), (20, 1.05), (50, 1.05)]
+    {
+        for n in (1..400).chain([1000, 3000, 5000]) {
             let actions = online_actions(&mut Online::new(s).unwrap(), n);
             let online = Machine::new(n).run(actions).unwrap().executions();
             let best = Revolve::with(n, s, Options::new().primal_first()).unwrap().totals().executions();
-            worst = worst.max(online as f64 / best as f64);
+            let loss = online as f64 / best as f64;
+            assert!((1.0..=bound).contains(&loss), "n={n} s={s}: {loss}");
         }
     }
-    assert!(worst <= 1.3, "{worst}");
 }
 
 #[test]
 fn online_refuses_an_end_that_it_has_passed() {
     let mut schedule = Online::new(3).unwrap();
-    assert!(schedule.by_ref().take(9).any(|action| matches!(action, Action::Advance { .. })));
+    assert_eq!(schedule.by_ref().take(9).count(), 9);
     assert_eq!(schedule.steps(), None);
     assert!(matches!(schedule.end(1000), Err(Error::WrongEnd { announced: 1000, .. })));
     assert!(matches!(schedule.end(0), Err(Error::WrongEnd { announced: 0, .. })));
