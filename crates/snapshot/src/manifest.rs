@@ -113,6 +113,8 @@ pub struct Manifest {
     pub identity: Identity,
     /// The schedule that it began with, in its text form.
     pub schedule: String,
+    /// The number of steps, if it is known from the beginning.
+    pub steps: Option<u64>,
     /// What it may use when it plans anew.
     pub budget: Budget,
     /// Over everything else.
@@ -130,7 +132,7 @@ pub struct Budget {
 
 impl Manifest {
     /// A manifest for a run that begins now in this process.
-    pub fn new(identity: Identity, schedule: impl Into<String>, budget: Budget) -> Self {
+    pub fn new(identity: Identity, schedule: impl Into<String>, steps: Option<u64>, budget: Budget) -> Self {
         let (created, command) = (now(), command_line());
         let seed = format!("{created} {} {command} {identity:?}", std::process::id());
         let mut manifest = Self {
@@ -141,6 +143,7 @@ impl Manifest {
             command,
             identity,
             schedule: schedule.into(),
+            steps,
             budget,
             checksum: String::new(),
         };

@@ -91,7 +91,8 @@ impl Run {
         budget: Budget,
     ) -> Result<Self, Error<T::Error>> {
         let identity = full_identity(stepper)?;
-        let manifest = Manifest::new(identity, schedule.into().to_string(), budget);
+        let schedule = schedule.into();
+        let manifest = Manifest::new(identity, schedule.to_string(), schedule.steps(), budget);
         Ok(Self::new(RunDir::create(fs, dir.as_ref(), manifest)?))
     }
 
@@ -174,8 +175,7 @@ impl Run {
     /// Looks at what is there and plans the rest; `None` if there is none.
     fn begin<T: Durable>(&mut self, stepper: &mut T) -> Result<Option<Work>, Error<T::Error>> {
         self.dir.manifest().check(self.dir.dir(), &full_identity(stepper)?)?;
-        let first: AnySchedule = self.dir.manifest().schedule.parse()?;
-        let budget = self.dir.manifest().budget;
+        let Manifest { budget, steps, .. } = *self.dir.manifest();
         let (recovered, mut disk) = self.dir.take_recovered();
         self.damage = recovered.damage;
         let mut frontier = self.dir.empty_disk();
@@ -194,12 +194,13 @@ impl Run {
         };
         let fresh = recovered.states.is_empty() && recovered.adjoint.is_none();
         let (schedule, start) = if fresh {
-            (first, Start { live: Some(0), reversed: None })
+            // A large plan takes time to read back, so it is read here alone.
+            (self.dir.manifest().schedule.parse()?, Start { live: Some(0), reversed: None })
         } else {
             // The stepper is at its beginning: that state is always there.
             stepper.save(memory.begin(0)?).map_err(Error::Frontier)?;
             memory.commit(0, 0)?;
-            let known = recovered.adjoint.as_ref().map(|found| found.0.steps).or_else(|| first.steps());
+            let known = recovered.adjoint.as_ref().map(|found| found.0.steps).or(steps);
             let steps = match known {
                 Some(steps) => steps,
                 None => self.find_end(&mut disk, &mut frontier, stepper)?,
@@ -339,6 +340,7 @@ fn budget(schedule: &AnySchedule) -> Budget {
         AnySchedule::StoreAll(schedule) => schedule.totals(),
         AnySchedule::Periodic(schedule) => schedule.totals(),
         AnySchedule::Revolve(schedule) => schedule.totals(),
+        AnySchedule::Multistage(schedule) => schedule.totals(),
         _ => return Budget { slots: SLOTS_IF_NOT_SAID, block: 1 },
     };
     let slots = usize::try_from(totals.memory.peak_slots).unwrap_or(usize::MAX).max(1);

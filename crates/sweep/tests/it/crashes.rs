@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ebbtide_schedule::Revolve;
+use ebbtide_schedule::{Disk, Multistage};
 use ebbtide_snapshot::fs::{Disks, FileSystem};
 use ebbtide_snapshot::{Error, Identity, State, Survey};
 use ebbtide_sweep::{Durable, Run, Stepper};
@@ -69,7 +69,10 @@ fn victim() {
     let dir = Path::new(&dir);
     let mut slow = Slow(Heat::new(CELLS));
     let run = match Run::open(dir) {
-        Err(Error::NotARun { .. }) => Run::create(dir, &slow, Revolve::new(STEPS, 8).unwrap()).unwrap(),
+        Err(Error::NotARun { .. }) => {
+            let disk = Disk { slots: 12, write_cost: 4.0, read_cost: 4.0 };
+            Run::create(dir, &slow, Multistage::new(STEPS, 4, disk).unwrap()).unwrap()
+        }
         other => other.unwrap(),
     };
     run.frontier_every(Duration::from_millis(8)).resume(&mut slow).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ebbtide_schedule::{AnySchedule, Online, Revolve, StoreAll};
+use ebbtide_schedule::{AnySchedule, Disk, Multistage, Online, Revolve, StoreAll};
 use ebbtide_snapshot::{Budget, Error as SnapshotError};
 use ebbtide_sweep::{Cancel, Durable, Error, Run, Sweep};
 
@@ -31,8 +31,10 @@ pub fn uninterrupted(cells: usize, steps: u64) -> Bits {
     bits(&heat)
 }
 
+/// Two slots in memory and four on disk.
 fn schedule() -> AnySchedule {
-    Revolve::new(STEPS, 3).unwrap().into()
+    let disk = Disk { slots: 4, write_cost: 0.5, read_cost: 0.5 };
+    Multistage::new(STEPS, 2, disk).unwrap().into()
 }
 
 fn dir() -> &'static Path {
@@ -357,12 +359,13 @@ fn a_run_that_is_stopped_over_and_over_gives_the_same_bits() {
     let expected = uninterrupted(CELLS, STEPS);
     let mut total = 0;
     for every in 4..30 {
-        let (heat, stops) = with_stops(&Faulty::new(), every, schedule(), || Heat::new(CELLS));
-        assert_eq!(bits(&heat), expected, "stopped every {every} actions");
-        total += stops;
-        let all = StoreAll::new(STEPS).unwrap();
-        let (heat, _) = with_stops(&Faulty::new(), every, all.into(), || Heat::new(CELLS));
-        assert_eq!(bits(&heat), expected, "store all, stopped every {every} actions");
+        let memory_alone = Revolve::new(STEPS, 3).unwrap();
+        for schedule in [schedule(), memory_alone.into(), StoreAll::new(STEPS).unwrap().into()] {
+            let name = format!("{}, stopped every {every} actions", schedule.kind());
+            let (heat, stops) = with_stops(&Faulty::new(), every, schedule, || Heat::new(CELLS));
+            assert_eq!(bits(&heat), expected, "{name}");
+            total += stops;
+        }
     }
     assert!(total > 100, "only {total} stops");
 }
