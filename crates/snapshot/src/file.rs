@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
@@ -77,6 +77,19 @@ pub(crate) fn write(
         file.set_len((header.len() + data.len()) as u64).map_err(Error::io("write", path))?;
     }
     Ok(file)
+}
+
+/// Writes one state into one file and returns when it would survive a power cut.
+///
+/// A file that has this name already is replaced in one move, when its successor is safe.
+pub fn write_snapshot(fs: &dyn FileSystem, path: &Path, label: &Label, state: &State) -> Result<(), Error> {
+    let temporary = temporary(path);
+    // It can stay from a write that was interrupted.
+    let _ = fs.remove(&temporary);
+    write(fs, &temporary, label, state)?.sync().map_err(Error::io("sync", &temporary))?;
+    fs.rename(&temporary, path).map_err(Error::io("rename", &temporary))?;
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs.sync_dir(dir).map_err(Error::io("sync", dir))
 }
 
 /// Reads a snapshot file into `state` and returns what it says about itself.
@@ -209,4 +222,11 @@ fn header(label: &Label, state: &State) -> Result<Buffer, String> {
     bytes[8..8 + text.len()].copy_from_slice(text.as_bytes());
     bytes[8 + text.len()..].fill(b' ');
     Ok(buffer)
+}
+
+/// The name that a file has until it is complete.
+pub(crate) fn temporary(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".tmp");
+    PathBuf::from(name)
 }

@@ -28,7 +28,7 @@ mod writer;
 pub use disk::{Disk, STAGING_BUFFERS};
 pub use element::{Dtype, Element};
 pub use error::Error;
-pub use file::{Kind, Label, read_snapshot};
+pub use file::{Kind, Label, read_snapshot, write_snapshot};
 pub use journal::{FileNumber, History, Record, read_journal};
 pub use manifest::{Budget, Identity, Manifest};
 pub use memory::Memory;

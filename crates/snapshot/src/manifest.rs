@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::file::temporary;
 use crate::fs::FileSystem;
 use crate::journal::now;
-use crate::writer::temporary;
 use crate::{Element, Error, State};
 
 pub(crate) const MANIFEST: &str = "manifest.json";

@@ -23,8 +23,6 @@ pub struct RunDir {
     writer: Arc<Writer>,
     recovered: Option<Recovered>,
     adjoints: Adjoints,
-    // Last, so that it is released when everything else is done.
-    _lock: LockGuard,
 }
 
 /// What was found in the directory of a run and can be gone on with.
@@ -45,13 +43,10 @@ impl RunDir {
     /// Makes the directory of a new run. It may exist, but hold no run.
     pub fn create(fs: Arc<dyn FileSystem>, dir: &Path, manifest: Manifest) -> Result<Self, Error> {
         fs.create_dir(dir).map_err(Error::io("create", dir))?;
+        // Once before anything is touched, and once more when nobody else can.
+        check_empty(&*fs, dir)?;
         let lock = lock(&*fs, dir)?;
-        let entries = fs.list(dir).map_err(Error::io("list", dir))?;
-        if let Some(entry) = entries.iter().find(|entry| !is_debris(&entry.name.to_string_lossy())) {
-            let what = entry.name.to_string_lossy().into_owned();
-            let difference = format!("there is `{what}` in it; a new run needs an empty directory");
-            return Err(Error::Differs { path: dir.to_owned(), differences: vec![difference] });
-        }
+        check_empty(&*fs, dir)?;
         manifest.write(&*fs, dir)?;
         if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             fs.sync_dir(parent).map_err(Error::io("sync", parent))?;
@@ -83,7 +78,7 @@ impl RunDir {
         }
         let journal_path = dir.join(JOURNAL);
         let journal = Journal::open(&fs, &journal_path, &survey.history)?;
-        let writer = Arc::new(Writer::start(store.clone(), Some(journal), Durability::Durable)?);
+        let writer = Arc::new(Writer::start(store.clone(), Some((journal, lock)), Durability::Durable)?);
         let adjoints = Adjoints {
             store: store.clone(),
             writer: Arc::clone(&writer),
@@ -101,7 +96,6 @@ impl RunDir {
             writer,
             recovered: Some(recovered),
             adjoints,
-            _lock: lock,
         })
     }
 
@@ -143,6 +137,18 @@ fn lock(fs: &dyn FileSystem, dir: &Path) -> Result<LockGuard, Error> {
     let path = dir.join(LOCK);
     let lock = fs.lock(&path).map_err(Error::io("lock", &path))?;
     lock.ok_or_else(|| Error::Busy { path: dir.to_owned() })
+}
+
+fn check_empty(fs: &dyn FileSystem, dir: &Path) -> Result<(), Error> {
+    let entries = fs.list(dir).map_err(Error::io("list", dir))?;
+    match entries.iter().find(|entry| !is_debris(&entry.name.to_string_lossy())) {
+        None => Ok(()),
+        Some(entry) => {
+            let name = entry.name.to_string_lossy();
+            let difference = format!("there is `{name}` in it; a new run needs an empty directory");
+            Err(Error::Differs { path: dir.to_owned(), differences: vec![difference] })
+        }
+    }
 }
 
 /// What the interrupted creation of a run can have left.

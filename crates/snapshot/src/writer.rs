@@ -5,13 +5,13 @@
 //! together share the syncs of directory and journal.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::file::{self, Label};
-use crate::fs::FileSystem;
+use crate::file::{self, Label, temporary};
+use crate::fs::{FileSystem, LockGuard};
 use crate::journal::{FileNumber, Journal, Record};
 use crate::store::Store;
 use crate::{Error, State};
@@ -49,6 +49,7 @@ pub(crate) enum Durability {
 pub(crate) struct Writer {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    _lock: Option<LockGuard>,
 }
 
 #[derive(Default)]
@@ -82,7 +83,14 @@ impl Shared {
 }
 
 impl Writer {
-    pub(crate) fn start(store: Store, journal: Option<Journal>, durability: Durability) -> Result<Self, Error> {
+    /// Starts the thread. A writer with a journal owns the lock of the run too: it is released when nobody can
+    /// write any more.
+    pub(crate) fn start(
+        store: Store,
+        journal: Option<(Journal, LockGuard)>,
+        durability: Durability,
+    ) -> Result<Self, Error> {
+        let (journal, lock) = journal.unzip();
         let shared = Arc::new(Shared::default());
         let mut worker = Worker {
             shared: Arc::clone(&shared),
@@ -101,7 +109,7 @@ impl Writer {
                 worker.run();
             })
             .map_err(Error::io("start a thread for", Path::new("snapshots")))?;
-        Ok(Self { shared, thread: Some(thread) })
+        Ok(Self { shared, thread: Some(thread), _lock: lock })
     }
 
     pub(crate) fn submit(&self, job: Job) {
@@ -291,11 +299,4 @@ impl Worker {
         queue.lost.extend(files);
         queue.failure.get_or_insert(error);
     }
-}
-
-/// The name that a file has until it is complete.
-pub(crate) fn temporary(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".tmp");
-    PathBuf::from(name)
 }
