@@ -336,12 +336,8 @@ fn survivors(disk: &mut Disk, steps: u64) -> Result<Vec<(u64, Slot)>, SnapshotEr
 
 /// What a schedule takes, to be used again in planning anew.
 fn budget(schedule: &AnySchedule) -> Budget {
-    let totals = match schedule {
-        AnySchedule::StoreAll(schedule) => schedule.totals(),
-        AnySchedule::Periodic(schedule) => schedule.totals(),
-        AnySchedule::Revolve(schedule) => schedule.totals(),
-        AnySchedule::Multistage(schedule) => schedule.totals(),
-        _ => return Budget { slots: SLOTS_IF_NOT_SAID, block: 1 },
+    let Some(totals) = schedule.totals() else {
+        return Budget { slots: SLOTS_IF_NOT_SAID, block: 1 };
     };
     let slots = usize::try_from(totals.memory.peak_slots).unwrap_or(usize::MAX).max(1);
     Budget { slots, block: totals.peak_tape.max(1) }

@@ -1,4 +1,6 @@
-use ebbtide_schedule::{AnySchedule, Online, Options, Periodic, Revolve, StoreAll, Tier, revolve};
+use ebbtide_schedule::{
+    AnySchedule, Disk as DiskSlots, Mixed, Multistage, Online, Options, Periodic, Revolve, StoreAll, Tier, revolve,
+};
 use ebbtide_snapshot::Disk;
 use ebbtide_sweep::{Stepper, Sweep};
 
@@ -23,6 +25,8 @@ fn revolve_gives_the_plain_gradient_with_the_least_work_on_the_whole_grid() {
     }
 }
 
+const SOME_DISK: DiskSlots = DiskSlots { slots: 5, write_cost: 1.0, read_cost: 0.5 };
+
 #[test]
 fn every_schedule_gives_the_same_bits() {
     for steps in [0, 1, 2, 7, 40, 131] {
@@ -34,9 +38,12 @@ fn every_schedule_gives_the_same_bits() {
             Periodic::new(steps, 7).unwrap().into(),
             Revolve::with(steps, 4, block(3)).unwrap().into(),
             Revolve::with(steps, 4, block(5).primal_first()).unwrap().into(),
+            Mixed::with(steps, 5, block(2).primal_first()).unwrap().into(),
         ];
         for slots in 1..8 {
             schedules.push(Revolve::with(steps, slots, Options::new().primal_first()).unwrap().into());
+            schedules.push(Mixed::new(steps, slots).unwrap().into());
+            schedules.push(Multistage::new(steps, slots, SOME_DISK).unwrap().into());
             schedules.push(Online::new(slots).unwrap().into());
             schedules.push(Online::with(slots, block(4)).unwrap().into());
         }
@@ -106,7 +113,15 @@ fn the_heat_gradient_agrees_with_differences_and_with_its_disk_twin() {
     let dir = tempfile::tempdir().unwrap();
     let disk = Disk::scratch(dir.path()).unwrap();
     let twin = gradient(Sweep::new(Revolve::new(steps, 5).unwrap()).with_place(Tier::Memory, disk));
-    assert_eq!((twin.0, twin.1.to_bits()), (du, dnu.to_bits()));
+    assert_eq!((&twin.0, twin.1.to_bits()), (&du, dnu.to_bits()));
+    // And in both tiers, with prefetching.
+    let disk = Disk::scratch(dir.path()).unwrap();
+    let mut heat = Heat::new(cells);
+    let schedule = Multistage::new(steps, 2, SOME_DISK).unwrap();
+    let counters = Sweep::new(schedule).with_place(Tier::Disk, disk).run(&mut heat).unwrap();
+    assert_eq!((heat.du, heat.dnu.to_bits()), (du, dnu.to_bits()));
+    assert!(counters.disk.stores >= 3 && counters.disk.loads >= 3, "{counters:?}");
+    assert!(counters.memory.peak_slots <= 2 && counters.disk.peak_slots <= 5);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "the scratch directory stays");
 }
 
