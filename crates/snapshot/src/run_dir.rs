@@ -133,7 +133,7 @@ impl RunDir {
     }
 }
 
-fn lock(fs: &dyn FileSystem, dir: &Path) -> Result<LockGuard, Error> {
+pub(crate) fn lock(fs: &dyn FileSystem, dir: &Path) -> Result<LockGuard, Error> {
     let path = dir.join(LOCK);
     let lock = fs.lock(&path).map_err(Error::io("lock", &path))?;
     lock.ok_or_else(|| Error::Busy { path: dir.to_owned() })

@@ -121,3 +121,27 @@ fn a_directory_that_is_no_run_is_left_alone() {
     assert_eq!(left, ["thesis.tex"]);
     assert!(matches!(RunDir::open(fs(), &temporary.path().join("nowhere")), Err(Error::NotARun { .. })));
 }
+
+#[test]
+fn pruning_takes_what_is_ours_and_leaves_the_rest() {
+    use ebbtide_snapshot::prune;
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("run");
+    some_run(&dir);
+    std::fs::write(dir.join("00000077.safetensors"), "not spoken of").unwrap();
+    std::fs::write(dir.join("77.safetensors"), "not spelt as ours are").unwrap();
+    let run = RunDir::open(fs(), &dir).unwrap();
+    assert!(matches!(prune::remove_run(&Disks, &dir), Err(Error::Busy { .. })));
+    drop(run);
+    std::fs::write(dir.join("00000078.safetensors.tmp"), "half").unwrap();
+    assert_eq!(prune::remove_leftovers(&Disks, &dir).unwrap(), ["00000078.safetensors.tmp"]);
+    assert_eq!(Survey::read(&Disks, &dir).unwrap().verify(&fs()), Vec::<String>::new());
+    prune::remove_run(&Disks, &dir).unwrap();
+    let left: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["77.safetensors"]);
+
+    let other = temporary.path().join("other");
+    some_run(&other);
+    prune::remove_run(&Disks, &other).unwrap();
+    assert!(!other.exists());
+}
