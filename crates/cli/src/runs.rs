@@ -152,7 +152,9 @@ impl std::fmt::Display for Progress {
             Progress::Begun { steps: None } => f.write_str("just begun"),
             Progress::Forward { step, steps: Some(steps) } => write!(f, "{step} of {steps} steps forward"),
             Progress::Forward { step, steps: None } => write!(f, "{step} steps forward"),
-            Progress::Backward { step, steps } => write!(f, "{} of {steps} steps reversed", steps - step.min(steps)),
+            Progress::Backward { step, steps } => {
+                write!(f, "{} of {steps} steps reversed", steps - step.min(steps))
+            }
             Progress::Finished { steps } => write!(f, "all {steps} steps reversed"),
         }
     }
@@ -252,10 +254,23 @@ fn show_one(run: &Found) -> String {
         line("input", format!("{name} = {value}"));
     }
     line("schedule", shortened(&manifest.schedule));
-    line("planning anew", format!("{} slots in memory, blocks of {}", manifest.budget.slots, manifest.budget.block));
+    let budget = &manifest.budget;
+    let slots = format!(
+        "{} slots in memory, {} on disk, blocks of {}",
+        budget.slots, budget.disk_slots, budget.block
+    );
+    line("planning anew", slots);
     line("made by", format!("Ebbtide {}, {}", manifest.engine, ago(manifest.created)));
     line("last sign of life", ago(survey.last_sign_of_life()));
-    line("on disk", format!("{} in {} states and {}", Human(survey.bytes.into()), survey.states.len(), plural(survey.adjoints.len(), "adjoint")));
+    line(
+        "on disk",
+        format!(
+            "{} in {} states and {}",
+            Human(survey.bytes.into()),
+            survey.states.len(),
+            plural(survey.adjoints.len(), "adjoint")
+        ),
+    );
     if !survey.states.is_empty() {
         let steps: Vec<String> = survey.states.iter().map(|state| state.1.to_string()).collect();
         line("states before step", shortened(&steps.join(", ")));

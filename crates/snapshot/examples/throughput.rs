@@ -68,7 +68,8 @@ fn plain(dir: &Path, bytes: &[u8]) -> Result<f64, Failure> {
 /// Seconds for the same states as slots of a durable run: copied, checksummed, written, synced, renamed, journaled.
 fn durable(dir: &Path, field: &[f64]) -> Result<f64, Failure> {
     let identity = Identity::new("throughput", "0");
-    let manifest = Manifest::new(identity, "by hand", None, Budget { slots: 0, block: 1 });
+    let manifest =
+        Manifest::new(identity, "by hand", None, Budget { slots: 0, block: 1, disk_slots: 0, disk_cost: 1 });
     let mut run = RunDir::create(Arc::new(Disks), dir, manifest)?;
     let (_, mut disk) = run.take_recovered();
     let mut store = |slot: usize| -> Result<(), Failure> {

@@ -170,7 +170,7 @@ struct NewFile {
 
 impl OutputFile for NewFile {
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        let aligned = |bytes: &[u8]| bytes.len() % ALIGNMENT == 0 && bytes.as_ptr().addr() % ALIGNMENT == 0;
+        let aligned = |bytes: &[u8]| (bytes.len() | bytes.as_ptr().addr()).is_multiple_of(ALIGNMENT);
         while self.direct && !bytes.is_empty() && aligned(bytes) {
             match Write::write(&mut self.file, bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),

@@ -80,7 +80,8 @@ impl Identity {
         let mut found = Vec::new();
         let mut compare = |what: &str, then: Option<&String>, now: Option<&String>| {
             if then != now {
-                let show = |value: Option<&String>| value.map_or("not given".to_owned(), |v| format!("`{v}`"));
+                let show =
+                    |value: Option<&String>| value.map_or("not given".to_owned(), |v| format!("`{v}`"));
                 found.push(format!("{what} was {} and is now {}", show(then), show(now)));
             }
         };
@@ -129,6 +130,10 @@ pub struct Budget {
     pub slots: usize,
     /// Steps whose tape may be kept at once.
     pub block: u64,
+    /// States on disk.
+    pub disk_slots: usize,
+    /// The cost of writing or reading a state on disk, in steps.
+    pub disk_cost: u32,
 }
 
 impl Manifest {

@@ -31,7 +31,8 @@ pub fn remove_leftovers(fs: &dyn FileSystem, dir: &Path) -> Result<Vec<String>, 
 pub fn remove_run(fs: &dyn FileSystem, dir: &Path) -> Result<(), Error> {
     let _lock = lock(fs, dir)?;
     let entries = fs.list(dir).map_err(Error::io("list", dir))?;
-    let snapshots = entries.iter().map(|entry| entry.name.to_string_lossy()).filter(|n| number_in(n).is_some());
+    let snapshots =
+        entries.iter().map(|entry| entry.name.to_string_lossy()).filter(|n| number_in(n).is_some());
     for name in snapshots {
         remove(fs, &dir.join(&*name))?;
     }

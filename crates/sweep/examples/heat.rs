@@ -70,7 +70,10 @@ fn check() -> Result<(), Failure> {
     let mut heat = Heat::new(cells);
     Sweep::new(Revolve::new(steps, 5)?).run(&mut heat)?;
     let difference = (objective(shift)? - objective(-shift)?) / (2.0 * shift);
-    println!("\n{cells} cells, {steps} steps: dJ/dnu = {:.10}, by central differences {difference:.10}", heat.dnu);
+    println!(
+        "\n{cells} cells, {steps} steps: dJ/dnu = {:.10}, by central differences {difference:.10}",
+        heat.dnu
+    );
     let error = ((heat.dnu - difference) / difference).abs();
     if error < 1e-7 { Ok(()) } else { Err(format!("the gradient is off by {error:e}").into()) }
 }

@@ -54,7 +54,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("every 1000 steps", Periodic::new(STEPS, 1000)?.into()),
         ("online, 100 slots", Online::new(100)?.into()),
     ];
-    println!("schedule               actions   schedule alone   with driver   driver   (ns per action, best of 5)");
+    println!(
+        "schedule               actions   schedule alone   with driver   driver   (ns per action, best of 5)"
+    );
     for (name, schedule) in schedules {
         let mut best = [f64::INFINITY; 2];
         let mut actions = 0;

@@ -9,9 +9,13 @@ use std::time::{Duration, Instant};
 
 use ebbtide_schedule::{AnySchedule, Options, Progress as Reach, Schedule, Slot, Tier, replan};
 use ebbtide_snapshot::fs::{Disks, FileSystem};
-use ebbtide_snapshot::{Budget, Disk, Error as SnapshotError, Identity, Manifest, Memory, Place, RunDir, State};
+use ebbtide_snapshot::{
+    Budget, Disk, Error as SnapshotError, Identity, Manifest, Memory, Place, RunDir, State,
+};
 
 use crate::pace::Pace;
+use crate::patchwork::{Patchwork, Plan};
+use crate::sweep::Observer;
 use crate::{Cancel, Counters, Error, Progress, Start, Stepper, Sweep};
 
 /// A stepper whose run can be gone on with by another process.
@@ -53,7 +57,7 @@ pub struct Run {
     dir: RunDir,
     every: Duration,
     cancel: Cancel,
-    observer: Option<Box<dyn FnMut(&Progress<'_>) + Send>>,
+    observer: Option<Observer>,
     damage: Vec<String>,
     work: Option<Work>,
     finished: bool,
@@ -61,7 +65,7 @@ pub struct Run {
 
 /// A run that has begun in this process.
 struct Work {
-    sweep: Sweep<AnySchedule, State>,
+    sweep: Sweep<Plan, State>,
     /// Holds the working state of the forward sweep, from time to time.
     frontier: Disk,
     last_frontier: Instant,
@@ -195,24 +199,38 @@ impl Run {
         let fresh = recovered.states.is_empty() && recovered.adjoint.is_none();
         let (schedule, start) = if fresh {
             // A large plan takes time to read back, so it is read here alone.
-            (self.dir.manifest().schedule.parse()?, Start { live: Some(0), reversed: None })
+            (Plan::Whole(self.dir.manifest().schedule.parse()?), Start { live: Some(0), reversed: None })
         } else {
             // The stepper is at its beginning: that state is always there.
-            stepper.save(memory.begin(0)?).map_err(Error::Frontier)?;
-            memory.commit(0, 0)?;
+            let first = match disk.held().into_iter().find(|held| held.1 == 0) {
+                Some((index, _)) => Slot { tier: Tier::Disk, index },
+                None if budget.disk_slots > 0 => {
+                    let index = disk.held().last().map_or(0, |held| held.0 + 1);
+                    save_first(&mut disk, index, stepper)?;
+                    Slot { tier: Tier::Disk, index }
+                }
+                None => {
+                    save_first(&mut memory, 0, stepper)?;
+                    Slot { tier: Tier::Memory, index: 0 }
+                }
+            };
             let known = recovered.adjoint.as_ref().map(|found| found.0.steps).or(steps);
             let steps = match known {
                 Some(steps) => steps,
                 None => self.find_end(&mut disk, &mut frontier, stepper)?,
             };
-            let survivors = survivors(&mut disk, steps)?;
-            let options = Options::new().block(budget.block.max(1));
-            let rest = replan(steps, &survivors, reached, budget.slots.max(1), options)?;
+            let survivors = survivors(&mut disk, first, steps)?;
+            let plan = if budget.disk_slots > 0 {
+                Plan::WithDisk(Patchwork::new(steps, &survivors, reached, budget)?)
+            } else {
+                let options = Options::new().block(budget.block.max(1));
+                Plan::InMemory(replan(steps, &survivors, reached, budget.slots.max(1), options)?)
+            };
             let reversed = match reached {
                 Reach::Reversed(step) => Some(step),
                 Reach::Forward => None,
             };
-            (rest.into(), Start { live: None, reversed })
+            (plan, Start { live: None, reversed })
         };
         let mut sweep = Sweep::new(schedule)
             .with_place(Tier::Memory, memory)
@@ -257,7 +275,11 @@ impl Run {
         }
     }
 
-    fn carry_on<T: Durable>(&mut self, work: &mut Work, stepper: &mut T) -> Result<Counters, Error<T::Error>> {
+    fn carry_on<T: Durable>(
+        &mut self,
+        work: &mut Work,
+        stepper: &mut T,
+    ) -> Result<Counters, Error<T::Error>> {
         loop {
             let before = work.sweep.reversed();
             match work.sweep.step(stepper) {
@@ -319,16 +341,29 @@ fn full_identity<T: Durable>(stepper: &T) -> Result<Identity, Error<T::Error>> {
     Ok(stepper.identity().initial_state(&state))
 }
 
-/// The states to plan with: one per step, the first one in memory, none beyond the end.
-fn survivors(disk: &mut Disk, steps: u64) -> Result<Vec<(u64, Slot)>, SnapshotError> {
-    let mut kept = vec![(0, Slot { tier: Tier::Memory, index: 0 })];
+fn save_first<T: Durable>(
+    place: &mut dyn Place<State>,
+    slot: usize,
+    stepper: &T,
+) -> Result<(), Error<T::Error>> {
+    stepper.save(place.begin(slot)?).map_err(Error::Frontier)?;
+    Ok(place.commit(slot, 0)?)
+}
+
+/// The states to plan with: the first one and, from the disk, one for each step up to the end.
+fn survivors(disk: &mut Disk, first: Slot, steps: u64) -> Result<Vec<(u64, Slot)>, SnapshotError> {
+    let mut kept = vec![(0, first)];
     let mut held = disk.held();
     held.sort_by_key(|&(_, step)| step);
     for (index, step) in held {
+        let slot = Slot { tier: Tier::Disk, index };
+        if slot == first {
+            continue;
+        }
         if step > steps || kept.last().is_some_and(|&(last, _)| last == step) {
             disk.discard(index)?;
         } else {
-            kept.push((step, Slot { tier: Tier::Disk, index }));
+            kept.push((step, slot));
         }
     }
     Ok(kept)
@@ -337,11 +372,25 @@ fn survivors(disk: &mut Disk, steps: u64) -> Result<Vec<(u64, Slot)>, SnapshotEr
 /// What a schedule takes, to be used again in planning anew.
 fn budget(schedule: &AnySchedule) -> Budget {
     let Some(totals) = schedule.totals() else {
-        return Budget { slots: SLOTS_IF_NOT_SAID, block: 1 };
+        return Budget {
+            slots: SLOTS_IF_NOT_SAID,
+            block: 1,
+            disk_slots: 0,
+            disk_cost: DISK_COST_IF_NOT_SAID,
+        };
     };
-    let slots = usize::try_from(totals.memory.peak_slots).unwrap_or(usize::MAX).max(1);
-    Budget { slots, block: totals.peak_tape.max(1) }
+    let count = |slots: u64| usize::try_from(slots).unwrap_or(usize::MAX);
+    Budget {
+        slots: count(totals.memory.peak_slots).max(1),
+        block: totals.peak_tape.max(1),
+        disk_slots: count(totals.disk.peak_slots),
+        disk_cost: DISK_COST_IF_NOT_SAID,
+    }
 }
 
 /// Memory slots for planning anew where the schedule does not tell how many it takes.
 const SLOTS_IF_NOT_SAID: usize = 8;
+
+/// The cost of a state on disk in steps, which a schedule does not tell. Off by a factor of a few it places states a
+/// little too close or too far apart.
+const DISK_COST_IF_NOT_SAID: u32 = 4;

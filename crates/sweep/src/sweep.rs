@@ -37,7 +37,7 @@ pub struct Sweep<S, V> {
     observer: Option<Observer>,
 }
 
-type Observer = Box<dyn FnMut(&Progress<'_>) + Send>;
+pub(crate) type Observer = Box<dyn FnMut(&Progress<'_>) + Send>;
 
 /// What an observer is told.
 #[derive(Clone, Copy, Debug)]
@@ -412,12 +412,7 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
         }
     }
 
-    fn check<E>(
-        &self,
-        legal: bool,
-        action: Action,
-        why: impl FnOnce() -> String,
-    ) -> Result<(), Error<E>> {
+    fn check<E>(&self, legal: bool, action: Action, why: impl FnOnce() -> String) -> Result<(), Error<E>> {
         if legal { Ok(()) } else { Err(Error::Illegal { action, why: why() }) }
     }
 

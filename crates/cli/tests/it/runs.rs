@@ -16,7 +16,12 @@ enum Reach {
 
 fn make_run(dir: &Path, reach: Reach) {
     let identity = Identity::new("heat", "f00d").input("nu", 0.1);
-    let manifest = Manifest::new(identity, "revolve", Some(100), Budget { slots: 4, block: 1 });
+    let manifest = Manifest::new(
+        identity,
+        "revolve",
+        Some(100),
+        Budget { slots: 4, block: 1, disk_slots: 0, disk_cost: 1 },
+    );
     let mut run = RunDir::create(Arc::new(Disks), dir, manifest).unwrap();
     let (_, mut disk) = run.take_recovered();
     for (slot, step) in [0, 40].into_iter().enumerate() {

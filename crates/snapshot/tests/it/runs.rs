@@ -10,7 +10,7 @@ pub fn fs() -> Arc<dyn FileSystem> {
 
 pub fn manifest() -> Manifest {
     let identity = Identity::new("heat", "f00d").input("nu", 0.1);
-    Manifest::new(identity, "revolve", Some(100), Budget { slots: 4, block: 1 })
+    Manifest::new(identity, "revolve", Some(100), Budget { slots: 4, block: 1, disk_slots: 0, disk_cost: 1 })
 }
 
 /// A run with states before steps 0, 30 and 60 and an adjoint at 80.
@@ -104,7 +104,11 @@ fn a_snapshot_of_another_run_is_not_taken_for_one_of_this() {
     let (recovered, _) = RunDir::open(fs(), &dir).unwrap().take_recovered();
     assert_eq!(recovered.states, [(0, 0)]);
     assert!(recovered.damage[0].contains("belongs to another run"), "{:?}", recovered.damage);
-    assert!(recovered.damage[1].contains("a state of step 0, not a state of step 60"), "{:?}", recovered.damage);
+    assert!(
+        recovered.damage[1].contains("a state of step 0, not a state of step 60"),
+        "{:?}",
+        recovered.damage
+    );
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::heat::Heat;
 
 const CELLS: usize = 9;
 const STEPS: u64 = 14;
-const BUDGET: Budget = Budget { slots: 3, block: 1 };
+const BUDGET: Budget = Budget { slots: 3, block: 1, disk_slots: 4, disk_cost: 1 };
 
 /// Everything that a gradient consists of, bit by bit.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +103,9 @@ fn every_fault_at_every_operation_ends_in_the_right_gradient_or_an_error() {
             assert_eq!(gradient, expected, "{fault:?} at {operation}, after the reboot");
             if !fired {
                 let kinds = fs.kinds();
-                for kind in ["create", "write", "sync", "rename", "sync_dir", "remove", "append", "open", "read"] {
+                for kind in
+                    ["create", "write", "sync", "rename", "sync_dir", "remove", "append", "open", "read"]
+                {
                     assert!(kinds.contains(kind), "no {kind} was tried");
                 }
                 break;
@@ -151,7 +153,11 @@ fn faults_while_a_run_is_taken_up_leave_it_as_it_was() {
                 }
                 let fired = fs.fired();
                 fs.reboot(Unsynced::Lost);
-                assert_eq!(open_and_run(&fs).unwrap(), expected, "{fault:?} at {operation}, after the reboot");
+                assert_eq!(
+                    open_and_run(&fs).unwrap(),
+                    expected,
+                    "{fault:?} at {operation}, after the reboot"
+                );
                 if !fired {
                     assert!(operation > 30);
                     break;
@@ -198,8 +204,11 @@ fn a_finished_run_with_a_damaged_gradient_computes_it_again() {
     let expected = uninterrupted(CELLS, STEPS);
     let fs = Faulty::new();
     create_and_run(&fs).unwrap();
-    let (gradient, size) =
-        fs.files().into_iter().find(|(path, _)| path.extension().is_some_and(|e| e == "safetensors")).unwrap();
+    let (gradient, size) = fs
+        .files()
+        .into_iter()
+        .find(|(path, _)| path.extension().is_some_and(|e| e == "safetensors"))
+        .unwrap();
     fs.flip(&gradient, size - 3, 0x10);
     let mut heat = Heat::new(CELLS);
     let mut run = Run::open_on(Arc::new(fs.clone()), dir()).unwrap();
@@ -331,10 +340,14 @@ fn with_stops<T: Durable<Error = SnapshotError>>(
     new: impl Fn() -> T,
 ) -> (T, usize) {
     let mut stops = 0;
+    let budget = match schedule.kind() {
+        "multistage" => BUDGET,
+        _ => Budget { disk_slots: 0, ..BUDGET },
+    };
     loop {
         let mut stepper = new();
         let run = match stops {
-            0 => Run::create_on(Arc::new(fs.clone()), dir(), &stepper, schedule.clone(), BUDGET).unwrap(),
+            0 => Run::create_on(Arc::new(fs.clone()), dir(), &stepper, schedule.clone(), budget).unwrap(),
             _ => Run::open_on(Arc::new(fs.clone()), dir()).unwrap(),
         };
         let (cancel, mut actions) = (Cancel::new(), 0);
@@ -375,7 +388,8 @@ fn a_run_of_unknown_length_survives_stops_too() {
     let expected = uninterrupted(CELLS, STEPS);
     for every in 4..30 {
         let online = Online::new(3).unwrap();
-        let (cooling, _) = with_stops(&Faulty::new(), every, online.into(), || Cooling(Heat::new(CELLS), STEPS));
+        let (cooling, _) =
+            with_stops(&Faulty::new(), every, online.into(), || Cooling(Heat::new(CELLS), STEPS));
         assert_eq!(bits(&cooling.0), expected, "stopped every {every} actions");
     }
 }

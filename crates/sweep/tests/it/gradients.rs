@@ -1,5 +1,6 @@
 use ebbtide_schedule::{
-    AnySchedule, Disk as DiskSlots, Mixed, Multistage, Online, Options, Periodic, Revolve, StoreAll, Tier, revolve,
+    AnySchedule, Disk as DiskSlots, Mixed, Multistage, Online, Options, Periodic, Revolve, StoreAll, Tier,
+    revolve,
 };
 use ebbtide_snapshot::Disk;
 use ebbtide_sweep::{Stepper, Sweep};
@@ -69,13 +70,38 @@ fn a_loop_of_unknown_length_stops_where_it_says() {
 #[test]
 fn counters_tell_bytes_and_slots() {
     let mut chain = Chain::new();
-    let counters = Sweep::new(Revolve::with(100, 6, Options::new().block(4)).unwrap()).run(&mut chain).unwrap();
+    let counters =
+        Sweep::new(Revolve::with(100, 6, Options::new().block(4)).unwrap()).run(&mut chain).unwrap();
     assert_eq!(counters.memory.peak_slots, 6);
     assert_eq!(counters.memory.peak_bytes, 6 * 8);
     assert_eq!(counters.peak_tape_bytes, 4 * 16);
     assert!(counters.memory.stores > 6 && counters.memory.loads > 6);
     assert_eq!(counters.disk, Default::default());
     assert_eq!(counters.repairs, 0);
+}
+
+#[test]
+fn without_slots_only_what_is_recorded_at_once_can_be_reversed() {
+    assert!(Revolve::new(2, 0).is_err());
+    for (steps, block) in [(0, 1), (1, 1), (4, 4)] {
+        let mut chain = Chain::new();
+        let schedule = Revolve::with(steps, 0, Options::new().block(block)).unwrap();
+        let counters = Sweep::new(schedule).run(&mut chain).unwrap();
+        assert_eq!((counters.advanced, counters.memory.stores), (0, 0));
+        assert_eq!(chain.dx.to_bits(), Chain::plain_gradient(steps).to_bits());
+    }
+}
+
+#[test]
+fn a_billion_steps_start_at_once_and_can_be_stopped() {
+    let start = std::time::Instant::now();
+    let mut sweep = Sweep::new(Revolve::new(1_000_000_000, 100).unwrap());
+    let mut chain = Chain::new();
+    for _ in 0..12 {
+        assert!(sweep.step(&mut chain).unwrap());
+    }
+    assert!(sweep.live().is_some_and(|step| step > 100 && step < 100_000_000));
+    assert!(start.elapsed().as_secs() < 10, "a portion of a long advance took too long");
 }
 
 #[test]
@@ -102,9 +128,9 @@ fn the_heat_gradient_agrees_with_differences_and_with_its_disk_twin() {
         heat.turn().unwrap();
         heat.objective
     };
-    for cell in 0..cells {
+    for (cell, du) in du.iter().enumerate() {
         let difference = (objective(cell, 1e-6, 0.0) - objective(cell, -1e-6, 0.0)) / 2e-6;
-        assert!((du[cell] - difference).abs() < 1e-8, "cell {cell}: {} against {difference}", du[cell]);
+        assert!((du - difference).abs() < 1e-8, "cell {cell}: {du} against {difference}");
     }
     let difference = (objective(0, 0.0, 1e-6) - objective(0, 0.0, -1e-6)) / 2e-6;
     assert!((dnu - difference).abs() < 1e-6 * difference.abs(), "{dnu} against {difference}");
