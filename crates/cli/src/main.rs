@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod plan;
+mod runs;
 mod size;
 
 /// Differentiable programs with first-class checkpoints.
@@ -19,6 +20,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Plan(plan::Args),
+    Runs(runs::Args),
 }
 
 /// Why a command did not do its work.
@@ -38,6 +40,7 @@ impl<E: std::error::Error> From<E> for Failure {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Plan(args) => plan::run(&args),
+        Command::Runs(args) => runs::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
