@@ -431,7 +431,13 @@ impl Maker<'_> {
         self.nested = outer;
         if outer {
             // Inside a recorded pass the whole tape is kept.
-            w.push(Stmt::Loop(Loop { id: l.id, kind: LoopKind::For { var, from, to }, body, until: None }));
+            w.push(Stmt::Loop(Loop {
+                id: l.id,
+                kind: LoopKind::For { var, from, to },
+                body,
+                until: None,
+                schedule: None,
+            }));
             return Ok(());
         }
         self.pushes.insert(l.id, pushes(&body));
@@ -442,6 +448,7 @@ impl Maker<'_> {
                 kind: LoopKind::For { var, from: piece.0, to: piece.1 },
                 body,
                 until: None,
+                schedule: None,
             })]
         };
         let plain = l.body.clone();
@@ -753,6 +760,7 @@ impl Maker<'_> {
                     kind: LoopKind::For { var: back, from: piece.0, to: piece.1 },
                     body,
                     until: None,
+                    schedule: None,
                 })];
             }
             w.end();

@@ -307,7 +307,7 @@ impl ParAdjoint<'_> {
                 Some((var, range)) => {
                     let id = w.new_loop();
                     let kind = LoopKind::For { var, from: range.from, to: range.to };
-                    w.push(Stmt::Loop(Loop { id, kind, body: then, until: None }));
+                    w.push(Stmt::Loop(Loop { id, kind, body: then, until: None, schedule: None }));
                 }
             }
         }

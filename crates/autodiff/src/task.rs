@@ -264,7 +264,13 @@ impl<'a> Task<'a> {
         self.forward(w, &l.body)?;
         let body = w.end();
         let id = w.new_loop();
-        w.push(Stmt::Loop(Loop { id, kind: LoopKind::For { var: new, from, to }, body, until: None }));
+        w.push(Stmt::Loop(Loop {
+            id,
+            kind: LoopKind::For { var: new, from, to },
+            body,
+            until: None,
+            schedule: None,
+        }));
         Ok(())
     }
 
@@ -467,7 +473,13 @@ impl<'a> Task<'a> {
         self.locals = outer;
         let body = w.end();
         let id = w.new_loop();
-        w.push(Stmt::Loop(Loop { id, kind: LoopKind::For { var: back, from, to }, body, until: None }));
+        w.push(Stmt::Loop(Loop {
+            id,
+            kind: LoopKind::For { var: back, from, to },
+            body,
+            until: None,
+            schedule: None,
+        }));
         Ok(())
     }
 

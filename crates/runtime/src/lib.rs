@@ -8,11 +8,8 @@ mod buffer;
 mod device;
 mod error;
 mod frame;
-<<<<<<< HEAD
 mod gradient;
-=======
 mod index;
->>>>>>> lang
 mod interpreter;
 mod launch;
 mod plan;
