@@ -195,11 +195,9 @@ impl Adjoints {
     /// A state to save the adjoint into; `None` while the one before is still being written.
     pub fn begin(&mut self) -> Result<Option<&mut State>, Error> {
         self.writer.check()?;
-        let state = Arc::get_mut(&mut self.buffer);
-        Ok(state.map(|state| {
-            state.clear();
-            state
-        }))
+        let Some(state) = Arc::get_mut(&mut self.buffer) else { return Ok(None) };
+        state.clear();
+        Ok(Some(state))
     }
 
     /// As [`begin`](Self::begin), but waits.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ebbtide_schedule::{AnySchedule, Disk, Multistage, Online, Revolve, StoreAll};
-use ebbtide_snapshot::{Budget, Error as SnapshotError};
+use ebbtide_snapshot::fs::FileSystem;
+use ebbtide_snapshot::{Budget, Error as SnapshotError, Survey};
 use ebbtide_sweep::{Cancel, Durable, Error, Run, Sweep};
 
 use crate::faulty::{Fault, Faulty, Unsynced};
@@ -74,6 +75,15 @@ fn an_uninterrupted_run_gives_the_plain_gradient_and_can_be_asked_again() {
     assert!(left.len() <= 1, "more than the gradient is left: {left:?}");
 }
 
+/// After a power cut every line of the journal is whole, and every file that it speaks of is there and complete.
+fn check_commit_protocol(fs: &Faulty, operation: u64) {
+    let fs: Arc<dyn FileSystem> = Arc::new(fs.fork());
+    match Survey::read(&*fs, dir()) {
+        Ok(survey) => assert_eq!(survey.verify(&fs), Vec::<String>::new(), "power cut at {operation}"),
+        Err(error) => assert!(matches!(error, SnapshotError::NotARun { .. }), "{error}"),
+    }
+}
+
 #[test]
 fn every_fault_at_every_operation_ends_in_the_right_gradient_or_an_error() {
     let expected = uninterrupted(CELLS, STEPS);
@@ -99,6 +109,9 @@ fn every_fault_at_every_operation_ends_in_the_right_gradient_or_an_error() {
             }
             let fired = fs.fired();
             fs.reboot(unsynced);
+            if unsynced == Unsynced::Lost {
+                check_commit_protocol(&fs, operation);
+            }
             let gradient = go_on(&fs).unwrap_or_else(|error| panic!("{fault:?} at {operation}: {error}"));
             assert_eq!(gradient, expected, "{fault:?} at {operation}, after the reboot");
             if !fired {
