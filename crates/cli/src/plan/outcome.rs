@@ -16,7 +16,7 @@ pub struct Request {
     pub block: Option<u64>,
     room: Room,
     kind: Kind,
-    disk: Option<Disk>,
+    pub disk: Option<Disk>,
 }
 
 /// The room that was offered.

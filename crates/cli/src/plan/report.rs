@@ -87,6 +87,9 @@ pub fn table(request: &Request, outcome: &Outcome, neighbours: &[Option<Outcome>
         _ if outcome.is_optimal() => ": the least recomputation\n",
         "periodic" => ": no step is run more than twice\n",
         "online" => ": as if the length were known only at the end\n",
+        _ if request.disk.is_some_and(|disk| disk.slots as u64 == outcome.totals.disk.peak_slots) => {
+            ": by a rule, since the loop is long; more slots on disk would help\n"
+        }
         _ => ": by a rule that stays within 2 % of the optimum\n",
     };
     text += &format!("\n{:18}", "");

@@ -151,3 +151,12 @@ fn the_picture_is_drawn_and_says_when_only_the_curve_fits() {
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{arguments}");
     }
 }
+
+#[test]
+fn the_table_promises_no_bound_where_the_disk_is_too_small() {
+    let text = |disk: &str| {
+        String::from_utf8(plan(&format!("--steps 100000 --slots 5 --disk-slots {disk}")).stdout).unwrap()
+    };
+    assert!(text("100").contains("more slots on disk would help"));
+    assert!(text("100000").contains("within 2 % of the optimum"));
+}
