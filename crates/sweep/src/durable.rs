@@ -59,6 +59,7 @@ pub struct Run {
     cancel: Cancel,
     observer: Option<Observer>,
     damage: Vec<String>,
+    taken_up: bool,
     work: Option<Work>,
     finished: bool,
 }
@@ -117,6 +118,7 @@ impl Run {
             cancel: Cancel::new(),
             observer: None,
             damage: Vec::new(),
+            taken_up: false,
             work: None,
             finished: false,
         }
@@ -181,6 +183,10 @@ impl Run {
         self.dir.manifest().check(self.dir.dir(), &full_identity(stepper)?)?;
         self.dir.note_opened();
         let Manifest { budget, steps, .. } = *self.dir.manifest();
+        // From here on the stepper changes: whatever stops us, this stepper is not at its beginning any more.
+        if std::mem::replace(&mut self.taken_up, true) {
+            return Err(Error::TakenUp);
+        }
         let (recovered, mut disk) = self.dir.take_recovered();
         self.damage = recovered.damage;
         let mut frontier = self.dir.empty_disk();

@@ -406,3 +406,34 @@ fn a_run_of_unknown_length_survives_stops_too() {
         assert_eq!(bits(&cooling.0), expected, "stopped every {every} actions");
     }
 }
+
+#[test]
+fn a_run_that_could_not_be_taken_up_is_not_begun_anew_with_a_spoilt_stepper() {
+    let fs = Faulty::new();
+    let online = Online::new(3).unwrap();
+    let budget = Budget { disk_slots: 0, ..BUDGET };
+    let cancel = Cancel::new();
+    let mut cooling = Cooling(Heat::new(CELLS), STEPS);
+    let run = Run::create_on(Arc::new(fs.clone()), dir(), &cooling, online, budget).unwrap();
+    let (stop, mut actions) = (cancel.clone(), 0);
+    let mut run = run.frontier_every(Duration::ZERO).cancel_with(cancel.clone()).observe(move |_| {
+        actions += 1;
+        if actions == 9 {
+            stop.cancel();
+        }
+    });
+    assert!(matches!(run.resume(&mut cooling), Err(Error::Cancelled { .. })));
+    drop(run);
+
+    // Taking it up means to look for the end of the loop first; that is stopped too.
+    let mut run = Run::open_on(Arc::new(fs.clone()), dir()).unwrap().cancel_with(cancel.clone());
+    let mut cooling = Cooling(Heat::new(CELLS), STEPS);
+    assert!(matches!(run.resume(&mut cooling), Err(Error::Cancelled { .. })));
+    cancel.reset();
+    let mut fresh = Cooling(Heat::new(CELLS), STEPS);
+    assert!(matches!(run.resume(&mut fresh), Err(Error::TakenUp)));
+    drop(run);
+    let mut run = Run::open_on(Arc::new(fs.clone()), dir()).unwrap();
+    run.resume(&mut fresh).unwrap();
+    assert_eq!(bits(&fresh.0), uninterrupted(CELLS, STEPS));
+}
