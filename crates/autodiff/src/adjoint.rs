@@ -11,6 +11,7 @@ use crate::activity::Activity;
 use crate::error::Error;
 use crate::needed::{Needed, needed_arrays};
 use crate::par::{Held, ParAdjoint};
+use crate::prepare::{prepare, walk_program_level};
 use crate::record::{Recorder, is_written_param};
 use crate::rules::{partials, pull};
 use crate::task::Shadows;
@@ -57,7 +58,7 @@ pub struct Pushes {
 
 /// The gradient of a program.
 pub fn gradient(source: &Program, request: &Request) -> Result<Gradient, Error> {
-    let source = &inline_calls(source);
+    let source = &prepare(source);
     let facts = verify(source)?;
     let names = Names::find(source, request)?;
     let activity = Activity::of(source, &names.arrays, &names.scalars, &[names.of]);
@@ -80,6 +81,15 @@ pub fn gradient(source: &Program, request: &Request) -> Result<Gradient, Error> 
     maker.gradient(request, &names)
 }
 
+/// The names of all parameters, for error messages.
+pub(crate) fn parameter_names(source: &Program) -> String {
+    let names = source.params.iter().map(|p| match p {
+        Param::Array(a) => format!("`{}`", source.array(*a).name),
+        Param::Scalar(s) => format!("`{}`", source.scalars[s.index()].name),
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
 /// The parameters that a request names.
 struct Names {
     of: ArrayId,
@@ -90,17 +100,10 @@ struct Names {
 
 impl Names {
     fn find(source: &Program, request: &Request) -> Result<Names, Error> {
-        let known = || {
-            let names = source.params.iter().map(|p| match p {
-                Param::Array(a) => format!("`{}`", source.array(*a).name),
-                Param::Scalar(s) => format!("`{}`", source.scalars[s.index()].name),
-            });
-            names.collect::<Vec<_>>().join(", ")
-        };
         let unknown = |name: &str| Error::UnknownName {
             program: source.name.clone(),
             name: name.to_string(),
-            known: known(),
+            known: parameter_names(source),
         };
         let array = |name: &str| {
             let id = source.find_array(name).filter(|id| matches!(source.array(*id).role, Role::Param(_)));
@@ -460,6 +463,7 @@ impl Maker<'_> {
             carried: self.carried(&l.body),
             advance: run(plain),
             record: run(body),
+            schedule: l.schedule,
         }));
         self.pieces.insert(l.id, piece);
         Ok(())
@@ -837,32 +841,4 @@ fn pushes(block: &Block) -> Vec<Pushes> {
     let mut out = Vec::new();
     collect(block, &mut Vec::new(), &mut out);
     out
-}
-
-fn walk_program_level<'b>(block: &'b Block, visit: &mut dyn FnMut(&'b Stmt)) {
-    for stmt in block {
-        visit(stmt);
-        if !matches!(stmt, Stmt::Par(_)) {
-            stmt.blocks().for_each(|b| walk_program_level(b, visit));
-        }
-    }
-}
-
-/// The program with the bodies of called programs in place of the calls.
-fn inline_calls(source: &Program) -> Program {
-    fn inline(block: Block) -> Block {
-        let mut out = Block::new();
-        for mut stmt in block {
-            if let Stmt::Call(call) = stmt {
-                out.extend(inline(call.body));
-                continue;
-            }
-            stmt.blocks_mut().for_each(|b| *b = inline(std::mem::take(b)));
-            out.push(stmt);
-        }
-        out
-    }
-    let mut program = source.clone();
-    program.body = inline(program.body);
-    program
 }

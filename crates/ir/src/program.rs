@@ -434,6 +434,8 @@ pub struct Forward {
     pub advance: Block,
     /// Runs passes and keeps their tape.
     pub record: Block,
+    /// How the source says that it is to be reversed.
+    pub schedule: Option<ReverseHint>,
 }
 
 /// The reverse half of a reversed loop: consumes the tape of passes `from..to`, last pass first.

@@ -1,7 +1,7 @@
 //! Gradient runs: a gradient program, its loops driven by schedules.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ebbtide_autodiff::{Gradient, Pushes};
 use ebbtide_ir::{self as ir, ArrayId, LoopId, Outcome, Program, Role, ValueId};
@@ -24,7 +24,14 @@ pub struct CompiledGradient {
     device: Device,
     executable: Arc<dyn Executable>,
     budget: Budget,
+    plans: Plans,
 }
+
+/// Plans made before: planning is worth remembering, since most launches have the shapes of the last one.
+type Plans = Arc<Mutex<Vec<(Vec<Need>, u64, Budget, Plan, Vec<AnySchedule>)>>>;
+
+/// As many plans are remembered.
+const REMEMBERED: usize = 16;
 
 /// What a gradient run did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +63,7 @@ impl CompiledGradient {
             device: device.clone(),
             executable,
             budget,
+            plans: Plans::default(),
         })
     }
 
@@ -145,9 +153,18 @@ impl CompiledGradient {
                 tape += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
             }
             let state = sweep.carried.iter().map(|a| sizes[a.index()]).sum();
-            needs.push(Need { steps: to.saturating_sub(from).max(0) as u64, state, tape });
+            needs.push(Need { steps: to.saturating_sub(from).max(0) as u64, state, tape, hint: sweep.hint });
         }
-        plan(&self.program.name, &needs, fixed, self.budget)
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = plans.iter().find(|p| (&p.0, p.1, p.2) == (&needs, fixed, self.budget)) {
+            return Ok((known.3.clone(), known.4.clone()));
+        }
+        let (plan, schedules) = plan(&self.program.name, &needs, fixed, self.budget)?;
+        if plans.len() >= REMEMBERED {
+            plans.remove(0);
+        }
+        plans.push((needs, fixed, self.budget, plan.clone(), schedules.clone()));
+        Ok((plan, schedules))
     }
 
     /// How often one pass makes this push.

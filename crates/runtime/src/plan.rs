@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use ebbtide_ir::ReverseHint;
 use ebbtide_schedule::{
     AnySchedule, BestPlan, Costs, Holds, Options, Periodic, Problem, Revolve, Shape, Sizes, StoreAll, Totals,
     best_plan,
@@ -13,8 +14,11 @@ use crate::error::{Error, Result};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Budget {
-    /// Keep every tape.
+    /// Keep every tape while that takes less than half of the memory that is free; else plan for that half and
+    /// say so.
     #[default]
+    Auto,
+    /// Keep every tape.
     StoreAll,
     /// At most so many bytes beyond the caller's arrays and the returned derivatives.
     Bytes(u64),
@@ -127,11 +131,12 @@ fn bytes(n: u64) -> String {
 }
 
 /// What has to be planned for one loop.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Need {
     pub steps: u64,
     pub state: u64,
     pub tape: u64,
+    pub hint: Option<ReverseHint>,
 }
 
 /// A schedule for each loop.
@@ -144,6 +149,10 @@ pub(crate) fn plan(
     let store_all = fixed + needs.iter().map(|n| n.steps.saturating_mul(n.tape)).sum::<u64>();
     let mut plan = Plan { fixed_bytes: fixed, loops: Vec::new(), budget: None, store_all_bytes: store_all };
     let mut schedules = Vec::new();
+    let budget = match budget {
+        Budget::Auto => automatic(program, store_all),
+        other => other,
+    };
     let shares = match budget {
         Budget::Bytes(total) => {
             plan.budget = Some(total);
@@ -154,6 +163,8 @@ pub(crate) fn plan(
     for (k, need) in needs.iter().enumerate() {
         let fail =
             |e: ebbtide_schedule::Error| Error::Plan { program: program.to_string(), message: e.to_string() };
+        // What the source says of a loop goes before what is said of all of them.
+        let budget = need.hint.map_or(budget, hinted);
         let (schedule, totals, neighbours): (AnySchedule, Totals, _) = match (budget, &shares) {
             (Budget::Bytes(_), Some(shares)) => {
                 let best = best(need, shares[k]).map_err(fail)?;
@@ -189,6 +200,41 @@ pub(crate) fn plan(
         schedules.push(schedule);
     }
     Ok((plan, schedules))
+}
+
+/// What `#[reverse(…)]` asks for.
+fn hinted(hint: ReverseHint) -> Budget {
+    let slots = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    match hint {
+        ReverseHint::Periodic(period) => Budget::Periodic { period },
+        ReverseHint::Revolve(n) | ReverseHint::Online(n) | ReverseHint::Mixed(n) => {
+            Budget::Revolve { slots: slots(n), block: 1 }
+        }
+        _ => Budget::StoreAll,
+    }
+}
+
+/// Store-all while it fits in half of what is free.
+fn automatic(program: &str, store_all: u64) -> Budget {
+    let half = free_memory() / 2;
+    if store_all <= half {
+        return Budget::StoreAll;
+    }
+    tracing::warn!(
+        "gradient `{program}`: keeping every tape would take {}, more than half of what is free: planning for {}; \
+         say `.memory(..)` to choose yourself",
+        bytes(store_all),
+        bytes(half)
+    );
+    Budget::Bytes(half)
+}
+
+/// The bytes that the system says are available; a cautious guess where it says nothing.
+fn free_memory() -> u64 {
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = available.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kib.map_or(2 << 30, |kib| kib << 10)
 }
 
 fn best(need: &Need, bytes: u64) -> std::result::Result<BestPlan, ebbtide_schedule::Error> {

@@ -1,7 +1,7 @@
 //! A program with reversed loops as a list of things to do: segments that run natively, sweeps that a schedule
 //! drives.
 
-use ebbtide_ir::{ArrayId, Block, LoopId, Program, Stmt, ValueId};
+use ebbtide_ir::{ArrayId, Block, LoopId, Program, ReverseHint, Stmt, ValueId};
 
 /// One thing to do.
 #[derive(Clone, Debug)]
@@ -24,6 +24,7 @@ pub(crate) struct Sweep {
     pub advance: usize,
     pub record: usize,
     pub reverse: usize,
+    pub hint: Option<ReverseHint>,
 }
 
 /// What to do, and the segments it is made of.
@@ -54,6 +55,7 @@ impl Script {
                         record,
                         // Known when the reverse half is met.
                         reverse: usize::MAX,
+                        hint: f.schedule,
                     }));
                 }
                 Stmt::Backward(b) => {

@@ -183,3 +183,101 @@ fn a_vector_jacobian_product_takes_its_cotangent() {
         assert!((rows[k][5] - difference).abs() < 1e-8, "{k}");
     }
 }
+
+/// `Σ d · v`.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[test]
+fn tangents_and_adjoints_agree_and_hessians_are_differences_of_gradients() {
+    let device = Device::cpu();
+    let n = 30;
+    let mut s = Setting::new(&device, n);
+    let v: Vec<f64> = (0..n).map(|i| (i as f64 * 1.3).cos()).collect();
+    let along = device.array(&v).unwrap();
+    let direction = Direction::new().array(objective::u, &along).scalar(objective::nu, 0.7);
+
+    let g = objective().grad(objective::loss).wrt(objective::u).wrt(objective::nu).compile(&device).unwrap();
+    let out = g.launch((&mut s.u, &mut s.next, 0.1, 0.01, 9, &s.target, &mut s.loss)).unwrap();
+    let slope = dot(out.get(objective::u).unwrap().as_slice(), &v) + 0.7 * out.get(objective::nu).unwrap();
+    let jvp = objective().jvp(objective::loss).wrt(objective::u).wrt(objective::nu).compile(&device).unwrap();
+    let before = s.u.to_vec();
+    let forward =
+        jvp.launch((&mut s.u, &mut s.next, 0.1, 0.01, 9, &s.target, &mut s.loss), &direction).unwrap();
+    assert_eq!(s.u.to_vec(), before);
+    let forward = forward.get(objective::loss).unwrap().value();
+    assert!((forward - slope).abs() <= 1e-12 * slope.abs(), "{forward} {slope}");
+
+    let hvp = objective().hvp(objective::loss).wrt(objective::u).wrt(objective::nu).compile(&device).unwrap();
+    let h = hvp.launch((&mut s.u, &mut s.next, 0.1, 0.01, 9, &s.target, &mut s.loss), &direction).unwrap();
+    let gradient_at = |step: f64| {
+        let mut s = Setting::new(&device, n);
+        s.u.as_mut_slice().iter_mut().zip(&v).for_each(|(u, v)| *u += step * v);
+        let out =
+            g.launch((&mut s.u, &mut s.next, 0.1 + 0.7 * step, 0.01, 9, &s.target, &mut s.loss)).unwrap();
+        (out.get(objective::u).unwrap().to_vec(), out.get(objective::nu).unwrap())
+    };
+    let step = 1e-5;
+    let (plus, minus) = (gradient_at(step), gradient_at(-step));
+    for k in 0..n {
+        let difference = (plus.0[k] - minus.0[k]) / (2.0 * step);
+        let found = h.get(objective::u).unwrap().as_slice()[k];
+        assert!((found - difference).abs() < 1e-7, "{k}: {found} {difference}");
+    }
+    let difference = (plus.1 - minus.1) / (2.0 * step);
+    assert!((h.get(objective::nu).unwrap() - difference).abs() < 1e-6);
+}
+
+/// A scalar that is carried through the loop outside any parallel loop, and a stage that depends on data.
+#[program]
+fn decay(x: &mut Array1<f64>, rate: f64, steps: usize, loss: &mut Array0<f64>) {
+    let n = x.len();
+    let mut scale = 1.0;
+    for t in 0..steps {
+        scale = scale * (1.0 - rate * x[0] * x[0]);
+        for i in par(0..n) {
+            x[i] = x[i] * scale + 0.01 * (t as f64) * rate;
+        }
+        if x[n - 1] > 0.2 {
+            for i in par(0..n) {
+                x[i] = x[i] - 0.1 * x[i] * x[i];
+            }
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+#[test]
+fn scalars_outside_parallel_loops_and_branches_on_data_are_differentiated() {
+    for device in [Device::interpreter(), Device::cpu()] {
+        let start: Vec<f64> = (0..9).map(|i| 0.3 + 0.05 * i as f64).collect();
+        let g = decay().grad(decay::loss).wrt(decay::x).wrt(decay::rate).compile(&device).unwrap();
+        let run = |g: &CompiledGrad<decay>| {
+            let (mut x, mut loss) = (device.array(&start).unwrap(), device.zeros([]).unwrap());
+            let out = g.launch((&mut x, 0.2, 7, &mut loss)).unwrap();
+            (out.get(decay::x).unwrap().to_vec(), out.get(decay::rate).unwrap())
+        };
+        let (dx, drate) = run(&g);
+        let plain = decay().compile(&device).unwrap();
+        let loss_at = |rate: f64, bump: f64| {
+            let mut moved = start.clone();
+            moved[0] += bump;
+            let (mut x, mut loss) = (device.array(&moved).unwrap(), device.zeros([]).unwrap());
+            let _done = plain.launch((&mut x, rate, 7, &mut loss)).unwrap();
+            loss.value()
+        };
+        let h = 1e-6;
+        let difference = (loss_at(0.2 + h, 0.0) - loss_at(0.2 - h, 0.0)) / (2.0 * h);
+        assert!((drate - difference).abs() < 1e-7, "{drate} {difference}");
+        let difference = (loss_at(0.2, h) - loss_at(0.2, -h)) / (2.0 * h);
+        assert!((dx[0] - difference).abs() < 1e-7, "{} {difference}", dx[0]);
+        for slots in 1..5 {
+            for block in 1..4 {
+                assert_eq!(run(&g.with_budget(Budget::Revolve { slots, block })), (dx.clone(), drate));
+            }
+        }
+    }
+}
