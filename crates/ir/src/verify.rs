@@ -216,7 +216,7 @@ impl Verifier<'_> {
             Stmt::Forward(f) => {
                 self.at_program_level("a sweep", &None);
                 f.carried.iter().for_each(|a| self.read(*a, &None));
-                if let Some((from, to)) = f.range {
+                if let Length::Known(from, to) = f.length {
                     self.is(from, Type::Index, "a bound", &None);
                     self.is(to, Type::Index, "a bound", &None);
                 }
