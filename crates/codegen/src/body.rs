@@ -58,7 +58,7 @@ impl Text<'_> {
     pub fn body(&mut self, body: &Body, block: &Block, mask: Option<&str>) {
         for stmt in block {
             match stmt {
-                Stmt::Let(v) => self.body_value(body, *v),
+                Stmt::Let(v) => self.body_value(body, *v, mask),
                 Stmt::Declare(local, v) => {
                     let (ty, value) = self.operand(
                         body,
@@ -129,7 +129,7 @@ impl Text<'_> {
         }
     }
 
-    fn body_value(&mut self, body: &Body, v: ValueId) {
+    fn body_value(&mut self, body: &Body, v: ValueId, mask: Option<&str>) {
         let op = *self.program.op(v);
         let ty = self.program.ty(v);
         if matches!(op, Op::Literal(_)) || self.decided(body, v) {
@@ -161,10 +161,11 @@ impl Text<'_> {
         if let Op::Load(array, index) = op {
             return self.body_load(body, v, array, index);
         }
-        self.guard_division(body, v);
+        self.guard_division(body, v, mask);
         match body.form {
             Form::Vector { interior, element, lanes, .. } if self.is_vector(body, v) => {
                 if let Op::Cast(a) = op
+                    && ty == element
                     && let Some(sum) = self.linear_here(interior, a)
                 {
                     return self.lanes_of_sum(v, element, lanes, &sum);
@@ -185,7 +186,7 @@ impl Text<'_> {
     }
 
     /// Integer divisions by zero are faults.
-    fn guard_division(&mut self, body: &Body, v: ValueId) {
+    fn guard_division(&mut self, body: &Body, v: ValueId, mask: Option<&str>) {
         let Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) = *self.program.op(v) else {
             return;
         };
@@ -193,6 +194,8 @@ impl Text<'_> {
         if self.program.ty(v).is_float() || self.program.literal(b).is_some_and(|l| !zero(l)) {
             return;
         }
+        // Lanes that are not here may have a zero divisor.
+        self.failed |= mask.is_some();
         let site = self.program.value(v).site.clone();
         let access = self.access(None, &site);
         let divisor = self.known(body, b);

@@ -154,6 +154,14 @@ impl Text<'_> {
                 format!("op_select_{f}({}, {}, {})", at(self, c), at(self, a), at(self, b))
             }
             Op::Fma(a, b, c) => format!("op_fma_{f}({}, {}, {})", at(self, a), at(self, b), at(self, c)),
+            Op::Get(local) if result == ty || result == Type::Bool => format!("l{}", local.index()),
+            Op::Cast(a) if result == ty && self.program.ty(a) == Type::Bool => {
+                format!("op_select_{f}({}, op_float_{f}(1), op_float_{f}(0))", at(self, a))
+            }
+            Op::Select(c, a, b) if result == Type::Bool => {
+                let (c, a, b) = (at(self, c), at(self, a), at(self, b));
+                format!("op_or_{m}(op_and_{m}({c}, {a}), op_and_{m}(op_not_{m}({c}), {b}))")
+            }
             Op::Math(Function::Powi, ..) => return None,
             Op::Math(function, a, b) => {
                 let name = self.function(function, ty, lanes);

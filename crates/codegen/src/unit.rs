@@ -194,10 +194,12 @@ pub(crate) fn c_literal(literal: Literal) -> String {
         }
         Type::I32 => match bits as u32 as i32 {
             i32::MIN => "INT32_MIN".to_string(),
+            x if x < 0 => format!("({x})"),
             x => format!("{x}"),
         },
         Type::I64 | Type::Index => match bits as i64 {
             i64::MIN => "INT64_MIN".to_string(),
+            x if x < 0 => format!("(INT64_C({x}))"),
             x => format!("INT64_C({x})"),
         },
         Type::U32 => format!("{}u", bits as u32),

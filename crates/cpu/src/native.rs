@@ -32,7 +32,6 @@ struct Shared {
     outcome: i32,
     region: i32,
     reason: i64,
-    seen: [i32; 64],
 }
 
 /// What one thread of a launch works on; `eb_frame` of the prelude.
@@ -209,7 +208,6 @@ impl Native {
             outcome: 0,
             region: 0,
             reason: 0,
-            seen: [0; 64],
         };
         let shape: Vec<i64> = frame.arrays.iter().flat_map(|view| view.shape).collect();
         let capacity: Vec<i64> = frame.tapes.iter().map(|t| t.places.len() as i64).collect();
@@ -217,7 +215,7 @@ impl Native {
         let mut passes = vec![0i64; self.program.loops as usize];
         let mut partials: Vec<u64> = Vec::new();
         if self.unit.reductions > 0 {
-            partials.resize(self.unit.reductions * leaf::MOST as usize, 0);
+            partials.resize(self.unit.reductions * (leaf::MOST as usize + 1), 0);
         }
         let resume = match start {
             Start::Beginning => -1,
