@@ -61,6 +61,8 @@ pub struct Generator {
     uses: Vec<Use>,
     own: Vec<Vec<ValueId>>,
     temps: usize,
+    /// The one float type of the parallel loop being built, where it has one: such loops run in vectors.
+    only: Option<Type>,
     /// How much may still be said in this program.
     fuel: usize,
 }
@@ -110,6 +112,7 @@ pub fn unit(seed: u64, count: usize) -> Program {
         uses: Vec::new(),
         own: Vec::new(),
         temps: 0,
+        only: None,
         fuel: 0,
     };
     for k in 0..count {
@@ -117,11 +120,11 @@ pub fn unit(seed: u64, count: usize) -> Program {
         let chosen = g.b.compare(Compare::Eq, which, number);
         g.b.begin_if(chosen);
         g.dice = Dice::new(seed.wrapping_add(1 + k as u64));
-        g.fuel = 60;
+        g.fuel = 20;
         let outer = g.begin();
-        let statements = 2 + g.dice.below(3);
+        let statements = 1 + g.dice.below(3);
         for _ in 0..statements {
-            g.program_statement(2);
+            g.program_statement(1);
         }
         g.end(outer);
         g.b.end_if();
@@ -290,6 +293,11 @@ impl Generator {
             ranges.push((["i", "j", "c"][*d], from, to));
         }
         let scope = self.begin();
+        self.only = match self.dice.below(5) {
+            0 | 1 => Some(Type::F64),
+            2 => Some(Type::F32),
+            _ => None,
+        };
         self.prepare_uses(dims, &ranges);
         let vars = self.b.begin_par(&ranges);
         self.values.extend(&vars);
@@ -302,6 +310,7 @@ impl Generator {
         self.write_something();
         self.b.end_par();
         self.par = None;
+        self.only = None;
         self.end(scope);
     }
 
@@ -330,7 +339,9 @@ impl Generator {
         self.uses.clear();
         for (_, ty, extents) in &ARRAYS {
             let can_own = dims.len() <= extents.len() && dims.iter().all(|d| extents.contains(d));
-            let choice = match self.dice.below(5) {
+            let other = self.only.is_some_and(|only| only != *ty);
+            let choice = match self.dice.below(if self.only.is_some() { 4 } else { 5 }) {
+                _ if other => Use::Read,
                 0 | 1 if can_own => Use::Own,
                 2 if *ty != Type::Bool => {
                     Use::Combine(self.dice.pick(&[Combine::Add, Combine::Add, Combine::Min, Combine::Max]))
@@ -384,15 +395,15 @@ impl Generator {
             return self.write_something();
         }
         self.fuel -= 1;
-        match self.dice.below(if depth == 0 { 6 } else { 11 }) {
+        match self.dice.below(if depth == 0 { 6 } else { 11 - usize::from(self.only.is_some()) }) {
             0..=2 => self.write_something(),
             3 | 4 => {
-                let ty = self.dice.pick(&TYPES);
+                let ty = self.any_type();
                 let v = self.expression(ty, 3);
                 self.keep(v);
             }
             5 => {
-                let ty = self.dice.pick(&[Type::F64, Type::F64, Type::F32, Type::I32, Type::Index]);
+                let ty = self.any_type();
                 let v = self.expression(ty, 2);
                 let local = self.b.local("t", v);
                 self.locals.push(local);
@@ -411,7 +422,7 @@ impl Generator {
             9 => {
                 let zero = self.index(0);
                 let to = match self.dice.below(3) {
-                    0 => {
+                    0 if self.only.is_none() => {
                         let three = self.index(3);
                         let some = self.expression(Type::Index, 1);
                         self.b.binary(Binary::And, some, three)
@@ -426,7 +437,7 @@ impl Generator {
                 self.keep(c);
                 self.body_statement(depth - 1);
                 self.body_statement(depth - 1);
-                let until = self.dice.one_in(4).then(|| self.condition(1));
+                let until = (self.only.is_none() && self.dice.one_in(4)).then(|| self.condition(1));
                 self.b.end_loop(until);
                 self.end(scope);
             }
@@ -466,6 +477,14 @@ impl Generator {
     }
 
     // ---- values
+
+    /// A type; in a loop of one float type that one, mostly.
+    fn any_type(&mut self) -> Type {
+        match self.only {
+            Some(only) => self.dice.pick(&[only, only, only, only, Type::Bool]),
+            None => self.dice.pick(&TYPES),
+        }
+    }
 
     fn settable(&mut self, ty: Type) -> Option<LocalId> {
         let fitting: Vec<LocalId> =
@@ -548,7 +567,10 @@ impl Generator {
             .2
             .iter()
             .map(|d| {
-                let kind = self.dice.pick(&[0, 1, 1, 1, 2, 2, 3, 3, 4, 5]);
+                let kind = match self.only {
+                    Some(_) => self.dice.pick(&[0, 1, 1, 1, 2, 2, 2, 3, 3, 3]),
+                    None => self.dice.pick(&[0, 1, 1, 1, 2, 2, 3, 3, 4, 5]),
+                };
                 self.somewhere(*d, kind)
             })
             .collect()
@@ -625,7 +647,11 @@ impl Generator {
             Type::F32 | Type::F64 => self.float(ty, depth),
             Type::Bool => match self.dice.below(6) {
                 0..=2 => {
-                    let of = self.dice.pick(&[Type::F64, Type::F32, Type::I32, Type::I64, Type::U32, Type::Index]);
+                    let of = match self.any_type() {
+                        Type::Bool => self.only.unwrap_or(Type::I64),
+                        Type::Index => self.only.unwrap_or(Type::Index),
+                        other => other,
+                    };
                     let how = self.dice.pick(&[
                         Compare::Lt,
                         Compare::Le,
@@ -664,7 +690,7 @@ impl Generator {
                     Binary::Div,
                     Binary::Min,
                     Binary::Max,
-                    Binary::Rem,
+                    if self.only.is_some() { Binary::Sub } else { Binary::Rem },
                 ]);
                 let (a, b) = (self.expression(ty, depth), self.expression(ty, depth));
                 self.b.binary(op, a, b)
@@ -687,7 +713,13 @@ impl Generator {
                 self.b.fma(a, b, c)
             }
             10 if self.dice.one_in(3) => {
-                let f = self.dice.pick(&[Function::Tanh, Function::Exp, Function::Sin, Function::Powi, Function::Hypot]);
+                let f = self.dice.pick(&[
+                    Function::Tanh,
+                    Function::Exp,
+                    Function::Sin,
+                    Function::Hypot,
+                    if self.only.is_some() { Function::Exp } else { Function::Powi },
+                ]);
                 let a = self.expression(ty, depth);
                 match f {
                     Function::Powi => {
@@ -701,7 +733,7 @@ impl Generator {
                     _ => self.b.math(f, &[a]),
                 }
             }
-            10 => {
+            10 if self.only.is_none() => {
                 let (seed, count) = (self.expression(Type::I64, depth), self.expression(Type::I64, depth));
                 self.b.rand(ty, seed, count)
             }
@@ -749,7 +781,14 @@ impl Generator {
             let (a, b) = (self.expression(ty, depth), self.expression(ty, depth));
             return self.b.select(c, a, b);
         }
-        let from = if ty == Type::F64 && self.dice.one_in(2) { Type::Index } else { self.dice.pick(&TYPES) };
+        let from = if ty == Type::F64 && self.dice.one_in(2) { Type::Index } else { self.any_type() };
+        if self.only == Some(ty) && from == Type::Index {
+            if let Some(vars) = &self.par {
+                let vars = vars.clone();
+                let var = self.dice.pick(&vars);
+                return self.b.cast(var, ty);
+            }
+        }
         let a = self.expression(from, depth);
         self.b.cast(a, ty)
     }
