@@ -137,8 +137,7 @@ fn compare(workload: &Workload, reference: &Reference, threads: usize, cache: &C
             fill(unsafe { std::slice::from_raw_parts_mut(reference::aligned(b), bytes) }, ty);
         }
         let steps = workload.steps as i64;
-        best_ours =
-            best_ours.min(timed(|| launch(&compiled, &mut ours, Some(Literal::index(steps))))?);
+        best_ours = best_ours.min(timed(|| launch(&compiled, &mut ours, Some(Literal::index(steps))))?);
         best_theirs = best_theirs.min(timed(|| {
             reference.run(workload.name, &mut theirs, workload.extents, steps, threads as i32)
         })?);
@@ -183,7 +182,11 @@ fn compile_times() -> Result<()> {
     for _ in 0..5 {
         hit = hit.min(timed(|| Ok(drop(Compiled::new(&program, &device)?)))?);
     }
-    println!("wave: cold compile {:.0} ms, cache hit {:.2} ms", cold.as_secs_f64() * 1e3, hit.as_secs_f64() * 1e3);
+    println!(
+        "wave: cold compile {:.0} ms, cache hit {:.2} ms",
+        cold.as_secs_f64() * 1e3,
+        hit.as_secs_f64() * 1e3
+    );
     Ok(())
 }
 
@@ -191,6 +194,13 @@ fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words.first().is_none_or(|first| first != "--primal") {
         return Err("say what to run: bench/run --primal [workload | costs]".into());
+    }
+    if words.get(1).is_some_and(|word| word == "source") {
+        let (device, _) = Options::new().build()?;
+        for workload in workloads()?.iter().filter(|w| words.get(2).is_some_and(|word| word == w.name)) {
+            println!("{}", Compiled::new(&workload.program, &device)?.source().unwrap_or_default());
+        }
+        return Ok(());
     }
     let wanted = |name: &str| words.get(1).is_none_or(|word| word == name);
     let folder = tempfile::tempdir()?;

@@ -30,13 +30,18 @@ impl Reference {
     pub fn build() -> Result<Reference, Box<dyn Error>> {
         let lanes = if is_wide() { 8 } else { 4 };
         let tanh = Item { kernel: Kernel::Function(Function::Tanh), shape: Shape::new(Format::F64, lanes)? };
-        let abs = Item { kernel: Kernel::Function(Function::Abs), shape: Shape::new(Format::F32, 2 * lanes)? };
+        let abs =
+            Item { kernel: Kernel::Function(Function::Abs), shape: Shape::new(Format::F32, 2 * lanes)? };
         let text = library(Dialect::C, &[tanh, abs])? + include_str!("reference.c");
         let folder = tempfile::tempdir()?;
         let (source, built) = (folder.path().join("reference.c"), folder.path().join("reference.so"));
         std::fs::write(&source, text)?;
-        let status =
-            Command::new("cc").args(FLAGS).args(["-fPIC", "-shared", "-o"]).arg(&built).arg(&source).status()?;
+        let status = Command::new("cc")
+            .args(FLAGS)
+            .args(["-fPIC", "-shared", "-o"])
+            .arg(&built)
+            .arg(&source)
+            .status()?;
         if !status.success() {
             return Err("the reference does not compile".into());
         }

@@ -25,6 +25,8 @@ pub(crate) enum Form<'i> {
         part: Part,
         /// Which of the vectors that make up the 16 lanes of a leaf this is.
         vector: usize,
+        /// How many vectors of iterations run side by side.
+        jam: usize,
     },
 }
 
@@ -57,34 +59,55 @@ impl Text<'_> {
     /// Prints the statements of a block; `mask` names the lanes that take part, where not all do.
     pub fn body(&mut self, body: &Body, block: &Block, mask: Option<&str>) {
         for stmt in block {
-            match stmt {
-                Stmt::Let(v) => self.body_value(body, *v, mask),
-                Stmt::Declare(local, v) => {
-                    let (ty, value) = self.operand(
-                        body,
-                        *v,
-                        self.program.locals[local.index()].ty,
-                        self.local_varies(body, local),
-                    );
-                    line!(self, "{ty} l{} = {value};", local.index());
+            for number in 0..self.copies(body, stmt) {
+                if let Some(jam) = &mut self.jam {
+                    jam.number = number;
                 }
-                Stmt::Set(local, v) => {
-                    let ty = self.program.locals[local.index()].ty;
-                    let varies = self.local_varies(body, local);
-                    let (_, value) = self.operand(body, *v, ty, varies);
-                    let name = format!("l{}", local.index());
-                    let value = match mask {
-                        Some(mask) if varies => self.choose(body, ty, mask, &value, &name),
-                        _ => value,
-                    };
-                    line!(self, "{name} = {value};");
-                }
-                Stmt::Store(s) => self.body_store(body, None, s, mask),
-                Stmt::Update(how, s) => self.body_store(body, Some(*how), s, mask),
-                Stmt::If(branch) => self.body_branch(body, branch, mask),
-                Stmt::Loop(l) => self.body_loop(body, l, mask),
-                _ => {}
+                self.body_statement(body, stmt, mask);
             }
+        }
+    }
+
+    /// How often a statement is printed: what is the same for all vectors side by side once.
+    fn copies(&self, body: &Body, stmt: &Stmt) -> usize {
+        let Form::Vector { interior, jam, .. } = body.form else { return 1 };
+        let once = match stmt {
+            Stmt::Let(v) => interior.varying.uniform(*v),
+            Stmt::Declare(local, _) | Stmt::Set(local, _) => !interior.varying.locals.contains(local),
+            Stmt::Loop(_) | Stmt::If(_) => true,
+            _ => false,
+        };
+        if once { 1 } else { jam }
+    }
+
+    fn body_statement(&mut self, body: &Body, stmt: &Stmt, mask: Option<&str>) {
+        match stmt {
+            Stmt::Let(v) => self.body_value(body, *v, mask),
+            Stmt::Declare(local, v) => {
+                let (ty, value) = self.operand(
+                    body,
+                    *v,
+                    self.program.locals[local.index()].ty,
+                    self.local_varies(body, local),
+                );
+                line!(self, "{ty} {} = {value};", self.local(*local));
+            }
+            Stmt::Set(local, v) => {
+                let ty = self.program.locals[local.index()].ty;
+                let varies = self.local_varies(body, local);
+                let (_, value) = self.operand(body, *v, ty, varies);
+                let name = self.local(*local);
+                let value = match mask {
+                    Some(mask) if varies => self.choose(body, ty, mask, &value, &name),
+                    _ => value,
+                };
+                line!(self, "{name} = {value};");
+            }
+            Stmt::Store(s) => self.body_store(body, None, s, mask),
+            Stmt::Update(how, s) => self.body_store(body, Some(*how), s, mask),
+            Stmt::If(branch) => self.body_branch(body, branch, mask),
+            Stmt::Loop(l) => self.body_loop(body, l, mask),
+            _ => {}
         }
     }
 
@@ -176,7 +199,7 @@ impl Text<'_> {
                 let text = text.unwrap_or_default();
                 let vector =
                     if ty == Type::Bool { mask_type(element, lanes) } else { vector_type(ty, lanes) };
-                line!(self, "const {vector} v{} = {text};", v.index());
+                line!(self, "const {vector} {} = {text};", self.value(v));
             }
             _ => {
                 let text = self.scalar_operation(v, |text, o| text.known(body, o));
@@ -215,7 +238,7 @@ impl Text<'_> {
             })
             .collect();
         let vector = vector_type(element, lanes);
-        line!(self, "const {vector} v{} = ({vector}){{{}}};", v.index(), each.join(", "));
+        line!(self, "const {vector} {} = ({vector}){{{}}};", self.value(v), each.join(", "));
     }
 
     // ---- elements
@@ -294,9 +317,9 @@ impl Text<'_> {
                         format!("eb_gather_{vector}({name} + {offset}, {stride}, {count})")
                     }
                 };
-                line!(self, "const {vector} v{} = {text};", v.index());
+                line!(self, "const {vector} {} = {text};", self.value(v));
             }
-            _ => line!(self, "const {} v{} = {name}[{offset}];", c_type(ty), v.index()),
+            _ => line!(self, "const {} {} = {name}[{offset}];", c_type(ty), self.value(v)),
         }
     }
 
@@ -389,6 +412,8 @@ impl Text<'_> {
         if !self.is_vector(body, branch.condition) {
             return self.plain_branch(body, &condition, branch, mask);
         }
+        // Masks are not printed side by side.
+        self.failed |= self.jam.is_some();
         let m = mask_type(element, lanes);
         for (block, condition) in
             [(&branch.then, condition.clone()), (&branch.otherwise, format!("op_not_{m}({condition})"))]

@@ -60,7 +60,8 @@ impl Text<'_> {
         let varying = Varying::of(self.program, par);
         let mut interior = Interior {
             varying,
-            early: BTreeSet::new(),
+            // The outer variables stand still while the innermost one runs.
+            early: par.ranges.iter().rev().skip(1).map(|r| r.var).collect(),
             wraps: BTreeMap::new(),
             decided: BTreeMap::new(),
             unproved: BTreeSet::new(),

@@ -8,10 +8,13 @@ use crate::body::{Body, Form, Part};
 use crate::interior::Interior;
 use crate::lanes::{vector_element, weight};
 use crate::operation::vector_type;
-use crate::unit::{Text, c_literal, c_type, line, to_bits};
+use crate::unit::{Jam, Text, c_literal, c_type, line, to_bits};
 
 /// Work below this many additions is not worth a hand-off to other threads.
 const WORTH_SPLITTING: u64 = 30_000;
+
+/// Vectors of iterations that run side by side where the body has loops.
+const SIDE_BY_SIDE: usize = 4;
 
 impl Text<'_> {
     /// Prints a parallel loop; `leave` is where the segment ends after a fault.
@@ -148,7 +151,10 @@ impl Text<'_> {
         line!(self, "}}");
         for (k, _) in reductions.iter().enumerate() {
             // Whether any iteration combined at all decides whether the element is touched.
-            line!(self, "if (seen{k}) __atomic_store_n(&f->partials[{k} * EB_PARTIALS + EB_SEEN], 1, __ATOMIC_RELAXED);");
+            line!(
+                self,
+                "if (seen{k}) __atomic_store_n(&f->partials[{k} * EB_PARTIALS + EB_SEEN], 1, __ATOMIC_RELAXED);"
+            );
         }
     }
 
@@ -162,7 +168,10 @@ impl Text<'_> {
             let t = c_type(ty);
             let partial = crate::unit::from_bits(ty, &format!("f->partials[{k} * EB_PARTIALS + leaf]"));
             let exit = self.fresh();
-            line!(self, "if (f->partials[{k} * EB_PARTIALS + EB_SEEN]) {{ f->partials[{k} * EB_PARTIALS + EB_SEEN] = 0;");
+            line!(
+                self,
+                "if (f->partials[{k} * EB_PARTIALS + EB_SEEN]) {{ f->partials[{k} * EB_PARTIALS + EB_SEEN] = 0;"
+            );
             let neutral = c_literal(ebbtide_ir::Literal::from_bits(ty, evaluate::neutral(*how, ty)));
             line!(self, "{t} total = {neutral};");
             let combined = self.combine(*how, ty, 1, "total", &partial);
@@ -229,6 +238,35 @@ impl Text<'_> {
         line!(self, "}} }}");
     }
 
+    /// Loops inside the body wait for each of their sums: several vectors at a time keep the processor busy.
+    fn side_by_side<'i>(
+        &mut self,
+        par: &Par,
+        body: &dyn Fn(Form<'i>) -> Body<'i>,
+        interior: &'i Interior,
+        element: Type,
+    ) {
+        if !par.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_))) {
+            return;
+        }
+        let j = par.ranges[par.ranges.len() - 1].var.index();
+        let lanes = self.target.vector_bytes / element.size();
+        let (start, failed) = (self.out.len(), self.failed);
+        let values = interior.varying.values.iter().copied().collect();
+        let locals = interior.varying.locals.iter().copied().collect();
+        self.jam = Some(Jam { number: 0, values, locals });
+        line!(self, "for (; j + {0} <= hi; j += {0}) {{", SIDE_BY_SIDE * lanes);
+        (0..SIDE_BY_SIDE).for_each(|u| line!(self, "const i64 v{j}_{u} = j + {};", u * lanes));
+        let form = Form::Vector { interior, element, lanes, part: Part::Whole, vector: 0, jam: SIDE_BY_SIDE };
+        self.body(&body(form), &par.body, None);
+        line!(self, "}}");
+        self.jam = None;
+        if self.failed {
+            self.out.truncate(start);
+            self.failed = failed;
+        }
+    }
+
     /// Do lanes side by side combine into shared elements in the order of iterations? They do where one statement
     /// combines, once per iteration.
     fn keeps_order(&self, par: &Par) -> bool {
@@ -260,12 +298,15 @@ impl Text<'_> {
         let lanes = self.target.vector_bytes / element.size();
         let start = self.out.len();
         self.failed = false;
-        let form = |part, vector| Form::Vector { interior, element, lanes, part, vector };
+        let form = |part, vector| Form::Vector { interior, element, lanes, part, vector, jam: 1 };
         let count = if reductions.is_empty() { 1 } else { 16 / lanes };
         let vector = vector_type(element, lanes);
         line!(self, "{{");
         for k in 0..reductions.len() {
             (0..count).for_each(|u| line!(self, "{vector} r{k}_{u} = r{k}.vector[{u}];"));
+        }
+        if reductions.is_empty() {
+            self.side_by_side(par, body, interior, element);
         }
         line!(self, "for (; j + {} <= hi; j += {}) {{", lanes * count, lanes * count);
         for u in 0..count {

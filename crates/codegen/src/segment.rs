@@ -346,11 +346,7 @@ impl Text<'_> {
 
     /// The offset of the element that a reduction combines into, outside its loop; where it is out of bounds the
     /// statements `otherwise`, which are given the dimension, its index and extent.
-    pub fn outer_offset(
-        &mut self,
-        s: &Store,
-        otherwise: impl Fn(usize, &str, &str) -> String,
-    ) -> String {
+    pub fn outer_offset(&mut self, s: &Store, otherwise: impl Fn(usize, &str, &str) -> String) -> String {
         // Its index is the same in all iterations: what it is made of can be computed here.
         let mut needed: Vec<ValueId> = s.index.as_slice().to_vec();
         let mut at = 0;

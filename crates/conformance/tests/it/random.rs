@@ -23,9 +23,10 @@ fn cases() -> usize {
 
 fn inputs(n: usize, m: usize, which: usize, seed: u64) -> Vec<Input> {
     let extent = [n, m];
-    let arrays = ARRAYS.iter().enumerate().map(|(k, (_, _, dims))| {
-        Input::Array(dims.iter().map(|d| extent[*d]).collect(), seed + k as u64)
-    });
+    let arrays = ARRAYS
+        .iter()
+        .enumerate()
+        .map(|(k, (_, _, dims))| Input::Array(dims.iter().map(|d| extent[*d]).collect(), seed + k as u64));
     let mut dice = Dice::new(seed);
     let scalars = [
         Literal::index(which as i64),

@@ -763,11 +763,8 @@ impl Generator {
                 self.b.binary(op, a, odd)
             }
             7 => {
-                let op = if signed {
-                    self.dice.pick(&[Unary::Neg, Unary::Abs, Unary::Not])
-                } else {
-                    Unary::Not
-                };
+                let op =
+                    if signed { self.dice.pick(&[Unary::Neg, Unary::Abs, Unary::Not]) } else { Unary::Not };
                 let a = self.expression(ty, depth);
                 self.b.unary(op, a)
             }
@@ -844,4 +841,3 @@ impl Generator {
         self.b.program().value(v).name.as_deref() == Some(["i", "j", "c"][d])
     }
 }
-
