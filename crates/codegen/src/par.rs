@@ -50,14 +50,16 @@ impl Text<'_> {
         for (d, r) in par.ranges.iter().enumerate() {
             line!(
                 self,
-                "const i64 f{d} = {}, e{d} = eb_max({} - f{d}, 0);",
+                "const i64 f{d} = {}, e{d} = eb_extent(f{d}, {});",
                 self.value(r.from),
                 self.value(r.to)
             );
         }
         let row = format!("e{}", dimensions - 1);
-        let rows: Vec<String> = (0..dimensions - 1).map(|d| format!("e{d}")).collect();
-        let rows = if rows.is_empty() { "1".to_string() } else { rows.join(" * ") };
+        let rows = (0..dimensions - 1).fold("1".to_string(), |rows, d| match rows.as_str() {
+            "1" => format!("e{d}"),
+            _ => format!("eb_times({rows}, e{d})"),
+        });
         line!(self, "const i64 rows = {rows}, row = {row};");
         // Ordered sums at shared elements are taken by one thread.
         let worth = weight(self.program, &par.body).max(1);

@@ -8,6 +8,7 @@ typedef struct {
     i32 verdict;     /* the fault or stop that the last barrier saw */
     i32 stop;        /* set by the host */
     i32 arrived, generation;
+    i32 spins;       /* how often a waiting thread looks before it sleeps */
     void (*sleep)(i32 *generation, i32 seen);
     i32 outcome;     /* 0: done; 1: yielded */
     i32 region;
@@ -50,7 +51,7 @@ static __attribute__((noinline)) i32 eb_meet(eb_shared *s, i64 threads) {
         __atomic_store_n(&s->generation, seen + 1, __ATOMIC_RELEASE);
     } else {
         for (int spins = 0; __atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) == seen; spins++) {
-            if (spins > 4000) s->sleep(&s->generation, seen);
+            if (spins > s->spins) s->sleep(&s->generation, seen);
 #if defined(__x86_64__)
             else __builtin_ia32_pause();
 #endif
@@ -74,6 +75,9 @@ static inline void eb_avoid(i64 *lo, i64 *hi, i64 x) {
     if (x - *lo > *hi - 1 - x) *hi = x;
     else *lo = x + 1;
 }
+/* The number of iterations of from..to, and of nested ones; too many to count is a great many. */
+static inline i64 eb_extent(i64 from, i64 to) { i64 r; return to <= from ? 0 : __builtin_sub_overflow(to, from, &r) ? INT64_MAX : r; }
+static inline i64 eb_times(i64 a, i64 b) { i64 r; return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r; }
 /* Where part `part` of `parts` of `n` iterations begins. */
 static inline i64 eb_share(i64 n, i64 part, i64 parts) { return n / parts * part + eb_min(n % parts, part); }
 /* Index arithmetic for the interior: what leaves the range of honest indices makes the interior empty. */
@@ -109,12 +113,10 @@ static inline u32 eb_rem_u32(u32 a, u32 b) { return a % b; }
 enum { EB_LEAVES = 2048, EB_SEEN = EB_LEAVES, EB_PARTIALS = EB_LEAVES + 1 };
 typedef struct { i64 count, rows_per_leaf, pieces, size; } eb_leaves;
 static inline eb_leaves eb_cut(i64 rows, i64 row) {
-    i64 all;
-    if (__builtin_mul_overflow(rows, row, &all)) all = INT64_MAX;
-    i64 size = (eb_max(all / (EB_LEAVES / 2) + 1, 4096) + 15) / 16 * 16;
+    i64 size = (eb_max(eb_times(rows, row) / (EB_LEAVES / 2) + 1, 4096) + 15) / 16 * 16;
     eb_leaves c = {0, 1, 1, size};
     if (row <= size) c.rows_per_leaf = eb_max(size / eb_max(row, 1), 1);
-    else c.pieces = (row + size - 1) / size;
-    c.count = (rows + c.rows_per_leaf - 1) / c.rows_per_leaf * c.pieces;
+    else c.pieces = row / size + (row % size != 0);
+    c.count = (rows / c.rows_per_leaf + (rows % c.rows_per_leaf != 0)) * c.pieces;
     return c;
 }

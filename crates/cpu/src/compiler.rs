@@ -36,7 +36,8 @@ const FLAGS: [&str; 11] = [
 ];
 
 impl Compiler {
-    /// The compiler that `EBBTIDE_CC` names, or `cc`; `None`, with a reason, if it does not answer.
+    /// The compiler that `EBBTIDE_CC` names, or `cc`; a reason if it does not answer. `EBBTIDE_CFLAGS` adds flags,
+    /// those of a sanitiser say.
     pub fn find() -> Result<Compiler, String> {
         static FOUND: OnceLock<Result<Compiler, String>> = OnceLock::new();
         FOUND.get_or_init(Compiler::ask).clone()
@@ -58,7 +59,12 @@ impl Compiler {
         let mut flags: Vec<String> = FLAGS.iter().map(|f| f.to_string()).collect();
         if target.vector_bytes == 64 {
             flags.push("-mprefer-vector-width=512".to_string());
+        } else if cfg!(target_arch = "x86_64") {
+            // Narrow vectors were asked for, or are all that a tool such as valgrind understands.
+            flags.push("-mno-avx512f".to_string());
         }
+        let more = std::env::var("EBBTIDE_CFLAGS").unwrap_or_default();
+        flags.extend(more.split_whitespace().map(str::to_string));
         Ok(Compiler { command, version, flags, target })
     }
 

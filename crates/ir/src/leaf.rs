@@ -37,7 +37,7 @@ impl Leaves {
         if row <= size {
             Leaves { rows, rows_per_leaf: (size / row.max(1)).max(1), row, pieces: 1, size }
         } else {
-            Leaves { rows, rows_per_leaf: 1, row, pieces: (row + size - 1) / size, size }
+            Leaves { rows, rows_per_leaf: 1, row, pieces: ceil(row, size), size }
         }
     }
 
@@ -46,7 +46,7 @@ impl Leaves {
         if self.row == 0 {
             return 0;
         }
-        ((self.rows + self.rows_per_leaf - 1) / self.rows_per_leaf).saturating_mul(self.pieces)
+        ceil(self.rows, self.rows_per_leaf).saturating_mul(self.pieces)
     }
 
     /// The leaf that an iteration belongs to, by its row and its place in the row.
@@ -55,13 +55,18 @@ impl Leaves {
     }
 }
 
+/// `a / b`, rounded up; neither is negative.
+fn ceil(a: i64, b: i64) -> i64 {
+    a / b + i64::from(a % b != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn there_are_never_more_leaves_than_places_for_them() {
-        for row in [1, 2, 100, 4095, 4096, 4097, 10_000, 1 << 20, 1 << 40] {
+        for row in [1, 2, 100, 4095, 4096, 4097, 10_000, 1 << 20, 1 << 40, i64::MAX] {
             for rows in [1, 2, 3, 1000, 4096, 1 << 20] {
                 assert!(Leaves::of(&[rows, row]).count() <= MOST, "{rows} x {row}");
             }
