@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use ebbtide_codegen::{Access, Unit, c_unit};
+use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
     self as ir, ArrayId, Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, enclosing,
     leaf,
@@ -96,7 +97,15 @@ impl Backend for Cpu {
             program: program.name.clone(),
             reason,
         };
-        let unit = c_unit(program, facts, segments, self.compiler.target).map_err(|e| fail(e.to_string()))?;
+        let target = self.compiler.target;
+        let unit = match simplify_segments(program, segments) {
+            Some(simple) => {
+                let blocks: Vec<&Block> = simple.segments.iter().collect();
+                c_unit(&simple.program, &simple.facts, &blocks, target)
+            }
+            None => c_unit(program, facts, segments, target),
+        };
+        let unit = unit.map_err(|e| fail(e.to_string()))?;
         let (path, found) = self.cache.library(&unit.source, &self.compiler).map_err(fail)?;
         match found {
             Found::Hit => self.counters.cache_hits.fetch_add(1, Ordering::Relaxed),

@@ -66,11 +66,12 @@ mod tests {
 
     #[test]
     fn there_are_never_more_leaves_than_places_for_them() {
-        for row in [1, 2, 100, 4095, 4096, 4097, 10_000, 1 << 20, 1 << 40, i64::MAX] {
+        for row in [1, 2, 100, 4095, 4096, 4097, 10_000, 1 << 20, 1 << 40] {
             for rows in [1, 2, 3, 1000, 4096, 1 << 20] {
                 assert!(Leaves::of(&[rows, row]).count() <= MOST, "{rows} x {row}");
             }
         }
+        assert!(Leaves::of(&[i64::MAX]).count() <= MOST);
     }
 
     #[test]

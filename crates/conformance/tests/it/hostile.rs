@@ -458,7 +458,8 @@ fn hostile_data_is_an_error_or_lawful_never_a_crash() {
                 })
                 .collect();
             for (outcome, device) in outcomes.iter().zip(["interpreted", "1", "2", "5 threads"]) {
-                let place = format!("{}, {device}: n = {n}, a = {a}, d = {d}, at = {at}, to = {to}", hostile.name);
+                let place =
+                    format!("{}, {device}: n = {n}, a = {a}, d = {d}, at = {at}, to = {to}", hostile.name);
                 match (outcome, expected) {
                     (Ok(found), None) => assert_eq!(Some(found), outcomes[0].as_ref().ok(), "{place}"),
                     (Err(error), Some(text)) => assert!(error.contains(text), "{place}: {error}"),
