@@ -71,6 +71,10 @@ impl Frame {
         let mut temps = Vec::new();
         for id in program.array_ids() {
             let decl = program.array(id);
+            if let Role::Old(array) = decl.role {
+                // Its address is set by each push; its shape is the array's.
+                views[id.index()] = View { address: std::ptr::null_mut(), ..views[array.index()] };
+            }
             if let Role::Temp(_) = decl.role {
                 let shape = extents(program, id, &views, &arguments)?;
                 let bytes = shape

@@ -1,6 +1,7 @@
 //! The contract, on the interpreter and on the CPU.
 
 mod devices;
+mod gradients;
 mod hostile;
 mod programs;
 mod random;
