@@ -1,5 +1,6 @@
 //! The contract, on the interpreter and on the CPU.
 
+mod cache;
 mod devices;
 mod gradients;
 mod hostile;

@@ -15,8 +15,9 @@ use crate::types::Type;
 /// sums at shared elements do not fuse. Wise where both loops work on the same types, so that fusing does not
 /// keep one of them from running in vectors.
 pub fn fuse_parallel_loops(program: &Program) -> Program {
+    // The body as it was stays in place meanwhile: its swaps say which shapes are equal.
     let mut after = program.clone();
-    let mut body = std::mem::take(&mut after.body);
+    let mut body = after.body.clone();
     let affines = Affines::of(program);
     fuse_block(&mut after, &affines, &mut body);
     after.body = body;

@@ -80,7 +80,7 @@ pub fn simplify(program: &Program) -> Program {
 /// Blocks of one program, simplified, and what the verifier would find out about them.
 #[derive(Debug)]
 pub struct Simplified {
-    /// The tables that the blocks refer to; its body is empty.
+    /// The tables that the blocks refer to; its body is the one before.
     pub program: Program,
     /// The blocks, in the order given.
     pub segments: Vec<Block>,
@@ -103,6 +103,7 @@ pub fn simplify_segments(program: &Program, segments: &[&Block]) -> Option<Simpl
     if twice {
         return None;
     }
+    let whole = &program.body;
     let mut program = Program { body: Block::new(), ..program.clone() };
     let mut simplified = Vec::new();
     for segment in segments {
@@ -110,6 +111,8 @@ pub fn simplify_segments(program: &Program, segments: &[&Block]) -> Option<Simpl
         program = PIPELINE.iter().fold(program, |before, (_, pass)| pass(&before));
         simplified.push(std::mem::take(&mut program.body));
     }
+    // Swaps anywhere in the program say which shapes are equal.
+    program.body.clone_from(whole);
     let affines = Affines::of(&program);
     let mut pars = BTreeMap::new();
     let mut lawful = true;
