@@ -344,8 +344,9 @@ impl Text<'_> {
         line!(self, "if (f->threads > 1) {{ if (eb_barrier(f)) goto leave; }}");
     }
 
-    /// The offset of the element that a reduction combines into, outside its loop.
-    pub fn outer_offset(&mut self, s: &Store, exit: usize) -> String {
+    /// The offset of the element that a reduction combines into, outside its loop; where it is out of bounds the
+    /// statements `otherwise`, which are given the dimension, its index and extent.
+    pub fn outer_offset(&mut self, s: &Store, otherwise: impl Fn(usize, &str, &str) -> String) -> String {
         // Its index is the same in all iterations: what it is made of can be computed here.
         let mut needed: Vec<ValueId> = s.index.as_slice().to_vec();
         let mut at = 0;
@@ -360,16 +361,20 @@ impl Text<'_> {
         needed.dedup();
         for v in needed {
             let text = self.scalar_operation(v, |text, o| text.value(o));
+            let text = match *self.program.op(v) {
+                // The body reports a zero divisor.
+                Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) => {
+                    format!("({} ? {text} : 0)", self.value(b))
+                }
+                _ => text,
+            };
             line!(self, "const {} v{} = {text};", c_type(self.program.ty(v)), v.index());
         }
-        let access = self.access(Some(s.array), &s.site);
         let mut offset = "0".to_string();
         for (k, v) in s.index.as_slice().iter().enumerate() {
             let (name, a) = (self.value(*v), s.array.index());
-            line!(
-                self,
-                "if ((u64){name} >= (u64)d{a}_{k}) {{ eb_fault(f, EB_BOUNDS, {access}, {k}, {name}, d{a}_{k}); goto exit{exit}; }}"
-            );
+            let extent = format!("d{a}_{k}");
+            line!(self, "if ((u64){name} >= (u64){extent}) {{ {} }}", otherwise(k, &name, &extent));
             offset = if k == 0 { name } else { format!("({offset} * d{a}_{k} + {name})") };
         }
         offset

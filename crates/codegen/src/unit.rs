@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{ArrayId, Block, Facts, Function, Literal, Op, Program, Site, Type, ValueId};
+use ebbtide_ir::{ArrayId, Block, Facts, Function, Literal, LocalId, Op, Program, Site, Type, ValueId};
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
 
@@ -52,6 +52,7 @@ pub fn c_unit(
         innermost: None,
         failed: false,
         reductions: 0,
+        jam: None,
     };
     for (k, block) in segments.iter().enumerate() {
         text.segment(k, block, segments);
@@ -102,6 +103,16 @@ pub(crate) struct Text<'p> {
     pub failed: bool,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
+    /// Where several vectors of iterations are printed side by side.
+    pub jam: Option<Jam>,
+}
+
+/// One of several vectors of iterations that are printed side by side: what differs between them has its number
+/// in its name.
+pub(crate) struct Jam {
+    pub number: usize,
+    pub values: BTreeSet<ValueId>,
+    pub locals: BTreeSet<LocalId>,
 }
 
 /// Prints one line of C.
@@ -136,7 +147,18 @@ impl Text<'_> {
     pub fn value(&self, v: ValueId) -> String {
         match self.program.op(v) {
             Op::Literal(literal) => c_literal(*literal),
-            _ => format!("v{}", v.index()),
+            _ => match &self.jam {
+                Some(jam) if jam.values.contains(&v) => format!("v{}_{}", v.index(), jam.number),
+                _ => format!("v{}", v.index()),
+            },
+        }
+    }
+
+    /// The name of a local variable.
+    pub fn local(&self, local: LocalId) -> String {
+        match &self.jam {
+            Some(jam) if jam.locals.contains(&local) => format!("l{}_{}", local.index(), jam.number),
+            _ => format!("l{}", local.index()),
         }
     }
 
@@ -194,10 +216,12 @@ pub(crate) fn c_literal(literal: Literal) -> String {
         }
         Type::I32 => match bits as u32 as i32 {
             i32::MIN => "INT32_MIN".to_string(),
+            x if x < 0 => format!("({x})"),
             x => format!("{x}"),
         },
         Type::I64 | Type::Index => match bits as i64 {
             i64::MIN => "INT64_MIN".to_string(),
+            x if x < 0 => format!("(INT64_C({x}))"),
             x => format!("INT64_C({x})"),
         },
         Type::U32 => format!("{}u", bits as u32),

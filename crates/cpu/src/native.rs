@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use ebbtide_codegen::{Access, Unit, c_unit};
+use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
     self as ir, ArrayId, Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, enclosing,
     leaf,
@@ -28,11 +29,11 @@ struct Shared {
     stop: i32,
     arrived: i32,
     generation: i32,
+    spins: i32,
     sleep: extern "C" fn(*const AtomicI32, i32),
     outcome: i32,
     region: i32,
     reason: i64,
-    seen: [i32; 64],
 }
 
 /// What one thread of a launch works on; `eb_frame` of the prelude.
@@ -96,7 +97,15 @@ impl Backend for Cpu {
             program: program.name.clone(),
             reason,
         };
-        let unit = c_unit(program, facts, segments, self.compiler.target).map_err(|e| fail(e.to_string()))?;
+        let target = self.compiler.target;
+        let unit = match simplify_segments(program, segments) {
+            Some(simple) => {
+                let blocks: Vec<&Block> = simple.segments.iter().collect();
+                c_unit(&simple.program, &simple.facts, &blocks, target)
+            }
+            None => c_unit(program, facts, segments, target),
+        };
+        let unit = unit.map_err(|e| fail(e.to_string()))?;
         let (path, found) = self.cache.library(&unit.source, &self.compiler).map_err(fail)?;
         match found {
             Found::Hit => self.counters.cache_hits.fetch_add(1, Ordering::Relaxed),
@@ -205,11 +214,11 @@ impl Native {
             stop: 0,
             arrived: 0,
             generation: 0,
+            spins: self.pool.spins(),
             sleep,
             outcome: 0,
             region: 0,
             reason: 0,
-            seen: [0; 64],
         };
         let shape: Vec<i64> = frame.arrays.iter().flat_map(|view| view.shape).collect();
         let capacity: Vec<i64> = frame.tapes.iter().map(|t| t.places.len() as i64).collect();
@@ -217,7 +226,7 @@ impl Native {
         let mut passes = vec![0i64; self.program.loops as usize];
         let mut partials: Vec<u64> = Vec::new();
         if self.unit.reductions > 0 {
-            partials.resize(self.unit.reductions * leaf::MOST as usize, 0);
+            partials.resize(self.unit.reductions * (leaf::MOST as usize + 1), 0);
         }
         let resume = match start {
             Start::Beginning => -1,

@@ -46,6 +46,7 @@ pub mod evaluate;
 mod function;
 mod interpret;
 pub mod leaf;
+pub mod passes;
 mod place;
 mod print;
 mod program;
