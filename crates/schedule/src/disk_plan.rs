@@ -1,0 +1,212 @@
+//! Where to put states on disk, by dynamic programming.
+//!
+//! Aupy, Herrmann, Hovland & Robert, *Optimal multistage algorithm for adjoint computation* (SIAM J. Sci.
+//! Comput. 38, 2016). With M(l) the advances of Revolve in memory alone, w and r the costs of a write and a
+//! read (in advances):
+//!
+//! - R(l) = min(M(l), min over m of m + M(l−m) + r + R(m)): the first state is on disk and at hand;
+//! - F(l, d) = min(M(l), min over m of w + m + F(l−m, d−1) + r + R(m)): it is at hand alone, and d slots are
+//!   free on disk.
+//!
+//! Disk states are written on the first sweep only. With enough slots on disk that is no restriction (their
+//! theorem); with fewer it is one, and the plan is the best that obeys it.
+//!
+//! Departures: blocks (M counts them), a limited number of disk slots, and the scan for F, which is cut
+//! short where a lower bound shows that nothing better can follow. The gaps between disk states are nearly
+//! periodic, so longer loops repeat the period with the least cost per step until the rest is within reach of
+//! the table.
+
+use crate::revolve;
+
+/// Loops up to this length (plus a block for a plain forward sweep) are planned exactly.
+pub(crate) const REACH: u64 = 1 << 14;
+
+/// The cost of moving one state to and from disk, in plain advances of one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Prices {
+    pub write: f64,
+    pub read: f64,
+}
+
+/// A first advance; 0 means that memory alone is better.
+type Split = u32;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct DiskPlan {
+    memory_slots: usize,
+    block: u64,
+    prices: Prices,
+    /// min over all plans of a gap whose first state is on disk, by length.
+    reread: Vec<Split>,
+    reread_cost: Vec<f64>,
+    /// First sweep with any number of disk slots, by length, and how many it uses.
+    free: Vec<Split>,
+    used: Vec<u32>,
+    /// First sweep with d disk slots, by d and length: only where the disk is too small for `free`.
+    scarce: Vec<Vec<Split>>,
+    /// The gap between disk states with the least cost per step.
+    period: u64,
+}
+
+impl DiskPlan {
+    /// A plan for `length` steps, exact if that is within [`REACH`].
+    pub fn new(length: u64, memory_slots: usize, disk_slots: usize, block: u64, prices: Prices) -> DiskPlan {
+        let mut plan = DiskPlan {
+            memory_slots,
+            block,
+            prices,
+            reread: Vec::new(),
+            reread_cost: Vec::new(),
+            free: Vec::new(),
+            used: Vec::new(),
+            scarce: Vec::new(),
+            period: 1,
+        };
+        if length <= REACH {
+            plan.extend(length as usize);
+        } else {
+            let mut size = (4 * block).max(256);
+            loop {
+                plan.extend(size.min(REACH) as usize);
+                if size >= REACH || plan.period <= size / 4 {
+                    break;
+                }
+                size *= 2;
+            }
+            plan.look_beyond();
+        }
+        let disk_slots = disk_slots as u64;
+        let needed = plan.used.get(length as usize).copied().unwrap_or(0);
+        if u64::from(needed) > disk_slots {
+            plan.plan_scarce(disk_slots as usize);
+        }
+        plan
+    }
+
+    /// The cost of a gap in memory alone.
+    fn memory_cost(&self, length: u64) -> f64 {
+        revolve::advances_in_blocks(length, self.memory_slots, self.block).map_or(f64::INFINITY, |t| t as f64)
+    }
+
+    /// The cost of a gap of `length` that starts with a state to be written to disk and read again.
+    fn gap_cost(&self, length: usize) -> f64 {
+        self.prices.write + self.prices.read + length as f64 + self.reread_cost[length]
+    }
+
+    /// Extends the tables to gaps of `length`.
+    fn extend(&mut self, length: usize) {
+        let memory: Vec<f64> = (0..=length as u64).map(|l| self.memory_cost(l)).collect();
+        for l in self.reread.len()..=length {
+            let (mut best, mut split) = (memory[l], 0);
+            if l as u64 > self.block {
+                for m in 1..l {
+                    let cost = m as f64 + memory[l - m] + self.prices.read + self.reread_cost[m];
+                    if cost < best {
+                        (best, split) = (cost, m as Split);
+                    }
+                }
+            }
+            self.reread.push(split);
+            self.reread_cost.push(best);
+        }
+        let rate = |plan: &DiskPlan, m: usize| plan.gap_cost(m) / m as f64;
+        let shortest = (self.block as usize).min(length).max(1);
+        self.period = (shortest..=length)
+            .min_by(|&a, &b| rate(self, a).total_cmp(&rate(self, b)))
+            .map_or(1, |m| m as u64);
+        let (cost, split) = self.first_sweep(&memory, None);
+        self.free = split;
+        self.used = vec![0; cost.len()];
+        for l in 0..cost.len() {
+            if self.free[l] > 0 {
+                self.used[l] = 1 + self.used[l - self.free[l] as usize];
+            }
+        }
+    }
+
+    /// F for all lengths, where the sweep goes on with costs `then` after a write, or with F itself.
+    fn first_sweep(&self, memory: &[f64], then: Option<&[f64]>) -> (Vec<f64>, Vec<Split>) {
+        let gap: Vec<f64> = (0..memory.len()).map(|m| self.gap_cost(m)).collect();
+        // Any rate gives a bound: F(x) ≥ rate·x − slack. The cheapest one cuts the scan shortest.
+        let rate = gap.get(self.period as usize).map_or(1.0, |cost| cost / self.period as f64);
+        let mut least_excess: Vec<f64> = gap.iter().enumerate().map(|(m, c)| c - rate * m as f64).collect();
+        for m in (1..least_excess.len()).rev() {
+            least_excess[m - 1] = least_excess[m - 1].min(least_excess[m]);
+        }
+        let (mut cost, mut split): (Vec<f64>, Vec<Split>) = (Vec::new(), Vec::new());
+        let mut slack: f64 = 0.0;
+        for l in 0..memory.len() {
+            let (mut best, mut first) = (memory[l], 0);
+            if l as u64 > self.block {
+                for m in 1..l {
+                    if least_excess[m] - slack > best - rate * l as f64 {
+                        break;
+                    }
+                    let candidate = gap[m] + then.unwrap_or(&cost)[l - m];
+                    if candidate < best {
+                        (best, first) = (candidate, m as Split);
+                    }
+                }
+            }
+            cost.push(best);
+            split.push(first);
+            slack = slack.max(rate * l as f64 - then.unwrap_or(&cost)[l]);
+        }
+        (cost, split)
+    }
+
+    /// F for every number of disk slots up to `slots`.
+    fn plan_scarce(&mut self, slots: usize) {
+        let memory: Vec<f64> = (0..self.reread.len() as u64).map(|l| self.memory_cost(l)).collect();
+        let mut cost = memory.clone();
+        self.scarce.push(vec![0; memory.len()]);
+        for _ in 0..slots {
+            let (next, split) = self.first_sweep(&memory, Some(&cost));
+            self.scarce.push(split);
+            cost = next;
+        }
+    }
+
+    /// A period that is longer than the table, if memory alone makes one worth while.
+    fn look_beyond(&mut self) {
+        let size = self.reread.len() as u64;
+        if self.period < size / 2 {
+            return;
+        }
+        let rate = |m: u64| (self.prices.write + self.prices.read + self.memory_cost(m)) / m as f64;
+        let mut best = self.gap_cost(self.period as usize) / self.period as f64 - 1.0;
+        let (mut m, mut period) = (size, self.period);
+        while m < 1 << 60 {
+            if rate(m) < best {
+                (best, period) = (rate(m), m);
+            }
+            m += (m / 32).max(1);
+        }
+        self.period = period;
+    }
+
+    /// How far to advance from a state that goes to disk on the first sweep; `None` if the rest is better
+    /// done in memory.
+    pub fn first_advance(&self, length: u64, free_slots: usize) -> Option<u64> {
+        if free_slots == 0 || length <= self.block {
+            return None;
+        }
+        if let Some(&split) = self.free.get(length as usize) {
+            if self.used[length as usize] as usize <= free_slots {
+                return (split > 0).then(|| split.into());
+            }
+            if let Some(layer) = self.scarce.get(free_slots) {
+                let split = layer[length as usize];
+                return (split > 0).then(|| split.into());
+            }
+        }
+        // Spread the slots over the length, but not more densely than pays.
+        let even = length.div_ceil((free_slots as u64).saturating_add(1));
+        Some(self.period.max(even).clamp(1, length - self.block))
+    }
+
+    /// How far to advance from a state that was read from disk; `None` if it is better copied to memory.
+    pub fn next_advance(&self, length: u64) -> Option<u64> {
+        self.reread.get(length as usize).filter(|&&split| split > 0).map(|&split| split.into())
+    }
+}

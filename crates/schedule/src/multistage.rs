@@ -1,0 +1,173 @@
+use std::fmt;
+use std::sync::Arc;
+
+use crate::disk_plan::{DiskPlan, Prices, REACH};
+use crate::retreat::{Gap, Move, Retreat, Turn};
+use crate::schedule::same_end;
+use crate::text::{Fields, Writer, bad};
+use crate::{Action, Error, Method, Options, Schedule, Shape, Tier, Totals, revolve};
+
+/// The slots on disk and what it costs to use them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Disk {
+    /// States on disk at one time; `usize::MAX` if there is no limit.
+    pub slots: usize,
+    /// The cost of writing one state, in plain advances of one step.
+    pub write_cost: f64,
+    /// The cost of reading one state, in plain advances of one step.
+    pub read_cost: f64,
+}
+
+/// Reverses `steps` steps with states in memory and on disk, with the least cost of advances, writes and reads.
+///
+/// Disk states are written on the first sweep, nearly evenly; what lies between two of them is reversed in
+/// memory as Revolve does. Exact by dynamic programming up to 16384 steps (one block fewer with a plain forward
+/// sweep); beyond that periodic, within 2 % of the optimum: [`Multistage::method`] says which. If there are too few
+/// slots on disk, the optimum is the one among plans that write on the first sweep alone.
+///
+/// ```
+/// use ebbtide_schedule::{Disk, Multistage};
+///
+/// let disk = Disk { slots: 100, write_cost: 5.0, read_cost: 5.0 };
+/// let totals = Multistage::new(1000, 3, disk)?.totals();
+/// assert!(totals.executions() < 4 * 1000); // with memory alone 13155
+/// # Ok::<(), ebbtide_schedule::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Multistage {
+    steps: u64,
+    disk: Disk,
+    plan: Arc<DiskPlan>,
+    retreat: Retreat,
+}
+
+impl Multistage {
+    /// Blocks of one step, the last one recorded on the way. `slots` are those in memory.
+    pub fn new(steps: u64, slots: usize, disk: Disk) -> Result<Multistage, Error> {
+        Multistage::with(steps, slots, disk, Options::new())
+    }
+
+    /// With a block size and a shape.
+    pub fn with(steps: u64, slots: usize, disk: Disk, options: Options) -> Result<Multistage, Error> {
+        let options = options.check(steps)?;
+        for (what, cost) in [("write", disk.write_cost), ("read", disk.read_cost)] {
+            if !(0.0..1e18).contains(&cost) {
+                return Err(Error::BadCost { what });
+            }
+        }
+        if slots == 0 && disk.slots == 0 && options.virtual_steps(steps) > options.block {
+            return Err(Error::TooFewSlots { slots, minimum: 1 });
+        }
+        let retreat = Retreat::forward(steps, slots, options).with_disk(disk.slots);
+        let prices = Prices { write: disk.write_cost, read: disk.read_cost };
+        let length = options.virtual_steps(steps);
+        let plan = Arc::new(DiskPlan::new(length, slots, disk.slots, options.block, prices));
+        Ok(Multistage { steps, disk, plan, retreat })
+    }
+
+    /// How the schedule was planned.
+    pub fn method(&self) -> Method {
+        if self.retreat.options().virtual_steps(self.steps) <= REACH {
+            Method::Exact
+        } else {
+            Method::Approximate
+        }
+    }
+
+    /// What the whole schedule costs. By formula; the number of terms is that of the states on disk.
+    pub fn totals(&self) -> Totals {
+        let (options, slots) = (self.retreat.options(), self.retreat.slots());
+        let recorded = options.shape(Shape::RecordLast);
+        let mut totals = Totals::default();
+        let (mut from, mut free) = (0, self.disk.slots);
+        let mut last_gap = None;
+        while let Some(length) = self.plan.first_advance(options.virtual_steps(self.steps - from), free) {
+            // Most gaps have the length of the one before.
+            let gap = match last_gap {
+                Some((known, gap)) if known == length => gap,
+                _ => self.gap_totals(length, slots, recorded),
+            };
+            last_gap = Some((length, gap));
+            totals.advances += u128::from(length);
+            totals.disk.stores += 1;
+            totals.disk.loads += 1;
+            totals.disk.peak_slots += 1;
+            totals.add(&gap);
+            (from, free) = (from + length, free - 1);
+        }
+        totals.add(&revolve::totals(self.steps - from, slots, options).unwrap_or_default());
+        totals
+    }
+
+    /// What a gap costs once its first state is read from disk.
+    fn gap_totals(&self, length: u64, slots: usize, options: Options) -> Totals {
+        let (mut totals, mut length) = (Totals::default(), length);
+        while let Some(distance) = self.plan.next_advance(length) {
+            totals.advances += u128::from(distance);
+            totals.disk.loads += 1;
+            totals.add(&revolve::totals(length - distance, slots, options).unwrap_or_default());
+            length = distance;
+        }
+        totals.add(&revolve::totals(length, slots, options).unwrap_or_default());
+        totals
+    }
+
+    pub(crate) fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
+        out.field("steps", self.steps)?;
+        out.field("write", self.disk.write_cost)?;
+        out.field("read", self.disk.read_cost)?;
+        self.retreat.write(out)
+    }
+
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Multistage, Error> {
+        let steps = fields.number("steps")?;
+        let (write_cost, read_cost) = (fields.number("write")?, fields.number("read")?);
+        let retreat = Retreat::read(fields, steps)?;
+        let disk = Disk { slots: retreat.disk_slots(), write_cost, read_cost };
+        let fresh = Multistage::with(steps, retreat.slots(), disk, retreat.options())?;
+        if fresh.retreat.options() != retreat.options() {
+            return Err(bad("the block does not fit the steps"));
+        }
+        Ok(Multistage { retreat, ..fresh })
+    }
+
+    fn decide(plan: &DiskPlan, gap: &Gap) -> Move {
+        let first_sweep = gap.turn == Turn::Ahead && !gap.in_memory;
+        match gap.base {
+            None if first_sweep && plan.first_advance(gap.length, gap.free_disk).is_some() => {
+                Move::Keep(Tier::Disk)
+            }
+            // The state has just been written: its slot was free when the distance was decided.
+            Some(Tier::Disk) if first_sweep => {
+                match plan.first_advance(gap.length, gap.free_disk.saturating_add(1)) {
+                    Some(distance) => Move::Advance(distance),
+                    None => gap.revolve(),
+                }
+            }
+            Some(Tier::Disk) => match plan.next_advance(gap.length) {
+                Some(distance) => Move::Advance(distance),
+                None => gap.revolve(),
+            },
+            _ => gap.revolve(),
+        }
+    }
+}
+
+impl Iterator for Multistage {
+    type Item = Action;
+
+    fn next(&mut self) -> Option<Action> {
+        let plan = &self.plan;
+        self.retreat.next_action(|gap| Multistage::decide(plan, gap))
+    }
+}
+
+impl Schedule for Multistage {
+    fn steps(&self) -> Option<u64> {
+        Some(self.steps)
+    }
+
+    fn end(&mut self, steps: u64) -> Result<(), Error> {
+        same_end(self.steps, steps)
+    }
+}

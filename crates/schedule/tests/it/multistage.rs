@@ -1,0 +1,170 @@
+use ebbtide_schedule::*;
+
+use crate::support::options;
+
+fn cost(totals: &Totals, disk: &Disk) -> f64 {
+    totals.advances as f64
+        + totals.disk.stores as f64 * disk.write_cost
+        + totals.disk.loads as f64 * disk.read_cost
+}
+
+fn counted(n: u64, slots: usize, disk: Disk, options: Options) -> Totals {
+    let schedule = Multistage::with(n, slots, disk, options).unwrap();
+    assert_eq!(schedule.method(), Method::Exact);
+    let formula = schedule.totals();
+    let limits = Limits { memory_slots: slots, disk_slots: disk.slots, ..Limits::default() };
+    let counted = Machine::new(n).limits(limits).run(schedule).unwrap();
+    assert_eq!(counted, formula, "n={n} s={slots} {disk:?} {options:?}");
+    counted
+}
+
+/// The recurrences of Disk-Revolve, straight from the paper.
+fn by_dynamic_programming(n: usize, slots: usize, disk: &Disk) -> f64 {
+    let memory = |l: usize| revolve::advances(l as u64, slots).map_or(f64::INFINITY, |t| t as f64);
+    let mut reread = vec![0.0; n + 1];
+    for l in 2..=n {
+        reread[l] =
+            (1..l).map(|m| m as f64 + memory(l - m) + disk.read_cost + reread[m]).fold(memory(l), f64::min);
+    }
+    let mut first: Vec<f64> = (0..=n).map(memory).collect();
+    for _ in 0..disk.slots.min(n) {
+        let mut next: Vec<f64> = (0..=n).map(memory).collect();
+        for l in 2..=n {
+            next[l] = (1..l)
+                .map(|m| disk.write_cost + m as f64 + first[l - m] + disk.read_cost + reread[m])
+                .fold(next[l], f64::min);
+        }
+        first = next;
+    }
+    first[n]
+}
+
+#[test]
+fn multistage_equals_its_recurrence_on_the_whole_small_grid() {
+    for n in 0..=60 {
+        for slots in 0..=8 {
+            for (disk_slots, write_cost, read_cost) in
+                [(usize::MAX, 0.0, 0.0), (usize::MAX, 2.0, 1.0), (3, 5.0, 3.5), (1, 0.5, 0.5), (2, 20.0, 1.0)]
+            {
+                let disk = Disk { slots: disk_slots, write_cost, read_cost };
+                let totals = counted(n, slots, disk, Options::new());
+                let expected = by_dynamic_programming(n as usize, slots, &disk);
+                assert!((cost(&totals, &disk) - expected).abs() < 1e-9, "n={n} s={slots} {disk:?}");
+            }
+        }
+    }
+}
+
+/// The cheapest way to reverse everything, by search over all states of the machine: where the state at
+/// hand is, what is in memory, what is on disk, how far the reversal has come.
+fn by_search(n: usize, slots: usize, disk: &Disk) -> f64 {
+    // Costs are multiples of 1/2, so that they can be counted in integers.
+    let (write, read) = ((disk.write_cost * 2.0) as usize, (disk.read_cost * 2.0) as usize);
+    let key =
+        |at: usize, memory: usize, disk: usize, end: usize| ((at * 128 + memory) * 128 + disk) * 8 + end;
+    let mut best = vec![usize::MAX; 8 * 128 * 128 * 8];
+    let mut queue: Vec<Vec<(usize, usize, usize, usize)>> = vec![vec![(0, 0, 0, n)]];
+    let mut price = 0;
+    while price < queue.len() {
+        while let Some((at, memory, on_disk, end)) = queue[price].pop() {
+            if end == 0 {
+                return price as f64 / 2.0;
+            }
+            let seen = &mut best[key(at, memory, on_disk, end)];
+            if *seen <= price {
+                continue;
+            }
+            *seen = price;
+            let mut go = |more: usize, next: (usize, usize, usize, usize)| {
+                if queue.len() <= price + more {
+                    queue.resize(price + more + 1, Vec::new());
+                }
+                queue[price + more].push(next);
+            };
+            if at + 1 == end {
+                // Recorded and reversed; there is no state at hand, which we write as `n`.
+                go(0, (n, memory, on_disk, at));
+            }
+            if at < end {
+                go(2, (at + 1, memory, on_disk, end));
+                if memory.count_ones() < slots as u32 {
+                    go(0, (at, memory | 1 << at, on_disk, end));
+                }
+                if on_disk.count_ones() < disk.slots.min(64) as u32 {
+                    go(write, (at, memory, on_disk | 1 << at, end));
+                }
+            }
+            for step in 0..n {
+                if memory >> step & 1 == 1 {
+                    go(0, (step, memory, on_disk, end));
+                    go(0, (at, memory & !(1 << step), on_disk, end));
+                }
+                if on_disk >> step & 1 == 1 {
+                    go(read, (step, memory, on_disk, end));
+                    go(0, (at, memory, on_disk & !(1 << step), end));
+                }
+            }
+        }
+        price += 1;
+    }
+    f64::INFINITY
+}
+
+#[test]
+fn no_plan_at_all_is_cheaper_when_the_disk_is_large() {
+    for n in 1..=5 {
+        for slots in 0..=2 {
+            for (write_cost, read_cost) in [(0.0, 0.0), (0.5, 0.5), (1.0, 2.0), (3.0, 0.5)] {
+                let disk = Disk { slots: usize::MAX, write_cost, read_cost };
+                let totals = counted(n, slots, disk, Options::new());
+                assert_eq!(
+                    cost(&totals, &disk),
+                    by_search(n as usize, slots, &disk),
+                    "n={n} s={slots} {disk:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn multistage_is_legal_and_its_totals_are_exact_for_every_block_and_shape() {
+    for n in [0, 1, 2, 7, 30, 61] {
+        for block in [1, 2, 5] {
+            for options in options(block) {
+                for slots in [1, 2, 5] {
+                    for disk_slots in [0, 1, 3, 100] {
+                        let disk = Disk { slots: disk_slots, write_cost: 3.0, read_cost: 1.0 };
+                        counted(n, slots, disk, options);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn without_a_disk_it_is_revolve() {
+    let disk = Disk { slots: 0, write_cost: 1.0, read_cost: 1.0 };
+    for (n, s) in [(10, 3), (60, 4), (1000, 10)] {
+        let totals = Multistage::new(n, s, disk).unwrap().totals();
+        assert_eq!(totals, Revolve::new(n, s).unwrap().totals());
+    }
+}
+
+#[test]
+fn ten_thousand_steps_are_planned_exactly_even_with_a_small_disk() {
+    for disk_slots in [10, usize::MAX] {
+        let disk = Disk { slots: disk_slots, write_cost: 5.0, read_cost: 3.0 };
+        let totals = counted(10_000, 5, disk, Options::new());
+        assert!(totals.disk.peak_slots as usize <= disk_slots);
+    }
+}
+
+#[test]
+fn costs_must_be_numbers() {
+    for write_cost in [f64::NAN, -1.0, f64::INFINITY] {
+        let disk = Disk { slots: 1, write_cost, read_cost: 1.0 };
+        assert_eq!(Multistage::new(10, 1, disk), Err(Error::BadCost { what: "write" }));
+    }
+}

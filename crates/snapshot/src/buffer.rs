@@ -1,0 +1,65 @@
+/// The alignment that unbuffered writes ask for, and that the data of a snapshot file starts at.
+pub(crate) const ALIGNMENT: usize = 4096;
+
+/// A growable run of bytes that starts at a multiple of [`ALIGNMENT`] in memory.
+///
+/// The bytes after `len` up to the next multiple belong to the buffer too, so that a whole number of
+/// blocks can be handed to the disk.
+#[derive(Debug, Default)]
+pub(crate) struct Buffer {
+    raw: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Buffer {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        &self.raw[self.start..self.start + self.len]
+    }
+
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
+        &mut self.raw[self.start..self.start + self.len]
+    }
+
+    /// The bytes, followed by as many more as fill the last block.
+    pub(crate) fn whole_blocks(&self) -> &[u8] {
+        &self.raw[self.start..self.start + self.len.next_multiple_of(ALIGNMENT)]
+    }
+
+    /// Makes the buffer `more` bytes longer and returns the new part, whose content is unspecified.
+    pub(crate) fn extend(&mut self, more: usize) -> &mut [u8] {
+        let old = self.len;
+        self.resize(old + more);
+        &mut self.as_mut_slice()[old..]
+    }
+
+    /// Sets the length; what is new is unspecified.
+    pub(crate) fn resize(&mut self, len: usize) {
+        let needed = len.next_multiple_of(ALIGNMENT);
+        if needed > self.raw.len().saturating_sub(self.start) {
+            // Doubling keeps a state that is put together from many arrays linear.
+            let capacity = needed.max(2 * self.len).next_multiple_of(ALIGNMENT);
+            let mut raw = vec![0; capacity + ALIGNMENT];
+            let start = raw.as_ptr().addr().next_multiple_of(ALIGNMENT) - raw.as_ptr().addr();
+            raw[start..start + self.len].copy_from_slice(self.as_slice());
+            (self.raw, self.start) = (raw, start);
+        }
+        self.len = len;
+    }
+}
+
+impl Clone for Buffer {
+    fn clone(&self) -> Self {
+        let mut copy = Self::default();
+        copy.extend(self.len).copy_from_slice(self.as_slice());
+        copy
+    }
+}

@@ -1,0 +1,250 @@
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::file::Kind;
+use crate::fs::{Disks, FileSystem};
+use crate::journal::{FileNumber, Record};
+use crate::prefetch::Prefetcher;
+use crate::staging::Staging;
+use crate::store::{Owner, Store};
+use crate::writer::{Durability, Job, Writer};
+use crate::{Error, Place, State};
+
+/// Slots on disk, one `safetensors` file each.
+///
+/// States are written in the background while the run goes on. A fixed number of staging buffers is all the memory
+/// this takes: where the disk cannot keep up, [`begin`](Place::begin) waits for it. A state that is still in
+/// a staging buffer is loaded from there.
+pub struct Disk {
+    store: Store,
+    writer: Arc<Writer>,
+    durability: Durability,
+    slots: Vec<Option<Held>>,
+    staging: Staging,
+    begun: Option<(usize, usize)>,
+    prefetcher: Option<Prefetcher>,
+    /// The directory to remove in the end, for a disk that is not part of a run.
+    scratch: Option<Scratch>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) file: FileNumber,
+    pub(crate) step: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The number of staging buffers: one to save into, one being written, one being read ahead.
+pub const STAGING_BUFFERS: usize = 3;
+
+/// A disk has far fewer files than this; an index beyond it is a mistake.
+const MOST_SLOTS: usize = 1 << 24;
+
+impl Disk {
+    /// Slots in a new directory below `parent`, which lasts as long as this value: for a sweep that needs more
+    /// room than memory has, and no durability.
+    pub fn scratch(parent: &Path) -> Result<Self, Error> {
+        Self::scratch_on(Arc::new(Disks), parent)
+    }
+
+    /// As [`scratch`](Self::scratch), on a file system of your own.
+    pub fn scratch_on(fs: Arc<dyn FileSystem>, parent: &Path) -> Result<Self, Error> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let dir = parent.join(format!("ebbtide-scratch-{}-{count}", std::process::id()));
+        fs.create_dir(&dir).map_err(Error::io("create", &dir))?;
+        let store = Store::new(Arc::clone(&fs), &dir, Owner::default(), FileNumber(0));
+        let writer = Arc::new(Writer::start(store.clone(), None, Durability::Scratch)?);
+        let mut disk = Self::new(store, writer, Durability::Scratch, Vec::new());
+        disk.scratch = Some(Scratch);
+        Ok(disk)
+    }
+
+    pub(crate) fn new(
+        store: Store,
+        writer: Arc<Writer>,
+        durability: Durability,
+        slots: Vec<Option<Held>>,
+    ) -> Self {
+        let staging = Staging::new(STAGING_BUFFERS);
+        Self { store, writer, durability, slots, staging, begun: None, prefetcher: None, scratch: None }
+    }
+
+    fn held_in(&self, slot: usize) -> Option<Held> {
+        self.slots.get(slot).copied().flatten()
+    }
+
+    /// What went wrong in the background since the last look.
+    fn check_writer(&mut self) -> Result<(), Error> {
+        let result = self.writer.failure();
+        if result.is_err() {
+            self.note_lost();
+        }
+        result
+    }
+
+    /// Empties the slots whose states could not be kept.
+    fn note_lost(&mut self) {
+        let lost = self.writer.lost();
+        for slot in &mut self.slots {
+            if slot.is_some_and(|held| lost.contains(&held.file)) {
+                *slot = None;
+            }
+        }
+        for file in lost {
+            self.staging.forget(file);
+        }
+    }
+
+    /// A staging buffer that nobody uses, as soon as there is one.
+    fn free_buffer(&mut self) -> Result<usize, Error> {
+        loop {
+            // Looked at first, so that no progress is missed.
+            let seen = self.writer.progress();
+            self.absorb();
+            if let Some(index) = self.staging.free() {
+                return Ok(index);
+            }
+            self.writer.wait_beyond(seen)?;
+        }
+    }
+
+    /// Takes what the reader has ready. A failed read is forgotten: the load will meet it and report it.
+    fn absorb(&mut self) {
+        if let Some(answer) = self.prefetcher.as_mut().and_then(Prefetcher::poll) {
+            self.staging.give_back(answer.buffer, answer.result.is_ok().then_some(answer.file));
+        }
+    }
+
+    fn record(&self, record: Record) -> Option<Record> {
+        (self.durability == Durability::Durable).then_some(record)
+    }
+}
+
+impl Place<State> for Disk {
+    fn begin(&mut self, slot: usize) -> Result<&mut State, Error> {
+        if slot >= MOST_SLOTS {
+            return Err(Error::NoSuchSlot { slot, slots: MOST_SLOTS });
+        }
+        self.check_writer()?;
+        let index = self.free_buffer()?;
+        self.begun = Some((slot, index));
+        let state = self.staging.get_mut(index).ok_or(Error::EmptySlot { slot })?;
+        state.clear();
+        Ok(state)
+    }
+
+    fn commit(&mut self, slot: usize, step: u64) -> Result<(), Error> {
+        let index = match self.begun.take() {
+            Some((begun, index)) if begun == slot => index,
+            _ => return Err(Error::EmptySlot { slot }),
+        };
+        let file = self.store.next_number();
+        let state = self.staging.share(index, file);
+        let held = Held { file, step, bytes: state.bytes() };
+        if slot >= self.slots.len() {
+            self.slots.resize(slot + 1, None);
+        }
+        // The journal line of the new state supersedes that of the old one: no line of its own is needed.
+        let supersedes = self.slots[slot].replace(held).map(|old| old.file);
+        if let Some(old) = supersedes {
+            self.staging.forget(old);
+        }
+        self.writer.submit(Job::Keep {
+            file,
+            label: self.store.label(Kind::State, step),
+            state,
+            record: self.record(Record::Stored { step, file, supersedes }),
+            supersedes,
+        });
+        Ok(())
+    }
+
+    fn load(&mut self, slot: usize) -> Result<&State, Error> {
+        self.check_writer()?;
+        let held = self.held_in(slot).ok_or(Error::EmptySlot { slot })?;
+        if self.prefetcher.as_ref().and_then(Prefetcher::reading) == Some(held.file)
+            && let Some(prefetcher) = &mut self.prefetcher
+        {
+            let answer = prefetcher.wait()?;
+            self.staging.give_back(answer.buffer, answer.result.is_ok().then_some(held.file));
+            answer.result?;
+        }
+        let index = match self.staging.find(held.file) {
+            Some(index) => index,
+            None => {
+                let index = self.free_buffer()?;
+                let state = self.staging.get_mut(index).ok_or(Error::EmptySlot { slot })?;
+                self.store.read(held.file, Kind::State, held.step, state)?;
+                self.staging.set_holds(index, held.file);
+                index
+            }
+        };
+        Ok(self.staging.get(index))
+    }
+
+    fn discard(&mut self, slot: usize) -> Result<(), Error> {
+        self.check_writer()?;
+        if let Some(held) = self.slots.get_mut(slot).and_then(Option::take) {
+            self.staging.forget(held.file);
+            let record = self.record(Record::Dropped { file: held.file });
+            self.writer.submit(Job::Remove { file: held.file, record });
+        }
+        Ok(())
+    }
+
+    fn step(&self, slot: usize) -> Option<u64> {
+        self.held_in(slot).map(|held| held.step)
+    }
+
+    fn held(&self) -> Vec<(usize, u64)> {
+        (0..self.slots.len()).filter_map(|slot| self.step(slot).map(|step| (slot, step))).collect()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.slots.iter().flatten().map(|held| held.bytes).sum()
+    }
+
+    fn prefetch(&mut self, slot: usize) {
+        self.absorb();
+        let Some(held) = self.held_in(slot) else { return };
+        if self.staging.find(held.file).is_some()
+            || self.prefetcher.as_ref().is_some_and(|prefetcher| prefetcher.reading().is_some())
+        {
+            return;
+        }
+        // One buffer must stay for the next save. A hint is not worth waiting for.
+        if self.staging.free_count() < 2 {
+            return;
+        }
+        if self.prefetcher.is_none() {
+            self.prefetcher = Prefetcher::start(self.store.clone()).ok();
+        }
+        if let (Some(prefetcher), Some(buffer)) = (&mut self.prefetcher, self.staging.lend()) {
+            prefetcher.request(held.file, held.step, buffer);
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let flushed = self.writer.flush();
+        self.note_lost();
+        flushed
+    }
+}
+
+/// Marks a directory that goes when its disk goes.
+struct Scratch;
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        if self.scratch.is_some() {
+            // Best effort: a scratch directory that stays harms nobody.
+            for slot in 0..self.slots.len() {
+                let _ = self.discard(slot);
+            }
+            let _ = self.writer.flush();
+            let _ = self.store.fs.remove_dir(&self.store.dir);
+        }
+    }
+}

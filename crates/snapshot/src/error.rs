@@ -1,0 +1,111 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What can go wrong with states, the places where they live and the directories of durable runs.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused.
+    #[error("could not {doing} {}: {source}", path.display())]
+    Io {
+        /// What was tried, as a verb: `write`, `rename`.
+        doing: &'static str,
+        /// On which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file does not say what was written into it.
+    #[error("{} is damaged: {what}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A state was asked for an array that it does not have.
+    #[error("there is no array `{name}` in this state; it has: {known}")]
+    NoArray {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// An array has another type or size than the one asked for.
+    #[error("array `{name}` has {found}, expected {expected}")]
+    WrongArray {
+        /// Its name.
+        name: String,
+        /// What it has.
+        found: String,
+        /// What was asked for.
+        expected: String,
+    },
+    /// A name was given to two arrays of one state, or is reserved.
+    #[error("the name `{name}` is taken: every array of a state needs a name of its own")]
+    DuplicateArray {
+        /// The name.
+        name: String,
+    },
+    /// A slot was loaded, or committed to, that holds nothing.
+    #[error("slot {slot} holds no state")]
+    EmptySlot {
+        /// The index of the slot.
+        slot: usize,
+    },
+    /// A slot index is out of range.
+    #[error("there is no slot {slot}: this place has {slots}")]
+    NoSuchSlot {
+        /// The index of the slot.
+        slot: usize,
+        /// How many there are.
+        slots: usize,
+    },
+    /// A text is not a position.
+    #[error("`{text}` is not a position: {why}")]
+    BadPosition {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Another process owns the run.
+    #[error("{} is in use by another process; wait for it or end it", path.display())]
+    Busy {
+        /// The directory of the run.
+        path: PathBuf,
+    },
+    /// A directory is not, or not yet, the directory of a run.
+    #[error("{} is not a durable run: {why}", path.display())]
+    NotARun {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing.
+        why: String,
+    },
+    /// A run belongs to something else than what wants to go on with it.
+    #[error("{} belongs to another run: {}", path.display(), differences.join("; "))]
+    Differs {
+        /// The directory of the run.
+        path: PathBuf,
+        /// One sentence for each thing that differs.
+        differences: Vec<String>,
+    },
+    /// The thread that writes or reads in the background is gone.
+    #[error("the background thread that {doing} has died")]
+    WorkerDied {
+        /// What it did: `writes snapshots`.
+        doing: &'static str,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+        let path = path.to_owned();
+        move |source| Error::Io { doing, path, source }
+    }
+
+    pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Error {
+        Error::Damaged { path: path.to_owned(), what: what.into() }
+    }
+}

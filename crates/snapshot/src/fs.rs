@@ -1,0 +1,183 @@
+//! The file-system seam: what this crate asks of a disk, so that tests can stand in for a failing one.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+/// The operations that snapshots and runs need of a file system.
+///
+/// No operation follows a symbolic link in the last part of a path.
+pub trait FileSystem: Send + Sync + fmt::Debug {
+    /// Makes a directory and its parents; one that exists is fine.
+    fn create_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Makes a new file; one that exists is an error.
+    fn create(&self, file: &Path) -> io::Result<Box<dyn OutputFile>>;
+    /// Opens a file to write at its end, and makes it if it is missing.
+    fn append(&self, file: &Path) -> io::Result<Box<dyn OutputFile>>;
+    /// Opens a regular file to read it from its beginning.
+    fn open(&self, file: &Path) -> io::Result<Box<dyn InputFile>>;
+    /// Gives a file another name in one move, over a file that may have that name.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, file: &Path) -> io::Result<()>;
+    /// Removes an empty directory.
+    fn remove_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Returns when the names in `dir` would survive a power cut.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// What is in a directory, in no particular order.
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
+    /// Takes the lock that `file` stands for until the guard is dropped; `None` if another has it.
+    fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>>;
+}
+
+/// What holds a lock.
+pub type LockGuard = Box<dyn Send + Sync>;
+
+/// A file being written.
+pub trait OutputFile: Send {
+    /// Writes all of `bytes`.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// Cuts the file, or fills it up with zeros, to this length.
+    fn set_len(&mut self, len: u64) -> io::Result<()>;
+    /// Returns when the content would survive a power cut.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// A file being read.
+pub trait InputFile: Send {
+    /// Its length when it was opened.
+    fn size(&self) -> u64;
+    /// Fills `bytes` with what comes next.
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<()>;
+}
+
+/// An entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name within the directory.
+    pub name: OsString,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Its size in bytes, if it is a file.
+    pub bytes: u64,
+}
+
+/// What a directory entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link, a device, a socket.
+    Other,
+}
+
+/// The file system of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Disks;
+
+impl FileSystem for Disks {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        std::fs::create_dir_all(dir)
+    }
+
+    fn create(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
+        Ok(Box::new(options().write(true).create_new(true).open(file)?))
+    }
+
+    fn append(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
+        Ok(Box::new(regular(options().append(true).create(true).open(file)?)?))
+    }
+
+    fn open(&self, file: &Path) -> io::Result<Box<dyn InputFile>> {
+        Ok(Box::new(regular(options().read(true).open(file)?)?))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn remove(&self, file: &Path) -> io::Result<()> {
+        std::fs::remove_file(file)
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        std::fs::remove_dir(dir)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        // Other systems keep names without being asked, and cannot open a directory as a file.
+        if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+        std::fs::read_dir(dir)?
+            .map(|entry| {
+                let entry = entry?;
+                let metadata = entry.path().symlink_metadata()?;
+                let kind = match metadata.file_type() {
+                    kind if kind.is_file() => EntryKind::File,
+                    kind if kind.is_dir() => EntryKind::Directory,
+                    _ => EntryKind::Other,
+                };
+                Ok(Entry { name: entry.file_name(), kind, bytes: metadata.len() })
+            })
+            .collect()
+    }
+
+    fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>> {
+        let file = regular(options().append(true).create(true).open(file)?)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+/// Options under which opening a symbolic link fails and opening a pipe does not hang.
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.custom_flags(flags.bits() as i32);
+    }
+    options
+}
+
+fn regular(file: File) -> io::Result<File> {
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+    }
+}
+
+impl OutputFile for File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes)
+    }
+
+    fn set_len(&mut self, len: u64) -> io::Result<()> {
+        File::set_len(self, len)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_all()
+    }
+}
+
+impl InputFile for File {
+    fn size(&self) -> u64 {
+        self.metadata().map_or(0, |metadata| metadata.len())
+    }
+
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        self.read_exact(bytes)
+    }
+}

@@ -1,0 +1,107 @@
+use std::sync::Arc;
+
+use crate::State;
+use crate::journal::FileNumber;
+
+/// A fixed number of states in memory, on their way to disk or from it.
+///
+/// A buffer is free when nobody else holds it: the writer has dropped its share, the reader has given it back.
+/// A free buffer still remembers which file it holds, until it is used for another.
+pub(crate) struct Staging {
+    buffers: Vec<Buffer>,
+    clock: u64,
+}
+
+struct Buffer {
+    state: Arc<State>,
+    holds: Option<FileNumber>,
+    lent: bool,
+    used: u64,
+}
+
+impl Staging {
+    pub(crate) fn new(count: usize) -> Self {
+        let buffer = || Buffer { state: Arc::default(), holds: None, lent: false, used: 0 };
+        Self { buffers: (0..count).map(|_| buffer()).collect(), clock: 0 }
+    }
+
+    /// The free buffer that was used the longest time ago; empty ones first.
+    pub(crate) fn free(&mut self) -> Option<usize> {
+        let (index, _) = self
+            .buffers
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(index, buffer)| buffer.is_free().then_some((index, (buffer.holds, buffer.used))))
+            .min_by_key(|&(_, (holds, used))| (holds.is_some(), used))?;
+        Some(index)
+    }
+
+    pub(crate) fn free_count(&mut self) -> usize {
+        self.buffers.iter_mut().filter_map(|buffer| buffer.is_free().then_some(())).count()
+    }
+
+    /// The content of a free buffer, to be replaced.
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut State> {
+        let buffer = self.buffers.get_mut(index)?;
+        buffer.holds = None;
+        Arc::get_mut(&mut buffer.state)
+    }
+
+    pub(crate) fn get(&self, index: usize) -> &State {
+        &self.buffers[index].state
+    }
+
+    /// Shares a buffer whose content is that of `file`.
+    pub(crate) fn share(&mut self, index: usize, file: FileNumber) -> Arc<State> {
+        self.set_holds(index, file);
+        Arc::clone(&self.buffers[index].state)
+    }
+
+    pub(crate) fn set_holds(&mut self, index: usize, file: FileNumber) {
+        self.buffers[index].holds = Some(file);
+        self.touch(index);
+    }
+
+    pub(crate) fn find(&mut self, file: FileNumber) -> Option<usize> {
+        let index = self.buffers.iter().position(|buffer| buffer.holds == Some(file))?;
+        self.touch(index);
+        Some(index)
+    }
+
+    pub(crate) fn forget(&mut self, file: FileNumber) {
+        for buffer in &mut self.buffers {
+            if buffer.holds == Some(file) {
+                buffer.holds = None;
+            }
+        }
+    }
+
+    /// Takes a free buffer away until it is given back.
+    pub(crate) fn lend(&mut self) -> Option<State> {
+        let index = self.free()?;
+        let state = std::mem::take(self.get_mut(index)?);
+        self.buffers[index].lent = true;
+        Some(state)
+    }
+
+    pub(crate) fn give_back(&mut self, state: State, holds: Option<FileNumber>) {
+        if let Some(index) = self.buffers.iter().position(|buffer| buffer.lent) {
+            let buffer = &mut self.buffers[index];
+            buffer.lent = false;
+            buffer.state = Arc::new(state);
+            buffer.holds = holds;
+            self.touch(index);
+        }
+    }
+
+    fn touch(&mut self, index: usize) {
+        self.clock += 1;
+        self.buffers[index].used = self.clock;
+    }
+}
+
+impl Buffer {
+    fn is_free(&mut self) -> bool {
+        !self.lent && Arc::get_mut(&mut self.state).is_some()
+    }
+}

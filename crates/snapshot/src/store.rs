@@ -1,0 +1,78 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::file::{Kind, Label, read_snapshot};
+use crate::fs::FileSystem;
+use crate::journal::FileNumber;
+use crate::{Error, State};
+
+/// Whose snapshots these are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) run: String,
+    pub(crate) program: String,
+}
+
+/// The numbered snapshot files of one directory.
+///
+/// Names are made from numbers and never read from a file, so no file can name another outside the directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    pub(crate) fs: Arc<dyn FileSystem>,
+    pub(crate) dir: PathBuf,
+    owner: Owner,
+    next: Arc<AtomicU64>,
+}
+
+impl Store {
+    pub(crate) fn new(fs: Arc<dyn FileSystem>, dir: &Path, owner: Owner, next: FileNumber) -> Self {
+        Self { fs, dir: dir.to_owned(), owner, next: Arc::new(AtomicU64::new(next.0)) }
+    }
+
+    pub(crate) fn next_number(&self) -> FileNumber {
+        FileNumber(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(crate) fn path(&self, file: FileNumber) -> PathBuf {
+        self.dir.join(file_name(file))
+    }
+
+    pub(crate) fn label(&self, kind: Kind, step: u64) -> Label {
+        Label { kind, step, run: self.owner.run.clone(), program: self.owner.program.clone() }
+    }
+
+    /// Reads a file that must hold exactly what `kind` and `step` say.
+    pub(crate) fn read(
+        &self,
+        file: FileNumber,
+        kind: Kind,
+        step: u64,
+        state: &mut State,
+    ) -> Result<(), Error> {
+        let path = self.path(file);
+        let (found, expected) = (read_snapshot(&*self.fs, &path, state)?, self.label(kind, step));
+        if found == expected {
+            return Ok(());
+        }
+        state.clear();
+        let what = if (&found.run, &found.program) != (&expected.run, &expected.program) {
+            "it belongs to another run".to_owned()
+        } else {
+            format!("it holds a {} of step {}, not a {kind} of step {step}", found.kind, found.step)
+        };
+        Err(Error::damaged(&path, what))
+    }
+}
+
+pub(crate) fn file_name(file: FileNumber) -> String {
+    format!("{:08}.safetensors", file.0)
+}
+
+/// The number in the name of a snapshot file, finished or not.
+pub(crate) fn number_in(name: &str) -> Option<FileNumber> {
+    let stem = name.strip_suffix(".tmp").unwrap_or(name).strip_suffix(".safetensors")?;
+    let number = FileNumber(stem.parse().ok()?);
+    // Only the spelling that we write is ours.
+    (file_name(number).strip_suffix(".safetensors") == Some(stem)).then_some(number)
+}

@@ -1,0 +1,186 @@
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+use std::{io, thread};
+
+use ebbtide_snapshot::fs::{Disks, Entry, FileSystem, InputFile, LockGuard, OutputFile};
+use ebbtide_snapshot::{Disk, Error, Place, STAGING_BUFFERS, State};
+
+/// A disk whose writes wait for a gate and can be made to fail.
+#[derive(Debug, Default)]
+struct Gated {
+    closed: Mutex<bool>,
+    changed: Condvar,
+    failing: AtomicBool,
+    reads: AtomicU64,
+}
+
+impl Gated {
+    fn set_closed(&self, closed: bool) {
+        *self.closed.lock().unwrap() = closed;
+        self.changed.notify_all();
+    }
+}
+
+impl FileSystem for Gated {
+    fn create(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
+        let mut closed = self.closed.lock().unwrap();
+        while *closed {
+            closed = self.changed.wait(closed).unwrap();
+        }
+        if self.failing.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Disks.create(file)
+    }
+    fn open(&self, file: &Path) -> io::Result<Box<dyn InputFile>> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        Disks.open(file)
+    }
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        Disks.create_dir(dir)
+    }
+    fn append(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
+        Disks.append(file)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        Disks.rename(from, to)
+    }
+    fn remove(&self, file: &Path) -> io::Result<()> {
+        Disks.remove(file)
+    }
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        Disks.remove_dir(dir)
+    }
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        Disks.sync_dir(dir)
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+        Disks.list(dir)
+    }
+    fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>> {
+        Disks.lock(file)
+    }
+}
+
+fn store(disk: &mut Disk, slot: usize, step: u64) -> Result<(), Error> {
+    disk.begin(slot)?.put("x", &[step as f64; 10])?;
+    disk.commit(slot, step)
+}
+
+fn value(disk: &mut Disk, slot: usize) -> f64 {
+    disk.load(slot).unwrap().get_vec::<f64>("x").unwrap()[9]
+}
+
+fn gated() -> (tempfile::TempDir, Arc<Gated>, Disk) {
+    let dir = tempfile::tempdir().unwrap();
+    let fs = Arc::new(Gated::default());
+    let disk = Disk::scratch_on(fs.clone(), dir.path()).unwrap();
+    (dir, fs, disk)
+}
+
+#[test]
+fn every_slot_gives_back_its_own_state() {
+    let (dir, fs, mut disk) = gated();
+    for step in 0..20 {
+        store(&mut disk, step as usize, step).unwrap();
+    }
+    store(&mut disk, 4, 104).unwrap();
+    disk.discard(5).unwrap();
+    for slot in (0..20).rev().filter(|&slot| slot != 5) {
+        let expected = if slot == 4 { 104.0 } else { slot as f64 };
+        assert_eq!(value(&mut disk, slot), expected);
+    }
+    assert!(matches!(disk.load(5), Err(Error::EmptySlot { slot: 5 })));
+    assert_eq!(disk.bytes(), 19 * 80);
+    disk.flush().unwrap();
+    let files = || walk(dir.path());
+    assert_eq!(files(), 19, "dropped and superseded files are gone");
+    assert!(fs.reads.load(Ordering::Relaxed) > 0);
+    drop(disk);
+    assert_eq!(files(), 0);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+fn walk(dir: &Path) -> usize {
+    let entries: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.iter().map(|path| if path.is_dir() { walk(path) } else { 1 }).sum()
+}
+
+#[test]
+fn a_state_still_in_the_queue_is_loaded_from_there() {
+    let (_dir, fs, mut disk) = gated();
+    fs.set_closed(true);
+    store(&mut disk, 0, 7).unwrap();
+    assert_eq!(value(&mut disk, 0), 7.0);
+    assert_eq!(fs.reads.load(Ordering::Relaxed), 0);
+    fs.set_closed(false);
+    disk.flush().unwrap();
+}
+
+#[test]
+fn a_slow_disk_makes_the_run_wait_instead_of_filling_memory() {
+    let (_dir, fs, mut disk) = gated();
+    fs.set_closed(true);
+    for step in 0..STAGING_BUFFERS {
+        store(&mut disk, step, step as u64).unwrap();
+    }
+    let passed = Arc::new(AtomicBool::new(false));
+    let witness = Arc::clone(&passed);
+    let run = thread::spawn(move || {
+        store(&mut disk, 9, 9).unwrap();
+        witness.store(true, Ordering::SeqCst);
+        disk.flush().unwrap();
+    });
+    thread::sleep(Duration::from_millis(100));
+    assert!(!passed.load(Ordering::SeqCst), "it went on without a free buffer");
+    fs.set_closed(false);
+    run.join().unwrap();
+    assert!(passed.load(Ordering::SeqCst));
+}
+
+#[test]
+fn a_prefetched_state_is_read_once() {
+    let (_dir, fs, mut disk) = gated();
+    for step in 0..8 {
+        store(&mut disk, step as usize, step).unwrap();
+    }
+    disk.flush().unwrap();
+    for slot in 0..4 {
+        let before = fs.reads.load(Ordering::Relaxed);
+        disk.prefetch(slot);
+        disk.prefetch(slot);
+        assert_eq!(value(&mut disk, slot), slot as f64);
+        assert_eq!(value(&mut disk, slot), slot as f64);
+        assert_eq!(fs.reads.load(Ordering::Relaxed), before + 1);
+    }
+    // A prefetch of a slot that then changes does not bring back the old state.
+    disk.prefetch(5);
+    store(&mut disk, 5, 105).unwrap();
+    assert_eq!(value(&mut disk, 5), 105.0);
+}
+
+#[test]
+fn a_failed_write_is_reported_once_and_its_slot_is_empty() {
+    let (_dir, fs, mut disk) = gated();
+    store(&mut disk, 0, 1).unwrap();
+    disk.flush().unwrap();
+    fs.failing.store(true, Ordering::Relaxed);
+    store(&mut disk, 1, 2).unwrap();
+    let error = disk.flush().unwrap_err();
+    assert!(error.to_string().starts_with("could not create"), "{error}");
+    fs.failing.store(false, Ordering::Relaxed);
+    assert_eq!((disk.step(0), disk.step(1)), (Some(1), None));
+    store(&mut disk, 1, 3).unwrap();
+    disk.flush().unwrap();
+    assert_eq!(value(&mut disk, 1), 3.0);
+}
+
+#[test]
+fn indices_out_of_reason_are_refused() {
+    let (_dir, _fs, mut disk) = gated();
+    assert!(matches!(disk.begin(usize::MAX), Err(Error::NoSuchSlot { .. })));
+    assert!(matches!(disk.commit(0, 0), Err(Error::EmptySlot { slot: 0 })));
+    let _: Option<&State> = disk.load(3).ok();
+}

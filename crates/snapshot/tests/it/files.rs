@@ -1,0 +1,102 @@
+use ebbtide_snapshot::fs::Disks;
+use ebbtide_snapshot::{Error, Kind, Label, State, read_snapshot, write_snapshot};
+use safetensors::SafeTensors;
+
+use crate::hostile::sound_state;
+
+#[test]
+fn anyone_who_reads_safetensors_reads_a_snapshot() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.safetensors");
+    let (label, state) = sound_state();
+    write_snapshot(&Disks, &path, &label, &state).unwrap();
+
+    let bytes = std::fs::read(&path).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let u = file.tensor("u").unwrap();
+    assert_eq!((u.dtype(), u.shape()), (safetensors::Dtype::F64, &[3][..]));
+    assert_eq!(u.data(), [1.0, 2.5, -3.0].map(f64::to_le_bytes).concat());
+    assert_eq!(file.tensor("flags").unwrap().shape(), [2, 2]);
+    let (header, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
+    assert_eq!((8 + header) % 4096, 0, "the arrays start at a multiple of 4 KiB");
+    let notes = metadata.metadata().clone().unwrap();
+    assert_eq!(notes["step"], "41");
+    assert_eq!(notes["position"], "simulate/for t=41");
+    assert_eq!(notes["program"], "f00d");
+    assert_eq!(notes["crc32.u"], format!("{:08x}", crc32fast::hash(u.data())));
+}
+
+#[test]
+fn a_snapshot_comes_back_as_it_was_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.safetensors");
+    let (mut label, mut state) = sound_state();
+    let mut back = State::new();
+    for step in 0..3 {
+        // Over the one before, and of another size.
+        label.step = step;
+        state.put(&format!("more {step}"), &vec![step as f32; 5000 * step as usize]).unwrap();
+        write_snapshot(&Disks, &path, &label, &state).unwrap();
+        assert_eq!(read_snapshot(&Disks, &path, &mut back).unwrap(), label);
+        for array in state.arrays() {
+            assert_eq!(back.array(array.name), Some(array));
+        }
+        assert_eq!((back.position(), back.arrays().len()), (state.position(), state.arrays().len()));
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "a temporary file stays");
+}
+
+#[test]
+fn an_empty_state_is_a_snapshot_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.safetensors");
+    let label = Label { kind: Kind::Adjoint, step: 0, run: String::new(), program: String::new() };
+    write_snapshot(&Disks, &path, &label, &State::new()).unwrap();
+    let mut back = State::new();
+    assert_eq!(read_snapshot(&Disks, &path, &mut back).unwrap(), label);
+    assert_eq!(back, State::new());
+}
+
+#[test]
+fn every_flipped_bit_of_the_header_and_the_arrays_is_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.safetensors");
+    let (label, state) = sound_state();
+    write_snapshot(&Disks, &path, &label, &state).unwrap();
+    let sound = std::fs::read(&path).unwrap();
+    let padding = sound.windows(2).position(|pair| pair == b"  ").unwrap();
+    for byte in (0..padding).chain(4096..sound.len()) {
+        let mut flipped = sound.clone();
+        flipped[byte] ^= 1 << (byte % 8);
+        crate::hostile::check_snapshot_is_damaged(flipped, byte);
+    }
+}
+
+#[test]
+fn damage_is_described() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.safetensors");
+    let (label, state) = sound_state();
+    write_snapshot(&Disks, &path, &label, &state).unwrap();
+    let sound = std::fs::read(&path).unwrap();
+    let message = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = sound.clone();
+        change(&mut bytes);
+        std::fs::write(&path, bytes).unwrap();
+        match read_snapshot(&Disks, &path, &mut State::new()) {
+            Err(error @ Error::Damaged { .. }) => error.to_string(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let replace = |bytes: &mut Vec<u8>, from: &str, to: &str| {
+        let at = bytes.windows(from.len()).position(|window| window == from.as_bytes()).unwrap();
+        bytes.splice(at..at + from.len(), to.bytes());
+    };
+    assert!(message(&|b| b.truncate(5)).ends_with("it has only 5 bytes"));
+    assert!(message(&|b| b[7] = 1).contains("its header claims"));
+    assert!(message(&|b| b.truncate(4100)).ends_with("its arrays claim 36 bytes, the file has 4"));
+    assert!(message(&|b| b[4096] ^= 1).ends_with("the checksum of array `u` does not match"));
+    assert!(message(&|b| replace(b, r#""41""#, r#""42""#)).ends_with("the checksum of its header does not match"));
+    assert!(message(&|b| replace(b, "snapshot 1", "snapshot 2")).contains("this version reads"));
+    assert!(message(&|b| b[8] = b'[').contains("its header does not parse"));
+}

@@ -1,0 +1,123 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use ebbtide_snapshot::fs::{Disks, FileSystem};
+use ebbtide_snapshot::{Budget, Error, Identity, Manifest, Place, RunDir, Survey};
+
+pub fn fs() -> Arc<dyn FileSystem> {
+    Arc::new(Disks)
+}
+
+pub fn manifest() -> Manifest {
+    let identity = Identity::new("heat", "f00d").input("nu", 0.1);
+    Manifest::new(identity, "revolve", Some(100), Budget { slots: 4, block: 1 })
+}
+
+/// A run with states before steps 0, 30 and 60 and an adjoint at 80.
+pub fn some_run(dir: &Path) {
+    let mut run = RunDir::create(fs(), dir, manifest()).unwrap();
+    let (_, mut disk) = run.take_recovered();
+    for (slot, step) in [0, 30, 60, 90].into_iter().enumerate() {
+        disk.begin(slot).unwrap().put("u", &[step as f64; 100]).unwrap();
+        disk.commit(slot, step).unwrap();
+    }
+    disk.discard(3).unwrap();
+    for step in [95, 90, 80] {
+        run.adjoints().begin_waiting().unwrap().put("du", &[step as f64; 100]).unwrap();
+        run.adjoints().commit(step, 100).unwrap();
+    }
+    run.flush().unwrap();
+}
+
+#[test]
+fn a_run_is_found_again_as_it_was_left() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("run");
+    some_run(&dir);
+    let mut run = RunDir::open(fs(), &dir).unwrap();
+    assert_eq!(run.manifest().identity, manifest().identity);
+    let (recovered, mut disk) = run.take_recovered();
+    assert!(recovered.damage.is_empty() && !recovered.finished);
+    assert_eq!(recovered.states, [(0, 0), (1, 30), (2, 60)]);
+    assert_eq!(disk.load(1).unwrap().get_vec::<f64>("u").unwrap(), [30.0; 100]);
+    let (adjoint, state) = recovered.adjoint.unwrap();
+    assert_eq!((adjoint.step, adjoint.steps), (80, 100));
+    assert_eq!(state.get_vec::<f64>("du").unwrap(), [80.0; 100]);
+}
+
+#[test]
+fn a_survey_tells_what_is_there_and_whether_it_is_sound() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("run");
+    some_run(&dir);
+    std::fs::write(dir.join("00000077.safetensors.tmp"), "half a snapshot").unwrap();
+    std::fs::write(dir.join("notes.txt"), "mine").unwrap();
+    let survey = Survey::read(&Disks, &dir).unwrap();
+    assert_eq!(survey.states.iter().map(|state| state.1).collect::<Vec<_>>(), [0, 30, 60]);
+    assert_eq!(survey.adjoints.iter().map(|adjoint| adjoint.step).collect::<Vec<_>>(), [90, 80]);
+    assert_eq!(survey.leftovers, ["00000077.safetensors.tmp", "notes.txt"]);
+    assert!(survey.bytes > 5 * 4096 && !survey.finished && !survey.in_use(&Disks).unwrap());
+    assert_eq!(survey.verify(&fs()), Vec::<String>::new());
+
+    let run = RunDir::open(fs(), &dir).unwrap();
+    assert!(survey.in_use(&Disks).unwrap());
+    assert!(matches!(RunDir::open(fs(), &dir), Err(Error::Busy { .. })));
+    drop(run);
+    // Taking the run up has cleared away what was ours, and not what was not.
+    assert_eq!(Survey::read(&Disks, &dir).unwrap().leftovers, ["notes.txt"]);
+
+    let file = dir.join("00000001.safetensors");
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[4200] ^= 4;
+    std::fs::write(&file, bytes).unwrap();
+    std::fs::remove_file(dir.join("00000000.safetensors")).unwrap();
+    let findings = survey.verify(&fs());
+    assert_eq!(findings.len(), 2, "{findings:?}");
+    assert!(findings[0].contains("could not open") && findings[1].contains("checksum of array `u`"));
+    let (recovered, _) = RunDir::open(fs(), &dir).unwrap().take_recovered();
+    assert_eq!((recovered.states, recovered.damage.len()), (vec![(0, 60)], 2));
+}
+
+#[test]
+fn the_latest_sound_adjoint_is_taken() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("run");
+    some_run(&dir);
+    let latest = Survey::read(&Disks, &dir).unwrap().adjoints[1].file;
+    std::fs::write(dir.join(format!("{:08}.safetensors", latest.0)), "gone").unwrap();
+    let (recovered, _) = RunDir::open(fs(), &dir).unwrap().take_recovered();
+    assert_eq!(recovered.adjoint.unwrap().0.step, 90);
+}
+
+#[test]
+fn a_snapshot_of_another_run_is_not_taken_for_one_of_this() {
+    let temporary = tempfile::tempdir().unwrap();
+    let (dir, other) = (temporary.path().join("run"), temporary.path().join("other"));
+    some_run(&dir);
+    std::thread::sleep(std::time::Duration::from_millis(2));
+    some_run(&other);
+    for file in ["00000001.safetensors", "00000002.safetensors"] {
+        std::fs::copy(other.join(file), dir.join(file)).unwrap();
+    }
+    // The right run, but the wrong step.
+    std::fs::copy(dir.join("00000000.safetensors"), dir.join("00000002.safetensors")).unwrap();
+    let (recovered, _) = RunDir::open(fs(), &dir).unwrap().take_recovered();
+    assert_eq!(recovered.states, [(0, 0)]);
+    assert!(recovered.damage[0].contains("belongs to another run"), "{:?}", recovered.damage);
+    assert!(recovered.damage[1].contains("a state of step 0, not a state of step 60"), "{:?}", recovered.damage);
+}
+
+#[test]
+fn a_directory_that_is_no_run_is_left_alone() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("home");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::write(dir.join("thesis.tex"), "all of it").unwrap();
+    assert!(matches!(RunDir::open(fs(), &dir), Err(Error::NotARun { .. })));
+    let refused = RunDir::create(fs(), &dir, manifest());
+    assert!(matches!(&refused, Err(Error::Differs { .. })));
+    drop(refused);
+    let left: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["thesis.tex"]);
+    assert!(matches!(RunDir::open(fs(), &temporary.path().join("nowhere")), Err(Error::NotARun { .. })));
+}

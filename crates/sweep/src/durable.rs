@@ -1,0 +1,351 @@
+//! Runs that survive their process.
+//!
+//! This lives here and not in `snapshot` because going on after a crash means planning anew: it needs the schedules
+//! and the driver. `snapshot` owns the directory, the files and the journal.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ebbtide_schedule::{AnySchedule, Options, Progress as Reach, Schedule, Slot, Tier, replan};
+use ebbtide_snapshot::fs::{Disks, FileSystem};
+use ebbtide_snapshot::{Budget, Disk, Error as SnapshotError, Identity, Manifest, Memory, Place, RunDir, State};
+
+use crate::pace::Pace;
+use crate::{Cancel, Counters, Error, Progress, Start, Stepper, Sweep};
+
+/// A stepper whose run can be gone on with by another process.
+///
+/// Besides the promises of a [`Stepper`], its steps must do the same in every process that takes the run up.
+pub trait Durable: Stepper<State = State> {
+    /// What is computed: the program and every input that the result depends on.
+    ///
+    /// The arrays that [`save`](Stepper::save) gives for the first state are added by the run itself.
+    fn identity(&self) -> Identity;
+
+    /// Saves everything that the reversal has accumulated, and what the [`turn`](Stepper::turn) has found.
+    fn save_adjoint(&self, adjoint: &mut State) -> Result<(), Self::Error>;
+
+    /// Replaces all that by what was saved. No tape is kept at this moment.
+    fn restore_adjoint(&mut self, adjoint: &State) -> Result<(), Self::Error>;
+}
+
+/// How often the frontier is made durable if nothing else is asked for.
+const ONCE_A_MINUTE: Duration = Duration::from_secs(60);
+
+/// A gradient that is computed in a directory and survives its process.
+///
+/// ```no_run
+/// # use ebbtide_sweep::{Durable, Run};
+/// # fn gradient<T: Durable<Error = ebbtide_snapshot::Error>>(mut stepper: T) -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = std::path::Path::new("run");
+/// use ebbtide_schedule::Revolve;
+///
+/// let mut run = match dir.exists() {
+///     false => Run::create(dir, &stepper, Revolve::new(100_000, 50)?)?,
+///     true => Run::open(dir)?,
+/// };
+/// run.resume(&mut stepper)?; // the gradient is in the stepper, whether this process did it all or the last bit
+/// # Ok(())
+/// # }
+/// ```
+pub struct Run {
+    dir: RunDir,
+    every: Duration,
+    cancel: Cancel,
+    observer: Option<Box<dyn FnMut(&Progress<'_>) + Send>>,
+    damage: Vec<String>,
+    work: Option<Work>,
+    finished: bool,
+}
+
+/// A run that has begun in this process.
+struct Work {
+    sweep: Sweep<AnySchedule, State>,
+    /// Holds the working state of the forward sweep, from time to time.
+    frontier: Disk,
+    last_frontier: Instant,
+}
+
+impl Run {
+    /// Creates a run in a directory that is empty or does not exist.
+    ///
+    /// `stepper` is at its beginning. What the schedule asks for on disk goes into the directory; memory slots are lost
+    /// with the process, and the rest is then planned anew over what is on disk.
+    pub fn create<T: Durable>(
+        dir: impl AsRef<Path>,
+        stepper: &T,
+        schedule: impl Into<AnySchedule>,
+    ) -> Result<Self, Error<T::Error>> {
+        let schedule = schedule.into();
+        let budget = budget(&schedule);
+        Self::create_on(Arc::new(Disks), dir, stepper, schedule, budget)
+    }
+
+    /// As [`create`](Self::create), on a file system of your own, and with what may be used in planning anew.
+    pub fn create_on<T: Durable>(
+        fs: Arc<dyn FileSystem>,
+        dir: impl AsRef<Path>,
+        stepper: &T,
+        schedule: impl Into<AnySchedule>,
+        budget: Budget,
+    ) -> Result<Self, Error<T::Error>> {
+        let identity = full_identity(stepper)?;
+        let schedule = schedule.into();
+        let manifest = Manifest::new(identity, schedule.to_string(), schedule.steps(), budget);
+        Ok(Self::new(RunDir::create(fs, dir.as_ref(), manifest)?))
+    }
+
+    /// Takes up a run that was interrupted, or the result of one that is complete.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self, SnapshotError> {
+        Self::open_on(Arc::new(Disks), dir)
+    }
+
+    /// As [`open`](Self::open), on a file system of your own.
+    pub fn open_on(fs: Arc<dyn FileSystem>, dir: impl AsRef<Path>) -> Result<Self, SnapshotError> {
+        Ok(Self::new(RunDir::open(fs, dir.as_ref())?))
+    }
+
+    fn new(dir: RunDir) -> Self {
+        Self {
+            dir,
+            every: ONCE_A_MINUTE,
+            cancel: Cancel::new(),
+            observer: None,
+            damage: Vec::new(),
+            work: None,
+            finished: false,
+        }
+    }
+
+    /// Makes the frontier durable this often: the working state on the way forward, the adjoint on the way back.
+    /// It bounds what an interruption costs. Once a minute if not said.
+    #[must_use]
+    pub fn frontier_every(mut self, interval: Duration) -> Self {
+        self.every = interval;
+        self
+    }
+
+    /// Stops between two actions when `cancel` says so, and makes the frontier durable first.
+    #[must_use]
+    pub fn cancel_with(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// Calls `observer` after each action.
+    #[must_use]
+    pub fn observe(mut self, observer: impl FnMut(&Progress<'_>) + Send + 'static) -> Self {
+        self.observer = Some(Box::new(observer));
+        self
+    }
+
+    /// What the run was made for.
+    pub fn manifest(&self) -> &Manifest {
+        self.dir.manifest()
+    }
+
+    /// What was found damaged or missing when the run was taken up, and is done without. Known once
+    /// [`resume`](Self::resume) has begun.
+    pub fn damage(&self) -> &[String] {
+        &self.damage
+    }
+
+    /// Runs to the end, from wherever the run stands.
+    ///
+    /// `stepper` is at its beginning, or is the one that an earlier call in this process failed with. Afterwards it holds
+    /// the gradient, with the same bits as if nothing had ever happened.
+    pub fn resume<T: Durable>(&mut self, stepper: &mut T) -> Result<Counters, Error<T::Error>> {
+        let mut work = match self.work.take() {
+            Some(work) => work,
+            None if self.finished => return Ok(Counters::default()),
+            None => match self.begin(stepper)? {
+                Some(work) => work,
+                None => return Ok(Counters::default()),
+            },
+        };
+        let result = self.carry_on(&mut work, stepper);
+        if result.is_err() {
+            // What there is stays, so that the caller may try again.
+            self.work = Some(work);
+        }
+        result
+    }
+
+    /// Looks at what is there and plans the rest; `None` if there is none.
+    fn begin<T: Durable>(&mut self, stepper: &mut T) -> Result<Option<Work>, Error<T::Error>> {
+        self.dir.manifest().check(self.dir.dir(), &full_identity(stepper)?)?;
+        let Manifest { budget, steps, .. } = *self.dir.manifest();
+        let (recovered, mut disk) = self.dir.take_recovered();
+        self.damage = recovered.damage;
+        let mut frontier = self.dir.empty_disk();
+        let mut memory = Memory::new();
+
+        let reached = match &recovered.adjoint {
+            Some((adjoint, state)) => {
+                stepper.restore_adjoint(state).map_err(Error::Frontier)?;
+                if recovered.finished {
+                    self.finished = true;
+                    return Ok(None);
+                }
+                Reach::Reversed(adjoint.step)
+            }
+            None => Reach::Forward,
+        };
+        let fresh = recovered.states.is_empty() && recovered.adjoint.is_none();
+        let (schedule, start) = if fresh {
+            // A large plan takes time to read back, so it is read here alone.
+            (self.dir.manifest().schedule.parse()?, Start { live: Some(0), reversed: None })
+        } else {
+            // The stepper is at its beginning: that state is always there.
+            stepper.save(memory.begin(0)?).map_err(Error::Frontier)?;
+            memory.commit(0, 0)?;
+            let known = recovered.adjoint.as_ref().map(|found| found.0.steps).or(steps);
+            let steps = match known {
+                Some(steps) => steps,
+                None => self.find_end(&mut disk, &mut frontier, stepper)?,
+            };
+            let survivors = survivors(&mut disk, steps)?;
+            let options = Options::new().block(budget.block.max(1));
+            let rest = replan(steps, &survivors, reached, budget.slots.max(1), options)?;
+            let reversed = match reached {
+                Reach::Reversed(step) => Some(step),
+                Reach::Forward => None,
+            };
+            (rest.into(), Start { live: None, reversed })
+        };
+        let mut sweep = Sweep::new(schedule)
+            .with_place(Tier::Memory, memory)
+            .with_place(Tier::Disk, disk)
+            .starting_at(start)
+            .cancel_with(self.cancel.clone());
+        if let Some(observer) = self.observer.take() {
+            sweep = sweep.observe(observer);
+        }
+        Ok(Some(Work { sweep, frontier, last_frontier: Instant::now() }))
+    }
+
+    /// Goes forward from the last state on disk until the loop ends by itself, and returns where.
+    fn find_end<T: Durable>(
+        &mut self,
+        disk: &mut Disk,
+        frontier: &mut Disk,
+        stepper: &mut T,
+    ) -> Result<u64, Error<T::Error>> {
+        let mut at = 0;
+        if let Some((slot, step)) = disk.held().into_iter().max_by_key(|held| held.1) {
+            stepper.restore(disk.load(slot)?).map_err(Error::Frontier)?;
+            at = step;
+        }
+        let (mut pace, mut last) = (Pace::new(), Instant::now());
+        loop {
+            if self.cancel.is_cancelled() {
+                return Err(Error::Cancelled { step: at });
+            }
+            let to = pace.portion(at, u64::MAX);
+            let reached = stepper.advance_online(at..to).map_err(Error::Frontier)?;
+            pace.ran();
+            at = reached;
+            if reached < to {
+                return Ok(reached);
+            }
+            if last.elapsed() >= self.every {
+                last = Instant::now();
+                stepper.save(frontier.begin(0)?).map_err(Error::Frontier)?;
+                frontier.commit(0, at)?;
+            }
+        }
+    }
+
+    fn carry_on<T: Durable>(&mut self, work: &mut Work, stepper: &mut T) -> Result<Counters, Error<T::Error>> {
+        loop {
+            let before = work.sweep.reversed();
+            match work.sweep.step(stepper) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(Error::Cancelled { step }) => {
+                    // Once the writer is idle it takes the frontier for sure.
+                    self.dir.flush()?;
+                    self.keep_frontier(work, stepper)?;
+                    self.dir.flush()?;
+                    return Err(Error::Cancelled { step });
+                }
+                Err(error) => return Err(error),
+            }
+            let turned = before.is_none() && work.sweep.reversed().is_some();
+            // With the adjoint at the turn on disk, the end of the loop need not be reached again.
+            if turned || work.last_frontier.elapsed() >= self.every {
+                self.keep_frontier(work, stepper)?;
+            }
+        }
+        work.frontier.discard(0)?;
+        let steps = work.sweep.steps().unwrap_or(0);
+        stepper.save_adjoint(self.dir.adjoints().begin_waiting()?).map_err(Error::Frontier)?;
+        self.dir.adjoints().finish(steps)?;
+        self.finished = true;
+        Ok(*work.sweep.counters())
+    }
+
+    /// Hands the frontier to the writer; if that is still busy with the last one, the next time will do.
+    fn keep_frontier<T: Durable>(&mut self, work: &mut Work, stepper: &mut T) -> Result<(), Error<T::Error>> {
+        work.last_frontier = Instant::now();
+        let reversed = work.sweep.reversed();
+        if let (Some(step), Some(steps)) = (reversed, work.sweep.steps())
+            && let Some(state) = self.dir.adjoints().begin()
+        {
+            stepper.save_adjoint(state).map_err(Error::Frontier)?;
+            self.dir.adjoints().commit(step, steps)?;
+        }
+        // On the way back too the working state is worth keeping: without it, a process that lives shorter than the
+        // way from the last state on disk to the frontier would get nowhere.
+        let of_use = |step: u64| reversed.is_none_or(|reversed| step < reversed);
+        let kept = work.frontier.step(0).filter(|&step| of_use(step));
+        match work.sweep.live() {
+            Some(step) if of_use(step) && kept.is_none_or(|kept| kept < step) => {
+                stepper.save(work.frontier.begin(0)?).map_err(Error::Frontier)?;
+                work.frontier.commit(0, step)?;
+            }
+            _ if kept.is_none() => work.frontier.discard(0)?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The identity of a stepper at its beginning, with the arrays of its first state.
+fn full_identity<T: Durable>(stepper: &T) -> Result<Identity, Error<T::Error>> {
+    let mut state = State::new();
+    stepper.save(&mut state).map_err(Error::Frontier)?;
+    Ok(stepper.identity().initial_state(&state))
+}
+
+/// The states to plan with: one per step, the first one in memory, none beyond the end.
+fn survivors(disk: &mut Disk, steps: u64) -> Result<Vec<(u64, Slot)>, SnapshotError> {
+    let mut kept = vec![(0, Slot { tier: Tier::Memory, index: 0 })];
+    let mut held = disk.held();
+    held.sort_by_key(|&(_, step)| step);
+    for (index, step) in held {
+        if step > steps || kept.last().is_some_and(|&(last, _)| last == step) {
+            disk.discard(index)?;
+        } else {
+            kept.push((step, Slot { tier: Tier::Disk, index }));
+        }
+    }
+    Ok(kept)
+}
+
+/// What a schedule takes, to be used again in planning anew.
+fn budget(schedule: &AnySchedule) -> Budget {
+    let totals = match schedule {
+        AnySchedule::StoreAll(schedule) => schedule.totals(),
+        AnySchedule::Periodic(schedule) => schedule.totals(),
+        AnySchedule::Revolve(schedule) => schedule.totals(),
+        AnySchedule::Multistage(schedule) => schedule.totals(),
+        _ => return Budget { slots: SLOTS_IF_NOT_SAID, block: 1 },
+    };
+    let slots = usize::try_from(totals.memory.peak_slots).unwrap_or(usize::MAX).max(1);
+    Budget { slots, block: totals.peak_tape.max(1) }
+}
+
+/// Memory slots for planning anew where the schedule does not tell how many it takes.
+const SLOTS_IF_NOT_SAID: usize = 8;
