@@ -46,6 +46,8 @@ struct ThreadFrame {
     values: *mut u64,
     locals: *mut u64,
     passes: *mut i64,
+    bounds: *mut [i64; 2],
+    kept: *const *mut u8,
     scalars: *const u64,
     partials: *mut u64,
     shared: *mut Shared,
@@ -230,6 +232,8 @@ impl Native {
                 place.region.index() as i64
             }
         };
+        let bounds = Shareable(frame.scalars.bounds.as_mut_ptr());
+        let kept = &frame.kept;
         let mut privates: Vec<Private> = (0..wanted).map(|_| Private::of(frame)).collect();
         let enter = |thread: usize,
                      threads: usize,
@@ -246,6 +250,8 @@ impl Native {
                 values: tables[0],
                 locals: tables[1],
                 passes,
+                bounds: bounds.get(),
+                kept: kept.as_ptr(),
                 scalars: scalars.as_ptr(),
                 partials: tables[2],
                 shared,

@@ -10,6 +10,9 @@ mod error;
 mod frame;
 mod interpreter;
 mod launch;
+mod status;
+mod stored;
+mod yielded;
 
 pub use arguments::{Arg, from_arguments};
 pub use array::{AnyArray, Array, Array0, Array1, Array2, Array3, Array4, Element};
@@ -18,4 +21,6 @@ pub use device::{Backend, Device, Executable, Start};
 pub use error::{Error, Result};
 pub use frame::{Frame, TapePlaces, View};
 pub use interpreter::interpreter;
-pub use launch::{Compiled, Status};
+pub use launch::Compiled;
+pub use status::{Next, Status};
+pub use yielded::Yielded;
