@@ -27,6 +27,15 @@ impl Made {
         }
     }
 
+    /// What this has and the other has not.
+    pub fn difference(&self, other: &Made) -> Made {
+        Made {
+            values: self.values.difference(&other.values).copied().collect(),
+            locals: self.locals.difference(&other.locals).copied().collect(),
+            temps: self.temps.difference(&other.temps).copied().collect(),
+        }
+    }
+
     fn join(&mut self, other: Made) {
         self.values.extend(other.values);
         self.locals.extend(other.locals);
@@ -41,6 +50,8 @@ pub struct Entry {
     pub loops: Vec<LoopId>,
     /// What was made before it and is in scope there.
     pub visible: Made,
+    /// The same by the number of loops around the statement that makes it.
+    pub visible_in: Vec<Made>,
     /// What is made before it and may be read from it on.
     pub needed: Made,
     /// The visible temporaries that another pass of a loop may make anew.
@@ -65,24 +76,21 @@ impl Entry {
         let mut entry = Entry {
             loops: Vec::new(),
             visible: Made::default(),
+            visible_in: Vec::new(),
             needed: Made::default(),
             remade: BTreeSet::new(),
             from_arguments: Vec::new(),
         };
         let mut block = &program.body;
         let mut after = Made::default();
+        let mut here = Made::default();
         for turn in path {
             let (before, rest) = block.split_at(turn.child);
             for stmt in before {
                 match stmt {
-                    Stmt::Let(v) => drop(entry.visible.values.insert(*v)),
-                    Stmt::Declare(local, _) => drop(entry.visible.locals.insert(*local)),
-                    Stmt::Temp(a) => {
-                        entry.visible.temps.insert(*a);
-                        if !entry.loops.is_empty() {
-                            entry.remade.insert(*a);
-                        }
-                    }
+                    Stmt::Let(v) => drop(here.values.insert(*v)),
+                    Stmt::Declare(local, _) => drop(here.locals.insert(*local)),
+                    Stmt::Temp(a) => drop(here.temps.insert(*a)),
                     _ => {}
                 }
             }
@@ -90,8 +98,9 @@ impl Entry {
             after = needed_before(program, rest, after);
             if let Stmt::Loop(l) = stmt {
                 entry.loops.push(l.id);
+                entry.visible_in.push(std::mem::take(&mut here));
                 if let LoopKind::For { var, .. } = l.kind {
-                    entry.visible.values.insert(var);
+                    here.values.insert(var);
                 }
                 after = needed_at_end_of_body(program, l, after);
             }
@@ -101,9 +110,28 @@ impl Entry {
             }
             block = stmt.blocks().nth(turn.block)?;
         }
+        entry.visible_in.push(here);
+        for (depth, made) in entry.visible_in.iter().enumerate() {
+            entry.visible.join(made.clone());
+            if depth > 0 {
+                entry.remade.extend(&made.temps);
+            }
+        }
         entry.from_arguments =
             entry.visible.values.iter().copied().filter(|v| depends_on_arguments_alone(program, *v)).collect();
         Some(entry)
+    }
+
+    /// What a run that was entered here, in the passes `entered`, and that knew `known`, still does not know in
+    /// the passes `now`: what it skipped and has not come by since.
+    pub fn unknown(&self, known: &Made, entered: &[u64], now: &[u64]) -> Made {
+        let mut unknown = Made::default();
+        for (depth, made) in self.visible_in.iter().enumerate() {
+            if entered.get(..depth) == now.get(..depth) {
+                unknown.join(made.difference(known));
+            }
+        }
+        unknown
     }
 
     /// How to have what is needed if only `known` is, in a run that enters all loops but the `kept` outermost

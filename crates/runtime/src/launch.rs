@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use ebbtide_ir::{self as ir, Access, Entry, Label, Op, Outcome, Param, Program, RegionId, Role, Stmt, Undone};
+use ebbtide_ir::{self as ir, Access, Entry, Label, Made, Op, Outcome, Param, Program, RegionId, Role, Stmt, Undone};
 
 use crate::arguments::{Arg, bind};
 use crate::device::{Device, Executable, Start};
@@ -143,12 +143,15 @@ impl Compiled {
             }
         }
         let mut frame = Frame::with(program, views, arguments, scalars, temps, self.device.meter())?;
+        let mut entered = None;
         match known {
             None => entry.from_arguments.iter().for_each(|v| compute(program, &mut frame, *v)),
             Some(known) => {
                 let fresh = &entry.loops[kept..];
                 let bounds = ir::loop_bounds(program, fresh);
+                let mut known = Arc::unwrap_or_clone(known);
                 for v in entry.derive(program, &known, kept).compute {
+                    known.values.insert(v);
                     match bounds.iter().find(|(var, ..)| *var == v) {
                         Some((_, from, _)) => {
                             frame.scalars.values[v.index()] = frame.scalars.values[from.index()]
@@ -162,9 +165,19 @@ impl Compiled {
                         frame.scalars.bounds[id.index()] = [value(from), value(to)];
                     }
                 }
+                entered = Some((entry, known));
             }
         }
-        self.run(frame, Start::At(&place), args)
+        let mut status = self.run(frame, Start::At(&place), args)?;
+        if let (Status::Yielded(at), Some((entry, known))) = (&mut status, entered) {
+            // What was skipped on the way to the entry may be unknown still.
+            let unknown = entry.unknown(&known, &place.iterations, &at.place.iterations);
+            let visible = &self.entry(at.place.region)?.visible;
+            if unknown.intersection(visible) != Made::default() {
+                at.known = Some(Arc::new(visible.difference(&unknown)));
+            }
+        }
+        Ok(status)
     }
 
     fn run(&self, mut frame: Frame, start: Start<'_>, args: &mut [Arg<'_>]) -> Result<Status> {
