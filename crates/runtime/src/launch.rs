@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use ebbtide_ir::{self as ir, Access, Entry, Label, Made, Op, Outcome, Param, Program, RegionId, Role, Stmt, Undone};
+use ebbtide_ir::{
+    self as ir, Access, Entry, Label, Made, Op, Outcome, Param, Place, Program, RegionId, Role, Stmt, Undone,
+};
 
-use crate::arguments::{Arg, bind};
+use crate::arguments::{Arg, bind, extents};
 use crate::device::{Device, Executable, Start};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Temp};
@@ -101,13 +103,34 @@ impl Compiled {
         stored::load(&self.program, path, self.device.meter())
     }
 
-    pub(crate) fn start(&self, args: &mut [Arg<'_>]) -> Result<Status> {
-        let (views, scalars) = bind(&self.program, &self.device, args)?;
-        let frame = Frame::new(&self.program, views, scalars, self.device.meter())?;
-        self.run(frame, Start::Beginning, args)
+    fn start(&self, args: &mut [Arg<'_>]) -> Result<Status> {
+        let prepared = self.prepare_start(args)?;
+        self.run(prepared, args)
     }
 
-    pub(crate) fn enter(&self, at: Yielded, args: &mut [Arg<'_>]) -> Result<Status> {
+    fn enter(&self, at: Yielded, args: &mut [Arg<'_>]) -> Result<Status> {
+        let prepared = self.prepare_entry(at, args)?;
+        self.run(prepared, args)
+    }
+
+    fn run(&self, mut prepared: Prepared, args: &mut [Arg<'_>]) -> Result<Status> {
+        let status = self.execute(&mut prepared);
+        give_back(&self.program, &prepared.frame, args);
+        status
+    }
+
+    pub(crate) fn program_handle(&self) -> Arc<Program> {
+        self.program.clone()
+    }
+
+    pub(crate) fn prepare_start(&self, args: &mut [Arg<'_>]) -> Result<Prepared> {
+        let (views, scalars) = bind(&self.program, &self.device, args)?;
+        let mut frame = Frame::new(&self.program, views, scalars, self.device.meter())?;
+        frame.reserve_undo(&self.undone, self.device.meter())?;
+        Ok(Prepared { frame, place: None, known: None })
+    }
+
+    pub(crate) fn prepare_entry(&self, at: Yielded, args: &mut [Arg<'_>]) -> Result<Prepared> {
         let program = &self.program;
         if !Arc::ptr_eq(program, &at.program) && program.hash() != at.program.hash() {
             let message =
@@ -117,25 +140,14 @@ impl Compiled {
         let entry = self.entry(at.place.region)?;
         let (views, arguments) = bind(program, &self.device, args)?;
         let Yielded { place, scalars, temps, known, kept, .. } = at;
-        // Temporaries that the region or what follows it makes have the shapes that the arguments give them now.
-        let stays = |temp: &&Temp| {
-            let made = known.as_deref().unwrap_or(&entry.visible);
-            made.temps.contains(&temp.array) || entry.needed.temps.contains(&temp.array)
-        };
-        let temps: Vec<Temp> = match Arc::try_unwrap(temps) {
-            Ok(temps) => temps.into_iter().filter(|temp| stays(&temp)).collect(),
-            Err(shared) => {
-                let copies = shared.iter().filter(stays).map(|temp| temp.try_clone(self.device.meter()));
-                copies.collect::<Result<_>>()?
-            }
-        };
+        let temps = self.temps_that_stay(entry, known.as_deref(), temps)?;
         for temp in temps.iter().filter(|temp| entry.remade.contains(&temp.array)) {
             let decl = program.array(temp.array);
-            let now = crate::arguments::extents(program, temp.array, &views, &arguments)?;
+            let now = extents(program, temp.array, &views, &arguments)?;
             if now.iter().zip(temp.shape).any(|(now, then)| *now as i64 != then) {
                 let message = format!(
-                    "temporary `{}` has shape {:?} where the program yielded and would have shape {now:?} in the next pass: \
-                     the arguments that decide its shape cannot change here; declare it inside the region",
+                    "temporary `{}` has shape {:?} where the program yielded and would have shape {now:?} in the \
+                     next pass: the arguments that decide its shape cannot change here; declare it inside the region",
                     decl.name,
                     &temp.shape[..decl.rank]
                 );
@@ -143,59 +155,57 @@ impl Compiled {
             }
         }
         let mut frame = Frame::with(program, views, arguments, scalars, temps, self.device.meter())?;
-        let mut entered = None;
-        match known {
-            None => entry.from_arguments.iter().for_each(|v| compute(program, &mut frame, *v)),
-            Some(known) => {
-                let fresh = &entry.loops[kept..];
-                let bounds = ir::loop_bounds(program, fresh);
-                let mut known = Arc::unwrap_or_clone(known);
-                for v in entry.derive(program, &known, kept).compute {
-                    known.values.insert(v);
-                    match bounds.iter().find(|(var, ..)| *var == v) {
-                        Some((_, from, _)) => {
-                            frame.scalars.values[v.index()] = frame.scalars.values[from.index()]
-                        }
-                        None => compute(program, &mut frame, v),
-                    }
-                }
-                for id in fresh {
-                    if let Some((_, from, to)) = ir::loop_bounds(program, &[*id]).pop() {
-                        let value = |v: ir::ValueId| frame.scalars.values[v.index()] as i64;
-                        frame.scalars.bounds[id.index()] = [value(from), value(to)];
-                    }
-                }
-                entered = Some((entry, known));
+        frame.reserve_undo(&self.undone, self.device.meter())?;
+        let known = match known {
+            None => {
+                entry.from_arguments.iter().for_each(|v| compute(program, &mut frame, *v));
+                None
             }
-        }
-        let mut status = self.run(frame, Start::At(&place), args)?;
-        if let (Status::Yielded(at), Some((entry, known))) = (&mut status, entered) {
-            // What was skipped on the way to the entry may be unknown still.
-            let unknown = entry.unknown(&known, &place.iterations, &at.place.iterations);
-            let visible = &self.entry(at.place.region)?.visible;
-            if unknown.intersection(visible) != Made::default() {
-                at.known = Some(Arc::new(visible.difference(&unknown)));
-            }
-        }
-        Ok(status)
+            Some(known) => Some(derive(program, entry, Arc::unwrap_or_clone(known), kept, &mut frame)),
+        };
+        Ok(Prepared { frame, place: Some(place), known })
     }
 
-    fn run(&self, mut frame: Frame, start: Start<'_>, args: &mut [Arg<'_>]) -> Result<Status> {
-        frame.reserve_undo(&self.undone, self.device.meter())?;
-        let outcome = self.executable.run(0, &mut frame, start);
-        give_back(&self.program, &frame, args);
-        Ok(match outcome? {
-            Outcome::Done => Status::Done,
-            Outcome::Yielded { place, reason } => Status::Yielded(Yielded {
-                program: self.program.clone(),
-                kept: place.iterations.len(),
-                place,
-                reason,
-                temps: Arc::new(frame.take_temps(&self.program)),
-                scalars: frame.scalars,
-                known: None,
-            }),
-        })
+    /// Temporaries that the region or what follows it makes have the shapes that the arguments give them now;
+    /// the others are as they were left.
+    fn temps_that_stay(&self, entry: &Entry, known: Option<&Made>, temps: Arc<Vec<Temp>>) -> Result<Vec<Temp>> {
+        let made = known.unwrap_or(&entry.visible);
+        let stays =
+            |temp: &Temp| made.temps.contains(&temp.array) || entry.needed.temps.contains(&temp.array);
+        match Arc::try_unwrap(temps) {
+            Ok(temps) => Ok(temps.into_iter().filter(stays).collect()),
+            Err(shared) => {
+                shared.iter().filter(|t| stays(t)).map(|t| t.try_clone(self.device.meter())).collect()
+            }
+        }
+    }
+
+    /// Runs what was prepared; the frame then says where the arrays are.
+    pub(crate) fn execute(&self, prepared: &mut Prepared) -> Result<Status> {
+        let Prepared { frame, place: entered, known } = prepared;
+        let start = entered.as_ref().map_or(Start::Beginning, Start::At);
+        let Outcome::Yielded { place, reason } = self.executable.run(0, frame, start)? else {
+            return Ok(Status::Done);
+        };
+        // What was skipped on the way to the entry may be unknown still.
+        let mut known_here = None;
+        if let (Some(entered), Some(known)) = (entered, known) {
+            let unknown =
+                self.entry(entered.region)?.unknown(known, &entered.iterations, &place.iterations);
+            let visible = &self.entry(place.region)?.visible;
+            if unknown.intersection(visible) != Made::default() {
+                known_here = Some(Arc::new(visible.difference(&unknown)));
+            }
+        }
+        Ok(Status::Yielded(Yielded {
+            program: self.program.clone(),
+            kept: place.iterations.len(),
+            place,
+            reason,
+            temps: Arc::new(frame.take_temps(&self.program)),
+            scalars: std::mem::take(&mut frame.scalars),
+            known: known_here,
+        }))
     }
 
     fn entry(&self, region: RegionId) -> Result<&Entry> {
@@ -208,6 +218,35 @@ impl Compiled {
         let found = entry(&self.program, region)?;
         Ok(cell.get_or_init(|| found))
     }
+}
+
+/// A launch that is ready to run.
+pub(crate) struct Prepared {
+    pub frame: Frame,
+    /// Where it begins, if not at the beginning.
+    place: Option<Place>,
+    /// What is known there, if that is not all that is visible.
+    known: Option<Made>,
+}
+
+/// Computes what follows from what is known at an entry, and gives what is known then.
+fn derive(program: &Program, entry: &Entry, mut known: Made, kept: usize, frame: &mut Frame) -> Made {
+    let fresh = &entry.loops[kept..];
+    let bounds = ir::loop_bounds(program, fresh);
+    for v in entry.derive(program, &known, kept).compute {
+        known.values.insert(v);
+        match bounds.iter().find(|(var, ..)| *var == v) {
+            Some((_, from, _)) => frame.scalars.values[v.index()] = frame.scalars.values[from.index()],
+            None => compute(program, frame, v),
+        }
+    }
+    for id in fresh {
+        if let Some((_, from, to)) = ir::loop_bounds(program, &[*id]).pop() {
+            let value = |v: ir::ValueId| frame.scalars.values[v.index()] as i64;
+            frame.scalars.bounds[id.index()] = [value(from), value(to)];
+        }
+    }
+    known
 }
 
 /// Computes a value that does not depend on data, from what is in the frame.

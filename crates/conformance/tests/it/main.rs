@@ -1,9 +1,12 @@
 //! The contract, on the interpreter and on the CPU.
 
+mod cache;
 mod devices;
+mod loops;
 mod model;
 mod programs;
 mod random;
 mod stages;
 mod traces;
 mod workloads;
+mod yields;

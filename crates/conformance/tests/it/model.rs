@@ -101,7 +101,7 @@ impl<'a> Model<'a> {
                     .wrapping_add(self.x.wrapping_mul(64))
                     .wrapping_add(self.scratch.wrapping_mul(4096));
                 self.seen.trace.push(v);
-                if k.is_multiple_of(3) {
+                if k % 8 == 3 {
                     self.seen.field += *k as i32;
                 }
             }

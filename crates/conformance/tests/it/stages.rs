@@ -172,7 +172,7 @@ impl Staged {
         let v = self.b.add(k_value, x);
         let v = self.b.add(v, s);
         self.push(v);
-        if k.is_multiple_of(3) {
+        if k % 8 == 3 {
             let n = self.b.0.dim(self.a.field, 0);
             let i = self.b.0.begin_par(&[("i", zero, n)])[0];
             self.b.0.update(Combine::Add, self.a.field, &[i], k_value);

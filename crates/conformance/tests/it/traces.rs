@@ -103,12 +103,23 @@ fn block(random: &mut Random, names: &mut Names, depth: usize) -> Vec<Node> {
     nodes
 }
 
-/// A random tree with at least one region that fires, and the number of its labels.
-fn tree(random: &mut Random) -> (Vec<Node>, usize) {
+/// The number of nodes of a tree.
+fn size(nodes: &[Node]) -> usize {
+    let inner = |node: &Node| match node {
+        Node::For(_, b) | Node::ForData(_, b) | Node::Counted(_, _, b) | Node::While(b) | Node::Loop(b) => size(b),
+        Node::If(a, b) => size(a) + size(b),
+        Node::Region(_, b) => size(b),
+        _ => 0,
+    };
+    nodes.iter().map(|node| 1 + inner(node)).sum()
+}
+
+/// A random tree of at most so many nodes with several regions, one of which fires, and the number of its labels.
+fn tree(random: &mut Random, most: usize) -> (Vec<Node>, usize) {
     loop {
         let mut names = Names::default();
         let nodes = block(random, &mut names, 0);
-        if format!("{nodes:?}").contains("FromTable") {
+        if size(&nodes) <= most && names.labels > 1 && format!("{nodes:?}").contains("FromTable") {
             return (nodes, names.labels);
         }
     }
@@ -163,11 +174,11 @@ fn cases(normally: usize) -> usize {
     std::env::var("EBBTIDE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(normally)
 }
 
-fn run(device: &Device, seed: u64, programs: usize, cases_each: usize) -> Tally {
+fn run(device: &Device, seed: u64, programs: usize, most: usize, cases_each: usize) -> Tally {
     let mut random = Random::new(seed);
     let mut tally = Tally::default();
     for _ in 0..programs {
-        let (nodes, labels) = tree(&mut random);
+        let (nodes, labels) = tree(&mut random, most);
         let compiled = Compiled::new(&program(&nodes), device).unwrap();
         for _ in 0..cases_each {
             case(&compiled, &nodes, labels, &mut random, &mut tally);
@@ -178,22 +189,22 @@ fn run(device: &Device, seed: u64, programs: usize, cases_each: usize) -> Tally 
 
 #[test]
 fn random_traces_equal_the_model_on_the_interpreter() {
-    let tally = run(&interpreter(), 1, cases(1500), 2);
+    let tally = run(&interpreter(), 1, cases(1500), usize::MAX, 2);
     assert!(tally.cases >= cases(1500), "{tally:?}");
     assert!(tally.yields > tally.cases && tally.moves > tally.cases / 10 && tally.refused > 0, "{tally:?}");
 }
 
 #[test]
 fn random_traces_equal_the_model_natively() {
-    let programs = cases(1500).div_ceil(75);
-    let tally = run(&cpu(1), 2, programs, 30);
+    // Compiling takes the time: a few programs, many runs each.
+    let programs = cases(1500).div_ceil(125);
+    let tally = run(&cpu(1), 2, programs, 24, 40);
     assert!(tally.cases >= 10 * programs, "{tally:?}");
     assert!(tally.yields > tally.cases && tally.moves > tally.cases / 10, "{tally:?}");
 }
 
 #[test]
 fn random_traces_equal_the_model_on_two_threads() {
-    // The same trees as above: their code is compiled once.
-    let tally = run(&cpu(2), 2, cases(1500).div_ceil(300), 8);
+    let tally = run(&cpu(2), 2, cases(1500).div_ceil(500), 24, 8);
     assert!(tally.yields > 0, "{tally:?}");
 }
