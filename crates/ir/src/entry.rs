@@ -117,8 +117,13 @@ impl Entry {
                 entry.remade.extend(&made.temps);
             }
         }
-        entry.from_arguments =
-            entry.visible.values.iter().copied().filter(|v| depends_on_arguments_alone(program, *v)).collect();
+        entry.from_arguments = entry
+            .visible
+            .values
+            .iter()
+            .copied()
+            .filter(|v| depends_on_arguments_alone(program, *v))
+            .collect();
         Some(entry)
     }
 

@@ -133,8 +133,11 @@ impl Compiled {
     pub(crate) fn prepare_entry(&self, at: Yielded, args: &mut [Arg<'_>]) -> Result<Prepared> {
         let program = &self.program;
         if !Arc::ptr_eq(program, &at.program) && program.hash() != at.program.hash() {
-            let message =
-                format!("it was asked to go on at `{}`, where program `{}` yielded", at.label(), at.program.name);
+            let message = format!(
+                "it was asked to go on at `{}`, where program `{}` yielded",
+                at.label(),
+                at.program.name
+            );
             return Err(Error::launch(program, message));
         }
         let entry = self.entry(at.place.region)?;
@@ -168,7 +171,12 @@ impl Compiled {
 
     /// Temporaries that the region or what follows it makes have the shapes that the arguments give them now;
     /// the others are as they were left.
-    fn temps_that_stay(&self, entry: &Entry, known: Option<&Made>, temps: Arc<Vec<Temp>>) -> Result<Vec<Temp>> {
+    fn temps_that_stay(
+        &self,
+        entry: &Entry,
+        known: Option<&Made>,
+        temps: Arc<Vec<Temp>>,
+    ) -> Result<Vec<Temp>> {
         let made = known.unwrap_or(&entry.visible);
         let stays =
             |temp: &Temp| made.temps.contains(&temp.array) || entry.needed.temps.contains(&temp.array);
@@ -190,8 +198,7 @@ impl Compiled {
         // What was skipped on the way to the entry may be unknown still.
         let mut known_here = None;
         if let (Some(entered), Some(known)) = (entered, known) {
-            let unknown =
-                self.entry(entered.region)?.unknown(known, &entered.iterations, &place.iterations);
+            let unknown = self.entry(entered.region)?.unknown(known, &entered.iterations, &place.iterations);
             let visible = &self.entry(place.region)?.visible;
             if unknown.intersection(visible) != Made::default() {
                 known_here = Some(Arc::new(visible.difference(&unknown)));

@@ -125,9 +125,7 @@ fn get_temp(program: &Program, state: &State, array: ArrayId, meter: &Arc<Meter>
     macro_rules! get {
         ($t:ty) => {{
             let elements = state.get_vec::<$t>(&name)?;
-            for (chunk, element) in
-                temp.buffer.bytes_mut().chunks_exact_mut(size_of::<$t>()).zip(elements)
-            {
+            for (chunk, element) in temp.buffer.bytes_mut().chunks_exact_mut(size_of::<$t>()).zip(elements) {
                 chunk.copy_from_slice(&element.to_literal().bits().to_le_bytes()[..size_of::<$t>()]);
             }
         }};
@@ -160,19 +158,22 @@ pub(crate) fn load(program: &Arc<Program>, path: &Path, meter: &Arc<Meter>) -> R
     let mut known = Made::default();
     for pair in state.get_vec::<u64>("values")?.chunks_exact(2) {
         let v = ValueId::from_index(pair[0] as usize);
-        let decl = program.values.get(pair[0] as usize).ok_or_else(|| fail("it has a value of no program"))?;
+        let decl =
+            program.values.get(pair[0] as usize).ok_or_else(|| fail("it has a value of no program"))?;
         scalars.values[v.index()] = plain(decl.ty, pair[1]);
         known.values.insert(v);
     }
     for pair in state.get_vec::<u64>("locals")?.chunks_exact(2) {
-        let decl = program.locals.get(pair[0] as usize).ok_or_else(|| fail("it has a local of no program"))?;
+        let decl =
+            program.locals.get(pair[0] as usize).ok_or_else(|| fail("it has a local of no program"))?;
         scalars.locals[pair[0] as usize] = plain(decl.ty, pair[1]);
         known.locals.insert(LocalId::from_index(pair[0] as usize));
     }
     // The bounds say which iteration is which: they come before the place.
     let bounds = state.get_vec::<i64>("bounds")?;
     let wrong_place = || fail(&format!("there is no region at {position}"));
-    let target = Place::at_position(program, &position, &Scalars::of(program)).ok_or_else(wrong_place)?.region;
+    let target =
+        Place::at_position(program, &position, &Scalars::of(program)).ok_or_else(wrong_place)?.region;
     let entry = entry(program, target)?;
     if bounds.len() != 2 * entry.loops.len() {
         return Err(fail("it has bounds of other loops"));

@@ -76,7 +76,8 @@ impl Yielded {
         };
         let shared = loops.iter().zip(&entry.loops).take_while(|(a, b)| a == b).count();
         let kept = shared.min(self.kept);
-        let known = self.known.as_deref().or(visible).map_or_else(Made::default, |k| k.intersection(&entry.visible));
+        let known =
+            self.known.as_deref().or(visible).map_or_else(Made::default, |k| k.intersection(&entry.visible));
         let missing = entry.derive(&self.program, &known, kept).missing;
         if !missing.is_empty() {
             return Err(self.fail(format!(
@@ -85,9 +86,10 @@ impl Yielded {
             )));
         }
         let mut scalars = self.scalars.clone();
-        for (id, (var, from, _)) in entry.loops[kept..].iter().filter_map(|id| {
-            ir::loop_bounds(&self.program, &[*id]).pop().map(|bounds| (*id, bounds))
-        }) {
+        for (id, (var, from, _)) in entry.loops[kept..]
+            .iter()
+            .filter_map(|id| ir::loop_bounds(&self.program, &[*id]).pop().map(|bounds| (*id, bounds)))
+        {
             // For the eyes of who prints the position: a resume evaluates the bounds.
             let first = self.program.literal(from).and_then(|l| l.to_i64()).unwrap_or(0);
             scalars.bounds[id.index()] = [first, first];
@@ -129,7 +131,9 @@ pub(crate) fn find_region(program: &Program, label: &Label) -> Result<RegionId> 
     if regions.iter().all(|region| region.flag.is_none()) {
         return Err(Error::launch(
             program,
-            format!("it has no region that yields, so it cannot be resumed at `{label}`: add `yield_on` to a region"),
+            format!(
+                "it has no region that yields, so it cannot be resumed at `{label}`: add `yield_on` to a region"
+            ),
         ));
     }
     let found: Vec<RegionId> = regions

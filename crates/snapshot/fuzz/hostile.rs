@@ -127,7 +127,8 @@ pub fn snapshot(entropy: &mut Entropy<'_>, sound: &[u8]) -> Vec<u8> {
 }
 
 fn header(entropy: &mut Entropy<'_>) -> String {
-    let names = ["u", "v", "../../etc/passwd", "/absolute", "a\\u0000b", "", "__metadata__", "u\\u202e", "crc32.u"];
+    let names =
+        ["u", "v", "../../etc/passwd", "/absolute", "a\\u0000b", "", "__metadata__", "u\\u202e", "crc32.u"];
     let dtypes = ["F64", "F32", "BOOL", "I64", "F4", "BF16", "C64", "F128", ""];
     let mut entries = Vec::new();
     for _ in 0..entropy.below(5) {
@@ -165,7 +166,9 @@ pub fn journal(entropy: &mut Entropy<'_>) -> Vec<u8> {
         let json = match entropy.below(7) {
             0 => format!(r#"{{"n":{step},"at":{file},"did":"stored","step":{step},"file":{file}}}"#),
             1 => format!(r#"{{"n":1,"at":2,"did":"dropped","file":{file}}}"#),
-            2 => format!(r#"{{"n":1,"at":2,"did":"reversed","step":{step},"steps":{file},"file":{file},"supersedes":{step}}}"#),
+            2 => format!(
+                r#"{{"n":1,"at":2,"did":"reversed","step":{step},"steps":{file},"file":{file},"supersedes":{step}}}"#
+            ),
             3 => format!(r#"{{"n":1,"at":2,"did":"finished","steps":{step},"file":{file}}}"#),
             4 => format!(r#"{{"n":1,"at":2,"did":"stored","step":{step},"file":"../../x"}}"#),
             5 => r#"{"did":"forgotten"}"#.to_owned(),
@@ -219,7 +222,10 @@ pub fn check_snapshot(file: Vec<u8>) {
     match read_snapshot(&OneFile(file), Path::new("snapshot"), &mut state) {
         Ok(label) => {
             let (sound_label, sound) = sound_state();
-            assert!(label == sound_label && same(&state, &sound), "a spoilt snapshot passed: {label:?} {state:?}");
+            assert!(
+                label == sound_label && same(&state, &sound),
+                "a spoilt snapshot passed: {label:?} {state:?}"
+            );
         }
         Err(Error::Damaged { .. } | Error::Io { .. }) => assert_eq!(state.bytes(), 0),
         Err(error) => panic!("an error of the wrong kind: {error}"),
@@ -239,7 +245,9 @@ pub fn check_journal(file: Vec<u8>) {
 /// A manifest reads to what was written, or not at all.
 pub fn check_manifest(file: Vec<u8>) {
     match Manifest::read(&OneFile(file.clone()), Path::new("run")) {
-        Ok(manifest) => assert_eq!((manifest.schedule.as_str(), manifest.steps), ("revolve steps=3", Some(3))),
+        Ok(manifest) => {
+            assert_eq!((manifest.schedule.as_str(), manifest.steps), ("revolve steps=3", Some(3)))
+        }
         Err(Error::Damaged { .. } | Error::Io { .. }) => {}
         Err(error) => panic!("an error of the wrong kind: {error}"),
     }

@@ -161,7 +161,8 @@ impl Journal {
         for record in records {
             let line = Line { n: self.next, at: now(), record: record.clone() };
             self.next += 1;
-            let json = serde_json::to_vec(&line).map_err(|error| Error::io("write", &self.path)(error.into()))?;
+            let json =
+                serde_json::to_vec(&line).map_err(|error| Error::io("write", &self.path)(error.into()))?;
             text.extend_from_slice(format!("{:08x} ", crc32fast::hash(&json)).as_bytes());
             text.extend_from_slice(&json);
             text.push(b'\n');

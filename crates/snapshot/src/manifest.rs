@@ -79,13 +79,15 @@ impl Identity {
         let mut found = Vec::new();
         let mut compare = |what: &str, then: Option<&String>, now: Option<&String>| {
             if then != now {
-                let show = |value: Option<&String>| value.map_or("not given".to_owned(), |v| format!("`{v}`"));
+                let show =
+                    |value: Option<&String>| value.map_or("not given".to_owned(), |v| format!("`{v}`"));
                 found.push(format!("{what} was {} and is now {}", show(then), show(now)));
             }
         };
         compare("the program", Some(&self.program), Some(&now.program));
         compare("the hash of the program", Some(&self.hash), Some(&now.hash));
-        let names: std::collections::BTreeSet<&String> = self.inputs.keys().chain(now.inputs.keys()).collect();
+        let names: std::collections::BTreeSet<&String> =
+            self.inputs.keys().chain(now.inputs.keys()).collect();
         for name in names {
             compare(&format!("input `{name}`"), self.inputs.get(name), now.inputs.get(name));
         }
@@ -218,7 +220,11 @@ pub(crate) fn command_line() -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     let words = std::env::args_os().map(|word| {
         let word = word.to_string_lossy().into_owned();
-        if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
+        if !word.is_empty() && word.chars().all(plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
     });
     let line = words.collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(1000) {

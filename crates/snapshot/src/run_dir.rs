@@ -89,14 +89,7 @@ impl RunDir {
         // The journal may just have been made: its name must be as durable as its lines.
         adjoints.writer.flush()?;
         fs.sync_dir(&dir).map_err(Error::io("sync", &dir))?;
-        Ok(Self {
-            dir,
-            manifest: survey.manifest,
-            store,
-            writer,
-            recovered: Some(recovered),
-            adjoints,
-        })
+        Ok(Self { dir, manifest: survey.manifest, store, writer, recovered: Some(recovered), adjoints })
     }
 
     /// Where it is.
@@ -157,8 +150,11 @@ fn is_debris(name: &str) -> bool {
 }
 
 fn recover(fs: &Arc<dyn FileSystem>, survey: &Survey) -> Recovered {
-    let mut recovered =
-        Recovered { finished: survey.finished, damage: survey.history.damage.clone(), ..Recovered::default() };
+    let mut recovered = Recovered {
+        finished: survey.finished,
+        damage: survey.history.damage.clone(),
+        ..Recovered::default()
+    };
     let (store, mut state) = (survey.store(Arc::clone(fs)), State::new());
     for &(file, step) in &survey.states {
         match store.read(file, Kind::State, step, &mut state) {

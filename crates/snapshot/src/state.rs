@@ -94,13 +94,12 @@ impl State {
         if name == "__metadata__" || self.find(name).is_some() {
             return Err(Error::DuplicateArray { name: name.to_owned() });
         }
-        let bytes = elements(shape).and_then(|n| n.checked_mul(dtype.size())).ok_or_else(|| {
-            Error::WrongArray {
+        let bytes =
+            elements(shape).and_then(|n| n.checked_mul(dtype.size())).ok_or_else(|| Error::WrongArray {
                 name: name.to_owned(),
                 found: format!("shape {shape:?}"),
                 expected: "an array that fits into memory".to_owned(),
-            }
-        })?;
+            })?;
         let range = self.data.len()..self.data.len() + bytes;
         match self.arrays.get_mut(self.used) {
             Some(spare) => {

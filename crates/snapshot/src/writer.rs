@@ -228,16 +228,14 @@ impl Worker {
 
     fn prepare(&mut self, job: Job, batch: &mut Batch) {
         match job {
-            Job::Keep { file, label, state, record, supersedes } => {
-                match self.write(file, &label, &state) {
-                    Ok(()) => {
-                        batch.kept.push(file);
-                        batch.records.extend(record);
-                        batch.superseded.extend(supersedes);
-                    }
-                    Err(error) => self.fail(error, [file]),
+            Job::Keep { file, label, state, record, supersedes } => match self.write(file, &label, &state) {
+                Ok(()) => {
+                    batch.kept.push(file);
+                    batch.records.extend(record);
+                    batch.superseded.extend(supersedes);
                 }
-            }
+                Err(error) => self.fail(error, [file]),
+            },
             Job::Remove { file, record } => {
                 self.doomed.push(file);
                 self.doomed_records.extend(record);
@@ -250,12 +248,11 @@ impl Worker {
     fn write(&self, file: FileNumber, label: &Label, state: &State) -> Result<(), Error> {
         let path = self.store.path(file);
         let temporary = temporary(&path);
-        let written = file::write(&*self.fs, &temporary, label, state).and_then(|mut output| {
-            match self.durability {
+        let written =
+            file::write(&*self.fs, &temporary, label, state).and_then(|mut output| match self.durability {
                 Durability::Scratch => Ok(()),
                 Durability::Durable => output.sync().map_err(Error::io("sync", &temporary)),
-            }
-        });
+            });
         let renamed =
             written.and_then(|()| self.fs.rename(&temporary, &path).map_err(Error::io("rename", &temporary)));
         if renamed.is_err() {

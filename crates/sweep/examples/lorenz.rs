@@ -22,7 +22,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("online, 10 slots", Online::new(10)?.into()),
     ];
     println!("{STEPS} steps of the Lorenz equations, J = |x(T)|²/2\n");
-    println!("schedule            states  memory (bytes)  steps run  per step   dJ/dx0               dJ/drho");
+    println!(
+        "schedule            states  memory (bytes)  steps run  per step   dJ/dx0               dJ/drho"
+    );
     for (name, schedule) in schedules {
         let mut lorenz = Lorenz::new(START);
         lorenz.ends_at = STEPS;

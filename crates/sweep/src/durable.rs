@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use ebbtide_schedule::{AnySchedule, Options, Progress as Reach, Schedule, Slot, Tier, replan};
 use ebbtide_snapshot::fs::{Disks, FileSystem};
-use ebbtide_snapshot::{Budget, Disk, Error as SnapshotError, Identity, Manifest, Memory, Place, RunDir, State};
+use ebbtide_snapshot::{
+    Budget, Disk, Error as SnapshotError, Identity, Manifest, Memory, Place, RunDir, State,
+};
 
 use crate::pace::Pace;
 use crate::{Cancel, Counters, Error, Progress, Start, Stepper, Sweep};
@@ -257,7 +259,11 @@ impl Run {
         }
     }
 
-    fn carry_on<T: Durable>(&mut self, work: &mut Work, stepper: &mut T) -> Result<Counters, Error<T::Error>> {
+    fn carry_on<T: Durable>(
+        &mut self,
+        work: &mut Work,
+        stepper: &mut T,
+    ) -> Result<Counters, Error<T::Error>> {
         loop {
             let before = work.sweep.reversed();
             match work.sweep.step(stepper) {

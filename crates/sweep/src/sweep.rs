@@ -412,12 +412,7 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
         }
     }
 
-    fn check<E>(
-        &self,
-        legal: bool,
-        action: Action,
-        why: impl FnOnce() -> String,
-    ) -> Result<(), Error<E>> {
+    fn check<E>(&self, legal: bool, action: Action, why: impl FnOnce() -> String) -> Result<(), Error<E>> {
         if legal { Ok(()) } else { Err(Error::Illegal { action, why: why() }) }
     }
 

@@ -70,7 +70,14 @@ fn c19_conditions_compare_elements_counters_and_booleans() {
 fn c20_nests_three_deep_siblings_and_run_once_work() {
     let nodes = [
         Node::Stage(0),
-        Node::For(2, vec![Node::Stage(1), Node::Counted(0, 3, vec![Node::For(2, vec![Node::Stage(2)])]), Node::Stage(4)]),
+        Node::For(
+            2,
+            vec![
+                Node::Stage(1),
+                Node::Counted(0, 3, vec![Node::For(2, vec![Node::Stage(2)])]),
+                Node::Stage(4),
+            ],
+        ),
         Node::Stage(5),
         Node::For(4, vec![Node::Stage(6)]),
         Node::Stage(7),
@@ -95,7 +102,8 @@ fn c21_scalar_statements_run_once_per_pass_and_once_outside() {
 fn c22_other_arrays_and_sizes_do_not_recompile() {
     let folder = tempfile::tempdir().unwrap();
     let (device, counters) = Options::new().threads(1).cache(Cache::at(folder.path())).build().unwrap();
-    let compiled = Compiled::new(&program(&[crate::stages::region(0, vec![Node::Stage(3)])]), &device).unwrap();
+    let compiled =
+        Compiled::new(&program(&[crate::stages::region(0, vec![Node::Stage(3)])]), &device).unwrap();
     for capacity in [10, 100, 9000] {
         let mut world = World::new(&device, capacity, &[1, 0], &[0]);
         let at = compiled.launch(world.args()).unwrap().yielded().unwrap();

@@ -43,9 +43,13 @@ fn contains(node: &Node, target: usize) -> bool {
 }
 
 impl<'a> Model<'a> {
-    pub fn run(nodes: &[Node], fire: &'a [i32], data: &'a [i32], decisions: &'a [(Label, i64, Next)]) -> Model<'a> {
-        let seen =
-            Seen { t: vec![0; STAGES], trace: Vec::new(), field: 0, cursor: 0, swapped: [0, 1000] };
+    pub fn run(
+        nodes: &[Node],
+        fire: &'a [i32],
+        data: &'a [i32],
+        decisions: &'a [(Label, i64, Next)],
+    ) -> Model<'a> {
+        let seen = Seen { t: vec![0; STAGES], trace: Vec::new(), field: 0, cursor: 0, swapped: [0, 1000] };
         let mut model = Model {
             fire,
             data,

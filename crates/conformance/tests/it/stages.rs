@@ -366,9 +366,11 @@ pub fn undo_everything(nodes: &[Node]) -> Vec<usize> {
     while let Some(node) = work.pop() {
         match node {
             Node::Region(spot, _) if spot.undo == Undoes::Everything => found.push(spot.label),
-            Node::For(_, b) | Node::ForData(_, b) | Node::Counted(_, _, b) | Node::While(b) | Node::Loop(b) => {
-                work.extend(b)
-            }
+            Node::For(_, b)
+            | Node::ForData(_, b)
+            | Node::Counted(_, _, b)
+            | Node::While(b)
+            | Node::Loop(b) => work.extend(b),
             Node::If(a, b) => work.extend(a.iter().chain(b)),
             _ => {}
         }

@@ -87,7 +87,8 @@ fn block(random: &mut Random, names: &mut Names, depth: usize) -> Vec<Node> {
             }
             8..=10 => {
                 names.labels += 1;
-                let fires = [Fires::FromTable, Fires::FromTable, Fires::FromTable, Fires::Never, Fires::NoFlag];
+                let fires =
+                    [Fires::FromTable, Fires::FromTable, Fires::FromTable, Fires::Never, Fires::NoFlag];
                 let undo = [Undoes::Nothing, Undoes::Nothing, Undoes::Trace, Undoes::Everything];
                 let spot = Spot {
                     label: names.labels - 1,
@@ -106,7 +107,9 @@ fn block(random: &mut Random, names: &mut Names, depth: usize) -> Vec<Node> {
 /// The number of nodes of a tree.
 fn size(nodes: &[Node]) -> usize {
     let inner = |node: &Node| match node {
-        Node::For(_, b) | Node::ForData(_, b) | Node::Counted(_, _, b) | Node::While(b) | Node::Loop(b) => size(b),
+        Node::For(_, b) | Node::ForData(_, b) | Node::Counted(_, _, b) | Node::While(b) | Node::Loop(b) => {
+            size(b)
+        }
         Node::If(a, b) => size(a) + size(b),
         Node::Region(_, b) => size(b),
         _ => 0,
@@ -163,7 +166,8 @@ fn case(compiled: &Compiled, nodes: &[Node], labels: usize, random: &mut Random,
     })
     .unwrap_or_else(|e| panic!("{e}\n{nodes:?}\nfire {fire:?} data {data:?}\n{}", compiled.program()));
     let model = Model::run(nodes, &fire, &data, &decisions);
-    let told: Vec<(Label, i64)> = decisions.iter().map(|(label, reason, _)| (label.clone(), *reason)).collect();
+    let told: Vec<(Label, i64)> =
+        decisions.iter().map(|(label, reason, _)| (label.clone(), *reason)).collect();
     let context = || format!("{nodes:?}\nfire {fire:?} data {data:?}\n{decisions:?}\n{}", compiled.program());
     assert_eq!(told, model.yields, "{}", context());
     assert_eq!(world.seen(), model.seen, "{}", context());

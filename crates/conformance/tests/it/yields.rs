@@ -136,7 +136,10 @@ fn c28_a_flag_of_zero_completes() {
 fn c29_after_a_yield_nothing_more_runs_and_every_loop_is_left() {
     let nodes = [
         Node::Stage(0),
-        Node::For(3, vec![Node::Counted(0, 4, vec![Node::Stage(1), region(0, vec![Node::Stage(2)]), Node::Stage(4)])]),
+        Node::For(
+            3,
+            vec![Node::Counted(0, 4, vec![Node::Stage(1), region(0, vec![Node::Stage(2)]), Node::Stage(4)])],
+        ),
         Node::Stage(5),
     ];
     on_all(&nodes, &[0, 0, 0, 0, 0, -7, 0], |compiled, mut world| {
@@ -230,8 +233,11 @@ fn c34_moves_keep_shared_iterations_and_start_others_anew() {
 
 #[test]
 fn c34_resume_at_needs_no_yield_and_asks_no_condition() {
-    let nodes =
-        [Node::Stage(0), Node::While(vec![Node::Stage(1), region(0, vec![Node::Stage(2)])]), Node::For(2, vec![Node::Stage(4), region(1, vec![Node::Stage(5)])])];
+    let nodes = [
+        Node::Stage(0),
+        Node::While(vec![Node::Stage(1), region(0, vec![Node::Stage(2)])]),
+        Node::For(2, vec![Node::Stage(4), region(1, vec![Node::Stage(5)])]),
+    ];
     on_all(&nodes, &[0], |compiled, mut world| {
         // The temporary and the local before the labels are live there.
         let error = compiled.resume_at(&label(0), world.args()).unwrap_err().to_string();
@@ -243,7 +249,8 @@ fn c34_resume_at_needs_no_yield_and_asks_no_condition() {
         let (mut t, mut flag) = (device.zeros::<i32, 1>([3]).unwrap(), device.scalar(0).unwrap());
         let mut run = |k: usize| {
             t.fill(0).unwrap();
-            let args = vec![Arg::Write(t.any_mut()), Arg::Write(flag.any_mut()), Arg::Scalar(Literal::from(3usize))];
+            let args =
+                vec![Arg::Write(t.any_mut()), Arg::Write(flag.any_mut()), Arg::Scalar(Literal::from(3usize))];
             done(compiled.resume_at(&label(k), args));
             t.to_vec()
         };
@@ -314,9 +321,14 @@ fn c34_other_arguments_at_resume_are_those_of_the_program_from_there_on() {
         // A longer array, another flag, another summand; the bounds of the loop are those of its entry.
         let mut longer = device.array(&[0.0; 4]).unwrap();
         let clear = device.scalar(0u32).unwrap();
-        let args = [Arg::Write(longer.any_mut()), Arg::Read(clear.any())].into_iter().chain(scalars(10.0, 99));
+        let args =
+            [Arg::Write(longer.any_mut()), Arg::Read(clear.any())].into_iter().chain(scalars(10.0, 99));
         done(compiled.resume(&at, args.collect()));
-        assert_eq!((x.to_vec(), longer.to_vec()), (vec![1.0, 0.0], vec![20.0, 10.0, 10.0, 10.0]), "{device:?}");
+        assert_eq!(
+            (x.to_vec(), longer.to_vec()),
+            (vec![1.0, 0.0], vec![20.0, 10.0, 10.0, 10.0]),
+            "{device:?}"
+        );
     }
 }
 
@@ -327,7 +339,8 @@ fn c35_errors_say_what_is_wrong() {
         let mut world = World::new(&device, 100, &[1, 0], &[0]);
         let at = launch(&compiled, &mut world);
         let unknown = Label { family: "Stage".to_string(), variant: "Nowhere".to_string() };
-        let message = "there is no label `Stage::Nowhere`; its labels are `Stage::S0`, `Stage::S1`, `Stage::S2`";
+        let message =
+            "there is no label `Stage::Nowhere`; its labels are `Stage::S0`, `Stage::S1`, `Stage::S2`";
         let error = at.to(&unknown).unwrap_err().to_string();
         assert!(error.contains(message), "{error}");
         let error = compiled.resume_at(&unknown, world.args()).unwrap_err().to_string();
@@ -470,7 +483,8 @@ fn c38_resume_is_exact_after_a_nested_loop() {
     for user in [false, true] {
         let counter = |k: usize| user.then_some(k);
         let inner = passes(counter(1), 2, vec![Node::Stage(1)]);
-        let body = vec![Node::Stage(0), inner, Node::Stage(2), region(0, vec![Node::Stage(3)]), Node::Stage(4)];
+        let body =
+            vec![Node::Stage(0), inner, Node::Stage(2), region(0, vec![Node::Stage(3)]), Node::Stage(4)];
         c38(&[passes(counter(0), 3, body)], 3, &[3, 6, 3, 4, 3]);
     }
 }
@@ -478,8 +492,12 @@ fn c38_resume_is_exact_after_a_nested_loop() {
 #[test]
 fn c38_resume_is_exact_after_a_loop() {
     for user in [None, Some(0)] {
-        let nodes =
-            [passes(user, 3, vec![Node::Stage(0)]), Node::Stage(1), region(0, vec![Node::Stage(2)]), Node::Stage(3)];
+        let nodes = [
+            passes(user, 3, vec![Node::Stage(0)]),
+            Node::Stage(1),
+            region(0, vec![Node::Stage(2)]),
+            Node::Stage(3),
+        ];
         c38(&nodes, 1, &[3, 1, 2, 1]);
     }
 }
@@ -524,7 +542,9 @@ fn c40_a_loop_inside_a_region_finishes_before_the_flag_is_looked_at() {
 fn c41_statuses_are_never_missing_or_stale() {
     on_all(&three_regions(), &[0], |compiled, _| {
         let device = compiled.device();
-        for (fire, expected) in [(vec![1, 0], Some(0)), (vec![0], None), (vec![0, 0, 1, 0], Some(2)), (vec![0], None)] {
+        for (fire, expected) in
+            [(vec![1, 0], Some(0)), (vec![0], None), (vec![0, 0, 1, 0], Some(2)), (vec![0], None)]
+        {
             let mut world = World::new(device, 100, &fire, &[0]);
             let at = compiled.launch(world.args()).unwrap().yielded();
             assert_eq!(at.map(|at| at.label().clone()), expected.map(label));
@@ -538,7 +558,13 @@ fn stored_tree() -> Vec<Node> {
         Node::Let(0),
         Node::ForData(
             1,
-            vec![Node::Let(2), Node::Stage(1), region(0, vec![Node::Bump, Node::Stage(2)]), Node::Use(0), Node::Use(2)],
+            vec![
+                Node::Let(2),
+                Node::Stage(1),
+                region(0, vec![Node::Bump, Node::Stage(2)]),
+                Node::Use(0),
+                Node::Use(2),
+            ],
         ),
         Node::Use(1),
         Node::Stage(3),
@@ -564,7 +590,12 @@ fn c42_a_stored_yield_is_resumed_by_a_fresh_process() {
     done(compiled.resume(&at, world.args()));
 
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["yields::resume_of_a_stored_yield_in_a_process_of_its_own", "--exact", "--ignored", "--nocapture"])
+        .args([
+            "yields::resume_of_a_stored_yield_in_a_process_of_its_own",
+            "--exact",
+            "--ignored",
+            "--nocapture",
+        ])
         .env("EBBTIDE_STORED", folder.path())
         .output()
         .unwrap();

@@ -96,7 +96,9 @@ fn damage_is_described() {
     assert!(message(&|b| b[7] = 1).contains("its header claims"));
     assert!(message(&|b| b.truncate(4100)).ends_with("its arrays claim 36 bytes, the file has 4"));
     assert!(message(&|b| b[4096] ^= 1).ends_with("the checksum of array `u` does not match"));
-    assert!(message(&|b| replace(b, r#""41""#, r#""42""#)).ends_with("the checksum of its header does not match"));
+    assert!(
+        message(&|b| replace(b, r#""41""#, r#""42""#)).ends_with("the checksum of its header does not match")
+    );
     assert!(message(&|b| replace(b, "snapshot 1", "snapshot 2")).contains("this version reads"));
     assert!(message(&|b| b[8] = b'[').contains("its header does not parse"));
 }

@@ -12,7 +12,8 @@ fn a_position_prints_as_people_say_it() {
 #[test]
 fn positions_compare_in_the_order_of_execution() {
     let path = |text: &str| text.parse::<Position>().unwrap();
-    let ordered = ["", "a", "a/for t=2", "a/for t=2/x", "a/for t=2/y#1", "a/for t=10", "b#1", "b#1/c", "d#10"];
+    let ordered =
+        ["", "a", "a/for t=2", "a/for t=2/x", "a/for t=2/y#1", "a/for t=10", "b#1", "b#1/c", "d#10"];
     for pair in ordered.windows(2) {
         assert!(path(pair[0]) < path(pair[1]), "{pair:?}");
     }

@@ -104,7 +104,11 @@ fn a_snapshot_of_another_run_is_not_taken_for_one_of_this() {
     let (recovered, _) = RunDir::open(fs(), &dir).unwrap().take_recovered();
     assert_eq!(recovered.states, [(0, 0)]);
     assert!(recovered.damage[0].contains("belongs to another run"), "{:?}", recovered.damage);
-    assert!(recovered.damage[1].contains("a state of step 0, not a state of step 60"), "{:?}", recovered.damage);
+    assert!(
+        recovered.damage[1].contains("a state of step 0, not a state of step 60"),
+        "{:?}",
+        recovered.damage
+    );
 }
 
 #[test]

@@ -103,7 +103,9 @@ fn every_fault_at_every_operation_ends_in_the_right_gradient_or_an_error() {
             assert_eq!(gradient, expected, "{fault:?} at {operation}, after the reboot");
             if !fired {
                 let kinds = fs.kinds();
-                for kind in ["create", "write", "sync", "rename", "sync_dir", "remove", "append", "open", "read"] {
+                for kind in
+                    ["create", "write", "sync", "rename", "sync_dir", "remove", "append", "open", "read"]
+                {
                     assert!(kinds.contains(kind), "no {kind} was tried");
                 }
                 break;
@@ -151,7 +153,11 @@ fn faults_while_a_run_is_taken_up_leave_it_as_it_was() {
                 }
                 let fired = fs.fired();
                 fs.reboot(Unsynced::Lost);
-                assert_eq!(open_and_run(&fs).unwrap(), expected, "{fault:?} at {operation}, after the reboot");
+                assert_eq!(
+                    open_and_run(&fs).unwrap(),
+                    expected,
+                    "{fault:?} at {operation}, after the reboot"
+                );
                 if !fired {
                     assert!(operation > 30);
                     break;
@@ -198,8 +204,11 @@ fn a_finished_run_with_a_damaged_gradient_computes_it_again() {
     let expected = uninterrupted(CELLS, STEPS);
     let fs = Faulty::new();
     create_and_run(&fs).unwrap();
-    let (gradient, size) =
-        fs.files().into_iter().find(|(path, _)| path.extension().is_some_and(|e| e == "safetensors")).unwrap();
+    let (gradient, size) = fs
+        .files()
+        .into_iter()
+        .find(|(path, _)| path.extension().is_some_and(|e| e == "safetensors"))
+        .unwrap();
     fs.flip(&gradient, size - 3, 0x10);
     let mut heat = Heat::new(CELLS);
     let mut run = Run::open_on(Arc::new(fs.clone()), dir()).unwrap();
@@ -375,7 +384,8 @@ fn a_run_of_unknown_length_survives_stops_too() {
     let expected = uninterrupted(CELLS, STEPS);
     for every in 4..30 {
         let online = Online::new(3).unwrap();
-        let (cooling, _) = with_stops(&Faulty::new(), every, online.into(), || Cooling(Heat::new(CELLS), STEPS));
+        let (cooling, _) =
+            with_stops(&Faulty::new(), every, online.into(), || Cooling(Heat::new(CELLS), STEPS));
         assert_eq!(bits(&cooling.0), expected, "stopped every {every} actions");
     }
 }

@@ -242,8 +242,7 @@ fn a_state_under_a_wrong_slot_is_not_taken_for_another() {
     *wrong.begin(0).unwrap() = [5.0];
     wrong.commit(0, 3).unwrap();
     // The place says that it already holds the state before step 3; the schedule has not put it there.
-    let mut sweep =
-        Sweep::new(script(4, [Action::Load { step: 0, slot }])).with_place(Tier::Memory, wrong);
+    let mut sweep = Sweep::new(script(4, [Action::Load { step: 0, slot }])).with_place(Tier::Memory, wrong);
     assert!(matches!(sweep.run(&mut Chain::new()), Err(Error::Illegal { .. })));
     assert!(Sweep::new(script(0, actions)).run(&mut Chain::new()).is_err());
 }

@@ -135,7 +135,10 @@ impl Faulty {
     }
 
     /// Counts an operation and lets the planned fault happen.
-    fn operation(&self, kind: &'static str) -> Result<MutexGuard<'_, Inner>, (MutexGuard<'_, Inner>, io::Error, bool)> {
+    fn operation(
+        &self,
+        kind: &'static str,
+    ) -> Result<MutexGuard<'_, Inner>, (MutexGuard<'_, Inner>, io::Error, bool)> {
         let mut inner = self.lock_inner();
         let number = inner.operations;
         inner.operations += 1;

@@ -62,7 +62,8 @@ fn a_loop_of_unknown_length_stops_where_it_says() {
 #[test]
 fn counters_tell_bytes_and_slots() {
     let mut chain = Chain::new();
-    let counters = Sweep::new(Revolve::with(100, 6, Options::new().block(4)).unwrap()).run(&mut chain).unwrap();
+    let counters =
+        Sweep::new(Revolve::with(100, 6, Options::new().block(4)).unwrap()).run(&mut chain).unwrap();
     assert_eq!(counters.memory.peak_slots, 6);
     assert_eq!(counters.memory.peak_bytes, 6 * 8);
     assert_eq!(counters.peak_tape_bytes, 4 * 16);
