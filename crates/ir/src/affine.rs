@@ -67,20 +67,21 @@ impl Affine {
 pub struct Affines {
     representative: Vec<ValueId>,
     forms: Vec<Affine>,
+    shapes: Vec<ArrayId>,
 }
 
 impl Affines {
     /// Looks at every value once, in the order of the program's table (operands come before their uses).
     pub fn of(program: &Program) -> Affines {
-        let shapes = equal_shapes(program);
         let mut known: HashMap<(Op, Type), ValueId> = HashMap::new();
-        let mut this = Affines { representative: Vec::new(), forms: Vec::new() };
+        let mut this =
+            Affines { representative: Vec::new(), forms: Vec::new(), shapes: equal_shapes(program) };
         for (i, value) in program.values.iter().enumerate() {
             let id = ValueId(i as u32);
             let representative = if value.op.is_pure() && value.op != Op::LoopVar {
                 let mut op = value.op.map(|v| this.representative.get(v.index()).copied().unwrap_or(v));
                 if let Op::Dim(array, k) = op {
-                    op = Op::Dim(shapes[array.index()], k);
+                    op = Op::Dim(this.shapes[array.index()], k);
                 }
                 *known.entry((op, value.ty)).or_insert(id)
             } else {
@@ -121,6 +122,11 @@ impl Affines {
     /// The sum that a value is.
     pub fn form(&self, value: ValueId) -> &Affine {
         &self.forms[value.index()]
+    }
+
+    /// Are two arrays certain to have the same shape?
+    pub fn same_shape(&self, a: ArrayId, b: ArrayId) -> bool {
+        self.shapes[a.index()] == self.shapes[b.index()]
     }
 
     /// The dividend and divisor, where the value is a remainder of index arithmetic.

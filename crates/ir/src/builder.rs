@@ -1,5 +1,7 @@
 //! The untyped builder: what every front end stands on.
 
+use std::collections::BTreeMap;
+
 use crate::error::{Error, Flaw};
 use crate::function::Function;
 use crate::program::*;
@@ -32,6 +34,9 @@ pub struct Builder {
     open: Vec<Open>,
     site: Option<Site>,
     ordering: Ordering,
+    /// What was said about the next sequential loop, and about those begun.
+    next_schedule: Option<ReverseHint>,
+    schedules: BTreeMap<LoopId, ReverseHint>,
     flaws: Vec<Flaw>,
 }
 
@@ -62,6 +67,8 @@ impl Builder {
             open: vec![Open { block: Block::new(), owner: Owner::Root }],
             site: None,
             ordering: Ordering::Ordered,
+            next_schedule: None,
+            schedules: BTreeMap::new(),
             flaws: Vec::new(),
         }
     }
@@ -350,7 +357,11 @@ impl Builder {
 
     fn new_loop(&mut self) -> LoopId {
         self.program.loops += 1;
-        LoopId(self.program.loops - 1)
+        let id = LoopId(self.program.loops - 1);
+        if let Some(hint) = self.next_schedule.take() {
+            self.schedules.insert(id, hint);
+        }
+        id
     }
 
     /// Begins `for name in from..to {` and gives the loop variable.
@@ -388,8 +399,21 @@ impl Builder {
             if until.is_none() && matches!(kind, LoopKind::Forever) {
                 self.flaw("5", "a `loop` needs `if … { break; }` as its last statement: it would never end");
             }
-            self.push(Stmt::Loop(Loop { id, kind, body, until }));
+            let schedule = self.schedules.remove(&id);
+            self.push(Stmt::Loop(Loop { id, kind, body, until, schedule }));
         }
+    }
+
+    /// The next sequential loop is to be reversed in this way.
+    pub fn reverse(&mut self, hint: ReverseHint) {
+        if let ReverseHint::Periodic(0)
+        | ReverseHint::Revolve(0)
+        | ReverseHint::Online(0)
+        | ReverseHint::Mixed(0) = hint
+        {
+            self.flaw("5", format!("`{hint}`: a loop is reversed from at least one stored state"));
+        }
+        self.next_schedule = Some(hint);
     }
 
     /// The next parallel loop is `#[relaxed]`.

@@ -53,8 +53,8 @@ impl Printer<'_> {
             }
             Param::Array(id) => {
                 let a = self.program.array(id);
-                let borrow = if a.role == Role::Param(Access::Write) { "&mut" } else { "&" };
-                format!("{}: {borrow} Array{}<{}>", a.name, a.rank, a.ty)
+                let borrow = if a.role == Role::Param(Access::Write) { "&mut " } else { "&" };
+                format!("{}: {borrow}Array{}<{}>", a.name, a.rank, a.ty)
             }
         }
     }
@@ -223,6 +223,9 @@ impl Printer<'_> {
     }
 
     fn sequential(&mut self, l: &Loop) {
+        if let Some(schedule) = l.schedule {
+            self.line(&schedule.to_string());
+        }
         match &l.kind {
             LoopKind::For { var, from, to } => {
                 let text =

@@ -480,6 +480,36 @@ pub struct Loop {
     pub body: Block,
     /// A `bool` computed in the body: the loop is left after a pass in which it holds.
     pub until: Option<ValueId>,
+    /// How it is to be reversed, where the source says so.
+    pub schedule: Option<ReverseHint>,
+}
+
+/// `#[reverse(…)]`: how a loop is to be reversed, as the source says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReverseHint {
+    /// Keep the tape of every pass.
+    StoreAll,
+    /// Keep the state before every so many passes.
+    Periodic(u64),
+    /// Keep at most so many states, placed so that the least is recomputed.
+    Revolve(u64),
+    /// As [`ReverseHint::Revolve`], without knowing the number of passes.
+    Online(u64),
+    /// Let states and tapes share so many slots.
+    Mixed(u64),
+}
+
+impl fmt::Display for ReverseHint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReverseHint::StoreAll => write!(f, "#[reverse(store_all)]"),
+            ReverseHint::Periodic(period) => write!(f, "#[reverse(periodic = {period})]"),
+            ReverseHint::Revolve(slots) => write!(f, "#[reverse(revolve = {slots})]"),
+            ReverseHint::Online(slots) => write!(f, "#[reverse(online = {slots})]"),
+            ReverseHint::Mixed(slots) => write!(f, "#[reverse(mixed = {slots})]"),
+        }
+    }
 }
 
 /// How a sequential loop goes on.
@@ -718,7 +748,7 @@ impl Stmt {
 }
 
 /// Visits every statement of a block, outer before inner, in source order.
-pub fn walk<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Stmt)) {
+pub fn walk<'a>(block: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
     let mut stack: Vec<std::slice::Iter<'a, Stmt>> = vec![block.iter()];
     while let Some(top) = stack.last_mut() {
         let Some(stmt) = top.next() else {

@@ -64,7 +64,13 @@ pub(crate) fn poly<O: Ops>(o: &mut O, x: O::F, coefficients: &[f64]) -> O::F {
     o.fma(odd, x, even)
 }
 
-fn horner<'a, O: Ops>(o: &mut O, x: O::F, coefficients: impl DoubleEndedIterator<Item = &'a f64>) -> O::F {
+/// The polynomial with these coefficients, lowest power first, by Horner's rule: the most accurate where they
+/// alternate and x is near 1.
+pub(crate) fn horner<'a, O: Ops>(
+    o: &mut O,
+    x: O::F,
+    coefficients: impl DoubleEndedIterator<Item = &'a f64>,
+) -> O::F {
     let mut sum = None;
     for &coefficient in coefficients.rev() {
         let coefficient = o.float(coefficient);

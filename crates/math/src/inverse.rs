@@ -58,7 +58,7 @@ fn constant_minus<O: Ops>(o: &mut O, high: f64, low: f64, a: O::F) -> O::F {
 /// The arc tangent of `t`, `0 <= t <= 1`.
 fn atan_near<O: Ops>(o: &mut O, t: O::F) -> O::F {
     let z = o.mul(t, t);
-    let p = poly(o, z, &ATAN);
+    let p = horner(o, z, ATAN.iter());
     let cube = o.mul(z, t);
     o.fma(cube, p, t)
 }

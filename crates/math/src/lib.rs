@@ -23,6 +23,10 @@
 //! powf`, 4 ulp for the others, over the whole range of both formats. `cargo run --release --example ulp` prints
 //! what is measured. In `f32`, `exp ln sin cos tanh` have a form of their own, `powf` and `powi` a shorter `f64`
 //! one, and the others are the `f64` functions rounded once more.
+//!
+//! The coefficients are our own: polynomials through the function at Chebyshev points, computed with 70 digits and
+//! then rounded. The error beside each table is the largest relative error of the assembled function with the
+//! rounded coefficients, sampled at 400 points.
 #![forbid(unsafe_code)]
 
 mod arith;

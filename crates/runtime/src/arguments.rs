@@ -23,17 +23,26 @@ pub enum Arg<'a> {
 pub(crate) fn bind(
     program: &Program,
     device: &Device,
-    args: &mut [Arg<'_>],
+    args: &[Arg<'_>],
 ) -> Result<(Vec<View>, Vec<Literal>)> {
     if args.len() != program.params.len() {
         let message = format!("{} arguments for {} parameters", args.len(), program.params.len());
         return Err(Error::launch(program, message));
     }
+    bind_first(program, device, args)
+}
+
+/// As [`bind`], for the first parameters only.
+pub(crate) fn bind_first(
+    program: &Program,
+    device: &Device,
+    args: &[Arg<'_>],
+) -> Result<(Vec<View>, Vec<Literal>)> {
     let mut views = vec![View::EMPTY; program.arrays.len()];
     let mut scalars = vec![Literal::from(false); program.scalars.len()];
     for (param, arg) in program.params.iter().zip(args) {
         if let Arg::Write(array) = arg {
-            array.buffer.exclusive();
+            array.buffer.settle();
         }
         match (param, arg) {
             (Param::Array(id), Arg::Read(array)) => {

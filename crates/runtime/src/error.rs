@@ -52,6 +52,37 @@ pub enum Error {
     /// A file of a stored yield could not be read or written.
     #[error(transparent)]
     Snapshot(#[from] ebbtide_snapshot::Error),
+    /// The program could not be differentiated.
+    #[error(transparent)]
+    Differentiation(#[from] ebbtide_autodiff::Error),
+    /// The budget of a gradient run does not allow any plan.
+    #[error(
+        "launch error: gradient `{program}`: a budget of {budget} bytes is too small: the least that works here is {minimum} bytes"
+    )]
+    BudgetTooSmall {
+        /// The gradient program.
+        program: String,
+        /// The budget.
+        budget: u64,
+        /// The least that works.
+        minimum: u64,
+    },
+    /// A gradient run could not be planned or driven.
+    #[error("launch error: gradient `{program}`: {message}")]
+    Plan {
+        /// The gradient program.
+        program: String,
+        /// Why.
+        message: String,
+    },
+    /// A derivative or value that was not asked for.
+    #[error("`{name}` was not asked for, or with another type: this run gave {known}")]
+    NotAskedFor {
+        /// The name.
+        name: String,
+        /// What there is.
+        known: String,
+    },
     /// A file could not be read or written.
     #[error("{what}: {source}")]
     Io {

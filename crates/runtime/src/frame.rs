@@ -124,7 +124,12 @@ impl Frame {
             place(&mut views, temp);
         }
         for id in program.array_ids() {
-            if let Role::Temp(_) = program.array(id).role
+            let decl = program.array(id);
+            if let Role::Old(array) = decl.role {
+                // Its address is set by each push; its shape is the array's.
+                views[id.index()] = View { address: std::ptr::null_mut(), ..views[array.index()] };
+            }
+            if let Role::Temp(_) = decl.role
                 && views[id.index()].address.is_null()
             {
                 let shape = extents(program, id, &views, &arguments)?;

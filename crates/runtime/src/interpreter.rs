@@ -98,3 +98,24 @@ fn host_array<'a>(view: View, rank: usize, read_only: bool) -> HostArray<'a> {
     };
     HostArray { shape, bytes }
 }
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_ir::{Access, Builder, Type};
+
+    use super::*;
+    use crate::{Arg, Compiled, Status};
+
+    #[test]
+    fn after_a_swap_the_callers_handles_show_what_the_program_calls_by_their_names() {
+        let mut b = Builder::new("p");
+        let x = b.array("x", Type::F64, 1, Access::Write);
+        let y = b.array("y", Type::F64, 1, Access::Write);
+        b.swap(x, y);
+        let device = interpreter();
+        let compiled = Compiled::new(&b.finish().unwrap(), &device).unwrap();
+        let (mut x, mut y) = (device.array(&[1.0, 2.0]).unwrap(), device.array(&[3.0, 4.0]).unwrap());
+        let status = compiled.launch(vec![Arg::Write(x.any_mut()), Arg::Write(y.any_mut())]).unwrap();
+        assert_eq!((status, x.to_vec(), y.to_vec()), (Status::Done, vec![3.0, 4.0], vec![1.0, 2.0]));
+    }
+}

@@ -123,14 +123,14 @@ impl Compiled {
         self.program.clone()
     }
 
-    pub(crate) fn prepare_start(&self, args: &mut [Arg<'_>]) -> Result<Prepared> {
+    pub(crate) fn prepare_start(&self, args: &[Arg<'_>]) -> Result<Prepared> {
         let (views, scalars) = bind(&self.program, &self.device, args)?;
         let mut frame = Frame::new(&self.program, views, scalars, self.device.meter())?;
         frame.reserve_undo(&self.undone, self.device.meter())?;
         Ok(Prepared { frame, place: None, known: None })
     }
 
-    pub(crate) fn prepare_entry(&self, at: Yielded, args: &mut [Arg<'_>]) -> Result<Prepared> {
+    pub(crate) fn prepare_entry(&self, at: Yielded, args: &[Arg<'_>]) -> Result<Prepared> {
         let program = &self.program;
         if !Arc::ptr_eq(program, &at.program) && program.hash() != at.program.hash() {
             let message = format!(

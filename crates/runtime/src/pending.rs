@@ -100,11 +100,16 @@ impl Held {
         })
     }
 
-    /// The buffer, for this caller alone; waits for launches that write or read it.
-    pub fn exclusive(&mut self) -> &mut Buffer {
+    /// Waits for launches that write or read it.
+    pub fn settle(&self) {
         self.shared();
-        let readers = self.readers.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         readers.drain(..).for_each(|loan| drop(loan.until_ended()));
+    }
+
+    /// The buffer, for this caller alone; waits for launches that write or read it.
+    fn exclusive(&mut self) -> &mut Buffer {
+        self.settle();
         self.lent = None;
         let buffer = self.at_hand.get_mut().and_then(Arc::get_mut);
         buffer.expect("launches give up what they read before they end")
@@ -178,14 +183,14 @@ impl Drop for Work {
 
 impl Compiled {
     /// Starts the program and returns at once; the arrays can be touched again at any time, which waits.
-    pub fn launch_async(&self, mut args: Vec<Arg<'_>>) -> Result<Pending> {
-        let prepared = self.prepare_start(&mut args)?;
+    pub fn launch_async(&self, args: Vec<Arg<'_>>) -> Result<Pending> {
+        let prepared = self.prepare_start(&args)?;
         self.spawn(prepared, args)
     }
 
     /// Goes on where the program yielded and returns at once; see [`Compiled::resume`].
-    pub fn resume_async(&self, at: &Yielded, mut args: Vec<Arg<'_>>) -> Result<Pending> {
-        let prepared = self.prepare_entry(at.clone(), &mut args)?;
+    pub fn resume_async(&self, at: &Yielded, args: Vec<Arg<'_>>) -> Result<Pending> {
+        let prepared = self.prepare_entry(at.clone(), &args)?;
         self.spawn(prepared, args)
     }
 

@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::text::{Fields, Writer, bad};
-use crate::{Action, Error, Multistage, Online, Periodic, Rest, Revolve, Schedule, StoreAll};
+use crate::{Action, Error, Mixed, Multistage, Online, Periodic, Rest, Revolve, Schedule, StoreAll, Totals};
 
 /// Any schedule, and the text form of a suspended one.
 ///
@@ -28,6 +28,7 @@ pub enum AnySchedule {
     Revolve(Revolve),
     Online(Online),
     Multistage(Multistage),
+    Mixed(Mixed),
     Rest(Rest),
 }
 
@@ -84,7 +85,22 @@ kinds! {
     Revolve = "revolve",
     Online = "online",
     Multistage = "multistage",
+    Mixed = "mixed",
     Rest = "rest",
+}
+
+impl AnySchedule {
+    /// What the whole schedule costs, where there is a formula: not for [`Online`] and [`Rest`].
+    pub fn totals(&self) -> Option<Totals> {
+        match self {
+            AnySchedule::StoreAll(schedule) => Some(schedule.totals()),
+            AnySchedule::Periodic(schedule) => Some(schedule.totals()),
+            AnySchedule::Revolve(schedule) => Some(schedule.totals()),
+            AnySchedule::Multistage(schedule) => Some(schedule.totals()),
+            AnySchedule::Mixed(schedule) => Some(schedule.totals()),
+            AnySchedule::Online(_) | AnySchedule::Rest(_) => None,
+        }
+    }
 }
 
 impl Iterator for AnySchedule {

@@ -16,7 +16,8 @@
 //! periodic, so longer loops repeat the period with the least cost per step until the rest is within reach of
 //! the table.
 
-use crate::revolve;
+use crate::binomial::beta;
+use crate::{Method, revolve};
 
 /// Loops up to this length (plus a block for a plain forward sweep) are planned exactly.
 pub(crate) const REACH: u64 = 1 << 14;
@@ -46,11 +47,20 @@ pub(crate) struct DiskPlan {
     scarce: Vec<Vec<Split>>,
     /// The gap between disk states with the least cost per step.
     period: u64,
+    /// The longest rest that is better done in memory than with more gaps of a period.
+    tail: u64,
 }
 
 impl DiskPlan {
-    /// A plan for `length` steps, exact if that is within [`REACH`].
-    pub fn new(length: u64, memory_slots: usize, disk_slots: usize, block: u64, prices: Prices) -> DiskPlan {
+    /// A plan for `length` steps.
+    pub fn new(
+        length: u64,
+        memory_slots: usize,
+        disk_slots: usize,
+        block: u64,
+        prices: Prices,
+        method: Method,
+    ) -> DiskPlan {
         let mut plan = DiskPlan {
             memory_slots,
             block,
@@ -61,8 +71,9 @@ impl DiskPlan {
             used: Vec::new(),
             scarce: Vec::new(),
             period: 1,
+            tail: 0,
         };
-        if length <= REACH {
+        if method == Method::Exact {
             plan.extend(length as usize);
         } else {
             let mut size = (4 * block).max(256);
@@ -135,8 +146,8 @@ impl DiskPlan {
         }
         let (mut cost, mut split): (Vec<f64>, Vec<Split>) = (Vec::new(), Vec::new());
         let mut slack: f64 = 0.0;
-        for l in 0..memory.len() {
-            let (mut best, mut first) = (memory[l], 0);
+        for (l, &in_memory) in memory.iter().enumerate() {
+            let (mut best, mut first) = (in_memory, 0);
             if l as u64 > self.block {
                 for m in 1..l {
                     if least_excess[m] - slack > best - rate * l as f64 {
@@ -167,22 +178,22 @@ impl DiskPlan {
         }
     }
 
-    /// A period that is longer than the table, if memory alone makes one worth while.
+    /// A period that is longer than the table, if memory alone makes one worth while; and the tail.
     fn look_beyond(&mut self) {
         let size = self.reread.len() as u64;
-        if self.period < size / 2 {
-            return;
-        }
-        let rate = |m: u64| (self.prices.write + self.prices.read + self.memory_cost(m)) / m as f64;
-        let mut best = self.gap_cost(self.period as usize) / self.period as f64 - 1.0;
+        let rate = |m: u64| 1.0 + (self.prices.write + self.prices.read + self.memory_cost(m)) / m as f64;
+        let mut best = self.gap_cost(self.period as usize) / self.period as f64;
         let (mut m, mut period) = (size, self.period);
-        while m < 1 << 60 {
+        while self.period >= size / 2 && m < 1 << 60 {
             if rate(m) < best {
                 (best, period) = (rate(m), m);
             }
             m += (m / 32).max(1);
         }
-        self.period = period;
+        // In memory the r-th repetition costs r per step, so it pays as long as r is below the rate.
+        let units = if self.memory_slots == 0 { 1 } else { beta(self.memory_slots as u64, best as u64) };
+        let tail = units.saturating_mul(self.block.into());
+        (self.period, self.tail) = (period, u64::try_from(tail).unwrap_or(u64::MAX));
     }
 
     /// How far to advance from a state that goes to disk on the first sweep; `None` if the rest is better
@@ -200,13 +211,45 @@ impl DiskPlan {
                 return (split > 0).then(|| split.into());
             }
         }
+        if length <= self.tail {
+            return None;
+        }
         // Spread the slots over the length, but not more densely than pays.
         let even = length.div_ceil((free_slots as u64).saturating_add(1));
         Some(self.period.max(even).clamp(1, length - self.block))
     }
 
+    /// The same, and how many gaps of that length follow each other.
+    pub fn first_advances(&self, length: u64, free_slots: usize) -> Option<(u64, u64)> {
+        let distance = self.first_advance(length, free_slots)?;
+        let periodic_above = self.tail.max(self.free.len() as u64);
+        let times = match length.checked_sub(periodic_above) {
+            // A period is at least as long as an even share, so the shares stay below it.
+            Some(above) if distance == self.period => (above / distance).clamp(1, free_slots as u64),
+            _ => 1,
+        };
+        Some((distance, times))
+    }
+
     /// How far to advance from a state that was read from disk; `None` if it is better copied to memory.
     pub fn next_advance(&self, length: u64) -> Option<u64> {
-        self.reread.get(length as usize).filter(|&&split| split > 0).map(|&split| split.into())
+        match self.reread.get(length as usize) {
+            Some(&split) => (split > 0).then(|| split.into()),
+            None => self.next_advance_beyond(length),
+        }
+    }
+
+    /// Beyond the table: as many equal pieces as are cheapest, each reached from the state on disk and then
+    /// reversed in memory.
+    fn next_advance_beyond(&self, length: u64) -> Option<u64> {
+        let cost = |pieces: u64| {
+            let count = pieces as f64;
+            let advances = length as f64 * (count - 1.0) / 2.0;
+            advances + count * (self.prices.read + self.memory_cost(length.div_ceil(pieces)))
+        };
+        let candidates = (1..=64).filter(|&pieces| length / pieces >= self.block);
+        let pieces = candidates.min_by(|&a, &b| cost(a).total_cmp(&cost(b)))?;
+        let last = length.div_ceil(pieces);
+        (pieces > 1 && last < length).then_some(length - last)
     }
 }

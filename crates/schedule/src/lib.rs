@@ -18,6 +18,7 @@
 //! | [`Revolve`] | a known number of steps: the least recomputation | `slots` states |
 //! | [`Periodic`] | two executions of each step at most | n / period states, a period of tape |
 //! | [`Online`] | a number of steps that is known only at the end | `slots` states |
+//! | [`Mixed`] | tapes that are not larger than states | `slots` states or tapes |
 //! | [`Multistage`] | states in memory and on disk, with costs | `slots` states and those on disk |
 //! | [`Rest`] | what is left after an interruption: [`replan`] | what survived |
 //!
@@ -35,10 +36,14 @@
 
 mod action;
 mod any;
+mod best;
 mod binomial;
 mod disk_plan;
 mod error;
 mod machine;
+mod mixed;
+mod mixed_plan;
+mod mixed_totals;
 mod multistage;
 mod online;
 mod periodic;
@@ -53,8 +58,10 @@ mod totals;
 
 pub use action::{Action, Slot, Tier};
 pub use any::AnySchedule;
+pub use best::{BestPlan, Family, Holds, Plan, Problem, best_plan};
 pub use error::{Error, MAX_STEPS};
 pub use machine::{Illegal, Limits, Machine, Sizes};
+pub use mixed::Mixed;
 pub use multistage::{Disk, Multistage};
 pub use online::Online;
 pub use periodic::Periodic;

@@ -22,8 +22,10 @@ pub struct Disk {
 ///
 /// Disk states are written on the first sweep, nearly evenly; what lies between two of them is reversed in
 /// memory as Revolve does. Exact by dynamic programming up to 16384 steps (one block fewer with a plain forward
-/// sweep); beyond that periodic, within 2 % of the optimum: [`Multistage::method`] says which. If there are too few
-/// slots on disk, the optimum is the one among plans that write on the first sweep alone.
+/// sweep); beyond that periodic, within 2 % of the optimum: [`Multistage::method`] says which.
+///
+/// If there are too few slots on disk, the exact optimum is the one among plans that write on the first sweep
+/// alone, and the periodic plan spreads the slots evenly, with no promise of how close that comes.
 ///
 /// ```
 /// use ebbtide_schedule::{Disk, Multistage};
@@ -37,6 +39,7 @@ pub struct Disk {
 pub struct Multistage {
     steps: u64,
     disk: Disk,
+    method: Method,
     plan: Arc<DiskPlan>,
     retreat: Retreat,
 }
@@ -49,6 +52,23 @@ impl Multistage {
 
     /// With a block size and a shape.
     pub fn with(steps: u64, slots: usize, disk: Disk, options: Options) -> Result<Multistage, Error> {
+        let exact = options.check(steps)?.virtual_steps(steps) <= REACH;
+        let method = if exact { Method::Exact } else { Method::Approximate };
+        Multistage::by(method, steps, slots, disk, options)
+    }
+
+    /// Periodic whatever the length: planned in a time that does not grow with it.
+    pub fn periodic(steps: u64, slots: usize, disk: Disk, options: Options) -> Result<Multistage, Error> {
+        Multistage::by(Method::Approximate, steps, slots, disk, options)
+    }
+
+    fn by(
+        method: Method,
+        steps: u64,
+        slots: usize,
+        disk: Disk,
+        options: Options,
+    ) -> Result<Multistage, Error> {
         let options = options.check(steps)?;
         for (what, cost) in [("write", disk.write_cost), ("read", disk.read_cost)] {
             if !(0.0..1e18).contains(&cost) {
@@ -61,39 +81,31 @@ impl Multistage {
         let retreat = Retreat::forward(steps, slots, options).with_disk(disk.slots);
         let prices = Prices { write: disk.write_cost, read: disk.read_cost };
         let length = options.virtual_steps(steps);
-        let plan = Arc::new(DiskPlan::new(length, slots, disk.slots, options.block, prices));
-        Ok(Multistage { steps, disk, plan, retreat })
+        let plan = Arc::new(DiskPlan::new(length, slots, disk.slots, options.block, prices, method));
+        Ok(Multistage { steps, disk, method, plan, retreat })
     }
 
     /// How the schedule was planned.
     pub fn method(&self) -> Method {
-        if self.retreat.options().virtual_steps(self.steps) <= REACH {
-            Method::Exact
-        } else {
-            Method::Approximate
-        }
+        self.method
     }
 
-    /// What the whole schedule costs. By formula; the number of terms is that of the states on disk.
+    /// What the whole schedule costs. By formula.
     pub fn totals(&self) -> Totals {
         let (options, slots) = (self.retreat.options(), self.retreat.slots());
         let recorded = options.shape(Shape::RecordLast);
         let mut totals = Totals::default();
         let (mut from, mut free) = (0, self.disk.slots);
-        let mut last_gap = None;
-        while let Some(length) = self.plan.first_advance(options.virtual_steps(self.steps - from), free) {
-            // Most gaps have the length of the one before.
-            let gap = match last_gap {
-                Some((known, gap)) if known == length => gap,
-                _ => self.gap_totals(length, slots, recorded),
-            };
-            last_gap = Some((length, gap));
-            totals.advances += u128::from(length);
-            totals.disk.stores += 1;
-            totals.disk.loads += 1;
-            totals.disk.peak_slots += 1;
-            totals.add(&gap);
-            (from, free) = (from + length, free - 1);
+        while let Some((length, times)) =
+            self.plan.first_advances(options.virtual_steps(self.steps - from), free)
+        {
+            let mut gap = self.gap_totals(length, slots, recorded);
+            gap.advances += u128::from(length);
+            gap.disk.stores += 1;
+            gap.disk.loads += 1;
+            totals.add(&gap.times(times));
+            totals.disk.peak_slots += times;
+            (from, free) = (from + length * times, free - times as usize);
         }
         totals.add(&revolve::totals(self.steps - from, slots, options).unwrap_or_default());
         totals
@@ -116,15 +128,20 @@ impl Multistage {
         out.field("steps", self.steps)?;
         out.field("write", self.disk.write_cost)?;
         out.field("read", self.disk.read_cost)?;
+        out.field("method", self.method)?;
         self.retreat.write(out)
     }
 
     pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Multistage, Error> {
         let steps = fields.number("steps")?;
         let (write_cost, read_cost) = (fields.number("write")?, fields.number("read")?);
+        let method = fields.number("method")?;
         let retreat = Retreat::read(fields, steps)?;
+        if method == Method::Exact && retreat.options().virtual_steps(steps) > REACH {
+            return Err(bad("there are too many steps for an exact plan"));
+        }
         let disk = Disk { slots: retreat.disk_slots(), write_cost, read_cost };
-        let fresh = Multistage::with(steps, retreat.slots(), disk, retreat.options())?;
+        let fresh = Multistage::by(method, steps, retreat.slots(), disk, retreat.options())?;
         if fresh.retreat.options() != retreat.options() {
             return Err(bad("the block does not fit the steps"));
         }

@@ -217,11 +217,7 @@ impl Retreat {
 
     pub fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
         out.field("block", self.options.block)?;
-        let shape = match self.options.shape {
-            Shape::RecordLast => "record-last",
-            Shape::PrimalFirst => "primal-first",
-        };
-        out.field("shape", shape)?;
+        out.field("shape", self.options.shape)?;
         self.pool.write(out)?;
         self.disk.write(out)?;
         out.field("end", self.end)?;
@@ -236,13 +232,7 @@ impl Retreat {
 
     /// Reads what `write` has written, for a loop of `steps` steps.
     pub fn read(fields: &mut Fields<'_>, steps: u64) -> Result<Retreat, Error> {
-        let block = fields.number("block")?;
-        let shape = match fields.text("shape")? {
-            "record-last" => Shape::RecordLast,
-            "primal-first" => Shape::PrimalFirst,
-            _ => return Err(bad("the shape is unknown")),
-        };
-        let options = Options { block, shape };
+        let options = Options { block: fields.number("block")?, shape: fields.number("shape")? };
         if steps > MAX_STEPS || options.check(steps)? != options {
             return Err(bad("the block does not fit the steps"));
         }

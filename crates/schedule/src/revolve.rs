@@ -90,6 +90,10 @@ fn stores_in_blocks(steps: u64, slots: usize, block: u64) -> u128 {
     // included. We follow the other.
     while steps > block && slots > 1 {
         let rank = rank(steps, slots, block);
+        if rank.repetitions == 1 {
+            // Every state but the last is kept, and the first is counted already.
+            return count + u128::from(steps.div_ceil(block) - 2);
+        }
         let left_full = u128::from(block) * rank.below;
         let right = rank.below * u128::from(slots) / (u128::from(slots) + u128::from(rank.repetitions) - 1);
         let right_full = u128::from(block) * right;
@@ -98,9 +102,7 @@ fn stores_in_blocks(steps: u64, slots: usize, block: u64) -> u128 {
             (steps, slots) = (steps - left_full as u64, slots - 1);
             count += u128::from(steps > block);
         } else {
-            if rank.repetitions > 1 {
-                count += beta(slots - 2, rank.repetitions - 1);
-            }
+            count += beta(slots - 2, rank.repetitions - 1);
             steps -= right_full as u64;
         }
     }

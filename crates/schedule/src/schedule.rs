@@ -1,3 +1,6 @@
+use std::fmt;
+use std::str::FromStr;
+
 use crate::{Action, Error, MAX_STEPS};
 
 /// A stream of actions that can be suspended, written down and resumed.
@@ -5,6 +8,8 @@ use crate::{Action, Error, MAX_STEPS};
 /// The contract between a schedule and its driver:
 ///
 /// - The driver starts with the state before step 0 at hand and carries out the actions in order.
+/// - The initial state is stored like any other: if it is needed again, the first action is its `Store`, and it
+///   takes one of the slots. A loop of at most one block that is recorded on the way needs no slot at all.
 /// - `Advance` and `Record` start where the state at hand stands. After `Turn` and after `Reverse` there is
 ///   no state at hand; the next action that needs one comes after a `Load`.
 /// - A `Store` goes to a slot that is empty. A slot that will not be loaded again is dropped as soon as
@@ -36,6 +41,27 @@ pub enum Method {
     Approximate,
 }
 
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Method::Exact => "exact",
+            Method::Approximate => "approximate",
+        })
+    }
+}
+
+impl FromStr for Method {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Method, Error> {
+        match text {
+            "exact" => Ok(Method::Exact),
+            "approximate" => Ok(Method::Approximate),
+            _ => Err(Error::BadText { why: "the method is unknown".into() }),
+        }
+    }
+}
+
 /// When the result of the run is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Shape {
@@ -46,6 +72,27 @@ pub enum Shape {
     /// The whole forward sweep is plain and `Turn` follows it: for programs that return their result
     /// before reversal starts. It costs a few more steps.
     PrimalFirst,
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Shape::RecordLast => "record-last",
+            Shape::PrimalFirst => "primal-first",
+        })
+    }
+}
+
+impl FromStr for Shape {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Shape, Error> {
+        match text {
+            "record-last" => Ok(Shape::RecordLast),
+            "primal-first" => Ok(Shape::PrimalFirst),
+            _ => Err(Error::BadText { why: "the shape is unknown".into() }),
+        }
+    }
 }
 
 /// What every schedule lets its user choose: the block and the shape.

@@ -88,7 +88,7 @@ impl<'a> Fields<'a> {
 }
 
 pub(crate) fn number<T: FromStr>(text: &str, key: &str) -> Result<T, Error> {
-    text.parse().map_err(|_| bad(format!("the field `{key}` does not hold a number of its kind")))
+    text.parse().map_err(|_| bad(format!("the field `{key}` does not hold what it should")))
 }
 
 pub(crate) fn bad(why: impl Into<String>) -> Error {

@@ -61,6 +61,19 @@ impl Totals {
         self.peak_tape = self.peak_tape.max(other.peak_tape);
     }
 
+    /// What so many parts like this one cost, one after the other.
+    pub(crate) fn times(mut self, times: u64) -> Totals {
+        let times = u128::from(times);
+        self.advances *= times;
+        self.records *= times;
+        self.reversals *= times;
+        for tier in [Tier::Memory, Tier::Disk] {
+            self.tier_mut(tier).stores *= times;
+            self.tier_mut(tier).loads *= times;
+        }
+        self
+    }
+
     pub(crate) fn tier_mut(&mut self, tier: Tier) -> &mut Traffic {
         match tier {
             Tier::Memory => &mut self.memory,

@@ -186,7 +186,12 @@ pub fn journal(entropy: &mut Entropy<'_>) -> Vec<u8> {
 /// The text of a manifest.
 pub fn manifest(entropy: &mut Entropy<'_>) -> Vec<u8> {
     let identity = Identity::new("heat", "f00d").input("nu", 0.1);
-    let sound = Manifest::new(identity, "revolve steps=3", Some(3), Budget { slots: 3, block: 1 });
+    let sound = Manifest::new(
+        identity,
+        "revolve steps=3",
+        Some(3),
+        Budget { slots: 3, block: 1, disk_slots: 0, disk_cost: 1 },
+    );
     let text = serde_json::to_vec(&sound).unwrap_or_default();
     match entropy.below(3) {
         0 => entropy.0.to_vec(),

@@ -73,7 +73,7 @@ pub(crate) fn write(
     for piece in pieces {
         file.write(piece).map_err(Error::io("write", path))?;
     }
-    if data.len() % ALIGNMENT != 0 {
+    if !data.len().is_multiple_of(ALIGNMENT) {
         file.set_len((header.len() + data.len()) as u64).map_err(Error::io("write", path))?;
     }
     Ok(file)

@@ -6,6 +6,8 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use crate::buffer::ALIGNMENT;
+
 /// The operations that snapshots and runs need of a file system.
 ///
 /// No operation follows a symbolic link in the last part of a path.
@@ -85,7 +87,8 @@ impl FileSystem for Disks {
     }
 
     fn create(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
-        Ok(Box::new(options().write(true).create_new(true).open(file)?))
+        let file = options().write(true).create_new(true).open(file)?;
+        Ok(Box::new(NewFile { direct: set_direct(&file, true), file }))
     }
 
     fn append(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
@@ -156,6 +159,58 @@ fn regular(file: File) -> io::Result<File> {
     } else {
         Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
     }
+}
+
+/// A new file. Whole aligned blocks go past the page cache, where the system can do that: it is two to three times
+/// as fast as filling the cache and waiting for it to be emptied, and leaves the cache to others.
+struct NewFile {
+    file: File,
+    direct: bool,
+}
+
+impl OutputFile for NewFile {
+    fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let aligned = |bytes: &[u8]| (bytes.len() | bytes.as_ptr().addr()).is_multiple_of(ALIGNMENT);
+        while self.direct && !bytes.is_empty() && aligned(bytes) {
+            match Write::write(&mut self.file, bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Some file systems say only now that they cannot.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => break,
+                Err(error) => return Err(error),
+            }
+        }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if self.direct {
+            self.direct = set_direct(&self.file, false);
+        }
+        self.file.write_all(bytes)
+    }
+
+    fn set_len(&mut self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+}
+
+/// Asks for writes past the page cache, or no longer; whether they are on.
+#[cfg(target_os = "linux")]
+fn set_direct(file: &File, on: bool) -> bool {
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+    let Ok(mut flags) = fcntl_getfl(file) else { return false };
+    flags.set(OFlags::DIRECT, on);
+    fcntl_setfl(file, flags).is_ok() && on
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_direct(_file: &File, _on: bool) -> bool {
+    false
 }
 
 impl OutputFile for File {

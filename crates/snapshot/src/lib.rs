@@ -18,6 +18,7 @@ mod memory;
 mod place;
 mod position;
 mod prefetch;
+pub mod prune;
 mod run_dir;
 mod staging;
 mod state;

@@ -1,4 +1,5 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fmt::Display;
 use std::path::Path;
 
@@ -86,8 +87,7 @@ impl Identity {
         };
         compare("the program", Some(&self.program), Some(&now.program));
         compare("the hash of the program", Some(&self.hash), Some(&now.hash));
-        let names: std::collections::BTreeSet<&String> =
-            self.inputs.keys().chain(now.inputs.keys()).collect();
+        let names: BTreeSet<&String> = self.inputs.keys().chain(now.inputs.keys()).collect();
         for name in names {
             compare(&format!("input `{name}`"), self.inputs.get(name), now.inputs.get(name));
         }
@@ -130,6 +130,10 @@ pub struct Budget {
     pub slots: usize,
     /// Steps whose tape may be kept at once.
     pub block: u64,
+    /// States on disk.
+    pub disk_slots: usize,
+    /// The cost of writing or reading a state on disk, in steps.
+    pub disk_cost: u32,
 }
 
 impl Manifest {
@@ -215,19 +219,23 @@ impl Manifest {
     }
 }
 
-/// The command line of this process, as one would type it, shortened if it is very long.
+/// The command that started this process, as one would type it from anywhere, shortened if it is very long.
 pub(crate) fn command_line() -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-    let words = std::env::args_os().map(|word| {
-        let word = word.to_string_lossy().into_owned();
+    let quoted = |word: &OsStr| {
+        let word = word.to_string_lossy();
         if !word.is_empty() && word.chars().all(plain) {
-            word
+            word.into_owned()
         } else {
             format!("'{}'", word.replace('\'', r"'\''"))
         }
-    });
-    let line = words.collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(1000) {
+    };
+    let words: Vec<String> = std::env::args_os().map(|word| quoted(&word)).collect();
+    let line = match std::env::current_dir() {
+        Ok(dir) => format!("cd {} && {}", quoted(dir.as_os_str()), words.join(" ")),
+        Err(_) => words.join(" "),
+    };
+    match line.char_indices().nth(2000) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }

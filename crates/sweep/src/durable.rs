@@ -14,6 +14,8 @@ use ebbtide_snapshot::{
 };
 
 use crate::pace::Pace;
+use crate::patchwork::{Patchwork, Plan};
+use crate::sweep::Observer;
 use crate::{Cancel, Counters, Error, Progress, Start, Stepper, Sweep};
 
 /// A stepper whose run can be gone on with by another process.
@@ -55,15 +57,16 @@ pub struct Run {
     dir: RunDir,
     every: Duration,
     cancel: Cancel,
-    observer: Option<Box<dyn FnMut(&Progress<'_>) + Send>>,
+    observer: Option<Observer>,
     damage: Vec<String>,
+    taken_up: bool,
     work: Option<Work>,
     finished: bool,
 }
 
 /// A run that has begun in this process.
 struct Work {
-    sweep: Sweep<AnySchedule, State>,
+    sweep: Sweep<Plan, State>,
     /// Holds the working state of the forward sweep, from time to time.
     frontier: Disk,
     last_frontier: Instant,
@@ -115,6 +118,7 @@ impl Run {
             cancel: Cancel::new(),
             observer: None,
             damage: Vec::new(),
+            taken_up: false,
             work: None,
             finished: false,
         }
@@ -177,7 +181,12 @@ impl Run {
     /// Looks at what is there and plans the rest; `None` if there is none.
     fn begin<T: Durable>(&mut self, stepper: &mut T) -> Result<Option<Work>, Error<T::Error>> {
         self.dir.manifest().check(self.dir.dir(), &full_identity(stepper)?)?;
+        self.dir.note_opened();
         let Manifest { budget, steps, .. } = *self.dir.manifest();
+        // From here on the stepper changes: whatever stops us, this stepper is not at its beginning any more.
+        if std::mem::replace(&mut self.taken_up, true) {
+            return Err(Error::TakenUp);
+        }
         let (recovered, mut disk) = self.dir.take_recovered();
         self.damage = recovered.damage;
         let mut frontier = self.dir.empty_disk();
@@ -197,24 +206,44 @@ impl Run {
         let fresh = recovered.states.is_empty() && recovered.adjoint.is_none();
         let (schedule, start) = if fresh {
             // A large plan takes time to read back, so it is read here alone.
-            (self.dir.manifest().schedule.parse()?, Start { live: Some(0), reversed: None })
+            (Plan::Whole(self.dir.manifest().schedule.parse()?), Start { live: Some(0), reversed: None })
         } else {
             // The stepper is at its beginning: that state is always there.
-            stepper.save(memory.begin(0)?).map_err(Error::Frontier)?;
-            memory.commit(0, 0)?;
-            let known = recovered.adjoint.as_ref().map(|found| found.0.steps).or(steps);
-            let steps = match known {
+            let first = match disk.held().into_iter().find(|held| held.1 == 0) {
+                Some((index, _)) => Slot { tier: Tier::Disk, index },
+                None if budget.disk_slots > 0 => {
+                    let index = disk.held().last().map_or(0, |held| held.0 + 1);
+                    save_first(&mut disk, index, stepper)?;
+                    Slot { tier: Tier::Disk, index }
+                }
+                None => {
+                    save_first(&mut memory, 0, stepper)?;
+                    Slot { tier: Tier::Memory, index: 0 }
+                }
+            };
+            let told = recovered.adjoint.as_ref().map(|found| found.0.steps);
+            if let (Some(told), Some(steps)) = (told, steps)
+                && told != steps
+            {
+                let what = format!("the journal speaks of {told} steps, the manifest of {steps}");
+                return Err(SnapshotError::Damaged { path: self.dir.dir().to_owned(), what }.into());
+            }
+            let steps = match told.or(steps) {
                 Some(steps) => steps,
                 None => self.find_end(&mut disk, &mut frontier, stepper)?,
             };
-            let survivors = survivors(&mut disk, steps)?;
-            let options = Options::new().block(budget.block.max(1));
-            let rest = replan(steps, &survivors, reached, budget.slots.max(1), options)?;
+            let survivors = survivors(&mut disk, first, steps)?;
+            let plan = if budget.disk_slots > 0 {
+                Plan::WithDisk(Patchwork::new(steps, &survivors, reached, budget)?)
+            } else {
+                let options = Options::new().block(budget.block.max(1));
+                Plan::InMemory(replan(steps, &survivors, reached, budget.slots.max(1), options)?)
+            };
             let reversed = match reached {
                 Reach::Reversed(step) => Some(step),
                 Reach::Forward => None,
             };
-            (rest.into(), Start { live: None, reversed })
+            (plan, Start { live: None, reversed })
         };
         let mut sweep = Sweep::new(schedule)
             .with_place(Tier::Memory, memory)
@@ -297,10 +326,10 @@ impl Run {
         work.last_frontier = Instant::now();
         let reversed = work.sweep.reversed();
         if let (Some(step), Some(steps)) = (reversed, work.sweep.steps())
-            && let Some(state) = self.dir.adjoints().begin()
+            && let Some(state) = self.dir.adjoints().begin()?
         {
             stepper.save_adjoint(state).map_err(Error::Frontier)?;
-            self.dir.adjoints().commit(step, steps)?;
+            self.dir.adjoints().commit(step, steps);
         }
         // On the way back too the working state is worth keeping: without it, a process that lives shorter than the
         // way from the last state on disk to the frontier would get nowhere.
@@ -325,16 +354,29 @@ fn full_identity<T: Durable>(stepper: &T) -> Result<Identity, Error<T::Error>> {
     Ok(stepper.identity().initial_state(&state))
 }
 
-/// The states to plan with: one per step, the first one in memory, none beyond the end.
-fn survivors(disk: &mut Disk, steps: u64) -> Result<Vec<(u64, Slot)>, SnapshotError> {
-    let mut kept = vec![(0, Slot { tier: Tier::Memory, index: 0 })];
+fn save_first<T: Durable>(
+    place: &mut dyn Place<State>,
+    slot: usize,
+    stepper: &T,
+) -> Result<(), Error<T::Error>> {
+    stepper.save(place.begin(slot)?).map_err(Error::Frontier)?;
+    Ok(place.commit(slot, 0)?)
+}
+
+/// The states to plan with: the first one and, from the disk, one for each step up to the end.
+fn survivors(disk: &mut Disk, first: Slot, steps: u64) -> Result<Vec<(u64, Slot)>, SnapshotError> {
+    let mut kept = vec![(0, first)];
     let mut held = disk.held();
     held.sort_by_key(|&(_, step)| step);
     for (index, step) in held {
+        let slot = Slot { tier: Tier::Disk, index };
+        if slot == first {
+            continue;
+        }
         if step > steps || kept.last().is_some_and(|&(last, _)| last == step) {
             disk.discard(index)?;
         } else {
-            kept.push((step, Slot { tier: Tier::Disk, index }));
+            kept.push((step, slot));
         }
     }
     Ok(kept)
@@ -342,16 +384,26 @@ fn survivors(disk: &mut Disk, steps: u64) -> Result<Vec<(u64, Slot)>, SnapshotEr
 
 /// What a schedule takes, to be used again in planning anew.
 fn budget(schedule: &AnySchedule) -> Budget {
-    let totals = match schedule {
-        AnySchedule::StoreAll(schedule) => schedule.totals(),
-        AnySchedule::Periodic(schedule) => schedule.totals(),
-        AnySchedule::Revolve(schedule) => schedule.totals(),
-        AnySchedule::Multistage(schedule) => schedule.totals(),
-        _ => return Budget { slots: SLOTS_IF_NOT_SAID, block: 1 },
+    let Some(totals) = schedule.totals() else {
+        return Budget {
+            slots: SLOTS_IF_NOT_SAID,
+            block: 1,
+            disk_slots: 0,
+            disk_cost: DISK_COST_IF_NOT_SAID,
+        };
     };
-    let slots = usize::try_from(totals.memory.peak_slots).unwrap_or(usize::MAX).max(1);
-    Budget { slots, block: totals.peak_tape.max(1) }
+    let count = |slots: u64| usize::try_from(slots).unwrap_or(usize::MAX);
+    Budget {
+        slots: count(totals.memory.peak_slots).max(1),
+        block: totals.peak_tape.max(1),
+        disk_slots: count(totals.disk.peak_slots),
+        disk_cost: DISK_COST_IF_NOT_SAID,
+    }
 }
 
 /// Memory slots for planning anew where the schedule does not tell how many it takes.
 const SLOTS_IF_NOT_SAID: usize = 8;
+
+/// The cost of a state on disk in steps, which a schedule does not tell. Off by a factor of a few it places states a
+/// little too close or too far apart.
+const DISK_COST_IF_NOT_SAID: u32 = 4;

@@ -58,6 +58,7 @@ mod counters;
 mod durable;
 mod error;
 mod pace;
+mod patchwork;
 mod slots;
 mod stepper;
 mod sweep;

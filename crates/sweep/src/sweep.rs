@@ -37,7 +37,7 @@ pub struct Sweep<S, V> {
     observer: Option<Observer>,
 }
 
-type Observer = Box<dyn FnMut(&Progress<'_>) + Send>;
+pub(crate) type Observer = Box<dyn FnMut(&Progress<'_>) + Send>;
 
 /// What an observer is told.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,7 @@
 
 mod cache;
 mod devices;
+mod gradients;
 mod loops;
 mod model;
 mod programs;

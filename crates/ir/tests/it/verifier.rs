@@ -210,3 +210,40 @@ fn setting_an_outer_local_in_a_parallel_loop_is_a_race() {
               `sum` belongs to the code around the parallel loop, and its iterations would race to set it: declare it inside, or combine into an array element with `+=` (law 7)"#]],
     );
 }
+
+#[test]
+fn a_loop_carries_the_schedule_that_stands_before_it() {
+    let mut b = Builder::new("p");
+    let x = b.array("x", Type::F64, 0, Access::Write);
+    let y = b.array("y", Type::F64, 0, Access::Read);
+    let zero = b.literal(Literal::index(0));
+    let ten = b.literal(Literal::index(10));
+    b.reverse(ReverseHint::Revolve(3));
+    b.begin_for("t", zero, ten);
+    b.begin_for("k", zero, ten);
+    let v = b.load(y, &[]);
+    b.store(x, &[], v);
+    b.end_loop(None);
+    b.end_loop(None);
+    expect![[r#"
+        program p(x: &mut Array0<f64>, y: &Array0<f64>) {
+            #[reverse(revolve = 3)]
+            for t in 0..10 {
+                for k in 0..10 {
+                    x[[]] = y[[]];
+                }
+            }
+        }
+    "#]]
+    .assert_eq(&b.finish().unwrap().to_string());
+}
+
+#[test]
+fn a_schedule_without_slots_is_refused() {
+    check_flaw(
+        |b| b.reverse(ReverseHint::Revolve(0)),
+        expect![[r#"
+            build error: program `p` is not valid:
+              `#[reverse(revolve = 0)]`: a loop is reversed from at least one stored state (law 5)"#]],
+    );
+}

@@ -12,7 +12,9 @@
 //!
 //! The text needs a compiler that neither contracts nor reorders: for C `-ffp-contract=off` and nothing of
 //! `-ffast-math`; for CUDA C `--fmad=false`, `--ftz=false`, and correct division and square root (the defaults).
-//! It speaks GCC's vector extensions, which clang has too, and takes intrinsics where the target has them.
+//! It speaks GCC's vector extensions, which clang has too, and takes intrinsics where the target has them. Functions
+//! are inlined always; a text that defines `EB_FUNCTION` before decides otherwise. GCC remarks on vectors wider than
+//! the target's registers unless told `-Wno-psabi`.
 
 mod prelude;
 mod text;

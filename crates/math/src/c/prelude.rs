@@ -32,6 +32,9 @@ pub fn prelude(dialect: Dialect, shapes: &[Shape]) -> Result<String, MathError> 
         "EB_OP i64 op_two_over_pi_i64(i64 a) {{ return (u64)a < {} ? (i64)eb_two_over_pi[a] : 0; }}\n",
         words.len()
     ));
+    if !vectors.is_empty() {
+        text.push_str(INTRINSICS);
+    }
     // The halves of an f32 vector are f64 vectors.
     let mut all = vectors.clone();
     all.extend(vectors.iter().filter(|shape| shape.format() == Format::F32).map(|shape| shape.widened()));
@@ -48,11 +51,6 @@ pub fn prelude(dialect: Dialect, shapes: &[Shape]) -> Result<String, MathError> 
 
 const C_START: &str = r#"#include <stdint.h>
 #include <string.h>
-#if defined(__x86_64__) || defined(__i386__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
 #if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__) && defined(__AVX512VL__)
 #define EB_AVX512 1
 #endif
@@ -76,6 +74,14 @@ typedef float f32;
 typedef double f64;
 typedef int m32;
 typedef int m64;
+"#;
+
+/// Only where there are vectors: a compiler takes a fifth of a second to read these headers.
+const INTRINSICS: &str = r#"#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
 "#;
 
 const CUDA_START: &str = r#"#define EB_OP static __device__ __forceinline__
@@ -161,19 +167,17 @@ fn scalar(dialect: Dialect, format: Format) -> String {
         .replace("$CEIL", &format!("{builtin}ceil{end}"))
         .replace("$TRUNC", &format!("{builtin}trunc{end}"))
         .replace("$FABS", &format!("{builtin}fabs{end}"));
-    fill(&fill_scale(&(text + SCALE), "EB_NO_SUCH", format), Shape::scalar(format))
+    let scale = format!("EB_OP $F op_scale_$F($F a, $F n) {{\n{}}}\n", scale_by_factors(format));
+    fill(&(text + &scale), Shape::scalar(format))
 }
 
-/// Replaces what [`SCALE`] needs to know of a format.
-pub(super) fn fill_scale(text: &str, condition: &str, format: Format) -> String {
+/// The body of the operation `scale`, by other operations.
+pub(super) fn scale_by_factors(format: Format) -> String {
     let (magic, bias, fraction) = match format {
         Format::F32 => ("0x1.8p23f", "127", "23"),
         Format::F64 => ("0x1.8p52", "1023", "52"),
     };
-    text.replace("$SCALEF", condition)
-        .replace("$MAGIC", magic)
-        .replace("$BIAS", bias)
-        .replace("$FRACTION", fraction)
+    SCALE.replace("$MAGIC", magic).replace("$BIAS", bias).replace("$FRACTION", fraction)
 }
 
 const SCALAR: &str = r#"
@@ -224,14 +228,7 @@ EB_OP $I op_mul_high_$I($I a, $I b) { return $HIGH; }
 "#;
 
 /// Two factors, because one may not be a normal number.
-pub(super) const SCALE: &str = r#"EB_OP $F op_scale_$F($F a, $F n) {
-#ifdef $SCALEF
-  return ($F)$P_scalef_p$L(($REG)a, ($REG)n);
-#else
-  $I k = op_int_sub_$I(op_bits_$I(n + op_float_$F($MAGIC)), op_bits_$I(op_float_$F($MAGIC)));
+const SCALE: &str = r#"  $I k = op_int_sub_$I(op_bits_$I(n + op_float_$F($MAGIC)), op_bits_$I(op_float_$F($MAGIC)));
   $I first = k >> 1, second = k - first, bias = op_int_$I($BIAS);
-  return a * op_of_bits_$F(op_shl_$I(first + bias, $FRACTION)) *
-         op_of_bits_$F(op_shl_$I(second + bias, $FRACTION));
-#endif
-}
+  return a * op_of_bits_$F(op_shl_$I(first + bias, $FRACTION)) * op_of_bits_$F(op_shl_$I(second + bias, $FRACTION));
 "#;

@@ -1,7 +1,7 @@
 //! The operations on vectors: GCC's extensions, and intrinsics where the target has them.
 
 use super::Shape;
-use super::prelude::{SCALE, fill, fill_scale};
+use super::prelude::{fill, scale_by_factors};
 use crate::ops::Format;
 
 /// The macro that is defined where this vector has instructions of its own, with the letters that
@@ -24,6 +24,7 @@ fn target(shape: Shape) -> Target {
     }
 }
 
+/// The types of a vector shape.
 pub(super) fn vector_types(shape: Shape) -> String {
     let types = format!(
         "\ntypedef $f $F __attribute__((vector_size({bytes})));\ntypedef $i $I __attribute__((vector_size({bytes})));\n\
@@ -38,6 +39,7 @@ pub(super) fn vector_types(shape: Shape) -> String {
     fill(&(types + &mask.replace("$B", &shape.lanes().to_string())), shape)
 }
 
+/// The operations of a vector shape.
 pub(super) fn vector(shape: Shape) -> String {
     let Target { condition, prefix, letter } = target(shape);
     let repeated = vec!["a"; shape.lanes()].join(", ");
@@ -57,9 +59,9 @@ pub(super) fn vector(shape: Shape) -> String {
         Format::F64 => "64",
         Format::F32 => "32",
     };
-    let text = [VECTOR, special, neon, LOOPS, products, LANES, SCALE].concat();
-    let text = fill_scale(&text, "EB_AVX512", shape.format());
-    let text = text
+    let scale = SCALE.replace("$FACTORS", &scale_by_factors(shape.format()));
+    let text = [VECTOR, special, neon, LOOPS, products, LANES, &scale]
+        .concat()
         .replace("$REPEAT", &repeated)
         .replace("$CONDITION", condition)
         .replace("$P", prefix)
@@ -236,6 +238,14 @@ EB_OP $I op_two_over_pi_$I($I a) {
 const LANES: &str = r#"EB_OP $I op_mul_high_$I($I a, $I b) {
   for (int i = 0; i < $N; i++) a[i] = op_mul_high_$i(a[i], b[i]);
   return a;
+}
+"#;
+
+const SCALE: &str = r#"EB_OP $F op_scale_$F($F a, $F n) {
+#ifdef EB_AVX512
+  return ($F)$P_scalef_p$L(($REG)a, ($REG)n);
+#else
+$FACTORS#endif
 }
 "#;
 

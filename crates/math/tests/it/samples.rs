@@ -7,6 +7,9 @@ pub fn cases(usual: usize) -> usize {
     std::env::var("EBBTIDE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
+/// How many of the special numbers are not just powers of two.
+pub const MOST_SPECIAL: usize = 54;
+
 /// SplitMix64 (Steele, Lea, Flood 2014).
 pub struct Random(pub u64);
 
@@ -37,20 +40,28 @@ impl Random {
     }
 }
 
-/// Zeros, infinities, NaN, limits of the format, ones and halves and their neighbours, powers of two.
+/// Zeros, infinities, NaN, limits of the format; then ones, halves, limits of functions and their neighbours
+/// (up to here [`MOST_SPECIAL`]); then powers of two; and all of them negative.
 pub fn special_f64() -> Vec<f64> {
     let mut out = vec![0.0, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE, f64::MAX, f64::from_bits(1)];
-    out.extend([
-        f64::from_bits(0x000f_ffff_ffff_ffff),
+    out.extend([f64::from_bits(0x000f_ffff_ffff_ffff), 1e22, 1e300]);
+    for around in [
+        0.5,
+        1.0,
+        1.5,
+        2.0,
+        3.0,
+        4.0,
+        5.0,
+        10.0,
+        FRAC_PI_2,
+        LN_2,
+        4503599627370496.0,
+        9007199254740993.0,
         709.782712893384,
-        745.13,
+        745.1332191019411,
         710.4758600739439,
-        1e22,
-        1e300,
-    ]);
-    for around in
-        [0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 10.0, FRAC_PI_2, LN_2, 4503599627370496.0, 9007199254740993.0]
-    {
+    ] {
         out.extend([around.next_down(), around, around.next_up()]);
     }
     out.extend((-1074..1024).step_by(7).map(|k| 2f64.powi(k)));
@@ -62,10 +73,24 @@ pub fn special_f64() -> Vec<f64> {
 /// As [`special_f64`].
 pub fn special_f32() -> Vec<f32> {
     let mut out = vec![0.0, f32::INFINITY, f32::NAN, f32::MIN_POSITIVE, f32::MAX, f32::from_bits(1)];
-    out.extend([f32::from_bits(0x007f_ffff), 88.72284, 103.97, 89.41599, 1e22, 1e38]);
-    for around in
-        [0.5f32, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 10.0, FRAC_PI_2 as f32, LN_2 as f32, 8388608.0, 16777217.0]
-    {
+    out.extend([f32::from_bits(0x007f_ffff), 1e22, 1e38]);
+    for around in [
+        0.5f32,
+        1.0,
+        1.5,
+        2.0,
+        3.0,
+        4.0,
+        5.0,
+        10.0,
+        FRAC_PI_2 as f32,
+        LN_2 as f32,
+        8388608.0,
+        16777217.0,
+        88.72284,
+        103.97208,
+        89.41599,
+    ] {
         out.extend([around.next_down(), around, around.next_up()]);
     }
     out.extend((-149..128).step_by(3).map(|k| 2f32.powi(k)));
@@ -74,12 +99,23 @@ pub fn special_f32() -> Vec<f32> {
     out
 }
 
+/// The number, but one and the same quiet NaN for all NaNs: the reference tells signalling ones apart, as C does and
+/// Rust does not.
+fn quiet_f64(x: f64) -> f64 {
+    if x.is_nan() { f64::NAN } else { x }
+}
+
+/// As [`quiet_f64`].
+fn quiet_f32(x: f32) -> f32 {
+    if x.is_nan() { f32::NAN } else { x }
+}
+
 /// `count` numbers of every size and from every neighbourhood in which a function may have trouble.
 pub fn any_f64(random: &mut Random, count: usize) -> Vec<f64> {
     let limits = [0.1, 1.0, 2.0, 10.0, 50.0, 800.0, 1e5, 1e11];
     (0..count)
         .map(|i| match i % 16 {
-            0..4 => f64::from_bits(random.bits()),
+            0..4 => quiet_f64(f64::from_bits(random.bits())),
             at @ 4..12 => random.within(limits[at - 4]),
             12 => {
                 // Next to a multiple of pi/2, as far out as there are any.
@@ -99,7 +135,7 @@ pub fn any_f32(random: &mut Random, count: usize) -> Vec<f32> {
     let limits = [0.1, 1.0, 2.0, 10.0, 50.0, 100.0, 1e5, 1e7];
     (0..count)
         .map(|i| match i % 16 {
-            0..4 => f32::from_bits(random.bits() as u32),
+            0..4 => quiet_f32(f32::from_bits(random.bits() as u32)),
             at @ 4..12 => random.within(limits[at - 4]) as f32,
             12 => {
                 let size = random.bits() % 60;

@@ -131,11 +131,11 @@ fn replanning_over_any_survivors_is_legal_and_complete() {
 fn replanning_with_the_states_of_an_optimal_run_stays_optimal() {
     // Interrupt Revolve whenever it has just reversed something; what it holds survives.
     let (n, s) = (60, 4);
-    let mut schedule = Revolve::new(n, s).unwrap();
+    let schedule = Revolve::new(n, s).unwrap();
     let mut machine = Machine::new(n);
     let mut held: Vec<(u64, Slot)> = Vec::new();
     let whole = schedule.totals().advances;
-    while let Some(action) = schedule.next() {
+    for action in schedule {
         machine.step(action).unwrap();
         match action {
             Action::Store { step, slot } => held.push((step, slot)),

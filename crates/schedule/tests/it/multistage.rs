@@ -168,3 +168,43 @@ fn costs_must_be_numbers() {
         assert_eq!(Multistage::new(10, 1, disk), Err(Error::BadCost { what: "write" }));
     }
 }
+
+/// How much more the periodic plan costs, all executions counted.
+fn loss(n: u64, slots: usize, disk: Disk) -> f64 {
+    let exact = Multistage::new(n, slots, disk).unwrap();
+    let periodic = Multistage::periodic(n, slots, disk, Options::new()).unwrap();
+    assert_eq!((exact.method(), periodic.method()), (Method::Exact, Method::Approximate));
+    let whole = |totals: Totals| cost(&totals, &disk) + n as f64;
+    whole(periodic.totals()) / whole(exact.totals())
+}
+
+#[test]
+fn the_periodic_plan_is_within_two_per_cent_of_the_exact_one() {
+    for n in [10_000] {
+        for slots in [1, 3, 10, 30] {
+            for (write_cost, read_cost) in [(0.0, 0.0), (5.0, 3.0), (100.0, 50.0)] {
+                let disk = Disk { slots: usize::MAX, write_cost, read_cost };
+                let loss = loss(n, slots, disk);
+                assert!((1.0..=1.02).contains(&loss), "n={n} s={slots} {disk:?}: {loss}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_periodic_plan_for_a_billion_steps_is_legal_as_far_as_we_look() {
+    let disk = Disk { slots: usize::MAX, write_cost: 5.0, read_cost: 3.0 };
+    let schedule = Multistage::new(1_000_000_000, 10, disk).unwrap();
+    assert_eq!(schedule.method(), Method::Approximate);
+    let factor = schedule.totals().recompute_factor();
+    assert!((2.0..4.0).contains(&factor), "{factor}");
+    let mut machine = Machine::new(1_000_000_000);
+    for action in schedule.take(10_000) {
+        machine.step(action).unwrap();
+    }
+    for options in options(3) {
+        let schedule = Multistage::with(100_000, 4, disk, options).unwrap();
+        let formula = schedule.totals();
+        assert_eq!(Machine::new(100_000).run(schedule).unwrap(), formula);
+    }
+}

@@ -136,7 +136,6 @@ fn the_split_is_the_largest_optimal_one() {
 
 #[test]
 fn extreme_sizes_neither_overflow_nor_hang() {
-    assert_eq!(advances(1_500_000, 2), Some(1_731_635_234).filter(|_| false).or(advances(1_500_000, 2)));
     for n in [1_500_000, 100_000_000, MAX_STEPS] {
         for s in [1, 2, 3, 10, 100, usize::MAX] {
             let t = advances(n, s).unwrap();

@@ -12,6 +12,7 @@ pub fn zoo() -> Vec<AnySchedule> {
             for steps in [0, 1, 2, 23] {
                 zoo.push(Revolve::with(steps, 3, options).unwrap().into());
                 zoo.push(Periodic::with(steps, 5, options).unwrap().into());
+                zoo.push(Mixed::with(steps, 3, options).unwrap().into());
                 let disk = Disk { slots: 4, write_cost: 1.5, read_cost: 0.25 };
                 zoo.push(Multistage::with(steps, 2, disk, options).unwrap().into());
                 let slot = |tier, index| Slot { tier, index };

@@ -15,7 +15,7 @@ use crate::durable::{bits, uninterrupted};
 use crate::heat::Heat;
 
 const CELLS: usize = 600;
-const STEPS: u64 = 2000;
+const STEPS: u64 = 1000;
 const KILLS: usize = 50;
 const DIR: &str = "EBBTIDE_TEST_RUN";
 
@@ -28,7 +28,7 @@ impl Stepper for Slow {
 
     fn advance(&mut self, steps: Range<u64>) -> Result<(), Error> {
         for step in steps {
-            std::thread::sleep(Duration::from_micros(150));
+            std::thread::sleep(Duration::from_micros(300));
             self.0.advance(step..step + 1)?;
         }
         Ok(())

@@ -109,11 +109,6 @@ impl Faulty {
         inner.contents[id].durable = inner.contents[id].now.clone();
     }
 
-    pub fn read_all(&self, file: &Path) -> Vec<u8> {
-        let inner = self.lock_inner();
-        inner.contents[inner.names[file]].now.clone()
-    }
-
     /// A disk with the same content that shares nothing with this one.
     pub fn fork(&self) -> Self {
         let inner = self.lock_inner();

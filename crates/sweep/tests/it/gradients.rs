@@ -1,4 +1,7 @@
-use ebbtide_schedule::{AnySchedule, Online, Options, Periodic, Revolve, StoreAll, Tier, revolve};
+use ebbtide_schedule::{
+    AnySchedule, Disk as DiskSlots, Mixed, Multistage, Online, Options, Periodic, Revolve, StoreAll, Tier,
+    revolve,
+};
 use ebbtide_snapshot::Disk;
 use ebbtide_sweep::{Stepper, Sweep};
 
@@ -23,6 +26,8 @@ fn revolve_gives_the_plain_gradient_with_the_least_work_on_the_whole_grid() {
     }
 }
 
+const SOME_DISK: DiskSlots = DiskSlots { slots: 5, write_cost: 1.0, read_cost: 0.5 };
+
 #[test]
 fn every_schedule_gives_the_same_bits() {
     for steps in [0, 1, 2, 7, 40, 131] {
@@ -34,9 +39,12 @@ fn every_schedule_gives_the_same_bits() {
             Periodic::new(steps, 7).unwrap().into(),
             Revolve::with(steps, 4, block(3)).unwrap().into(),
             Revolve::with(steps, 4, block(5).primal_first()).unwrap().into(),
+            Mixed::with(steps, 5, block(2).primal_first()).unwrap().into(),
         ];
         for slots in 1..8 {
             schedules.push(Revolve::with(steps, slots, Options::new().primal_first()).unwrap().into());
+            schedules.push(Mixed::new(steps, slots).unwrap().into());
+            schedules.push(Multistage::new(steps, slots, SOME_DISK).unwrap().into());
             schedules.push(Online::new(slots).unwrap().into());
             schedules.push(Online::with(slots, block(4)).unwrap().into());
         }
@@ -73,6 +81,30 @@ fn counters_tell_bytes_and_slots() {
 }
 
 #[test]
+fn without_slots_only_what_is_recorded_at_once_can_be_reversed() {
+    assert!(Revolve::new(2, 0).is_err());
+    for (steps, block) in [(0, 1), (1, 1), (4, 4)] {
+        let mut chain = Chain::new();
+        let schedule = Revolve::with(steps, 0, Options::new().block(block)).unwrap();
+        let counters = Sweep::new(schedule).run(&mut chain).unwrap();
+        assert_eq!((counters.advanced, counters.memory.stores), (0, 0));
+        assert_eq!(chain.dx.to_bits(), Chain::plain_gradient(steps).to_bits());
+    }
+}
+
+#[test]
+fn a_billion_steps_start_at_once_and_can_be_stopped() {
+    let start = std::time::Instant::now();
+    let mut sweep = Sweep::new(Revolve::new(1_000_000_000, 100).unwrap());
+    let mut chain = Chain::new();
+    for _ in 0..12 {
+        assert!(sweep.step(&mut chain).unwrap());
+    }
+    assert!(sweep.live().is_some_and(|step| step > 100 && step < 100_000_000));
+    assert!(start.elapsed().as_secs() < 10, "a portion of a long advance took too long");
+}
+
+#[test]
 fn long_runs_are_nothing_special() {
     let mut chain = Chain::new();
     let counters = Sweep::new(Revolve::new(300_000, 1000).unwrap()).run(&mut chain).unwrap();
@@ -96,9 +128,9 @@ fn the_heat_gradient_agrees_with_differences_and_with_its_disk_twin() {
         heat.turn().unwrap();
         heat.objective
     };
-    for cell in 0..cells {
+    for (cell, du) in du.iter().enumerate() {
         let difference = (objective(cell, 1e-6, 0.0) - objective(cell, -1e-6, 0.0)) / 2e-6;
-        assert!((du[cell] - difference).abs() < 1e-8, "cell {cell}: {} against {difference}", du[cell]);
+        assert!((du - difference).abs() < 1e-8, "cell {cell}: {du} against {difference}");
     }
     let difference = (objective(0, 0.0, 1e-6) - objective(0, 0.0, -1e-6)) / 2e-6;
     assert!((dnu - difference).abs() < 1e-6 * difference.abs(), "{dnu} against {difference}");
@@ -107,7 +139,15 @@ fn the_heat_gradient_agrees_with_differences_and_with_its_disk_twin() {
     let dir = tempfile::tempdir().unwrap();
     let disk = Disk::scratch(dir.path()).unwrap();
     let twin = gradient(Sweep::new(Revolve::new(steps, 5).unwrap()).with_place(Tier::Memory, disk));
-    assert_eq!((twin.0, twin.1.to_bits()), (du, dnu.to_bits()));
+    assert_eq!((&twin.0, twin.1.to_bits()), (&du, dnu.to_bits()));
+    // And in both tiers, with prefetching.
+    let disk = Disk::scratch(dir.path()).unwrap();
+    let mut heat = Heat::new(cells);
+    let schedule = Multistage::new(steps, 2, SOME_DISK).unwrap();
+    let counters = Sweep::new(schedule).with_place(Tier::Disk, disk).run(&mut heat).unwrap();
+    assert_eq!((heat.du, heat.dnu.to_bits()), (du, dnu.to_bits()));
+    assert!(counters.disk.stores >= 3 && counters.disk.loads >= 3, "{counters:?}");
+    assert!(counters.memory.peak_slots <= 2 && counters.disk.peak_slots <= 5);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "the scratch directory stays");
 }
 

@@ -1,4 +1,5 @@
 //! Everything about the sweep driver.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "../../examples/models/heat.rs"]
 #[allow(dead_code, reason = "the examples use more of it")]

@@ -1,0 +1,137 @@
+//! Stencil adjoints gather: an affine load is turned round, so that each element of the shadow collects what flows
+//! to it instead of iterations scattering into shared elements.
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{
+    Affine, Affines, ArrayId, Indices, LoopKind, Op, Par, Program, Stmt, ValueId, is_zero, walk,
+};
+
+/// How the iterations that read element `k` are found.
+#[derive(Clone, Debug)]
+pub(crate) struct Inverse {
+    /// For each parallel variable how it follows from `k`.
+    pub variables: Vec<Variable>,
+    /// Dimensions whose index is the same in all iterations: the element must have it.
+    pub fixed: Vec<(usize, ValueId)>,
+}
+
+/// How a parallel variable follows from an element's index.
+#[derive(Clone, Debug)]
+pub(crate) enum Variable {
+    /// From `k[dimension] = sign · variable + rest`, and it must lie in the loop's range.
+    Shifted { dimension: usize, sign: i64, rest: Affine },
+    /// From `k[dimension] = (sign · variable + rest) mod modulus`, over exactly one period.
+    Wrapped { dimension: usize, sign: i64, rest: Affine, modulus: ValueId },
+    /// It does not: all iterations along it read the element.
+    Free,
+}
+
+/// Values that differ between the iterations of a loop, or are not known before its body runs.
+pub(crate) fn varying(source: &Program, par: &Par) -> BTreeSet<ValueId> {
+    let mut varying: BTreeSet<ValueId> = par.ranges.iter().map(|r| r.var).collect();
+    walk(&par.body, &mut |stmt| match stmt {
+        Stmt::Let(v) => {
+            let op = source.op(*v);
+            if !op.is_pure() || op.operands().any(|o| varying.contains(&o)) {
+                varying.insert(*v);
+            }
+        }
+        Stmt::Loop(l) => {
+            if let LoopKind::For { var, .. } = l.kind {
+                varying.insert(var);
+            }
+        }
+        _ => {}
+    });
+    varying
+}
+
+/// Turns a load round; `None` where its index is not affine and one to one in the sense above.
+pub(crate) fn invert(
+    source: &Program,
+    affines: &Affines,
+    par: &Par,
+    varying: &BTreeSet<ValueId>,
+    index: Indices,
+) -> Option<Inverse> {
+    let vars: Vec<ValueId> = par.ranges.iter().map(|r| r.var).collect();
+    let mut variables = vec![Variable::Free; vars.len()];
+    let mut fixed = Vec::new();
+    for (dimension, v) in index.as_slice().iter().enumerate() {
+        let form = affines.form(*v);
+        let wrapped =
+            form.as_atom().filter(|a| varying.contains(a)).and_then(|a| affines.remainder(source, a));
+        let wrapped = wrapped.or_else(|| match form.as_atom().map(|a| *source.op(a)) {
+            Some(Op::Binary(ebbtide_ir::Binary::RemEuclid, a, b)) => Some((a, b)),
+            _ => None,
+        });
+        let sum = wrapped.map_or(form, |(x, _)| affines.form(x));
+        let here: Vec<usize> = (0..vars.len()).filter(|k| sum.coefficient(vars[*k]) != 0).collect();
+        match *here.as_slice() {
+            [] if wrapped.is_none() && sum.terms.iter().all(|t| !varying.contains(&t.0)) => {
+                fixed.push((dimension, *v))
+            }
+            [k] if matches!(variables[k], Variable::Free) => {
+                let sign = sum.coefficient(vars[k]);
+                let rest = sum.without(vars[k]);
+                if sign.abs() != 1 || rest.terms.iter().any(|t| varying.contains(&t.0)) {
+                    return None;
+                }
+                variables[k] = match wrapped {
+                    None => Variable::Shifted { dimension, sign, rest },
+                    Some((_, modulus)) => {
+                        let range = &par.ranges[k];
+                        if !is_zero(source, range.from) || affines.form(range.to) != affines.form(modulus) {
+                            return None;
+                        }
+                        Variable::Wrapped { dimension, sign, rest, modulus }
+                    }
+                };
+            }
+            _ => return None,
+        }
+    }
+    Some(Inverse { variables, fixed })
+}
+
+/// Does the index tell all iterations apart, each by a dimension of its own?
+pub(crate) fn is_own(inverse: &Inverse) -> bool {
+    inverse.variables.iter().all(|v| !matches!(v, Variable::Free))
+}
+
+/// Does the body write every element of `array` exactly once, unconditionally, at its own index?
+pub(crate) fn covers(source: &Program, affines: &Affines, par: &Par, array: ArrayId, index: Indices) -> bool {
+    let decl = source.array(array);
+    par.ranges.len() == decl.rank
+        && identity(affines, par, index)
+        && par
+            .ranges
+            .iter()
+            .enumerate()
+            .all(|(k, range)| is_zero(source, range.from) && is_dim(source, affines, array, k, range.to))
+}
+
+/// Is the index the parallel variables themselves, in order?
+pub(crate) fn identity(affines: &Affines, par: &Par, index: Indices) -> bool {
+    par.ranges.len() == index.as_slice().len()
+        && par
+            .ranges
+            .iter()
+            .zip(index.as_slice())
+            .all(|(range, v)| affines.form(*v).as_atom() == Some(range.var))
+}
+
+fn is_dim(source: &Program, affines: &Affines, array: ArrayId, k: usize, v: ValueId) -> bool {
+    let Some(atom) = affines.form(v).as_atom() else { return false };
+    match *source.op(atom) {
+        Op::Dim(other, d) => d as usize == k && affines.same_shape(array, other),
+        _ => match &source.array(array).role {
+            // A temporary's extents are known by the values that it was declared with.
+            ebbtide_ir::Role::Temp(shape) => {
+                shape.get(k).is_some_and(|s| affines.form(*s) == affines.form(v))
+            }
+            _ => false,
+        },
+    }
+}

@@ -1,0 +1,28 @@
+//! Program in, program out: adjoints of programs.
+//!
+//! The result of [`gradient`] is a program like any other: it prints, verifies and compiles. Its shape:
+//!
+//! 1. working copies of what the program writes, so that the caller's arrays stay as they are;
+//! 2. the program, with every array that the adjoint will read put on its tape before it is overwritten; each
+//!    time loop is a [`Forward`](ebbtide_ir::Forward) sweep that a schedule drives;
+//! 3. the outputs, copied; the seed of the cotangent;
+//! 4. the program backwards: each statement's arrays are taken back from the tape, then its adjoint runs.
+//!
+//! What is recorded is decided array by array (see `needed`): for `s += 0.1 * tanh(s) * p` one array per step, for
+//! a linear stencil nothing.
+#![forbid(unsafe_code)]
+
+mod activity;
+mod adjoint;
+mod error;
+mod gather;
+mod needed;
+mod par;
+mod prune;
+mod record;
+mod rules;
+mod task;
+mod writer;
+
+pub use adjoint::{Gradient, Pushes, Request, gradient};
+pub use error::Error;

@@ -1,0 +1,367 @@
+//! The adjoint of a parallel loop: loops that gather, then one over the loop's own iterations.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use ebbtide_ir::{
+    Affine, Affines, ArrayId, Binary, Branch, Compare, Indices, Loop, LoopKind, Op, Ordering, Par, Program,
+    Range, Stmt, Type, ValueId, walk,
+};
+
+use crate::activity::Activity;
+use crate::error::Error;
+use crate::gather::{Inverse, Variable, covers, invert, is_own, varying};
+use crate::prune::prune;
+use crate::record::{only_store, written_by};
+use crate::task::{Purpose, ShadowWrite, Shadows, Sink, Task, sites};
+use crate::writer::Writer;
+
+/// What a shadow holds, as far as the text knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// Zeros.
+    Zeros,
+    /// Zeros in the meaning of the program, anything in memory.
+    Nothing,
+    /// Numbers.
+    Numbers,
+}
+
+/// Writes adjoints of parallel loops.
+pub(crate) struct ParAdjoint<'a> {
+    pub source: &'a Program,
+    pub affines: &'a Affines,
+    pub activity: &'a Activity,
+    pub shadows: &'a Shadows,
+    /// What each shadow holds now, by the array that it shadows.
+    pub held: &'a mut BTreeMap<ArrayId, Held>,
+    /// Program-level values as they are known where the adjoint is written.
+    pub env: &'a HashMap<ValueId, ValueId>,
+}
+
+impl ParAdjoint<'_> {
+    pub fn write(&mut self, w: &mut Writer, par: &Par) -> Result<(), Error> {
+        let written: BTreeSet<ArrayId> =
+            written_by(par).into_iter().filter(|a| self.shadows.arrays.contains_key(a)).collect();
+        // Nothing flows back through a loop whose results nobody used.
+        if written.iter().all(|a| self.held.get(a) != Some(&Held::Numbers)) {
+            return Ok(());
+        }
+        // Reading a shadow must find its zeros.
+        for a in &written {
+            self.make_real(w, *a);
+        }
+        let all = sites(self.source, self.activity, &par.body);
+        let gathered = self.gathered(par, &all, &written);
+        for array in &gathered {
+            self.gather(w, par, &all, *array)?;
+        }
+        let writes = self.shadow_writes(par, &all, &written);
+        for (_, array, _) in &all {
+            if !gathered.contains(array) && !written.contains(array) {
+                self.make_real(w, *array);
+                self.held.insert(*array, Held::Numbers);
+            }
+        }
+        self.own(w, par, &gathered, &writes)?;
+        for (array, write) in &writes {
+            if *write == ShadowWrite::Forget {
+                self.held.insert(*array, Held::Nothing);
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills a shadow with zeros where it only stands for them.
+    pub fn make_real(&mut self, w: &mut Writer, array: ArrayId) {
+        if self.held.get(&array) == Some(&Held::Nothing)
+            && let Some(shadow) = self.shadows.arrays.get(&array)
+        {
+            let zero = w.real(self.source.array(array).ty, 0.0);
+            w.push(Stmt::Fill(*shadow, zero));
+            self.held.insert(array, Held::Zeros);
+        }
+    }
+
+    /// The arrays whose loads are turned round.
+    fn gathered(
+        &self,
+        par: &Par,
+        all: &[(ValueId, ArrayId, Indices)],
+        written: &BTreeSet<ArrayId>,
+    ) -> BTreeSet<ArrayId> {
+        let varies = varying(self.source, par);
+        let arrays: BTreeSet<ArrayId> = all.iter().map(|s| s.1).filter(|a| !written.contains(a)).collect();
+        let fits = |array: &ArrayId| {
+            let indices: Vec<Indices> = all.iter().filter(|s| s.1 == *array).map(|s| s.2).collect();
+            let inverses: Option<Vec<Inverse>> =
+                indices.iter().map(|i| invert(self.source, self.affines, par, &varies, *i)).collect();
+            let Some(inverses) = inverses else { return false };
+            let forms =
+                |i: &Indices| i.as_slice().iter().map(|v| self.affines.form(*v).clone()).collect::<Vec<_>>();
+            let same = indices.iter().all(|i| forms(i) == forms(&indices[0]));
+            // One element per iteration is its own; one element for all iterations is a reduction.
+            let nothing_to_turn = inverses[0].variables.iter().all(|v| matches!(v, Variable::Free));
+            !(same && (is_own(&inverses[0]) || nothing_to_turn))
+        };
+        arrays.into_iter().filter(fits).collect()
+    }
+
+    /// What happens to the shadows of what the loop overwrites.
+    fn shadow_writes(
+        &self,
+        par: &Par,
+        all: &[(ValueId, ArrayId, Indices)],
+        written: &BTreeSet<ArrayId>,
+    ) -> BTreeMap<ArrayId, ShadowWrite> {
+        let mut writes = BTreeMap::new();
+        for array in written {
+            let overwritten = {
+                let mut stores = false;
+                walk(&par.body, &mut |stmt| stores |= matches!(stmt, Stmt::Store(s) if s.array == *array));
+                stores
+            };
+            if !overwritten {
+                continue;
+            }
+            let loads: Vec<&(ValueId, ArrayId, Indices)> = all.iter().filter(|s| s.1 == *array).collect();
+            let top = |v: ValueId| par.body.iter().any(|s| matches!(s, Stmt::Let(w) if *w == v));
+            let write = match (only_store(par, *array), loads.as_slice()) {
+                (Some(store), []) if covers(self.source, self.affines, par, *array, store.index) => {
+                    ShadowWrite::Forget
+                }
+                (Some(store), [load])
+                    if top(load.0)
+                        && same_index(self.affines, store.index, load.2)
+                        && reads_before(par, load.0) =>
+                {
+                    ShadowWrite::Replace
+                }
+                _ => ShadowWrite::Zero,
+            };
+            writes.insert(*array, write);
+        }
+        writes
+    }
+
+    /// The loop over the original iterations: own elements, reductions, scatters.
+    fn own(
+        &mut self,
+        w: &mut Writer,
+        par: &Par,
+        gathered: &BTreeSet<ArrayId>,
+        writes: &BTreeMap<ArrayId, ShadowWrite>,
+    ) -> Result<(), Error> {
+        let mut map = self.env.clone();
+        let ranges: Vec<Range> = par
+            .ranges
+            .iter()
+            .map(|r| {
+                let name = self.source.value(r.var).name.clone().unwrap_or_else(|| "i".to_string());
+                let var = w.loop_var(&name);
+                let range = Range { var, from: mapped(&map, r.from), to: mapped(&map, r.to) };
+                map.insert(r.var, var);
+                range
+            })
+            .collect();
+        let purpose = Purpose::All { gathered, writes };
+        let task = Task::new(self.source, self.activity, self.shadows, purpose, map, &par.body);
+        w.begin();
+        task.write(w, &par.body)?;
+        let body = w.end();
+        let body = prune(&w.program, body);
+        if !body.is_empty() {
+            let id = w.new_par();
+            w.push(Stmt::Par(Par { id, ranges, body, ordering: par.ordering, site: par.site.clone() }));
+        }
+        Ok(())
+    }
+
+    /// A loop over all elements of the shadow of `array`, each collecting what flows to it.
+    fn gather(
+        &mut self,
+        w: &mut Writer,
+        par: &Par,
+        all: &[(ValueId, ArrayId, Indices)],
+        array: ArrayId,
+    ) -> Result<(), Error> {
+        let Some(shadow) = self.shadows.arrays.get(&array).copied() else { return Ok(()) };
+        let (ty, rank) = (self.source.array(array).ty, self.source.array(array).rank);
+        let varies = varying(self.source, par);
+        let zero = w.index(0);
+        let ranges: Vec<Range> = (0..rank)
+            .map(|d| {
+                let to = w.dim(shadow, d);
+                Range { var: w.loop_var(&format!("k{d}")), from: zero, to }
+            })
+            .collect();
+        let element: Vec<ValueId> = ranges.iter().map(|r| r.var).collect();
+        let Some(index) = Indices::new(&element) else { return Ok(()) };
+        w.begin();
+        let mut sum: Option<ValueId> = None;
+        let mut local = None;
+        for (number, site) in all.iter().enumerate().filter(|(_, s)| s.1 == array) {
+            let Some(inverse) = invert(self.source, self.affines, par, &varies, site.2) else { continue };
+            let nested = !par.body.iter().any(|s| matches!(s, Stmt::Let(v) if *v == site.0));
+            let conditional = nested
+                || !inverse.fixed.is_empty()
+                || inverse.variables.iter().any(|v| !matches!(v, Variable::Wrapped { .. }));
+            if conditional && local.is_none() {
+                let start = match sum.take() {
+                    Some(sum) => sum,
+                    None => w.real(ty, 0.0),
+                };
+                local = Some(w.local("sum", start));
+            }
+            let sink = local.map_or(Sink::Value, Sink::Local);
+            let found = self.turn_round(w, par, &inverse, &element, number, sink)?;
+            if let (Some(found), None) = (found, local) {
+                sum = Some(match sum {
+                    Some(sum) => w.add(sum, found),
+                    None => found,
+                });
+            }
+        }
+        let total = match (local, sum) {
+            (Some(local), _) => Some(w.get(local)),
+            (None, sum) => sum,
+        };
+        if let Some(total) = total {
+            if self.held.get(&array) == Some(&Held::Numbers) {
+                w.accumulate(shadow, index, total, par.site.clone());
+            } else {
+                // It stands for zeros: what flows to it is all that it holds.
+                w.store(shadow, index, total, par.site.clone());
+            }
+        }
+        let body = w.end();
+        let body = prune(&w.program, body);
+        let id = w.new_par();
+        w.push(Stmt::Par(Par { id, ranges, body, ordering: Ordering::Ordered, site: par.site.clone() }));
+        self.held.insert(array, Held::Numbers);
+        Ok(())
+    }
+
+    /// Writes what flows to element `k` from the iterations that read it through one load.
+    fn turn_round(
+        &mut self,
+        w: &mut Writer,
+        par: &Par,
+        inverse: &Inverse,
+        element: &[ValueId],
+        number: usize,
+        sink: Sink,
+    ) -> Result<Option<ValueId>, Error> {
+        let mut map = self.env.clone();
+        let mut depth = 0;
+        let mut guard = |w: &mut Writer, condition: ValueId| {
+            depth += 1;
+            w.begin();
+            condition
+        };
+        let mut guards: Vec<(ValueId, Option<(ValueId, Range)>)> = Vec::new();
+        for (dimension, v) in &inverse.fixed {
+            let at = mapped(&map, *v);
+            let condition = w.compare(Compare::Eq, element[*dimension], at);
+            guards.push((guard(w, condition), None));
+        }
+        for (range, variable) in par.ranges.iter().zip(&inverse.variables) {
+            let (from, to) = (mapped(&map, range.from), mapped(&map, range.to));
+            match variable {
+                Variable::Wrapped { dimension, sign, rest, modulus } => {
+                    let rest = self.sum(w, &map, rest);
+                    let x = if *sign > 0 {
+                        w.sub(element[*dimension], rest)
+                    } else {
+                        w.sub(rest, element[*dimension])
+                    };
+                    let modulus = mapped(&map, *modulus);
+                    let i = w.binary(Binary::RemEuclid, x, modulus);
+                    map.insert(range.var, i);
+                }
+                Variable::Shifted { dimension, sign, rest } => {
+                    let rest = self.sum(w, &map, rest);
+                    let i = if *sign > 0 {
+                        w.sub(element[*dimension], rest)
+                    } else {
+                        w.sub(rest, element[*dimension])
+                    };
+                    let (low, high) = (w.compare(Compare::Ge, i, from), w.compare(Compare::Lt, i, to));
+                    let condition = w.value(Op::Binary(Binary::And, low, high), Type::Bool);
+                    guards.push((guard(w, condition), None));
+                    map.insert(range.var, i);
+                }
+                Variable::Free => {
+                    let var = w.loop_var("i");
+                    guards.push((guard(w, from), Some((var, Range { var, from, to }))));
+                    map.insert(range.var, var);
+                }
+            }
+        }
+        let purpose = Purpose::Site { number, into: sink };
+        let task = Task::new(self.source, self.activity, self.shadows, purpose, map, &par.body);
+        let found = task.write(w, &par.body)?;
+        for (condition, free) in guards.into_iter().rev() {
+            let then = w.end();
+            match free {
+                None => w.push(Stmt::If(Branch { condition, then, otherwise: Vec::new() })),
+                Some((var, range)) => {
+                    let id = w.new_loop();
+                    let kind = LoopKind::For { var, from: range.from, to: range.to };
+                    w.push(Stmt::Loop(Loop { id, kind, body: then, until: None, schedule: None }));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Writes a sum of program-level values.
+    fn sum(&self, w: &mut Writer, map: &HashMap<ValueId, ValueId>, form: &Affine) -> ValueId {
+        let mut total: Option<ValueId> =
+            (form.constant != 0 || form.terms.is_empty()).then(|| w.index(form.constant));
+        for (atom, coefficient) in &form.terms {
+            let mut term = self.atom(w, map, *atom);
+            if *coefficient != 1 {
+                let factor = w.index(*coefficient);
+                term = w.mul(factor, term);
+            }
+            total = Some(match total {
+                Some(total) => w.add(total, term),
+                None => term,
+            });
+        }
+        total.unwrap_or_else(|| w.index(0))
+    }
+
+    /// An atom may be a value of the loop's body that is the same in all iterations: it is computed here then.
+    fn atom(&self, w: &mut Writer, map: &HashMap<ValueId, ValueId>, v: ValueId) -> ValueId {
+        match *self.source.op(v) {
+            Op::LoopVar | Op::Get(_) | Op::Load(..) => mapped(map, v),
+            op => {
+                // The depth of recursion is that of one index expression.
+                let op = op.map(|o| self.atom(w, map, o));
+                w.value(op, self.source.ty(v))
+            }
+        }
+    }
+}
+
+fn mapped(map: &HashMap<ValueId, ValueId>, v: ValueId) -> ValueId {
+    map.get(&v).copied().unwrap_or(v)
+}
+
+fn same_index(affines: &Affines, a: Indices, b: Indices) -> bool {
+    a.as_slice().len() == b.as_slice().len()
+        && a.as_slice().iter().zip(b.as_slice()).all(|(a, b)| affines.form(*a) == affines.form(*b))
+}
+
+/// Does the load stand before any write of the loop?
+fn reads_before(par: &Par, load: ValueId) -> bool {
+    for stmt in &par.body {
+        match stmt {
+            Stmt::Let(v) if *v == load => return true,
+            Stmt::Store(_) | Stmt::Update(..) => return false,
+            _ => {}
+        }
+    }
+    false
+}

@@ -1,0 +1,213 @@
+//! The forward half: the program with its tape.
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{
+    Access, Affines, After, ArrayId, Block, Branch, Compare, Indices, Op, Par, Program, Push, Role, Stmt,
+    Store, Type, ValueId, walk,
+};
+
+use crate::gather::{covers, identity};
+use crate::needed::Needed;
+use crate::writer::Writer;
+
+/// Writes statements with their tape.
+pub(crate) struct Recorder<'a> {
+    pub source: &'a Program,
+    pub affines: &'a Affines,
+    /// Arrays whose old contents the adjoint reads.
+    pub needed: &'a Needed,
+    /// The top-level statement that is being written.
+    pub position: usize,
+}
+
+/// The one write of an array in a parallel loop, where it is unconditional.
+pub(crate) fn only_store<'p>(par: &'p Par, array: ArrayId) -> Option<&'p Store> {
+    let mut writes = 0;
+    walk(&par.body, &mut |stmt| {
+        writes += usize::from(matches!(stmt, Stmt::Store(s) | Stmt::Update(_, s) if s.array == array));
+    });
+    if writes != 1 {
+        return None;
+    }
+    par.body.iter().find_map(|stmt| match stmt {
+        Stmt::Store(s) | Stmt::Update(_, s) if s.array == array => Some(s),
+        _ => None,
+    })
+}
+
+/// The arrays that a parallel loop writes.
+pub(crate) fn written_by(par: &Par) -> BTreeSet<ArrayId> {
+    ebbtide_ir::written(&par.body).into_iter().collect()
+}
+
+impl Recorder<'_> {
+    /// The arrays that reversing this loop takes back from the tape, in the order of their pushes.
+    pub fn pushed_by(&self, par: &Par) -> Vec<ArrayId> {
+        written_by(par).into_iter().filter(|a| self.needed.before(*a, self.position)).collect()
+    }
+
+    /// A parallel loop that puts what it overwrites on the tape.
+    pub fn par(&self, w: &mut Writer, par: &Par) {
+        let mut par = par.clone();
+        let pushed = self.pushed_by(&par);
+        if !pushed.is_empty() {
+            par.id = w.new_par();
+        }
+        for array in pushed {
+            match self.exchange(w, &mut par, array) {
+                Some(old) => w.push(Stmt::Push(Push { array, after: After::Anything(old) })),
+                None => w.push(Stmt::Push(Push { array, after: After::Same })),
+            }
+        }
+        w.push(Stmt::Par(par));
+    }
+
+    /// Rewrites the loop so that it writes every element and reads the old ones through an alias: then the array's
+    /// memory itself goes on the tape, and nothing is copied. `None` where the loop does not allow it.
+    fn exchange(&self, w: &mut Writer, par: &mut Par, array: ArrayId) -> Option<ArrayId> {
+        let store = only_store(par, array)?.clone();
+        if !identity(self.affines, par, store.index) {
+            return None;
+        }
+        let decl = self.source.array(array);
+        let old = w.array(format!("{}_old", decl.name), decl.ty, decl.rank, Role::Old(array));
+        let rename: Vec<(ValueId, ValueId)> = loads_of(self.source, par, array)
+            .into_iter()
+            .map(|(v, index)| {
+                let site = self.source.value(v).site.clone();
+                (v, w.program.add_value(Op::Load(old, index), decl.ty, site))
+            })
+            .collect();
+        par.body = substitute(w, std::mem::take(&mut par.body), &rename);
+        // `a[i] += x` becomes `a[i] = old[i] + x`.
+        let at = par
+            .body
+            .iter()
+            .position(|s| matches!(s, Stmt::Store(s) | Stmt::Update(_, s) if s.array == array))?;
+        if let Stmt::Update(how, s) = par.body[at].clone() {
+            let before = w.program.add_value(Op::Load(old, s.index), decl.ty, s.site.clone());
+            let op = match how {
+                ebbtide_ir::Combine::Add => ebbtide_ir::Binary::Add,
+                ebbtide_ir::Combine::Min => ebbtide_ir::Binary::Min,
+                ebbtide_ir::Combine::Max => ebbtide_ir::Binary::Max,
+            };
+            let sum = w.program.add_value(Op::Binary(op, before, s.value), decl.ty, None);
+            let store = Stmt::Store(Store { value: sum, ..s });
+            par.body.splice(at..=at, [Stmt::Let(before), Stmt::Let(sum), store]);
+        }
+        if !covers(self.source, self.affines, par, array, store.index) {
+            self.extend(w, par, array, old);
+        }
+        Some(old)
+    }
+
+    /// Lets the loop run over the whole array, copying old elements outside its own range.
+    fn extend(&self, w: &mut Writer, par: &mut Par, array: ArrayId, old: ArrayId) {
+        let ranges = par.ranges.clone();
+        let zero = w.index(0);
+        for (k, range) in par.ranges.iter_mut().enumerate() {
+            range.from = zero;
+            range.to = w.dim(array, k);
+        }
+        let index: Vec<ValueId> = par.ranges.iter().map(|r| r.var).collect();
+        let Some(index) = Indices::new(&index) else { return };
+        let mut inner = std::mem::take(&mut par.body);
+        for range in ranges.iter().rev() {
+            let body = w.block(|w| {
+                let (from, to) = (
+                    w.compare(Compare::Ge, range.var, range.from),
+                    w.compare(Compare::Lt, range.var, range.to),
+                );
+                let condition = w.value(Op::Binary(ebbtide_ir::Binary::And, from, to), Type::Bool);
+                let otherwise = w.block(|w| {
+                    let kept = w.load(old, index, None);
+                    w.store(array, index, kept, None);
+                });
+                w.push(Stmt::If(Branch { condition, then: std::mem::take(&mut inner), otherwise }));
+            });
+            inner = body;
+        }
+        par.body = inner;
+    }
+}
+
+/// The loads of an array in a loop.
+fn loads_of(source: &Program, par: &Par, array: ArrayId) -> Vec<(ValueId, Indices)> {
+    let mut loads = Vec::new();
+    walk(&par.body, &mut |stmt| {
+        if let Stmt::Let(v) = stmt
+            && let Op::Load(a, index) = *source.op(*v)
+            && a == array
+        {
+            loads.push((*v, index));
+        }
+    });
+    loads
+}
+
+/// The block with values replaced; each value of the block that uses a replaced one is made anew.
+fn substitute(w: &mut Writer, block: Block, rename: &[(ValueId, ValueId)]) -> Block {
+    let mut map: std::collections::HashMap<ValueId, ValueId> = rename.iter().copied().collect();
+    rewrite(w, block, &mut map)
+}
+
+fn rewrite(w: &mut Writer, block: Block, map: &mut std::collections::HashMap<ValueId, ValueId>) -> Block {
+    let of =
+        |map: &std::collections::HashMap<ValueId, ValueId>, v: ValueId| map.get(&v).copied().unwrap_or(v);
+    let mut out = Block::new();
+    for stmt in block {
+        out.push(match stmt {
+            Stmt::Let(v) => match map.get(&v) {
+                Some(new) => Stmt::Let(*new),
+                None => {
+                    let decl = w.program.value(v).clone();
+                    let op = decl.op.map(|o| of(map, o));
+                    if op == decl.op {
+                        Stmt::Let(v)
+                    } else {
+                        let new = w.program.add_value(op, decl.ty, decl.site);
+                        w.program.values[new.index()].name = decl.name;
+                        map.insert(v, new);
+                        Stmt::Let(new)
+                    }
+                }
+            },
+            Stmt::Declare(l, v) => Stmt::Declare(l, of(map, v)),
+            Stmt::Set(l, v) => Stmt::Set(l, of(map, v)),
+            Stmt::Store(s) => {
+                Stmt::Store(Store { index: s.index.map(|v| of(map, v)), value: of(map, s.value), ..s })
+            }
+            Stmt::Update(how, s) => {
+                Stmt::Update(how, Store { index: s.index.map(|v| of(map, v)), value: of(map, s.value), ..s })
+            }
+            Stmt::If(branch) => Stmt::If(Branch {
+                condition: of(map, branch.condition),
+                then: rewrite(w, branch.then, map),
+                otherwise: rewrite(w, branch.otherwise, map),
+            }),
+            Stmt::Loop(mut l) => {
+                match &mut l.kind {
+                    ebbtide_ir::LoopKind::For { from, to, .. } => {
+                        (*from, *to) = (of(map, *from), of(map, *to))
+                    }
+                    ebbtide_ir::LoopKind::While { head, condition } => {
+                        *head = rewrite(w, std::mem::take(head), map);
+                        *condition = of(map, *condition);
+                    }
+                    ebbtide_ir::LoopKind::Forever => {}
+                }
+                l.body = rewrite(w, std::mem::take(&mut l.body), map);
+                l.until = l.until.map(|v| of(map, v));
+                Stmt::Loop(l)
+            }
+            other => other,
+        });
+    }
+    out
+}
+
+/// Is the array the caller's and written by the program?
+pub(crate) fn is_written_param(source: &Program, array: ArrayId) -> bool {
+    source.array(array).role == Role::Param(Access::Write)
+}

@@ -1,0 +1,612 @@
+//! The adjoint of the body of a parallel loop.
+//!
+//! The body is run forward once more, without its writes, so that its values are at hand; then its statements are
+//! taken backwards. Where a branch or an inner loop is reversed, its own statements are run forward again inside
+//! it, from what its locals held when it was entered.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use ebbtide_ir::{
+    ArrayId, Block, Branch, Combine, Indices, LocalId, Loop, LoopKind, Op, Program, Stmt, Store, ValueId,
+    walk,
+};
+
+use crate::activity::Activity;
+use crate::error::Error;
+use crate::rules::{partials, pull};
+use crate::writer::Writer;
+
+/// The shadows of active things.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shadows {
+    pub arrays: BTreeMap<ArrayId, ArrayId>,
+    /// Of program-level values: an array of rank 0.
+    pub values: BTreeMap<ValueId, ArrayId>,
+}
+
+/// What an adjoint body is written for.
+pub(crate) enum Purpose<'a> {
+    /// Everything, but for the sites of these arrays (gathered elsewhere), and with writes of shadows as said.
+    All { gathered: &'a BTreeSet<ArrayId>, writes: &'a BTreeMap<ArrayId, ShadowWrite> },
+    /// The contribution of one load (numbered in source order) alone.
+    Site { number: usize, into: Sink },
+}
+
+/// Where the contribution of a site goes.
+#[derive(Clone, Copy)]
+pub(crate) enum Sink {
+    /// To the caller, as a value of the open block.
+    Value,
+    /// Added to a local.
+    Local(LocalId),
+}
+
+/// What happens to the shadow of an array that the body overwrites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ShadowWrite {
+    /// It is set to zero, element by element.
+    Zero,
+    /// Nothing: all of it is zero from now on, and whoever uses it next knows.
+    Forget,
+    /// It is replaced by what flows to the body's own load of that element.
+    Replace,
+}
+
+/// A cotangent being summed up.
+#[derive(Clone, Copy)]
+enum Bar {
+    Value(ValueId),
+    Local(LocalId),
+}
+
+/// Writes adjoint bodies of one parallel loop.
+pub(crate) struct Task<'a> {
+    pub source: &'a Program,
+    pub activity: &'a Activity,
+    pub shadows: &'a Shadows,
+    pub purpose: Purpose<'a>,
+    /// Values of the source as values of the program being written.
+    pub map: HashMap<ValueId, ValueId>,
+    pub found: Option<ValueId>,
+    inside: BTreeSet<ValueId>,
+    bars: HashMap<ValueId, Bar>,
+    locals: HashMap<LocalId, LocalId>,
+    local_bars: HashMap<LocalId, LocalId>,
+    sites: HashMap<ValueId, usize>,
+    forwarded: HashMap<ValueId, ValueId>,
+}
+
+/// The loads of active arrays in a body, in source order.
+pub(crate) fn sites(source: &Program, activity: &Activity, body: &Block) -> Vec<(ValueId, ArrayId, Indices)> {
+    let mut sites = Vec::new();
+    walk(body, &mut |stmt| {
+        if let Stmt::Let(v) = stmt
+            && let Op::Load(array, index) = *source.op(*v)
+            && activity.values.contains(v)
+        {
+            sites.push((*v, array, index));
+        }
+    });
+    sites
+}
+
+impl<'a> Task<'a> {
+    pub fn new(
+        source: &'a Program,
+        activity: &'a Activity,
+        shadows: &'a Shadows,
+        purpose: Purpose<'a>,
+        map: HashMap<ValueId, ValueId>,
+        body: &Block,
+    ) -> Task<'a> {
+        let mut inside = BTreeSet::new();
+        walk(body, &mut |stmt| match stmt {
+            Stmt::Let(v) => drop(inside.insert(*v)),
+            Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }) => drop(inside.insert(*var)),
+            _ => {}
+        });
+        let sites = sites(source, activity, body).iter().enumerate().map(|(n, s)| (s.0, n)).collect();
+        Task {
+            source,
+            activity,
+            shadows,
+            purpose,
+            map,
+            found: None,
+            inside,
+            bars: HashMap::new(),
+            locals: HashMap::new(),
+            local_bars: HashMap::new(),
+            sites,
+            forwarded: HashMap::new(),
+        }
+    }
+
+    /// Writes the adjoint of a whole body.
+    pub fn write(mut self, w: &mut Writer, body: &Block) -> Result<Option<ValueId>, Error> {
+        self.forward_stores(body)?;
+        // A local that the loop's surroundings declared is the same in all iterations: it is read as it is.
+        self.reverse(w, body)?;
+        if let Purpose::All { .. } = self.purpose {
+            let outer: Vec<ValueId> =
+                self.shadows.values.keys().copied().filter(|v| self.bars.contains_key(v)).collect();
+            for v in outer {
+                let bar = self.take_bar(w, v);
+                if let (Some(bar), Some(shadow)) = (bar, self.shadows.values.get(&v)) {
+                    w.accumulate(*shadow, Writer::no_index(), bar, None);
+                }
+            }
+        }
+        Ok(self.found)
+    }
+
+    fn unsupported(&self, what: &str) -> Error {
+        Error::Unsupported { program: self.source.name.clone(), what: what.to_string() }
+    }
+
+    /// A load of an element that the same iteration has written gives what was written.
+    fn forward_stores(&mut self, body: &Block) -> Result<(), Error> {
+        let mut written: HashMap<ArrayId, Option<(Vec<ValueId>, ValueId)>> = HashMap::new();
+        for stmt in body {
+            match stmt {
+                Stmt::Let(v) => {
+                    if let Op::Load(array, index) = *self.source.op(*v) {
+                        match written.get(&array) {
+                            Some(Some((at, value))) if at == index.as_slice() => {
+                                self.forwarded.insert(*v, *value);
+                            }
+                            Some(_) => {
+                                let name = &self.source.array(array).name;
+                                return Err(self.unsupported(&format!(
+                                    "a parallel loop that reads `{name}` after writing it at another index or in a branch"
+                                )));
+                            }
+                            None => {}
+                        }
+                    }
+                }
+                Stmt::Store(s) => drop(written.insert(s.array, Some((s.index.as_slice().to_vec(), s.value)))),
+                Stmt::Update(_, s) => drop(written.insert(s.array, None)),
+                _ => stmt.blocks().for_each(|b| {
+                    walk(b, &mut |inner| {
+                        if let Stmt::Store(s) | Stmt::Update(_, s) = inner {
+                            written.insert(s.array, None);
+                        }
+                    });
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    fn mapped(&self, v: ValueId) -> ValueId {
+        self.map.get(&v).copied().unwrap_or(v)
+    }
+
+    fn index(&self, index: Indices) -> Indices {
+        index.map(|v| self.mapped(v))
+    }
+
+    fn active(&self, v: ValueId) -> bool {
+        self.activity.values.contains(&v)
+    }
+
+    // ---- forward again
+
+    fn forward(&mut self, w: &mut Writer, block: &[Stmt]) -> Result<(), Error> {
+        for stmt in block {
+            match stmt {
+                Stmt::Let(v) => {
+                    let new = match (self.forwarded.get(v), *self.source.op(*v)) {
+                        (Some(stored), _) => self.mapped(*stored),
+                        (None, Op::Get(local)) => match self.locals.get(&local) {
+                            Some(new) => w.get(*new),
+                            None => w.get(local),
+                        },
+                        (None, op) => {
+                            let decl = self.source.value(*v);
+                            let id =
+                                w.program.add_value(op.map(|o| self.mapped(o)), decl.ty, decl.site.clone());
+                            w.program.values[id.index()].name.clone_from(&decl.name);
+                            w.push(Stmt::Let(id));
+                            id
+                        }
+                    };
+                    self.map.insert(*v, new);
+                }
+                Stmt::Declare(local, v) => {
+                    let new = w.local(&self.source.locals[local.index()].name, self.mapped(*v));
+                    self.locals.insert(*local, new);
+                }
+                Stmt::Set(local, v) => {
+                    let new = self.locals.get(local).copied().unwrap_or(*local);
+                    w.push(Stmt::Set(new, self.mapped(*v)));
+                }
+                Stmt::If(branch) => {
+                    let condition = self.mapped(branch.condition);
+                    w.begin();
+                    self.forward(w, &branch.then)?;
+                    let then = w.end();
+                    w.begin();
+                    self.forward(w, &branch.otherwise)?;
+                    let otherwise = w.end();
+                    w.push(Stmt::If(Branch { condition, then, otherwise }));
+                }
+                Stmt::Loop(l) => {
+                    let LoopKind::For { var, from, to } = l.kind else {
+                        return Err(self.unsupported("a `while` or `loop` inside a parallel loop"));
+                    };
+                    if l.until.is_some() {
+                        return Err(self.unsupported("a `break` inside a parallel loop"));
+                    }
+                    let to = self.mapped(to);
+                    self.forward_loop(w, l, var, self.mapped(from), to)?;
+                }
+                // Writes are not repeated.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn forward_loop(
+        &mut self,
+        w: &mut Writer,
+        l: &Loop,
+        var: ValueId,
+        from: ValueId,
+        to: ValueId,
+    ) -> Result<(), Error> {
+        let name = self.source.value(var).name.clone().unwrap_or_else(|| "k".to_string());
+        let new = w.loop_var(&name);
+        self.map.insert(var, new);
+        w.begin();
+        self.forward(w, &l.body)?;
+        let body = w.end();
+        let id = w.new_loop();
+        w.push(Stmt::Loop(Loop {
+            id,
+            kind: LoopKind::For { var: new, from, to },
+            body,
+            until: None,
+            schedule: None,
+        }));
+        Ok(())
+    }
+
+    // ---- backward
+
+    /// Runs a block forward and then takes its statements backwards.
+    fn reverse(&mut self, w: &mut Writer, block: &Block) -> Result<(), Error> {
+        // What locals hold when each nested statement is entered.
+        let mut entries: HashMap<usize, HashMap<LocalId, ValueId>> = HashMap::new();
+        for (k, stmt) in block.iter().enumerate() {
+            if stmt.blocks().next().is_some() {
+                let mut held: Vec<(LocalId, LocalId)> = self.locals.iter().map(|(l, n)| (*l, *n)).collect();
+                held.sort_unstable();
+                let entry = held.into_iter().map(|(l, new)| (l, w.get(new))).collect();
+                entries.insert(k, entry);
+            }
+            self.forward(w, std::slice::from_ref(stmt))?;
+            if let Stmt::Declare(local, _) = stmt
+                && self.activity.locals.contains(local)
+            {
+                let zero = w.real(self.source.locals[local.index()].ty, 0.0);
+                let bar = w.local(&format!("d_{}", self.source.locals[local.index()].name), zero);
+                self.local_bars.insert(*local, bar);
+            }
+        }
+        for (k, stmt) in block.iter().enumerate().rev() {
+            match stmt {
+                Stmt::Let(v) => self.reverse_value(w, *v)?,
+                Stmt::Declare(local, v) | Stmt::Set(local, v) => {
+                    if let Some(bar) = self.local_bars.get(local).copied() {
+                        let flowing = w.get(bar);
+                        self.contribute(w, *v, flowing);
+                        let zero = w.real(w.ty(flowing), 0.0);
+                        w.push(Stmt::Set(bar, zero));
+                    }
+                }
+                Stmt::Store(s) => self.reverse_store(w, s),
+                Stmt::Update(how, s) => self.reverse_update(w, *how, s)?,
+                Stmt::If(branch) => self.reverse_branch(w, branch, entries.remove(&k).unwrap_or_default())?,
+                Stmt::Loop(l) => self.reverse_loop(w, l, entries.remove(&k).unwrap_or_default())?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn reverse_value(&mut self, w: &mut Writer, v: ValueId) -> Result<(), Error> {
+        if !self.active(v) || !self.inside.contains(&v) {
+            return Ok(());
+        }
+        let Some(bar) = self.take_bar(w, v) else {
+            // A shadow that is replaced by what flows here is zero where nothing does.
+            if let Op::Load(array, index) = *self.source.op(v)
+                && let Purpose::All { writes, .. } = &self.purpose
+                && writes.get(&array) == Some(&ShadowWrite::Replace)
+                && let Some(shadow) = self.shadows.arrays.get(&array)
+            {
+                let zero = w.real(self.source.ty(v), 0.0);
+                w.store(*shadow, self.index(index), zero, None);
+            }
+            return Ok(());
+        };
+        if let Some(stored) = self.forwarded.get(&v).copied() {
+            self.contribute(w, stored, bar);
+            return Ok(());
+        }
+        match *self.source.op(v) {
+            Op::Load(array, index) => self.site(w, v, array, index, bar),
+            Op::Get(local) => {
+                if let Some(local_bar) = self.local_bars.get(&local).copied() {
+                    let old = w.get(local_bar);
+                    let sum = w.add(old, bar);
+                    w.push(Stmt::Set(local_bar, sum));
+                }
+            }
+            op => {
+                let operands: Vec<ValueId> = op.operands().collect();
+                let mapped = op.map(|o| self.mapped(o));
+                for (k, partial) in partials(w, mapped, self.mapped(v)) {
+                    if self.active(operands[k]) {
+                        let flowing = pull(w, &partial, bar, self.source.ty(operands[k]));
+                        self.contribute(w, operands[k], flowing);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn site(&mut self, w: &mut Writer, v: ValueId, array: ArrayId, index: Indices, bar: ValueId) {
+        let Some(shadow) = self.shadows.arrays.get(&array).copied() else { return };
+        match &self.purpose {
+            Purpose::Site { number, into } => {
+                if self.sites.get(&v) == Some(number) {
+                    match into {
+                        Sink::Value => self.found = Some(bar),
+                        Sink::Local(local) => {
+                            let local = *local;
+                            let old = w.get(local);
+                            let sum = w.add(old, bar);
+                            w.push(Stmt::Set(local, sum));
+                        }
+                    }
+                }
+            }
+            Purpose::All { gathered, writes } => {
+                if gathered.contains(&array) {
+                    return;
+                }
+                let site = self.source.value(v).site.clone();
+                let index = self.index(index);
+                match writes.get(&array) {
+                    Some(ShadowWrite::Replace) => w.store(shadow, index, bar, site),
+                    _ => w.accumulate(shadow, index, bar, site),
+                }
+            }
+        }
+    }
+
+    fn reverse_store(&mut self, w: &mut Writer, s: &Store) {
+        let Some(shadow) = self.shadows.arrays.get(&s.array).copied() else { return };
+        let index = self.index(s.index);
+        let bar = w.load(shadow, index, s.site.clone());
+        if let Purpose::All { writes, .. } = &self.purpose
+            && writes.get(&s.array) == Some(&ShadowWrite::Zero)
+        {
+            let zero = w.real(w.ty(bar), 0.0);
+            w.store(shadow, index, zero, s.site.clone());
+        }
+        self.contribute(w, s.value, bar);
+    }
+
+    fn reverse_update(&mut self, w: &mut Writer, how: Combine, s: &Store) -> Result<(), Error> {
+        let Some(shadow) = self.shadows.arrays.get(&s.array).copied() else { return Ok(()) };
+        if how != Combine::Add {
+            return Err(self.unsupported("`min_assign` or `max_assign` on an active array"));
+        }
+        let index = self.index(s.index);
+        let bar = w.load(shadow, index, s.site.clone());
+        self.contribute(w, s.value, bar);
+        Ok(())
+    }
+
+    fn reverse_branch(
+        &mut self,
+        w: &mut Writer,
+        branch: &Branch,
+        entry: HashMap<LocalId, ValueId>,
+    ) -> Result<(), Error> {
+        if !self.touches_active(&branch.then) && !self.touches_active(&branch.otherwise) {
+            return Ok(());
+        }
+        self.prepare(w, &branch.then);
+        self.prepare(w, &branch.otherwise);
+        let condition = self.mapped(branch.condition);
+        let mut arms = Vec::new();
+        for block in [&branch.then, &branch.otherwise] {
+            w.begin();
+            let outer = self.enter(w, &entry);
+            self.reverse(w, block)?;
+            self.locals = outer;
+            arms.push(w.end());
+        }
+        let otherwise = arms.pop().unwrap_or_default();
+        let then = arms.pop().unwrap_or_default();
+        w.push(Stmt::If(Branch { condition, then, otherwise }));
+        Ok(())
+    }
+
+    fn reverse_loop(
+        &mut self,
+        w: &mut Writer,
+        l: &Loop,
+        entry: HashMap<LocalId, ValueId>,
+    ) -> Result<(), Error> {
+        let LoopKind::For { var, from, to } = l.kind else { return Ok(()) };
+        if !self.touches_active(&l.body) {
+            return Ok(());
+        }
+        self.prepare(w, &l.body);
+        let (from, to) = (self.mapped(from), self.mapped(to));
+        let name = self.source.value(var).name.clone().unwrap_or_else(|| "k".to_string());
+        let back = w.loop_var(&format!("{name}_back"));
+        w.begin();
+        // The pass, last first.
+        let sum = w.add(from, to);
+        let one = w.index(1);
+        let last = w.sub(sum, one);
+        let pass = w.sub(last, back);
+        w.program.values[pass.index()].name = Some(name);
+        let outer = self.enter(w, &entry);
+        if self.carries(l) {
+            // What the locals held before this pass: run the earlier passes once more.
+            let saved = self.map.clone();
+            self.forward_loop(w, l, var, from, pass)?;
+            self.map = saved;
+        }
+        self.map.insert(var, pass);
+        self.reverse(w, &l.body)?;
+        self.locals = outer;
+        let body = w.end();
+        let id = w.new_loop();
+        w.push(Stmt::Loop(Loop {
+            id,
+            kind: LoopKind::For { var: back, from, to },
+            body,
+            until: None,
+            schedule: None,
+        }));
+        Ok(())
+    }
+
+    /// Starts a nested block with locals of its own that hold what the originals held on entry.
+    fn enter(&mut self, w: &mut Writer, entry: &HashMap<LocalId, ValueId>) -> HashMap<LocalId, LocalId> {
+        let outer = self.locals.clone();
+        let mut held: Vec<(LocalId, ValueId)> = entry.iter().map(|(l, v)| (*l, *v)).collect();
+        held.sort_unstable();
+        for (local, value) in held {
+            let name = self.source.locals[local.index()].name.clone();
+            let new = w.local(&name, value);
+            self.locals.insert(local, new);
+        }
+        outer
+    }
+
+    /// Does a pass read what an earlier pass left in a local?
+    fn carries(&self, l: &Loop) -> bool {
+        let (mut set, mut read, mut declared) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        walk(&l.body, &mut |stmt| match stmt {
+            Stmt::Set(local, _) => drop(set.insert(*local)),
+            Stmt::Declare(local, _) => drop(declared.insert(*local)),
+            Stmt::Let(v) => {
+                if let Op::Get(local) = self.source.op(*v) {
+                    read.insert(*local);
+                }
+            }
+            _ => {}
+        });
+        // A sum only adds to itself: its own value is in no derivative.
+        set.iter()
+            .any(|local| read.contains(local) && !declared.contains(local) && !self.only_summed(l, *local))
+    }
+
+    /// Is the local used in the loop only as `local = local + x`?
+    fn only_summed(&self, l: &Loop, local: LocalId) -> bool {
+        let mut uses: HashMap<ValueId, usize> = HashMap::new();
+        let mut sums: BTreeSet<ValueId> = BTreeSet::new();
+        let mut gets: Vec<ValueId> = Vec::new();
+        walk(&l.body, &mut |stmt| {
+            stmt.uses().into_iter().for_each(|v| *uses.entry(v).or_default() += 1);
+            match stmt {
+                Stmt::Let(v) => {
+                    let op = self.source.op(*v);
+                    op.operands().for_each(|o| *uses.entry(o).or_default() += 1);
+                    if matches!(op, Op::Get(g) if *g == local) {
+                        gets.push(*v);
+                    }
+                }
+                Stmt::Set(set, v) if *set == local => drop(sums.insert(*v)),
+                _ => {}
+            }
+        });
+        let linear = |get: &ValueId| {
+            sums.iter().any(|sum| match *self.source.op(*sum) {
+                Op::Binary(ebbtide_ir::Binary::Add, a, b) => (a == *get) != (b == *get),
+                Op::Binary(ebbtide_ir::Binary::Sub, a, b) => a == *get && b != *get,
+                _ => false,
+            })
+        };
+        gets.iter().all(|get| uses.get(get) == Some(&1) && linear(get))
+    }
+
+    // ---- cotangents
+
+    /// Adds to the cotangent of a source value.
+    fn contribute(&mut self, w: &mut Writer, v: ValueId, flowing: ValueId) {
+        let outer = !self.inside.contains(&v);
+        if !self.active(v) || (outer && !self.shadows.values.contains_key(&v)) {
+            return;
+        }
+        match self.bars.get(&v).copied() {
+            None => drop(self.bars.insert(v, Bar::Value(flowing))),
+            Some(Bar::Value(old)) => {
+                let sum = w.add(old, flowing);
+                self.bars.insert(v, Bar::Value(sum));
+            }
+            Some(Bar::Local(local)) => {
+                let old = w.get(local);
+                let sum = w.add(old, flowing);
+                w.push(Stmt::Set(local, sum));
+            }
+        }
+    }
+
+    fn take_bar(&mut self, w: &mut Writer, v: ValueId) -> Option<ValueId> {
+        match self.bars.remove(&v)? {
+            Bar::Value(value) => Some(value),
+            Bar::Local(local) => Some(w.get(local)),
+        }
+    }
+
+    /// Values from outside a nested block collect their cotangents in locals while it is reversed.
+    fn prepare(&mut self, w: &mut Writer, block: &Block) {
+        let (mut defined, mut used) = (BTreeSet::new(), BTreeSet::new());
+        walk(block, &mut |stmt| {
+            used.extend(stmt.uses());
+            if let Stmt::Let(v) = stmt {
+                defined.insert(*v);
+                used.extend(self.source.op(*v).operands());
+            }
+        });
+        for v in used.difference(&defined).copied() {
+            let reachable = self.inside.contains(&v) || self.shadows.values.contains_key(&v);
+            if !self.active(v) || !reachable || matches!(self.bars.get(&v), Some(Bar::Local(_))) {
+                continue;
+            }
+            let start = match self.bars.get(&v) {
+                Some(Bar::Value(value)) => *value,
+                _ => w.real(self.source.ty(v), 0.0),
+            };
+            let local = w.local(&format!("d_v{}", v.index()), start);
+            self.bars.insert(v, Bar::Local(local));
+        }
+    }
+
+    /// Is there anything in the block for a cotangent to flow through?
+    fn touches_active(&self, block: &Block) -> bool {
+        let mut touches = false;
+        walk(block, &mut |stmt| {
+            touches |= match stmt {
+                Stmt::Let(v) => self.active(*v),
+                Stmt::Set(local, _) | Stmt::Declare(local, _) => self.activity.locals.contains(local),
+                Stmt::Store(s) | Stmt::Update(_, s) => self.shadows.arrays.contains_key(&s.array),
+                _ => false,
+            };
+        });
+        touches
+    }
+}

@@ -1,0 +1,185 @@
+//! Writes statements into a program that is being made from another one.
+
+use ebbtide_ir::{
+    ArrayDecl, ArrayId, Binary, Block, Combine, Compare, Function, Indices, Literal, LocalDecl, LocalId,
+    LoopId, Op, ParId, Program, Role, Site, Stmt, Store, Type, Unary, ValueId,
+};
+
+/// A program and the blocks of it that are open, innermost last.
+pub(crate) struct Writer {
+    pub program: Program,
+    open: Vec<Block>,
+}
+
+impl Writer {
+    /// A writer that adds to the tables of `program`.
+    pub fn new(program: Program) -> Writer {
+        Writer { program, open: vec![Block::new()] }
+    }
+
+    /// Puts a statement at the end of the innermost open block.
+    pub fn push(&mut self, stmt: Stmt) {
+        match self.open.last_mut() {
+            Some(block) => block.push(stmt),
+            None => self.open.push(vec![stmt]),
+        }
+    }
+
+    /// Opens a block.
+    pub fn begin(&mut self) {
+        self.open.push(Block::new());
+    }
+
+    /// Closes the innermost block.
+    pub fn end(&mut self) -> Block {
+        self.open.pop().unwrap_or_default()
+    }
+
+    /// Writes a block by itself.
+    pub fn block(&mut self, write: impl FnOnce(&mut Writer)) -> Block {
+        self.begin();
+        write(self);
+        self.end()
+    }
+
+    // ---- declarations
+
+    pub fn array(&mut self, name: String, ty: Type, rank: usize, role: Role) -> ArrayId {
+        self.program.arrays.push(ArrayDecl { name, ty, rank, role });
+        ArrayId::from_index(self.program.arrays.len() - 1)
+    }
+
+    pub fn local(&mut self, name: &str, init: ValueId) -> LocalId {
+        let ty = self.program.ty(init);
+        self.program.locals.push(LocalDecl { name: name.to_string(), ty });
+        let id = LocalId::from_index(self.program.locals.len() - 1);
+        self.push(Stmt::Declare(id, init));
+        id
+    }
+
+    pub fn new_par(&mut self) -> ParId {
+        self.program.pars += 1;
+        ParId::from_index(self.program.pars as usize - 1)
+    }
+
+    pub fn new_loop(&mut self) -> LoopId {
+        self.program.loops += 1;
+        LoopId::from_index(self.program.loops as usize - 1)
+    }
+
+    /// The variable of a loop that is being made.
+    pub fn loop_var(&mut self, name: &str) -> ValueId {
+        let id = self.program.add_value(Op::LoopVar, Type::Index, None);
+        self.program.values[id.index()].name = Some(name.to_string());
+        id
+    }
+
+    // ---- values
+
+    /// Computes a value here.
+    pub fn value(&mut self, op: Op, ty: Type) -> ValueId {
+        let id = self.program.add_value(op, ty, None);
+        self.push(Stmt::Let(id));
+        id
+    }
+
+    pub fn literal(&mut self, literal: Literal) -> ValueId {
+        self.value(Op::Literal(literal), literal.ty())
+    }
+
+    pub fn index(&mut self, value: i64) -> ValueId {
+        self.literal(Literal::index(value))
+    }
+
+    pub fn real(&mut self, ty: Type, value: f64) -> ValueId {
+        self.literal(Literal::of(ty, value))
+    }
+
+    pub fn ty(&self, v: ValueId) -> Type {
+        self.program.ty(v)
+    }
+
+    pub fn unary(&mut self, op: Unary, a: ValueId) -> ValueId {
+        let ty = self.ty(a);
+        self.value(Op::Unary(op, a), ty)
+    }
+
+    pub fn binary(&mut self, op: Binary, a: ValueId, b: ValueId) -> ValueId {
+        let ty = self.ty(a);
+        self.value(Op::Binary(op, a, b), ty)
+    }
+
+    pub fn add(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.binary(Binary::Add, a, b)
+    }
+
+    pub fn sub(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.binary(Binary::Sub, a, b)
+    }
+
+    pub fn mul(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.binary(Binary::Mul, a, b)
+    }
+
+    pub fn div(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        self.binary(Binary::Div, a, b)
+    }
+
+    pub fn neg(&mut self, a: ValueId) -> ValueId {
+        self.unary(Unary::Neg, a)
+    }
+
+    pub fn compare(&mut self, op: Compare, a: ValueId, b: ValueId) -> ValueId {
+        self.value(Op::Compare(op, a, b), Type::Bool)
+    }
+
+    pub fn select(&mut self, c: ValueId, a: ValueId, b: ValueId) -> ValueId {
+        let ty = self.ty(a);
+        self.value(Op::Select(c, a, b), ty)
+    }
+
+    pub fn math(&mut self, f: Function, a: ValueId) -> ValueId {
+        let ty = self.ty(a);
+        self.value(Op::Math(f, a, a), ty)
+    }
+
+    pub fn math2(&mut self, f: Function, a: ValueId, b: ValueId) -> ValueId {
+        let ty = self.ty(a);
+        self.value(Op::Math(f, a, b), ty)
+    }
+
+    pub fn cast(&mut self, a: ValueId, ty: Type) -> ValueId {
+        self.value(Op::Cast(a), ty)
+    }
+
+    pub fn get(&mut self, local: LocalId) -> ValueId {
+        let ty = self.program.locals[local.index()].ty;
+        self.value(Op::Get(local), ty)
+    }
+
+    pub fn dim(&mut self, array: ArrayId, k: usize) -> ValueId {
+        self.value(Op::Dim(array, k as u8), Type::Index)
+    }
+
+    pub fn load(&mut self, array: ArrayId, index: Indices, site: Option<Site>) -> ValueId {
+        let ty = self.program.array(array).ty;
+        let id = self.program.add_value(Op::Load(array, index), ty, site);
+        self.push(Stmt::Let(id));
+        id
+    }
+
+    // ---- elements
+
+    pub fn store(&mut self, array: ArrayId, index: Indices, value: ValueId, site: Option<Site>) {
+        self.push(Stmt::Store(Store { array, index, value, site }));
+    }
+
+    pub fn accumulate(&mut self, array: ArrayId, index: Indices, value: ValueId, site: Option<Site>) {
+        self.push(Stmt::Update(Combine::Add, Store { array, index, value, site }));
+    }
+
+    /// The index of the one element of an array of rank 0.
+    pub fn no_index() -> Indices {
+        Indices::new(&[]).unwrap_or_else(|| unreachable!("no coordinates are fewer than five"))
+    }
+}

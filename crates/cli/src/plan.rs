@@ -1,0 +1,130 @@
+//! `ebbtide plan`: what a schedule costs, before anything runs.
+
+use std::io::{ErrorKind, Write as _};
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use crate::Failure;
+use crate::size::Bytes;
+
+mod outcome;
+mod picture;
+mod report;
+
+use outcome::Request;
+
+/// What reversing a loop costs in a given memory, before anything runs.
+///
+/// A loop of N steps is run forward and then reversed, last step first. To reverse a step one needs the state
+/// before it; a schedule says which states are kept in slots and which are computed again.
+///
+/// Examples:
+///
+///   ebbtide plan --steps 1000 --slots 10
+///   ebbtide plan --steps 1000 --memory 64MiB --state-bytes 1MiB --tape-bytes 3MiB
+///   ebbtide plan --steps 100000 --slots 5 --disk-slots 100 --write-cost 20 --read-cost 10
+///   ebbtide plan --steps 60 --slots 4 --picture plan.svg
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment, group = clap::ArgGroup::new("room").required(true))]
+pub struct Args {
+    /// The number of steps of the loop
+    #[arg(long, value_name = "N")]
+    steps: u64,
+
+    /// States that may be kept at one time, the initial one included
+    #[arg(long, value_name = "S", group = "room")]
+    slots: Option<usize>,
+
+    /// Memory for states and tape, such as 64MiB, 1.5GB or 1000
+    #[arg(long, value_name = "SIZE", group = "room", requires = "state_bytes")]
+    memory: Option<Bytes>,
+
+    /// The size of one state: all that the loop carries from step to step
+    #[arg(long, value_name = "SIZE")]
+    state_bytes: Option<Bytes>,
+
+    /// The size of the tape of one step: what its reversal needs; that of a state if not given
+    #[arg(long, value_name = "SIZE", requires = "state_bytes")]
+    tape_bytes: Option<Bytes>,
+
+    /// The kind of schedule
+    #[arg(long, value_enum, default_value_t = Kind::Auto)]
+    schedule: Kind,
+
+    /// Steps that are recorded and reversed at once, from one state; 1 if not given, and `auto` with
+    /// `--memory` chooses
+    #[arg(long, value_name = "B")]
+    block: Option<u64>,
+
+    /// The result must be known before reversal starts, so that the last block cannot be recorded on
+    /// the way
+    #[arg(long)]
+    primal_first: bool,
+
+    /// States that may be kept on disk at one time (multistage)
+    #[arg(long, value_name = "D")]
+    disk_slots: Option<usize>,
+
+    /// The cost of writing a state to disk, in steps
+    #[arg(long, value_name = "W", requires = "disk_slots", default_value_t = 0.0)]
+    write_cost: f64,
+
+    /// The cost of reading a state from disk, in steps
+    #[arg(long, value_name = "R", requires = "disk_slots", default_value_t = 0.0)]
+    read_cost: f64,
+
+    /// Print one JSON object and nothing else
+    #[arg(long)]
+    json: bool,
+
+    /// Draw the schedule, and the curve of recomputation against memory, as SVG
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
+}
+
+/// The kinds of schedule that can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// The cheapest that fits: everything stored, revolve or mixed; multistage if there are disk slots
+    Auto,
+    /// The least recomputation for a known number of steps
+    Revolve,
+    /// For a number of steps that is known only when the loop ends
+    Online,
+    /// States in memory and on disk
+    Multistage,
+    /// A slot holds a state or the tape of a block
+    Mixed,
+    /// A state every so many steps; no step runs more than twice
+    Periodic,
+}
+
+/// Plans, reports and draws.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let request = Request::new(args)?;
+    let outcome = request.plan(outcome::Share::Whole)?;
+    let neighbours = [outcome::Share::Half, outcome::Share::Double].map(|share| request.plan(share).ok());
+    let note = match &args.picture {
+        None => None,
+        Some(path) => {
+            let drawing = picture::draw(&request, &outcome, &neighbours);
+            std::fs::write(path, drawing.svg)
+                .map_err(|error| Failure::Other(format!("cannot write {}: {error}", path.display())))?;
+            Some(drawing.note)
+        }
+    };
+    let mut text = if args.json {
+        report::json(&request, &outcome, &neighbours)? + "\n"
+    } else {
+        report::table(&request, &outcome, &neighbours)
+    };
+    if let Some(note) = note.filter(|_| !args.json) {
+        text += &format!("\n{note}\n");
+    }
+    match std::io::stdout().write_all(text.as_bytes()) {
+        // Whoever reads has read enough: `ebbtide plan … | head` is no failure.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
+}

@@ -1,0 +1,428 @@
+//! `ebbtide runs`: durable runs on disk, for people to see, check and clear away.
+
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ebbtide_snapshot::fs::{Disks, EntryKind, FileSystem};
+use ebbtide_snapshot::{Survey, prune};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::Failure;
+use crate::size::Human;
+
+/// Durable runs on disk: what is there, how far it is, whether it is sound.
+///
+/// DIR is the directory of one run, or a directory whose subdirectories are runs.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// One line for each run
+    List(Where),
+    /// Everything about each run: what it computes, how far it is, and which command goes on with it
+    Show(Where),
+    /// Reads every snapshot and checks it; the exit code is 1 if anything is damaged
+    Verify(Where),
+    /// Removes what interruptions left behind, and with --finished the runs that are complete
+    Prune {
+        #[command(flatten)]
+        place: Where,
+        /// Remove complete runs as well, with their gradients
+        #[arg(long)]
+        finished: bool,
+        /// Only say what would be removed
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+#[derive(clap::Args)]
+struct Where {
+    /// The directory of a run, or of several
+    dir: PathBuf,
+    /// Print one JSON object and nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    match &args.command {
+        Command::List(place) => {
+            let runs = find(&place.dir)?;
+            print(place, || json!({ "runs": summaries(&runs) }), || list(&runs))
+        }
+        Command::Show(place) => {
+            let runs = find(&place.dir)?;
+            print(place, || json!({ "runs": details(&runs) }), || show(&runs))
+        }
+        Command::Verify(place) => verify(place),
+        Command::Prune { place, finished, dry_run } => {
+            let scope = if *finished { Scope::FinishedRunsToo } else { Scope::Leftovers };
+            let mode = if *dry_run { Mode::Tell } else { Mode::Remove };
+            clear_away(place, scope, mode)
+        }
+    }
+}
+
+/// A run, or a directory that should be one and cannot be read.
+struct Found {
+    dir: PathBuf,
+    survey: Result<Survey, ebbtide_snapshot::Error>,
+    in_use: bool,
+}
+
+/// Whether a run is being worked on, done, or waiting for somebody to go on with it.
+#[derive(Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Condition {
+    Running,
+    Finished,
+    Interrupted,
+    Damaged,
+}
+
+fn find(dir: &Path) -> Result<Vec<Found>, Failure> {
+    let has_manifest = |dir: &Path| {
+        let entries = Disks.list(dir).unwrap_or_default();
+        entries.iter().any(|entry| entry.name == "manifest.json")
+    };
+    let mut dirs = Vec::new();
+    if has_manifest(dir) {
+        dirs.push(dir.to_owned());
+    } else {
+        let entries = Disks
+            .list(dir)
+            .map_err(|error| Failure::Other(format!("could not list {}: {error}", dir.display())))?;
+        let below = entries.iter().filter(|entry| entry.kind == EntryKind::Directory);
+        dirs.extend(below.map(|entry| dir.join(&entry.name)).filter(|dir| has_manifest(dir)));
+        dirs.sort();
+    }
+    Ok(dirs
+        .into_iter()
+        .map(|dir| {
+            let survey = Survey::read(&Disks, &dir);
+            let in_use = survey.as_ref().is_ok_and(|survey| survey.in_use(&Disks).unwrap_or(false));
+            Found { dir, survey, in_use }
+        })
+        .collect())
+}
+
+impl Found {
+    fn condition(&self) -> Condition {
+        match &self.survey {
+            Err(_) => Condition::Damaged,
+            Ok(_) if self.in_use => Condition::Running,
+            Ok(survey) if survey.finished => Condition::Finished,
+            Ok(_) => Condition::Interrupted,
+        }
+    }
+}
+
+/// How far a run is, as its journal tells.
+#[derive(Serialize)]
+#[serde(tag = "phase", rename_all = "lowercase")]
+enum Progress {
+    Begun { steps: Option<u64> },
+    Forward { step: u64, steps: Option<u64> },
+    Backward { step: u64, steps: u64 },
+    Finished { steps: u64 },
+}
+
+fn progress(survey: &Survey) -> Progress {
+    let steps = survey.manifest.steps;
+    match (survey.adjoints.last(), survey.states.last()) {
+        (Some(adjoint), _) if survey.finished => Progress::Finished { steps: adjoint.steps },
+        (Some(adjoint), _) => Progress::Backward { step: adjoint.step, steps: adjoint.steps },
+        (None, Some(&(_, step))) => Progress::Forward { step, steps },
+        (None, None) => Progress::Begun { steps },
+    }
+}
+
+impl std::fmt::Display for Progress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Progress::Begun { steps: Some(steps) } => write!(f, "0 of {steps} steps forward"),
+            Progress::Begun { steps: None } => f.write_str("just begun"),
+            Progress::Forward { step, steps: Some(steps) } => write!(f, "{step} of {steps} steps forward"),
+            Progress::Forward { step, steps: None } => write!(f, "{step} steps forward"),
+            Progress::Backward { step, steps } => {
+                write!(f, "{} of {steps} steps reversed", steps - step.min(steps))
+            }
+            Progress::Finished { steps } => write!(f, "all {steps} steps reversed"),
+        }
+    }
+}
+
+fn summaries(runs: &[Found]) -> Vec<serde_json::Value> {
+    runs.iter()
+        .map(|run| match &run.survey {
+            Ok(survey) => json!({
+                "dir": run.dir,
+                "condition": run.condition(),
+                "program": survey.manifest.identity.program(),
+                "progress": progress(survey),
+                "bytes": survey.bytes,
+                "last_sign_of_life_ms": survey.last_sign_of_life(),
+            }),
+            Err(error) => {
+                json!({ "dir": run.dir, "condition": run.condition(), "error": error.to_string() })
+            }
+        })
+        .collect()
+}
+
+fn details(runs: &[Found]) -> Vec<serde_json::Value> {
+    let mut summaries = summaries(runs);
+    for (summary, run) in summaries.iter_mut().zip(runs) {
+        if let (Ok(survey), Some(fields)) = (&run.survey, summary.as_object_mut()) {
+            let manifest = &survey.manifest;
+            fields.insert("run".to_owned(), json!(manifest.run));
+            fields.insert("engine".to_owned(), json!(manifest.engine));
+            fields.insert("created_ms".to_owned(), json!(manifest.created));
+            fields.insert("identity".to_owned(), json!(manifest.identity));
+            fields.insert("schedule".to_owned(), json!(manifest.schedule));
+            fields.insert("budget".to_owned(), json!(manifest.budget));
+            fields.insert("command".to_owned(), json!(survey.command()));
+            let states: Vec<u64> = survey.states.iter().map(|state| state.1).collect();
+            fields.insert("states".to_owned(), json!(states));
+            fields.insert("journal_damage".to_owned(), json!(survey.history.damage));
+            fields.insert("leftovers".to_owned(), json!(survey.leftovers));
+        }
+    }
+    summaries
+}
+
+fn list(runs: &[Found]) -> String {
+    if runs.is_empty() {
+        return "no runs here\n".to_owned();
+    }
+    let header = ["run", "program", "condition", "progress", "on disk", "last sign of life"];
+    let mut table = vec![header.map(str::to_owned)];
+    for run in runs {
+        let name = run.dir.file_name().unwrap_or(run.dir.as_os_str()).to_string_lossy().into_owned();
+        table.push(match &run.survey {
+            Ok(survey) => [
+                name,
+                survey.manifest.identity.program().to_owned(),
+                word(run.condition()).to_owned(),
+                progress(survey).to_string(),
+                Human(survey.bytes.into()).to_string(),
+                ago(survey.last_sign_of_life()),
+            ],
+            Err(error) => {
+                [name, String::new(), "damaged".to_owned(), error.to_string(), String::new(), String::new()]
+            }
+        });
+    }
+    let widths: Vec<usize> = (0..header.len())
+        .map(|column| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    let mut text = String::new();
+    for row in &table {
+        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}"));
+        text.push_str(cells.collect::<Vec<_>>().join("   ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn show(runs: &[Found]) -> String {
+    if runs.is_empty() {
+        return "no runs here\n".to_owned();
+    }
+    runs.iter().map(show_one).collect::<Vec<_>>().join("\n")
+}
+
+fn show_one(run: &Found) -> String {
+    let survey = match &run.survey {
+        Ok(survey) => survey,
+        Err(error) => return format!("{}: damaged\n  {error}\n", run.dir.display()),
+    };
+    let manifest = &survey.manifest;
+    let identity = &manifest.identity;
+    let mut text = format!("{}: {}, {}\n", run.dir.display(), word(run.condition()), progress(survey));
+    let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<18} {value}\n"));
+    line("program", format!("{} ({})", identity.program(), identity.hash()));
+    for (name, value) in identity.inputs() {
+        line("input", format!("{name} = {value}"));
+    }
+    line("schedule", shortened(&manifest.schedule));
+    let budget = &manifest.budget;
+    let slots = format!(
+        "{} slots in memory, {} on disk, blocks of {}",
+        budget.slots, budget.disk_slots, budget.block
+    );
+    line("planning anew", slots);
+    line("made by", format!("Ebbtide {}, {}", manifest.engine, ago(manifest.created)));
+    line("last sign of life", ago(survey.last_sign_of_life()));
+    line(
+        "on disk",
+        format!(
+            "{} in {} states and {}",
+            Human(survey.bytes.into()),
+            survey.states.len(),
+            plural(survey.adjoints.len(), "adjoint")
+        ),
+    );
+    if !survey.states.is_empty() {
+        let steps: Vec<String> = survey.states.iter().map(|state| state.1.to_string()).collect();
+        line("states before step", shortened(&steps.join(", ")));
+    }
+    for damage in &survey.history.damage {
+        line("damage", damage.clone());
+    }
+    for name in &survey.leftovers {
+        line("left over", name.clone());
+    }
+    let hint = if survey.finished { "read the gradient with" } else { "go on with" };
+    line(hint, survey.command().to_owned());
+    text
+}
+
+fn verify(place: &Where) -> Result<(), Failure> {
+    let runs = find(&place.dir)?;
+    let fs: Arc<dyn FileSystem> = Arc::new(Disks);
+    let findings: Vec<(&Found, Vec<String>)> = runs
+        .iter()
+        .map(|run| match &run.survey {
+            Ok(survey) => (run, survey.verify(&fs)),
+            Err(error) => (run, vec![error.to_string()]),
+        })
+        .collect();
+    let as_json = || {
+        let runs = findings.iter().map(
+            |(run, findings)| json!({ "dir": run.dir, "sound": findings.is_empty(), "findings": findings }),
+        );
+        json!({ "runs": runs.collect::<Vec<_>>() })
+    };
+    let as_text = || {
+        let mut text = String::new();
+        for (run, findings) in &findings {
+            let verdict = match findings.len() {
+                0 => "sound".to_owned(),
+                count => plural(count, "finding"),
+            };
+            text.push_str(&format!("{}: {verdict}\n", run.dir.display()));
+            for finding in findings {
+                text.push_str(&format!("  {finding}\n"));
+            }
+        }
+        if text.is_empty() { "no runs here\n".to_owned() } else { text }
+    };
+    print(place, as_json, as_text)?;
+    let damaged = findings.iter().filter(|(_, findings)| !findings.is_empty()).count();
+    match damaged {
+        0 => Ok(()),
+        count => Err(Failure::Other(format!(
+            "{} damaged; a run goes on from what is sound, and computes the rest again",
+            if count == 1 { "1 run is".to_owned() } else { format!("{count} runs are") }
+        ))),
+    }
+}
+
+/// What may be cleared away.
+#[derive(Clone, Copy, PartialEq)]
+enum Scope {
+    Leftovers,
+    FinishedRunsToo,
+}
+
+/// Whether to do it.
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    Tell,
+    Remove,
+}
+
+fn clear_away(place: &Where, scope: Scope, mode: Mode) -> Result<(), Failure> {
+    let (mut removed, mut kept) = (Vec::new(), Vec::new());
+    for run in find(&place.dir)? {
+        let survey = match &run.survey {
+            Ok(survey) if !run.in_use => survey,
+            Ok(_) => {
+                kept.push((run.dir, "in use".to_owned()));
+                continue;
+            }
+            Err(error) => {
+                kept.push((run.dir, error.to_string()));
+                continue;
+            }
+        };
+        if survey.finished && scope == Scope::FinishedRunsToo {
+            if mode == Mode::Remove {
+                prune::remove_run(&Disks, &run.dir)?;
+            }
+            removed.push(run.dir);
+        } else {
+            let names = match mode {
+                Mode::Tell => prune::leftovers(survey),
+                Mode::Remove => prune::remove_leftovers(&Disks, &run.dir)?,
+            };
+            removed.extend(names.iter().map(|name| run.dir.join(name)));
+        }
+    }
+    let as_json = || {
+        let kept = kept.iter().map(|(dir, why)| json!({ "dir": dir, "why": why }));
+        json!({ "removed": removed, "dry_run": mode == Mode::Tell, "not_touched": kept.collect::<Vec<_>>() })
+    };
+    let as_text = || {
+        let verb = if mode == Mode::Tell { "would remove" } else { "removed" };
+        let mut text: String = removed.iter().map(|path| format!("{verb} {}\n", path.display())).collect();
+        text.extend(kept.iter().map(|(dir, why)| format!("did not touch {}: {why}\n", dir.display())));
+        if text.is_empty() { "nothing to remove\n".to_owned() } else { text }
+    };
+    print(place, as_json, as_text)
+}
+
+/// Prints for people or for programs. A reader that has gone away is not an error.
+fn print(
+    place: &Where,
+    as_json: impl FnOnce() -> serde_json::Value,
+    as_text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    let text = if place.json { format!("{}\n", as_json()) } else { as_text() };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Other(error.to_string())),
+        _ => Ok(()),
+    }
+}
+
+fn word(condition: Condition) -> &'static str {
+    match condition {
+        Condition::Running => "running",
+        Condition::Finished => "finished",
+        Condition::Interrupted => "interrupted",
+        Condition::Damaged => "damaged",
+    }
+}
+
+fn plural(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(100) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// A moment in milliseconds since 1970, as people say it.
+fn ago(moment: u64) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
+    let seconds = now.saturating_sub(moment) / 1000;
+    let (count, unit) = match seconds {
+        0..=119 => (seconds, "second"),
+        120..=7199 => (seconds / 60, "minute"),
+        7200..=172_799 => (seconds / 3600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{} ago", plural(count as usize, unit))
+}

@@ -1,0 +1,5 @@
+//! The `ebbtide` command, run as its users run it.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod plan;
+mod runs;

@@ -1,0 +1,330 @@
+//! Gradients: against differences, and bit for bit over schedules, devices and threads.
+
+use ebbtide_autodiff::{Request, gradient};
+use ebbtide_conformance::element;
+use ebbtide_ir::*;
+use ebbtide_runtime::{AnyArray, Arg, Budget, CompiledGradient, Device, Ran, interpreter};
+
+use crate::devices::cpu;
+use crate::programs;
+
+/// Adds `loss += Σ x²·weight` after a program's body.
+fn with_misfit(program: Program, array: &str) -> Program {
+    let target = program.find_array(array).unwrap();
+    let mut program = program;
+    let ty = program.array(target).ty;
+    let rank = program.array(target).rank;
+    program.arrays.push(ArrayDecl { name: "loss".into(), ty, rank: 0, role: Role::Param(Access::Write) });
+    let loss = ArrayId::from_index(program.arrays.len() - 1);
+    program.params.push(Param::Array(loss));
+    let value = |p: &mut Program, block: &mut Block, op, ty| {
+        let v = p.add_value(op, ty, None);
+        block.push(Stmt::Let(v));
+        v
+    };
+    let mut tail = Block::new();
+    let zero = value(&mut program, &mut tail, Op::Literal(Literal::index(0)), Type::Index);
+    let mut ranges = Vec::new();
+    for d in 0..rank {
+        let to = value(&mut program, &mut tail, Op::Dim(target, d as u8), Type::Index);
+        let var = program.add_value(Op::LoopVar, Type::Index, None);
+        ranges.push(Range { var, from: zero, to });
+    }
+    let index = Indices::new(&ranges.iter().map(|r| r.var).collect::<Vec<_>>()).unwrap();
+    let mut body = Block::new();
+    let x = value(&mut program, &mut body, Op::Load(target, index), ty);
+    let square = value(&mut program, &mut body, Op::Binary(Binary::Mul, x, x), ty);
+    body.push(Stmt::Update(
+        Combine::Add,
+        Store { array: loss, index: Indices::new(&[]).unwrap(), value: square, site: None },
+    ));
+    program.pars += 1;
+    let id = ParId::from_index(program.pars as usize - 1);
+    tail.push(Stmt::Par(Par { id, ranges, body, ordering: Ordering::Ordered, site: None }));
+    program.body.extend(tail);
+    verify(&program).unwrap();
+    program
+}
+
+/// The arguments of a program: shapes of arrays and scalars in parameter order.
+#[derive(Clone)]
+enum Given {
+    Shape(Vec<usize>),
+    Scalar(Literal),
+}
+
+struct Case {
+    program: Program,
+    wrt: Vec<&'static str>,
+    given: Vec<Given>,
+}
+
+impl Case {
+    fn arrays(&self, device: &Device) -> Vec<AnyArray> {
+        let mut arrays = Vec::new();
+        for (k, (param, given)) in self.program.params.iter().zip(&self.given).enumerate() {
+            if let (Param::Array(id), Given::Shape(shape)) = (param, given) {
+                let ty = self.program.array(*id).ty;
+                let mut array = AnyArray::zeros(device, ty, shape).unwrap();
+                let name = &self.program.array(*id).name;
+                for e in 0..array.len() {
+                    let x = if name == "loss" {
+                        Literal::zero(ty)
+                    } else {
+                        Literal::of(ty, 0.3 * element(ty, k as u64, e as u64).to_f64())
+                    };
+                    array.bytes_mut()[e * ty.size()..][..ty.size()]
+                        .copy_from_slice(&x.bits().to_le_bytes()[..ty.size()]);
+                }
+                arrays.push(array);
+            }
+        }
+        arrays
+    }
+
+    fn compile(&self, device: &Device) -> CompiledGradient {
+        let request = Request {
+            of: "loss".into(),
+            wrt: self.wrt.iter().map(|s| s.to_string()).collect(),
+            values: vec!["loss".into()],
+            seeded: false,
+        };
+        let g = gradient(&self.program, &request).unwrap();
+        CompiledGradient::new(&g, device, Budget::StoreAll).unwrap()
+    }
+
+    /// The value and all derivatives, as numbers, and what the run did.
+    fn run(&self, compiled: &CompiledGradient) -> (Vec<Vec<f64>>, Ran) {
+        let device = compiled.device();
+        let inputs = self.arrays(device);
+        let shape_of = |name: &str| {
+            let k = self
+                .program
+                .params
+                .iter()
+                .position(|p| matches!(p, Param::Array(a) if self.program.array(*a).name == name));
+            match k.map(|k| &self.given[k]) {
+                Some(Given::Shape(shape)) => {
+                    (shape.clone(), self.program.array(self.program.find_array(name).unwrap()).ty)
+                }
+                _ => (vec![], self.program.scalars[self.program.find_scalar(name).unwrap().index()].ty),
+            }
+        };
+        let mut outputs: Vec<AnyArray> = std::iter::once("loss")
+            .chain(self.wrt.iter().copied())
+            .map(|name| {
+                let (shape, ty) = shape_of(name);
+                AnyArray::zeros(device, ty, &shape).unwrap()
+            })
+            .collect();
+        let mut rest = inputs.iter();
+        let mut args: Vec<Arg> = self
+            .given
+            .iter()
+            .map(|g| match g {
+                Given::Shape(_) => Arg::Read(rest.next().unwrap()),
+                Given::Scalar(l) => Arg::Scalar(*l),
+            })
+            .collect();
+        args.extend(outputs.iter_mut().map(Arg::Write));
+        let ran = compiled.launch(&args).unwrap();
+        drop(args);
+        let numbers = |a: &AnyArray| {
+            ebbtide_conformance::literals(a.ty(), a.bytes()).iter().map(|l| l.to_f64()).collect()
+        };
+        (outputs.iter().map(numbers).collect(), ran)
+    }
+
+    /// The loss at the given point, moved by `step` along `direction` in the inputs that are asked for.
+    fn loss(&self, step: f64) -> f64 {
+        let device = interpreter();
+        let mut arrays = self.arrays(&device);
+        let compiled = ebbtide_runtime::Compiled::new(&self.program, &device).unwrap();
+        let mut k = 0;
+        let mut given = self.given.clone();
+        for (param, given) in self.program.params.iter().zip(&mut given) {
+            match param {
+                Param::Array(id) => {
+                    let decl = self.program.array(*id);
+                    if self.wrt.contains(&decl.name.as_str()) {
+                        let size = decl.ty.size();
+                        let old = ebbtide_conformance::literals(decl.ty, arrays[k].bytes());
+                        for (e, x) in old.iter().enumerate() {
+                            let moved = Literal::of(decl.ty, x.to_f64() + step * direction(&decl.name, e));
+                            arrays[k].bytes_mut()[e * size..][..size]
+                                .copy_from_slice(&moved.bits().to_le_bytes()[..size]);
+                        }
+                    }
+                    k += 1;
+                }
+                Param::Scalar(id) => {
+                    let decl = &self.program.scalars[id.index()];
+                    if let (true, Given::Scalar(l)) = (self.wrt.contains(&decl.name.as_str()), given) {
+                        *l = Literal::of(decl.ty, l.to_f64() + step * direction(&decl.name, 0));
+                    }
+                }
+            }
+        }
+        let mut rest = arrays.iter_mut();
+        let args = self
+            .program
+            .params
+            .iter()
+            .zip(&given)
+            .map(|(p, g)| match (p, g) {
+                (Param::Array(id), _) => match self.program.array(*id).role {
+                    Role::Param(Access::Write) => Arg::Write(rest.next().unwrap()),
+                    _ => Arg::Read(rest.next().unwrap()),
+                },
+                (_, Given::Scalar(l)) => Arg::Scalar(*l),
+                _ => unreachable!("every scalar has a value"),
+            })
+            .collect();
+        let _done = compiled.launch(args).unwrap();
+        let at = self
+            .program
+            .params
+            .iter()
+            .filter(|p| matches!(p, Param::Array(_)))
+            .position(|p| matches!(p, Param::Array(a) if self.program.array(*a).name == "loss"))
+            .unwrap();
+        ebbtide_conformance::literals(arrays[at].ty(), arrays[at].bytes())[0].to_f64()
+    }
+
+    /// The derivative along the direction equals a difference of losses.
+    fn check_difference(&self, step: f64, tolerance: f64) {
+        let (results, _) = self.run(&self.compile(&interpreter()));
+        let slope: f64 = self
+            .wrt
+            .iter()
+            .zip(&results[1..])
+            .map(|(name, d)| d.iter().enumerate().map(|(e, d)| d * direction(name, e)).sum::<f64>())
+            .sum();
+        let difference = (self.loss(step) - self.loss(-step)) / (2.0 * step);
+        let size = slope.abs().max(difference.abs()).max(1e-30);
+        assert!(
+            (slope - difference).abs() <= tolerance * size,
+            "{}: {slope} is not {difference}",
+            self.program.name
+        );
+    }
+
+    /// The same bits under every budget, on every device; the body runs as often as the schedule says.
+    fn check_bits(&self, steps: u64) {
+        let reference = self.compile(&interpreter());
+        let (expected, ran) = self.run(&reference);
+        assert_eq!((ran.recorded, ran.reversed), (steps, steps));
+        let bits = |r: &Vec<Vec<f64>>| {
+            r.iter().map(|a| a.iter().map(|x| x.to_bits()).collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        let mut compiled = vec![reference];
+        compiled.extend([1, 2, 5].map(|threads| self.compile(&cpu(threads))));
+        for compiled in &compiled {
+            let mut budgets = vec![Budget::StoreAll];
+            for slots in 1..=(steps as usize + 1).min(4) {
+                budgets.extend([1, 2, 3].map(|block| Budget::Revolve { slots, block }));
+            }
+            budgets.extend((1..4).map(|period| Budget::Periodic { period }));
+            for budget in budgets {
+                let (found, ran) = self.run(&compiled.with_budget(budget));
+                assert_eq!(
+                    bits(&found),
+                    bits(&expected),
+                    "{} on {} with {budget:?}",
+                    self.program.name,
+                    compiled.device().name()
+                );
+                assert_eq!(ran.reversed, steps);
+            }
+        }
+    }
+}
+
+fn direction(name: &str, e: usize) -> f64 {
+    let seed = name.bytes().map(u64::from).sum::<u64>();
+    element(Type::F64, seed + 77, e as u64).to_f64()
+}
+
+fn burgers(n: usize, steps: usize) -> Case {
+    Case {
+        program: with_misfit(programs::burgers(), "u"),
+        wrt: vec!["u", "nu", "dt"],
+        given: vec![
+            Given::Shape(vec![n]),
+            Given::Shape(vec![n]),
+            Given::Scalar(Literal::from(0.1)),
+            Given::Scalar(Literal::from(0.05)),
+            Given::Scalar(Literal::from(steps)),
+            Given::Shape(vec![]),
+        ],
+    }
+}
+
+fn pointwise(n: usize, steps: usize) -> Case {
+    Case {
+        program: with_misfit(programs::pointwise(), "s"),
+        wrt: vec!["s", "p"],
+        given: vec![
+            Given::Shape(vec![n]),
+            Given::Shape(vec![n]),
+            Given::Scalar(Literal::from(steps)),
+            Given::Shape(vec![]),
+        ],
+    }
+}
+
+fn wave(n: usize, m: usize, steps: usize) -> Case {
+    Case {
+        program: with_misfit(programs::wave(), "seen"),
+        wrt: vec!["c", "source", "u"],
+        given: vec![
+            Given::Shape(vec![n, m]),
+            Given::Shape(vec![n, m]),
+            Given::Shape(vec![n, m]),
+            Given::Shape(vec![steps]),
+            Given::Shape(vec![steps, m]),
+            Given::Scalar(Literal::from(steps)),
+            Given::Shape(vec![]),
+        ],
+    }
+}
+
+#[test]
+fn gradients_are_differences() {
+    pointwise(5, 4).check_difference(1e-6, 1e-7);
+    burgers(7, 3).check_difference(1e-6, 1e-7);
+    for n in 1..4 {
+        burgers(n, 2).check_difference(1e-6, 1e-7);
+    }
+    wave(8, 9, 4).check_difference(3e-3, 2e-3);
+}
+
+#[test]
+fn gradients_have_the_same_bits_under_every_budget_on_every_device() {
+    for steps in 0..6 {
+        pointwise(19, steps).check_bits(steps as u64);
+        burgers(37, steps).check_bits(steps as u64);
+        wave(9, 21, steps).check_bits(steps as u64);
+    }
+}
+
+#[test]
+fn a_step_keeps_one_array_and_a_linear_one_none() {
+    let keeps = |case: &Case| {
+        let request = Request {
+            of: "loss".into(),
+            wrt: case.wrt.iter().map(|s| s.to_string()).collect(),
+            ..Request::default()
+        };
+        let g = gradient(&case.program, &request).unwrap();
+        g.pushes
+            .values()
+            .map(|p| p.iter().map(|p| g.program.array(p.array).name.clone()).collect::<Vec<_>>())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(keeps(&pointwise(3, 2)), [["s'"]]);
+    assert_eq!(keeps(&burgers(3, 2)), [["next'"]]);
+    let mut linear = wave(4, 4, 2);
+    linear.wrt = vec!["u"];
+    assert_eq!(keeps(&linear), [[""; 0]]);
+}

@@ -1,0 +1,66 @@
+//! Which device runs programs.
+
+use ebbtide_runtime::Device;
+
+use crate::error::{Error, Result};
+
+/// The devices of this machine, as functions of [`Device`].
+pub trait Devices: Sized {
+    /// The best device that this machine has; `EBBTIDE_DEVICE` (`cpu` or `interpreter`) overrides.
+    ///
+    /// ```
+    /// use ebbtide::prelude::*;
+    ///
+    /// let device = Device::best()?;
+    /// let u = device.array(&[1.0, 2.0, 3.0])?;
+    /// assert_eq!(u.len(), 3);
+    /// # Ok::<(), ebbtide::Error>(())
+    /// ```
+    fn best() -> Result<Self>;
+
+    /// The CPU: C through the system's compiler; the interpreter, with a warning, where there is none.
+    fn cpu() -> Self;
+
+    /// The interpreter: slow, obvious, always there.
+    fn interpreter() -> Self;
+}
+
+impl Devices for Device {
+    fn best() -> Result<Device> {
+        match std::env::var("EBBTIDE_DEVICE") {
+            Ok(name) => by_name(&name),
+            Err(_) => Ok(Device::cpu()),
+        }
+    }
+
+    fn cpu() -> Device {
+        ebbtide_cpu::cpu()
+    }
+
+    fn interpreter() -> Device {
+        ebbtide_runtime::interpreter()
+    }
+}
+
+fn by_name(name: &str) -> Result<Device> {
+    match name {
+        "cpu" => Ok(Device::cpu()),
+        "interpreter" => Ok(Device::interpreter()),
+        _ => Err(Error::UnknownDevice { name: name.to_string() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_found_by_name() {
+        assert_eq!(by_name("interpreter").unwrap().name(), "interpreter");
+        let error = by_name("abacus").expect_err("there is no such device");
+        assert_eq!(
+            error.to_string(),
+            "there is no device `abacus`: EBBTIDE_DEVICE can be `cpu` or `interpreter`"
+        );
+    }
+}

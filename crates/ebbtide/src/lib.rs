@@ -1,0 +1,71 @@
+//! Differentiable compute programs with first-class checkpoints.
+//!
+//! A simulation is written as an ordinary Rust function: time loops, parallel loops, arrays updated in place.
+//! Ebbtide makes it a program that is checked, printed, compiled for a device and launched.
+//!
+//! ```
+//! use ebbtide::prelude::*;
+//!
+//! /// Viscous Burgers on a periodic line, `steps` explicit steps, in place.
+//! #[program]
+//! fn burgers(u: &mut Array1<f64>, next: &mut Array1<f64>, nu: f64, dt: f64, steps: usize) {
+//!     let n = u.len();
+//!     for _t in 0..steps {
+//!         for i in par(0..n) {
+//!             let l = u[(i + n - 1) % n];
+//!             let r = u[(i + 1) % n];
+//!             next[i] = u[i] + dt * (nu * (l - 2.0 * u[i] + r) - 0.5 * u[i] * (r - l));
+//!         }
+//!         swap(u, next);
+//!     }
+//! }
+//!
+//! // The program as text; a build error would say all that is wrong with it.
+//! println!("{}", burgers());
+//!
+//! let device = Device::best()?;
+//! let mut u = device.array(&[0.0, 1.0, 0.0, 0.0])?;
+//! let mut next = device.zeros([4])?;
+//! let compiled = burgers().compile(&device)?;
+//! let status = compiled.launch((&mut u, &mut next, 0.25, 1.0, 1))?;
+//! assert_eq!(status, Status::Done);
+//! assert_eq!(u.to_vec(), [0.25, 0.5, 0.25, 0.0]);
+//! # Ok::<(), ebbtide::Error>(())
+//! ```
+//!
+//! Everything a program is written with comes with one import, [`prelude`]. What `#[program]` understands is said at
+//! [`program`](macro@program); the rest is Rust.
+#![forbid(unsafe_code)]
+
+// The macros name this crate by its own name, also where they are used inside it.
+extern crate self as ebbtide;
+
+mod device;
+mod error;
+
+pub use device::Devices;
+pub use ebbtide_ir as ir;
+#[doc(hidden)]
+pub use ebbtide_lang as __lang;
+pub use ebbtide_lang::items::{copy, fill, par, rand, select, swap};
+pub use ebbtide_lang::{
+    Arrays, Budget, Bytes, Compiled, CompiledGrad, Differentiable, Element, Float, Gradient, Gradients,
+    Label, Name, Number, Plan, Program, Ran,
+};
+pub use ebbtide_macros::{Arrays, Label, checkpoint, func, program, relaxed, reverse};
+pub use ebbtide_runtime::{Array, Array0, Array1, Array2, Array3, Array4, Device, Status};
+pub use error::{Error, Result};
+
+/// Everything that programs and their hosts are written with.
+pub mod prelude {
+    pub use crate::{
+        Array, Array0, Array1, Array2, Array3, Array4, Arrays, Budget, Bytes, Compiled, CompiledGrad, Device,
+        Devices, Float, Gradients, Label, Name, Number, Plan, Program, Status, checkpoint, copy, fill, func,
+        par, program, rand, relaxed, reverse, select, swap,
+    };
+}
+
+/// The guide's page on the language, so that its examples are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/src/language.md")]
+struct LanguagePage;

@@ -1,0 +1,419 @@
+//! Operators, literals, methods, casts, locals.
+
+use ebbtide::prelude::*;
+use expect_test::expect;
+
+use crate::check;
+
+#[program]
+fn arithmetic(x: &mut Array1<f64>, k: i64, m: u32) {
+    for i in par(0..x.len()) {
+        let a = x[i];
+        let minus = -a;
+        let b = -1.5;
+        let c = (a + b) * a - minus / 2.0 % 3.0;
+        let n = (k << 2) + (k >> 1) & 7 | k ^ -1;
+        let u = !m + 1;
+        x[i] = c + n as f64 + u as f64;
+    }
+}
+
+#[test]
+fn operators_bind_as_in_rust() {
+    check(
+        arithmetic(),
+        expect![[r#"
+        program arithmetic(x: &mut Array1<f64>, k: i64, m: u32) {
+            for i in par(0..x.len()) {
+                let a = x[i];
+                let minus = -a;
+                let c = (a + -1.5) * a - minus / 2.0 % 3.0;
+                let n = ((k << 2i64) + (k >> 1i64) & 7i64) | (k ^ -1i64);
+                let u = !m + 1u32;
+                x[i] = c + n as f64 + u as f64;
+            }
+        }
+    "#]],
+    );
+}
+
+#[program]
+fn casts(x: &mut Array1<f64>, idx: &Array1<i32>, flag: bool) {
+    for i in par(0..idx.len()) {
+        let j = idx[i] as usize;
+        x[i] = (i as f64 + j as f32 as f64) * (flag as i32) as f64;
+    }
+}
+
+#[test]
+fn casts_are_written_with_as() {
+    check(
+        casts(),
+        expect![[r#"
+        program casts(x: &mut Array1<f64>, idx: &Array1<i32>, flag: bool) {
+            for i in par(0..idx.len()) {
+                let j = idx[i] as usize;
+                x[i] = (i as f64 + j as f32 as f64) * flag as i32 as f64;
+            }
+        }
+    "#]],
+    );
+}
+
+#[program]
+fn every_method(x: &mut Array1<f64>, n: &mut Array1<i32>) {
+    for i in par(0..x.len()) {
+        let a = x[i];
+        let b = a.sin() + a.cos() + a.tan() + a.asin() + a.acos() + a.atan() + a.atan2(2.0);
+        let c = a.sinh() + a.cosh() + a.tanh() + a.exp() + a.exp2() + a.exp_m1() + a.ln() + a.ln_1p();
+        let d = a.log2() + a.log10() + a.powf(0.5) + a.powi(3) + a.sqrt() + a.cbrt() + a.abs() + a.min(b);
+        let e = a.max(c) + a.floor() + a.ceil() + a.round() + a.trunc() + a.signum() + a.clamp(0.0, 1.0);
+        x[i] = d + e.hypot(1.0) + a.mul_add(b, c) + a.erf();
+        n[i] = n[i].abs().min(7).max(-2).rem_euclid(5);
+    }
+}
+
+#[test]
+fn methods_have_the_names_of_std() {
+    check(
+        every_method(),
+        expect![[r#"
+        program every_method(x: &mut Array1<f64>, n: &mut Array1<i32>) {
+            for i in par(0..x.len()) {
+                let a = x[i];
+                let b = a.sin() + a.cos() + a.tan() + a.asin() + a.acos() + a.atan() + a.atan2(2.0);
+                let c = a.sinh() + a.cosh() + a.tanh() + a.exp() + a.exp2() + a.exp_m1() + a.ln() + a.ln_1p();
+                let d = a.log2() + a.log10() + a.powf(0.5) + a.powi(3i32) + a.sqrt() + a.cbrt() + a.abs() + a.min(b);
+                let v73 = select(a < 0.0, 0.0, a);
+                let e = a.max(c) + a.floor() + a.ceil() + a.round() + a.trunc() + select(a == a, select((a > 0.0) | (1.0 / a > 0.0), 1.0, -1.0), a) + select(v73 > 1.0, 1.0, v73);
+                x[i] = d + e.hypot(1.0) + a.mul_add(b, c) + a.erf();
+                n[i] = n[i].abs().min(7i32).max(-2i32).rem_euclid(5i32);
+            }
+        }
+    "#]],
+    );
+}
+
+#[program]
+fn locals(x: &mut Array1<f64>, start: f64) {
+    for i in par(0..x.len()) {
+        let mut sum = start;
+        let mut count: i32 = 0;
+        for k in 0..4 {
+            sum += x[i] * k as f64;
+            sum *= 0.5;
+            count -= 1;
+            sum.max_assign(0.0);
+        }
+        let once = sum;
+        sum = 0.0;
+        x[i] = once + sum + count as f64;
+    }
+}
+
+#[test]
+fn locals_change_and_values_do_not() {
+    check(
+        locals(),
+        expect![[r#"
+        program locals(x: &mut Array1<f64>, start: f64) {
+            for i in par(0..x.len()) {
+                let mut sum = start;
+                let mut count = 0i32;
+                for k in 0..4 {
+                    sum = sum + x[i] * k as f64;
+                    sum = sum * 0.5;
+                    count = count - 1i32;
+                    sum = sum.max(0.0);
+                }
+                let once = sum;
+                sum = 0.0;
+                x[i] = once + sum + count as f64;
+            }
+        }
+    "#]],
+    );
+}
+
+#[program]
+fn elements(a: &mut Array2<f32>, low: &mut Array0<f32>, count: &mut Array1<i32>, bin: &Array1<i32>) {
+    for (i, j) in par(0..a.dim(0), 0..a.dim(1)) {
+        a[[i, j]] -= 1.0;
+        a[[i, j]] /= 2.0;
+        low[[]].min_assign(a[[i, j]]);
+    }
+    for i in par(0..bin.len()) {
+        count[bin[i] as usize] += 1;
+    }
+    low[[]] *= 2.0;
+}
+
+#[test]
+fn elements_are_updated_in_place() {
+    check(
+        elements(),
+        expect![[r#"
+        program elements(a: &mut Array2<f32>, low: &mut Array0<f32>, count: &mut Array1<i32>, bin: &Array1<i32>) {
+            for (i, j) in par(0..a.dim(0), 0..a.dim(1)) {
+                a[[i, j]] = a[[i, j]] - 1.0f32;
+                a[[i, j]] = a[[i, j]] / 2.0f32;
+                low[[]].min_assign(a[[i, j]]);
+            }
+            for i_2 in par(0..bin.len()) {
+                count[bin[i_2] as usize] += 1i32;
+            }
+            low[[]] = low[[]] * 2.0f32;
+        }
+    "#]],
+    );
+}
+
+#[program]
+fn short_circuits(x: &mut Array1<f64>, a: bool, b: bool) {
+    let n = x.len();
+    for i in par(0..n) {
+        if a && !b || i == 0 {
+            x[i] = 0.0;
+        }
+        // The right side would be out of bounds where the left one decides.
+        if i + 1 < n && x[i] > 0.0 {
+            x[i] = 1.0;
+        }
+        if i + 1 >= n || 10 % i == 1 {
+            x[i] = 2.0;
+        }
+        if a && i.rem_euclid(n) == 0 {
+            x[i] = 3.0;
+        }
+    }
+}
+
+#[test]
+fn a_right_side_that_can_fail_is_computed_only_if_it_is_asked_for() {
+    check(
+        short_circuits(),
+        expect![[r#"
+            program short_circuits(x: &mut Array1<f64>, a: bool, b: bool) {
+                let n = x.len();
+                for i in par(0..n) {
+                    if (a & !b) | (i == 0) {
+                        x[i] = 0.0;
+                    }
+                    let v13 = i + 1 < n;
+                    let mut and_0 = v13;
+                    if v13 {
+                        and_0 = x[i] > 0.0;
+                    }
+                    if and_0 {
+                        x[i] = 1.0;
+                    }
+                    let v21 = i + 1 >= n;
+                    let mut or_1 = v21;
+                    if !v21 {
+                        or_1 = 10 % i == 1;
+                    }
+                    if or_1 {
+                        x[i] = 2.0;
+                    }
+                    let mut and_2 = a;
+                    if a {
+                        and_2 = i.rem_euclid(n) == 0;
+                    }
+                    if and_2 {
+                        x[i] = 3.0;
+                    }
+                }
+            }
+        "#]],
+    );
+}
+
+#[program]
+fn choices(x: &mut Array1<f64>, upwind: bool) {
+    for i in par(0..x.len()) {
+        let speed = if upwind {
+            let twice = 2.0 * x[i];
+            twice + 1.0
+        } else if x[i] < 0.0 {
+            -1.0
+        } else {
+            0.0
+        };
+        let square = {
+            let y = speed;
+            y * y
+        };
+        x[i] = select(square > 4.0, square, speed);
+    }
+}
+
+#[test]
+fn branches_and_blocks_have_values() {
+    check(
+        choices(),
+        expect![[r#"
+        program choices(x: &mut Array1<f64>, upwind: bool) {
+            for i in par(0..x.len()) {
+                let mut if_0 = 0.0;
+                if upwind {
+                    let twice = 2.0 * x[i];
+                    if_0 = twice + 1.0;
+                } else {
+                    let mut if_1 = 0.0;
+                    if x[i] < 0.0 {
+                        if_1 = -1.0;
+                    } else {
+                        if_1 = 0.0;
+                    }
+                    if_0 = if_1;
+                }
+                let speed = if_0;
+                let square = speed * speed;
+                x[i] = select(square > 4.0, square, speed);
+            }
+        }
+    "#]],
+    );
+}
+
+const GRAVITY: f64 = 9.81;
+
+#[program]
+fn constants(x: &mut Array1<f64>, y: &mut Array1<i64>) {
+    const HALF: f64 = 0.5;
+    for i in par(0..x.len()) {
+        x[i] = GRAVITY * HALF * std::f64::consts::PI;
+        y[i] = i64::MAX - 3;
+    }
+}
+
+#[test]
+fn constants_of_rust_are_literals() {
+    check(
+        constants(),
+        expect![[r#"
+        program constants(x: &mut Array1<f64>, y: &mut Array1<i64>) {
+            for i in par(0..x.len()) {
+                x[i] = 9.81 * 0.5 * 3.141592653589793;
+                y[i] = 9223372036854775807i64 - 3i64;
+            }
+        }
+    "#]],
+    );
+}
+
+#[program]
+fn noise(x: &mut Array1<f32>, seed: i64) {
+    for i in par(0..x.len()) {
+        x[i] = rand(seed, i) + rand::<f64>(7, i + 1) as f32;
+    }
+}
+
+#[test]
+fn random_numbers_come_from_a_seed_and_a_counter() {
+    check(
+        noise(),
+        expect![[r#"
+        program noise(x: &mut Array1<f32>, seed: i64) {
+            for i in par(0..x.len()) {
+                x[i] = rand::<f32>(seed, i as i64) + rand::<f64>(7i32 as i64, (i + 1) as i64) as f32;
+            }
+        }
+    "#]],
+    );
+}
+
+#[test]
+fn random_numbers_are_the_same_on_the_host() {
+    let device = Device::interpreter();
+    let mut x = device.zeros([100]).unwrap();
+    let status = noise().compile(&device).unwrap().launch((&mut x, 42)).unwrap();
+    let on_host: Vec<f32> = (0..100).map(|i| rand::<f32>(42, i) + rand::<f64>(7, i + 1) as f32).collect();
+    assert_eq!((status, x.to_vec()), (Status::Done, on_host));
+    let draws: Vec<f64> = (0..1000usize).map(|i| rand(3i64, i)).collect();
+    let mean = draws.iter().sum::<f64>() / 1000.0;
+    assert!(draws.iter().all(|x| (0.0..1.0).contains(x)) && (mean - 0.5).abs() < 0.05, "{mean}");
+}
+
+#[func]
+fn bell(x: f64) -> f64 {
+    0.5 * (1.0 + (x / std::f64::consts::SQRT_2).erf())
+}
+
+#[test]
+fn erf_is_there_on_the_host_too() {
+    assert!((bell(1.0) - 0.8413447460685429).abs() < 1e-15);
+}
+
+#[program]
+fn shapes(x: &mut Array3<f32>, n: &mut Array1<i32>) {
+    n[0] = x.len() as i32;
+    n[1] = x.dim(2) as i32;
+    n[2] = n.len() as i32;
+}
+
+#[test]
+fn len_counts_elements_and_dim_gives_extents() {
+    check(
+        shapes(),
+        expect![[r#"
+        program shapes(x: &mut Array3<f32>, n: &mut Array1<i32>) {
+            n[0] = (x.dim(0) * x.dim(1) * x.dim(2)) as i32;
+            n[1] = x.dim(2) as i32;
+            n[2] = n.len() as i32;
+        }
+    "#]],
+    );
+    let device = Device::interpreter();
+    let mut x = device.zeros([2, 3, 4]).unwrap();
+    let mut n = device.zeros([3]).unwrap();
+    let status = shapes().compile(&device).unwrap().launch((&mut x, &mut n)).unwrap();
+    assert_eq!((status, n.to_vec()), (Status::Done, vec![24, 4, 3]));
+}
+
+#[program]
+fn rank_four(a: &mut Array4<f64>, s: &mut Array0<f64>) {
+    for (i, j, k, l) in par(0..a.dim(0), 0..a.dim(1), 0..a.dim(2), 0..a.dim(3)) {
+        a[[i, j, k, l]] = 1.0;
+    }
+    for i in par(0..a.dim(0)) {
+        s[[]] += a[[i, 0, 0, 0]];
+    }
+}
+
+#[test]
+fn arrays_have_up_to_four_dimensions() {
+    check(
+        rank_four(),
+        expect![[r#"
+        program rank_four(a: &mut Array4<f64>, s: &mut Array0<f64>) {
+            for (i, j, k, l) in par(0..a.dim(0), 0..a.dim(1), 0..a.dim(2), 0..a.dim(3)) {
+                a[[i, j, k, l]] = 1.0;
+            }
+            for i_2 in par(0..a.dim(0)) {
+                s[[]] += a[[i_2, 0, 0, 0]];
+            }
+        }
+    "#]],
+    );
+}
+
+#[program]
+fn signs(x: &mut Array1<f64>) {
+    for i in par(0..x.len()) {
+        x[i] = x[i].signum() + 10.0 * x[i].clamp(-0.5, 2.0);
+    }
+}
+
+#[test]
+fn signum_and_clamp_mean_what_std_means() {
+    let values = [0.0, -0.0, 3.0, -3.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 5e-324];
+    let device = Device::interpreter();
+    let mut x = device.array(&values).unwrap();
+    let status = signs().compile(&device).unwrap().launch(&mut x).unwrap();
+    assert_eq!(status, Status::Done);
+    for (value, found) in values.iter().zip(x.to_vec()) {
+        let expected = value.signum() + 10.0 * value.clamp(-0.5, 2.0);
+        assert!(expected == found || expected.is_nan() && found.is_nan(), "{value}: {found}");
+    }
+}

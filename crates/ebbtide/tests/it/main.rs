@@ -1,0 +1,17 @@
+//! Tests of the language: what programs become, what they compute, and what is refused.
+
+mod build_errors;
+mod calls;
+mod control;
+mod design;
+mod expressions;
+mod generic;
+mod gradients;
+mod refused;
+mod structs;
+
+/// Compares the text form of a program.
+fn check<P: ebbtide::__lang::Source>(program: ebbtide::Program<P>, expected: expect_test::Expect) {
+    program.ir().expect("the program is valid");
+    expected.assert_eq(&program.to_string());
+}

@@ -1,0 +1,11 @@
+use ebbtide::prelude::*;
+
+#[program]
+fn p(x: &mut Array1<f64>, k: i32) {
+    if k > 0 {
+        return;
+    }
+    x[0] = k?;
+}
+
+fn main() {}

@@ -1,0 +1,87 @@
+//! The place where a program is being built.
+
+use std::cell::RefCell;
+use std::panic::Location;
+use std::sync::Arc;
+
+use ebbtide_ir::{Builder, Error, Program, Site};
+
+/// What the functions of [`emit`](crate::emit) build into: the untyped builder, shared, and the calls under way.
+///
+/// It is passed as `&Cx`, since the arguments of one call are themselves calls that build.
+#[derive(Debug)]
+pub struct Cx {
+    builder: RefCell<Builder>,
+    calls: RefCell<Vec<Called>>,
+    file: RefCell<Arc<str>>,
+}
+
+/// A program or function whose body is being expanded.
+#[derive(Debug)]
+struct Called {
+    /// Its full path with type arguments: two programs in different modules may have one name.
+    path: &'static str,
+    name: &'static str,
+}
+
+impl Cx {
+    /// The beginning of a program.
+    pub(crate) fn new(name: &str) -> Cx {
+        Cx {
+            builder: RefCell::new(Builder::new(name)),
+            calls: RefCell::default(),
+            file: RefCell::new(Arc::from("")),
+        }
+    }
+
+    /// The program, verified.
+    pub(crate) fn finish(self) -> Result<Program, Error> {
+        self.builder.into_inner().finish()
+    }
+
+    /// Does something with the builder, at the caller's place in the source.
+    ///
+    /// `action` never calls back into the language, so the builder is never borrowed twice.
+    #[track_caller]
+    pub(crate) fn emit<R>(&self, action: impl FnOnce(&mut Builder) -> R) -> R {
+        let site = self.site(Location::caller());
+        let mut builder = self.builder.borrow_mut();
+        builder.at(site);
+        action(&mut builder)
+    }
+
+    fn site(&self, at: &Location<'_>) -> Site {
+        let mut file = self.file.borrow_mut();
+        if **file != *at.file() {
+            *file = Arc::from(at.file());
+        }
+        Site { file: file.clone(), line: at.line(), column: at.column() }
+    }
+
+    /// Remembers that the body of `name` is being expanded; `false`, and a flaw that names the cycle, if it is
+    /// being expanded already.
+    #[track_caller]
+    pub(crate) fn enter(&self, path: &'static str, name: &'static str) -> bool {
+        let mut calls = self.calls.borrow_mut();
+        let Some(first) = calls.iter().position(|call| call.path == path) else {
+            calls.push(Called { path, name });
+            return true;
+        };
+        let cycle: Vec<&str> = calls[first..].iter().map(|call| call.name).chain([name]).collect();
+        let message = format!(
+            "recursion: {}: a program has no stack, write a loop instead",
+            cycle.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" calls ")
+        );
+        self.emit(|b| b.flaw("1", message));
+        false
+    }
+
+    /// Is the program itself being built, rather than one that it calls?
+    pub(crate) fn at_root(&self) -> bool {
+        self.calls.borrow().len() <= 1
+    }
+
+    pub(crate) fn leave(&self) {
+        self.calls.borrow_mut().pop();
+    }
+}

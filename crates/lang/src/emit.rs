@@ -1,0 +1,25 @@
+//! What the macros emit: one typed function for each thing that a program can do.
+//!
+//! They are public because expanded code calls them; nobody writes them by hand. Each takes the user's place in
+//! the source from its caller.
+
+mod calls;
+mod control;
+mod elements;
+mod math;
+mod operators;
+mod regions;
+mod variables;
+
+pub use calls::{arg, arrays, call_func, call_program};
+pub use control::{
+    begin_else, begin_for, begin_if, begin_loop, begin_par, begin_while, end_if, end_loop, end_loop_if,
+    end_par, relaxed, reverse, truth, while_condition,
+};
+pub use elements::{
+    add_to_element, declare, dim, index, len, load, max_into_element, min_into_element, store, temp, writable,
+};
+pub use math::*;
+pub use operators::*;
+pub use regions::{Undone, begin_region, end_region, flag};
+pub use variables::{ascribe, fresh, lit, local, named, numbered_local, read, scalar, set};

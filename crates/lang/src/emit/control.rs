@@ -1,0 +1,99 @@
+//! Branches and loops.
+
+use ebbtide_ir::ReverseHint;
+
+use crate::cx::Cx;
+use crate::value::{Expr, Index, Truth};
+
+/// `if condition {`
+#[track_caller]
+pub fn begin_if<C: Truth>(cx: &Cx, condition: Expr<C>) {
+    cx.emit(|b| b.begin_if(condition.id));
+}
+
+/// `} else {`
+#[track_caller]
+pub fn begin_else(cx: &Cx) {
+    cx.emit(|b| b.begin_else());
+}
+
+/// The end of an `if`.
+#[track_caller]
+pub fn end_if(cx: &Cx) {
+    cx.emit(|b| b.end_if());
+}
+
+/// `for name in from..to {`
+#[track_caller]
+pub fn begin_for<F: Index, T: Index>(cx: &Cx, name: &str, from: Expr<F>, to: Expr<T>) -> Expr<usize> {
+    Expr::new(cx.emit(|b| b.begin_for(name, from.id, to.id)))
+}
+
+/// `while`; the condition comes next.
+#[track_caller]
+pub fn begin_while(cx: &Cx) {
+    cx.emit(|b| b.begin_while());
+}
+
+/// `condition {`, after [`begin_while`].
+#[track_caller]
+pub fn while_condition<C: Truth>(cx: &Cx, condition: Expr<C>) {
+    cx.emit(|b| b.while_condition(condition.id));
+}
+
+/// `loop {`
+#[track_caller]
+pub fn begin_loop(cx: &Cx) {
+    cx.emit(|b| b.begin_loop());
+}
+
+/// The end of a sequential loop.
+#[track_caller]
+pub fn end_loop(cx: &Cx) {
+    cx.emit(|b| b.end_loop(None));
+}
+
+/// `if condition { break; }` and the end of a sequential loop.
+#[track_caller]
+pub fn end_loop_if<C: Truth>(cx: &Cx, condition: Expr<C>) {
+    cx.emit(|b| b.end_loop(Some(condition.id)));
+}
+
+/// `#[reverse(..)]` before a sequential loop.
+#[track_caller]
+pub fn reverse(cx: &Cx, hint: ReverseHint) {
+    cx.emit(|b| b.reverse(hint));
+}
+
+/// `#[relaxed]` before a parallel loop.
+#[track_caller]
+pub fn relaxed(cx: &Cx) {
+    cx.emit(|b| b.relaxed());
+}
+
+/// `for names in par(from..to, …) {`
+#[track_caller]
+pub fn begin_par<const N: usize>(
+    cx: &Cx,
+    names: [&str; N],
+    ranges: [(Expr<usize>, Expr<usize>); N],
+) -> [Expr<usize>; N] {
+    let vars = cx.emit(|b| {
+        let ranges: Vec<_> =
+            names.iter().zip(&ranges).map(|(name, (from, to))| (*name, from.id, to.id)).collect();
+        b.begin_par(&ranges)
+    });
+    // The builder gives one variable per range.
+    std::array::from_fn(|k| Expr::new(vars[k]))
+}
+
+/// The end of a parallel loop.
+#[track_caller]
+pub fn end_par(cx: &Cx) {
+    cx.emit(|b| b.end_par());
+}
+
+/// A condition of `&&` or `||`.
+pub fn truth<C: Truth>(condition: Expr<C>) -> Expr<bool> {
+    Expr::new(condition.id)
+}

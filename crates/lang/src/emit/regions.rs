@@ -1,0 +1,47 @@
+//! Labelled regions.
+
+use ebbtide_ir::{ArrayId, Undo};
+
+use crate::cx::Cx;
+use crate::handle::{Flag, Handle};
+use crate::label::Label;
+
+/// The array behind `yield_on = …`.
+pub fn flag<F: Flag>(array: F) -> Option<ArrayId> {
+    Some(array.array())
+}
+
+/// The arrays behind `undo = […]`.
+#[derive(Debug, Default)]
+pub struct Undone(Vec<ArrayId>);
+
+impl Undone {
+    /// None yet.
+    pub fn new() -> Undone {
+        Undone::default()
+    }
+
+    /// These too: an array, or all arrays of a struct.
+    pub fn and<H: Handle>(mut self, handle: H) -> Undone {
+        self.0.extend(super::arrays(&handle).into_iter().map(|(id, _)| id));
+        self
+    }
+
+    /// No more.
+    pub fn done(self) -> Undo {
+        Undo::Arrays(self.0)
+    }
+}
+
+/// `#[checkpoint(label, …)] {`
+#[track_caller]
+pub fn begin_region<L: Label>(cx: &Cx, label: L, flag: Option<ArrayId>, undo: Undo) {
+    let label = ebbtide_ir::Label { family: L::FAMILY.to_string(), variant: label.variant().to_string() };
+    cx.emit(|b| b.begin_region(label, flag, undo));
+}
+
+/// The end of a region.
+#[track_caller]
+pub fn end_region(cx: &Cx) {
+    cx.emit(|b| b.end_region());
+}

@@ -1,0 +1,260 @@
+//! Arrays of a program that is being built, and structs of them.
+
+use std::marker::PhantomData;
+
+use ebbtide_ir::{Access, ArrayId};
+use ebbtide_runtime::{Arg, Array};
+
+use crate::cx::Cx;
+use crate::scalar::{Element, Scalar};
+use crate::value::{Expr, Local, Readable};
+
+/// How a parameter is borrowed: [`ByRef`] or [`ByMut`].
+pub trait Borrow: Copy + 'static {
+    /// What the program may do with it.
+    const ACCESS: Access;
+}
+
+/// Borrowed with `&`: may be read.
+#[derive(Clone, Copy, Debug)]
+pub struct ByRef;
+
+/// Borrowed with `&mut`: may be read and written.
+#[derive(Clone, Copy, Debug)]
+pub struct ByMut;
+
+impl Borrow for ByRef {
+    const ACCESS: Access = Access::Read;
+}
+
+impl Borrow for ByMut {
+    const ACCESS: Access = Access::Write;
+}
+
+/// An array of rank `R` of the program being built, borrowed as `B` says.
+#[derive(Debug)]
+pub struct ArrayHandle<T, const R: usize, B> {
+    pub(crate) id: ArrayId,
+    types: PhantomData<(T, B)>,
+}
+
+impl<T, const R: usize, B> ArrayHandle<T, R, B> {
+    pub(crate) fn new(id: ArrayId) -> ArrayHandle<T, R, B> {
+        ArrayHandle { id, types: PhantomData }
+    }
+}
+
+impl<T, const R: usize, B> Clone for ArrayHandle<T, R, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, const R: usize, B> Copy for ArrayHandle<T, R, B> {}
+
+/// What stands for a parameter while a program is being built.
+pub trait Handle: Copy {
+    /// Visits the arrays behind it.
+    fn arrays(&self, visit: &mut dyn FnMut(ArrayId, Access));
+}
+
+impl<T: Element, const R: usize, B: Borrow> Handle for ArrayHandle<T, R, B> {
+    fn arrays(&self, visit: &mut dyn FnMut(ArrayId, Access)) {
+        visit(self.id, B::ACCESS);
+    }
+}
+
+impl<T: Scalar> Handle for Expr<T> {
+    fn arrays(&self, _: &mut dyn FnMut(ArrayId, Access)) {}
+}
+
+/// What can be a parameter of a program or a field of a struct of arrays: an array, a scalar, such a struct.
+#[diagnostic::on_unimplemented(
+    message = "programs cannot see a `{Self}`",
+    label = "not an array, a scalar, or a struct of them",
+    note = "arrays are `Array0<T>` to `Array4<T>`; a struct of arrays has `#[derive(Arrays)]`; a field of one that \
+            programs need not see is marked `#[arrays(skip)]`"
+)]
+pub trait Field {
+    /// What stands for it while a program is being built.
+    type Handle<B: Borrow>: Handle;
+
+    /// Declares it as the next parameter of the program.
+    fn declare<B: Borrow>(cx: &Cx, name: &str) -> Self::Handle<B>;
+
+    /// Adds it to the arguments of a launch that reads it.
+    fn read_args<'a>(&'a self, args: &mut Vec<Arg<'a>>);
+
+    /// Adds it to the arguments of a launch that writes it.
+    fn write_args<'a>(&'a mut self, args: &mut Vec<Arg<'a>>);
+}
+
+/// What is passed to programs by reference: arrays, and structs that derive it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be passed to a program by reference",
+    label = "not an array nor a struct of arrays",
+    note = "arrays are `Array0<T>` to `Array4<T>`; a struct of arrays has `#[derive(Arrays)]`; scalars are passed by \
+            value, and what a program computes goes into an array: `loss: &mut Array0<f64>`"
+)]
+pub trait Arrays: Field {}
+
+impl<T: Element, const R: usize> Field for Array<T, R> {
+    type Handle<B: Borrow> = ArrayHandle<T, R, B>;
+
+    fn declare<B: Borrow>(cx: &Cx, name: &str) -> ArrayHandle<T, R, B> {
+        ArrayHandle::new(cx.emit(|b| b.array(name, <T as Scalar>::TYPE, R, B::ACCESS)))
+    }
+
+    fn read_args<'a>(&'a self, args: &mut Vec<Arg<'a>>) {
+        args.push(Arg::Read(self.any()));
+    }
+
+    fn write_args<'a>(&'a mut self, args: &mut Vec<Arg<'a>>) {
+        args.push(Arg::Write(self.any_mut()));
+    }
+}
+
+impl<T: Element, const R: usize> Arrays for Array<T, R> {}
+
+macro_rules! scalar_fields {
+    ($($t:ty)*) => {$(
+        impl Field for $t {
+            type Handle<B: Borrow> = Expr<$t>;
+
+            fn declare<B: Borrow>(cx: &Cx, name: &str) -> Expr<$t> {
+                crate::emit::scalar(cx, name)
+            }
+
+            fn read_args<'a>(&'a self, args: &mut Vec<Arg<'a>>) {
+                args.push(Arg::Scalar(self.literal()));
+            }
+
+            fn write_args<'a>(&'a mut self, args: &mut Vec<Arg<'a>>) {
+                args.push(Arg::Scalar(self.literal()));
+            }
+        }
+
+        impl Argument<Expr<$t>> for $t {
+            #[track_caller]
+            fn pass(&self, cx: &Cx) -> Expr<$t> {
+                self.read(cx)
+            }
+        }
+    )*};
+}
+
+scalar_fields! { f32 f64 i32 i64 u32 bool usize }
+
+/// What can be passed for a parameter `P` of a called program or function.
+#[diagnostic::on_unimplemented(
+    message = "the parameter is `{P}`, this argument is `{Self}`",
+    label = "this is `{Self}`, the parameter is `{P}`",
+    note = "where the called program writes an array, the caller's parameter must be `&mut` too; scalars are not \
+            converted by themselves: write `x as f64`"
+)]
+pub trait Argument<P> {
+    /// The argument as the callee sees it.
+    #[track_caller]
+    fn pass(&self, cx: &Cx) -> P;
+}
+
+impl<T: Element, const R: usize, B: Borrow> Argument<ArrayHandle<T, R, ByRef>> for ArrayHandle<T, R, B> {
+    fn pass(&self, _: &Cx) -> ArrayHandle<T, R, ByRef> {
+        ArrayHandle::new(self.id)
+    }
+}
+
+impl<T: Element, const R: usize> Argument<ArrayHandle<T, R, ByMut>> for ArrayHandle<T, R, ByMut> {
+    fn pass(&self, _: &Cx) -> ArrayHandle<T, R, ByMut> {
+        *self
+    }
+}
+
+impl<T: Scalar> Argument<Expr<T>> for Expr<T> {
+    fn pass(&self, _: &Cx) -> Expr<T> {
+        *self
+    }
+}
+
+impl<T: Scalar> Argument<Expr<T>> for Local<T> {
+    #[track_caller]
+    fn pass(&self, cx: &Cx) -> Expr<T> {
+        self.read(cx)
+    }
+}
+
+/// What can be indexed with `K` indices: an array of rank `K`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an array of rank {K}",
+    label = "indexed with {K} indices",
+    note = "an array of rank 0 is indexed `a[[]]`, of rank 1 `a[i]`, of rank 2 `a[[i, j]]`, and so on to rank 4"
+)]
+pub trait Indexed<const K: usize>: Copy {
+    /// The type of the elements.
+    type Elem: Element;
+
+    /// The array.
+    fn array(self) -> ArrayId;
+}
+
+impl<T: Element, const R: usize, B> Indexed<R> for ArrayHandle<T, R, B> {
+    type Elem = T;
+
+    fn array(self) -> ArrayId {
+        self.id
+    }
+}
+
+/// An array of any rank: what has `len()` and `dim(k)`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an array: only arrays have `len()` and `dim(k)`",
+    label = "not an array"
+)]
+pub trait Shaped: Copy {
+    /// The number of dimensions.
+    const RANK: usize;
+
+    /// The array.
+    fn array(self) -> ArrayId;
+}
+
+impl<T: Element, const R: usize, B> Shaped for ArrayHandle<T, R, B> {
+    const RANK: usize = R;
+
+    fn array(self) -> ArrayId {
+        self.id
+    }
+}
+
+/// An array that may be written.
+#[diagnostic::on_unimplemented(
+    message = "this array is borrowed with `&` and cannot be written: declare it `&mut`",
+    label = "`{Self}` cannot be written",
+    note = "a parameter that is written is `&mut`, a temporary that is written `let mut`"
+)]
+pub trait Writable: Copy {}
+
+impl<T, const R: usize> Writable for ArrayHandle<T, R, ByMut> {}
+
+/// An array that can make a program yield.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a flag",
+    label = "not a flag",
+    note = "a flag is an `Array0` of `i32`, `u32` or `bool`"
+)]
+pub trait Flag: Copy {
+    /// The array.
+    fn array(self) -> ArrayId;
+}
+
+macro_rules! flags {
+    ($($t:ty)*) => {$(
+        impl<B: Borrow> Flag for ArrayHandle<$t, 0, B> {
+            fn array(self) -> ArrayId {
+                self.id
+            }
+        }
+    )*};
+}
+
+flags! { i32 u32 bool }

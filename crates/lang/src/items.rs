@@ -1,0 +1,159 @@
+//! The items that programs are written with, beside Rust's own syntax.
+//!
+//! Each is a function, so that it has documentation and a meaning outside programs too, and an empty type of the
+//! same name that holds its expansion inside programs. Both are imported by one `use`.
+
+use std::ops::Range;
+
+use ebbtide_runtime::{Array, Result};
+
+use crate::cx::Cx;
+use crate::handle::{Argument, ArrayHandle, ByMut, ByRef};
+use crate::scalar::{Element, Float, Integer, Scalar};
+use crate::value::Expr;
+
+/// Marks a parallel loop: `for i in par(0..n) { … }`, `for (i, j) in par(0..n, 0..m) { … }`, up to four ranges.
+///
+/// The iterations run in any order or at once, so no two of them may touch the same element while one writes it
+/// (a build error otherwise), unless all of them combine into it: `loss[[]] += x`, `a[k].min_assign(x)`. The order
+/// of such sums is part of the program's meaning, the same on every device and for every number of threads;
+/// [`#[relaxed]`](https://docs.rs/ebbtide) before the loop gives that up.
+///
+/// Outside programs it gives its range back.
+pub fn par(range: Range<usize>) -> Range<usize> {
+    range
+}
+
+/// Exchanges the names of two arrays of equal type and shape; no element moves.
+///
+/// At every exit of a program the caller's `u` shows what the program calls `u`. Outside programs it is
+/// [`std::mem::swap`].
+pub fn swap<T>(a: &mut T, b: &mut T) {
+    std::mem::swap(a, b);
+}
+
+/// Inside programs: [`swap`](fn@swap).
+#[doc(hidden)]
+#[allow(non_camel_case_types)]
+#[derive(Debug)]
+pub enum swap {}
+
+impl swap {
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn __expand<T: Element, const R: usize>(
+        cx: &Cx,
+        a: impl Argument<ArrayHandle<T, R, ByMut>>,
+        b: impl Argument<ArrayHandle<T, R, ByMut>>,
+    ) {
+        let (a, b) = (a.pass(cx), b.pass(cx));
+        cx.emit(|builder| builder.swap(a.id, b.id));
+    }
+}
+
+/// `if condition { yes } else { no }`, both computed: the branch-free choice.
+///
+/// An arm that is not chosen contributes nothing to a derivative, so `select(x > 0.0, x.sqrt(), 0.0)` has a
+/// derivative of zero, not NaN, for negative `x`.
+pub fn select<T>(condition: bool, yes: T, no: T) -> T {
+    if condition { yes } else { no }
+}
+
+/// Inside programs: [`select`](fn@select).
+#[doc(hidden)]
+#[allow(non_camel_case_types)]
+#[derive(Debug)]
+pub enum select {}
+
+impl select {
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn __expand<T: Scalar>(
+        cx: &Cx,
+        condition: impl Argument<Expr<bool>>,
+        yes: impl Argument<Expr<T>>,
+        no: impl Argument<Expr<T>>,
+    ) -> Expr<T> {
+        let (condition, yes, no) = (condition.pass(cx), yes.pass(cx), no.pass(cx));
+        Expr::new(cx.emit(|b| b.select(condition.id, yes.id, no.id)))
+    }
+}
+
+/// Gives every element of an array one value.
+pub fn fill<T: Element, const R: usize>(array: &mut Array<T, R>, value: T) -> Result<()> {
+    array.fill(value)
+}
+
+/// Inside programs: [`fill`](fn@fill).
+#[doc(hidden)]
+#[allow(non_camel_case_types)]
+#[derive(Debug)]
+pub enum fill {}
+
+impl fill {
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn __expand<T: Element, const R: usize>(
+        cx: &Cx,
+        array: impl Argument<ArrayHandle<T, R, ByMut>>,
+        value: impl Argument<Expr<T>>,
+    ) {
+        let (array, value) = (array.pass(cx), value.pass(cx));
+        cx.emit(|b| b.fill(array.id, value.id));
+    }
+}
+
+/// Copies all elements of one array to another of equal type and shape.
+pub fn copy<T: Element, const R: usize>(from: &Array<T, R>, to: &mut Array<T, R>) -> Result<()> {
+    to.copy_from(from)
+}
+
+/// Inside programs: [`copy`](fn@copy).
+#[doc(hidden)]
+#[allow(non_camel_case_types)]
+#[derive(Debug)]
+pub enum copy {}
+
+impl copy {
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn __expand<T: Element, const R: usize>(
+        cx: &Cx,
+        from: impl Argument<ArrayHandle<T, R, ByRef>>,
+        to: impl Argument<ArrayHandle<T, R, ByMut>>,
+    ) {
+        let (from, to) = (from.pass(cx), to.pass(cx));
+        cx.emit(|b| b.copy(from.id, to.id));
+    }
+}
+
+/// A uniform random number in [0, 1) from a seed and a counter, both integers.
+///
+/// It depends on the two alone (Philox), so a parallel loop draws from its index, a recomputed step draws the same
+/// numbers, and every device draws the same ones.
+pub fn rand<T: Float>(seed: impl Integer, index: impl Integer) -> T {
+    crate::host::rand(seed.literal(), index.literal())
+}
+
+/// Inside programs: [`rand`](fn@rand).
+#[doc(hidden)]
+#[allow(non_camel_case_types)]
+#[derive(Debug)]
+pub enum rand<T> {
+    #[doc(hidden)]
+    __Never(std::convert::Infallible, std::marker::PhantomData<T>),
+}
+
+impl<T: Float> rand<T> {
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn __expand<S: Integer, I: Integer>(
+        cx: &Cx,
+        seed: impl Argument<Expr<S>>,
+        index: impl Argument<Expr<I>>,
+    ) -> Expr<T> {
+        let seed = crate::emit::cast::<i64, S>(cx, seed.pass(cx));
+        let index = crate::emit::cast::<i64, I>(cx, index.pass(cx));
+        Expr::new(cx.emit(|b| b.rand(<T as Scalar>::TYPE, seed.id, index.id)))
+    }
+}

@@ -1,0 +1,23 @@
+//! Labels of checkpoints.
+
+/// An enum whose variants label the regions of a program; derived with `#[derive(Label)]`.
+///
+/// A label is known by the names of its enum and variant, so that it is the same in another process.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a label",
+    label = "not a label",
+    note = "a label is a variant of an enum with `#[derive(Label)]`"
+)]
+pub trait Label: Sized + 'static {
+    /// The name of the enum.
+    const FAMILY: &'static str;
+
+    /// The names of all variants, in order.
+    const VARIANTS: &'static [&'static str];
+
+    /// The name of this variant.
+    fn variant(&self) -> &'static str;
+
+    /// The variant with this name.
+    fn from_variant(name: &str) -> Option<Self>;
+}

@@ -1,0 +1,35 @@
+//! The typed layer of the language.
+//!
+//! A `#[program]` is ordinary Rust syntax over arrays and scalars. Its macro rewrites every operator, index and
+//! loop to a call of a function of [`emit`], which is typed, so that rustc infers and checks the types of the
+//! program, and which builds the program when it is called. `lang` knows types and names; it does not know
+//! syntax (that is `macros`), nor what a program means (that is `ir`).
+//!
+//! What users name themselves: the items of [`items`] (`par`, `swap`, `fill`, `copy`, `select`, `rand`), the traits
+//! [`Float`], [`Arrays`] and [`Label`], and [`Program`].
+#![forbid(unsafe_code)]
+
+mod compiled;
+mod cx;
+pub mod emit;
+mod gradient;
+mod handle;
+mod host;
+pub mod items;
+mod label;
+mod program;
+mod scalar;
+mod value;
+
+pub use compiled::Compiled;
+pub use cx::Cx;
+pub use ebbtide_ir::{Access, ArrayId, ReverseHint, Undo};
+pub use ebbtide_runtime::{Arg, Budget, Error, Plan, Ran, Result};
+pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};
+pub use handle::{
+    Argument, ArrayHandle, Arrays, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Shaped, Writable,
+};
+pub use label::Label;
+pub use program::{Name, Program, Source};
+pub use scalar::{Bits, Element, Float, Integer, Number, Scalar, Signed};
+pub use value::{CastTarget, Expr, Index, Local, Readable, Returned, Same, Truth, Variable};

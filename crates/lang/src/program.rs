@@ -1,0 +1,122 @@
+//! Programs as values.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Arc, OnceLock};
+
+use ebbtide_ir as ir;
+use ebbtide_runtime::{Arg, Device, Result};
+
+use crate::compiled::Compiled;
+use crate::cx::Cx;
+
+/// A source program: what `#[program]` emits beside the function that gives the [`Program`].
+pub trait Source: 'static {
+    /// The name of the program.
+    const NAME: &'static str;
+
+    /// The arguments of a launch: the bare parameter if there is one, else the tuple in order.
+    type Args<'a>;
+
+    /// Builds the program.
+    fn build(cx: &Cx);
+
+    /// The arguments as a list, in the order of the program's parameters, structs taken apart.
+    fn arguments<'a>(args: Self::Args<'a>) -> Vec<Arg<'a>>;
+}
+
+/// A program: built when it is first used, printed as text, compiled for a device.
+///
+/// `P` is the empty type that `#[program] fn p(..)` emits under the function's own name; calling `p()` gives a
+/// `Program<p>`.
+pub struct Program<P: Source> {
+    built: OnceLock<Result<Arc<ir::Program>, ir::Error>>,
+    source: PhantomData<fn() -> P>,
+}
+
+impl<P: Source> Program<P> {
+    /// The program, not built yet.
+    pub const fn new() -> Program<P> {
+        Program { built: OnceLock::new(), source: PhantomData }
+    }
+
+    /// The name of the program.
+    pub fn name(&self) -> &'static str {
+        P::NAME
+    }
+
+    /// The program in the form that devices run; a build error tells all that is wrong with it.
+    pub fn ir(&self) -> Result<&Arc<ir::Program>> {
+        let built = self.built.get_or_init(|| {
+            let cx = Cx::new(P::NAME);
+            P::build(&cx);
+            Ok(Arc::new(cx.finish()?))
+        });
+        built.as_ref().map_err(|error| error.clone().into())
+    }
+
+    /// The program compiled for a device.
+    pub fn compile(&self, device: &Device) -> Result<Compiled<P>> {
+        Ok(Compiled::new(ebbtide_runtime::Compiled::new(self.ir()?, device)?))
+    }
+}
+
+impl<P: Source> Default for Program<P> {
+    fn default() -> Program<P> {
+        Program::new()
+    }
+}
+
+/// The readable text form; of a program that cannot be built, what is wrong with it.
+impl<P: Source> fmt::Display for Program<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ir() {
+            Ok(program) => fmt::Display::fmt(program, f),
+            Err(error) => fmt::Display::fmt(&error, f),
+        }
+    }
+}
+
+impl<P: Source> fmt::Debug for Program<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Program({})", P::NAME)
+    }
+}
+
+/// The name of a parameter of a program and its type: `objective::loss` is a `Name<Array0<f64>>`.
+pub struct Name<T> {
+    name: &'static str,
+    ty: PhantomData<fn() -> T>,
+}
+
+impl<T> Name<T> {
+    /// The parameter with this name.
+    pub const fn new(name: &'static str) -> Name<T> {
+        Name { name, ty: PhantomData }
+    }
+
+    /// The name in the source.
+    pub const fn as_str(self) -> &'static str {
+        self.name
+    }
+}
+
+impl<T> Clone for Name<T> {
+    fn clone(&self) -> Name<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Name<T> {}
+
+impl<T> fmt::Debug for Name<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Name({:?})", self.name)
+    }
+}
+
+impl<T> fmt::Display for Name<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

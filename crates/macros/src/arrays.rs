@@ -1,0 +1,213 @@
+//! `#[derive(Arrays)]`.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Attribute, Data, DeriveInput, Field, Fields, GenericParam, Type, parse_quote};
+
+use crate::errors::Errors;
+
+/// Expands the derive.
+pub fn derive(item: TokenStream) -> TokenStream {
+    let input: DeriveInput = match syn::parse2(item) {
+        Ok(input) => input,
+        Err(error) => return error.into_compile_error(),
+    };
+    let mut errors = Errors::default();
+    let fields = fields(&input, &mut errors);
+    for param in &input.generics.params {
+        if let GenericParam::Lifetime(lifetime) = param {
+            errors.at(lifetime, "a struct of arrays owns its arrays: it has no lifetimes");
+        }
+    }
+    if errors.any() {
+        return errors.into_tokens();
+    }
+    implementation(&input, &fields)
+}
+
+/// The fields that programs see.
+fn fields<'a>(input: &'a DeriveInput, errors: &mut Errors) -> Vec<(&'a Field, &'a Ident)> {
+    let Data::Struct(data) = &input.data else {
+        errors.at(&input.ident, "only a struct can be a struct of arrays");
+        return Vec::new();
+    };
+    let Fields::Named(named) = &data.fields else {
+        errors.at(&input.ident, "a struct of arrays has named fields: `struct World { pos: Array2<f32> }`");
+        return Vec::new();
+    };
+    let mut seen = Vec::new();
+    for field in &named.named {
+        if !skipped(&field.attrs, errors) {
+            seen.extend(field.ident.as_ref().map(|ident| (field, ident)));
+        }
+    }
+    seen
+}
+
+fn skipped(attrs: &[Attribute], errors: &mut Errors) -> bool {
+    let mut skip = false;
+    for attr in attrs.iter().filter(|a| a.path().is_ident("arrays")) {
+        let parsed = attr.parse_nested_meta(|meta| {
+            if meta.path.is_ident("skip") {
+                skip = true;
+                return Ok(());
+            }
+            Err(meta.error("the only option is `skip`: the field is the host's alone"))
+        });
+        if let Err(error) = parsed {
+            errors.add(error);
+        }
+    }
+    skip
+}
+
+/// What one field contributes to the implementation.
+struct Part {
+    /// The field of the handle.
+    field: TokenStream,
+    declare: TokenStream,
+    read: TokenStream,
+    write: TokenStream,
+}
+
+impl Part {
+    fn of(field: &Field, ident: &Ident, type_params: &[&Ident]) -> Part {
+        let (vis, ty) = (&field.vis, &field.ty);
+        let name = format!("{{}}.{ident}");
+        let name = quote!(&::std::format!(#name, name));
+        // A type parameter by itself is a scalar, of which no more is known than that.
+        let is_scalar = matches!(ty, Type::Path(path) if type_params.iter().any(|t| path.path.is_ident(*t)));
+        if is_scalar {
+            let push = quote! {
+                args.push(::ebbtide::__lang::Arg::Scalar(::ebbtide::__lang::Scalar::literal(self.#ident)));
+            };
+            return Part {
+                field: quote!(#vis #ident: ::ebbtide::__lang::Expr<#ty>),
+                declare: quote!(::ebbtide::__lang::emit::scalar::<#ty>(cx, #name)),
+                read: push.clone(),
+                write: push,
+            };
+        }
+        let handle = quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Field>::Handle<__B>);
+        Part {
+            field: quote!(#vis #ident: #handle),
+            declare: quote!(<#ty as ::ebbtide::__lang::Field>::declare::<__B>(cx, #name)),
+            read: quote!(::ebbtide::__lang::Field::read_args(&self.#ident, args);),
+            write: quote!(::ebbtide::__lang::Field::write_args(&mut self.#ident, args);),
+        }
+    }
+}
+
+fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStream {
+    let name = &input.ident;
+    let handle = format_ident!("{name}Handle");
+    let doc = format!("What stands for a `{name}` while a program is being built.");
+    let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
+
+    // The handle has the struct's own parameters and one more: how it is borrowed.
+    let mut borrowed = input.generics.clone();
+    borrowed.params.push(parse_quote!(__B: ::ebbtide::__lang::Borrow));
+    let (handle_impl, handle_ty, _) = borrowed.split_for_impl();
+    let arguments: Vec<TokenStream> = input
+        .generics
+        .params
+        .iter()
+        .map(|param| match param {
+            GenericParam::Type(t) => {
+                let ident = &t.ident;
+                quote!(#ident,)
+            }
+            GenericParam::Const(c) => {
+                let ident = &c.ident;
+                quote!(#ident,)
+            }
+            _ => TokenStream::new(),
+        })
+        .collect();
+    let handle_of = |borrow: TokenStream| quote!(#handle<#(#arguments)* #borrow>);
+    let (of_b, of_ref, of_mut) = (
+        handle_of(quote!(__B)),
+        handle_of(quote!(::ebbtide::__lang::ByRef)),
+        handle_of(quote!(::ebbtide::__lang::ByMut)),
+    );
+    let type_params: Vec<_> = input.generics.type_params().map(|t| &t.ident).collect();
+
+    let idents: Vec<&Ident> = fields.iter().map(|(_, ident)| *ident).collect();
+    let parts: Vec<Part> = fields.iter().map(|(field, ident)| Part::of(field, ident, &type_params)).collect();
+    let (handle_fields, declares, reads, writes) = (
+        parts.iter().map(|p| &p.field),
+        parts.iter().map(|p| &p.declare),
+        parts.iter().map(|p| &p.read),
+        parts.iter().map(|p| &p.write),
+    );
+    quote! {
+        const _: () = {
+            #[doc = #doc]
+            pub struct #handle #borrowed #where_clause {
+                #(#handle_fields,)*
+                #[doc(hidden)]
+                __types: ::core::marker::PhantomData<(#(#type_params,)* __B,)>,
+            }
+
+            #[automatically_derived]
+            impl #handle_impl ::core::clone::Clone for #handle #handle_ty #where_clause {
+                fn clone(&self) -> Self { *self }
+            }
+
+            #[automatically_derived]
+            impl #handle_impl ::core::marker::Copy for #handle #handle_ty #where_clause {}
+
+            #[automatically_derived]
+            impl #handle_impl ::ebbtide::__lang::Handle for #handle #handle_ty #where_clause {
+                fn arrays(
+                    &self,
+                    visit: &mut dyn ::core::ops::FnMut(::ebbtide::__lang::ArrayId, ::ebbtide::__lang::Access),
+                ) {
+                    #(::ebbtide::__lang::Handle::arrays(&self.#idents, visit);)*
+                }
+            }
+
+            #[automatically_derived]
+            impl #handle_impl ::ebbtide::__lang::Argument<#of_ref> for #of_b #where_clause {
+                fn pass(&self, cx: &::ebbtide::__lang::Cx) -> #of_ref {
+                    #handle {
+                        #(#idents: ::ebbtide::__lang::Argument::pass(&self.#idents, cx),)*
+                        __types: ::core::marker::PhantomData,
+                    }
+                }
+            }
+
+            #[automatically_derived]
+            impl #impl_generics ::ebbtide::__lang::Argument<#of_mut> for #of_mut #where_clause {
+                fn pass(&self, _: &::ebbtide::__lang::Cx) -> #of_mut { *self }
+            }
+
+            #[automatically_derived]
+            impl #impl_generics ::ebbtide::__lang::Field for #name #ty_generics #where_clause {
+                type Handle<__B: ::ebbtide::__lang::Borrow> = #of_b;
+
+                fn declare<__B: ::ebbtide::__lang::Borrow>(
+                    cx: &::ebbtide::__lang::Cx,
+                    name: &str,
+                ) -> #of_b {
+                    #handle {
+                        #(#idents: #declares,)*
+                        __types: ::core::marker::PhantomData,
+                    }
+                }
+
+                fn read_args<'__a>(&'__a self, args: &mut ::std::vec::Vec<::ebbtide::__lang::Arg<'__a>>) {
+                    #(#reads)*
+                }
+
+                fn write_args<'__a>(&'__a mut self, args: &mut ::std::vec::Vec<::ebbtide::__lang::Arg<'__a>>) {
+                    #(#writes)*
+                }
+            }
+
+            #[automatically_derived]
+            impl #impl_generics ::ebbtide::__lang::Arrays for #name #ty_generics #where_clause {}
+        };
+    }
+}

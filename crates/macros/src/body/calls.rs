@@ -1,0 +1,178 @@
+//! Calls of programs, functions and methods.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, Lit, UnOp};
+
+use super::{Translator, strip};
+use crate::signature::array_rank;
+
+/// The methods of numbers and how many arguments each takes.
+const METHODS: &[(&str, usize)] = &[
+    ("abs", 0),
+    ("acos", 0),
+    ("asin", 0),
+    ("atan", 0),
+    ("atan2", 1),
+    ("cbrt", 0),
+    ("ceil", 0),
+    ("clamp", 2),
+    ("cos", 0),
+    ("cosh", 0),
+    ("erf", 0),
+    ("exp", 0),
+    ("exp2", 0),
+    ("exp_m1", 0),
+    ("floor", 0),
+    ("hypot", 1),
+    ("ln", 0),
+    ("ln_1p", 0),
+    ("log10", 0),
+    ("log2", 0),
+    ("max", 1),
+    ("min", 1),
+    ("mul_add", 2),
+    ("powf", 1),
+    ("powi", 1),
+    ("rem_euclid", 1),
+    ("round", 0),
+    ("signum", 0),
+    ("sin", 0),
+    ("sinh", 0),
+    ("sqrt", 0),
+    ("tan", 0),
+    ("tanh", 0),
+    ("trunc", 0),
+];
+
+impl Translator<'_> {
+    /// `f(a, b)`: the expansion of a program, a `#[func]` or an item of the language.
+    pub(super) fn call(&mut self, call: &ExprCall) -> TokenStream {
+        let Expr::Path(path) = &*call.func else {
+            self.errors.at(&call.func, "only a program or a `#[func]` can be called, by its name");
+            return TokenStream::new();
+        };
+        let segments = &path.path.segments;
+        let Some(last) = segments.last() else { return TokenStream::new() };
+        if last.ident == "of" && segments.len() > 1 && call.args.len() == 1 {
+            return self.constant_of_type(path, &call.args[0]);
+        }
+        if let Some(before) = segments.iter().rev().nth(1) {
+            if array_rank(&before.ident).is_some() {
+                self.errors
+                    .at(call, "a temporary has a name: write `let mut t = Array2::<f64>::zeros([n, m]);`");
+                return TokenStream::new();
+            }
+            if METHODS.iter().any(|(name, _)| last.ident == name) {
+                self.errors.at(call, format!("write it as a method: `x.{}(..)`", last.ident));
+                return TokenStream::new();
+            }
+        }
+        if last.ident == "par" {
+            self.errors.at(call, "`par` stands in the head of a loop: `for i in par(0..n) { … }`");
+            return TokenStream::new();
+        }
+        let args: Vec<TokenStream> = call.args.iter().map(|argument| self.argument(argument)).collect();
+        let cx = &self.cx;
+        let span = last.ident.span();
+        let expand = Ident::new("__expand", span);
+        let path = &path.path;
+        quote_spanned!(span=> #path::#expand(#cx #(, #args)*))
+    }
+
+    fn argument(&mut self, argument: &Expr) -> TokenStream {
+        match strip(argument) {
+            Expr::Path(_) | Expr::Field(_) => self.place(argument),
+            Expr::Reference(reference) => {
+                self.errors.at(
+                    reference,
+                    "arrays are passed on by their name alone, without `&`: the called program says how it borrows them",
+                );
+                TokenStream::new()
+            }
+            _ => self.expr(argument),
+        }
+    }
+
+    /// `T::of(0.5)`.
+    fn constant_of_type(&mut self, path: &ExprPath, argument: &Expr) -> TokenStream {
+        let mut ty = path.path.clone();
+        ty.segments.pop();
+        ty.segments.pop_punct();
+        let span = path.span();
+        if is_number(argument) {
+            let (path, cx) = (&path.path, &self.cx);
+            return quote_spanned!(span=> ::ebbtide::__lang::emit::lit(#cx, #path(#argument)));
+        }
+        let value = self.expr(argument);
+        let cx = &self.cx;
+        quote_spanned!(span=> ::ebbtide::__lang::emit::cast::<#ty, f64>(#cx, #value))
+    }
+
+    /// `x.tanh()`, `u.len()`, `u.dim(0)`.
+    pub(super) fn method_call(&mut self, call: &ExprMethodCall) -> TokenStream {
+        let name = call.method.to_string();
+        match name.as_str() {
+            "len" | "dim" => return self.shape_method(call),
+            "min_assign" | "max_assign" => {
+                self.errors.at(call, format!("`{name}` has no value: write it as a statement"));
+                return TokenStream::new();
+            }
+            _ => {}
+        }
+        let Some((_, arity)) = METHODS.iter().find(|(known, _)| *known == name) else {
+            self.refuse_method(call);
+            return TokenStream::new();
+        };
+        if call.args.len() != *arity {
+            self.errors.at(call, format!("`{name}` takes {arity} arguments, here are {}", call.args.len()));
+            return TokenStream::new();
+        }
+        let mut args = vec![self.expr(&call.receiver)];
+        args.extend(call.args.iter().map(|argument| self.expr(argument)));
+        self.emit(call.method.span(), &name, &args)
+    }
+
+    fn shape_method(&mut self, call: &ExprMethodCall) -> TokenStream {
+        if !matches!(strip(&call.receiver), Expr::Path(_) | Expr::Field(_)) {
+            self.errors.at(&call.receiver, format!("only an array has `{}`", call.method));
+            return TokenStream::new();
+        }
+        let array = self.place(&call.receiver);
+        let span = call.receiver.span();
+        match (call.method == "len", call.args.first()) {
+            (true, None) => self.emit(span, "len", &[array]),
+            (false, Some(Expr::Lit(k))) if matches!(k.lit, Lit::Int(_)) && call.args.len() == 1 => {
+                self.emit(span, "dim", &[array, quote!(#k)])
+            }
+            (true, _) => {
+                self.errors.at(call, "`len` takes no argument: `u.dim(0)` is the first extent");
+                TokenStream::new()
+            }
+            (false, _) => {
+                self.errors.at(call, "`dim` takes the number of the dimension, as in `u.dim(0)`");
+                TokenStream::new()
+            }
+        }
+    }
+}
+
+/// Is this a literal number, perhaps with a minus?
+fn is_number(expr: &Expr) -> bool {
+    match strip(expr) {
+        Expr::Lit(lit) => matches!(lit.lit, Lit::Int(_) | Lit::Float(_)),
+        Expr::Unary(unary) => matches!(unary.op, UnOp::Neg(_)) && is_number(&unary.expr),
+        _ => false,
+    }
+}
+
+/// Is this a method of numbers or arrays?
+pub(super) fn is_method(name: &Ident) -> bool {
+    name == "len" || name == "dim" || METHODS.iter().any(|(known, _)| name == known)
+}
+
+/// The methods of numbers, for messages.
+pub(super) fn method_names() -> String {
+    METHODS.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(" ")
+}

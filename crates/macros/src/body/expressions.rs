@@ -1,0 +1,229 @@
+//! Expressions that have a value.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{BinOp, Expr, ExprBinary, ExprIf, ExprIndex, ExprUnary, Lit, UnOp};
+
+use super::{Element, Translator, borrow, strip};
+
+impl Translator<'_> {
+    /// The value of an expression.
+    pub(super) fn expr(&mut self, expr: &Expr) -> TokenStream {
+        match expr {
+            Expr::Paren(paren) => self.expr(&paren.expr),
+            Expr::Group(group) => self.expr(&group.expr),
+            Expr::Lit(lit) => self.literal(&lit.lit, None),
+            Expr::Path(_) | Expr::Field(_) => {
+                let place = self.place(expr);
+                self.emit(expr.span(), "read", &[borrow(&place)])
+            }
+            Expr::Index(index) => {
+                let element = self.element(index);
+                self.emit(index.expr.span(), "load", &[element.index, element.array])
+            }
+            Expr::Unary(unary) => self.unary(unary),
+            Expr::Binary(binary) => self.binary(binary),
+            Expr::Cast(cast) => {
+                let value = self.expr(&cast.expr);
+                let (ty, cx) = (&cast.ty, &self.cx);
+                quote_spanned!(cast.expr.span()=> ::ebbtide::__lang::emit::cast::<#ty, _>(#cx, #value))
+            }
+            Expr::MethodCall(call) => self.method_call(call),
+            Expr::Call(call) => self.call(call),
+            Expr::If(branch) => self.if_value(branch),
+            Expr::Block(block) if block.attrs.is_empty() && block.label.is_none() => {
+                let value = self.value_block(&block.block);
+                quote!({ #value })
+            }
+            _ => {
+                self.refuse(expr);
+                TokenStream::new()
+            }
+        }
+    }
+
+    fn literal(&mut self, lit: &Lit, minus: Option<Span>) -> TokenStream {
+        match lit {
+            Lit::Int(_) | Lit::Float(_) | Lit::Bool(_) => {
+                let minus = minus.map(|span| quote_spanned!(span=> -));
+                self.emit(lit.span(), "lit", &[quote!(#minus #lit)])
+            }
+            _ => {
+                self.errors.at(lit, "there is no text in programs: values are numbers and `bool`s");
+                TokenStream::new()
+            }
+        }
+    }
+
+    /// A name, or a path through structs, as the user wrote it.
+    pub(super) fn place(&mut self, expr: &Expr) -> TokenStream {
+        let mut inner = strip(expr);
+        while let Expr::Field(field) = inner {
+            inner = strip(&field.base);
+        }
+        if !matches!(inner, Expr::Path(_)) {
+            self.errors.at(expr, "only structs of arrays have fields: write a name before the `.`");
+            return TokenStream::new();
+        }
+        let expr = strip(expr);
+        quote!(#expr)
+    }
+
+    /// `a[i]`, `a[[i, j]]`, `a[[]]`.
+    pub(super) fn element(&mut self, index: &ExprIndex) -> Element {
+        let array = match strip(&index.expr) {
+            Expr::Path(_) | Expr::Field(_) => self.place(&index.expr),
+            Expr::Index(_) => {
+                self.errors.at(index, "write all indices in one list: `u[[i, j]]`");
+                TokenStream::new()
+            }
+            other => {
+                self.errors.at(other, "only an array can be indexed");
+                TokenStream::new()
+            }
+        };
+        let index = match strip(&index.index) {
+            Expr::Array(list) => self.indices(list.span(), list.elems.iter()),
+            Expr::Range(range) => {
+                self.errors.at(range, "there are no slices: write a loop over the indices");
+                TokenStream::new()
+            }
+            Expr::Tuple(tuple) => {
+                self.errors.at(tuple, "write the indices in brackets: `u[[i, j]]`");
+                TokenStream::new()
+            }
+            single => self.indices(single.span(), std::iter::once(single)),
+        };
+        Element { array, index }
+    }
+
+    /// A list of indices or extents.
+    pub(super) fn indices<'e>(&mut self, span: Span, list: impl Iterator<Item = &'e Expr>) -> TokenStream {
+        let list: Vec<TokenStream> = list.map(|index| self.index(index)).collect();
+        quote_spanned!(span=> [#(#list),*])
+    }
+
+    /// A value of the index type.
+    pub(super) fn index(&mut self, index: &Expr) -> TokenStream {
+        let value = self.expr(index);
+        quote_spanned!(index.span()=> ::ebbtide::__lang::emit::index(#value))
+    }
+
+    fn unary(&mut self, unary: &ExprUnary) -> TokenStream {
+        let span = unary.op.span();
+        match unary.op {
+            UnOp::Neg(minus) => match strip(&unary.expr) {
+                // `-1.5` is one constant, as in Rust.
+                Expr::Lit(lit) => self.literal(&lit.lit, Some(minus.span)),
+                _ => {
+                    let value = self.expr(&unary.expr);
+                    self.emit(span, "neg", &[value])
+                }
+            },
+            UnOp::Not(_) => {
+                let value = self.expr(&unary.expr);
+                self.emit(span, "not", &[value])
+            }
+            _ => {
+                self.errors.at(unary, "there are no references to follow: write the name alone");
+                TokenStream::new()
+            }
+        }
+    }
+
+    fn binary(&mut self, binary: &ExprBinary) -> TokenStream {
+        let function = match binary.op {
+            BinOp::Add(_) => "add",
+            BinOp::Sub(_) => "sub",
+            BinOp::Mul(_) => "mul",
+            BinOp::Div(_) => "div",
+            BinOp::Rem(_) => "rem",
+            BinOp::BitAnd(_) => "bit_and",
+            BinOp::BitOr(_) => "bit_or",
+            BinOp::BitXor(_) => "bit_xor",
+            BinOp::Shl(_) => "shl",
+            BinOp::Shr(_) => "shr",
+            BinOp::Eq(_) => "eq",
+            BinOp::Ne(_) => "ne",
+            BinOp::Lt(_) => "lt",
+            BinOp::Le(_) => "le",
+            BinOp::Gt(_) => "gt",
+            BinOp::Ge(_) => "ge",
+            BinOp::And(_) | BinOp::Or(_) => return self.short_circuit(binary),
+            _ => {
+                self.errors.at(binary, "an assignment is a statement: write it on a line of its own");
+                return TokenStream::new();
+            }
+        };
+        let (left, right) = (self.expr(&binary.left), self.expr(&binary.right));
+        self.emit(binary.op.span(), function, &[left, right])
+    }
+
+    /// `a && b`, `a || b`. Where computing `b` could fail (an index, a division), it is computed only if it is asked
+    /// for.
+    fn short_circuit(&mut self, binary: &ExprBinary) -> TokenStream {
+        let span = binary.op.span();
+        let is_and = matches!(binary.op, BinOp::And(_));
+        let truth =
+            |value: TokenStream, at: Span| quote_spanned!(at=> ::ebbtide::__lang::emit::truth(#value));
+        let left = self.expr(&binary.left);
+        let right = self.expr(&binary.right);
+        let (left, right) = (truth(left, binary.left.span()), truth(right, binary.right.span()));
+        if cannot_fail(&binary.right) {
+            return self.emit(span, if is_and { "bit_and" } else { "bit_or" }, &[left, right]);
+        }
+        let (slot, known) = (self.hidden("slot"), self.hidden("known"));
+        let (name, asked) = match is_and {
+            true => ("and", quote!(#known)),
+            false => ("or", self.emit(span, "not", &[quote!(#known)])),
+        };
+        let slot_value = self.emit(span, "numbered_local", &[quote!(#name), quote!(#known)]);
+        let begin = self.emit(span, "begin_if", &[asked]);
+        let set = self.emit(span, "set", &[quote!(&#slot), right]);
+        let end = self.emit(span, "end_if", &[]);
+        let read = self.emit(span, "read", &[quote!(&#slot)]);
+        quote!({ let #known = #left; let #slot = #slot_value; #begin; #set; #end; #read })
+    }
+
+    /// `if` as a value.
+    fn if_value(&mut self, branch: &ExprIf) -> TokenStream {
+        let condition = self.expr(&branch.cond);
+        let then = self.value_block(&branch.then_branch);
+        let otherwise = match &branch.else_branch {
+            Some((_, expr)) => self.expr(expr),
+            None => {
+                self.errors.at(branch.if_token, "this `if` is used as a value: it needs an `else`");
+                return TokenStream::new();
+            }
+        };
+        let span = branch.if_token.span;
+        let slot = self.hidden("slot");
+        let fresh = self.emit(span, "fresh", &[]);
+        let begin = self.emit(branch.cond.span(), "begin_if", &[condition]);
+        let set_then = self.emit(span, "set", &[quote!(&#slot), quote!({ #then })]);
+        let middle = self.emit(span, "begin_else", &[]);
+        let set_otherwise = self.emit(span, "set", &[quote!(&#slot), otherwise]);
+        let end = self.emit(span, "end_if", &[]);
+        let read = self.emit(span, "read", &[quote!(&#slot)]);
+        quote!({ let #slot = #fresh; #begin; #set_then; #middle; #set_otherwise; #end; #read })
+    }
+}
+
+/// Can this be computed anywhere without an error? (Indices can be out of bounds, divisors zero.)
+fn cannot_fail(expr: &Expr) -> bool {
+    match strip(expr) {
+        Expr::Lit(_) | Expr::Path(_) | Expr::Field(_) => true,
+        Expr::Unary(unary) => cannot_fail(&unary.expr),
+        Expr::Cast(cast) => cannot_fail(&cast.expr),
+        Expr::Binary(binary) => {
+            !matches!(binary.op, BinOp::Div(_) | BinOp::Rem(_))
+                && cannot_fail(&binary.left)
+                && cannot_fail(&binary.right)
+        }
+        Expr::MethodCall(call) => {
+            call.method != "rem_euclid" && cannot_fail(&call.receiver) && call.args.iter().all(cannot_fail)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,248 @@
+//! Loops.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{
+    Attribute, Block, Expr, ExprForLoop, ExprLoop, ExprRange, ExprWhile, Ident, Label, Lit, Pat, RangeLimits,
+    Stmt,
+};
+
+use super::{Level, Translator, is_tool_attribute, strip};
+use crate::item::Kind;
+
+/// What may stand before a loop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Sequential,
+    Parallel,
+}
+
+impl Translator<'_> {
+    pub(super) fn for_loop(&mut self, stmt: &ExprForLoop) -> TokenStream {
+        self.no_label(&stmt.label);
+        if let Some(ranges) = par_ranges(&stmt.expr) {
+            return self.par_loop(stmt, ranges);
+        }
+        let attributes = self.loop_attributes(&stmt.attrs, Form::Sequential);
+        let Expr::Range(range) = strip(&stmt.expr) else {
+            self.refuse_iterator(&stmt.expr);
+            return TokenStream::new();
+        };
+        let Some((from, to)) = self.range(range) else { return TokenStream::new() };
+        let Some(var) = self.loop_variable(&stmt.pat) else { return TokenStream::new() };
+        let name = var.unraw().to_string();
+        let begin = self.emit(stmt.for_token.span, "begin_for", &[quote!(#name), from, to]);
+        let body = self.loop_body(&stmt.body);
+        quote!({ #attributes let #var = #begin; { #body } })
+    }
+
+    fn par_loop(&mut self, stmt: &ExprForLoop, ranges: Vec<&Expr>) -> TokenStream {
+        let attributes = self.loop_attributes(&stmt.attrs, Form::Parallel);
+        if self.kind == Kind::Func {
+            self.errors.at(&stmt.expr, "a `#[func]` has no parallel loops: write a `#[program]`");
+        }
+        if self.level == Level::Parallel {
+            self.errors.at(
+                &stmt.expr,
+                "a parallel loop cannot stand inside another: write `for (i, j) in par(0..n, 0..m)`, or make this one \
+                 sequential",
+            );
+        }
+        if !(1..=4).contains(&ranges.len()) {
+            self.errors.at(&stmt.expr, "`par` takes one to four ranges");
+        }
+        let patterns: Vec<&Pat> = match &*stmt.pat {
+            Pat::Tuple(tuple) => tuple.elems.iter().collect(),
+            Pat::Paren(paren) => vec![&*paren.pat],
+            pat => vec![pat],
+        };
+        if patterns.len() != ranges.len() {
+            let message = format!(
+                "`par` has {} ranges and the loop {} variables: write one variable for each range",
+                ranges.len(),
+                patterns.len()
+            );
+            self.errors.at(&stmt.pat, message);
+            return TokenStream::new();
+        }
+        let vars: Vec<Ident> = patterns.iter().filter_map(|pat| self.loop_variable(pat)).collect();
+        let mut bounds = Vec::new();
+        for range in &ranges {
+            match strip(range) {
+                Expr::Range(range) => {
+                    if let Some((from, to)) = self.range(range) {
+                        bounds.push(quote!((#from, #to)));
+                    }
+                }
+                other => self.errors.at(other, "`par` takes ranges: `par(0..n)`"),
+            }
+        }
+        let names: Vec<String> = vars.iter().map(|var| var.unraw().to_string()).collect();
+        let begin =
+            self.emit(stmt.for_token.span, "begin_par", &[quote!([#(#names),*]), quote!([#(#bounds),*])]);
+        let outer = std::mem::replace(&mut self.level, Level::Parallel);
+        if let Some((_, token)) = closing_break(&stmt.body) {
+            self.errors.at(token, "a parallel loop has no `break`: its iterations run at once");
+        }
+        let body = match closing_break(&stmt.body) {
+            Some(_) => TokenStream::new(),
+            None => self.statements(&stmt.body),
+        };
+        self.level = outer;
+        let end = self.emit(stmt.for_token.span, "end_par", &[]);
+        // `par` is named as the user named it, so that hovering over it explains it.
+        let marker = par_path(&stmt.expr);
+        quote!({
+            #[allow(unused_imports)]
+            use #marker as _;
+            #attributes
+            let [#(#vars),*] = #begin;
+            { #body }
+            #end;
+        })
+    }
+
+    pub(super) fn while_loop(&mut self, stmt: &ExprWhile) -> TokenStream {
+        self.no_label(&stmt.label);
+        let attributes = self.loop_attributes(&stmt.attrs, Form::Sequential);
+        if let Expr::Let(condition) = &*stmt.cond {
+            self.errors
+                .at(condition, "there is no `while let`: write `while` with a condition that is `bool`");
+            return TokenStream::new();
+        }
+        if matches!(strip(&stmt.cond), Expr::Lit(lit) if matches!(&lit.lit, Lit::Bool(_))) {
+            self.errors
+                .at(&stmt.cond, "write `loop { …; if done { break; } }`: this condition never changes");
+        }
+        let span = stmt.while_token.span;
+        let begin = self.emit(span, "begin_while", &[]);
+        let condition = self.expr(&stmt.cond);
+        let condition = self.emit(stmt.cond.span(), "while_condition", &[condition]);
+        let body = self.loop_body(&stmt.body);
+        quote!({ #attributes #begin; #condition; { #body } })
+    }
+
+    pub(super) fn endless_loop(&mut self, stmt: &ExprLoop) -> TokenStream {
+        self.no_label(&stmt.label);
+        let attributes = self.loop_attributes(&stmt.attrs, Form::Sequential);
+        if closing_break(&stmt.body).is_none() {
+            self.errors.at(
+                stmt.loop_token,
+                "this `loop` never ends: make `if … { break; }` the last statement of its body",
+            );
+        }
+        let begin = self.emit(stmt.loop_token.span, "begin_loop", &[]);
+        let body = self.loop_body(&stmt.body);
+        quote!({ #attributes #begin; { #body } })
+    }
+
+    /// The body of a sequential loop and its end, which sees what the body declared.
+    fn loop_body(&mut self, body: &Block) -> TokenStream {
+        match closing_break(body) {
+            Some((condition, token)) => {
+                let first = self.list(&body.stmts[..body.stmts.len() - 1]);
+                let value = self.expr(condition);
+                let end = self.emit(token.span(), "end_loop_if", &[value]);
+                quote!(#first #end;)
+            }
+            None => {
+                let all = self.statements(body);
+                let end = self.emit(body.brace_token.span.close(), "end_loop", &[]);
+                quote!(#all #end;)
+            }
+        }
+    }
+
+    fn loop_variable(&mut self, pat: &Pat) -> Option<Ident> {
+        match pat {
+            Pat::Ident(pat) if pat.mutability.is_none() && pat.by_ref.is_none() && pat.subpat.is_none() => {
+                Some(pat.ident.clone())
+            }
+            Pat::Wild(wild) => Some(Ident::new("_pass", wild.underscore_token.span)),
+            Pat::Ident(pat) => {
+                self.errors.at(pat, "a loop variable is a plain name and does not change in the body");
+                None
+            }
+            pat => {
+                self.errors
+                    .at(pat, "a loop variable is a plain name; `par` over several ranges takes `(i, j)`");
+                None
+            }
+        }
+    }
+
+    /// The bounds of a range, the second one exclusive.
+    fn range(&mut self, range: &ExprRange) -> Option<(TokenStream, TokenStream)> {
+        let (Some(from), Some(to)) = (&range.start, &range.end) else {
+            self.errors.at(range, "a range needs both ends: `0..n`");
+            return None;
+        };
+        let from = self.index(from);
+        let end = self.index(to);
+        let end = match &range.limits {
+            RangeLimits::HalfOpen(_) => end,
+            RangeLimits::Closed(token) => {
+                let span = token.span();
+                let one = self.emit(span, "lit", &[quote!(1usize)]);
+                self.emit(span, "add", &[end, one])
+            }
+        };
+        Some((from, end))
+    }
+
+    fn no_label(&mut self, label: &Option<Label>) {
+        if let Some(label) = label {
+            self.errors
+                .at(label, "loops have no labels: `if … { break; }` leaves the loop whose body it closes");
+        }
+    }
+
+    fn loop_attributes(&mut self, attrs: &[Attribute], form: Form) -> TokenStream {
+        let mut tokens = TokenStream::new();
+        for attr in attrs.iter().filter(|a| !is_tool_attribute(a)) {
+            match (attr.path().segments.last().map(|s| s.ident.to_string()).as_deref(), form) {
+                (Some("relaxed"), Form::Parallel) => {
+                    let relaxed = self.emit(attr.span(), "relaxed", &[]);
+                    tokens.extend(quote!(#relaxed;));
+                }
+                (Some("relaxed"), Form::Sequential) => {
+                    self.errors.at(attr, "`#[relaxed]` is for parallel loops: `for i in par(..)`");
+                }
+                (Some("reverse"), Form::Sequential) => tokens.extend(self.reverse(attr)),
+                (Some("reverse"), Form::Parallel) => {
+                    self.errors.at(
+                        attr,
+                        "`#[reverse(..)]` is for sequential loops: a parallel loop needs no schedule",
+                    );
+                }
+                _ => self.no_attributes(std::slice::from_ref(attr)),
+            }
+        }
+        tokens
+    }
+}
+
+/// The ranges, where the expression is `par(..)`.
+fn par_ranges(expr: &Expr) -> Option<Vec<&Expr>> {
+    let Expr::Call(call) = strip(expr) else { return None };
+    let Expr::Path(path) = &*call.func else { return None };
+    (path.path.segments.last()?.ident == "par").then(|| call.args.iter().collect())
+}
+
+fn par_path(expr: &Expr) -> Option<&syn::Path> {
+    let Expr::Call(call) = strip(expr) else { return None };
+    match &*call.func {
+        Expr::Path(path) => Some(&path.path),
+        _ => None,
+    }
+}
+
+/// The condition and the `if` of a closing `if … { break; }`.
+pub(super) fn closing_break(body: &Block) -> Option<(&Expr, &syn::ExprIf)> {
+    let Some(Stmt::Expr(Expr::If(branch), _)) = body.stmts.last() else { return None };
+    let [Stmt::Expr(Expr::Break(leave), _)] = branch.then_branch.stmts.as_slice() else { return None };
+    let plain = branch.else_branch.is_none() && leave.label.is_none() && leave.expr.is_none();
+    (plain && !matches!(&*branch.cond, Expr::Let(_))).then_some((&*branch.cond, branch))
+}

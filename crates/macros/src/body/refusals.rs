@@ -1,0 +1,123 @@
+//! What the language does not have, and what to write instead.
+
+use syn::{Expr, ExprMethodCall, Item, Macro};
+
+use super::{Translator, strip};
+
+impl Translator<'_> {
+    /// Refuses an expression that is not part of the language.
+    pub(super) fn refuse(&mut self, expr: &Expr) {
+        let message = match expr {
+            Expr::Match(_) => "there is no `match`: write `if … else if … else`",
+            Expr::Closure(_) => "there are no closures: write a `#[func]`",
+            Expr::Try(_) => {
+                "there is no `?`: a program cannot fail halfway; what goes wrong is the launch's `Err`"
+            }
+            Expr::Return(_) => "there is no `return`: let `if` and `else` decide what runs",
+            Expr::Break(_) => {
+                "`break` may only close the body of a sequential loop: make `if … { break; }` its last statement"
+            }
+            Expr::Continue(_) => "there is no `continue`: put the rest of the body into an `if`",
+            Expr::Reference(_) => "there are no references: write the name of the array, without `&`",
+            Expr::RawAddr(_) => "there are no pointers",
+            Expr::Array(_) | Expr::Repeat(_) => {
+                "there are no array literals: write `let mut t = Array1::<f64>::zeros([n]);` and fill it"
+            }
+            Expr::Tuple(_) => "there are no tuples: write one `let` or assignment for each value",
+            Expr::Struct(_) => "a struct of arrays is made by the host: pass it as a parameter",
+            Expr::Range(_) => "a range stands in the head of a loop alone: `for i in 0..n`",
+            Expr::Let(_) => "there is no `if let`: a condition is a `bool`",
+            Expr::Async(_) | Expr::Await(_) => "a program does not wait: remove this",
+            Expr::Unsafe(_) => "a program is safe: remove `unsafe`",
+            Expr::Const(_) => "write a `const` item instead",
+            Expr::Assign(_) => "an assignment is a statement: write it on a line of its own",
+            Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_) => {
+                "a loop has no value: set a `let mut` variable in its body"
+            }
+            Expr::Block(_) => "a labelled block has no value: assign to a `let mut` variable in it",
+            Expr::Macro(expr) => return self.refuse_macro(&expr.mac),
+            Expr::Infer(_) => "a value is missing here",
+            _ => "this is not part of the language of programs",
+        };
+        self.errors.at(expr, message);
+    }
+
+    pub(super) fn refuse_macro(&mut self, mac: &Macro) {
+        let name = mac.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+        let message = match name.as_str() {
+            "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq" | "debug_assert_ne" => {
+                "a program cannot assert: check on the host before the launch, or set a flag of a \
+                 `#[checkpoint(.., yield_on = flag)]`"
+            }
+            "print" | "println" | "eprint" | "eprintln" | "dbg" | "format" | "write" | "writeln" => {
+                "a program cannot print: write into an array and print it on the host; `println!(\"{}\", step())` shows \
+                 the program"
+            }
+            "panic" | "todo" | "unimplemented" | "unreachable" => {
+                "a program cannot panic: set a flag of a `#[checkpoint(.., yield_on = flag)]` and let the host decide"
+            }
+            "vec" => "there are no vectors: write `let mut t = Array1::<f64>::zeros([n]);`",
+            _ => "there are no macros in programs: write what it stands for, or a `#[func]`",
+        };
+        self.errors.at(mac, message);
+    }
+
+    pub(super) fn refuse_item(&mut self, item: &Item) {
+        let message = match item {
+            Item::Fn(_) => {
+                "write this function outside the program, with `#[func]` or `#[program]` before it"
+            }
+            Item::Macro(item) => return self.refuse_macro(&item.mac),
+            Item::Static(_) => "there are no statics: write a `const`, or pass an array",
+            _ => "only `const` and `use` items stand inside a program: write this outside",
+        };
+        self.errors.at(item, message);
+    }
+
+    /// Refuses what a `for` runs over, if it is not a range.
+    pub(super) fn refuse_iterator(&mut self, expr: &Expr) {
+        let message = match strip(expr) {
+            Expr::MethodCall(call) if call.method == "rev" => {
+                "a range runs upwards: write `for k in 0..n { let i = n - 1 - k; … }`"
+            }
+            Expr::MethodCall(call) if call.method == "step_by" => {
+                "a range runs by ones: write `for k in 0..n / 2 { let i = 2 * k; … }`"
+            }
+            _ => "a loop runs over a range: `for i in 0..n`, or `for i in par(0..n)`; elements are `u[i]`",
+        };
+        self.errors.at(expr, message);
+    }
+
+    pub(super) fn refuse_method(&mut self, call: &ExprMethodCall) {
+        let name = call.method.to_string();
+        let message = match name.as_str() {
+            "iter" | "iter_mut" | "into_iter" | "map" | "zip" | "enumerate" | "fold" | "sum" | "product" | "windows"
+            | "chunks" | "filter" | "for_each" | "collect" => {
+                "there are no iterators: write `for i in par(0..u.len()) { … u[i] … }`; a sum is `s[[]] += u[i]`".to_string()
+            }
+            "fill" => "write `fill(u, value)`".to_string(),
+            "swap" => "write `swap(a, b)`".to_string(),
+            "copy_from_slice" | "clone_from" | "assign" => "write `copy(from, to)`".to_string(),
+            "clone" | "to_owned" | "try_clone" => {
+                "values are copied by `let`; an array by `copy(from, to)` into a temporary".to_string()
+            }
+            "shape" => "write `u.dim(0)`, `u.dim(1)`".to_string(),
+            "pow" => "write `x.powi(n)` for floats; multiply integers".to_string(),
+            "recip" => "write `1.0 / x`".to_string(),
+            "sin_cos" => "write `x.sin()` and `x.cos()`".to_string(),
+            "log" => "write `x.ln() / b.ln()`, `x.log2()` or `x.log10()`".to_string(),
+            "is_nan" => "write `x != x`".to_string(),
+            "wrapping_add" | "wrapping_sub" | "wrapping_mul" => {
+                "integers wrap by themselves: write `a + b`, `a - b`, `a * b`".to_string()
+            }
+            "into" | "try_into" | "from" => "write `x as f64`".to_string(),
+            "unwrap" | "expect" => "there is nothing to unwrap: values are numbers and `bool`s".to_string(),
+            _ => format!(
+                "`{name}` is not a method of the language: those of numbers are {}; those of arrays `len` and `dim`; for \
+                 anything else write a `#[func]`",
+                super::calls::method_names()
+            ),
+        };
+        self.errors.at(&call.method, message);
+    }
+}

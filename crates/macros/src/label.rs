@@ -1,0 +1,55 @@
+//! `#[derive(Label)]`.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Data, DeriveInput, Fields};
+
+use crate::errors::Errors;
+
+/// Expands the derive.
+pub fn derive(item: TokenStream) -> TokenStream {
+    let input: DeriveInput = match syn::parse2(item) {
+        Ok(input) => input,
+        Err(error) => return error.into_compile_error(),
+    };
+    let mut errors = Errors::default();
+    let mut variants = Vec::new();
+    match &input.data {
+        Data::Enum(data) => {
+            for variant in &data.variants {
+                match variant.fields {
+                    Fields::Unit => variants.push(&variant.ident),
+                    _ => errors.at(variant, "a label is a name alone: remove the fields"),
+                }
+            }
+        }
+        _ => errors
+            .at(&input.ident, "labels are the variants of an enum: write `enum Stage { Detect, Solve }`"),
+    }
+    if !input.generics.params.is_empty() {
+        errors.at(&input.generics, "an enum of labels has no parameters");
+    }
+    if errors.any() {
+        return errors.into_tokens();
+    }
+    let name = &input.ident;
+    let family = name.to_string();
+    let texts: Vec<String> = variants.iter().map(|v| v.to_string()).collect();
+    quote! {
+        impl ::ebbtide::__lang::Label for #name {
+            const FAMILY: &'static str = #family;
+            const VARIANTS: &'static [&'static str] = &[#(#texts),*];
+
+            fn variant(&self) -> &'static str {
+                match *self { #(Self::#variants => #texts,)* }
+            }
+
+            fn from_variant(name: &str) -> ::core::option::Option<Self> {
+                match name {
+                    #(#texts => ::core::option::Option::Some(Self::#variants),)*
+                    _ => ::core::option::Option::None,
+                }
+            }
+        }
+    }
+}

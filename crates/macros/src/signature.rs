@@ -1,0 +1,186 @@
+//! The signature of a program or function: what its parameters are.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{FnArg, GenericParam, Ident, ItemFn, Pat, ReturnType, Safety, Type};
+
+use crate::errors::Errors;
+use crate::item::Kind;
+
+/// How a parameter is passed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Passing {
+    /// A scalar, by value.
+    Value,
+    /// Arrays, by `&`.
+    Ref,
+    /// Arrays, by `&mut`.
+    Mut,
+}
+
+/// A parameter.
+pub struct Param {
+    pub ident: Ident,
+    pub passing: Passing,
+    /// The type behind the reference.
+    pub ty: Type,
+}
+
+impl Param {
+    /// The name without `r#`.
+    pub fn name(&self) -> String {
+        self.ident.unraw().to_string()
+    }
+
+    fn borrow(&self) -> TokenStream {
+        match self.passing {
+            Passing::Mut => quote!(::ebbtide::__lang::ByMut),
+            _ => quote!(::ebbtide::__lang::ByRef),
+        }
+    }
+
+    /// The type that stands for the parameter while a program is being built.
+    pub fn handle(&self) -> TokenStream {
+        let ty = &self.ty;
+        let borrow = self.borrow();
+        match self.passing {
+            Passing::Value => quote_spanned!(ty.span()=> ::ebbtide::__lang::Expr<#ty>),
+            _ => quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Field>::Handle<#borrow>),
+        }
+    }
+
+    /// The type of the argument of a launch.
+    pub fn argument(&self) -> TokenStream {
+        let ty = &self.ty;
+        match self.passing {
+            Passing::Value => quote!(#ty),
+            Passing::Ref => quote!(&'__a #ty),
+            Passing::Mut => quote!(&'__a mut #ty),
+        }
+    }
+
+    /// Declares the parameter and gives its handle.
+    pub fn declare(&self, cx: &Ident) -> TokenStream {
+        let (ty, name, borrow) = (&self.ty, self.name(), self.borrow());
+        match self.passing {
+            Passing::Value => quote_spanned!(ty.span()=> ::ebbtide::__lang::emit::scalar::<#ty>(#cx, #name)),
+            _ => quote_spanned!(ty.span()=> ::ebbtide::__lang::emit::declare::<#ty, #borrow>(#cx, #name)),
+        }
+    }
+
+    /// Adds the argument called like the parameter to the list of a launch.
+    pub fn flatten(&self, list: &Ident) -> TokenStream {
+        let ident = &self.ident;
+        let span = self.ty.span();
+        match self.passing {
+            Passing::Value => quote_spanned! {span=>
+                #list.push(::ebbtide::__lang::Arg::Scalar(::ebbtide::__lang::Scalar::literal(#ident)));
+            },
+            Passing::Ref => quote_spanned!(span=> ::ebbtide::__lang::Field::read_args(#ident, &mut #list);),
+            Passing::Mut => quote_spanned!(span=> ::ebbtide::__lang::Field::write_args(#ident, &mut #list);),
+        }
+    }
+}
+
+/// Reads the parameters; what is wrong with the signature goes to `errors`.
+pub fn params(kind: Kind, item: &ItemFn, errors: &mut Errors) -> Vec<Param> {
+    let sig = &item.sig;
+    let what = kind.noun();
+    if let Some(token) = &sig.constness {
+        errors.at(token, format!("a {what} is built when it is first used: remove `const`"));
+    }
+    if let Some(token) = &sig.asyncness {
+        errors.at(token, format!("a {what} is not async: remove `async`; `launch_async` does not wait"));
+    }
+    if let Safety::Unsafe(token) = &sig.safety {
+        errors.at(token, format!("a {what} is checked and safe: remove `unsafe`"));
+    }
+    if let Some(abi) = &sig.abi {
+        errors.at(abi, format!("a {what} has no ABI: remove this"));
+    }
+    for param in &sig.generics.params {
+        if let GenericParam::Lifetime(lifetime) = param {
+            errors.at(lifetime, format!("a {what} has no lifetimes: write `&Array1<f64>` without one"));
+        }
+    }
+    output(kind, item, errors);
+    sig.inputs.iter().filter_map(|input| param(kind, input, errors)).collect()
+}
+
+fn output(kind: Kind, item: &ItemFn, errors: &mut Errors) {
+    match (kind, &item.sig.output) {
+        (Kind::Program, ReturnType::Type(_, ty)) => errors.at(
+            ty,
+            "a program returns nothing: write its result into an array, such as `loss: &mut Array0<f64>`",
+        ),
+        (Kind::Func, ReturnType::Default) => errors.at(
+            &item.sig.ident,
+            "a `#[func]` computes one value: give it a return type, or make it a `#[program]` that writes arrays",
+        ),
+        _ => {}
+    }
+}
+
+fn param(kind: Kind, input: &FnArg, errors: &mut Errors) -> Option<Param> {
+    let FnArg::Typed(input) = input else {
+        errors.at(
+            input,
+            "there is no `self` here: write a free function and pass the struct, as `w: &mut World`",
+        );
+        return None;
+    };
+    let ident = match &*input.pat {
+        Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {
+            if let Some(token) = &pat.mutability {
+                errors.at(
+                    token,
+                    format!("parameters do not change: write `let mut {0} = {0};` in the body", pat.ident),
+                );
+            }
+            pat.ident.clone()
+        }
+        pat => {
+            errors.at(pat, "a parameter is a plain name");
+            return None;
+        }
+    };
+    let (passing, ty) = match &*input.ty {
+        Type::Reference(reference) => {
+            if let Some(lifetime) = &reference.lifetime {
+                errors.at(lifetime, "references have no lifetimes here: write `&` or `&mut` alone");
+            }
+            if let Type::Slice(slice) = &*reference.elem {
+                errors.at(slice, "there are no slices: write `Array1<T>`");
+                return None;
+            }
+            let passing = if reference.mutability.is_some() { Passing::Mut } else { Passing::Ref };
+            (passing, (*reference.elem).clone())
+        }
+        Type::ImplTrait(ty) => {
+            errors.at(ty, "write a type parameter, as in `fn f<T: Float>(x: T)`");
+            return None;
+        }
+        ty => (Passing::Value, ty.clone()),
+    };
+    if passing == Passing::Value && names_an_array(&ty) {
+        errors.at(&ty, "arrays are passed by reference: write `&` before it, or `&mut` if it is written");
+        return None;
+    }
+    if kind == Kind::Func && passing == Passing::Mut {
+        errors.at(&input.ty, "a `#[func]` reads arrays alone: write `&`, or make it a `#[program]`");
+        return None;
+    }
+    Some(Param { ident, passing, ty })
+}
+
+fn names_an_array(ty: &Type) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|s| array_rank(&s.ident).is_some()))
+}
+
+/// The rank that is written in the name of an array type.
+pub fn array_rank(ident: &Ident) -> Option<usize> {
+    let rank = ident.to_string().strip_prefix("Array")?.parse().ok()?;
+    (rank <= 4).then_some(rank)
+}

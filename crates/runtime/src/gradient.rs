@@ -1,0 +1,288 @@
+//! Gradient runs: a gradient program, its loops driven by schedules.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ebbtide_autodiff::{Gradient, Pushes};
+use ebbtide_ir::{self as ir, ArrayId, LoopId, Outcome, Program, Role, ValueId};
+use ebbtide_schedule::{Action, AnySchedule, Slot};
+
+use crate::arguments::{Arg, bind, bind_first, from_arguments};
+use crate::buffer::Buffer;
+use crate::device::{Device, Executable, Start};
+use crate::error::{Error, Result};
+use crate::frame::{Frame, View};
+use crate::plan::{Budget, Need, Plan, plan};
+use crate::script::{Script, Step, Sweep};
+
+/// A gradient program compiled for a device, without the types of its parameters.
+#[derive(Clone)]
+pub struct CompiledGradient {
+    program: Arc<Program>,
+    pushes: std::collections::BTreeMap<LoopId, Vec<Pushes>>,
+    script: Arc<Script>,
+    device: Device,
+    executable: Arc<dyn Executable>,
+    budget: Budget,
+}
+
+/// What a gradient run did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ran {
+    /// Passes run forward without a tape.
+    pub advanced: u64,
+    /// Passes run forward with their tape.
+    pub recorded: u64,
+    /// Passes reversed.
+    pub reversed: u64,
+    /// States put into slots.
+    pub stored: u64,
+    /// States taken from slots.
+    pub loaded: u64,
+}
+
+impl CompiledGradient {
+    /// Compiles a gradient program.
+    pub fn new(gradient: &Gradient, device: &Device, budget: Budget) -> Result<CompiledGradient> {
+        let facts = Arc::new(ir::verify(&gradient.program)?);
+        let program = Arc::new(gradient.program.clone());
+        let script = Arc::new(Script::of(&program));
+        let segments: Vec<&ir::Block> = script.segments.iter().collect();
+        let executable = device.backend().compile(&program, &facts, &segments)?;
+        Ok(CompiledGradient {
+            program,
+            pushes: gradient.pushes.clone(),
+            script,
+            device: device.clone(),
+            executable,
+            budget,
+        })
+    }
+
+    /// The same gradient under another budget; nothing is compiled again.
+    pub fn with_budget(&self, budget: Budget) -> CompiledGradient {
+        CompiledGradient { budget, ..self.clone() }
+    }
+
+    /// The gradient program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The generated source, where the device generates any.
+    pub fn source(&self) -> Option<&str> {
+        self.executable.source()
+    }
+
+    /// What a launch with these arguments would do; those that receive results may be left out. Runs nothing.
+    pub fn plan(&self, args: &[Arg<'_>]) -> Result<Plan> {
+        let (views, scalars) = bind_first(&self.program, &self.device, args)?;
+        Ok(self.prepare(&views, &scalars)?.0)
+    }
+
+    /// Runs the gradient program.
+    pub fn launch(&self, args: &[Arg<'_>]) -> Result<Ran> {
+        let (views, scalars) = bind(&self.program, &self.device, args)?;
+        let (_, schedules) = self.prepare(&views, &scalars)?;
+        let mut frame = Frame::new(&self.program, views, scalars, self.device.meter())?;
+        let mut run = Run { gradient: self, frame: &mut frame, sweeps: HashMap::new(), ran: Ran::default() };
+        let mut schedules = schedules.into_iter();
+        for step in &self.script.steps {
+            match step {
+                Step::Run(segment) => run.segment(*segment)?,
+                Step::Forward(sweep) => {
+                    let schedule = schedules.next().ok_or_else(|| self.lost("a loop has no schedule"))?;
+                    run.sweeps.insert(
+                        sweep.id,
+                        Driven { sweep, schedule, slots: HashMap::new(), spare: Vec::new() },
+                    );
+                    run.drive(sweep.id, Half::Forward)?;
+                }
+                Step::Backward(id) => {
+                    run.drive(*id, Half::Backward)?;
+                    run.sweeps.remove(id);
+                }
+            }
+        }
+        Ok(run.ran)
+    }
+
+    fn lost(&self, message: &str) -> Error {
+        Error::Plan { program: self.program.name.clone(), message: message.to_string() }
+    }
+
+    /// The plan and a schedule for each loop.
+    fn prepare(&self, views: &[View], scalars: &[ir::Literal]) -> Result<(Plan, Vec<AnySchedule>)> {
+        let mut sizes = vec![0u64; self.program.arrays.len()];
+        let mut fixed = 0;
+        for id in self.program.array_ids() {
+            let decl = self.program.array(id);
+            sizes[id.index()] = match decl.role {
+                Role::Temp(_) => {
+                    let shape = crate::arguments::extents(&self.program, id, views, scalars)?;
+                    let bytes = shape.iter().product::<usize>() as u64 * decl.ty.size() as u64;
+                    fixed += bytes;
+                    bytes
+                }
+                _ => views[id.index()].bytes as u64,
+            };
+        }
+        let mut needs = Vec::new();
+        for sweep in self.script.sweeps() {
+            let value = |v: ValueId| from_arguments(&self.program, v, views, scalars).map(|bits| bits as i64);
+            let (Some(from), Some(to)) = (value(sweep.range.0), value(sweep.range.1)) else {
+                return Err(
+                    self.lost("the number of passes of a loop depends on data: that cannot be reversed yet")
+                );
+            };
+            let mut tape = 0;
+            for pushes in self.pushes.get(&sweep.id).into_iter().flatten() {
+                tape += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
+            }
+            let state = sweep.carried.iter().map(|a| sizes[a.index()]).sum();
+            needs.push(Need { steps: to.saturating_sub(from).max(0) as u64, state, tape });
+        }
+        plan(&self.program.name, &needs, fixed, self.budget)
+    }
+
+    /// How often one pass makes this push.
+    fn times(&self, pushes: &Pushes, views: &[View], scalars: &[ir::Literal]) -> Result<u64> {
+        let mut times: u64 = 1;
+        for (from, to) in &pushes.within {
+            let value = |v: ValueId| from_arguments(&self.program, v, views, scalars).map(|bits| bits as i64);
+            let (Some(from), Some(to)) = (value(*from), value(*to)) else {
+                return Err(
+                    self.lost("the bounds of an inner loop depend on data: that cannot be reversed yet")
+                );
+            };
+            times = times.saturating_mul(to.saturating_sub(from).max(0) as u64);
+        }
+        Ok(times)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Half {
+    Forward,
+    Backward,
+}
+
+/// A loop that is being driven.
+struct Driven<'a> {
+    sweep: &'a Sweep,
+    schedule: AnySchedule,
+    slots: HashMap<Slot, Vec<Buffer>>,
+    /// Memory of dropped slots, for the next ones.
+    spare: Vec<Vec<Buffer>>,
+}
+
+struct Run<'a> {
+    gradient: &'a CompiledGradient,
+    frame: &'a mut Frame,
+    sweeps: HashMap<LoopId, Driven<'a>>,
+    ran: Ran,
+}
+
+impl Run<'_> {
+    fn segment(&mut self, segment: usize) -> Result<()> {
+        match self.gradient.executable.run(segment, self.frame, Start::Beginning)? {
+            Outcome::Done => Ok(()),
+            Outcome::Yielded { .. } => Err(self.gradient.lost("a gradient program yielded")),
+        }
+    }
+
+    /// Follows the schedule of a loop up to its turn, or from there to its end.
+    fn drive(&mut self, id: LoopId, half: Half) -> Result<()> {
+        let Some(mut driven) = self.sweeps.remove(&id) else {
+            return Err(self.gradient.lost("a loop is reversed that was not run"));
+        };
+        while let Some(action) = driven.schedule.next() {
+            if action == Action::Turn && half == Half::Forward {
+                break;
+            }
+            self.act(&mut driven, action)?;
+        }
+        self.sweeps.insert(id, driven);
+        Ok(())
+    }
+
+    fn act(&mut self, driven: &mut Driven<'_>, action: Action) -> Result<()> {
+        let sweep = driven.sweep;
+        match action {
+            Action::Advance { from, to } => {
+                self.ran.advanced += to - from;
+                self.piece(sweep, from, to);
+                self.segment(sweep.advance)
+            }
+            Action::Record { from, to } => {
+                self.ran.recorded += to - from;
+                self.reserve(sweep, to - from)?;
+                self.piece(sweep, from, to);
+                self.segment(sweep.record)
+            }
+            Action::Reverse { from, to } => {
+                self.ran.reversed += to - from;
+                self.piece(sweep, from, to);
+                self.segment(sweep.reverse)
+            }
+            Action::Store { slot, .. } => {
+                self.ran.stored += 1;
+                let mut buffers = driven.spare.pop().unwrap_or_default();
+                for (k, array) in sweep.carried.iter().enumerate() {
+                    let bytes = self.frame.bytes(*array);
+                    if buffers.len() <= k {
+                        buffers.push(Buffer::zeroed(bytes.len(), self.gradient.device.meter())?);
+                    }
+                    buffers[k].bytes_mut().copy_from_slice(bytes);
+                }
+                driven.slots.insert(slot, buffers);
+                Ok(())
+            }
+            Action::Load { slot, .. } => {
+                self.ran.loaded += 1;
+                let Some(buffers) = driven.slots.get(&slot) else {
+                    return Err(self.gradient.lost("a slot is empty"));
+                };
+                for (array, buffer) in sweep.carried.iter().zip(buffers) {
+                    self.frame.bytes_mut(*array).copy_from_slice(buffer.bytes());
+                }
+                Ok(())
+            }
+            Action::Drop { slot } => {
+                driven.spare.extend(driven.slots.remove(&slot));
+                Ok(())
+            }
+            Action::Turn => Ok(()),
+        }
+    }
+
+    /// Tells the segments which passes to run.
+    fn piece(&mut self, sweep: &Sweep, from: u64, to: u64) {
+        let first = self.first(sweep);
+        self.frame.scalars.values[sweep.piece.0.index()] = first.wrapping_add(from as i64) as u64;
+        self.frame.scalars.values[sweep.piece.1.index()] = first.wrapping_add(to as i64) as u64;
+    }
+
+    fn first(&self, sweep: &Sweep) -> i64 {
+        let g = self.gradient;
+        from_arguments(&g.program, sweep.range.0, &self.frame.arrays, &self.frame.arguments).unwrap_or(0)
+            as i64
+    }
+
+    fn reserve(&mut self, sweep: &Sweep, passes: u64) -> Result<()> {
+        let mut room: HashMap<ArrayId, u64> = HashMap::new();
+        for pushes in self.gradient.pushes.get(&sweep.id).into_iter().flatten() {
+            let times = self.gradient.times(pushes, &self.frame.arrays, &self.frame.arguments)?;
+            *room.entry(pushes.array).or_default() += times * passes;
+        }
+        for (array, count) in room {
+            self.frame.reserve_tape(array, count as usize, self.gradient.device.meter())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,260 @@
+//! The cheapest plan within a number of bytes.
+//!
+//! The candidates for a larger budget contain those for a smaller one, and of them the cheapest is taken, so
+//! more memory never gives a costlier plan. They are: store-all; Revolve with every block of a fixed
+//! series and the most slots that fit beside it (every count of a fixed series where storing costs time, since
+//! more slots need not be cheaper then); and Mixed where its table is quickly made.
+
+use crate::{
+    AnySchedule, Costs, Error, MAX_STEPS, Mixed, Options, Revolve, Shape, Sizes, StoreAll, Totals, revolve,
+};
+
+/// What is to be reversed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Problem {
+    /// The number of steps.
+    pub steps: u64,
+    /// The bytes of a state and of the tape of a step.
+    pub sizes: Sizes,
+    /// What the actions cost.
+    pub costs: Costs,
+    /// When the result of the run is known.
+    pub shape: Shape,
+    /// What a slot can hold.
+    pub holds: Holds,
+}
+
+/// What the slots of a driver can hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Holds {
+    /// States alone: one run of consecutive tapes is live at a time.
+    States,
+    /// States, or the tapes of steps that are reversed later: [`Mixed`] plans are offered too.
+    #[default]
+    StatesOrTapes,
+}
+
+impl Problem {
+    /// With the default costs, the last block recorded on the way.
+    pub fn new(steps: u64, sizes: Sizes) -> Problem {
+        Problem { steps, sizes, costs: Costs::default(), shape: Shape::RecordLast, holds: Holds::default() }
+    }
+}
+
+/// The kind of schedule that a plan uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Family {
+    /// [`StoreAll`].
+    StoreAll,
+    /// [`Revolve`].
+    Revolve,
+    /// [`Mixed`].
+    Mixed,
+}
+
+/// A schedule, and what it takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// The kind of schedule.
+    pub family: Family,
+    /// The number of steps.
+    pub steps: u64,
+    /// The slots, the initial state included.
+    pub slots: usize,
+    /// The steps that are recorded at once, and when the result is known.
+    pub options: Options,
+    /// What it does.
+    pub totals: Totals,
+    /// The most bytes of states and tape that are live at one time.
+    pub peak_bytes: u128,
+    /// The predicted time.
+    pub cost: f64,
+}
+
+impl Plan {
+    /// The steps that are recorded at once.
+    pub fn block(&self) -> u64 {
+        self.options.block
+    }
+
+    /// The schedule itself.
+    pub fn schedule(&self) -> Result<AnySchedule, Error> {
+        Ok(match self.family {
+            Family::StoreAll => StoreAll::new(self.steps)?.into(),
+            Family::Revolve => Revolve::with(self.steps, self.slots, self.options)?.into(),
+            Family::Mixed => Mixed::with(self.steps, self.slots, self.options)?.into(),
+        })
+    }
+}
+
+/// The cheapest plan within a budget, and its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BestPlan {
+    /// The cheapest plan.
+    pub plan: Plan,
+    /// The cheapest plan with half the budget; `None` if that is below the minimum.
+    pub with_half: Option<Plan>,
+    /// The cheapest plan with double the budget.
+    pub with_double: Plan,
+    /// The least number of bytes that works.
+    pub minimum: u128,
+}
+
+/// The kind of schedule, the slots and the block that fit `budget` bytes with the least predicted cost.
+///
+/// The budget counts stored states and live tape; the state at hand is the caller's own.
+///
+/// ```
+/// use ebbtide_schedule::{best_plan, Problem, Sizes};
+///
+/// let problem = Problem::new(1000, Sizes { state: 1 << 20, tape: 1 << 20 });
+/// let best = best_plan(&problem, 64 << 20)?;
+/// assert!(best.plan.peak_bytes <= 64 << 20);
+/// assert!(best.with_double.cost <= best.plan.cost);
+/// let error = best_plan(&problem, 1 << 20).unwrap_err();
+/// assert!(error.to_string().contains("the least that works is 2097152 bytes"));
+/// # Ok::<(), ebbtide_schedule::Error>(())
+/// ```
+pub fn best_plan(problem: &Problem, budget: u64) -> Result<BestPlan, Error> {
+    check(problem)?;
+    let minimum = minimum(problem);
+    let plan = cheapest(problem, budget).ok_or(Error::BudgetTooSmall { budget, minimum })?;
+    Ok(BestPlan {
+        plan,
+        with_half: cheapest(problem, budget / 2),
+        with_double: cheapest(problem, budget.saturating_mul(2)).unwrap_or(plan),
+        minimum,
+    })
+}
+
+fn check(problem: &Problem) -> Result<(), Error> {
+    if problem.steps > MAX_STEPS {
+        return Err(Error::TooManySteps { steps: problem.steps });
+    }
+    let costs = &problem.costs;
+    for (what, cost) in [
+        ("advance", costs.advance),
+        ("record", costs.record),
+        ("reverse", costs.reverse),
+        ("store", costs.store),
+        ("load", costs.load),
+    ] {
+        if !(0.0..1e18).contains(&cost) {
+            return Err(Error::BadCost { what });
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of the leanest plan: one state and the tape of one step, or the whole tape.
+fn minimum(problem: &Problem) -> u128 {
+    let Problem { steps, sizes, shape, .. } = *problem;
+    let all = sizes.bytes(0, steps);
+    match (steps, shape) {
+        (0, _) => 0,
+        (1, Shape::RecordLast) => all,
+        (_, Shape::RecordLast) => all.min(sizes.bytes(1, 1)),
+        (_, Shape::PrimalFirst) => sizes.bytes(1, 1),
+    }
+}
+
+fn cheapest(problem: &Problem, budget: u64) -> Option<Plan> {
+    let mut best: Option<Plan> = None;
+    let mut offer = |plan: Option<Plan>| {
+        if let Some(plan) = plan.filter(|plan| plan.peak_bytes <= u128::from(budget)) {
+            let better = |old: &Plan| (plan.cost, plan.peak_bytes) < (old.cost, old.peak_bytes);
+            if best.as_ref().is_none_or(better) {
+                best = Some(plan);
+            }
+        }
+    };
+    offer(store_all(problem));
+    for block in series(problem.steps.max(1)) {
+        for slots in slot_counts(problem, budget, problem.sizes.state.into(), block, u64::MAX) {
+            offer(revolve_plan(problem, slots, block));
+        }
+        let mixed = mixed_slots(problem, block).filter(|_| problem.holds == Holds::StatesOrTapes);
+        if let Some(most) = mixed {
+            let room = u128::from(problem.sizes.state).max(problem.sizes.bytes(0, block));
+            for slots in slot_counts(problem, budget, room, block, most) {
+                offer(mixed_plan(problem, slots, block));
+            }
+        }
+    }
+    best
+}
+
+/// 1 to 16, then 25 % apart, up to `most` and with it.
+fn series(most: u64) -> impl Iterator<Item = u64> {
+    let next = move |&n: &u64| {
+        (n < most).then(|| (n + (n / 4).max(1).min(if n < 16 { 1 } else { u64::MAX })).min(most))
+    };
+    std::iter::successors(Some(1), next)
+}
+
+/// The numbers of slots to try, each slot taking `room` bytes.
+fn slot_counts(problem: &Problem, budget: u64, room: u128, block: u64, most: u64) -> Vec<usize> {
+    let Some(left) = u128::from(budget).checked_sub(problem.sizes.bytes(0, block.min(problem.steps))) else {
+        return Vec::new();
+    };
+    let fitting =
+        left.checked_div(room).unwrap_or(u128::MAX).min(problem.steps.max(1).into()).min(most.into());
+    let fitting = usize::try_from(fitting).unwrap_or(usize::MAX);
+    if problem.costs.store == 0.0 && problem.costs.load == 0.0 {
+        // More slots are never costlier.
+        return vec![fitting];
+    }
+    let counts =
+        series(most.min(problem.steps.max(1))).map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+    std::iter::once(0).chain(counts).take_while(|&count| count <= fitting).collect()
+}
+
+/// The most slots for which a Mixed plan with this block is quickly made: few units, whole blocks only.
+fn mixed_slots(problem: &Problem, block: u64) -> Option<u64> {
+    let units = problem.steps.div_ceil(block) + 1;
+    let fits = units <= 1000 && problem.steps > block && (block == 1 || block.is_power_of_two());
+    fits.then(|| (50_000_000 / (units * units)).min(units))
+}
+
+fn store_all(problem: &Problem) -> Option<Plan> {
+    let steps = problem.steps;
+    (problem.shape == Shape::RecordLast || steps == 0).then_some(())?;
+    let totals = StoreAll::new(steps).ok()?.totals();
+    Some(finish(
+        problem,
+        Family::StoreAll,
+        0,
+        Options::new().block(steps.max(1)),
+        totals,
+        problem.sizes.bytes(0, steps),
+    ))
+}
+
+fn revolve_plan(problem: &Problem, slots: usize, block: u64) -> Option<Plan> {
+    let options = Options::new().block(block).shape(problem.shape).check(problem.steps).ok()?;
+    let totals = revolve::totals(problem.steps, slots, options)?;
+    let bytes = problem.sizes.bytes(totals.memory.peak_slots, totals.peak_tape);
+    Some(finish(problem, Family::Revolve, slots, options, totals, bytes))
+}
+
+fn mixed_plan(problem: &Problem, slots: usize, block: u64) -> Option<Plan> {
+    let options = Options::new().block(block).shape(problem.shape).check(problem.steps).ok()?;
+    let totals = Mixed::with(problem.steps, slots, options).ok()?.totals();
+    // A slot has room for either, whichever it holds.
+    let room = u128::from(problem.sizes.state).max(problem.sizes.bytes(0, block));
+    let bytes = room * slots as u128 + problem.sizes.bytes(0, block);
+    Some(finish(problem, Family::Mixed, slots, options, totals, bytes))
+}
+
+fn finish(
+    problem: &Problem,
+    family: Family,
+    slots: usize,
+    options: Options,
+    totals: Totals,
+    peak_bytes: u128,
+) -> Plan {
+    let cost = totals.cost(&problem.costs);
+    Plan { family, steps: problem.steps, slots, options, totals, peak_bytes, cost }
+}

@@ -1,0 +1,107 @@
+use ebbtide_schedule::*;
+
+use crate::support::{Random, cases};
+
+fn problem(steps: u64, state: u64, tape: u64) -> Problem {
+    Problem::new(steps, Sizes { state, tape })
+}
+
+/// Runs the plan: it is legal, fits, and costs what it says.
+fn run(plan: &Plan, problem: &Problem, budget: u64) {
+    let mut machine = Machine::new(plan.steps)
+        .sizes(problem.sizes)
+        .limits(Limits { bytes: budget.into(), ..Limits::default() });
+    for action in plan.schedule().unwrap() {
+        machine.step(action).unwrap();
+    }
+    let totals = machine.finish().unwrap();
+    assert_eq!(totals, plan.totals);
+    assert_eq!(totals.cost(&problem.costs), plan.cost);
+    assert!(machine.peak_bytes() <= plan.peak_bytes && plan.peak_bytes <= budget.into());
+}
+
+#[test]
+fn more_memory_never_gives_a_costlier_plan() {
+    let mut random = Random(3);
+    for _ in 0..cases(20) {
+        let mut problem = problem(random.below(120), random.below(50), random.below(50));
+        if random.below(2) == 0 {
+            problem.costs.store = random.below(5) as f64 / 2.0;
+            problem.costs.load = random.below(3) as f64 / 2.0;
+        }
+        if random.below(3) == 0 {
+            problem.shape = Shape::PrimalFirst;
+        }
+        let mut last = f64::INFINITY;
+        let mut budget = 0;
+        for _ in 0..25 {
+            match best_plan(&problem, budget) {
+                Ok(best) => {
+                    run(&best.plan, &problem, budget);
+                    assert!(best.plan.cost <= last, "{problem:?} {budget}: {} after {last}", best.plan.cost);
+                    assert!(best.with_double.cost <= best.plan.cost);
+                    assert!(best.with_half.is_none_or(|half| half.cost >= best.plan.cost));
+                    last = best.plan.cost;
+                }
+                Err(error) => {
+                    assert_eq!(last, f64::INFINITY, "a larger budget was refused");
+                    assert!(matches!(error, Error::BudgetTooSmall { .. }), "{error}");
+                }
+            }
+            budget += 1 + random.below(80);
+        }
+    }
+}
+
+#[test]
+fn a_budget_below_the_minimum_names_the_minimum() {
+    for (steps, state, tape, shape) in [
+        (300, 100, 30, Shape::RecordLast),
+        (300, 100, 30, Shape::PrimalFirst),
+        (2, 100, 30, Shape::RecordLast),
+        (1, 100, 30, Shape::RecordLast),
+        (1, 100, 30, Shape::PrimalFirst),
+        (0, 100, 30, Shape::RecordLast),
+    ] {
+        let problem = Problem { shape, ..problem(steps, state, tape) };
+        let minimum = best_plan(&problem, 1 << 40).unwrap().minimum as u64;
+        run(&best_plan(&problem, minimum).unwrap().plan, &problem, minimum);
+        if minimum > 0 {
+            let error = best_plan(&problem, minimum - 1).unwrap_err();
+            assert_eq!(error, Error::BudgetTooSmall { budget: minimum - 1, minimum: minimum.into() });
+        }
+    }
+}
+
+#[test]
+fn everything_is_stored_when_it_fits() {
+    let best = best_plan(&problem(1000, 8, 24), 24_000).unwrap();
+    assert_eq!((best.plan.family, best.plan.totals.advances), (Family::StoreAll, 0));
+}
+
+#[test]
+fn no_revolve_of_any_slots_and_block_is_cheaper() {
+    for (n, state, tape, budget) in [(60, 10, 3, 100), (60, 3, 10, 100), (37, 7, 7, 60)] {
+        let problem = problem(n, state, tape);
+        let best = best_plan(&problem, budget).unwrap();
+        for block in 1..=n.min(16) {
+            for slots in 0..=n as usize {
+                let Ok(schedule) = Revolve::with(n, slots, Options::new().block(block)) else { continue };
+                let totals = schedule.totals();
+                if problem.sizes.bytes(totals.memory.peak_slots, totals.peak_tape) <= budget.into() {
+                    assert!(
+                        best.plan.cost <= totals.cost(&problem.costs),
+                        "{slots} slots, blocks of {block}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_billion_steps_are_planned_at_once() {
+    let problem = problem(1_000_000_000, 1000, 3000);
+    let best = best_plan(&problem, 1_000_000).unwrap();
+    assert!(best.plan.totals.recompute_factor() < 4.0 * best.with_double.totals.recompute_factor());
+}

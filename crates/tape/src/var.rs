@@ -1,0 +1,106 @@
+use std::fmt;
+
+use crate::arena::Activity;
+use crate::{Differentiable, Error, Gradients, NodeId, Result, Tape};
+
+/// A value and its place on a tape. Clones share both; nothing asks the value itself to be cloned.
+pub struct Var<V: Differentiable> {
+    pub(crate) value: V::Shared,
+    pub(crate) link: Link<V>,
+}
+
+pub(crate) enum Link<V: Differentiable> {
+    Detached,
+    Node {
+        tape: Tape<V>,
+        place: Place,
+    },
+    /// An operator could not record its result; the first use that can return an error returns this one.
+    Broken(Box<Error>),
+}
+
+/// Where on its tape a value is.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) generation: u32,
+    pub(crate) index: u32,
+    pub(crate) activity: Activity,
+}
+
+impl<V: Differentiable> Clone for Link<V> {
+    fn clone(&self) -> Self {
+        match self {
+            Link::Detached => Link::Detached,
+            Link::Node { tape, place } => Link::Node { tape: tape.clone(), place: *place },
+            Link::Broken(error) => Link::Broken(error.clone()),
+        }
+    }
+}
+
+impl<V: Differentiable> Clone for Var<V> {
+    fn clone(&self) -> Self {
+        Var { value: self.value.clone(), link: self.link.clone() }
+    }
+}
+
+impl<V: Differentiable + fmt::Debug> fmt::Debug for Var<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Var").field("value", self.value()).field("node", &self.node()).finish()
+    }
+}
+
+impl<V: Differentiable> Var<V> {
+    /// A value on no tape. As an input of an operation it is a constant.
+    pub fn detached(value: impl Into<V::Shared>) -> Self {
+        Var { value: value.into(), link: Link::Detached }
+    }
+
+    pub(crate) fn broken(value: V::Shared, error: Error) -> Self {
+        Var { value, link: Link::Broken(Box::new(error)) }
+    }
+
+    /// The value.
+    pub fn value(&self) -> &V {
+        &self.value
+    }
+
+    /// The value, shared: what a rule keeps of its inputs.
+    pub fn share(&self) -> V::Shared {
+        self.value.clone()
+    }
+
+    /// The same value on no tape.
+    pub fn detach(&self) -> Self {
+        Var::detached(self.share())
+    }
+
+    /// The node on the tape, if there is one.
+    pub fn node(&self) -> Option<NodeId> {
+        match &self.link {
+            Link::Node { tape, place } => Some(tape.id_of(*place)),
+            Link::Detached | Link::Broken(_) => None,
+        }
+    }
+
+    /// The tape that the value is on, if it is on one.
+    pub fn tape(&self) -> Option<&Tape<V>> {
+        match &self.link {
+            Link::Node { tape, .. } => Some(tape),
+            Link::Detached | Link::Broken(_) => None,
+        }
+    }
+
+    /// The tape, or why there is none.
+    pub(crate) fn try_tape(&self) -> Result<&Tape<V>> {
+        match &self.link {
+            Link::Node { tape, .. } => Ok(tape),
+            Link::Detached => Err(Error::MissingNode),
+            Link::Broken(error) => Err((**error).clone()),
+        }
+    }
+
+    /// The gradient of this value, which has one element, with respect to all leaves.
+    pub fn pullback(&self) -> Result<Gradients<V>> {
+        self.try_tape()?.pullback(self)
+    }
+}

@@ -1,0 +1,14 @@
+//! The contract of the tape: one test or more per line of the conformance list, named after it.
+
+// Helpers of tests are tests, which clippy does not see; indices are mathematics here.
+#![allow(clippy::unwrap_used, clippy::needless_range_loop)]
+
+mod arrays;
+mod chains;
+mod contract;
+mod errors;
+mod graphs;
+mod hvp;
+mod outputs;
+mod rules;
+mod support;
