@@ -279,6 +279,13 @@ impl Verifier<'_> {
         }
         if let Some(flag) = region.flag {
             let decl = p.array(flag);
+            if !matches!(decl.role, Role::Param(_)) {
+                let message = format!(
+                    "the flag `{}` of region `{label}` is a temporary: the flag is the host's, so it must be a parameter",
+                    decl.name
+                );
+                self.flaw("9", &region.site, message);
+            }
             if decl.rank != 0 || !matches!(decl.ty, Type::I32 | Type::U32 | Type::Bool) {
                 let message = format!(
                     "the flag `{}` of region `{label}` is an Array{}<{}>: a flag is an Array0 of i32, u32 or bool",
