@@ -258,10 +258,11 @@ fn needed_before_one(program: &Program, stmt: &Stmt, mut live: Made) -> Made {
     match stmt {
         Stmt::Loop(Loop { kind: LoopKind::For { from, to, .. }, .. }) => live.values.extend([*from, *to]),
         Stmt::Loop(_) => {}
-        Stmt::Temp(a) => match &program.array(*a).role {
-            Role::Temp(shape) => live.values.extend(shape),
-            _ => {}
-        },
+        Stmt::Temp(a) => {
+            if let Role::Temp(shape) = &program.array(*a).role {
+                live.values.extend(shape);
+            }
+        }
         other => live.values.extend(other.uses()),
     }
     live

@@ -193,18 +193,18 @@ fn c32_resume_skips_what_came_before_and_runs_the_region_again() {
 #[test]
 fn c33_in_loops_the_skip_applies_to_the_resumed_pass_alone() {
     for nodes in [[Node::For(3, three_regions())], [Node::Counted(0, 3, three_regions())]] {
-        for pass in 0..3 {
-            let mut fire = vec![0; 3 * pass + 1];
-            fire.extend([1, 0]);
-            let moves = [(Next::Resume, [3, 4, 3]), (Next::To(label(2)), [3, 3, 3])];
-            for (next, expected) in moves {
-                on_all(&nodes, &fire, |compiled, mut world| {
+        on_all(&nodes, &[0], |compiled, _| {
+            for pass in 0..3 {
+                let mut fire = vec![0; 3 * pass + 1];
+                fire.extend([1, 0]);
+                for (next, expected) in [(Next::Resume, [3, 4, 3]), (Next::To(label(2)), [3, 3, 3])] {
+                    let mut world = World::new(compiled.device(), 1 << 13, &fire, &[0]);
                     let yields = drive(compiled, &nodes, &mut world, |_| next.clone()).unwrap();
                     assert_eq!(yields.len(), 1);
                     assert_eq!(counts(&world, 3), expected, "pass {pass} {next:?}");
-                });
+                }
             }
-        }
+        });
     }
 }
 
@@ -657,6 +657,69 @@ fn c42_a_stored_yield_of_another_program_or_a_damaged_one_is_refused() {
         assert!(compiled.load(&path).is_err(), "{len} bytes of {}", whole.len());
     }
     assert!(compiled.load(&folder.path().join("missing")).is_err());
+}
+
+#[test]
+fn c42_a_forged_yield_is_refused() {
+    use ebbtide_snapshot::{Position, State, fs::Disks, read_snapshot, write_snapshot};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("yielded.safetensors");
+    let device = interpreter();
+    let compiled = Compiled::new(&program(&stored_tree()), &device).unwrap();
+    let mut world = World::new(&device, 1 << 13, &[0, 1, 0], &STORED_DATA);
+    launch(&compiled, &mut world).save(&path).unwrap();
+    let mut state = State::new();
+    let told = read_snapshot(&Disks, &path, &mut state).unwrap();
+    // The same file again, its checksums right, but one thing in it another.
+    let forge = |name: &str, ints: Option<(Vec<usize>, Vec<i64>)>, position: &str| {
+        let mut forged = State::new();
+        forged.set_position(Some(position.parse::<Position>().unwrap()));
+        for array in state.arrays() {
+            match (&ints, array.name == name) {
+                (Some((shape, ints)), true) if array.dtype.to_string() == "i64" => {
+                    forged.put_shaped(name, shape, ints).unwrap()
+                }
+                (Some((shape, ints)), true) => {
+                    let ints: Vec<u64> = ints.iter().map(|n| *n as u64).collect();
+                    forged.put_shaped(name, shape, &ints).unwrap()
+                }
+                (None, true) => {}
+                _ if array.name.starts_with("temp.") => forged
+                    .put_shaped(array.name, array.shape, &state.get_vec::<i32>(array.name).unwrap())
+                    .unwrap(),
+                _ => match array.dtype.to_string().as_str() {
+                    "u32" => forged.put_scalar(array.name, state.scalar::<u32>(array.name).unwrap()).unwrap(),
+                    "i64" => forged
+                        .put_shaped(array.name, array.shape, &state.get_vec::<i64>(array.name).unwrap())
+                        .unwrap(),
+                    _ => forged
+                        .put_shaped(array.name, array.shape, &state.get_vec::<u64>(array.name).unwrap())
+                        .unwrap(),
+                },
+            }
+        }
+        write_snapshot(&Disks, &path, &told, &forged).unwrap();
+        compiled.load(&path).map_err(|e| e.to_string())
+    };
+    let here = state.position().unwrap().to_string();
+    assert!(forge("nothing", None, &here).is_ok(), "an honest copy is fine");
+    for name in ["yielded", "reason", "kept", "values", "locals", "bounds", "temp.12.scratch"] {
+        assert!(forge(name, None, &here).is_err(), "without {name}");
+    }
+    for place in ["staged/for j=3/Stage::S0", "staged/for j=0", "staged/for j=1/Stage::S0#1", "staged", "x/y"]
+    {
+        assert!(forge("nothing", None, place).is_err(), "{place}");
+    }
+    assert!(forge("kept", Some((vec![], vec![2])), &here).is_err());
+    assert!(forge("bounds", Some((vec![1, 2], vec![0, 1])), &here).is_err());
+    assert!(
+        forge("bounds", Some((vec![1, 2], vec![i64::MIN, i64::MAX])), &here).is_ok(),
+        "odd, but harmless"
+    );
+    assert!(forge("bounds", Some((vec![0, 2], vec![])), &here).is_err());
+    assert!(forge("values", Some((vec![1, 2], vec![i64::MAX, 1])), &here).is_err());
+    assert!(forge("locals", Some((vec![1, 2], vec![77, 1])), &here).is_err());
 }
 
 #[test]
