@@ -259,7 +259,7 @@ impl Printer<'_> {
     }
 
     fn local(&self, local: LocalId) -> String {
-        format!("{}", self.program.locals[local.index()].name)
+        self.program.locals[local.index()].name.clone()
     }
 
     fn element(&self, array: ArrayId, index: Indices) -> String {

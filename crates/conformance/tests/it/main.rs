@@ -1,12 +1,10 @@
 //! The contract, on the interpreter and on the CPU.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod cache;
 mod devices;
 mod gradients;
-<<<<<<< HEAD
 mod hostile;
-=======
->>>>>>> yield
 mod introspection;
 mod loops;
 mod model;
