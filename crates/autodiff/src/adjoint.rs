@@ -625,10 +625,8 @@ impl Maker<'_> {
                     }
                 }
                 Stmt::Copy { from, to } => self.reverse_copy(w, *from, *to),
-                Stmt::Temp(a) => {
-                    if self.shadows.arrays.contains_key(a) {
-                        self.held.insert(*a, Held::Nothing);
-                    }
+                Stmt::Temp(a) if self.shadows.arrays.contains_key(a) => {
+                    self.held.insert(*a, Held::Nothing);
                 }
                 Stmt::If(branch) => self.reverse_branch(w, branch)?,
                 Stmt::Loop(l) => self.reverse_loop(w, l)?,
