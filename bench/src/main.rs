@@ -3,6 +3,7 @@
 //! `bench/run --primal [workload]`: each line is the best of several rounds in which both take turns, so that a
 //! busy machine slows both.
 
+mod gradients;
 mod programs;
 mod reference;
 
@@ -192,8 +193,12 @@ fn compile_times() -> Result<()> {
 
 fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if words.first().is_none_or(|first| first != "--primal") {
-        return Err("say what to run: bench/run --primal [workload | costs]".into());
+    let what = words.first().map(String::as_str);
+    if !matches!(what, Some("--primal" | "--gradient")) {
+        return Err(
+            "say what to run: bench/run --primal [workload | costs], or bench/run --gradient [workload]"
+                .into(),
+        );
     }
     if words.get(1).is_some_and(|word| word == "source") {
         let (device, _) = Options::new().build()?;
@@ -206,6 +211,9 @@ fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let cache = Cache::at(folder.path());
     let reference = Reference::build()?;
+    if what == Some("--gradient") {
+        return gradients::run(&reference, &cache, wanted);
+    }
     for workload in workloads()?.iter().filter(|w| wanted(w.name)) {
         for threads in [1, 2] {
             compare(workload, &reference, threads, &cache)?;

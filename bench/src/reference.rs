@@ -32,7 +32,8 @@ impl Reference {
         let tanh = Item { kernel: Kernel::Function(Function::Tanh), shape: Shape::new(Format::F64, lanes)? };
         let abs =
             Item { kernel: Kernel::Function(Function::Abs), shape: Shape::new(Format::F32, 2 * lanes)? };
-        let text = library(Dialect::C, &[tanh, abs])? + include_str!("reference.c");
+        let text =
+            library(Dialect::C, &[tanh, abs])? + include_str!("reference.c") + include_str!("gradients.c");
         let folder = tempfile::tempdir()?;
         let (source, built) = (folder.path().join("reference.c"), folder.path().join("reference.so"));
         std::fs::write(&source, text)?;
