@@ -3,10 +3,7 @@
 
 mod devices;
 mod gradients;
-<<<<<<< HEAD
 mod hostile;
-=======
->>>>>>> yield
 mod introspection;
 mod loops;
 mod model;
