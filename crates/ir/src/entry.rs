@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::place::path_to;
 use crate::program::*;
-use crate::verify::depends_on_arguments_alone;
 
 /// Things that statements at program level make and that others use later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,8 +55,9 @@ pub struct Entry {
     pub needed: Made,
     /// The visible temporaries that another pass of a loop may make anew.
     pub remade: BTreeSet<ArrayId>,
-    /// The visible values that shapes and scalar arguments decide alone, operands before uses.
-    pub from_arguments: Vec<ValueId>,
+    /// The visible values that are computed from arguments, shapes and other values, operands before uses: all but
+    /// elements, local variables and the variables of loops.
+    pub computed: Vec<ValueId>,
 }
 
 /// How the values that a run needs at an entry come about.
@@ -79,7 +79,7 @@ impl Entry {
             visible_in: Vec::new(),
             needed: Made::default(),
             remade: BTreeSet::new(),
-            from_arguments: Vec::new(),
+            computed: Vec::new(),
         };
         let mut block = &program.body;
         let mut after = Made::default();
@@ -117,13 +117,8 @@ impl Entry {
                 entry.remade.extend(&made.temps);
             }
         }
-        entry.from_arguments = entry
-            .visible
-            .values
-            .iter()
-            .copied()
-            .filter(|v| depends_on_arguments_alone(program, *v))
-            .collect();
+        let computed = |v: &ValueId| !matches!(program.op(*v), Op::Load(..) | Op::Get(_) | Op::LoopVar);
+        entry.computed = entry.visible.values.iter().copied().filter(computed).collect();
         Some(entry)
     }
 
@@ -155,8 +150,7 @@ impl Entry {
                 Op::LoopVar => bounds.iter().any(|(var, from, _)| var == v && have.contains(from)),
                 op => op.operands().all(|operand| have.contains(&operand)),
             };
-            // What is known stays as it was, but for what the arguments decide.
-            if derivable && (!known.values.contains(v) || self.from_arguments.binary_search(v).is_ok()) {
+            if derivable {
                 have.insert(*v);
                 derivation.compute.push(*v);
             }

@@ -37,8 +37,8 @@
 //!    program yields: nothing more runs, every enclosing loop is left. A run that is resumed at a region begins
 //!    with that region, in the passes of the loops around it that were left, and goes on from there; conditions
 //!    at the head of these passes are not asked again. The bounds of these loops, local variables, temporaries
-//!    and values that depend on data are as they were left; values that depend on shapes and scalar arguments
-//!    alone are those of the arguments that the resume is given. `undo` puts back what the region wrote before
+//!    and elements that were read are as they were left; shapes and scalar arguments are those that the resume is
+//!    given, and what is computed from all these is computed from them anew. `undo` puts back what the region wrote before
 //!    it yields, but for the flag: the arrays named, or all arrays and local variables that it writes.
 //! 10. **Bounds.** An element outside its array is never touched: it is a run error that names array, index and
 //!     line. Which of several errors of one run is reported is not defined; written arrays are then unspecified

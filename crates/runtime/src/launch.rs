@@ -161,7 +161,7 @@ impl Compiled {
         frame.reserve_undo(&self.undone, self.device.meter())?;
         let known = match known {
             None => {
-                entry.from_arguments.iter().for_each(|v| compute(program, &mut frame, *v));
+                entry.computed.iter().for_each(|v| compute(program, &mut frame, *v));
                 None
             }
             Some(known) => Some(derive(program, entry, Arc::unwrap_or_clone(known), kept, &mut frame)),

@@ -660,6 +660,35 @@ fn c42_a_stored_yield_of_another_program_or_a_damaged_one_is_refused() {
 }
 
 #[test]
+fn c42_a_yield_moves_between_devices() {
+    let compiled: Vec<Compiled> =
+        all().iter().map(|device| Compiled::new(&program(&stored_tree()), device).unwrap()).collect();
+    let mut seen: Vec<Seen> = Vec::new();
+    for from in &compiled {
+        for to in &compiled {
+            let mut world = World::new(from.device(), 1 << 13, &[0, 1, 0], &STORED_DATA);
+            let at = launch(from, &mut world);
+            let mut other = World::new(to.device(), 1 << 13, &[0, 1, 0], &STORED_DATA);
+            for (a, b) in
+                [(&mut other.t, &world.t), (&mut other.trace, &world.trace), (&mut other.field, &world.field)]
+            {
+                a.copy_from(b).unwrap();
+            }
+            for (a, b) in [
+                (&mut other.len, &world.len),
+                (&mut other.visits, &world.visits),
+                (&mut other.cursor, &world.cursor),
+            ] {
+                a.copy_from(b).unwrap();
+            }
+            done(to.resume(&at, other.args()));
+            seen.push(other.seen());
+        }
+    }
+    assert!(seen.iter().all(|s| *s == seen[0]), "{seen:?}");
+}
+
+#[test]
 fn c42_a_forged_yield_is_refused() {
     use ebbtide_snapshot::{Position, State, fs::Disks, read_snapshot, write_snapshot};
 
