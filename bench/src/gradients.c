@@ -114,7 +114,7 @@ void wave_gradient(f32 **a, const i64 *n, i64 steps, int thread, int threads, ba
     const i64 from = 1 + (m - 2) * thread / threads, to = 1 + (m - 2) * (thread + 1) / threads;
     const f32 *c = a[2], *source = a[3];
     f32 *dc = a[4], *l = a[5], *old = a[6], *history = a[7], *states = a[8], *work = a[9], *seen = a[10];
-    const i64 at = m / 2 * m + m / 2;
+    const i64 at = 8 * m + m / 2;
     if (thread == 0) {
         memcpy(states, a[1], 4 * size);
         memcpy(states + size, a[0], 4 * size);

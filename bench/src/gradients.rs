@@ -57,7 +57,7 @@ fn wave(
             prev[[i, j]] = 2.0 * x - prev[[i, j]] + c[[i, j]] * lap;
         }
         swap(u, prev);
-        u[[n / 2, m / 2]] += source[t];
+        u[[8, m / 2]] += source[t];
         for j in par(0..m) {
             seen[[t, j]] = u[[2, j]];
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ebbtide_ir::{ArrayId, Literal, Program, Role, Scalars};
 
 use crate::arguments::extents;
-use crate::buffer::{Buffer, Meter};
+use crate::buffer::{Buffer, Meter, Spare};
 use crate::error::{Error, Result};
 
 /// One array as compiled code sees it.
@@ -42,6 +42,14 @@ pub struct TapePlaces {
     pub depth: usize,
 }
 
+fn byte_count(program: &Program, array: ArrayId, shape: &[usize]) -> Result<usize> {
+    shape
+        .iter()
+        .try_fold(program.array(array).ty.size(), |bytes, extent| bytes.checked_mul(*extent))
+        .filter(|bytes| *bytes < isize::MAX as usize / 2)
+        .ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })
+}
+
 /// A temporary array and what it holds.
 #[derive(Debug)]
 pub(crate) struct Temp {
@@ -54,12 +62,22 @@ pub(crate) struct Temp {
 impl Temp {
     /// A temporary of zeros.
     pub fn zeroed(program: &Program, array: ArrayId, shape: &[usize], meter: &Arc<Meter>) -> Result<Temp> {
-        let bytes = shape
-            .iter()
-            .try_fold(program.array(array).ty.size(), |bytes, extent| bytes.checked_mul(*extent))
-            .filter(|bytes| *bytes < isize::MAX as usize / 2)
-            .ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })?;
+        let bytes = byte_count(program, array, shape)?;
         let buffer = Buffer::zeroed(bytes, meter)?;
+        let shape = View::new(buffer.address(), shape, bytes).shape;
+        Ok(Temp { array, shape, buffer })
+    }
+
+    /// A temporary in memory that was used before: it holds anything until it is declared.
+    pub fn reused(
+        program: &Program,
+        array: ArrayId,
+        shape: &[usize],
+        spare: &Spare,
+        meter: &Arc<Meter>,
+    ) -> Result<Temp> {
+        let bytes = byte_count(program, array, shape)?;
+        let buffer = spare.take(bytes, meter)?;
         let shape = View::new(buffer.address(), shape, bytes).shape;
         Ok(Temp { array, shape, buffer })
     }
@@ -169,15 +187,26 @@ impl Frame {
     }
 
     /// Makes room for `count` more pushes of an array.
-    pub fn reserve_tape(&mut self, array: ArrayId, count: usize, meter: &Arc<Meter>) -> Result<()> {
+    pub(crate) fn reserve_tape(
+        &mut self,
+        array: ArrayId,
+        count: usize,
+        spare: &Spare,
+        meter: &Arc<Meter>,
+    ) -> Result<()> {
         let bytes = self.arrays[array.index()].bytes;
         let tape = &mut self.tapes[array.index()];
         while tape.places.len() < tape.depth + count {
-            let buffer = Buffer::zeroed(bytes, meter)?;
+            let buffer = spare.take(bytes, meter)?;
             tape.places.push(buffer.address());
             tape.buffers.push(buffer);
         }
         Ok(())
+    }
+
+    /// All memory that the frame owns, for another launch.
+    pub(crate) fn into_buffers(self) -> impl Iterator<Item = Buffer> {
+        self.temps.into_iter().chain(self.tapes.into_iter().flat_map(|tape| tape.buffers))
     }
 
     /// The bytes of an array.

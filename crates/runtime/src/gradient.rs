@@ -8,10 +8,10 @@ use ebbtide_ir::{self as ir, ArrayId, Length, LoopId, Outcome, Program, Role, Va
 use ebbtide_schedule::{Action, AnySchedule, Schedule, Slot};
 
 use crate::arguments::{Arg, bind, bind_first, from_arguments};
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Spare};
 use crate::device::{Device, Executable, Start};
 use crate::error::{Error, Result};
-use crate::frame::{Frame, View};
+use crate::frame::{Frame, Temp, View};
 use crate::plan::{Budget, Need, Plan, plan};
 use crate::script::{Script, Step, Sweep};
 
@@ -25,6 +25,8 @@ pub struct CompiledGradient {
     executable: Arc<dyn Executable>,
     budget: Budget,
     plans: Plans,
+    /// What launches leave for the next one, so that it allocates nothing.
+    spare: Arc<Spare>,
 }
 
 /// Plans made before: planning is worth remembering, since most launches have the shapes of the last one.
@@ -64,12 +66,13 @@ impl CompiledGradient {
             executable,
             budget,
             plans: Plans::default(),
+            spare: Arc::default(),
         })
     }
 
     /// The same gradient under another budget; nothing is compiled again.
     pub fn with_budget(&self, budget: Budget) -> CompiledGradient {
-        CompiledGradient { budget, ..self.clone() }
+        CompiledGradient { budget, spare: Arc::default(), ..self.clone() }
     }
 
     /// The gradient program.
@@ -97,8 +100,27 @@ impl CompiledGradient {
     pub fn launch(&self, args: &[Arg<'_>]) -> Result<Ran> {
         let (views, scalars) = bind(&self.program, &self.device, args)?;
         let (_, schedules) = self.prepare(&views, &scalars)?;
-        let mut frame = Frame::new(&self.program, views, scalars, self.device.meter())?;
-        let mut run = Run { gradient: self, frame: &mut frame, sweeps: HashMap::new(), ran: Ran::default() };
+        let mut frame = self.frame(views, scalars)?;
+        let ran = self.follow(&mut frame, schedules);
+        self.spare.give(frame.into_buffers());
+        ran
+    }
+
+    /// A frame in memory that earlier launches left.
+    fn frame(&self, views: Vec<View>, scalars: Vec<ir::Literal>) -> Result<Frame> {
+        let mut temps = Vec::new();
+        for id in self.program.array_ids() {
+            if let Role::Temp(_) = self.program.array(id).role {
+                let shape = crate::arguments::extents(&self.program, id, &views, &scalars)?;
+                temps.push(Temp::reused(&self.program, id, &shape, &self.spare, self.device.meter())?);
+            }
+        }
+        Frame::with(&self.program, views, scalars, ir::Scalars::of(&self.program), temps, self.device.meter())
+    }
+
+    /// Runs the segments and drives the loops.
+    fn follow(&self, frame: &mut Frame, schedules: Vec<AnySchedule>) -> Result<Ran> {
+        let mut run = Run { gradient: self, frame, sweeps: HashMap::new(), ran: Ran::default() };
         let mut schedules = schedules.into_iter();
         for step in &self.script.steps {
             match step {
@@ -113,7 +135,9 @@ impl CompiledGradient {
                 }
                 Step::Backward(id) => {
                     run.drive(*id, Half::Backward)?;
-                    run.sweeps.remove(id);
+                    if let Some(driven) = run.sweeps.remove(id) {
+                        self.spare.give(driven.slots.into_values().chain(driven.spare).flatten());
+                    }
                 }
             }
         }
@@ -270,7 +294,7 @@ impl Run<'_> {
                 for (k, array) in sweep.carried.iter().enumerate() {
                     let bytes = self.frame.bytes(*array);
                     if buffers.len() <= k {
-                        buffers.push(Buffer::zeroed(bytes.len(), self.gradient.device.meter())?);
+                        buffers.push(self.gradient.spare.take(bytes.len(), self.gradient.device.meter())?);
                     }
                     buffers[k].bytes_mut().copy_from_slice(bytes);
                 }
@@ -320,7 +344,12 @@ impl Run<'_> {
             *room.entry(pushes.array).or_default() += times * passes;
         }
         for (array, count) in room {
-            self.frame.reserve_tape(array, count as usize, self.gradient.device.meter())?;
+            self.frame.reserve_tape(
+                array,
+                count as usize,
+                &self.gradient.spare,
+                self.gradient.device.meter(),
+            )?;
         }
         Ok(())
     }
