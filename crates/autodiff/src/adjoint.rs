@@ -46,6 +46,8 @@ pub struct Gradient {
     pub derivatives: Vec<ArrayId>,
     /// For each loop under a schedule, how often a pass pushes each array.
     pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
+    /// How often arrays are pushed outside these loops.
+    pub pushes_outside: Vec<Pushes>,
 }
 
 /// How often one pass of a loop pushes an array: once for each element of the product of these loops.
@@ -250,7 +252,15 @@ impl Maker<'_> {
         w.program.body = asides.into_iter().map(Stmt::Temp).chain(body).collect();
         let program = w.program;
         verify(&program)?;
-        Ok(Gradient { program, seed, values, derivatives, pushes: std::mem::take(&mut self.pushes) })
+        let pushes_outside = pushes(&program.body);
+        Ok(Gradient {
+            program,
+            seed,
+            values,
+            derivatives,
+            pushes: std::mem::take(&mut self.pushes),
+            pushes_outside,
+        })
     }
 
     /// The caller's arrays are only read: what the program writes are copies.
@@ -663,6 +673,7 @@ impl Maker<'_> {
             return Ok(());
         }
         let bar = w.load(shadow, Writer::no_index(), None);
+        w.mask(bar);
         let zero = w.real(self.source.ty(v), 0.0);
         w.store(shadow, Writer::no_index(), zero, None);
         if let Op::Load(array, index) = op {
@@ -920,7 +931,7 @@ fn pushes(block: &Block) -> Vec<Pushes> {
                     collect(body, within, out);
                     within.pop();
                 }
-                Stmt::Par(_) => {}
+                Stmt::Par(_) | Stmt::Forward(_) => {}
                 _ => stmt.blocks().for_each(|b| collect(b, within, out)),
             }
         }

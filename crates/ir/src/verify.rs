@@ -475,7 +475,11 @@ pub fn depends_on_arguments_alone(program: &Program, value: ValueId) -> bool {
     while let Some(v) = work.pop() {
         match program.op(v) {
             Op::Load(..) | Op::Get(_) | Op::LoopVar => return false,
-            Op::Dim(array, _) if matches!(program.array(*array).role, Role::Temp(_)) => return false,
+            // A temporary's extents are the values that it is declared with.
+            Op::Dim(array, k) => match &program.array(*array).role {
+                Role::Temp(shape) => work.extend(shape.get(*k as usize)),
+                _ => {}
+            },
             op => work.extend(op.operands()),
         }
     }

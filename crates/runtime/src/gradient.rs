@@ -20,6 +20,7 @@ use crate::script::{Script, Step, Sweep};
 pub struct CompiledGradient {
     program: Arc<Program>,
     pushes: std::collections::BTreeMap<LoopId, Vec<Pushes>>,
+    pushes_outside: Vec<Pushes>,
     script: Arc<Script>,
     device: Device,
     executable: Arc<dyn Executable>,
@@ -61,6 +62,7 @@ impl CompiledGradient {
         Ok(CompiledGradient {
             program,
             pushes: gradient.pushes.clone(),
+            pushes_outside: gradient.pushes_outside.clone(),
             script,
             device: device.clone(),
             executable,
@@ -122,6 +124,7 @@ impl CompiledGradient {
     fn follow(&self, frame: &mut Frame, schedules: Vec<AnySchedule>) -> Result<Ran> {
         let mut run = Run { gradient: self, frame, sweeps: HashMap::new(), ran: Ran::default() };
         let mut schedules = schedules.into_iter();
+        run.reserve(&self.pushes_outside, 1)?;
         for step in &self.script.steps {
             match step {
                 Step::Run(segment) => run.segment(*segment)?,
@@ -163,6 +166,9 @@ impl CompiledGradient {
                 }
                 _ => views[id.index()].bytes as u64,
             };
+        }
+        for pushes in &self.pushes_outside {
+            fixed += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
         }
         let mut needs = Vec::new();
         for sweep in self.script.sweeps() {
@@ -279,7 +285,8 @@ impl Run<'_> {
             }
             Action::Record { from, to } => {
                 self.ran.recorded += to - from;
-                self.reserve(sweep, to - from)?;
+                let pushes = self.gradient.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
+                self.reserve(pushes, to - from)?;
                 self.piece(sweep, from, to);
                 self.segment(sweep.record)
             }
@@ -337,9 +344,10 @@ impl Run<'_> {
         }
     }
 
-    fn reserve(&mut self, sweep: &Sweep, passes: u64) -> Result<()> {
+    /// Makes room on the tapes for so many passes.
+    fn reserve(&mut self, pushes: &[Pushes], passes: u64) -> Result<()> {
         let mut room: HashMap<ArrayId, u64> = HashMap::new();
-        for pushes in self.gradient.pushes.get(&sweep.id).into_iter().flatten() {
+        for pushes in pushes {
             let times = self.gradient.times(pushes, &self.frame.arrays, &self.frame.arguments)?;
             *room.entry(pushes.array).or_default() += times * passes;
         }

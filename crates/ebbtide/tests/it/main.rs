@@ -4,6 +4,7 @@
 mod build_errors;
 mod calls;
 mod control;
+mod derivatives;
 mod design;
 mod expressions;
 mod generic;
