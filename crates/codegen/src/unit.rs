@@ -71,7 +71,7 @@ pub fn c_unit(
         let lanes = target.vector_bytes / if format == Format::F64 { 8 } else { 4 };
         Shape::new(format, lanes)
     });
-    let shapes = [shapes[0].clone()?, shapes[1].clone()?];
+    let shapes = [shapes[0]?, shapes[1]?];
     text.items.extend(shapes.iter().filter_map(|shape| {
         Some(Item { kernel: Kernel::Function(ebbtide_math::Function::from_name("abs")?), shape: *shape })
     }));
