@@ -24,6 +24,8 @@ typedef struct {
     const i64 *capacity;    /* by array: how many places there are */
     u64 *values, *locals;   /* what pieces of the program hand to each other */
     i64 *passes;            /* by loop: finished passes, for yields */
+    i64 *bounds;            /* two per loop: its bounds on entry, for yields */
+    void **kept;            /* by array: copies of what a region may undo */
     const u64 *scalars;
     u64 *partials;          /* by reduction: results of its leaves, then whether any iteration combined */
     eb_shared *shared;

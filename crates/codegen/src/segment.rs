@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use ebbtide_ir::{
     After, ArrayId, Binary, Block, Indices, LocalId, Loop, LoopKind, Op, Program, Region, Site, Stmt, Store,
-    ValueId, walk,
+    Undone, ValueId, walk,
 };
 
 use crate::unit::{Text, c_type, from_bits, line, to_bits};
@@ -108,6 +108,7 @@ impl Text<'_> {
             .flat_map(|(_, block)| Names::of(program, block).used)
             .collect();
         let yields = regions(block).iter().any(|r| r.flag.is_some());
+        self.yields = yields;
         line!(self, "i64 segment_{k}(eb_frame *f) {{");
         for a in &names.arrays {
             let decl = program.array(*a);
@@ -142,9 +143,19 @@ impl Text<'_> {
                 from_bits(ty, &format!("f->locals[{}]", l.index()))
             );
         }
+        let mut kept_locals: Vec<LocalId> =
+            regions(block).iter().flat_map(|region| Undone::by(region).locals).collect();
+        kept_locals.sort_unstable();
+        kept_locals.dedup();
+        for l in kept_locals {
+            line!(self, "{} kept_l{} = 0;", c_type(program.locals[l.index()].ty), l.index());
+        }
         walk_program_level(block, &mut |stmt| {
             if let Stmt::Loop(l) = stmt {
                 line!(self, "i64 pass{0} = 0;", l.id.index());
+                if yields && matches!(l.kind, LoopKind::For { .. }) {
+                    line!(self, "i64 from{0} = 0, to{0} = 0;", l.id.index());
+                }
             }
         });
         if yields {
@@ -173,7 +184,16 @@ impl Text<'_> {
         if yields {
             walk_program_level(block, &mut |stmt| {
                 if let Stmt::Loop(l) = stmt {
-                    line!(self, "f->passes[{0}] = pass{0};", l.id.index());
+                    let l_id = l.id.index();
+                    line!(self, "f->passes[{l_id}] = pass{l_id};");
+                    if let LoopKind::For { .. } = l.kind {
+                        line!(
+                            self,
+                            "f->bounds[{}] = from{l_id}; f->bounds[{}] = to{l_id};",
+                            2 * l_id,
+                            2 * l_id + 1
+                        );
+                    }
                 }
             });
         }
@@ -197,7 +217,16 @@ impl Text<'_> {
         }
         walk_program_level(block, &mut |stmt| {
             if let Stmt::Loop(l) = stmt {
-                line!(self, "pass{0} = f->passes[{0}];", l.id.index());
+                let l_id = l.id.index();
+                line!(self, "pass{l_id} = f->passes[{l_id}];");
+                if let LoopKind::For { .. } = l.kind {
+                    line!(
+                        self,
+                        "from{l_id} = f->bounds[{}]; to{l_id} = f->bounds[{}];",
+                        2 * l_id,
+                        2 * l_id + 1
+                    );
+                }
             }
         });
         line!(self, "switch (f->resume) {{");
@@ -385,7 +414,13 @@ impl Text<'_> {
         line!(self, "{pass} = 0;");
         match &l.kind {
             LoopKind::For { var, from, to } => {
-                let (from, to) = (self.value(*from), self.value(*to));
+                let (mut from, mut to) = (self.value(*from), self.value(*to));
+                if self.yields {
+                    // A resumed run goes on with the bounds that the loop was entered with.
+                    let id = l.id.index();
+                    line!(self, "from{id} = {from}; to{id} = {to};");
+                    (from, to) = (format!("from{id}"), format!("to{id}"));
+                }
                 line!(
                     self,
                     "for (; {from} + {pass} < {to}; {pass}++) {{ v{} = {from} + {pass};",
@@ -409,10 +444,30 @@ impl Text<'_> {
 
     fn region(&mut self, region: &Region) {
         let id = region.id.index();
-        line!(self, "region{id}: ;");
+        line!(self, "/* region {id} */");
+        if self.yields {
+            line!(self, "region{id}: ;");
+        }
+        let undone = Undone::by(region);
+        for a in &undone.arrays {
+            line!(self, "{{ {} *kept = f->kept[{}];", c_type(self.program.array(*a).ty), a.index());
+            self.elements(*a, |a| format!("kept[k] = a{a}[k];"));
+            line!(self, "}}");
+        }
+        for l in &undone.locals {
+            line!(self, "kept_l{0} = l{0};", l.index());
+        }
         self.statements(&region.body);
         if let Some(flag) = region.flag {
             line!(self, "if (a{}[0]) {{", flag.index());
+            for a in &undone.arrays {
+                line!(self, "{{ const {} *kept = f->kept[{}];", c_type(self.program.array(*a).ty), a.index());
+                self.elements(*a, |a| format!("a{a}[k] = kept[k];"));
+                line!(self, "}}");
+            }
+            for l in &undone.locals {
+                line!(self, "l{0} = kept_l{0};", l.index());
+            }
             line!(
                 self,
                 "if (f->thread == 0) {{ f->shared->outcome = 1; f->shared->region = {id}; f->shared->reason = a{}[0]; }}",

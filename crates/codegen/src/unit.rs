@@ -50,6 +50,7 @@ pub fn c_unit(
         fresh: 0,
         inside: BTreeSet::new(),
         innermost: None,
+        yields: false,
         failed: false,
         reductions: 0,
         jam: None,
@@ -112,6 +113,8 @@ pub(crate) struct Text<'p> {
     pub inside: BTreeSet<ValueId>,
     /// Its innermost variable.
     pub innermost: Option<ValueId>,
+    /// Can the segment being printed yield?
+    pub yields: bool,
     /// Was something asked for that has no vector form?
     pub failed: bool,
     /// The most reductions that one parallel loop has.

@@ -49,8 +49,8 @@ pub use ebbtide_ir as ir;
 pub use ebbtide_lang as __lang;
 pub use ebbtide_lang::items::{copy, fill, par, rand, select, swap};
 pub use ebbtide_lang::{
-    Arrays, Budget, Bytes, Compiled, CompiledGrad, Differentiable, Element, Float, Gradient, Gradients,
-    Label, Name, Number, Plan, Program, Ran,
+    Arrays, Budget, Bytes, Compiled, CompiledGrad, CompiledProduct, Differentiable, Direction, Element,
+    Float, Gradient, Gradients, Label, Name, Number, Plan, Product, Program, Ran,
 };
 pub use ebbtide_macros::{Arrays, Label, checkpoint, func, program, relaxed, reverse};
 pub use ebbtide_runtime::{Array, Array0, Array1, Array2, Array3, Array4, Device, Status};
@@ -60,8 +60,8 @@ pub use error::{Error, Result};
 pub mod prelude {
     pub use crate::{
         Array, Array0, Array1, Array2, Array3, Array4, Arrays, Budget, Bytes, Compiled, CompiledGrad, Device,
-        Devices, Float, Gradients, Label, Name, Number, Plan, Program, Status, checkpoint, copy, fill, func,
-        par, program, rand, relaxed, reverse, select, swap,
+        Devices, Direction, Float, Gradients, Label, Name, Number, Plan, Program, Status, checkpoint, copy,
+        fill, func, par, program, rand, relaxed, reverse, select, swap,
     };
 }
 
@@ -69,3 +69,8 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/src/language.md")]
 struct LanguagePage;
+
+/// The README, so that its example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -19,6 +19,7 @@ pub mod items;
 mod label;
 mod program;
 mod scalar;
+mod tangent;
 mod value;
 
 pub use compiled::Compiled;
@@ -32,4 +33,5 @@ pub use handle::{
 pub use label::Label;
 pub use program::{Name, Program, Source};
 pub use scalar::{Bits, Element, Float, Integer, Number, Scalar, Signed};
+pub use tangent::{CompiledProduct, Direction, Product};
 pub use value::{CastTarget, Expr, Index, Local, Readable, Returned, Same, Truth, Variable};
