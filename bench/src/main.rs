@@ -178,10 +178,10 @@ fn compile_times() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let (device, _) = Options::new().threads(1).cache(Cache::at(folder.path())).build()?;
     let program = programs::wave()?;
-    let cold = timed(|| Ok(drop(Compiled::new(&program, &device)?)))?;
+    let cold = timed(|| Compiled::new(&program, &device).map(drop).map_err(Into::into))?;
     let mut hit = Duration::MAX;
     for _ in 0..5 {
-        hit = hit.min(timed(|| Ok(drop(Compiled::new(&program, &device)?)))?);
+        hit = hit.min(timed(|| Compiled::new(&program, &device).map(drop).map_err(Into::into))?);
     }
     println!(
         "wave: cold compile {:.0} ms, cache hit {:.2} ms",

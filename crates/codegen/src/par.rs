@@ -8,7 +8,7 @@ use crate::body::{Body, Form, Part};
 use crate::interior::Interior;
 use crate::lanes::{vector_element, weight};
 use crate::operation::vector_type;
-use crate::unit::{Jam, Text, c_literal, c_type, line, to_bits};
+use crate::unit::{Jam, Pace, Text, c_literal, c_type, line, to_bits};
 
 /// Work below this many additions is not worth a hand-off to other threads.
 const WORTH_SPLITTING: u64 = 30_000;
@@ -228,7 +228,9 @@ impl Text<'_> {
         }
         line!(self, "for (int side = 0; side < 2; side++) {{");
         line!(self, "for (const i64 stop = side ? jt : lo; j < stop; j++) {{ const i64 v{j} = j; {lane}");
+        self.pace = Pace::Rare;
         self.body(&body(Form::Careful), &par.body, None);
+        self.pace = Pace::Often;
         line!(self, "}}");
         line!(self, "if (side) break;");
         let vectors = element.is_some_and(|element| self.vectors(par, &body, &interior, element, reductions));
@@ -322,7 +324,9 @@ impl Text<'_> {
         }
         if reductions.is_empty() {
             line!(self, "if (j < hi) {{ const i64 tail = hi - j, v{j} = j;");
+            self.pace = Pace::Rare;
             self.body(&body(form(Part::Tail, 0)), &par.body, None);
+            self.pace = Pace::Often;
             line!(self, "j = hi; }}");
         }
         line!(self, "}}");

@@ -54,6 +54,8 @@ pub fn c_unit(
         failed: false,
         reductions: 0,
         jam: None,
+        pace: Pace::Often,
+        called: BTreeSet::new(),
     };
     for (k, block) in segments.iter().enumerate() {
         text.segment(k, block, segments);
@@ -83,6 +85,17 @@ pub fn c_unit(
         source.push_str(&vectors(shape));
     }
     source.push('\n');
+    for (item, arguments) in &text.called {
+        let (name, t) = (item.name(), item.shape);
+        let [parameters, values] = if *arguments == 2 {
+            [format!("{t} a, {t} b"), "a, b".into()]
+        } else {
+            [format!("{t} a"), "a".into()]
+        };
+        source.push_str(&format!(
+            "static __attribute__((noinline)) {t} called_{name}({parameters}) {{ return {name}({values}); }}\n"
+        ));
+    }
     source.push_str(&text.out);
     Ok(Unit { source, accesses: text.accesses, reductions: text.reductions })
 }
@@ -108,6 +121,18 @@ pub(crate) struct Text<'p> {
     pub reductions: usize,
     /// Where several vectors of iterations are printed side by side.
     pub jam: Option<Jam>,
+    /// How often what is printed now will run.
+    pub pace: Pace,
+    /// Functions that rare code calls, with their number of arguments.
+    called: BTreeSet<(Item, usize)>,
+}
+
+/// How often code runs: elementary functions are spelt out where it is often, and called where it is rare, which
+/// halves what the compiler has to read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    Often,
+    Rare,
 }
 
 /// One of several vectors of iterations that are printed side by side: what differs between them has its number
@@ -176,7 +201,13 @@ impl Text<'_> {
         match item {
             Some(item) => {
                 self.items.insert(item);
-                item.name()
+                match (self.pace, item.kernel) {
+                    (Pace::Rare, Kernel::Function(called)) => {
+                        self.called.insert((item, called.arity()));
+                        format!("called_{}", item.name())
+                    }
+                    _ => item.name(),
+                }
             }
             None => format!("eb_{}_missing", function.name()),
         }
