@@ -48,7 +48,10 @@ pub use ebbtide_ir as ir;
 #[doc(hidden)]
 pub use ebbtide_lang as __lang;
 pub use ebbtide_lang::items::{copy, fill, par, rand, select, swap};
-pub use ebbtide_lang::{Arrays, Compiled, Element, Float, Label, Name, Number, Program};
+pub use ebbtide_lang::{
+    Arrays, Budget, Bytes, Compiled, CompiledGrad, Differentiable, Element, Float, Gradient, Gradients,
+    Label, Name, Number, Plan, Program, Ran,
+};
 pub use ebbtide_macros::{Arrays, Label, checkpoint, func, program, relaxed, reverse};
 pub use ebbtide_runtime::{Array, Array0, Array1, Array2, Array3, Array4, Device, Status};
 pub use error::{Error, Result};
@@ -56,9 +59,9 @@ pub use error::{Error, Result};
 /// Everything that programs and their hosts are written with.
 pub mod prelude {
     pub use crate::{
-        Array, Array0, Array1, Array2, Array3, Array4, Arrays, Compiled, Device, Devices, Float, Label, Name,
-        Number, Program, Status, checkpoint, copy, fill, func, par, program, rand, relaxed, reverse, select,
-        swap,
+        Array, Array0, Array1, Array2, Array3, Array4, Arrays, Budget, Bytes, Compiled, CompiledGrad, Device,
+        Devices, Float, Gradients, Label, Name, Number, Plan, Program, Status, checkpoint, copy, fill, func,
+        par, program, rand, relaxed, reverse, select, swap,
     };
 }
 

@@ -12,6 +12,7 @@
 mod compiled;
 mod cx;
 pub mod emit;
+mod gradient;
 mod handle;
 mod host;
 pub mod items;
@@ -23,7 +24,8 @@ mod value;
 pub use compiled::Compiled;
 pub use cx::Cx;
 pub use ebbtide_ir::{Access, ArrayId, ReverseHint, Undo};
-pub use ebbtide_runtime::{Arg, Error, Result};
+pub use ebbtide_runtime::{Arg, Budget, Error, Plan, Ran, Result};
+pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};
 pub use handle::{
     Argument, ArrayHandle, Arrays, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Shaped, Writable,
 };

@@ -28,6 +28,15 @@ pub(crate) fn bind(
         let message = format!("{} arguments for {} parameters", args.len(), program.params.len());
         return Err(Error::launch(program, message));
     }
+    bind_first(program, device, args)
+}
+
+/// As [`bind`], for the first parameters only.
+pub(crate) fn bind_first(
+    program: &Program,
+    device: &Device,
+    args: &[Arg<'_>],
+) -> Result<(Vec<View>, Vec<Literal>)> {
     let mut views = vec![View::EMPTY; program.arrays.len()];
     let mut scalars = vec![Literal::from(false); program.scalars.len()];
     for (param, arg) in program.params.iter().zip(args) {

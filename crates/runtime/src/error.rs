@@ -72,6 +72,14 @@ pub enum Error {
         /// Why.
         message: String,
     },
+    /// A derivative or value that was not asked for.
+    #[error("`{name}` was not asked for, or with another type: this run gave {known}")]
+    NotAskedFor {
+        /// The name.
+        name: String,
+        /// What there is.
+        known: String,
+    },
     /// A file could not be read or written.
     #[error("{what}: {source}")]
     Io {

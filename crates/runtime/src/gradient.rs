@@ -7,7 +7,7 @@ use ebbtide_autodiff::{Gradient, Pushes};
 use ebbtide_ir::{self as ir, ArrayId, LoopId, Outcome, Program, Role, ValueId};
 use ebbtide_schedule::{Action, AnySchedule, Slot};
 
-use crate::arguments::{Arg, bind, from_arguments};
+use crate::arguments::{Arg, bind, bind_first, from_arguments};
 use crate::buffer::Buffer;
 use crate::device::{Device, Executable, Start};
 use crate::error::{Error, Result};
@@ -79,9 +79,9 @@ impl CompiledGradient {
         self.executable.source()
     }
 
-    /// What a launch with these arguments would do. Runs nothing.
+    /// What a launch with these arguments would do; those that receive results may be left out. Runs nothing.
     pub fn plan(&self, args: &[Arg<'_>]) -> Result<Plan> {
-        let (views, scalars) = bind(&self.program, &self.device, args)?;
+        let (views, scalars) = bind_first(&self.program, &self.device, args)?;
         Ok(self.prepare(&views, &scalars)?.0)
     }
 

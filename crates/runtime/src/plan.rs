@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ebbtide_schedule::{
-    AnySchedule, BestPlan, Costs, Options, Periodic, Problem, Revolve, Shape, Sizes, StoreAll, Totals,
+    AnySchedule, BestPlan, Costs, Holds, Options, Periodic, Problem, Revolve, Shape, Sizes, StoreAll, Totals,
     best_plan,
 };
 
@@ -200,6 +200,7 @@ fn best(need: &Need, bytes: u64) -> std::result::Result<BestPlan, ebbtide_schedu
             sizes: Sizes { state: need.state, tape: need.tape },
             costs,
             shape: Shape::RecordLast,
+            holds: Holds::States,
         },
         bytes,
     )

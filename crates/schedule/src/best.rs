@@ -20,12 +20,24 @@ pub struct Problem {
     pub costs: Costs,
     /// When the result of the run is known.
     pub shape: Shape,
+    /// What a slot can hold.
+    pub holds: Holds,
+}
+
+/// What the slots of a driver can hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Holds {
+    /// States alone: one run of consecutive tapes is live at a time.
+    States,
+    /// States, or the tapes of steps that are reversed later: [`Mixed`] plans are offered too.
+    #[default]
+    StatesOrTapes,
 }
 
 impl Problem {
     /// With the default costs, the last block recorded on the way.
     pub fn new(steps: u64, sizes: Sizes) -> Problem {
-        Problem { steps, sizes, costs: Costs::default(), shape: Shape::RecordLast }
+        Problem { steps, sizes, costs: Costs::default(), shape: Shape::RecordLast, holds: Holds::default() }
     }
 }
 
@@ -162,7 +174,8 @@ fn cheapest(problem: &Problem, budget: u64) -> Option<Plan> {
         for slots in slot_counts(problem, budget, problem.sizes.state.into(), block, u64::MAX) {
             offer(revolve_plan(problem, slots, block));
         }
-        if let Some(most) = mixed_slots(problem, block) {
+        let mixed = mixed_slots(problem, block).filter(|_| problem.holds == Holds::StatesOrTapes);
+        if let Some(most) = mixed {
             let room = u128::from(problem.sizes.state).max(problem.sizes.bytes(0, block));
             for slots in slot_counts(problem, budget, room, block, most) {
                 offer(mixed_plan(problem, slots, block));

@@ -75,36 +75,32 @@ impl Disk {
         self.slots.get(slot).copied().flatten()
     }
 
-    /// What went wrong in the background since the last look.
-    fn check_writer(&mut self) -> Result<(), Error> {
-        let result = self.writer.failure();
-        if result.is_err() {
-            self.note_lost();
-        }
-        result
-    }
-
-    /// Empties the slots whose states could not be kept.
-    fn note_lost(&mut self) {
-        let lost = self.writer.lost();
-        for slot in &mut self.slots {
-            if slot.is_some_and(|held| lost.contains(&held.file)) {
-                *slot = None;
-            }
-        }
-        for file in lost {
-            self.staging.forget(file);
-        }
-    }
-
-    /// A staging buffer that nobody uses, as soon as there is one.
-    fn free_buffer(&mut self) -> Result<usize, Error> {
+    /// A staging buffer to save into, as soon as there is one.
+    fn buffer_to_save(&mut self) -> Result<usize, Error> {
         loop {
             // Looked at first, so that no progress is missed.
             let seen = self.writer.progress();
             self.absorb();
             if let Some(index) = self.staging.free() {
                 return Ok(index);
+            }
+            self.writer.check()?;
+            self.writer.wait_beyond(seen)?;
+        }
+    }
+
+    /// A staging buffer to read into. States that could not be written may take all there are: they must not keep
+    /// others from being read, so then there is one more.
+    fn buffer_to_load(&mut self) -> Result<usize, Error> {
+        loop {
+            let seen = self.writer.progress();
+            let idle = self.writer.is_idle();
+            self.absorb();
+            if let Some(index) = self.staging.free() {
+                return Ok(index);
+            }
+            if idle {
+                return Ok(self.staging.add());
             }
             self.writer.wait_beyond(seen)?;
         }
@@ -127,8 +123,10 @@ impl Place<State> for Disk {
         if slot >= MOST_SLOTS {
             return Err(Error::NoSuchSlot { slot, slots: MOST_SLOTS });
         }
-        self.check_writer()?;
-        let index = self.free_buffer()?;
+        // What went wrong in the background is reported where the next state is to be kept: whoever only reads is
+        // not concerned.
+        self.writer.check()?;
+        let index = self.buffer_to_save()?;
         self.begun = Some((slot, index));
         let state = self.staging.get_mut(index).ok_or(Error::EmptySlot { slot })?;
         state.clear();
@@ -150,6 +148,7 @@ impl Place<State> for Disk {
         let supersedes = self.slots[slot].replace(held).map(|old| old.file);
         if let Some(old) = supersedes {
             self.staging.forget(old);
+            self.writer.give_up(old);
         }
         self.writer.submit(Job::Keep {
             file,
@@ -162,7 +161,6 @@ impl Place<State> for Disk {
     }
 
     fn load(&mut self, slot: usize) -> Result<&State, Error> {
-        self.check_writer()?;
         let held = self.held_in(slot).ok_or(Error::EmptySlot { slot })?;
         if self.prefetcher.as_ref().and_then(Prefetcher::reading) == Some(held.file)
             && let Some(prefetcher) = &mut self.prefetcher
@@ -174,7 +172,7 @@ impl Place<State> for Disk {
         let index = match self.staging.find(held.file) {
             Some(index) => index,
             None => {
-                let index = self.free_buffer()?;
+                let index = self.buffer_to_load()?;
                 let state = self.staging.get_mut(index).ok_or(Error::EmptySlot { slot })?;
                 self.store.read(held.file, Kind::State, held.step, state)?;
                 self.staging.set_holds(index, held.file);
@@ -185,9 +183,9 @@ impl Place<State> for Disk {
     }
 
     fn discard(&mut self, slot: usize) -> Result<(), Error> {
-        self.check_writer()?;
         if let Some(held) = self.slots.get_mut(slot).and_then(Option::take) {
             self.staging.forget(held.file);
+            self.writer.give_up(held.file);
             let record = self.record(Record::Dropped { file: held.file });
             self.writer.submit(Job::Remove { file: held.file, record });
         }
@@ -227,9 +225,7 @@ impl Place<State> for Disk {
     }
 
     fn flush(&mut self) -> Result<(), Error> {
-        let flushed = self.writer.flush();
-        self.note_lost();
-        flushed
+        self.writer.flush()
     }
 }
 

@@ -85,9 +85,7 @@ impl RunDir {
             buffer: Arc::default(),
             kept: survey.adjoints.iter().map(|adjoint| adjoint.file).collect(),
         };
-        adjoints.writer.submit(Job::Note(Record::Opened { command: command_line() }));
         // The journal may just have been made: its name must be as durable as its lines.
-        adjoints.writer.flush()?;
         fs.sync_dir(&dir).map_err(Error::io("sync", &dir))?;
         Ok(Self { dir, manifest: survey.manifest, store, writer, recovered: Some(recovered), adjoints })
     }
@@ -100,6 +98,11 @@ impl RunDir {
     /// What was written down when the run was created.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// Writes down that this process goes on with the run, once it is sure that it may.
+    pub fn note_opened(&self) {
+        self.writer.submit(Job::Note(Record::Opened { command: command_line() }));
     }
 
     /// What was found, once, with the disk whose slots hold the states that were found.
@@ -190,31 +193,31 @@ pub struct Adjoints {
 
 impl Adjoints {
     /// A state to save the adjoint into; `None` while the one before is still being written.
-    pub fn begin(&mut self) -> Option<&mut State> {
-        let state = Arc::get_mut(&mut self.buffer)?;
+    pub fn begin(&mut self) -> Result<Option<&mut State>, Error> {
+        self.writer.check()?;
+        let Some(state) = Arc::get_mut(&mut self.buffer) else { return Ok(None) };
         state.clear();
-        Some(state)
+        Ok(Some(state))
     }
 
     /// As [`begin`](Self::begin), but waits.
     pub fn begin_waiting(&mut self) -> Result<&mut State, Error> {
         loop {
             let seen = self.writer.progress();
+            self.writer.check()?;
             if Arc::get_mut(&mut self.buffer).is_some() {
                 break;
             }
             self.writer.wait_beyond(seen)?;
         }
-        self.begin().ok_or(Error::WorkerDied { doing: "writes snapshots" })
+        self.begin()?.ok_or(Error::WorkerDied { doing: "writes snapshots" })
     }
 
     /// Keeps what was saved: of `steps` steps everything down to `step` is reversed.
-    pub fn commit(&mut self, step: u64, steps: u64) -> Result<(), Error> {
-        self.writer.failure()?;
+    pub fn commit(&mut self, step: u64, steps: u64) {
         let supersedes = if self.kept.len() < GENERATIONS { None } else { self.kept.pop_front() };
         let file = self.keep(step, supersedes, |file| Record::Reversed { step, steps, file, supersedes });
         self.kept.push_back(file);
-        Ok(())
     }
 
     /// Keeps what was saved as the complete gradient and returns when it is durable.

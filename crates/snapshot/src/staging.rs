@@ -12,6 +12,7 @@ pub(crate) struct Staging {
     clock: u64,
 }
 
+#[derive(Default)]
 struct Buffer {
     state: Arc<State>,
     holds: Option<FileNumber>,
@@ -21,8 +22,13 @@ struct Buffer {
 
 impl Staging {
     pub(crate) fn new(count: usize) -> Self {
-        let buffer = || Buffer { state: Arc::default(), holds: None, lent: false, used: 0 };
-        Self { buffers: (0..count).map(|_| buffer()).collect(), clock: 0 }
+        Self { buffers: (0..count).map(|_| Buffer::default()).collect(), clock: 0 }
+    }
+
+    /// One more buffer.
+    pub(crate) fn add(&mut self) -> usize {
+        self.buffers.push(Buffer::default());
+        self.buffers.len() - 1
     }
 
     /// The free buffer that was used the longest time ago; empty ones first.

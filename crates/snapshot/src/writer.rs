@@ -66,7 +66,8 @@ struct Queue {
     closing: bool,
     dead: bool,
     failure: Option<Error>,
-    lost: Vec<FileNumber>,
+    /// Jobs that failed, with their states. They are tried again once the failure has been reported.
+    parked: Vec<Job>,
 }
 
 impl Shared {
@@ -98,8 +99,8 @@ impl Writer {
             store,
             journal,
             durability,
-            doomed: Vec::new(),
-            doomed_records: Vec::new(),
+            doomed: Batch::default(),
+            unsaid: Batch::default(),
         };
         let thread = std::thread::Builder::new()
             .name("ebbtide-writer".to_owned())
@@ -134,8 +135,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Returns when all jobs are done, with the first failure among them.
+    /// Returns when all jobs are done, or with the first failure among them.
     pub(crate) fn flush(&self) -> Result<(), Error> {
+        self.check()?;
         self.submit(Job::Settle);
         let mut queue = self.shared.lock();
         while !queue.jobs.is_empty() || queue.busy {
@@ -147,14 +149,29 @@ impl Writer {
         queue.failure.take().map_or(Ok(()), Err)
     }
 
-    /// The first failure since the last call.
-    pub(crate) fn failure(&self) -> Result<(), Error> {
-        self.shared.lock().failure.take().map_or(Ok(()), Err)
+    /// Reports the first failure since the last call. If there was none, jobs that failed before are tried again.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let mut queue = self.shared.lock();
+        if let Some(failure) = queue.failure.take() {
+            return Err(failure);
+        }
+        // Ahead of everything else: later jobs may supersede them.
+        while let Some(job) = queue.parked.pop() {
+            queue.jobs.push_front(job);
+            self.shared.changed.notify_all();
+        }
+        Ok(())
     }
 
-    /// The files that could not be kept, since the last call.
-    pub(crate) fn lost(&self) -> Vec<FileNumber> {
-        std::mem::take(&mut self.shared.lock().lost)
+    /// Whether there is nothing to do.
+    pub(crate) fn is_idle(&self) -> bool {
+        let queue = self.shared.lock();
+        queue.jobs.is_empty() && !queue.busy
+    }
+
+    /// Gives up a file that could not be kept and is not needed any more.
+    pub(crate) fn give_up(&self, unneeded: FileNumber) {
+        self.shared.lock().parked.retain(|job| !matches!(job, Job::Keep { file, .. } if *file == unneeded));
     }
 }
 
@@ -183,17 +200,28 @@ struct Worker {
     store: Store,
     journal: Option<Journal>,
     durability: Durability,
-    doomed: Vec<FileNumber>,
-    doomed_records: Vec<Record>,
+    /// Removals that wait for the frontier.
+    doomed: Batch,
+    /// What a failure has kept out of the journal, to be said with the next batch.
+    unsaid: Batch,
 }
 
-/// What a batch has brought under its final name and not yet into the journal.
+/// What has been done and not yet been said in the journal.
 #[derive(Default)]
 struct Batch {
-    kept: Vec<FileNumber>,
+    /// Whether a file has got its final name, so that the directory must be synced.
+    renamed: bool,
     records: Vec<Record>,
-    superseded: Vec<FileNumber>,
-    settle: bool,
+    /// Files to remove once the records are safe.
+    obsolete: Vec<FileNumber>,
+}
+
+impl Batch {
+    fn append(&mut self, mut other: Batch) {
+        self.renamed |= other.renamed;
+        self.records.append(&mut other.records);
+        self.obsolete.append(&mut other.obsolete);
+    }
 }
 
 impl Worker {
@@ -209,12 +237,21 @@ impl Worker {
             queue.busy = true;
             drop(queue);
 
-            let mut batch = Batch { settle: last, ..Batch::default() };
+            let mut batch = std::mem::take(&mut self.unsaid);
+            let mut settle = last;
             for job in jobs {
+                settle |= matches!(job, Job::Settle);
                 self.prepare(job, &mut batch);
                 // The buffer of a state that is on disk is free again.
                 self.shared.lock().progress += 1;
                 self.shared.changed.notify_all();
+            }
+            // A state that the run has dropped is still needed after a crash, until the steps that it served are
+            // durably reversed. So removals wait for the next adjoint, unless too many wait.
+            let frontier_moved = batch.records.iter().any(Record::moves_the_frontier);
+            let many = self.doomed.obsolete.len() >= DOOMED;
+            if frontier_moved || settle || many || self.journal.is_none() {
+                batch.append(std::mem::take(&mut self.doomed));
             }
             self.commit(batch);
 
@@ -228,72 +265,63 @@ impl Worker {
 
     fn prepare(&mut self, job: Job, batch: &mut Batch) {
         match job {
-            Job::Keep { file, label, state, record, supersedes } => match self.write(file, &label, &state) {
-                Ok(()) => {
-                    batch.kept.push(file);
-                    batch.records.extend(record);
-                    batch.superseded.extend(supersedes);
+            Job::Keep { file, ref label, ref state, ref record, supersedes } => {
+                match self.write(file, label, state) {
+                    Ok(()) => {
+                        batch.renamed = true;
+                        batch.records.extend(record.clone());
+                        batch.obsolete.extend(supersedes);
+                    }
+                    Err(error) => {
+                        let mut queue = self.shared.lock();
+                        queue.failure.get_or_insert(error);
+                        queue.parked.push(job);
+                    }
                 }
-                Err(error) => self.fail(error, [file]),
-            },
+            }
             Job::Remove { file, record } => {
-                self.doomed.push(file);
-                self.doomed_records.extend(record);
+                self.doomed.obsolete.push(file);
+                self.doomed.records.extend(record);
             }
             Job::Note(record) => batch.records.push(record),
-            Job::Settle => batch.settle = true,
+            Job::Settle => {}
         }
     }
 
     fn write(&self, file: FileNumber, label: &Label, state: &State) -> Result<(), Error> {
         let path = self.store.path(file);
         let temporary = temporary(&path);
-        let written =
-            file::write(&*self.fs, &temporary, label, state).and_then(|mut output| match self.durability {
-                Durability::Scratch => Ok(()),
-                Durability::Durable => output.sync().map_err(Error::io("sync", &temporary)),
-            });
-        let renamed =
-            written.and_then(|()| self.fs.rename(&temporary, &path).map_err(Error::io("rename", &temporary)));
-        if renamed.is_err() {
-            // Best effort: what stays is removed when the run is opened again.
-            let _ = self.fs.remove(&temporary);
+        // It can stay from an attempt that failed.
+        let _ = self.fs.remove(&temporary);
+        let mut output = file::write(&*self.fs, &temporary, label, state)?;
+        if self.durability == Durability::Durable {
+            output.sync().map_err(Error::io("sync", &temporary))?;
         }
-        renamed
+        self.fs.rename(&temporary, &path).map_err(Error::io("rename", &temporary))
     }
 
-    fn commit(&mut self, mut batch: Batch) {
-        // A state that the run has dropped is still needed after a crash, until the steps that it served are durably
-        // reversed. So removals wait for the next adjoint, unless too many wait.
-        let frontier_moved = batch.records.iter().any(Record::moves_the_frontier);
-        if frontier_moved || batch.settle || self.doomed.len() >= DOOMED || self.journal.is_none() {
-            batch.records.append(&mut self.doomed_records);
-            batch.superseded.append(&mut self.doomed);
-        }
-        if let Err(error) = self.make_durable(&batch) {
-            // The removals were not announced, so the files must stay; they are found when the run is
-            // opened again.
-            self.fail(error, batch.kept);
-            return;
-        }
-        for file in batch.superseded {
-            let _ = self.fs.remove(&self.store.path(file));
+    fn commit(&mut self, batch: Batch) {
+        match self.make_durable(&batch) {
+            Ok(()) => {
+                for file in batch.obsolete {
+                    // Best effort: what stays is removed when the run is opened again.
+                    let _ = self.fs.remove(&self.store.path(file));
+                }
+            }
+            Err(error) => {
+                self.shared.lock().failure.get_or_insert(error);
+                self.unsaid = batch;
+            }
         }
     }
 
     fn make_durable(&mut self, batch: &Batch) -> Result<(), Error> {
-        if self.durability == Durability::Durable && !batch.kept.is_empty() {
+        if self.durability == Durability::Durable && batch.renamed {
             self.fs.sync_dir(&self.store.dir).map_err(Error::io("sync", &self.store.dir))?;
         }
         match &mut self.journal {
             Some(journal) if !batch.records.is_empty() => journal.append(&batch.records),
             _ => Ok(()),
         }
-    }
-
-    fn fail(&self, error: Error, files: impl IntoIterator<Item = FileNumber>) {
-        let mut queue = self.shared.lock();
-        queue.lost.extend(files);
-        queue.failure.get_or_insert(error);
     }
 }

@@ -59,6 +59,7 @@ pub struct Run {
     cancel: Cancel,
     observer: Option<Observer>,
     damage: Vec<String>,
+    taken_up: bool,
     work: Option<Work>,
     finished: bool,
 }
@@ -117,6 +118,7 @@ impl Run {
             cancel: Cancel::new(),
             observer: None,
             damage: Vec::new(),
+            taken_up: false,
             work: None,
             finished: false,
         }
@@ -179,7 +181,12 @@ impl Run {
     /// Looks at what is there and plans the rest; `None` if there is none.
     fn begin<T: Durable>(&mut self, stepper: &mut T) -> Result<Option<Work>, Error<T::Error>> {
         self.dir.manifest().check(self.dir.dir(), &full_identity(stepper)?)?;
+        self.dir.note_opened();
         let Manifest { budget, steps, .. } = *self.dir.manifest();
+        // From here on the stepper changes: whatever stops us, this stepper is not at its beginning any more.
+        if std::mem::replace(&mut self.taken_up, true) {
+            return Err(Error::TakenUp);
+        }
         let (recovered, mut disk) = self.dir.take_recovered();
         self.damage = recovered.damage;
         let mut frontier = self.dir.empty_disk();
@@ -214,8 +221,14 @@ impl Run {
                     Slot { tier: Tier::Memory, index: 0 }
                 }
             };
-            let known = recovered.adjoint.as_ref().map(|found| found.0.steps).or(steps);
-            let steps = match known {
+            let told = recovered.adjoint.as_ref().map(|found| found.0.steps);
+            if let (Some(told), Some(steps)) = (told, steps)
+                && told != steps
+            {
+                let what = format!("the journal speaks of {told} steps, the manifest of {steps}");
+                return Err(SnapshotError::Damaged { path: self.dir.dir().to_owned(), what }.into());
+            }
+            let steps = match told.or(steps) {
                 Some(steps) => steps,
                 None => self.find_end(&mut disk, &mut frontier, stepper)?,
             };
@@ -313,10 +326,10 @@ impl Run {
         work.last_frontier = Instant::now();
         let reversed = work.sweep.reversed();
         if let (Some(step), Some(steps)) = (reversed, work.sweep.steps())
-            && let Some(state) = self.dir.adjoints().begin()
+            && let Some(state) = self.dir.adjoints().begin()?
         {
             stepper.save_adjoint(state).map_err(Error::Frontier)?;
-            self.dir.adjoints().commit(step, steps)?;
+            self.dir.adjoints().commit(step, steps);
         }
         // On the way back too the working state is worth keeping: without it, a process that lives shorter than the
         // way from the last state on disk to the frontier would get nowhere.

@@ -29,6 +29,9 @@ pub enum Error<E> {
     /// The directory of a durable run could not be read or written, or belongs to something else.
     #[error(transparent)]
     Durable(#[from] ebbtide_snapshot::Error),
+    /// An earlier call failed while it took the run up.
+    #[error("the run could not be taken up before: open it again, with a stepper at its beginning")]
+    TakenUp,
     /// The working state was lost in an earlier failure and no stored state stands at or before `step`.
     #[error("cannot go on: the state before step {step} is lost, and no state at or before it is stored")]
     Lost {

@@ -82,6 +82,9 @@ impl Patchwork {
             Progress::Forward => (steps, false),
             Progress::Reversed(step) => (step, true),
         };
+        if end > steps {
+            return Err(Error::CannotReplan { why: "more steps are reversed than the loop has" });
+        }
         let mut survivors = survivors.to_vec();
         survivors.sort_unstable_by_key(|survivor| survivor.0);
         if survivors.first().is_none_or(|first| first.0 > 0) {

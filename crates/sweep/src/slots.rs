@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use ebbtide_schedule::{Slot, Tier};
 use ebbtide_snapshot::{Error, Memory, Place, Saved};
 
@@ -7,6 +9,7 @@ use ebbtide_snapshot::{Error, Memory, Place, Saved};
 pub(crate) struct Slots<V> {
     memory: Tiered<V>,
     disk: Option<Tiered<V>>,
+    lost: BTreeSet<Slot>,
 }
 
 struct Tiered<V> {
@@ -17,7 +20,7 @@ struct Tiered<V> {
 
 impl<V: Saved> Slots<V> {
     pub(crate) fn new(memory: Box<dyn Place<V>>) -> Self {
-        Self { memory: Tiered::new(memory), disk: None }
+        Self { memory: Tiered::new(memory), disk: None, lost: BTreeSet::new() }
     }
 
     pub(crate) fn set_place(&mut self, tier: Tier, place: Box<dyn Place<V>>) {
@@ -60,6 +63,7 @@ impl<V: Saved> Slots<V> {
     }
 
     pub(crate) fn begin(&mut self, slot: Slot) -> Result<&mut V, Error> {
+        self.lost.remove(&slot);
         let tier = self.tier_mut(slot.tier);
         tier.forget(slot.index);
         tier.place.begin(slot.index)
@@ -82,16 +86,17 @@ impl<V: Saved> Slots<V> {
     }
 
     pub(crate) fn discard(&mut self, slot: Slot) -> Result<(), Error> {
+        self.lost.remove(&slot);
         let tier = self.tier_mut(slot.tier);
         tier.place.discard(slot.index)?;
         tier.forget(slot.index);
         Ok(())
     }
 
-    /// Takes the state of a slot that could not be read out of the choice; the schedule may still name it.
+    /// Takes the state of a slot that could not be read out of the choice. It is not removed: the next time it may be
+    /// readable again, and whatever is durable stays so until the schedule drops it.
     pub(crate) fn mark_lost(&mut self, slot: Slot) {
-        // The state is unreadable already: if the place cannot even remove it, nothing more is lost.
-        let _ = self.tier_mut(slot.tier).place.discard(slot.index);
+        self.lost.insert(slot);
     }
 
     /// The stored state that is closest to `step` from below; memory before disk.
@@ -102,7 +107,7 @@ impl<V: Saved> Slots<V> {
             .flat_map(|(tier, tiered)| {
                 tiered.place.held().into_iter().map(move |(index, at)| (Slot { tier, index }, at))
             })
-            .filter(|&(_, at)| at <= step)
+            .filter(|(slot, at)| *at <= step && !self.lost.contains(slot))
             .max_by_key(|&(_, at)| at)
     }
 

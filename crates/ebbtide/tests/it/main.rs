@@ -6,6 +6,7 @@ mod control;
 mod design;
 mod expressions;
 mod generic;
+mod gradients;
 mod refused;
 mod structs;
 

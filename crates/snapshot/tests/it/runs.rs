@@ -24,7 +24,7 @@ pub fn some_run(dir: &Path) {
     disk.discard(3).unwrap();
     for step in [95, 90, 80] {
         run.adjoints().begin_waiting().unwrap().put("du", &[step as f64; 100]).unwrap();
-        run.adjoints().commit(step, 100).unwrap();
+        run.adjoints().commit(step, 100);
     }
     run.flush().unwrap();
 }
@@ -148,4 +148,33 @@ fn pruning_takes_what_is_ours_and_leaves_the_rest() {
     some_run(&other);
     prune::remove_run(&Disks, &other).unwrap();
     assert!(!other.exists());
+}
+
+#[test]
+fn a_run_of_another_version_or_program_is_refused_with_what_differs() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("run");
+    some_run(&dir);
+    let manifest = Manifest::read(&Disks, &dir).unwrap();
+    let me = Identity::new("heat", "f00d").input("nu", 0.1);
+    manifest.check(&dir, &me).unwrap();
+    let refusal = |identity: &Identity| manifest.check(&dir, identity).unwrap_err().to_string();
+    let other = Identity::new("wave", "beef").input("nu", 0.1).input("dt", 2);
+    for part in [
+        "the program was `heat` and is now `wave`",
+        "the hash of the program was `f00d` and is now `beef`",
+        "input `dt` was not given and is now `2`",
+    ] {
+        assert!(refusal(&other).contains(part), "{}", refusal(&other));
+    }
+
+    // As another version would have written it, checksum and all.
+    let text = serde_json::to_string(&manifest).unwrap().replace(&manifest.engine, "9.9.9");
+    let (head, old) = text.split_once(r#""checksum":"#).unwrap();
+    let bare = format!(r#"{head}"checksum":""}}"#);
+    assert!(old.len() == 11, "the checksum comes last");
+    let sealed = format!(r#"{head}"checksum":"{:08x}"}}"#, crc32fast::hash(bare.as_bytes()));
+    std::fs::write(dir.join("manifest.json"), sealed).unwrap();
+    let refusal = Manifest::read(&Disks, &dir).unwrap().check(&dir, &me).unwrap_err().to_string();
+    assert!(refusal.contains("it was made by Ebbtide 9.9.9 and this is"), "{refusal}");
 }

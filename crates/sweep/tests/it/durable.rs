@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ebbtide_schedule::{AnySchedule, Disk, Multistage, Online, Revolve, StoreAll};
-use ebbtide_snapshot::{Budget, Error as SnapshotError};
+use ebbtide_snapshot::fs::FileSystem;
+use ebbtide_snapshot::{Budget, Error as SnapshotError, Survey};
 use ebbtide_sweep::{Cancel, Durable, Error, Run, Sweep};
 
 use crate::faulty::{Fault, Faulty, Unsynced};
@@ -74,6 +75,15 @@ fn an_uninterrupted_run_gives_the_plain_gradient_and_can_be_asked_again() {
     assert!(left.len() <= 1, "more than the gradient is left: {left:?}");
 }
 
+/// After a power cut every line of the journal is whole, and every file that it speaks of is there and complete.
+fn check_commit_protocol(fs: &Faulty, operation: u64) {
+    let fs: Arc<dyn FileSystem> = Arc::new(fs.fork());
+    match Survey::read(&*fs, dir()) {
+        Ok(survey) => assert_eq!(survey.verify(&fs), Vec::<String>::new(), "power cut at {operation}"),
+        Err(error) => assert!(matches!(error, SnapshotError::NotARun { .. }), "{error}"),
+    }
+}
+
 #[test]
 fn every_fault_at_every_operation_ends_in_the_right_gradient_or_an_error() {
     let expected = uninterrupted(CELLS, STEPS);
@@ -99,6 +109,9 @@ fn every_fault_at_every_operation_ends_in_the_right_gradient_or_an_error() {
             }
             let fired = fs.fired();
             fs.reboot(unsynced);
+            if unsynced == Unsynced::Lost {
+                check_commit_protocol(&fs, operation);
+            }
             let gradient = go_on(&fs).unwrap_or_else(|error| panic!("{fault:?} at {operation}: {error}"));
             assert_eq!(gradient, expected, "{fault:?} at {operation}, after the reboot");
             if !fired {
@@ -392,4 +405,35 @@ fn a_run_of_unknown_length_survives_stops_too() {
             with_stops(&Faulty::new(), every, online.into(), || Cooling(Heat::new(CELLS), STEPS));
         assert_eq!(bits(&cooling.0), expected, "stopped every {every} actions");
     }
+}
+
+#[test]
+fn a_run_that_could_not_be_taken_up_is_not_begun_anew_with_a_spoilt_stepper() {
+    let fs = Faulty::new();
+    let online = Online::new(3).unwrap();
+    let budget = Budget { disk_slots: 0, ..BUDGET };
+    let cancel = Cancel::new();
+    let mut cooling = Cooling(Heat::new(CELLS), STEPS);
+    let run = Run::create_on(Arc::new(fs.clone()), dir(), &cooling, online, budget).unwrap();
+    let (stop, mut actions) = (cancel.clone(), 0);
+    let mut run = run.frontier_every(Duration::ZERO).cancel_with(cancel.clone()).observe(move |_| {
+        actions += 1;
+        if actions == 9 {
+            stop.cancel();
+        }
+    });
+    assert!(matches!(run.resume(&mut cooling), Err(Error::Cancelled { .. })));
+    drop(run);
+
+    // Taking it up means to look for the end of the loop first; that is stopped too.
+    let mut run = Run::open_on(Arc::new(fs.clone()), dir()).unwrap().cancel_with(cancel.clone());
+    let mut cooling = Cooling(Heat::new(CELLS), STEPS);
+    assert!(matches!(run.resume(&mut cooling), Err(Error::Cancelled { .. })));
+    cancel.reset();
+    let mut fresh = Cooling(Heat::new(CELLS), STEPS);
+    assert!(matches!(run.resume(&mut fresh), Err(Error::TakenUp)));
+    drop(run);
+    let mut run = Run::open_on(Arc::new(fs.clone()), dir()).unwrap();
+    run.resume(&mut fresh).unwrap();
+    assert_eq!(bits(&fresh.0), uninterrupted(CELLS, STEPS));
 }

@@ -1,0 +1,394 @@
+//! Gradients with the types of their parameters.
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use ebbtide_autodiff as autodiff;
+use ebbtide_ir as ir;
+use ebbtide_runtime::{
+    AnyArray, Arg, Array, Array0, Budget, CompiledGradient, Device, Error, Plan, Ran, Result,
+};
+
+use crate::program::{Name, Program, Source};
+use crate::scalar::{Element, Float};
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bytes(pub u64);
+
+impl Bytes {
+    /// Multiples of 1024 bytes.
+    pub const fn kib(n: u64) -> Bytes {
+        Bytes(n << 10)
+    }
+
+    /// Multiples of 1024² bytes.
+    pub const fn mib(n: u64) -> Bytes {
+        Bytes(n << 20)
+    }
+
+    /// Multiples of 1024³ bytes.
+    pub const fn gib(n: u64) -> Bytes {
+        Bytes(n << 30)
+    }
+}
+
+/// A parameter that can have a derivative: an array, or a scalar.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no derivative",
+    note = "f32 and f64, and arrays of them, have"
+)]
+pub trait Differentiable: Sized + 'static {
+    /// What holds the derivative.
+    type Holder: Any + Send + Sync;
+    /// How it is given to the user.
+    type Derivative<'a>;
+
+    /// An empty holder for a parameter of this shape.
+    fn holder(device: &Device, shape: &[usize]) -> Result<Self::Holder>;
+    /// The array in the holder.
+    fn array(holder: &mut Self::Holder) -> &mut AnyArray;
+    /// The derivative in the holder.
+    fn derivative(holder: &Self::Holder) -> Self::Derivative<'_>;
+}
+
+impl<T: Element, const R: usize> Differentiable for Array<T, R> {
+    type Holder = Array<T, R>;
+    type Derivative<'a> = &'a Array<T, R>;
+
+    fn holder(device: &Device, shape: &[usize]) -> Result<Array<T, R>> {
+        let mut extents = [0; R];
+        extents.iter_mut().zip(shape).for_each(|(e, s)| *e = *s);
+        device.zeros(extents)
+    }
+
+    fn array(holder: &mut Array<T, R>) -> &mut AnyArray {
+        holder.any_mut()
+    }
+
+    fn derivative(holder: &Array<T, R>) -> &Array<T, R> {
+        holder
+    }
+}
+
+macro_rules! differentiable_scalars {
+    ($($t:ty)*) => {$(
+        impl Differentiable for $t {
+            type Holder = Array0<$t>;
+            type Derivative<'a> = $t;
+
+            fn holder(device: &Device, _: &[usize]) -> Result<Array0<$t>> {
+                device.zeros([])
+            }
+
+            fn array(holder: &mut Array0<$t>) -> &mut AnyArray {
+                holder.any_mut()
+            }
+
+            fn derivative(holder: &Array0<$t>) -> $t {
+                holder.value()
+            }
+        }
+    )*};
+}
+
+differentiable_scalars! { f32 f64 }
+
+/// Something that a gradient run fills.
+trait Output: Send + Sync {
+    fn array(&mut self) -> &mut AnyArray;
+    fn holder(&self) -> &dyn Any;
+}
+
+struct Held<T: Differentiable>(T::Holder);
+
+impl<T: Differentiable> Output for Held<T> {
+    fn array(&mut self) -> &mut AnyArray {
+        T::array(&mut self.0)
+    }
+
+    fn holder(&self) -> &dyn Any {
+        &self.0
+    }
+}
+
+type MakeOutput = fn(&Device, &[usize]) -> Result<Box<dyn Output>>;
+
+fn make_output<T: Differentiable>(device: &Device, shape: &[usize]) -> Result<Box<dyn Output>> {
+    Ok(Box::new(Held::<T>(T::holder(device, shape)?)))
+}
+
+/// A gradient that is being asked for: [`Program::grad`], [`Program::value_and_grad`], [`Program::vjp`].
+pub struct Gradient<P: Source> {
+    program: Result<Arc<ir::Program>, ir::Error>,
+    request: autodiff::Request,
+    outputs: Vec<(String, MakeOutput)>,
+    values: Vec<(String, MakeOutput)>,
+    budget: Budget,
+    source: PhantomData<fn() -> P>,
+}
+
+impl<P: Source> Program<P> {
+    /// The gradient of a rank-0 output. Say with respect to what with [`Gradient::wrt`].
+    pub fn grad<T: Float + Element>(&self, of: Name<Array0<T>>) -> Gradient<P> {
+        self.derivative(of.as_str(), false)
+    }
+
+    /// As [`Program::grad`], and the value of the output with it.
+    pub fn value_and_grad<T: Float + Element>(&self, of: Name<Array0<T>>) -> Gradient<P> {
+        self.grad(of).value(of)
+    }
+
+    /// The product of a cotangent of any output with its Jacobian; the cotangent is an argument of the launch.
+    pub fn vjp<T: Float + Element, const R: usize>(&self, of: Name<Array<T, R>>) -> Gradient<P> {
+        self.derivative(of.as_str(), true)
+    }
+
+    fn derivative(&self, of: &str, seeded: bool) -> Gradient<P> {
+        let program = match self.ir() {
+            Ok(program) => Ok(program.clone()),
+            Err(Error::Program(error)) => Err(error),
+            Err(other) => Err(ir::Error::Launch { program: P::NAME.to_string(), message: other.to_string() }),
+        };
+        let request = autodiff::Request { of: of.to_string(), seeded, ..autodiff::Request::default() };
+        Gradient {
+            program,
+            request,
+            outputs: Vec::new(),
+            values: Vec::new(),
+            budget: Budget::default(),
+            source: PhantomData,
+        }
+    }
+}
+
+impl<P: Source> Gradient<P> {
+    /// With respect to this parameter, as it is at entry.
+    pub fn wrt<T: Differentiable>(self, name: Name<T>) -> Gradient<P> {
+        self.wrt_named::<T>(name.as_str())
+    }
+
+    /// With respect to a member of a struct, by its path: `"w.pos"`.
+    pub fn wrt_named<T: Differentiable>(mut self, name: &str) -> Gradient<P> {
+        self.request.wrt.push(name.to_string());
+        self.outputs.push((name.to_string(), make_output::<T>));
+        self
+    }
+
+    /// The value of an array at the end of the program is wanted too.
+    pub fn value<T: Element, const R: usize>(mut self, name: Name<Array<T, R>>) -> Gradient<P> {
+        self.request.values.push(name.as_str().to_string());
+        self.values.push((name.as_str().to_string(), make_output::<Array<T, R>>));
+        self
+    }
+
+    /// At most so many bytes beyond the caller's arrays and the returned derivatives.
+    pub fn memory(self, bytes: Bytes) -> Gradient<P> {
+        self.budget(Budget::Bytes(bytes.0))
+    }
+
+    /// Says by hand how the memory is used.
+    pub fn budget(mut self, budget: Budget) -> Gradient<P> {
+        self.budget = budget;
+        self
+    }
+
+    /// The gradient program.
+    pub fn ir(&self) -> Result<ir::Program> {
+        Ok(self.differentiate()?.program)
+    }
+
+    fn differentiate(&self) -> Result<autodiff::Gradient> {
+        let program = self.program.as_ref().map_err(|e| Error::Program(e.clone()))?;
+        Ok(autodiff::gradient(program, &self.request)?)
+    }
+
+    /// The gradient compiled for a device.
+    pub fn compile(&self, device: &Device) -> Result<CompiledGrad<P>> {
+        let gradient = self.differentiate()?;
+        let program = self.program.as_ref().map_err(|e| Error::Program(e.clone()))?.clone();
+        Ok(CompiledGrad {
+            untyped: CompiledGradient::new(&gradient, device, self.budget)?,
+            program,
+            outputs: self.outputs.clone(),
+            values: self.values.clone(),
+            source: PhantomData,
+        })
+    }
+}
+
+/// The gradient program, or why there is none.
+impl<P: Source> fmt::Display for Gradient<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ir() {
+            Ok(program) => fmt::Display::fmt(&program, f),
+            Err(error) => fmt::Display::fmt(&error, f),
+        }
+    }
+}
+
+/// A gradient compiled for a device: takes the arguments that the program takes.
+pub struct CompiledGrad<P: Source> {
+    untyped: CompiledGradient,
+    program: Arc<ir::Program>,
+    outputs: Vec<(String, MakeOutput)>,
+    values: Vec<(String, MakeOutput)>,
+    source: PhantomData<fn() -> P>,
+}
+
+impl<P: Source> CompiledGrad<P> {
+    /// What a launch with these arguments would do. Runs nothing.
+    pub fn plan(&self, args: P::Args<'_>) -> Result<Plan> {
+        self.untyped.plan(&P::arguments(args))
+    }
+
+    /// Runs the gradient; the caller's arrays stay as they are.
+    pub fn launch(&self, args: P::Args<'_>) -> Result<Gradients> {
+        let args = P::arguments(args);
+        let mut gradients = self.empty(&args)?;
+        self.run(&mut gradients, args, None)?;
+        Ok(gradients)
+    }
+
+    /// As [`CompiledGrad::launch`], into the arrays of an earlier launch with the same shapes.
+    pub fn launch_into(&self, gradients: &mut Gradients, args: P::Args<'_>) -> Result<()> {
+        self.run(gradients, P::arguments(args), None)
+    }
+
+    /// Runs a [`Program::vjp`] with this cotangent of its output.
+    pub fn launch_with<T: Element, const R: usize>(
+        &self,
+        seed: &Array<T, R>,
+        args: P::Args<'_>,
+    ) -> Result<Gradients> {
+        let args = P::arguments(args);
+        let mut gradients = self.empty(&args)?;
+        self.run(&mut gradients, args, Some(seed.any()))?;
+        Ok(gradients)
+    }
+
+    fn empty(&self, args: &[Arg<'_>]) -> Result<Gradients> {
+        let shape = |name: &str| {
+            let param = self.program.params.iter().position(|p| match p {
+                ir::Param::Array(a) => self.program.array(*a).name == name,
+                ir::Param::Scalar(_) => false,
+            });
+            match param.and_then(|k| args.get(k)) {
+                Some(Arg::Read(array)) => array.shape().to_vec(),
+                Some(Arg::Write(array)) => array.shape().to_vec(),
+                _ => Vec::new(),
+            }
+        };
+        let make = |list: &[(String, MakeOutput)]| {
+            list.iter()
+                .map(|(name, make)| Ok((name.clone(), make(self.untyped.device(), &shape(name))?)))
+                .collect::<Result<Vec<_>>>()
+        };
+        Ok(Gradients { values: make(&self.values)?, derivatives: make(&self.outputs)?, ran: Ran::default() })
+    }
+
+    fn run<'a>(
+        &self,
+        gradients: &'a mut Gradients,
+        mut args: Vec<Arg<'a>>,
+        seed: Option<&'a AnyArray>,
+    ) -> Result<()> {
+        args.extend(seed.map(Arg::Read));
+        args.extend(
+            gradients
+                .values
+                .iter_mut()
+                .chain(&mut gradients.derivatives)
+                .map(|(_, output)| Arg::Write(output.array())),
+        );
+        gradients.ran = self.untyped.launch(&args)?;
+        Ok(())
+    }
+
+    /// The same gradient under another budget; nothing is compiled again.
+    pub fn with_memory(&self, bytes: Bytes) -> CompiledGrad<P> {
+        self.with_budget(Budget::Bytes(bytes.0))
+    }
+
+    /// The same gradient with its memory used otherwise; nothing is compiled again.
+    pub fn with_budget(&self, budget: Budget) -> CompiledGrad<P> {
+        CompiledGrad {
+            untyped: self.untyped.with_budget(budget),
+            program: self.program.clone(),
+            outputs: self.outputs.clone(),
+            values: self.values.clone(),
+            source: PhantomData,
+        }
+    }
+
+    /// The generated source, where the device generates any.
+    pub fn source(&self) -> Option<&str> {
+        self.untyped.source()
+    }
+
+    /// The gradient program.
+    pub fn ir(&self) -> &ir::Program {
+        self.untyped.program()
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        self.untyped.device()
+    }
+}
+
+/// What a gradient run gives.
+pub struct Gradients {
+    values: Vec<(String, Box<dyn Output>)>,
+    derivatives: Vec<(String, Box<dyn Output>)>,
+    ran: Ran,
+}
+
+impl Gradients {
+    /// The derivative with respect to a parameter: an array by reference, a scalar by value.
+    pub fn get<T: Differentiable>(&self, name: Name<T>) -> Result<T::Derivative<'_>> {
+        self.get_named::<T>(name.as_str())
+    }
+
+    /// The derivative with respect to a member of a struct, by its path.
+    pub fn get_named<T: Differentiable>(&self, name: &str) -> Result<T::Derivative<'_>> {
+        find::<T>(&self.derivatives, name).map(T::derivative)
+    }
+
+    /// The value of an output at the end of the program.
+    pub fn value<T: Element, const R: usize>(&self, name: Name<Array<T, R>>) -> Result<&Array<T, R>> {
+        find::<Array<T, R>>(&self.values, name.as_str())
+    }
+
+    /// What the run did.
+    pub fn ran(&self) -> Ran {
+        self.ran
+    }
+}
+
+fn find<'a, T: Differentiable>(
+    outputs: &'a [(String, Box<dyn Output>)],
+    name: &str,
+) -> Result<&'a T::Holder> {
+    let found =
+        outputs.iter().find(|(n, _)| n == name).and_then(|(_, o)| o.holder().downcast_ref::<T::Holder>());
+    found.ok_or_else(|| {
+        let known: Vec<&str> = outputs.iter().map(|(n, _)| n.as_str()).collect();
+        Error::NotAskedFor { name: name.to_string(), known: known.join(", ") }
+    })
+}
+
+impl fmt::Debug for Gradients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.derivatives.iter().map(|(n, _)| n.as_str()).collect();
+        write!(f, "Gradients({})", names.join(", "))
+    }
+}
+
+impl<P: Source> fmt::Debug for CompiledGrad<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CompiledGrad({} for {:?})", P::NAME, self.device())
+    }
+}
