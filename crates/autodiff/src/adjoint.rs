@@ -9,6 +9,7 @@ use ebbtide_ir::{
 
 use crate::activity::Activity;
 use crate::error::Error;
+use crate::library::LibraryAdjoint;
 use crate::needed::{Needed, needed_arrays};
 use crate::par::{Held, ParAdjoint};
 use crate::record::{Recorder, is_written_param};
@@ -395,6 +396,7 @@ impl Maker<'_> {
                     w.push(stmt.clone());
                 }
                 Stmt::Par(par) => self.recorder().par(w, par),
+                Stmt::Library(call) => self.recorder().library(w, call),
                 Stmt::If(branch) => {
                     let outer = std::mem::replace(&mut self.nested, true);
                     w.begin();
@@ -475,6 +477,7 @@ impl Maker<'_> {
                 }
             }
             Stmt::Copy { from, .. } => drop(read.insert(*from)),
+            Stmt::Library(call) => read.extend(&call.reads),
             _ => {}
         });
         let classes = crate::needed::swap_classes(self.source);
@@ -549,6 +552,12 @@ impl Maker<'_> {
                     }
                 }
                 Stmt::Copy { from, to } => self.reverse_copy(w, *from, *to),
+                Stmt::Library(call) => {
+                    for array in self.recorder().pushed_by_call(call).into_iter().rev() {
+                        w.push(Stmt::Pop(array));
+                    }
+                    LibraryAdjoint { shadows: &self.shadows, held: &mut self.held }.write(w, call);
+                }
                 Stmt::Temp(a) => {
                     if self.shadows.arrays.contains_key(a) {
                         self.held.insert(*a, Held::Nothing);

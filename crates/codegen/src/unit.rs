@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{ArrayId, Block, Facts, Function, Literal, Op, Program, Site, Type, ValueId};
+use ebbtide_ir::{ArrayId, Block, Facts, Function, LibraryCall, Literal, Op, Program, Site, Type, ValueId};
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
+
+use crate::library::products;
 
 /// The processor that the text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub struct Unit {
     pub accesses: Vec<Access>,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
+    /// The library operations, by number.
+    pub calls: Vec<LibraryCall>,
 }
 
 /// Prints the segments of a program: function `segment_K` runs `segments[K]`.
@@ -52,6 +56,8 @@ pub fn c_unit(
         innermost: None,
         failed: false,
         reductions: 0,
+        calls: Vec::new(),
+        products: BTreeSet::new(),
     };
     for (k, block) in segments.iter().enumerate() {
         text.segment(k, block, segments);
@@ -80,9 +86,14 @@ pub fn c_unit(
     for shape in shapes {
         source.push_str(&vectors(shape));
     }
+    for (shape, ty) in shapes.into_iter().zip(["f64", "f32"]) {
+        if text.products.contains(ty) {
+            source.push_str(&products(shape, ty));
+        }
+    }
     source.push('\n');
     source.push_str(&text.out);
-    Ok(Unit { source, accesses: text.accesses, reductions: text.reductions })
+    Ok(Unit { source, accesses: text.accesses, reductions: text.reductions, calls: text.calls })
 }
 
 /// The text being printed.
@@ -102,6 +113,10 @@ pub(crate) struct Text<'p> {
     pub failed: bool,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
+    /// The library operations, by number.
+    pub calls: Vec<LibraryCall>,
+    /// The types of which matrices are multiplied.
+    pub products: BTreeSet<&'static str>,
 }
 
 /// Prints one line of C.

@@ -2,6 +2,7 @@
 
 mod devices;
 mod gradients;
+mod library;
 mod programs;
 mod random;
 mod workloads;
