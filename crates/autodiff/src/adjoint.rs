@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    Access, Affines, After, ArrayId, Backward, Block, Branch, Combine, Forward, Indices, Loop, LoopId,
-    LoopKind, Op, Param, Program, Push, Role, ScalarId, Stmt, Store, Type, ValueId, verify, walk, written,
+    Access, Affines, After, ArrayId, Backward, Binary, Block, Branch, Combine, Compare, Forward, Indices,
+    Length, Literal, LocalId, Loop, LoopId, LoopKind, Op, Param, Program, Push, Role, ScalarId, Stmt, Store,
+    Type, Unary, ValueId, verify, walk, written,
 };
 
 use crate::activity::Activity;
@@ -12,6 +13,7 @@ use crate::error::Error;
 use crate::library::LibraryAdjoint;
 use crate::needed::{Needed, needed_arrays};
 use crate::par::{Held, ParAdjoint};
+use crate::prepare::{prepare, walk_program_level};
 use crate::record::{Recorder, is_written_param};
 use crate::rules::{partials, pull};
 use crate::task::Shadows;
@@ -58,7 +60,7 @@ pub struct Pushes {
 
 /// The gradient of a program.
 pub fn gradient(source: &Program, request: &Request) -> Result<Gradient, Error> {
-    let source = &inline_calls(source);
+    let source = &prepare(source);
     let facts = verify(source)?;
     let names = Names::find(source, request)?;
     let activity = Activity::of(source, &names.arrays, &names.scalars, &[names.of]);
@@ -81,6 +83,15 @@ pub fn gradient(source: &Program, request: &Request) -> Result<Gradient, Error> 
     maker.gradient(request, &names)
 }
 
+/// The names of all parameters, for error messages.
+pub(crate) fn parameter_names(source: &Program) -> String {
+    let names = source.params.iter().map(|p| match p {
+        Param::Array(a) => format!("`{}`", source.array(*a).name),
+        Param::Scalar(s) => format!("`{}`", source.scalars[s.index()].name),
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
 /// The parameters that a request names.
 struct Names {
     of: ArrayId,
@@ -91,17 +102,10 @@ struct Names {
 
 impl Names {
     fn find(source: &Program, request: &Request) -> Result<Names, Error> {
-        let known = || {
-            let names = source.params.iter().map(|p| match p {
-                Param::Array(a) => format!("`{}`", source.array(*a).name),
-                Param::Scalar(s) => format!("`{}`", source.scalars[s.index()].name),
-            });
-            names.collect::<Vec<_>>().join(", ")
-        };
         let unknown = |name: &str| Error::UnknownName {
             program: source.name.clone(),
             name: name.to_string(),
-            known: known(),
+            known: parameter_names(source),
         };
         let array = |name: &str| {
             let id = source.find_array(name).filter(|id| matches!(source.array(*id).role, Role::Param(_)));
@@ -418,59 +422,131 @@ impl Maker<'_> {
     }
 
     fn forward_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
-        let LoopKind::For { var, from, to } = l.kind else {
-            return Err(
-                self.unsupported("a `while` or `loop` at program level, whose number of passes is data")
-            );
+        let known = match l.kind {
+            LoopKind::For { var, from, to } if l.until.is_none() => Some((var, from, to)),
+            _ => None,
         };
-        if l.until.is_some() {
-            return Err(self.unsupported("a `break` at program level"));
-        }
         let outer = std::mem::replace(&mut self.nested, true);
         w.begin();
         self.forward(w, &l.body)?;
         let body = w.end();
         self.nested = outer;
         if outer {
+            let Some((var, from, to)) = known else {
+                return Err(self.unsupported(
+                    "a `while`, `loop` or `break` inside another loop at program level, whose number of passes is data",
+                ));
+            };
             // Inside a recorded pass the whole tape is kept.
-            w.push(Stmt::Loop(Loop {
-                id: l.id,
-                kind: LoopKind::For { var, from, to },
-                body,
-                until: None,
-                schedule: None,
-            }));
+            let kind = LoopKind::For { var, from, to };
+            w.push(Stmt::Loop(Loop { id: l.id, kind, body, until: None, schedule: None }));
             return Ok(());
         }
         self.pushes.insert(l.id, pushes(&body));
         let piece = (w.loop_var("from"), w.loop_var("to"));
-        let run = |body: Block| {
-            vec![Stmt::Loop(Loop {
-                id: l.id,
-                kind: LoopKind::For { var, from: piece.0, to: piece.1 },
-                body,
-                until: None,
-                schedule: None,
-            })]
+        self.pieces.insert(l.id, piece);
+        let before_start = |v| ebbtide_ir::depends_on_arguments_alone(self.source, v);
+        let (length, advance, record) = match known {
+            Some((var, from, to)) if before_start(from) && before_start(to) => {
+                let run = |body: Block| {
+                    let kind = LoopKind::For { var, from: piece.0, to: piece.1 };
+                    vec![Stmt::Loop(Loop { id: l.id, kind, body, until: None, schedule: None })]
+                };
+                (Length::Known(from, to), run(l.body.clone()), run(body))
+            }
+            _ => {
+                let (reached, ended) = (w.declare("reached", Type::Index), w.declare("ended", Type::Bool));
+                let advance = self.unknown_passes(w, l, piece, (reached, ended), l.body.clone());
+                let record = self.unknown_passes(w, l, piece, (reached, ended), body);
+                (Length::Unknown { reached, ended }, advance, record)
+            }
         };
-        let plain = l.body.clone();
+        let (carried, schedule) = (self.carried(l), l.schedule);
         w.push(Stmt::Forward(Forward {
             id: l.id,
-            range: Some((from, to)),
+            length,
             from: piece.0,
             to: piece.1,
-            carried: self.carried(&l.body),
-            advance: run(plain),
-            record: run(body),
+            carried,
+            advance,
+            record,
+            schedule,
         }));
-        self.pieces.insert(l.id, piece);
         Ok(())
     }
 
+    /// Runs passes of a loop until it ends, or the piece does; says how far it came.
+    fn unknown_passes(
+        &self,
+        w: &mut Writer,
+        l: &Loop,
+        piece: (ValueId, ValueId),
+        (reached, ended): (LocalId, LocalId),
+        body: Block,
+    ) -> Block {
+        w.begin();
+        w.push(Stmt::Declare(reached, piece.0));
+        let no = w.literal(Literal::from(false));
+        w.push(Stmt::Declare(ended, no));
+        w.begin();
+        let at = w.get(reached);
+        let mut goes_on = w.compare(Compare::Lt, at, piece.1);
+        let source_head: Block = match &l.kind {
+            LoopKind::While { head, .. } => head.clone(),
+            _ => Block::new(),
+        };
+        source_head.into_iter().for_each(|stmt| w.push(stmt));
+        let condition = match l.kind {
+            LoopKind::While { condition, .. } => Some(condition),
+            LoopKind::For { from, to, .. } => {
+                let var = w.add(from, at);
+                Some(w.compare(Compare::Lt, var, to))
+            }
+            LoopKind::Forever => None,
+        };
+        if let Some(condition) = condition {
+            goes_on = w.value(Op::Binary(Binary::And, goes_on, condition), Type::Bool);
+        }
+        let over = w.get(ended);
+        let not_over = w.unary(Unary::Not, over);
+        goes_on = w.value(Op::Binary(Binary::And, goes_on, not_over), Type::Bool);
+        let head = w.end();
+        w.begin();
+        if let LoopKind::For { var, from, .. } = l.kind {
+            // The loop variable is computed now, where the loop counted it before: alike in both halves.
+            let at = match w.program.op(var) {
+                Op::Binary(_, _, at) => *at,
+                _ => w.program.add_value(Op::Get(reached), Type::Index, None),
+            };
+            w.program.values[var.index()].op = Op::Binary(Binary::Add, from, at);
+            w.push(Stmt::Let(at));
+            w.push(Stmt::Let(var));
+        }
+        body.into_iter().for_each(|stmt| w.push(stmt));
+        let (at, one) = (w.get(reached), w.index(1));
+        let next = w.add(at, one);
+        w.push(Stmt::Set(reached, next));
+        if let Some(until) = l.until {
+            w.push(Stmt::Set(ended, until));
+        }
+        let body = w.end();
+        let kind = LoopKind::While { head, condition: goes_on };
+        w.push(Stmt::Loop(Loop { id: l.id, kind, body, until: None, schedule: None }));
+        // Stopped before the end of the piece: the loop is over.
+        let at = w.get(reached);
+        let short = w.compare(Compare::Lt, at, piece.1);
+        let over = w.get(ended);
+        let over = w.value(Op::Binary(Binary::Or, over, short), Type::Bool);
+        w.push(Stmt::Set(ended, over));
+        w.end()
+    }
+
     /// What a slot holds: arrays that the loop writes and that a later pass, or the adjoint, reads.
-    fn carried(&self, body: &Block) -> Vec<ArrayId> {
+    fn carried(&self, l: &Loop) -> Vec<ArrayId> {
         let mut read: BTreeSet<ArrayId> = BTreeSet::new();
-        walk(body, &mut |stmt| match stmt {
+        // The head of a `while` reads too.
+        let whole = [Stmt::Loop(l.clone())];
+        walk(&whole, &mut |stmt| match stmt {
             Stmt::Let(v) => {
                 if let Op::Load(a, _) = self.source.op(*v) {
                     read.insert(*a);
@@ -482,7 +558,7 @@ impl Maker<'_> {
         });
         let classes = crate::needed::swap_classes(self.source);
         let read: BTreeSet<ArrayId> = read.iter().map(|a| classes[a]).collect();
-        written(body).into_iter().filter(|a| read.contains(&classes[a])).collect()
+        written(&l.body).into_iter().filter(|a| read.contains(&classes[a])).collect()
     }
 
     /// Is the value made of data that a later pass overwrites?
@@ -558,10 +634,8 @@ impl Maker<'_> {
                     }
                     LibraryAdjoint { shadows: &self.shadows, held: &mut self.held }.write(w, call);
                 }
-                Stmt::Temp(a) => {
-                    if self.shadows.arrays.contains_key(a) {
-                        self.held.insert(*a, Held::Nothing);
-                    }
+                Stmt::Temp(a) if self.shadows.arrays.contains_key(a) => {
+                    self.held.insert(*a, Held::Nothing);
                 }
                 Stmt::If(branch) => self.reverse_branch(w, branch)?,
                 Stmt::Loop(l) => self.reverse_loop(w, l)?,
@@ -729,11 +803,22 @@ impl Maker<'_> {
     }
 
     fn reverse_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
-        let LoopKind::For { var, from, to } = l.kind else { return Ok(()) };
         let nested = self.nested;
-        let piece = match self.pieces.get(&l.id) {
-            Some(piece) if !nested => *piece,
-            _ => (self.known(from), self.known(to)),
+        let before_start = |v| ebbtide_ir::depends_on_arguments_alone(self.source, v);
+        // Passes of a loop of unknown length are counted from zero: its variable is `from` further on.
+        let (var, shift) = match l.kind {
+            LoopKind::For { var, from, to }
+                if nested || (l.until.is_none() && before_start(from) && before_start(to)) =>
+            {
+                (Some(var), None)
+            }
+            LoopKind::For { var, from, .. } => (Some(var), Some(from)),
+            _ => (None, None),
+        };
+        let piece = match (self.pieces.get(&l.id), &l.kind) {
+            (Some(piece), _) if !nested => *piece,
+            (_, LoopKind::For { from, to, .. }) => (self.known(*from), self.known(*to)),
+            _ => return Ok(()),
         };
         let outer = std::mem::replace(&mut self.nested, true);
         let start = self.held.clone();
@@ -743,7 +828,7 @@ impl Maker<'_> {
             let tables = w.program.clone();
             let (env, kept) = (self.env.clone(), self.kept.clone());
             self.held.clone_from(&assumed);
-            let name = self.source.value(var).name.clone().unwrap_or_else(|| "t".to_string());
+            let name = var.and_then(|v| self.source.value(v).name.clone()).unwrap_or_else(|| "t".to_string());
             let back = w.loop_var(&format!("{name}_back"));
             w.begin();
             let sum = w.add(piece.0, piece.1);
@@ -751,7 +836,13 @@ impl Maker<'_> {
             let last = w.sub(sum, one);
             let pass = w.sub(last, back);
             w.program.values[pass.index()].name = Some(name);
-            self.env.insert(var, pass);
+            if let Some(var) = var {
+                let counted = match shift {
+                    Some(from) => w.add(self.known(from), pass),
+                    None => pass,
+                };
+                self.env.insert(var, counted);
+            }
             self.repeat_values(w, &l.body);
             self.reverse(w, &l.body)?;
             let weaker: BTreeMap<ArrayId, Held> =
@@ -846,32 +937,4 @@ fn pushes(block: &Block) -> Vec<Pushes> {
     let mut out = Vec::new();
     collect(block, &mut Vec::new(), &mut out);
     out
-}
-
-fn walk_program_level<'b>(block: &'b Block, visit: &mut dyn FnMut(&'b Stmt)) {
-    for stmt in block {
-        visit(stmt);
-        if !matches!(stmt, Stmt::Par(_)) {
-            stmt.blocks().for_each(|b| walk_program_level(b, visit));
-        }
-    }
-}
-
-/// The program with the bodies of called programs in place of the calls.
-fn inline_calls(source: &Program) -> Program {
-    fn inline(block: Block) -> Block {
-        let mut out = Block::new();
-        for mut stmt in block {
-            if let Stmt::Call(call) = stmt {
-                out.extend(inline(call.body));
-                continue;
-            }
-            stmt.blocks_mut().for_each(|b| *b = inline(std::mem::take(b)));
-            out.push(stmt);
-        }
-        out
-    }
-    let mut program = source.clone();
-    program.body = inline(program.body);
-    program
 }

@@ -19,11 +19,14 @@ mod gather;
 mod library;
 mod needed;
 mod par;
+mod prepare;
 mod prune;
 mod record;
 mod rules;
+mod tangent;
 mod task;
 mod writer;
 
 pub use adjoint::{Gradient, Pushes, Request, gradient};
 pub use error::Error;
+pub use tangent::{Tangent, tangent};

@@ -1,6 +1,6 @@
-//! The adjoints of library operations.
+//! Tangents and adjoints of library operations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ebbtide_ir::{ArrayId, Assign, Layout, LibraryCall, LibraryOp, Stmt, Way};
 
@@ -19,6 +19,32 @@ pub(crate) fn needed_by(call: &LibraryCall, activity: &Activity) -> Vec<ArrayId>
             left.into_iter().chain(active(a).then_some(*b)).collect()
         }
         _ => Vec::new(),
+    }
+}
+
+/// Writes the tangent of an operation; `dots` has the arrays that carry tangents.
+pub(crate) fn tangent(w: &mut Writer, call: &LibraryCall, dots: &HashMap<ArrayId, ArrayId>) {
+    // What an operation is linear in, one array at a time.
+    let terms: Vec<Vec<ArrayId>> = (0..call.reads.len())
+        .filter_map(|k| {
+            let mut reads = call.reads.clone();
+            reads[k] = *dots.get(&call.reads[k])?;
+            Some(reads)
+        })
+        .collect();
+    let Some(to) = call.writes.first().and_then(|a| dots.get(a)).copied() else { return };
+    if terms.is_empty() && call.op.replaces_all() {
+        let zero = w.real(w.program.array(to).ty, 0.0);
+        w.push(Stmt::Fill(to, zero));
+    }
+    for (k, reads) in terms.into_iter().enumerate() {
+        let op = match call.op {
+            LibraryOp::Matmul { left, right, .. } if k > 0 => {
+                LibraryOp::Matmul { left, right, into: Assign::Add }
+            }
+            op => op,
+        };
+        push(w, call, op, reads, to);
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Recorder<'a> {
 }
 
 /// The one write of an array in a parallel loop, where it is unconditional.
-pub(crate) fn only_store<'p>(par: &'p Par, array: ArrayId) -> Option<&'p Store> {
+pub(crate) fn only_store(par: &Par, array: ArrayId) -> Option<&Store> {
     let mut writes = 0;
     walk(&par.body, &mut |stmt| {
         writes += usize::from(matches!(stmt, Stmt::Store(s) | Stmt::Update(_, s) if s.array == array));

@@ -57,6 +57,12 @@ impl Writer {
         id
     }
 
+    /// A local that statements declare themselves.
+    pub fn declare(&mut self, name: &str, ty: Type) -> LocalId {
+        self.program.locals.push(LocalDecl { name: name.to_string(), ty });
+        LocalId::from_index(self.program.locals.len() - 1)
+    }
+
     pub fn new_par(&mut self) -> ParId {
         self.program.pars += 1;
         ParId::from_index(self.program.pars as usize - 1)

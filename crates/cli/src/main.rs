@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod cache;
+mod doctor;
 mod plan;
 mod runs;
 mod size;
@@ -19,6 +21,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Cache(cache::Args),
+    Doctor(doctor::Args),
     Plan(plan::Args),
     Runs(runs::Args),
 }
@@ -39,6 +43,8 @@ impl<E: std::error::Error> From<E> for Failure {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Cache(args) => cache::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Runs(args) => runs::run(&args),
     };

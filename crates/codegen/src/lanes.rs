@@ -36,10 +36,8 @@ impl Varying {
                         self.values.insert(*v);
                     }
                 }
-                Stmt::Declare(local, v) | Stmt::Set(local, v) => {
-                    if divergent || self.values.contains(v) {
-                        self.locals.insert(*local);
-                    }
+                Stmt::Declare(local, v) | Stmt::Set(local, v) if divergent || self.values.contains(v) => {
+                    self.locals.insert(*local);
                 }
                 Stmt::If(branch) => {
                     let divergent = divergent || self.values.contains(&branch.condition);

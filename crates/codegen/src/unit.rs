@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{ArrayId, Block, Facts, Function, LibraryCall, Literal, Op, Program, Site, Type, ValueId};
+use ebbtide_ir::{
+    ArrayId, Block, Facts, Function, LibraryCall, Literal, LocalId, Op, Program, Site, Type, ValueId,
+};
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
 
@@ -54,10 +56,12 @@ pub fn c_unit(
         fresh: 0,
         inside: BTreeSet::new(),
         innermost: None,
+        yields: false,
         failed: false,
         reductions: 0,
         calls: Vec::new(),
         products: BTreeSet::new(),
+        jam: None,
     };
     for (k, block) in segments.iter().enumerate() {
         text.segment(k, block, segments);
@@ -76,7 +80,7 @@ pub fn c_unit(
         let lanes = target.vector_bytes / if format == Format::F64 { 8 } else { 4 };
         Shape::new(format, lanes)
     });
-    let shapes = [shapes[0].clone()?, shapes[1].clone()?];
+    let shapes = [shapes[0]?, shapes[1]?];
     text.items.extend(shapes.iter().filter_map(|shape| {
         Some(Item { kernel: Kernel::Function(ebbtide_math::Function::from_name("abs")?), shape: *shape })
     }));
@@ -109,6 +113,8 @@ pub(crate) struct Text<'p> {
     pub inside: BTreeSet<ValueId>,
     /// Its innermost variable.
     pub innermost: Option<ValueId>,
+    /// Can the segment being printed yield?
+    pub yields: bool,
     /// Was something asked for that has no vector form?
     pub failed: bool,
     /// The most reductions that one parallel loop has.
@@ -117,6 +123,16 @@ pub(crate) struct Text<'p> {
     pub calls: Vec<LibraryCall>,
     /// The types of which matrices are multiplied.
     pub products: BTreeSet<&'static str>,
+    /// Where several vectors of iterations are printed side by side.
+    pub jam: Option<Jam>,
+}
+
+/// One of several vectors of iterations that are printed side by side: what differs between them has its number
+/// in its name.
+pub(crate) struct Jam {
+    pub number: usize,
+    pub values: BTreeSet<ValueId>,
+    pub locals: BTreeSet<LocalId>,
 }
 
 /// Prints one line of C.
@@ -151,7 +167,18 @@ impl Text<'_> {
     pub fn value(&self, v: ValueId) -> String {
         match self.program.op(v) {
             Op::Literal(literal) => c_literal(*literal),
-            _ => format!("v{}", v.index()),
+            _ => match &self.jam {
+                Some(jam) if jam.values.contains(&v) => format!("v{}_{}", v.index(), jam.number),
+                _ => format!("v{}", v.index()),
+            },
+        }
+    }
+
+    /// The name of a local variable.
+    pub fn local(&self, local: LocalId) -> String {
+        match &self.jam {
+            Some(jam) if jam.locals.contains(&local) => format!("l{}_{}", local.index(), jam.number),
+            _ => format!("l{}", local.index()),
         }
     }
 
@@ -209,10 +236,12 @@ pub(crate) fn c_literal(literal: Literal) -> String {
         }
         Type::I32 => match bits as u32 as i32 {
             i32::MIN => "INT32_MIN".to_string(),
+            x if x < 0 => format!("({x})"),
             x => format!("{x}"),
         },
         Type::I64 | Type::Index => match bits as i64 {
             i64::MIN => "INT64_MIN".to_string(),
+            x if x < 0 => format!("(INT64_C({x}))"),
             x => format!("INT64_C({x})"),
         },
         Type::U32 => format!("{}u", bits as u32),

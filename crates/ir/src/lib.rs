@@ -32,8 +32,14 @@
 //!    update statement on its own. The start of a lane is the neutral element: `-0.0` for sums, NaN for minima
 //!    and maxima of floats. All other combining is done in iteration order. `#[relaxed]` loops may combine in
 //!    any order.
-//! 9. **Regions** do not nest and a label stands once in one source program. The flag has rank 0 and type
-//!    `i32`, `u32` or `bool`.
+//! 9. **Regions** do not nest and a label stands once in one source program. The flag is a parameter of rank 0
+//!    and type `i32`, `u32` or `bool`. It is looked at once, at the end of the region; if it is not zero the
+//!    program yields: nothing more runs, every enclosing loop is left. A run that is resumed at a region begins
+//!    with that region, in the passes of the loops around it that were left, and goes on from there; conditions
+//!    at the head of these passes are not asked again. The bounds of these loops, local variables, temporaries
+//!    and values that depend on data are as they were left; values that depend on shapes and scalar arguments
+//!    alone are those of the arguments that the resume is given. `undo` puts back what the region wrote before
+//!    it yields, but for the flag: the arrays named, or all arrays and local variables that it writes.
 //! 10. **Bounds.** An element outside its array is never touched: it is a run error that names array, index and
 //!     line. Which of several errors of one run is reported is not defined; written arrays are then unspecified
 //!     but intact.
@@ -47,13 +53,17 @@
 
 mod affine;
 mod builder;
+mod entry;
 mod error;
 pub mod evaluate;
 mod function;
+mod hash;
 mod interpret;
 pub mod leaf;
 mod library;
+pub mod passes;
 mod place;
+mod position;
 mod print;
 mod program;
 mod races;
@@ -62,11 +72,13 @@ mod verify;
 
 pub use affine::{Affine, Affines, is_zero};
 pub use builder::Builder;
+pub use entry::{Derivation, Entry, Made, loop_bounds};
 pub use error::{Error, Fault, Flaw};
 pub use function::Function;
+pub use hash::ProgramHash;
 pub use interpret::{Bytes, HostArray, Machine, Outcome, Scalars, Tape, written};
 pub use library::{Assign, Layout, LibraryCall, LibraryOp, Way};
-pub use place::{Place, Turn, enclosing, path_to};
+pub use place::{Place, Turn, Undone, enclosing, path_to};
 pub use program::*;
 pub use races::{ParFacts, Sharing};
 pub use types::{Literal, Type};

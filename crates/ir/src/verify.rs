@@ -224,7 +224,7 @@ impl Verifier<'_> {
             Stmt::Forward(f) => {
                 self.at_program_level("a sweep", &None);
                 f.carried.iter().for_each(|a| self.read(*a, &None));
-                if let Some((from, to)) = f.range {
+                if let Length::Known(from, to) = f.length {
                     self.is(from, Type::Index, "a bound", &None);
                     self.is(to, Type::Index, "a bound", &None);
                 }
@@ -287,6 +287,13 @@ impl Verifier<'_> {
         }
         if let Some(flag) = region.flag {
             let decl = p.array(flag);
+            if !matches!(decl.role, Role::Param(_)) {
+                let message = format!(
+                    "the flag `{}` of region `{label}` is a temporary: the flag is the host's, so it must be a parameter",
+                    decl.name
+                );
+                self.flaw("9", &region.site, message);
+            }
             if decl.rank != 0 || !matches!(decl.ty, Type::I32 | Type::U32 | Type::Bool) {
                 let message = format!(
                     "the flag `{}` of region `{label}` is an Array{}<{}>: a flag is an Array0 of i32, u32 or bool",

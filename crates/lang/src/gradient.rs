@@ -97,7 +97,7 @@ macro_rules! differentiable_scalars {
 differentiable_scalars! { f32 f64 }
 
 /// Something that a gradient run fills.
-trait Output: Send + Sync {
+pub(crate) trait Output: Send + Sync {
     fn array(&mut self) -> &mut AnyArray;
     fn holder(&self) -> &dyn Any;
 }
@@ -114,9 +114,9 @@ impl<T: Differentiable> Output for Held<T> {
     }
 }
 
-type MakeOutput = fn(&Device, &[usize]) -> Result<Box<dyn Output>>;
+pub(crate) type MakeOutput = fn(&Device, &[usize]) -> Result<Box<dyn Output>>;
 
-fn make_output<T: Differentiable>(device: &Device, shape: &[usize]) -> Result<Box<dyn Output>> {
+pub(crate) fn make_output<T: Differentiable>(device: &Device, shape: &[usize]) -> Result<Box<dyn Output>> {
     Ok(Box::new(Held::<T>(T::holder(device, shape)?)))
 }
 
@@ -347,6 +347,10 @@ pub struct Gradients {
 }
 
 impl Gradients {
+    pub(crate) fn new(derivatives: Vec<(String, Box<dyn Output>)>, ran: Ran) -> Gradients {
+        Gradients { values: Vec::new(), derivatives, ran }
+    }
+
     /// The derivative with respect to a parameter: an array by reference, a scalar by value.
     pub fn get<T: Differentiable>(&self, name: Name<T>) -> Result<T::Derivative<'_>> {
         self.get_named::<T>(name.as_str())

@@ -21,6 +21,7 @@ mod label;
 pub mod library;
 mod program;
 mod scalar;
+mod tangent;
 mod value;
 
 pub use compiled::Compiled;
@@ -34,4 +35,5 @@ pub use handle::{
 pub use label::Label;
 pub use program::{Name, Program, Source};
 pub use scalar::{Bits, Element, Float, Integer, Number, Scalar, Signed};
+pub use tangent::{CompiledProduct, Direction, Product};
 pub use value::{CastTarget, Expr, Index, Local, Readable, Returned, Same, Truth, Variable};

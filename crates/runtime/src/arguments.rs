@@ -18,7 +18,8 @@ pub enum Arg<'a> {
     Scalar(Literal),
 }
 
-/// Checks the arguments and gives the views of all parameters and the scalars.
+/// Checks the arguments and gives the views of all parameters and the scalars; waits for other launches that use
+/// the arrays.
 pub(crate) fn bind(
     program: &Program,
     device: &Device,
@@ -40,6 +41,9 @@ pub(crate) fn bind_first(
     let mut views = vec![View::EMPTY; program.arrays.len()];
     let mut scalars = vec![Literal::from(false); program.scalars.len()];
     for (param, arg) in program.params.iter().zip(args) {
+        if let Arg::Write(array) = arg {
+            array.buffer.settle();
+        }
         match (param, arg) {
             (Param::Array(id), Arg::Read(array)) => {
                 views[id.index()] = view(program, device, *id, array, Access::Read)?

@@ -1,11 +1,11 @@
 //! Gradient runs: a gradient program, its loops driven by schedules.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ebbtide_autodiff::{Gradient, Pushes};
-use ebbtide_ir::{self as ir, ArrayId, LoopId, Outcome, Program, Role, ValueId};
-use ebbtide_schedule::{Action, AnySchedule, Slot};
+use ebbtide_ir::{self as ir, ArrayId, Length, LoopId, Outcome, Program, Role, ValueId};
+use ebbtide_schedule::{Action, AnySchedule, Schedule, Slot};
 
 use crate::arguments::{Arg, bind, bind_first, from_arguments};
 use crate::buffer::Buffer;
@@ -24,7 +24,14 @@ pub struct CompiledGradient {
     device: Device,
     executable: Arc<dyn Executable>,
     budget: Budget,
+    plans: Plans,
 }
+
+/// Plans made before: planning is worth remembering, since most launches have the shapes of the last one.
+type Plans = Arc<Mutex<Vec<(Vec<Need>, u64, Budget, Plan, Vec<AnySchedule>)>>>;
+
+/// As many plans are remembered.
+const REMEMBERED: usize = 16;
 
 /// What a gradient run did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +63,7 @@ impl CompiledGradient {
             device: device.clone(),
             executable,
             budget,
+            plans: Plans::default(),
         })
     }
 
@@ -134,20 +142,34 @@ impl CompiledGradient {
         }
         let mut needs = Vec::new();
         for sweep in self.script.sweeps() {
-            let value = |v: ValueId| from_arguments(&self.program, v, views, scalars).map(|bits| bits as i64);
-            let (Some(from), Some(to)) = (value(sweep.range.0), value(sweep.range.1)) else {
-                return Err(
-                    self.lost("the number of passes of a loop depends on data: that cannot be reversed yet")
-                );
+            let steps = match sweep.length {
+                Length::Unknown { .. } => None,
+                Length::Known(from, to) => {
+                    let value =
+                        |v: ValueId| from_arguments(&self.program, v, views, scalars).map(|bits| bits as i64);
+                    let (Some(from), Some(to)) = (value(from), value(to)) else {
+                        return Err(self.lost("the bounds of a loop could not be computed"));
+                    };
+                    Some(to.saturating_sub(from).max(0) as u64)
+                }
             };
             let mut tape = 0;
             for pushes in self.pushes.get(&sweep.id).into_iter().flatten() {
                 tape += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
             }
             let state = sweep.carried.iter().map(|a| sizes[a.index()]).sum();
-            needs.push(Need { steps: to.saturating_sub(from).max(0) as u64, state, tape });
+            needs.push(Need { steps, state, tape, hint: sweep.hint });
         }
-        plan(&self.program.name, &needs, fixed, self.budget)
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = plans.iter().find(|p| (&p.0, p.1, p.2) == (&needs, fixed, self.budget)) {
+            return Ok((known.3.clone(), known.4.clone()));
+        }
+        let (plan, schedules) = plan(&self.program.name, &needs, fixed, self.budget)?;
+        if plans.len() >= REMEMBERED {
+            plans.remove(0);
+        }
+        plans.push((needs, fixed, self.budget, plan.clone(), schedules.clone()));
+        Ok((plan, schedules))
     }
 
     /// How often one pass makes this push.
@@ -215,9 +237,21 @@ impl Run<'_> {
         let sweep = driven.sweep;
         match action {
             Action::Advance { from, to } => {
-                self.ran.advanced += to - from;
                 self.piece(sweep, from, to);
-                self.segment(sweep.advance)
+                self.segment(sweep.advance)?;
+                let mut to = to;
+                if let Length::Unknown { reached, ended } = sweep.length
+                    && driven.schedule.steps().is_none()
+                {
+                    let locals = &self.frame.scalars.locals;
+                    to = locals[reached.index()];
+                    if locals[ended.index()] != 0 {
+                        let wrong = |e: ebbtide_schedule::Error| self.gradient.lost(&e.to_string());
+                        driven.schedule.end(to).map_err(wrong)?;
+                    }
+                }
+                self.ran.advanced += to - from;
+                Ok(())
             }
             Action::Record { from, to } => {
                 self.ran.recorded += to - from;
@@ -270,8 +304,13 @@ impl Run<'_> {
 
     fn first(&self, sweep: &Sweep) -> i64 {
         let g = self.gradient;
-        from_arguments(&g.program, sweep.range.0, &self.frame.arrays, &self.frame.arguments).unwrap_or(0)
-            as i64
+        match sweep.length {
+            Length::Unknown { .. } => 0,
+            Length::Known(from, _) => {
+                from_arguments(&g.program, from, &self.frame.arrays, &self.frame.arguments).unwrap_or(0)
+                    as i64
+            }
+        }
     }
 
     fn reserve(&mut self, sweep: &Sweep, passes: u64) -> Result<()> {

@@ -1,7 +1,7 @@
 //! A program with reversed loops as a list of things to do: segments that run natively, sweeps that a schedule
 //! drives.
 
-use ebbtide_ir::{ArrayId, Block, LoopId, Program, Stmt, ValueId};
+use ebbtide_ir::{ArrayId, Block, Length, LoopId, Program, ReverseHint, Stmt, ValueId};
 
 /// One thing to do.
 #[derive(Clone, Debug)]
@@ -18,12 +18,13 @@ pub(crate) enum Step {
 #[derive(Clone, Debug)]
 pub(crate) struct Sweep {
     pub id: LoopId,
-    pub range: (ValueId, ValueId),
+    pub length: Length,
     pub piece: (ValueId, ValueId),
     pub carried: Vec<ArrayId>,
     pub advance: usize,
     pub record: usize,
     pub reverse: usize,
+    pub hint: Option<ReverseHint>,
 }
 
 /// What to do, and the segments it is made of.
@@ -44,16 +45,16 @@ impl Script {
                     script.close(&mut open);
                     let advance = script.segment(f.advance.clone());
                     let record = script.segment(f.record.clone());
-                    let Some(range) = f.range else { continue };
                     script.steps.push(Step::Forward(Sweep {
                         id: f.id,
-                        range,
+                        length: f.length,
                         piece: (f.from, f.to),
                         carried: f.carried.clone(),
                         advance,
                         record,
                         // Known when the reverse half is met.
                         reverse: usize::MAX,
+                        hint: f.schedule,
                     }));
                 }
                 Stmt::Backward(b) => {

@@ -183,3 +183,200 @@ fn a_vector_jacobian_product_takes_its_cotangent() {
         assert!((rows[k][5] - difference).abs() < 1e-8, "{k}");
     }
 }
+
+/// `Σ d · v`.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[test]
+fn tangents_and_adjoints_agree_and_hessians_are_differences_of_gradients() {
+    let device = Device::cpu();
+    let n = 30;
+    let mut s = Setting::new(&device, n);
+    let v: Vec<f64> = (0..n).map(|i| (i as f64 * 1.3).cos()).collect();
+    let along = device.array(&v).unwrap();
+    let direction = Direction::new().array(objective::u, &along).scalar(objective::nu, 0.7);
+
+    let g = objective().grad(objective::loss).wrt(objective::u).wrt(objective::nu).compile(&device).unwrap();
+    let out = g.launch((&mut s.u, &mut s.next, 0.1, 0.01, 9, &s.target, &mut s.loss)).unwrap();
+    let slope = dot(out.get(objective::u).unwrap().as_slice(), &v) + 0.7 * out.get(objective::nu).unwrap();
+    let jvp = objective().jvp(objective::loss).wrt(objective::u).wrt(objective::nu).compile(&device).unwrap();
+    let before = s.u.to_vec();
+    let forward =
+        jvp.launch((&mut s.u, &mut s.next, 0.1, 0.01, 9, &s.target, &mut s.loss), &direction).unwrap();
+    assert_eq!(s.u.to_vec(), before);
+    let forward = forward.get(objective::loss).unwrap().value();
+    assert!((forward - slope).abs() <= 1e-12 * slope.abs(), "{forward} {slope}");
+
+    let hvp = objective().hvp(objective::loss).wrt(objective::u).wrt(objective::nu).compile(&device).unwrap();
+    let h = hvp.launch((&mut s.u, &mut s.next, 0.1, 0.01, 9, &s.target, &mut s.loss), &direction).unwrap();
+    let gradient_at = |step: f64| {
+        let mut s = Setting::new(&device, n);
+        s.u.as_mut_slice().iter_mut().zip(&v).for_each(|(u, v)| *u += step * v);
+        let out =
+            g.launch((&mut s.u, &mut s.next, 0.1 + 0.7 * step, 0.01, 9, &s.target, &mut s.loss)).unwrap();
+        (out.get(objective::u).unwrap().to_vec(), out.get(objective::nu).unwrap())
+    };
+    let step = 1e-5;
+    let (plus, minus) = (gradient_at(step), gradient_at(-step));
+    for k in 0..n {
+        let difference = (plus.0[k] - minus.0[k]) / (2.0 * step);
+        let found = h.get(objective::u).unwrap().as_slice()[k];
+        assert!((found - difference).abs() < 1e-7, "{k}: {found} {difference}");
+    }
+    let difference = (plus.1 - minus.1) / (2.0 * step);
+    assert!((h.get(objective::nu).unwrap() - difference).abs() < 1e-6);
+}
+
+/// A scalar that is carried through the loop outside any parallel loop, and a stage that depends on data.
+#[program]
+fn decay(x: &mut Array1<f64>, rate: f64, steps: usize, loss: &mut Array0<f64>) {
+    let n = x.len();
+    let mut scale = 1.0;
+    for t in 0..steps {
+        scale = scale * (1.0 - rate * x[0] * x[0]);
+        for i in par(0..n) {
+            x[i] = x[i] * scale + 0.01 * (t as f64) * rate;
+        }
+        if x[n - 1] > 0.2 {
+            for i in par(0..n) {
+                x[i] = x[i] - 0.1 * x[i] * x[i];
+            }
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+#[test]
+fn scalars_outside_parallel_loops_and_branches_on_data_are_differentiated() {
+    for device in [Device::interpreter(), Device::cpu()] {
+        let start: Vec<f64> = (0..9).map(|i| 0.3 + 0.05 * i as f64).collect();
+        let g = decay().grad(decay::loss).wrt(decay::x).wrt(decay::rate).compile(&device).unwrap();
+        let run = |g: &CompiledGrad<decay>| {
+            let (mut x, mut loss) = (device.array(&start).unwrap(), device.zeros([]).unwrap());
+            let out = g.launch((&mut x, 0.2, 7, &mut loss)).unwrap();
+            (out.get(decay::x).unwrap().to_vec(), out.get(decay::rate).unwrap())
+        };
+        let (dx, drate) = run(&g);
+        let plain = decay().compile(&device).unwrap();
+        let loss_at = |rate: f64, bump: f64| {
+            let mut moved = start.clone();
+            moved[0] += bump;
+            let (mut x, mut loss) = (device.array(&moved).unwrap(), device.zeros([]).unwrap());
+            let _done = plain.launch((&mut x, rate, 7, &mut loss)).unwrap();
+            loss.value()
+        };
+        let h = 1e-6;
+        let difference = (loss_at(0.2 + h, 0.0) - loss_at(0.2 - h, 0.0)) / (2.0 * h);
+        assert!((drate - difference).abs() < 1e-7, "{drate} {difference}");
+        let difference = (loss_at(0.2, h) - loss_at(0.2, -h)) / (2.0 * h);
+        assert!((dx[0] - difference).abs() < 1e-7, "{} {difference}", dx[0]);
+        for slots in 1..5 {
+            for block in 1..4 {
+                assert_eq!(run(&g.with_budget(Budget::Revolve { slots, block })), (dx.clone(), drate));
+            }
+        }
+    }
+}
+
+/// Adaptive steps: the number of passes depends on the data.
+#[program]
+fn adaptive(x: &mut Array1<f64>, time: &mut Array0<f64>, rate: f64, until: f64, loss: &mut Array0<f64>) {
+    let n = x.len();
+    while time[[]] < until {
+        let h = 0.1 / (1.0 + x[0] * x[0]);
+        for i in par(0..n) {
+            x[i] += h * (rate * x[i] - x[i] * x[i] * x[i]);
+        }
+        time[[]] += h;
+    }
+    for i in par(0..n) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+/// The same with `loop` and `break`, and a loop whose bound is data.
+#[program]
+fn relaxed_to(x: &mut Array1<f64>, goal: f64, count: &Array0<i32>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    loop {
+        for i in par(0..n) {
+            x[i] = x[i] - 0.1 * (x[i] * x[i] - goal);
+        }
+        if (x[0] * x[0] - goal).abs() < 0.05 {
+            break;
+        }
+    }
+    for t in 0..count[[]] as usize {
+        for i in par(0..n) {
+            x[i] = x[i] * (1.0 + 0.01 * (t as f64) * x[i]);
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+#[test]
+fn loops_of_unknown_length_are_reversed_online() {
+    for device in [Device::interpreter(), Device::cpu()] {
+        let start: Vec<f64> = (0..5).map(|i| 0.3 + 0.1 * i as f64).collect();
+        let g =
+            adaptive().grad(adaptive::loss).wrt(adaptive::x).wrt(adaptive::rate).compile(&device).unwrap();
+        let run = |g: &CompiledGrad<adaptive>, until: f64| {
+            let (mut x, mut time, mut loss) =
+                (device.array(&start).unwrap(), device.zeros([]).unwrap(), device.zeros([]).unwrap());
+            let out = g.launch((&mut x, &mut time, 0.8, until, &mut loss)).unwrap();
+            (out.get(adaptive::x).unwrap().to_vec(), out.get(adaptive::rate).unwrap(), out.ran().reversed)
+        };
+        let plain = adaptive().compile(&device).unwrap();
+        let loss_at = |rate: f64, bump: f64, until: f64| {
+            let mut moved = start.clone();
+            moved[1] += bump;
+            let (mut x, mut time, mut loss) =
+                (device.array(&moved).unwrap(), device.zeros([]).unwrap(), device.zeros([]).unwrap());
+            let _done = plain.launch((&mut x, &mut time, rate, until, &mut loss)).unwrap();
+            loss.value()
+        };
+        for until in [-1.0, 0.05, 0.4, 1.7] {
+            let (dx, drate, passes) = run(&g, until);
+            assert_eq!(passes == 0, until < 0.0);
+            let h = 1e-6;
+            let difference = (loss_at(0.8 + h, 0.0, until) - loss_at(0.8 - h, 0.0, until)) / (2.0 * h);
+            assert!((drate - difference).abs() < 1e-7, "{until}: {drate} {difference}");
+            let difference = (loss_at(0.8, h, until) - loss_at(0.8, -h, until)) / (2.0 * h);
+            assert!((dx[1] - difference).abs() < 1e-7, "{until}: {} {difference}", dx[1]);
+            for slots in 1..5 {
+                for block in 1..4 {
+                    let found = run(&g.with_budget(Budget::Revolve { slots, block }), until);
+                    assert_eq!(found, (dx.clone(), drate, passes), "{slots} slots, blocks of {block}");
+                }
+            }
+        }
+        let g = relaxed_to()
+            .grad(relaxed_to::loss)
+            .wrt(relaxed_to::x)
+            .wrt(relaxed_to::goal)
+            .compile(&device)
+            .unwrap();
+        let plain = relaxed_to().compile(&device).unwrap();
+        let count = device.scalar(4).unwrap();
+        let loss_at = |goal: f64| {
+            let (mut x, mut loss) = (device.array(&start).unwrap(), device.zeros([]).unwrap());
+            let _done = plain.launch((&mut x, goal, &count, &mut loss)).unwrap();
+            loss.value()
+        };
+        let run = |g: &CompiledGrad<relaxed_to>| {
+            let (mut x, mut loss) = (device.array(&start).unwrap(), device.zeros([]).unwrap());
+            let out = g.launch((&mut x, 1.0, &count, &mut loss)).unwrap();
+            (out.get(relaxed_to::x).unwrap().to_vec(), out.get(relaxed_to::goal).unwrap())
+        };
+        let found = run(&g);
+        let difference = (loss_at(1.0 + 1e-6) - loss_at(1.0 - 1e-6)) / 2e-6;
+        assert!((found.1 - difference).abs() < 1e-7, "{} {difference}", found.1);
+        assert_eq!(run(&g.with_budget(Budget::Revolve { slots: 2, block: 2 })), found);
+    }
+}

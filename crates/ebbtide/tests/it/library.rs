@@ -31,7 +31,9 @@ fn chosen<T: Float>(x: &Array1<T>, list: &mut Array1<i32>, count: &mut Array0<i3
 
 #[test]
 fn library_operations_are_written_as_calls() {
-    check(network(), expect![[r#"
+    check(
+        network(),
+        expect![[r#"
         program network(h: &mut Array2<f64>, layer.weights: &mut Array2<f64>, layer.out: &mut Array2<f64>, norms: &mut Array1<f64>, sums: &mut Array1<f64>) {
             matmul(h, layer.weights, layer.out);
             for i in par(0..h.dim(0)) {
@@ -39,8 +41,11 @@ fn library_operations_are_written_as_calls() {
             }
             scan(norms, sums);
         }
-    "#]]);
-    check(chosen::<f32>(), expect![[r#"
+    "#]],
+    );
+    check(
+        chosen::<f32>(),
+        expect![[r#"
         program chosen(x: &Array1<f32>, list: &mut Array1<i32>, count: &mut Array0<i32>) {
             let mut flags = Array1::<bool>::zeros([x.len()]);
             for i in par(0..x.len()) {
@@ -48,7 +53,8 @@ fn library_operations_are_written_as_calls() {
             }
             compact(flags, list, count);
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

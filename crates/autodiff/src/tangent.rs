@@ -1,0 +1,273 @@
+//! Tangents: beside every active number, how it changes along a direction of the inputs.
+
+use std::collections::{BTreeSet, HashMap};
+
+use ebbtide_ir::{
+    Access, ArrayId, Block, Branch, Combine, LocalId, Loop, LoopKind, Op, Param, Program, Role, ScalarId,
+    Stmt, Store, ValueId, verify,
+};
+
+use crate::activity::Activity;
+use crate::error::Error;
+use crate::prepare::prepare;
+use crate::rules::{partials, pull};
+use crate::writer::Writer;
+
+/// A tangent program. Its parameters are those of the source, each active one followed by its tangent: `dot_x`
+/// beside array `x`, and a scalar `dot_c` beside scalar `c`.
+#[derive(Clone, Debug)]
+pub struct Tangent {
+    /// The program.
+    pub program: Program,
+    /// The parameters that have a tangent, by name.
+    pub active: BTreeSet<String>,
+}
+
+/// The tangent of a program along a direction of the parameters `wrt`.
+pub fn tangent(source: &Program, wrt: &[String]) -> Result<Tangent, Error> {
+    let source = &prepare(source);
+    verify(source)?;
+    let mut arrays = Vec::new();
+    let mut scalars = Vec::new();
+    for name in wrt {
+        match (source.find_scalar(name), source.find_array(name)) {
+            (Some(s), _) if source.scalars[s.index()].ty.is_float() => scalars.push(s),
+            (None, Some(a)) if source.array(a).ty.is_float() => arrays.push(a),
+            (None, None) => {
+                let known = crate::adjoint::parameter_names(source);
+                return Err(Error::UnknownName { program: source.name.clone(), name: name.clone(), known });
+            }
+            (Some(s), _) => {
+                return Err(Error::NotDifferentiable {
+                    name: name.clone(),
+                    ty: source.scalars[s.index()].ty,
+                });
+            }
+            (None, Some(a)) => {
+                return Err(Error::NotDifferentiable { name: name.clone(), ty: source.array(a).ty });
+            }
+        }
+    }
+    let everything: Vec<ArrayId> = source.array_ids().filter(|a| source.array(*a).ty.is_float()).collect();
+    let activity = Activity::of(source, &arrays, &scalars, &everything);
+    let mut maker = Maker {
+        source,
+        activity: &activity,
+        arrays: HashMap::new(),
+        values: HashMap::new(),
+        locals: HashMap::new(),
+    };
+    maker.tangent(&scalars)
+}
+
+struct Maker<'a> {
+    source: &'a Program,
+    activity: &'a Activity,
+    arrays: HashMap<ArrayId, ArrayId>,
+    values: HashMap<ValueId, ValueId>,
+    locals: HashMap<LocalId, LocalId>,
+}
+
+impl Maker<'_> {
+    fn tangent(&mut self, scalars: &[ScalarId]) -> Result<Tangent, Error> {
+        let mut program = self.source.clone();
+        program.name = format!("{}_tangent", self.source.name);
+        program.body.clear();
+        program.params.clear();
+        let mut w = Writer::new(program);
+        let mut active = BTreeSet::new();
+        let mut directions: HashMap<ScalarId, ScalarId> = HashMap::new();
+        for param in &self.source.params {
+            w.program.params.push(*param);
+            match *param {
+                Param::Array(a) if self.activity.arrays.contains(&a) => {
+                    let decl = self.source.array(a).clone();
+                    // A direction may be followed in place even where the array itself is only read.
+                    let role = match decl.role {
+                        Role::Param(Access::Read) => Role::Param(Access::Read),
+                        _ => Role::Param(Access::Write),
+                    };
+                    let dot = w.array(format!("dot_{}", decl.name), decl.ty, decl.rank, role);
+                    w.program.params.push(Param::Array(dot));
+                    self.arrays.insert(a, dot);
+                    active.insert(decl.name);
+                }
+                Param::Scalar(s) if scalars.contains(&s) => {
+                    let decl = self.source.scalars[s.index()].clone();
+                    let name = format!("dot_{}", decl.name);
+                    w.program.scalars.push(ebbtide_ir::ScalarDecl { name, ty: decl.ty });
+                    let dot = ScalarId::from_index(w.program.scalars.len() - 1);
+                    w.program.params.push(Param::Scalar(dot));
+                    directions.insert(s, dot);
+                    active.insert(decl.name);
+                }
+                _ => {}
+            }
+        }
+        let body = self.source.body.clone();
+        self.block(&mut w, &body, &directions)?;
+        w.program.body = w.end();
+        verify(&w.program)?;
+        Ok(Tangent { program: w.program, active })
+    }
+
+    fn unsupported(&self, what: &str) -> Error {
+        Error::Unsupported { program: self.source.name.clone(), what: what.to_string() }
+    }
+
+    fn nested(
+        &mut self,
+        w: &mut Writer,
+        block: &Block,
+        d: &HashMap<ScalarId, ScalarId>,
+    ) -> Result<Block, Error> {
+        w.begin();
+        self.block(w, block, d)?;
+        Ok(w.end())
+    }
+
+    /// The tangent of a value: zero where it does not change.
+    fn dot(&self, w: &mut Writer, v: ValueId) -> ValueId {
+        match self.values.get(&v) {
+            Some(dot) => *dot,
+            None => w.real(self.source.ty(v), 0.0),
+        }
+    }
+
+    fn block(&mut self, w: &mut Writer, block: &Block, d: &HashMap<ScalarId, ScalarId>) -> Result<(), Error> {
+        for stmt in block {
+            match stmt {
+                Stmt::Let(v) => {
+                    w.push(stmt.clone());
+                    if self.activity.values.contains(v) {
+                        self.value(w, *v, d);
+                    }
+                }
+                Stmt::Declare(local, v) => {
+                    w.push(stmt.clone());
+                    if self.activity.locals.contains(local) {
+                        let dot = self.dot(w, *v);
+                        let name = format!("dot_{}", self.source.locals[local.index()].name);
+                        let dot = w.local(&name, dot);
+                        self.locals.insert(*local, dot);
+                    }
+                }
+                Stmt::Set(local, v) => {
+                    w.push(stmt.clone());
+                    if let Some(dot_local) = self.locals.get(local).copied() {
+                        let dot = self.dot(w, *v);
+                        w.push(Stmt::Set(dot_local, dot));
+                    }
+                }
+                Stmt::Store(s) => {
+                    if let Some(shadow) = self.arrays.get(&s.array).copied() {
+                        let dot = self.dot(w, s.value);
+                        w.push(Stmt::Store(Store { array: shadow, value: dot, ..s.clone() }));
+                    }
+                    w.push(stmt.clone());
+                }
+                Stmt::Update(how, s) => {
+                    if let Some(shadow) = self.arrays.get(&s.array).copied() {
+                        if *how != Combine::Add {
+                            return Err(self.unsupported("`min_assign` or `max_assign` on an active array"));
+                        }
+                        let dot = self.dot(w, s.value);
+                        w.push(Stmt::Update(*how, Store { array: shadow, value: dot, ..s.clone() }));
+                    }
+                    w.push(stmt.clone());
+                }
+                Stmt::If(branch) => {
+                    let then = self.nested(w, &branch.then, d)?;
+                    let otherwise = self.nested(w, &branch.otherwise, d)?;
+                    w.push(Stmt::If(Branch { condition: branch.condition, then, otherwise }));
+                }
+                Stmt::Loop(l) => {
+                    let body = self.nested(w, &l.body, d)?;
+                    let kind = match &l.kind {
+                        LoopKind::While { head, condition } => {
+                            LoopKind::While { head: self.nested(w, head, d)?, condition: *condition }
+                        }
+                        other => other.clone(),
+                    };
+                    w.push(Stmt::Loop(Loop { kind, body, ..l.clone() }));
+                }
+                Stmt::Par(par) => {
+                    let body = self.nested(w, &par.body, d)?;
+                    w.push(Stmt::Par(ebbtide_ir::Par { body, ..par.clone() }));
+                }
+                Stmt::Region(region) => {
+                    let body = self.nested(w, &region.body, d)?;
+                    w.push(Stmt::Region(ebbtide_ir::Region { body, ..region.clone() }));
+                }
+                Stmt::Swap(a, b) => {
+                    w.push(stmt.clone());
+                    if let (Some(x), Some(y)) = (self.arrays.get(a), self.arrays.get(b)) {
+                        w.push(Stmt::Swap(*x, *y));
+                    }
+                }
+                Stmt::Fill(a, v) => {
+                    w.push(stmt.clone());
+                    if let Some(shadow) = self.arrays.get(a).copied() {
+                        let dot = self.dot(w, *v);
+                        w.push(Stmt::Fill(shadow, dot));
+                    }
+                }
+                Stmt::Copy { from, to } => {
+                    w.push(stmt.clone());
+                    match (self.arrays.get(from), self.arrays.get(to)) {
+                        (Some(x), Some(y)) => w.push(Stmt::Copy { from: *x, to: *y }),
+                        (None, Some(y)) => {
+                            let (y, zero) = (*y, w.real(self.source.array(*to).ty, 0.0));
+                            w.push(Stmt::Fill(y, zero));
+                        }
+                        _ => {}
+                    }
+                }
+                Stmt::Library(call) => {
+                    w.push(stmt.clone());
+                    crate::library::tangent(w, call, &self.arrays);
+                }
+                Stmt::Temp(a) => {
+                    w.push(stmt.clone());
+                    if self.activity.arrays.contains(a) {
+                        let decl = self.source.array(*a).clone();
+                        let dot = w.array(format!("dot_{}", decl.name), decl.ty, decl.rank, decl.role);
+                        self.arrays.insert(*a, dot);
+                        w.push(Stmt::Temp(dot));
+                    }
+                }
+                other => w.push(other.clone()),
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, w: &mut Writer, v: ValueId, d: &HashMap<ScalarId, ScalarId>) {
+        let ty = self.source.ty(v);
+        let dot = match *self.source.op(v) {
+            Op::Scalar(s) => d.get(&s).map(|dot| w.value(Op::Scalar(*dot), ty)),
+            Op::Load(a, index) => {
+                self.arrays.get(&a).copied().map(|dot| w.load(dot, index, self.source.value(v).site.clone()))
+            }
+            Op::Get(local) => self.locals.get(&local).copied().map(|dot| w.get(dot)),
+            op => {
+                let operands: Vec<ValueId> = op.operands().collect();
+                let active = |k: usize| self.values.get(&operands[k]).copied();
+                let mut sum: Option<ValueId> = None;
+                for (k, partial) in partials(w, op, v) {
+                    let Some(dot) = active(k) else { continue };
+                    // The same products as in the adjoint, taken forward; a cast goes to the result's type.
+                    let term = pull(w, &partial, dot, ty);
+                    sum = Some(match sum {
+                        Some(sum) => w.add(sum, term),
+                        None => term,
+                    });
+                }
+                sum
+            }
+        };
+        if let Some(dot) = dot {
+            self.values.insert(v, dot);
+        }
+    }
+}
