@@ -278,13 +278,16 @@ impl Maker<'_> {
     }
 
     fn make_shadows(&mut self, w: &mut Writer) {
+        for a in self.source.array_ids() {
+            // The shape of a temporary is known before everything else.
+            if let Role::Temp(shape) = &self.source.array(a).role {
+                let shape = shape.iter().map(|v| self.early(w, *v)).collect();
+                w.program.arrays[a.index()].role = Role::Temp(shape);
+            }
+        }
         for a in &self.activity.arrays {
             let decl = self.source.array(*a).clone();
             let shape: Vec<ValueId> = match &w.program.array(*a).role {
-                // A temporary of the program has a shape of its own; its values stand further down.
-                Role::Temp(shape) if matches!(decl.role, Role::Temp(_)) => {
-                    shape.clone().into_iter().map(|v| self.early(w, v)).collect()
-                }
                 Role::Temp(shape) => shape.clone(),
                 _ => (0..decl.rank).map(|k| w.dim(*a, k)).collect(),
             };
@@ -312,6 +315,13 @@ impl Maker<'_> {
 
     /// A value that depends on arguments alone, computed before everything else.
     fn early(&self, w: &mut Writer, v: ValueId) -> ValueId {
+        // The shape of a working copy is the caller's.
+        if let Op::Dim(a, k) = *self.source.op(v)
+            && let Role::Temp(shape) = &w.program.array(a).role
+            && let Some(extent) = shape.get(k as usize)
+        {
+            return *extent;
+        }
         let op = self.source.op(v).map(|o| self.early(w, o));
         w.value(op, self.source.ty(v))
     }

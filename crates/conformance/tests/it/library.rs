@@ -165,6 +165,34 @@ fn shapes_that_do_not_fit_are_run_errors_that_say_what_fits() {
     }
 }
 
+/// `flags[i] = x[i] > 0` in a loop that would run in vectors, and back from flags to floats.
+#[test]
+fn flags_are_made_and_read_by_parallel_loops() {
+    let mut b = Builder::new("positive");
+    let x = b.array("x", Type::F32, 1, Access::Write);
+    let out = b.array("out", Type::I32, 1, Access::Write);
+    let count = b.array("count", Type::I32, 0, Access::Write);
+    let (zero, n) = (b.literal(Literal::index(0)), b.dim(x, 0));
+    let flags = b.temp("flags", Type::Bool, &[n]);
+    let nought = b.literal(Literal::from(0.0f32));
+    let i = b.begin_par(&[("i", zero, n)])[0];
+    let v = b.load(x, &[i]);
+    let positive = b.compare(Compare::Gt, v, nought);
+    b.store(flags, &[i], positive);
+    b.end_par();
+    b.compact(flags, out, count);
+    let i = b.begin_par(&[("i", zero, n)])[0];
+    let (flag, v) = (b.load(flags, &[i]), b.load(x, &[i]));
+    let kept = b.select(flag, v, nought);
+    b.store(x, &[i], kept);
+    b.end_par();
+    let program = b.finish().unwrap();
+    for n in [0, 5, 100, 20_000] {
+        check(&program, &[Input::Array(vec![n], 1), Input::Array(vec![50], 2), Input::Array(vec![], 3)])
+            .unwrap();
+    }
+}
+
 /// What comes before and after an operation in a loop is ordered with it, swaps included.
 #[test]
 fn operations_take_their_place_between_parallel_loops() {
