@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod demo;
 mod plan;
 mod runs;
 mod size;
@@ -19,6 +20,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Demo(demo::Args),
     Plan(plan::Args),
     Runs(runs::Args),
 }
@@ -39,6 +41,7 @@ impl<E: std::error::Error> From<E> for Failure {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Demo(args) => demo::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Runs(args) => runs::run(&args),
     };
