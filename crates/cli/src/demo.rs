@@ -41,18 +41,18 @@ const FIRST_CHANGE: f64 = 0.15;
 /// Examples:
 ///
 ///   ebbtide demo
-///   ebbtide demo --memory 4MiB --iterations 5
+///   ebbtide demo --memory 2MiB --iterations 5
 ///   ebbtide demo --durable run        (stop it in any way; the same command goes on)
 ///   ebbtide demo --json > figures.json
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// Memory that a gradient may take beyond the data, such as 16MiB
-    #[arg(long, value_name = "SIZE", default_value = "16MiB")]
+    /// Memory that a gradient may take beyond the data, such as 8MiB
+    #[arg(long, value_name = "SIZE", default_value = "8MiB")]
     memory: size::Bytes,
 
     /// Cells down and along
-    #[arg(long, value_name = "ROWSxCOLUMNS", default_value = "160x240")]
+    #[arg(long, value_name = "ROWSxCOLUMNS", default_value = "128x192")]
     grid: Grid,
 
     /// Time steps of each shot; as many as the echoes take if not given
@@ -127,7 +127,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         earlier.unwrap_or_else(|| (Lbfgs::new(start.clone(), FIRST_CHANGE), History::default()));
 
     let mut inversion = Inversion::prepare(&device, grid, &earth, sources, budget)?;
-    let plan = inversion.plan()?;
+    let plan = inversion
+        .plan()
+        .map_err(|error| Failure::Other(format!("--memory {}: {error}", size::Human(budget.into()))))?;
     inversion.fire(&earth)?;
     let progress = Progress::new(args.iterations, sources, budget);
     progress.say(&format!(
@@ -139,7 +141,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         progress.say(&format!("going on after {resumed_after} evaluations"));
     }
     let gradient_check = inversion.check_gradient(&start)?;
-    while optimiser.iterations() < args.iterations {
+    while optimiser.evaluations() == 0 || optimiser.iterations() < args.iterations {
         let Some(point) = optimiser.ask() else { break };
         let begun = Instant::now();
         let found = inversion.evaluate(&point, |k, used| progress.shot(k, &history, used))?;

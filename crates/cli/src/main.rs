@@ -26,6 +26,7 @@ enum Command {
 }
 
 /// Why a command did not do its work.
+#[derive(Debug)]
 enum Failure {
     /// The command line contradicts itself: exit code 2, with a hint at `--help`.
     Usage(String),

@@ -9,7 +9,7 @@ const SEA: f64 = 0.16;
 /// The frequency at which the shots are loudest, in Hz.
 const FREQUENCY: f64 = 4.0;
 /// What the shots and their echoes take to cross the ground, in s.
-const LISTEN: f64 = 2.6;
+const LISTEN: f64 = 2.7;
 
 /// A grid of cells: rows go down, columns go along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Grid {
 
     /// The row where it is fired and heard.
     pub fn row(self) -> usize {
-        self.edge() + 1
+        self.edge() + self.rows / 64
     }
 
     /// The columns where it is fired, evenly spread.

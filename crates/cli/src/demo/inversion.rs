@@ -85,7 +85,7 @@ impl Inversion {
     }
 
     /// What the gradient of a shot will do; an error names the least budget that works.
-    pub fn plan(&mut self) -> Result<Plan, Failure> {
+    pub fn plan(&mut self) -> ebbtide::Result<Plan> {
         let (column, heard) = &self.shots[0];
         let row = self.grid.row();
         let (x, rock, keep, wavelet) = (&self.x, &self.rock, &self.keep, &self.wavelet);

@@ -40,6 +40,11 @@ pub struct Figures {
 }
 
 impl Figures {
+    /// The part of the misfit that is left.
+    fn left(&self) -> f64 {
+        if self.misfit_first > 0.0 { self.misfit_last / self.misfit_first } else { 0.0 }
+    }
+
     fn rows(&self) -> Vec<(&'static str, String)> {
         let bytes = |n: u64| Human(n.into()).to_string();
         vec![
@@ -53,14 +58,7 @@ impl Figures {
             ("recompute factor", format!("{:.3} runs of each step", self.recompute_factor)),
             ("gradient check", format!("{:.1e} from a finite difference", self.gradient_check)),
             ("misfit, first", format!("{:.4}", self.misfit_first)),
-            (
-                "misfit, last",
-                format!(
-                    "{:.4}, {} of the first",
-                    self.misfit_last,
-                    percent(self.misfit_last / self.misfit_first)
-                ),
-            ),
+            ("misfit, last", format!("{:.4}, {} of the first", self.misfit_last, percent(self.left()))),
             ("iterations", format!("{} with {} evaluations", self.iterations, self.evaluations)),
             ("time", format!("{:.1} s for the gradients", self.seconds)),
         ]
@@ -91,10 +89,11 @@ pub fn write(findings: &Findings<'_>, dir: &Path) -> Result<(), Failure> {
     let Findings { grid, earth, figures, .. } = *findings;
     let sources = grid.sources(figures.shots);
     let speeds = [&earth.truth[..], &earth.start, findings.result].map(|x| earth.speeds(x));
-    let largest = findings.first_gradient.iter().fold(0.0_f32, |most, g| most.max(g.abs()));
-    // Near the sea floor the gradient is far larger than below: half the range shows both.
-    let gradient: Vec<f32> =
-        findings.first_gradient.iter().map(|g| 2.0 * g / largest.max(f32::MIN_POSITIVE)).collect();
+    // Near the sea floor the gradient is far larger than below: the colours end where all but a few cells lie.
+    let mut sizes: Vec<f32> = findings.first_gradient.iter().map(|g| g.abs()).collect();
+    sizes.sort_by(f32::total_cmp);
+    let large = sizes.get(sizes.len() * 95 / 100).copied().unwrap_or(1.0).max(f32::MIN_POSITIVE);
+    let gradient: Vec<f32> = findings.first_gradient.iter().map(|g| g / large).collect();
     let field = |title, values, palette, range, unit| Field {
         title,
         values,
@@ -103,7 +102,7 @@ pub fn write(findings: &Findings<'_>, dir: &Path) -> Result<(), Failure> {
         unit,
         sources: &sources,
     };
-    let speed = |title, values| field(title, values, Palette::Speed, (1.5, 3.7), "km/s");
+    let speed = |title, values| field(title, values, Palette::Speed, (1.4, 3.8), "km/s");
     let fields = [
         ("true", speed("The ground as it is", &speeds[0])),
         ("start", speed("What we start from", &speeds[1])),
@@ -152,7 +151,7 @@ fn page(findings: &Findings<'_>, models: &str, charts: &str) -> String {
         .iter()
         .map(|(name, value)| format!("<tr><th>{name}</th><td>{}</td></tr>\n", escape(value)))
         .collect();
-    let misfit = percent(figures.misfit_last / figures.misfit_first);
+    let misfit = percent(figures.left());
     let mut check = format!("{:.0e}", figures.gradient_check);
     if let Some((digits, exponent)) = check.clone().split_once('e') {
         check = format!("{digits}·10<sup>{}</sup>", exponent.replace('-', "−"));

@@ -1,5 +1,6 @@
 //! The `ebbtide` command, run as its users run it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod demo;
 mod plan;
 mod runs;
