@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod cache;
+mod demo;
 mod doctor;
 mod plan;
 mod runs;
@@ -23,11 +24,13 @@ struct Cli {
 enum Command {
     Cache(cache::Args),
     Doctor(doctor::Args),
+    Demo(demo::Args),
     Plan(plan::Args),
     Runs(runs::Args),
 }
 
 /// Why a command did not do its work.
+#[derive(Debug)]
 enum Failure {
     /// The command line contradicts itself: exit code 2, with a hint at `--help`.
     Usage(String),
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Cache(args) => cache::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Runs(args) => runs::run(&args),
     };

@@ -8,9 +8,9 @@ use clap::ValueEnum;
 use crate::Failure;
 use crate::size::Bytes;
 
-mod outcome;
-mod picture;
-mod report;
+pub mod outcome;
+pub mod picture;
+pub mod report;
 
 use outcome::Request;
 

@@ -81,6 +81,19 @@ impl Request {
         Ok(Request { steps: args.steps, sizes, options, block: args.block, room, kind, disk })
     }
 
+    /// For a schedule that was planned elsewhere, so that it can be drawn.
+    pub fn of_loop(steps: u64, sizes: Sizes, memory: u64) -> Request {
+        Request {
+            steps,
+            sizes: Some(sizes),
+            options: Options::new(),
+            block: None,
+            room: Room::Memory(memory),
+            kind: Kind::Auto,
+            disk: None,
+        }
+    }
+
     /// Plans for a share of the room.
     pub fn plan(&self, share: Share) -> Result<Outcome, Failure> {
         match (self.room, self.kind) {

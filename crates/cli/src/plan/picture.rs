@@ -62,6 +62,25 @@ pub fn draw(request: &Request, outcome: &Outcome, neighbours: &[Option<Outcome>;
     Drawing { svg: svg.finish(), note: note.to_string() }
 }
 
+/// The schedule alone, for a narrow page; `None` if it has too many actions to be told apart.
+pub fn draw_schedule(request: &Request, outcome: &Outcome) -> Option<String> {
+    timeline::is_drawable(request, outcome).then(|| {
+        let mut svg = Svg::new(560.0, 640.0);
+        let frame = Frame { left: 56.0, top: 52.0, width: 440.0, height: 440.0 };
+        timeline::draw(&mut svg, frame, request, outcome);
+        timeline::legend(&mut svg, 56.0, 548.0, outcome);
+        svg.finish()
+    })
+}
+
+/// The curve of recomputation against memory alone, for a narrow page.
+pub fn draw_curve(request: &Request, outcome: &Outcome, neighbours: &[Option<Outcome>; 2]) -> String {
+    let mut svg = Svg::new(560.0, 460.0);
+    let frame = Frame { left: 56.0, top: 60.0, width: 460.0, height: 320.0 };
+    curve::draw(&mut svg, frame, request, outcome, neighbours);
+    svg.finish()
+}
+
 fn subtitle(outcome: &Outcome) -> String {
     let totals = &outcome.totals;
     let mut text = match outcome.schedule.kind() {

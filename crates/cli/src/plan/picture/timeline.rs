@@ -9,13 +9,14 @@ use super::svg::{Anchor, Svg, ticks};
 use crate::plan::outcome::{Outcome, Request};
 use crate::plan::report::grouped;
 
-/// More steps, or more time, cannot be told apart.
-const MOST_STEPS: u64 = 400;
+/// More blocks, or more time, cannot be told apart.
+const MOST_BLOCKS: u64 = 400;
 const MOST_TIME: u128 = 4000;
 
 pub fn is_drawable(request: &Request, outcome: &Outcome) -> bool {
-    let totals = &outcome.totals;
-    (1..=MOST_STEPS).contains(&request.steps) && totals.executions() + totals.reversals <= MOST_TIME
+    let (totals, block) = (&outcome.totals, outcome.block.max(1));
+    let time = totals.executions() + totals.reversals;
+    (1..=MOST_BLOCKS).contains(&request.steps.div_ceil(block)) && time <= MOST_TIME * u128::from(block)
 }
 
 /// What is drawn, from back to front.
@@ -58,7 +59,8 @@ pub fn draw(svg: &mut Svg, frame: Frame, request: &Request, outcome: &Outcome) {
         "step across, time down (one step run or reversed = 1)",
     );
 
-    // Thin where steps are narrow, so that neighbours stay apart.
+    // Thin where blocks are narrow, so that neighbours stay apart.
+    let dx = dx * outcome.block.max(1) as f64;
     let width = (dx * 0.35).clamp(0.9, 2.6);
     for (class, from, to) in &layers.kept {
         svg.line(class, width, place(*from), place(*to));

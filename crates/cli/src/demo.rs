@@ -1,0 +1,206 @@
+//! `ebbtide demo`: full-waveform inversion with Ebbtide's own language and gradients.
+
+use std::io::{ErrorKind, Write as _};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::ValueEnum;
+use ebbtide::prelude::*;
+
+use crate::Failure;
+use crate::size;
+
+mod canvas;
+mod curve;
+mod durable;
+mod earth;
+mod field;
+mod inversion;
+mod lbfgs;
+mod physics;
+mod progress;
+mod report;
+mod schedule;
+
+use durable::{Durable, Options};
+use earth::{Earth, Grid};
+use inversion::Inversion;
+use lbfgs::Lbfgs;
+use progress::{History, Progress};
+use report::{Figures, Findings};
+
+/// The largest change of an unknown in the first step: about 0.1 km/s.
+const FIRST_CHANGE: f64 = 0.15;
+
+/// Full-waveform inversion: finds the ground under the sea from its echoes.
+///
+/// Shots are fired over a ground with layers, salt and gas, and heard along the surface. L-BFGS then looks for the
+/// ground from what was heard alone, with gradients through every time step of every shot, in a memory far smaller
+/// than all that happened. Pictures and a page that shows them together are written to --out.
+///
+/// Examples:
+///
+///   ebbtide demo
+///   ebbtide demo --memory 2MiB --iterations 5
+///   ebbtide demo --durable run        (stop it in any way; the same command goes on)
+///   ebbtide demo --json > figures.json
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// Memory that a gradient may take beyond the data, such as 8MiB
+    #[arg(long, value_name = "SIZE", default_value = "8MiB")]
+    memory: size::Bytes,
+
+    /// Cells down and along
+    #[arg(long, value_name = "ROWSxCOLUMNS", default_value = "128x192")]
+    grid: Grid,
+
+    /// Time steps of each shot; as many as the echoes take if not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    steps: Option<u64>,
+
+    /// Places where it is fired
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u64).range(1..=64))]
+    sources: u64,
+
+    /// Iterations of L-BFGS
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    iterations: u64,
+
+    /// What runs the program; EBBTIDE_DEVICE or the best there is if not given
+    #[arg(long, value_enum)]
+    device: Option<Which>,
+
+    /// Keep everything in this directory after every evaluation, and go on from there if it was interrupted
+    #[arg(long, value_name = "DIR")]
+    durable: Option<PathBuf>,
+
+    /// Where pictures and page go
+    #[arg(long, value_name = "DIR", default_value = "demo-out")]
+    out: PathBuf,
+
+    /// Print one JSON object and nothing else on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// The devices that can be asked for.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Which {
+    /// C through the system's compiler
+    Cpu,
+    /// Slow, obvious, always there
+    Interpreter,
+}
+
+/// Inverts, shows, reports.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let device = match args.device {
+        None => Device::best()?,
+        Some(Which::Cpu) => Device::cpu(),
+        Some(Which::Interpreter) => Device::interpreter(),
+    };
+    let (grid, budget) = (args.grid, args.memory.0);
+    let steps = args.steps.map_or(grid.steps(), |steps| steps as usize);
+    let sources = args.sources as usize;
+    let earth = Earth::new(grid, steps);
+    let start: Vec<f64> = earth.start.iter().map(|x| f64::from(*x)).collect();
+
+    let durable = match &args.durable {
+        None => None,
+        Some(dir) => Some(Durable::open(
+            dir,
+            Options {
+                grid: grid.to_string(),
+                steps,
+                sources,
+                iterations: args.iterations,
+                memory: budget,
+                device: device.name().to_owned(),
+                program: fingerprint(),
+            },
+        )?),
+    };
+    let earlier = durable.as_ref().map(|durable| durable.load(start.len())).transpose()?.flatten();
+    let resumed_after = earlier.as_ref().map_or(0, |(optimiser, _)| optimiser.evaluations());
+    let (mut optimiser, mut history) =
+        earlier.unwrap_or_else(|| (Lbfgs::new(start.clone(), FIRST_CHANGE), History::default()));
+
+    let mut inversion = Inversion::prepare(&device, grid, &earth, sources, budget)?;
+    let plan = inversion
+        .plan()
+        .map_err(|error| Failure::Other(format!("--memory {}: {error}", size::Human(budget.into()))))?;
+    inversion.fire(&earth)?;
+    let progress = Progress::new(args.iterations, sources, budget);
+    progress.say(&format!(
+        "{sources} shots of {steps} steps on {grid} cells: {} a gradient to store all, {} allowed",
+        size::Human(plan.store_all_bytes.into()),
+        size::Human(budget.into()),
+    ));
+    if resumed_after > 0 {
+        progress.say(&format!("going on after {resumed_after} evaluations"));
+    }
+    let gradient_check = inversion.check_gradient(&start)?;
+    while optimiser.evaluations() == 0 || optimiser.iterations() < args.iterations {
+        let Some(point) = optimiser.ask() else { break };
+        let begun = Instant::now();
+        let found = inversion.evaluate(&point, |k, used| progress.shot(k, &history, used))?;
+        let verdict = optimiser.tell(found.value, &found.gradient);
+        history.note(found.value, &found.gradient, verdict, inversion.used(), begun.elapsed());
+        if let Some(durable) = &durable {
+            durable.save(&optimiser, &history)?;
+        }
+        progress.evaluated(optimiser.iterations(), verdict, &history, inversion.used());
+    }
+    progress.finish();
+
+    let figures = Figures {
+        grid: grid.to_string(),
+        steps_per_shot: steps,
+        shots: sources,
+        device: device.name().to_owned(),
+        iterations: optimiser.iterations(),
+        evaluations: optimiser.evaluations(),
+        gradients: optimiser.evaluations() * args.sources,
+        store_all_bytes: plan.store_all_bytes,
+        budget_bytes: budget,
+        peak_bytes: history.peak_bytes.max(inversion.used().peak_bytes),
+        recompute_factor: inversion.used().recompute_factor,
+        misfit_first: history.misfits.first().copied().unwrap_or(f64::NAN),
+        misfit_last: optimiser.value(),
+        gradient_check,
+        seconds: history.seconds,
+        resumed_after,
+    };
+    let result: Vec<f32> = optimiser.best().iter().map(|x| *x as f32).collect();
+    report::write(
+        &Findings {
+            figures: &figures,
+            grid,
+            earth: &earth,
+            result: &result,
+            first_gradient: &history.first_gradient,
+            misfits: &history.misfits,
+            plan: &plan,
+        },
+        &args.out,
+    )?;
+    let text = match args.json {
+        true => serde_json::to_string_pretty(&figures)? + "\n",
+        false => format!("{}\nsee {}\n", figures.table(), args.out.join("report.html").display()),
+    };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        // Whoever reads has read enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+/// Tells programs apart: FNV-1a of the text of the program and of the version.
+fn fingerprint() -> String {
+    let text = format!("{} {}", env!("CARGO_PKG_VERSION"), physics::misfit());
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}

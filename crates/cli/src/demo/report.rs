@@ -1,0 +1,181 @@
+//! What came of it: a table, a JSON object, pictures, and one page that shows them together.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::canvas::{base64, escape};
+use super::curve::{self, percent};
+use super::earth::{Earth, Grid};
+use super::field::{Field, Palette};
+use super::schedule;
+use crate::Failure;
+use crate::plan::report::grouped;
+use crate::size::Human;
+
+/// The figures, as `--json` prints them.
+#[derive(Serialize)]
+pub struct Figures {
+    pub grid: String,
+    pub steps_per_shot: usize,
+    pub shots: usize,
+    pub device: String,
+    pub iterations: u64,
+    pub evaluations: u64,
+    /// Gradients, each through all steps of a shot.
+    pub gradients: u64,
+    pub store_all_bytes: u64,
+    pub budget_bytes: u64,
+    /// The most that a gradient run held beyond the caller's arrays, measured.
+    pub peak_bytes: u64,
+    pub recompute_factor: f64,
+    pub misfit_first: f64,
+    pub misfit_last: f64,
+    /// The relative distance of the slope along a direction from a finite difference.
+    pub gradient_check: f64,
+    /// Seconds spent on gradients, over all processes of a durable run.
+    pub seconds: f64,
+    /// Evaluations that an earlier process had done.
+    pub resumed_after: u64,
+}
+
+impl Figures {
+    /// The part of the misfit that is left.
+    fn left(&self) -> f64 {
+        if self.misfit_first > 0.0 { self.misfit_last / self.misfit_first } else { 0.0 }
+    }
+
+    fn rows(&self) -> Vec<(&'static str, String)> {
+        let bytes = |n: u64| Human(n.into()).to_string();
+        vec![
+            ("grid", format!("{} cells, {} shots", self.grid.replace('x', " × "), self.shots)),
+            ("steps per shot", grouped(self.steps_per_shot as u128)),
+            ("steps differentiated", grouped(u128::from(self.gradients) * self.steps_per_shot as u128)),
+            ("device", self.device.clone()),
+            ("store-all would need", bytes(self.store_all_bytes)),
+            ("memory budget", bytes(self.budget_bytes)),
+            ("measured peak", bytes(self.peak_bytes)),
+            ("recompute factor", format!("{:.3} runs of each step", self.recompute_factor)),
+            ("gradient check", format!("{:.1e} from a finite difference", self.gradient_check)),
+            ("misfit, first", format!("{:.4}", self.misfit_first)),
+            ("misfit, last", format!("{:.4}, {} of the first", self.misfit_last, percent(self.left()))),
+            ("iterations", format!("{} with {} evaluations", self.iterations, self.evaluations)),
+            ("time", format!("{:.1} s for the gradients", self.seconds)),
+        ]
+    }
+
+    /// For people, on a terminal.
+    pub fn table(&self) -> String {
+        self.rows().into_iter().map(|(name, value)| format!("{name:22}{value}\n")).collect()
+    }
+}
+
+/// What there is to show.
+pub struct Findings<'a> {
+    pub figures: &'a Figures,
+    pub grid: Grid,
+    pub earth: &'a Earth,
+    pub result: &'a [f32],
+    pub first_gradient: &'a [f32],
+    pub misfits: &'a [f64],
+    pub plan: &'a ebbtide::Plan,
+}
+
+/// Writes pictures and page into a directory.
+pub fn write(findings: &Findings<'_>, dir: &Path) -> Result<(), Failure> {
+    let at = |error: std::io::Error| Failure::Other(format!("cannot write into {}: {error}", dir.display()));
+    std::fs::create_dir_all(dir).map_err(at)?;
+    let write = |name: &str, bytes: &[u8]| std::fs::write(dir.join(name), bytes).map_err(at);
+    let Findings { grid, earth, figures, .. } = *findings;
+    let sources = grid.sources(figures.shots);
+    let speeds = [&earth.truth[..], &earth.start, findings.result].map(|x| earth.speeds(x));
+    // Near the sea floor the gradient is far larger than below: the colours end where all but a few cells lie.
+    let mut sizes: Vec<f32> = findings.first_gradient.iter().map(|g| g.abs()).collect();
+    sizes.sort_by(f32::total_cmp);
+    let large = sizes.get(sizes.len() * 95 / 100).copied().unwrap_or(1.0).max(f32::MIN_POSITIVE);
+    let gradient: Vec<f32> = findings.first_gradient.iter().map(|g| g / large).collect();
+    let field = |title, values, palette, range, unit| Field {
+        title,
+        values,
+        range,
+        palette,
+        unit,
+        sources: &sources,
+    };
+    let speed = |title, values| field(title, values, Palette::Speed, (1.4, 3.8), "km/s");
+    let fields = [
+        ("true", speed("The ground as it is", &speeds[0])),
+        ("start", speed("What we start from", &speeds[1])),
+        ("result", speed("What the echoes tell", &speeds[2])),
+        ("gradient", field("The first gradient", &gradient, Palette::Sign, (-1.0, 1.0), "relative")),
+    ];
+    let mut models = String::new();
+    for (name, field) in &fields {
+        let png = field.png(grid)?;
+        let svg = field.svg(grid, &png);
+        write(&format!("{name}.png"), &png)?;
+        write(&format!("{name}.svg"), svg.as_bytes())?;
+        models += &figure(&svg, field.title, "");
+    }
+    let misfit = curve::draw(findings.misfits);
+    write("misfit.svg", misfit.as_bytes())?;
+    let mut charts = figure(&misfit, "The misfit over the iterations", "");
+    if let Some(pictures) = schedule::draw(findings.plan) {
+        write("memory.svg", pictures.curve.as_bytes())?;
+        charts += &figure(&pictures.curve, "Recomputation against memory", "light");
+        if let Some(drawn) = pictures.schedule {
+            write("schedule.svg", drawn.as_bytes())?;
+            charts += &figure(&drawn, "The checkpoint schedule of one gradient", "light");
+        }
+    }
+    write("report.html", page(findings, &models, &charts).as_bytes())?;
+    let json = serde_json::to_string_pretty(figures)? + "\n";
+    write("figures.json", json.as_bytes())
+}
+
+/// A picture within the page itself. `light` ones were drawn for white paper.
+fn figure(svg: &str, alternative: &str, class: &str) -> String {
+    format!(
+        "<figure class=\"{class}\"><img alt=\"{}\" src=\"data:image/svg+xml;base64,{}\"></figure>\n",
+        escape(alternative),
+        base64(svg.as_bytes())
+    )
+}
+
+fn page(findings: &Findings<'_>, models: &str, charts: &str) -> String {
+    let figures = findings.figures;
+    let bytes = |n: u64| Human(n.into()).to_string();
+    let part = |n: u64| 100.0 * n as f64 / figures.store_all_bytes.max(n).max(1) as f64;
+    let rows: String = figures
+        .rows()
+        .iter()
+        .map(|(name, value)| format!("<tr><th>{name}</th><td>{}</td></tr>\n", escape(value)))
+        .collect();
+    let misfit = percent(figures.left());
+    let mut check = format!("{:.0e}", figures.gradient_check);
+    if let Some((digits, exponent)) = check.clone().split_once('e') {
+        check = format!("{digits}·10<sup>{}</sup>", exponent.replace('-', "−"));
+    }
+    let replacements = [
+        ("{shots}", figures.shots.to_string()),
+        ("{steps}", grouped(figures.steps_per_shot as u128)),
+        ("{total}", grouped(u128::from(figures.gradients) * figures.steps_per_shot as u128)),
+        ("{peak}", bytes(figures.peak_bytes)),
+        ("{budget}", bytes(figures.budget_bytes)),
+        ("{store_all}", bytes(figures.store_all_bytes)),
+        ("{peak_part}", format!("{:.2}", part(figures.peak_bytes))),
+        ("{budget_part}", format!("{:.2}", part(figures.budget_bytes))),
+        ("{less}", format!("{:.0}", figures.store_all_bytes as f64 / figures.peak_bytes.max(1) as f64)),
+        ("{factor}", format!("{:.2}", figures.recompute_factor)),
+        ("{check}", check),
+        ("{misfit}", misfit),
+        ("{rows}", rows),
+        ("{plan}", escape(&findings.plan.explain())),
+        ("{program}", escape(include_str!("physics.rs"))),
+        ("{models}", models.to_owned()),
+        ("{charts}", charts.to_owned()),
+    ];
+    replacements
+        .iter()
+        .fold(include_str!("report.html").to_owned(), |page, (name, value)| page.replace(name, value))
+}

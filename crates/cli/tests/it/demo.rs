@@ -1,0 +1,130 @@
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// A ground so small that it is inverted in a second, in a budget far below store-all.
+const TINY: &str = "--grid 32x44 --steps 200 --sources 2 --iterations 2 --memory 200KiB --json";
+
+fn command(dir: &Path, arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ebbtide"));
+    command.arg("demo").args(arguments.split_whitespace()).arg("--out").arg(dir.join("out")).current_dir(dir);
+    command
+}
+
+fn demo(dir: &Path, arguments: &str) -> Output {
+    command(dir, arguments).output().unwrap()
+}
+
+fn figures(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn refused(arguments: &str) -> (Option<i32>, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let output = demo(dir.path(), arguments);
+    assert!(output.stdout.is_empty(), "{arguments}");
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn the_misfit_falls_the_gradient_is_right_and_the_budget_is_obeyed() {
+    let dir = tempfile::tempdir().unwrap();
+    let figures = figures(&demo(dir.path(), TINY));
+    let number = |key: &str| figures[key].as_f64().unwrap();
+    assert!(number("misfit_last") < 0.8 * number("misfit_first"), "{figures}");
+    assert!(number("gradient_check") < 1e-2, "{figures}");
+    assert_eq!(figures["budget_bytes"], 200 << 10);
+    assert!(number("peak_bytes") <= number("budget_bytes"), "{figures}");
+    assert!(number("peak_bytes") > 0.5 * number("budget_bytes"), "{figures}");
+    assert!(number("store_all_bytes") > 4.0 * number("budget_bytes"), "{figures}");
+    assert!(number("recompute_factor") > 1.0, "{figures}");
+    assert_eq!(figures["iterations"], 2);
+
+    let page = std::fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    assert!(
+        page.contains("What lies under the sea") && !page.contains("http://") && !page.contains("https://")
+    );
+    assert!(!["{shots}", "{rows}", "{models}", "{check}"].iter().any(|hole| page.contains(hole)));
+    assert_eq!(page.matches("<figure").count(), 7, "four fields, the misfit, the memory, the schedule");
+    for name in ["true", "start", "result", "gradient"] {
+        let png = std::fs::read(dir.path().join(format!("out/{name}.png"))).unwrap();
+        assert_eq!(&png[..4], b"\x89PNG", "{name}");
+        let svg = std::fs::read_to_string(dir.path().join(format!("out/{name}.svg"))).unwrap();
+        assert!(svg.contains("500 m"), "{name}");
+    }
+}
+
+#[test]
+fn another_budget_changes_no_bit_of_the_result() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = figures(&demo(dir.path(), TINY));
+    let large = figures(&demo(dir.path(), &TINY.replace("200KiB", "20MiB")));
+    assert_eq!(small["misfit_last"], large["misfit_last"]);
+    assert_eq!(large["recompute_factor"], 1.0);
+}
+
+/// Waits until the first evaluation is on disk.
+fn wait_for(file: &Path, child: &mut Child) {
+    let begun = Instant::now();
+    while !file.exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nothing was written");
+        assert!(child.try_wait().unwrap().is_none(), "it ended without a word");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn killed_after_an_evaluation_it_goes_on_to_the_same_bits() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = TINY.replace("--steps 200", "--steps 600").replace("--iterations 2", "--iterations 5");
+    let whole = figures(&demo(dir.path(), &options));
+
+    let durable = format!("{options} --durable run");
+    let mut child =
+        command(dir.path(), &durable).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for(&dir.path().join("run/inversion.safetensors"), &mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let rest = figures(&demo(dir.path(), &durable));
+    let done = rest["resumed_after"].as_u64().unwrap();
+    assert!(done >= 1 && done < rest["evaluations"].as_u64().unwrap(), "{rest}");
+    for key in ["misfit_first", "misfit_last", "evaluations", "gradient_check", "peak_bytes"] {
+        assert_eq!(rest[key], whole[key], "{key}");
+    }
+
+    let other = demo(dir.path(), &durable.replace("--steps 600", "--steps 601"));
+    let error = String::from_utf8(other.stderr).unwrap();
+    assert!(error.contains("--steps was 600 and is 601") && error.contains("another directory"), "{error}");
+    assert!(other.stdout.is_empty());
+
+    // Run again when all is done, it has only to report.
+    let again = figures(&demo(dir.path(), &durable));
+    assert_eq!(again["resumed_after"], again["evaluations"]);
+    assert_eq!(again["misfit_last"], whole["misfit_last"]);
+}
+
+#[test]
+fn a_budget_too_small_names_the_least() {
+    let (code, error) = refused("--grid 32x44 --steps 50 --memory 10KiB");
+    assert_eq!(code, Some(1));
+    assert!(error.contains("--memory") && error.contains("the least that works here is"), "{error}");
+}
+
+#[test]
+fn bad_options_are_refused_with_a_hint() {
+    for (arguments, hint) in [
+        ("--grid 160", "such as 160x240"),
+        ("--grid 4x4", "between 24 and 4096"),
+        ("--memory lots", "such as 64MiB"),
+        ("--steps 0", "1..=1000000"),
+        ("--device abacus", "interpreter"),
+    ] {
+        let (code, error) = refused(arguments);
+        assert_eq!(code, Some(2), "{arguments}");
+        assert!(error.contains(hint), "{arguments}: {error}");
+    }
+}
