@@ -34,6 +34,9 @@ fn products_have_the_same_bits_on_every_device_for_every_shape() {
         (130, 20, 25),
         (17, 513, 33),
         (150, 30, 41),
+        // Both factors copied; columns instead of rows split between threads.
+        (140, 260, 200),
+        (3, 300, 200),
         // Nothing at all, and sums of nothing.
         (0, 3, 4),
         (3, 4, 0),

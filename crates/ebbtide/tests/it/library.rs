@@ -149,3 +149,26 @@ fn a_gradient_flows_through_a_product() {
     assert!((out.get(energy::w).unwrap()[[0, 0]] - dw).abs() < 1e-14);
     assert!((out.get(energy::h).unwrap()[[0, 0]] - dh).abs() < 1e-14);
 }
+
+#[test]
+fn tangents_and_second_derivatives_flow_through_products() {
+    let device = Device::interpreter();
+    let weight = |x: f64| device.array_with_shape([1, 1], &[x]).unwrap();
+    let mut h = weight(0.5);
+    let mut loss = device.scalar(0.0).unwrap();
+    let along = weight(1.0);
+    let direction = Direction::new().array(energy::w, &along);
+    let mut gradient_at = |x: f64| {
+        let g = energy().grad(energy::loss).wrt(energy::w).compile(&device).unwrap();
+        let out = g.launch((&mut h, &weight(x), &mut loss, 3)).unwrap();
+        out.get(energy::w).unwrap()[[0, 0]]
+    };
+    let (first, second) = (gradient_at(0.8), (gradient_at(0.8 + 1e-5) - gradient_at(0.8 - 1e-5)) / 2e-5);
+    let w = weight(0.8);
+    let jvp = energy().jvp(energy::loss).wrt(energy::w).compile(&device).unwrap();
+    let slope = jvp.launch((&mut h, &w, &mut loss, 3), &direction).unwrap();
+    assert!((slope.get(energy::loss).unwrap()[[]] - first).abs() < 1e-14);
+    let hvp = energy().hvp(energy::loss).wrt(energy::w).compile(&device).unwrap();
+    let curvature = hvp.launch((&mut h, &w, &mut loss, 3), &direction).unwrap();
+    assert!((curvature.get(energy::w).unwrap()[[0, 0]] - second).abs() < 1e-8);
+}
