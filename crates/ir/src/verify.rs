@@ -484,10 +484,11 @@ pub fn depends_on_arguments_alone(program: &Program, value: ValueId) -> bool {
         match program.op(v) {
             Op::Load(..) | Op::Get(_) | Op::LoopVar => return false,
             // A temporary's extents are the values that it is declared with.
-            Op::Dim(array, k) => match &program.array(*array).role {
-                Role::Temp(shape) => work.extend(shape.get(*k as usize)),
-                _ => {}
-            },
+            Op::Dim(array, k) => {
+                if let Role::Temp(shape) = &program.array(*array).role {
+                    work.extend(shape.get(*k as usize));
+                }
+            }
             op => work.extend(op.operands()),
         }
     }
