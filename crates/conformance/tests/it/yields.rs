@@ -96,9 +96,9 @@ fn c25_a_region_without_yield_on_costs_nothing() {
 fn c26_labels_come_back_as_enum_and_variant() {
     on_all(&three_regions(), &[0, 9, 0], |compiled, mut world| {
         let at = launch(compiled, &mut world);
-        assert_eq!((at.label().family.as_str(), at.label().variant.as_str()), ("Stage", "S1"));
-        assert_eq!(at.label(), &label(1));
-        assert_ne!(at.label(), &Label { family: "Other".to_string(), variant: "S1".to_string() });
+        assert_eq!((at.label_name().family.as_str(), at.label_name().variant.as_str()), ("Stage", "S1"));
+        assert_eq!(at.label_name(), &label(1));
+        assert_ne!(at.label_name(), &Label { family: "Other".to_string(), variant: "S1".to_string() });
         assert_eq!(at.position().to_string(), "staged/Stage::S1#1");
     });
 }
@@ -145,7 +145,7 @@ fn c29_after_a_yield_nothing_more_runs_and_every_loop_is_left() {
     on_all(&nodes, &[0, 0, 0, 0, 0, -7, 0], |compiled, mut world| {
         let at = launch(compiled, &mut world);
         assert_eq!(counts(&world, 6), [1, 6, 6, 0, 5, 0]);
-        assert_eq!((at.label(), at.reason()), (&label(0), -7));
+        assert_eq!((at.label_name(), at.reason()), (&label(0), -7));
         assert_eq!(at.position().to_string(), "staged/for i=1/while=1/Stage::S0");
     });
 }
@@ -154,7 +154,7 @@ fn c29_after_a_yield_nothing_more_runs_and_every_loop_is_left() {
 fn c30_the_first_flag_in_execution_order_wins() {
     on_all(&three_regions(), &[0, 2, 3], |compiled, mut world| {
         let at = launch(compiled, &mut world);
-        assert_eq!((at.label(), at.reason()), (&label(1), 2));
+        assert_eq!((at.label_name(), at.reason()), (&label(1), 2));
     });
 }
 
@@ -547,7 +547,7 @@ fn c41_statuses_are_never_missing_or_stale() {
         {
             let mut world = World::new(device, 100, &fire, &[0]);
             let at = compiled.launch(world.args()).unwrap().yielded();
-            assert_eq!(at.map(|at| at.label().clone()), expected.map(label));
+            assert_eq!(at.map(|at| at.label_name().clone()), expected.map(label));
         }
     });
 }
@@ -757,7 +757,7 @@ fn c43_a_pending_launch_can_be_polled_waited_for_and_dropped() {
         let pending = compiled.launch_async(world.args()).unwrap();
         let _ = pending.poll();
         let at = pending.wait().unwrap().yielded().unwrap();
-        assert_eq!((at.label(), counts(&world, 3)), (&label(1), vec![1, 1, 0]));
+        assert_eq!((at.label_name(), counts(&world, 3)), (&label(1), vec![1, 1, 0]));
         World::set(&mut world.flag, 0);
         // Dropped: the launch goes on, and who reads an array waits for it.
         drop(compiled.resume_async(&at, world.args()).unwrap());
@@ -828,7 +828,7 @@ fn c44_drive_repairs_and_leaves() {
     on_all(&three_regions(), &[1, 1, 0, 1, 0], |compiled, mut world| {
         let mut seen = Vec::new();
         let status = compiled.drive(world.args(), |at, args| {
-            seen.push(at.label().variant.clone());
+            seen.push(at.label_name().variant.clone());
             if let Arg::Write(flag) = &mut args[4] {
                 flag.bytes_mut().fill(0);
             }
@@ -838,7 +838,7 @@ fn c44_drive_repairs_and_leaves() {
         assert_eq!((seen.join(" "), counts(&world, 3)), ("S0 S0 S1".to_string(), vec![3, 2, 1]));
         World::set(&mut world.visits, 0);
         let left = compiled.drive(world.args(), |_, _| Ok(Next::Leave)).unwrap().yielded().unwrap();
-        assert_eq!(left.label(), &label(0));
+        assert_eq!(left.label_name(), &label(0));
     });
 }
 
