@@ -10,6 +10,7 @@ use ebbtide_ir::{
 
 use crate::activity::Activity;
 use crate::error::Error;
+use crate::library::LibraryAdjoint;
 use crate::needed::{Needed, needed_arrays};
 use crate::par::{Held, ParAdjoint};
 use crate::prepare::{prepare, walk_program_level};
@@ -277,13 +278,16 @@ impl Maker<'_> {
     }
 
     fn make_shadows(&mut self, w: &mut Writer) {
+        for a in self.source.array_ids() {
+            // The shape of a temporary is known before everything else.
+            if let Role::Temp(shape) = &self.source.array(a).role {
+                let shape = shape.iter().map(|v| self.early(w, *v)).collect();
+                w.program.arrays[a.index()].role = Role::Temp(shape);
+            }
+        }
         for a in &self.activity.arrays {
             let decl = self.source.array(*a).clone();
             let shape: Vec<ValueId> = match &w.program.array(*a).role {
-                // A temporary of the program has a shape of its own; its values stand further down.
-                Role::Temp(shape) if matches!(decl.role, Role::Temp(_)) => {
-                    shape.clone().into_iter().map(|v| self.early(w, v)).collect()
-                }
                 Role::Temp(shape) => shape.clone(),
                 _ => (0..decl.rank).map(|k| w.dim(*a, k)).collect(),
             };
@@ -311,6 +315,13 @@ impl Maker<'_> {
 
     /// A value that depends on arguments alone, computed before everything else.
     fn early(&self, w: &mut Writer, v: ValueId) -> ValueId {
+        // The shape of a working copy is the caller's.
+        if let Op::Dim(a, k) = *self.source.op(v)
+            && let Role::Temp(shape) = &w.program.array(a).role
+            && let Some(extent) = shape.get(k as usize)
+        {
+            return *extent;
+        }
         let op = self.source.op(v).map(|o| self.early(w, o));
         w.value(op, self.source.ty(v))
     }
@@ -399,6 +410,7 @@ impl Maker<'_> {
                     w.push(stmt.clone());
                 }
                 Stmt::Par(par) => self.recorder().par(w, par),
+                Stmt::Library(call) => self.recorder().library(w, call),
                 Stmt::If(branch) => {
                     let outer = std::mem::replace(&mut self.nested, true);
                     w.begin();
@@ -551,6 +563,7 @@ impl Maker<'_> {
                 }
             }
             Stmt::Copy { from, .. } => drop(read.insert(*from)),
+            Stmt::Library(call) => read.extend(&call.reads),
             _ => {}
         });
         let classes = crate::needed::swap_classes(self.source);
@@ -625,6 +638,12 @@ impl Maker<'_> {
                     }
                 }
                 Stmt::Copy { from, to } => self.reverse_copy(w, *from, *to),
+                Stmt::Library(call) => {
+                    for array in self.recorder().pushed_by_call(call).into_iter().rev() {
+                        w.push(Stmt::Pop(array));
+                    }
+                    LibraryAdjoint { shadows: &self.shadows, held: &mut self.held }.write(w, call);
+                }
                 Stmt::Temp(a) if self.shadows.arrays.contains_key(a) => {
                     self.held.insert(*a, Held::Nothing);
                 }

@@ -77,6 +77,7 @@ impl Names {
                         names.arrays.insert(old);
                     }
                 }
+                Stmt::Library(call) => names.arrays.extend(call.arrays()),
                 Stmt::Region(region) => names.arrays.extend(region.flag),
                 _ => {}
             }
@@ -281,6 +282,7 @@ impl Text<'_> {
                 let from = from.index();
                 self.elements(*to, |a| format!("a{a}[k] = a{from}[k];"));
             }
+            Stmt::Library(call) => self.library(call),
             Stmt::Temp(a) => self.elements(*a, |a| format!("a{a}[k] = 0;")),
             Stmt::Push(push) => {
                 let a = push.array.index();

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{ArrayId, Block, Facts, Function, Literal, LocalId, Op, Program, Site, Type, ValueId};
+use ebbtide_ir::{
+    ArrayId, Block, Facts, Function, LibraryCall, Literal, LocalId, Op, Program, Site, Type, ValueId,
+};
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
+
+use crate::library::products;
 
 /// The processor that the text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,8 @@ pub struct Unit {
     pub accesses: Vec<Access>,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
+    /// The library operations, by number.
+    pub calls: Vec<LibraryCall>,
 }
 
 /// Prints the segments of a program: function `segment_K` runs `segments[K]`.
@@ -53,6 +59,8 @@ pub fn c_unit(
         yields: false,
         failed: false,
         reductions: 0,
+        calls: Vec::new(),
+        products: BTreeSet::new(),
         jam: None,
     };
     for (k, block) in segments.iter().enumerate() {
@@ -82,9 +90,14 @@ pub fn c_unit(
     for shape in shapes {
         source.push_str(&vectors(shape));
     }
+    for (shape, ty) in shapes.into_iter().zip(["f64", "f32"]) {
+        if text.products.contains(ty) {
+            source.push_str(&products(shape, ty));
+        }
+    }
     source.push('\n');
     source.push_str(&text.out);
-    Ok(Unit { source, accesses: text.accesses, reductions: text.reductions })
+    Ok(Unit { source, accesses: text.accesses, reductions: text.reductions, calls: text.calls })
 }
 
 /// The text being printed.
@@ -106,6 +119,10 @@ pub(crate) struct Text<'p> {
     pub failed: bool,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
+    /// The library operations, by number.
+    pub calls: Vec<LibraryCall>,
+    /// The types of which matrices are multiplied.
+    pub products: BTreeSet<&'static str>,
     /// Where several vectors of iterations are printed side by side.
     pub jam: Option<Jam>,
 }

@@ -350,6 +350,11 @@ impl Native {
                     right: describe(shared.dimension as usize),
                 }
             }
+            6 => {
+                let shape = |id: ArrayId| &frame.arrays[id.index()].shape[..self.program.array(id).rank];
+                let call = self.unit.calls.get(shared.access as usize);
+                call.and_then(|call| call.misfit(&self.program, shape)).unwrap_or(Fault::Tape)
+            }
             _ => Fault::Tape,
         };
         Err(Error::Program(ir::Error::Run { program: self.program.name.clone(), fault }))

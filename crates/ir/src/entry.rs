@@ -223,6 +223,16 @@ fn needed_before_one(program: &Program, stmt: &Stmt, mut live: Made) -> Made {
                 live.temps.insert(*from);
             }
         }
+        Stmt::Library(call) => {
+            for a in &call.writes {
+                if call.op.replaces_all() {
+                    live.temps.remove(a);
+                } else if is_temp(*a) {
+                    live.temps.insert(*a);
+                }
+            }
+            live.temps.extend(call.reads.iter().copied().filter(|a| is_temp(*a)));
+        }
         Stmt::Swap(a, b) => {
             let (had_a, had_b) = (live.temps.remove(a), live.temps.remove(b));
             live.temps.extend(had_a.then_some(*b));

@@ -213,6 +213,12 @@ impl Writer<'_> {
                 self.tagged("copy", from.index());
                 self.number(to.index() as u64);
             }
+            Stmt::Library(call) => {
+                self.text("library");
+                self.variant(call.op);
+                self.list(call.reads.iter().map(|a| a.index()));
+                self.list(call.writes.iter().map(|a| a.index()));
+            }
             Stmt::Temp(a) => self.tagged("temp", a.index()),
             Stmt::Push(push) => {
                 self.tagged("push", push.array.index());

@@ -90,7 +90,7 @@ impl Scalars {
 /// Runs one program on one set of arrays.
 #[derive(Debug)]
 pub struct Machine<'p, 'a> {
-    program: &'p Program,
+    pub(crate) program: &'p Program,
     facts: &'p Facts,
     arguments: &'p [Literal],
     /// All arrays by identifier; temporaries too.
@@ -249,6 +249,7 @@ impl<'p, 'a> Machine<'p, 'a> {
                 let copy = self.arrays[from.index()].bytes.read().to_vec();
                 self.arrays[to.index()].bytes.write().copy_from_slice(&copy);
             }
+            Stmt::Library(call) => self.library(call)?,
             Stmt::Temp(a) => self.temp(*a),
             Stmt::Push(push) => self.push(*push)?,
             Stmt::Pop(a) => self.pop(*a)?,
@@ -483,7 +484,7 @@ impl<'p, 'a> Machine<'p, 'a> {
         Ok(at)
     }
 
-    fn read(&self, array: ArrayId, at: usize) -> Bits {
+    pub(crate) fn read(&self, array: ArrayId, at: usize) -> Bits {
         let bytes = self.arrays[array.index()].bytes.read();
         match self.program.array(array).ty.size() {
             1 => Bits::from(bytes[at]),
@@ -501,7 +502,7 @@ impl<'p, 'a> Machine<'p, 'a> {
         }
     }
 
-    fn write(&mut self, array: ArrayId, at: usize, value: Bits) {
+    pub(crate) fn write(&mut self, array: ArrayId, at: usize, value: Bits) {
         let size = self.program.array(array).ty.size();
         let bytes = &mut self.arrays[array.index()].bytes.write()[size * at..size * (at + 1)];
         match size {
@@ -573,6 +574,7 @@ pub fn written(block: &Block) -> Vec<ArrayId> {
         Stmt::Store(s) | Stmt::Update(_, s) => arrays.push(s.array),
         Stmt::Fill(a, _) | Stmt::Copy { to: a, .. } => arrays.push(*a),
         Stmt::Swap(a, b) => arrays.extend([*a, *b]),
+        Stmt::Library(call) => arrays.extend(&call.writes),
         _ => {}
     });
     arrays.sort_unstable();

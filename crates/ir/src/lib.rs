@@ -20,7 +20,7 @@
 //!    `max` the positive one. Elementary functions have one definition, in `ebbtide-math`.
 //! 5. **Sequential loops.** Bounds of a `for` are evaluated once, on entry. `if c { break; }` may close a body.
 //! 6. **Parallel loops** have one to four dimensions and hold no other parallel loop, region, call, `swap`,
-//!    `fill` or `copy`.
+//!    `fill`, `copy` or library operation.
 //! 7. **Races** are build errors: no two iterations of a parallel loop may touch the same element, one of them
 //!    writing, unless all that the loop does with the array is to combine into it in one way. Iterations are
 //!    told apart by a dimension whose index is `c·i + k` (`c ≠ 0`, `k` the same in all iterations) for each
@@ -43,6 +43,12 @@
 //! 10. **Bounds.** An element outside its array is never touched: it is a run error that names array, index and
 //!     line. Which of several errors of one run is reported is not defined; written arrays are then unspecified
 //!     but intact.
+//! 11. **Library operations** work on whole arrays: `matmul(a, b, c)`, `scan(x, out)`, `compact(flags, out, count)`.
+//!     What they write they use in no other place. Their order is law like that of reductions, so that their bits
+//!     are the same on every device, for every number of threads: an element of a product is a chain of fused
+//!     multiplications and additions over ascending `k`, begun at zero; a scan adds one element after the other;
+//!     `compact` writes the indices of what is not zero in ascending order, none beyond the end of `out`, and counts
+//!     all of them. Shapes that do not fit together are a run error. See [`LibraryOp`].
 #![forbid(unsafe_code)]
 
 mod affine;
@@ -54,6 +60,7 @@ mod function;
 mod hash;
 mod interpret;
 pub mod leaf;
+mod library;
 pub mod passes;
 mod place;
 mod position;
@@ -70,6 +77,7 @@ pub use error::{Error, Fault, Flaw};
 pub use function::Function;
 pub use hash::ProgramHash;
 pub use interpret::{Bytes, HostArray, Machine, Outcome, Scalars, Tape, written};
+pub use library::{Assign, Layout, LibraryCall, LibraryOp, Way};
 pub use place::{Place, Turn, Undone, enclosing, path_to};
 pub use program::*;
 pub use races::{ParFacts, Sharing};

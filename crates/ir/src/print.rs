@@ -172,6 +172,10 @@ impl Printer<'_> {
                 let text = format!("copy({}, {});", p.array(*from).name, p.array(*to).name);
                 self.line(&text);
             }
+            Stmt::Library(call) => {
+                let text = format!("{};", call.text(p));
+                self.line(&text);
+            }
             Stmt::Push(push) => {
                 let name = &p.array(push.array).name;
                 let text = match push.after {

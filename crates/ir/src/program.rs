@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::function::Function;
+use crate::library::LibraryCall;
 use crate::types::{Literal, Type};
 
 macro_rules! ids {
@@ -393,6 +394,8 @@ pub enum Stmt {
         /// The array that is written.
         to: ArrayId,
     },
+    /// A library operation; at program level alone.
+    Library(LibraryCall),
     /// A temporary comes to life here, zeroed; at program level alone.
     Temp(ArrayId),
     /// Puts what an array holds on its tape; made by autodiff alone, at program level.
@@ -748,7 +751,7 @@ impl Stmt {
     pub fn uses(&self) -> Vec<ValueId> {
         match self {
             Stmt::Let(_) | Stmt::Region(_) | Stmt::Call(_) | Stmt::Swap(..) | Stmt::Copy { .. } => Vec::new(),
-            Stmt::Temp(_) | Stmt::Push(_) | Stmt::Pop(_) | Stmt::Backward(_) => Vec::new(),
+            Stmt::Library(_) | Stmt::Temp(_) | Stmt::Push(_) | Stmt::Pop(_) | Stmt::Backward(_) => Vec::new(),
             Stmt::Forward(f) => match f.length {
                 Length::Known(from, to) => vec![from, to],
                 Length::Unknown { .. } => Vec::new(),

@@ -204,6 +204,14 @@ impl Verifier<'_> {
                     self.flaw("2", &None, format!("`copy({}, {})`: type and rank differ", x.name, y.name));
                 }
             }
+            Stmt::Library(call) => {
+                self.at_program_level(&format!("`{}`", call.op.name()), &call.site);
+                call.reads.iter().for_each(|a| self.read(*a, &call.site));
+                call.writes.iter().for_each(|a| self.write(*a, &call.site));
+                if let Some(message) = call.flaw(p) {
+                    self.flaw("11", &call.site, message);
+                }
+            }
             Stmt::Temp(a) => self.temp(*a),
             Stmt::Push(push) => {
                 self.at_program_level("`push`", &None);

@@ -6,6 +6,7 @@ mod devices;
 mod gradients;
 mod hostile;
 mod introspection;
+mod library;
 mod loops;
 mod model;
 mod programs;

@@ -8,6 +8,7 @@ mod design;
 mod expressions;
 mod generic;
 mod gradients;
+mod library;
 mod refused;
 mod structs;
 mod yields;

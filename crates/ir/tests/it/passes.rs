@@ -68,29 +68,29 @@ fn constants_are_folded_and_decided_branches_taken() {
         &l.b.finish().unwrap(),
         fold_constants,
         expect![[r#"
-        program fold(x: & Array1<f64>, y: &mut Array1<f64>, a: f64) {
-            let n = x.len();
-            for i in par(0..n) {
-                let v9 = x[i + 0];
-                if 2.0 < 3.0 {
-                    y[i] = v9 * (2.0 * 3.0);
-                } else {
-                    y[i] = v9;
+            program fold(x: &Array1<f64>, y: &mut Array1<f64>, a: f64) {
+                let n = x.len();
+                for i in par(0..n) {
+                    let v9 = x[i + 0];
+                    if 2.0 < 3.0 {
+                        y[i] = v9 * (2.0 * 3.0);
+                    } else {
+                        y[i] = v9;
+                    }
+                    y[i] += (1 / 0) as f64;
                 }
-                y[i] += (1 / 0) as f64;
             }
-        }
-    "#]],
+        "#]],
         expect![[r#"
-        program fold(x: & Array1<f64>, y: &mut Array1<f64>, a: f64) {
-            let n = x.len();
-            for i in par(0..n) {
-                let v8 = i + 0;
-                y[i] = x[i] * 6.0;
-                y[i] += (1 / 0) as f64;
+            program fold(x: &Array1<f64>, y: &mut Array1<f64>, a: f64) {
+                let n = x.len();
+                for i in par(0..n) {
+                    let v8 = i + 0;
+                    y[i] = x[i] * 6.0;
+                    y[i] += (1 / 0) as f64;
+                }
             }
-        }
-    "#]],
+        "#]],
     );
 }
 
@@ -121,34 +121,34 @@ fn common_values_are_computed_once() {
         &l.b.finish().unwrap(),
         share_common_values,
         expect![[r#"
-        program common(x: & Array1<f64>, y: &mut Array1<f64>, a: f64) {
-            let n = x.len();
-            for i in par(0..n) {
-                let v5 = x[i];
-                let v6 = x[i];
-                if v5 > a * a {
-                    y[i] = (v6 + v5) * (v5 + v6);
-                    y[i] = y[i] + (v5 + v6);
-                    y[i] = y[i] + a * a;
+            program common(x: &Array1<f64>, y: &mut Array1<f64>, a: f64) {
+                let n = x.len();
+                for i in par(0..n) {
+                    let v5 = x[i];
+                    let v6 = x[i];
+                    if v5 > a * a {
+                        y[i] = (v6 + v5) * (v5 + v6);
+                        y[i] = y[i] + (v5 + v6);
+                        y[i] = y[i] + a * a;
+                    }
                 }
             }
-        }
-    "#]],
+        "#]],
         expect![[r#"
-        program common(x: & Array1<f64>, y: &mut Array1<f64>, a: f64) {
-            let n = x.len();
-            let v3 = a * a;
-            for i in par(0..n) {
-                let v5 = x[i];
-                let v8 = v5 + v5;
-                if v5 > v3 {
-                    y[i] = v8 * v8;
-                    y[i] = y[i] + v8;
-                    y[i] = y[i] + v3;
+            program common(x: &Array1<f64>, y: &mut Array1<f64>, a: f64) {
+                let n = x.len();
+                let v3 = a * a;
+                for i in par(0..n) {
+                    let v5 = x[i];
+                    let v8 = v5 + v5;
+                    if v5 > v3 {
+                        y[i] = v8 * v8;
+                        y[i] = y[i] + v8;
+                        y[i] = y[i] + v3;
+                    }
                 }
             }
-        }
-    "#]],
+        "#]],
     );
 }
 
@@ -175,31 +175,31 @@ fn dead_code_goes_but_what_can_fail_stays() {
         &l.b.finish().unwrap(),
         drop_dead_code,
         expect![[r#"
-        program dead(x: & Array1<f64>, y: &mut Array1<f64>, a: f64) {
-            let n = x.len();
-            for i in par(0..n) {
-                let v4 = x[i];
-                let v5 = v4 * a;
-                let v6 = v5 + v4;
-                let mut unread = v5;
-                unread = v4;
-                let v9 = x[i + 1];
-                if v4 > a {
-                    let v11 = v4 * v4;
+            program dead(x: &Array1<f64>, y: &mut Array1<f64>, a: f64) {
+                let n = x.len();
+                for i in par(0..n) {
+                    let v4 = x[i];
+                    let v5 = v4 * a;
+                    let v6 = v5 + v4;
+                    let mut unread = v5;
+                    unread = v4;
+                    let v9 = x[i + 1];
+                    if v4 > a {
+                        let v11 = v4 * v4;
+                    }
+                    y[i] = v4;
                 }
-                y[i] = v4;
             }
-        }
-    "#]],
+        "#]],
         expect![[r#"
-        program dead(x: & Array1<f64>, y: &mut Array1<f64>, a: f64) {
-            let n = x.len();
-            for i in par(0..n) {
-                let v9 = x[i + 1];
-                y[i] = x[i];
+            program dead(x: &Array1<f64>, y: &mut Array1<f64>, a: f64) {
+                let n = x.len();
+                for i in par(0..n) {
+                    let v9 = x[i + 1];
+                    y[i] = x[i];
+                }
             }
-        }
-    "#]],
+        "#]],
     );
 }
 
@@ -224,31 +224,31 @@ fn invariant_values_are_computed_before_the_loop() {
         &l.b.finish().unwrap(),
         hoist_invariant_values,
         expect![[r#"
-        program hoist(x: & Array1<f64>, y: &mut Array1<f64>, a: f64) {
-            let n = x.len();
-            for i in par(0..n) {
-                let v4 = x[i];
-                if v4 > a {
-                    let factor = a.tanh();
-                    y[i] = v4 * factor;
-                    y[i] = x[0 % n];
+            program hoist(x: &Array1<f64>, y: &mut Array1<f64>, a: f64) {
+                let n = x.len();
+                for i in par(0..n) {
+                    let v4 = x[i];
+                    if v4 > a {
+                        let factor = a.tanh();
+                        y[i] = v4 * factor;
+                        y[i] = x[0 % n];
+                    }
                 }
             }
-        }
-    "#]],
+        "#]],
         expect![[r#"
-        program hoist(x: & Array1<f64>, y: &mut Array1<f64>, a: f64) {
-            let n = x.len();
-            let factor = a.tanh();
-            for i in par(0..n) {
-                let v4 = x[i];
-                if v4 > a {
-                    y[i] = v4 * factor;
-                    y[i] = x[0 % n];
+            program hoist(x: &Array1<f64>, y: &mut Array1<f64>, a: f64) {
+                let n = x.len();
+                let factor = a.tanh();
+                for i in par(0..n) {
+                    let v4 = x[i];
+                    if v4 > a {
+                        y[i] = v4 * factor;
+                        y[i] = x[0 % n];
+                    }
                 }
             }
-        }
-    "#]],
+        "#]],
     );
 }
 
@@ -269,25 +269,25 @@ fn neighbouring_loops_over_one_domain_become_one() {
         &l.b.finish().unwrap(),
         fuse_parallel_loops,
         expect![[r#"
-        program fuse(x: & Array1<f64>, y: &mut Array1<f64>, a: f64) {
-            let n = x.len();
-            for i in par(0..n) {
-                y[i] = x[i];
+            program fuse(x: &Array1<f64>, y: &mut Array1<f64>, a: f64) {
+                let n = x.len();
+                for i in par(0..n) {
+                    y[i] = x[i];
+                }
+                for i_2 in par(0..n) {
+                    y[i_2] = y[i_2] + a * a;
+                }
             }
-            for i_2 in par(0..n) {
-                y[i_2] = y[i_2] + a * a;
-            }
-        }
-    "#]],
+        "#]],
         expect![[r#"
-        program fuse(x: & Array1<f64>, y: &mut Array1<f64>, a: f64) {
-            let n = x.len();
-            for i in par(0..n) {
-                y[i] = x[i];
-                y[i] = y[i] + a * a;
+            program fuse(x: &Array1<f64>, y: &mut Array1<f64>, a: f64) {
+                let n = x.len();
+                for i in par(0..n) {
+                    y[i] = x[i];
+                    y[i] = y[i] + a * a;
+                }
             }
-        }
-    "#]],
+        "#]],
     );
 }
 
@@ -346,28 +346,28 @@ fn products_that_are_added_become_multiply_adds() {
         &l.b.finish().unwrap(),
         fuse_multiply_add,
         expect![[r#"
-        program fma(x: & Array1<f64>, y: &mut Array1<f64>, a: f64) {
-            let n = x.len();
-            for i in par(0..n) {
-                let v4 = x[i];
-                let v5 = y[i];
-                let v11 = (v5 - (v4 * a + v5) * v4) * a - v4;
-                let v12 = v11 * v11;
-                y[i] = v12 + v12;
+            program fma(x: &Array1<f64>, y: &mut Array1<f64>, a: f64) {
+                let n = x.len();
+                for i in par(0..n) {
+                    let v4 = x[i];
+                    let v5 = y[i];
+                    let v11 = (v5 - (v4 * a + v5) * v4) * a - v4;
+                    let v12 = v11 * v11;
+                    y[i] = v12 + v12;
+                }
             }
-        }
-    "#]],
+        "#]],
         expect![[r#"
-        program fma(x: & Array1<f64>, y: &mut Array1<f64>, a: f64) {
-            let n = x.len();
-            for i in par(0..n) {
-                let v4 = x[i];
-                let v5 = y[i];
-                let v11 = (-v4.mul_add(a, v5)).mul_add(v4, v5).mul_add(a, -v4);
-                let v12 = v11 * v11;
-                y[i] = v12 + v12;
+            program fma(x: &Array1<f64>, y: &mut Array1<f64>, a: f64) {
+                let n = x.len();
+                for i in par(0..n) {
+                    let v4 = x[i];
+                    let v5 = y[i];
+                    let v11 = (-v4.mul_add(a, v5)).mul_add(v4, v5).mul_add(a, -v4);
+                    let v12 = v11 * v11;
+                    y[i] = v12 + v12;
+                }
             }
-        }
-    "#]],
+        "#]],
     );
 }
