@@ -244,6 +244,7 @@ impl Item<'_> {
                     #list
                 }
 
+                #[allow(clippy::unused_unit)]
                 fn reborrow<'__b, '__a: '__b>(#pattern: &'__b mut Self::Args<'__a>) -> Self::Args<'__b> {
                     #reborrow
                 }
