@@ -65,7 +65,9 @@ impl Param {
     pub fn reborrow(&self) -> TokenStream {
         let ident = &self.ident;
         match self.passing {
-            Passing::Value | Passing::Ref => quote!(*#ident),
+            // Of a type that is no scalar, rustc is to complain elsewhere: at the type itself.
+            Passing::Value => quote!(::core::clone::Clone::clone(#ident)),
+            Passing::Ref => quote!(*#ident),
             Passing::Mut => quote!(&mut **#ident),
         }
     }
