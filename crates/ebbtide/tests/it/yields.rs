@@ -179,7 +179,7 @@ fn c42_a_stored_yield_is_loaded_and_resumed() {
         let mut world = world(&device, 1);
         let at = step().compile(&device).unwrap().launch(&mut world).unwrap().yielded().unwrap();
         at.save(&path).unwrap();
-        // Everything that the process knew of the program is gone.
+        // Built and compiled anew, as another process would.
         let step = step().compile(&device).unwrap();
         let loaded = step.load(&path).unwrap();
         assert_eq!((&loaded, loaded.label()), (&at, Some(Stage::Detect)));
