@@ -54,15 +54,18 @@ pub use ebbtide_lang::{
     Float, Gradient, Gradients, Label, Name, Number, Plan, Product, Program, Ran,
 };
 pub use ebbtide_macros::{Arrays, Label, checkpoint, func, program, relaxed, reverse};
-pub use ebbtide_runtime::{Array, Array0, Array1, Array2, Array3, Array4, Device, Status};
+pub use ebbtide_runtime::{
+    Array, Array0, Array1, Array2, Array3, Array4, Device, Next, Pending, Status, Yielded,
+};
 pub use error::{Error, Result};
 
 /// Everything that programs and their hosts are written with.
 pub mod prelude {
     pub use crate::{
         Array, Array0, Array1, Array2, Array3, Array4, Arrays, Budget, Bytes, Compiled, CompiledGrad, Device,
-        Devices, Direction, Float, Gradients, Label, Name, Number, Plan, Program, Status, checkpoint,
-        compact, copy, fill, func, matmul, par, program, rand, relaxed, reverse, scan, select, swap,
+        Devices, Direction, Float, Gradients, Label, Name, Next, Number, Pending, Plan, Program, Status,
+        Yielded, checkpoint, compact, copy, fill, func, matmul, par, program, rand, relaxed, reverse, scan,
+        select, swap,
     };
 }
 
@@ -70,6 +73,11 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/src/language.md")]
 struct LanguagePage;
+
+/// The guide's page on yields, so that its examples are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/src/yield.md")]
+struct YieldPage;
 
 /// The README, so that its example is compiled and run.
 #[cfg(doctest)]

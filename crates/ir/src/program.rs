@@ -139,6 +139,12 @@ pub struct Label {
     pub variant: String,
 }
 
+impl From<&Label> for Label {
+    fn from(label: &Label) -> Label {
+        label.clone()
+    }
+}
+
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}::{}", self.family, self.variant)

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::path::Path;
 
 use ebbtide_ir as ir;
-use ebbtide_runtime::{Device, Result, Status};
+use ebbtide_runtime::{Device, Label, Next, Pending, Result, Status, Yielded};
 
 use crate::program::Source;
 
@@ -19,11 +20,60 @@ impl<P: Source> Compiled<P> {
         Compiled { untyped, source: PhantomData }
     }
 
-    /// Runs the program and waits for its end.
+    /// Runs the program from its beginning, to its end or to a yield.
     ///
     /// The arguments are the bare parameter if there is one, else the tuple in order.
     pub fn launch(&self, args: P::Args<'_>) -> Result<Status> {
         self.untyped.launch(P::arguments(args))
+    }
+
+    /// Goes on where the program yielded: runs that region again, and what comes after it.
+    ///
+    /// The arguments may be others than before: the program goes on with their elements, shapes and scalars.
+    pub fn resume(&self, at: &Yielded, args: P::Args<'_>) -> Result<Status> {
+        self.untyped.resume(at, P::arguments(args))
+    }
+
+    /// Runs the program from a label on, without a yield before it: every enclosing `for` starts at its first
+    /// iteration, `while` and `loop` bodies are entered without asking their condition.
+    pub fn resume_at(&self, label: impl Label, args: P::Args<'_>) -> Result<Status> {
+        self.untyped.resume_at(label, P::arguments(args))
+    }
+
+    /// Runs the program; after each yield `callback` repairs what must be repaired and says how to go on.
+    ///
+    /// The callback gets the arguments as they were given, behind a `&mut`: it may change the arrays, grow them, or
+    /// give other scalars. It answers `()` to resume, or a [`Next`]. The status is [`Status::Yielded`] only if the
+    /// answer was [`Next::Leave`].
+    pub fn drive<'a, N: Into<Next>>(
+        &self,
+        mut args: P::Args<'a>,
+        mut callback: impl FnMut(&Yielded, &mut P::Args<'a>) -> Result<N>,
+    ) -> Result<Status> {
+        let mut status = self.launch(P::reborrow(&mut args))?;
+        while let Status::Yielded(at) = status {
+            status = match callback(&at, &mut args)?.into() {
+                Next::Resume => self.resume(&at, P::reborrow(&mut args))?,
+                Next::To(label) => self.resume(&at.to(label)?, P::reborrow(&mut args))?,
+                Next::Leave => return Ok(Status::Yielded(at)),
+            };
+        }
+        Ok(status)
+    }
+
+    /// Reads a [`Yielded`] of this program that [`Yielded::save`] wrote, in this process or another.
+    pub fn load(&self, path: impl AsRef<Path>) -> Result<Yielded> {
+        self.untyped.load(path)
+    }
+
+    /// Starts the program and returns at once; the arrays can be touched again at any time, which waits.
+    pub fn launch_async(&self, args: P::Args<'_>) -> Result<Pending> {
+        self.untyped.launch_async(P::arguments(args))
+    }
+
+    /// Goes on where the program yielded and returns at once; see [`Compiled::resume`].
+    pub fn resume_async(&self, at: &Yielded, args: P::Args<'_>) -> Result<Pending> {
+        self.untyped.resume_async(at, P::arguments(args))
     }
 
     /// The generated source, where the device generates any.

@@ -17,7 +17,6 @@ mod gradient;
 mod handle;
 mod host;
 pub mod items;
-mod label;
 pub mod library;
 mod program;
 mod scalar;
@@ -27,12 +26,11 @@ mod value;
 pub use compiled::Compiled;
 pub use cx::Cx;
 pub use ebbtide_ir::{Access, ArrayId, ReverseHint, Undo};
-pub use ebbtide_runtime::{Arg, Budget, Error, Plan, Ran, Result};
+pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Result};
 pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};
 pub use handle::{
     Argument, ArrayHandle, Arrays, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Shaped, Writable,
 };
-pub use label::Label;
 pub use program::{Name, Program, Source};
 pub use scalar::{Bits, Element, Float, Integer, Number, Scalar, Signed};
 pub use tangent::{CompiledProduct, Direction, Product};

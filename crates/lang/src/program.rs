@@ -23,6 +23,9 @@ pub trait Source: 'static {
 
     /// The arguments as a list, in the order of the program's parameters, structs taken apart.
     fn arguments<'a>(args: Self::Args<'a>) -> Vec<Arg<'a>>;
+
+    /// The same arguments for one launch of several: what is behind the references is lent until it ends.
+    fn reborrow<'b, 'a: 'b>(args: &'b mut Self::Args<'a>) -> Self::Args<'b>;
 }
 
 /// A program: built when it is first used, printed as text, compiled for a device.

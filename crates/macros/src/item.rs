@@ -211,11 +211,12 @@ impl Item<'_> {
         let cx = cx();
         let list = Ident::new("list", Span::mixed_site());
         let idents: Vec<_> = self.params.iter().map(|p| &p.ident).collect();
-        let (args, pattern) = match self.params {
-            [only] => (only.argument(), quote!(#(#idents)*)),
+        let reborrowed = self.params.iter().map(Param::reborrow);
+        let (args, pattern, reborrow) = match self.params {
+            [only] => (only.argument(), quote!(#(#idents)*), only.reborrow()),
             many => {
                 let types = many.iter().map(Param::argument);
-                (quote!((#(#types,)*)), quote!((#(#idents,)*)))
+                (quote!((#(#types,)*)), quote!((#(#idents,)*)), quote!((#(#reborrowed,)*)))
             }
         };
         let declare = self.params.iter().map(|p| p.declare(&cx));
@@ -241,6 +242,11 @@ impl Item<'_> {
                     let mut #list = ::std::vec::Vec::new();
                     #(#flatten)*
                     #list
+                }
+
+                #[allow(clippy::unused_unit)]
+                fn reborrow<'__b, '__a: '__b>(#pattern: &'__b mut Self::Args<'__a>) -> Self::Args<'__b> {
+                    #reborrow
                 }
             }
         }

@@ -51,5 +51,14 @@ pub fn derive(item: TokenStream) -> TokenStream {
                 }
             }
         }
+
+        impl ::core::convert::From<#name> for ::ebbtide::ir::Label {
+            fn from(label: #name) -> ::ebbtide::ir::Label {
+                ::ebbtide::ir::Label {
+                    family: ::std::string::String::from(#family),
+                    variant: ::std::string::String::from(::ebbtide::__lang::Label::variant(&label)),
+                }
+            }
+        }
     }
 }

@@ -61,6 +61,17 @@ impl Param {
         }
     }
 
+    /// The argument again, out of a `&mut` to it called like the parameter.
+    pub fn reborrow(&self) -> TokenStream {
+        let ident = &self.ident;
+        match self.passing {
+            // Of a type that is no scalar, rustc is to complain elsewhere: at the type itself.
+            Passing::Value => quote!(::core::clone::Clone::clone(#ident)),
+            Passing::Ref => quote!(*#ident),
+            Passing::Mut => quote!(&mut **#ident),
+        }
+    }
+
     /// Declares the parameter and gives its handle.
     pub fn declare(&self, cx: &Ident) -> TokenStream {
         let (ty, name, borrow) = (&self.ty, self.name(), self.borrow());

@@ -75,7 +75,7 @@ impl Compiled {
 
     /// Runs the program from a label on, without a yield before it: every enclosing `for` starts at its first
     /// iteration, `while` and `loop` bodies are entered without asking their condition.
-    pub fn resume_at(&self, label: &Label, mut args: Vec<Arg<'_>>) -> Result<Status> {
+    pub fn resume_at(&self, label: impl Into<Label>, mut args: Vec<Arg<'_>>) -> Result<Status> {
         self.enter(Yielded::nowhere(&self.program).to(label)?, &mut args)
     }
 
@@ -91,7 +91,7 @@ impl Compiled {
         while let Status::Yielded(at) = status {
             status = match callback(&at, &mut args)?.into() {
                 Next::Resume => self.enter(at, &mut args)?,
-                Next::To(label) => self.enter(at.to(&label)?, &mut args)?,
+                Next::To(label) => self.enter(at.to(label)?, &mut args)?,
                 Next::Leave => return Ok(Status::Yielded(at)),
             };
         }
@@ -99,8 +99,8 @@ impl Compiled {
     }
 
     /// Reads a [`Yielded`] of this program that [`Yielded::save`] wrote, in this process or another.
-    pub fn load(&self, path: &Path) -> Result<Yielded> {
-        stored::load(&self.program, path, self.device.meter())
+    pub fn load(&self, path: impl AsRef<Path>) -> Result<Yielded> {
+        stored::load(&self.program, path.as_ref(), self.device.meter())
     }
 
     fn start(&self, args: &mut [Arg<'_>]) -> Result<Status> {
@@ -135,7 +135,7 @@ impl Compiled {
         if !Arc::ptr_eq(program, &at.program) && program.hash() != at.program.hash() {
             let message = format!(
                 "it was asked to go on at `{}`, where program `{}` yielded",
-                at.label(),
+                at.label_name(),
                 at.program.name
             );
             return Err(Error::launch(program, message));

@@ -42,6 +42,13 @@ pub enum Next {
     Leave,
 }
 
+impl Next {
+    /// Go on at another label: `Next::to(Stage::Solve)`.
+    pub fn to(label: impl Into<Label>) -> Next {
+        Next::To(label.into())
+    }
+}
+
 impl From<()> for Next {
     fn from((): ()) -> Next {
         Next::Resume

@@ -28,14 +28,14 @@ impl Yielded {
     /// already is replaced in one move.
     ///
     /// The caller's arrays are not part of it: who resumes in another process brings them.
-    pub fn save(&self, path: &Path) -> Result<()> {
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let label = snapshot::Label {
             kind: snapshot::Kind::State,
             step: 0,
             run: String::new(),
             program: self.program.hash().to_string(),
         };
-        Ok(snapshot::write_snapshot(&Disks, path, &label, &self.state()?)?)
+        Ok(snapshot::write_snapshot(&Disks, path.as_ref(), &label, &self.state()?)?)
     }
 
     fn state(&self) -> Result<State> {

@@ -51,8 +51,19 @@ impl Yielded {
         self.reason
     }
 
-    /// The label of the region.
-    pub fn label(&self) -> &Label {
+    /// Did the region with this label yield?
+    pub fn is(&self, label: impl Into<Label>) -> bool {
+        *self.label_name() == label.into()
+    }
+
+    /// The label of the region; `None` if it is not one of this enum.
+    pub fn label<L: crate::Label>(&self) -> Option<L> {
+        let Label { family, variant } = self.label_name();
+        if family == L::FAMILY { L::from_variant(variant) } else { None }
+    }
+
+    /// The label of the region, by its names.
+    pub fn label_name(&self) -> &Label {
         let region = ir::enclosing(&self.program, self.place.region).pop();
         match region {
             Some(Stmt::Region(region)) => &self.program.labels[region.label.index()],
@@ -66,8 +77,9 @@ impl Yielded {
     ///
     /// An error if the label is unknown, stands at several positions, or if something that was skipped on the way
     /// there is needed.
-    pub fn to(&self, label: &Label) -> Result<Yielded> {
-        let target = find_region(&self.program, label)?;
+    pub fn to(&self, label: impl Into<Label>) -> Result<Yielded> {
+        let label = label.into();
+        let target = find_region(&self.program, &label)?;
         let entry = entry(&self.program, target)?;
         let here = Entry::of(&self.program, self.place.region);
         let (loops, visible) = match &here {

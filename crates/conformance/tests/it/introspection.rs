@@ -17,7 +17,7 @@ fn compile_and_run(folder: &Path) -> (u64, u64) {
     let compiled = Compiled::new(&program(&nodes()), &device).unwrap();
     let mut world = World::new(&device, 100, &[0, 5, 0], &[0]);
     let at = compiled.launch(world.args()).unwrap().yielded().unwrap();
-    assert_eq!((at.label(), at.reason()), (&label(0), 5));
+    assert_eq!((at.label_name(), at.reason()), (&label(0), 5));
     assert!(compiled.resume(&at, world.args()).unwrap().is_done());
     assert_eq!(world.t.as_slice()[..5], [1, 3, 4, 0, 1]);
     (counters.builds(), counters.cache_hits())

@@ -390,12 +390,12 @@ pub fn drive(
     let mut status = compiled.launch(world.args())?;
     while let Status::Yielded(at) = status {
         World::set(&mut world.flag, 0);
-        if undone.contains(at.label()) {
+        if undone.contains(at.label_name()) {
             let visits = world.visits.value();
             World::set(&mut world.visits, visits + 1);
         }
         let next = host(&at);
-        yields.push((at.label().clone(), at.reason(), next.clone()));
+        yields.push((at.label_name().clone(), at.reason(), next.clone()));
         status = match next {
             Next::Resume => compiled.resume(&at, world.args())?,
             Next::To(label) => compiled.resume(&at.to(&label)?, world.args())?,

@@ -96,9 +96,9 @@ fn c25_a_region_without_yield_on_costs_nothing() {
 fn c26_labels_come_back_as_enum_and_variant() {
     on_all(&three_regions(), &[0, 9, 0], |compiled, mut world| {
         let at = launch(compiled, &mut world);
-        assert_eq!((at.label().family.as_str(), at.label().variant.as_str()), ("Stage", "S1"));
-        assert_eq!(at.label(), &label(1));
-        assert_ne!(at.label(), &Label { family: "Other".to_string(), variant: "S1".to_string() });
+        assert_eq!((at.label_name().family.as_str(), at.label_name().variant.as_str()), ("Stage", "S1"));
+        assert_eq!(at.label_name(), &label(1));
+        assert_ne!(at.label_name(), &Label { family: "Other".to_string(), variant: "S1".to_string() });
         assert_eq!(at.position().to_string(), "staged/Stage::S1#1");
     });
 }
@@ -145,7 +145,7 @@ fn c29_after_a_yield_nothing_more_runs_and_every_loop_is_left() {
     on_all(&nodes, &[0, 0, 0, 0, 0, -7, 0], |compiled, mut world| {
         let at = launch(compiled, &mut world);
         assert_eq!(counts(&world, 6), [1, 6, 6, 0, 5, 0]);
-        assert_eq!((at.label(), at.reason()), (&label(0), -7));
+        assert_eq!((at.label_name(), at.reason()), (&label(0), -7));
         assert_eq!(at.position().to_string(), "staged/for i=1/while=1/Stage::S0");
     });
 }
@@ -154,7 +154,7 @@ fn c29_after_a_yield_nothing_more_runs_and_every_loop_is_left() {
 fn c30_the_first_flag_in_execution_order_wins() {
     on_all(&three_regions(), &[0, 2, 3], |compiled, mut world| {
         let at = launch(compiled, &mut world);
-        assert_eq!((at.label(), at.reason()), (&label(1), 2));
+        assert_eq!((at.label_name(), at.reason()), (&label(1), 2));
     });
 }
 
@@ -185,7 +185,7 @@ fn c32_resume_skips_what_came_before_and_runs_the_region_again() {
     on_all(&three_regions(), &[0, 1, 0], |compiled, mut world| {
         let at = launch(compiled, &mut world);
         World::set(&mut world.flag, 0);
-        done(compiled.resume(&at.to(&label(2)).unwrap(), world.args()));
+        done(compiled.resume(&at.to(label(2)).unwrap(), world.args()));
         assert_eq!(counts(&world, 3), [1, 1, 1]);
     });
 }
@@ -223,7 +223,7 @@ fn c34_moves_keep_shared_iterations_and_start_others_anew() {
         let at = launch(compiled, &mut world);
         assert_eq!(at.position().to_string(), "staged/for i=1/for i=1#1/Stage::S1");
         World::set(&mut world.flag, 0);
-        let moved = at.to(&label(0)).unwrap();
+        let moved = at.to(label(0)).unwrap();
         assert_eq!(moved.position().to_string(), "staged/for i=1/for i=0/Stage::S0");
         done(compiled.resume(&moved, world.args()));
         // That pass enters the first loop at its region, then runs as usual.
@@ -240,7 +240,7 @@ fn c34_resume_at_needs_no_yield_and_asks_no_condition() {
     ];
     on_all(&nodes, &[0], |compiled, mut world| {
         // The temporary and the local before the labels are live there.
-        let error = compiled.resume_at(&label(0), world.args()).unwrap_err().to_string();
+        let error = compiled.resume_at(label(0), world.args()).unwrap_err().to_string();
         assert!(error.contains("needs local `x`, temporary `scratch`"), "{error}");
     });
     let program = bare(&[Where::Outside, Where::While, Where::For]);
@@ -251,7 +251,7 @@ fn c34_resume_at_needs_no_yield_and_asks_no_condition() {
             t.fill(0).unwrap();
             let args =
                 vec![Arg::Write(t.any_mut()), Arg::Write(flag.any_mut()), Arg::Scalar(Literal::from(3usize))];
-            done(compiled.resume_at(&label(k), args));
+            done(compiled.resume_at(label(k), args));
             t.to_vec()
         };
         assert_eq!(run(0), [1, 0, 3]);
@@ -352,7 +352,7 @@ fn c35_errors_say_what_is_wrong() {
 
         let spot = Spot { label: 0, fires: Fires::NoFlag, undo: Undoes::Nothing };
         let never = Compiled::new(&program(&[Node::Region(spot, vec![Node::Stage(0)])]), &device).unwrap();
-        let error = never.resume_at(&label(0), world.args()).unwrap_err().to_string();
+        let error = never.resume_at(label(0), world.args()).unwrap_err().to_string();
         assert!(error.contains("it has no region that yields"), "{error}");
     }
 }
@@ -408,7 +408,7 @@ fn c35_a_label_at_several_positions_is_listed() {
     let mut flag = device.scalar(true).unwrap();
     let at = compiled.launch(vec![Arg::Read(flag.any())]).unwrap().yielded().unwrap();
     assert_eq!((at.position().to_string(), at.reason()), ("twice/for t=0/inner/Stage::S0".to_string(), 1));
-    let error = at.to(&label(0)).unwrap_err().to_string();
+    let error = at.to(label(0)).unwrap_err().to_string();
     let positions = "several positions: twice/for t=0/inner/Stage::S0, twice/for t=0/inner#1/Stage::S0";
     assert!(error.contains(positions), "{error}");
     flag.fill(false).unwrap();
@@ -547,7 +547,7 @@ fn c41_statuses_are_never_missing_or_stale() {
         {
             let mut world = World::new(device, 100, &fire, &[0]);
             let at = compiled.launch(world.args()).unwrap().yielded();
-            assert_eq!(at.map(|at| at.label().clone()), expected.map(label));
+            assert_eq!(at.map(|at| at.label_name().clone()), expected.map(label));
         }
     });
 }
@@ -579,7 +579,7 @@ fn c42_a_stored_yield_is_resumed_by_a_fresh_process() {
     let compiled = Compiled::new(&program(&stored_tree()), &cpu(1)).unwrap();
     let mut world = World::new(compiled.device(), 1 << 13, &[0, 1, 0], &STORED_DATA);
     let at = launch(&compiled, &mut world);
-    at.save(&folder.path().join("yielded.safetensors")).unwrap();
+    at.save(folder.path().join("yielded.safetensors")).unwrap();
     let arrays: Vec<String> = [world.len.value(), world.visits.value(), world.cursor.value()]
         .iter()
         .chain(&world.seen().trace)
@@ -618,7 +618,7 @@ fn resume_of_a_stored_yield_in_a_process_of_its_own() {
     World::set(&mut world.visits, numbers[1]);
     World::set(&mut world.cursor, numbers[2]);
     world.trace.as_mut_slice()[..numbers.len() - 3].copy_from_slice(&numbers[3..]);
-    let at = compiled.load(&folder.join("yielded.safetensors")).unwrap();
+    let at = compiled.load(folder.join("yielded.safetensors")).unwrap();
     assert_eq!(at.position().to_string(), "staged/for j=1/Stage::S0");
     done(compiled.resume(&at, world.args()));
     println!("trace {:?}", world.seen().trace);
@@ -656,7 +656,7 @@ fn c42_a_stored_yield_of_another_program_or_a_damaged_one_is_refused() {
         std::fs::write(&path, &whole[..len]).unwrap();
         assert!(compiled.load(&path).is_err(), "{len} bytes of {}", whole.len());
     }
-    assert!(compiled.load(&folder.path().join("missing")).is_err());
+    assert!(compiled.load(folder.path().join("missing")).is_err());
 }
 
 #[test]
@@ -757,7 +757,7 @@ fn c43_a_pending_launch_can_be_polled_waited_for_and_dropped() {
         let pending = compiled.launch_async(world.args()).unwrap();
         let _ = pending.poll();
         let at = pending.wait().unwrap().yielded().unwrap();
-        assert_eq!((at.label(), counts(&world, 3)), (&label(1), vec![1, 1, 0]));
+        assert_eq!((at.label_name(), counts(&world, 3)), (&label(1), vec![1, 1, 0]));
         World::set(&mut world.flag, 0);
         // Dropped: the launch goes on, and who reads an array waits for it.
         drop(compiled.resume_async(&at, world.args()).unwrap());
@@ -828,7 +828,7 @@ fn c44_drive_repairs_and_leaves() {
     on_all(&three_regions(), &[1, 1, 0, 1, 0], |compiled, mut world| {
         let mut seen = Vec::new();
         let status = compiled.drive(world.args(), |at, args| {
-            seen.push(at.label().variant.clone());
+            seen.push(at.label_name().variant.clone());
             if let Arg::Write(flag) = &mut args[4] {
                 flag.bytes_mut().fill(0);
             }
@@ -838,7 +838,7 @@ fn c44_drive_repairs_and_leaves() {
         assert_eq!((seen.join(" "), counts(&world, 3)), ("S0 S0 S1".to_string(), vec![3, 2, 1]));
         World::set(&mut world.visits, 0);
         let left = compiled.drive(world.args(), |_, _| Ok(Next::Leave)).unwrap().yielded().unwrap();
-        assert_eq!(left.label(), &label(0));
+        assert_eq!(left.label_name(), &label(0));
     });
 }
 

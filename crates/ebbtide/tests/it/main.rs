@@ -12,6 +12,7 @@ mod gradients;
 mod library;
 mod refused;
 mod structs;
+mod yields;
 
 /// Compares the text form of a program.
 fn check<P: ebbtide::__lang::Source>(program: ebbtide::Program<P>, expected: expect_test::Expect) {

@@ -1,10 +1,10 @@
 //! Labelled regions.
 
 use ebbtide_ir::{ArrayId, Undo};
+use ebbtide_runtime::Label;
 
 use crate::cx::Cx;
 use crate::handle::{Flag, Handle};
-use crate::label::Label;
 
 /// The array behind `yield_on = …`.
 pub fn flag<F: Flag>(array: F) -> Option<ArrayId> {
@@ -36,8 +36,7 @@ impl Undone {
 /// `#[checkpoint(label, …)] {`
 #[track_caller]
 pub fn begin_region<L: Label>(cx: &Cx, label: L, flag: Option<ArrayId>, undo: Undo) {
-    let label = ebbtide_ir::Label { family: L::FAMILY.to_string(), variant: label.variant().to_string() };
-    cx.emit(|b| b.begin_region(label, flag, undo));
+    cx.emit(|b| b.begin_region(label.into(), flag, undo));
 }
 
 /// The end of a region.

@@ -8,7 +8,7 @@
     label = "not a label",
     note = "a label is a variant of an enum with `#[derive(Label)]`"
 )]
-pub trait Label: Sized + 'static {
+pub trait Label: Into<ebbtide_ir::Label> + 'static {
     /// The name of the enum.
     const FAMILY: &'static str;
 
