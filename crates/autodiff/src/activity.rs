@@ -69,6 +69,14 @@ fn edges(program: &Program) -> Vec<(Node, Node)> {
         Stmt::Copy { from, to } if program.array(*from).ty.is_float() => {
             edges.push((Node::Array(*from), Node::Array(*to)));
         }
+        Stmt::Library(call) => {
+            let float = |a: &&ArrayId| program.array(**a).ty.is_float();
+            for from in call.reads.iter().filter(float) {
+                edges.extend(
+                    call.writes.iter().filter(float).map(|to| (Node::Array(*from), Node::Array(*to))),
+                );
+            }
+        }
         _ => {}
     });
     edges

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    Access, Affines, After, ArrayId, Backward, Block, Branch, Combine, Forward, Indices, Loop, LoopId,
-    LoopKind, Op, Param, Program, Push, Role, ScalarId, Stmt, Store, Type, ValueId, verify, walk, written,
+    Access, Affines, After, ArrayId, Backward, Binary, Block, Branch, Combine, Compare, Forward, Indices,
+    Length, Literal, LocalId, Loop, LoopId, LoopKind, Op, Param, Program, Push, Role, ScalarId, Stmt, Store,
+    Type, Unary, ValueId, verify, walk, written,
 };
 
 use crate::activity::Activity;
 use crate::error::Error;
+use crate::library::LibraryAdjoint;
 use crate::needed::{Needed, needed_arrays};
 use crate::par::{Held, ParAdjoint};
 use crate::prepare::{prepare, walk_program_level};
@@ -45,6 +47,8 @@ pub struct Gradient {
     pub derivatives: Vec<ArrayId>,
     /// For each loop under a schedule, how often a pass pushes each array.
     pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
+    /// How often arrays are pushed outside these loops.
+    pub pushes_outside: Vec<Pushes>,
 }
 
 /// How often one pass of a loop pushes an array: once for each element of the product of these loops.
@@ -249,7 +253,15 @@ impl Maker<'_> {
         w.program.body = asides.into_iter().map(Stmt::Temp).chain(body).collect();
         let program = w.program;
         verify(&program)?;
-        Ok(Gradient { program, seed, values, derivatives, pushes: std::mem::take(&mut self.pushes) })
+        let pushes_outside = pushes(&program.body);
+        Ok(Gradient {
+            program,
+            seed,
+            values,
+            derivatives,
+            pushes: std::mem::take(&mut self.pushes),
+            pushes_outside,
+        })
     }
 
     /// The caller's arrays are only read: what the program writes are copies.
@@ -276,13 +288,16 @@ impl Maker<'_> {
     }
 
     fn make_shadows(&mut self, w: &mut Writer) {
+        for a in self.source.array_ids() {
+            // The shape of a temporary is known before everything else.
+            if let Role::Temp(shape) = &self.source.array(a).role {
+                let shape = shape.iter().map(|v| self.early(w, *v)).collect();
+                w.program.arrays[a.index()].role = Role::Temp(shape);
+            }
+        }
         for a in &self.activity.arrays {
             let decl = self.source.array(*a).clone();
             let shape: Vec<ValueId> = match &w.program.array(*a).role {
-                // A temporary of the program has a shape of its own; its values stand further down.
-                Role::Temp(shape) if matches!(decl.role, Role::Temp(_)) => {
-                    shape.clone().into_iter().map(|v| self.early(w, v)).collect()
-                }
                 Role::Temp(shape) => shape.clone(),
                 _ => (0..decl.rank).map(|k| w.dim(*a, k)).collect(),
             };
@@ -310,6 +325,13 @@ impl Maker<'_> {
 
     /// A value that depends on arguments alone, computed before everything else.
     fn early(&self, w: &mut Writer, v: ValueId) -> ValueId {
+        // The shape of a working copy is the caller's.
+        if let Op::Dim(a, k) = *self.source.op(v)
+            && let Role::Temp(shape) = &w.program.array(a).role
+            && let Some(extent) = shape.get(k as usize)
+        {
+            return *extent;
+        }
         let op = self.source.op(v).map(|o| self.early(w, o));
         w.value(op, self.source.ty(v))
     }
@@ -398,6 +420,7 @@ impl Maker<'_> {
                     w.push(stmt.clone());
                 }
                 Stmt::Par(par) => self.recorder().par(w, par),
+                Stmt::Library(call) => self.recorder().library(w, call),
                 Stmt::If(branch) => {
                     let outer = std::mem::replace(&mut self.nested, true);
                     w.begin();
@@ -419,71 +442,143 @@ impl Maker<'_> {
     }
 
     fn forward_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
-        let LoopKind::For { var, from, to } = l.kind else {
-            return Err(
-                self.unsupported("a `while` or `loop` at program level, whose number of passes is data")
-            );
+        let known = match l.kind {
+            LoopKind::For { var, from, to } if l.until.is_none() => Some((var, from, to)),
+            _ => None,
         };
-        if l.until.is_some() {
-            return Err(self.unsupported("a `break` at program level"));
-        }
         let outer = std::mem::replace(&mut self.nested, true);
         w.begin();
         self.forward(w, &l.body)?;
         let body = w.end();
         self.nested = outer;
         if outer {
+            let Some((var, from, to)) = known else {
+                return Err(self.unsupported(
+                    "a `while`, `loop` or `break` inside another loop at program level, whose number of passes is data",
+                ));
+            };
             // Inside a recorded pass the whole tape is kept.
-            w.push(Stmt::Loop(Loop {
-                id: l.id,
-                kind: LoopKind::For { var, from, to },
-                body,
-                until: None,
-                schedule: None,
-            }));
+            let kind = LoopKind::For { var, from, to };
+            w.push(Stmt::Loop(Loop { id: l.id, kind, body, until: None, schedule: None }));
             return Ok(());
         }
         self.pushes.insert(l.id, pushes(&body));
         let piece = (w.loop_var("from"), w.loop_var("to"));
-        let run = |body: Block| {
-            vec![Stmt::Loop(Loop {
-                id: l.id,
-                kind: LoopKind::For { var, from: piece.0, to: piece.1 },
-                body,
-                until: None,
-                schedule: None,
-            })]
+        self.pieces.insert(l.id, piece);
+        let before_start = |v| ebbtide_ir::depends_on_arguments_alone(self.source, v);
+        let (length, advance, record) = match known {
+            Some((var, from, to)) if before_start(from) && before_start(to) => {
+                let run = |body: Block| {
+                    let kind = LoopKind::For { var, from: piece.0, to: piece.1 };
+                    vec![Stmt::Loop(Loop { id: l.id, kind, body, until: None, schedule: None })]
+                };
+                (Length::Known(from, to), run(l.body.clone()), run(body))
+            }
+            _ => {
+                let (reached, ended) = (w.declare("reached", Type::Index), w.declare("ended", Type::Bool));
+                let advance = self.unknown_passes(w, l, piece, (reached, ended), l.body.clone());
+                let record = self.unknown_passes(w, l, piece, (reached, ended), body);
+                (Length::Unknown { reached, ended }, advance, record)
+            }
         };
-        let plain = l.body.clone();
+        let (carried, schedule) = (self.carried(l), l.schedule);
         w.push(Stmt::Forward(Forward {
             id: l.id,
-            range: Some((from, to)),
+            length,
             from: piece.0,
             to: piece.1,
-            carried: self.carried(&l.body),
-            advance: run(plain),
-            record: run(body),
-            schedule: l.schedule,
+            carried,
+            advance,
+            record,
+            schedule,
         }));
-        self.pieces.insert(l.id, piece);
         Ok(())
     }
 
+    /// Runs passes of a loop until it ends, or the piece does; says how far it came.
+    fn unknown_passes(
+        &self,
+        w: &mut Writer,
+        l: &Loop,
+        piece: (ValueId, ValueId),
+        (reached, ended): (LocalId, LocalId),
+        body: Block,
+    ) -> Block {
+        w.begin();
+        w.push(Stmt::Declare(reached, piece.0));
+        let no = w.literal(Literal::from(false));
+        w.push(Stmt::Declare(ended, no));
+        w.begin();
+        let at = w.get(reached);
+        let mut goes_on = w.compare(Compare::Lt, at, piece.1);
+        let source_head: Block = match &l.kind {
+            LoopKind::While { head, .. } => head.clone(),
+            _ => Block::new(),
+        };
+        source_head.into_iter().for_each(|stmt| w.push(stmt));
+        let condition = match l.kind {
+            LoopKind::While { condition, .. } => Some(condition),
+            LoopKind::For { from, to, .. } => {
+                let var = w.add(from, at);
+                Some(w.compare(Compare::Lt, var, to))
+            }
+            LoopKind::Forever => None,
+        };
+        if let Some(condition) = condition {
+            goes_on = w.value(Op::Binary(Binary::And, goes_on, condition), Type::Bool);
+        }
+        let over = w.get(ended);
+        let not_over = w.unary(Unary::Not, over);
+        goes_on = w.value(Op::Binary(Binary::And, goes_on, not_over), Type::Bool);
+        let head = w.end();
+        w.begin();
+        if let LoopKind::For { var, from, .. } = l.kind {
+            // The loop variable is computed now, where the loop counted it before: alike in both halves.
+            let at = match w.program.op(var) {
+                Op::Binary(_, _, at) => *at,
+                _ => w.program.add_value(Op::Get(reached), Type::Index, None),
+            };
+            w.program.values[var.index()].op = Op::Binary(Binary::Add, from, at);
+            w.push(Stmt::Let(at));
+            w.push(Stmt::Let(var));
+        }
+        body.into_iter().for_each(|stmt| w.push(stmt));
+        let (at, one) = (w.get(reached), w.index(1));
+        let next = w.add(at, one);
+        w.push(Stmt::Set(reached, next));
+        if let Some(until) = l.until {
+            w.push(Stmt::Set(ended, until));
+        }
+        let body = w.end();
+        let kind = LoopKind::While { head, condition: goes_on };
+        w.push(Stmt::Loop(Loop { id: l.id, kind, body, until: None, schedule: None }));
+        // Stopped before the end of the piece: the loop is over.
+        let at = w.get(reached);
+        let short = w.compare(Compare::Lt, at, piece.1);
+        let over = w.get(ended);
+        let over = w.value(Op::Binary(Binary::Or, over, short), Type::Bool);
+        w.push(Stmt::Set(ended, over));
+        w.end()
+    }
+
     /// What a slot holds: arrays that the loop writes and that a later pass, or the adjoint, reads.
-    fn carried(&self, body: &Block) -> Vec<ArrayId> {
+    fn carried(&self, l: &Loop) -> Vec<ArrayId> {
         let mut read: BTreeSet<ArrayId> = BTreeSet::new();
-        walk(body, &mut |stmt| match stmt {
+        // The head of a `while` reads too.
+        let whole = [Stmt::Loop(l.clone())];
+        walk(&whole, &mut |stmt| match stmt {
             Stmt::Let(v) => {
                 if let Op::Load(a, _) = self.source.op(*v) {
                     read.insert(*a);
                 }
             }
             Stmt::Copy { from, .. } => drop(read.insert(*from)),
+            Stmt::Library(call) => read.extend(&call.reads),
             _ => {}
         });
         let classes = crate::needed::swap_classes(self.source);
         let read: BTreeSet<ArrayId> = read.iter().map(|a| classes[a]).collect();
-        written(body).into_iter().filter(|a| read.contains(&classes[a])).collect()
+        written(&l.body).into_iter().filter(|a| read.contains(&classes[a])).collect()
     }
 
     /// Is the value made of data that a later pass overwrites?
@@ -553,10 +648,14 @@ impl Maker<'_> {
                     }
                 }
                 Stmt::Copy { from, to } => self.reverse_copy(w, *from, *to),
-                Stmt::Temp(a) => {
-                    if self.shadows.arrays.contains_key(a) {
-                        self.held.insert(*a, Held::Nothing);
+                Stmt::Library(call) => {
+                    for array in self.recorder().pushed_by_call(call).into_iter().rev() {
+                        w.push(Stmt::Pop(array));
                     }
+                    LibraryAdjoint { shadows: &self.shadows, held: &mut self.held }.write(w, call);
+                }
+                Stmt::Temp(a) if self.shadows.arrays.contains_key(a) => {
+                    self.held.insert(*a, Held::Nothing);
                 }
                 Stmt::If(branch) => self.reverse_branch(w, branch)?,
                 Stmt::Loop(l) => self.reverse_loop(w, l)?,
@@ -593,6 +692,7 @@ impl Maker<'_> {
             return Ok(());
         }
         let bar = w.load(shadow, Writer::no_index(), None);
+        w.mask(bar);
         let zero = w.real(self.source.ty(v), 0.0);
         w.store(shadow, Writer::no_index(), zero, None);
         if let Op::Load(array, index) = op {
@@ -724,11 +824,22 @@ impl Maker<'_> {
     }
 
     fn reverse_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
-        let LoopKind::For { var, from, to } = l.kind else { return Ok(()) };
         let nested = self.nested;
-        let piece = match self.pieces.get(&l.id) {
-            Some(piece) if !nested => *piece,
-            _ => (self.known(from), self.known(to)),
+        let before_start = |v| ebbtide_ir::depends_on_arguments_alone(self.source, v);
+        // Passes of a loop of unknown length are counted from zero: its variable is `from` further on.
+        let (var, shift) = match l.kind {
+            LoopKind::For { var, from, to }
+                if nested || (l.until.is_none() && before_start(from) && before_start(to)) =>
+            {
+                (Some(var), None)
+            }
+            LoopKind::For { var, from, .. } => (Some(var), Some(from)),
+            _ => (None, None),
+        };
+        let piece = match (self.pieces.get(&l.id), &l.kind) {
+            (Some(piece), _) if !nested => *piece,
+            (_, LoopKind::For { from, to, .. }) => (self.known(*from), self.known(*to)),
+            _ => return Ok(()),
         };
         let outer = std::mem::replace(&mut self.nested, true);
         let start = self.held.clone();
@@ -738,7 +849,7 @@ impl Maker<'_> {
             let tables = w.program.clone();
             let (env, kept) = (self.env.clone(), self.kept.clone());
             self.held.clone_from(&assumed);
-            let name = self.source.value(var).name.clone().unwrap_or_else(|| "t".to_string());
+            let name = var.and_then(|v| self.source.value(v).name.clone()).unwrap_or_else(|| "t".to_string());
             let back = w.loop_var(&format!("{name}_back"));
             w.begin();
             let sum = w.add(piece.0, piece.1);
@@ -746,7 +857,13 @@ impl Maker<'_> {
             let last = w.sub(sum, one);
             let pass = w.sub(last, back);
             w.program.values[pass.index()].name = Some(name);
-            self.env.insert(var, pass);
+            if let Some(var) = var {
+                let counted = match shift {
+                    Some(from) => w.add(self.known(from), pass),
+                    None => pass,
+                };
+                self.env.insert(var, counted);
+            }
             self.repeat_values(w, &l.body);
             self.reverse(w, &l.body)?;
             let weaker: BTreeMap<ArrayId, Held> =
@@ -833,7 +950,7 @@ fn pushes(block: &Block) -> Vec<Pushes> {
                     collect(body, within, out);
                     within.pop();
                 }
-                Stmt::Par(_) => {}
+                Stmt::Par(_) | Stmt::Forward(_) => {}
                 _ => stmt.blocks().for_each(|b| collect(b, within, out)),
             }
         }

@@ -16,6 +16,7 @@ mod activity;
 mod adjoint;
 mod error;
 mod gather;
+mod library;
 mod needed;
 mod par;
 mod prepare;

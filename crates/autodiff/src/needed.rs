@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ebbtide_ir::{ArrayId, Binary, LoopKind, Op, Program, Stmt, ValueId, walk};
 
 use crate::activity::Activity;
+use crate::library::needed_by;
 use crate::rules::is_linear;
 
 /// The arrays whose contents adjoints of parallel loops read, and from which top-level statement on: what they
@@ -27,6 +28,8 @@ impl Needed {
 /// Finds the arrays that the adjoint reads.
 pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
     let mut position: BTreeMap<ValueId, usize> = BTreeMap::new();
+    let classes = swap_classes(program);
+    let mut since: BTreeMap<ArrayId, usize> = BTreeMap::new();
     for (k, top) in program.body.iter().enumerate() {
         walk(std::slice::from_ref(top), &mut |stmt| {
             if let Stmt::Par(par) = stmt {
@@ -35,6 +38,11 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
                         position.insert(*v, k);
                     }
                 });
+            }
+            if let Stmt::Library(call) = stmt {
+                for array in needed_by(call, activity) {
+                    since.entry(classes[&array]).or_insert(k);
+                }
             }
         });
     }
@@ -80,8 +88,6 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
             into.entry(*local).or_default().push(*v);
         }
     });
-    let mut since: BTreeMap<ArrayId, usize> = BTreeMap::new();
-    let classes = swap_classes(program);
     let mut seen: BTreeSet<ValueId> = BTreeSet::new();
     while let Some(v) = values.pop() {
         if !seen.insert(v) {

@@ -260,7 +260,7 @@ impl ParAdjoint<'_> {
         };
         let mut guards: Vec<(ValueId, Option<(ValueId, Range)>)> = Vec::new();
         for (dimension, v) in &inverse.fixed {
-            let at = mapped(&map, *v);
+            let at = self.sum(w, &map, self.affines.form(*v));
             let condition = w.compare(Compare::Eq, element[*dimension], at);
             guards.push((guard(w, condition), None));
         }
@@ -274,7 +274,7 @@ impl ParAdjoint<'_> {
                     } else {
                         w.sub(rest, element[*dimension])
                     };
-                    let modulus = mapped(&map, *modulus);
+                    let modulus = self.sum(w, &map, self.affines.form(*modulus));
                     let i = w.binary(Binary::RemEuclid, x, modulus);
                     map.insert(range.var, i);
                 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use ebbtide_ir::{
-    Access, Affines, After, ArrayId, Block, Branch, Compare, Indices, Op, Par, Program, Push, Role, Stmt,
-    Store, Type, ValueId, walk,
+    Access, Affines, After, ArrayId, Block, Branch, Compare, Indices, LibraryCall, Op, Par, Program, Push,
+    Role, Stmt, Store, Type, ValueId, walk,
 };
 
 use crate::gather::{covers, identity};
@@ -22,7 +22,7 @@ pub(crate) struct Recorder<'a> {
 }
 
 /// The one write of an array in a parallel loop, where it is unconditional.
-pub(crate) fn only_store<'p>(par: &'p Par, array: ArrayId) -> Option<&'p Store> {
+pub(crate) fn only_store(par: &Par, array: ArrayId) -> Option<&Store> {
     let mut writes = 0;
     walk(&par.body, &mut |stmt| {
         writes += usize::from(matches!(stmt, Stmt::Store(s) | Stmt::Update(_, s) if s.array == array));
@@ -63,6 +63,27 @@ impl Recorder<'_> {
         w.push(Stmt::Par(par));
     }
 
+    /// A library operation that puts what it overwrites on the tape: the memory itself where it writes all of it.
+    pub fn library(&self, w: &mut Writer, call: &LibraryCall) {
+        for array in self.pushed_by_call(call) {
+            let after =
+                if call.op.replaces_all() { After::Anything(self.old(w, array)) } else { After::Same };
+            w.push(Stmt::Push(Push { array, after }));
+        }
+        w.push(Stmt::Library(call.clone()));
+    }
+
+    /// The arrays that reversing this operation takes back from the tape, in the order of their pushes.
+    pub fn pushed_by_call(&self, call: &LibraryCall) -> Vec<ArrayId> {
+        call.writes.iter().copied().filter(|a| self.needed.before(*a, self.position)).collect()
+    }
+
+    /// A name for what an array held before.
+    fn old(&self, w: &mut Writer, array: ArrayId) -> ArrayId {
+        let decl = self.source.array(array);
+        w.array(format!("{}_old", decl.name), decl.ty, decl.rank, Role::Old(array))
+    }
+
     /// Rewrites the loop so that it writes every element and reads the old ones through an alias: then the array's
     /// memory itself goes on the tape, and nothing is copied. `None` where the loop does not allow it.
     fn exchange(&self, w: &mut Writer, par: &mut Par, array: ArrayId) -> Option<ArrayId> {
@@ -71,7 +92,7 @@ impl Recorder<'_> {
             return None;
         }
         let decl = self.source.array(array);
-        let old = w.array(format!("{}_old", decl.name), decl.ty, decl.rank, Role::Old(array));
+        let old = self.old(w, array);
         let rename: Vec<(ValueId, ValueId)> = loads_of(self.source, par, array)
             .into_iter()
             .map(|(v, index)| {

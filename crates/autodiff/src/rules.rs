@@ -178,21 +178,30 @@ fn math(w: &mut Writer, f: Function, a: ValueId, b: ValueId, y: ValueId) -> Vec<
 /// What flows back to an operand whose result has cotangent `bar`.
 pub(crate) fn pull(w: &mut Writer, partial: &Partial, bar: ValueId, operand_type: Type) -> ValueId {
     let ty = w.ty(bar);
-    match *partial {
-        Partial::One => bar,
+    let masked = w.is_masked(bar);
+    let flowing = match *partial {
+        Partial::One => return bar,
         Partial::MinusOne => w.neg(bar),
+        Partial::Factor(factor) if masked => {
+            let (product, zero) = (w.mul(bar, factor), w.real(ty, 0.0));
+            let nothing = w.compare(Compare::Eq, bar, zero);
+            w.select(nothing, zero, product)
+        }
         Partial::Factor(factor) => w.mul(bar, factor),
         // An arm that is not taken contributes nothing, whatever it holds.
         Partial::Where(c) => {
             let zero = w.real(ty, 0.0);
-            w.select(c, bar, zero)
+            let part = w.select(c, bar, zero);
+            return w.mask(part);
         }
         Partial::Unless(c) => {
             let zero = w.real(ty, 0.0);
-            w.select(c, zero, bar)
+            let part = w.select(c, zero, bar);
+            return w.mask(part);
         }
         Partial::Cast => w.cast(bar, operand_type),
-    }
+    };
+    if masked { w.mask(flowing) } else { flowing }
 }
 
 /// Does the derivative of this operation need the values of its operands or of its result?

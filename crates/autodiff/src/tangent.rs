@@ -223,6 +223,10 @@ impl Maker<'_> {
                         _ => {}
                     }
                 }
+                Stmt::Library(call) => {
+                    w.push(stmt.clone());
+                    crate::library::tangent(w, call, &self.arrays);
+                }
                 Stmt::Temp(a) => {
                     w.push(stmt.clone());
                     if self.activity.arrays.contains(a) {

@@ -302,6 +302,7 @@ impl<'a> Task<'a> {
                 Stmt::Declare(local, v) | Stmt::Set(local, v) => {
                     if let Some(bar) = self.local_bars.get(local).copied() {
                         let flowing = w.get(bar);
+                        w.mask(flowing);
                         self.contribute(w, *v, flowing);
                         let zero = w.real(w.ty(flowing), 0.0);
                         w.push(Stmt::Set(bar, zero));
@@ -554,7 +555,7 @@ impl<'a> Task<'a> {
         match self.bars.get(&v).copied() {
             None => drop(self.bars.insert(v, Bar::Value(flowing))),
             Some(Bar::Value(old)) => {
-                let sum = w.add(old, flowing);
+                let sum = w.add_bars(old, flowing);
                 self.bars.insert(v, Bar::Value(sum));
             }
             Some(Bar::Local(local)) => {
@@ -568,7 +569,11 @@ impl<'a> Task<'a> {
     fn take_bar(&mut self, w: &mut Writer, v: ValueId) -> Option<ValueId> {
         match self.bars.remove(&v)? {
             Bar::Value(value) => Some(value),
-            Bar::Local(local) => Some(w.get(local)),
+            // What was collected in branches is zero where they were not taken.
+            Bar::Local(local) => {
+                let bar = w.get(local);
+                Some(w.mask(bar))
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! Writes statements into a program that is being made from another one.
 
+use std::collections::BTreeSet;
+
 use ebbtide_ir::{
     ArrayDecl, ArrayId, Binary, Block, Combine, Compare, Function, Indices, Literal, LocalDecl, LocalId,
     LoopId, Op, ParId, Program, Role, Site, Stmt, Store, Type, Unary, ValueId,
@@ -9,12 +11,31 @@ use ebbtide_ir::{
 pub(crate) struct Writer {
     pub program: Program,
     open: Vec<Block>,
+    /// Cotangents that may be zero because an arm was not taken: times an infinite slope they stay zero.
+    masked: BTreeSet<ValueId>,
 }
 
 impl Writer {
     /// A writer that adds to the tables of `program`.
     pub fn new(program: Program) -> Writer {
-        Writer { program, open: vec![Block::new()] }
+        Writer { program, open: vec![Block::new()], masked: BTreeSet::new() }
+    }
+
+    /// Remembers that a cotangent may be zero because an arm was not taken.
+    pub fn mask(&mut self, bar: ValueId) -> ValueId {
+        self.masked.insert(bar);
+        bar
+    }
+
+    /// May the cotangent be zero because an arm was not taken?
+    pub fn is_masked(&self, bar: ValueId) -> bool {
+        self.masked.contains(&bar)
+    }
+
+    /// The sum of two cotangents.
+    pub fn add_bars(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        let sum = self.add(a, b);
+        if self.is_masked(a) || self.is_masked(b) { self.mask(sum) } else { sum }
     }
 
     /// Puts a statement at the end of the innermost open block.
@@ -55,6 +76,12 @@ impl Writer {
         let id = LocalId::from_index(self.program.locals.len() - 1);
         self.push(Stmt::Declare(id, init));
         id
+    }
+
+    /// A local that statements declare themselves.
+    pub fn declare(&mut self, name: &str, ty: Type) -> LocalId {
+        self.program.locals.push(LocalDecl { name: name.to_string(), ty });
+        LocalId::from_index(self.program.locals.len() - 1)
     }
 
     pub fn new_par(&mut self) -> ParId {

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod cache;
 mod demo;
+mod doctor;
 mod plan;
 mod runs;
 mod size;
@@ -20,6 +22,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Cache(cache::Args),
+    Doctor(doctor::Args),
     Demo(demo::Args),
     Plan(plan::Args),
     Runs(runs::Args),
@@ -42,6 +46,8 @@ impl<E: std::error::Error> From<E> for Failure {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Cache(args) => cache::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Runs(args) => runs::run(&args),

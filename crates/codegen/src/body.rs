@@ -25,6 +25,8 @@ pub(crate) enum Form<'i> {
         part: Part,
         /// Which of the vectors that make up the 16 lanes of a leaf this is.
         vector: usize,
+        /// How many vectors of iterations run side by side.
+        jam: usize,
     },
 }
 
@@ -57,34 +59,55 @@ impl Text<'_> {
     /// Prints the statements of a block; `mask` names the lanes that take part, where not all do.
     pub fn body(&mut self, body: &Body, block: &Block, mask: Option<&str>) {
         for stmt in block {
-            match stmt {
-                Stmt::Let(v) => self.body_value(body, *v),
-                Stmt::Declare(local, v) => {
-                    let (ty, value) = self.operand(
-                        body,
-                        *v,
-                        self.program.locals[local.index()].ty,
-                        self.local_varies(body, local),
-                    );
-                    line!(self, "{ty} l{} = {value};", local.index());
+            for number in 0..self.copies(body, stmt) {
+                if let Some(jam) = &mut self.jam {
+                    jam.number = number;
                 }
-                Stmt::Set(local, v) => {
-                    let ty = self.program.locals[local.index()].ty;
-                    let varies = self.local_varies(body, local);
-                    let (_, value) = self.operand(body, *v, ty, varies);
-                    let name = format!("l{}", local.index());
-                    let value = match mask {
-                        Some(mask) if varies => self.choose(body, ty, mask, &value, &name),
-                        _ => value,
-                    };
-                    line!(self, "{name} = {value};");
-                }
-                Stmt::Store(s) => self.body_store(body, None, s, mask),
-                Stmt::Update(how, s) => self.body_store(body, Some(*how), s, mask),
-                Stmt::If(branch) => self.body_branch(body, branch, mask),
-                Stmt::Loop(l) => self.body_loop(body, l, mask),
-                _ => {}
+                self.body_statement(body, stmt, mask);
             }
+        }
+    }
+
+    /// How often a statement is printed: what is the same for all vectors side by side once.
+    fn copies(&self, body: &Body, stmt: &Stmt) -> usize {
+        let Form::Vector { interior, jam, .. } = body.form else { return 1 };
+        let once = match stmt {
+            Stmt::Let(v) => interior.varying.uniform(*v),
+            Stmt::Declare(local, _) | Stmt::Set(local, _) => !interior.varying.locals.contains(local),
+            Stmt::Loop(_) | Stmt::If(_) => true,
+            _ => false,
+        };
+        if once { 1 } else { jam }
+    }
+
+    fn body_statement(&mut self, body: &Body, stmt: &Stmt, mask: Option<&str>) {
+        match stmt {
+            Stmt::Let(v) => self.body_value(body, *v, mask),
+            Stmt::Declare(local, v) => {
+                let (ty, value) = self.operand(
+                    body,
+                    *v,
+                    self.program.locals[local.index()].ty,
+                    self.local_varies(body, local),
+                );
+                line!(self, "{ty} {} = {value};", self.local(*local));
+            }
+            Stmt::Set(local, v) => {
+                let ty = self.program.locals[local.index()].ty;
+                let varies = self.local_varies(body, local);
+                let (_, value) = self.operand(body, *v, ty, varies);
+                let name = self.local(*local);
+                let value = match mask {
+                    Some(mask) if varies => self.choose(body, ty, mask, &value, &name),
+                    _ => value,
+                };
+                line!(self, "{name} = {value};");
+            }
+            Stmt::Store(s) => self.body_store(body, None, s, mask),
+            Stmt::Update(how, s) => self.body_store(body, Some(*how), s, mask),
+            Stmt::If(branch) => self.body_branch(body, branch, mask),
+            Stmt::Loop(l) => self.body_loop(body, l, mask),
+            _ => {}
         }
     }
 
@@ -129,7 +152,7 @@ impl Text<'_> {
         }
     }
 
-    fn body_value(&mut self, body: &Body, v: ValueId) {
+    fn body_value(&mut self, body: &Body, v: ValueId, mask: Option<&str>) {
         let op = *self.program.op(v);
         let ty = self.program.ty(v);
         if matches!(op, Op::Literal(_)) || self.decided(body, v) {
@@ -161,10 +184,11 @@ impl Text<'_> {
         if let Op::Load(array, index) = op {
             return self.body_load(body, v, array, index);
         }
-        self.guard_division(body, v);
+        self.guard_division(body, v, mask);
         match body.form {
             Form::Vector { interior, element, lanes, .. } if self.is_vector(body, v) => {
                 if let Op::Cast(a) = op
+                    && ty == element
                     && let Some(sum) = self.linear_here(interior, a)
                 {
                     return self.lanes_of_sum(v, element, lanes, &sum);
@@ -175,7 +199,7 @@ impl Text<'_> {
                 let text = text.unwrap_or_default();
                 let vector =
                     if ty == Type::Bool { mask_type(element, lanes) } else { vector_type(ty, lanes) };
-                line!(self, "const {vector} v{} = {text};", v.index());
+                line!(self, "const {vector} {} = {text};", self.value(v));
             }
             _ => {
                 let text = self.scalar_operation(v, |text, o| text.known(body, o));
@@ -185,7 +209,7 @@ impl Text<'_> {
     }
 
     /// Integer divisions by zero are faults.
-    fn guard_division(&mut self, body: &Body, v: ValueId) {
+    fn guard_division(&mut self, body: &Body, v: ValueId, mask: Option<&str>) {
         let Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) = *self.program.op(v) else {
             return;
         };
@@ -193,6 +217,8 @@ impl Text<'_> {
         if self.program.ty(v).is_float() || self.program.literal(b).is_some_and(|l| !zero(l)) {
             return;
         }
+        // Lanes that are not here may have a zero divisor.
+        self.failed |= mask.is_some();
         let site = self.program.value(v).site.clone();
         let access = self.access(None, &site);
         let divisor = self.known(body, b);
@@ -212,7 +238,7 @@ impl Text<'_> {
             })
             .collect();
         let vector = vector_type(element, lanes);
-        line!(self, "const {vector} v{} = ({vector}){{{}}};", v.index(), each.join(", "));
+        line!(self, "const {vector} {} = ({vector}){{{}}};", self.value(v), each.join(", "));
     }
 
     // ---- elements
@@ -291,9 +317,9 @@ impl Text<'_> {
                         format!("eb_gather_{vector}({name} + {offset}, {stride}, {count})")
                     }
                 };
-                line!(self, "const {vector} v{} = {text};", v.index());
+                line!(self, "const {vector} {} = {text};", self.value(v));
             }
-            _ => line!(self, "const {} v{} = {name}[{offset}];", c_type(ty), v.index()),
+            _ => line!(self, "const {} {} = {name}[{offset}];", c_type(ty), self.value(v)),
         }
     }
 
@@ -386,6 +412,8 @@ impl Text<'_> {
         if !self.is_vector(body, branch.condition) {
             return self.plain_branch(body, &condition, branch, mask);
         }
+        // Masks are not printed side by side.
+        self.failed |= self.jam.is_some();
         let m = mask_type(element, lanes);
         for (block, condition) in
             [(&branch.then, condition.clone()), (&branch.otherwise, format!("op_not_{m}({condition})"))]

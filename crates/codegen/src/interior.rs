@@ -14,13 +14,30 @@ use ebbtide_ir::{
 };
 
 use crate::lanes::Varying;
-use crate::unit::{Text, line};
+use crate::unit::{Text, c_literal, line};
+
+/// Coefficients at least this large are not worth a proof.
+const LARGE: i64 = 1 << 20;
 
 /// `coefficient · j + base`.
 #[derive(Clone, Debug)]
 pub(crate) struct Linear {
     pub coefficient: i64,
+    /// The base as the body computes it: it wraps.
     pub base: String,
+    /// The base as proofs compute it: what overflows sets `wild`, and the interior is empty then.
+    exact: String,
+}
+
+impl Linear {
+    fn new(coefficient: i64, base: String) -> Linear {
+        Linear { coefficient, exact: base.clone(), base }
+    }
+
+    /// The base for proofs, which is then far from the ends of its type.
+    fn tame(&self) -> String {
+        if self.exact == "0" { "0".to_string() } else { format!("eb_tame(&wild, {})", self.exact) }
+    }
 }
 
 /// What the interior form takes for granted.
@@ -43,13 +60,16 @@ impl Text<'_> {
         let varying = Varying::of(self.program, par);
         let mut interior = Interior {
             varying,
-            early: BTreeSet::new(),
+            // The outer variables stand still while the innermost one runs.
+            early: par.ranges.iter().rev().skip(1).map(|r| r.var).collect(),
             wraps: BTreeMap::new(),
             decided: BTreeMap::new(),
             unproved: BTreeSet::new(),
         };
         let mut narrowed = BTreeSet::new();
+        line!(self, "i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);");
         self.early(&mut interior, &mut narrowed, &par.body, &mut Vec::new());
+        line!(self, "if (__builtin_expect(wild, 0)) hi = lo;");
         interior
     }
 
@@ -109,9 +129,10 @@ impl Text<'_> {
                 && op.operands().all(|o| known(o) && !inner(o))
             {
                 let text = match op {
-                    // The careful form reports a zero divisor; here it only must not trap.
+                    // The careful form reports a zero divisor.
                     Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) => {
                         let divisor = self.value(b);
+                        line!(self, "wild |= !{divisor};");
                         format!("({divisor} ? {} : 0)", self.scalar_operation(v, |t, o| t.value(o)))
                     }
                     _ => self.scalar_operation(v, |t, o| t.value(o)),
@@ -137,18 +158,18 @@ impl Text<'_> {
                 };
                 if x.coefficient.abs() != 1
                     || m.coefficient != 0
-                    || loops.iter().any(|l| x.base.contains(&format!("v{}", l.0.index())))
+                    || loops.iter().any(|l| mentions(&x.base, &format!("v{}", l.0.index())))
                 {
                     return;
                 }
-                let (base, m) = (&x.base, &m.base);
+                let (base, m) = (&x.tame(), &m.tame());
                 let middle = if x.coefficient > 0 { "(jf + jt) / 2" } else { "-((jf + jt) / 2)" };
                 line!(
                     self,
                     "const i64 w{0} = {m} > 0 ? {base} - eb_floor_div({base} + {middle}, {m}) * {m} : -1;",
                     v.index()
                 );
-                let wrapped = Linear { coefficient: x.coefficient, base: format!("w{}", v.index()) };
+                let wrapped = Linear::new(x.coefficient, format!("w{}", v.index()));
                 self.narrow(narrowed, &wrapped, m);
                 if kind == Binary::Rem {
                     self.narrow_from_zero(narrowed, &x);
@@ -166,14 +187,10 @@ impl Text<'_> {
                     return;
                 }
                 let distance = match kind {
-                    Binary::Min => Linear {
-                        coefficient: -side.coefficient,
-                        base: format!("({} - {})", bound.base, side.base),
-                    },
-                    _ => Linear {
-                        coefficient: side.coefficient,
-                        base: format!("({} - {})", side.base, bound.base),
-                    },
+                    Binary::Min => {
+                        Linear::new(-side.coefficient, format!("({} - {})", bound.tame(), side.tame()))
+                    }
+                    _ => Linear::new(side.coefficient, format!("({} - {})", side.tame(), bound.tame())),
                 };
                 self.narrow_from_zero(narrowed, &distance);
                 interior.wraps.insert(v, side);
@@ -197,19 +214,15 @@ impl Text<'_> {
                 else {
                     return;
                 };
-                let inner = |base: &str| loops.iter().any(|l| base.contains(&format!("v{}", l.0.index())));
+                let inner = |base: &str| loops.iter().any(|l| mentions(base, &format!("v{}", l.0.index())));
                 if inner(&a.base) || inner(&b.base) {
                     return;
                 }
                 let guess = far_from_boundaries(self.program, v);
-                let difference = Linear {
-                    coefficient: a.coefficient - b.coefficient,
-                    base: format!("({} - {})", a.base, b.base),
-                };
-                let negated =
-                    Linear { coefficient: -difference.coefficient, base: format!("(-{})", difference.base) };
-                let shift =
-                    |l: &Linear| Linear { coefficient: l.coefficient, base: format!("({} - 1)", l.base) };
+                let Some(coefficient) = a.coefficient.checked_sub(b.coefficient) else { return };
+                let difference = Linear::new(coefficient, format!("({} - {})", a.tame(), b.tame()));
+                let negated = Linear::new(-coefficient, format!("(-{})", difference.base));
+                let shift = |l: &Linear| Linear::new(l.coefficient, format!("({} - 1)", l.base));
                 match (op, guess) {
                     (Compare::Ge, true) | (Compare::Lt, false) => {
                         self.narrow_from_zero(narrowed, &difference)
@@ -272,22 +285,28 @@ impl Text<'_> {
         if interior.varying.uniform(v) {
             let outside = !self.inside.contains(&v);
             if outside || constant(v).is_some() || known(v) {
-                return Some(Linear { coefficient: 0, base: self.value(v) });
+                return Some(Linear::new(0, self.value(v)));
             }
         }
         match *self.program.op(v) {
             Op::LoopVar if !interior.varying.uniform(v) && self.innermost == Some(v) => {
-                Some(Linear { coefficient: 1, base: "0".to_string() })
+                Some(Linear::new(1, "0".to_string()))
             }
             Op::Binary(op @ (Binary::Add | Binary::Sub), a, b) => {
                 let (a, b) = (self.sum(interior, a, known)?, self.sum(interior, b, known)?);
-                let (sign, c) = if op == Binary::Add { ("+", b.coefficient) } else { ("-", -b.coefficient) };
-                let base = match (a.base.as_str(), b.base.as_str()) {
-                    (_, "0") => a.base,
-                    ("0", _) if op == Binary::Add => b.base,
-                    _ => format!("({} {sign} {})", a.base, b.base),
+                let (sign, name, coefficient) = match op {
+                    Binary::Add => ("+", "eb_sum", a.coefficient.checked_add(b.coefficient)?),
+                    _ => ("-", "eb_difference", a.coefficient.checked_sub(b.coefficient)?),
                 };
-                Some(Linear { coefficient: a.coefficient + c, base })
+                Some(match (a.base.as_str(), b.base.as_str()) {
+                    (_, "0") => Linear { coefficient, ..a },
+                    ("0", _) if op == Binary::Add => Linear { coefficient, ..b },
+                    _ => Linear {
+                        coefficient,
+                        base: format!("({} {sign} {})", a.base, b.base),
+                        exact: format!("{name}(&wild, {}, {})", a.exact, b.exact),
+                    },
+                })
             }
             Op::Binary(Binary::Mul, a, b) => {
                 let (factor, other) = match (constant(a), constant(b)) {
@@ -296,13 +315,25 @@ impl Text<'_> {
                     _ => {
                         let (a, b) = (self.sum(interior, a, known)?, self.sum(interior, b, known)?);
                         let uniform = a.coefficient == 0 && b.coefficient == 0;
-                        return uniform
-                            .then(|| Linear { coefficient: 0, base: format!("({} * {})", a.base, b.base) });
+                        return uniform.then(|| Linear {
+                            coefficient: 0,
+                            base: format!("({} * {})", a.base, b.base),
+                            exact: format!("eb_product(&wild, {}, {})", a.exact, b.exact),
+                        });
                     }
                 };
                 let other = self.sum(interior, other, known)?;
-                let coefficient = other.coefficient.checked_mul(factor)?;
-                Some(Linear { coefficient, base: format!("({} * INT64_C({factor}))", other.base) })
+                let coefficient = other.coefficient.checked_mul(factor).filter(|c| c.abs() < LARGE)?;
+                let factor = c_literal(Literal::index(factor));
+                let base = match other.base.as_str() {
+                    "0" => other.base,
+                    base => format!("({base} * {factor})"),
+                };
+                let exact = match other.exact.as_str() {
+                    "0" => other.exact,
+                    exact => format!("eb_product(&wild, {exact}, {factor})"),
+                };
+                Some(Linear { coefficient, base, exact })
             }
             _ => None,
         }
@@ -340,7 +371,7 @@ impl Text<'_> {
                 for (bit, l) in used.iter().enumerate() {
                     let (from, to) = &bounds[*l];
                     let value =
-                        if corner >> bit & 1 == 0 { from.base.clone() } else { format!("{} - 1", to.base) };
+                        if corner >> bit & 1 == 0 { from.tame() } else { format!("{} - 1", to.tame()) };
                     let _ = write!(scope, "const i64 v{} = {value}; ", loops[*l].0.index());
                 }
                 let [below, above] = within(sum, &extent);
@@ -372,7 +403,7 @@ impl Text<'_> {
 
     /// Narrows to the larger side of where `sum != 0`.
     fn narrow_away(&mut self, narrowed: &mut BTreeSet<String>, sum: &Linear) {
-        let base = &sum.base;
+        let base = &sum.tame();
         let zero = match sum.coefficient {
             1 => format!("-{base}"),
             -1 => base.clone(),
@@ -384,7 +415,7 @@ impl Text<'_> {
 
 /// The statement that narrows to where `sum >= 0`.
 fn from_zero(sum: &Linear) -> String {
-    let base = &sum.base;
+    let base = &sum.tame();
     match sum.coefficient {
         0 => format!("if ({base} < 0) hi = lo;"),
         1 => format!("lo = eb_max(lo, -{base});"),
@@ -396,7 +427,7 @@ fn from_zero(sum: &Linear) -> String {
 
 /// The statements that narrow to where `0 <= sum < extent`.
 fn within(sum: &Linear, extent: &str) -> [String; 2] {
-    let rest = Linear { coefficient: -sum.coefficient, base: format!("({extent} - 1 - {})", sum.base) };
+    let rest = Linear::new(-sum.coefficient, format!("({extent} - 1 - {})", sum.tame()));
     [from_zero(sum), from_zero(&rest)]
 }
 

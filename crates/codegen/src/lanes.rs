@@ -36,10 +36,8 @@ impl Varying {
                         self.values.insert(*v);
                     }
                 }
-                Stmt::Declare(local, v) | Stmt::Set(local, v) => {
-                    if divergent || self.values.contains(v) {
-                        self.locals.insert(*local);
-                    }
+                Stmt::Declare(local, v) | Stmt::Set(local, v) if divergent || self.values.contains(v) => {
+                    self.locals.insert(*local);
                 }
                 Stmt::If(branch) => {
                     let divergent = divergent || self.values.contains(&branch.condition);
@@ -87,13 +85,20 @@ pub(crate) fn vector_element(program: &Program, varying: &Varying, par: &Par) ->
     };
     let mut loops = true;
     walk(&par.body, &mut |stmt| match stmt {
-        Stmt::Let(v) if !varying.uniform(*v) => meet(program.ty(*v)),
+        Stmt::Let(v) if !varying.uniform(*v) => {
+            meet(program.ty(*v));
+            loops &= !matches!(program.op(*v), Op::Load(a, _) if program.array(*a).ty == Type::Bool);
+        }
         Stmt::Declare(local, _) if varying.locals.contains(local) => {
             meet(program.locals[local.index()].ty);
             // A varying index held in a variable is data.
             loops &= program.locals[local.index()].ty != Type::Index;
         }
-        Stmt::Store(s) | Stmt::Update(_, s) => meet(program.array(s.array).ty),
+        Stmt::Store(s) | Stmt::Update(_, s) => {
+            meet(program.array(s.array).ty);
+            // A mask is not a row of bytes.
+            loops &= program.array(s.array).ty != Type::Bool;
+        }
         Stmt::Loop(l) => loops &= !varying.loop_diverges(l) && matches!(l.kind, LoopKind::For { .. }),
         _ => {}
     });

@@ -13,6 +13,7 @@
 mod body;
 mod interior;
 mod lanes;
+mod library;
 mod operation;
 mod par;
 mod segment;

@@ -14,7 +14,7 @@ impl Text<'_> {
             Op::Literal(_) | Op::LoopVar => self.value(v),
             Op::Scalar(s) => crate::unit::from_bits(ty, &format!("f->scalars[{}]", s.index())),
             Op::Dim(array, k) => format!("d{}_{k}", array.index()),
-            Op::Get(local) => format!("l{}", local.index()),
+            Op::Get(local) => self.local(local),
             Op::Unary(op, a) => {
                 let a = at(self, a);
                 self.scalar_unary(op, ty, &a)
@@ -154,6 +154,14 @@ impl Text<'_> {
                 format!("op_select_{f}({}, {}, {})", at(self, c), at(self, a), at(self, b))
             }
             Op::Fma(a, b, c) => format!("op_fma_{f}({}, {}, {})", at(self, a), at(self, b), at(self, c)),
+            Op::Get(local) if result == ty || result == Type::Bool => self.local(local),
+            Op::Cast(a) if result == ty && self.program.ty(a) == Type::Bool => {
+                format!("op_select_{f}({}, op_float_{f}(1), op_float_{f}(0))", at(self, a))
+            }
+            Op::Select(c, a, b) if result == Type::Bool => {
+                let (c, a, b) = (at(self, c), at(self, a), at(self, b));
+                format!("op_or_{m}(op_and_{m}({c}, {a}), op_and_{m}(op_not_{m}({c}), {b}))")
+            }
             Op::Math(Function::Powi, ..) => return None,
             Op::Math(function, a, b) => {
                 let name = self.function(function, ty, lanes);

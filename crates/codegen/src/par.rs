@@ -1,15 +1,20 @@
 //! Parallel loops: the split between threads, leaves of reductions, the careful and the interior form.
 
+use std::collections::BTreeSet;
+
 use ebbtide_ir::{Combine, LoopKind, Par, Sharing, Stmt, Store, Type, evaluate, walk};
 
 use crate::body::{Body, Form, Part};
 use crate::interior::Interior;
 use crate::lanes::{vector_element, weight};
 use crate::operation::vector_type;
-use crate::unit::{Text, c_literal, c_type, line, to_bits};
+use crate::unit::{Jam, Pace, Text, c_literal, c_type, line, to_bits};
 
 /// Work below this many additions is not worth a hand-off to other threads.
 const WORTH_SPLITTING: u64 = 30_000;
+
+/// Vectors of iterations that run side by side where the body has loops.
+const SIDE_BY_SIDE: usize = 4;
 
 impl Text<'_> {
     /// Prints a parallel loop; `leave` is where the segment ends after a fault.
@@ -45,21 +50,23 @@ impl Text<'_> {
         for (d, r) in par.ranges.iter().enumerate() {
             line!(
                 self,
-                "const i64 f{d} = {}, e{d} = eb_max({} - f{d}, 0);",
+                "const i64 f{d} = {}, e{d} = eb_extent(f{d}, {});",
                 self.value(r.from),
                 self.value(r.to)
             );
         }
         let row = format!("e{}", dimensions - 1);
-        let rows: Vec<String> = (0..dimensions - 1).map(|d| format!("e{d}")).collect();
-        let rows = if rows.is_empty() { "1".to_string() } else { rows.join(" * ") };
+        let rows = (0..dimensions - 1).fold("1".to_string(), |rows, d| match rows.as_str() {
+            "1" => format!("e{d}"),
+            _ => format!("eb_times({rows}, e{d})"),
+        });
         line!(self, "const i64 rows = {rows}, row = {row};");
         // Ordered sums at shared elements are taken by one thread.
         let worth = weight(self.program, &par.body).max(1);
         let split = if scatters {
             "0".to_string()
         } else {
-            format!("f->threads > 1 && rows * row >= {}", WORTH_SPLITTING / worth)
+            format!("f->threads > 1 && (f64)rows * (f64)row >= {}.0", WORTH_SPLITTING / worth)
         };
         line!(self, "const int split = {split};");
         line!(self, "const i64 part = split ? f->thread : 0, parts = split ? f->threads : 1;");
@@ -85,12 +92,12 @@ impl Text<'_> {
         if last == 0 {
             line!(
                 self,
-                "const i64 first = 0, end = 1, jf = f0 + (row * part / parts & -64), jt = part + 1 == parts ? f0 + row : f0 + (row * (part + 1) / parts & -64);"
+                "const i64 first = 0, end = 1, jf = f0 + (eb_share(row, part, parts) & -64), jt = part + 1 == parts ? f0 + row : f0 + (eb_share(row, part + 1, parts) & -64);"
             );
         } else {
             line!(
                 self,
-                "const i64 first = rows * part / parts, end = rows * (part + 1) / parts, jf = f{last}, jt = f{last} + row;"
+                "const i64 first = eb_share(rows, part, parts), end = eb_share(rows, part + 1, parts), jf = f{last}, jt = f{last} + row;"
             );
         }
         self.rows(par, &[], &[], exit);
@@ -100,12 +107,16 @@ impl Text<'_> {
     fn leaves(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
         let last = par.ranges.len() - 1;
         line!(self, "eb_leaves cut = eb_cut(rows, row);");
-        for (k, _) in reductions.iter().enumerate() {
+        line!(self, "int reached = 1;");
+        for (k, (_, s)) in reductions.iter().enumerate() {
             line!(self, "int seen{k} = 0;");
+            line!(self, "{{");
+            self.outer_offset(s, |_, _, _| "reached = 0;".to_string());
+            line!(self, "}}");
         }
         line!(
             self,
-            "for (i64 leaf = cut.count * part / parts; leaf < cut.count * (part + 1) / parts; leaf++) {{"
+            "for (i64 leaf = eb_share(cut.count, part, parts); leaf < eb_share(cut.count, part + 1, parts); leaf++) {{"
         );
         line!(self, "const i64 group = leaf / cut.pieces, piece = leaf % cut.pieces;");
         line!(
@@ -137,12 +148,15 @@ impl Text<'_> {
                 self,
                 "for (int w = 8; w > 0; w /= 2) for (int k = 0; k < w; k++) r{k}.lane[k] = {combined};"
             );
-            line!(self, "f->partials[{k} * EB_LEAVES + leaf] = {};", to_bits(ty, &format!("r{k}.lane[0]")));
+            line!(self, "f->partials[{k} * EB_PARTIALS + leaf] = {};", to_bits(ty, &format!("r{k}.lane[0]")));
         }
         line!(self, "}}");
         for (k, _) in reductions.iter().enumerate() {
             // Whether any iteration combined at all decides whether the element is touched.
-            line!(self, "if (seen{k}) __atomic_store_n(&f->shared->seen[{k}], 1, __ATOMIC_RELAXED);");
+            line!(
+                self,
+                "if (seen{k}) __atomic_store_n(&f->partials[{k} * EB_PARTIALS + EB_SEEN], 1, __ATOMIC_RELAXED);"
+            );
         }
     }
 
@@ -154,14 +168,20 @@ impl Text<'_> {
         for (k, (how, s)) in reductions.iter().enumerate() {
             let ty = self.program.array(s.array).ty;
             let t = c_type(ty);
-            let partial = crate::unit::from_bits(ty, &format!("f->partials[{k} * EB_LEAVES + leaf]"));
+            let partial = crate::unit::from_bits(ty, &format!("f->partials[{k} * EB_PARTIALS + leaf]"));
             let exit = self.fresh();
-            line!(self, "if (f->shared->seen[{k}]) {{ f->shared->seen[{k}] = 0;");
+            line!(
+                self,
+                "if (f->partials[{k} * EB_PARTIALS + EB_SEEN]) {{ f->partials[{k} * EB_PARTIALS + EB_SEEN] = 0;"
+            );
             let neutral = c_literal(ebbtide_ir::Literal::from_bits(ty, evaluate::neutral(*how, ty)));
             line!(self, "{t} total = {neutral};");
             let combined = self.combine(*how, ty, 1, "total", &partial);
             line!(self, "for (i64 leaf = 0; leaf < count; leaf++) total = {combined};");
-            let offset = self.outer_offset(s, exit);
+            let access = self.access(Some(s.array), &s.site);
+            let offset = self.outer_offset(s, |k, index, extent| {
+                format!("eb_fault(f, EB_BOUNDS, {access}, {k}, {index}, {extent}); goto exit{exit};")
+            });
             let name = format!("a{}[{offset}]", s.array.index());
             let combined = self.combine(*how, ty, 1, &name, "total");
             line!(self, "{name} = {combined};");
@@ -188,8 +208,13 @@ impl Text<'_> {
         }
         line!(self, "i64 lo = jf, hi = jt;");
         let interior = self.interior(par);
+        if !reductions.is_empty() {
+            // An element out of bounds is an error only if some iteration combines: lanes cannot tell.
+            line!(self, "if (!reached) hi = lo;");
+        }
         line!(self, "lo = eb_min(eb_max(lo, jf), jt); hi = eb_max(eb_min(hi, jt), lo);");
         let element = vector_element(self.program, &interior.varying, par)
+            .filter(|_| self.keeps_order(par))
             .filter(|e| reductions.iter().all(|(_, s)| self.program.array(s.array).ty == *e));
         let body = |form| Body { form, reductions: stores, exit };
         let lane = if reductions.is_empty() { "" } else { "const int lane = (int)((j - f0_lane) & 15);" };
@@ -203,7 +228,9 @@ impl Text<'_> {
         }
         line!(self, "for (int side = 0; side < 2; side++) {{");
         line!(self, "for (const i64 stop = side ? jt : lo; j < stop; j++) {{ const i64 v{j} = j; {lane}");
+        self.pace = Pace::Rare;
         self.body(&body(Form::Careful), &par.body, None);
+        self.pace = Pace::Often;
         line!(self, "}}");
         line!(self, "if (side) break;");
         let vectors = element.is_some_and(|element| self.vectors(par, &body, &interior, element, reductions));
@@ -213,6 +240,53 @@ impl Text<'_> {
             line!(self, "}}");
         }
         line!(self, "}} }}");
+    }
+
+    /// Loops inside the body wait for each of their sums: several vectors at a time keep the processor busy.
+    fn side_by_side<'i>(
+        &mut self,
+        par: &Par,
+        body: &dyn Fn(Form<'i>) -> Body<'i>,
+        interior: &'i Interior,
+        element: Type,
+    ) {
+        if !par.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_))) {
+            return;
+        }
+        let j = par.ranges[par.ranges.len() - 1].var.index();
+        let lanes = self.target.vector_bytes / element.size();
+        let (start, failed) = (self.out.len(), self.failed);
+        let values = interior.varying.values.iter().copied().collect();
+        let locals = interior.varying.locals.iter().copied().collect();
+        self.jam = Some(Jam { number: 0, values, locals });
+        line!(self, "for (; j + {0} <= hi; j += {0}) {{", SIDE_BY_SIDE * lanes);
+        (0..SIDE_BY_SIDE).for_each(|u| line!(self, "const i64 v{j}_{u} = j + {};", u * lanes));
+        let form = Form::Vector { interior, element, lanes, part: Part::Whole, vector: 0, jam: SIDE_BY_SIDE };
+        self.body(&body(form), &par.body, None);
+        line!(self, "}}");
+        self.jam = None;
+        if self.failed {
+            self.out.truncate(start);
+            self.failed = failed;
+        }
+    }
+
+    /// Do lanes side by side combine into shared elements in the order of iterations? They do where one statement
+    /// combines, once per iteration.
+    fn keeps_order(&self, par: &Par) -> bool {
+        let facts = self.facts.pars.get(&par.id).cloned().unwrap_or_default();
+        let scattered = |stmt: &Stmt| match stmt {
+            Stmt::Update(_, s) if facts.sharing.get(&s.array) == Some(&Sharing::Scatter) => Some(s.array),
+            _ => None,
+        };
+        let (mut seen, mut fine) = (BTreeSet::new(), true);
+        walk(&par.body, &mut |stmt| {
+            fine &= scattered(stmt).is_none_or(|array| seen.insert(array));
+            if let Stmt::Loop(l) = stmt {
+                walk(&l.body, &mut |inner| fine &= scattered(inner).is_none());
+            }
+        });
+        fine
     }
 
     /// The vector form of the interior; prints nothing and says so where there is none.
@@ -228,12 +302,15 @@ impl Text<'_> {
         let lanes = self.target.vector_bytes / element.size();
         let start = self.out.len();
         self.failed = false;
-        let form = |part, vector| Form::Vector { interior, element, lanes, part, vector };
+        let form = |part, vector| Form::Vector { interior, element, lanes, part, vector, jam: 1 };
         let count = if reductions.is_empty() { 1 } else { 16 / lanes };
         let vector = vector_type(element, lanes);
         line!(self, "{{");
         for k in 0..reductions.len() {
             (0..count).for_each(|u| line!(self, "{vector} r{k}_{u} = r{k}.vector[{u}];"));
+        }
+        if reductions.is_empty() {
+            self.side_by_side(par, body, interior, element);
         }
         line!(self, "for (; j + {} <= hi; j += {}) {{", lanes * count, lanes * count);
         for u in 0..count {
@@ -247,7 +324,9 @@ impl Text<'_> {
         }
         if reductions.is_empty() {
             line!(self, "if (j < hi) {{ const i64 tail = hi - j, v{j} = j;");
+            self.pace = Pace::Rare;
             self.body(&body(form(Part::Tail, 0)), &par.body, None);
+            self.pace = Pace::Often;
             line!(self, "j = hi; }}");
         }
         line!(self, "}}");

@@ -8,11 +8,11 @@ typedef struct {
     i32 verdict;     /* the fault or stop that the last barrier saw */
     i32 stop;        /* set by the host */
     i32 arrived, generation;
+    i32 spins;       /* how often a waiting thread looks before it sleeps */
     void (*sleep)(i32 *generation, i32 seen);
     i32 outcome;     /* 0: done; 1: yielded */
     i32 region;
     i64 reason;
-    i32 seen[64];    /* by reduction of the loop that runs now: did any iteration combine? */
 } eb_shared;
 
 /* What one thread of a launch works on. */
@@ -24,14 +24,16 @@ typedef struct {
     const i64 *capacity;    /* by array: how many places there are */
     u64 *values, *locals;   /* what pieces of the program hand to each other */
     i64 *passes;            /* by loop: finished passes, for yields */
+    i64 *bounds;            /* two per loop: its bounds on entry, for yields */
+    void **kept;            /* by array: copies of what a region may undo */
     const u64 *scalars;
-    u64 *partials;          /* results of the leaves of reductions */
+    u64 *partials;          /* by reduction: results of its leaves, then whether any iteration combined */
     eb_shared *shared;
     i64 thread, threads;
     i64 resume;             /* the region to go on at, or -1 */
 } eb_frame;
 
-enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5 };
+enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6 };
 
 static __attribute__((noinline, cold)) void eb_fault(eb_frame *f, i32 kind, i32 access, i64 dimension, i64 index, i64 extent) {
     i32 none = 0;
@@ -51,7 +53,7 @@ static __attribute__((noinline)) i32 eb_meet(eb_shared *s, i64 threads) {
         __atomic_store_n(&s->generation, seen + 1, __ATOMIC_RELEASE);
     } else {
         for (int spins = 0; __atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) == seen; spins++) {
-            if (spins > 4000) s->sleep(&s->generation, seen);
+            if (spins > s->spins) s->sleep(&s->generation, seen);
 #if defined(__x86_64__)
             else __builtin_ia32_pause();
 #endif
@@ -75,8 +77,18 @@ static inline void eb_avoid(i64 *lo, i64 *hi, i64 x) {
     if (x - *lo > *hi - 1 - x) *hi = x;
     else *lo = x + 1;
 }
+/* The number of iterations of from..to, and of nested ones; too many to count is a great many. */
+static inline i64 eb_extent(i64 from, i64 to) { i64 r; return to <= from ? 0 : __builtin_sub_overflow(to, from, &r) ? INT64_MAX : r; }
+static inline i64 eb_times(i64 a, i64 b) { i64 r; return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r; }
+/* Where part `part` of `parts` of `n` iterations begins. */
+static inline i64 eb_share(i64 n, i64 part, i64 parts) { return n / parts * part + eb_min(n % parts, part); }
+/* Index arithmetic for the interior: what leaves the range of honest indices makes the interior empty. */
+static inline i64 eb_sum(i64 *wild, i64 a, i64 b) { i64 r; *wild |= __builtin_add_overflow(a, b, &r); return r; }
+static inline i64 eb_difference(i64 *wild, i64 a, i64 b) { i64 r; *wild |= __builtin_sub_overflow(a, b, &r); return r; }
+static inline i64 eb_product(i64 *wild, i64 a, i64 b) { i64 r; *wild |= __builtin_mul_overflow(a, b, &r); return r; }
+static inline i64 eb_tame(i64 *wild, i64 a) { *wild |= (u64)a + (1ull << 60) >> 61; return a; }
 static inline i64 eb_floor_div(i64 a, i64 b) { i64 q = a / b; return q * b > a == b > 0 && q * b != a ? q - 1 : q; }
-static inline i64 eb_rem_euclid(i64 a, i64 b) { i64 r = a % b; return r < 0 ? r + (b < 0 ? -b : b) : r; }
+static inline i64 eb_rem_euclid(i64 a, i64 b) { i64 r = b == -1 ? 0 : a % b; return r < 0 ? r + (b < 0 ? -b : b) : r; }
 static inline u64 eb_bits_f64(f64 x) { u64 b; memcpy(&b, &x, 8); return b; }
 static inline f64 eb_f64_bits(u64 b) { f64 x; memcpy(&x, &b, 8); return x; }
 static inline u64 eb_bits_f32(f32 x) { u32 b; memcpy(&b, &x, 4); return b; }
@@ -100,13 +112,13 @@ static inline u32 eb_div_u32(u32 a, u32 b) { return a / b; }
 static inline u32 eb_rem_u32(u32 a, u32 b) { return a % b; }
 
 /* The cut of an iteration space into leaves: the order of reductions. */
-enum { EB_LEAVES = 2048 };
+enum { EB_LEAVES = 2048, EB_SEEN = EB_LEAVES, EB_PARTIALS = EB_LEAVES + 1 };
 typedef struct { i64 count, rows_per_leaf, pieces, size; } eb_leaves;
 static inline eb_leaves eb_cut(i64 rows, i64 row) {
-    i64 size = (eb_max(rows * row / (EB_LEAVES / 2) + 1, 4096) + 15) / 16 * 16;
+    i64 size = (eb_max(eb_times(rows, row) / (EB_LEAVES / 2) + 1, 4096) + 15) / 16 * 16;
     eb_leaves c = {0, 1, 1, size};
     if (row <= size) c.rows_per_leaf = eb_max(size / eb_max(row, 1), 1);
-    else c.pieces = (row + size - 1) / size;
-    c.count = (rows + c.rows_per_leaf - 1) / c.rows_per_leaf * c.pieces;
+    else c.pieces = row / size + (row % size != 0);
+    c.count = (rows / c.rows_per_leaf + (rows % c.rows_per_leaf != 0)) * c.pieces;
     return c;
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use ebbtide_ir::{
     After, ArrayId, Binary, Block, Indices, LocalId, Loop, LoopKind, Op, Program, Region, Site, Stmt, Store,
-    ValueId, walk,
+    Undone, ValueId, walk,
 };
 
 use crate::unit::{Text, c_type, from_bits, line, to_bits};
@@ -77,6 +77,7 @@ impl Names {
                         names.arrays.insert(old);
                     }
                 }
+                Stmt::Library(call) => names.arrays.extend(call.arrays()),
                 Stmt::Region(region) => names.arrays.extend(region.flag),
                 _ => {}
             }
@@ -108,6 +109,7 @@ impl Text<'_> {
             .flat_map(|(_, block)| Names::of(program, block).used)
             .collect();
         let yields = regions(block).iter().any(|r| r.flag.is_some());
+        self.yields = yields;
         line!(self, "i64 segment_{k}(eb_frame *f) {{");
         for a in &names.arrays {
             let decl = program.array(*a);
@@ -142,9 +144,19 @@ impl Text<'_> {
                 from_bits(ty, &format!("f->locals[{}]", l.index()))
             );
         }
+        let mut kept_locals: Vec<LocalId> =
+            regions(block).iter().flat_map(|region| Undone::by(region).locals).collect();
+        kept_locals.sort_unstable();
+        kept_locals.dedup();
+        for l in kept_locals {
+            line!(self, "{} kept_l{} = 0;", c_type(program.locals[l.index()].ty), l.index());
+        }
         walk_program_level(block, &mut |stmt| {
             if let Stmt::Loop(l) = stmt {
                 line!(self, "i64 pass{0} = 0;", l.id.index());
+                if yields && matches!(l.kind, LoopKind::For { .. }) {
+                    line!(self, "i64 from{0} = 0, to{0} = 0;", l.id.index());
+                }
             }
         });
         if yields {
@@ -173,7 +185,16 @@ impl Text<'_> {
         if yields {
             walk_program_level(block, &mut |stmt| {
                 if let Stmt::Loop(l) = stmt {
-                    line!(self, "f->passes[{0}] = pass{0};", l.id.index());
+                    let l_id = l.id.index();
+                    line!(self, "f->passes[{l_id}] = pass{l_id};");
+                    if let LoopKind::For { .. } = l.kind {
+                        line!(
+                            self,
+                            "f->bounds[{}] = from{l_id}; f->bounds[{}] = to{l_id};",
+                            2 * l_id,
+                            2 * l_id + 1
+                        );
+                    }
                 }
             });
         }
@@ -197,7 +218,16 @@ impl Text<'_> {
         }
         walk_program_level(block, &mut |stmt| {
             if let Stmt::Loop(l) = stmt {
-                line!(self, "pass{0} = f->passes[{0}];", l.id.index());
+                let l_id = l.id.index();
+                line!(self, "pass{l_id} = f->passes[{l_id}];");
+                if let LoopKind::For { .. } = l.kind {
+                    line!(
+                        self,
+                        "from{l_id} = f->bounds[{}]; to{l_id} = f->bounds[{}];",
+                        2 * l_id,
+                        2 * l_id + 1
+                    );
+                }
             }
         });
         line!(self, "switch (f->resume) {{");
@@ -252,6 +282,7 @@ impl Text<'_> {
                 let from = from.index();
                 self.elements(*to, |a| format!("a{a}[k] = a{from}[k];"));
             }
+            Stmt::Library(call) => self.library(call),
             Stmt::Temp(a) => self.elements(*a, |a| format!("a{a}[k] = 0;")),
             Stmt::Push(push) => {
                 let a = push.array.index();
@@ -344,8 +375,9 @@ impl Text<'_> {
         line!(self, "if (f->threads > 1) {{ if (eb_barrier(f)) goto leave; }}");
     }
 
-    /// The offset of the element that a reduction combines into, outside its loop.
-    pub fn outer_offset(&mut self, s: &Store, exit: usize) -> String {
+    /// The offset of the element that a reduction combines into, outside its loop; where it is out of bounds the
+    /// statements `otherwise`, which are given the dimension, its index and extent.
+    pub fn outer_offset(&mut self, s: &Store, otherwise: impl Fn(usize, &str, &str) -> String) -> String {
         // Its index is the same in all iterations: what it is made of can be computed here.
         let mut needed: Vec<ValueId> = s.index.as_slice().to_vec();
         let mut at = 0;
@@ -360,16 +392,20 @@ impl Text<'_> {
         needed.dedup();
         for v in needed {
             let text = self.scalar_operation(v, |text, o| text.value(o));
+            let text = match *self.program.op(v) {
+                // The body reports a zero divisor.
+                Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) => {
+                    format!("({} ? {text} : 0)", self.value(b))
+                }
+                _ => text,
+            };
             line!(self, "const {} v{} = {text};", c_type(self.program.ty(v)), v.index());
         }
-        let access = self.access(Some(s.array), &s.site);
         let mut offset = "0".to_string();
         for (k, v) in s.index.as_slice().iter().enumerate() {
             let (name, a) = (self.value(*v), s.array.index());
-            line!(
-                self,
-                "if ((u64){name} >= (u64)d{a}_{k}) {{ eb_fault(f, EB_BOUNDS, {access}, {k}, {name}, d{a}_{k}); goto exit{exit}; }}"
-            );
+            let extent = format!("d{a}_{k}");
+            line!(self, "if ((u64){name} >= (u64){extent}) {{ {} }}", otherwise(k, &name, &extent));
             offset = if k == 0 { name } else { format!("({offset} * d{a}_{k} + {name})") };
         }
         offset
@@ -380,7 +416,13 @@ impl Text<'_> {
         line!(self, "{pass} = 0;");
         match &l.kind {
             LoopKind::For { var, from, to } => {
-                let (from, to) = (self.value(*from), self.value(*to));
+                let (mut from, mut to) = (self.value(*from), self.value(*to));
+                if self.yields {
+                    // A resumed run goes on with the bounds that the loop was entered with.
+                    let id = l.id.index();
+                    line!(self, "from{id} = {from}; to{id} = {to};");
+                    (from, to) = (format!("from{id}"), format!("to{id}"));
+                }
                 line!(
                     self,
                     "for (; {from} + {pass} < {to}; {pass}++) {{ v{} = {from} + {pass};",
@@ -404,10 +446,30 @@ impl Text<'_> {
 
     fn region(&mut self, region: &Region) {
         let id = region.id.index();
-        line!(self, "region{id}: ;");
+        line!(self, "/* region {id} */");
+        if self.yields {
+            line!(self, "region{id}: ;");
+        }
+        let undone = Undone::by(region);
+        for a in &undone.arrays {
+            line!(self, "{{ {} *kept = f->kept[{}];", c_type(self.program.array(*a).ty), a.index());
+            self.elements(*a, |a| format!("kept[k] = a{a}[k];"));
+            line!(self, "}}");
+        }
+        for l in &undone.locals {
+            line!(self, "kept_l{0} = l{0};", l.index());
+        }
         self.statements(&region.body);
         if let Some(flag) = region.flag {
             line!(self, "if (a{}[0]) {{", flag.index());
+            for a in &undone.arrays {
+                line!(self, "{{ const {} *kept = f->kept[{}];", c_type(self.program.array(*a).ty), a.index());
+                self.elements(*a, |a| format!("a{a}[k] = kept[k];"));
+                line!(self, "}}");
+            }
+            for l in &undone.locals {
+                line!(self, "l{0} = kept_l{0};", l.index());
+            }
             line!(
                 self,
                 "if (f->thread == 0) {{ f->shared->outcome = 1; f->shared->region = {id}; f->shared->reason = a{}[0]; }}",

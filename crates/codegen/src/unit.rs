@@ -2,9 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{ArrayId, Block, Facts, Function, Literal, Op, Program, Site, Type, ValueId};
+use ebbtide_ir::{
+    ArrayId, Block, Facts, Function, LibraryCall, Literal, LocalId, Op, Program, Site, Type, ValueId,
+};
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
+
+use crate::library::products;
 
 /// The processor that the text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,8 @@ pub struct Unit {
     pub accesses: Vec<Access>,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
+    /// The library operations, by number.
+    pub calls: Vec<LibraryCall>,
 }
 
 /// Prints the segments of a program: function `segment_K` runs `segments[K]`.
@@ -50,8 +56,14 @@ pub fn c_unit(
         fresh: 0,
         inside: BTreeSet::new(),
         innermost: None,
+        yields: false,
         failed: false,
         reductions: 0,
+        calls: Vec::new(),
+        products: BTreeSet::new(),
+        jam: None,
+        pace: Pace::Often,
+        called: BTreeSet::new(),
     };
     for (k, block) in segments.iter().enumerate() {
         text.segment(k, block, segments);
@@ -70,7 +82,7 @@ pub fn c_unit(
         let lanes = target.vector_bytes / if format == Format::F64 { 8 } else { 4 };
         Shape::new(format, lanes)
     });
-    let shapes = [shapes[0].clone()?, shapes[1].clone()?];
+    let shapes = [shapes[0]?, shapes[1]?];
     text.items.extend(shapes.iter().filter_map(|shape| {
         Some(Item { kernel: Kernel::Function(ebbtide_math::Function::from_name("abs")?), shape: *shape })
     }));
@@ -80,9 +92,25 @@ pub fn c_unit(
     for shape in shapes {
         source.push_str(&vectors(shape));
     }
+    for (shape, ty) in shapes.into_iter().zip(["f64", "f32"]) {
+        if text.products.contains(ty) {
+            source.push_str(&products(shape, ty));
+        }
+    }
     source.push('\n');
+    for (item, arguments) in &text.called {
+        let (name, t) = (item.name(), item.shape);
+        let [parameters, values] = if *arguments == 2 {
+            [format!("{t} a, {t} b"), "a, b".into()]
+        } else {
+            [format!("{t} a"), "a".into()]
+        };
+        source.push_str(&format!(
+            "static __attribute__((noinline)) {t} called_{name}({parameters}) {{ return {name}({values}); }}\n"
+        ));
+    }
     source.push_str(&text.out);
-    Ok(Unit { source, accesses: text.accesses, reductions: text.reductions })
+    Ok(Unit { source, accesses: text.accesses, reductions: text.reductions, calls: text.calls })
 }
 
 /// The text being printed.
@@ -98,10 +126,38 @@ pub(crate) struct Text<'p> {
     pub inside: BTreeSet<ValueId>,
     /// Its innermost variable.
     pub innermost: Option<ValueId>,
+    /// Can the segment being printed yield?
+    pub yields: bool,
     /// Was something asked for that has no vector form?
     pub failed: bool,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
+    /// The library operations, by number.
+    pub calls: Vec<LibraryCall>,
+    /// The types of which matrices are multiplied.
+    pub products: BTreeSet<&'static str>,
+    /// Where several vectors of iterations are printed side by side.
+    pub jam: Option<Jam>,
+    /// How often what is printed now will run.
+    pub pace: Pace,
+    /// Functions that rare code calls, with their number of arguments.
+    called: BTreeSet<(Item, usize)>,
+}
+
+/// How often code runs: elementary functions are spelt out where it is often, and called where it is rare, which
+/// halves what the compiler has to read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    Often,
+    Rare,
+}
+
+/// One of several vectors of iterations that are printed side by side: what differs between them has its number
+/// in its name.
+pub(crate) struct Jam {
+    pub number: usize,
+    pub values: BTreeSet<ValueId>,
+    pub locals: BTreeSet<LocalId>,
 }
 
 /// Prints one line of C.
@@ -136,7 +192,18 @@ impl Text<'_> {
     pub fn value(&self, v: ValueId) -> String {
         match self.program.op(v) {
             Op::Literal(literal) => c_literal(*literal),
-            _ => format!("v{}", v.index()),
+            _ => match &self.jam {
+                Some(jam) if jam.values.contains(&v) => format!("v{}_{}", v.index(), jam.number),
+                _ => format!("v{}", v.index()),
+            },
+        }
+    }
+
+    /// The name of a local variable.
+    pub fn local(&self, local: LocalId) -> String {
+        match &self.jam {
+            Some(jam) if jam.locals.contains(&local) => format!("l{}_{}", local.index(), jam.number),
+            _ => format!("l{}", local.index()),
         }
     }
 
@@ -151,7 +218,13 @@ impl Text<'_> {
         match item {
             Some(item) => {
                 self.items.insert(item);
-                item.name()
+                match (self.pace, item.kernel) {
+                    (Pace::Rare, Kernel::Function(called)) => {
+                        self.called.insert((item, called.arity()));
+                        format!("called_{}", item.name())
+                    }
+                    _ => item.name(),
+                }
             }
             None => format!("eb_{}_missing", function.name()),
         }
@@ -194,10 +267,12 @@ pub(crate) fn c_literal(literal: Literal) -> String {
         }
         Type::I32 => match bits as u32 as i32 {
             i32::MIN => "INT32_MIN".to_string(),
+            x if x < 0 => format!("({x})"),
             x => format!("{x}"),
         },
         Type::I64 | Type::Index => match bits as i64 {
             i64::MIN => "INT64_MIN".to_string(),
+            x if x < 0 => format!("(INT64_C({x}))"),
             x => format!("INT64_C({x})"),
         },
         Type::U32 => format!("{}u", bits as u32),

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::compiler::Compiler;
@@ -21,6 +21,7 @@ const MOST_BYTES: u64 = 512 << 20;
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
+    limit: u64,
 }
 
 /// Was an entry there?
@@ -52,12 +53,18 @@ impl Cache {
             .map(PathBuf::from)
             .or_else(|| base().map(|base| base.join("ebbtide")))
             .unwrap_or_else(|| std::env::temp_dir().join("ebbtide-cache"));
-        Cache { folder }
+        Cache::at(folder)
     }
 
     /// A cache in this folder.
     pub fn at(folder: impl Into<PathBuf>) -> Cache {
-        Cache { folder: folder.into() }
+        Cache { folder: folder.into(), limit: MOST_BYTES }
+    }
+
+    /// The same cache, kept to so many bytes.
+    pub fn limit(mut self, bytes: u64) -> Cache {
+        self.limit = bytes;
+        self
     }
 
     /// Where it lives.
@@ -98,32 +105,61 @@ impl Cache {
         })
     }
 
-    /// Removes all entries and says how many there were.
+    /// Removes all entries, and what interrupted builds left behind; says how many entries there were.
     pub fn clear(&self) -> std::io::Result<u64> {
         let entries = self.entries();
         for (library, ..) in &entries {
             fs::remove_file(library)?;
-            let _ = fs::remove_file(library.with_extension("seal"));
+        }
+        for left in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = left.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with("build-") {
+                let _ = fs::remove_dir_all(left.path());
+            } else if name.ends_with(".seal") || name.starts_with(".tmp") {
+                let _ = fs::remove_file(left.path());
+            }
         }
         Ok(entries.len() as u64)
     }
 
+    /// What keeps the cache from being used, in words.
+    pub fn problem(&self) -> Option<String> {
+        let work = self.prepare().and_then(|()| {
+            tempfile::tempfile_in(&self.folder)
+                .map(drop)
+                .map_err(|e| format!("nothing can be written to {}: {e}", self.folder.display()))
+        });
+        work.err()
+    }
+
+    /// Makes the folder, private to the user; others' folders are not used.
     fn prepare(&self) -> Result<(), String> {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(|e| {
-            format!(
-                "the cache folder {} could not be made: {e}; EBBTIDE_CACHE can name another",
-                self.folder.display()
-            )
-        })
+        let fail = |what: String| {
+            Err(format!("the cache folder {} {what}; EBBTIDE_CACHE can name another", self.folder.display()))
+        };
+        if let Err(e) = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder) {
+            return fail(format!("could not be made: {e}"));
+        }
+        let meta = match fs::metadata(&self.folder) {
+            Ok(meta) => meta,
+            Err(e) => return fail(format!("could not be looked at: {e}")),
+        };
+        if !is_own(&meta) {
+            return fail("belongs to another user".to_string());
+        }
+        if meta.mode() & 0o022 != 0
+            && let Err(e) = fs::set_permissions(&self.folder, fs::Permissions::from_mode(0o700))
+        {
+            return fail(format!("can be written by others: {e}"));
+        }
+        Ok(())
     }
 
     /// Is the entry complete, unharmed, and written by this user alone?
     fn is_sound(&self, library: &Path, seal: &Path) -> bool {
         let own = |path: &Path| {
-            let owner = fs::metadata("/proc/self").map(|m| m.uid());
-            fs::symlink_metadata(path).is_ok_and(|m| {
-                m.is_file() && m.mode() & 0o022 == 0 && owner.as_ref().map_or(true, |uid| *uid == m.uid())
-            })
+            fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.mode() & 0o022 == 0 && is_own(&m))
         };
         if !own(library) || !own(seal) {
             return false;
@@ -161,7 +197,7 @@ impl Cache {
         let entries = self.entries();
         let mut bytes: u64 = entries.iter().map(|e| e.1).sum();
         for (library, size, _) in entries {
-            if bytes <= MOST_BYTES {
+            if bytes <= self.limit {
                 break;
             }
             // A process that has it loaded keeps it.
@@ -172,11 +208,16 @@ impl Cache {
     }
 }
 
+/// Does it belong to the user of this process, as far as the system says?
+fn is_own(meta: &fs::Metadata) -> bool {
+    fs::metadata("/proc/self").map_or(true, |own| own.uid() == meta.uid())
+}
+
 fn key(source: &str, compiler: &Compiler) -> String {
     let mut hasher = blake3::Hasher::new();
     let features = processor();
     for part in
-        [SCHEMA, env!("CARGO_PKG_VERSION"), &compiler.version, &compiler.flags.join(" "), &features, source]
+        [SCHEMA, env!("CARGO_PKG_VERSION"), &compiler.identity, &compiler.flags.join(" "), &features, source]
     {
         hasher.update(&(part.len() as u64).to_le_bytes());
         hasher.update(part.as_bytes());

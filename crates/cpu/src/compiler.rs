@@ -3,16 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::UNIX_EPOCH;
 
 use ebbtide_codegen::Target;
 
-/// A C compiler that answered.
+/// A C compiler.
 #[derive(Clone, Debug)]
 pub struct Compiler {
     /// The command.
     pub command: PathBuf,
-    /// The first line of its version.
-    pub version: String,
+    /// Which compiler it is: the file behind the command, its size and its age. Asking it for its version would
+    /// take longer than loading what it compiled before.
+    pub identity: String,
     /// The flags that every compilation gets.
     pub flags: Vec<String>,
     /// What it compiles for.
@@ -36,30 +38,44 @@ const FLAGS: [&str; 11] = [
 ];
 
 impl Compiler {
-    /// The compiler that `EBBTIDE_CC` names, or `cc`; `None`, with a reason, if it does not answer.
+    /// The compiler that `EBBTIDE_CC` names, or `cc`; a reason if there is none. `EBBTIDE_CFLAGS` adds flags,
+    /// those of a sanitiser say.
     pub fn find() -> Result<Compiler, String> {
         static FOUND: OnceLock<Result<Compiler, String>> = OnceLock::new();
         FOUND.get_or_init(Compiler::ask).clone()
     }
 
     fn ask() -> Result<Compiler, String> {
-        let command = std::env::var_os("EBBTIDE_CC").map_or_else(|| PathBuf::from("cc"), PathBuf::from);
-        let shown = command.display();
-        let output = Command::new(&command).arg("--version").output().map_err(|e| {
-            format!("`{shown}` could not be run ({e}): install a C compiler or name one in EBBTIDE_CC")
+        let asked = std::env::var_os("EBBTIDE_CC").map_or_else(|| PathBuf::from("cc"), PathBuf::from);
+        let (command, identity) = locate(&asked).ok_or_else(|| {
+            format!("`{}` was not found: install a C compiler or name one in EBBTIDE_CC", asked.display())
         })?;
+        let target = Target { vector_bytes: vector_bytes() };
+        let mut flags: Vec<String> = FLAGS.iter().map(|f| f.to_string()).collect();
+        if target.vector_bytes == 64 {
+            flags.push("-mprefer-vector-width=512".to_string());
+        } else if cfg!(target_arch = "x86_64") {
+            // Narrow vectors were asked for, or are all that a tool such as valgrind understands.
+            flags.push("-mno-avx512f".to_string());
+        }
+        let more = std::env::var("EBBTIDE_CFLAGS").unwrap_or_default();
+        flags.extend(more.split_whitespace().map(str::to_string));
+        Ok(Compiler { command, identity, flags, target })
+    }
+
+    /// The first line of what it says about its version; this runs it.
+    pub fn version(&self) -> Result<String, String> {
+        let shown = self.command.display();
+        let output = Command::new(&self.command)
+            .arg("--version")
+            .output()
+            .map_err(|e| format!("`{shown}` could not be run: {e}"))?;
         if !output.status.success() {
             return Err(format!(
                 "`{shown} --version` failed: is it a C compiler? EBBTIDE_CC can name another"
             ));
         }
-        let version = String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_string();
-        let target = Target { vector_bytes: vector_bytes() };
-        let mut flags: Vec<String> = FLAGS.iter().map(|f| f.to_string()).collect();
-        if target.vector_bytes == 64 {
-            flags.push("-mprefer-vector-width=512".to_string());
-        }
-        Ok(Compiler { command, version, flags, target })
+        Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_string())
     }
 
     /// Compiles C text into a shared library.
@@ -84,6 +100,22 @@ impl Compiler {
             first.join("\n")
         ))
     }
+}
+
+/// The file that a command runs, and what tells it from other files.
+fn locate(command: &Path) -> Option<(PathBuf, String)> {
+    let candidates: Vec<PathBuf> = if command.components().count() > 1 {
+        vec![command.to_path_buf()]
+    } else {
+        let folders = std::env::var_os("PATH")?;
+        std::env::split_paths(&folders).map(|folder| folder.join(command)).collect()
+    };
+    candidates.into_iter().find_map(|path| {
+        let file = path.canonicalize().ok()?;
+        let meta = file.metadata().ok().filter(|meta| meta.is_file())?;
+        let age = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?.as_nanos();
+        Some((path, format!("{} {} {age}", file.display(), meta.len())))
+    })
 }
 
 /// The widest vectors that this processor computes with; `EBBTIDE_VECTOR_BYTES` can lower it.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use ebbtide_codegen::{Access, Unit, c_unit};
+use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
     self as ir, ArrayId, Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, enclosing,
-    leaf,
+    leaf, walk,
 };
 use ebbtide_runtime::{Backend, Error, Executable, Frame, Result, Start};
 
@@ -28,11 +29,11 @@ struct Shared {
     stop: i32,
     arrived: i32,
     generation: i32,
+    spins: i32,
     sleep: extern "C" fn(*const AtomicI32, i32),
     outcome: i32,
     region: i32,
     reason: i64,
-    seen: [i32; 64],
 }
 
 /// What one thread of a launch works on; `eb_frame` of the prelude.
@@ -46,6 +47,8 @@ struct ThreadFrame {
     values: *mut u64,
     locals: *mut u64,
     passes: *mut i64,
+    bounds: *mut [i64; 2],
+    kept: *const *mut u8,
     scalars: *const u64,
     partials: *mut u64,
     shared: *mut Shared,
@@ -96,7 +99,15 @@ impl Backend for Cpu {
             program: program.name.clone(),
             reason,
         };
-        let unit = c_unit(program, facts, segments, self.compiler.target).map_err(|e| fail(e.to_string()))?;
+        let target = self.compiler.target;
+        let unit = match simplify_segments(program, segments) {
+            Some(simple) => {
+                let blocks: Vec<&Block> = simple.segments.iter().collect();
+                c_unit(&simple.program, &simple.facts, &blocks, target)
+            }
+            None => c_unit(program, facts, segments, target),
+        };
+        let unit = unit.map_err(|e| fail(e.to_string()))?;
         let (path, found) = self.cache.library(&unit.source, &self.compiler).map_err(fail)?;
         match found {
             Found::Hit => self.counters.cache_hits.fetch_add(1, Ordering::Relaxed),
@@ -106,6 +117,10 @@ impl Backend for Cpu {
         // SAFETY: the library was made from our own text by the user's compiler, or carries the seal of one that
         // was; it has no initialisers.
         let library = unsafe { libloading::Library::new(&path) }.map_err(|e| fail(e.to_string()))?;
+        let mut taped = false;
+        for block in segments {
+            walk(block, &mut |stmt| taped |= matches!(stmt, Stmt::Push(_) | Stmt::Pop(_)));
+        }
         let mut entries = Vec::new();
         for k in 0..segments.len() {
             // SAFETY: the text declares `segment_K` with this signature.
@@ -119,6 +134,10 @@ impl Backend for Cpu {
             entries,
             pool: self.pool.clone(),
             counters: self.counters.clone(),
+            loops: (0..program.regions as usize)
+                .map(|region| enclosing_loops(program, RegionId::from_index(region)))
+                .collect(),
+            taped,
             _library: library,
         }))
     }
@@ -130,6 +149,10 @@ struct Native {
     entries: Vec<Segment>,
     pool: Arc<Pool>,
     counters: Arc<Counters>,
+    /// By region: the loops around it, outermost first.
+    loops: Vec<Vec<LoopId>>,
+    /// Does the program use tapes?
+    taped: bool,
     /// Entries point into it.
     _library: libloading::Library,
 }
@@ -156,13 +179,15 @@ struct Private {
 }
 
 impl Private {
-    fn of(frame: &Frame) -> Private {
-        let mut tapes: Vec<Vec<*mut u8>> = frame.tapes.iter().map(|t| t.places.clone()).collect();
+    fn of(frame: &Frame, taped: bool) -> Private {
+        // A program without tapes looks at none of their tables.
+        let kept = if taped { &frame.tapes[..] } else { &[] };
+        let mut tapes: Vec<Vec<*mut u8>> = kept.iter().map(|t| t.places.clone()).collect();
         Private {
             data: frame.arrays.iter().map(|view| view.address).collect(),
             tape_heads: tapes.iter_mut().map(|places| places.as_mut_ptr()).collect(),
             tapes,
-            depth: frame.tapes.iter().map(|t| t.depth as i64).collect(),
+            depth: kept.iter().map(|t| t.depth as i64).collect(),
         }
     }
 }
@@ -205,32 +230,34 @@ impl Native {
             stop: 0,
             arrived: 0,
             generation: 0,
+            spins: self.pool.spins(),
             sleep,
             outcome: 0,
             region: 0,
             reason: 0,
-            seen: [0; 64],
         };
         let shape: Vec<i64> = frame.arrays.iter().flat_map(|view| view.shape).collect();
-        let capacity: Vec<i64> = frame.tapes.iter().map(|t| t.places.len() as i64).collect();
+        let tapes = if self.taped { &frame.tapes[..] } else { &[] };
+        let capacity: Vec<i64> = tapes.iter().map(|t| t.places.len() as i64).collect();
         let scalars: Vec<u64> = frame.arguments.iter().map(|l| l.bits()).collect();
         let mut passes = vec![0i64; self.program.loops as usize];
         let mut partials: Vec<u64> = Vec::new();
         if self.unit.reductions > 0 {
-            partials.resize(self.unit.reductions * leaf::MOST as usize, 0);
+            partials.resize(self.unit.reductions * (leaf::MOST as usize + 1), 0);
         }
         let resume = match start {
             Start::Beginning => -1,
             Start::At(place) => {
-                for (l, pass) in
-                    enclosing_loops(&self.program, place.region).into_iter().zip(&place.iterations)
-                {
+                let loops = self.loops.get(place.region.index()).map_or(&[][..], Vec::as_slice);
+                for (l, pass) in loops.iter().zip(&place.iterations) {
                     passes[l.index()] = *pass as i64;
                 }
                 place.region.index() as i64
             }
         };
-        let mut privates: Vec<Private> = (0..wanted).map(|_| Private::of(frame)).collect();
+        let bounds = Shareable(frame.scalars.bounds.as_mut_ptr());
+        let kept = &frame.kept;
+        let mut privates: Vec<Private> = (0..wanted).map(|_| Private::of(frame, self.taped)).collect();
         let enter = |thread: usize,
                      threads: usize,
                      private: &mut Private,
@@ -246,6 +273,8 @@ impl Native {
                 values: tables[0],
                 locals: tables[1],
                 passes,
+                bounds: bounds.get(),
+                kept: kept.as_ptr(),
                 scalars: scalars.as_ptr(),
                 partials: tables[2],
                 shared,
@@ -296,7 +325,7 @@ impl Native {
             0 if shared.outcome == 0 => return Ok(Outcome::Done),
             0 => {
                 let region = RegionId::from_index(shared.region as usize);
-                let loops = enclosing_loops(&self.program, region);
+                let loops = self.loops.get(region.index()).map_or(&[][..], Vec::as_slice);
                 let place =
                     Place { region, iterations: loops.iter().map(|l| passes[l.index()] as u64).collect() };
                 return Ok(Outcome::Yielded { place, reason: shared.reason });
@@ -320,6 +349,11 @@ impl Native {
                     left: describe(shared.access as usize),
                     right: describe(shared.dimension as usize),
                 }
+            }
+            6 => {
+                let shape = |id: ArrayId| &frame.arrays[id.index()].shape[..self.program.array(id).rank];
+                let call = self.unit.calls.get(shared.access as usize);
+                call.and_then(|call| call.misfit(&self.program, shape)).unwrap_or(Fault::Tape)
             }
             _ => Fault::Tape,
         };

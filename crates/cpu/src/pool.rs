@@ -3,6 +3,12 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+/// Some ten microseconds: longer than threads that share a task are apart.
+const SPINS: i32 = 1000;
+
+/// With more threads than cores the others can arrive only when this one makes room.
+const SPINS_WHERE_CORES_ARE_SHARED: i32 = 10;
+
 type Job = Arc<dyn Fn(usize) + Send + Sync>;
 
 /// Persistent threads that run one job together, each with its own number. The caller is thread 0.
@@ -11,6 +17,7 @@ pub struct Pool {
     workers: Vec<JoinHandle<()>>,
     /// One launch at a time has the workers; others run on their callers' threads.
     busy: Mutex<()>,
+    spins: i32,
 }
 
 struct Shared {
@@ -43,12 +50,19 @@ impl Pool {
             std::thread::Builder::new().name(name).spawn(move || work(&shared, number)).ok()
         });
         let workers = workers.collect();
-        Pool { shared, workers, busy: Mutex::default() }
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let spins = if threads <= cores { SPINS } else { SPINS_WHERE_CORES_ARE_SHARED };
+        Pool { shared, workers, busy: Mutex::default(), spins }
     }
 
     /// The number of threads, the caller's included.
     pub fn threads(&self) -> usize {
         self.workers.len() + 1
+    }
+
+    /// How often a thread that waits for others looks before it gives its time away.
+    pub fn spins(&self) -> i32 {
+        self.spins
     }
 
     /// Runs `job` on all threads and waits for all; `None` where the pool is at work for somebody else.

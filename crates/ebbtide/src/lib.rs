@@ -48,6 +48,7 @@ pub use ebbtide_ir as ir;
 #[doc(hidden)]
 pub use ebbtide_lang as __lang;
 pub use ebbtide_lang::items::{copy, fill, par, rand, select, swap};
+pub use ebbtide_lang::library::{compact, matmul, scan};
 pub use ebbtide_lang::{
     Arrays, Budget, Bytes, Compiled, CompiledGrad, CompiledProduct, Differentiable, Direction, Element,
     Float, Gradient, Gradients, Label, Name, Number, Plan, Product, Program, Ran,
@@ -60,8 +61,8 @@ pub use error::{Error, Result};
 pub mod prelude {
     pub use crate::{
         Array, Array0, Array1, Array2, Array3, Array4, Arrays, Budget, Bytes, Compiled, CompiledGrad, Device,
-        Devices, Direction, Float, Gradients, Label, Name, Number, Plan, Program, Status, checkpoint, copy,
-        fill, func, par, program, rand, relaxed, reverse, select, swap,
+        Devices, Direction, Float, Gradients, Label, Name, Number, Plan, Program, Status, checkpoint,
+        compact, copy, fill, func, matmul, par, program, rand, relaxed, reverse, scan, select, swap,
     };
 }
 
@@ -69,3 +70,8 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/src/language.md")]
 struct LanguagePage;
+
+/// The README, so that its example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Flaw};
 use crate::function::Function;
+use crate::library::{Assign, Layout, LibraryCall, LibraryOp, Way};
 use crate::program::*;
 use crate::types::{Literal, Type};
 
@@ -313,6 +314,29 @@ impl Builder {
     /// Copies all elements.
     pub fn copy(&mut self, from: ArrayId, to: ArrayId) {
         self.push(Stmt::Copy { from, to });
+    }
+
+    /// A library operation.
+    pub fn library(&mut self, op: LibraryOp, reads: &[ArrayId], writes: &[ArrayId]) {
+        let (reads, writes, site) = (reads.to_vec(), writes.to_vec(), self.site.clone());
+        self.push(Stmt::Library(LibraryCall { op, reads, writes, site }));
+    }
+
+    /// `c = a · b`.
+    pub fn matmul(&mut self, a: ArrayId, b: ArrayId, c: ArrayId) {
+        let op = LibraryOp::Matmul { left: Layout::Plain, right: Layout::Plain, into: Assign::Replace };
+        self.library(op, &[a, b], &[c]);
+    }
+
+    /// `out[i] = x[0] + … + x[i]`, added in that order.
+    pub fn scan(&mut self, x: ArrayId, out: ArrayId) {
+        self.library(LibraryOp::Scan { way: Way::Forth, into: Assign::Replace }, &[x], &[out]);
+    }
+
+    /// The indices of what is not zero in `flags`, in order, into `out` as far as it has room, and their number into
+    /// `count`.
+    pub fn compact(&mut self, flags: ArrayId, out: ArrayId, count: ArrayId) {
+        self.library(LibraryOp::Compact, &[flags], &[out, count]);
     }
 
     // ---- blocks

@@ -87,6 +87,17 @@ pub enum Fault {
         /// The other array and its shape.
         right: String,
     },
+    /// Arrays of a library operation have shapes that do not fit together.
+    Misfit {
+        /// The operation.
+        operation: String,
+        /// The arrays and their shapes.
+        arrays: String,
+        /// What their shapes must be.
+        rule: &'static str,
+        /// Where it stands in the source.
+        site: Option<Site>,
+    },
     /// The host asked the run to stop.
     Stopped,
     /// A tape has no place for another push, or nothing to pop: a flaw of the engine.
@@ -112,6 +123,10 @@ impl fmt::Display for Fault {
             Fault::ShapesDiffer { left, right } => {
                 write!(f, "{left} and {right} must have equal shapes")?;
                 &None
+            }
+            Fault::Misfit { operation, arrays, rule, site } => {
+                write!(f, "`{operation}` needs shapes {rule}, but {arrays}")?;
+                site
             }
             Fault::Stopped => return write!(f, "stopped by the host"),
             Fault::Tape => return write!(f, "a tape is too short: this is a flaw of Ebbtide"),

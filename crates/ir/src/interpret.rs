@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::error::Fault;
 use crate::evaluate::{Bits, combine, evaluate, neutral};
 use crate::leaf::{LANES, Leaves};
-use crate::place::{Place, Turn, path_to};
+use crate::place::{Place, Turn, Undone, path_to};
 use crate::program::*;
 use crate::races::Sharing;
 use crate::types::{Literal, Type};
@@ -72,12 +72,25 @@ pub struct Scalars {
     pub values: Vec<Bits>,
     /// All local variables.
     pub locals: Vec<Bits>,
+    /// The bounds of each `for`, as they were on entry.
+    pub bounds: Vec<[i64; 2]>,
+}
+
+impl Scalars {
+    /// Scalars for a run of this program, all zero.
+    pub fn of(program: &Program) -> Scalars {
+        Scalars {
+            values: vec![0; program.values.len()],
+            locals: vec![0; program.locals.len()],
+            bounds: vec![[0; 2]; program.loops as usize],
+        }
+    }
 }
 
 /// Runs one program on one set of arrays.
 #[derive(Debug)]
 pub struct Machine<'p, 'a> {
-    program: &'p Program,
+    pub(crate) program: &'p Program,
     facts: &'p Facts,
     arguments: &'p [Literal],
     /// All arrays by identifier; temporaries too.
@@ -125,8 +138,7 @@ impl<'p, 'a> Machine<'p, 'a> {
         arguments: &'p [Literal],
         arrays: Vec<HostArray<'a>>,
     ) -> Self {
-        let scalars =
-            Scalars { values: vec![0; program.values.len()], locals: vec![0; program.locals.len()] };
+        let scalars = Scalars::of(program);
         Machine {
             program,
             facts,
@@ -237,6 +249,7 @@ impl<'p, 'a> Machine<'p, 'a> {
                 let copy = self.arrays[from.index()].bytes.read().to_vec();
                 self.arrays[to.index()].bytes.write().copy_from_slice(&copy);
             }
+            Stmt::Library(call) => self.library(call)?,
             Stmt::Temp(a) => self.temp(*a),
             Stmt::Push(push) => self.push(*push)?,
             Stmt::Pop(a) => self.pop(*a)?,
@@ -248,10 +261,17 @@ impl<'p, 'a> Machine<'p, 'a> {
 
     fn sequential(&mut self, l: &'p Loop) -> Result<Flow, Fault> {
         match &l.kind {
-            LoopKind::For { from, to, .. } if self.index(*from) >= self.index(*to) => return Ok(Flow::Next),
+            LoopKind::For { from, to, .. } => {
+                let bounds = [self.index(*from), self.index(*to)];
+                self.scalars.bounds[l.id.index()] = bounds;
+                if bounds[0] >= bounds[1] {
+                    return Ok(Flow::Next);
+                }
+            }
             LoopKind::While { .. } if !self.goes_on(l)? => return Ok(Flow::Next),
-            _ => self.passes(l, 0, |machine| machine.block(&l.body)),
+            _ => {}
         }
+        self.passes(l, 0, |machine| machine.block(&l.body))
     }
 
     /// Runs a loop from pass `first` on, whose condition holds; `start` runs the body of that pass.
@@ -266,8 +286,9 @@ impl<'p, 'a> Machine<'p, 'a> {
         let depth = self.iterations.len();
         loop {
             let pass = self.iterations[depth - 1];
-            if let LoopKind::For { var, from, .. } = l.kind {
-                self.scalars.values[var.index()] = self.index(from).wrapping_add(pass as i64) as Bits;
+            if let LoopKind::For { var, .. } = l.kind {
+                let [from, _] = self.scalars.bounds[l.id.index()];
+                self.scalars.values[var.index()] = from.wrapping_add(pass as i64) as Bits;
             }
             let flow = match start.take() {
                 Some(start) => start(self)?,
@@ -291,9 +312,10 @@ impl<'p, 'a> Machine<'p, 'a> {
     /// Does the loop begin another pass?
     fn goes_on(&mut self, l: &'p Loop) -> Result<bool, Fault> {
         Ok(match &l.kind {
-            LoopKind::For { from, to, .. } => {
+            LoopKind::For { .. } => {
                 let done = self.iterations.last().map_or(0, |pass| *pass as i64);
-                self.index(*from).wrapping_add(done) < self.index(*to)
+                let [from, to] = self.scalars.bounds[l.id.index()];
+                from.wrapping_add(done) < to
             }
             LoopKind::While { head, condition } => {
                 self.block(head)?;
@@ -304,11 +326,10 @@ impl<'p, 'a> Machine<'p, 'a> {
     }
 
     fn region(&mut self, region: &'p Region) -> Result<Flow, Fault> {
-        let kept: Vec<(ArrayId, Vec<u8>)> = match &region.undo {
-            Undo::Nothing => Vec::new(),
-            Undo::Everything => self.copies(&written(&region.body)),
-            Undo::Arrays(arrays) => self.copies(arrays),
-        };
+        let undone = Undone::by(region);
+        let arrays: Vec<Vec<u8>> =
+            undone.arrays.iter().map(|a| self.arrays[a.index()].bytes.read().to_vec()).collect();
+        let locals: Vec<Bits> = undone.locals.iter().map(|l| self.scalars.locals[l.index()]).collect();
         self.block(&region.body)?;
         let Some(flag) = region.flag else { return Ok(Flow::Next) };
         let reason =
@@ -316,16 +337,13 @@ impl<'p, 'a> Machine<'p, 'a> {
         if reason == 0 {
             return Ok(Flow::Next);
         }
-        for (array, bytes) in kept {
-            if array != flag {
-                self.arrays[array.index()].bytes.write().copy_from_slice(&bytes);
-            }
+        for (array, bytes) in undone.arrays.iter().zip(arrays) {
+            self.arrays[array.index()].bytes.write().copy_from_slice(&bytes);
+        }
+        for (local, bits) in undone.locals.iter().zip(locals) {
+            self.scalars.locals[local.index()] = bits;
         }
         Ok(Flow::Yield { region: region.id, reason })
-    }
-
-    fn copies(&self, arrays: &[ArrayId]) -> Vec<(ArrayId, Vec<u8>)> {
-        arrays.iter().map(|a| (*a, self.arrays[a.index()].bytes.read().to_vec())).collect()
     }
 
     // ---- parallel loops: one iteration after the other, last dimension fastest
@@ -466,7 +484,7 @@ impl<'p, 'a> Machine<'p, 'a> {
         Ok(at)
     }
 
-    fn read(&self, array: ArrayId, at: usize) -> Bits {
+    pub(crate) fn read(&self, array: ArrayId, at: usize) -> Bits {
         let bytes = self.arrays[array.index()].bytes.read();
         match self.program.array(array).ty.size() {
             1 => Bits::from(bytes[at]),
@@ -484,7 +502,7 @@ impl<'p, 'a> Machine<'p, 'a> {
         }
     }
 
-    fn write(&mut self, array: ArrayId, at: usize, value: Bits) {
+    pub(crate) fn write(&mut self, array: ArrayId, at: usize, value: Bits) {
         let size = self.program.array(array).ty.size();
         let bytes = &mut self.arrays[array.index()].bytes.write()[size * at..size * (at + 1)];
         match size {
@@ -556,6 +574,7 @@ pub fn written(block: &Block) -> Vec<ArrayId> {
         Stmt::Store(s) | Stmt::Update(_, s) => arrays.push(s.array),
         Stmt::Fill(a, _) | Stmt::Copy { to: a, .. } => arrays.push(*a),
         Stmt::Swap(a, b) => arrays.extend([*a, *b]),
+        Stmt::Library(call) => arrays.extend(&call.writes),
         _ => {}
     });
     arrays.sort_unstable();

@@ -37,7 +37,7 @@ impl Leaves {
         if row <= size {
             Leaves { rows, rows_per_leaf: (size / row.max(1)).max(1), row, pieces: 1, size }
         } else {
-            Leaves { rows, rows_per_leaf: 1, row, pieces: (row + size - 1) / size, size }
+            Leaves { rows, rows_per_leaf: 1, row, pieces: ceil(row, size), size }
         }
     }
 
@@ -46,13 +46,18 @@ impl Leaves {
         if self.row == 0 {
             return 0;
         }
-        ((self.rows + self.rows_per_leaf - 1) / self.rows_per_leaf).saturating_mul(self.pieces)
+        ceil(self.rows, self.rows_per_leaf).saturating_mul(self.pieces)
     }
 
     /// The leaf that an iteration belongs to, by its row and its place in the row.
     pub fn leaf(&self, row: i64, place: i64) -> i64 {
         (row / self.rows_per_leaf) * self.pieces + place / self.size
     }
+}
+
+/// `a / b`, rounded up; neither is negative.
+fn ceil(a: i64, b: i64) -> i64 {
+    a / b + i64::from(a % b != 0)
 }
 
 #[cfg(test)]
@@ -66,6 +71,7 @@ mod tests {
                 assert!(Leaves::of(&[rows, row]).count() <= MOST, "{rows} x {row}");
             }
         }
+        assert!(Leaves::of(&[i64::MAX]).count() <= MOST);
     }
 
     #[test]

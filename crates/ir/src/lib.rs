@@ -20,7 +20,7 @@
 //!    `max` the positive one. Elementary functions have one definition, in `ebbtide-math`.
 //! 5. **Sequential loops.** Bounds of a `for` are evaluated once, on entry. `if c { break; }` may close a body.
 //! 6. **Parallel loops** have one to four dimensions and hold no other parallel loop, region, call, `swap`,
-//!    `fill` or `copy`.
+//!    `fill`, `copy` or library operation.
 //! 7. **Races** are build errors: no two iterations of a parallel loop may touch the same element, one of them
 //!    writing, unless all that the loop does with the array is to combine into it in one way. Iterations are
 //!    told apart by a dimension whose index is `c·i + k` (`c ≠ 0`, `k` the same in all iterations) for each
@@ -32,21 +32,38 @@
 //!    update statement on its own. The start of a lane is the neutral element: `-0.0` for sums, NaN for minima
 //!    and maxima of floats. All other combining is done in iteration order. `#[relaxed]` loops may combine in
 //!    any order.
-//! 9. **Regions** do not nest and a label stands once in one source program. The flag has rank 0 and type
-//!    `i32`, `u32` or `bool`.
+//! 9. **Regions** do not nest and a label stands once in one source program. The flag is a parameter of rank 0
+//!    and type `i32`, `u32` or `bool`. It is looked at once, at the end of the region; if it is not zero the
+//!    program yields: nothing more runs, every enclosing loop is left. A run that is resumed at a region begins
+//!    with that region, in the passes of the loops around it that were left, and goes on from there; conditions
+//!    at the head of these passes are not asked again. The bounds of these loops, local variables, temporaries
+//!    and elements that were read are as they were left; shapes and scalar arguments are those that the resume is
+//!    given, and what is computed from all these is computed from them anew. `undo` puts back what the region wrote before
+//!    it yields, but for the flag: the arrays named, or all arrays and local variables that it writes.
 //! 10. **Bounds.** An element outside its array is never touched: it is a run error that names array, index and
 //!     line. Which of several errors of one run is reported is not defined; written arrays are then unspecified
 //!     but intact.
+//! 11. **Library operations** work on whole arrays: `matmul(a, b, c)`, `scan(x, out)`, `compact(flags, out, count)`.
+//!     What they write they use in no other place. Their order is law like that of reductions, so that their bits
+//!     are the same on every device, for every number of threads: an element of a product is a chain of fused
+//!     multiplications and additions over ascending `k`, begun at zero; a scan adds one element after the other;
+//!     `compact` writes the indices of what is not zero in ascending order, none beyond the end of `out`, and counts
+//!     all of them. Shapes that do not fit together are a run error. See [`LibraryOp`].
 #![forbid(unsafe_code)]
 
 mod affine;
 mod builder;
+mod entry;
 mod error;
 pub mod evaluate;
 mod function;
+mod hash;
 mod interpret;
 pub mod leaf;
+mod library;
+pub mod passes;
 mod place;
+mod position;
 mod print;
 mod program;
 mod races;
@@ -55,10 +72,13 @@ mod verify;
 
 pub use affine::{Affine, Affines, is_zero};
 pub use builder::Builder;
+pub use entry::{Derivation, Entry, Made, loop_bounds};
 pub use error::{Error, Fault, Flaw};
 pub use function::Function;
+pub use hash::ProgramHash;
 pub use interpret::{Bytes, HostArray, Machine, Outcome, Scalars, Tape, written};
-pub use place::{Place, Turn, enclosing, path_to};
+pub use library::{Assign, Layout, LibraryCall, LibraryOp, Way};
+pub use place::{Place, Turn, Undone, enclosing, path_to};
 pub use program::*;
 pub use races::{ParFacts, Sharing};
 pub use types::{Literal, Type};

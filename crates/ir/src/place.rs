@@ -1,5 +1,6 @@
 //! Where a program stands: a region and the iterations of the loops around it.
 
+use crate::interpret::written;
 use crate::program::*;
 
 /// A region and, for each sequential loop around it, outermost first, how many passes were finished before
@@ -10,6 +11,44 @@ pub struct Place {
     pub region: RegionId,
     /// Finished passes of each enclosing loop, outermost first.
     pub iterations: Vec<u64>,
+}
+
+/// What a region puts back when it yields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Undone {
+    /// Arrays.
+    pub arrays: Vec<ArrayId>,
+    /// Local variables.
+    pub locals: Vec<LocalId>,
+}
+
+impl Undone {
+    /// What this region puts back: what it writes and did not make itself, but for its flag.
+    pub fn by(region: &Region) -> Undone {
+        if region.flag.is_none() || region.undo == Undo::Nothing {
+            return Undone::default();
+        }
+        let (mut made, mut undone) = (Vec::new(), Undone::default());
+        walk(&region.body, &mut |stmt| match stmt {
+            Stmt::Temp(a) => made.push(*a),
+            Stmt::Set(local, _) => undone.locals.push(*local),
+            _ => {}
+        });
+        walk(&region.body, &mut |stmt| {
+            if let Stmt::Declare(local, _) = stmt {
+                undone.locals.retain(|l| l != local);
+            }
+        });
+        undone.locals.sort_unstable();
+        undone.locals.dedup();
+        undone.arrays = written(&region.body);
+        if let Undo::Arrays(arrays) = &region.undo {
+            undone.locals.clear();
+            undone.arrays.retain(|a| arrays.contains(a));
+        }
+        undone.arrays.retain(|a| Some(*a) != region.flag && !made.contains(a));
+        undone
+    }
 }
 
 /// One step of the way down to a statement.

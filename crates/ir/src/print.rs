@@ -172,6 +172,10 @@ impl Printer<'_> {
                 let text = format!("copy({}, {});", p.array(*from).name, p.array(*to).name);
                 self.line(&text);
             }
+            Stmt::Library(call) => {
+                let text = format!("{};", call.text(p));
+                self.line(&text);
+            }
             Stmt::Push(push) => {
                 let name = &p.array(push.array).name;
                 let text = match push.after {
@@ -209,9 +213,9 @@ impl Printer<'_> {
 
     fn forward(&mut self, f: &Forward) {
         let carried: Vec<&str> = f.carried.iter().map(|a| self.program.array(*a).name.as_str()).collect();
-        let range = match f.range {
-            Some((from, to)) => format!("{}..{}", self.expr(from), self.expr(to)),
-            None => "unknown".to_string(),
+        let range = match f.length {
+            Length::Known(from, to) => format!("{}..{}", self.expr(from), self.expr(to)),
+            Length::Unknown { .. } => "unknown".to_string(),
         };
         let text = format!("forward loop {} over {range} carrying [{}] {{", f.id.0, carried.join(", "));
         self.line(&text);
@@ -259,7 +263,7 @@ impl Printer<'_> {
     }
 
     fn local(&self, local: LocalId) -> String {
-        format!("{}", self.program.locals[local.index()].name)
+        self.program.locals[local.index()].name.clone()
     }
 
     fn element(&self, array: ArrayId, index: Indices) -> String {

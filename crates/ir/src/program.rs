@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::function::Function;
+use crate::library::LibraryCall;
 use crate::types::{Literal, Type};
 
 macro_rules! ids {
@@ -387,6 +388,8 @@ pub enum Stmt {
         /// The array that is written.
         to: ArrayId,
     },
+    /// A library operation; at program level alone.
+    Library(LibraryCall),
     /// A temporary comes to life here, zeroed; at program level alone.
     Temp(ArrayId),
     /// Puts what an array holds on its tape; made by autodiff alone, at program level.
@@ -422,8 +425,8 @@ pub struct Push {
 pub struct Forward {
     /// Which loop, as in the source program.
     pub id: LoopId,
-    /// The bounds of the whole loop; `None` where the number of passes is known only at its end.
-    pub range: Option<(ValueId, ValueId)>,
+    /// How many passes the whole loop has.
+    pub length: Length,
     /// Set by the driver: the first pass to run.
     pub from: ValueId,
     /// Set by the driver: the pass after the last one to run.
@@ -436,6 +439,20 @@ pub struct Forward {
     pub record: Block,
     /// How the source says that it is to be reversed.
     pub schedule: Option<ReverseHint>,
+}
+
+/// How many passes a reversed loop has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// One for each number from the first value to before the second, both known before the program starts.
+    Known(ValueId, ValueId),
+    /// It is known when the loop ends. Passes are counted from zero.
+    Unknown {
+        /// After its blocks have run: the pass before which they stopped.
+        reached: LocalId,
+        /// After its blocks have run: a `bool`, whether the loop has ended.
+        ended: LocalId,
+    },
 }
 
 /// The reverse half of a reversed loop: consumes the tape of passes `from..to`, last pass first.
@@ -728,8 +745,11 @@ impl Stmt {
     pub fn uses(&self) -> Vec<ValueId> {
         match self {
             Stmt::Let(_) | Stmt::Region(_) | Stmt::Call(_) | Stmt::Swap(..) | Stmt::Copy { .. } => Vec::new(),
-            Stmt::Temp(_) | Stmt::Push(_) | Stmt::Pop(_) | Stmt::Backward(_) => Vec::new(),
-            Stmt::Forward(f) => f.range.map_or(Vec::new(), |(from, to)| vec![from, to]),
+            Stmt::Library(_) | Stmt::Temp(_) | Stmt::Push(_) | Stmt::Pop(_) | Stmt::Backward(_) => Vec::new(),
+            Stmt::Forward(f) => match f.length {
+                Length::Known(from, to) => vec![from, to],
+                Length::Unknown { .. } => Vec::new(),
+            },
             Stmt::Declare(_, v) | Stmt::Set(_, v) | Stmt::Fill(_, v) => vec![*v],
             Stmt::Store(s) | Stmt::Update(_, s) => {
                 s.index.as_slice().iter().copied().chain([s.value]).collect()

@@ -108,7 +108,7 @@ fn share(
         let fixed = |t: &&Touch| {
             t.index.iter().all(|v| dependence(program, affines, inside, *v) == Dependence::Invariant)
         };
-        return Ok(if touches.iter().all(|t| fixed(t)) { Sharing::Reduce } else { Sharing::Scatter });
+        return Ok(if touches.iter().all(fixed) { Sharing::Reduce } else { Sharing::Scatter });
     }
     Err(race(program, touches, &owners))
 }

@@ -204,6 +204,14 @@ impl Verifier<'_> {
                     self.flaw("2", &None, format!("`copy({}, {})`: type and rank differ", x.name, y.name));
                 }
             }
+            Stmt::Library(call) => {
+                self.at_program_level(&format!("`{}`", call.op.name()), &call.site);
+                call.reads.iter().for_each(|a| self.read(*a, &call.site));
+                call.writes.iter().for_each(|a| self.write(*a, &call.site));
+                if let Some(message) = call.flaw(p) {
+                    self.flaw("11", &call.site, message);
+                }
+            }
             Stmt::Temp(a) => self.temp(*a),
             Stmt::Push(push) => {
                 self.at_program_level("`push`", &None);
@@ -216,7 +224,7 @@ impl Verifier<'_> {
             Stmt::Forward(f) => {
                 self.at_program_level("a sweep", &None);
                 f.carried.iter().for_each(|a| self.read(*a, &None));
-                if let Some((from, to)) = f.range {
+                if let Length::Known(from, to) = f.length {
                     self.is(from, Type::Index, "a bound", &None);
                     self.is(to, Type::Index, "a bound", &None);
                 }
@@ -279,6 +287,13 @@ impl Verifier<'_> {
         }
         if let Some(flag) = region.flag {
             let decl = p.array(flag);
+            if !matches!(decl.role, Role::Param(_)) {
+                let message = format!(
+                    "the flag `{}` of region `{label}` is a temporary: the flag is the host's, so it must be a parameter",
+                    decl.name
+                );
+                self.flaw("9", &region.site, message);
+            }
             if decl.rank != 0 || !matches!(decl.ty, Type::I32 | Type::U32 | Type::Bool) {
                 let message = format!(
                     "the flag `{}` of region `{label}` is an Array{}<{}>: a flag is an Array0 of i32, u32 or bool",
@@ -468,7 +483,12 @@ pub fn depends_on_arguments_alone(program: &Program, value: ValueId) -> bool {
     while let Some(v) = work.pop() {
         match program.op(v) {
             Op::Load(..) | Op::Get(_) | Op::LoopVar => return false,
-            Op::Dim(array, _) if matches!(program.array(*array).role, Role::Temp(_)) => return false,
+            // A temporary's extents are the values that it is declared with.
+            Op::Dim(array, k) => {
+                if let Role::Temp(shape) = &program.array(*array).role {
+                    work.extend(shape.get(*k as usize));
+                }
+            }
             op => work.extend(op.operands()),
         }
     }

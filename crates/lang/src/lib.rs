@@ -5,7 +5,8 @@
 //! program, and which builds the program when it is called. `lang` knows types and names; it does not know
 //! syntax (that is `macros`), nor what a program means (that is `ir`).
 //!
-//! What users name themselves: the items of [`items`] (`par`, `swap`, `fill`, `copy`, `select`, `rand`), the traits
+//! What users name themselves: the items of [`items`] (`par`, `swap`, `fill`, `copy`, `select`, `rand`) and of
+//! [`library`] (`matmul`, `scan`, `compact`), the traits
 //! [`Float`], [`Arrays`] and [`Label`], and [`Program`].
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,7 @@ mod handle;
 mod host;
 pub mod items;
 mod label;
+pub mod library;
 mod program;
 mod scalar;
 mod tangent;

@@ -18,7 +18,8 @@ pub enum Arg<'a> {
     Scalar(Literal),
 }
 
-/// Checks the arguments and gives the views of all parameters and the scalars.
+/// Checks the arguments and gives the views of all parameters and the scalars; waits for other launches that use
+/// the arrays.
 pub(crate) fn bind(
     program: &Program,
     device: &Device,
@@ -40,6 +41,9 @@ pub(crate) fn bind_first(
     let mut views = vec![View::EMPTY; program.arrays.len()];
     let mut scalars = vec![Literal::from(false); program.scalars.len()];
     for (param, arg) in program.params.iter().zip(args) {
+        if let Arg::Write(array) = arg {
+            array.buffer.settle();
+        }
         match (param, arg) {
             (Param::Array(id), Arg::Read(array)) => {
                 views[id.index()] = view(program, device, *id, array, Access::Read)?
@@ -99,20 +103,31 @@ fn view(program: &Program, device: &Device, id: ArrayId, array: &AnyArray, acces
 
 /// The value of something that depends on shapes and scalar arguments alone.
 pub fn from_arguments(program: &Program, value: ValueId, views: &[View], scalars: &[Literal]) -> Option<u64> {
-    // Operands stand before their uses in the table: one pass over what the value needs, in that order.
-    let mut needed = vec![value];
-    let mut at = 0;
-    while at < needed.len() {
-        needed.extend(program.op(needed[at]).operands());
-        at += 1;
-    }
-    needed.sort_unstable();
-    needed.dedup();
-    let mut known = std::collections::HashMap::new();
-    for v in needed {
+    // Depth first, operands before what is made of them; a temporary's extents are the values it is declared with.
+    let needs = |v: ValueId| -> Vec<ValueId> {
+        match program.op(v) {
+            Op::Dim(array, k) => match &program.array(*array).role {
+                Role::Temp(shape) => shape.get(*k as usize).copied().into_iter().collect(),
+                _ => Vec::new(),
+            },
+            op => op.operands().collect(),
+        }
+    };
+    let mut known: std::collections::HashMap<ValueId, u64> = std::collections::HashMap::new();
+    let mut work = vec![value];
+    while let Some(v) = work.last().copied() {
+        let missing: Vec<ValueId> = needs(v).into_iter().filter(|o| !known.contains_key(o)).collect();
+        if !missing.is_empty() {
+            work.extend(missing);
+            continue;
+        }
+        work.pop();
         let bits = match *program.op(v) {
             Op::Scalar(s) => scalars[s.index()].bits(),
-            Op::Dim(array, k) => views[array.index()].shape[k as usize] as u64,
+            Op::Dim(array, k) => match &program.array(array).role {
+                Role::Temp(shape) => *known.get(shape.get(k as usize)?)?,
+                _ => views[array.index()].shape[k as usize] as u64,
+            },
             Op::LoopVar | Op::Get(_) | Op::Load(..) => return None,
             _ => evaluate::evaluate(program, v, |operand| known.get(&operand).copied().unwrap_or(0))?.ok()?,
         };

@@ -8,6 +8,7 @@ use ebbtide_ir::{Literal, Type};
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::pending::Held;
 
 /// A type that arrays can hold.
 pub trait Element: Copy + PartialEq + fmt::Debug + Send + Sync + sealed::Sealed + 'static {
@@ -58,7 +59,7 @@ pub struct AnyArray {
     pub(crate) device: Device,
     pub(crate) ty: Type,
     pub(crate) shape: Vec<usize>,
-    pub(crate) buffer: Buffer,
+    pub(crate) buffer: Held,
 }
 
 impl AnyArray {
@@ -66,7 +67,7 @@ impl AnyArray {
     pub fn zeros(device: &Device, ty: Type, shape: &[usize]) -> Result<AnyArray> {
         let bytes = byte_count(shape, ty)?;
         let buffer = Buffer::zeroed(bytes, device.meter())?;
-        Ok(AnyArray { device: device.clone(), ty, shape: shape.to_vec(), buffer })
+        Ok(AnyArray { device: device.clone(), ty, shape: shape.to_vec(), buffer: Held::new(buffer) })
     }
 
     /// The device that holds it.
@@ -94,7 +95,7 @@ impl AnyArray {
         self.len() == 0
     }
 
-    /// The elements as bytes, last dimension fastest.
+    /// The elements as bytes, last dimension fastest. Waits for a launch that writes them.
     pub fn bytes(&self) -> &[u8] {
         self.buffer.bytes()
     }

@@ -1,9 +1,10 @@
 //! Memory that arrays live in: aligned, zeroed, counted.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::HashMap;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 
@@ -90,6 +91,33 @@ impl Buffer {
     /// The address of the first byte, for compiled code.
     pub fn address(&self) -> *mut u8 {
         self.start.as_ptr()
+    }
+}
+
+/// Buffers that were used and will be used again: what a launch allocates, the next one finds.
+#[derive(Debug, Default)]
+pub struct Spare {
+    by_size: Mutex<HashMap<usize, Vec<Buffer>>>,
+}
+
+impl Spare {
+    /// A buffer of this size, with anything in it.
+    pub fn take(&self, bytes: usize, meter: &Arc<Meter>) -> Result<Buffer, Error> {
+        let found = self.lock().get_mut(&bytes).and_then(Vec::pop);
+        found.map_or_else(|| Buffer::zeroed(bytes, meter), Ok)
+    }
+
+    /// Keeps buffers for later.
+    pub fn give(&self, buffers: impl IntoIterator<Item = Buffer>) {
+        let mut by_size = self.lock();
+        for buffer in buffers {
+            by_size.entry(buffer.len()).or_default().push(buffer);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<usize, Vec<Buffer>>> {
+        // Taking and giving cannot leave the table half changed.
+        self.by_size.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

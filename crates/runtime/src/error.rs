@@ -49,6 +49,9 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A file of a stored yield could not be read or written.
+    #[error(transparent)]
+    Snapshot(#[from] ebbtide_snapshot::Error),
     /// The program could not be differentiated.
     #[error(transparent)]
     Differentiation(#[from] ebbtide_autodiff::Error),

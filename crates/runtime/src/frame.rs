@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ebbtide_ir::{ArrayId, Literal, Program, Role, Scalars};
 
 use crate::arguments::extents;
-use crate::buffer::{Buffer, Meter};
+use crate::buffer::{Buffer, Meter, Spare};
 use crate::error::{Error, Result};
 
 /// One array as compiled code sees it.
@@ -42,6 +42,54 @@ pub struct TapePlaces {
     pub depth: usize,
 }
 
+fn byte_count(program: &Program, array: ArrayId, shape: &[usize]) -> Result<usize> {
+    shape
+        .iter()
+        .try_fold(program.array(array).ty.size(), |bytes, extent| bytes.checked_mul(*extent))
+        .filter(|bytes| *bytes < isize::MAX as usize / 2)
+        .ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })
+}
+
+/// A temporary array and what it holds.
+#[derive(Debug)]
+pub(crate) struct Temp {
+    pub array: ArrayId,
+    /// The extents, padded with ones.
+    pub shape: [i64; 4],
+    pub buffer: Buffer,
+}
+
+impl Temp {
+    /// A temporary of zeros.
+    pub fn zeroed(program: &Program, array: ArrayId, shape: &[usize], meter: &Arc<Meter>) -> Result<Temp> {
+        let bytes = byte_count(program, array, shape)?;
+        let buffer = Buffer::zeroed(bytes, meter)?;
+        let shape = View::new(buffer.address(), shape, bytes).shape;
+        Ok(Temp { array, shape, buffer })
+    }
+
+    /// A temporary in memory that was used before: it holds anything until it is declared.
+    pub fn reused(
+        program: &Program,
+        array: ArrayId,
+        shape: &[usize],
+        spare: &Spare,
+        meter: &Arc<Meter>,
+    ) -> Result<Temp> {
+        let bytes = byte_count(program, array, shape)?;
+        let buffer = spare.take(bytes, meter)?;
+        let shape = View::new(buffer.address(), shape, bytes).shape;
+        Ok(Temp { array, shape, buffer })
+    }
+
+    /// A copy in memory of its own.
+    pub fn try_clone(&self, meter: &Arc<Meter>) -> Result<Temp> {
+        let mut buffer = Buffer::zeroed(self.buffer.len(), meter)?;
+        buffer.bytes_mut().copy_from_slice(self.buffer.bytes());
+        Ok(Temp { array: self.array, shape: self.shape, buffer })
+    }
+}
+
 /// What one launch works on.
 #[derive(Debug)]
 pub struct Frame {
@@ -53,8 +101,12 @@ pub struct Frame {
     pub scalars: Scalars,
     /// The tape of each array.
     pub tapes: Vec<TapePlaces>,
+    /// By array: room for a copy of what a region may undo, null where there is none. Empty if no region undoes.
+    pub kept: Vec<*mut u8>,
     /// The memory of temporaries, held for as long as their addresses are used.
-    _temps: Vec<Buffer>,
+    temps: Vec<Buffer>,
+    /// The memory of `kept`.
+    _undo: Vec<Buffer>,
 }
 
 // SAFETY: a frame's addresses point into buffers that it owns or that its launch borrows for as long as it lives.
@@ -64,45 +116,97 @@ impl Frame {
     /// A frame for one launch; `views` has the parameters, temporaries are allocated here.
     pub(crate) fn new(
         program: &Program,
-        mut views: Vec<View>,
+        views: Vec<View>,
         arguments: Vec<Literal>,
         meter: &Arc<Meter>,
     ) -> Result<Frame> {
+        Frame::with(program, views, arguments, Scalars::of(program), Vec::new(), meter)
+    }
+
+    /// A frame that goes on with these scalars and temporaries; temporaries that are not among them are made.
+    pub(crate) fn with(
+        program: &Program,
+        mut views: Vec<View>,
+        arguments: Vec<Literal>,
+        scalars: Scalars,
+        held: Vec<Temp>,
+        meter: &Arc<Meter>,
+    ) -> Result<Frame> {
         let mut temps = Vec::new();
+        let mut place = |views: &mut Vec<View>, temp: Temp| {
+            let (address, bytes) = (temp.buffer.address(), temp.buffer.len());
+            views[temp.array.index()] = View { address, shape: temp.shape, bytes };
+            temps.push(temp.buffer);
+        };
+        for temp in held {
+            place(&mut views, temp);
+        }
         for id in program.array_ids() {
             let decl = program.array(id);
             if let Role::Old(array) = decl.role {
                 // Its address is set by each push; its shape is the array's.
                 views[id.index()] = View { address: std::ptr::null_mut(), ..views[array.index()] };
             }
-            if let Role::Temp(_) = decl.role {
+            if let Role::Temp(_) = decl.role
+                && views[id.index()].address.is_null()
+            {
                 let shape = extents(program, id, &views, &arguments)?;
-                let bytes = shape
-                    .iter()
-                    .try_fold(decl.ty.size(), |bytes, extent| bytes.checked_mul(*extent))
-                    .filter(|bytes| *bytes < isize::MAX as usize / 2)
-                    .ok_or_else(|| Error::TooLarge { shape: shape.clone() })?;
-                let buffer = Buffer::zeroed(bytes, meter)?;
-                views[id.index()] = View::new(buffer.address(), &shape, bytes);
-                temps.push(buffer);
+                place(&mut views, Temp::zeroed(program, id, &shape, meter)?);
             }
         }
-        let scalars =
-            Scalars { values: vec![0; program.values.len()], locals: vec![0; program.locals.len()] };
         let tapes = program.arrays.iter().map(|_| TapePlaces::default()).collect();
-        Ok(Frame { arrays: views, arguments, scalars, tapes, _temps: temps })
+        Ok(Frame { arrays: views, arguments, scalars, tapes, kept: Vec::new(), temps, _undo: Vec::new() })
+    }
+
+    /// Makes room for copies of these arrays.
+    pub(crate) fn reserve_undo(&mut self, arrays: &[ArrayId], meter: &Arc<Meter>) -> Result<()> {
+        if !arrays.is_empty() {
+            self.kept = vec![std::ptr::null_mut(); self.arrays.len()];
+        }
+        for array in arrays {
+            let buffer = Buffer::zeroed(self.arrays[array.index()].bytes, meter)?;
+            self.kept[array.index()] = buffer.address();
+            self._undo.push(buffer);
+        }
+        Ok(())
+    }
+
+    /// The temporaries, each under the name that it has now.
+    pub(crate) fn take_temps(&mut self, program: &Program) -> Vec<Temp> {
+        let mut temps = Vec::with_capacity(self.temps.len());
+        let count = if self.temps.is_empty() { 0 } else { program.arrays.len() };
+        for array in program.array_ids().take(count) {
+            let view = self.arrays[array.index()];
+            if let Role::Temp(_) = program.array(array).role
+                && let Some(at) = self.temps.iter().position(|buffer| buffer.address() == view.address)
+            {
+                temps.push(Temp { array, shape: view.shape, buffer: self.temps.swap_remove(at) });
+            }
+        }
+        temps
     }
 
     /// Makes room for `count` more pushes of an array.
-    pub fn reserve_tape(&mut self, array: ArrayId, count: usize, meter: &Arc<Meter>) -> Result<()> {
+    pub(crate) fn reserve_tape(
+        &mut self,
+        array: ArrayId,
+        count: usize,
+        spare: &Spare,
+        meter: &Arc<Meter>,
+    ) -> Result<()> {
         let bytes = self.arrays[array.index()].bytes;
         let tape = &mut self.tapes[array.index()];
         while tape.places.len() < tape.depth + count {
-            let buffer = Buffer::zeroed(bytes, meter)?;
+            let buffer = spare.take(bytes, meter)?;
             tape.places.push(buffer.address());
             tape.buffers.push(buffer);
         }
         Ok(())
+    }
+
+    /// All memory that the frame owns, for another launch.
+    pub(crate) fn into_buffers(self) -> impl Iterator<Item = Buffer> {
+        self.temps.into_iter().chain(self.tapes.into_iter().flat_map(|tape| tape.buffers))
     }
 
     /// The bytes of an array.

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ebbtide_autodiff::{Gradient, Pushes};
-use ebbtide_ir::{self as ir, ArrayId, LoopId, Outcome, Program, Role, ValueId};
-use ebbtide_schedule::{Action, AnySchedule, Slot};
+use ebbtide_ir::{self as ir, ArrayId, Length, LoopId, Outcome, Program, Role, ValueId};
+use ebbtide_schedule::{Action, AnySchedule, Schedule, Slot};
 
 use crate::arguments::{Arg, bind, bind_first, from_arguments};
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Spare};
 use crate::device::{Device, Executable, Start};
 use crate::error::{Error, Result};
-use crate::frame::{Frame, View};
+use crate::frame::{Frame, Temp, View};
 use crate::plan::{Budget, Need, Plan, plan};
 use crate::script::{Script, Step, Sweep};
 
@@ -20,11 +20,14 @@ use crate::script::{Script, Step, Sweep};
 pub struct CompiledGradient {
     program: Arc<Program>,
     pushes: std::collections::BTreeMap<LoopId, Vec<Pushes>>,
+    pushes_outside: Vec<Pushes>,
     script: Arc<Script>,
     device: Device,
     executable: Arc<dyn Executable>,
     budget: Budget,
     plans: Plans,
+    /// What launches leave for the next one, so that it allocates nothing.
+    spare: Arc<Spare>,
 }
 
 /// Plans made before: planning is worth remembering, since most launches have the shapes of the last one.
@@ -59,17 +62,19 @@ impl CompiledGradient {
         Ok(CompiledGradient {
             program,
             pushes: gradient.pushes.clone(),
+            pushes_outside: gradient.pushes_outside.clone(),
             script,
             device: device.clone(),
             executable,
             budget,
             plans: Plans::default(),
+            spare: Arc::default(),
         })
     }
 
     /// The same gradient under another budget; nothing is compiled again.
     pub fn with_budget(&self, budget: Budget) -> CompiledGradient {
-        CompiledGradient { budget, ..self.clone() }
+        CompiledGradient { budget, spare: Arc::default(), ..self.clone() }
     }
 
     /// The gradient program.
@@ -97,9 +102,29 @@ impl CompiledGradient {
     pub fn launch(&self, args: &[Arg<'_>]) -> Result<Ran> {
         let (views, scalars) = bind(&self.program, &self.device, args)?;
         let (_, schedules) = self.prepare(&views, &scalars)?;
-        let mut frame = Frame::new(&self.program, views, scalars, self.device.meter())?;
-        let mut run = Run { gradient: self, frame: &mut frame, sweeps: HashMap::new(), ran: Ran::default() };
+        let mut frame = self.frame(views, scalars)?;
+        let ran = self.follow(&mut frame, schedules);
+        self.spare.give(frame.into_buffers());
+        ran
+    }
+
+    /// A frame in memory that earlier launches left.
+    fn frame(&self, views: Vec<View>, scalars: Vec<ir::Literal>) -> Result<Frame> {
+        let mut temps = Vec::new();
+        for id in self.program.array_ids() {
+            if let Role::Temp(_) = self.program.array(id).role {
+                let shape = crate::arguments::extents(&self.program, id, &views, &scalars)?;
+                temps.push(Temp::reused(&self.program, id, &shape, &self.spare, self.device.meter())?);
+            }
+        }
+        Frame::with(&self.program, views, scalars, ir::Scalars::of(&self.program), temps, self.device.meter())
+    }
+
+    /// Runs the segments and drives the loops.
+    fn follow(&self, frame: &mut Frame, schedules: Vec<AnySchedule>) -> Result<Ran> {
+        let mut run = Run { gradient: self, frame, sweeps: HashMap::new(), ran: Ran::default() };
         let mut schedules = schedules.into_iter();
+        run.reserve(&self.pushes_outside, 1)?;
         for step in &self.script.steps {
             match step {
                 Step::Run(segment) => run.segment(*segment)?,
@@ -113,7 +138,9 @@ impl CompiledGradient {
                 }
                 Step::Backward(id) => {
                     run.drive(*id, Half::Backward)?;
-                    run.sweeps.remove(id);
+                    if let Some(driven) = run.sweeps.remove(id) {
+                        self.spare.give(driven.slots.into_values().chain(driven.spare).flatten());
+                    }
                 }
             }
         }
@@ -140,20 +167,28 @@ impl CompiledGradient {
                 _ => views[id.index()].bytes as u64,
             };
         }
+        for pushes in &self.pushes_outside {
+            fixed += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
+        }
         let mut needs = Vec::new();
         for sweep in self.script.sweeps() {
-            let value = |v: ValueId| from_arguments(&self.program, v, views, scalars).map(|bits| bits as i64);
-            let (Some(from), Some(to)) = (value(sweep.range.0), value(sweep.range.1)) else {
-                return Err(
-                    self.lost("the number of passes of a loop depends on data: that cannot be reversed yet")
-                );
+            let steps = match sweep.length {
+                Length::Unknown { .. } => None,
+                Length::Known(from, to) => {
+                    let value =
+                        |v: ValueId| from_arguments(&self.program, v, views, scalars).map(|bits| bits as i64);
+                    let (Some(from), Some(to)) = (value(from), value(to)) else {
+                        return Err(self.lost("the bounds of a loop could not be computed"));
+                    };
+                    Some(to.saturating_sub(from).max(0) as u64)
+                }
             };
             let mut tape = 0;
             for pushes in self.pushes.get(&sweep.id).into_iter().flatten() {
                 tape += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
             }
             let state = sweep.carried.iter().map(|a| sizes[a.index()]).sum();
-            needs.push(Need { steps: to.saturating_sub(from).max(0) as u64, state, tape, hint: sweep.hint });
+            needs.push(Need { steps, state, tape, hint: sweep.hint });
         }
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = plans.iter().find(|p| (&p.0, p.1, p.2) == (&needs, fixed, self.budget)) {
@@ -232,13 +267,26 @@ impl Run<'_> {
         let sweep = driven.sweep;
         match action {
             Action::Advance { from, to } => {
-                self.ran.advanced += to - from;
                 self.piece(sweep, from, to);
-                self.segment(sweep.advance)
+                self.segment(sweep.advance)?;
+                let mut to = to;
+                if let Length::Unknown { reached, ended } = sweep.length
+                    && driven.schedule.steps().is_none()
+                {
+                    let locals = &self.frame.scalars.locals;
+                    to = locals[reached.index()];
+                    if locals[ended.index()] != 0 {
+                        let wrong = |e: ebbtide_schedule::Error| self.gradient.lost(&e.to_string());
+                        driven.schedule.end(to).map_err(wrong)?;
+                    }
+                }
+                self.ran.advanced += to - from;
+                Ok(())
             }
             Action::Record { from, to } => {
                 self.ran.recorded += to - from;
-                self.reserve(sweep, to - from)?;
+                let pushes = self.gradient.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
+                self.reserve(pushes, to - from)?;
                 self.piece(sweep, from, to);
                 self.segment(sweep.record)
             }
@@ -253,7 +301,7 @@ impl Run<'_> {
                 for (k, array) in sweep.carried.iter().enumerate() {
                     let bytes = self.frame.bytes(*array);
                     if buffers.len() <= k {
-                        buffers.push(Buffer::zeroed(bytes.len(), self.gradient.device.meter())?);
+                        buffers.push(self.gradient.spare.take(bytes.len(), self.gradient.device.meter())?);
                     }
                     buffers[k].bytes_mut().copy_from_slice(bytes);
                 }
@@ -287,18 +335,29 @@ impl Run<'_> {
 
     fn first(&self, sweep: &Sweep) -> i64 {
         let g = self.gradient;
-        from_arguments(&g.program, sweep.range.0, &self.frame.arrays, &self.frame.arguments).unwrap_or(0)
-            as i64
+        match sweep.length {
+            Length::Unknown { .. } => 0,
+            Length::Known(from, _) => {
+                from_arguments(&g.program, from, &self.frame.arrays, &self.frame.arguments).unwrap_or(0)
+                    as i64
+            }
+        }
     }
 
-    fn reserve(&mut self, sweep: &Sweep, passes: u64) -> Result<()> {
+    /// Makes room on the tapes for so many passes.
+    fn reserve(&mut self, pushes: &[Pushes], passes: u64) -> Result<()> {
         let mut room: HashMap<ArrayId, u64> = HashMap::new();
-        for pushes in self.gradient.pushes.get(&sweep.id).into_iter().flatten() {
+        for pushes in pushes {
             let times = self.gradient.times(pushes, &self.frame.arrays, &self.frame.arguments)?;
             *room.entry(pushes.array).or_default() += times * passes;
         }
         for (array, count) in room {
-            self.frame.reserve_tape(array, count as usize, self.gradient.device.meter())?;
+            self.frame.reserve_tape(
+                array,
+                count as usize,
+                &self.gradient.spare,
+                self.gradient.device.meter(),
+            )?;
         }
         Ok(())
     }

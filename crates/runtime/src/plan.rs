@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use ebbtide_ir::ReverseHint;
 use ebbtide_schedule::{
-    AnySchedule, BestPlan, Costs, Holds, Options, Periodic, Problem, Revolve, Shape, Sizes, StoreAll, Totals,
-    best_plan,
+    AnySchedule, BestPlan, Costs, Holds, Online, Options, Periodic, Problem, Revolve, Shape, Sizes, StoreAll,
+    Totals, best_plan,
 };
 
 use crate::error::{Error, Result};
@@ -39,15 +39,15 @@ pub enum Budget {
 /// One reversed loop of a plan.
 #[derive(Clone, Debug)]
 pub struct LoopPlan {
-    /// The number of passes.
-    pub steps: u64,
+    /// The number of passes, where it is known before the loop ends.
+    pub steps: Option<u64>,
     /// The bytes of one state.
     pub state_bytes: u64,
     /// The bytes of the tape of one pass.
     pub tape_bytes: u64,
     /// The name of the schedule.
     pub schedule: &'static str,
-    /// What the schedule does.
+    /// What the schedule does; zero where the number of passes is not known.
     pub totals: Totals,
     /// The most bytes of states and tape.
     pub peak_bytes: u64,
@@ -77,7 +77,7 @@ impl Plan {
     /// Forward executions of loop bodies per pass: 1 means that nothing is recomputed.
     pub fn recompute_factor(&self) -> f64 {
         let runs: u128 = self.loops.iter().map(|l| l.totals.executions()).sum();
-        let passes: u128 = self.loops.iter().map(|l| u128::from(l.steps)).sum();
+        let passes: u128 = self.loops.iter().map(|l| u128::from(l.steps.unwrap_or(0))).sum();
         if passes == 0 { 1.0 } else { runs as f64 / passes as f64 }
     }
 
@@ -98,7 +98,7 @@ impl Plan {
             let _ = writeln!(
                 text,
                 "loop {k}: {} passes, {} with {} states of {} and the tape of {} passes of {}; body runs {} times",
-                l.steps,
+                l.steps.map_or("unknown".to_string(), |n| n.to_string()),
                 l.schedule,
                 l.totals.memory.peak_slots,
                 bytes(l.state_bytes),
@@ -133,7 +133,8 @@ fn bytes(n: u64) -> String {
 /// What has to be planned for one loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Need {
-    pub steps: u64,
+    /// `None` where it is known only at the end of the loop.
+    pub steps: Option<u64>,
     pub state: u64,
     pub tape: u64,
     pub hint: Option<ReverseHint>,
@@ -146,7 +147,7 @@ pub(crate) fn plan(
     fixed: u64,
     budget: Budget,
 ) -> Result<(Plan, Vec<AnySchedule>)> {
-    let store_all = fixed + needs.iter().map(|n| n.steps.saturating_mul(n.tape)).sum::<u64>();
+    let store_all = fixed + needs.iter().map(|n| n.steps.unwrap_or(0).saturating_mul(n.tape)).sum::<u64>();
     let mut plan = Plan { fixed_bytes: fixed, loops: Vec::new(), budget: None, store_all_bytes: store_all };
     let mut schedules = Vec::new();
     let budget = match budget {
@@ -165,31 +166,45 @@ pub(crate) fn plan(
             |e: ebbtide_schedule::Error| Error::Plan { program: program.to_string(), message: e.to_string() };
         // What the source says of a loop goes before what is said of all of them.
         let budget = need.hint.map_or(budget, hinted);
+        let Some(steps) = need.steps else {
+            let (slots, block) = online_room(need, budget, shares.as_ref().map(|s| s[k]), fixed, program)?;
+            plan.loops.push(LoopPlan {
+                steps: None,
+                state_bytes: need.state,
+                tape_bytes: need.tape,
+                schedule: "online",
+                totals: Totals::default(),
+                peak_bytes: slots as u64 * need.state + block * need.tape,
+                neighbours: None,
+            });
+            schedules.push(Online::with(slots, Options::new().block(block)).map_err(fail)?.into());
+            continue;
+        };
         let (schedule, totals, neighbours): (AnySchedule, Totals, _) = match (budget, &shares) {
             (Budget::Bytes(_), Some(shares)) => {
-                let best = best(need, shares[k]).map_err(fail)?;
+                let best = best(need, steps, shares[k]).map_err(fail)?;
                 let factor = |p: &ebbtide_schedule::Plan| p.totals.recompute_factor();
                 let neighbours = (best.with_half.as_ref().map(factor), factor(&best.with_double));
                 (best.plan.schedule().map_err(fail)?, best.plan.totals, Some(neighbours))
             }
             (Budget::Revolve { slots, block }, _) => {
-                let schedule = Revolve::with(need.steps, slots, Options::new().block(block)).map_err(fail)?;
+                let schedule = Revolve::with(steps, slots, Options::new().block(block)).map_err(fail)?;
                 let totals = schedule.totals();
                 (schedule.into(), totals, None)
             }
             (Budget::Periodic { period }, _) => {
-                let schedule = Periodic::new(need.steps, period).map_err(fail)?;
+                let schedule = Periodic::new(steps, period).map_err(fail)?;
                 let totals = schedule.totals();
                 (schedule.into(), totals, None)
             }
             _ => {
-                let schedule = StoreAll::new(need.steps).map_err(fail)?;
+                let schedule = StoreAll::new(steps).map_err(fail)?;
                 let totals = schedule.totals();
                 (schedule.into(), totals, None)
             }
         };
         plan.loops.push(LoopPlan {
-            steps: need.steps,
+            steps: Some(steps),
             state_bytes: need.state,
             tape_bytes: need.tape,
             schedule: schedule.kind(),
@@ -200,6 +215,33 @@ pub(crate) fn plan(
         schedules.push(schedule);
     }
     Ok((plan, schedules))
+}
+
+/// States and block for a loop of unknown length.
+fn online_room(
+    need: &Need,
+    budget: Budget,
+    share: Option<u64>,
+    fixed: u64,
+    program: &str,
+) -> Result<(usize, u64)> {
+    /// Finding the state to give up takes time in proportion to the number of states.
+    const MOST_SLOTS: u64 = 1 << 10;
+    let room = match (budget, share) {
+        (Budget::Revolve { slots, block }, _) => return Ok((slots.max(1), block.max(1))),
+        (Budget::Periodic { period }, _) => return Ok((64, period.max(1))),
+        (Budget::Bytes(_), Some(share)) => share,
+        _ => free_memory() / 2,
+    };
+    // A quarter for the tape of a block, the rest for states.
+    let block = (room / 4).checked_div(need.tape).map_or(16, |b| b.clamp(1, 16));
+    let left = room.checked_sub(block * need.tape).filter(|left| *left >= need.state);
+    let Some(left) = left else {
+        let minimum = fixed + need.state + need.tape;
+        return Err(Error::BudgetTooSmall { program: program.to_string(), budget: room, minimum });
+    };
+    let slots = left.checked_div(need.state).unwrap_or(MOST_SLOTS).clamp(1, MOST_SLOTS);
+    Ok((slots as usize, block))
 }
 
 /// What `#[reverse(…)]` asks for.
@@ -237,12 +279,12 @@ fn free_memory() -> u64 {
     kib.map_or(2 << 30, |kib| kib << 10)
 }
 
-fn best(need: &Need, bytes: u64) -> std::result::Result<BestPlan, ebbtide_schedule::Error> {
+fn best(need: &Need, steps: u64, bytes: u64) -> std::result::Result<BestPlan, ebbtide_schedule::Error> {
     // Recording a pass writes as much as running it; copying a state costs a fraction of a pass.
     let costs = Costs { advance: 1.0, record: 1.1, reverse: 2.0, store: 0.5, load: 0.5, ..Costs::default() };
     best_plan(
         &Problem {
-            steps: need.steps,
+            steps,
             sizes: Sizes { state: need.state, tape: need.tape },
             costs,
             shape: Shape::RecordLast,
@@ -255,8 +297,12 @@ fn best(need: &Need, bytes: u64) -> std::result::Result<BestPlan, ebbtide_schedu
 /// Splits what the budget leaves between sibling loops: each gets its minimum, the rest goes, piece by piece, to
 /// the loop that gains most from it.
 fn shares(program: &str, needs: &[Need], fixed: u64, total: u64) -> Result<Vec<u64>> {
-    let least: Vec<u64> =
-        needs.iter().map(|n| (n.state + n.tape).min(n.steps.saturating_mul(n.tape))).collect();
+    let least: Vec<u64> = needs
+        .iter()
+        .map(|n| {
+            n.steps.map_or(n.state + n.tape, |steps| (n.state + n.tape).min(steps.saturating_mul(n.tape)))
+        })
+        .collect();
     let minimum = fixed + least.iter().sum::<u64>();
     if total < minimum {
         return Err(Error::BudgetTooSmall { program: program.to_string(), budget: total, minimum });
@@ -266,7 +312,11 @@ fn shares(program: &str, needs: &[Need], fixed: u64, total: u64) -> Result<Vec<u
     if let [_] = needs {
         return Ok(vec![shares[0] + rest]);
     }
-    let cost = |k: usize, bytes: u64| best(&needs[k], bytes).map_or(f64::INFINITY, |b| b.plan.cost);
+    let cost = |k: usize, bytes: u64| match needs[k].steps {
+        Some(steps) => best(&needs[k], steps, bytes).map_or(f64::INFINITY, |b| b.plan.cost),
+        // Of a loop of unknown length it is known only that more states are better.
+        None => 1e3 * (needs[k].state + needs[k].tape) as f64 / bytes.max(1) as f64,
+    };
     while rest > 0 {
         let piece = (rest / 8).max(rest.min(1 << 12));
         let gain = |k: &usize| cost(*k, shares[*k]) - cost(*k, shares[*k] + piece);

@@ -1,7 +1,7 @@
 //! A program with reversed loops as a list of things to do: segments that run natively, sweeps that a schedule
 //! drives.
 
-use ebbtide_ir::{ArrayId, Block, LoopId, Program, ReverseHint, Stmt, ValueId};
+use ebbtide_ir::{ArrayId, Block, Length, LoopId, Program, ReverseHint, Stmt, ValueId};
 
 /// One thing to do.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub(crate) enum Step {
 #[derive(Clone, Debug)]
 pub(crate) struct Sweep {
     pub id: LoopId,
-    pub range: (ValueId, ValueId),
+    pub length: Length,
     pub piece: (ValueId, ValueId),
     pub carried: Vec<ArrayId>,
     pub advance: usize,
@@ -45,10 +45,9 @@ impl Script {
                     script.close(&mut open);
                     let advance = script.segment(f.advance.clone());
                     let record = script.segment(f.record.clone());
-                    let Some(range) = f.range else { continue };
                     script.steps.push(Step::Forward(Sweep {
                         id: f.id,
-                        range,
+                        length: f.length,
                         piece: (f.from, f.to),
                         carried: f.carried.clone(),
                         advance,

@@ -17,8 +17,8 @@ pub fn draw(plan: &ebbtide::Plan) -> Option<Pictures> {
     let (totals, block) = (one.totals, one.totals.peak_tape);
     let slots = usize::try_from(totals.memory.peak_slots).ok()?;
     let schedule: AnySchedule = match one.schedule {
-        "revolve" => Revolve::with(one.steps, slots, Options::new().block(block)).ok()?.into(),
-        "store-all" => StoreAll::new(one.steps).ok()?.into(),
+        "revolve" => Revolve::with(one.steps?, slots, Options::new().block(block)).ok()?.into(),
+        "store-all" => StoreAll::new(one.steps?).ok()?.into(),
         _ => return None,
     };
     // The plan tells what its schedule does, not the schedule itself: only the very same may be drawn.
@@ -27,7 +27,7 @@ pub fn draw(plan: &ebbtide::Plan) -> Option<Pictures> {
     }
     let memory = plan.budget.unwrap_or(plan.store_all_bytes).saturating_sub(plan.fixed_bytes);
     let sizes = Sizes { state: one.state_bytes, tape: one.tape_bytes };
-    let request = Request::of_loop(one.steps, sizes, memory);
+    let request = Request::of_loop(one.steps?, sizes, memory);
     let peak_bytes = Some(one.peak_bytes.into());
     let outcome = Outcome { schedule, slots, block, totals, method: Method::Exact, peak_bytes };
     let neighbours = [Share::Half, Share::Double].map(|share| request.plan(share).ok());

@@ -11,6 +11,11 @@ pub fn cpu(threads: usize) -> Device {
     Options::new().threads(threads).cache(Cache::at(folder)).build().expect("tests need a C compiler").0
 }
 
+/// The devices that the contract is tested on.
+pub fn all() -> [Device; 3] {
+    [interpreter(), cpu(1), cpu(2)]
+}
+
 /// All arrays of a program after a run, NaNs made equal.
 pub fn results(program: &Program, device: &Device, inputs: &[Input]) -> Result<Vec<Vec<Literal>>, String> {
     let bytes = run(program, device, inputs).map_err(|e| e.to_string())?;

@@ -9,7 +9,7 @@ use crate::devices::cpu;
 use crate::programs;
 
 /// Adds `loss += Σ x²·weight` after a program's body.
-fn with_misfit(program: Program, array: &str) -> Program {
+pub fn with_misfit(program: Program, array: &str) -> Program {
     let target = program.find_array(array).unwrap();
     let mut program = program;
     let ty = program.array(target).ty;
@@ -48,15 +48,15 @@ fn with_misfit(program: Program, array: &str) -> Program {
 
 /// The arguments of a program: shapes of arrays and scalars in parameter order.
 #[derive(Clone)]
-enum Given {
+pub enum Given {
     Shape(Vec<usize>),
     Scalar(Literal),
 }
 
-struct Case {
-    program: Program,
-    wrt: Vec<&'static str>,
-    given: Vec<Given>,
+pub struct Case {
+    pub program: Program,
+    pub wrt: Vec<&'static str>,
+    pub given: Vec<Given>,
 }
 
 impl Case {
@@ -192,7 +192,7 @@ impl Case {
     }
 
     /// The derivative along the direction equals a difference of losses.
-    fn check_difference(&self, step: f64, tolerance: f64) {
+    pub fn check_difference(&self, step: f64, tolerance: f64) {
         let (results, _) = self.run(&self.compile(&interpreter()));
         let slope: f64 = self
             .wrt
@@ -210,7 +210,7 @@ impl Case {
     }
 
     /// The same bits under every budget, on every device; the body runs as often as the schedule says.
-    fn check_bits(&self, steps: u64) {
+    pub fn check_bits(&self, steps: u64) {
         let reference = self.compile(&interpreter());
         let (expected, ran) = self.run(&reference);
         assert_eq!((ran.recorded, ran.reversed), (steps, steps));

@@ -281,3 +281,102 @@ fn scalars_outside_parallel_loops_and_branches_on_data_are_differentiated() {
         }
     }
 }
+
+/// Adaptive steps: the number of passes depends on the data.
+#[program]
+fn adaptive(x: &mut Array1<f64>, time: &mut Array0<f64>, rate: f64, until: f64, loss: &mut Array0<f64>) {
+    let n = x.len();
+    while time[[]] < until {
+        let h = 0.1 / (1.0 + x[0] * x[0]);
+        for i in par(0..n) {
+            x[i] += h * (rate * x[i] - x[i] * x[i] * x[i]);
+        }
+        time[[]] += h;
+    }
+    for i in par(0..n) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+/// The same with `loop` and `break`, and a loop whose bound is data.
+#[program]
+fn relaxed_to(x: &mut Array1<f64>, goal: f64, count: &Array0<i32>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    loop {
+        for i in par(0..n) {
+            x[i] = x[i] - 0.1 * (x[i] * x[i] - goal);
+        }
+        if (x[0] * x[0] - goal).abs() < 0.05 {
+            break;
+        }
+    }
+    for t in 0..count[[]] as usize {
+        for i in par(0..n) {
+            x[i] = x[i] * (1.0 + 0.01 * (t as f64) * x[i]);
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+#[test]
+fn loops_of_unknown_length_are_reversed_online() {
+    for device in [Device::interpreter(), Device::cpu()] {
+        let start: Vec<f64> = (0..5).map(|i| 0.3 + 0.1 * i as f64).collect();
+        let g =
+            adaptive().grad(adaptive::loss).wrt(adaptive::x).wrt(adaptive::rate).compile(&device).unwrap();
+        let run = |g: &CompiledGrad<adaptive>, until: f64| {
+            let (mut x, mut time, mut loss) =
+                (device.array(&start).unwrap(), device.zeros([]).unwrap(), device.zeros([]).unwrap());
+            let out = g.launch((&mut x, &mut time, 0.8, until, &mut loss)).unwrap();
+            (out.get(adaptive::x).unwrap().to_vec(), out.get(adaptive::rate).unwrap(), out.ran().reversed)
+        };
+        let plain = adaptive().compile(&device).unwrap();
+        let loss_at = |rate: f64, bump: f64, until: f64| {
+            let mut moved = start.clone();
+            moved[1] += bump;
+            let (mut x, mut time, mut loss) =
+                (device.array(&moved).unwrap(), device.zeros([]).unwrap(), device.zeros([]).unwrap());
+            let _done = plain.launch((&mut x, &mut time, rate, until, &mut loss)).unwrap();
+            loss.value()
+        };
+        for until in [-1.0, 0.05, 0.4, 1.7] {
+            let (dx, drate, passes) = run(&g, until);
+            assert_eq!(passes == 0, until < 0.0);
+            let h = 1e-6;
+            let difference = (loss_at(0.8 + h, 0.0, until) - loss_at(0.8 - h, 0.0, until)) / (2.0 * h);
+            assert!((drate - difference).abs() < 1e-7, "{until}: {drate} {difference}");
+            let difference = (loss_at(0.8, h, until) - loss_at(0.8, -h, until)) / (2.0 * h);
+            assert!((dx[1] - difference).abs() < 1e-7, "{until}: {} {difference}", dx[1]);
+            for slots in 1..5 {
+                for block in 1..4 {
+                    let found = run(&g.with_budget(Budget::Revolve { slots, block }), until);
+                    assert_eq!(found, (dx.clone(), drate, passes), "{slots} slots, blocks of {block}");
+                }
+            }
+        }
+        let g = relaxed_to()
+            .grad(relaxed_to::loss)
+            .wrt(relaxed_to::x)
+            .wrt(relaxed_to::goal)
+            .compile(&device)
+            .unwrap();
+        let plain = relaxed_to().compile(&device).unwrap();
+        let count = device.scalar(4).unwrap();
+        let loss_at = |goal: f64| {
+            let (mut x, mut loss) = (device.array(&start).unwrap(), device.zeros([]).unwrap());
+            let _done = plain.launch((&mut x, goal, &count, &mut loss)).unwrap();
+            loss.value()
+        };
+        let run = |g: &CompiledGrad<relaxed_to>| {
+            let (mut x, mut loss) = (device.array(&start).unwrap(), device.zeros([]).unwrap());
+            let out = g.launch((&mut x, 1.0, &count, &mut loss)).unwrap();
+            (out.get(relaxed_to::x).unwrap().to_vec(), out.get(relaxed_to::goal).unwrap())
+        };
+        let found = run(&g);
+        let difference = (loss_at(1.0 + 1e-6) - loss_at(1.0 - 1e-6)) / 2e-6;
+        assert!((found.1 - difference).abs() < 1e-7, "{} {difference}", found.1);
+        assert_eq!(run(&g.with_budget(Budget::Revolve { slots: 2, block: 2 })), found);
+    }
+}

@@ -1,12 +1,15 @@
 //! Tests of the language: what programs become, what they compute, and what is refused.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod build_errors;
 mod calls;
 mod control;
+mod derivatives;
 mod design;
 mod expressions;
 mod generic;
 mod gradients;
+mod library;
 mod refused;
 mod structs;
 

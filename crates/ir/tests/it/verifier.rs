@@ -247,3 +247,48 @@ fn a_schedule_without_slots_is_refused() {
               `#[reverse(revolve = 0)]`: a loop is reversed from at least one stored state (law 5)"#]],
     );
 }
+
+#[test]
+fn library_operations_say_what_they_take() {
+    check_flaw(
+        |b| {
+            let x = b.array("x", Type::F64, 2, Access::Read);
+            let y = b.array("y", Type::F32, 2, Access::Write);
+            let flags = b.array("flags", Type::F64, 1, Access::Read);
+            let list = b.array("list", Type::I32, 1, Access::Read);
+            let count = b.array("count", Type::I32, 0, Access::Write);
+            b.matmul(x, x, y);
+            b.scan(flags, y);
+            b.compact(flags, list, count);
+        },
+        expect![[r#"
+            build error: program `p` is not valid:
+              `matmul` takes three arrays of rank 2 of one float type, not `x`: Array2<f64>, `x`: Array2<f64>, `y`: Array2<f32> (law 11)
+              `scan` takes two arrays of rank 1 of one type of numbers, not `flags`: Array1<f64>, `y`: Array2<f32> (law 11)
+              `list` is borrowed with `&`: declare it `&mut` to write it (law 2)
+              `compact` takes an Array1 of bool, i32 or u32, an Array1<i32> for the indices and an Array0<i32> for their number, not `flags`: Array1<f64>, `list`: Array1<i32>, `count`: Array0<i32> (law 11)"#]],
+    );
+}
+
+#[test]
+fn library_operations_print_as_calls_and_count_for_the_hash() {
+    let program = |layout: Layout, into: Assign| {
+        let mut b = Builder::new("p");
+        let x = b.array("x", Type::F64, 2, Access::Read);
+        let y = b.array("y", Type::F64, 2, Access::Write);
+        b.library(LibraryOp::Matmul { left: Layout::Plain, right: layout, into }, &[x, x], &[y]);
+        b.finish().unwrap()
+    };
+    let plain = program(Layout::Plain, Assign::Replace);
+    let other = program(Layout::Transposed, Assign::Add);
+    expect![[r#"
+        program p(x: &Array2<f64>, y: &mut Array2<f64>) {
+            matmul(x, x, y);
+        }
+        program p(x: &Array2<f64>, y: &mut Array2<f64>) {
+            add_matmul(x, transposed(x), y);
+        }
+    "#]]
+    .assert_eq(&format!("{plain}{other}"));
+    assert_ne!(plain.hash(), other.hash());
+}

@@ -1,0 +1,189 @@
+//! `ebbtide doctor`: what Ebbtide finds on this machine, and what is wrong with it, in words.
+
+use std::time::Instant;
+
+use ebbtide_cpu::{Cache, Compiler, Contents, Options, default_threads};
+use ebbtide_ir::{Access, Binary, Builder, Function, Literal, Type};
+use ebbtide_runtime::{Arg, Compiled, Device};
+use serde::Serialize;
+
+use crate::Failure;
+use crate::size::Human;
+
+/// What Ebbtide finds on this machine: devices, compiler, vectors, cache, and what is wrong.
+///
+/// The exit code is 1 if something is wrong.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print one JSON object and nothing else
+    #[arg(long)]
+    json: bool,
+}
+
+/// All that is to be said.
+#[derive(Serialize)]
+struct Report {
+    version: &'static str,
+    processor: Processor,
+    compiler: Option<CCompiler>,
+    cache: CacheState,
+    devices: Vec<DeviceState>,
+    /// The variables of the environment that Ebbtide looks at, where they are set.
+    settings: Vec<(String, String)>,
+    problems: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Processor {
+    architecture: &'static str,
+    threads: usize,
+    vector_bits: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct CCompiler {
+    command: String,
+    version: String,
+}
+
+#[derive(Serialize)]
+struct CacheState {
+    folder: String,
+    entries: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct DeviceState {
+    name: &'static str,
+    /// What a small program took to compile and run, where it did.
+    milliseconds: Option<f64>,
+}
+
+const SETTINGS: [&str; 7] = [
+    "EBBTIDE_CACHE",
+    "EBBTIDE_CC",
+    "EBBTIDE_CFLAGS",
+    "EBBTIDE_CHECK",
+    "EBBTIDE_DEVICE",
+    "EBBTIDE_THREADS",
+    "EBBTIDE_VECTOR_BYTES",
+];
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let report = examine();
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        print(&report);
+    }
+    match report.problems.len() {
+        0 => Ok(()),
+        1 => Err(Failure::Other("one thing is wrong".to_string())),
+        n => Err(Failure::Other(format!("{n} things are wrong"))),
+    }
+}
+
+fn examine() -> Report {
+    let mut problems = Vec::new();
+    let compiler = Compiler::find();
+    let vector_bits = compiler.as_ref().ok().map(|c| 8 * c.target.vector_bytes);
+    let described = compiler
+        .and_then(|c| Ok(CCompiler { command: c.command.display().to_string(), version: c.version()? }));
+    let compiler = described.map_err(|reason| problems.push(format!("no C compiler: {reason}"))).ok();
+    let cache = Cache::of_user();
+    problems.extend(cache.problem());
+    let Contents { entries, bytes } = cache.contents();
+    let interpreter =
+        DeviceState { name: "interpreter", milliseconds: trial(&ebbtide_runtime::interpreter()).ok() };
+    let mut cpu = DeviceState { name: "cpu", milliseconds: None };
+    if compiler.is_some() {
+        match try_cpu() {
+            Ok(milliseconds) => cpu.milliseconds = Some(milliseconds),
+            Err(reason) => problems.push(format!("the cpu device does not work: {reason}")),
+        }
+    }
+    Report {
+        version: env!("CARGO_PKG_VERSION"),
+        processor: Processor {
+            architecture: std::env::consts::ARCH,
+            threads: default_threads(),
+            vector_bits,
+        },
+        compiler,
+        cache: CacheState { folder: cache.folder().display().to_string(), entries, bytes },
+        devices: vec![cpu, interpreter],
+        settings: SETTINGS
+            .iter()
+            .filter_map(|name| {
+                Some((name.to_string(), std::env::var_os(name)?.to_string_lossy().to_string()))
+            })
+            .collect(),
+        problems,
+    }
+}
+
+/// Compiles and runs a program on the CPU, past the cache.
+fn try_cpu() -> Result<f64, String> {
+    let folder = tempfile::tempdir().map_err(|e| format!("no temporary folder: {e}"))?;
+    let (device, _) = Options::new().cache(Cache::at(folder.path())).build()?;
+    trial(&device)
+}
+
+/// Milliseconds that a small program takes on a device, from its making to its right result.
+fn trial(device: &Device) -> Result<f64, String> {
+    let start = Instant::now();
+    let mut b = Builder::new("trial");
+    let x = b.array("x", Type::F64, 1, Access::Write);
+    let (zero, n) = (b.literal(Literal::index(0)), b.dim(x, 0));
+    let i = b.begin_par(&[("i", zero, n)])[0];
+    let v = b.load(x, &[i]);
+    let (sine, cosine) = (b.math(Function::Sin, &[v]), b.math(Function::Cos, &[v]));
+    let (s, c) = (b.binary(Binary::Mul, sine, sine), b.binary(Binary::Mul, cosine, cosine));
+    let one = b.binary(Binary::Add, s, c);
+    b.store(x, &[i], one);
+    b.end_par();
+    let program = b.finish().map_err(|e| e.to_string())?;
+    let compiled = Compiled::new(&program, device).map_err(|e| e.to_string())?;
+    let mut array = device.zeros::<f64, 1>([100]).map_err(|e| e.to_string())?;
+    array.as_mut_slice().iter_mut().enumerate().for_each(|(k, x)| *x = k as f64);
+    let _done = compiled.launch(vec![Arg::Write(array.any_mut())]).map_err(|e| e.to_string())?;
+    match array.as_slice().iter().find(|x| (**x - 1.0).abs() > 1e-15) {
+        Some(wrong) => Err(format!("sin(x)^2 + cos(x)^2 came out as {wrong}")),
+        None => Ok(start.elapsed().as_secs_f64() * 1e3),
+    }
+}
+
+fn print(report: &Report) {
+    println!("ebbtide    {}", report.version);
+    let p = &report.processor;
+    let vectors = p.vector_bits.map_or(String::new(), |bits| format!(", {bits}-bit vectors"));
+    println!("processor  {}, {} threads{vectors}", p.architecture, p.threads);
+    match &report.compiler {
+        Some(c) => println!("compiler   {} ({})", c.command, c.version),
+        None => println!("compiler   none"),
+    }
+    println!(
+        "cache      {}: {} programs, {}",
+        report.cache.folder,
+        report.cache.entries,
+        Human(report.cache.bytes.into())
+    );
+    for device in &report.devices {
+        match device.milliseconds {
+            Some(ms) => {
+                println!("device     {}: works, a small program compiled and ran in {ms:.0} ms", device.name)
+            }
+            None => println!("device     {}: does not work", device.name),
+        }
+    }
+    for (name, value) in &report.settings {
+        println!("setting    {name}={value}");
+    }
+    for problem in &report.problems {
+        println!("problem    {problem}");
+    }
+    if report.problems.is_empty() {
+        println!("all is well");
+    }
+}

@@ -1,0 +1,59 @@
+//! `ebbtide doctor` and `ebbtide cache`.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn ebbtide(args: &[&str], cache: &Path, settings: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ebbtide"));
+    command.args(args).env("EBBTIDE_CACHE", cache).envs(settings.iter().copied()).output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn doctor_finds_compiler_cache_and_devices() {
+    let cache = tempfile::tempdir().unwrap();
+    let output = ebbtide(&["doctor", "--json"], cache.path(), &[("EBBTIDE_THREADS", "3")]);
+    assert!(output.status.success(), "{output:?}");
+    let report = json(&output);
+    assert_eq!(report["processor"]["threads"], 3);
+    assert!(report["processor"]["vector_bits"].as_u64().unwrap() >= 128);
+    assert!(report["compiler"]["version"].as_str().is_some_and(|v| !v.is_empty()));
+    assert_eq!(report["cache"]["folder"].as_str(), cache.path().to_str());
+    assert!(report["devices"][0]["name"] == "cpu" && report["devices"][0]["milliseconds"].is_number());
+    assert_eq!(report["problems"].as_array().map(Vec::len), Some(0));
+}
+
+#[test]
+fn doctor_says_what_is_wrong_and_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let output = ebbtide(&["doctor"], &file, &[("EBBTIDE_CC", "no-such-compiler")]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains("problem    no C compiler: `no-such-compiler` was not found"), "{text}");
+    assert!(text.contains("install a C compiler or name one in EBBTIDE_CC"), "{text}");
+    assert!(text.contains("EBBTIDE_CACHE can name another"), "{text}");
+    assert!(text.contains("device     interpreter: works"), "{text}");
+}
+
+#[test]
+fn cache_is_shown_and_cleared() {
+    let cache = tempfile::tempdir().unwrap();
+    std::fs::write(cache.path().join("one.so"), "12345").unwrap();
+    std::fs::write(cache.path().join("one.seal"), "seal").unwrap();
+    let shown = json(&ebbtide(&["cache", "show", "--json"], cache.path(), &[]));
+    assert!(shown["entries"] == 1 && shown["bytes"] == 5, "{shown}");
+    let text = ebbtide(&["cache", "show"], cache.path(), &[]).stdout;
+    assert!(String::from_utf8_lossy(&text).contains("1 programs, 5 "), "{text:?}");
+    let cleared = json(&ebbtide(&["cache", "clear", "--json"], cache.path(), &[]));
+    assert_eq!(cleared["removed"], 1);
+    assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0);
+    let shown = json(&ebbtide(&["cache", "show", "--json"], cache.path(), &[]));
+    assert_eq!(shown["entries"], 0);
+}

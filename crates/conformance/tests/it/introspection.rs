@@ -1,0 +1,63 @@
+//! Part E of the contract: the cache, and what a test can read.
+
+use std::path::Path;
+
+use ebbtide_cpu::{Cache, Options};
+use ebbtide_runtime::Compiled;
+
+use crate::stages::{Node, World, label, program, region};
+
+fn nodes() -> Vec<Node> {
+    vec![Node::Stage(0), Node::For(3, vec![Node::Stage(1), region(0, vec![Node::Stage(2)])]), Node::Stage(4)]
+}
+
+/// Builds and hits of a device of its own that compiles the program, yields, and resumes at the label.
+fn compile_and_run(folder: &Path) -> (u64, u64) {
+    let (device, counters) = Options::new().threads(1).cache(Cache::at(folder)).build().unwrap();
+    let compiled = Compiled::new(&program(&nodes()), &device).unwrap();
+    let mut world = World::new(&device, 100, &[0, 5, 0], &[0]);
+    let at = compiled.launch(world.args()).unwrap().yielded().unwrap();
+    assert_eq!((at.label(), at.reason()), (&label(0), 5));
+    assert!(compiled.resume(&at, world.args()).unwrap().is_done());
+    assert_eq!(world.t.as_slice()[..5], [1, 3, 4, 0, 1]);
+    (counters.builds(), counters.cache_hits())
+}
+
+#[test]
+fn c46_a_compiled_program_is_found_again_and_a_damaged_one_rebuilt() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(compile_and_run(folder.path()), (1, 0));
+    assert_eq!(compile_and_run(folder.path()), (0, 1));
+    let mut damaged = 0;
+    let mut work = vec![folder.path().to_path_buf()];
+    while let Some(path) = work.pop() {
+        for entry in std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                work.push(entry);
+            } else {
+                let mut bytes = std::fs::read(&entry).unwrap();
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 1;
+                std::fs::remove_file(&entry).unwrap();
+                std::fs::write(&entry, bytes).unwrap();
+                damaged += 1;
+            }
+        }
+    }
+    assert!(damaged > 0);
+    assert_eq!(compile_and_run(folder.path()), (1, 0));
+    assert_eq!(compile_and_run(folder.path()), (0, 1));
+}
+
+#[test]
+fn c47_counters_tell_builds_hits_and_launches() {
+    let folder = tempfile::tempdir().unwrap();
+    let (device, counters) = Options::new().threads(1).cache(Cache::at(folder.path())).build().unwrap();
+    let compiled = Compiled::new(&program(&nodes()), &device).unwrap();
+    let again = Compiled::new(&program(&nodes()), &device).unwrap();
+    assert_eq!((counters.builds(), counters.cache_hits(), counters.launches()), (1, 1, 0));
+    let mut world = World::new(&device, 100, &[0], &[0]);
+    assert!(compiled.launch(world.args()).unwrap().is_done());
+    assert!(again.launch(world.args()).unwrap().is_done());
+    assert_eq!(counters.launches(), 2);
+}

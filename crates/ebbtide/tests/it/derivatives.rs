@@ -1,0 +1,247 @@
+//! The derivative of every construct: against differences, forward against reverse.
+
+use ebbtide::prelude::*;
+
+/// Checks the gradient of a program `p(x, y, loss)` of two arrays of nine elements.
+macro_rules! check {
+    ($p:ident) => {{
+        let device = Device::interpreter();
+        let n = 9;
+        let start: Vec<f64> = (0..n).map(|i| 0.15 + 0.1 * ((i * 7) % n) as f64).collect();
+        let other: Vec<f64> = (0..n).map(|i| 0.9 - 0.08 * ((i * 5) % n) as f64).collect();
+        let (v, w): (Vec<f64>, Vec<f64>) =
+            (0..n).map(|i| ((i as f64 * 1.7).sin(), (i as f64 * 2.3).cos())).unzip();
+        let g = $p().grad($p::loss).wrt($p::x).wrt($p::y).compile(&device).unwrap();
+        let (mut x, y, mut loss) =
+            (device.array(&start).unwrap(), device.array(&other).unwrap(), device.zeros([]).unwrap());
+        let out = g.launch((&mut x, &y, &mut loss)).unwrap();
+        let (dx, dy) = (out.get($p::x).unwrap().to_vec(), out.get($p::y).unwrap().to_vec());
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let slope = dot(&dx, &v) + dot(&dy, &w);
+        let plain = $p().compile(&device).unwrap();
+        let loss_at = |h: f64| {
+            let moved = |a: &[f64], d: &[f64]| a.iter().zip(d).map(|(a, d)| a + h * d).collect::<Vec<f64>>();
+            let (mut x, y) =
+                (device.array(&moved(&start, &v)).unwrap(), device.array(&moved(&other, &w)).unwrap());
+            let mut loss = device.zeros([]).unwrap();
+            let _done = plain.launch((&mut x, &y, &mut loss)).unwrap();
+            loss.value()
+        };
+        let h = 1e-6;
+        let difference = (loss_at(h) - loss_at(-h)) / (2.0 * h);
+        let size = slope.abs().max(difference.abs()).max(1e-3);
+        assert!(
+            (slope - difference).abs() < 2e-7 * size,
+            "{}: {slope} is not {difference}\n{}",
+            stringify!($p),
+            g.ir()
+        );
+        // Forward and reverse take the same products in another order.
+        let jvp = $p().jvp($p::loss).wrt($p::x).wrt($p::y).compile(&device).unwrap();
+        let (along_x, along_y) = (device.array(&v).unwrap(), device.array(&w).unwrap());
+        let direction = Direction::new().array($p::x, &along_x).array($p::y, &along_y);
+        let forward = jvp.launch((&mut x, &y, &mut loss), &direction).unwrap().get($p::loss).unwrap().value();
+        let scale = dot(&dx, &dx).sqrt() * dot(&v, &v).sqrt() + dot(&dy, &dy).sqrt() * dot(&w, &w).sqrt();
+        assert!((forward - slope).abs() <= 1e-12 * scale, "{}: {forward} is not {slope}", stringify!($p));
+    }};
+}
+
+/// The last statement of most programs here: a weighted sum that tells all elements apart.
+#[program]
+fn weigh(x: &Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        loss[[]] += x[i] * (0.3 + 0.1 * (i as f64)) * y[i];
+    }
+}
+
+#[program]
+fn functions(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        let a = x[i];
+        let b = y[i];
+        let first = a.sin() * b.cos() + a.tan() + (0.5 * a).asin() + (0.5 * b).acos() + a.atan() + a.atan2(b);
+        let second = a.sinh() + b.cosh() * a.tanh() + a.exp() + b.exp2() + a.exp_m1() + a.ln() + b.ln_1p();
+        let third = a.log2() + b.log10() + a.powf(b) + a.powi(3) + b.sqrt() + a.cbrt() + a.hypot(b) + a.erf();
+        x[i] = first + 0.5 * second - 0.25 * third;
+    }
+    weigh(x, y, loss);
+}
+
+#[program]
+fn kinks(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        let a = x[i] - 0.5;
+        let b = y[i];
+        let c = a.abs() + a.min(b) * a.max(0.1) + select(a > b, a * b, a / b) + a.clamp(-0.2, 0.3) * b;
+        x[i] = c + a.mul_add(b, c) + a % 0.3 + (a as f32 as f64) * b.floor() + a.signum() + (3.0 * a).round();
+    }
+    weigh(x, y, loss);
+}
+
+#[program]
+fn branches(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        let a = x[i];
+        let mut r = y[i] * a;
+        if a > 0.5 {
+            let b = a * r;
+            r = b * b + a;
+            if r > 0.6 {
+                r = r * a;
+            }
+        } else {
+            r = r / (a + 1.0);
+        }
+        x[i] = r + if y[i] > 0.53 { a.exp() } else { a };
+    }
+    weigh(x, y, loss);
+}
+
+#[program]
+fn inner_loops(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        let mut sum = 0.0;
+        for k in 0..y.len() {
+            sum += y[k] * x[i] * (0.1 * (k as f64));
+        }
+        let mut z = x[i];
+        for k in 0..4 {
+            z = z + 0.1 * z * z * y[k];
+        }
+        x[i] = sum + z;
+    }
+    weigh(x, y, loss);
+}
+
+#[program]
+fn bounded_stencil(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    let mut t = Array1::<f64>::zeros([n]);
+    for i in par(1..n - 1) {
+        t[i] = x[i - 1] * x[i + 1] - 2.0 * x[i] * y[i + 1];
+    }
+    for i in par(0..n) {
+        if i > 1 && i + 2 < n {
+            x[i] = t[i - 1] * t[i + 1] + y[i];
+        } else {
+            x[i] = t[i] + y[i] * y[0];
+        }
+    }
+    weigh(x, y, loss);
+}
+
+#[program]
+fn shifts(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    let mut t = Array1::<f64>::zeros([n]);
+    for i in par(0..n) {
+        t[i] = x[(i + 3) % n] * y[(i + 2 * n - 1) % n] + x[n - 1 - i] * x[i];
+    }
+    for i in par(0..n) {
+        x[i] = t[(i + 11) % n] + t[i.min(4)] * y[i.max(2)];
+    }
+    weigh(x, y, loss);
+}
+
+#[program]
+fn gathers_and_scatters(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    let mut bins = Array1::<f64>::zeros([n]);
+    for i in par(0..n) {
+        let k = (i * i) % 5;
+        bins[k] += x[i] * y[(i * 3) % 7];
+    }
+    for i in par(0..n) {
+        x[i] = bins[(i * i + 1) % n] * x[i];
+    }
+    weigh(x, y, loss);
+}
+
+#[program]
+fn planes(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    let mut a = Array2::<f64>::zeros([n, n]);
+    let mut b = Array2::<f64>::zeros([n, n]);
+    for (i, j) in par(0..n, 0..n) {
+        a[[i, j]] = x[i] * y[j] + x[j];
+    }
+    for (i, j) in par(0..n, 0..n) {
+        b[[i, j]] = a[[(i + 1) % n, j]] * a[[i, (j + n - 1) % n]] - a[[j, i]];
+    }
+    swap(a, b);
+    for i in par(0..n) {
+        let mut s = 0.0;
+        for j in 0..n {
+            s += a[[i, j]] * y[j];
+        }
+        x[i] = s;
+    }
+    copy(b, a);
+    fill(b, 0.0);
+    for i in par(0..n) {
+        x[i] = x[i] + a[[i, 2]] * b[[i, i]] + a[[3, i]];
+    }
+    weigh(x, y, loss);
+}
+
+#[program]
+fn program_level(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    let mut scale = y[0];
+    x[2] = x[1] * scale + x[2];
+    x[3] += y[4] * x[2];
+    for t in 0..3 {
+        scale = scale * 0.9 + x[t] * y[t];
+        let shift = scale * scale;
+        for i in par(0..n) {
+            x[i] = x[i] * scale + shift;
+        }
+        if x[t] > 1.0 {
+            x[t] = x[t].sqrt();
+        }
+        for s in 0..2 {
+            for i in par(0..n) {
+                x[i] = x[i] - 0.05 * x[i] * x[i] * y[s + t];
+            }
+        }
+    }
+    weigh(x, y, loss);
+}
+
+#[test]
+fn every_construct_has_its_derivative() {
+    check!(functions);
+    check!(kinks);
+    check!(branches);
+    check!(inner_loops);
+    check!(bounded_stencil);
+    check!(shifts);
+    check!(gathers_and_scatters);
+    check!(planes);
+    check!(program_level);
+}
+
+#[program]
+fn roots(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        if x[i] > 0.0 {
+            loss[[]] += x[i].sqrt() * y[i];
+        }
+        loss[[]] += select(x[i] > 0.0, x[i].ln(), 0.0);
+    }
+}
+
+#[test]
+fn an_untaken_branch_contributes_nothing_even_where_its_slope_is_infinite() {
+    let device = Device::cpu();
+    let (mut x, y, mut loss) = (
+        device.array(&[0.0, 0.25, -1.0]).unwrap(),
+        device.array(&[1.0, 2.0, 3.0]).unwrap(),
+        device.zeros([]).unwrap(),
+    );
+    let g = roots().grad(roots::loss).wrt(roots::x).compile(&device).unwrap();
+    let dx = g.launch((&mut x, &y, &mut loss)).unwrap().get(roots::x).unwrap().to_vec();
+    assert_eq!(dx[0], 0.0, "sqrt has an infinite slope at 0, but is not taken there");
+    assert_eq!(dx[1], 2.0 * 0.5 / 0.5 + 1.0 / 0.25);
+    assert_eq!(dx[2], 0.0);
+}

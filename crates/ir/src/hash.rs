@@ -1,0 +1,240 @@
+//! The hash of a program: over what it means, not over the file and line where it stands.
+
+use std::fmt;
+
+use crate::program::*;
+
+/// The hash of a program. Equal programs have equal hashes, in every process and on every machine.
+///
+/// Labels count, since they are how the host speaks of places. The other names, and places in the source, do not.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProgramHash([u8; 32]);
+
+impl fmt::Display for ProgramHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ProgramHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ProgramHash({self})")
+    }
+}
+
+impl Program {
+    /// The hash of this program.
+    ///
+    /// ```
+    /// use ebbtide_ir::{Access, Builder, Literal, Type};
+    ///
+    /// let program = |name: &str, x: f64| {
+    ///     let mut b = Builder::new(name);
+    ///     let a = b.array("a", Type::F64, 0, Access::Write);
+    ///     let x = b.literal(Literal::from(x));
+    ///     b.store(a, &[], x);
+    ///     b.finish()
+    /// };
+    /// assert_eq!(program("p", 1.0)?.hash(), program("renamed", 1.0)?.hash());
+    /// assert_ne!(program("p", 1.0)?.hash(), program("p", 2.0)?.hash());
+    /// # Ok::<(), ebbtide_ir::Error>(())
+    /// ```
+    pub fn hash(&self) -> ProgramHash {
+        let mut w = Writer { program: self, hasher: blake3::Hasher::new() };
+        w.text("ebbtide program 1");
+        w.declarations();
+        w.block(&self.body);
+        ProgramHash(*w.hasher.finalize().as_bytes())
+    }
+}
+
+struct Writer<'p> {
+    program: &'p Program,
+    hasher: blake3::Hasher,
+}
+
+impl Writer<'_> {
+    fn number(&mut self, n: u64) {
+        self.hasher.update(&n.to_le_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.number(text.len() as u64);
+        self.hasher.update(text.as_bytes());
+    }
+
+    /// A variant without fields, by its name.
+    fn variant(&mut self, variant: impl fmt::Debug) {
+        self.text(&format!("{variant:?}"));
+    }
+
+    fn list(&mut self, ids: impl ExactSizeIterator<Item = usize>) {
+        self.number(ids.len() as u64);
+        ids.for_each(|id| self.number(id as u64));
+    }
+
+    fn values(&mut self, values: &[ValueId]) {
+        self.list(values.iter().map(|v| v.index()));
+    }
+
+    fn option(&mut self, id: Option<usize>) {
+        self.number(id.map_or(0, |id| id as u64 + 1));
+    }
+
+    fn declarations(&mut self) {
+        let p = self.program;
+        self.number(p.params.len() as u64);
+        for param in &p.params {
+            match param {
+                Param::Array(a) => self.list([0, a.index()].into_iter()),
+                Param::Scalar(s) => self.list([1, s.index()].into_iter()),
+            }
+        }
+        self.number(p.arrays.len() as u64);
+        for array in &p.arrays {
+            self.variant(array.ty);
+            self.number(array.rank as u64);
+            match &array.role {
+                Role::Param(access) => self.variant(access),
+                Role::Temp(shape) => {
+                    self.text("temp");
+                    self.values(shape);
+                }
+                Role::Old(a) => {
+                    self.text("old");
+                    self.number(a.index() as u64);
+                }
+            }
+        }
+        self.number(p.scalars.len() as u64);
+        p.scalars.iter().for_each(|scalar| self.variant(scalar.ty));
+        self.number(p.locals.len() as u64);
+        p.locals.iter().for_each(|local| self.variant(local.ty));
+        self.number(p.labels.len() as u64);
+        for label in &p.labels {
+            self.text(&label.family);
+            self.text(&label.variant);
+        }
+        self.number(p.values.len() as u64);
+        for value in &p.values {
+            self.variant(value.ty);
+            self.operation(&value.op);
+        }
+    }
+
+    fn operation(&mut self, op: &Op) {
+        match *op {
+            Op::Literal(literal) => {
+                self.text("literal");
+                self.number(literal.bits());
+            }
+            Op::Scalar(s) => self.tagged("scalar", s.index()),
+            Op::Dim(array, k) => {
+                self.tagged("dim", array.index());
+                self.number(u64::from(k));
+            }
+            Op::LoopVar => self.text("loop variable"),
+            Op::Get(local) => self.tagged("get", local.index()),
+            Op::Unary(op, _) => self.variant(op),
+            Op::Binary(op, ..) => self.variant(op),
+            Op::Compare(op, ..) => self.variant(op),
+            Op::Select(..) => self.text("select"),
+            Op::Fma(..) => self.text("fma"),
+            Op::Cast(_) => self.text("cast"),
+            Op::Math(f, ..) => self.text(f.name()),
+            Op::Rand(..) => self.text("rand"),
+            Op::Load(array, _) => self.tagged("load", array.index()),
+        }
+        let operands: Vec<ValueId> = op.operands().collect();
+        self.values(&operands);
+    }
+
+    fn tagged(&mut self, tag: &str, id: usize) {
+        self.text(tag);
+        self.number(id as u64);
+    }
+
+    /// The depth of recursion is the depth of nesting in the source.
+    fn block(&mut self, block: &Block) {
+        self.number(block.len() as u64);
+        for stmt in block {
+            self.statement(stmt);
+            stmt.blocks().for_each(|inner| self.block(inner));
+        }
+    }
+
+    /// A statement without its blocks.
+    fn statement(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Let(v) => self.tagged("let", v.index()),
+            Stmt::Declare(local, _) => self.tagged("declare", local.index()),
+            Stmt::Set(local, _) => self.tagged("set", local.index()),
+            Stmt::Store(s) => self.tagged("store", s.array.index()),
+            Stmt::Update(how, s) => {
+                self.tagged("update", s.array.index());
+                self.variant(how);
+            }
+            Stmt::If(_) => self.text("if"),
+            Stmt::Loop(l) => {
+                self.tagged("loop", l.id.index());
+                match &l.kind {
+                    LoopKind::For { var, .. } => self.tagged("for", var.index()),
+                    LoopKind::While { .. } => self.text("while"),
+                    LoopKind::Forever => self.text("forever"),
+                }
+                self.option(l.until.map(ValueId::index));
+            }
+            Stmt::Par(par) => {
+                self.tagged("par", par.id.index());
+                self.variant(par.ordering);
+                self.list(par.ranges.iter().map(|range| range.var.index()));
+            }
+            Stmt::Region(region) => {
+                self.tagged("region", region.id.index());
+                self.number(region.label.index() as u64);
+                self.option(region.flag.map(ArrayId::index));
+                match &region.undo {
+                    Undo::Nothing => self.text("keep"),
+                    Undo::Everything => self.text("undo"),
+                    Undo::Arrays(arrays) => {
+                        self.text("undo these");
+                        self.list(arrays.iter().map(|a| a.index()));
+                    }
+                }
+            }
+            // The name of a called program is not part of what it does.
+            Stmt::Call(_) => self.text("call"),
+            Stmt::Swap(a, b) => {
+                self.tagged("swap", a.index());
+                self.number(b.index() as u64);
+            }
+            Stmt::Fill(a, _) => self.tagged("fill", a.index()),
+            Stmt::Copy { from, to } => {
+                self.tagged("copy", from.index());
+                self.number(to.index() as u64);
+            }
+            Stmt::Library(call) => {
+                self.text("library");
+                self.variant(call.op);
+                self.list(call.reads.iter().map(|a| a.index()));
+                self.list(call.writes.iter().map(|a| a.index()));
+            }
+            Stmt::Temp(a) => self.tagged("temp", a.index()),
+            Stmt::Push(push) => {
+                self.tagged("push", push.array.index());
+                self.option(match push.after {
+                    After::Same => None,
+                    After::Anything(old) => Some(old.index()),
+                });
+            }
+            Stmt::Pop(a) => self.tagged("pop", a.index()),
+            Stmt::Forward(f) => {
+                self.tagged("forward", f.id.index());
+                self.values(&[f.from, f.to]);
+                self.list(f.carried.iter().map(|a| a.index()));
+            }
+            Stmt::Backward(b) => self.tagged("backward", b.id.index()),
+        }
+        self.values(&stmt.uses());
+    }
+}

@@ -1,0 +1,190 @@
+//! Transformations: a program in, a program out that means the same.
+//!
+//! All of them leave the program level as it was written, but for pure values that they bring there: what a run
+//! holds between statements (and so what a yield carries) does not depend on whether they ran. Identifiers keep
+//! their meaning; what is no longer needed stays in the tables, unused. Operands stay before their uses in the
+//! table of values.
+//!
+//! [`simplify`] is what devices run before they print code. It changes no rounding and no error. [`fuse_multiply_add`]
+//! changes roundings and is not part of it: it runs once, on the source, before a program is differentiated.
+
+mod common;
+mod dead;
+mod fma;
+mod fold;
+mod fuse;
+mod hoist;
+
+use std::collections::BTreeMap;
+
+use crate::affine::Affines;
+use crate::program::*;
+use crate::races::analyse;
+use crate::verify::Facts;
+
+pub use common::share_common_values;
+pub use dead::drop_dead_code;
+pub use fma::fuse_multiply_add;
+pub use fold::fold_constants;
+pub use fuse::fuse_parallel_loops;
+pub use hoist::hoist_invariant_values;
+
+/// A transformation.
+pub type Pass = fn(&Program) -> Program;
+
+/// The transformations of [`simplify`], in order.
+pub const PIPELINE: [(&str, Pass); 6] = [
+    ("fold constants", fold_constants),
+    ("fuse parallel loops", fuse_parallel_loops),
+    ("share common values", share_common_values),
+    ("fold constants", fold_constants),
+    ("hoist invariant values", hoist_invariant_values),
+    ("drop dead code", drop_dead_code),
+];
+
+/// The program as devices want it: the same roundings, the same errors, less work.
+///
+/// ```
+/// use ebbtide_ir::{Access, Binary, Builder, Literal, Type, passes};
+///
+/// let mut b = Builder::new("scale");
+/// let x = b.array("x", Type::F64, 1, Access::Write);
+/// let a = b.scalar("a", Type::F64);
+/// let (zero, n) = (b.literal(Literal::index(0)), b.dim(x, 0));
+/// let i = b.begin_par(&[("i", zero, n)])[0];
+/// let factor = b.binary(Binary::Mul, a, a);
+/// b.name(factor, "factor");
+/// let v = b.load(x, &[i]);
+/// let v = b.binary(Binary::Mul, v, factor);
+/// b.store(x, &[i], v);
+/// b.end_par();
+/// let program = passes::simplify(&b.finish()?);
+/// let text = program.to_string();
+/// assert!(text.find("let factor = a * a;") < text.find("for i in par"));
+/// # Ok::<(), ebbtide_ir::Error>(())
+/// ```
+pub fn simplify(program: &Program) -> Program {
+    PIPELINE.iter().fold(program.clone(), |before, (name, pass)| {
+        let after = pass(&before);
+        if cfg!(debug_assertions) && crate::verify(&before).is_ok() {
+            debug_assert!(
+                crate::verify(&after).is_ok(),
+                "`{name}` broke the law: {:?}\n{before}\n{after}",
+                crate::verify(&after).err()
+            );
+        }
+        after
+    })
+}
+
+/// Blocks of one program, simplified, and what the verifier would find out about them.
+#[derive(Debug)]
+pub struct Simplified {
+    /// The tables that the blocks refer to; its body is the one before.
+    pub program: Program,
+    /// The blocks, in the order given.
+    pub segments: Vec<Block>,
+    /// What is known of their loops.
+    pub facts: Facts,
+}
+
+/// Simplifies blocks of a verified program that run apart; `None` where they compute values under one identifier in
+/// several places, as the halves of a sweep may: what is right for one need not be for the other.
+pub fn simplify_segments(program: &Program, segments: &[&Block]) -> Option<Simplified> {
+    let mut computed = vec![false; program.values.len()];
+    let mut twice = false;
+    for segment in segments {
+        walk(segment, &mut |stmt| {
+            if let Stmt::Let(v) = stmt {
+                twice |= std::mem::replace(&mut computed[v.index()], true);
+            }
+        });
+    }
+    if twice {
+        return None;
+    }
+    let whole = &program.body;
+    let mut program = Program { body: Block::new(), ..program.clone() };
+    let mut simplified = Vec::new();
+    for segment in segments {
+        program.body = (*segment).clone();
+        program = PIPELINE.iter().fold(program, |before, (_, pass)| pass(&before));
+        simplified.push(std::mem::take(&mut program.body));
+    }
+    // Swaps anywhere in the program say which shapes are equal.
+    program.body.clone_from(whole);
+    let affines = Affines::of(&program);
+    let mut pars = BTreeMap::new();
+    let mut lawful = true;
+    for segment in &simplified {
+        walk(segment, &mut |stmt| {
+            if let Stmt::Par(par) = stmt {
+                match analyse(&program, &affines, par) {
+                    Ok(facts) => drop(pars.insert(par.id, facts)),
+                    Err(_) => lawful = false,
+                }
+            }
+        });
+    }
+    debug_assert!(lawful, "a pass made a race");
+    lawful.then_some(Simplified { program, segments: simplified, facts: Facts { affines, pars } })
+}
+
+/// Can computing the value fail, whatever the data?
+fn may_fail(program: &Program, v: ValueId) -> bool {
+    match *program.op(v) {
+        Op::Load(..) => true,
+        Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) if !program.ty(v).is_float() => {
+            program.literal(b).and_then(crate::Literal::to_i64).is_none_or(|divisor| divisor == 0)
+        }
+        _ => false,
+    }
+}
+
+/// Replaces the values that a statement itself uses (not those used inside its blocks).
+fn replace_uses(stmt: &mut Stmt, with: &dyn Fn(ValueId) -> ValueId) {
+    match stmt {
+        Stmt::Declare(_, v) | Stmt::Set(_, v) | Stmt::Fill(_, v) => *v = with(*v),
+        Stmt::Store(s) | Stmt::Update(_, s) => {
+            s.index = s.index.map(with);
+            s.value = with(s.value);
+        }
+        Stmt::If(branch) => branch.condition = with(branch.condition),
+        Stmt::Loop(l) => {
+            match &mut l.kind {
+                LoopKind::For { from, to, .. } => (*from, *to) = (with(*from), with(*to)),
+                LoopKind::While { condition, .. } => *condition = with(*condition),
+                LoopKind::Forever => {}
+            }
+            l.until = l.until.map(with);
+        }
+        Stmt::Par(par) => {
+            for range in &mut par.ranges {
+                (range.from, range.to) = (with(range.from), with(range.to));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Replaces values everywhere inside a block: in statements and in what they compute.
+fn replace_inside(program: &mut Program, block: &mut Block, with: &dyn Fn(ValueId) -> ValueId) {
+    for stmt in block {
+        if let Stmt::Let(v) = stmt {
+            let op = program.op(*v).map(with);
+            program.values[v.index()].op = op;
+        }
+        replace_uses(stmt, with);
+        stmt.blocks_mut().for_each(|inner| replace_inside(program, inner, with));
+    }
+}
+
+/// Calls `change` with every parallel loop of a block.
+fn for_each_par(block: &mut Block, change: &mut dyn FnMut(&mut Par)) {
+    for stmt in block {
+        match stmt {
+            Stmt::Par(par) => change(par),
+            _ => stmt.blocks_mut().for_each(|inner| for_each_par(inner, change)),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Launches that the host does not wait for.
+//!
+//! A launch takes the memory of the arrays that it writes with it and brings it back, each piece under the name
+//! that it then has; memory that it reads it shares. So the borrows of the arguments end with the call, nothing
+//! depends on the [`Pending`] being kept or dropped, and whoever touches an array first waits for its writers.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Poll;
+
+use ebbtide_ir::{Access, Param, Program, Role};
+
+use crate::arguments::Arg;
+use crate::buffer::Buffer;
+use crate::error::{Error, Result};
+use crate::launch::{Compiled, Prepared};
+use crate::status::Status;
+use crate::yielded::Yielded;
+
+/// A launch that runs while the host does something else. Dropping it is safe: the launch goes on.
+#[must_use = "the status of a launch says whether it yielded or failed"]
+pub struct Pending {
+    loan: Arc<Loan>,
+}
+
+impl Pending {
+    /// Has the launch ended, so that [`Pending::wait`] would return at once?
+    pub fn poll(&self) -> Poll<()> {
+        match self.loan.lock().ended {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+
+    /// Waits for the end of the launch.
+    pub fn wait(self) -> Result<Status> {
+        let mut state = self.loan.until_ended();
+        // `wait` takes the only `Pending` of its launch, so the status is still there.
+        state.status.take().unwrap_or(Ok(Status::Done))
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.loan.lock().forgotten = true;
+    }
+}
+
+/// What a running launch owes to the arrays that it took memory from.
+#[derive(Debug, Default)]
+struct Loan {
+    state: Mutex<State>,
+    end: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ended: bool,
+    forgotten: bool,
+    status: Option<Result<Status>>,
+    /// By parameter: the memory of the arrays that were written.
+    buffers: Vec<Option<Arc<Buffer>>>,
+}
+
+impl Loan {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing that runs under the lock can panic half-way.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn until_ended(&self) -> MutexGuard<'_, State> {
+        let mut state = self.lock();
+        while !state.ended {
+            state = self.end.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state
+    }
+}
+
+/// The memory of an array: at hand, or with a launch that brings it back.
+#[derive(Debug)]
+pub(crate) struct Held {
+    at_hand: OnceLock<Arc<Buffer>>,
+    /// Who has it, and for which parameter.
+    lent: Option<(Arc<Loan>, usize)>,
+    /// Launches that may be reading it.
+    readers: Mutex<Vec<Arc<Loan>>>,
+}
+
+impl Held {
+    pub fn new(buffer: Buffer) -> Held {
+        Held { at_hand: OnceLock::from(Arc::new(buffer)), lent: None, readers: Mutex::default() }
+    }
+
+    /// The buffer; waits for a launch that writes it.
+    fn shared(&self) -> &Arc<Buffer> {
+        self.at_hand.get_or_init(|| {
+            let (loan, param) = self.lent.as_ref().expect("memory is at hand or lent");
+            let buffer = loan.until_ended().buffers[*param].take();
+            buffer.expect("a launch brings back what it was lent, once")
+        })
+    }
+
+    /// Waits for launches that write or read it.
+    pub fn settle(&self) {
+        self.shared();
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.drain(..).for_each(|loan| drop(loan.until_ended()));
+    }
+
+    /// The buffer, for this caller alone; waits for launches that write or read it.
+    fn exclusive(&mut self) -> &mut Buffer {
+        self.settle();
+        self.lent = None;
+        let buffer = self.at_hand.get_mut().and_then(Arc::get_mut);
+        buffer.expect("launches give up what they read before they end")
+    }
+
+    /// The bytes; waits for a launch that writes them.
+    pub fn bytes(&self) -> &[u8] {
+        self.shared().bytes()
+    }
+
+    /// The bytes, to be written; waits for launches that write or read them.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.exclusive().bytes_mut()
+    }
+
+    /// The address of the first byte, for compiled code; waits for a launch that writes there.
+    pub fn address(&self) -> *mut u8 {
+        self.shared().address()
+    }
+
+    /// Lends the memory to a launch that will write it.
+    fn lend(&mut self, loan: &Arc<Loan>, param: usize) -> Option<Arc<Buffer>> {
+        self.exclusive();
+        self.lent = Some((loan.clone(), param));
+        self.at_hand.take()
+    }
+
+    /// Shares the memory with a launch that will read it.
+    fn share(&self, loan: &Arc<Loan>) -> Arc<Buffer> {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.retain(|reader| !reader.lock().ended);
+        readers.push(loan.clone());
+        self.shared().clone()
+    }
+}
+
+/// A launch on its way; whatever happens to it, it gives back what it was lent.
+struct Work {
+    program: Arc<Program>,
+    prepared: Prepared,
+    status: Option<Result<Status>>,
+    lent: Vec<Option<Arc<Buffer>>>,
+    read: Vec<Arc<Buffer>>,
+    loan: Arc<Loan>,
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.read.clear();
+        // After `swap` the memory of one parameter is another's. A launch that did not run swapped nothing.
+        let mut buffers = vec![None; self.lent.len()];
+        for (param, buffer) in self.program.params.iter().zip(&mut buffers) {
+            if let Param::Array(id) = param {
+                let address = self.prepared.frame.arrays[id.index()].address;
+                let found = self.lent.iter_mut().find(|b| b.as_ref().is_some_and(|b| b.address() == address));
+                *buffer = found.and_then(Option::take);
+            }
+        }
+        let mut state = self.loan.lock();
+        if let (true, Some(Err(error))) = (state.forgotten, &self.status) {
+            tracing::warn!("a launch that nobody waited for failed: {error}");
+        }
+        state.buffers = buffers;
+        state.status = Some(self.status.take().unwrap_or_else(|| {
+            Err(Error::launch(&self.program, "the thread of the launch could not run".to_string()))
+        }));
+        state.ended = true;
+        self.loan.end.notify_all();
+    }
+}
+
+impl Compiled {
+    /// Starts the program and returns at once; the arrays can be touched again at any time, which waits.
+    pub fn launch_async(&self, args: Vec<Arg<'_>>) -> Result<Pending> {
+        let prepared = self.prepare_start(&args)?;
+        self.spawn(prepared, args)
+    }
+
+    /// Goes on where the program yielded and returns at once; see [`Compiled::resume`].
+    pub fn resume_async(&self, at: &Yielded, args: Vec<Arg<'_>>) -> Result<Pending> {
+        let prepared = self.prepare_entry(at.clone(), &args)?;
+        self.spawn(prepared, args)
+    }
+
+    fn spawn(&self, prepared: Prepared, args: Vec<Arg<'_>>) -> Result<Pending> {
+        let program = self.program_handle();
+        let loan = Arc::<Loan>::default();
+        let (mut lent, mut read) = (vec![None; args.len()], Vec::new());
+        for (k, (arg, param)) in args.into_iter().zip(&program.params).enumerate() {
+            match (arg, param) {
+                (Arg::Write(array), Param::Array(id))
+                    if program.array(*id).role == Role::Param(Access::Write) =>
+                {
+                    lent[k] = array.buffer.lend(&loan, k);
+                }
+                (Arg::Write(array), _) => read.push(array.buffer.share(&loan)),
+                (Arg::Read(array), _) => read.push(array.buffer.share(&loan)),
+                (Arg::Scalar(_), _) => {}
+            }
+        }
+        let work = Work { program, prepared, status: None, lent, read, loan: loan.clone() };
+        let compiled = self.clone();
+        let spawned = std::thread::Builder::new().name("ebbtide-launch".to_string()).spawn(move || {
+            let mut work = work;
+            work.status = Some(compiled.execute(&mut work.prepared));
+        });
+        match spawned {
+            Ok(_) => Ok(Pending { loan }),
+            Err(source) => {
+                Err(Error::Io { what: "a thread for the launch could not be started".to_string(), source })
+            }
+        }
+    }
+}
