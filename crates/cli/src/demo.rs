@@ -64,7 +64,7 @@ pub struct Args {
     sources: u64,
 
     /// Iterations of L-BFGS
-    #[arg(long, value_name = "N", default_value_t = 12)]
+    #[arg(long, value_name = "N", default_value_t = 14)]
     iterations: u64,
 
     /// What runs the program; EBBTIDE_DEVICE or the best there is if not given
@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let steps = args.steps.map_or(grid.steps(), |steps| steps as usize);
     let sources = args.sources as usize;
     let earth = Earth::new(grid, steps);
-    let start: Vec<f64> = earth.start.iter().map(|x| f64::from(*x)).collect();
+    let start = vec![0.0; earth.start.len()];
 
     let durable = match &args.durable {
         None => None,
@@ -172,7 +172,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         seconds: history.seconds,
         resumed_after,
     };
-    let result: Vec<f32> = optimiser.best().iter().map(|x| *x as f32).collect();
+    let result = inversion.unknowns(optimiser.best());
     report::write(
         &Findings {
             figures: &figures,

@@ -45,7 +45,7 @@ pub fn draw(misfits: &[f64]) -> String {
         }
         canvas.circle("end", *end, 6.0);
         let label = parts.last().map_or(String::new(), |part| percent(*part));
-        canvas.text((end.0 - 2.0, end.1 - 14.0), Anchor::End, "strong", &label);
+        canvas.text((end.0 - 14.0, end.1 + 9.0), Anchor::End, "strong", &label);
     }
     canvas.finish()
 }

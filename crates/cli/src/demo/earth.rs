@@ -94,6 +94,8 @@ pub struct Earth {
     pub truth: Vec<f32>,
     /// The unknown that the inversion starts from.
     pub start: Vec<f32>,
+    /// How far the unknown moves for one unit of the optimiser: echoes from below are faint, so further down.
+    pub reach: Vec<f32>,
     /// One in rock, zero in water.
     pub rock: Vec<f32>,
     /// What the field keeps of itself in a step: one, and less in the edges.
@@ -113,6 +115,7 @@ impl Earth {
         Earth {
             truth: fill(&|z, x| unknown(true_speed(z, x / width))),
             start: fill(&|z, _| unknown(assumed_speed(z))),
+            reach: fill(&|z, _| (0.25 + z).clamp(0.25, 1.4)),
             rock: fill(&|z, _| ((z - SEA) / (1.5 * grid.cell())).clamp(0.0, 1.0)),
             keep: grid.cells().map(|cell| kept(grid, cell)).collect(),
             wavelet: (0..steps).map(|t| ricker(t as f64 * grid.time_step())).collect(),

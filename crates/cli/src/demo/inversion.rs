@@ -34,6 +34,8 @@ pub struct Inversion {
     loss: Array0<f64>,
     /// Where each shot is fired, and what was heard of it.
     shots: Vec<(usize, Array2<f32>)>,
+    start: Vec<f32>,
+    reach: Vec<f32>,
     plain: Compiled<misfit>,
     gradient: CompiledGrad<misfit>,
     found: Option<Gradients>,
@@ -65,6 +67,8 @@ impl Inversion {
             wavelet: device.array(&earth.wavelet)?,
             loss: device.scalar(0.0)?,
             shots: grid.sources(sources).into_iter().map(silence).collect::<ebbtide::Result<_>>()?,
+            start: earth.start.clone(),
+            reach: earth.reach.clone(),
             plain: misfit().compile(device)?,
             gradient,
             found: None,
@@ -109,7 +113,7 @@ impl Inversion {
 
     /// Adds the misfit of one shot and its gradient.
     fn add_shot(&mut self, k: usize, point: &[f64], sum: &mut Evaluation) -> Result<(), Failure> {
-        self.set(point);
+        self.set(point)?;
         let (column, heard) = &self.shots[k];
         let row = self.grid.row();
         let (x, rock, keep, wavelet) = (&self.x, &self.rock, &self.keep, &self.wavelet);
@@ -129,18 +133,26 @@ impl Inversion {
         self.used.recompute_factor = (ran.advanced + ran.recorded) as f64 / self.steps as f64;
         sum.value += found.value(misfit::loss)?.value();
         let gradient = found.get(misfit::x)?.as_slice();
-        sum.gradient.iter_mut().zip(gradient).for_each(|(sum, g)| *sum += f64::from(*g));
+        let scaled = gradient.iter().zip(&self.reach).map(|(g, reach)| f64::from(*g) * f64::from(*reach));
+        sum.gradient.iter_mut().zip(scaled).for_each(|(sum, g)| *sum += g);
         self.found = Some(found);
         Ok(())
     }
 
-    fn set(&mut self, point: &[f64]) {
-        self.x.as_mut_slice().iter_mut().zip(point).for_each(|(x, p)| *x = *p as f32);
+    /// The unknowns at a point of the optimiser: it moves from the start, by strides that grow with depth.
+    pub fn unknowns(&self, point: &[f64]) -> Vec<f32> {
+        let moved = point.iter().zip(&self.reach).map(|(p, reach)| p * f64::from(*reach));
+        moved.zip(&self.start).map(|(moved, start)| (f64::from(*start) + moved) as f32).collect()
+    }
+
+    fn set(&mut self, point: &[f64]) -> ebbtide::Result<()> {
+        let unknowns = self.unknowns(point);
+        Ok(self.x.copy_from_slice(&unknowns)?)
     }
 
     /// The misfit of one shot alone, without a gradient.
     fn shot_misfit(&mut self, k: usize, point: &[f64]) -> Result<f64, Failure> {
-        self.set(point);
+        self.set(point)?;
         self.loss.fill(0.0)?;
         let (column, heard) = &self.shots[k];
         let row = self.grid.row();
