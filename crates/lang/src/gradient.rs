@@ -307,6 +307,16 @@ impl<P: Source> CompiledGrad<P> {
         Ok(())
     }
 
+    /// The bytes that earlier launches left for the next one, so that it allocates nothing.
+    pub fn held_bytes(&self) -> u64 {
+        self.untyped.held_bytes()
+    }
+
+    /// Frees what earlier launches left for the next one.
+    pub fn release(&self) {
+        self.untyped.release();
+    }
+
     /// The same gradient under another budget; nothing is compiled again.
     pub fn with_memory(&self, bytes: Bytes) -> CompiledGrad<P> {
         self.with_budget(Budget::Bytes(bytes.0))

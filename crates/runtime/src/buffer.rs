@@ -107,6 +107,16 @@ impl Spare {
         found.map_or_else(|| Buffer::zeroed(bytes, meter), Ok)
     }
 
+    /// The bytes that are kept.
+    pub fn bytes(&self) -> u64 {
+        self.lock().iter().map(|(size, buffers)| (size * buffers.len()) as u64).sum()
+    }
+
+    /// Frees all that is kept.
+    pub fn release(&self) {
+        self.lock().clear();
+    }
+
     /// Keeps buffers for later.
     pub fn give(&self, buffers: impl IntoIterator<Item = Buffer>) {
         let mut by_size = self.lock();

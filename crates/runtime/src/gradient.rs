@@ -92,6 +92,16 @@ impl CompiledGradient {
         self.executable.source()
     }
 
+    /// The bytes that earlier launches left for the next one.
+    pub fn held_bytes(&self) -> u64 {
+        self.spare.bytes()
+    }
+
+    /// Frees what earlier launches left for the next one.
+    pub fn release(&self) {
+        self.spare.release();
+    }
+
     /// What a launch with these arguments would do; those that receive results may be left out. Runs nothing.
     pub fn plan(&self, args: &[Arg<'_>]) -> Result<Plan> {
         let (views, scalars) = bind_first(&self.program, &self.device, args)?;

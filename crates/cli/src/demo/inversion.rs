@@ -127,8 +127,9 @@ impl Inversion {
                 found
             }
         };
-        // What is live now, the derivative included, is the caller's.
-        self.used.peak_bytes = self.used.peak_bytes.max(meter.peak() - meter.live());
+        // What is live now, the derivative included, is the caller's, but for what the gradient keeps for next time.
+        let used = meter.peak() - meter.live() + self.gradient.held_bytes();
+        self.used.peak_bytes = self.used.peak_bytes.max(used);
         let ran = found.ran();
         self.used.recompute_factor = (ran.advanced + ran.recorded) as f64 / self.steps as f64;
         sum.value += found.value(misfit::loss)?.value();

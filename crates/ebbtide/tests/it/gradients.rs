@@ -113,6 +113,15 @@ fn a_budget_is_obeyed_and_changes_no_bit() {
         assert!(used.abs_diff(plan.peak_bytes()) <= 1 << 10, "{used} measured, planned:\n{}", plan.explain());
         let found: Vec<u64> = out.get(objective::u).unwrap().to_vec().iter().map(|x| x.to_bits()).collect();
         assert_eq!(found, expected, "{kib} KiB");
+        // The next launch finds its memory and allocates nothing but what it returns.
+        assert_eq!(g.held_bytes(), used);
+        meter.reset_peak();
+        let before = meter.live();
+        let mut again = g.launch((&mut s.u, &mut s.next, 0.1, 0.01, steps, &s.target, &mut s.loss)).unwrap();
+        assert_eq!(meter.peak() - before, 8 * n as u64);
+        meter.reset_peak();
+        g.launch_into(&mut again, (&mut s.u, &mut s.next, 0.1, 0.01, steps, &s.target, &mut s.loss)).unwrap();
+        assert_eq!(meter.peak(), meter.live(), "launch_into allocates nothing");
         let ran = out.ran();
         assert_eq!(u128::from(ran.advanced + ran.recorded), plan.loops[0].totals.executions());
         runs.push(ran.advanced + ran.recorded);
