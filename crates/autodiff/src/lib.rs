@@ -15,6 +15,7 @@
 mod activity;
 mod adjoint;
 mod error;
+mod forward;
 mod gather;
 mod library;
 mod needed;
@@ -22,11 +23,14 @@ mod par;
 mod prepare;
 mod prune;
 mod record;
+mod request;
+mod reverse;
 mod rules;
 mod tangent;
 mod task;
 mod writer;
 
-pub use adjoint::{Gradient, Pushes, Request, gradient};
+pub use adjoint::{Gradient, Pushes, gradient};
 pub use error::Error;
+pub use request::Request;
 pub use tangent::{Tangent, tangent};

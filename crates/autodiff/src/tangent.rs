@@ -34,7 +34,7 @@ pub fn tangent(source: &Program, wrt: &[String]) -> Result<Tangent, Error> {
             (Some(s), _) if source.scalars[s.index()].ty.is_float() => scalars.push(s),
             (None, Some(a)) if source.array(a).ty.is_float() => arrays.push(a),
             (None, None) => {
-                let known = crate::adjoint::parameter_names(source);
+                let known = crate::request::parameter_names(source);
                 return Err(Error::UnknownName { program: source.name.clone(), name: name.clone(), known });
             }
             (Some(s), _) => {

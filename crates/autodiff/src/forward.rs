@@ -1,0 +1,263 @@
+//! The forward half of a gradient program: the program with its tape.
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{
+    After, ArrayId, Binary, Block, Branch, Compare, Forward, Length, Literal, LocalId, Loop, LoopKind, Op,
+    Push, Role, Stmt, Type, Unary, ValueId, walk, written,
+};
+
+use crate::adjoint::{Aside, Maker, Pushes};
+use crate::error::Error;
+use crate::record::Recorder;
+use crate::writer::Writer;
+
+impl Maker<'_> {
+    pub(crate) fn recorder(&self) -> Recorder<'_> {
+        Recorder { source: self.source, affines: self.affines, needed: self.needed, position: self.position }
+    }
+
+    /// Writes statements with their tape.
+    pub(crate) fn forward(&mut self, w: &mut Writer, block: &[Stmt]) -> Result<(), Error> {
+        for stmt in block {
+            match stmt {
+                Stmt::Let(v) => {
+                    w.push(stmt.clone());
+                    if self.nested && self.cannot_repeat(*v) {
+                        let array = self.aside(w, Aside::Value(*v), self.source.ty(*v));
+                        w.store(array, Writer::no_index(), *v, None);
+                        w.push(Stmt::Push(Push { array, after: After::Same }));
+                    }
+                }
+                Stmt::Store(s) | Stmt::Update(_, s) => {
+                    if self.needed.before(s.array, self.position) {
+                        let old = w.load(s.array, s.index, s.site.clone());
+                        let array =
+                            self.aside(w, Aside::Element(s.array, s.value), self.source.array(s.array).ty);
+                        w.store(array, Writer::no_index(), old, None);
+                        w.push(Stmt::Push(Push { array, after: After::Same }));
+                    }
+                    w.push(stmt.clone());
+                }
+                Stmt::Fill(a, _) | Stmt::Copy { to: a, .. } => {
+                    if self.needed.before(*a, self.position) {
+                        w.push(Stmt::Push(Push { array: *a, after: After::Same }));
+                    }
+                    w.push(stmt.clone());
+                }
+                Stmt::Temp(a) => {
+                    if self.needed.before(*a, self.position) && self.nested {
+                        return Err(self.unsupported(format!(
+                            "a temporary (`{}`) that is declared inside a loop: declare it before the loop and `fill` it",
+                            self.source.array(*a).name
+                        )));
+                    }
+                    w.push(stmt.clone());
+                }
+                Stmt::Par(par) => self.recorder().par(w, par),
+                Stmt::Library(call) => self.recorder().library(w, call),
+                Stmt::If(branch) => {
+                    let outer = std::mem::replace(&mut self.nested, true);
+                    w.begin();
+                    self.forward(w, &branch.then)?;
+                    let then = w.end();
+                    w.begin();
+                    self.forward(w, &branch.otherwise)?;
+                    let otherwise = w.end();
+                    self.nested = outer;
+                    w.push(Stmt::If(Branch { condition: branch.condition, then, otherwise }));
+                }
+                Stmt::Loop(l) => self.forward_loop(w, l)?,
+                Stmt::Region(region) if region.flag.is_none() => self.forward(w, &region.body)?,
+                Stmt::Region(_) => return Err(self.unsupported("a program that can yield")),
+                _ => w.push(stmt.clone()),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn forward_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
+        let known = match l.kind {
+            LoopKind::For { var, from, to } if l.until.is_none() => Some((var, from, to)),
+            _ => None,
+        };
+        let outer = std::mem::replace(&mut self.nested, true);
+        w.begin();
+        self.forward(w, &l.body)?;
+        let body = w.end();
+        self.nested = outer;
+        if outer {
+            let Some((var, from, to)) = known else {
+                return Err(self.unsupported(
+                    "a `while`, `loop` or `break` inside another loop at program level, whose number of passes is data",
+                ));
+            };
+            // Inside a recorded pass the whole tape is kept.
+            let kind = LoopKind::For { var, from, to };
+            w.push(Stmt::Loop(Loop { id: l.id, kind, body, until: None, schedule: None }));
+            return Ok(());
+        }
+        self.pushes.insert(l.id, pushes(&body));
+        let piece = (w.loop_var("from"), w.loop_var("to"));
+        self.pieces.insert(l.id, piece);
+        let before_start = |v| ebbtide_ir::depends_on_arguments_alone(self.source, v);
+        let (length, advance, record) = match known {
+            Some((var, from, to)) if before_start(from) && before_start(to) => {
+                let run = |body: Block| {
+                    let kind = LoopKind::For { var, from: piece.0, to: piece.1 };
+                    vec![Stmt::Loop(Loop { id: l.id, kind, body, until: None, schedule: None })]
+                };
+                (Length::Known(from, to), run(l.body.clone()), run(body))
+            }
+            _ => {
+                let (reached, ended) = (w.declare("reached", Type::Index), w.declare("ended", Type::Bool));
+                let advance = self.unknown_passes(w, l, piece, (reached, ended), l.body.clone());
+                let record = self.unknown_passes(w, l, piece, (reached, ended), body);
+                (Length::Unknown { reached, ended }, advance, record)
+            }
+        };
+        let (carried, schedule) = (self.carried(l), l.schedule);
+        w.push(Stmt::Forward(Forward {
+            id: l.id,
+            length,
+            from: piece.0,
+            to: piece.1,
+            carried,
+            advance,
+            record,
+            schedule,
+        }));
+        Ok(())
+    }
+
+    /// Runs passes of a loop until it ends, or the piece does; says how far it came.
+    pub(crate) fn unknown_passes(
+        &self,
+        w: &mut Writer,
+        l: &Loop,
+        piece: (ValueId, ValueId),
+        (reached, ended): (LocalId, LocalId),
+        body: Block,
+    ) -> Block {
+        w.begin();
+        w.push(Stmt::Declare(reached, piece.0));
+        let no = w.literal(Literal::from(false));
+        w.push(Stmt::Declare(ended, no));
+        w.begin();
+        let at = w.get(reached);
+        let mut goes_on = w.compare(Compare::Lt, at, piece.1);
+        let source_head: Block = match &l.kind {
+            LoopKind::While { head, .. } => head.clone(),
+            _ => Block::new(),
+        };
+        source_head.into_iter().for_each(|stmt| w.push(stmt));
+        let condition = match l.kind {
+            LoopKind::While { condition, .. } => Some(condition),
+            LoopKind::For { from, to, .. } => {
+                let var = w.add(from, at);
+                Some(w.compare(Compare::Lt, var, to))
+            }
+            LoopKind::Forever => None,
+        };
+        if let Some(condition) = condition {
+            goes_on = w.value(Op::Binary(Binary::And, goes_on, condition), Type::Bool);
+        }
+        let over = w.get(ended);
+        let not_over = w.unary(Unary::Not, over);
+        goes_on = w.value(Op::Binary(Binary::And, goes_on, not_over), Type::Bool);
+        let head = w.end();
+        w.begin();
+        if let LoopKind::For { var, from, .. } = l.kind {
+            // The loop variable is computed now, where the loop counted it before: alike in both halves.
+            let at = match w.program.op(var) {
+                Op::Binary(_, _, at) => *at,
+                _ => w.program.add_value(Op::Get(reached), Type::Index, None),
+            };
+            w.program.values[var.index()].op = Op::Binary(Binary::Add, from, at);
+            w.push(Stmt::Let(at));
+            w.push(Stmt::Let(var));
+        }
+        body.into_iter().for_each(|stmt| w.push(stmt));
+        let (at, one) = (w.get(reached), w.index(1));
+        let next = w.add(at, one);
+        w.push(Stmt::Set(reached, next));
+        if let Some(until) = l.until {
+            w.push(Stmt::Set(ended, until));
+        }
+        let body = w.end();
+        let kind = LoopKind::While { head, condition: goes_on };
+        w.push(Stmt::Loop(Loop { id: l.id, kind, body, until: None, schedule: None }));
+        // Stopped before the end of the piece: the loop is over.
+        let at = w.get(reached);
+        let short = w.compare(Compare::Lt, at, piece.1);
+        let over = w.get(ended);
+        let over = w.value(Op::Binary(Binary::Or, over, short), Type::Bool);
+        w.push(Stmt::Set(ended, over));
+        w.end()
+    }
+
+    /// What a slot holds: arrays that the loop writes and that a later pass, or the adjoint, reads.
+    pub(crate) fn carried(&self, l: &Loop) -> Vec<ArrayId> {
+        let mut read: BTreeSet<ArrayId> = BTreeSet::new();
+        // The head of a `while` reads too.
+        let whole = [Stmt::Loop(l.clone())];
+        walk(&whole, &mut |stmt| match stmt {
+            Stmt::Let(v) => {
+                if let Op::Load(a, _) = self.source.op(*v) {
+                    read.insert(*a);
+                }
+            }
+            Stmt::Copy { from, .. } => drop(read.insert(*from)),
+            Stmt::Library(call) => read.extend(&call.reads),
+            _ => {}
+        });
+        let classes = crate::needed::swap_classes(self.source);
+        let read: BTreeSet<ArrayId> = read.iter().map(|a| classes[a]).collect();
+        written(&l.body).into_iter().filter(|a| read.contains(&classes[a])).collect()
+    }
+
+    /// Is the value made of data that a later pass overwrites?
+    pub(crate) fn cannot_repeat(&self, v: ValueId) -> bool {
+        match self.source.op(v) {
+            Op::Get(_) => true,
+            Op::Load(a, _) => {
+                let classes = crate::needed::swap_classes(self.source);
+                written(&self.source.body).iter().any(|b| classes[a] == classes[b])
+            }
+            _ => false,
+        }
+    }
+
+    /// The array of rank 0 through which something goes on the tape.
+    pub(crate) fn aside(&mut self, w: &mut Writer, what: Aside, ty: Type) -> ArrayId {
+        if let Some(array) = self.kept.get(&what) {
+            return *array;
+        }
+        let ty = if ty == Type::Index { Type::I64 } else { ty };
+        let array = w.array(format!("aside{}", self.kept.len()), ty, 0, Role::Temp(Vec::new()));
+        // Its memory exists for the whole launch; nothing reads it before it is written.
+        self.kept.insert(what, array);
+        array
+    }
+}
+
+/// The pushes of a block, with the inner loops around each.
+pub(crate) fn pushes(block: &Block) -> Vec<Pushes> {
+    fn collect(block: &Block, within: &mut Vec<(ValueId, ValueId)>, out: &mut Vec<Pushes>) {
+        for stmt in block {
+            match stmt {
+                Stmt::Push(push) => out.push(Pushes { array: push.array, within: within.clone() }),
+                Stmt::Loop(Loop { kind: LoopKind::For { from, to, .. }, body, .. }) => {
+                    within.push((*from, *to));
+                    collect(body, within, out);
+                    within.pop();
+                }
+                Stmt::Par(_) | Stmt::Forward(_) => {}
+                _ => stmt.blocks().for_each(|b| collect(b, within, out)),
+            }
+        }
+    }
+    let mut out = Vec::new();
+    collect(block, &mut Vec::new(), &mut out);
+    out
+}
