@@ -40,6 +40,8 @@ pub struct Inversion {
     gradient: CompiledGrad<misfit>,
     found: Option<Gradients>,
     used: Used,
+    /// Bytes that the gradient keeps between launches.
+    kept: u64,
 }
 
 impl Inversion {
@@ -73,6 +75,7 @@ impl Inversion {
             gradient,
             found: None,
             used: Used::default(),
+            kept: 0,
         })
     }
 
@@ -119,16 +122,24 @@ impl Inversion {
         let (x, rock, keep, wavelet) = (&self.x, &self.rock, &self.keep, &self.wavelet);
         let args = (x, rock, keep, self.ratio, wavelet, row, *column, heard, &mut self.loss);
         let meter = self.device.meter();
+        let before = meter.live();
         meter.reset_peak();
-        let found = match self.found.take() {
-            None => self.gradient.launch(args)?,
+        let (found, returned) = match self.found.take() {
+            None => {
+                let found = self.gradient.launch(args)?;
+                // The value and the derivative are the caller's.
+                let returned = size_of::<f64>() + size_of_val(found.get(misfit::x)?.as_slice());
+                (found, returned as u64)
+            }
             Some(mut found) => {
                 self.gradient.launch_into(&mut found, args)?;
-                found
+                (found, 0)
             }
         };
-        // What is live now, the derivative included, is the caller's.
-        self.used.peak_bytes = self.used.peak_bytes.max(meter.peak() - meter.live());
+        // A gradient keeps what it took for its next launch: that is its own, too.
+        let taken = |now: u64| (now - before).saturating_sub(returned);
+        self.used.peak_bytes = self.used.peak_bytes.max(self.kept + taken(meter.peak()));
+        self.kept += taken(meter.live().max(before));
         let ran = found.ran();
         self.used.recompute_factor = (ran.advanced + ran.recorded) as f64 / self.steps as f64;
         sum.value += found.value(misfit::loss)?.value();
