@@ -31,6 +31,8 @@ use report::{Figures, Findings};
 
 /// The largest change of an unknown in the first step: about 0.1 km/s.
 const FIRST_CHANGE: f64 = 0.15;
+/// Fewer cells are not worth a thread of their own.
+const CELLS_PER_THREAD: usize = 40_000;
 
 /// Full-waveform inversion: finds the ground under the sea from its echoes.
 ///
@@ -41,18 +43,18 @@ const FIRST_CHANGE: f64 = 0.15;
 /// Examples:
 ///
 ///   ebbtide demo
-///   ebbtide demo --memory 2MiB --iterations 5
+///   ebbtide demo --memory 4MiB --iterations 5
 ///   ebbtide demo --durable run        (stop it in any way; the same command goes on)
 ///   ebbtide demo --json > figures.json
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// Memory that a gradient may take beyond the data, such as 8MiB
-    #[arg(long, value_name = "SIZE", default_value = "8MiB")]
+    /// Memory that a gradient may take beyond the data, such as 16MiB
+    #[arg(long, value_name = "SIZE", default_value = "16MiB")]
     memory: size::Bytes,
 
     /// Cells down and along
-    #[arg(long, value_name = "ROWSxCOLUMNS", default_value = "128x192")]
+    #[arg(long, value_name = "ROWSxCOLUMNS", default_value = "160x240")]
     grid: Grid,
 
     /// Time steps of each shot; as many as the echoes take if not given
@@ -60,11 +62,11 @@ pub struct Args {
     steps: Option<u64>,
 
     /// Places where it is fired
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u64).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=64))]
     sources: u64,
 
     /// Iterations of L-BFGS
-    #[arg(long, value_name = "N", default_value_t = 14)]
+    #[arg(long, value_name = "N", default_value_t = 20)]
     iterations: u64,
 
     /// What runs the program; EBBTIDE_DEVICE or the best there is if not given
@@ -95,11 +97,7 @@ enum Which {
 
 /// Inverts, shows, reports.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let device = match args.device {
-        None => Device::best()?,
-        Some(Which::Cpu) => Device::cpu(),
-        Some(Which::Interpreter) => Device::interpreter(),
-    };
+    let device = device(args)?;
     let (grid, budget) = (args.grid, args.memory.0);
     let steps = args.steps.map_or(grid.steps(), |steps| steps as usize);
     let sources = args.sources as usize;
@@ -137,6 +135,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         size::Human(plan.store_all_bytes.into()),
         size::Human(budget.into()),
     ));
+    if device.name() == "interpreter" && args.device.is_none() {
+        progress
+            .say("the program is interpreted, which is slow: is there a C compiler? --grid 32x44 is quick");
+    }
     if resumed_after > 0 {
         progress.say(&format!("going on after {resumed_after} evaluations"));
     }
@@ -193,6 +195,28 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         // Whoever reads has read enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         result => Ok(result?),
+    }
+}
+
+/// The device that was asked for.
+///
+/// On a small grid a time step is over before threads have met: there the CPU gets fewer of them, unless
+/// EBBTIDE_THREADS says how many.
+fn device(args: &Args) -> Result<Device, Failure> {
+    let said = |name: &str| std::env::var_os(name).is_some();
+    match args.device {
+        None if said("EBBTIDE_DEVICE") => Ok(Device::best()?),
+        Some(Which::Interpreter) => Ok(Device::interpreter()),
+        _ if said("EBBTIDE_THREADS") => Ok(Device::cpu()),
+        _ => {
+            let enough = args.grid.rows * args.grid.columns / CELLS_PER_THREAD;
+            let threads = enough.clamp(1, ebbtide_cpu::default_threads());
+            Ok(match ebbtide_cpu::Options::new().threads(threads).build() {
+                Ok((device, _)) => device,
+                // It knows what to do without a C compiler.
+                Err(_) => Device::cpu(),
+            })
+        }
     }
 }
 

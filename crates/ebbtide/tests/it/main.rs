@@ -1,6 +1,7 @@
 //! Tests of the language: what programs become, what they compute, and what is refused.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod adjoints;
 mod build_errors;
 mod calls;
 mod control;

@@ -1,0 +1,256 @@
+//! What adjoints look like: golden texts.
+
+use ebbtide::prelude::*;
+use expect_test::{Expect, expect};
+
+/// Compares the text of a gradient program.
+fn check<P: ebbtide::__lang::Source>(gradient: ebbtide::Gradient<P>, expected: Expect) {
+    expected.assert_eq(&gradient.to_string());
+}
+
+#[program]
+fn pointwise(s: &mut Array1<f64>, p: &Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    for _t in 0..steps {
+        for i in par(0..s.len()) {
+            s[i] += 0.1 * s[i].tanh() * p[i];
+        }
+    }
+    for i in par(0..s.len()) {
+        loss[[]] += s[i];
+    }
+}
+
+#[test]
+fn a_pointwise_step_records_one_array_and_reads_it_back() {
+    check(pointwise().grad(pointwise::loss).wrt(pointwise::s).wrt(pointwise::p), expect![[r#"
+        program pointwise_gradient(s: &Array1<f64>, p: &Array1<f64>, steps: usize, loss: &Array0<f64>, d_s: &mut Array1<f64>, d_p: &mut Array1<f64>) {
+            let v16 = s.len();
+            let mut s' = Array1::<f64>::zeros([v16]);
+            copy(s, s');
+            let mut loss' = Array0::<f64>::zeros([]);
+            copy(loss, loss');
+            let mut d_s' = Array1::<f64>::zeros([v16]);
+            let mut d_p' = Array1::<f64>::zeros([p.len()]);
+            let mut d_loss' = Array0::<f64>::zeros([]);
+            forward loop 0 over 0..steps carrying [s'] {
+              advance:
+                for _t in from..to {
+                    let v4 = s'.len();
+                    for i in par(0..v4) {
+                        let v10 = p[i];
+                        s'[i] += 0.1 * s'[i].tanh() * v10;
+                    }
+                }
+              record:
+                for _t in from..to {
+                    let v4 = s'.len();
+                    let s_old = push(s');
+                    for i in par(0..v4) {
+                        let v10 = p[i];
+                        s'[i] = s_old[i] + 0.1 * s_old[i].tanh() * v10;
+                    }
+                }
+            }
+            let v13 = s'.len();
+            for i_2 in par(0..v13) {
+                loss'[[]] += s'[i_2];
+            }
+            d_loss'[[]] = 1.0;
+            for i_3 in par(0..v13) {
+                d_s'[i_3] += d_loss'[[]];
+            }
+            backward loop 0 {
+                for _t_back in from..to {
+                    let _t_2 = from + to - 1 - _t_back;
+                    pop(s');
+                    for i_4 in par(0..s'.len()) {
+                        let v40 = s'[i_4].tanh();
+                        let v44 = d_s'[i_4];
+                        let v45 = v44 * p[i_4];
+                        d_p'[i_4] += v44 * (0.1 * v40);
+                        d_s'[i_4] += v45 * 0.1 * (1.0 - v40 * v40);
+                    }
+                }
+            }
+            copy(d_s', d_s);
+            copy(d_p', d_p);
+        }
+    "#]]);
+}
+
+#[program]
+fn periodic(u: &mut Array1<f64>, next: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let n = u.len();
+    for _t in 0..steps {
+        for i in par(0..n) {
+            next[i] = 0.5 * u[i] + 0.25 * (u[(i + n - 1) % n] + u[(i + 1) % n]);
+        }
+        swap(u, next);
+    }
+    for i in par(0..n) {
+        loss[[]] += u[i] * u[i];
+    }
+}
+
+#[test]
+fn a_linear_periodic_stencil_gathers_and_records_nothing() {
+    check(periodic().grad(periodic::loss).wrt(periodic::u), expect![[r#"
+        program periodic_gradient(u: &Array1<f64>, next: &Array1<f64>, steps: usize, loss: &Array0<f64>, d_u: &mut Array1<f64>) {
+            let v27 = u.len();
+            let mut u' = Array1::<f64>::zeros([v27]);
+            copy(u, u');
+            let v28 = next.len();
+            let mut next' = Array1::<f64>::zeros([v28]);
+            copy(next, next');
+            let mut loss' = Array0::<f64>::zeros([]);
+            copy(loss, loss');
+            let mut d_u' = Array1::<f64>::zeros([v27]);
+            let mut d_next' = Array1::<f64>::zeros([v28]);
+            let mut d_loss' = Array0::<f64>::zeros([]);
+            let n = u'.len();
+            forward loop 0 over 0..steps carrying [u', next'] {
+              advance:
+                for _t in from..to {
+                    for i in par(0..n) {
+                        let v7 = u'[i];
+                        let v8 = 0.5 * v7;
+                        let v10 = i + n;
+                        let v12 = v10 - 1;
+                        let v13 = v12 % n;
+                        let v14 = u'[v13];
+                        let v16 = i + 1;
+                        let v17 = v16 % n;
+                        let v18 = u'[v17];
+                        let v19 = v14 + v18;
+                        let v20 = 0.25 * v19;
+                        let v21 = v8 + v20;
+                        next'[i] = v21;
+                    }
+                    swap(u', next');
+                }
+              record:
+                for _t in from..to {
+                    for i in par(0..n) {
+                        let v7 = u'[i];
+                        let v8 = 0.5 * v7;
+                        let v10 = i + n;
+                        let v12 = v10 - 1;
+                        let v13 = v12 % n;
+                        let v14 = u'[v13];
+                        let v16 = i + 1;
+                        let v17 = v16 % n;
+                        let v18 = u'[v17];
+                        let v19 = v14 + v18;
+                        let v20 = 0.25 * v19;
+                        let v21 = v8 + v20;
+                        next'[i] = v21;
+                    }
+                    swap(u', next');
+                }
+            }
+            for i_2 in par(0..n) {
+                loss'[[]] += u'[i_2] * u'[i_2];
+            }
+            d_loss'[[]] = 1.0;
+            for i_3 in par(0..n) {
+                let v36 = d_loss'[[]];
+                let v37 = v36 * u'[i_3];
+                d_u'[i_3] += v36 * u'[i_3];
+                d_u'[i_3] += v37;
+            }
+            backward loop 0 {
+                for _t_back in from..to {
+                    let _t_2 = from + to - 1 - _t_back;
+                    swap(u', next');
+                    swap(d_u', d_next');
+                    for k0 in par(0..d_u'.len()) {
+                        let mut sum = 0.0;
+                        let v50 = k0 - 0;
+                        if (v50 >= 0) & (v50 < n) {
+                            sum = sum + d_next'[v50] * 0.5;
+                        }
+                        sum = sum + d_next'[(k0 - (-1 + u'.len())).rem_euclid(u'.len())] * 0.25;
+                        sum = sum + d_next'[(k0 - 1).rem_euclid(u'.len())] * 0.25;
+                        d_u'[k0] = sum;
+                    }
+                }
+            }
+            copy(d_u', d_u);
+        }
+    "#]]);
+}
+
+#[program]
+fn bounded(u: &Array2<f32>, out: &mut Array2<f32>, loss: &mut Array0<f32>) {
+    let n = u.dim(0);
+    let m = u.dim(1);
+    for (i, j) in par(1..n - 1, 1..m - 1) {
+        if u[[i, j]] > 0.0 {
+            out[[i, j]] = u[[i - 1, j]] * u[[i, j + 1]];
+        }
+    }
+    for (i, j) in par(0..n, 0..m) {
+        loss[[]] += out[[i, j]];
+    }
+}
+
+#[test]
+fn a_bounded_conditional_stencil_gathers_under_the_condition_of_its_source() {
+    check(bounded().grad(bounded::loss).wrt(bounded::u), expect![[r#"
+        program bounded_gradient(u: &Array2<f32>, out: &Array2<f32>, loss: &Array0<f32>, d_u: &mut Array2<f32>) {
+            let v25 = out.dim(0);
+            let v26 = out.dim(1);
+            let mut out' = Array2::<f32>::zeros([v25, v26]);
+            copy(out, out');
+            let mut loss' = Array0::<f32>::zeros([]);
+            copy(loss, loss');
+            let mut d_u' = Array2::<f32>::zeros([u.dim(0), u.dim(1)]);
+            let mut d_out' = Array2::<f32>::zeros([v25, v26]);
+            let mut d_loss' = Array0::<f32>::zeros([]);
+            let n = u.dim(0);
+            let m = u.dim(1);
+            let v4 = n - 1;
+            let v7 = m - 1;
+            for (i, j) in par(1..v4, 1..v7) {
+                if u[[i, j]] > 0.0f32 {
+                    out'[[i, j]] = u[[i - 1, j]] * u[[i, j + 1]];
+                }
+            }
+            for (i_2, j_2) in par(0..n, 0..m) {
+                loss'[[]] += out'[[i_2, j_2]];
+            }
+            d_loss'[[]] = 1.0f32;
+            for (i_3, j_3) in par(0..n, 0..m) {
+                d_out'[[i_3, j_3]] += d_loss'[[]];
+            }
+            for (k0, k1) in par(0..d_u'.dim(0), 0..d_u'.dim(1)) {
+                let mut sum = 0.0f32;
+                let v41 = k0 - -1;
+                if (v41 >= 1) & (v41 < v4) {
+                    let v46 = k1 - 0;
+                    if (v46 >= 1) & (v46 < v7) {
+                        if u[[v41, v46]] > 0.0f32 {
+                            sum = sum + d_out'[[v41, v46]] * u[[v41, v46 + 1]];
+                        }
+                    }
+                }
+                let v73 = k0 - 0;
+                if (v73 >= 1) & (v73 < v4) {
+                    let v78 = k1 - 1;
+                    if (v78 >= 1) & (v78 < v7) {
+                        if u[[v73, v78]] > 0.0f32 {
+                            sum = sum + d_out'[[v73, v78]] * u[[v73 - 1, v78]];
+                        }
+                    }
+                }
+                d_u'[[k0, k1]] = sum;
+            }
+            for (i_4, j_4) in par(1..v4, 1..v7) {
+                if u[[i_4, j_4]] > 0.0f32 {
+                    d_out'[[i_4, j_4]] = 0.0f32;
+                }
+            }
+            copy(d_u', d_u);
+        }
+    "#]]);
+}
