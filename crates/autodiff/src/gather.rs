@@ -122,7 +122,8 @@ pub(crate) fn identity(affines: &Affines, par: &Par, index: Indices) -> bool {
             .all(|(range, v)| affines.form(*v).as_atom() == Some(range.var))
 }
 
-fn is_dim(source: &Program, affines: &Affines, array: ArrayId, k: usize, v: ValueId) -> bool {
+/// Is the value the extent of the array in dimension `k`?
+pub(crate) fn is_dim(source: &Program, affines: &Affines, array: ArrayId, k: usize, v: ValueId) -> bool {
     let Some(atom) = affines.form(v).as_atom() else { return false };
     match *source.op(atom) {
         Op::Dim(other, d) => d as usize == k && affines.same_shape(array, other),

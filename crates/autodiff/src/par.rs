@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
     Affine, Affines, ArrayId, Binary, Branch, Compare, Indices, Loop, LoopKind, Op, Ordering, Par, Program,
-    Range, Stmt, Type, ValueId, walk,
+    Range, Stmt, Type, ValueId, is_zero, walk,
 };
 
 use crate::activity::Activity;
 use crate::error::Error;
-use crate::gather::{Inverse, Variable, covers, invert, is_own, varying};
+use crate::gather::{Inverse, Variable, covers, invert, is_dim, is_own, varying};
 use crate::prune::prune;
 use crate::record::{only_store, written_by};
 use crate::task::{Purpose, ShadowWrite, Shadows, Sink, Task, sites};
@@ -202,9 +202,12 @@ impl ParAdjoint<'_> {
         for (number, site) in all.iter().enumerate().filter(|(_, s)| s.1 == array) {
             let Some(inverse) = invert(self.source, self.affines, par, &varies, site.2) else { continue };
             let nested = !par.body.iter().any(|s| matches!(s, Stmt::Let(v) if *v == site.0));
-            let conditional = nested
-                || !inverse.fixed.is_empty()
-                || inverse.variables.iter().any(|v| !matches!(v, Variable::Wrapped { .. }));
+            let always = |(k, variable): (usize, &Variable)| match variable {
+                Variable::Wrapped { .. } => true,
+                _ => self.reads_all(par, k, variable, array),
+            };
+            let conditional =
+                nested || !inverse.fixed.is_empty() || !inverse.variables.iter().enumerate().all(always);
             if conditional && local.is_none() {
                 let start = match sum.take() {
                     Some(sum) => sum,
@@ -213,7 +216,7 @@ impl ParAdjoint<'_> {
                 local = Some(w.local("sum", start));
             }
             let sink = local.map_or(Sink::Value, Sink::Local);
-            let found = self.turn_round(w, par, &inverse, &element, number, sink)?;
+            let found = self.turn_round(w, par, array, &inverse, &element, (number, sink))?;
             if let (Some(found), None) = (found, local) {
                 sum = Some(match sum {
                     Some(sum) => w.add(sum, found),
@@ -241,15 +244,28 @@ impl ParAdjoint<'_> {
         Ok(())
     }
 
+    /// Does the variable run over all of the array's dimension, so that every element is read at its own index?
+    fn reads_all(&self, par: &Par, k: usize, variable: &Variable, array: ArrayId) -> bool {
+        let range = &par.ranges[k];
+        match variable {
+            Variable::Shifted { dimension, sign: 1, rest } => {
+                rest.as_constant() == Some(0)
+                    && is_zero(self.source, range.from)
+                    && is_dim(self.source, self.affines, array, *dimension, range.to)
+            }
+            _ => false,
+        }
+    }
+
     /// Writes what flows to element `k` from the iterations that read it through one load.
     fn turn_round(
         &mut self,
         w: &mut Writer,
         par: &Par,
+        array: ArrayId,
         inverse: &Inverse,
         element: &[ValueId],
-        number: usize,
-        sink: Sink,
+        (number, sink): (usize, Sink),
     ) -> Result<Option<ValueId>, Error> {
         let mut map = self.env.clone();
         let mut depth = 0;
@@ -264,7 +280,7 @@ impl ParAdjoint<'_> {
             let condition = w.compare(Compare::Eq, element[*dimension], at);
             guards.push((guard(w, condition), None));
         }
-        for (range, variable) in par.ranges.iter().zip(&inverse.variables) {
+        for (k, (range, variable)) in par.ranges.iter().zip(&inverse.variables).enumerate() {
             let (from, to) = (mapped(&map, range.from), mapped(&map, range.to));
             match variable {
                 Variable::Wrapped { dimension, sign, rest, modulus } => {
@@ -277,6 +293,9 @@ impl ParAdjoint<'_> {
                     let modulus = self.sum(w, &map, self.affines.form(*modulus));
                     let i = w.binary(Binary::RemEuclid, x, modulus);
                     map.insert(range.var, i);
+                }
+                Variable::Shifted { dimension, .. } if self.reads_all(par, k, variable, array) => {
+                    map.insert(range.var, element[*dimension]);
                 }
                 Variable::Shifted { dimension, sign, rest } => {
                     let rest = self.sum(w, &map, rest);

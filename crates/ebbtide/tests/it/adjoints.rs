@@ -22,7 +22,9 @@ fn pointwise(s: &mut Array1<f64>, p: &Array1<f64>, steps: usize, loss: &mut Arra
 
 #[test]
 fn a_pointwise_step_records_one_array_and_reads_it_back() {
-    check(pointwise().grad(pointwise::loss).wrt(pointwise::s).wrt(pointwise::p), expect![[r#"
+    check(
+        pointwise().grad(pointwise::loss).wrt(pointwise::s).wrt(pointwise::p),
+        expect![[r#"
         program pointwise_gradient(s: &Array1<f64>, p: &Array1<f64>, steps: usize, loss: &Array0<f64>, d_s: &mut Array1<f64>, d_p: &mut Array1<f64>) {
             let v16 = s.len();
             let mut s' = Array1::<f64>::zeros([v16]);
@@ -75,7 +77,8 @@ fn a_pointwise_step_records_one_array_and_reads_it_back() {
             copy(d_s', d_s);
             copy(d_p', d_p);
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[program]
@@ -94,90 +97,86 @@ fn periodic(u: &mut Array1<f64>, next: &mut Array1<f64>, steps: usize, loss: &mu
 
 #[test]
 fn a_linear_periodic_stencil_gathers_and_records_nothing() {
-    check(periodic().grad(periodic::loss).wrt(periodic::u), expect![[r#"
-        program periodic_gradient(u: &Array1<f64>, next: &Array1<f64>, steps: usize, loss: &Array0<f64>, d_u: &mut Array1<f64>) {
-            let v27 = u.len();
-            let mut u' = Array1::<f64>::zeros([v27]);
-            copy(u, u');
-            let v28 = next.len();
-            let mut next' = Array1::<f64>::zeros([v28]);
-            copy(next, next');
-            let mut loss' = Array0::<f64>::zeros([]);
-            copy(loss, loss');
-            let mut d_u' = Array1::<f64>::zeros([v27]);
-            let mut d_next' = Array1::<f64>::zeros([v28]);
-            let mut d_loss' = Array0::<f64>::zeros([]);
-            let n = u'.len();
-            forward loop 0 over 0..steps carrying [u', next'] {
-              advance:
-                for _t in from..to {
-                    for i in par(0..n) {
-                        let v7 = u'[i];
-                        let v8 = 0.5 * v7;
-                        let v10 = i + n;
-                        let v12 = v10 - 1;
-                        let v13 = v12 % n;
-                        let v14 = u'[v13];
-                        let v16 = i + 1;
-                        let v17 = v16 % n;
-                        let v18 = u'[v17];
-                        let v19 = v14 + v18;
-                        let v20 = 0.25 * v19;
-                        let v21 = v8 + v20;
-                        next'[i] = v21;
-                    }
-                    swap(u', next');
-                }
-              record:
-                for _t in from..to {
-                    for i in par(0..n) {
-                        let v7 = u'[i];
-                        let v8 = 0.5 * v7;
-                        let v10 = i + n;
-                        let v12 = v10 - 1;
-                        let v13 = v12 % n;
-                        let v14 = u'[v13];
-                        let v16 = i + 1;
-                        let v17 = v16 % n;
-                        let v18 = u'[v17];
-                        let v19 = v14 + v18;
-                        let v20 = 0.25 * v19;
-                        let v21 = v8 + v20;
-                        next'[i] = v21;
-                    }
-                    swap(u', next');
-                }
-            }
-            for i_2 in par(0..n) {
-                loss'[[]] += u'[i_2] * u'[i_2];
-            }
-            d_loss'[[]] = 1.0;
-            for i_3 in par(0..n) {
-                let v36 = d_loss'[[]];
-                let v37 = v36 * u'[i_3];
-                d_u'[i_3] += v36 * u'[i_3];
-                d_u'[i_3] += v37;
-            }
-            backward loop 0 {
-                for _t_back in from..to {
-                    let _t_2 = from + to - 1 - _t_back;
-                    swap(u', next');
-                    swap(d_u', d_next');
-                    for k0 in par(0..d_u'.len()) {
-                        let mut sum = 0.0;
-                        let v50 = k0 - 0;
-                        if (v50 >= 0) & (v50 < n) {
-                            sum = sum + d_next'[v50] * 0.5;
+    check(
+        periodic().grad(periodic::loss).wrt(periodic::u),
+        expect![[r#"
+            program periodic_gradient(u: &Array1<f64>, next: &Array1<f64>, steps: usize, loss: &Array0<f64>, d_u: &mut Array1<f64>) {
+                let v27 = u.len();
+                let mut u' = Array1::<f64>::zeros([v27]);
+                copy(u, u');
+                let v28 = next.len();
+                let mut next' = Array1::<f64>::zeros([v28]);
+                copy(next, next');
+                let mut loss' = Array0::<f64>::zeros([]);
+                copy(loss, loss');
+                let mut d_u' = Array1::<f64>::zeros([v27]);
+                let mut d_next' = Array1::<f64>::zeros([v28]);
+                let mut d_loss' = Array0::<f64>::zeros([]);
+                let n = u'.len();
+                forward loop 0 over 0..steps carrying [u', next'] {
+                  advance:
+                    for _t in from..to {
+                        for i in par(0..n) {
+                            let v7 = u'[i];
+                            let v8 = 0.5 * v7;
+                            let v10 = i + n;
+                            let v12 = v10 - 1;
+                            let v13 = v12 % n;
+                            let v14 = u'[v13];
+                            let v16 = i + 1;
+                            let v17 = v16 % n;
+                            let v18 = u'[v17];
+                            let v19 = v14 + v18;
+                            let v20 = 0.25 * v19;
+                            let v21 = v8 + v20;
+                            next'[i] = v21;
                         }
-                        sum = sum + d_next'[(k0 - (-1 + u'.len())).rem_euclid(u'.len())] * 0.25;
-                        sum = sum + d_next'[(k0 - 1).rem_euclid(u'.len())] * 0.25;
-                        d_u'[k0] = sum;
+                        swap(u', next');
+                    }
+                  record:
+                    for _t in from..to {
+                        for i in par(0..n) {
+                            let v7 = u'[i];
+                            let v8 = 0.5 * v7;
+                            let v10 = i + n;
+                            let v12 = v10 - 1;
+                            let v13 = v12 % n;
+                            let v14 = u'[v13];
+                            let v16 = i + 1;
+                            let v17 = v16 % n;
+                            let v18 = u'[v17];
+                            let v19 = v14 + v18;
+                            let v20 = 0.25 * v19;
+                            let v21 = v8 + v20;
+                            next'[i] = v21;
+                        }
+                        swap(u', next');
                     }
                 }
+                for i_2 in par(0..n) {
+                    loss'[[]] += u'[i_2] * u'[i_2];
+                }
+                d_loss'[[]] = 1.0;
+                for i_3 in par(0..n) {
+                    let v36 = d_loss'[[]];
+                    let v37 = v36 * u'[i_3];
+                    d_u'[i_3] += v36 * u'[i_3];
+                    d_u'[i_3] += v37;
+                }
+                backward loop 0 {
+                    for _t_back in from..to {
+                        let _t_2 = from + to - 1 - _t_back;
+                        swap(u', next');
+                        swap(d_u', d_next');
+                        for k0 in par(0..d_u'.len()) {
+                            d_u'[k0] = d_next'[k0] * 0.5 + d_next'[(k0 - (-1 + u'.len())).rem_euclid(u'.len())] * 0.25 + d_next'[(k0 - 1).rem_euclid(u'.len())] * 0.25;
+                        }
+                    }
+                }
+                copy(d_u', d_u);
             }
-            copy(d_u', d_u);
-        }
-    "#]]);
+        "#]],
+    );
 }
 
 #[program]
@@ -196,7 +195,9 @@ fn bounded(u: &Array2<f32>, out: &mut Array2<f32>, loss: &mut Array0<f32>) {
 
 #[test]
 fn a_bounded_conditional_stencil_gathers_under_the_condition_of_its_source() {
-    check(bounded().grad(bounded::loss).wrt(bounded::u), expect![[r#"
+    check(
+        bounded().grad(bounded::loss).wrt(bounded::u),
+        expect![[r#"
         program bounded_gradient(u: &Array2<f32>, out: &Array2<f32>, loss: &Array0<f32>, d_u: &mut Array2<f32>) {
             let v25 = out.dim(0);
             let v26 = out.dim(1);
@@ -252,5 +253,6 @@ fn a_bounded_conditional_stencil_gathers_under_the_condition_of_its_source() {
             }
             copy(d_u', d_u);
         }
-    "#]]);
+    "#]],
+    );
 }
