@@ -79,6 +79,11 @@ struct LanguagePage;
 #[doc = include_str!("../../../docs/src/yield.md")]
 struct YieldPage;
 
+/// The guide's page on gradients, so that its examples are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/src/gradients.md")]
+struct GradientsPage;
+
 /// The README, so that its example is compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
