@@ -104,20 +104,3 @@ pub(crate) fn vector_element(program: &Program, varying: &Varying, par: &Par) ->
     });
     found.filter(|_| fine && loops)
 }
-
-/// How much one iteration computes, roughly in additions.
-pub(crate) fn weight(program: &Program, body: &Block) -> u64 {
-    let mut weight = 0;
-    walk(body, &mut |stmt| {
-        weight += match stmt {
-            Stmt::Let(v) => match program.op(*v) {
-                Op::Math(..) | Op::Rand(..) => 20,
-                Op::Literal(_) | Op::Scalar(_) | Op::Dim(..) => 0,
-                _ => 1,
-            },
-            Stmt::Loop(_) => 32,
-            _ => 1,
-        };
-    });
-    weight
-}

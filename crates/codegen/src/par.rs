@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{Combine, LoopKind, Par, Sharing, Stmt, Store, Type, evaluate, walk};
+use ebbtide_ir::{Block, Combine, LoopKind, Op, Par, Sharing, Stmt, Store, Type, ValueId, evaluate, walk};
 
 use crate::body::{Body, Form, Part};
 use crate::interior::Interior;
-use crate::lanes::{vector_element, weight};
+use crate::lanes::vector_element;
 use crate::operation::vector_type;
 use crate::unit::{Jam, Pace, Text, c_literal, c_type, line, to_bits};
 
@@ -17,6 +17,42 @@ const WORTH_SPLITTING: u64 = 30_000;
 const SIDE_BY_SIDE: usize = 4;
 
 impl Text<'_> {
+    /// How much one iteration computes, roughly in additions, as a C expression: loops count as often as they run,
+    /// where that is known before the parallel loop starts. The depth of recursion is that of nesting in the source.
+    fn work(&self, body: &Block) -> String {
+        /// What a loop is taken to run where its bounds are data.
+        const PASSES: u64 = 32;
+        let mut own = 1;
+        let mut terms = Vec::new();
+        for stmt in body {
+            own += match stmt {
+                Stmt::Let(v) => match self.program.op(*v) {
+                    Op::Math(..) | Op::Rand(..) => 20,
+                    Op::Literal(_) | Op::Scalar(_) | Op::Dim(..) => 0,
+                    _ => 1,
+                },
+                _ => 1,
+            };
+            let passes = match stmt {
+                Stmt::Loop(l) => match l.kind {
+                    LoopKind::For { from, to, .. } if [from, to].iter().all(|v| self.known_outside(*v)) => {
+                        format!("(f64)eb_max({} - {}, 0)", self.value(to), self.value(from))
+                    }
+                    _ => format!("{PASSES}.0"),
+                },
+                _ => "1.0".to_string(),
+            };
+            terms.extend(stmt.blocks().map(|block| format!("{passes} * ({})", self.work(block))));
+        }
+        terms.insert(0, format!("{own}.0"));
+        terms.join(" + ")
+    }
+
+    /// Is the value a constant, or computed before the parallel loop that is being printed?
+    fn known_outside(&self, v: ValueId) -> bool {
+        self.program.literal(v).is_some() || !self.inside.contains(&v)
+    }
+
     /// Prints a parallel loop; `leave` is where the segment ends after a fault.
     pub fn par(&mut self, par: &Par, leave: &str) {
         let facts = self.facts.pars.get(&par.id).cloned().unwrap_or_default();
@@ -62,11 +98,11 @@ impl Text<'_> {
         });
         line!(self, "const i64 rows = {rows}, row = {row};");
         // Ordered sums at shared elements are taken by one thread.
-        let worth = weight(self.program, &par.body).max(1);
+        let work = self.work(&par.body);
         let split = if scatters {
             "0".to_string()
         } else {
-            format!("f->threads > 1 && (f64)rows * (f64)row >= {}.0", WORTH_SPLITTING / worth)
+            format!("f->threads > 1 && (f64)rows * (f64)row * ({work}) >= {WORTH_SPLITTING}.0")
         };
         line!(self, "const int split = {split};");
         line!(self, "const i64 part = split ? f->thread : 0, parts = split ? f->threads : 1;");
