@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ebbtide_ir::{Access, Affines, ArrayId, LoopId, Op, Param, Program, Role, Stmt, Type, ValueId, verify};
+use ebbtide_ir::{
+    Access, Affines, ArrayId, LoopId, Op, Param, Program, Role, Stmt, Type, ValueId, verify,
+    walk_program_level,
+};
 
 use crate::activity::Activity;
 use crate::error::Error;
 use crate::forward::pushes;
 use crate::needed::{Needed, needed_arrays};
 use crate::par::Held;
-use crate::prepare::{prepare, walk_program_level};
+use crate::prepare::prepare;
 use crate::record::is_written_param;
 use crate::request::{Names, Request};
 use crate::task::Shadows;

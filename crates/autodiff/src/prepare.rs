@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ebbtide_ir::{
     ArrayDecl, ArrayId, Block, Indices, LocalId, Op, Program, Role, Stmt, Store, ValueId, walk,
+    walk_program_level,
 };
 
 /// The program in the form that transformations take.
@@ -79,15 +80,5 @@ fn rewrite(block: &mut Block, arrays: &BTreeMap<LocalId, ArrayId>, index: Indice
             *stmt = Stmt::Store(Store { array: *array, index, value: *value, site: None });
         }
         stmt.blocks_mut().for_each(|b| rewrite(b, arrays, index));
-    }
-}
-
-/// The statements outside parallel loops, outer before inner.
-pub(crate) fn walk_program_level<'b>(block: &'b [Stmt], visit: &mut dyn FnMut(&'b Stmt)) {
-    for stmt in block {
-        visit(stmt);
-        if !matches!(stmt, Stmt::Par(_)) {
-            stmt.blocks().for_each(|b| walk_program_level(b, visit));
-        }
     }
 }

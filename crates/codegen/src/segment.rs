@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use ebbtide_ir::{
     After, ArrayId, Binary, Block, Indices, LocalId, Loop, LoopKind, Op, Program, Region, Site, Stmt, Store,
-    Undone, ValueId, walk,
+    Undone, ValueId, walk, walk_program_level,
 };
 
 use crate::unit::{Text, c_type, from_bits, line, to_bits};
@@ -19,16 +19,6 @@ struct Names {
     used: BTreeSet<ValueId>,
     locals: BTreeSet<LocalId>,
     arrays: BTreeSet<ArrayId>,
-}
-
-/// The statements outside parallel loops, outer before inner.
-fn walk_program_level<'b>(block: &'b Block, visit: &mut dyn FnMut(&'b Stmt)) {
-    for stmt in block {
-        visit(stmt);
-        if !matches!(stmt, Stmt::Par(_)) {
-            stmt.blocks().for_each(|b| walk_program_level(b, visit));
-        }
-    }
 }
 
 impl Names {

@@ -788,3 +788,14 @@ pub fn walk<'a>(block: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
         stack.extend(inner.into_iter().rev());
     }
 }
+
+/// Visits every statement outside parallel loops (the loops themselves included), outer before inner. The depth of
+/// recursion is that of nesting in the source.
+pub fn walk_program_level<'a>(block: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)) {
+    for stmt in block {
+        visit(stmt);
+        if !matches!(stmt, Stmt::Par(_)) {
+            stmt.blocks().for_each(|inner| walk_program_level(inner, visit));
+        }
+    }
+}
