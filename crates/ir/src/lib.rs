@@ -67,6 +67,7 @@ mod position;
 mod print;
 mod program;
 mod races;
+mod statement;
 mod types;
 mod verify;
 
