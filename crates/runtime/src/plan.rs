@@ -58,7 +58,7 @@ pub struct LoopPlan {
 /// What a gradient run will do. Making it runs nothing.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Bytes that every plan needs: working copies, shadows, temporaries, reduction partials.
+    /// Bytes that every plan needs: working copies, shadows, temporaries.
     pub fixed_bytes: u64,
     /// The loops, in program order.
     pub loops: Vec<LoopPlan>,
@@ -89,7 +89,7 @@ impl Plan {
         let _ = writeln!(text, "peak             {}", bytes(self.peak_bytes()));
         let _ = writeln!(
             text,
-            "  fixed          {} (working copies, shadows, temporaries, partial sums)",
+            "  fixed          {} (working copies, shadows, temporaries)",
             bytes(self.fixed_bytes)
         );
         let _ = writeln!(text, "store-all        {}", bytes(self.store_all_bytes));
@@ -164,6 +164,11 @@ pub(crate) fn plan(
     for (k, need) in needs.iter().enumerate() {
         let fail =
             |e: ebbtide_schedule::Error| Error::Plan { program: program.to_string(), message: e.to_string() };
+        if let Some(ReverseHint::Mixed(_)) = need.hint {
+            let message =
+                "`#[reverse(mixed = …)]` is not to be had for compiled loops yet: use `revolve`".to_string();
+            return Err(Error::Plan { program: program.to_string(), message });
+        }
         // What the source says of a loop goes before what is said of all of them.
         let budget = need.hint.map_or(budget, hinted);
         let Some(steps) = need.steps else {
@@ -249,9 +254,8 @@ fn hinted(hint: ReverseHint) -> Budget {
     let slots = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     match hint {
         ReverseHint::Periodic(period) => Budget::Periodic { period },
-        ReverseHint::Revolve(n) | ReverseHint::Online(n) | ReverseHint::Mixed(n) => {
-            Budget::Revolve { slots: slots(n), block: 1 }
-        }
+        // Where the length is known, Revolve is what an online schedule strives for.
+        ReverseHint::Revolve(n) | ReverseHint::Online(n) => Budget::Revolve { slots: slots(n), block: 1 },
         _ => Budget::StoreAll,
     }
 }
