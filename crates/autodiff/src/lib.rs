@@ -23,6 +23,7 @@ mod par;
 mod prepare;
 mod prune;
 mod record;
+mod rename;
 mod request;
 mod reverse;
 mod rules;
@@ -30,7 +31,7 @@ mod tangent;
 mod task;
 mod writer;
 
-pub use adjoint::{Gradient, Pushes, gradient};
+pub use adjoint::{Gradient, Inner, Pushes, gradient, gradient_to_show, has_inner_loops};
 pub use error::Error;
 pub use request::Request;
 pub use tangent::{Tangent, tangent};
