@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ebbtide_autodiff::{Gradient, Pushes};
-use ebbtide_ir::{self as ir, ArrayId, Length, LoopId, Outcome, Program, Role, ValueId};
+use ebbtide_ir::{self as ir, ArrayId, Length, LoopId, Program, Role, ValueId};
 use ebbtide_schedule::{Action, AnySchedule, Schedule, Slot};
 
 use crate::arguments::{Arg, bind, bind_first, from_arguments};
 use crate::buffer::{Buffer, Spare};
-use crate::device::{Device, Executable, Start};
+use crate::device::{Device, Executable};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Temp, View};
 use crate::plan::{Budget, Need, Plan, plan};
@@ -114,8 +114,9 @@ impl CompiledGradient {
         let (_, schedules) = self.prepare(&views, &scalars)?;
         let mut frame = self.frame(views, scalars)?;
         let ran = self.follow(&mut frame, schedules);
+        let settled = self.executable.settle(&mut frame);
         self.spare.give(frame.into_buffers());
-        ran
+        settled.and(ran)
     }
 
     /// A frame in memory that earlier launches left.
@@ -252,10 +253,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn segment(&mut self, segment: usize) -> Result<()> {
-        match self.gradient.executable.run(segment, self.frame, Start::Beginning)? {
-            Outcome::Done => Ok(()),
-            Outcome::Yielded { .. } => Err(self.gradient.lost("a gradient program yielded")),
-        }
+        self.gradient.executable.enqueue(segment, self.frame)
     }
 
     /// Follows the schedule of a loop up to its turn, or from there to its end.
@@ -283,6 +281,7 @@ impl Run<'_> {
                 if let Length::Unknown { reached, ended } = sweep.length
                     && driven.schedule.steps().is_none()
                 {
+                    self.gradient.executable.settle(self.frame)?;
                     let locals = &self.frame.scalars.locals;
                     to = locals[reached.index()];
                     if locals[ended.index()] != 0 {
@@ -303,18 +302,20 @@ impl Run<'_> {
             Action::Reverse { from, to } => {
                 self.ran.reversed += to - from;
                 self.piece(sweep, from, to);
-                self.segment(sweep.reverse)
+                self.segment(sweep.reverse)?;
+                let pushes = self.gradient.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
+                let room = self.room(pushes, to - from)?;
+                room.into_iter().for_each(|(array, count)| self.frame.release_tape(array, count as usize));
+                Ok(())
             }
             Action::Store { slot, .. } => {
                 self.ran.stored += 1;
                 let mut buffers = driven.spare.pop().unwrap_or_default();
-                for (k, array) in sweep.carried.iter().enumerate() {
-                    let bytes = self.frame.bytes(*array);
-                    if buffers.len() <= k {
-                        buffers.push(self.gradient.spare.take(bytes.len(), self.gradient.device.meter())?);
-                    }
-                    buffers[k].bytes_mut().copy_from_slice(bytes);
+                for array in sweep.carried.iter().skip(buffers.len()) {
+                    let bytes = self.frame.arrays[array.index()].bytes;
+                    buffers.push(self.gradient.spare.take(bytes, self.gradient.device.meter())?);
                 }
+                self.gradient.executable.store(self.frame, &sweep.carried, &mut buffers)?;
                 driven.slots.insert(slot, buffers);
                 Ok(())
             }
@@ -323,10 +324,7 @@ impl Run<'_> {
                 let Some(buffers) = driven.slots.get(&slot) else {
                     return Err(self.gradient.lost("a slot is empty"));
                 };
-                for (array, buffer) in sweep.carried.iter().zip(buffers) {
-                    self.frame.bytes_mut(*array).copy_from_slice(buffer.bytes());
-                }
-                Ok(())
+                self.gradient.executable.load(self.frame, &sweep.carried, buffers)
             }
             Action::Drop { slot } => {
                 driven.spare.extend(driven.slots.remove(&slot));
@@ -354,14 +352,19 @@ impl Run<'_> {
         }
     }
 
-    /// Makes room on the tapes for so many passes.
-    fn reserve(&mut self, pushes: &[Pushes], passes: u64) -> Result<()> {
+    /// What so many passes push.
+    fn room(&self, pushes: &[Pushes], passes: u64) -> Result<HashMap<ArrayId, u64>> {
         let mut room: HashMap<ArrayId, u64> = HashMap::new();
         for pushes in pushes {
             let times = self.gradient.times(pushes, &self.frame.arrays, &self.frame.arguments)?;
             *room.entry(pushes.array).or_default() += times * passes;
         }
-        for (array, count) in room {
+        Ok(room)
+    }
+
+    /// Makes room on the tapes for so many passes.
+    fn reserve(&mut self, pushes: &[Pushes], passes: u64) -> Result<()> {
+        for (array, count) in self.room(pushes, passes)? {
             self.frame.reserve_tape(
                 array,
                 count as usize,
