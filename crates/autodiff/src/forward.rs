@@ -258,8 +258,8 @@ impl Maker<'_> {
     }
 }
 
-/// The pushes of a block, with the inner loops around each.
-pub(crate) fn pushes(block: &Block) -> Vec<Pushes> {
+/// The pushes of a block, sweeps left out, with the inner loops around each.
+pub fn pushes(block: &Block) -> Vec<Pushes> {
     fn collect(block: &Block, within: &mut Vec<(ValueId, ValueId)>, out: &mut Vec<Pushes>) {
         for stmt in block {
             match stmt {

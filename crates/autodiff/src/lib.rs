@@ -33,5 +33,6 @@ mod writer;
 
 pub use adjoint::{Gradient, Inner, Pushes, gradient, gradient_to_show, has_inner_loops};
 pub use error::Error;
+pub use forward::pushes;
 pub use request::Request;
 pub use tangent::{Tangent, tangent};

@@ -288,8 +288,9 @@ impl CompiledGradient {
             &self.spare,
             self.device.meter(),
         );
+        let settled = executable.settle(&mut frame);
         self.spare.give(frame.into_buffers());
-        ran
+        settled.and(ran)
     }
 
     /// A frame in memory that earlier launches left.

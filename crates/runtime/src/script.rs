@@ -1,6 +1,7 @@
 //! A program with reversed loops as a list of things to do: segments that run natively, sweeps that a schedule
 //! drives, and what stands around sweeps inside sweeps.
 
+use ebbtide_autodiff::{Pushes, pushes};
 use ebbtide_ir::{
     ArrayId, Block, Length, LocalDecl, LocalId, Loop, LoopId, LoopKind, Program, ReverseHint, Stmt, ValueId,
     walk_program_level,
@@ -38,6 +39,8 @@ pub(crate) struct Sweep {
 pub(crate) struct Script {
     pub steps: Vec<Step>,
     pub segments: Vec<Block>,
+    /// By segment: what it pushes, where it is run by itself.
+    pub pushes: Vec<Vec<Pushes>>,
 }
 
 impl Script {
@@ -100,6 +103,7 @@ impl Script {
     }
 
     fn segment(&mut self, block: Block) -> usize {
+        self.pushes.push(pushes(&block));
         self.segments.push(block);
         self.segments.len() - 1
     }

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ebbtide_autodiff::Pushes;
-use ebbtide_ir::{ArrayId, Length, LoopId, Outcome};
+use ebbtide_ir::{ArrayId, Length, LoopId};
 use ebbtide_schedule::{Action, AnySchedule, Schedule, Slot};
 
 use crate::arguments::from_arguments;
 use crate::buffer::{Buffer, Meter, Spare};
-use crate::device::{Executable, Start};
+use crate::device::Executable;
 use crate::error::Result;
 use crate::frame::Frame;
 use crate::gradient::Variant;
@@ -62,7 +62,6 @@ pub(crate) fn follow(
 ) -> Result<Ran> {
     let (sweeps, ran) = (HashMap::new(), Ran::default());
     let mut run = Run { variant, executable, frame, schedules, spare, meter, sweeps, ran };
-    run.reserve(&variant.pushes_outside, 1)?;
     run.steps(&variant.script.steps)?;
     Ok(run.ran)
 }
@@ -72,10 +71,14 @@ impl<'a> Run<'a> {
     fn steps(&mut self, steps: &'a [Step]) -> Result<()> {
         for step in steps {
             match step {
-                Step::Run(segment) => self.segment(*segment)?,
+                Step::Run(segment) => {
+                    self.reserve(&self.variant.script.pushes[*segment], 1)?;
+                    self.segment(*segment)?;
+                }
                 Step::Forward(sweep) => self.forward(sweep)?,
                 Step::Backward(id, reverse) => self.backward(*id, reverse)?,
                 Step::For { var, from, to, body } => {
+                    self.settle()?;
                     let [from, to] = [from, to].map(|l| self.frame.scalars.locals[l.index()] as i64);
                     for pass in from..to {
                         self.frame.scalars.values[var.index()] = pass as u64;
@@ -83,6 +86,7 @@ impl<'a> Run<'a> {
                     }
                 }
                 Step::If { condition, then, otherwise } => {
+                    self.settle()?;
                     let taken = self.frame.scalars.locals[condition.index()] != 0;
                     self.steps(if taken { then } else { otherwise })?;
                 }
@@ -92,16 +96,21 @@ impl<'a> Run<'a> {
     }
 
     fn segment(&mut self, segment: usize) -> Result<()> {
-        match self.executable.run(segment, self.frame, Start::Beginning)? {
-            Outcome::Done => Ok(()),
-            Outcome::Yielded { .. } => Err(self.variant.lost("a gradient program yielded")),
-        }
+        self.executable.enqueue(segment, self.frame)
+    }
+
+    /// Waits for what was enqueued: then variables and tapes are as the frame says.
+    fn settle(&mut self) -> Result<()> {
+        self.executable.settle(self.frame)?;
+        self.frame.settle_tapes();
+        Ok(())
     }
 
     /// Follows the schedule of a loop up to its turn.
     fn forward(&mut self, sweep: &'a Sweep) -> Result<()> {
         let schedule = self.schedules.get(&sweep.id).cloned();
         let schedule = schedule.ok_or_else(|| self.variant.lost("a loop has no schedule"))?;
+        self.settle()?;
         let mut driven = Driven { sweep, schedule, slots: HashMap::new(), spare: Vec::new() };
         while let Some(action) = driven.schedule.next() {
             if action == Action::Turn {
@@ -135,6 +144,7 @@ impl<'a> Run<'a> {
                 if let Length::Unknown { reached, ended } = sweep.length
                     && driven.schedule.steps().is_none()
                 {
+                    self.settle()?;
                     let locals = &self.frame.scalars.locals;
                     to = locals[reached.index()];
                     if locals[ended.index()] != 0 {
@@ -155,18 +165,24 @@ impl<'a> Run<'a> {
             Action::Reverse { from, to } => {
                 self.ran.reversed += to - from;
                 self.piece(sweep, from, to);
-                self.steps(reverse)
+                self.steps(reverse)?;
+                if let [Step::Run(_)] = reverse {
+                    let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
+                    let room = self.room(pushes, to - from)?;
+                    room.into_iter()
+                        .for_each(|(array, count)| self.frame.release_tape(array, count as usize));
+                    return Ok(());
+                }
+                self.settle()
             }
             Action::Store { slot, .. } => {
                 self.ran.stored += 1;
                 let mut buffers = driven.spare.pop().unwrap_or_default();
-                for (k, array) in sweep.carried.iter().enumerate() {
-                    let bytes = self.frame.bytes(*array);
-                    if buffers.len() <= k {
-                        buffers.push(self.spare.take(bytes.len(), self.meter)?);
-                    }
-                    buffers[k].bytes_mut().copy_from_slice(bytes);
+                for array in sweep.carried.iter().skip(buffers.len()) {
+                    let bytes = self.frame.arrays[array.index()].bytes;
+                    buffers.push(self.spare.take(bytes, self.meter)?);
                 }
+                self.executable.store(self.frame, &sweep.carried, &mut buffers)?;
                 driven.slots.insert(slot, buffers);
                 Ok(())
             }
@@ -175,10 +191,7 @@ impl<'a> Run<'a> {
                 let Some(buffers) = driven.slots.get(&slot) else {
                     return Err(self.variant.lost("a slot is empty"));
                 };
-                for (array, buffer) in sweep.carried.iter().zip(buffers) {
-                    self.frame.bytes_mut(*array).copy_from_slice(buffer.bytes());
-                }
-                Ok(())
+                self.executable.load(self.frame, &sweep.carried, buffers)
             }
             Action::Drop { slot } => {
                 driven.spare.extend(driven.slots.remove(&slot));
@@ -205,14 +218,19 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Makes room on the tapes for so many passes.
-    fn reserve(&mut self, pushes: &[Pushes], passes: u64) -> Result<()> {
+    /// What so many passes push.
+    fn room(&self, pushes: &[Pushes], passes: u64) -> Result<HashMap<ArrayId, u64>> {
         let mut room: HashMap<ArrayId, u64> = HashMap::new();
         for pushes in pushes {
             let times = self.variant.times(pushes, &self.frame.arrays, &self.frame.arguments)?;
             *room.entry(pushes.array).or_default() += times * passes;
         }
-        for (array, count) in room {
+        Ok(room)
+    }
+
+    /// Makes room on the tapes for so many passes.
+    fn reserve(&mut self, pushes: &[Pushes], passes: u64) -> Result<()> {
+        for (array, count) in self.room(pushes, passes)? {
             self.frame.reserve_tape(array, count as usize, self.spare, self.meter)?;
         }
         Ok(())

@@ -478,3 +478,47 @@ fn a_schedule_that_compiled_loops_do_not_have_is_refused() {
     let error = g.launch((&mut s, 10, &mut loss)).unwrap_err().to_string();
     assert!(error.contains("use `revolve`"), "{error}");
 }
+
+/// One array is recorded in a loop, and again behind it.
+#[program]
+fn pushed_behind(s: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    for _t in 0..steps {
+        for i in par(0..s.len()) {
+            s[i] += 0.1 * s[i] * s[i];
+        }
+    }
+    for i in par(0..s.len()) {
+        s[i] = s[i] * s[i];
+    }
+    for i in par(0..s.len()) {
+        s[i] = s[i].sin();
+    }
+    for i in par(0..s.len()) {
+        loss[[]] += s[i] * s[i];
+    }
+}
+
+#[test]
+fn an_array_is_recorded_in_a_loop_and_behind_it() {
+    let device = Device::cpu();
+    let mut s = device.array(&[0.1, 0.2, 0.3]).unwrap();
+    let mut loss = device.scalar(0.0).unwrap();
+    type P = pushed_behind;
+    let g = pushed_behind().grad(P::loss).wrt(P::s).compile(&device).unwrap();
+    let mut s0 = [0.1f64, 0.2, 0.3];
+    let mut slope = [1.0f64; 3];
+    for i in 0..3 {
+        for _ in 0..6 {
+            slope[i] *= 1.0 + 0.2 * s0[i];
+            s0[i] += 0.1 * s0[i] * s0[i];
+        }
+        let q = s0[i] * s0[i];
+        slope[i] *= 2.0 * s0[i] * q.cos() * 2.0 * q.sin();
+    }
+    for budget in [Budget::StoreAll, Budget::Revolve { slots: 2, block: 1 }] {
+        let out = g.with_budget(budget).launch((&mut s, 6, &mut loss)).unwrap();
+        for (found, expected) in out.get(P::s).unwrap().as_slice().iter().zip(&slope) {
+            assert!((found - expected).abs() < 1e-14, "{found} {expected}");
+        }
+    }
+}
