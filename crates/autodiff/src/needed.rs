@@ -68,6 +68,9 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
             Stmt::Store(s) | Stmt::Update(_, s) if activity.arrays.contains(&s.array) => {
                 values.extend(s.index.as_slice());
             }
+            Stmt::Claim(claim) if activity.arrays.contains(&claim.array) => {
+                values.extend(claim.index.as_slice());
+            }
             Stmt::If(branch) => values.push(branch.condition),
             Stmt::Loop(l) => {
                 match &l.kind {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    Affine, Affines, ArrayId, Binary, Branch, Compare, Indices, Loop, LoopKind, Op, Ordering, Par, Program,
-    Range, Stmt, Type, ValueId, is_zero, walk,
+    Affine, Affines, ArrayId, Binary, Block, Branch, Compare, Indices, Literal, Loop, LoopKind, Op, Ordering,
+    Par, Program, Range, Stmt, Type, ValueId, is_zero, walk,
 };
 
 use crate::activity::Activity;
@@ -170,10 +170,25 @@ impl ParAdjoint<'_> {
         let body = w.end();
         let body = prune(&w.program, body);
         if !body.is_empty() {
+            self.give_back(w, &body);
             let id = w.new_par();
             w.push(Stmt::Par(Par { id, ranges, body, ordering: par.ordering, site: par.site.clone() }));
         }
         Ok(())
+    }
+
+    /// Nothing is taken when a loop begins that claims elements.
+    fn give_back(&self, w: &mut Writer, body: &Block) {
+        let mut taken = BTreeSet::new();
+        walk(body, &mut |stmt| {
+            if let Stmt::Claim(claim) = stmt {
+                taken.insert(claim.taken);
+            }
+        });
+        for array in taken {
+            let no = w.literal(Literal::from(false));
+            w.push(Stmt::Fill(array, no));
+        }
     }
 
     /// A loop over all elements of the shadow of `array`, each collecting what flows to it.

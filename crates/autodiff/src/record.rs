@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use ebbtide_ir::{
-    Access, Affines, After, ArrayId, Block, Branch, Compare, Indices, LibraryCall, Op, Par, Program, Push,
-    Role, Stmt, Store, Type, ValueId, walk,
+    Access, Affines, After, ArrayId, Block, Branch, Claim, Compare, Indices, LibraryCall, Op, Par, Program,
+    Push, Role, Stmt, Store, Type, ValueId, walk,
 };
 
 use crate::gather::{covers, identity};
@@ -202,6 +202,7 @@ fn rewrite(w: &mut Writer, block: Block, map: &mut std::collections::HashMap<Val
             Stmt::Update(how, s) => {
                 Stmt::Update(how, Store { index: s.index.map(|v| of(map, v)), value: of(map, s.value), ..s })
             }
+            Stmt::Claim(claim) => Stmt::Claim(Claim { index: claim.index.map(|v| of(map, v)), ..claim }),
             Stmt::If(branch) => Stmt::If(Branch {
                 condition: of(map, branch.condition),
                 then: rewrite(w, branch.then, map),

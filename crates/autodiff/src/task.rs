@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    ArrayId, Block, Branch, Combine, Indices, LocalId, Loop, LoopKind, Op, Program, Stmt, Store, ValueId,
-    walk,
+    ArrayId, Block, Branch, Claim, Combine, Indices, LocalId, Loop, LoopKind, Op, Program, Stmt, Store,
+    ValueId, walk,
 };
 
 use crate::activity::Activity;
@@ -310,6 +310,7 @@ impl<'a> Task<'a> {
                 }
                 Stmt::Store(s) => self.reverse_store(w, s),
                 Stmt::Update(how, s) => self.reverse_update(w, *how, s)?,
+                Stmt::Claim(claim) => self.reverse_claim(w, claim),
                 Stmt::If(branch) => self.reverse_branch(w, branch, entries.remove(&k).unwrap_or_default())?,
                 Stmt::Loop(l) => self.reverse_loop(w, l, entries.remove(&k).unwrap_or_default())?,
                 _ => {}
@@ -402,6 +403,15 @@ impl<'a> Task<'a> {
             w.store(shadow, index, zero, s.site.clone());
         }
         self.contribute(w, s.value, bar);
+    }
+
+    /// The shadow of what an iteration took is its own as well.
+    fn reverse_claim(&mut self, w: &mut Writer, claim: &Claim) {
+        if let Purpose::All { .. } = self.purpose
+            && self.shadows.arrays.contains_key(&claim.array)
+        {
+            w.push(Stmt::Claim(Claim { index: self.index(claim.index), ..claim.clone() }));
+        }
     }
 
     fn reverse_update(&mut self, w: &mut Writer, how: Combine, s: &Store) -> Result<(), Error> {

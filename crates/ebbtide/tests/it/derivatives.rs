@@ -4,8 +4,9 @@ use ebbtide::prelude::*;
 
 /// Checks the gradient of a program `p(x, y, loss)` of two arrays of nine elements.
 macro_rules! check {
-    ($p:ident) => {{
-        let device = Device::interpreter();
+    ($p:ident) => {{ check!($p, Device::interpreter()) }};
+    ($p:ident, $device:expr) => {{
+        let device = $device;
         let n = 9;
         let start: Vec<f64> = (0..n).map(|i| 0.15 + 0.1 * ((i * 7) % n) as f64).collect();
         let other: Vec<f64> = (0..n).map(|i| 0.9 - 0.08 * ((i * 5) % n) as f64).collect();
@@ -208,6 +209,24 @@ fn program_level(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
     weigh(x, y, loss);
 }
 
+#[program]
+fn unique_scatters(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    let mut t = Array1::<f64>::zeros([n]);
+    for s in 0..3 {
+        for i in par(0..n - 1) {
+            let k = (4 * i + s) % n;
+            if x[i] > 0.27 {
+                scatter_unique(t, k, (x[i] + 0.5 * x[i + 1] * y[i]).sin() + t[k] * t[k]);
+            }
+        }
+        for i in par(0..n) {
+            x[i] = 0.9 * x[i] + 0.2 * t[i];
+        }
+    }
+    weigh(x, y, loss);
+}
+
 #[test]
 fn every_construct_has_its_derivative() {
     check!(functions);
@@ -219,6 +238,8 @@ fn every_construct_has_its_derivative() {
     check!(gathers_and_scatters);
     check!(planes);
     check!(program_level);
+    check!(unique_scatters);
+    check!(unique_scatters, Device::cpu());
 }
 
 #[program]
