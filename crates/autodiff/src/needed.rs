@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{ArrayId, Binary, LoopKind, Op, Program, Stmt, ValueId, walk};
+use ebbtide_ir::{ArrayId, Binary, Combine, LoopKind, Op, Program, Stmt, ValueId, walk};
 
 use crate::activity::Activity;
 use crate::library::needed_by;
@@ -39,6 +39,12 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
                     }
                 });
             }
+            // Who won is told from what was there before and what is there after.
+            if let Stmt::Update(Combine::Min | Combine::Max, s) = stmt
+                && activity.arrays.contains(&s.array)
+            {
+                since.entry(classes[&s.array]).or_insert(k);
+            }
             if let Stmt::Library(call) = stmt {
                 for array in needed_by(call, activity) {
                     since.entry(classes[&array]).or_insert(k);
@@ -67,6 +73,8 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
             },
             Stmt::Store(s) | Stmt::Update(_, s) if activity.arrays.contains(&s.array) => {
                 values.extend(s.index.as_slice());
+                values
+                    .extend(matches!(stmt, Stmt::Update(Combine::Min | Combine::Max, _)).then_some(s.value));
             }
             Stmt::Claim(claim) if activity.arrays.contains(&claim.array) => {
                 values.extend(claim.index.as_slice());
