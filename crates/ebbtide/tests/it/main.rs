@@ -13,6 +13,7 @@ mod gradients;
 mod library;
 mod refused;
 mod scatter;
+mod schedules;
 mod structs;
 mod yields;
 
