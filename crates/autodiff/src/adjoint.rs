@@ -9,6 +9,7 @@ use ebbtide_ir::{
 
 use crate::activity::Activity;
 use crate::error::Error;
+use crate::extremes::{Extremes, declare, extreme_arrays};
 use crate::forward::pushes;
 use crate::needed::{Needed, needed_arrays};
 use crate::par::Held;
@@ -84,6 +85,7 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
         needed: &needed,
         position: 0,
         shadows: Shadows::default(),
+        extremes: Extremes::new(),
         held: BTreeMap::new(),
         env: HashMap::new(),
         kept: HashMap::new(),
@@ -108,6 +110,8 @@ pub(crate) struct Maker<'a> {
     /// The top-level statement that is being written.
     pub position: usize,
     pub shadows: Shadows,
+    /// Beside arrays that take minima or maxima.
+    pub extremes: Extremes,
     pub held: BTreeMap<ArrayId, Held>,
     /// Program-level values as they are known where the adjoint is written now.
     pub env: HashMap<ValueId, ValueId>,
@@ -249,6 +253,14 @@ impl Maker<'_> {
             w.push(Stmt::Temp(shadow));
             self.shadows.arrays.insert(*a, shadow);
             self.held.insert(*a, Held::Zeros);
+        }
+        for a in extreme_arrays(self.activity, &self.source.body) {
+            let shape = match &w.program.array(a).role {
+                Role::Temp(shape) => shape.clone(),
+                _ => (0..self.source.array(a).rank).map(|k| w.dim(a, k)).collect(),
+            };
+            let beside = declare(w, self.source, a, shape);
+            self.extremes.insert(a, beside);
         }
         let mut program_level = BTreeSet::new();
         walk_program_level(&self.source.body, &mut |stmt| {

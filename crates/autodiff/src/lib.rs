@@ -15,6 +15,7 @@
 mod activity;
 mod adjoint;
 mod error;
+mod extremes;
 mod forward;
 mod gather;
 mod library;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ebbtide_ir::{Block, Branch, Loop, LoopKind, Par, Stmt, Store, ValueId};
+use ebbtide_ir::{Block, Branch, Claim, Loop, LoopKind, Par, Stmt, Store, ValueId};
 
 use crate::writer::Writer;
 
@@ -29,6 +29,7 @@ fn statement(w: &mut Writer, stmt: Stmt, map: &mut HashMap<ValueId, ValueId>) ->
         Stmt::Fill(a, v) => Stmt::Fill(a, of(map, v)),
         Stmt::Store(s) => Stmt::Store(store(map, s)),
         Stmt::Update(how, s) => Stmt::Update(how, store(map, s)),
+        Stmt::Claim(claim) => Stmt::Claim(Claim { index: claim.index.map(|v| of(map, v)), ..claim }),
         Stmt::If(branch) => Stmt::If(Branch {
             condition: of(map, branch.condition),
             then: rename(w, branch.then, map),

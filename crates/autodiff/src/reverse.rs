@@ -8,6 +8,7 @@ use ebbtide_ir::{
 
 use crate::adjoint::{Aside, Inner, Maker};
 use crate::error::Error;
+use crate::extremes::{Duel, each_element, extreme_arrays};
 use crate::library::LibraryAdjoint;
 use crate::par::{Held, ParAdjoint};
 use crate::rules::{partials, pull};
@@ -21,6 +22,12 @@ impl Maker<'_> {
                 Stmt::Store(s) => self.reverse_store(w, s, None)?,
                 Stmt::Update(how, s) => self.reverse_store(w, s, Some(*how))?,
                 Stmt::Par(par) => {
+                    // What minima and maxima became, before what they were is brought back.
+                    for array in extreme_arrays(self.activity, &par.body) {
+                        if let Some(beside) = self.extremes.get(&array) {
+                            w.push(Stmt::Copy { from: array, to: beside.best });
+                        }
+                    }
                     for array in self.recorder().pushed_by(par).into_iter().rev() {
                         w.push(Stmt::Pop(array));
                     }
@@ -29,6 +36,7 @@ impl Maker<'_> {
                         affines: self.affines,
                         activity: self.activity,
                         shadows: &self.shadows,
+                        extremes: &self.extremes,
                         held: &mut self.held,
                         env: &self.env,
                     };
@@ -47,10 +55,15 @@ impl Maker<'_> {
                     if self.needed.before(*a, self.position) {
                         w.push(Stmt::Pop(*a));
                     }
-                    if self.activity.values.contains(v) {
-                        return Err(self.unsupported("`fill` with a value that depends on the inputs"));
-                    }
-                    if self.shadows.arrays.contains_key(a) {
+                    if let Some(shadow) = self.shadows.arrays.get(a).copied() {
+                        if let (Some(target), Some(Held::Numbers)) =
+                            (self.shadows.values.get(v).copied(), self.held.get(a))
+                        {
+                            each_element(w, shadow, |w, index| {
+                                let bar = w.load(shadow, index, None);
+                                w.accumulate(target, Writer::no_index(), bar, None);
+                            });
+                        }
                         self.held.insert(*a, Held::Nothing);
                     }
                 }
@@ -85,6 +98,7 @@ impl Maker<'_> {
             affines: self.affines,
             activity: self.activity,
             shadows: &self.shadows,
+            extremes: &self.extremes,
             held: &mut self.held,
             env: &self.env,
         }
@@ -133,11 +147,16 @@ impl Maker<'_> {
             w.store(s.array, index, old, s.site.clone());
         }
         let Some(shadow) = self.shadows.arrays.get(&s.array).copied() else { return Ok(()) };
-        if matches!(how, Some(Combine::Min | Combine::Max)) {
-            return Err(self.unsupported("`min_assign` or `max_assign` on an active array"));
-        }
         self.make_real(w, s.array);
-        let bar = w.load(shadow, index, s.site.clone());
+        let mut bar = w.load(shadow, index, s.site.clone());
+        if let Some(how @ (Combine::Min | Combine::Max)) = how {
+            // What it was is in its place again.
+            let old = w.load(s.array, index, s.site.clone());
+            let duel = Duel::new(w, how, old, self.known(s.value));
+            let kept = duel.olds_part(w, bar);
+            w.store(shadow, index, kept, s.site.clone());
+            bar = duel.values_part(w, bar);
+        }
         if how.is_none() {
             let zero = w.real(self.source.array(s.array).ty, 0.0);
             w.store(shadow, index, zero, s.site.clone());
@@ -162,32 +181,10 @@ impl Maker<'_> {
         };
         if self.held.get(&to) == Some(&Held::Numbers) {
             if self.held.get(&from) == Some(&Held::Numbers) {
-                let zero = w.index(0);
-                let ranges: Vec<ebbtide_ir::Range> = (0..self.source.array(from).rank)
-                    .map(|d| {
-                        let to = w.dim(source, d);
-                        ebbtide_ir::Range { var: w.loop_var(&format!("k{d}")), from: zero, to }
-                    })
-                    .collect();
-                let at: Vec<ValueId> = ranges.iter().map(|r| r.var).collect();
-                let Some(index) = Indices::new(&at) else { return };
-                let add = |w: &mut Writer| {
+                each_element(w, source, |w, index| {
                     let flowing = w.load(target, index, None);
                     w.accumulate(source, index, flowing, None);
-                };
-                if ranges.is_empty() {
-                    add(w);
-                } else {
-                    let body = w.block(add);
-                    let id = w.new_par();
-                    w.push(Stmt::Par(ebbtide_ir::Par {
-                        id,
-                        ranges,
-                        body,
-                        ordering: ebbtide_ir::Ordering::Ordered,
-                        site: None,
-                    }));
-                }
+                });
             } else {
                 w.push(Stmt::Copy { from: target, to: source });
             }
