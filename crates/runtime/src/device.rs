@@ -52,6 +52,7 @@ pub struct Device {
 impl Device {
     /// A device on this back end.
     pub fn new(backend: Arc<dyn Backend>) -> Device {
+        crate::trace::begin();
         Device { backend, meter: Arc::default() }
     }
 

@@ -54,6 +54,7 @@ pub struct Ran {
 impl CompiledGradient {
     /// Compiles a gradient program.
     pub fn new(gradient: &Gradient, device: &Device, budget: Budget) -> Result<CompiledGradient> {
+        let _span = tracing::debug_span!("compile", program = gradient.program.name).entered();
         let facts = Arc::new(ir::verify(&gradient.program)?);
         let program = Arc::new(gradient.program.clone());
         let script = Arc::new(Script::of(&program));
@@ -110,6 +111,7 @@ impl CompiledGradient {
 
     /// Runs the gradient program.
     pub fn launch(&self, args: &[Arg<'_>]) -> Result<Ran> {
+        let _span = tracing::debug_span!("gradient", program = self.program.name).entered();
         let (views, scalars) = bind(&self.program, &self.device, args)?;
         let (_, schedules) = self.prepare(&views, &scalars)?;
         let mut frame = self.frame(views, scalars)?;
@@ -137,7 +139,9 @@ impl CompiledGradient {
         run.reserve(&self.pushes_outside, 1)?;
         for step in &self.script.steps {
             match step {
-                Step::Run(segment) => run.segment(*segment)?,
+                Step::Run(segment) => {
+                    tracing::trace_span!("segment", segment).in_scope(|| run.segment(*segment))?
+                }
                 Step::Forward(sweep) => {
                     let schedule = schedules.next().ok_or_else(|| self.lost("a loop has no schedule"))?;
                     run.sweeps.insert(
@@ -204,7 +208,8 @@ impl CompiledGradient {
         if let Some(known) = plans.iter().find(|p| (&p.0, p.1, p.2) == (&needs, fixed, self.budget)) {
             return Ok((known.3.clone(), known.4.clone()));
         }
-        let (plan, schedules) = plan(&self.program.name, &needs, fixed, self.budget)?;
+        let (plan, schedules) = tracing::debug_span!("plan", program = self.program.name)
+            .in_scope(|| plan(&self.program.name, &needs, fixed, self.budget))?;
         if plans.len() >= REMEMBERED {
             plans.remove(0);
         }
@@ -275,6 +280,7 @@ impl Run<'_> {
 
     fn act(&mut self, driven: &mut Driven<'_>, action: Action) -> Result<()> {
         let sweep = driven.sweep;
+        let _span = crate::trace::action(&action);
         match action {
             Action::Advance { from, to } => {
                 self.piece(sweep, from, to);
