@@ -31,9 +31,7 @@ impl Needed {
 
     /// Must what `array` holds be recorded once, before the whole loop `position`, for what stands before it?
     pub fn around(&self, array: ArrayId, position: usize) -> bool {
-        self.loops.contains(&position)
-            && self.earlier(array, position)
-            && !self.within(array, position)
+        self.loops.contains(&position) && self.earlier(array, position) && !self.within(array, position)
     }
 
     /// Does the adjoint of the statement itself read it?

@@ -74,6 +74,8 @@ struct Tail {
 struct Open {
     name: &'static str,
     fields: Fields,
+    /// What was learnt on the way: told when the span is left.
+    learnt: Fields,
     handles: usize,
 }
 
@@ -130,14 +132,14 @@ impl Subscriber for Writer {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let mut fields = Fields::default();
         attributes.record(&mut fields);
-        lock(&self.spans).insert(id, Open { name: attributes.metadata().name(), fields, handles: 1 });
+        let open = Open { name: attributes.metadata().name(), fields, learnt: Fields::default(), handles: 1 };
+        lock(&self.spans).insert(id, open);
         Id::from_u64(id)
     }
 
-    /// What is learnt on the way is told when the span is left.
     fn record(&self, span: &Id, values: &Record<'_>) {
         if let Some(open) = lock(&self.spans).get_mut(&span.into_u64()) {
-            values.record(&mut open.fields);
+            values.record(&mut open.learnt);
         }
     }
 
@@ -149,7 +151,8 @@ impl Subscriber for Writer {
         if *event.metadata().level() <= Level::WARN {
             eprintln!("ebbtide: warning: {}", fields.message);
         }
-        self.put('i', event.metadata().name(), &fields.json);
+        let name = if fields.message.is_empty() { event.metadata().name() } else { &fields.message };
+        self.put('i', name, &fields.json);
     }
 
     fn enter(&self, span: &Id) {
@@ -160,9 +163,9 @@ impl Subscriber for Writer {
     }
 
     fn exit(&self, span: &Id) {
-        let open = lock(&self.spans).get(&span.into_u64()).map(|open| (open.name, open.fields.json.clone()));
-        if let Some((name, fields)) = open {
-            self.put('E', name, &fields);
+        let open = lock(&self.spans).get(&span.into_u64()).map(|open| (open.name, open.learnt.json.clone()));
+        if let Some((name, learnt)) = open {
+            self.put('E', name, &learnt);
         }
     }
 
