@@ -384,7 +384,12 @@ fn find<'a, T: Differentiable>(
     let found =
         outputs.iter().find(|(n, _)| n == name).and_then(|(_, o)| o.holder().downcast_ref::<T::Holder>());
     found.ok_or_else(|| {
-        let known: Vec<&str> = outputs.iter().map(|(n, _)| n.as_str()).collect();
+        let mut known: Vec<String> = outputs.iter().map(|(n, _)| format!("`{n}`")).collect();
+        if known.is_empty() {
+            known.push(
+                "no such thing: `.wrt(..)` asks for a derivative, `.value(..)` for a value".to_string(),
+            );
+        }
         Error::NotAskedFor { name: name.to_string(), known: known.join(", ") }
     })
 }

@@ -83,6 +83,7 @@ pub struct Device {
 impl Device {
     /// A device on this back end.
     pub fn new(backend: Arc<dyn Backend>) -> Device {
+        crate::trace::begin();
         let meter = Arc::new(Meter::of(backend.memory()));
         Device { backend, meter }
     }

@@ -1,9 +1,13 @@
 //! What can go wrong between a program and a device.
 
+use std::fmt;
+
 use ebbtide_ir as ir;
 
 /// An error of the runtime or of a device.
-#[derive(Debug, thiserror::Error)]
+///
+/// Its `Debug` form is its text: that is what `fn main() -> Result<..>` and `unwrap` print.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The program is not valid, or its run met a fault.
@@ -79,7 +83,7 @@ pub enum Error {
         message: String,
     },
     /// A derivative or value that was not asked for.
-    #[error("`{name}` was not asked for, or with another type: this run gave {known}")]
+    #[error("`{name}` was not asked for, or with another type: this run was asked for {known}")]
     NotAskedFor {
         /// The name.
         name: String,
@@ -94,6 +98,12 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl Error {

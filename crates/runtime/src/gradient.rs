@@ -84,6 +84,7 @@ impl Variant {
         if let Some(compiled) = self.executable.get() {
             return Ok(compiled);
         }
+        let _span = tracing::debug_span!("compile", program = self.program.name).entered();
         let segments: Vec<&Block> = self.script.segments.iter().collect();
         let compiled = device.backend().compile(&self.program, &self.facts, &segments)?;
         Ok(self.executable.get_or_init(|| compiled))
@@ -275,6 +276,7 @@ impl CompiledGradient {
 
     /// Runs the gradient program.
     pub fn launch(&self, args: &[Arg<'_>]) -> Result<Ran> {
+        let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
         let chosen = self.choose(args)?;
         let variant = &self.variants[chosen.variant];
         let executable = variant.executable(&self.device)?;
@@ -325,6 +327,7 @@ impl CompiledGradient {
         if let Some(known) = plans.iter().find(|p| (&p.0, p.1) == (&needs, self.budget)) {
             return Ok(known.2.clone());
         }
+        let _span = tracing::debug_span!("plan", program = self.program().name).entered();
         let mut best: Option<(usize, Found)> = None;
         for (at, (needs, fixed)) in needs.iter().enumerate() {
             match plan(&self.program().name, needs, *fixed, self.budget) {

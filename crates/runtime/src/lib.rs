@@ -21,6 +21,7 @@ mod script;
 mod status;
 mod stored;
 mod sweeps;
+mod trace;
 mod yielded;
 
 pub use arguments::{Arg, from_arguments};
@@ -38,4 +39,5 @@ pub use pending::Pending;
 pub use plan::{Budget, LoopPlan, Plan};
 pub use status::{Next, Status};
 pub use sweeps::Ran;
+pub use trace::warn;
 pub use yielded::Yielded;

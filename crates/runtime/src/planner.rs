@@ -382,12 +382,12 @@ fn automatic(program: &str, store_all: u64) -> Budget {
     if store_all <= half {
         return Budget::StoreAll;
     }
-    tracing::warn!(
+    crate::warn(&format!(
         "gradient `{program}`: keeping every tape would take {}, more than half of what is free: planning for {}; \
          say `.memory(..)` to choose yourself",
         bytes(store_all),
         bytes(half)
-    );
+    ));
     Budget::Bytes(half)
 }
 

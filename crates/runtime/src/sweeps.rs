@@ -73,7 +73,7 @@ impl<'a> Run<'a> {
             match step {
                 Step::Run(segment) => {
                     self.reserve(&self.variant.script.pushes[*segment], 1)?;
-                    self.segment(*segment)?;
+                    tracing::trace_span!("segment", segment).in_scope(|| self.segment(*segment))?;
                 }
                 Step::Forward(sweep) => self.forward(sweep)?,
                 Step::Backward(id, reverse) => self.backward(*id, reverse)?,
@@ -136,6 +136,7 @@ impl<'a> Run<'a> {
 
     fn act(&mut self, driven: &mut Driven<'a>, action: Action, reverse: &'a [Step]) -> Result<()> {
         let sweep = driven.sweep;
+        let _span = crate::trace::action(&action);
         match action {
             Action::Advance { from, to } => {
                 self.piece(sweep, from, to);
