@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use ebbtide_ir::{
     After, ArrayId, Binary, Block, Branch, Compare, Forward, Length, Literal, LocalId, Loop, LoopKind, Op,
-    Push, Role, Stmt, Type, Unary, ValueId, walk, written,
+    Push, Role, Stmt, Type, Unary, ValueId, written,
 };
 
 use crate::adjoint::{Aside, Maker, Pushes};
 use crate::error::Error;
+use crate::needed::reads;
 use crate::record::Recorder;
 use crate::writer::Writer;
 
@@ -68,7 +69,6 @@ impl Maker<'_> {
                     w.push(Stmt::If(Branch { condition: branch.condition, then, otherwise }));
                 }
                 Stmt::Loop(l) => self.forward_loop(w, l)?,
-                Stmt::Region(region) if region.flag.is_none() => self.forward(w, &region.body)?,
                 Stmt::Region(_) => return Err(self.unsupported("a program that can yield")),
                 _ => w.push(stmt.clone()),
             }
@@ -116,6 +116,9 @@ impl Maker<'_> {
                 (Length::Unknown { reached, ended }, advance, record)
             }
         };
+        for array in self.around(l) {
+            w.push(Stmt::Push(Push { array, after: After::Same }));
+        }
         let (carried, schedule) = (self.carried(l), l.schedule);
         w.push(Stmt::Forward(Forward {
             id: l.id,
@@ -198,22 +201,14 @@ impl Maker<'_> {
 
     /// What a slot holds: arrays that the loop writes and that a later pass, or the adjoint, reads.
     pub(crate) fn carried(&self, l: &Loop) -> Vec<ArrayId> {
-        let mut read: BTreeSet<ArrayId> = BTreeSet::new();
-        // The head of a `while` reads too.
-        let whole = [Stmt::Loop(l.clone())];
-        walk(&whole, &mut |stmt| match stmt {
-            Stmt::Let(v) => {
-                if let Op::Load(a, _) = self.source.op(*v) {
-                    read.insert(*a);
-                }
-            }
-            Stmt::Copy { from, .. } => drop(read.insert(*from)),
-            Stmt::Library(call) => read.extend(&call.reads),
-            _ => {}
-        });
         let classes = crate::needed::swap_classes(self.source);
-        let read: BTreeSet<ArrayId> = read.iter().map(|a| classes[a]).collect();
+        let read: BTreeSet<ArrayId> = reads(self.source, l).iter().map(|a| classes[a]).collect();
         written(&l.body).into_iter().filter(|a| read.contains(&classes[a])).collect()
+    }
+
+    /// Arrays that are recorded once before a loop that overwrites them, for what stands before it.
+    pub(crate) fn around(&self, l: &Loop) -> Vec<ArrayId> {
+        written(&l.body).into_iter().filter(|a| self.needed.around(*a, self.position)).collect()
     }
 
     /// Is the value made of data that a later pass overwrites?

@@ -66,7 +66,6 @@ impl Maker<'_> {
                 }
                 Stmt::If(branch) => self.reverse_branch(w, branch)?,
                 Stmt::Loop(l) => self.reverse_loop(w, l)?,
-                Stmt::Region(region) => self.reverse(w, &region.body)?,
                 Stmt::Declare(local, _) | Stmt::Set(local, _) if self.activity.locals.contains(local) => {
                     return Err(self.unsupported("a program-level local variable that depends on the inputs"));
                 }
@@ -314,6 +313,9 @@ impl Maker<'_> {
             body.into_iter().for_each(|stmt| w.push(stmt));
         } else {
             w.push(Stmt::Backward(Backward { id: l.id, reverse: body }));
+            for array in self.around(l).into_iter().rev() {
+                w.push(Stmt::Pop(array));
+            }
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ mod generic;
 mod gradients;
 mod library;
 mod refused;
+mod schedules;
 mod structs;
 mod yields;
 
