@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    ArrayId, Block, Branch, Claim, Combine, Indices, LocalId, Loop, LoopId, LoopKind, Op, Program, Stmt, Store,
-    ValueId, walk,
+    ArrayId, Block, Branch, Claim, Combine, Indices, LocalId, Loop, LoopId, LoopKind, Op, Program, Stmt,
+    Store, ValueId, walk,
 };
 
 mod bars;
