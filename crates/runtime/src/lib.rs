@@ -6,6 +6,7 @@ mod arguments;
 mod array;
 mod buffer;
 mod device;
+mod durable;
 mod error;
 mod frame;
 mod gradient;

@@ -7,6 +7,7 @@ mod calls;
 mod control;
 mod derivatives;
 mod design;
+mod durable;
 mod expressions;
 mod generic;
 mod gradients;
