@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ebbtide_ir::{ArrayId, Binary, Combine, Loop, LoopKind, Op, Program, Stmt, ValueId, walk};
 
 use crate::activity::Activity;
+use crate::custom::{Derivatives, flows_through};
 use crate::library::needed_by;
 use crate::rules::is_linear;
 
@@ -31,9 +32,7 @@ impl Needed {
 
     /// Must what `array` holds be recorded once, before the whole loop `position`, for what stands before it?
     pub fn around(&self, array: ArrayId, position: usize) -> bool {
-        self.loops.contains(&position)
-            && self.earlier(array, position)
-            && !self.within(array, position)
+        self.loops.contains(&position) && self.earlier(array, position) && !self.within(array, position)
     }
 
     /// Does the adjoint of the statement itself read it?
@@ -49,7 +48,7 @@ impl Needed {
 }
 
 /// Finds the arrays that the adjoint reads.
-pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
+pub(crate) fn needed_arrays(program: &Program, activity: &Activity, rules: &Derivatives) -> Needed {
     let mut position: BTreeMap<ValueId, usize> = BTreeMap::new();
     let classes = swap_classes(program);
     let mut adjoints: BTreeMap<ArrayId, BTreeSet<usize>> = BTreeMap::new();
@@ -70,7 +69,7 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
                 adjoints.entry(classes[&s.array]).or_default().insert(k);
             }
             if let Stmt::Library(call) = stmt {
-                for array in needed_by(call, activity) {
+                for array in needed_by(call, activity, rules) {
                     adjoints.entry(classes[&array]).or_default().insert(k);
                 }
             }
@@ -107,6 +106,10 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
             }
             Stmt::Claim(claim) if activity.arrays.contains(&claim.array) => {
                 values.extend(claim.index.as_slice());
+            }
+            // Rules get the scalars that the operation got.
+            Stmt::Library(call) => {
+                values.extend(stmt.uses().into_iter().filter(|_| flows_through(call, activity)))
             }
             Stmt::If(branch) => values.push(branch.condition),
             Stmt::Loop(l) => {

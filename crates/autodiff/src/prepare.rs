@@ -1,28 +1,35 @@
-//! What every derivative starts from: the program with calls in place and program-level variables in arrays.
+//! What every derivative starts from: the program with calls in place, but for those of programs that bring their own derivatives, and program-level variables in arrays.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayDecl, ArrayId, Block, Indices, LocalId, Op, Program, Role, Stmt, Store, Type, walk_program_level,
+    ArrayDecl, ArrayId, Block, Call, Indices, LocalId, Op, Program, Role, Stmt, Store, Type,
+    walk_program_level,
 };
+
+use crate::custom::closed;
 
 /// The program in the form that transformations take.
 pub(crate) fn prepare(source: &Program) -> Program {
     let mut program = source.clone();
-    program.body = inline(std::mem::take(&mut program.body));
+    let body = std::mem::take(&mut program.body);
+    program.body = inline(&mut program, body);
     locals_in_arrays(&mut program);
     program
 }
 
 /// The bodies of called programs in place of the calls, and of regions that cannot yield in place of these.
-fn inline(block: Block) -> Block {
+fn inline(program: &mut Program, block: Block) -> Block {
     let mut out = Block::new();
     for mut stmt in block {
         match stmt {
-            Stmt::Call(call) => out.extend(inline(call.body)),
-            Stmt::Region(region) if region.flag.is_none() => out.extend(inline(region.body)),
+            Stmt::Call(Call { name, body, ruled: Some(ruled) }) => {
+                out.push(closed(program, name, body, ruled))
+            }
+            Stmt::Call(call) => out.extend(inline(program, call.body)),
+            Stmt::Region(region) if region.flag.is_none() => out.extend(inline(program, region.body)),
             _ => {
-                stmt.blocks_mut().for_each(|b| *b = inline(std::mem::take(b)));
+                stmt.blocks_mut().for_each(|b| *b = inline(program, std::mem::take(b)));
                 out.push(stmt);
             }
         }

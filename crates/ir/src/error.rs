@@ -107,6 +107,15 @@ pub enum Fault {
         /// Where it stands in the source.
         site: Option<Site>,
     },
+    /// A custom operation could not do its work.
+    Operation {
+        /// The operation.
+        operation: String,
+        /// What it said.
+        message: String,
+        /// Where it stands in the source.
+        site: Option<Site>,
+    },
     /// The host asked the run to stop.
     Stopped,
     /// A tape has no place for another push, or nothing to pop: a flaw of the engine.
@@ -143,6 +152,10 @@ impl fmt::Display for Fault {
             }
             Fault::Misfit { operation, arrays, rule, site } => {
                 write!(f, "`{operation}` needs shapes {rule}, but {arrays}")?;
+                site
+            }
+            Fault::Operation { operation, message, site } => {
+                write!(f, "operation `{operation}`: {message}")?;
                 site
             }
             Fault::Stopped => return write!(f, "stopped by the host"),

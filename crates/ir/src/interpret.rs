@@ -32,7 +32,7 @@ impl Bytes<'_> {
         }
     }
 
-    fn write(&mut self) -> &mut [u8] {
+    pub(crate) fn write(&mut self) -> &mut [u8] {
         match self {
             // The verifier lets no program write an array that it only borrows.
             Bytes::Shared(_) => &mut [],
@@ -457,7 +457,7 @@ impl<'p, 'a> Machine<'p, 'a> {
 
     // ---- values and elements
 
-    fn bits(&self, v: ValueId) -> Bits {
+    pub(crate) fn bits(&self, v: ValueId) -> Bits {
         self.scalars.values[v.index()]
     }
 

@@ -18,6 +18,7 @@ mod handle;
 mod host;
 pub mod items;
 pub mod library;
+pub mod operation;
 mod program;
 mod scalar;
 mod tangent;
@@ -25,7 +26,7 @@ mod value;
 
 pub use compiled::Compiled;
 pub use cx::Cx;
-pub use ebbtide_ir::{Access, ArrayId, ReverseHint, Undo};
+pub use ebbtide_ir::{Access, ArrayId, Bound, HostArg, ReverseHint, Rules, Undo};
 pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Result};
 pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};
 pub use handle::{

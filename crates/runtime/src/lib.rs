@@ -18,6 +18,7 @@ mod plan;
 mod script;
 mod status;
 mod stored;
+mod view;
 mod yielded;
 
 pub use arguments::{Arg, from_arguments};
@@ -33,4 +34,5 @@ pub use launch::Compiled;
 pub use pending::Pending;
 pub use plan::{Budget, LoopPlan, Plan};
 pub use status::{Next, Status};
+pub use view::{HostView, HostViewMut};
 pub use yielded::Yielded;

@@ -12,6 +12,7 @@ mod generic;
 mod gradients;
 mod library;
 mod refused;
+mod rules;
 mod scatter;
 mod schedules;
 mod structs;
