@@ -25,6 +25,16 @@ pub enum Error {
         /// Its type.
         ty: ebbtide_ir::Type,
     },
+    /// Nobody said with respect to what.
+    #[error(
+        "build error: a derivative of program `{program}` with respect to nothing: say `.wrt(..)` with one of {known}"
+    )]
+    NothingAsked {
+        /// The program.
+        program: String,
+        /// The names there are.
+        known: String,
+    },
     /// The result of a gradient must be one number.
     #[error(
         "build error: the gradient of `{name}`, an array of rank {rank}, needs a cotangent: use `vjp`, or a rank-0 result"

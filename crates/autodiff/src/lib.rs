@@ -25,6 +25,7 @@ mod par;
 mod prepare;
 mod prune;
 mod record;
+mod rename;
 mod request;
 mod reverse;
 mod rules;
@@ -32,7 +33,8 @@ mod tangent;
 mod task;
 mod writer;
 
-pub use adjoint::{Gradient, Pushes, gradient};
+pub use adjoint::{Gradient, Inner, Pushes, gradient, gradient_to_show, has_inner_loops};
 pub use error::Error;
+pub use forward::pushes;
 pub use request::Request;
 pub use tangent::{Tangent, tangent};

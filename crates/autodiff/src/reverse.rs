@@ -6,7 +6,7 @@ use ebbtide_ir::{
     ArrayId, Backward, Block, Branch, Combine, Indices, Loop, LoopKind, Op, Stmt, Store, Type, ValueId,
 };
 
-use crate::adjoint::{Aside, Maker};
+use crate::adjoint::{Aside, Inner, Maker};
 use crate::error::Error;
 use crate::extremes::{Duel, each_element, extreme_arrays};
 use crate::library::LibraryAdjoint;
@@ -234,20 +234,21 @@ impl Maker<'_> {
     }
 
     pub(crate) fn reverse_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
-        let nested = self.nested;
-        let before_start = |v| ebbtide_ir::depends_on_arguments_alone(self.source, v);
+        let driven = !self.nested || self.inner == Inner::Swept;
+        if self.nested && driven {
+            for array in self.entry(l).into_iter().rev() {
+                w.push(Stmt::Pop(array));
+            }
+            self.forward_half(w, l)?;
+        }
         // Passes of a loop of unknown length are counted from zero: its variable is `from` further on.
         let (var, shift) = match l.kind {
-            LoopKind::For { var, from, to }
-                if nested || (l.until.is_none() && before_start(from) && before_start(to)) =>
-            {
-                (Some(var), None)
-            }
+            LoopKind::For { var, .. } if !driven || self.has_known_length(l) => (Some(var), None),
             LoopKind::For { var, from, .. } => (Some(var), Some(from)),
             _ => (None, None),
         };
         let piece = match (self.pieces.get(&l.id), &l.kind) {
-            (Some(piece), _) if !nested => *piece,
+            (Some(piece), _) if driven => *piece,
             (_, LoopKind::For { from, to, .. }) => (self.known(*from), self.known(*to)),
             _ => return Ok(()),
         };
@@ -308,10 +309,12 @@ impl Maker<'_> {
             }
         }
         self.held = assumed;
-        if nested {
-            body.into_iter().for_each(|stmt| w.push(stmt));
-        } else {
+        if driven {
             w.push(Stmt::Backward(Backward { id: l.id, reverse: body }));
+        } else {
+            body.into_iter().for_each(|stmt| w.push(stmt));
+        }
+        if !self.nested {
             for array in self.around(l).into_iter().rev() {
                 w.push(Stmt::Pop(array));
             }

@@ -111,7 +111,9 @@ impl Backend for Cpu {
             None => c_unit(program, facts, segments, target),
         };
         let unit = unit.map_err(|e| fail(e.to_string()))?;
-        let (path, found) = self.cache.library(&unit.source, &self.compiler).map_err(fail)?;
+        let (path, found) = tracing::debug_span!("cc", bytes = unit.source.len())
+            .in_scope(|| self.cache.library(&unit.source, &self.compiler))
+            .map_err(fail)?;
         match found {
             Found::Hit => self.counters.cache_hits.fetch_add(1, Ordering::Relaxed),
             Found::Built => self.counters.builds.fetch_add(1, Ordering::Relaxed),
@@ -303,6 +305,7 @@ impl Native {
         let together = wanted > 1 && {
             let all = Shareable(privates.as_mut_ptr());
             let job = |thread: usize| {
+                let _span = tracing::trace_span!("thread", thread).entered();
                 // SAFETY (*Exclusive access*): each thread has a number of its own, below `wanted`.
                 let private = unsafe { &mut *all.get().add(thread) };
                 enter(thread, wanted, private, shared_at.get(), tables.map(Shareable::get), passes_at.get());

@@ -147,7 +147,7 @@ impl fmt::Display for Fault {
                 site
             }
             Fault::ShapesDiffer { left, right } => {
-                write!(f, "{left} and {right} must have equal shapes")?;
+                write!(f, "{left} and {right} must have equal shapes: they are swapped or copied")?;
                 &None
             }
             Fault::Misfit { operation, arrays, rule, site } => {

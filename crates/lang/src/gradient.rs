@@ -195,22 +195,17 @@ impl<P: Source> Gradient<P> {
         self
     }
 
-    /// The gradient program.
+    /// The gradient program. Of loops inside loops it is the one that keeps their tapes, where there is one.
     pub fn ir(&self) -> Result<ir::Program> {
-        Ok(self.differentiate()?.program)
-    }
-
-    fn differentiate(&self) -> Result<autodiff::Gradient> {
         let program = self.program.as_ref().map_err(|e| Error::Program(e.clone()))?;
-        Ok(autodiff::gradient(program, &self.request)?)
+        Ok(autodiff::gradient_to_show(program, &self.request)?.program)
     }
 
     /// The gradient compiled for a device.
     pub fn compile(&self, device: &Device) -> Result<CompiledGrad<P>> {
-        let gradient = self.differentiate()?;
         let program = self.program.as_ref().map_err(|e| Error::Program(e.clone()))?.clone();
         Ok(CompiledGrad {
-            untyped: CompiledGradient::new(&gradient, device, self.budget)?,
+            untyped: CompiledGradient::new(&program, &self.request, device, self.budget)?,
             program,
             outputs: self.outputs.clone(),
             values: self.values.clone(),
@@ -389,7 +384,12 @@ fn find<'a, T: Differentiable>(
     let found =
         outputs.iter().find(|(n, _)| n == name).and_then(|(_, o)| o.holder().downcast_ref::<T::Holder>());
     found.ok_or_else(|| {
-        let known: Vec<&str> = outputs.iter().map(|(n, _)| n.as_str()).collect();
+        let mut known: Vec<String> = outputs.iter().map(|(n, _)| format!("`{n}`")).collect();
+        if known.is_empty() {
+            known.push(
+                "no such thing: `.wrt(..)` asks for a derivative, `.value(..)` for a value".to_string(),
+            );
+        }
         Error::NotAskedFor { name: name.to_string(), known: known.join(", ") }
     })
 }

@@ -1,9 +1,13 @@
 //! What can go wrong between a program and a device.
 
+use std::fmt;
+
 use ebbtide_ir as ir;
 
 /// An error of the runtime or of a device.
-#[derive(Debug, thiserror::Error)]
+///
+/// Its `Debug` form is its text: that is what `fn main() -> Result<..>` and `unwrap` print.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The program is not valid, or its run met a fault.
@@ -67,6 +71,9 @@ pub enum Error {
         /// The least that works.
         minimum: u64,
     },
+    /// A piece of program yielded that was run without an eye on yields.
+    #[error("a program yielded where nobody can resume it")]
+    UnexpectedYield,
     /// A gradient run could not be planned or driven.
     #[error("launch error: gradient `{program}`: {message}")]
     Plan {
@@ -76,7 +83,7 @@ pub enum Error {
         message: String,
     },
     /// A derivative or value that was not asked for.
-    #[error("`{name}` was not asked for, or with another type: this run gave {known}")]
+    #[error("`{name}` was not asked for, or with another type: this run was asked for {known}")]
     NotAskedFor {
         /// The name.
         name: String,
@@ -91,6 +98,12 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl Error {

@@ -31,6 +31,7 @@ pub struct Compiled {
 impl Compiled {
     /// Verifies and compiles a program.
     pub fn new(program: &Program, device: &Device) -> Result<Compiled> {
+        let _span = tracing::debug_span!("compile", program = program.name).entered();
         let facts = Arc::new(ir::verify(program)?);
         let program = Arc::new(program.clone());
         let executable = device.backend().compile(&program, &facts, &[&program.body])?;
@@ -192,6 +193,12 @@ impl Compiled {
     pub(crate) fn execute(&self, prepared: &mut Prepared) -> Result<Status> {
         let Prepared { frame, place: entered, known } = prepared;
         let start = entered.as_ref().map_or(Start::Beginning, Start::At);
+        let program = &self.program.name;
+        let _span = match entered {
+            None => tracing::debug_span!("launch", program),
+            Some(_) => tracing::debug_span!("resume", program),
+        }
+        .entered();
         let Outcome::Yielded { place, reason } = self.executable.run(0, frame, start)? else {
             return Ok(Status::Done);
         };
@@ -204,7 +211,7 @@ impl Compiled {
                 known_here = Some(Arc::new(visible.difference(&unknown)));
             }
         }
-        Ok(Status::Yielded(Yielded {
+        let at = Yielded {
             program: self.program.clone(),
             kept: place.iterations.len(),
             place,
@@ -212,7 +219,9 @@ impl Compiled {
             temps: Arc::new(frame.take_temps(&self.program)),
             scalars: std::mem::take(&mut frame.scalars),
             known: known_here,
-        }))
+        };
+        tracing::debug!(name: "yield", position = %at.position(), reason);
+        Ok(Status::Yielded(at))
     }
 
     fn entry(&self, region: RegionId) -> Result<&Entry> {

@@ -6,7 +6,7 @@
 //! the trajectories are equal, bit for bit.
 //!
 //! ```text
-//! cargo run --release -p ebbtide --example particles
+//! cargo run --release --example particles
 //! ```
 
 use ebbtide::prelude::*;
@@ -140,7 +140,8 @@ fn half_radius(cloud: &Cloud) -> f64 {
     radii[radii.len() / 2]
 }
 
-fn main() -> ebbtide::Result<()> {
+/// Runs the example.
+pub fn main() -> ebbtide::Result<()> {
     let device = Device::best()?;
     let simulate = simulate().compile(&device)?;
 
