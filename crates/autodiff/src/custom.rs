@@ -217,8 +217,8 @@ fn check(
         operation: operation.to_string(),
         rule: rule.name.to_string(),
         kind: wanted.name(),
-        expected: expected.join(", "),
-        found: found.join(", "),
+        expected: expected.join(", ").into(),
+        found: found.join(", ").into(),
     })
 }
 

@@ -81,9 +81,9 @@ pub enum Error {
         /// What it is: `adjoint` or `tangent`.
         kind: &'static str,
         /// What it must take.
-        expected: String,
+        expected: Box<str>,
         /// What it takes.
-        found: String,
+        found: Box<str>,
     },
     /// A scalar that carries a derivative into an operation whose rules know arrays alone.
     #[error(

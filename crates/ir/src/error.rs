@@ -89,6 +89,17 @@ pub enum Fault {
         /// Where it stands in the source.
         site: Option<Site>,
     },
+    /// A checked run wrote something that is not a number.
+    NotANumber {
+        /// The array.
+        array: String,
+        /// The element.
+        index: Box<[i64]>,
+        /// Where the run was.
+        position: Box<str>,
+        /// Where it stands in the source.
+        site: Option<Site>,
+    },
     /// Two swapped, or copied, arrays have different shapes.
     ShapesDiffer {
         /// One array and its shape.
@@ -144,6 +155,10 @@ impl fmt::Display for Fault {
                     "element {index:?} of `{array}` is written twice in one parallel loop: `scatter_unique` needs \
                      indices that differ"
                 )?;
+                site
+            }
+            Fault::NotANumber { array, index, position, site } => {
+                write!(f, "the first NaN was written to element {index:?} of `{array}`, in {position}")?;
                 site
             }
             Fault::ShapesDiffer { left, right } => {

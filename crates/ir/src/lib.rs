@@ -58,6 +58,7 @@
 
 mod affine;
 mod builder;
+mod checks;
 mod entry;
 mod error;
 pub mod evaluate;
@@ -80,6 +81,7 @@ mod verify;
 
 pub use affine::{Affine, Affines, is_zero};
 pub use builder::Builder;
+pub use checks::Checks;
 pub use entry::{Derivation, Entry, Made, loop_bounds};
 pub use error::{Error, Fault, Flaw};
 pub use function::Function;

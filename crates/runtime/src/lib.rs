@@ -32,7 +32,7 @@ pub use device::{Backend, Device, Executable, Start};
 pub use error::{Error, Result};
 pub use frame::{Frame, TapePlaces, View};
 pub use gradient::CompiledGradient;
-pub use interpreter::interpreter;
+pub use interpreter::{checked, interpreter};
 pub use label::Label;
 pub use launch::Compiled;
 pub use memory::Memory;

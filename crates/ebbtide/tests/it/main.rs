@@ -4,6 +4,7 @@
 mod adjoints;
 mod build_errors;
 mod calls;
+mod checked;
 mod control;
 mod derivatives;
 mod design;
