@@ -4,6 +4,7 @@
 mod adjoints;
 mod build_errors;
 mod calls;
+mod checked;
 mod control;
 mod derivatives;
 mod design;
@@ -13,6 +14,7 @@ mod generic;
 mod gradients;
 mod library;
 mod refused;
+mod rules;
 mod scatter;
 mod schedules;
 mod structs;
