@@ -8,6 +8,7 @@ mod control;
 mod derivatives;
 mod design;
 mod expressions;
+mod first_hour;
 mod generic;
 mod gradients;
 mod library;
