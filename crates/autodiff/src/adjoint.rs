@@ -9,6 +9,7 @@ use ebbtide_ir::{
 
 use crate::activity::Activity;
 use crate::error::Error;
+use crate::extremes::{Extremes, declare, extreme_arrays};
 use crate::forward::pushes;
 use crate::needed::{Needed, needed_arrays};
 use crate::par::Held;
@@ -46,8 +47,31 @@ pub struct Pushes {
     pub within: Vec<(ValueId, ValueId)>,
 }
 
+/// What becomes of a loop inside a loop (or a branch) that is reversed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Inner {
+    /// Its whole tape is part of the tape of the pass around it: nothing is run again, and the host is not asked.
+    Recorded,
+    /// The pass around it records what it needs to be run again; when that pass is reversed, it is swept under a
+    /// schedule of its own.
+    Swept,
+}
+
+/// Has the program loops inside loops, or inside branches, so that [`Inner`] makes a difference?
+pub fn has_inner_loops(source: &Program) -> bool {
+    let mut found = false;
+    for stmt in &prepare(source).body {
+        let mut loops = 0;
+        walk_program_level(std::slice::from_ref(stmt), &mut |s| {
+            loops += usize::from(matches!(s, Stmt::Loop(_)))
+        });
+        found |= loops > usize::from(matches!(stmt, Stmt::Loop(_)));
+    }
+    found
+}
+
 /// The gradient of a program.
-pub fn gradient(source: &Program, request: &Request) -> Result<Gradient, Error> {
+pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gradient, Error> {
     let source = &prepare(source);
     let facts = verify(source)?;
     let names = Names::find(source, request)?;
@@ -61,14 +85,21 @@ pub fn gradient(source: &Program, request: &Request) -> Result<Gradient, Error> 
         needed: &needed,
         position: 0,
         shadows: Shadows::default(),
+        extremes: Extremes::new(),
         held: BTreeMap::new(),
         env: HashMap::new(),
         kept: HashMap::new(),
         nested: false,
+        inner,
         pieces: BTreeMap::new(),
         pushes: BTreeMap::new(),
     };
     maker.gradient(request, &names)
+}
+
+/// The gradient of a program as it is shown: with the tapes of inner loops kept, or swept where that cannot be.
+pub fn gradient_to_show(source: &Program, request: &Request) -> Result<Gradient, Error> {
+    gradient(source, request, Inner::Recorded).or_else(|_| gradient(source, request, Inner::Swept))
 }
 
 pub(crate) struct Maker<'a> {
@@ -79,6 +110,8 @@ pub(crate) struct Maker<'a> {
     /// The top-level statement that is being written.
     pub position: usize,
     pub shadows: Shadows,
+    /// Beside arrays that take minima or maxima.
+    pub extremes: Extremes,
     pub held: BTreeMap<ArrayId, Held>,
     /// Program-level values as they are known where the adjoint is written now.
     pub env: HashMap<ValueId, ValueId>,
@@ -86,6 +119,7 @@ pub(crate) struct Maker<'a> {
     pub kept: HashMap<Aside, ArrayId>,
     /// Are we inside a loop or a branch, so that values must be computed again, or put aside, for the reverse half?
     pub nested: bool,
+    pub inner: Inner,
     /// The bounds of the piece of a loop that a schedule runs.
     pub pieces: BTreeMap<LoopId, (ValueId, ValueId)>,
     pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
@@ -219,6 +253,14 @@ impl Maker<'_> {
             w.push(Stmt::Temp(shadow));
             self.shadows.arrays.insert(*a, shadow);
             self.held.insert(*a, Held::Zeros);
+        }
+        for a in extreme_arrays(self.activity, &self.source.body) {
+            let shape = match &w.program.array(a).role {
+                Role::Temp(shape) => shape.clone(),
+                _ => (0..self.source.array(a).rank).map(|k| w.dim(a, k)).collect(),
+            };
+            let beside = declare(w, self.source, a, shape);
+            self.extremes.insert(a, beside);
         }
         let mut program_level = BTreeSet::new();
         walk_program_level(&self.source.body, &mut |stmt| {

@@ -15,6 +15,7 @@
 mod activity;
 mod adjoint;
 mod error;
+mod extremes;
 mod forward;
 mod gather;
 mod library;
@@ -23,6 +24,7 @@ mod par;
 mod prepare;
 mod prune;
 mod record;
+mod rename;
 mod request;
 mod reverse;
 mod rules;
@@ -30,7 +32,8 @@ mod tangent;
 mod task;
 mod writer;
 
-pub use adjoint::{Gradient, Pushes, gradient};
+pub use adjoint::{Gradient, Inner, Pushes, gradient, gradient_to_show, has_inner_loops};
 pub use error::Error;
+pub use forward::pushes;
 pub use request::Request;
 pub use tangent::{Tangent, tangent};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{ArrayId, Binary, Loop, LoopKind, Op, Program, Stmt, ValueId, walk};
+use ebbtide_ir::{ArrayId, Binary, Combine, Loop, LoopKind, Op, Program, Stmt, ValueId, walk};
 
 use crate::activity::Activity;
 use crate::library::needed_by;
@@ -61,6 +61,12 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
                     }
                 });
             }
+            // Who won is told from what was there before and what is there after.
+            if let Stmt::Update(Combine::Min | Combine::Max, s) = stmt
+                && activity.arrays.contains(&s.array)
+            {
+                adjoints.entry(classes[&s.array]).or_default().insert(k);
+            }
             if let Stmt::Library(call) = stmt {
                 for array in needed_by(call, activity) {
                     adjoints.entry(classes[&array]).or_default().insert(k);
@@ -94,6 +100,11 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
             },
             Stmt::Store(s) | Stmt::Update(_, s) if activity.arrays.contains(&s.array) => {
                 values.extend(s.index.as_slice());
+                values
+                    .extend(matches!(stmt, Stmt::Update(Combine::Min | Combine::Max, _)).then_some(s.value));
+            }
+            Stmt::Claim(claim) if activity.arrays.contains(&claim.array) => {
+                values.extend(claim.index.as_slice());
             }
             Stmt::If(branch) => values.push(branch.condition),
             Stmt::Loop(l) => {
@@ -155,7 +166,14 @@ pub(crate) fn reads(program: &Program, l: &Loop) -> BTreeSet<ArrayId> {
             }
             // What is updated is read; that matters only where something else reads it.
             Stmt::Copy { from, .. } => drop(read.insert(*from)),
-            Stmt::Library(call) => read.extend(&call.reads),
+            Stmt::Library(call) => {
+                read.extend(&call.reads);
+                if !call.op.replaces_all() {
+                    read.extend(&call.writes);
+                }
+            }
+            // Who wins depends on what was there.
+            Stmt::Update(Combine::Min | Combine::Max, s) => drop(read.insert(s.array)),
             _ => {}
         });
     }

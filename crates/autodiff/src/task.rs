@@ -7,12 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    ArrayId, Block, Branch, Combine, Indices, LocalId, Loop, LoopKind, Op, Program, Stmt, Store, ValueId,
-    walk,
+    ArrayId, Block, Branch, Claim, Combine, Indices, LocalId, Loop, LoopKind, Op, Program, Stmt, Store,
+    ValueId, walk,
 };
 
 use crate::activity::Activity;
 use crate::error::Error;
+use crate::extremes::{Extremes, find};
 use crate::rules::{partials, pull};
 use crate::writer::Writer;
 
@@ -30,6 +31,10 @@ pub(crate) enum Purpose<'a> {
     All { gathered: &'a BTreeSet<ArrayId>, writes: &'a BTreeMap<ArrayId, ShadowWrite> },
     /// The contribution of one load (numbered in source order) alone.
     Site { number: usize, into: Sink },
+    /// Nothing but what the minima and maxima of these arrays become.
+    Find(&'a Extremes),
+    /// Nothing but the number of values that these minima and maxima are equal to.
+    Count(&'a Extremes),
 }
 
 /// Where the contribution of a site goes.
@@ -64,6 +69,7 @@ pub(crate) struct Task<'a> {
     pub source: &'a Program,
     pub activity: &'a Activity,
     pub shadows: &'a Shadows,
+    pub extremes: &'a Extremes,
     pub purpose: Purpose<'a>,
     /// Values of the source as values of the program being written.
     pub map: HashMap<ValueId, ValueId>,
@@ -94,7 +100,7 @@ impl<'a> Task<'a> {
     pub fn new(
         source: &'a Program,
         activity: &'a Activity,
-        shadows: &'a Shadows,
+        (shadows, extremes): (&'a Shadows, &'a Extremes),
         purpose: Purpose<'a>,
         map: HashMap<ValueId, ValueId>,
         body: &Block,
@@ -110,6 +116,7 @@ impl<'a> Task<'a> {
             source,
             activity,
             shadows,
+            extremes,
             purpose,
             map,
             found: None,
@@ -125,6 +132,10 @@ impl<'a> Task<'a> {
     /// Writes the adjoint of a whole body.
     pub fn write(mut self, w: &mut Writer, body: &Block) -> Result<Option<ValueId>, Error> {
         self.forward_stores(body)?;
+        if let Purpose::Find(_) | Purpose::Count(_) = self.purpose {
+            self.forward(w, body)?;
+            return Ok(None);
+        }
         // A local that the loop's surroundings declared is the same in all iterations: it is read as it is.
         self.reverse(w, body)?;
         if let Purpose::All { .. } = self.purpose {
@@ -243,11 +254,29 @@ impl<'a> Task<'a> {
                     let to = self.mapped(to);
                     self.forward_loop(w, l, var, self.mapped(from), to)?;
                 }
+                Stmt::Update(how @ (Combine::Min | Combine::Max), s) => self.forward_extreme(w, *how, s),
                 // Writes are not repeated.
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    fn forward_extreme(&mut self, w: &mut Writer, how: Combine, s: &Store) {
+        let (index, value) = (self.index(s.index), self.mapped(s.value));
+        match self.purpose {
+            Purpose::Find(extremes) => {
+                if let Some(extreme) = extremes.get(&s.array) {
+                    find(w, *extreme, how, &Store { index, value, ..s.clone() });
+                }
+            }
+            Purpose::Count(extremes) => {
+                if let Some(extreme) = extremes.get(&s.array) {
+                    extreme.count(w, index, value, s.site.clone());
+                }
+            }
+            _ => {}
+        }
     }
 
     fn forward_loop(
@@ -310,7 +339,8 @@ impl<'a> Task<'a> {
                     }
                 }
                 Stmt::Store(s) => self.reverse_store(w, s),
-                Stmt::Update(how, s) => self.reverse_update(w, *how, s)?,
+                Stmt::Update(how, s) => self.reverse_update(w, *how, s),
+                Stmt::Claim(claim) => self.reverse_claim(w, claim),
                 Stmt::If(branch) => self.reverse_branch(w, branch, entries.remove(&k).unwrap_or_default())?,
                 Stmt::Loop(l) => self.reverse_loop(w, l, entries.remove(&k).unwrap_or_default())?,
                 _ => {}
@@ -378,6 +408,7 @@ impl<'a> Task<'a> {
                     }
                 }
             }
+            Purpose::Find(_) | Purpose::Count(_) => {}
             Purpose::All { gathered, writes } => {
                 if gathered.contains(&array) {
                     return;
@@ -405,15 +436,25 @@ impl<'a> Task<'a> {
         self.contribute(w, s.value, bar);
     }
 
-    fn reverse_update(&mut self, w: &mut Writer, how: Combine, s: &Store) -> Result<(), Error> {
-        let Some(shadow) = self.shadows.arrays.get(&s.array).copied() else { return Ok(()) };
-        if how != Combine::Add {
-            return Err(self.unsupported("`min_assign` or `max_assign` on an active array"));
+    /// The shadow of what an iteration took is its own as well.
+    fn reverse_claim(&mut self, w: &mut Writer, claim: &Claim) {
+        if let Purpose::All { .. } = self.purpose
+            && self.shadows.arrays.contains_key(&claim.array)
+        {
+            w.push(Stmt::Claim(Claim { index: self.index(claim.index), ..claim.clone() }));
         }
+    }
+
+    fn reverse_update(&mut self, w: &mut Writer, how: Combine, s: &Store) {
+        let Some(shadow) = self.shadows.arrays.get(&s.array).copied() else { return };
         let index = self.index(s.index);
-        let bar = w.load(shadow, index, s.site.clone());
+        let mut bar = w.load(shadow, index, s.site.clone());
+        if how != Combine::Add
+            && let Some(extreme) = self.extremes.get(&s.array)
+        {
+            bar = extreme.part(w, index, self.mapped(s.value), bar);
+        }
         self.contribute(w, s.value, bar);
-        Ok(())
     }
 
     fn reverse_branch(

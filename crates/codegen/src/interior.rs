@@ -91,6 +91,7 @@ impl Text<'_> {
                 Stmt::Store(s) | Stmt::Update(_, s) => {
                     self.prove(interior, narrowed, s.array.index(), s.index, loops)
                 }
+                Stmt::Claim(claim) => self.prove(interior, narrowed, claim.array.index(), claim.index, loops),
                 Stmt::If(branch) => match interior.decided.get(&branch.condition) {
                     Some(true) => self.early(interior, narrowed, &branch.then, loops),
                     Some(false) => self.early(interior, narrowed, &branch.otherwise, loops),

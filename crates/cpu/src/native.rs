@@ -358,10 +358,31 @@ impl Native {
                 let call = self.unit.calls.get(shared.access as usize);
                 call.and_then(|call| call.misfit(&self.program, shape)).unwrap_or(Fault::Tape)
             }
+            7 => {
+                let array = access.and_then(|a| a.array);
+                let shape =
+                    array.map_or(&[][..], |a| &frame.arrays[a.index()].shape[..self.program.array(a).rank]);
+                Fault::WrittenTwice {
+                    array: array.map_or(String::new(), |a| self.program.array(a).name.clone()),
+                    index: unflatten(shared.index, shape),
+                    site: site(access),
+                }
+            }
             _ => Fault::Tape,
         };
         Err(Error::Program(ir::Error::Run { program: self.program.name.clone(), fault }))
     }
+}
+
+/// The index of the element at this place of an array.
+fn unflatten(mut at: i64, shape: &[i64]) -> Vec<i64> {
+    let mut index: Vec<i64> = Vec::with_capacity(shape.len());
+    for extent in shape.iter().rev() {
+        index.push(at % extent);
+        at /= extent;
+    }
+    index.reverse();
+    index
 }
 
 /// The loops around a region, outermost first.

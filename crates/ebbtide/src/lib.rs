@@ -47,7 +47,7 @@ pub use device::Devices;
 pub use ebbtide_ir as ir;
 #[doc(hidden)]
 pub use ebbtide_lang as __lang;
-pub use ebbtide_lang::items::{copy, fill, par, rand, select, swap};
+pub use ebbtide_lang::items::{copy, fill, par, rand, scatter_unique, select, swap};
 pub use ebbtide_lang::library::{compact, matmul, scan};
 pub use ebbtide_lang::{
     Arrays, Budget, Bytes, Compiled, CompiledGrad, CompiledProduct, Differentiable, Direction, Element,
@@ -65,7 +65,7 @@ pub mod prelude {
         Array, Array0, Array1, Array2, Array3, Array4, Arrays, Budget, Bytes, Compiled, CompiledGrad, Device,
         Devices, Direction, Float, Gradients, Label, Name, Next, Number, Pending, Plan, Program, Status,
         Yielded, checkpoint, compact, copy, fill, func, matmul, par, program, rand, relaxed, reverse, scan,
-        select, swap,
+        scatter_unique, select, swap,
     };
 }
 

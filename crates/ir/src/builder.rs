@@ -38,6 +38,8 @@ pub struct Builder {
     /// What was said about the next sequential loop, and about those begun.
     next_schedule: Option<ReverseHint>,
     schedules: BTreeMap<LoopId, ReverseHint>,
+    /// By array: what is taken of it in the parallel loop being built.
+    taken: BTreeMap<ArrayId, ArrayId>,
     flaws: Vec<Flaw>,
 }
 
@@ -70,6 +72,7 @@ impl Builder {
             ordering: Ordering::Ordered,
             next_schedule: None,
             schedules: BTreeMap::new(),
+            taken: BTreeMap::new(),
             flaws: Vec::new(),
         }
     }
@@ -287,6 +290,25 @@ impl Builder {
         }
     }
 
+    /// `array[index] = value`, at an index that no other iteration of the parallel loop writes: checked at run time.
+    pub fn store_unique(&mut self, array: ArrayId, index: &[ValueId], value: ValueId) {
+        let inside = self.open.iter().any(|open| matches!(open.owner, Owner::Par(..)));
+        if inside && let Some(index) = self.indices(array, index) {
+            let taken = match self.taken.get(&array) {
+                Some(taken) => *taken,
+                None => {
+                    let (name, rank) = (&self.program.array(array).name, self.program.array(array).rank);
+                    let name = format!("{name}_taken");
+                    let taken = self.new_array(&name, Type::Bool, rank, Role::Temp(Vec::new()));
+                    self.taken.insert(array, taken);
+                    taken
+                }
+            };
+            self.push(Stmt::Claim(Claim { array, taken, index, site: self.site.clone() }));
+        }
+        self.store(array, index, value);
+    }
+
     /// A mutable local variable with its first value.
     pub fn local(&mut self, name: &str, init: ValueId) -> LocalId {
         let ty = self.ty(init);
@@ -461,6 +483,12 @@ impl Builder {
     pub fn end_par(&mut self) {
         let ended = self.end("a parallel loop", |o| matches!(o, Owner::Par(..)));
         if let Some((Owner::Par(id, ranges, ordering, site), body)) = ended {
+            // Nothing is taken when the loop begins.
+            for (array, taken) in std::mem::take(&mut self.taken) {
+                let shape = (0..self.program.array(array).rank).map(|k| self.dim(array, k)).collect();
+                self.program.arrays[taken.index()].role = Role::Temp(shape);
+                self.push(Stmt::Temp(taken));
+            }
             self.push(Stmt::Par(Par { id, ranges, body, ordering, site }));
         }
     }

@@ -80,6 +80,15 @@ pub enum Fault {
         /// Where it stands in the source.
         site: Option<Site>,
     },
+    /// An element that two iterations of a parallel loop, or one of them twice, wrote with `scatter_unique`.
+    WrittenTwice {
+        /// The array.
+        array: String,
+        /// The element.
+        index: Vec<i64>,
+        /// Where it stands in the source.
+        site: Option<Site>,
+    },
     /// Two swapped, or copied, arrays have different shapes.
     ShapesDiffer {
         /// One array and its shape.
@@ -118,6 +127,14 @@ impl fmt::Display for Fault {
             }
             Fault::DivisionByZero { site } => {
                 write!(f, "integer division by zero")?;
+                site
+            }
+            Fault::WrittenTwice { array, index, site } => {
+                write!(
+                    f,
+                    "element {index:?} of `{array}` is written twice in one parallel loop: `scatter_unique` needs \
+                     indices that differ"
+                )?;
                 site
             }
             Fault::ShapesDiffer { left, right } => {

@@ -174,6 +174,10 @@ impl Writer<'_> {
                 self.tagged("update", s.array.index());
                 self.variant(how);
             }
+            Stmt::Claim(claim) => {
+                self.tagged("claim", claim.array.index());
+                self.number(claim.taken.index() as u64);
+            }
             Stmt::If(_) => self.text("if"),
             Stmt::Loop(l) => {
                 self.tagged("loop", l.id.index());

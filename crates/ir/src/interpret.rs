@@ -233,6 +233,7 @@ impl<'p, 'a> Machine<'p, 'a> {
                 self.write(s.array, at, self.bits(s.value));
             }
             Stmt::Update(how, s) => self.update(*how, s)?,
+            Stmt::Claim(claim) => self.claim(claim)?,
             Stmt::If(branch) if self.bits(branch.condition) != 0 => return self.block(&branch.then),
             Stmt::If(branch) => return self.block(&branch.otherwise),
             Stmt::Loop(l) => return self.sequential(l),
@@ -438,6 +439,19 @@ impl<'p, 'a> Machine<'p, 'a> {
                 self.write(s.array, at, combine(how, ty, old, value));
             }
         }
+        Ok(())
+    }
+
+    fn claim(&mut self, claim: &Claim) -> Result<(), Fault> {
+        let at = self.element(claim.array, claim.index, &claim.site)?;
+        if self.read(claim.taken, at) != 0 {
+            return Err(Fault::WrittenTwice {
+                array: self.program.array(claim.array).name.clone(),
+                index: claim.index.as_slice().iter().map(|v| self.index(*v)).collect(),
+                site: claim.site.clone(),
+            });
+        }
+        self.write(claim.taken, at, 1);
         Ok(())
     }
 

@@ -24,7 +24,8 @@
 //! 7. **Races** are build errors: no two iterations of a parallel loop may touch the same element, one of them
 //!    writing, unless all that the loop does with the array is to combine into it in one way. Iterations are
 //!    told apart by a dimension whose index is `c·i + k` (`c ≠ 0`, `k` the same in all iterations) for each
-//!    parallel variable `i`, or `(i + k) % n` in a loop over `0..n`.
+//!    parallel variable `i`, or `(i + k) % n` in a loop over `0..n`; or the iteration claims what it touches: an
+//!    element that is claimed twice in one loop is a run error.
 //! 8. **Order.** Combining into one element that is the same in all iterations is a reduction. The iterations,
 //!    last dimension fastest, are cut into *leaves* (see [`leaf`]): a leaf has 16 lanes, an iteration combines
 //!    into the lane given by its distance from the first iteration of its innermost row, modulo 16; the lanes

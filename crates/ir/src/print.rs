@@ -110,6 +110,14 @@ impl Printer<'_> {
                 };
                 self.line(&text);
             }
+            Stmt::Claim(claim) => {
+                let text = format!(
+                    "claim({}, {});",
+                    self.element(claim.array, claim.index),
+                    self.program.array(claim.taken).name
+                );
+                self.line(&text);
+            }
             Stmt::If(branch) => {
                 let text = format!("if {} {{", self.expr(branch.condition));
                 self.line(&text);

@@ -32,6 +32,8 @@ pub enum Stmt {
     Store(Store),
     /// `array[index] += value` and its kin.
     Update(Combine, Store),
+    /// An iteration takes an element for itself; inside parallel loops alone.
+    Claim(Claim),
     /// A branch.
     If(Branch),
     /// A sequential loop.
@@ -138,6 +140,20 @@ pub struct Store {
     pub index: Indices,
     /// What is written or combined.
     pub value: ValueId,
+    /// Where it stands in the source.
+    pub site: Option<Site>,
+}
+
+/// Takes an element for one iteration of a parallel loop: a run error if it was taken before. What the block that it
+/// stands in touches at that index, in any array, is then the iteration's own.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The array whose element is taken.
+    pub array: ArrayId,
+    /// An array of `bool` of its shape: which elements are taken. It is all `false` when the loop begins.
+    pub taken: ArrayId,
+    /// Which element.
+    pub index: Indices,
     /// Where it stands in the source.
     pub site: Option<Site>,
 }
@@ -341,6 +357,7 @@ impl Stmt {
             Stmt::Store(s) | Stmt::Update(_, s) => {
                 s.index.as_slice().iter().copied().chain([s.value]).collect()
             }
+            Stmt::Claim(claim) => claim.index.as_slice().to_vec(),
             Stmt::If(branch) => vec![branch.condition],
             Stmt::Loop(l) => {
                 let mut uses = match &l.kind {

@@ -145,6 +145,7 @@ impl Verifier<'_> {
                     self.flaw("3", &s.site, "`bool` elements cannot be combined into".to_string());
                 }
             }
+            Stmt::Claim(claim) => self.claim(claim),
             Stmt::If(branch) => {
                 self.is(branch.condition, Type::Bool, "a condition", &None);
                 self.block(&branch.then);
@@ -231,13 +232,33 @@ impl Verifier<'_> {
                 // The driver sets the bounds of each piece; the reverse half uses them too.
                 self.defined[f.from.index()] = true;
                 self.defined[f.to.index()] = true;
+                // One of the two runs: both may declare the same temporaries.
+                let temps = self.temps.clone();
                 self.block(&f.advance);
+                let declared = std::mem::replace(&mut self.temps, temps);
                 self.block(&f.record);
+                self.temps.extend(declared);
             }
             Stmt::Backward(b) => {
                 self.at_program_level("a sweep", &None);
                 self.block(&b.reverse);
             }
+        }
+    }
+
+    fn claim(&mut self, claim: &Claim) {
+        if self.par.is_none() {
+            self.flaw("7", &claim.site, "only an iteration of a parallel loop claims elements".to_string());
+        }
+        self.write(claim.taken, &claim.site);
+        self.element(claim.array, claim.index, &claim.site);
+        let (array, taken) = (self.program.array(claim.array), self.program.array(claim.taken));
+        if (taken.ty, taken.rank) != (Type::Bool, array.rank) {
+            let message = format!(
+                "what is taken of `{}` is kept in an Array{}<bool>, not in `{}`",
+                array.name, array.rank, taken.name
+            );
+            self.flaw("7", &claim.site, message);
         }
     }
 

@@ -195,22 +195,17 @@ impl<P: Source> Gradient<P> {
         self
     }
 
-    /// The gradient program.
+    /// The gradient program. Of loops inside loops it is the one that keeps their tapes, where there is one.
     pub fn ir(&self) -> Result<ir::Program> {
-        Ok(self.differentiate()?.program)
-    }
-
-    fn differentiate(&self) -> Result<autodiff::Gradient> {
         let program = self.program.as_ref().map_err(|e| Error::Program(e.clone()))?;
-        Ok(autodiff::gradient(program, &self.request)?)
+        Ok(autodiff::gradient_to_show(program, &self.request)?.program)
     }
 
     /// The gradient compiled for a device.
     pub fn compile(&self, device: &Device) -> Result<CompiledGrad<P>> {
-        let gradient = self.differentiate()?;
         let program = self.program.as_ref().map_err(|e| Error::Program(e.clone()))?.clone();
         Ok(CompiledGrad {
-            untyped: CompiledGradient::new(&gradient, device, self.budget)?,
+            untyped: CompiledGradient::new(&program, &self.request, device, self.budget)?,
             program,
             outputs: self.outputs.clone(),
             values: self.values.clone(),

@@ -6,6 +6,7 @@ use crate::array::AnyArray;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::frame::View;
+use crate::memory::Handed;
 
 /// One argument of a launch.
 #[derive(Debug)]
@@ -102,7 +103,12 @@ fn view(program: &Program, device: &Device, id: ArrayId, array: &AnyArray, acces
     if decl.role == Role::Param(Access::Write) && access == Access::Read {
         return fail(format!("`{}` is written by the program and must be passed as `&mut`", decl.name));
     }
-    Ok(View::new(array.buffer.address(), array.shape(), array.bytes().len()))
+    let handed = match decl.role {
+        Role::Param(Access::Write) => Handed::ForWriting,
+        _ => Handed::ForReading,
+    };
+    let (address, bytes) = array.buffer.hand_over(handed)?;
+    Ok(View::new(address, array.shape(), bytes))
 }
 
 /// The value of something that depends on shapes and scalar arguments alone.

@@ -71,6 +71,9 @@ pub enum Error {
         /// The least that works.
         minimum: u64,
     },
+    /// A piece of program yielded that was run without an eye on yields.
+    #[error("a program yielded where nobody can resume it")]
+    UnexpectedYield,
     /// A gradient run could not be planned or driven.
     #[error("launch error: gradient `{program}`: {message}")]
     Plan {

@@ -13,6 +13,7 @@ use crate::arguments::Arg;
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::launch::{Compiled, Prepared};
+use crate::memory::Handed;
 use crate::status::Status;
 use crate::yielded::Yielded;
 
@@ -129,6 +130,18 @@ impl Held {
     /// The address of the first byte, for compiled code; waits for a launch that writes there.
     pub fn address(&self) -> *mut u8 {
         self.shared().address()
+    }
+
+    /// Makes what the host wrote known to the device; gives the address and the number of bytes.
+    pub fn hand_over(&self, access: Handed) -> Result<(*mut u8, usize)> {
+        let buffer = self.shared();
+        buffer.hand_over(access)?;
+        Ok((buffer.address(), buffer.len()))
+    }
+
+    /// Replaces the bytes by those of an array of the same device and size.
+    pub fn copy_from(&mut self, other: &Held) -> Result<()> {
+        self.exclusive().copy_from(other.shared())
     }
 
     /// Lends the memory to a launch that will write it.

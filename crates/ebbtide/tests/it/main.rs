@@ -13,6 +13,7 @@ mod generic;
 mod gradients;
 mod library;
 mod refused;
+mod scatter;
 mod schedules;
 mod structs;
 mod yields;

@@ -149,6 +149,7 @@ fn replace_uses(stmt: &mut Stmt, with: &dyn Fn(ValueId) -> ValueId) {
             s.index = s.index.map(with);
             s.value = with(s.value);
         }
+        Stmt::Claim(claim) => claim.index = claim.index.map(with),
         Stmt::If(branch) => branch.condition = with(branch.condition),
         Stmt::Loop(l) => {
             match &mut l.kind {

@@ -1,0 +1,239 @@
+//! A gradient run: segments run, loops driven by their schedules.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ebbtide_autodiff::Pushes;
+use ebbtide_ir::{ArrayId, Length, LoopId};
+use ebbtide_schedule::{Action, AnySchedule, Schedule, Slot};
+
+use crate::arguments::from_arguments;
+use crate::buffer::{Buffer, Meter, Spare};
+use crate::device::Executable;
+use crate::error::Result;
+use crate::frame::Frame;
+use crate::gradient::Variant;
+use crate::planner::Schedules;
+use crate::script::{Step, Sweep};
+
+/// What a gradient run did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ran {
+    /// Passes run forward without a tape.
+    pub advanced: u64,
+    /// Passes run forward with their tape.
+    pub recorded: u64,
+    /// Passes reversed.
+    pub reversed: u64,
+    /// States put into slots.
+    pub stored: u64,
+    /// States taken from slots.
+    pub loaded: u64,
+}
+
+/// A loop that is being driven.
+struct Driven<'a> {
+    sweep: &'a Sweep,
+    schedule: AnySchedule,
+    slots: HashMap<Slot, Vec<Buffer>>,
+    /// Memory of dropped slots, for the next ones.
+    spare: Vec<Vec<Buffer>>,
+}
+
+struct Run<'a> {
+    variant: &'a Variant,
+    executable: &'a dyn Executable,
+    frame: &'a mut Frame,
+    schedules: Schedules,
+    spare: &'a Spare,
+    meter: &'a Arc<Meter>,
+    sweeps: HashMap<LoopId, Driven<'a>>,
+    ran: Ran,
+}
+
+/// Runs the segments and drives the loops.
+pub(crate) fn follow(
+    variant: &Variant,
+    executable: &dyn Executable,
+    frame: &mut Frame,
+    schedules: Schedules,
+    spare: &Spare,
+    meter: &Arc<Meter>,
+) -> Result<Ran> {
+    let (sweeps, ran) = (HashMap::new(), Ran::default());
+    let mut run = Run { variant, executable, frame, schedules, spare, meter, sweeps, ran };
+    run.steps(&variant.script.steps)?;
+    Ok(run.ran)
+}
+
+impl<'a> Run<'a> {
+    /// The depth of recursion is that of nesting in the source.
+    fn steps(&mut self, steps: &'a [Step]) -> Result<()> {
+        for step in steps {
+            match step {
+                Step::Run(segment) => {
+                    self.reserve(&self.variant.script.pushes[*segment], 1)?;
+                    tracing::trace_span!("segment", segment).in_scope(|| self.segment(*segment))?;
+                }
+                Step::Forward(sweep) => self.forward(sweep)?,
+                Step::Backward(id, reverse) => self.backward(*id, reverse)?,
+                Step::For { var, from, to, body } => {
+                    self.settle()?;
+                    let [from, to] = [from, to].map(|l| self.frame.scalars.locals[l.index()] as i64);
+                    for pass in from..to {
+                        self.frame.scalars.values[var.index()] = pass as u64;
+                        self.steps(body)?;
+                    }
+                }
+                Step::If { condition, then, otherwise } => {
+                    self.settle()?;
+                    let taken = self.frame.scalars.locals[condition.index()] != 0;
+                    self.steps(if taken { then } else { otherwise })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn segment(&mut self, segment: usize) -> Result<()> {
+        self.executable.enqueue(segment, self.frame)
+    }
+
+    /// Waits for what was enqueued: then variables and tapes are as the frame says.
+    fn settle(&mut self) -> Result<()> {
+        self.executable.settle(self.frame)?;
+        self.frame.settle_tapes();
+        Ok(())
+    }
+
+    /// Follows the schedule of a loop up to its turn.
+    fn forward(&mut self, sweep: &'a Sweep) -> Result<()> {
+        let schedule = self.schedules.get(&sweep.id).cloned();
+        let schedule = schedule.ok_or_else(|| self.variant.lost("a loop has no schedule"))?;
+        self.settle()?;
+        let mut driven = Driven { sweep, schedule, slots: HashMap::new(), spare: Vec::new() };
+        while let Some(action) = driven.schedule.next() {
+            if action == Action::Turn {
+                break;
+            }
+            self.act(&mut driven, action, &[])?;
+        }
+        self.sweeps.insert(sweep.id, driven);
+        Ok(())
+    }
+
+    /// Follows the schedule of a loop from its turn to its end.
+    fn backward(&mut self, id: LoopId, reverse: &'a [Step]) -> Result<()> {
+        let Some(mut driven) = self.sweeps.remove(&id) else {
+            return Err(self.variant.lost("a loop is reversed that was not run"));
+        };
+        while let Some(action) = driven.schedule.next() {
+            self.act(&mut driven, action, reverse)?;
+        }
+        self.spare.give(driven.slots.into_values().chain(driven.spare).flatten());
+        Ok(())
+    }
+
+    fn act(&mut self, driven: &mut Driven<'a>, action: Action, reverse: &'a [Step]) -> Result<()> {
+        let sweep = driven.sweep;
+        let _span = crate::trace::action(&action);
+        match action {
+            Action::Advance { from, to } => {
+                self.piece(sweep, from, to);
+                self.segment(sweep.advance)?;
+                let mut to = to;
+                if let Length::Unknown { reached, ended } = sweep.length
+                    && driven.schedule.steps().is_none()
+                {
+                    self.settle()?;
+                    let locals = &self.frame.scalars.locals;
+                    to = locals[reached.index()];
+                    if locals[ended.index()] != 0 {
+                        let wrong = |e: ebbtide_schedule::Error| self.variant.lost(&e.to_string());
+                        driven.schedule.end(to).map_err(wrong)?;
+                    }
+                }
+                self.ran.advanced += to - from;
+                Ok(())
+            }
+            Action::Record { from, to } => {
+                self.ran.recorded += to - from;
+                let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
+                self.reserve(pushes, to - from)?;
+                self.piece(sweep, from, to);
+                self.segment(sweep.record)
+            }
+            Action::Reverse { from, to } => {
+                self.ran.reversed += to - from;
+                self.piece(sweep, from, to);
+                self.steps(reverse)?;
+                if let [Step::Run(_)] = reverse {
+                    let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
+                    let room = self.room(pushes, to - from)?;
+                    room.into_iter()
+                        .for_each(|(array, count)| self.frame.release_tape(array, count as usize));
+                    return Ok(());
+                }
+                self.settle()
+            }
+            Action::Store { slot, .. } => {
+                self.ran.stored += 1;
+                let mut buffers = driven.spare.pop().unwrap_or_default();
+                for array in sweep.carried.iter().skip(buffers.len()) {
+                    let bytes = self.frame.arrays[array.index()].bytes;
+                    buffers.push(self.spare.take(bytes, self.meter)?);
+                }
+                self.executable.store(self.frame, &sweep.carried, &mut buffers)?;
+                driven.slots.insert(slot, buffers);
+                Ok(())
+            }
+            Action::Load { slot, .. } => {
+                self.ran.loaded += 1;
+                let Some(buffers) = driven.slots.get(&slot) else {
+                    return Err(self.variant.lost("a slot is empty"));
+                };
+                self.executable.load(self.frame, &sweep.carried, buffers)
+            }
+            Action::Drop { slot } => {
+                driven.spare.extend(driven.slots.remove(&slot));
+                Ok(())
+            }
+            Action::Turn => Ok(()),
+        }
+    }
+
+    /// Tells the segments which passes to run.
+    fn piece(&mut self, sweep: &Sweep, from: u64, to: u64) {
+        let first = self.first(sweep);
+        self.frame.scalars.values[sweep.piece.0.index()] = first.wrapping_add(from as i64) as u64;
+        self.frame.scalars.values[sweep.piece.1.index()] = first.wrapping_add(to as i64) as u64;
+    }
+
+    fn first(&self, sweep: &Sweep) -> i64 {
+        match sweep.length {
+            Length::Unknown { .. } => 0,
+            Length::Known(from, _) => {
+                from_arguments(&self.variant.program, from, &self.frame.arrays, &self.frame.arguments)
+                    .unwrap_or(0) as i64
+            }
+        }
+    }
+
+    /// What so many passes push.
+    fn room(&self, pushes: &[Pushes], passes: u64) -> Result<HashMap<ArrayId, u64>> {
+        let mut room: HashMap<ArrayId, u64> = HashMap::new();
+        for pushes in pushes {
+            let times = self.variant.times(pushes, &self.frame.arrays, &self.frame.arguments)?;
+            *room.entry(pushes.array).or_default() += times * passes;
+        }
+        Ok(room)
+    }
+
+    /// Makes room on the tapes for so many passes.
+    fn reserve(&mut self, pushes: &[Pushes], passes: u64) -> Result<()> {
+        for (array, count) in self.room(pushes, passes)? {
+            self.frame.reserve_tape(array, count as usize, self.spare, self.meter)?;
+        }
+        Ok(())
+    }
+}
