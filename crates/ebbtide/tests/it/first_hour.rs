@@ -171,3 +171,25 @@ fn an_error_that_leaves_main_reads_like_its_text() {
     let error = ebbtide::Error::from(smooth().compile(&Device::interpreter()).unwrap_err());
     assert_eq!(format!("{error:?}"), error.to_string());
 }
+
+/// How many passes it takes is known at the end.
+#[program]
+fn settle(x: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    while x[0] > 0.1 {
+        for i in par(0..x.len()) {
+            x[i] = 0.5 * x[i] * x[i];
+        }
+    }
+    loss[[]] += x[0];
+}
+
+#[test]
+fn a_plan_does_not_claim_to_know_when_a_loop_will_end() {
+    let device = Device::interpreter();
+    let (mut x, mut loss) = (device.array(&[0.9, 0.5]).unwrap(), device.scalar(0.0).unwrap());
+    let g = settle().grad(settle::loss).wrt(settle::x).memory(Bytes::kib(1)).compile(&device).unwrap();
+    let text = g.plan((&mut x, &mut loss)).unwrap().explain();
+    assert!(text.contains("store-all        known when the loops have ended\n"), "{text}");
+    assert!(text.contains("loop 0: as many passes as it takes, online with "), "{text}");
+    assert!(!text.contains("with 0 states") && !text.contains("body runs"), "{text}");
+}
