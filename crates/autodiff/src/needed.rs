@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{ArrayId, Binary, Combine, Loop, LoopKind, Op, Program, Stmt, ValueId, walk};
+use ebbtide_ir::{ArrayId, Binary, Combine, Loop, LoopKind, Op, Program, RegionId, Stmt, ValueId, walk};
 
 use crate::activity::Activity;
+use crate::host::Hosted;
 use crate::library::needed_by;
 use crate::rules::is_linear;
 
@@ -47,7 +48,11 @@ impl Needed {
 }
 
 /// Finds the arrays that the adjoint reads.
-pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
+pub(crate) fn needed_arrays(
+    program: &Program,
+    activity: &Activity,
+    hosted: &BTreeMap<RegionId, Hosted>,
+) -> Needed {
     let mut position: BTreeMap<ValueId, usize> = BTreeMap::new();
     let classes = swap_classes(program);
     let mut adjoints: BTreeMap<ArrayId, BTreeSet<usize>> = BTreeMap::new();
@@ -71,6 +76,12 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
                 for array in needed_by(call, activity) {
                     adjoints.entry(classes[&array]).or_default().insert(k);
                 }
+            }
+            if let Stmt::Region(region) = stmt
+                && let Some(Hosted { visits, .. }) = hosted.get(&region.id)
+            {
+                // The driver reads it.
+                adjoints.entry(*visits).or_default().insert(k);
             }
             if let Stmt::Loop(l) = stmt {
                 for array in reads(program, l) {
@@ -152,31 +163,27 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
 
 /// The arrays that a loop reads, its head included.
 pub(crate) fn reads(program: &Program, l: &Loop) -> BTreeSet<ArrayId> {
-    let mut read = BTreeSet::new();
-    let head: &[Stmt] = match &l.kind {
-        LoopKind::While { head, .. } => head,
-        _ => &[],
-    };
-    for block in [head, &l.body] {
-        walk(block, &mut |stmt| match stmt {
-            Stmt::Let(v) => {
-                if let Op::Load(a, _) = program.op(*v) {
-                    read.insert(*a);
-                }
-            }
-            // What is updated is read; that matters only where something else reads it.
-            Stmt::Copy { from, .. } => drop(read.insert(*from)),
-            Stmt::Library(call) => {
-                read.extend(&call.reads);
-                if !call.op.replaces_all() {
-                    read.extend(&call.writes);
-                }
-            }
-            // Who wins depends on what was there.
-            Stmt::Update(Combine::Min | Combine::Max, s) => drop(read.insert(s.array)),
-            _ => {}
-        });
+    let mut read = reads_of(program, &l.body);
+    if let LoopKind::While { head, .. } = &l.kind {
+        read.extend(reads_of(program, head));
     }
+    read
+}
+
+/// The arrays that a block reads. What is updated is read too; that matters only where something else reads it.
+pub(crate) fn reads_of(program: &Program, block: &[Stmt]) -> BTreeSet<ArrayId> {
+    let mut read = BTreeSet::new();
+    walk(block, &mut |stmt| match stmt {
+        Stmt::Let(v) => {
+            if let Op::Load(a, _) = program.op(*v) {
+                read.insert(*a);
+            }
+        }
+        Stmt::Copy { from, .. } => drop(read.insert(*from)),
+        Stmt::Library(call) => read.extend(&call.reads),
+        Stmt::Region(region) => read.extend(region.flag),
+        _ => {}
+    });
     read
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ebbtide_ir::{Block, Branch, Claim, Loop, LoopKind, Par, Stmt, Store, ValueId};
+use ebbtide_ir::{Block, Branch, Claim, Loop, LoopKind, Par, Region, Stmt, Store, ValueId};
 
 use crate::writer::Writer;
 
@@ -54,6 +54,11 @@ fn statement(w: &mut Writer, stmt: Stmt, map: &mut HashMap<ValueId, ValueId>) ->
                 (range.from, range.to) = (of(map, range.from), of(map, range.to));
             }
             Stmt::Par(Par { body: rename(w, par.body, map), ..par })
+        }
+        Stmt::Region(region) => {
+            // Each copy of a region is one of its own: a run goes on in the copy that yielded.
+            let id = w.new_region(region.id);
+            Stmt::Region(Region { id, body: rename(w, region.body, map), ..region })
         }
         other => other,
     }

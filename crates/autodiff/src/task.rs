@@ -7,15 +7,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    ArrayId, Block, Branch, Claim, Combine, Indices, LocalId, Loop, LoopKind, Op, Program, Stmt, Store,
-    ValueId, walk,
+    ArrayId, Block, Branch, Claim, Combine, Indices, LocalId, Loop, LoopId, LoopKind, Op, Program, Stmt,
+    Store, ValueId, walk,
 };
+
+mod bars;
+mod loops;
 
 use crate::activity::Activity;
 use crate::error::Error;
 use crate::extremes::{Extremes, find};
 use crate::rules::{partials, pull};
 use crate::writer::Writer;
+use bars::Bar;
 
 /// The shadows of active things.
 #[derive(Clone, Debug, Default)]
@@ -57,13 +61,6 @@ pub(crate) enum ShadowWrite {
     Replace,
 }
 
-/// A cotangent being summed up.
-#[derive(Clone, Copy)]
-enum Bar {
-    Value(ValueId),
-    Local(LocalId),
-}
-
 /// Writes adjoint bodies of one parallel loop.
 pub(crate) struct Task<'a> {
     pub source: &'a Program,
@@ -80,6 +77,8 @@ pub(crate) struct Task<'a> {
     local_bars: HashMap<LocalId, LocalId>,
     sites: HashMap<ValueId, usize>,
     forwarded: HashMap<ValueId, ValueId>,
+    /// Of inner loops whose number of passes is data: where it is counted.
+    passes: HashMap<LoopId, LocalId>,
 }
 
 /// The loads of active arrays in a body, in source order.
@@ -126,6 +125,7 @@ impl<'a> Task<'a> {
             local_bars: HashMap::new(),
             sites,
             forwarded: HashMap::new(),
+            passes: HashMap::new(),
         }
     }
 
@@ -244,16 +244,7 @@ impl<'a> Task<'a> {
                     let otherwise = w.end();
                     w.push(Stmt::If(Branch { condition, then, otherwise }));
                 }
-                Stmt::Loop(l) => {
-                    let LoopKind::For { var, from, to } = l.kind else {
-                        return Err(self.unsupported("a `while` or `loop` inside a parallel loop"));
-                    };
-                    if l.until.is_some() {
-                        return Err(self.unsupported("a `break` inside a parallel loop"));
-                    }
-                    let to = self.mapped(to);
-                    self.forward_loop(w, l, var, self.mapped(from), to)?;
-                }
+                Stmt::Loop(l) => self.forward_loop(w, l)?,
                 Stmt::Update(how @ (Combine::Min | Combine::Max), s) => self.forward_extreme(w, *how, s),
                 // Writes are not repeated.
                 _ => {}
@@ -277,31 +268,6 @@ impl<'a> Task<'a> {
             }
             _ => {}
         }
-    }
-
-    fn forward_loop(
-        &mut self,
-        w: &mut Writer,
-        l: &Loop,
-        var: ValueId,
-        from: ValueId,
-        to: ValueId,
-    ) -> Result<(), Error> {
-        let name = self.source.value(var).name.clone().unwrap_or_else(|| "k".to_string());
-        let new = w.loop_var(&name);
-        self.map.insert(var, new);
-        w.begin();
-        self.forward(w, &l.body)?;
-        let body = w.end();
-        let id = w.new_loop();
-        w.push(Stmt::Loop(Loop {
-            id,
-            kind: LoopKind::For { var: new, from, to },
-            body,
-            until: None,
-            schedule: None,
-        }));
-        Ok(())
     }
 
     // ---- backward
@@ -483,49 +449,6 @@ impl<'a> Task<'a> {
         Ok(())
     }
 
-    fn reverse_loop(
-        &mut self,
-        w: &mut Writer,
-        l: &Loop,
-        entry: HashMap<LocalId, ValueId>,
-    ) -> Result<(), Error> {
-        let LoopKind::For { var, from, to } = l.kind else { return Ok(()) };
-        if !self.touches_active(&l.body) {
-            return Ok(());
-        }
-        self.prepare(w, &l.body);
-        let (from, to) = (self.mapped(from), self.mapped(to));
-        let name = self.source.value(var).name.clone().unwrap_or_else(|| "k".to_string());
-        let back = w.loop_var(&format!("{name}_back"));
-        w.begin();
-        // The pass, last first.
-        let sum = w.add(from, to);
-        let one = w.index(1);
-        let last = w.sub(sum, one);
-        let pass = w.sub(last, back);
-        w.program.values[pass.index()].name = Some(name);
-        let outer = self.enter(w, &entry);
-        if self.carries(l) {
-            // What the locals held before this pass: run the earlier passes once more.
-            let saved = self.map.clone();
-            self.forward_loop(w, l, var, from, pass)?;
-            self.map = saved;
-        }
-        self.map.insert(var, pass);
-        self.reverse(w, &l.body)?;
-        self.locals = outer;
-        let body = w.end();
-        let id = w.new_loop();
-        w.push(Stmt::Loop(Loop {
-            id,
-            kind: LoopKind::For { var: back, from, to },
-            body,
-            until: None,
-            schedule: None,
-        }));
-        Ok(())
-    }
-
     /// Starts a nested block with locals of its own that hold what the originals held on entry.
     fn enter(&mut self, w: &mut Writer, entry: &HashMap<LocalId, ValueId>) -> HashMap<LocalId, LocalId> {
         let outer = self.locals.clone();
@@ -537,110 +460,6 @@ impl<'a> Task<'a> {
             self.locals.insert(local, new);
         }
         outer
-    }
-
-    /// Does a pass read what an earlier pass left in a local?
-    fn carries(&self, l: &Loop) -> bool {
-        let (mut set, mut read, mut declared) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        walk(&l.body, &mut |stmt| match stmt {
-            Stmt::Set(local, _) => drop(set.insert(*local)),
-            Stmt::Declare(local, _) => drop(declared.insert(*local)),
-            Stmt::Let(v) => {
-                if let Op::Get(local) = self.source.op(*v) {
-                    read.insert(*local);
-                }
-            }
-            _ => {}
-        });
-        // A sum only adds to itself: its own value is in no derivative.
-        set.iter()
-            .any(|local| read.contains(local) && !declared.contains(local) && !self.only_summed(l, *local))
-    }
-
-    /// Is the local used in the loop only as `local = local + x`?
-    fn only_summed(&self, l: &Loop, local: LocalId) -> bool {
-        let mut uses: HashMap<ValueId, usize> = HashMap::new();
-        let mut sums: BTreeSet<ValueId> = BTreeSet::new();
-        let mut gets: Vec<ValueId> = Vec::new();
-        walk(&l.body, &mut |stmt| {
-            stmt.uses().into_iter().for_each(|v| *uses.entry(v).or_default() += 1);
-            match stmt {
-                Stmt::Let(v) => {
-                    let op = self.source.op(*v);
-                    op.operands().for_each(|o| *uses.entry(o).or_default() += 1);
-                    if matches!(op, Op::Get(g) if *g == local) {
-                        gets.push(*v);
-                    }
-                }
-                Stmt::Set(set, v) if *set == local => drop(sums.insert(*v)),
-                _ => {}
-            }
-        });
-        let linear = |get: &ValueId| {
-            sums.iter().any(|sum| match *self.source.op(*sum) {
-                Op::Binary(ebbtide_ir::Binary::Add, a, b) => (a == *get) != (b == *get),
-                Op::Binary(ebbtide_ir::Binary::Sub, a, b) => a == *get && b != *get,
-                _ => false,
-            })
-        };
-        gets.iter().all(|get| uses.get(get) == Some(&1) && linear(get))
-    }
-
-    // ---- cotangents
-
-    /// Adds to the cotangent of a source value.
-    fn contribute(&mut self, w: &mut Writer, v: ValueId, flowing: ValueId) {
-        let outer = !self.inside.contains(&v);
-        if !self.active(v) || (outer && !self.shadows.values.contains_key(&v)) {
-            return;
-        }
-        match self.bars.get(&v).copied() {
-            None => drop(self.bars.insert(v, Bar::Value(flowing))),
-            Some(Bar::Value(old)) => {
-                let sum = w.add_bars(old, flowing);
-                self.bars.insert(v, Bar::Value(sum));
-            }
-            Some(Bar::Local(local)) => {
-                let old = w.get(local);
-                let sum = w.add(old, flowing);
-                w.push(Stmt::Set(local, sum));
-            }
-        }
-    }
-
-    fn take_bar(&mut self, w: &mut Writer, v: ValueId) -> Option<ValueId> {
-        match self.bars.remove(&v)? {
-            Bar::Value(value) => Some(value),
-            // What was collected in branches is zero where they were not taken.
-            Bar::Local(local) => {
-                let bar = w.get(local);
-                Some(w.mask(bar))
-            }
-        }
-    }
-
-    /// Values from outside a nested block collect their cotangents in locals while it is reversed.
-    fn prepare(&mut self, w: &mut Writer, block: &Block) {
-        let (mut defined, mut used) = (BTreeSet::new(), BTreeSet::new());
-        walk(block, &mut |stmt| {
-            used.extend(stmt.uses());
-            if let Stmt::Let(v) = stmt {
-                defined.insert(*v);
-                used.extend(self.source.op(*v).operands());
-            }
-        });
-        for v in used.difference(&defined).copied() {
-            let reachable = self.inside.contains(&v) || self.shadows.values.contains_key(&v);
-            if !self.active(v) || !reachable || matches!(self.bars.get(&v), Some(Bar::Local(_))) {
-                continue;
-            }
-            let start = match self.bars.get(&v) {
-                Some(Bar::Value(value)) => *value,
-                _ => w.real(self.source.ty(v), 0.0),
-            };
-            let local = w.local(&format!("d_v{}", v.index()), start);
-            self.bars.insert(v, Bar::Local(local));
-        }
     }
 
     /// Is there anything in the block for a cotangent to flow through?

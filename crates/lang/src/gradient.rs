@@ -8,9 +8,11 @@ use std::sync::Arc;
 use ebbtide_autodiff as autodiff;
 use ebbtide_ir as ir;
 use ebbtide_runtime::{
-    AnyArray, Arg, Array, Array0, Budget, CompiledGradient, Device, Error, Plan, Ran, Result,
+    AnyArray, Arg, Array, Array0, Budget, CompiledGradient, Device, Error, OnYield, Plan, Ran, Replay,
+    Result, Yielded,
 };
 
+use crate::host_arrays::Host;
 use crate::program::{Name, Program, Source};
 use crate::scalar::{Element, Float};
 
@@ -127,6 +129,8 @@ pub struct Gradient<P: Source> {
     outputs: Vec<(String, MakeOutput)>,
     values: Vec<(String, MakeOutput)>,
     budget: Budget,
+    host: Option<Arc<OnYield>>,
+    replay: Replay,
     source: PhantomData<fn() -> P>,
 }
 
@@ -159,6 +163,8 @@ impl<P: Source> Program<P> {
             outputs: Vec::new(),
             values: Vec::new(),
             budget: Budget::default(),
+            host: None,
+            replay: Replay::Trusted,
             source: PhantomData,
         }
     }
@@ -195,6 +201,24 @@ impl<P: Source> Gradient<P> {
         self
     }
 
+    /// What to do where the program yields: `repair` changes the arrays that the caller lent for writing, and the
+    /// region is run again. It is asked once for each yield of the program; when passes are run again on the way
+    /// back, what it did is done again. For the derivative, what it wrote is constant.
+    pub fn on_yield(
+        mut self,
+        repair: impl Fn(&Yielded, &mut Host<'_>) -> Result<()> + Send + Sync + 'static,
+    ) -> Gradient<P> {
+        self.host = Some(Arc::new(move |at, lent| repair(at, &mut Host { lent })));
+        self
+    }
+
+    /// Compares the states that passes lead to when they are run again with those that they led to before: a program
+    /// that does not repeat itself is then an error instead of a wrong gradient. It takes time.
+    pub fn checked(mut self) -> Gradient<P> {
+        self.replay = Replay::Checked;
+        self
+    }
+
     /// The gradient program. Of loops inside loops it is the one that keeps their tapes, where there is one.
     pub fn ir(&self) -> Result<ir::Program> {
         let program = self.program.as_ref().map_err(|e| Error::Program(e.clone()))?;
@@ -204,8 +228,13 @@ impl<P: Source> Gradient<P> {
     /// The gradient compiled for a device.
     pub fn compile(&self, device: &Device) -> Result<CompiledGrad<P>> {
         let program = self.program.as_ref().map_err(|e| Error::Program(e.clone()))?.clone();
+        let mut untyped = CompiledGradient::new(&program, &self.request, device, self.budget)?;
+        untyped = untyped.with_replay(self.replay);
+        if let Some(host) = &self.host {
+            untyped = untyped.with_host(host.clone());
+        }
         Ok(CompiledGrad {
-            untyped: CompiledGradient::new(&program, &self.request, device, self.budget)?,
+            untyped,
             program,
             outputs: self.outputs.clone(),
             values: self.values.clone(),

@@ -16,6 +16,7 @@ pub mod emit;
 mod gradient;
 mod handle;
 mod host;
+mod host_arrays;
 pub mod items;
 pub mod library;
 mod program;
@@ -31,6 +32,7 @@ pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};
 pub use handle::{
     Argument, ArrayHandle, Arrays, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Shaped, Writable,
 };
+pub use host_arrays::Host;
 pub use program::{Name, Program, Source};
 pub use scalar::{Bits, Element, Float, Integer, Number, Scalar, Signed};
 pub use tangent::{CompiledProduct, Direction, Product};

@@ -1,18 +1,18 @@
 //! A gradient run: segments run, loops driven by their schedules.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use ebbtide_autodiff::Pushes;
 use ebbtide_ir::{ArrayId, Length, LoopId};
 use ebbtide_schedule::{Action, AnySchedule, Schedule, Slot};
 
 use crate::arguments::from_arguments;
-use crate::buffer::{Buffer, Meter, Spare};
-use crate::device::Executable;
-use crate::error::Result;
+use crate::buffer::{Buffer, Spare};
+use crate::device::{Device, Executable};
+use crate::error::{Error, Result};
 use crate::frame::Frame;
 use crate::gradient::Variant;
+use crate::hosted::{Log, OnYield};
 use crate::planner::Schedules;
 use crate::script::{Step, Sweep};
 
@@ -36,32 +36,53 @@ struct Driven<'a> {
     sweep: &'a Sweep,
     schedule: AnySchedule,
     slots: HashMap<Slot, Vec<Buffer>>,
+    /// Where replays are checked: the checksum of the state before each pass that was met.
+    met: HashMap<u64, u32>,
     /// Memory of dropped slots, for the next ones.
     spare: Vec<Vec<Buffer>>,
 }
 
-struct Run<'a> {
-    variant: &'a Variant,
-    executable: &'a dyn Executable,
-    frame: &'a mut Frame,
+/// Passes that are run again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replay {
+    /// They give what they gave before.
+    #[default]
+    Trusted,
+    /// The state that they lead to is compared with the one that they led to before.
+    Checked,
+}
+
+/// What a run works with.
+#[derive(Clone, Copy)]
+pub(crate) struct Means<'a> {
+    pub variant: &'a Variant,
+    pub executable: &'a dyn Executable,
+    pub device: &'a Device,
+    pub spare: &'a Spare,
+    pub host: Option<&'a OnYield>,
+    pub replay: Replay,
+}
+
+pub(crate) struct Run<'a> {
+    pub variant: &'a Variant,
+    pub executable: &'a dyn Executable,
+    pub device: &'a Device,
+    pub spare: &'a Spare,
+    pub host: Option<&'a OnYield>,
+    pub frame: &'a mut Frame,
+    pub log: Log,
+    replay: Replay,
     schedules: Schedules,
-    spare: &'a Spare,
-    meter: &'a Arc<Meter>,
     sweeps: HashMap<LoopId, Driven<'a>>,
     ran: Ran,
 }
 
 /// Runs the segments and drives the loops.
-pub(crate) fn follow(
-    variant: &Variant,
-    executable: &dyn Executable,
-    frame: &mut Frame,
-    schedules: Schedules,
-    spare: &Spare,
-    meter: &Arc<Meter>,
-) -> Result<Ran> {
-    let (sweeps, ran) = (HashMap::new(), Ran::default());
-    let mut run = Run { variant, executable, frame, schedules, spare, meter, sweeps, ran };
+pub(crate) fn follow(means: Means<'_>, frame: &mut Frame, schedules: Schedules) -> Result<Ran> {
+    let Means { variant, executable, device, spare, host, replay } = means;
+    let (log, sweeps, ran) = (Log::default(), HashMap::new(), Ran::default());
+    let mut run =
+        Run { variant, executable, device, spare, host, frame, log, replay, schedules, sweeps, ran };
     run.steps(&variant.script.steps)?;
     Ok(run.ran)
 }
@@ -73,10 +94,11 @@ impl<'a> Run<'a> {
             match step {
                 Step::Run(segment) => {
                     self.reserve(&self.variant.script.pushes[*segment], 1)?;
-                    tracing::trace_span!("segment", segment).in_scope(|| self.segment(*segment))?;
+                    tracing::trace_span!("segment", segment).in_scope(|| self.segment(*segment, None))?;
                 }
                 Step::Forward(sweep) => self.forward(sweep)?,
                 Step::Backward(id, reverse) => self.backward(*id, reverse)?,
+                Step::Host(region, again) => self.host_again(*region, *again)?,
                 Step::For { var, from, to, body } => {
                     self.settle()?;
                     let [from, to] = [from, to].map(|l| self.frame.scalars.locals[l.index()] as i64);
@@ -95,12 +117,17 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn segment(&mut self, segment: usize) -> Result<()> {
-        self.executable.enqueue(segment, self.frame)
+    /// Runs a segment; `piece` is the first pass of the loop that it runs, if it is a piece of one.
+    fn segment(&mut self, segment: usize, piece: Option<u64>) -> Result<()> {
+        if self.variant.hosted.is_empty() {
+            return self.executable.enqueue(segment, self.frame);
+        }
+        self.settle()?;
+        self.yielding_segment(segment, piece)
     }
 
     /// Waits for what was enqueued: then variables and tapes are as the frame says.
-    fn settle(&mut self) -> Result<()> {
+    pub(crate) fn settle(&mut self) -> Result<()> {
         self.executable.settle(self.frame)?;
         self.frame.settle_tapes();
         Ok(())
@@ -111,7 +138,8 @@ impl<'a> Run<'a> {
         let schedule = self.schedules.get(&sweep.id).cloned();
         let schedule = schedule.ok_or_else(|| self.variant.lost("a loop has no schedule"))?;
         self.settle()?;
-        let mut driven = Driven { sweep, schedule, slots: HashMap::new(), spare: Vec::new() };
+        let mut driven =
+            Driven { sweep, schedule, slots: HashMap::new(), met: HashMap::new(), spare: Vec::new() };
         while let Some(action) = driven.schedule.next() {
             if action == Action::Turn {
                 break;
@@ -140,7 +168,7 @@ impl<'a> Run<'a> {
         match action {
             Action::Advance { from, to } => {
                 self.piece(sweep, from, to);
-                self.segment(sweep.advance)?;
+                self.segment(sweep.advance, Some(from))?;
                 let mut to = to;
                 if let Length::Unknown { reached, ended } = sweep.length
                     && driven.schedule.steps().is_none()
@@ -154,14 +182,15 @@ impl<'a> Run<'a> {
                     }
                 }
                 self.ran.advanced += to - from;
-                Ok(())
+                self.meet(driven, to)
             }
             Action::Record { from, to } => {
+                self.meet(driven, from)?;
                 self.ran.recorded += to - from;
                 let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
                 self.reserve(pushes, to - from)?;
                 self.piece(sweep, from, to);
-                self.segment(sweep.record)
+                self.segment(sweep.record, Some(from))
             }
             Action::Reverse { from, to } => {
                 self.ran.reversed += to - from;
@@ -181,7 +210,7 @@ impl<'a> Run<'a> {
                 let mut buffers = driven.spare.pop().unwrap_or_default();
                 for array in sweep.carried.iter().skip(buffers.len()) {
                     let bytes = self.frame.arrays[array.index()].bytes;
-                    buffers.push(self.spare.take(bytes, self.meter)?);
+                    buffers.push(self.spare.take(bytes, self.device.meter())?);
                 }
                 self.executable.store(self.frame, &sweep.carried, &mut buffers)?;
                 driven.slots.insert(slot, buffers);
@@ -200,6 +229,25 @@ impl<'a> Run<'a> {
             }
             Action::Turn => Ok(()),
         }
+    }
+
+    /// Where replays are checked, compares the state before a pass with what it was when that pass was met before.
+    fn meet(&mut self, driven: &mut Driven<'a>, step: u64) -> Result<()> {
+        if self.replay == Replay::Trusted {
+            return Ok(());
+        }
+        let mut sum = crc32fast::Hasher::new();
+        for array in &driven.sweep.carried {
+            sum.update(&self.contents(*array)?);
+        }
+        let sum = sum.finalize();
+        if *driven.met.entry(step).or_insert(sum) == sum {
+            return Ok(());
+        }
+        Err(Error::NotReproduced {
+            program: self.variant.source.name.clone(),
+            place: format!("loop {}, before pass {step}", driven.sweep.id.index()),
+        })
     }
 
     /// Tells the segments which passes to run.
@@ -232,7 +280,7 @@ impl<'a> Run<'a> {
     /// Makes room on the tapes for so many passes.
     fn reserve(&mut self, pushes: &[Pushes], passes: u64) -> Result<()> {
         for (array, count) in self.room(pushes, passes)? {
-            self.frame.reserve_tape(array, count as usize, self.spare, self.meter)?;
+            self.frame.reserve_tape(array, count as usize, self.spare, self.device.meter())?;
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ mod refused;
 mod scatter;
 mod schedules;
 mod structs;
+mod yielding_gradients;
 mod yields;
 
 /// Compares the text form of a program.
