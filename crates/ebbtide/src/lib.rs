@@ -70,22 +70,30 @@ pub mod prelude {
     };
 }
 
-/// The guide's page on the language, so that its examples are compiled and run.
+/// The pages of the guide that speak of this crate, and the README: their examples are compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/src/language.md")]
-struct LanguagePage;
+mod guide {
+    #[doc = include_str!("../../../docs/src/why.md")]
+    struct Why;
 
-/// The guide's page on yields, so that its examples are compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/src/yield.md")]
-struct YieldPage;
+    #[doc = include_str!("../../../docs/src/first.md")]
+    struct FirstHour;
 
-/// The guide's page on gradients, so that its examples are compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/src/gradients.md")]
-struct GradientsPage;
+    #[doc = include_str!("../../../docs/src/language.md")]
+    struct Language;
 
-/// The README, so that its example is compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+    #[doc = include_str!("../../../docs/src/gradients.md")]
+    struct Gradients;
+
+    #[doc = include_str!("../../../docs/src/yield.md")]
+    struct Yield;
+
+    #[doc = include_str!("../../../docs/src/errors.md")]
+    struct Errors;
+
+    #[doc = include_str!("../../../docs/src/coming-from.md")]
+    struct ComingFrom;
+
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+}
