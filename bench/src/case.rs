@@ -1,0 +1,50 @@
+//! One thing to measure: something to run, and what it found.
+
+use std::time::{Duration, Instant};
+
+use crate::Result;
+
+/// What a run found: the loss, where it gives one, and the length of the gradient (or of the end state).
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    pub loss: Option<f64>,
+    pub norm: f64,
+}
+
+/// Something to run again and again.
+pub struct Case {
+    /// Puts the arguments back; not timed.
+    pub reset: Box<dyn FnMut() -> Result<()>>,
+    pub run: Box<dyn FnMut() -> Result<()>>,
+    pub answer: Box<dyn FnMut() -> Result<Answer>>,
+}
+
+impl Case {
+    /// The time of one run.
+    pub fn time(&mut self) -> Result<Duration> {
+        (self.reset)()?;
+        let start = Instant::now();
+        (self.run)()?;
+        Ok(start.elapsed())
+    }
+}
+
+/// The best of several rounds in which all take turns, so that a busy machine slows them alike.
+pub fn take_turns(cases: &mut [&mut Case], at_least: Duration) -> Result<Vec<Duration>> {
+    let mut best = vec![Duration::MAX; cases.len()];
+    let begun = Instant::now();
+    for round in 0.. {
+        for (case, best) in cases.iter_mut().zip(&mut best) {
+            *best = case.time()?.min(*best);
+        }
+        if round > 0 && begun.elapsed() > at_least {
+            break;
+        }
+    }
+    Ok(best)
+}
+
+/// The length of a vector.
+pub fn norm(numbers: impl Iterator<Item = f64>) -> f64 {
+    numbers.map(|x| x * x).sum::<f64>().sqrt()
+}
