@@ -23,33 +23,43 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 46.0;
 
-/// A logarithmic axis from one power of ten to another.
+/// A logarithmic axis between two round numbers.
 struct Axis {
     low: f64,
     high: f64,
 }
 
+/// The round numbers from one power of ten to the next.
+const ROUND: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
+
 impl Axis {
     fn of(values: impl Iterator<Item = f64>) -> Axis {
-        let logs: Vec<f64> = values.filter(|v| *v > 0.0 && v.is_finite()).map(f64::log10).collect();
-        let low = logs.iter().fold(f64::INFINITY, |a, b| a.min(*b));
-        let high = logs.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
-        if low > high {
-            return Axis { low: 0.0, high: 1.0 };
+        let values: Vec<f64> = values.filter(|v| *v > 0.0 && v.is_finite()).collect();
+        let least = values.iter().fold(f64::INFINITY, |a, b| a.min(*b));
+        let most = values.iter().fold(0.0f64, |a, b| a.max(*b));
+        if values.is_empty() {
+            return Axis { low: 1.0, high: 10.0 };
         }
-        let (low, high) = ((low + 1e-9).floor(), (high - 1e-9).ceil());
-        Axis { low, high: high.max(low + 1.0) }
+        let power = |v: f64| 10f64.powf(v.log10().floor());
+        let below =
+            |v: f64| ROUND.map(|r| r * power(v)).into_iter().filter(|r| *r <= v * 1.001).fold(0.0, f64::max);
+        let above = |v: f64| ROUND.map(|r| r * power(v)).into_iter().find(|r| *r >= v * 0.999).unwrap_or(v);
+        let low = below(least);
+        Axis { low, high: above(most).max(2.0 * low) }
     }
 
     /// Where a value is, from 0 to 1.
     fn place(&self, value: f64) -> f64 {
-        ((value.log10() - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
+        ((value / self.low).ln() / (self.high / self.low).ln()).clamp(0.0, 1.0)
     }
 
-    fn ticks(&self) -> impl Iterator<Item = f64> {
-        let (low, high) = (self.low as i32, self.high as i32);
-        let every = ((high - low) / 7).max(1) as usize;
-        (low..=high).step_by(every).map(|power| 10f64.powi(power))
+    /// Powers of ten; on a short axis 2 and 5 times them as well.
+    fn ticks(&self) -> Vec<f64> {
+        let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
+        let steps = if last - first <= 2 { &ROUND[..3] } else { &ROUND[..1] };
+        let every = ((last - first) / 7).max(1) as usize;
+        let all = (first..=last).step_by(every).flat_map(|p| steps.iter().map(move |s| s * 10f64.powi(p)));
+        all.filter(|t| *t >= self.low * 0.999 && *t <= self.high * 1.001).collect()
     }
 }
 
@@ -60,7 +70,7 @@ fn label(value: f64) -> String {
         v if v >= 1e6 => format!("{:.0}M", v / 1e6),
         v if v >= 1e3 => format!("{:.0}k", v / 1e3),
         v if v >= 1.0 => format!("{v:.0}"),
-        v if v >= 1e-4 => format!("{v}"),
+        v if v >= 1e-4 => format!("{v:.4}").trim_end_matches('0').to_string(),
         v => format!("{v:.0e}"),
     }
 }

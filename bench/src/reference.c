@@ -1,4 +1,5 @@
 /* The workloads by hand: explicit vectors, all threads in one function. The elementary functions stand before. */
+#include <sched.h>
 #include <stddef.h>
 
 #ifdef EB_AVX512
@@ -28,7 +29,10 @@ static inline void meet(barrier *b, int threads) {
         b->arrived = 0;
         __atomic_store_n(&b->generation, seen + 1, __ATOMIC_RELEASE);
     } else {
-        while (__atomic_load_n(&b->generation, __ATOMIC_ACQUIRE) == seen) __builtin_ia32_pause();
+        /* On a busy machine the others may have to be let in. */
+        for (int spins = 0; __atomic_load_n(&b->generation, __ATOMIC_ACQUIRE) == seen; spins++)
+            if (spins < 10000) __builtin_ia32_pause();
+            else sched_yield();
     }
 }
 
