@@ -1,8 +1,10 @@
 //! One thing to measure: something to run, and what it found.
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::Result;
+use crate::reference::Reference;
 
 /// What a run found: the loss, where it gives one, and the length of the gradient (or of the end state).
 #[derive(Clone, Copy, Debug)]
@@ -19,23 +21,37 @@ pub struct Case {
     pub answer: Box<dyn FnMut() -> Result<Answer>>,
 }
 
-impl Case {
-    /// The time of one run.
-    pub fn time(&mut self) -> Result<Duration> {
-        (self.reset)()?;
-        let start = Instant::now();
-        (self.run)()?;
-        Ok(start.elapsed())
+/// What counts as time.
+pub enum Clock {
+    Wall(Instant),
+    /// The time on processors, the same on one thread but for what other processes take.
+    Processor(Rc<Reference>),
+}
+
+impl Clock {
+    /// The clock for a measurement on so many threads.
+    pub fn of(threads: usize, reference: &Rc<Reference>) -> Clock {
+        if threads == 1 { Clock::Processor(reference.clone()) } else { Clock::Wall(Instant::now()) }
+    }
+
+    fn now(&self) -> Duration {
+        match self {
+            Clock::Wall(start) => start.elapsed(),
+            Clock::Processor(reference) => reference.processor_time(),
+        }
     }
 }
 
 /// The best of several rounds in which all take turns, so that a busy machine slows them alike.
-pub fn take_turns(cases: &mut [&mut Case], at_least: Duration) -> Result<Vec<Duration>> {
+pub fn take_turns(cases: &mut [&mut Case], clock: &Clock, at_least: Duration) -> Result<Vec<Duration>> {
     let mut best = vec![Duration::MAX; cases.len()];
     let begun = Instant::now();
     for round in 0.. {
         for (case, best) in cases.iter_mut().zip(&mut best) {
-            *best = case.time()?.min(*best);
+            (case.reset)()?;
+            let start = clock.now();
+            (case.run)()?;
+            *best = (*best).min(clock.now() - start);
         }
         if round > 0 && begun.elapsed() > at_least {
             break;

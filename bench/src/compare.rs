@@ -7,7 +7,7 @@ use std::time::Duration;
 use ebbtide::prelude::*;
 use ebbtide_cpu::{Cache, Options};
 
-use crate::case::{Case, take_turns};
+use crate::case::{Case, Clock, take_turns};
 use crate::reference::Reference;
 use crate::row::{Kind, Row};
 use crate::workloads::{Size, Workload};
@@ -72,11 +72,15 @@ impl Bench {
         Ok(Options::new().threads(threads).cache(self.cache.clone()).build()?.0)
     }
 
+    pub fn clock(&self, threads: usize) -> Clock {
+        Clock::of(threads, &self.reference)
+    }
+
     /// The workload itself.
     pub fn primal(&self, workload: Workload, size: Size, threads: usize) -> Result<Vec<Row>> {
         let mut ours = ours::primal(workload, size, &self.device(threads)?)?;
         let mut c = by_hand::primal(&self.reference, workload, size, threads)?;
-        let times = take_turns(&mut [&mut ours, &mut c], self.at_least)?;
+        let times = take_turns(&mut [&mut ours, &mut c], &self.clock(threads), self.at_least)?;
         let mut rows = Vec::new();
         for (system, case, time) in [(OURS, &mut ours, times[0]), (C, &mut c, times[1])] {
             let mut row = Row::new(workload.name(), Kind::Primal, system, "", threads, size);
@@ -93,7 +97,7 @@ impl Bench {
         let mut ours = ours::gradient(workload, size, &self.device(threads)?, budget)?;
         let period = keep.period(size.steps);
         let mut c = by_hand::gradient(&self.reference, workload, size, period, threads)?;
-        let times = take_turns(&mut [&mut ours.case, &mut c], self.at_least)?;
+        let times = take_turns(&mut [&mut ours.case, &mut c], &self.clock(threads), self.at_least)?;
         let row =
             |system: &str| Row::new(workload.name(), Kind::Gradient, system, &keep.name(), threads, size);
         let (mut of_ours, mut of_c) = (row(OURS), row(C));

@@ -1,6 +1,7 @@
 /* The workloads by hand: explicit vectors, all threads in one function. The elementary functions stand before. */
 #include <sched.h>
 #include <stddef.h>
+#include <time.h>
 
 #ifdef EB_AVX512
 typedef f64x8 D;
@@ -20,6 +21,13 @@ typedef S SU __attribute__((aligned(4), may_alias));
 enum { ND = sizeof(D) / 8, NS = sizeof(S) / 4 };
 #define LOADD(p) (*(const DU *)(p))
 #define LOADS(p) (*(const SU *)(p))
+
+/* The time that this process has spent on processors, in nanoseconds. */
+i64 processor_time(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
 
 typedef struct { int arrived, generation; } barrier;
 static inline void meet(barrier *b, int threads) {

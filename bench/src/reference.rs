@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Function, Kernel};
@@ -64,6 +65,14 @@ impl Reference {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The time that this process has spent on processors.
+    pub fn processor_time(&self) -> Duration {
+        // SAFETY: the reference has it, with this signature.
+        let now = unsafe { self.library.get::<unsafe extern "C" fn() -> i64>(b"processor_time") };
+        // SAFETY: it only reads a clock.
+        Duration::from_nanos(now.map_or(0, |now| unsafe { now() }) as u64)
     }
 
     /// Runs a workload on so many threads.

@@ -59,7 +59,8 @@ pub fn curve(bench: &Bench) -> Result<Curve> {
     }
     let mut cases = vec![&mut program, &mut all.case];
     cases.extend(points.iter_mut().map(|(_, _, _, gradient)| &mut gradient.case));
-    let times = crate::case::take_turns(&mut cases, bench.at_least.max(Duration::from_secs(1)))?;
+    let times =
+        crate::case::take_turns(&mut cases, &bench.clock(1), bench.at_least.max(Duration::from_secs(1)))?;
     let seconds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
     let (pass, store_all) = (seconds[0] / size.steps as f64, seconds[1]);
     let points = points.into_iter().zip(&seconds[2..]).map(|((part, budget, metered, gradient), seconds)| {
