@@ -8,6 +8,9 @@ use ebbtide_ir::{
 };
 
 use crate::activity::Activity;
+use crate::custom::{
+    Derivatives, Wanted, declare_scratch, derivatives, open, refuse_yields, without_derivative,
+};
 use crate::error::Error;
 use crate::extremes::{Extremes, declare, extreme_arrays};
 use crate::forward::pushes;
@@ -86,7 +89,9 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
     let names = Names::find(source, request)?;
     let activity = Activity::of(source, &names.arrays, &names.scalars, &[names.of]);
     names.check(source, request, &activity)?;
-    let needed = needed_arrays(source, &activity, &hosted);
+    refuse_yields(source)?;
+    let derivatives = derivatives(source, &activity, Wanted::Adjoint)?;
+    let needed = needed_arrays(source, &activity, &derivatives, &hosted);
     let mut maker = Maker {
         source,
         affines: &facts.affines,
@@ -95,6 +100,8 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
         position: 0,
         shadows: Shadows::default(),
         extremes: Extremes::new(),
+        derivatives: &derivatives,
+        scratch: BTreeMap::new(),
         held: BTreeMap::new(),
         env: HashMap::new(),
         kept: HashMap::new(),
@@ -123,6 +130,10 @@ pub(crate) struct Maker<'a> {
     pub shadows: Shadows,
     /// Beside arrays that take minima or maxima.
     pub extremes: Extremes,
+    /// Of custom operations, by what they bring themselves.
+    pub derivatives: &'a Derivatives,
+    /// Beside arrays of custom operations that have no shadow.
+    pub scratch: BTreeMap<ArrayId, ArrayId>,
     pub held: BTreeMap<ArrayId, Held>,
     /// Program-level values as they are known where the adjoint is written now.
     pub env: HashMap<ValueId, ValueId>,
@@ -210,7 +221,8 @@ impl Maker<'_> {
         let mut asides: Vec<ArrayId> = self.kept.values().copied().collect();
         asides.sort_unstable();
         w.program.body = asides.into_iter().map(Stmt::Temp).chain(body).collect();
-        let (program, copies) = (w.program, w.copies);
+        let (mut program, copies) = (w.program, w.copies);
+        open(&mut program);
         verify(&program)?;
         let pushes_outside = pushes(&program.body);
         Ok(Gradient {
@@ -275,6 +287,14 @@ impl Maker<'_> {
             };
             let beside = declare(w, self.source, a, shape);
             self.extremes.insert(a, beside);
+        }
+        for a in without_derivative(self.source, self.activity) {
+            let shape = match &w.program.array(a).role {
+                Role::Temp(shape) => shape.clone(),
+                _ => (0..self.source.array(a).rank).map(|k| w.dim(a, k)).collect(),
+            };
+            let scratch = declare_scratch(w, self.source, a, shape);
+            self.scratch.insert(a, scratch);
         }
         let mut program_level = BTreeSet::new();
         walk_program_level(&self.source.body, &mut |stmt| {

@@ -14,6 +14,7 @@
 
 mod activity;
 mod adjoint;
+mod custom;
 mod error;
 mod extremes;
 mod forward;

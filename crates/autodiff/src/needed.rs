@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{ArrayId, Binary, Combine, Loop, LoopKind, Op, Program, RegionId, Stmt, ValueId, walk};
+use ebbtide_ir::{
+    ArrayId, Binary, Combine, LibraryOp, Loop, LoopKind, Op, Program, RegionId, Stmt, ValueId, walk,
+};
 
 use crate::activity::Activity;
+use crate::custom::{Derivatives, flows_through};
 use crate::host::Hosted;
 use crate::library::needed_by;
 use crate::rules::is_linear;
@@ -51,6 +54,7 @@ impl Needed {
 pub(crate) fn needed_arrays(
     program: &Program,
     activity: &Activity,
+    rules: &Derivatives,
     hosted: &BTreeMap<RegionId, Hosted>,
 ) -> Needed {
     let mut position: BTreeMap<ValueId, usize> = BTreeMap::new();
@@ -73,7 +77,7 @@ pub(crate) fn needed_arrays(
                 adjoints.entry(classes[&s.array]).or_default().insert(k);
             }
             if let Stmt::Library(call) = stmt {
-                for array in needed_by(call, activity) {
+                for array in needed_by(call, activity, rules) {
                     adjoints.entry(classes[&array]).or_default().insert(k);
                 }
             }
@@ -116,6 +120,10 @@ pub(crate) fn needed_arrays(
             }
             Stmt::Claim(claim) if activity.arrays.contains(&claim.array) => {
                 values.extend(claim.index.as_slice());
+            }
+            // Rules get the scalars that the operation got.
+            Stmt::Library(call) => {
+                values.extend(stmt.uses().into_iter().filter(|_| flows_through(call, activity)))
             }
             Stmt::If(branch) => values.push(branch.condition),
             Stmt::Loop(l) => {
@@ -180,7 +188,13 @@ pub(crate) fn reads_of(program: &Program, block: &[Stmt]) -> BTreeSet<ArrayId> {
             }
         }
         Stmt::Copy { from, .. } => drop(read.insert(*from)),
-        Stmt::Library(call) => read.extend(&call.reads),
+        Stmt::Library(call) => {
+            read.extend(&call.reads);
+            if let LibraryOp::Custom(_) = call.op {
+                // What it may write it may read before.
+                read.extend(&call.writes);
+            }
+        }
         Stmt::Region(region) => read.extend(region.flag),
         _ => {}
     });

@@ -93,10 +93,11 @@ impl Recorder<'_> {
         }
         let decl = self.source.array(array);
         let old = self.old(w, array);
-        let rename: Vec<(ValueId, ValueId)> = loads_of(self.source, par, array)
+        // The loop may have been rewritten for another array already: its values are those of the new program.
+        let rename: Vec<(ValueId, ValueId)> = loads_of(&w.program, par, array)
             .into_iter()
             .map(|(v, index)| {
-                let site = self.source.value(v).site.clone();
+                let site = w.program.value(v).site.clone();
                 (v, w.program.add_value(Op::Load(old, index), decl.ty, site))
             })
             .collect();

@@ -69,6 +69,8 @@ impl Maker<'_> {
                 }
                 Stmt::Copy { from, to } => self.reverse_copy(w, *from, *to),
                 Stmt::Library(call) => {
+                    // Rules see what the operation left.
+                    self.reverse_custom(w, call);
                     for array in self.recorder().pushed_by_call(call).into_iter().rev() {
                         w.push(Stmt::Pop(array));
                     }

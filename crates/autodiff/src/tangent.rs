@@ -3,11 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    Access, ArrayId, Block, Branch, Combine, LocalId, Loop, LoopKind, Op, Par, Param, Program, Role,
-    ScalarId, Stmt, Store, ValueId, verify,
+    Access, ArrayId, Block, Branch, Combine, LibraryCall, LibraryOp, LocalId, Loop, LoopKind, Op,
+    OperationId, Par, Param, Program, Role, ScalarId, Stmt, Store, ValueId, verify,
 };
 
 use crate::activity::Activity;
+use crate::custom::{
+    Derivatives, Wanted, call_rule, declare_scratch, derivatives, float_arrays, open, without_derivative,
+};
 use crate::error::Error;
 use crate::extremes::{Duel, Extremes, check, declare, extreme_arrays};
 use crate::par::over_iterations;
@@ -53,6 +56,7 @@ pub fn tangent(source: &Program, wrt: &[String]) -> Result<Tangent, Error> {
     }
     let everything: Vec<ArrayId> = source.array_ids().filter(|a| source.array(*a).ty.is_float()).collect();
     let activity = Activity::of(source, &arrays, &scalars, &everything);
+    let derivatives = derivatives(source, &activity, Wanted::Tangent)?;
     let mut maker = Maker {
         source,
         activity: &activity,
@@ -60,6 +64,8 @@ pub fn tangent(source: &Program, wrt: &[String]) -> Result<Tangent, Error> {
         values: HashMap::new(),
         locals: HashMap::new(),
         extremes: Extremes::new(),
+        derivatives: &derivatives,
+        scratch: HashMap::new(),
         inside: false,
     };
     maker.tangent(&scalars)
@@ -73,6 +79,10 @@ struct Maker<'a> {
     locals: HashMap<LocalId, LocalId>,
     /// Beside arrays that take minima or maxima.
     extremes: Extremes,
+    /// Of custom operations, by what they bring themselves.
+    derivatives: &'a Derivatives,
+    /// Beside arrays of custom operations that have no tangent.
+    scratch: HashMap<ArrayId, ArrayId>,
     /// Are we inside a parallel loop?
     inside: bool,
 }
@@ -121,8 +131,16 @@ impl Maker<'_> {
                 self.extremes.insert(a, beside);
             }
         }
+        for a in without_derivative(self.source, self.activity) {
+            if let Role::Param(_) = self.source.array(a).role {
+                let shape = (0..self.source.array(a).rank).map(|k| w.dim(a, k)).collect();
+                let scratch = declare_scratch(&mut w, self.source, a, shape);
+                self.scratch.insert(a, scratch);
+            }
+        }
         self.block(&mut w, &body, &directions)?;
         w.program.body = w.end();
+        open(&mut w.program);
         verify(&w.program)?;
         Ok(Tangent { program: w.program, active })
     }
@@ -253,10 +271,19 @@ impl Maker<'_> {
                 }
                 Stmt::Library(call) => {
                     w.push(stmt.clone());
-                    crate::library::tangent(w, call, &self.arrays);
+                    match call.op {
+                        LibraryOp::Custom(id) => self.custom(w, call, id),
+                        _ => crate::library::tangent(w, call, &self.arrays),
+                    }
                 }
                 Stmt::Temp(a) => {
                     w.push(stmt.clone());
+                    if let Role::Temp(shape) = &self.source.array(*a).role
+                        && without_derivative(self.source, self.activity).contains(a)
+                    {
+                        let scratch = declare_scratch(w, self.source, *a, shape.clone());
+                        self.scratch.insert(*a, scratch);
+                    }
                     if self.activity.arrays.contains(a) {
                         let decl = self.source.array(*a).clone();
                         let dot_role = decl.role;
@@ -277,6 +304,17 @@ impl Maker<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A custom operation has left what it leaves: its tangent follows.
+    fn custom(&self, w: &mut Writer, call: &LibraryCall, id: OperationId) {
+        let Some(rule) = self.derivatives.get(&id) else { return };
+        for scratch in float_arrays(self.source, call).iter().filter_map(|a| self.scratch.get(a)) {
+            let zero = w.real(w.program.array(*scratch).ty, 0.0);
+            w.push(Stmt::Fill(*scratch, zero));
+        }
+        let beside = |a: ArrayId| self.arrays.get(&a).or_else(|| self.scratch.get(&a)).copied();
+        call_rule(w, self.source, call, (rule, Wanted::Tangent), |v| v, beside);
     }
 
     /// Before a loop that takes minima or maxima: what they will be, and how many values they will be equal to.

@@ -4,6 +4,7 @@ mod cache;
 mod compiler;
 mod counters;
 mod native;
+mod operation;
 mod pool;
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Running compiled code.
 
 use std::ffi::c_void;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ebbtide_codegen::{Access, Unit, c_unit};
 use ebbtide_ir::passes::simplify_segments;
@@ -15,6 +15,7 @@ use ebbtide_runtime::{Backend, Error, Executable, Frame, Result, Start};
 use crate::cache::{Cache, Found};
 use crate::compiler::Compiler;
 use crate::counters::Counters;
+use crate::operation::{Context, call};
 use crate::pool::Pool;
 
 /// What all threads of a launch share; `eb_shared` of the prelude.
@@ -34,6 +35,8 @@ struct Shared {
     outcome: i32,
     region: i32,
     reason: i64,
+    context: *const Context<'static>,
+    call: extern "C" fn(*const Context<'static>, i64, *const *mut u8, *const i64, *const u64) -> i32,
 }
 
 /// What one thread of a launch works on; `eb_frame` of the prelude.
@@ -222,6 +225,7 @@ impl Native {
         self.counters.launches.fetch_add(1, Ordering::Relaxed);
         let large = frame.arrays.iter().any(|view| view.bytes >= 4 * WORTH_WAKING);
         let wanted = if large { self.pool.threads() } else { 1 };
+        let context = Context { program: &self.program, unit: &self.unit, message: Mutex::default() };
         let mut shared = Shared {
             fault: 0,
             access: 0,
@@ -237,6 +241,9 @@ impl Native {
             outcome: 0,
             region: 0,
             reason: 0,
+            // Custom operations are called while `context` lives.
+            context: (&raw const context).cast(),
+            call,
         };
         let shape: Vec<i64> = frame.arrays.iter().flat_map(|view| view.shape).collect();
         let tapes = if self.taped { &frame.tapes[..] } else { &[] };
@@ -317,10 +324,11 @@ impl Native {
             tape.places.clone_from(places);
             tape.depth = *depth as usize;
         }
-        self.outcome(&shared, frame, &passes)
+        let message = context.message.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.outcome(&shared, frame, &passes, message)
     }
 
-    fn outcome(&self, shared: &Shared, frame: &Frame, passes: &[i64]) -> Result<Outcome> {
+    fn outcome(&self, shared: &Shared, frame: &Frame, passes: &[i64], message: String) -> Result<Outcome> {
         let site = |access: Option<&Access>| access.and_then(|a| a.site.clone());
         let access = self.unit.accesses.get(shared.access as usize);
         let fault = match shared.fault {
@@ -366,6 +374,14 @@ impl Native {
                     array: array.map_or(String::new(), |a| self.program.array(a).name.clone()),
                     index: unflatten(shared.index, shape),
                     site: site(access),
+                }
+            }
+            8 => {
+                let call = self.unit.calls.get(shared.access as usize);
+                Fault::Operation {
+                    operation: call.map_or(String::new(), |call| call.name(&self.program).to_string()),
+                    message,
+                    site: call.and_then(|call| call.site.clone()),
                 }
             }
             _ => Fault::Tape,

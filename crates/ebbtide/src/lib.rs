@@ -53,9 +53,10 @@ pub use ebbtide_lang::{
     Arrays, Budget, Bytes, Compiled, CompiledGrad, CompiledProduct, Differentiable, Direction, Element,
     Float, Gradient, Gradients, Host, Label, Name, Number, Plan, Product, Program, Ran,
 };
-pub use ebbtide_macros::{Arrays, Label, checkpoint, func, program, relaxed, reverse};
+pub use ebbtide_macros::{Arrays, Label, checkpoint, func, operation, program, relaxed, reverse};
 pub use ebbtide_runtime::{
-    Array, Array0, Array1, Array2, Array3, Array4, Device, Next, Pending, Status, Yielded,
+    Array, Array0, Array1, Array2, Array3, Array4, Device, HostView, HostViewMut, Next, Pending, Status,
+    Yielded,
 };
 pub use error::{Error, Result};
 
@@ -64,8 +65,8 @@ pub mod prelude {
     pub use crate::{
         Array, Array0, Array1, Array2, Array3, Array4, Arrays, Budget, Bytes, Compiled, CompiledGrad, Device,
         Devices, Direction, Float, Gradients, Label, Name, Next, Number, Pending, Plan, Program, Status,
-        Yielded, checkpoint, compact, copy, fill, func, matmul, par, program, rand, relaxed, reverse, scan,
-        scatter_unique, select, swap,
+        Yielded, checkpoint, compact, copy, fill, func, matmul, operation, par, program, rand, relaxed,
+        reverse, scan, scatter_unique, select, swap,
     };
 }
 

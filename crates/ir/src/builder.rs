@@ -1,10 +1,12 @@
 //! The untyped builder: what every front end stands on.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::error::{Error, Flaw};
 use crate::function::Function;
 use crate::library::{Assign, Layout, LibraryCall, LibraryOp, Way};
+use crate::operation::{Bound, Operation, Ruled, Rules};
 use crate::program::*;
 use crate::types::{Literal, Type};
 
@@ -59,7 +61,7 @@ enum Owner {
     Loop(LoopId, LoopKind),
     Par(ParId, Vec<Range>, Ordering, Option<Site>),
     Region(LabelId, Option<ArrayId>, Undo, Option<Site>),
-    Call(String),
+    Call(String, Option<Ruled>),
 }
 
 impl Builder {
@@ -341,7 +343,23 @@ impl Builder {
     /// A library operation.
     pub fn library(&mut self, op: LibraryOp, reads: &[ArrayId], writes: &[ArrayId]) {
         let (reads, writes, site) = (reads.to_vec(), writes.to_vec(), self.site.clone());
-        self.push(Stmt::Library(LibraryCall { op, reads, writes, site }));
+        self.push(Stmt::Library(LibraryCall { op, reads, writes, arguments: Vec::new(), site }));
+    }
+
+    /// A custom operation with these arguments, in order.
+    pub fn operation(&mut self, operation: Operation, arguments: &[Bound]) {
+        let arrays = |wanted: Access| {
+            let of = |bound: &Bound| match *bound {
+                Bound::Array(array, access) => (access == wanted).then_some(array),
+                Bound::Scalar(_) => None,
+            };
+            arguments.iter().filter_map(of).collect()
+        };
+        let (reads, writes) = (arrays(Access::Read), arrays(Access::Write));
+        self.program.operations.push(Arc::new(operation));
+        let op = LibraryOp::Custom(OperationId(self.program.operations.len() as u32 - 1));
+        let (arguments, site) = (arguments.to_vec(), self.site.clone());
+        self.push(Stmt::Library(LibraryCall { op, reads, writes, arguments, site }));
     }
 
     /// `c = a · b`.
@@ -517,13 +535,18 @@ impl Builder {
 
     /// Begins the body of a called program; an error if it is being called already.
     pub fn begin_call(&mut self, name: &str) {
-        self.begin(Owner::Call(name.to_string()));
+        self.begin(Owner::Call(name.to_string(), None));
+    }
+
+    /// Begins the body of a called program that brings its own derivatives.
+    pub fn begin_ruled_call(&mut self, name: &str, arguments: Vec<Bound>, rules: Rules) {
+        self.begin(Owner::Call(name.to_string(), Some(Ruled { arguments, rules })));
     }
 
     /// The names of the programs being called now, outermost first, this one included.
     pub fn call_stack(&self) -> Vec<&str> {
         let calls = self.open.iter().filter_map(|open| match &open.owner {
-            Owner::Call(name) => Some(name.as_str()),
+            Owner::Call(name, _) => Some(name.as_str()),
             _ => None,
         });
         std::iter::once(self.program.name.as_str()).chain(calls).collect()
@@ -531,8 +554,8 @@ impl Builder {
 
     /// Ends the body of a called program.
     pub fn end_call(&mut self) {
-        if let Some((Owner::Call(name), body)) = self.end("a call", |o| matches!(o, Owner::Call(_))) {
-            self.push(Stmt::Call(Call { name, body }));
+        if let Some((Owner::Call(name, ruled), body)) = self.end("a call", |o| matches!(o, Owner::Call(..))) {
+            self.push(Stmt::Call(Call { name, body, ruled }));
         }
     }
 

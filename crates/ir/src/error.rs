@@ -89,6 +89,17 @@ pub enum Fault {
         /// Where it stands in the source.
         site: Option<Site>,
     },
+    /// A checked run wrote something that is not a number.
+    NotANumber {
+        /// The array.
+        array: String,
+        /// The element.
+        index: Box<[i64]>,
+        /// Where the run was.
+        position: Box<str>,
+        /// Where it stands in the source.
+        site: Option<Site>,
+    },
     /// Two swapped, or copied, arrays have different shapes.
     ShapesDiffer {
         /// One array and its shape.
@@ -104,6 +115,15 @@ pub enum Fault {
         arrays: String,
         /// What their shapes must be.
         rule: &'static str,
+        /// Where it stands in the source.
+        site: Option<Site>,
+    },
+    /// A custom operation could not do its work.
+    Operation {
+        /// The operation.
+        operation: String,
+        /// What it said.
+        message: String,
         /// Where it stands in the source.
         site: Option<Site>,
     },
@@ -137,12 +157,20 @@ impl fmt::Display for Fault {
                 )?;
                 site
             }
+            Fault::NotANumber { array, index, position, site } => {
+                write!(f, "the first NaN was written to element {index:?} of `{array}`, in {position}")?;
+                site
+            }
             Fault::ShapesDiffer { left, right } => {
                 write!(f, "{left} and {right} must have equal shapes: they are swapped or copied")?;
                 &None
             }
             Fault::Misfit { operation, arrays, rule, site } => {
                 write!(f, "`{operation}` needs shapes {rule}, but {arrays}")?;
+                site
+            }
+            Fault::Operation { operation, message, site } => {
+                write!(f, "operation `{operation}`: {message}")?;
                 site
             }
             Fault::Stopped => return write!(f, "stopped by the host"),

@@ -219,7 +219,10 @@ impl Writer<'_> {
             }
             Stmt::Library(call) => {
                 self.text("library");
-                self.variant(call.op);
+                match self.program.operation(call) {
+                    Some(operation) => self.text(&format!("operation {}", operation.name)),
+                    None => self.variant(call.op),
+                }
                 self.list(call.reads.iter().map(|a| a.index()));
                 self.list(call.writes.iter().map(|a| a.index()));
             }

@@ -5,6 +5,7 @@
 
 use std::fmt::{self, Write as _};
 
+use crate::operation::Rule;
 use crate::program::*;
 
 impl fmt::Display for Program {
@@ -163,7 +164,13 @@ impl Printer<'_> {
                 self.line("}");
             }
             Stmt::Call(call) => {
-                let text = format!("/* {} */ {{", call.name);
+                let rule = |what: &str, rule: Option<Rule>| {
+                    rule.map_or(String::new(), |rule| format!(", {what} = {}", rule.name))
+                };
+                let rules = call.ruled.as_ref().map_or(String::new(), |ruled| {
+                    rule("adjoint", ruled.rules.adjoint) + &rule("tangent", ruled.rules.tangent)
+                });
+                let text = format!("/* {}{rules} */ {{", call.name);
                 self.line(&text);
                 self.nested(&call.body);
                 self.line("}");
@@ -181,7 +188,7 @@ impl Printer<'_> {
                 self.line(&text);
             }
             Stmt::Library(call) => {
-                let text = format!("{};", call.text(p));
+                let text = format!("{};", call.text(p, |v| self.expr(v)));
                 self.line(&text);
             }
             Stmt::Push(push) => {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::library::LibraryCall;
+use crate::operation::Ruled;
 use crate::program::{ArrayId, Indices, LabelId, LocalId, LoopId, ParId, RegionId, Site, ValueId};
 
 /// How an element is combined with a value in place.
@@ -316,6 +317,8 @@ pub struct Call {
     pub name: String,
     /// What it does.
     pub body: Block,
+    /// Where it brings its own derivatives: these, and what it was called with.
+    pub ruled: Option<Ruled>,
 }
 
 impl Stmt {
@@ -359,8 +362,8 @@ impl Stmt {
     pub fn uses(&self) -> Vec<ValueId> {
         match self {
             Stmt::Let(_) | Stmt::Region(_) | Stmt::Call(_) | Stmt::Swap(..) | Stmt::Copy { .. } => Vec::new(),
-            Stmt::Library(_) | Stmt::Temp(_) | Stmt::Push(_) | Stmt::Pop(_) | Stmt::Backward(_) => Vec::new(),
-            Stmt::Host(..) => Vec::new(),
+            Stmt::Library(call) => call.arguments.iter().filter_map(|bound| bound.scalar()).collect(),
+            Stmt::Temp(_) | Stmt::Push(_) | Stmt::Pop(_) | Stmt::Backward(_) | Stmt::Host(..) => Vec::new(),
             Stmt::Forward(f) => match f.length {
                 Length::Known(from, to) => vec![from, to],
                 Length::Unknown { .. } => Vec::new(),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::affine::Affines;
 use crate::error::{Error, Flaw};
 use crate::function::Function;
+use crate::library::LibraryOp;
 use crate::program::*;
 use crate::races::{self, ParFacts};
 use crate::types::Type;
@@ -216,11 +217,17 @@ impl Verifier<'_> {
                 }
             }
             Stmt::Library(call) => {
-                self.at_program_level(&format!("`{}`", call.op.name()), &call.site);
+                self.at_program_level(&format!("`{}`", call.name(p)), &call.site);
                 call.reads.iter().for_each(|a| self.read(*a, &call.site));
                 call.writes.iter().for_each(|a| self.write(*a, &call.site));
                 if let Some(message) = call.flaw(p) {
                     self.flaw("11", &call.site, message);
+                }
+                stmt.uses().into_iter().for_each(|v| self.used(v, &call.site));
+                if let LibraryOp::Custom(id) = call.op
+                    && p.operations.get(id.index()).is_none()
+                {
+                    self.flaw("11", &call.site, format!("there is no operation {}", id.index()));
                 }
             }
             Stmt::Temp(a) => self.temp(*a),

@@ -11,7 +11,7 @@ mod operators;
 mod regions;
 mod variables;
 
-pub use calls::{arg, arrays, call_func, call_program};
+pub use calls::{Callee, arg, bound, call_func, call_operation, call_program};
 pub use control::{
     begin_else, begin_for, begin_if, begin_loop, begin_par, begin_while, end_if, end_loop, end_loop_if,
     end_par, relaxed, reverse, truth, while_condition,

@@ -3,7 +3,9 @@
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ebbtide_autodiff as autodiff;
 use ebbtide_ir as ir;
@@ -281,6 +283,29 @@ impl<P: Source> CompiledGrad<P> {
         self.run(gradients, P::arguments(args), None)
     }
 
+    /// As [`CompiledGrad::launch`], in a directory, so that it survives its process. Killed at any instant and launched
+    /// again with the same arguments, it goes on from the last state that is whole in the directory, to the same bits;
+    /// if it had ended, the results are read from there. Its state is written every ten seconds (see
+    /// [`CompiledGrad::launch_durable_every`]).
+    pub fn launch_durable(&self, dir: impl AsRef<Path>, args: P::Args<'_>) -> Result<Gradients> {
+        self.launch_durable_every(Duration::from_secs(10), dir, args)
+    }
+
+    /// As [`CompiledGrad::launch_durable`], its state written as often as is said: that bounds what a kill costs.
+    pub fn launch_durable_every(
+        &self,
+        every: Duration,
+        dir: impl AsRef<Path>,
+        args: P::Args<'_>,
+    ) -> Result<Gradients> {
+        let args = P::arguments(args);
+        let mut gradients = self.empty(&args)?;
+        let ran =
+            self.untyped.launch_durable(dir.as_ref(), every, &with_results(&mut gradients, args, None))?;
+        gradients.ran = ran;
+        Ok(gradients)
+    }
+
     /// Runs a [`Program::vjp`] with this cotangent of its output.
     pub fn launch_with<T: Element, const R: usize>(
         &self,
@@ -316,7 +341,7 @@ impl<P: Source> CompiledGrad<P> {
     fn run<'a>(
         &self,
         gradients: &'a mut Gradients,
-        mut args: Vec<Arg<'a>>,
+        args: Vec<Arg<'a>>,
         seed: Option<&'a AnyArray>,
     ) -> Result<()> {
         // What the gradient program takes beside its results.
@@ -331,15 +356,8 @@ impl<P: Source> CompiledGrad<P> {
             let program = self.untyped.program().name.clone();
             return Err(Error::Plan { program, message: message.to_string() });
         }
-        args.extend(seed.map(Arg::Read));
-        args.extend(
-            gradients
-                .values
-                .iter_mut()
-                .chain(&mut gradients.derivatives)
-                .map(|(_, output)| Arg::Write(output.array())),
-        );
-        gradients.ran = self.untyped.launch(&args)?;
+        let ran = self.untyped.launch(&with_results(gradients, args, seed))?;
+        gradients.ran = ran;
         Ok(())
     }
 
@@ -383,6 +401,18 @@ impl<P: Source> CompiledGrad<P> {
     pub fn device(&self) -> &Device {
         self.untyped.device()
     }
+}
+
+/// The arguments of the gradient program: the caller's, and what receives the results.
+fn with_results<'a>(
+    gradients: &'a mut Gradients,
+    mut args: Vec<Arg<'a>>,
+    seed: Option<&'a AnyArray>,
+) -> Vec<Arg<'a>> {
+    args.extend(seed.map(Arg::Read));
+    let results = gradients.values.iter_mut().chain(&mut gradients.derivatives);
+    args.extend(results.map(|(_, output)| Arg::Write(output.array())));
+    args
 }
 
 /// What a gradient run gives.

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use ebbtide_ir::{Access, ArrayId};
+use ebbtide_ir::{Access, ArrayId, Bound};
 use ebbtide_runtime::{Arg, Array};
 
 use crate::cx::Cx;
@@ -54,18 +54,20 @@ impl<T, const R: usize, B> Copy for ArrayHandle<T, R, B> {}
 
 /// What stands for a parameter while a program is being built.
 pub trait Handle: Copy {
-    /// Visits the arrays behind it.
-    fn arrays(&self, visit: &mut dyn FnMut(ArrayId, Access));
+    /// Visits the arrays and scalars behind it, in order.
+    fn bound(&self, visit: &mut dyn FnMut(Bound));
 }
 
 impl<T: Element, const R: usize, B: Borrow> Handle for ArrayHandle<T, R, B> {
-    fn arrays(&self, visit: &mut dyn FnMut(ArrayId, Access)) {
-        visit(self.id, B::ACCESS);
+    fn bound(&self, visit: &mut dyn FnMut(Bound)) {
+        visit(Bound::Array(self.id, B::ACCESS));
     }
 }
 
 impl<T: Scalar> Handle for Expr<T> {
-    fn arrays(&self, _: &mut dyn FnMut(ArrayId, Access)) {}
+    fn bound(&self, visit: &mut dyn FnMut(Bound)) {
+        visit(Bound::Scalar(self.id));
+    }
 }
 
 /// What can be a parameter of a program or a field of a struct of arrays: an array, a scalar, such a struct.

@@ -19,6 +19,7 @@ mod host;
 mod host_arrays;
 pub mod items;
 pub mod library;
+pub mod operation;
 mod program;
 mod scalar;
 mod tangent;
@@ -26,7 +27,7 @@ mod value;
 
 pub use compiled::Compiled;
 pub use cx::Cx;
-pub use ebbtide_ir::{Access, ArrayId, ReverseHint, Undo};
+pub use ebbtide_ir::{Access, ArrayId, Bound, HostArg, ReverseHint, Rules, Undo};
 pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Result};
 pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};
 pub use handle::{

@@ -11,6 +11,10 @@ use crate::compiled::Compiled;
 use crate::cx::Cx;
 
 /// A source program: what `#[program]` emits beside the function that gives the [`Program`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a program",
+    label = "not a `#[program]` or `#[operation]`"
+)]
 pub trait Source: 'static {
     /// The name of the program.
     const NAME: &'static str;
@@ -20,6 +24,11 @@ pub trait Source: 'static {
 
     /// Builds the program.
     fn build(cx: &Cx);
+
+    /// The derivatives that it brings itself.
+    fn rules() -> ir::Rules {
+        ir::Rules::none()
+    }
 
     /// The arguments as a list, in the order of the program's parameters, structs taken apart.
     fn arguments<'a>(args: Self::Args<'a>) -> Vec<Arg<'a>>;

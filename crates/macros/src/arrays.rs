@@ -160,11 +160,8 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
 
             #[automatically_derived]
             impl #handle_impl ::ebbtide::__lang::Handle for #handle #handle_ty #where_clause {
-                fn arrays(
-                    &self,
-                    visit: &mut dyn ::core::ops::FnMut(::ebbtide::__lang::ArrayId, ::ebbtide::__lang::Access),
-                ) {
-                    #(::ebbtide::__lang::Handle::arrays(&self.#idents, visit);)*
+                fn bound(&self, visit: &mut dyn ::core::ops::FnMut(::ebbtide::__lang::Bound)) {
+                    #(::ebbtide::__lang::Handle::bound(&self.#idents, visit);)*
                 }
             }
 

@@ -1,7 +1,9 @@
 //! Gradients compiled for a device: which gradient program runs, under which plan.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use ebbtide_autodiff::{self as autodiff, Hosted, Inner, Pushes, Request};
 use ebbtide_ir::{
@@ -12,6 +14,7 @@ use ebbtide_ir::{
 use crate::arguments::{Arg, bind, bind_first, extents, from_arguments};
 use crate::buffer::Spare;
 use crate::device::{Device, Executable};
+use crate::durable::{Frontier, Reached};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Temp, View};
 use crate::hosted::OnYield;
@@ -19,7 +22,7 @@ use crate::launch::undone_arrays;
 use crate::plan::{Budget, Plan};
 use crate::planner::{Found, Need, Schedules, plan};
 use crate::script::{Script, Step, Sweep};
-use crate::sweeps::{Means, Ran, Replay, follow};
+use crate::sweeps::{Means, Ran, Replay, Run};
 
 /// The gradient of a program, compiled for a device, without the types of its parameters.
 ///
@@ -340,21 +343,51 @@ impl CompiledGradient {
         let (views, scalars) = bind(&variant.program, &self.device, args)?;
         let mut frame = self.frame(variant, views, scalars)?;
         frame.reserve_undo(&variant.undone, self.device.meter())?;
-        let ran = follow(
-            Means {
-                variant,
-                executable: executable.as_ref(),
-                device: &self.device,
-                spare: &self.spare,
-                host: self.host.as_deref(),
-                replay: self.replay,
-            },
-            &mut frame,
-            chosen.schedules,
-        );
+        let means = self.means(variant, executable.as_ref());
+        let ran = Run::new(means, &mut frame, chosen.schedules).follow();
         let settled = executable.settle(&mut frame);
         self.spare.give(frame.into_buffers());
         settled.and(ran)
+    }
+
+    /// Runs the gradient program so that it survives its process: what it has done is kept in `dir`, at least once in
+    /// each interval `every` between two actions of its schedules. Launched again with the same arguments it goes on
+    /// there, to the same bits; if it had ended, the results are read.
+    pub fn launch_durable(&self, dir: &Path, every: Duration, args: &[Arg<'_>]) -> Result<Ran> {
+        let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
+        let chosen = self.choose(args)?;
+        let variant = &self.variants[chosen.variant];
+        if !variant.hosted.is_empty() {
+            return Err(
+                variant.lost("a program that can yield has no durable gradient yet: launch it plainly")
+            );
+        }
+        let executable = variant.executable(&self.device)?;
+        let (views, scalars) = bind(&variant.program, &self.device, args)?;
+        let mut frontier = Frontier::open(dir, every, variant, args)?;
+        let mut frame = self.frame(variant, views, scalars)?;
+        let mut run = Run::new(self.means(variant, executable.as_ref()), &mut frame, chosen.schedules);
+        let ran = match frontier.restore(&mut run)? {
+            Reached::End => Ok(run.ran),
+            Reached::Middle => {
+                run.frontier = Some(&mut frontier);
+                run.follow().and_then(|ran| run.settle().and_then(|()| run.finish()).map(|()| ran))
+            }
+        };
+        let settled = executable.settle(&mut frame);
+        self.spare.give(frame.into_buffers());
+        settled.and(ran)
+    }
+
+    fn means<'a>(&'a self, variant: &'a Variant, executable: &'a dyn Executable) -> Means<'a> {
+        Means {
+            variant,
+            executable,
+            device: &self.device,
+            spare: &self.spare,
+            host: self.host.as_deref(),
+            replay: self.replay,
+        }
     }
 
     /// A frame in memory that earlier launches left.

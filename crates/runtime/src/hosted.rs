@@ -127,7 +127,7 @@ impl<'a> Run<'a> {
         Ok(bytes)
     }
 
-    fn set_contents(&mut self, array: ArrayId, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn set_contents(&mut self, array: ArrayId, bytes: &[u8]) -> Result<()> {
         let mut buffer = [self.spare.take(bytes.len(), self.device.meter())?];
         buffer[0].bytes_mut().copy_from_slice(bytes);
         self.executable.load(self.frame, &[array], &buffer)?;

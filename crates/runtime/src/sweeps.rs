@@ -9,6 +9,7 @@ use ebbtide_schedule::{Action, AnySchedule, Schedule, Slot};
 use crate::arguments::from_arguments;
 use crate::buffer::{Buffer, Spare};
 use crate::device::{Device, Executable};
+use crate::durable::Frontier;
 use crate::error::{Error, Result};
 use crate::frame::Frame;
 use crate::gradient::Variant;
@@ -32,10 +33,10 @@ pub struct Ran {
 }
 
 /// A loop that is being driven.
-struct Driven<'a> {
-    sweep: &'a Sweep,
-    schedule: AnySchedule,
-    slots: HashMap<Slot, Vec<Buffer>>,
+pub(crate) struct Driven<'a> {
+    pub sweep: &'a Sweep,
+    pub schedule: AnySchedule,
+    pub slots: HashMap<Slot, Vec<Buffer>>,
     /// Where replays are checked: the checksum of the state before each pass that was met.
     met: HashMap<u64, u32>,
     /// Memory of dropped slots, for the next ones.
@@ -63,6 +64,12 @@ pub(crate) struct Means<'a> {
     pub replay: Replay,
 }
 
+impl<'a> Driven<'a> {
+    pub fn new(sweep: &'a Sweep, schedule: AnySchedule) -> Driven<'a> {
+        Driven { sweep, schedule, slots: HashMap::new(), met: HashMap::new(), spare: Vec::new() }
+    }
+}
+
 pub(crate) struct Run<'a> {
     pub variant: &'a Variant,
     pub executable: &'a dyn Executable,
@@ -73,21 +80,66 @@ pub(crate) struct Run<'a> {
     pub log: Log,
     replay: Replay,
     schedules: Schedules,
-    sweeps: HashMap<LoopId, Driven<'a>>,
-    ran: Ran,
-}
-
-/// Runs the segments and drives the loops.
-pub(crate) fn follow(means: Means<'_>, frame: &mut Frame, schedules: Schedules) -> Result<Ran> {
-    let Means { variant, executable, device, spare, host, replay } = means;
-    let (log, sweeps, ran) = (Log::default(), HashMap::new(), Ran::default());
-    let mut run =
-        Run { variant, executable, device, spare, host, frame, log, replay, schedules, sweeps, ran };
-    run.steps(&variant.script.steps)?;
-    Ok(run.ran)
+    pub sweeps: HashMap<LoopId, Driven<'a>>,
+    pub ran: Ran,
+    /// The step of the whole script that is being done.
+    pub at: usize,
+    /// How many sweeps are being reversed around this place.
+    level: usize,
+    /// Where the run is made durable, if it is.
+    pub frontier: Option<&'a mut Frontier>,
 }
 
 impl<'a> Run<'a> {
+    pub fn new(means: Means<'a>, frame: &'a mut Frame, schedules: Schedules) -> Run<'a> {
+        let Means { variant, executable, device, spare, host, replay } = means;
+        Run {
+            variant,
+            executable,
+            device,
+            spare,
+            host,
+            frame,
+            log: Log::default(),
+            replay,
+            schedules,
+            sweeps: HashMap::new(),
+            ran: Ran::default(),
+            at: 0,
+            level: 0,
+            frontier: None,
+        }
+    }
+
+    /// Runs the segments and drives the loops, to the end.
+    pub fn follow(&mut self) -> Result<Ran> {
+        let steps = &self.variant.script.steps;
+        // A run that is gone on with may be in the middle of a sweep.
+        if let Some(step) = steps.get(self.at)
+            && self.is_under_way(step)
+        {
+            match step {
+                Step::Forward(sweep) => self.forward_rest(sweep.id)?,
+                Step::Backward(id, reverse) => self.backward(*id, reverse)?,
+                _ => {}
+            }
+            self.at += 1;
+        }
+        while let Some(step) = steps.get(self.at) {
+            self.steps(std::slice::from_ref(step))?;
+            self.at += 1;
+        }
+        Ok(self.ran)
+    }
+
+    fn is_under_way(&self, step: &Step) -> bool {
+        match step {
+            Step::Forward(sweep) => self.sweeps.contains_key(&sweep.id),
+            Step::Backward(id, _) => self.sweeps.contains_key(id),
+            _ => false,
+        }
+    }
+
     /// The depth of recursion is that of nesting in the source.
     fn steps(&mut self, steps: &'a [Step]) -> Result<()> {
         for step in steps {
@@ -138,27 +190,47 @@ impl<'a> Run<'a> {
         let schedule = self.schedules.get(&sweep.id).cloned();
         let schedule = schedule.ok_or_else(|| self.variant.lost("a loop has no schedule"))?;
         self.settle()?;
-        let mut driven =
-            Driven { sweep, schedule, slots: HashMap::new(), met: HashMap::new(), spare: Vec::new() };
-        while let Some(action) = driven.schedule.next() {
-            if action == Action::Turn {
-                break;
+        self.sweeps.insert(sweep.id, Driven::new(sweep, schedule));
+        self.forward_rest(sweep.id)
+    }
+
+    fn forward_rest(&mut self, id: LoopId) -> Result<()> {
+        while let Some(mut driven) = self.sweeps.remove(&id) {
+            let action = driven.schedule.next().filter(|action| *action != Action::Turn);
+            let acted = action.map(|action| self.act(&mut driven, action, &[]));
+            self.sweeps.insert(id, driven);
+            match acted {
+                Some(acted) => acted?,
+                None => break,
             }
-            self.act(&mut driven, action, &[])?;
+            self.keep_frontier()?;
         }
-        self.sweeps.insert(sweep.id, driven);
         Ok(())
     }
 
     /// Follows the schedule of a loop from its turn to its end.
     fn backward(&mut self, id: LoopId, reverse: &'a [Step]) -> Result<()> {
-        let Some(mut driven) = self.sweeps.remove(&id) else {
-            return Err(self.variant.lost("a loop is reversed that was not run"));
-        };
-        while let Some(action) = driven.schedule.next() {
-            self.act(&mut driven, action, reverse)?;
+        while let Some(mut driven) = self.sweeps.remove(&id) {
+            let Some(action) = driven.schedule.next() else {
+                self.spare.give(driven.slots.into_values().chain(driven.spare).flatten());
+                return Ok(());
+            };
+            self.level += 1;
+            let acted = self.act(&mut driven, action, reverse);
+            self.level -= 1;
+            self.sweeps.insert(id, driven);
+            acted?;
+            self.keep_frontier()?;
         }
-        self.spare.give(driven.slots.into_values().chain(driven.spare).flatten());
+        Err(self.variant.lost("a loop is reversed that was not run"))
+    }
+
+    /// Between the actions of an outermost sweep the run can be gone on with by another process.
+    fn keep_frontier(&mut self) -> Result<()> {
+        if self.level == 0 && self.frontier.as_ref().is_some_and(|frontier| frontier.is_due()) {
+            self.settle()?;
+            return self.commit();
+        }
         Ok(())
     }
 

@@ -18,6 +18,7 @@ mod hoist;
 use std::collections::BTreeMap;
 
 use crate::affine::Affines;
+use crate::operation::Bound;
 use crate::program::*;
 use crate::races::analyse;
 use crate::verify::Facts;
@@ -150,6 +151,13 @@ fn replace_uses(stmt: &mut Stmt, with: &dyn Fn(ValueId) -> ValueId) {
             s.value = with(s.value);
         }
         Stmt::Claim(claim) => claim.index = claim.index.map(with),
+        Stmt::Library(call) => {
+            for bound in &mut call.arguments {
+                if let Bound::Scalar(v) = bound {
+                    *v = with(*v);
+                }
+            }
+        }
         Stmt::If(branch) => branch.condition = with(branch.condition),
         Stmt::Loop(l) => {
             match &mut l.kind {
