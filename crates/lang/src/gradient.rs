@@ -344,6 +344,18 @@ impl<P: Source> CompiledGrad<P> {
         args: Vec<Arg<'a>>,
         seed: Option<&'a AnyArray>,
     ) -> Result<()> {
+        // What the gradient program takes beside its results.
+        let results = self.values.len() + self.outputs.len();
+        let wanted = self.untyped.program().params.len().saturating_sub(results);
+        let said = match (wanted > args.len(), &seed) {
+            (true, None) => Some("a `vjp` takes a cotangent of its output: use `launch_with`"),
+            (false, Some(_)) => Some("only a `vjp` takes a cotangent: use `launch`"),
+            _ => None,
+        };
+        if let Some(message) = said {
+            let program = self.untyped.program().name.clone();
+            return Err(Error::Plan { program, message: message.to_string() });
+        }
         let ran = self.untyped.launch(&with_results(gradients, args, seed))?;
         gradients.ran = ran;
         Ok(())

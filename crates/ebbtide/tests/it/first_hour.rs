@@ -126,6 +126,10 @@ fn launch_errors() {
     shown(small.launch((&mut u, &mut next, 0.1, 100, &seen, &bins, &mut loss)));
     let out = g.launch((&mut u, &mut next, 0.1, 100, &seen, &bins, &mut loss)).unwrap();
     shown(out.get(fit::u));
+    let seeded = fit().vjp(fit::loss).wrt(fit::k).compile(&device).unwrap();
+    shown(seeded.launch((&mut u, &mut next, 0.1, 2, &seen, &bins, &mut loss)));
+    let one = device.scalar(1.0).unwrap();
+    shown(g.launch_with(&one, (&mut u, &mut next, 0.1, 2, &seen, &bins, &mut loss)));
     let plain = fit().compile(&device).unwrap();
     let mut elsewhere = Device::interpreter().zeros([4]).unwrap();
     shown(plain.launch((&mut elsewhere, &mut next, 0.1, 1, &seen, &bins, &mut loss)));
