@@ -7,18 +7,20 @@ use std::process::Command;
 
 use serde::Serialize;
 
-use crate::Result;
 use crate::chart::{self, Group, Series, short};
 use crate::compare::{C, OURS};
 use crate::row::{Kind, Row};
 use crate::seedloop::Curve;
 use crate::yields::Costs;
+use crate::{Result, machine};
 
 /// Everything that was measured.
 #[derive(Default, Serialize)]
 pub struct Report {
     pub date: String,
     pub machine: String,
+    /// The part of the processors' time that others took before the bench began.
+    pub busy_share: f64,
     /// The workloads at the size of the table.
     pub rows: Vec<Row>,
     /// The same under a budget in bytes.
@@ -37,7 +39,7 @@ impl Report {
     pub fn new() -> Report {
         let date = Command::new("date").args(["-u", "+%Y-%m-%d"]).output();
         let date = date.map(|d| String::from_utf8_lossy(&d.stdout).trim().to_string()).unwrap_or_default();
-        Report { date, machine: machine(), ..Report::default() }
+        Report { date, machine: machine::name(), busy_share: machine::busy_share(), ..Report::default() }
     }
 
     /// Writes `report.md`, `report.json` and the charts.
@@ -243,6 +245,16 @@ impl Report {
                 p.seconds / curve.store_all_seconds
             );
         }
+        let at = |part: f64| curve.points.iter().find(|p| p.part == part);
+        if let (Some(hundredth), Some(tenth)) = (at(0.01), at(0.1)) {
+            let _ = writeln!(
+                text,
+                "\nWith 99 % less memory {:.2} × the predicted time (to be at most 1.1), with 90 % less {:.2} × that of \
+                 store-all (to be at most 1.5).",
+                hundredth.seconds / hundredth.predicted_seconds,
+                tenth.seconds / curve.store_all_seconds
+            );
+        }
         text
     }
 
@@ -331,19 +343,6 @@ fn series(rows: &[Row], x: impl Fn(&Row) -> f64, y: &dyn Fn(&Row) -> Option<f64>
         }
     }
     all
-}
-
-/// What runs here: the processor and the number of its cores.
-fn machine() -> String {
-    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let field = |name: &str| {
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        Some(line.split(':').nth(1)?.trim().to_string())
-    };
-    let model = field("model name").unwrap_or_else(|| "unknown processor".to_string());
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let wide = if text.contains("avx512f") { ", AVX-512" } else { "" };
-    format!("{cores} cores of {model}{wide}")
 }
 
 fn bytes(n: u64) -> String {
