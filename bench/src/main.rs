@@ -15,6 +15,9 @@ mod report;
 mod resident;
 mod row;
 mod seedloop;
+mod tape;
+#[cfg(test)]
+mod tests;
 mod workloads;
 mod yields;
 
@@ -221,11 +224,17 @@ fn main() -> Result<()> {
         measure(&bench, workload, &wish, &mut report)?;
     }
     report.costs.push((OURS.to_string(), yields::costs(&bench)?));
+    report.tapes.push((OURS.to_string(), tape::per_operation(&bench)?));
     let peers = if wish.peers { peers::installed(home) } else { Vec::new() };
     for peer in &peers {
         match peer.costs() {
             Some(Ok(costs)) => report.costs.push((peer.name.to_string(), costs)),
             Some(Err(error)) => report.skipped.push(format!("{}: costs of yields: {error}", peer.name)),
+            None => {}
+        }
+        match peer.tape() {
+            Some(Ok(of)) => report.tapes.push((peer.name.to_string(), of)),
+            Some(Err(error)) => report.skipped.push(format!("{}: its tape: {error}", peer.name)),
             None => {}
         }
     }

@@ -11,6 +11,7 @@ use crate::chart::{self, Group, Series, short};
 use crate::compare::{C, OURS};
 use crate::row::{Kind, Row};
 use crate::seedloop::Curve;
+use crate::tape::PerOperation;
 use crate::yields::Costs;
 use crate::{Result, machine};
 
@@ -31,6 +32,8 @@ pub struct Report {
     pub seedloop: Option<Curve>,
     /// What launches and yields cost.
     pub costs: Vec<(String, Costs)>,
+    /// What an operation on an eager tape costs.
+    pub tapes: Vec<(String, PerOperation)>,
     /// What was skipped, and why.
     pub skipped: Vec<String>,
 }
@@ -130,7 +133,10 @@ impl Report {
         let mut text = "| workload | size × steps | system | schedule | threads | time | × C | peak memory \
                         (metered) | compile | lines |\n|---|---|---|---|---|---|---|---|---|---|\n"
             .to_string();
-        for row in self.rows.iter().filter(|row| row.kind == kind) {
+        let of = |workload| {
+            self.rows.iter().filter(move |row: &&Row| row.workload == workload && row.kind == kind)
+        };
+        for row in self.workloads().into_iter().flat_map(of) {
             let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_string());
             let memory = row.resident_bytes.map(|resident| match row.metered_bytes {
                 Some(metered) => format!("{} ({})", bytes(resident), bytes(metered)),
@@ -268,6 +274,12 @@ impl Report {
                 "| {system} | {:.2} | {:.3} | {:.2} |",
                 costs.launch, costs.gated_pass, costs.yield_round
             );
+        }
+        text += "\n## The eager tape\n\nNanoseconds per multiplication of two numbers, in a chain of 10 000.\n\n| | record | \
+                 pull back | pull back, checkpointed |\n|---|---|---|---|\n";
+        for (system, of) in &self.tapes {
+            let numbers = [of.record, of.pull_back, of.pull_back_checkpointed];
+            let _ = writeln!(text, "| {system} | {} |", numbers.map(|n| format!("{n:.0}")).join(" | "));
         }
         text
     }
