@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ebbtide_codegen::{Access, Unit, c_unit};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
-    self as ir, ArrayId, Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Sharing, Stmt, enclosing,
-    leaf, walk,
+    self as ir, ArrayId, Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Sharing, Stmt,
+    enclosing, leaf, walk,
 };
 use ebbtide_runtime::{Backend, Error, Executable, Frame, Result, Start};
 

@@ -74,7 +74,9 @@ fn the_planned_peak_is_the_measured_peak_of_the_process() {
     let g = wave().grad(wave::loss).wrt(wave::u).wrt(wave::c).compile(&device).unwrap();
     // Everything that is made once is made now: both gradient programs, the threads, the plan.
     let all = g.launch((&mut u, &mut v, &c, &mut traces, steps, inner, &mut loss)).unwrap();
-    let bits = |out: &Gradients| out.get(wave::c).unwrap().as_slice().iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    let bits = |out: &Gradients| {
+        out.get(wave::c).unwrap().as_slice().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+    };
     let expected = bits(&all);
     for kib in [900, 1200, 2000, 4000, 16000, 64000] {
         let g = g.with_memory(Bytes::kib(kib));
