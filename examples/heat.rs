@@ -19,6 +19,8 @@ type Failure = Box<dyn std::error::Error>;
 
 const CELLS: usize = 5_000;
 const STEPS: u64 = 3_000;
+/// Enough of them for somebody to stop the run.
+const DURABLE_STEPS: u64 = 40_000;
 const DISK: DiskSlots = DiskSlots { slots: 60, write_cost: 4.0, read_cost: 4.0 };
 
 /// Runs the example.
@@ -89,7 +91,7 @@ fn durable(dir: &Path) -> Result<(), Failure> {
     let mut heat = Heat::new(CELLS);
     let run = match dir.exists() {
         true => Run::open(dir)?,
-        false => Run::create(dir, &heat, Multistage::new(STEPS, 4, DISK)?)?,
+        false => Run::create(dir, &heat, Multistage::new(DURABLE_STEPS, 4, DISK)?)?,
     };
     let mut last = Instant::now();
     let mut run = run.frontier_every(Duration::from_secs(1)).observe(move |progress| {

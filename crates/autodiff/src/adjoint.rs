@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    Access, Affines, ArrayId, LoopId, Op, Param, Program, Role, Stmt, Type, ValueId, verify,
+    Access, Affines, ArrayId, LoopId, Op, Param, Program, RegionId, Role, Stmt, Type, ValueId, verify,
     walk_program_level,
 };
 
@@ -14,6 +14,7 @@ use crate::custom::{
 use crate::error::Error;
 use crate::extremes::{Extremes, declare, extreme_arrays};
 use crate::forward::pushes;
+use crate::host::{Hosted, count_visits};
 use crate::needed::{Needed, needed_arrays};
 use crate::par::Held;
 use crate::prepare::prepare;
@@ -39,6 +40,12 @@ pub struct Gradient {
     pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
     /// How often arrays are pushed outside these loops.
     pub pushes_outside: Vec<Pushes>,
+    /// The regions of the source that yield.
+    pub hosted: BTreeMap<RegionId, Hosted>,
+    /// Which region of the source each region of the program is a copy of.
+    pub copies: BTreeMap<RegionId, RegionId>,
+    /// The shadow of each active array.
+    pub shadows: BTreeMap<ArrayId, ArrayId>,
 }
 
 /// How often one pass of a loop pushes an array: once for each element of the product of these loops.
@@ -75,14 +82,16 @@ pub fn has_inner_loops(source: &Program) -> bool {
 
 /// The gradient of a program.
 pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gradient, Error> {
-    let source = &prepare(source);
+    let mut source = prepare(source);
+    let hosted = count_visits(&mut source);
+    let source = &source;
     let facts = verify(source)?;
     let names = Names::find(source, request)?;
     let activity = Activity::of(source, &names.arrays, &names.scalars, &[names.of]);
     names.check(source, request, &activity)?;
     refuse_yields(source)?;
     let derivatives = derivatives(source, &activity, Wanted::Adjoint)?;
-    let needed = needed_arrays(source, &activity, &derivatives);
+    let needed = needed_arrays(source, &activity, &derivatives, &hosted);
     let mut maker = Maker {
         source,
         affines: &facts.affines,
@@ -101,7 +110,9 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
         pieces: BTreeMap::new(),
         pushes: BTreeMap::new(),
     };
-    maker.gradient(request, &names)
+    let mut gradient = maker.gradient(request, &names)?;
+    gradient.hosted = hosted;
+    Ok(gradient)
 }
 
 /// The gradient of a program as it is shown: with the tapes of inner loops kept, or swept where that cannot be.
@@ -210,7 +221,7 @@ impl Maker<'_> {
         let mut asides: Vec<ArrayId> = self.kept.values().copied().collect();
         asides.sort_unstable();
         w.program.body = asides.into_iter().map(Stmt::Temp).chain(body).collect();
-        let mut program = w.program;
+        let (mut program, copies) = (w.program, w.copies);
         open(&mut program);
         verify(&program)?;
         let pushes_outside = pushes(&program.body);
@@ -221,6 +232,9 @@ impl Maker<'_> {
             derivatives,
             pushes: std::mem::take(&mut self.pushes),
             pushes_outside,
+            hosted: BTreeMap::new(),
+            copies,
+            shadows: self.shadows.arrays.clone(),
         })
     }
 

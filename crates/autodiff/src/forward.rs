@@ -4,11 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 
 use ebbtide_ir::{
     After, ArrayId, Binary, Block, Branch, Compare, Forward, Length, Literal, LocalId, Loop, LoopKind, Op,
-    Push, Role, Stmt, Type, Unary, ValueId, written,
+    Push, Role, Stmt, Type, Unary, ValueId,
 };
 
 use crate::adjoint::{Aside, Inner, Maker, Pushes};
 use crate::error::Error;
+use crate::host::changes;
 use crate::needed::reads;
 use crate::record::Recorder;
 use crate::rename::rename;
@@ -61,7 +62,7 @@ impl Maker<'_> {
                     w.push(Stmt::If(Branch { condition: branch.condition, then, otherwise }));
                 }
                 Stmt::Loop(l) => self.forward_loop(w, l)?,
-                Stmt::Region(_) => return Err(self.unsupported("a program that can yield")),
+                Stmt::Region(region) => self.forward_region(w, region),
                 _ => w.push(stmt.clone()),
             }
         }
@@ -78,7 +79,7 @@ impl Maker<'_> {
         match (self.inner, &l.kind) {
             // It will be run again from here when this pass is reversed.
             (Inner::Swept, _) => {
-                for array in self.entry(l) {
+                for array in self.loop_entry(l) {
                     w.push(Stmt::Push(Push { array, after: After::Same }));
                 }
                 w.push(Stmt::Loop(l.clone()));
@@ -213,22 +214,28 @@ impl Maker<'_> {
     pub(crate) fn carried(&self, l: &Loop) -> Vec<ArrayId> {
         let classes = crate::needed::swap_classes(self.source);
         let read: BTreeSet<ArrayId> = reads(self.source, l).iter().map(|a| classes[a]).collect();
-        written(&l.body).into_iter().filter(|a| read.contains(&classes[a])).collect()
+        changes(self.source, &l.body).into_iter().filter(|a| read.contains(&classes[a])).collect()
     }
 
     /// Arrays that are recorded once before a loop that overwrites them, for what stands before it.
     pub(crate) fn around(&self, l: &Loop) -> Vec<ArrayId> {
-        written(&l.body).into_iter().filter(|a| self.needed.around(*a, self.position)).collect()
+        changes(self.source, &l.body).into_iter().filter(|a| self.needed.around(*a, self.position)).collect()
     }
 
     /// What a loop inside a recorded pass needs to be run again: it is recorded on entry.
-    pub(crate) fn entry(&self, l: &Loop) -> Vec<ArrayId> {
+    pub(crate) fn loop_entry(&self, l: &Loop) -> Vec<ArrayId> {
+        let mut read = reads(self.source, l);
+        read.extend(self.carried(l));
+        self.entry(read, &l.body)
+    }
+
+    /// What a block that reads these arrays needs to be run again.
+    pub(crate) fn entry(&self, read: BTreeSet<ArrayId>, block: &Block) -> Vec<ArrayId> {
         let classes = crate::needed::swap_classes(self.source);
         let whole = std::slice::from_ref(&self.source.body[self.position]).to_vec();
-        let changing: BTreeSet<ArrayId> = written(&whole).iter().map(|a| classes[a]).collect();
-        let mut touched = reads(self.source, l);
-        touched.extend(self.carried(l));
-        let replaced = written(&l.body).into_iter();
+        let changing: BTreeSet<ArrayId> = changes(self.source, &whole).iter().map(|a| classes[a]).collect();
+        let mut touched = read;
+        let replaced = changes(self.source, block).into_iter();
         touched.extend(replaced.filter(|a| self.needed.before(*a, self.position)));
         touched.into_iter().filter(|a| changing.contains(&classes[a])).collect()
     }
@@ -239,7 +246,7 @@ impl Maker<'_> {
             Op::Get(_) => true,
             Op::Load(a, _) => {
                 let classes = crate::needed::swap_classes(self.source);
-                written(&self.source.body).iter().any(|b| classes[a] == classes[b])
+                changes(self.source, &self.source.body).iter().any(|b| classes[a] == classes[b])
             }
             _ => false,
         }
@@ -269,7 +276,8 @@ pub fn pushes(block: &Block) -> Vec<Pushes> {
                     collect(body, within, out);
                     within.pop();
                 }
-                Stmt::Par(_) | Stmt::Forward(_) => {}
+                // What a sweep pushes is counted with it.
+                Stmt::Par(_) | Stmt::Forward(_) | Stmt::Backward(_) => {}
                 _ => stmt.blocks().for_each(|b| collect(b, within, out)),
             }
         }

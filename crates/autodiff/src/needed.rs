@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{ArrayId, Binary, Combine, Loop, LoopKind, Op, Program, Stmt, ValueId, walk};
+use ebbtide_ir::{
+    ArrayId, Binary, Combine, LibraryOp, Loop, LoopKind, Op, Program, RegionId, Stmt, ValueId, walk,
+};
 
 use crate::activity::Activity;
 use crate::custom::{Derivatives, flows_through};
+use crate::host::Hosted;
 use crate::library::needed_by;
 use crate::rules::is_linear;
 
@@ -48,7 +51,12 @@ impl Needed {
 }
 
 /// Finds the arrays that the adjoint reads.
-pub(crate) fn needed_arrays(program: &Program, activity: &Activity, rules: &Derivatives) -> Needed {
+pub(crate) fn needed_arrays(
+    program: &Program,
+    activity: &Activity,
+    rules: &Derivatives,
+    hosted: &BTreeMap<RegionId, Hosted>,
+) -> Needed {
     let mut position: BTreeMap<ValueId, usize> = BTreeMap::new();
     let classes = swap_classes(program);
     let mut adjoints: BTreeMap<ArrayId, BTreeSet<usize>> = BTreeMap::new();
@@ -72,6 +80,12 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity, rules: &Deri
                 for array in needed_by(call, activity, rules) {
                     adjoints.entry(classes[&array]).or_default().insert(k);
                 }
+            }
+            if let Stmt::Region(region) = stmt
+                && let Some(Hosted { visits, .. }) = hosted.get(&region.id)
+            {
+                // The driver reads it.
+                adjoints.entry(*visits).or_default().insert(k);
             }
             if let Stmt::Loop(l) = stmt {
                 for array in reads(program, l) {
@@ -157,31 +171,34 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity, rules: &Deri
 
 /// The arrays that a loop reads, its head included.
 pub(crate) fn reads(program: &Program, l: &Loop) -> BTreeSet<ArrayId> {
-    let mut read = BTreeSet::new();
-    let head: &[Stmt] = match &l.kind {
-        LoopKind::While { head, .. } => head,
-        _ => &[],
-    };
-    for block in [head, &l.body] {
-        walk(block, &mut |stmt| match stmt {
-            Stmt::Let(v) => {
-                if let Op::Load(a, _) = program.op(*v) {
-                    read.insert(*a);
-                }
-            }
-            // What is updated is read; that matters only where something else reads it.
-            Stmt::Copy { from, .. } => drop(read.insert(*from)),
-            Stmt::Library(call) => {
-                read.extend(&call.reads);
-                if !call.op.replaces_all() {
-                    read.extend(&call.writes);
-                }
-            }
-            // Who wins depends on what was there.
-            Stmt::Update(Combine::Min | Combine::Max, s) => drop(read.insert(s.array)),
-            _ => {}
-        });
+    let mut read = reads_of(program, &l.body);
+    if let LoopKind::While { head, .. } = &l.kind {
+        read.extend(reads_of(program, head));
     }
+    read
+}
+
+/// The arrays that a block reads. What is added to is read too, but that matters only where something else reads it.
+pub(crate) fn reads_of(program: &Program, block: &[Stmt]) -> BTreeSet<ArrayId> {
+    let mut read = BTreeSet::new();
+    walk(block, &mut |stmt| match stmt {
+        Stmt::Let(v) => {
+            if let Op::Load(a, _) = program.op(*v) {
+                read.insert(*a);
+            }
+        }
+        Stmt::Update(Combine::Min | Combine::Max, s) => drop(read.insert(s.array)),
+        Stmt::Copy { from, .. } => drop(read.insert(*from)),
+        Stmt::Library(call) => {
+            read.extend(&call.reads);
+            if let LibraryOp::Custom(_) = call.op {
+                // What it may write it may read before.
+                read.extend(&call.writes);
+            }
+        }
+        Stmt::Region(region) => read.extend(region.flag),
+        _ => {}
+    });
     read
 }
 

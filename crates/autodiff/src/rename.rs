@@ -1,8 +1,12 @@
 //! Blocks with other values in place of some.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use ebbtide_ir::{Block, Branch, Claim, Loop, LoopKind, Par, Stmt, Store, ValueId};
+use ebbtide_ir::{
+    Block, Bound, Branch, Claim, LibraryOp, Loop, LoopKind, Operation, OperationId, Par, Region, Stmt, Store,
+    ValueId, Work,
+};
 
 use crate::writer::Writer;
 
@@ -54,6 +58,29 @@ fn statement(w: &mut Writer, stmt: Stmt, map: &mut HashMap<ValueId, ValueId>) ->
                 (range.from, range.to) = (of(map, range.from), of(map, range.to));
             }
             Stmt::Par(Par { body: rename(w, par.body, map), ..par })
+        }
+        Stmt::Library(mut call) => {
+            for bound in &mut call.arguments {
+                if let Bound::Scalar(v) = bound {
+                    *v = of(map, *v);
+                }
+            }
+            // The body of a called program, put back in the end, is part of the block.
+            if let LibraryOp::Custom(id) = &mut call.op
+                && let Some(operation) = w.program.operations.get(id.index()).cloned()
+                && let Work::Inline(body) = &operation.work
+            {
+                let work = Work::Inline(rename(w, body.clone(), map));
+                let (name, rules) = (operation.name.clone(), operation.rules);
+                w.program.operations.push(Arc::new(Operation { name, work, rules }));
+                *id = OperationId::from_index(w.program.operations.len() - 1);
+            }
+            Stmt::Library(call)
+        }
+        Stmt::Region(region) => {
+            // Each copy of a region is one of its own: a run goes on in the copy that yielded.
+            let id = w.new_region(region.id);
+            Stmt::Region(Region { id, body: rename(w, region.body, map), ..region })
         }
         other => other,
     }

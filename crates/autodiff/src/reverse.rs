@@ -81,6 +81,7 @@ impl Maker<'_> {
                 }
                 Stmt::If(branch) => self.reverse_branch(w, branch)?,
                 Stmt::Loop(l) => self.reverse_loop(w, l)?,
+                Stmt::Region(region) => self.reverse_region(w, region)?,
                 Stmt::Declare(local, _) | Stmt::Set(local, _) if self.activity.locals.contains(local) => {
                     return Err(self.unsupported("a program-level local variable that depends on the inputs"));
                 }
@@ -236,7 +237,7 @@ impl Maker<'_> {
     pub(crate) fn reverse_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
         let driven = !self.nested || self.inner == Inner::Swept;
         if self.nested && driven {
-            for array in self.entry(l).into_iter().rev() {
+            for array in self.loop_entry(l).into_iter().rev() {
                 w.push(Stmt::Pop(array));
             }
             self.forward_half(w, l)?;

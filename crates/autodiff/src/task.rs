@@ -169,7 +169,8 @@ impl<'a> Task<'a> {
                             Some(_) => {
                                 let name = &self.source.array(array).name;
                                 return Err(self.unsupported(&format!(
-                                    "a parallel loop that reads `{name}` after writing it at another index or in a branch"
+                                    "reading `{name}` in a parallel loop that has written it at another index, with `+=` or in a \
+                                     branch (name the new value with `let` and use that)"
                                 )));
                             }
                             None => {}

@@ -300,7 +300,7 @@ impl Text<'_> {
                 );
             }
             // Sweeps are driven by the host, between segments; only iterations claim elements.
-            Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Claim(_) => {}
+            Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Host(..) | Stmt::Claim(_) => {}
         }
     }
 

@@ -235,6 +235,8 @@ impl Writer<'_> {
                 });
             }
             Stmt::Pop(a) => self.tagged("pop", a.index()),
+            Stmt::Host(region, Again::Change) => self.tagged("host changes", region.index()),
+            Stmt::Host(region, Again::Undo) => self.tagged("host undone", region.index()),
             Stmt::Forward(f) => {
                 self.tagged("forward", f.id.index());
                 self.values(&[f.from, f.to]);

@@ -195,7 +195,9 @@ impl Places<'_> {
             }),
             Stmt::Temp(a) => Stmt::Temp(self.array(*a)),
             // Source programs have no tapes and no sweeps.
-            Stmt::Push(_) | Stmt::Pop(_) | Stmt::Forward(_) | Stmt::Backward(_) => return None,
+            Stmt::Push(_) | Stmt::Pop(_) | Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Host(..) => {
+                return None;
+            }
         })
     }
 

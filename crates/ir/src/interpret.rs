@@ -6,7 +6,7 @@ use crate::checks::Checks;
 use crate::error::Fault;
 use crate::evaluate::{Bits, combine, evaluate, neutral};
 use crate::leaf::{LANES, Leaves};
-use crate::place::{Place, Turn, Undone, path_to};
+use crate::place::{Place, Turn, Undone, path_in};
 use crate::program::*;
 use crate::races::Sharing;
 use crate::types::{Literal, Type};
@@ -167,10 +167,14 @@ impl<'p, 'a> Machine<'p, 'a> {
 
     /// Goes on at a region; scalars and temporaries must be what they were when it was left.
     pub fn resume(&mut self, place: &Place) -> Result<Outcome, Fault> {
-        let program = self.program;
-        let Some(path) = path_to(program, place.region) else { return Ok(Outcome::Done) };
+        self.resume_block(&self.program.body, place)
+    }
+
+    /// Goes on at a region of one block of the program; see [`Machine::resume`].
+    pub fn resume_block(&mut self, block: &'p Block, place: &Place) -> Result<Outcome, Fault> {
+        let Some(path) = path_in(block, place.region) else { return Ok(Outcome::Done) };
         let mut iterations = place.iterations.iter().copied();
-        self.go(|machine| machine.enter(&program.body, &path, &mut iterations))
+        self.go(|machine| machine.enter(block, &path, &mut iterations))
     }
 
     /// Runs one block of the program, with what earlier blocks left.
@@ -273,7 +277,7 @@ impl<'p, 'a> Machine<'p, 'a> {
             Stmt::Push(push) => self.push(*push)?,
             Stmt::Pop(a) => self.pop(*a)?,
             // The driver of a sweep runs its blocks one by one.
-            Stmt::Forward(_) | Stmt::Backward(_) => return Err(Fault::Sweep),
+            Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Host(..) => return Err(Fault::Sweep),
         }
         Ok(Flow::Next)
     }

@@ -199,6 +199,13 @@ impl Printer<'_> {
                 };
                 self.line(&text);
             }
+            Stmt::Host(region, again) => {
+                let what = match again {
+                    Again::Change => "change what the host changed",
+                    Again::Undo => "undo what the host changed",
+                };
+                self.line(&format!("{what} at region {};", region.0));
+            }
             Stmt::Pop(a) => {
                 let text = format!("pop({});", p.array(*a).name);
                 self.line(&text);

@@ -68,6 +68,17 @@ pub enum Stmt {
     Forward(Forward),
     /// The reverse half of a [`Stmt::Forward`], in the mirrored place.
     Backward(Backward),
+    /// The driver does what the host did when a region yielded; made by autodiff alone, at program level.
+    Host(RegionId, Again),
+}
+
+/// What the driver does where the host stepped in before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Again {
+    /// Changes the arrays as the host did.
+    Change,
+    /// Puts back what they held before. What the host wrote is constant: no cotangent flows on from there.
+    Undo,
 }
 
 /// What an array holds after it was put on its tape.
@@ -352,7 +363,7 @@ impl Stmt {
         match self {
             Stmt::Let(_) | Stmt::Region(_) | Stmt::Call(_) | Stmt::Swap(..) | Stmt::Copy { .. } => Vec::new(),
             Stmt::Library(call) => call.arguments.iter().filter_map(|bound| bound.scalar()).collect(),
-            Stmt::Temp(_) | Stmt::Push(_) | Stmt::Pop(_) | Stmt::Backward(_) => Vec::new(),
+            Stmt::Temp(_) | Stmt::Push(_) | Stmt::Pop(_) | Stmt::Backward(_) | Stmt::Host(..) => Vec::new(),
             Stmt::Forward(f) => match f.length {
                 Length::Known(from, to) => vec![from, to],
                 Length::Unknown { .. } => Vec::new(),

@@ -29,6 +29,7 @@ pub fn verify(program: &Program) -> Result<Facts, Error> {
         labels: vec![BTreeSet::new()],
         par: None,
         region: None,
+        driven: is_driven(&program.body),
         flaws: Vec::new(),
     };
     v.declarations();
@@ -52,6 +53,13 @@ pub fn verify(program: &Program) -> Result<Facts, Error> {
     Err(Error::Invalid { program: program.name.clone(), flaws })
 }
 
+/// Does the driver of a gradient program do the host's part?
+fn is_driven(block: &Block) -> bool {
+    let mut driven = false;
+    walk(block, &mut |stmt| driven |= matches!(stmt, Stmt::Host(..)));
+    driven
+}
+
 struct Verifier<'a> {
     program: &'a Program,
     defined: Vec<bool>,
@@ -62,6 +70,8 @@ struct Verifier<'a> {
     /// The locals that were alive outside the parallel loop that encloses this place.
     par: Option<Vec<bool>>,
     region: Option<LabelId>,
+    /// Is it a gradient program, in which regions of its source stand more than once?
+    driven: bool,
     flaws: Vec<Flaw>,
 }
 
@@ -246,6 +256,7 @@ impl Verifier<'_> {
                 self.block(&f.record);
                 self.temps.extend(declared);
             }
+            Stmt::Host(..) => self.at_program_level("what the host did", &None),
             Stmt::Backward(b) => {
                 self.at_program_level("a sweep", &None);
                 self.block(&b.reverse);
@@ -310,12 +321,13 @@ impl Verifier<'_> {
         }
         if let Some(seen) = self.labels.last_mut()
             && !seen.insert(region.label)
+            && !self.driven
         {
             self.flaw("9", &region.site, format!("label `{label}` is used twice in one program"));
         }
         if let Some(flag) = region.flag {
             let decl = p.array(flag);
-            if !matches!(decl.role, Role::Param(_)) {
+            if !matches!(decl.role, Role::Param(_)) && !self.driven {
                 let message = format!(
                     "the flag `{}` of region `{label}` is a temporary: the flag is the host's, so it must be a parameter",
                     decl.name

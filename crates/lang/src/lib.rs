@@ -16,6 +16,7 @@ pub mod emit;
 mod gradient;
 mod handle;
 mod host;
+mod host_arrays;
 pub mod items;
 pub mod library;
 pub mod operation;
@@ -33,6 +34,7 @@ pub use handle::{
     Argument, ArrayHandle, Arrays, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Shaped, Writable,
     member, set_scalar,
 };
+pub use host_arrays::Host;
 pub use program::{Name, Program, Source, name_of_member};
 pub use scalar::{Bits, Element, Float, Integer, Number, Scalar, Signed};
 pub use tangent::{CompiledProduct, Direction, Product};

@@ -82,6 +82,17 @@ pub enum Error {
     /// A piece of program yielded that was run without an eye on yields.
     #[error("a program yielded where nobody can resume it")]
     UnexpectedYield,
+    /// What was run again did not give what it gave before.
+    #[error(
+        "run error: gradient `{program}`: {place}: running passes again gave another state than before: an operation in \
+         them is not a function of its inputs alone (a custom operation that keeps state, a `#[relaxed]` loop)"
+    )]
+    NotReproduced {
+        /// The program.
+        program: String,
+        /// Where it was seen.
+        place: String,
+    },
     /// A gradient run could not be planned or driven.
     #[error("launch error: gradient `{program}`: {message}")]
     Plan {

@@ -235,6 +235,26 @@ impl Frame {
         unsafe { buffer.copy_in(view.address) }
     }
 
+    /// Copies what a place on the tape of an array holds to a buffer of its size.
+    pub(crate) fn copy_tape_to(&self, array: ArrayId, place: usize, buffer: &mut Buffer) -> Result<()> {
+        debug_assert!(
+            self.arrays[array.index()].bytes == buffer.len(),
+            "places have the sizes of their arrays"
+        );
+        // SAFETY (*Liveness*, *Bounds*): places own memory of the array's size for as long as the frame lives.
+        unsafe { buffer.copy_in(self.tapes[array.index()].places[place]) }
+    }
+
+    /// Puts a buffer of its size on the tape of an array, where room was reserved.
+    pub(crate) fn push_from(&mut self, array: ArrayId, buffer: &Buffer) -> Result<()> {
+        let tape = &mut self.tapes[array.index()];
+        debug_assert!(tape.depth < tape.places.len(), "room was reserved");
+        // SAFETY: as above.
+        unsafe { buffer.copy_out(tape.places[tape.depth])? };
+        tape.depth += 1;
+        Ok(())
+    }
+
     /// Copies a buffer of its size to an array.
     pub(crate) fn copy_from(&mut self, array: ArrayId, buffer: &Buffer) -> Result<()> {
         let view = self.arrays[array.index()];

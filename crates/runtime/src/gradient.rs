@@ -1,22 +1,28 @@
 //! Gradients compiled for a device: which gradient program runs, under which plan.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
-use ebbtide_autodiff::{self as autodiff, Inner, Pushes, Request};
+use ebbtide_autodiff::{self as autodiff, Hosted, Inner, Pushes, Request};
 use ebbtide_ir::{
-    self as ir, Block, Facts, Length, Literal, Loop, LoopId, LoopKind, Program, Role, Stmt, ValueId,
+    self as ir, ArrayId, Block, Facts, Length, Literal, Loop, LoopId, LoopKind, Program, RegionId, Role,
+    Stmt, ValueId,
 };
 
 use crate::arguments::{Arg, bind, bind_first, extents, from_arguments};
 use crate::buffer::Spare;
 use crate::device::{Device, Executable};
+use crate::durable::{Frontier, Reached};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Temp, View};
+use crate::hosted::OnYield;
+use crate::launch::undone_arrays;
 use crate::plan::{Budget, Plan};
 use crate::planner::{Found, Need, Schedules, plan};
 use crate::script::{Script, Step, Sweep};
-use crate::sweeps::{Ran, follow};
+use crate::sweeps::{Means, Ran, Replay, Run};
 
 /// The gradient of a program, compiled for a device, without the types of its parameters.
 ///
@@ -31,17 +37,29 @@ pub struct CompiledGradient {
     plans: Plans,
     /// What launches leave for the next one, so that it allocates nothing.
     spare: Arc<Spare>,
+    /// Whom to ask where the program yields.
+    host: Option<Arc<OnYield>>,
+    replay: Replay,
 }
 
 /// One gradient program.
 pub(crate) struct Variant {
     inner: Inner,
+    /// The program as written.
+    pub source: Arc<Program>,
     pub program: Arc<Program>,
     facts: Arc<Facts>,
     pub script: Script,
     /// By loop: what a pass pushes.
     pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
     pub pushes_outside: Vec<Pushes>,
+    /// The regions of the source that yield.
+    pub hosted: BTreeMap<RegionId, Hosted>,
+    /// Which region of the source each region of the program is a copy of.
+    pub copies: BTreeMap<RegionId, RegionId>,
+    pub shadows: BTreeMap<ArrayId, ArrayId>,
+    /// The arrays of which some region keeps a copy.
+    undone: Vec<ArrayId>,
     /// Compiled when it is first wanted.
     executable: OnceLock<Arc<dyn Executable>>,
 }
@@ -68,14 +86,20 @@ impl Variant {
         let gradient = autodiff::gradient(source, request, inner)?;
         let mut program = gradient.program;
         let script = Script::cut(&mut program);
+        let undone = undone_arrays(&program);
         let facts = ir::verify(&program)?;
         Ok(Variant {
             inner,
+            source: Arc::new(source.clone()),
             program: Arc::new(program),
             facts: Arc::new(facts),
             script,
             pushes: gradient.pushes,
             pushes_outside: gradient.pushes_outside,
+            hosted: gradient.hosted,
+            copies: gradient.copies,
+            shadows: gradient.shadows,
+            undone,
             executable: OnceLock::new(),
         })
     }
@@ -113,7 +137,31 @@ impl Variant {
         for pushes in &self.pushes_outside {
             fixed += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
         }
+        fixed += self.undone.iter().map(|a| sizes[a.index()]).sum::<u64>();
+        for segment in self.reversing_segments(&self.script.steps) {
+            for pushes in &self.script.pushes[segment] {
+                fixed += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
+            }
+        }
         Ok((self.needs_of(&self.script.steps, &sizes, views, scalars)?, fixed))
+    }
+
+    /// Segments of reverse sweeps; where one of them runs a region again, it has a tape of its own.
+    fn reversing_segments(&self, steps: &[Step]) -> Vec<usize> {
+        let mut segments = Vec::new();
+        let mut work: Vec<(&Step, bool)> = steps.iter().map(|step| (step, false)).collect();
+        while let Some((step, reversing)) = work.pop() {
+            match step {
+                Step::Run(segment) => segments.extend(reversing.then_some(*segment)),
+                Step::Forward(_) | Step::Host(..) => {}
+                Step::Backward(_, inner) => work.extend(inner.iter().map(|s| (s, true))),
+                Step::For { body, .. } => work.extend(body.iter().map(|s| (s, reversing))),
+                Step::If { then, otherwise, .. } => {
+                    work.extend(then.iter().chain(otherwise).map(|s| (s, reversing)));
+                }
+            }
+        }
+        segments
     }
 
     /// The depth of recursion is that of nesting in the source.
@@ -127,7 +175,7 @@ impl Variant {
         let mut needs: Vec<Need> = Vec::new();
         for step in steps {
             match step {
-                Step::Run(_) => {}
+                Step::Run(_) | Step::Host(..) => {}
                 Step::Forward(sweep) => needs.push(self.need(sweep, sizes, views, scalars)?),
                 Step::Backward(id, reverse) => {
                     let mut inner = self.needs_of(reverse, sizes, views, scalars)?;
@@ -236,12 +284,24 @@ impl CompiledGradient {
             budget,
             plans: Plans::default(),
             spare: Arc::default(),
+            host: None,
+            replay: Replay::Trusted,
         })
     }
 
     /// The same gradient under another budget; nothing is compiled again.
     pub fn with_budget(&self, budget: Budget) -> CompiledGradient {
         CompiledGradient { budget, spare: Arc::default(), ..self.clone() }
+    }
+
+    /// The same gradient of a program that can yield: `host` is asked what to do, once for each yield.
+    pub fn with_host(&self, host: Arc<OnYield>) -> CompiledGradient {
+        CompiledGradient { host: Some(host), spare: Arc::default(), ..self.clone() }
+    }
+
+    /// The same gradient, with passes that are run again trusted or checked.
+    pub fn with_replay(&self, replay: Replay) -> CompiledGradient {
+        CompiledGradient { replay, spare: Arc::default(), ..self.clone() }
     }
 
     /// The gradient program; the one that keeps the tapes of inner loops, where there are two.
@@ -282,17 +342,52 @@ impl CompiledGradient {
         let executable = variant.executable(&self.device)?;
         let (views, scalars) = bind(&variant.program, &self.device, args)?;
         let mut frame = self.frame(variant, views, scalars)?;
-        let ran = follow(
-            variant,
-            executable.as_ref(),
-            &mut frame,
-            chosen.schedules,
-            &self.spare,
-            self.device.meter(),
-        );
+        frame.reserve_undo(&variant.undone, self.device.meter())?;
+        let means = self.means(variant, executable.as_ref());
+        let ran = Run::new(means, &mut frame, chosen.schedules).follow();
         let settled = executable.settle(&mut frame);
         self.spare.give(frame.into_buffers());
         settled.and(ran)
+    }
+
+    /// Runs the gradient program so that it survives its process: what it has done is kept in `dir`, at least once in
+    /// each interval `every` between two actions of its schedules. Launched again with the same arguments it goes on
+    /// there, to the same bits; if it had ended, the results are read.
+    pub fn launch_durable(&self, dir: &Path, every: Duration, args: &[Arg<'_>]) -> Result<Ran> {
+        let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
+        let chosen = self.choose(args)?;
+        let variant = &self.variants[chosen.variant];
+        if !variant.hosted.is_empty() {
+            return Err(
+                variant.lost("a program that can yield has no durable gradient yet: launch it plainly")
+            );
+        }
+        let executable = variant.executable(&self.device)?;
+        let (views, scalars) = bind(&variant.program, &self.device, args)?;
+        let mut frontier = Frontier::open(dir, every, variant, args)?;
+        let mut frame = self.frame(variant, views, scalars)?;
+        let mut run = Run::new(self.means(variant, executable.as_ref()), &mut frame, chosen.schedules);
+        let ran = match frontier.restore(&mut run)? {
+            Reached::End => Ok(run.ran),
+            Reached::Middle => {
+                run.frontier = Some(&mut frontier);
+                run.follow().and_then(|ran| run.settle().and_then(|()| run.finish()).map(|()| ran))
+            }
+        };
+        let settled = executable.settle(&mut frame);
+        self.spare.give(frame.into_buffers());
+        settled.and(ran)
+    }
+
+    fn means<'a>(&'a self, variant: &'a Variant, executable: &'a dyn Executable) -> Means<'a> {
+        Means {
+            variant,
+            executable,
+            device: &self.device,
+            spare: &self.spare,
+            host: self.host.as_deref(),
+            replay: self.replay,
+        }
     }
 
     /// A frame in memory that earlier launches left.

@@ -79,7 +79,7 @@ impl Executable for Interpreted {
         }
         let outcome = match start {
             Start::Beginning => machine.run_block(&self.segments[segment]),
-            Start::At(place) => machine.resume(place),
+            Start::At(place) => machine.resume_block(&self.segments[segment], place),
         };
         let address = |array: &mut HostArray| match &mut array.bytes {
             Bytes::Exclusive(bytes) => Some(bytes.as_mut_ptr()),

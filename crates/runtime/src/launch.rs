@@ -36,14 +36,7 @@ impl Compiled {
         let program = Arc::new(program.clone());
         let executable = device.backend().compile(&program, &facts, &[&program.body])?;
         let entries = (0..program.regions).map(|_| OnceLock::new()).collect();
-        let mut undone = Vec::new();
-        ir::walk(&program.body, &mut |stmt| {
-            if let Stmt::Region(region) = stmt {
-                undone.extend(Undone::by(region).arrays);
-            }
-        });
-        undone.sort_unstable();
-        undone.dedup();
+        let undone = undone_arrays(&program);
         Ok(Compiled { program, device: device.clone(), executable, entries, undone: undone.into() })
     }
 
@@ -234,6 +227,19 @@ impl Compiled {
         let found = entry(&self.program, region)?;
         Ok(cell.get_or_init(|| found))
     }
+}
+
+/// The arrays of which some region keeps a copy.
+pub(crate) fn undone_arrays(program: &Program) -> Vec<ir::ArrayId> {
+    let mut undone = Vec::new();
+    ir::walk(&program.body, &mut |stmt| {
+        if let Stmt::Region(region) = stmt {
+            undone.extend(Undone::by(region).arrays);
+        }
+    });
+    undone.sort_unstable();
+    undone.dedup();
+    undone
 }
 
 /// A launch that is ready to run.

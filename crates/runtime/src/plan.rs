@@ -47,7 +47,7 @@ pub struct LoopPlan {
     pub tape_bytes: u64,
     /// The name of the schedule.
     pub schedule: &'static str,
-    /// What the schedule does on one entry; zero where the number of passes is not known.
+    /// What the schedule does on one entry; only its room where the number of passes is not known.
     pub totals: Totals,
     /// The most bytes of states and tape, those of the loops inside it included.
     pub peak_bytes: u64,
@@ -94,20 +94,23 @@ impl Plan {
             "  fixed          {} (working copies, shadows, temporaries)",
             bytes(self.fixed_bytes)
         );
-        let _ = writeln!(text, "store-all        {}", bytes(self.store_all_bytes));
-        let _ = writeln!(text, "recompute factor {:.3}", self.recompute_factor());
+        // Where a loop ends is not known before it does, nor is what depends on it.
+        let open = self.loops.iter().any(|l| l.steps.is_none());
+        let known = |text: String| if open { "known when the loops have ended".to_string() } else { text };
+        let _ = writeln!(text, "store-all        {}", known(bytes(self.store_all_bytes)));
+        let _ = writeln!(text, "recompute factor {}", known(format!("{:.3}", self.recompute_factor())));
         for (k, l) in self.loops.iter().enumerate() {
             let indent = "  ".repeat(l.depth);
             let _ = writeln!(
                 text,
-                "{indent}loop {k}: {} passes, {} with {} states of {} and the tape of {} passes of {}; body runs {} times",
-                l.steps.map_or("unknown".to_string(), |n| n.to_string()),
+                "{indent}loop {k}: {}, {} with {} states of {} and the tape of {} passes of {}{}",
+                l.steps.map_or("as many passes as it takes".to_string(), |n| format!("{n} passes")),
                 l.schedule,
                 l.totals.memory.peak_slots,
                 bytes(l.state_bytes),
                 l.totals.peak_tape,
                 bytes(l.tape_bytes),
-                l.totals.executions(),
+                l.steps.map_or(String::new(), |_| format!("; body runs {} times", l.totals.executions())),
             );
             if let Some((half, double)) = l.neighbours {
                 let half = half.map_or("does not fit".to_string(), |f| format!("{f:.3}"));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ebbtide_ir::{LoopId, ReverseHint};
 use ebbtide_schedule::{
     AnySchedule, Costs, Holds, Online, Options, Periodic, Problem, Revolve, Shape, Sizes, StoreAll, Totals,
-    best_plan, cheapest_plan,
+    Traffic, best_plan, cheapest_plan,
 };
 
 use crate::error::{Error, Result};
@@ -219,7 +219,9 @@ impl Planner<'_> {
             let own = slots as u64 * need.state + block * need.tape;
             // Of a loop of unknown length it is known only that more states are better.
             let cost = 1e3 * need.work * (1.0 + (need.state + need.tape) as f64 / own.max(1) as f64);
-            return Ok(self.finish(need, rung, schedule, Totals::default(), own, share, cost, None));
+            let memory = Traffic { peak_slots: slots as u64, ..Traffic::default() };
+            let room = Totals { memory, peak_tape: block, ..Totals::default() };
+            return Ok(self.finish(need, rung, schedule, room, own, share, cost, None));
         };
         let (schedule, totals, around): (AnySchedule, Totals, _) = match budget {
             Budget::Bytes(_) => {

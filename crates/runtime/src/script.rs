@@ -3,8 +3,8 @@
 
 use ebbtide_autodiff::{Pushes, pushes};
 use ebbtide_ir::{
-    ArrayId, Block, Length, LocalDecl, LocalId, Loop, LoopId, LoopKind, Program, ReverseHint, Stmt, ValueId,
-    walk_program_level,
+    Again, ArrayId, Block, Length, LocalDecl, LocalId, Loop, LoopId, LoopKind, Program, RegionId,
+    ReverseHint, Stmt, ValueId, walk_program_level,
 };
 
 /// One thing to do.
@@ -16,6 +16,8 @@ pub(crate) enum Step {
     Forward(Sweep),
     /// Go on with the schedule to its end; each piece is reversed by these steps.
     Backward(LoopId, Vec<Step>),
+    /// Do again, or undo, what the host did when this region of the source yielded.
+    Host(RegionId, Again),
     /// Do the steps once for each number; the variables hold the bounds.
     For { var: ValueId, from: LocalId, to: LocalId, body: Vec<Step> },
     /// Do the first steps or the second, as the variable says.
@@ -94,6 +96,10 @@ impl Script {
                     let otherwise = self.block(program, branch.otherwise);
                     steps.push(Step::If { condition, then, otherwise });
                 }
+                Stmt::Host(region, again) => {
+                    self.close(&mut steps, &mut open);
+                    steps.push(Step::Host(region, again));
+                }
                 // Autodiff puts sweeps nowhere else.
                 other => open.push(other),
             }
@@ -119,7 +125,7 @@ impl Script {
 fn has_sweeps(stmt: &Stmt) -> bool {
     let mut found = false;
     walk_program_level(std::slice::from_ref(stmt), &mut |s| {
-        found |= matches!(s, Stmt::Forward(_) | Stmt::Backward(_));
+        found |= matches!(s, Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Host(..));
     });
     found
 }

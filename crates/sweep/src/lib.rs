@@ -69,3 +69,13 @@ pub use durable::{Durable, Run};
 pub use error::Error;
 pub use stepper::Stepper;
 pub use sweep::{Event, Progress, Start, Sweep};
+
+/// The pages of the guide that speak of this crate: their examples are compiled and run.
+#[cfg(doctest)]
+mod guide {
+    #[doc = include_str!("../../../docs/src/own-step.md")]
+    struct OwnStep;
+
+    #[doc = include_str!("../../../docs/src/durable.md")]
+    struct Durable;
+}

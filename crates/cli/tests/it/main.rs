@@ -1,6 +1,7 @@
 //! The `ebbtide` command, run as its users run it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod book;
 mod demo;
 mod doctor;
 mod plan;

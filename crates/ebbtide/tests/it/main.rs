@@ -8,7 +8,9 @@ mod checked;
 mod control;
 mod derivatives;
 mod design;
+mod durable;
 mod expressions;
+mod first_hour;
 mod generic;
 mod gradients;
 mod library;
@@ -17,6 +19,7 @@ mod rules;
 mod scatter;
 mod schedules;
 mod structs;
+mod yielding_gradients;
 mod yields;
 
 /// Compares the text form of a program.

@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use ebbtide_tape::{Differentiable, Mode, Tape, Var, with_mode};
+use ebbtide_tape::{Differentiable, Mode, Tape, Var, rule_fn, with_mode};
 
 /// The system's allocator, with a count for each thread: tests run side by side.
 struct Counting;
@@ -84,6 +84,41 @@ fn recording_on_a_freed_tape_allocates_nothing() {
         let count = with_mode(mode, || allocations(|| drop(record(&tape.leaf(0.3)))));
         assert_eq!(count, 0, "{mode:?}");
     }
+}
+
+#[test]
+fn a_graph_in_reused_memory_has_the_gradient_of_a_new_one() {
+    let expected = {
+        let x = Tape::new().leaf(0.3);
+        record(&x).pullback().unwrap().wrt(&x)
+    };
+    let tape = Tape::<f64>::new();
+    for mode in [Mode::Off, Mode::Aggressive, Mode::Off, Mode::Conservative] {
+        // Another graph of another size before, part of which the freed memory still knows.
+        with_mode(mode, || drop(tape.leaf(2.0).exp() * 3.0));
+        let x = tape.leaf(0.3);
+        let gradients = with_mode(mode, || record(&x)).pullback().unwrap();
+        assert_eq!(gradients.wrt(&x), expected, "{mode:?}");
+        tape.free();
+    }
+}
+
+#[test]
+fn a_sweep_that_outlives_its_graph_reads_it_to_the_end() {
+    let tape = Tape::<f64>::new();
+    let x = tape.leaf(2.0);
+    let own = tape.downgrade();
+    // The first rule to run frees the graph and records another one, which must not take the memory of this.
+    let tripled = &x * 3.0;
+    let meddling = rule_fn(move |c: &f64| {
+        let tape = own.upgrade().unwrap();
+        tape.free();
+        drop(record(&tape.leaf(7.0)));
+        [*c]
+    });
+    let y = tape.record_op(6.0, &[&tripled], meddling).unwrap();
+    let gradients = tape.pullback(&y).unwrap();
+    assert_eq!(gradients.get(&x), Some(&3.0));
 }
 
 #[test]
