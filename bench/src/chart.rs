@@ -120,7 +120,8 @@ pub fn lines(title: &str, x_name: &str, y_name: &str, series: &[Series]) -> Stri
     text(&mut svg, LEFT, TOP - 8.0, "start", y_name);
     for (k, one) in series.iter().enumerate() {
         let colour = COLOURS[k % COLOURS.len()];
-        let path: Vec<String> = one.points.iter().map(|p| format!("{:.1} {:.1}", x(p.0), y(p.1))).collect();
+        let points: Vec<(f64, f64)> = one.points.iter().copied().filter(|p| p.0 > 0.0 && p.1 > 0.0).collect();
+        let path: Vec<String> = points.iter().map(|p| format!("{:.1} {:.1}", x(p.0), y(p.1))).collect();
         if path.is_empty() {
             continue;
         }
@@ -129,7 +130,7 @@ pub fn lines(title: &str, x_name: &str, y_name: &str, series: &[Series]) -> Stri
             r#"<path d="M{}" stroke="{colour}" stroke-width="2" fill="none"/>"#,
             path.join("L")
         );
-        for point in &one.points {
+        for point in &points {
             let _ = writeln!(
                 svg,
                 r#"<circle cx="{:.1}" cy="{:.1}" r="3" fill="{colour}"/>"#,

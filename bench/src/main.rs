@@ -7,6 +7,7 @@ mod by_hand;
 mod case;
 mod chart;
 mod compare;
+mod machine;
 mod ours;
 mod peers;
 mod reference;
@@ -14,6 +15,9 @@ mod report;
 mod resident;
 mod row;
 mod seedloop;
+mod tape;
+#[cfg(test)]
+mod tests;
 mod workloads;
 mod yields;
 
@@ -33,6 +37,9 @@ use workloads::{Size, Workload};
 
 type Error = Box<dyn std::error::Error>;
 type Result<T> = std::result::Result<T, Error>;
+
+/// From here on the wall clock says nothing about two threads.
+const TOO_BUSY: f64 = 0.1;
 
 /// How much is measured.
 struct Wish {
@@ -86,7 +93,8 @@ fn add(report: &mut Report, rows: Vec<Row>) {
 /// Everything about one workload that needs no peer.
 fn measure(bench: &Bench, workload: Workload, wish: &Wish, report: &mut Report) -> Result<()> {
     let size = workload.size();
-    let threads = if workload.is_parallel() { &[1, 2][..] } else { &[1] };
+    let two = workload.is_parallel() && report.busy_share < TOO_BUSY;
+    let threads = if two { &[1, 2][..] } else { &[1] };
     let compile = bench.compile_seconds(workload)?;
     for &threads in threads {
         let rows = bench.primal(workload, size, threads)?;
@@ -206,15 +214,27 @@ fn main() -> Result<()> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut report = Report::new();
     println!("{}, {}", report.date, report.machine);
+    if report.busy_share >= TOO_BUSY {
+        let percent = 100.0 * report.busy_share;
+        let note = format!("two threads: others kept the machine {percent:.0} % busy, it needs a quiet one");
+        println!("{note}");
+        report.skipped.push(note);
+    }
     for workload in wish.workloads() {
         measure(&bench, workload, &wish, &mut report)?;
     }
     report.costs.push((OURS.to_string(), yields::costs(&bench)?));
+    report.tapes.push((OURS.to_string(), tape::per_operation(&bench)?));
     let peers = if wish.peers { peers::installed(home) } else { Vec::new() };
     for peer in &peers {
         match peer.costs() {
             Some(Ok(costs)) => report.costs.push((peer.name.to_string(), costs)),
             Some(Err(error)) => report.skipped.push(format!("{}: costs of yields: {error}", peer.name)),
+            None => {}
+        }
+        match peer.tape() {
+            Some(Ok(of)) => report.tapes.push((peer.name.to_string(), of)),
+            Some(Err(error)) => report.skipped.push(format!("{}: its tape: {error}", peer.name)),
             None => {}
         }
     }

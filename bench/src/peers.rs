@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::Result;
 use crate::row::{Kind, Row};
+use crate::tape::PerOperation;
 use crate::workloads::Size;
 use crate::yields::Costs;
 
@@ -83,6 +84,17 @@ impl Peer {
         }
         let mut command = Command::new(&self.python);
         command.arg(&self.script).arg("costs");
+        let text = output(&mut command, Duration::from_secs(120));
+        Some(text.and_then(|text| Ok(serde_json::from_str(last_line(&text))?)))
+    }
+
+    /// What an operation on its tape costs, where it has one for single numbers.
+    pub fn tape(&self) -> Option<Result<PerOperation>> {
+        if self.name != "PyTorch" {
+            return None;
+        }
+        let mut command = Command::new(&self.python);
+        command.arg(self.script.with_file_name("tape_torch.py"));
         let text = output(&mut command, Duration::from_secs(120));
         Some(text.and_then(|text| Ok(serde_json::from_str(last_line(&text))?)))
     }

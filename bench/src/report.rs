@@ -7,18 +7,21 @@ use std::process::Command;
 
 use serde::Serialize;
 
-use crate::Result;
 use crate::chart::{self, Group, Series, short};
 use crate::compare::{C, OURS};
 use crate::row::{Kind, Row};
 use crate::seedloop::Curve;
+use crate::tape::PerOperation;
 use crate::yields::Costs;
+use crate::{Result, machine};
 
 /// Everything that was measured.
 #[derive(Default, Serialize)]
 pub struct Report {
     pub date: String,
     pub machine: String,
+    /// The part of the processors' time that others took before the bench began.
+    pub busy_share: f64,
     /// The workloads at the size of the table.
     pub rows: Vec<Row>,
     /// The same under a budget in bytes.
@@ -29,6 +32,8 @@ pub struct Report {
     pub seedloop: Option<Curve>,
     /// What launches and yields cost.
     pub costs: Vec<(String, Costs)>,
+    /// What an operation on an eager tape costs.
+    pub tapes: Vec<(String, PerOperation)>,
     /// What was skipped, and why.
     pub skipped: Vec<String>,
 }
@@ -37,7 +42,7 @@ impl Report {
     pub fn new() -> Report {
         let date = Command::new("date").args(["-u", "+%Y-%m-%d"]).output();
         let date = date.map(|d| String::from_utf8_lossy(&d.stdout).trim().to_string()).unwrap_or_default();
-        Report { date, machine: machine(), ..Report::default() }
+        Report { date, machine: machine::name(), busy_share: machine::busy_share(), ..Report::default() }
     }
 
     /// Writes `report.md`, `report.json` and the charts.
@@ -128,7 +133,10 @@ impl Report {
         let mut text = "| workload | size × steps | system | schedule | threads | time | × C | peak memory \
                         (metered) | compile | lines |\n|---|---|---|---|---|---|---|---|---|---|\n"
             .to_string();
-        for row in self.rows.iter().filter(|row| row.kind == kind) {
+        let of = |workload| {
+            self.rows.iter().filter(move |row: &&Row| row.workload == workload && row.kind == kind)
+        };
+        for row in self.workloads().into_iter().flat_map(of) {
             let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_string());
             let memory = row.resident_bytes.map(|resident| match row.metered_bytes {
                 Some(metered) => format!("{} ({})", bytes(resident), bytes(metered)),
@@ -243,6 +251,16 @@ impl Report {
                 p.seconds / curve.store_all_seconds
             );
         }
+        let at = |part: f64| curve.points.iter().find(|p| p.part == part);
+        if let (Some(hundredth), Some(tenth)) = (at(0.01), at(0.1)) {
+            let _ = writeln!(
+                text,
+                "\nWith 99 % less memory {:.2} × the predicted time (to be at most 1.1), with 90 % less {:.2} × that of \
+                 store-all (to be at most 1.5).",
+                hundredth.seconds / hundredth.predicted_seconds,
+                tenth.seconds / curve.store_all_seconds
+            );
+        }
         text
     }
 
@@ -256,6 +274,12 @@ impl Report {
                 "| {system} | {:.2} | {:.3} | {:.2} |",
                 costs.launch, costs.gated_pass, costs.yield_round
             );
+        }
+        text += "\n## The eager tape\n\nNanoseconds per multiplication of two numbers, in a chain of 10 000.\n\n| | record | \
+                 pull back | pull back, checkpointed |\n|---|---|---|---|\n";
+        for (system, of) in &self.tapes {
+            let numbers = [of.record, of.pull_back, of.pull_back_checkpointed];
+            let _ = writeln!(text, "| {system} | {} |", numbers.map(|n| format!("{n:.0}")).join(" | "));
         }
         text
     }
@@ -331,19 +355,6 @@ fn series(rows: &[Row], x: impl Fn(&Row) -> f64, y: &dyn Fn(&Row) -> Option<f64>
         }
     }
     all
-}
-
-/// What runs here: the processor and the number of its cores.
-fn machine() -> String {
-    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let field = |name: &str| {
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        Some(line.split(':').nth(1)?.trim().to_string())
-    };
-    let model = field("model name").unwrap_or_else(|| "unknown processor".to_string());
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let wide = if text.contains("avx512f") { ", AVX-512" } else { "" };
-    format!("{cores} cores of {model}{wide}")
 }
 
 fn bytes(n: u64) -> String {

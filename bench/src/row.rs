@@ -75,11 +75,12 @@ impl Row {
 
     /// Marks the row if it found something else than `other`: they are to agree to 1e-5.
     pub fn compare(&mut self, other: &Row) {
-        let differ = |a: Option<f64>, b: Option<f64>| match (a, b) {
-            (Some(a), Some(b)) => (a - b).abs() > 1e-5 * a.abs().max(b.abs()),
-            _ => false,
+        // What is not a number agrees with nothing.
+        let agree = |a: Option<f64>, b: Option<f64>| match (a, b) {
+            (Some(a), Some(b)) => (a - b).abs() <= 1e-5 * a.abs().max(b.abs()),
+            _ => true,
         };
-        if differ(self.norm, other.norm) || differ(self.loss, other.loss) {
+        if !agree(self.norm, other.norm) || !agree(self.loss, other.loss) {
             let show = |x: Option<f64>| x.map_or("–".to_string(), |x| format!("{x:.9e}"));
             self.note = Some(format!(
                 "disagrees: loss {} and norm {}, {} has {} and {}",

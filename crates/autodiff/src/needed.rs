@@ -178,7 +178,7 @@ pub(crate) fn reads(program: &Program, l: &Loop) -> BTreeSet<ArrayId> {
     read
 }
 
-/// The arrays that a block reads. What is updated is read too; that matters only where something else reads it.
+/// The arrays that a block reads. What is added to is read too, but that matters only where something else reads it.
 pub(crate) fn reads_of(program: &Program, block: &[Stmt]) -> BTreeSet<ArrayId> {
     let mut read = BTreeSet::new();
     walk(block, &mut |stmt| match stmt {
@@ -187,6 +187,7 @@ pub(crate) fn reads_of(program: &Program, block: &[Stmt]) -> BTreeSet<ArrayId> {
                 read.insert(*a);
             }
         }
+        Stmt::Update(Combine::Min | Combine::Max, s) => drop(read.insert(s.array)),
         Stmt::Copy { from, .. } => drop(read.insert(*from)),
         Stmt::Library(call) => {
             read.extend(&call.reads);

@@ -293,6 +293,11 @@ impl Text<'_> {
             Op::LoopVar if !interior.varying.uniform(v) && self.innermost == Some(v) => {
                 Some(Linear::new(1, "0".to_string()))
             }
+            Op::Select(condition, a, b) => match interior.decided.get(&condition) {
+                Some(true) => self.sum(interior, a, known),
+                Some(false) => self.sum(interior, b, known),
+                None => None,
+            },
             Op::Binary(op @ (Binary::Add | Binary::Sub), a, b) => {
                 let (a, b) = (self.sum(interior, a, known)?, self.sum(interior, b, known)?);
                 let (sign, name, coefficient) = match op {

@@ -419,6 +419,57 @@ impl Builder {
         self.push(Stmt::If(branch));
     }
 
+    /// Ends an `if` whose arms both set `local`, which nothing else uses, and gives its value. Where both arms are cheap
+    /// and cannot fail it becomes a `select`, which index arithmetic and vectors understand.
+    pub fn end_value_if(&mut self, local: LocalId) -> ValueId {
+        let Some(Open { owner: Owner::Otherwise(condition, then), block: otherwise }) = self.open.last()
+        else {
+            self.end_if();
+            return self.get(local);
+        };
+        let arms = (self.arm(then, local), self.arm(otherwise, local));
+        let (Some(yes), Some(no)) = arms else {
+            self.end_if();
+            return self.get(local);
+        };
+        let (condition, mut values) = (*condition, then.clone());
+        values.extend_from_slice(otherwise);
+        self.open.pop();
+        if let Some(open) = self.open.last_mut() {
+            // Its first value was never read.
+            let mut unread = None;
+            open.block.retain(|stmt| match stmt {
+                Stmt::Declare(declared, value) if *declared == local => {
+                    unread = Some(*value);
+                    false
+                }
+                _ => true,
+            });
+            if let Some(v) = unread.filter(|v| self.program.literal(*v).is_some()) {
+                open.block.retain(|stmt| !matches!(stmt, Stmt::Let(value) if *value == v));
+            }
+            open.block.extend(values.into_iter().filter(|stmt| matches!(stmt, Stmt::Let(_))));
+        }
+        self.select(condition, yes, no)
+    }
+
+    /// What an arm sets `local` to, where it does nothing else that costs or fails.
+    fn arm(&self, block: &Block, local: LocalId) -> Option<ValueId> {
+        let (last, rest) = block.split_last()?;
+        let cheap = |stmt: &Stmt| match stmt {
+            Stmt::Let(v) => match self.program.op(*v) {
+                Op::Get(_) => true,
+                Op::Math(..) | Op::Rand(..) => false,
+                op => op.is_pure() && !crate::passes::may_fail(&self.program, *v),
+            },
+            _ => false,
+        };
+        match last {
+            Stmt::Set(set, value) if *set == local && rest.iter().all(cheap) => Some(*value),
+            _ => None,
+        }
+    }
+
     fn new_loop(&mut self) -> LoopId {
         self.program.loops += 1;
         let id = LoopId(self.program.loops - 1);

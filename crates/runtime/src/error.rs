@@ -56,6 +56,14 @@ pub enum Error {
     /// A file of a stored yield could not be read or written.
     #[error(transparent)]
     Snapshot(#[from] ebbtide_snapshot::Error),
+    /// A file of saved arrays that does not fit what it is read into.
+    #[error("{} cannot be loaded: {misfits}", path.display())]
+    WrongFile {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What does not fit, one by one.
+        misfits: String,
+    },
     /// The program could not be differentiated.
     #[error(transparent)]
     Differentiation(#[from] ebbtide_autodiff::Error),

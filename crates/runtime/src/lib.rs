@@ -16,9 +16,12 @@ mod interpreter;
 mod label;
 mod launch;
 mod memory;
+#[cfg(feature = "ndarray")]
+mod nd;
 mod pending;
 mod plan;
 mod planner;
+mod saved;
 mod script;
 mod status;
 mod stored;
@@ -39,8 +42,11 @@ pub use interpreter::{checked, interpreter};
 pub use label::Label;
 pub use launch::Compiled;
 pub use memory::Memory;
+#[cfg(feature = "ndarray")]
+pub use nd::Ranked;
 pub use pending::Pending;
 pub use plan::{Budget, LoopPlan, Plan};
+pub use saved::{load, save};
 pub use status::{Next, Status};
 pub use sweeps::{Ran, Replay};
 pub use trace::warn;

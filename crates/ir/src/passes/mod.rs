@@ -132,7 +132,7 @@ pub fn simplify_segments(program: &Program, segments: &[&Block]) -> Option<Simpl
 }
 
 /// Can computing the value fail, whatever the data?
-fn may_fail(program: &Program, v: ValueId) -> bool {
+pub(crate) fn may_fail(program: &Program, v: ValueId) -> bool {
     match *program.op(v) {
         Op::Load(..) => true,
         Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) if !program.ty(v).is_float() => {

@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, Lit, UnOp};
 
@@ -81,7 +82,16 @@ impl Translator<'_> {
         let span = last.ident.span();
         let expand = Ident::new("__expand", span);
         let path = &path.path;
-        quote_spanned!(span=> #path::#expand(#cx #(, #args)*))
+        if segments.iter().any(|segment| !segment.arguments.is_none()) {
+            return quote_spanned!(span=> #path::#expand(#cx #(, #args)*));
+        }
+        // What is a plain function has no expansion. rustc can only say that by its name: so the name says what to do.
+        let advice = Ident::new(&format!("put_func_before_{}", last.ident.unraw()), span);
+        quote_spanned! {span=> {
+            #[allow(unused_imports)]
+            use #path as #advice;
+            #advice::#expand(#cx #(, #args)*)
+        }}
     }
 
     /// `scatter_unique(a, i, x)`, `scatter_unique(a, [i, j], x)`.
