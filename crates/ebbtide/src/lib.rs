@@ -88,6 +88,9 @@ mod guide {
     #[doc = include_str!("../../../docs/src/yield.md")]
     struct Yield;
 
+    #[doc = include_str!("../../../docs/src/durable.md")]
+    struct DurableRuns;
+
     #[doc = include_str!("../../../docs/src/errors.md")]
     struct Errors;
 
