@@ -117,6 +117,36 @@ fn what_an_operation_says_and_its_panics_are_run_errors() {
     }
 }
 
+#[test]
+fn operations_take_all_types_ranks_and_sizes() {
+    #[operation]
+    fn count(
+        flags: &Array2<bool>,
+        of: &Array1<i64>,
+        empty: &Array1<f32>,
+        out: &mut Array0<i32>,
+        none: &mut Array2<f64>,
+        from: usize,
+        negative: bool,
+        shift: i32,
+    ) {
+        assert_eq!((flags.shape(), empty.len(), none.shape()), ([2, 3], 0, [0, 4]));
+        none.fill(1.0);
+        let chosen = of.as_slice()[from..].iter().filter(|x| (**x < 0) == negative).count();
+        out[[]] = (flags.as_slice().iter().filter(|f| **f).count() + chosen) as i32
+            + shift
+            + i32::from(flags[[1, 2]]);
+    }
+    for device in devices() {
+        let flags = device.array_with_shape([2, 3], &[true, false, true, false, false, true]).unwrap();
+        let (of, empty) = (device.array(&[-1i64, 2, -3, 4]).unwrap(), device.zeros([0]).unwrap());
+        let (mut out, mut none) = (device.scalar(0).unwrap(), device.zeros([0, 4]).unwrap());
+        let args = (&flags, &of, &empty, &mut out, &mut none, 1, true, -20);
+        let _ = count().compile(&device).unwrap().launch(args).unwrap();
+        assert_eq!(out[[]], 3 + 1 - 20 + 1);
+    }
+}
+
 fn start(n: usize) -> Vec<f64> {
     (0..n).map(|i| 0.4 + 0.3 * (1.7 * i as f64).sin()).collect()
 }
