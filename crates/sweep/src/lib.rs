@@ -70,12 +70,7 @@ pub use error::Error;
 pub use stepper::Stepper;
 pub use sweep::{Event, Progress, Start, Sweep};
 
-/// The pages of the guide that speak of this crate: their examples are compiled and run.
+/// The page of the guide that speaks of this crate: its example is compiled and run.
 #[cfg(doctest)]
-mod guide {
-    #[doc = include_str!("../../../docs/src/own-step.md")]
-    struct OwnStep;
-
-    #[doc = include_str!("../../../docs/src/durable.md")]
-    struct Durable;
-}
+#[doc = include_str!("../../../docs/src/own-step.md")]
+struct Guide;

@@ -176,7 +176,7 @@ fn the_page_on_the_command_has_the_options_of_the_demo_and_the_variables() {
     for option in options {
         assert!(page.contains(&format!("`--{option}")), "docs/src/cli.md does not mention --{option}");
     }
-    for variable in ["DEVICE", "THREADS", "CC", "CFLAGS", "CACHE", "VECTOR_BYTES", "TRACE"] {
+    for variable in ["DEVICE", "THREADS", "CC", "CFLAGS", "CACHE", "VECTOR_BYTES", "CHECK", "TRACE"] {
         assert!(page.contains(&format!("`EBBTIDE_{variable}`")), "docs/src/cli.md: EBBTIDE_{variable}");
     }
 }
