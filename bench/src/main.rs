@@ -209,7 +209,7 @@ fn main() -> Result<()> {
     let wish = Wish::read(&words)?;
     let begun = Instant::now();
     let folder = tempfile::tempdir()?;
-    let at_least = Duration::from_millis(if wish.quick { 300 } else { 1500 });
+    let at_least = Duration::from_millis(if wish.quick { 500 } else { 2000 });
     let bench = Bench { reference: Rc::new(Reference::build()?), cache: Cache::at(folder.path()), at_least };
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut report = Report::new();

@@ -94,7 +94,7 @@ impl Recorder<'_> {
         let decl = self.source.array(array);
         let old = self.old(w, array);
         // The loop may have been rewritten for another array already: its values are those of the new program.
-        let rename: Vec<(ValueId, ValueId)> = loads_of(&w.program, par, array)
+        let rename: Vec<(ValueId, ValueId)> = loads_before_its_write(&w.program, par, array)
             .into_iter()
             .map(|(v, index)| {
                 let site = w.program.value(v).site.clone();
@@ -154,10 +154,12 @@ impl Recorder<'_> {
     }
 }
 
-/// The loads of an array in a loop.
-fn loads_of(source: &Program, par: &Par, array: ArrayId) -> Vec<(ValueId, Indices)> {
+/// The loads of an array before an iteration writes it; behind that it reads what it wrote.
+fn loads_before_its_write(source: &Program, par: &Par, array: ArrayId) -> Vec<(ValueId, Indices)> {
+    let writes = |s: &Stmt| matches!(s, Stmt::Store(s) | Stmt::Update(_, s) if s.array == array);
+    let before = par.body.iter().position(writes).unwrap_or(par.body.len());
     let mut loads = Vec::new();
-    walk(&par.body, &mut |stmt| {
+    walk(&par.body[..before], &mut |stmt| {
         if let Stmt::Let(v) = stmt
             && let Op::Load(a, index) = *source.op(*v)
             && a == array

@@ -42,6 +42,8 @@ extern crate self as ebbtide;
 
 mod device;
 mod error;
+#[cfg(feature = "tape")]
+mod on_tape;
 
 pub use device::Devices;
 pub use ebbtide_ir as ir;
@@ -59,6 +61,8 @@ pub use ebbtide_runtime::{
     Yielded,
 };
 pub use error::{Error, Result};
+#[cfg(feature = "tape")]
+pub use on_tape::{OnTape, TapeOperation, TapeProgram};
 
 /// Everything that programs and their hosts are written with.
 pub mod prelude {

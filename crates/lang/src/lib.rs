@@ -27,6 +27,8 @@ mod value;
 
 pub use compiled::Compiled;
 pub use cx::Cx;
+#[doc(hidden)]
+pub use ebbtide_autodiff as __autodiff;
 pub use ebbtide_ir::{Access, ArrayId, Bound, HostArg, Literal, ReverseHint, Rules, Undo};
 pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Result};
 pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};

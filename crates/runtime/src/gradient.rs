@@ -60,6 +60,8 @@ pub(crate) struct Variant {
     pub shadows: BTreeMap<ArrayId, ArrayId>,
     /// The arrays of which some region keeps a copy.
     undone: Vec<ArrayId>,
+    /// Bytes that the device needs besides arrays.
+    scratch: u64,
     /// Compiled when it is first wanted.
     executable: OnceLock<Arc<dyn Executable>>,
 }
@@ -82,12 +84,13 @@ struct Chosen {
 }
 
 impl Variant {
-    fn new(source: &Program, request: &Request, inner: Inner) -> Result<Variant> {
+    fn new(source: &Program, request: &Request, inner: Inner, device: &Device) -> Result<Variant> {
         let gradient = autodiff::gradient(source, request, inner)?;
         let mut program = gradient.program;
         let script = Script::cut(&mut program);
         let undone = undone_arrays(&program);
         let facts = ir::verify(&program)?;
+        let scratch = device.backend().scratch_bytes(&program, &facts);
         Ok(Variant {
             inner,
             source: Arc::new(source.clone()),
@@ -100,6 +103,7 @@ impl Variant {
             copies: gradient.copies,
             shadows: gradient.shadows,
             undone,
+            scratch,
             executable: OnceLock::new(),
         })
     }
@@ -137,6 +141,7 @@ impl Variant {
         for pushes in &self.pushes_outside {
             fixed += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
         }
+        fixed += self.scratch;
         fixed += self.undone.iter().map(|a| sizes[a.index()]).sum::<u64>();
         for segment in self.reversing_segments(&self.script.steps) {
             for pushes in &self.script.pushes[segment] {
@@ -269,9 +274,9 @@ impl CompiledGradient {
         device: &Device,
         budget: Budget,
     ) -> Result<CompiledGradient> {
-        let recorded = Variant::new(source, request, Inner::Recorded);
+        let recorded = Variant::new(source, request, Inner::Recorded, device);
         let variants: Vec<Variant> = if autodiff::has_inner_loops(source) {
-            let swept = Variant::new(source, request, Inner::Swept)?;
+            let swept = Variant::new(source, request, Inner::Swept, device)?;
             // Where an inner loop has no length that is known before, its tape cannot be part of a pass's.
             recorded.ok().into_iter().chain([swept]).collect()
         } else {

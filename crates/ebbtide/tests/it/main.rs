@@ -14,6 +14,7 @@ mod first_hour;
 mod generic;
 mod gradients;
 mod library;
+mod on_tape;
 mod refused;
 mod rules;
 mod scatter;
