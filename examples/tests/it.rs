@@ -62,6 +62,23 @@ fn tape_sweeps_a_chain_under_a_limit() {
     pass(tape::main());
 }
 
+/// A process of its own runs the particles with a trace.
+#[test]
+fn a_trace_shows_where_a_program_yielded_and_went_on() {
+    let file = std::env::temp_dir().join(format!("ebbtide-trace-{}.json", std::process::id()));
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "particles_go_on_after_yields"])
+        .env("EBBTIDE_TRACE", &file)
+        .stdout(std::process::Stdio::null())
+        .status();
+    let trace = std::fs::read_to_string(&file).unwrap_or_default();
+    let _ = std::fs::remove_file(&file);
+    assert!(status.unwrap().success());
+    for part in ["\"name\":\"launch\"", "\"name\":\"yield\"", "\"name\":\"resume\"", "/Stage::Neighbours"] {
+        assert!(trace.contains(part), "{part} is missing:\n{trace}");
+    }
+}
+
 /// The examples that the manifest declares, by name.
 fn declared() -> Vec<&'static str> {
     let manifest = include_str!("../Cargo.toml");

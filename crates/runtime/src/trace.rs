@@ -8,8 +8,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -71,6 +70,14 @@ struct Tail {
     end: u64,
 }
 
+impl Tail {
+    /// Writes from the end on, the bracket included, in one piece.
+    fn write(&mut self, text: &[u8]) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.end))?;
+        self.file.write_all(text)
+    }
+}
+
 struct Open {
     name: &'static str,
     fields: Fields,
@@ -82,7 +89,7 @@ struct Open {
 impl Writer {
     fn create(path: &Path) -> io::Result<Writer> {
         let file = File::create(path)?;
-        file.write_all_at(b"[\n]\n", 0)?;
+        (&file).write_all(b"[\n]\n")?;
         Ok(Writer {
             file: Mutex::new(Tail { file, end: 1 }),
             start: Instant::now(),
@@ -117,7 +124,7 @@ impl Writer {
         event(phase, name, fields);
         let written = text.len() as u64;
         text.push_str("\n]\n");
-        if tail.file.write_all_at(text.as_bytes(), tail.end).is_ok() {
+        if tail.write(text.as_bytes()).is_ok() {
             tail.end += written;
         }
     }
