@@ -2,9 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{ArrayId, Binary, Loop, LoopKind, Op, Program, Stmt, ValueId, walk};
+use ebbtide_ir::{
+    ArrayId, Binary, Combine, LibraryOp, Loop, LoopKind, Op, Program, RegionId, Stmt, ValueId, walk,
+};
 
 use crate::activity::Activity;
+use crate::custom::{Derivatives, flows_through};
+use crate::host::Hosted;
 use crate::library::needed_by;
 use crate::rules::is_linear;
 
@@ -31,9 +35,7 @@ impl Needed {
 
     /// Must what `array` holds be recorded once, before the whole loop `position`, for what stands before it?
     pub fn around(&self, array: ArrayId, position: usize) -> bool {
-        self.loops.contains(&position)
-            && self.earlier(array, position)
-            && !self.within(array, position)
+        self.loops.contains(&position) && self.earlier(array, position) && !self.within(array, position)
     }
 
     /// Does the adjoint of the statement itself read it?
@@ -49,7 +51,12 @@ impl Needed {
 }
 
 /// Finds the arrays that the adjoint reads.
-pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
+pub(crate) fn needed_arrays(
+    program: &Program,
+    activity: &Activity,
+    rules: &Derivatives,
+    hosted: &BTreeMap<RegionId, Hosted>,
+) -> Needed {
     let mut position: BTreeMap<ValueId, usize> = BTreeMap::new();
     let classes = swap_classes(program);
     let mut adjoints: BTreeMap<ArrayId, BTreeSet<usize>> = BTreeMap::new();
@@ -63,10 +70,22 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
                     }
                 });
             }
+            // Who won is told from what was there before and what is there after.
+            if let Stmt::Update(Combine::Min | Combine::Max, s) = stmt
+                && activity.arrays.contains(&s.array)
+            {
+                adjoints.entry(classes[&s.array]).or_default().insert(k);
+            }
             if let Stmt::Library(call) = stmt {
-                for array in needed_by(call, activity) {
+                for array in needed_by(call, activity, rules) {
                     adjoints.entry(classes[&array]).or_default().insert(k);
                 }
+            }
+            if let Stmt::Region(region) = stmt
+                && let Some(Hosted { visits, .. }) = hosted.get(&region.id)
+            {
+                // The driver reads it.
+                adjoints.entry(*visits).or_default().insert(k);
             }
             if let Stmt::Loop(l) = stmt {
                 for array in reads(program, l) {
@@ -96,6 +115,15 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
             },
             Stmt::Store(s) | Stmt::Update(_, s) if activity.arrays.contains(&s.array) => {
                 values.extend(s.index.as_slice());
+                values
+                    .extend(matches!(stmt, Stmt::Update(Combine::Min | Combine::Max, _)).then_some(s.value));
+            }
+            Stmt::Claim(claim) if activity.arrays.contains(&claim.array) => {
+                values.extend(claim.index.as_slice());
+            }
+            // Rules get the scalars that the operation got.
+            Stmt::Library(call) => {
+                values.extend(stmt.uses().into_iter().filter(|_| flows_through(call, activity)))
             }
             Stmt::If(branch) => values.push(branch.condition),
             Stmt::Loop(l) => {
@@ -143,24 +171,34 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
 
 /// The arrays that a loop reads, its head included.
 pub(crate) fn reads(program: &Program, l: &Loop) -> BTreeSet<ArrayId> {
-    let mut read = BTreeSet::new();
-    let head: &[Stmt] = match &l.kind {
-        LoopKind::While { head, .. } => head,
-        _ => &[],
-    };
-    for block in [head, &l.body] {
-        walk(block, &mut |stmt| match stmt {
-            Stmt::Let(v) => {
-                if let Op::Load(a, _) = program.op(*v) {
-                    read.insert(*a);
-                }
-            }
-            // What is updated is read; that matters only where something else reads it.
-            Stmt::Copy { from, .. } => drop(read.insert(*from)),
-            Stmt::Library(call) => read.extend(&call.reads),
-            _ => {}
-        });
+    let mut read = reads_of(program, &l.body);
+    if let LoopKind::While { head, .. } = &l.kind {
+        read.extend(reads_of(program, head));
     }
+    read
+}
+
+/// The arrays that a block reads. What is added to is read too, but that matters only where something else reads it.
+pub(crate) fn reads_of(program: &Program, block: &[Stmt]) -> BTreeSet<ArrayId> {
+    let mut read = BTreeSet::new();
+    walk(block, &mut |stmt| match stmt {
+        Stmt::Let(v) => {
+            if let Op::Load(a, _) = program.op(*v) {
+                read.insert(*a);
+            }
+        }
+        Stmt::Update(Combine::Min | Combine::Max, s) => drop(read.insert(s.array)),
+        Stmt::Copy { from, .. } => drop(read.insert(*from)),
+        Stmt::Library(call) => {
+            read.extend(&call.reads);
+            if let LibraryOp::Custom(_) = call.op {
+                // What it may write it may read before.
+                read.extend(&call.writes);
+            }
+        }
+        Stmt::Region(region) => read.extend(region.flag),
+        _ => {}
+    });
     read
 }
 

@@ -1,28 +1,87 @@
-//! What every derivative starts from: the program with calls in place and program-level variables in arrays.
+//! What every derivative starts from: the program with calls in place, but for those of programs that bring their own derivatives, and program-level variables in arrays.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayDecl, ArrayId, Block, Indices, LocalId, Op, Program, Role, Stmt, Store, Type, walk_program_level,
+    ArrayDecl, ArrayId, Block, Call, Indices, Literal, LocalId, Op, Program, Role, Stmt, Store, Type,
+    ValueId, walk_program_level,
 };
+
+use crate::custom::closed;
 
 /// The program in the form that transformations take.
 pub(crate) fn prepare(source: &Program) -> Program {
     let mut program = source.clone();
-    program.body = inline(std::mem::take(&mut program.body));
+    let body = std::mem::take(&mut program.body);
+    let mut closed = Vec::new();
+    program.body = inline(&mut program, body, &mut closed);
+    temps_at_the_start(&mut program, closed);
     locals_in_arrays(&mut program);
     program
 }
 
-/// The bodies of called programs in place of the calls, and of regions that cannot yield in place of these.
-fn inline(block: Block) -> Block {
+/// A temporary that is declared in a loop or a branch lives for the whole launch, and is filled with zeros where it
+/// was declared: then the reverse half can name it, and its contents go on the tape like those of any array.
+fn temps_at_the_start(program: &mut Program, mut inner: Vec<ArrayId>) {
+    let mut body = std::mem::take(&mut program.body);
+    for stmt in &mut body {
+        stmt.blocks_mut().for_each(|block| temps_to_fills(program, block, &mut inner));
+    }
+    let mut start = Block::new();
+    for array in inner {
+        let Role::Temp(shape) = program.array(array).role.clone() else { continue };
+        let shape = shape.into_iter().map(|v| at_the_start(program, &mut start, v)).collect();
+        program.arrays[array.index()].role = Role::Temp(shape);
+        start.push(Stmt::Temp(array));
+    }
+    start.extend(body);
+    program.body = start;
+}
+
+fn temps_to_fills(program: &mut Program, block: &mut Block, inner: &mut Vec<ArrayId>) {
+    let mut out = Block::new();
+    for mut stmt in std::mem::take(block) {
+        stmt.blocks_mut().for_each(|b| temps_to_fills(program, b, inner));
+        if let Stmt::Temp(array) = stmt {
+            inner.push(array);
+            let ty = program.array(array).ty;
+            let zero = program.add_value(Op::Literal(Literal::of(ty, 0.0)), ty, None);
+            out.extend([Stmt::Let(zero), Stmt::Fill(array, zero)]);
+        } else {
+            out.push(stmt);
+        }
+    }
+    *block = out;
+}
+
+/// A value that depends on arguments alone, computed before everything else. The depth of recursion is that of an
+/// expression in the source.
+fn at_the_start(program: &mut Program, start: &mut Block, v: ValueId) -> ValueId {
+    let decl = program.value(v).clone();
+    let operands: Vec<ValueId> = decl.op.operands().collect();
+    let early: Vec<ValueId> = operands.iter().map(|o| at_the_start(program, start, *o)).collect();
+    let op = decl.op.map(|o| operands.iter().position(|x| *x == o).map_or(o, |at| early[at]));
+    let new = program.add_value(op, decl.ty, decl.site);
+    start.push(Stmt::Let(new));
+    new
+}
+
+/// The bodies of called programs in place of the calls, and of regions that cannot yield in place of these. `temps`
+/// gets the temporaries of programs that bring their own derivatives.
+fn inline(program: &mut Program, block: Block, temps: &mut Vec<ArrayId>) -> Block {
     let mut out = Block::new();
     for mut stmt in block {
         match stmt {
-            Stmt::Call(call) => out.extend(inline(call.body)),
-            Stmt::Region(region) if region.flag.is_none() => out.extend(inline(region.body)),
+            Stmt::Call(Call { name, mut body, ruled: Some(ruled) }) => {
+                temps_to_fills(program, &mut body, temps);
+                out.push(closed(program, name, body, ruled));
+            }
+            Stmt::Call(call) => out.extend(inline(program, call.body, temps)),
+            Stmt::Region(region) if region.flag.is_none() => {
+                out.extend(inline(program, region.body, temps));
+            }
             _ => {
-                stmt.blocks_mut().for_each(|b| *b = inline(std::mem::take(b)));
+                stmt.blocks_mut().for_each(|b| *b = inline(program, std::mem::take(b), temps));
                 out.push(stmt);
             }
         }

@@ -60,13 +60,14 @@ struct DeviceState {
     milliseconds: Option<f64>,
 }
 
-const SETTINGS: [&str; 7] = [
+const SETTINGS: [&str; 8] = [
     "EBBTIDE_CACHE",
     "EBBTIDE_CC",
     "EBBTIDE_CFLAGS",
     "EBBTIDE_CHECK",
     "EBBTIDE_DEVICE",
     "EBBTIDE_THREADS",
+    "EBBTIDE_TRACE",
     "EBBTIDE_VECTOR_BYTES",
 ];
 

@@ -6,6 +6,7 @@ use crate::array::AnyArray;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::frame::View;
+use crate::memory::Handed;
 
 /// One argument of a launch.
 #[derive(Debug)]
@@ -88,17 +89,26 @@ fn view(program: &Program, device: &Device, id: ArrayId, array: &AnyArray, acces
         ));
     }
     if !array.device().same(device) {
-        return fail(format!(
-            "`{}` lives on the {} device and the program was compiled for the {} device",
-            decl.name,
-            array.device().name(),
-            device.name()
-        ));
+        let (name, theirs, ours) = (&decl.name, array.device().name(), device.name());
+        return fail(match theirs == ours {
+            false => format!(
+                "`{name}` lives on the {theirs} device and the program was compiled for the {ours} device"
+            ),
+            true => format!(
+                "`{name}` lives on another {theirs} device than the one that the program was compiled for: make a \
+                 device once and use it, or its clones, for programs and arrays"
+            ),
+        });
     }
     if decl.role == Role::Param(Access::Write) && access == Access::Read {
         return fail(format!("`{}` is written by the program and must be passed as `&mut`", decl.name));
     }
-    Ok(View::new(array.buffer.address(), array.shape(), array.bytes().len()))
+    let handed = match decl.role {
+        Role::Param(Access::Write) => Handed::ForWriting,
+        _ => Handed::ForReading,
+    };
+    let (address, bytes) = array.buffer.hand_over(handed)?;
+    Ok(View::new(address, array.shape(), bytes))
 }
 
 /// The value of something that depends on shapes and scalar arguments alone.

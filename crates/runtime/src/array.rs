@@ -108,7 +108,7 @@ impl AnyArray {
     /// A copy in memory of its own.
     pub fn try_clone(&self) -> Result<AnyArray> {
         let mut copy = AnyArray::zeros(&self.device, self.ty, &self.shape)?;
-        copy.bytes_mut().copy_from_slice(self.bytes());
+        copy.buffer.copy_from(&self.buffer)?;
         Ok(copy)
     }
 }
@@ -215,7 +215,10 @@ impl<T: Element, const R: usize> Array<T, R> {
         if self.any.shape != other.any.shape {
             return Err(Error::ShapesDiffer { left: self.any.shape.clone(), right: other.any.shape.clone() });
         }
-        self.copy_from_slice(other.as_slice())
+        if !self.any.device.same(&other.any.device) {
+            return self.copy_from_slice(other.as_slice());
+        }
+        self.any.buffer.copy_from(&other.any.buffer)
     }
 
     /// A copy in memory of its own.
@@ -231,6 +234,11 @@ impl<T: Element, const R: usize> Array<T, R> {
     /// The same array without its types, to be written.
     pub fn any_mut(&mut self) -> &mut AnyArray {
         &mut self.any
+    }
+
+    /// The array itself without its types.
+    pub fn into_any(self) -> AnyArray {
+        self.any
     }
 
     /// An array of known type and rank again; the array comes back if they do not fit.

@@ -1,24 +1,31 @@
 //! Memory that arrays live in: aligned, zeroed, counted.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
+use crate::memory::{Handed, HostMemory, Memory, Mirror};
 
 /// Every buffer starts at a multiple of this many bytes.
 pub const ALIGNMENT: usize = 64;
 
-/// Counts the bytes that the buffers of one device hold.
+/// The memory of one device, and how many bytes of it buffers hold.
 #[derive(Debug, Default)]
 pub struct Meter {
     live: AtomicU64,
     peak: AtomicU64,
+    /// `None` where it is the host's.
+    memory: Option<Arc<dyn Memory>>,
 }
 
 impl Meter {
+    /// Of a device with memory of its own.
+    pub(crate) fn of(memory: Option<Arc<dyn Memory>>) -> Meter {
+        Meter { memory, ..Meter::default() }
+    }
+
     /// The bytes held now.
     pub fn live(&self) -> u64 {
         self.live.load(Ordering::Relaxed)
@@ -40,12 +47,21 @@ impl Meter {
     }
 }
 
-/// A zeroed piece of memory, aligned to [`ALIGNMENT`].
+/// A zeroed piece of memory of a device, aligned to [`ALIGNMENT`].
+///
+/// Where the host cannot touch that memory, the host sees a copy: it is brought up to date when the host looks after
+/// the device wrote, and sent when the device is handed the buffer after the host wrote.
 #[derive(Debug)]
 pub struct Buffer {
-    start: NonNull<u8>,
+    place: Place,
     bytes: usize,
     meter: Arc<Meter>,
+}
+
+#[derive(Debug)]
+enum Place {
+    Host(HostMemory),
+    Device { memory: Arc<dyn Memory>, start: NonNull<u8>, mirror: Mirror },
 }
 
 // SAFETY: a buffer owns its memory alone; shared access to the bytes goes through `&self`, exclusive access
@@ -55,14 +71,17 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// A zeroed buffer, counted by `meter`.
+    /// A zeroed buffer, counted by `meter`, in the memory of its device.
     pub fn zeroed(bytes: usize, meter: &Arc<Meter>) -> Result<Buffer, Error> {
-        let too_large = || Error::OutOfMemory { bytes };
-        let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT).map_err(|_| too_large())?;
-        // SAFETY: the layout has a size of at least one byte.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(too_large)?;
+        let place = match &meter.memory {
+            None => Place::Host(HostMemory::zeroed(bytes)?),
+            Some(memory) => {
+                let start = memory.allocate(bytes)?;
+                Place::Device { memory: memory.clone(), start, mirror: Mirror::default() }
+            }
+        };
         meter.add(bytes as u64);
-        Ok(Buffer { start, bytes, meter: meter.clone() })
+        Ok(Buffer { place, bytes, meter: meter.clone() })
     }
 
     /// The number of bytes.
@@ -75,22 +94,109 @@ impl Buffer {
         self.bytes == 0
     }
 
-    /// The bytes.
+    /// The address at which the host sees the bytes.
+    fn seen(&self) -> *mut u8 {
+        match &self.place {
+            Place::Host(memory) => memory.address(),
+            Place::Device { memory, start, mirror } => {
+                match mirror.up_to_date(memory.as_ref(), *start, self.bytes) {
+                    Ok(address) => address,
+                    // A slice cannot say that there is nothing to see; a wrong one would be worse.
+                    Err(error) => panic!("what the device wrote cannot be read: {error}"),
+                }
+            }
+        }
+    }
+
+    /// The bytes, as the host sees them.
+    ///
+    /// # Panics
+    ///
+    /// If the device that holds them was lost.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY (*Bounds*, *Liveness*): `start` heads an allocation of at least `bytes` initialised bytes that
-        // lives as long as `self`; *Exclusive access*: writers need `&mut self`.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
+        // SAFETY (*Bounds*, *Liveness*): `seen` heads an allocation of at least `bytes` initialised bytes that
+        // lives as long as `self`; *Exclusive access*: writers need `&mut self`, and a device that writes is handed
+        // the buffer by who holds it exclusively.
+        unsafe { std::slice::from_raw_parts(self.seen(), self.bytes) }
     }
 
     /// The bytes, to be written.
+    ///
+    /// # Panics
+    ///
+    /// If the device that holds them was lost.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
+        let seen = self.seen();
+        if let Place::Device { mirror, .. } = &self.place {
+            mirror.host_writes();
+        }
         // SAFETY: as for `bytes`, and `&mut self` is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+        unsafe { std::slice::from_raw_parts_mut(seen, self.bytes) }
     }
 
     /// The address of the first byte, for compiled code.
     pub fn address(&self) -> *mut u8 {
-        self.start.as_ptr()
+        match &self.place {
+            Place::Host(memory) => memory.address(),
+            Place::Device { start, .. } => start.as_ptr(),
+        }
+    }
+
+    /// Makes what the host wrote known to the device, before a launch that uses the buffer. Who hands it over for
+    /// writing holds it exclusively until the launch has ended.
+    pub(crate) fn hand_over(&self, access: Handed) -> Result<(), Error> {
+        match &self.place {
+            Place::Host(_) => Ok(()),
+            Place::Device { memory, start, mirror } => mirror.hand_over(memory.as_ref(), *start, access),
+        }
+    }
+
+    /// Replaces the bytes by those of another buffer of the same device and length, which were handed over.
+    pub(crate) fn copy_from(&mut self, other: &Buffer) -> Result<(), Error> {
+        debug_assert!(self.bytes == other.bytes, "copies are made between buffers of one length");
+        other.hand_over(Handed::ForReading)?;
+        // SAFETY (*Bounds*): the other has as many bytes; two buffers do not overlap.
+        unsafe { self.copy_in(other.address()) }
+    }
+
+    /// Replaces the bytes by those at an address of the same device.
+    ///
+    /// # Safety
+    ///
+    /// *Bounds*: there are as many bytes as the buffer has, outside of it.
+    pub(crate) unsafe fn copy_in(&mut self, from: *const u8) -> Result<(), Error> {
+        match &self.place {
+            Place::Host(memory) => {
+                // SAFETY: by the caller's promise; `&mut self` is exclusive.
+                unsafe { std::ptr::copy_nonoverlapping(from, memory.address(), self.bytes) };
+                Ok(())
+            }
+            Place::Device { memory, start, mirror } => {
+                mirror.hand_over(memory.as_ref(), *start, Handed::ForWriting)?;
+                // SAFETY: by the caller's promise.
+                unsafe { memory.copy(from, start.as_ptr(), self.bytes) }
+            }
+        }
+    }
+
+    /// Copies the bytes to an address of the same device.
+    ///
+    /// # Safety
+    ///
+    /// *Bounds*: there is room for as many bytes as the buffer has, outside of it.
+    pub(crate) unsafe fn copy_out(&self, to: *mut u8) -> Result<(), Error> {
+        match &self.place {
+            Place::Host(memory) => {
+                // SAFETY: by the caller's promise.
+                unsafe { std::ptr::copy_nonoverlapping(memory.address(), to, self.bytes) };
+                Ok(())
+            }
+            Place::Device { memory, start, mirror } => {
+                mirror.hand_over(memory.as_ref(), *start, Handed::ForReading)?;
+                // SAFETY: by the caller's promise.
+                unsafe { memory.copy(start.as_ptr(), to, self.bytes) }
+            }
+        }
     }
 }
 
@@ -134,9 +240,9 @@ impl Spare {
 impl Drop for Buffer {
     fn drop(&mut self) {
         self.meter.live.fetch_sub(self.bytes as u64, Ordering::Relaxed);
-        if let Ok(layout) = Layout::from_size_align(self.bytes.max(1), ALIGNMENT) {
-            // SAFETY: `start` came from `alloc_zeroed` with this very layout and is freed once, here.
-            unsafe { dealloc(self.start.as_ptr(), layout) }
+        if let Place::Device { memory, start, .. } = &self.place {
+            // SAFETY (*Liveness*): it came from `allocate` with as many bytes and is freed once, here.
+            unsafe { memory.free(*start, self.bytes) }
         }
     }
 }

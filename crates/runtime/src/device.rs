@@ -3,17 +3,28 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ebbtide_ir::{Block, Facts, Outcome, Place, Program};
+use ebbtide_ir::{ArrayId, Block, Facts, Outcome, Place, Program};
 
 use crate::array::{Array, Element};
-use crate::buffer::Meter;
-use crate::error::Result;
+use crate::buffer::{Buffer, Meter};
+use crate::error::{Error, Result};
 use crate::frame::Frame;
+use crate::memory::Memory;
 
 /// What a device must be able to do.
 pub trait Backend: Send + Sync {
     /// Its name, as `EBBTIDE_DEVICE` takes it.
     fn name(&self) -> &str;
+
+    /// Where its arrays live, if that is not the host's memory.
+    fn memory(&self) -> Option<Arc<dyn Memory>> {
+        None
+    }
+
+    /// The bytes that a run of this program needs besides its arrays: partial sums and the like.
+    fn scratch_bytes(&self, _program: &Program, _facts: &Facts) -> u64 {
+        0
+    }
 
     /// Compiles a verified program: `segments` are the blocks that will be run in one go each.
     fn compile(
@@ -38,8 +49,33 @@ pub trait Executable: Send + Sync {
     /// The generated source, where there is one.
     fn source(&self) -> Option<&str>;
 
-    /// Runs one segment on a frame.
+    /// Runs one segment on a frame, and waits for its end.
     fn run(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome>;
+
+    /// Runs one segment that cannot yield, from its beginning, after all that was asked for before; the host need not
+    /// wait for its end. Until [`Executable::settle`] nobody but this executable looks at the frame's addresses,
+    /// places and scalars; new places on tapes may be added, scalars set.
+    fn enqueue(&self, segment: usize, frame: &mut Frame) -> Result<()> {
+        match self.run(segment, frame, Start::Beginning)? {
+            Outcome::Done => Ok(()),
+            Outcome::Yielded { .. } => Err(Error::UnexpectedYield),
+        }
+    }
+
+    /// Waits for what was enqueued: the frame says then where everything is.
+    fn settle(&self, _frame: &mut Frame) -> Result<()> {
+        Ok(())
+    }
+
+    /// Copies arrays to buffers of their size, after all that was asked for before.
+    fn store(&self, frame: &mut Frame, arrays: &[ArrayId], to: &mut [Buffer]) -> Result<()> {
+        arrays.iter().zip(to).try_for_each(|(array, buffer)| frame.copy_to(*array, buffer))
+    }
+
+    /// Copies buffers to arrays of their size, after all that was asked for before.
+    fn load(&self, frame: &mut Frame, arrays: &[ArrayId], from: &[Buffer]) -> Result<()> {
+        arrays.iter().zip(from).try_for_each(|(array, buffer)| frame.copy_from(*array, buffer))
+    }
 }
 
 /// A handle on a device; clones are handles on the same one.
@@ -52,7 +88,9 @@ pub struct Device {
 impl Device {
     /// A device on this back end.
     pub fn new(backend: Arc<dyn Backend>) -> Device {
-        Device { backend, meter: Arc::default() }
+        crate::trace::begin();
+        let meter = Arc::new(Meter::of(backend.memory()));
+        Device { backend, meter }
     }
 
     /// Its name.

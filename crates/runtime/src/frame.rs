@@ -7,6 +7,7 @@ use ebbtide_ir::{ArrayId, Literal, Program, Role, Scalars};
 use crate::arguments::extents;
 use crate::buffer::{Buffer, Meter, Spare};
 use crate::error::{Error, Result};
+use crate::memory::Handed;
 
 /// One array as compiled code sees it.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,8 @@ pub struct TapePlaces {
     pub places: Vec<*mut u8>,
     /// How many of them hold something.
     pub depth: usize,
+    /// How many may hold something when all that was enqueued has run.
+    claimed: usize,
 }
 
 fn byte_count(program: &Program, array: ArrayId, shape: &[usize]) -> Result<usize> {
@@ -85,7 +88,7 @@ impl Temp {
     /// A copy in memory of its own.
     pub fn try_clone(&self, meter: &Arc<Meter>) -> Result<Temp> {
         let mut buffer = Buffer::zeroed(self.buffer.len(), meter)?;
-        buffer.bytes_mut().copy_from_slice(self.buffer.bytes());
+        buffer.copy_from(&self.buffer)?;
         Ok(Temp { array: self.array, shape: self.shape, buffer })
     }
 }
@@ -134,12 +137,14 @@ impl Frame {
     ) -> Result<Frame> {
         let mut temps = Vec::new();
         let mut place = |views: &mut Vec<View>, temp: Temp| {
+            temp.buffer.hand_over(Handed::ForWriting)?;
             let (address, bytes) = (temp.buffer.address(), temp.buffer.len());
             views[temp.array.index()] = View { address, shape: temp.shape, bytes };
             temps.push(temp.buffer);
+            Ok::<(), Error>(())
         };
         for temp in held {
-            place(&mut views, temp);
+            place(&mut views, temp)?;
         }
         for id in program.array_ids() {
             let decl = program.array(id);
@@ -151,7 +156,7 @@ impl Frame {
                 && views[id.index()].address.is_null()
             {
                 let shape = extents(program, id, &views, &arguments)?;
-                place(&mut views, Temp::zeroed(program, id, &shape, meter)?);
+                place(&mut views, Temp::zeroed(program, id, &shape, meter)?)?;
             }
         }
         let tapes = program.arrays.iter().map(|_| TapePlaces::default()).collect();
@@ -186,7 +191,7 @@ impl Frame {
         temps
     }
 
-    /// Makes room for `count` more pushes of an array.
+    /// Makes room for `count` more pushes of an array, until [`Frame::release_tape`].
     pub(crate) fn reserve_tape(
         &mut self,
         array: ArrayId,
@@ -196,7 +201,8 @@ impl Frame {
     ) -> Result<()> {
         let bytes = self.arrays[array.index()].bytes;
         let tape = &mut self.tapes[array.index()];
-        while tape.places.len() < tape.depth + count {
+        tape.claimed += count;
+        while tape.places.len() < tape.claimed {
             let buffer = spare.take(bytes, meter)?;
             tape.places.push(buffer.address());
             tape.buffers.push(buffer);
@@ -204,22 +210,56 @@ impl Frame {
         Ok(())
     }
 
+    /// The last `count` places that were reserved for an array will be free again.
+    pub(crate) fn release_tape(&mut self, array: ArrayId, count: usize) {
+        let tape = &mut self.tapes[array.index()];
+        tape.claimed = tape.claimed.saturating_sub(count);
+    }
+
+    /// When nothing is enqueued, places that hold nothing are free.
+    pub(crate) fn settle_tapes(&mut self) {
+        self.tapes.iter_mut().for_each(|tape| tape.claimed = tape.depth);
+    }
+
     /// All memory that the frame owns, for another launch.
     pub(crate) fn into_buffers(self) -> impl Iterator<Item = Buffer> {
         self.temps.into_iter().chain(self.tapes.into_iter().flat_map(|tape| tape.buffers))
     }
 
-    /// The bytes of an array.
-    pub fn bytes(&self, array: ArrayId) -> &[u8] {
+    /// Copies an array to a buffer of its size.
+    pub(crate) fn copy_to(&self, array: ArrayId, buffer: &mut Buffer) -> Result<()> {
         let view = self.arrays[array.index()];
-        // SAFETY (*Liveness*, *Bounds*): a view's memory is owned or borrowed by the launch and has `bytes` bytes.
-        unsafe { std::slice::from_raw_parts(view.address, view.bytes) }
+        debug_assert!(view.bytes == buffer.len(), "slots have the sizes of their arrays");
+        // SAFETY (*Liveness*, *Bounds*): a view's memory is owned or borrowed by the launch and has `bytes` bytes;
+        // buffers of slots are neither.
+        unsafe { buffer.copy_in(view.address) }
     }
 
-    /// The bytes of an array, to be written.
-    pub fn bytes_mut(&mut self, array: ArrayId) -> &mut [u8] {
+    /// Copies what a place on the tape of an array holds to a buffer of its size.
+    pub(crate) fn copy_tape_to(&self, array: ArrayId, place: usize, buffer: &mut Buffer) -> Result<()> {
+        debug_assert!(
+            self.arrays[array.index()].bytes == buffer.len(),
+            "places have the sizes of their arrays"
+        );
+        // SAFETY (*Liveness*, *Bounds*): places own memory of the array's size for as long as the frame lives.
+        unsafe { buffer.copy_in(self.tapes[array.index()].places[place]) }
+    }
+
+    /// Puts a buffer of its size on the tape of an array, where room was reserved.
+    pub(crate) fn push_from(&mut self, array: ArrayId, buffer: &Buffer) -> Result<()> {
+        let tape = &mut self.tapes[array.index()];
+        debug_assert!(tape.depth < tape.places.len(), "room was reserved");
+        // SAFETY: as above.
+        unsafe { buffer.copy_out(tape.places[tape.depth])? };
+        tape.depth += 1;
+        Ok(())
+    }
+
+    /// Copies a buffer of its size to an array.
+    pub(crate) fn copy_from(&mut self, array: ArrayId, buffer: &Buffer) -> Result<()> {
         let view = self.arrays[array.index()];
+        debug_assert!(view.bytes == buffer.len(), "slots have the sizes of their arrays");
         // SAFETY: as above; the launch holds written arrays exclusively, and temporaries are the frame's own.
-        unsafe { std::slice::from_raw_parts_mut(view.address, view.bytes) }
+        unsafe { buffer.copy_out(view.address) }
     }
 }

@@ -13,6 +13,7 @@ use crate::arguments::Arg;
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::launch::{Compiled, Prepared};
+use crate::memory::Handed;
 use crate::status::Status;
 use crate::yielded::Yielded;
 
@@ -69,6 +70,7 @@ impl Loan {
 
     fn until_ended(&self) -> MutexGuard<'_, State> {
         let mut state = self.lock();
+        let _span = (!state.ended).then(|| tracing::trace_span!("wait").entered());
         while !state.ended {
             state = self.end.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -130,6 +132,18 @@ impl Held {
         self.shared().address()
     }
 
+    /// Makes what the host wrote known to the device; gives the address and the number of bytes.
+    pub fn hand_over(&self, access: Handed) -> Result<(*mut u8, usize)> {
+        let buffer = self.shared();
+        buffer.hand_over(access)?;
+        Ok((buffer.address(), buffer.len()))
+    }
+
+    /// Replaces the bytes by those of an array of the same device and size.
+    pub fn copy_from(&mut self, other: &Held) -> Result<()> {
+        self.exclusive().copy_from(other.shared())
+    }
+
     /// Lends the memory to a launch that will write it.
     fn lend(&mut self, loan: &Arc<Loan>, param: usize) -> Option<Arc<Buffer>> {
         self.exclusive();
@@ -170,7 +184,7 @@ impl Drop for Work {
         }
         let mut state = self.loan.lock();
         if let (true, Some(Err(error))) = (state.forgotten, &self.status) {
-            tracing::warn!("a launch that nobody waited for failed: {error}");
+            crate::warn(&format!("a launch that nobody waited for failed: {error}"));
         }
         state.buffers = buffers;
         state.status = Some(self.status.take().unwrap_or_else(|| {
