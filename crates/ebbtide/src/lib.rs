@@ -84,6 +84,11 @@ struct YieldPage;
 #[doc = include_str!("../../../docs/src/gradients.md")]
 struct GradientsPage;
 
+/// The guide's page on devices, so that its example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/src/devices.md")]
+struct DevicesPage;
+
 /// The README, so that its example is compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
