@@ -1,19 +1,18 @@
-"""PyTorch's autograd on the chain of scalar multiplications of `crates/tape/examples/bench.rs`, for scale.
+"""PyTorch's autograd on a chain of scalar multiplications, for the eager tape to be compared with."""
 
-Needs a CPU build of PyTorch: python bench/peers/tape_torch.py
-"""
-
+import json
 import time
 
 import torch
 from torch.utils.checkpoint import checkpoint
 
+import common  # pins the process to one core
+
 OPERATIONS = 10_000
-RUNS = 7
 
 
-def best(timed):
-    return min(timed() for _ in range(RUNS)) * 1e9 / OPERATIONS
+def best(timed, runs):
+    return min(timed() for _ in range(runs)) * 1e9 / OPERATIONS
 
 
 def chain(x):
@@ -32,23 +31,27 @@ def checkpointed_chain(x):
 
 def record(build):
     x = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
-    start = time.perf_counter()
+    start = time.process_time()
     build(x)
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def pull_back(build):
     x = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
     y = build(x)
-    start = time.perf_counter()
+    start = time.process_time()
     y.backward()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    print(f"PyTorch {torch.__version__}: chain of {OPERATIONS} multiplications, ns per operation, best of {RUNS}")
-    print(f"{'record':<38} {best(lambda: record(chain)):8.1f}")
-    print(f"{'pull back':<38} {best(lambda: pull_back(chain)):8.1f}")
-    print(f"{'record, checkpointed':<38} {best(lambda: record(checkpointed_chain)):8.1f}")
-    print(f"{'pull back, checkpointed':<38} {best(lambda: pull_back(checkpointed_chain)):8.1f}")
+    print(
+        json.dumps(
+            {
+                "record": best(lambda: record(chain), 7),
+                "pull_back": best(lambda: pull_back(chain), 7),
+                "pull_back_checkpointed": best(lambda: pull_back(checkpointed_chain), 3),
+            }
+        )
+    )

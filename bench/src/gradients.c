@@ -3,6 +3,7 @@
 #define STEP_BLOCKS(steps, period) (((steps) + (period) - 1) / (period))
 static inline i64 least(i64 a, i64 b) { return a < b ? a : b; }
 
+/* lines: pointwise */
 /* a: start, p, ds, dp, history of a block (period + 1 states), states. Loss: the sum of squares of the end. */
 void pointwise_gradient(f64 **a, const i64 *n, i64 steps, int thread, int threads, barrier *b) {
     if (thread > 0) return;
@@ -33,7 +34,9 @@ void pointwise_gradient(f64 **a, const i64 *n, i64 steps, int thread, int thread
         }
     }
 }
+/* end */
 
+/* lines: burgers */
 static void burgers_step(f64 *next, const f64 *u, i64 m, i64 from, i64 to) {
     const f64 nu = 0.1, dt = 0.01;
     i64 i = from, end = to;
@@ -88,7 +91,9 @@ void burgers_gradient(f64 **a, const i64 *n, i64 steps, int thread, int threads,
     }
     if (steps & 1) memcpy(a[1] + from, a[2] + from, 8 * (to - from));
 }
+/* end */
 
+/* lines: wave */
 /* One step from (prev, u) to next; may be in place of prev. */
 static void wave_step(f32 *next, const f32 *prev, const f32 *u, const f32 *c, i64 m, i64 from, i64 to) {
     for (i64 i = from; i < to; i++) {
@@ -181,3 +186,115 @@ void wave_gradient(f32 **a, const i64 *n, i64 steps, int thread, int threads, ba
         }
     }
 }
+/* end */
+
+/* lines: rnn */
+/* a: start, w, x, dw, dx, history of a block, states, deltas (GROUP rows), adjoint of h. Sums over steps are grouped:
+   the weights' derivative is updated every GROUP steps. */
+enum { GROUP = 8, ROWS = 8 };
+void rnn_gradient(f64 **a, const i64 *n, i64 steps, int thread, int threads, barrier *b) {
+    const i64 m = n[0], period = n[1], blocks = STEP_BLOCKS(steps, period);
+    const i64 from = m * thread / threads & -32, to = thread + 1 == threads ? m : m * (thread + 1) / threads & -32;
+    const f64 *w = a[1], *x = a[2];
+    f64 *dw = a[3], *dx = a[4], *history = a[5], *states = a[6], *deltas = a[7], *l = a[8], *work[2] = {a[9], a[10]};
+    memcpy(states + from, a[0] + from, 8 * (to - from));
+    memset(dw + from * m, 0, 8 * m * (to - from));
+    memset(dx + from, 0, 8 * (to - from));
+    meet(b, threads);
+    for (i64 k = 0; k + 1 < blocks; k++) {
+        const f64 *h = states + k * m;
+        for (i64 t = 0; t < period; t++) {
+            f64 *out = t + 1 == period ? states + (k + 1) * m : work[t & 1];
+            rnn_step(out, h, w, x, m, from, to);
+            meet(b, threads);
+            h = out;
+        }
+    }
+    for (i64 k = blocks - 1; k >= 0; k--) {
+        const i64 count = least(period, steps - k * period);
+        memcpy(history + from, states + k * m + from, 8 * (to - from));
+        meet(b, threads);
+        for (i64 t = 0; t < count; t++) {
+            rnn_step(history + (t + 1) * m, history + t * m, w, x, m, from, to);
+            meet(b, threads);
+        }
+        if (k == blocks - 1) {
+            for (i64 i = from; i < to; i++) l[i] = 2 * history[count * m + i];
+            meet(b, threads);
+        }
+        for (i64 t = count - 1, waiting = 0; t >= 0; t--) {
+            f64 *delta = deltas + waiting * m;
+            for (i64 i = from; i < to; i += ND) {
+                D y = LOADD(history + (t + 1) * m + i), d = LOADD(l + i) * (1.0 - y * y);
+                *(DU *)(delta + i) = d;
+                *(DU *)(dx + i) = LOADD(dx + i) + d;
+            }
+            meet(b, threads);
+            for (i64 r = from; r < to; r += ROWS) {
+                D sum[ROWS] = {0};
+                for (i64 i = 0; i < m; i += ND) {
+                    D d = LOADD(delta + i);
+                    for (int j = 0; j < ROWS; j++) sum[j] += LOADD(w + (r + j) * m + i) * d;
+                }
+                for (int j = 0; j < ROWS; j++) {
+                    f64 total = 0;
+                    for (int lane = 0; lane < ND; lane++) total += sum[j][lane];
+                    l[r + j] = total;
+                }
+            }
+            if (++waiting == GROUP || t == 0) {
+                const f64 *h = history + t * m;
+                for (i64 r = from; r < to; r++)
+                    for (i64 i = 0; i < m; i += 2 * ND) {
+                        f64 *out = dw + r * m + i;
+                        D sum = LOADD(out), more = LOADD(out + ND);
+                        for (i64 g = 0; g < waiting; g++) {
+                            const f64 v = h[(waiting - 1 - g) * m + r];
+                            sum += LOADD(deltas + g * m + i) * v;
+                            more += LOADD(deltas + g * m + i + ND) * v;
+                        }
+                        *(DU *)out = sum;
+                        *(DU *)(out + ND) = more;
+                    }
+                waiting = 0;
+                meet(b, threads);
+            }
+        }
+    }
+}
+/* end */
+
+/* lines: seedloop */
+/* a: start, p, ds, dp, history of a block, states. */
+void seedloop_gradient(f64 **a, const i64 *n, i64 steps, int thread, int threads, barrier *b) {
+    if (thread > 0) return;
+    const i64 m = n[0], period = n[1], blocks = STEP_BLOCKS(steps, period);
+    const f64 *p = a[1];
+    f64 *ds = a[2], *dp = a[3], *history = a[4], *states = a[5];
+    memcpy(states, a[0], 8 * m);
+#define SEED(to, from) \
+    for (i64 i = 0; i < m; i += ND) *(DU *)((to) + i) = seed_point(LOADD((from) + i), LOADD(p + i));
+    for (i64 k = 0; k + 1 < blocks; k++) {
+        f64 *s = states + (k + 1) * m;
+        SEED(s, states + k * m);
+        for (i64 t = 1; t < period; t++) SEED(s, s);
+    }
+    memset(dp, 0, 8 * m);
+    for (i64 k = blocks - 1; k >= 0; k--) {
+        const i64 count = least(period, steps - k * period);
+        memcpy(history, states + k * m, 8 * m);
+        for (i64 t = 0; t < count; t++) SEED(history + (t + 1) * m, history + t * m);
+        if (k == blocks - 1) for (i64 i = 0; i < m; i++) ds[i] = 2 * history[count * m + i];
+        for (i64 t = count - 1; t >= 0; t--) {
+            const f64 *state = history + t * m;
+            for (i64 i = 0; i < m; i += ND) {
+                D s = LOADD(state + i), q = LOADD(p + i), l = LOADD(ds + i);
+                D y = TANH(s), u = y * q, c = u + 0.5 * s, d = SIN(c);
+                D de = 0.1 * l, dc = de * u * COS(c), du = de * d + dc, dy = du * q;
+                *(DU *)(dp + i) = LOADD(dp + i) + du * y;
+                *(DU *)(ds + i) = l + 0.5 * dc + dy * (1.0 - y * y);
+            }
+        }
+    }
+}
+/* end */

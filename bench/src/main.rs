@@ -1,227 +1,251 @@
-//! Ebbtide against hand-written C: the same workloads in one run, as ratios.
+//! Ebbtide against hand-written C and its peers: the same workloads in one run, as ratios.
 //!
-//! `bench/run --primal [workload]`: each line is the best of several rounds in which both take turns, so that a
-//! busy machine slows both.
+//! `bench/run [--quick] [--no-peers] [--only WORKLOAD]` measures everything and writes `bench/out/report.md`,
+//! `report.json` and charts. `bench/run source WORKLOAD` prints the generated code of a gradient.
 
-mod gradients;
-mod programs;
+mod by_hand;
+mod case;
+mod chart;
+mod compare;
+mod machine;
+mod ours;
+mod peers;
 mod reference;
+mod report;
+mod resident;
+mod row;
+mod seedloop;
+mod tape;
+#[cfg(test)]
+mod tests;
+mod workloads;
+mod yields;
 
-use std::error::Error;
+use std::path::Path;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use ebbtide::prelude::*;
 use ebbtide_cpu::{Cache, Options};
-use ebbtide_ir::{Literal, Param, Program, Role, Type};
-use ebbtide_runtime::{AnyArray, Arg, Compiled, Device};
 
-use reference::{Reference, memory};
+use compare::{Bench, Keep, OURS};
+use peers::{Offer, Peer};
+use reference::Reference;
+use report::Report;
+use row::{Kind, Row};
+use workloads::{Size, Workload};
 
-type Result<T> = std::result::Result<T, Box<dyn Error>>;
+type Error = Box<dyn std::error::Error>;
+type Result<T> = std::result::Result<T, Error>;
 
-struct Workload {
-    name: &'static str,
-    program: Program,
-    /// The extents that the reference is told; the shapes of the arrays in order.
-    extents: [i64; 2],
-    shapes: Vec<Vec<usize>>,
-    steps: usize,
+/// From here on the wall clock says nothing about two threads.
+const TOO_BUSY: f64 = 0.1;
+
+/// How much is measured.
+struct Wish {
+    quick: bool,
+    peers: bool,
+    only: Option<Workload>,
 }
 
-fn workloads() -> Result<Vec<Workload>> {
-    let line = |n: usize| vec![vec![n], vec![n]];
-    let (plane, wave_steps) = (vec![512, 512], 200);
-    Ok(vec![
-        Workload {
-            name: "pointwise",
-            program: programs::pointwise()?,
-            extents: [100, 0],
-            shapes: line(100),
-            steps: 100_000,
-        },
-        Workload {
-            name: "burgers",
-            program: programs::burgers()?,
-            extents: [10_000, 0],
-            shapes: line(10_000),
-            steps: 5_000,
-        },
-        Workload {
-            name: "burgers",
-            program: programs::burgers()?,
-            extents: [1_000_000, 0],
-            shapes: line(1_000_000),
-            steps: 20,
-        },
-        Workload {
-            name: "wave",
-            program: programs::wave()?,
-            extents: [512, 512],
-            shapes: vec![plane.clone(), plane.clone(), plane, vec![wave_steps], vec![wave_steps, 512]],
-            steps: wave_steps,
-        },
-        Workload {
-            name: "rnn",
-            program: programs::rnn()?,
-            extents: [256, 0],
-            shapes: vec![vec![256], vec![256], vec![256, 256], vec![256]],
-            steps: 2_000,
-        },
-    ])
-}
-
-/// Small positive numbers, the same for both.
-fn number(k: usize) -> f64 {
-    ((k * 2_654_435_761) % 1000) as f64 / 100_000.0
-}
-
-fn fill(bytes: &mut [u8], ty: Type) {
-    if ty == Type::F32 {
-        let chunks = bytes.chunks_exact_mut(4).enumerate();
-        chunks.for_each(|(k, c)| c.copy_from_slice(&(number(k) as f32).to_ne_bytes()));
-    } else {
-        let chunks = bytes.chunks_exact_mut(8).enumerate();
-        chunks.for_each(|(k, c)| c.copy_from_slice(&number(k).to_ne_bytes()));
-    }
-}
-
-fn arrays_of(program: &Program, device: &Device, shapes: &[Vec<usize>]) -> Result<Vec<AnyArray>> {
-    let mut shapes = shapes.iter();
-    let mut arrays = Vec::new();
-    for param in &program.params {
-        if let Param::Array(id) = param {
-            let shape = shapes.next().ok_or("a shape is missing")?;
-            arrays.push(AnyArray::zeros(device, program.array(*id).ty, shape)?);
+impl Wish {
+    fn read(words: &[String]) -> Result<Wish> {
+        let mut wish = Wish { quick: false, peers: true, only: None };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--quick" => wish.quick = true,
+                "--no-peers" => wish.peers = false,
+                "--only" => {
+                    let name = words.next().ok_or("--only: which workload?")?;
+                    wish.only = Some(Workload::named(name).ok_or_else(|| format!("no workload {name}"))?);
+                }
+                other => return Err(format!("{other}: not known; see bench/README.md").into()),
+            }
         }
+        Ok(wish)
     }
-    Ok(arrays)
+
+    fn workloads(&self) -> impl Iterator<Item = Workload> {
+        let only = self.only;
+        let small = self.quick;
+        Workload::ALL
+            .into_iter()
+            .filter(move |workload| only.is_none_or(|only| only == *workload))
+            .filter(move |workload| !(small && workload.is_large()))
+    }
+
+    /// How long each peer may take, and runs at least.
+    fn limits(&self) -> (Duration, f64) {
+        if self.quick { (Duration::from_secs(20), 0.2) } else { (Duration::from_secs(300), 3.0) }
+    }
 }
 
-fn launch(compiled: &Compiled, arrays: &mut [AnyArray], scalar: Option<Literal>) -> Result<()> {
-    let program = compiled.program();
-    let mut rest = arrays.iter_mut();
-    let mut args = Vec::with_capacity(program.params.len());
-    for param in &program.params {
-        args.push(match param {
-            Param::Scalar(_) => Arg::Scalar(scalar.ok_or("a scalar is missing")?),
-            Param::Array(id) => {
-                let array = rest.next().ok_or("an array is missing")?;
-                match program.array(*id).role {
-                    Role::Param(ebbtide_ir::Access::Read) => Arg::Read(array),
-                    _ => Arg::Write(array),
+/// Adds rows to the table and prints them.
+fn add(report: &mut Report, rows: Vec<Row>) {
+    let known = report.rows.len();
+    report.rows.extend(rows);
+    for row in &report.rows[known..] {
+        println!("{}", report::line(row, report));
+    }
+}
+
+/// Everything about one workload that needs no peer.
+fn measure(bench: &Bench, workload: Workload, wish: &Wish, report: &mut Report) -> Result<()> {
+    let size = workload.size();
+    let two = workload.is_parallel() && report.busy_share < TOO_BUSY;
+    let threads = if two { &[1, 2][..] } else { &[1] };
+    let compile = bench.compile_seconds(workload)?;
+    for &threads in threads {
+        let rows = bench.primal(workload, size, threads)?;
+        add(report, rows);
+        for keep in [Keep::StoreAll, Keep::Sqrt] {
+            let mut rows = bench.gradient(workload, size, keep, threads)?;
+            if threads == 1 {
+                rows[0].compile_seconds = Some(compile);
+                for row in &mut rows {
+                    let memory = bench.memory(&row.system, workload, size, keep)?;
+                    row.resident_bytes = memory.resident_bytes;
+                    row.metered_bytes = memory.metered_bytes;
                 }
             }
-        });
-    }
-    let _done = compiled.launch(args)?;
-    Ok(())
-}
-
-fn timed(run: impl FnOnce() -> Result<()>) -> Result<Duration> {
-    let start = Instant::now();
-    run()?;
-    Ok(start.elapsed())
-}
-
-fn compare(workload: &Workload, reference: &Reference, threads: usize, cache: &Cache) -> Result<()> {
-    let (device, _) = Options::new().threads(threads).cache(cache.clone()).build()?;
-    let compiled = Compiled::new(&workload.program, &device)?;
-    let mut ours = arrays_of(&workload.program, &device, &workload.shapes)?;
-    let mut theirs: Vec<Vec<u64>> = ours.iter().map(|a| memory(a.bytes().len())).collect();
-    let (mut best_ours, mut best_theirs) = (Duration::MAX, Duration::MAX);
-    let begun = Instant::now();
-    while begun.elapsed() < Duration::from_millis(1500) {
-        for (a, b) in ours.iter_mut().zip(&mut theirs) {
-            let ty = a.ty();
-            fill(a.bytes_mut(), ty);
-            let bytes = a.bytes().len();
-            // SAFETY: `memory` made room for as many bytes behind the alignment.
-            fill(unsafe { std::slice::from_raw_parts_mut(reference::aligned(b), bytes) }, ty);
+            add(report, rows);
         }
-        let steps = workload.steps as i64;
-        best_ours = best_ours.min(timed(|| launch(&compiled, &mut ours, Some(Literal::index(steps))))?);
-        best_theirs = best_theirs.min(timed(|| {
-            reference.run(workload.name, &mut theirs, workload.extents, steps, threads as i32)
-        })?);
     }
-    let per_step = |d: Duration| d.as_secs_f64() * 1e6 / workload.steps as f64;
-    println!(
-        "{:<10} {:>8} {threads} threads: {:>10.3} us per step, C {:>10.3}, ratio {:.2}",
-        workload.name,
-        workload.extents[0],
-        per_step(best_ours),
-        per_step(best_theirs),
-        best_ours.as_secs_f64() / best_theirs.as_secs_f64()
-    );
+    if workload == Workload::Wave {
+        let budgets: &[u64] = if wish.quick { &[32] } else { &[16, 32, 64, 128] };
+        for mebibytes in budgets {
+            let row = bench.memory(OURS, workload, size, Keep::Bytes(mebibytes << 20))?;
+            report.budgets.push(row);
+        }
+    }
+    if workload == Workload::Seedloop {
+        report.seedloop = Some(seedloop::curve(bench)?);
+    }
     Ok(())
 }
 
-fn costs(cache: &Cache) -> Result<()> {
-    let (device, _) = Options::new().threads(1).cache(cache.clone()).build()?;
-    let trivial = Compiled::new(&programs::trivial()?, &device)?;
-    let mut arrays = arrays_of(trivial.program(), &device, &[vec![]])?;
-    let mut best = Duration::MAX;
-    for _ in 0..50 {
-        best = best.min(timed(|| (0..1000).try_for_each(|_| launch(&trivial, &mut arrays, None)))?);
+/// How time and memory grow with the number of steps and of cells.
+fn grow(bench: &Bench, wish: &Wish, peers: &[Peer], report: &mut Report) -> Result<()> {
+    let steps: &[usize] =
+        if wish.quick { &[100, 1000, 10_000] } else { &[100, 1000, 10_000, 100_000, 1_000_000] };
+    let cells: &[usize] = if wish.quick { &[1000, 100_000] } else { &[1000, 10_000, 100_000, 1_000_000] };
+    let by_steps = steps.iter().map(|&steps| (Workload::Pointwise, Size { cells: 100, steps }));
+    let by_cells = cells.iter().map(|&cells| (Workload::Burgers, Size { cells, steps: 100 }));
+    for (workload, size) in by_steps.chain(by_cells) {
+        if wish.only.is_some_and(|only| only != workload) {
+            continue;
+        }
+        let mut rows = Vec::new();
+        for keep in [Keep::StoreAll, Keep::Sqrt] {
+            rows.extend(bench.gradient(workload, size, keep, 1)?);
+        }
+        for row in &mut rows {
+            let keep = if row.variant == "sqrt" { Keep::Sqrt } else { Keep::StoreAll };
+            row.resident_bytes = bench.memory(&row.system, workload, size, keep)?.resident_bytes;
+        }
+        let (limit, seconds) = wish.limits();
+        for peer in peers.iter().filter(|peer| peer.name == "JAX" && !wish.quick) {
+            for offer in of(peer, workload, Kind::Gradient) {
+                rows.push(peer.measure(offer, size, seconds, limit));
+            }
+        }
+        println!("growth: {} {} × {}", workload.name(), size.cells, size.steps);
+        match workload {
+            Workload::Burgers => report.by_cells.extend(rows),
+            _ => report.by_steps.extend(rows),
+        }
     }
-    println!("trivial launch: {:.3} us", best.as_secs_f64() * 1e3);
-    let passes = Compiled::new(&programs::passes()?, &device)?;
-    let mut best = Duration::MAX;
-    for _ in 0..20 {
-        let mut arrays = arrays_of(passes.program(), &device, &[vec![4], vec![4], vec![]])?;
-        best = best.min(timed(|| launch(&passes, &mut arrays, Some(Literal::from(100_000i64))))?);
-    }
-    println!("pass of a device loop with two tiny tasks: {:.1} ns", best.as_secs_f64() * 1e4);
     Ok(())
 }
 
-fn compile_times() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let (device, _) = Options::new().threads(1).cache(Cache::at(folder.path())).build()?;
-    let program = programs::wave()?;
-    let cold = timed(|| Compiled::new(&program, &device).map(drop).map_err(Into::into))?;
-    let mut hit = Duration::MAX;
-    for _ in 0..5 {
-        hit = hit.min(timed(|| Compiled::new(&program, &device).map(drop).map_err(Into::into))?);
+fn of(peer: &Peer, workload: Workload, kind: Kind) -> impl Iterator<Item = &Offer> {
+    peer.offers.iter().filter(move |offer| offer.workload == workload.name() && offer.kind == kind)
+}
+
+/// The peers on the workloads of the table. A quick run ends in time, whoever is left.
+fn ask_peers(peers: &[Peer], wish: &Wish, deadline: Option<Instant>, report: &mut Report) {
+    let (limit, seconds) = wish.limits();
+    // What matters most comes first.
+    let turns = [(Kind::Gradient, "plain"), (Kind::Gradient, "checkpoint"), (Kind::Primal, "")];
+    for (kind, variant) in turns {
+        for workload in wish.workloads().filter(|workload| workload.yardstick() == *workload) {
+            for peer in peers {
+                let Some(offer) = of(peer, workload, kind).find(|offer| offer.variant == variant) else {
+                    continue;
+                };
+                if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                    let what = format!("{}, {} of {}", peer.name, kind.name(), workload.name());
+                    report.skipped.push(format!("{what} ({variant}): no time left in a quick run"));
+                    continue;
+                }
+                let mut row = peer.measure(offer, workload.size(), seconds, limit);
+                let ours = |ours: &&Row| {
+                    ours.system == OURS && ours.workload == workload.name() && ours.kind == kind
+                };
+                if let (Some(ours), None) = (report.rows.iter().find(ours), &row.note) {
+                    row.compare(ours);
+                }
+                add(report, vec![row]);
+            }
+        }
     }
-    println!(
-        "wave: cold compile {:.0} ms, cache hit {:.2} ms",
-        cold.as_secs_f64() * 1e3,
-        hit.as_secs_f64() * 1e3
-    );
+}
+
+fn source(name: Option<&String>) -> Result<()> {
+    let workload = name.and_then(|name| Workload::named(name)).ok_or("source: which workload?")?;
+    let (device, _) = Options::new().threads(1).build()?;
+    println!("{}", ours::gradient(workload, workload.size(), &device, Budget::StoreAll)?.source);
     Ok(())
 }
 
 fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let what = words.first().map(String::as_str);
-    if !matches!(what, Some("--primal" | "--gradient")) {
-        return Err(
-            "say what to run: bench/run --primal [workload | costs], or bench/run --gradient [workload]"
-                .into(),
-        );
+    match words.first().map(String::as_str) {
+        Some("memory") => return compare::in_this_process(&words[1..]),
+        Some("source") => return source(words.get(1)),
+        _ => {}
     }
-    if words.get(1).is_some_and(|word| word == "source") {
-        let (device, _) = Options::new().build()?;
-        for workload in workloads()?.iter().filter(|w| words.get(2).is_some_and(|word| word == w.name)) {
-            println!("{}", Compiled::new(&workload.program, &device)?.source().unwrap_or_default());
-        }
-        return Ok(());
-    }
-    let wanted = |name: &str| words.get(1).is_none_or(|word| word == name);
+    let wish = Wish::read(&words)?;
+    let begun = Instant::now();
     let folder = tempfile::tempdir()?;
-    let cache = Cache::at(folder.path());
-    let reference = Reference::build()?;
-    if what == Some("--gradient") {
-        return gradients::run(&reference, &cache, wanted);
+    let at_least = Duration::from_millis(if wish.quick { 500 } else { 2000 });
+    let bench = Bench { reference: Rc::new(Reference::build()?), cache: Cache::at(folder.path()), at_least };
+    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut report = Report::new();
+    println!("{}, {}", report.date, report.machine);
+    if report.busy_share >= TOO_BUSY {
+        let percent = 100.0 * report.busy_share;
+        let note = format!("two threads: others kept the machine {percent:.0} % busy, it needs a quiet one");
+        println!("{note}");
+        report.skipped.push(note);
     }
-    for workload in workloads()?.iter().filter(|w| wanted(w.name)) {
-        for threads in [1, 2] {
-            compare(workload, &reference, threads, &cache)?;
+    for workload in wish.workloads() {
+        measure(&bench, workload, &wish, &mut report)?;
+    }
+    report.costs.push((OURS.to_string(), yields::costs(&bench)?));
+    report.tapes.push((OURS.to_string(), tape::per_operation(&bench)?));
+    let peers = if wish.peers { peers::installed(home) } else { Vec::new() };
+    for peer in &peers {
+        match peer.costs() {
+            Some(Ok(costs)) => report.costs.push((peer.name.to_string(), costs)),
+            Some(Err(error)) => report.skipped.push(format!("{}: costs of yields: {error}", peer.name)),
+            None => {}
+        }
+        match peer.tape() {
+            Some(Ok(of)) => report.tapes.push((peer.name.to_string(), of)),
+            Some(Err(error)) => report.skipped.push(format!("{}: its tape: {error}", peer.name)),
+            None => {}
         }
     }
-    if wanted("costs") {
-        costs(&cache)?;
-        compile_times()?;
-    }
+    grow(&bench, &wish, &peers, &mut report)?;
+    let deadline = wish.quick.then(|| begun + Duration::from_secs(270));
+    ask_peers(&peers, &wish, deadline, &mut report);
+    let out = home.join("out");
+    report.write(&out)?;
+    println!(
+        "{:.0} s; written to bench/out: report.md, report.json and charts",
+        begun.elapsed().as_secs_f64()
+    );
     Ok(())
 }

@@ -1,20 +1,33 @@
 /* The workloads by hand: explicit vectors, all threads in one function. The elementary functions stand before. */
+#include <sched.h>
 #include <stddef.h>
+#include <time.h>
 
 #ifdef EB_AVX512
 typedef f64x8 D;
 typedef f32x16 S;
 #define TANH eb_tanh_f64x8
+#define SIN eb_sin_f64x8
+#define COS eb_cos_f64x8
 #else
 typedef f64x4 D;
 typedef f32x8 S;
 #define TANH eb_tanh_f64x4
+#define SIN eb_sin_f64x4
+#define COS eb_cos_f64x4
 #endif
 typedef D DU __attribute__((aligned(8), may_alias));
 typedef S SU __attribute__((aligned(4), may_alias));
 enum { ND = sizeof(D) / 8, NS = sizeof(S) / 4 };
 #define LOADD(p) (*(const DU *)(p))
 #define LOADS(p) (*(const SU *)(p))
+
+/* The time that this process has spent on processors, in nanoseconds. */
+i64 processor_time(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
 
 typedef struct { int arrived, generation; } barrier;
 static inline void meet(barrier *b, int threads) {
@@ -24,10 +37,14 @@ static inline void meet(barrier *b, int threads) {
         b->arrived = 0;
         __atomic_store_n(&b->generation, seen + 1, __ATOMIC_RELEASE);
     } else {
-        while (__atomic_load_n(&b->generation, __ATOMIC_ACQUIRE) == seen) __builtin_ia32_pause();
+        /* On a busy machine the others may have to be let in. */
+        for (int spins = 0; __atomic_load_n(&b->generation, __ATOMIC_ACQUIRE) == seen; spins++)
+            if (spins < 10000) __builtin_ia32_pause();
+            else sched_yield();
     }
 }
 
+/* lines: pointwise */
 /* s += 0.1 tanh(s) p; n need not be a multiple of the vectors. */
 void pointwise(f64 **a, const i64 *n, i64 steps, int thread, int threads, barrier *b) {
     if (thread > 0) return;
@@ -48,7 +65,9 @@ void pointwise(f64 **a, const i64 *n, i64 steps, int thread, int threads, barrie
         }
     }
 }
+/* end */
 
+/* lines: burgers */
 void burgers(f64 **a, const i64 *n, i64 steps, int thread, int threads, barrier *b) {
     const f64 nu = 0.1, dt = 0.01;
     f64 *u = a[0], *next = a[1];
@@ -69,7 +88,9 @@ void burgers(f64 **a, const i64 *n, i64 steps, int thread, int threads, barrier 
         f64 *x = u; u = next; next = x;
     }
 }
+/* end */
 
+/* lines: wave */
 void wave(f32 **a, const i64 *n, i64 steps, int thread, int threads, barrier *b) {
     f32 *u = a[0], *prev = a[1], *seen = a[4];
     const f32 *c = a[2], *source = a[3];
@@ -93,35 +114,57 @@ void wave(f32 **a, const i64 *n, i64 steps, int thread, int threads, barrier *b)
         meet(b, threads);
         f32 *x = u; u = prev; prev = x;
         if (thread == 0) {
-            u[rows / 2 * m + m / 2] += source[t];
+            u[8 * m + m / 2] += source[t];
             memcpy(seen + t * m, u + 2 * m, 4 * m);
         }
         meet(b, threads);
     }
 }
+/* end */
 
-/* next = tanh(input + w h), w stored by columns. */
+/* lines: rnn */
+/* next = tanh(input + h w), n a multiple of four vectors. */
+static void rnn_step(f64 *next, const f64 *h, const f64 *w, const f64 *x, i64 m, i64 from, i64 to) {
+    for (i64 i = from; i < to; i += 4 * ND) {
+        D s0 = LOADD(x + i), s1 = LOADD(x + i + ND), s2 = LOADD(x + i + 2 * ND), s3 = LOADD(x + i + 3 * ND);
+        for (i64 k = 0; k < m; k++) {
+            const f64 *row = w + k * m + i;
+            f64 v = h[k];
+            s0 += LOADD(row) * v;
+            s1 += LOADD(row + ND) * v;
+            s2 += LOADD(row + 2 * ND) * v;
+            s3 += LOADD(row + 3 * ND) * v;
+        }
+        *(DU *)(next + i) = TANH(s0);
+        *(DU *)(next + i + ND) = TANH(s1);
+        *(DU *)(next + i + 2 * ND) = TANH(s2);
+        *(DU *)(next + i + 3 * ND) = TANH(s3);
+    }
+}
+
 void rnn(f64 **a, const i64 *n, i64 steps, int thread, int threads, barrier *b) {
     f64 *h = a[0], *next = a[1];
-    const f64 *w = a[2], *x = a[3];
     const i64 m = n[0], from = m * thread / threads & -32, to = thread + 1 == threads ? m : m * (thread + 1) / threads & -32;
     for (i64 t = 0; t < steps; t++) {
-        for (i64 i = from; i < to; i += 4 * ND) {
-            D s0 = LOADD(x + i), s1 = LOADD(x + i + ND), s2 = LOADD(x + i + 2 * ND), s3 = LOADD(x + i + 3 * ND);
-            for (i64 k = 0; k < m; k++) {
-                const f64 *row = w + k * m + i;
-                f64 v = h[k];
-                s0 += LOADD(row) * v;
-                s1 += LOADD(row + ND) * v;
-                s2 += LOADD(row + 2 * ND) * v;
-                s3 += LOADD(row + 3 * ND) * v;
-            }
-            *(DU *)(next + i) = TANH(s0);
-            *(DU *)(next + i + ND) = TANH(s1);
-            *(DU *)(next + i + 2 * ND) = TANH(s2);
-            *(DU *)(next + i + 3 * ND) = TANH(s3);
-        }
+        rnn_step(next, h, a[2], a[3], m, from, to);
         meet(b, threads);
         f64 *y = h; h = next; next = y;
     }
 }
+/* end */
+
+/* lines: seedloop */
+/* A body with several variables, element by element. */
+static inline D seed_point(D s, D p) {
+    D a = TANH(s), b = a * p, c = b + 0.5 * s, d = SIN(c), e = d * b;
+    return s + 0.1 * e;
+}
+
+void seedloop(f64 **a, const i64 *n, i64 steps, int thread, int threads, barrier *b) {
+    if (thread > 0) return;
+    f64 *s = a[0];
+    const f64 *p = a[1];
+    for (i64 t = 0; t < steps; t++)
+        for (i64 i = 0; i < n[0]; i += ND) *(DU *)(s + i) = seed_point(LOADD(s + i), LOADD(p + i));
+}
+/* end */

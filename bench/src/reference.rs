@@ -1,7 +1,9 @@
 //! The hand-written C: compiled with the flags that suit it best, called on one or more threads.
 
 use std::error::Error;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Function, Kernel};
@@ -22,18 +24,23 @@ const FLAGS: [&str; 7] = [
 /// The compiled reference.
 pub struct Reference {
     library: libloading::Library,
-    _folder: tempfile::TempDir,
+    path: PathBuf,
+    /// Where it was built; it goes with the reference.
+    _folder: Option<tempfile::TempDir>,
 }
 
 impl Reference {
     /// Compiles the reference.
     pub fn build() -> Result<Reference, Box<dyn Error>> {
         let lanes = if is_wide() { 8 } else { 4 };
-        let tanh = Item { kernel: Kernel::Function(Function::Tanh), shape: Shape::new(Format::F64, lanes)? };
-        let abs =
-            Item { kernel: Kernel::Function(Function::Abs), shape: Shape::new(Format::F32, 2 * lanes)? };
-        let text =
-            library(Dialect::C, &[tanh, abs])? + include_str!("reference.c") + include_str!("gradients.c");
+        let item = |function, shape| Item { kernel: Kernel::Function(function), shape };
+        let of_doubles = Shape::new(Format::F64, lanes)?;
+        let functions = [Function::Tanh, Function::Sin, Function::Cos].map(|f| item(f, of_doubles));
+        // For the sake of the type of its vectors.
+        let abs = item(Function::Abs, Shape::new(Format::F32, 2 * lanes)?);
+        let text = library(Dialect::C, &[&functions[..], &[abs]].concat())?
+            + include_str!("reference.c")
+            + include_str!("gradients.c");
         let folder = tempfile::tempdir()?;
         let (source, built) = (folder.path().join("reference.c"), folder.path().join("reference.so"));
         std::fs::write(&source, text)?;
@@ -46,9 +53,26 @@ impl Reference {
         if !status.success() {
             return Err("the reference does not compile".into());
         }
+        Ok(Reference { _folder: Some(folder), ..Reference::at(&built)? })
+    }
+
+    /// Loads a reference that was built before.
+    pub fn at(path: &Path) -> Result<Reference, Box<dyn Error>> {
         // SAFETY: our own text, without initialisers.
-        let library = unsafe { libloading::Library::new(&built) }?;
-        Ok(Reference { library, _folder: folder })
+        let library = unsafe { libloading::Library::new(path) }?;
+        Ok(Reference { library, path: path.to_path_buf(), _folder: None })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The time that this process has spent on processors.
+    pub fn processor_time(&self) -> Duration {
+        // SAFETY: the reference has it, with this signature.
+        let now = unsafe { self.library.get::<unsafe extern "C" fn() -> i64>(b"processor_time") };
+        // SAFETY: it only reads a clock.
+        Duration::from_nanos(now.map_or(0, |now| unsafe { now() }) as u64)
     }
 
     /// Runs a workload on so many threads.

@@ -71,7 +71,14 @@ fn edges(program: &Program) -> Vec<(Node, Node)> {
         }
         Stmt::Library(call) => {
             let float = |a: &&ArrayId| program.array(**a).ty.is_float();
-            for from in call.reads.iter().filter(float) {
+            // Rules know arrays alone: a scalar that matters is found here, and refused.
+            for v in stmt.uses().iter().filter(|v| program.ty(**v).is_float()) {
+                let writes = call.writes.iter().filter(float);
+                edges.extend(writes.map(|to| (Node::Value(*v), Node::Array(*to))));
+            }
+            // What a custom operation writes it may read, too.
+            let found = if call.op.replaces_all() { &[][..] } else { &call.writes[..] };
+            for from in call.reads.iter().chain(found).filter(float) {
                 edges.extend(
                     call.writes.iter().filter(float).map(|to| (Node::Array(*from), Node::Array(*to))),
                 );

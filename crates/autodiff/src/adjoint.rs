@@ -3,13 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    Access, Affines, ArrayId, LoopId, Op, Param, Program, Role, Stmt, Type, ValueId, verify,
+    Access, Affines, ArrayId, LoopId, Op, Param, Program, RegionId, Role, Stmt, Type, ValueId, verify,
     walk_program_level,
 };
 
 use crate::activity::Activity;
+use crate::custom::{
+    Derivatives, Wanted, declare_scratch, derivatives, open, refuse_yields, without_derivative,
+};
 use crate::error::Error;
+use crate::extremes::{Extremes, declare, extreme_arrays};
 use crate::forward::pushes;
+use crate::host::{Hosted, count_visits};
 use crate::needed::{Needed, needed_arrays};
 use crate::par::Held;
 use crate::prepare::prepare;
@@ -35,6 +40,12 @@ pub struct Gradient {
     pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
     /// How often arrays are pushed outside these loops.
     pub pushes_outside: Vec<Pushes>,
+    /// The regions of the source that yield.
+    pub hosted: BTreeMap<RegionId, Hosted>,
+    /// Which region of the source each region of the program is a copy of.
+    pub copies: BTreeMap<RegionId, RegionId>,
+    /// The shadow of each active array.
+    pub shadows: BTreeMap<ArrayId, ArrayId>,
 }
 
 /// How often one pass of a loop pushes an array: once for each element of the product of these loops.
@@ -46,14 +57,41 @@ pub struct Pushes {
     pub within: Vec<(ValueId, ValueId)>,
 }
 
+/// What becomes of a loop inside a loop (or a branch) that is reversed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Inner {
+    /// Its whole tape is part of the tape of the pass around it: nothing is run again, and the host is not asked.
+    Recorded,
+    /// The pass around it records what it needs to be run again; when that pass is reversed, it is swept under a
+    /// schedule of its own.
+    Swept,
+}
+
+/// Has the program loops inside loops, or inside branches, so that [`Inner`] makes a difference?
+pub fn has_inner_loops(source: &Program) -> bool {
+    let mut found = false;
+    for stmt in &prepare(source).body {
+        let mut loops = 0;
+        walk_program_level(std::slice::from_ref(stmt), &mut |s| {
+            loops += usize::from(matches!(s, Stmt::Loop(_)))
+        });
+        found |= loops > usize::from(matches!(stmt, Stmt::Loop(_)));
+    }
+    found
+}
+
 /// The gradient of a program.
-pub fn gradient(source: &Program, request: &Request) -> Result<Gradient, Error> {
-    let source = &prepare(source);
+pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gradient, Error> {
+    let mut source = prepare(source);
+    let hosted = count_visits(&mut source);
+    let source = &source;
     let facts = verify(source)?;
     let names = Names::find(source, request)?;
     let activity = Activity::of(source, &names.arrays, &names.scalars, &[names.of]);
     names.check(source, request, &activity)?;
-    let needed = needed_arrays(source, &activity);
+    refuse_yields(source)?;
+    let derivatives = derivatives(source, &activity, Wanted::Adjoint)?;
+    let needed = needed_arrays(source, &activity, &derivatives, &hosted);
     let mut maker = Maker {
         source,
         affines: &facts.affines,
@@ -61,14 +99,25 @@ pub fn gradient(source: &Program, request: &Request) -> Result<Gradient, Error> 
         needed: &needed,
         position: 0,
         shadows: Shadows::default(),
+        extremes: Extremes::new(),
+        derivatives: &derivatives,
+        scratch: BTreeMap::new(),
         held: BTreeMap::new(),
         env: HashMap::new(),
         kept: HashMap::new(),
         nested: false,
+        inner,
         pieces: BTreeMap::new(),
         pushes: BTreeMap::new(),
     };
-    maker.gradient(request, &names)
+    let mut gradient = maker.gradient(request, &names)?;
+    gradient.hosted = hosted;
+    Ok(gradient)
+}
+
+/// The gradient of a program as it is shown: with the tapes of inner loops kept, or swept where that cannot be.
+pub fn gradient_to_show(source: &Program, request: &Request) -> Result<Gradient, Error> {
+    gradient(source, request, Inner::Recorded).or_else(|_| gradient(source, request, Inner::Swept))
 }
 
 pub(crate) struct Maker<'a> {
@@ -79,6 +128,12 @@ pub(crate) struct Maker<'a> {
     /// The top-level statement that is being written.
     pub position: usize,
     pub shadows: Shadows,
+    /// Beside arrays that take minima or maxima.
+    pub extremes: Extremes,
+    /// Of custom operations, by what they bring themselves.
+    pub derivatives: &'a Derivatives,
+    /// Beside arrays of custom operations that have no shadow.
+    pub scratch: BTreeMap<ArrayId, ArrayId>,
     pub held: BTreeMap<ArrayId, Held>,
     /// Program-level values as they are known where the adjoint is written now.
     pub env: HashMap<ValueId, ValueId>,
@@ -86,6 +141,7 @@ pub(crate) struct Maker<'a> {
     pub kept: HashMap<Aside, ArrayId>,
     /// Are we inside a loop or a branch, so that values must be computed again, or put aside, for the reverse half?
     pub nested: bool,
+    pub inner: Inner,
     /// The bounds of the piece of a loop that a schedule runs.
     pub pieces: BTreeMap<LoopId, (ValueId, ValueId)>,
     pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
@@ -165,7 +221,8 @@ impl Maker<'_> {
         let mut asides: Vec<ArrayId> = self.kept.values().copied().collect();
         asides.sort_unstable();
         w.program.body = asides.into_iter().map(Stmt::Temp).chain(body).collect();
-        let program = w.program;
+        let (mut program, copies) = (w.program, w.copies);
+        open(&mut program);
         verify(&program)?;
         let pushes_outside = pushes(&program.body);
         Ok(Gradient {
@@ -175,6 +232,9 @@ impl Maker<'_> {
             derivatives,
             pushes: std::mem::take(&mut self.pushes),
             pushes_outside,
+            hosted: BTreeMap::new(),
+            copies,
+            shadows: self.shadows.arrays.clone(),
         })
     }
 
@@ -219,6 +279,22 @@ impl Maker<'_> {
             w.push(Stmt::Temp(shadow));
             self.shadows.arrays.insert(*a, shadow);
             self.held.insert(*a, Held::Zeros);
+        }
+        for a in extreme_arrays(self.activity, &self.source.body) {
+            let shape = match &w.program.array(a).role {
+                Role::Temp(shape) => shape.clone(),
+                _ => (0..self.source.array(a).rank).map(|k| w.dim(a, k)).collect(),
+            };
+            let beside = declare(w, self.source, a, shape);
+            self.extremes.insert(a, beside);
+        }
+        for a in without_derivative(self.source, self.activity) {
+            let shape = match &w.program.array(a).role {
+                Role::Temp(shape) => shape.clone(),
+                _ => (0..self.source.array(a).rank).map(|k| w.dim(a, k)).collect(),
+            };
+            let scratch = declare_scratch(w, self.source, a, shape);
+            self.scratch.insert(a, scratch);
         }
         let mut program_level = BTreeSet::new();
         walk_program_level(&self.source.body, &mut |stmt| {

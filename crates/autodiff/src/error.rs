@@ -25,6 +25,16 @@ pub enum Error {
         /// Its type.
         ty: ebbtide_ir::Type,
     },
+    /// Nobody said with respect to what.
+    #[error(
+        "build error: a derivative of program `{program}` with respect to nothing: say `.wrt(..)` with one of {known}"
+    )]
+    NothingAsked {
+        /// The program.
+        program: String,
+        /// The names there are.
+        known: String,
+    },
     /// The result of a gradient must be one number.
     #[error(
         "build error: the gradient of `{name}`, an array of rank {rank}, needs a cotangent: use `vjp`, or a rank-0 result"
@@ -46,6 +56,45 @@ pub enum Error {
         of: String,
         /// The input.
         wrt: String,
+    },
+    /// A derivative flows through something that brings none of its own.
+    #[error(
+        "build error: `{operation}` brings no {rule} of its own, and none can be made from what it does: write \
+         `{rule} = …` where it is declared"
+    )]
+    NoRule {
+        /// The program or operation.
+        operation: String,
+        /// What is missing: `adjoint` or `tangent`.
+        rule: &'static str,
+    },
+    /// A rule that does not take what it will be given.
+    #[error(
+        "build error: `{rule}`, the {kind} of `{operation}`, must take its parameters, to be read, and one array for \
+         each of its float arrays: ({expected}), not ({found})"
+    )]
+    WrongRule {
+        /// The program or operation.
+        operation: String,
+        /// The rule.
+        rule: String,
+        /// What it is: `adjoint` or `tangent`.
+        kind: &'static str,
+        /// What it must take.
+        expected: Box<str>,
+        /// What it takes.
+        found: Box<str>,
+    },
+    /// A scalar that carries a derivative into an operation whose rules know arrays alone.
+    #[error(
+        "build error: a derivative flows into `{operation}` through the scalar `{scalar}`, and its rules know arrays \
+         alone: pass it as an Array0"
+    )]
+    ActiveScalar {
+        /// The program or operation.
+        operation: String,
+        /// The scalar.
+        scalar: String,
     },
     /// Something whose derivative Ebbtide does not have yet.
     #[error("build error: program `{program}`: {what} cannot be differentiated yet")]

@@ -1,15 +1,18 @@
 //! The forward half of a gradient program: the program with its tape.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use ebbtide_ir::{
     After, ArrayId, Binary, Block, Branch, Compare, Forward, Length, Literal, LocalId, Loop, LoopKind, Op,
-    Push, Role, Stmt, Type, Unary, ValueId, walk, written,
+    Push, Role, Stmt, Type, Unary, ValueId,
 };
 
-use crate::adjoint::{Aside, Maker, Pushes};
+use crate::adjoint::{Aside, Inner, Maker, Pushes};
 use crate::error::Error;
+use crate::host::changes;
+use crate::needed::reads;
 use crate::record::Recorder;
+use crate::rename::rename;
 use crate::writer::Writer;
 
 impl Maker<'_> {
@@ -45,15 +48,6 @@ impl Maker<'_> {
                     }
                     w.push(stmt.clone());
                 }
-                Stmt::Temp(a) => {
-                    if self.needed.before(*a, self.position) && self.nested {
-                        return Err(self.unsupported(format!(
-                            "a temporary (`{}`) that is declared inside a loop: declare it before the loop and `fill` it",
-                            self.source.array(*a).name
-                        )));
-                    }
-                    w.push(stmt.clone());
-                }
                 Stmt::Par(par) => self.recorder().par(w, par),
                 Stmt::Library(call) => self.recorder().library(w, call),
                 Stmt::If(branch) => {
@@ -68,52 +62,65 @@ impl Maker<'_> {
                     w.push(Stmt::If(Branch { condition: branch.condition, then, otherwise }));
                 }
                 Stmt::Loop(l) => self.forward_loop(w, l)?,
-                Stmt::Region(region) if region.flag.is_none() => self.forward(w, &region.body)?,
-                Stmt::Region(_) => return Err(self.unsupported("a program that can yield")),
+                Stmt::Region(region) => self.forward_region(w, region),
                 _ => w.push(stmt.clone()),
             }
         }
         Ok(())
     }
 
-    pub(crate) fn forward_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
-        let known = match l.kind {
-            LoopKind::For { var, from, to } if l.until.is_none() => Some((var, from, to)),
-            _ => None,
-        };
+    fn forward_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
+        if !self.nested {
+            for array in self.around(l) {
+                w.push(Stmt::Push(Push { array, after: After::Same }));
+            }
+            return self.forward_half(w, l);
+        }
+        match (self.inner, &l.kind) {
+            // It will be run again from here when this pass is reversed.
+            (Inner::Swept, _) => {
+                for array in self.loop_entry(l) {
+                    w.push(Stmt::Push(Push { array, after: After::Same }));
+                }
+                w.push(Stmt::Loop(l.clone()));
+            }
+            (Inner::Recorded, LoopKind::For { .. }) if l.until.is_none() => {
+                w.begin();
+                self.forward(w, &l.body)?;
+                let body = w.end();
+                w.push(Stmt::Loop(Loop { body, schedule: None, ..l.clone() }));
+            }
+            (Inner::Recorded, _) => {
+                return Err(self.unsupported("a loop of unknown length whose tape is part of another's"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The forward half of a loop under a schedule.
+    pub(crate) fn forward_half(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
         let outer = std::mem::replace(&mut self.nested, true);
         w.begin();
         self.forward(w, &l.body)?;
-        let body = w.end();
+        let recording = w.end();
         self.nested = outer;
-        if outer {
-            let Some((var, from, to)) = known else {
-                return Err(self.unsupported(
-                    "a `while`, `loop` or `break` inside another loop at program level, whose number of passes is data",
-                ));
-            };
-            // Inside a recorded pass the whole tape is kept.
-            let kind = LoopKind::For { var, from, to };
-            w.push(Stmt::Loop(Loop { id: l.id, kind, body, until: None, schedule: None }));
-            return Ok(());
-        }
-        self.pushes.insert(l.id, pushes(&body));
+        self.pushes.insert(l.id, pushes(&recording));
         let piece = (w.loop_var("from"), w.loop_var("to"));
         self.pieces.insert(l.id, piece);
-        let before_start = |v| ebbtide_ir::depends_on_arguments_alone(self.source, v);
-        let (length, advance, record) = match known {
-            Some((var, from, to)) if before_start(from) && before_start(to) => {
+        let (length, [advance, record]) = match l.kind {
+            LoopKind::For { var, from, to } if self.has_known_length(l) => {
                 let run = |body: Block| {
                     let kind = LoopKind::For { var, from: piece.0, to: piece.1 };
-                    vec![Stmt::Loop(Loop { id: l.id, kind, body, until: None, schedule: None })]
+                    let plain = Loop { id: l.id, kind, body, until: None, schedule: None };
+                    rename(w, vec![Stmt::Loop(plain)], &mut self.env.clone())
                 };
-                (Length::Known(from, to), run(l.body.clone()), run(body))
+                (Length::Known(self.known(from), self.known(to)), [l.body.clone(), recording].map(run))
             }
             _ => {
-                let (reached, ended) = (w.declare("reached", Type::Index), w.declare("ended", Type::Bool));
-                let advance = self.unknown_passes(w, l, piece, (reached, ended), l.body.clone());
-                let record = self.unknown_passes(w, l, piece, (reached, ended), body);
-                (Length::Unknown { reached, ended }, advance, record)
+                let ends = (w.declare("reached", Type::Index), w.declare("ended", Type::Bool));
+                let run = |body: Block| self.unknown_passes(w, l, piece, ends, body);
+                let (reached, ended) = ends;
+                (Length::Unknown { reached, ended }, [l.body.clone(), recording].map(run))
             }
         };
         let (carried, schedule) = (self.carried(l), l.schedule);
@@ -130,6 +137,12 @@ impl Maker<'_> {
         Ok(())
     }
 
+    /// Is the number of passes known before the program starts?
+    pub(crate) fn has_known_length(&self, l: &Loop) -> bool {
+        let known = |v| ebbtide_ir::depends_on_arguments_alone(self.source, v);
+        matches!(l.kind, LoopKind::For { from, to, .. } if l.until.is_none() && known(from) && known(to))
+    }
+
     /// Runs passes of a loop until it ends, or the piece does; says how far it came.
     pub(crate) fn unknown_passes(
         &self,
@@ -137,8 +150,9 @@ impl Maker<'_> {
         l: &Loop,
         piece: (ValueId, ValueId),
         (reached, ended): (LocalId, LocalId),
-        body: Block,
+        mut body: Block,
     ) -> Block {
+        let mut until = l.until;
         w.begin();
         w.push(Stmt::Declare(reached, piece.0));
         let no = w.literal(Literal::from(false));
@@ -168,20 +182,19 @@ impl Maker<'_> {
         let head = w.end();
         w.begin();
         if let LoopKind::For { var, from, .. } = l.kind {
-            // The loop variable is computed now, where the loop counted it before: alike in both halves.
-            let at = match w.program.op(var) {
-                Op::Binary(_, _, at) => *at,
-                _ => w.program.add_value(Op::Get(reached), Type::Index, None),
-            };
-            w.program.values[var.index()].op = Op::Binary(Binary::Add, from, at);
-            w.push(Stmt::Let(at));
-            w.push(Stmt::Let(var));
+            // The loop variable is computed here, where the loop counted it before.
+            let at = w.get(reached);
+            let counted = w.add(from, at);
+            w.program.values[counted.index()].name.clone_from(&self.source.value(var).name);
+            let mut map = HashMap::from([(var, counted)]);
+            body = rename(w, body, &mut map);
+            until = until.map(|v| map.get(&v).copied().unwrap_or(v));
         }
         body.into_iter().for_each(|stmt| w.push(stmt));
         let (at, one) = (w.get(reached), w.index(1));
         let next = w.add(at, one);
         w.push(Stmt::Set(reached, next));
-        if let Some(until) = l.until {
+        if let Some(until) = until {
             w.push(Stmt::Set(ended, until));
         }
         let body = w.end();
@@ -193,27 +206,38 @@ impl Maker<'_> {
         let over = w.get(ended);
         let over = w.value(Op::Binary(Binary::Or, over, short), Type::Bool);
         w.push(Stmt::Set(ended, over));
-        w.end()
+        let passes = w.end();
+        rename(w, passes, &mut self.env.clone())
     }
 
     /// What a slot holds: arrays that the loop writes and that a later pass, or the adjoint, reads.
     pub(crate) fn carried(&self, l: &Loop) -> Vec<ArrayId> {
-        let mut read: BTreeSet<ArrayId> = BTreeSet::new();
-        // The head of a `while` reads too.
-        let whole = [Stmt::Loop(l.clone())];
-        walk(&whole, &mut |stmt| match stmt {
-            Stmt::Let(v) => {
-                if let Op::Load(a, _) = self.source.op(*v) {
-                    read.insert(*a);
-                }
-            }
-            Stmt::Copy { from, .. } => drop(read.insert(*from)),
-            Stmt::Library(call) => read.extend(&call.reads),
-            _ => {}
-        });
         let classes = crate::needed::swap_classes(self.source);
-        let read: BTreeSet<ArrayId> = read.iter().map(|a| classes[a]).collect();
-        written(&l.body).into_iter().filter(|a| read.contains(&classes[a])).collect()
+        let read: BTreeSet<ArrayId> = reads(self.source, l).iter().map(|a| classes[a]).collect();
+        changes(self.source, &l.body).into_iter().filter(|a| read.contains(&classes[a])).collect()
+    }
+
+    /// Arrays that are recorded once before a loop that overwrites them, for what stands before it.
+    pub(crate) fn around(&self, l: &Loop) -> Vec<ArrayId> {
+        changes(self.source, &l.body).into_iter().filter(|a| self.needed.around(*a, self.position)).collect()
+    }
+
+    /// What a loop inside a recorded pass needs to be run again: it is recorded on entry.
+    pub(crate) fn loop_entry(&self, l: &Loop) -> Vec<ArrayId> {
+        let mut read = reads(self.source, l);
+        read.extend(self.carried(l));
+        self.entry(read, &l.body)
+    }
+
+    /// What a block that reads these arrays needs to be run again.
+    pub(crate) fn entry(&self, read: BTreeSet<ArrayId>, block: &Block) -> Vec<ArrayId> {
+        let classes = crate::needed::swap_classes(self.source);
+        let whole = std::slice::from_ref(&self.source.body[self.position]).to_vec();
+        let changing: BTreeSet<ArrayId> = changes(self.source, &whole).iter().map(|a| classes[a]).collect();
+        let mut touched = read;
+        let replaced = changes(self.source, block).into_iter();
+        touched.extend(replaced.filter(|a| self.needed.before(*a, self.position)));
+        touched.into_iter().filter(|a| changing.contains(&classes[a])).collect()
     }
 
     /// Is the value made of data that a later pass overwrites?
@@ -222,7 +246,7 @@ impl Maker<'_> {
             Op::Get(_) => true,
             Op::Load(a, _) => {
                 let classes = crate::needed::swap_classes(self.source);
-                written(&self.source.body).iter().any(|b| classes[a] == classes[b])
+                changes(self.source, &self.source.body).iter().any(|b| classes[a] == classes[b])
             }
             _ => false,
         }
@@ -241,8 +265,8 @@ impl Maker<'_> {
     }
 }
 
-/// The pushes of a block, with the inner loops around each.
-pub(crate) fn pushes(block: &Block) -> Vec<Pushes> {
+/// The pushes of a block, sweeps left out, with the inner loops around each.
+pub fn pushes(block: &Block) -> Vec<Pushes> {
     fn collect(block: &Block, within: &mut Vec<(ValueId, ValueId)>, out: &mut Vec<Pushes>) {
         for stmt in block {
             match stmt {
@@ -252,7 +276,8 @@ pub(crate) fn pushes(block: &Block) -> Vec<Pushes> {
                     collect(body, within, out);
                     within.pop();
                 }
-                Stmt::Par(_) | Stmt::Forward(_) => {}
+                // What a sweep pushes is counted with it.
+                Stmt::Par(_) | Stmt::Forward(_) | Stmt::Backward(_) => {}
                 _ => stmt.blocks().for_each(|b| collect(b, within, out)),
             }
         }

@@ -14,15 +14,19 @@
 
 mod activity;
 mod adjoint;
+mod custom;
 mod error;
+mod extremes;
 mod forward;
 mod gather;
+mod host;
 mod library;
 mod needed;
 mod par;
 mod prepare;
 mod prune;
 mod record;
+mod rename;
 mod request;
 mod reverse;
 mod rules;
@@ -30,7 +34,9 @@ mod tangent;
 mod task;
 mod writer;
 
-pub use adjoint::{Gradient, Pushes, gradient};
+pub use adjoint::{Gradient, Inner, Pushes, gradient, gradient_to_show, has_inner_loops};
 pub use error::Error;
+pub use forward::pushes;
+pub use host::Hosted;
 pub use request::Request;
 pub use tangent::{Tangent, tangent};

@@ -5,18 +5,22 @@ use std::collections::{BTreeMap, HashMap};
 use ebbtide_ir::{ArrayId, Assign, Layout, LibraryCall, LibraryOp, Stmt, Way};
 
 use crate::activity::Activity;
+use crate::custom::{Derivatives, read_by};
 use crate::par::Held;
 use crate::task::Shadows;
 use crate::writer::Writer;
 
 /// The arrays whose contents the adjoint of an operation reads: each factor of a product where the other one is
 /// active.
-pub(crate) fn needed_by(call: &LibraryCall, activity: &Activity) -> Vec<ArrayId> {
+pub(crate) fn needed_by(call: &LibraryCall, activity: &Activity, rules: &Derivatives) -> Vec<ArrayId> {
     let active = |a: &ArrayId| activity.arrays.contains(a);
     match (call.op, call.reads.as_slice(), call.writes.as_slice()) {
         (LibraryOp::Matmul { .. }, [a, b], [c]) if active(c) => {
             let left = active(b).then_some(*a);
             left.into_iter().chain(active(a).then_some(*b)).collect()
+        }
+        (LibraryOp::Custom(id), ..) => {
+            rules.get(&id).map_or(Vec::new(), |rule| read_by(rule, call).into_iter().collect())
         }
         _ => Vec::new(),
     }
@@ -139,5 +143,11 @@ fn flipped(layout: Layout) -> Layout {
 }
 
 fn push(w: &mut Writer, call: &LibraryCall, op: LibraryOp, reads: Vec<ArrayId>, to: ArrayId) {
-    w.push(Stmt::Library(LibraryCall { op, reads, writes: vec![to], site: call.site.clone() }));
+    w.push(Stmt::Library(LibraryCall {
+        op,
+        reads,
+        writes: vec![to],
+        arguments: Vec::new(),
+        site: call.site.clone(),
+    }));
 }

@@ -2,34 +2,65 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{ArrayId, Binary, LoopKind, Op, Program, Stmt, ValueId, walk};
+use ebbtide_ir::{
+    ArrayId, Binary, Combine, LibraryOp, Loop, LoopKind, Op, Program, RegionId, Stmt, ValueId, walk,
+};
 
 use crate::activity::Activity;
+use crate::custom::{Derivatives, flows_through};
+use crate::host::Hosted;
 use crate::library::needed_by;
 use crate::rules::is_linear;
 
-/// The arrays whose contents adjoints of parallel loops read, and from which top-level statement on: what they
-/// hold is recorded when that statement, or a later one, overwrites them.
+/// For each array the top-level statements whose reversal reads what it holds: what later statements overwrite
+/// must be recorded, so that it can be put back.
 ///
 /// Arrays that are swapped with one another share memory in turn, so they are in together or not at all. What is
 /// read at program level is a scalar: it stays at hand, or is put aside.
 #[derive(Debug, Default)]
 pub(crate) struct Needed {
-    since: BTreeMap<ArrayId, usize>,
+    /// Read by the adjoints of parallel loops and library operations in these statements.
+    adjoints: BTreeMap<ArrayId, BTreeSet<usize>>,
+    /// Read by these loops, whose passes may be run again on the way back.
+    reruns: BTreeMap<ArrayId, BTreeSet<usize>>,
+    /// The statements that are loops.
+    loops: BTreeSet<usize>,
 }
 
 impl Needed {
-    /// Must what `array` holds be recorded when the top-level statement `position` overwrites it?
+    /// Must what `array` holds be recorded when a part of the top-level statement `position` overwrites it?
     pub fn before(&self, array: ArrayId, position: usize) -> bool {
-        self.since.get(&array).is_some_and(|since| *since <= position)
+        self.within(array, position) || (!self.loops.contains(&position) && self.earlier(array, position))
+    }
+
+    /// Must what `array` holds be recorded once, before the whole loop `position`, for what stands before it?
+    pub fn around(&self, array: ArrayId, position: usize) -> bool {
+        self.loops.contains(&position) && self.earlier(array, position) && !self.within(array, position)
+    }
+
+    /// Does the adjoint of the statement itself read it?
+    fn within(&self, array: ArrayId, position: usize) -> bool {
+        self.adjoints.get(&array).is_some_and(|at| at.contains(&position))
+    }
+
+    /// Does the reversal of an earlier statement read it?
+    fn earlier(&self, array: ArrayId, position: usize) -> bool {
+        let any = |at: &BTreeSet<usize>| at.first().is_some_and(|first| *first < position);
+        self.adjoints.get(&array).is_some_and(any) || self.reruns.get(&array).is_some_and(any)
     }
 }
 
 /// Finds the arrays that the adjoint reads.
-pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
+pub(crate) fn needed_arrays(
+    program: &Program,
+    activity: &Activity,
+    rules: &Derivatives,
+    hosted: &BTreeMap<RegionId, Hosted>,
+) -> Needed {
     let mut position: BTreeMap<ValueId, usize> = BTreeMap::new();
     let classes = swap_classes(program);
-    let mut since: BTreeMap<ArrayId, usize> = BTreeMap::new();
+    let mut adjoints: BTreeMap<ArrayId, BTreeSet<usize>> = BTreeMap::new();
+    let mut reruns: BTreeMap<ArrayId, BTreeSet<usize>> = BTreeMap::new();
     for (k, top) in program.body.iter().enumerate() {
         walk(std::slice::from_ref(top), &mut |stmt| {
             if let Stmt::Par(par) = stmt {
@@ -39,9 +70,26 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
                     }
                 });
             }
+            // Who won is told from what was there before and what is there after.
+            if let Stmt::Update(Combine::Min | Combine::Max, s) = stmt
+                && activity.arrays.contains(&s.array)
+            {
+                adjoints.entry(classes[&s.array]).or_default().insert(k);
+            }
             if let Stmt::Library(call) = stmt {
-                for array in needed_by(call, activity) {
-                    since.entry(classes[&array]).or_insert(k);
+                for array in needed_by(call, activity, rules) {
+                    adjoints.entry(classes[&array]).or_default().insert(k);
+                }
+            }
+            if let Stmt::Region(region) = stmt
+                && let Some(Hosted { visits, .. }) = hosted.get(&region.id)
+            {
+                // The driver reads it.
+                adjoints.entry(*visits).or_default().insert(k);
+            }
+            if let Stmt::Loop(l) = stmt {
+                for array in reads(program, l) {
+                    reruns.entry(classes[&array]).or_default().insert(k);
                 }
             }
         });
@@ -67,6 +115,15 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
             },
             Stmt::Store(s) | Stmt::Update(_, s) if activity.arrays.contains(&s.array) => {
                 values.extend(s.index.as_slice());
+                values
+                    .extend(matches!(stmt, Stmt::Update(Combine::Min | Combine::Max, _)).then_some(s.value));
+            }
+            Stmt::Claim(claim) if activity.arrays.contains(&claim.array) => {
+                values.extend(claim.index.as_slice());
+            }
+            // Rules get the scalars that the operation got.
+            Stmt::Library(call) => {
+                values.extend(stmt.uses().into_iter().filter(|_| flows_through(call, activity)))
             }
             Stmt::If(branch) => values.push(branch.condition),
             Stmt::Loop(l) => {
@@ -96,8 +153,7 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
         match program.op(v) {
             Op::Load(array, index) => {
                 if let Some(at) = position.get(&v) {
-                    let first = since.entry(classes[array]).or_insert(*at);
-                    *first = (*first).min(*at);
+                    adjoints.entry(classes[array]).or_default().insert(*at);
                 }
                 values.extend(index.as_slice());
             }
@@ -105,8 +161,45 @@ pub(crate) fn needed_arrays(program: &Program, activity: &Activity) -> Needed {
             op => values.extend(op.operands()),
         }
     }
-    let since = classes.iter().filter_map(|(array, class)| Some((*array, *since.get(class)?))).collect();
-    Needed { since }
+    let by_array = |by_class: BTreeMap<ArrayId, BTreeSet<usize>>| {
+        classes.iter().filter_map(|(array, class)| Some((*array, by_class.get(class)?.clone()))).collect()
+    };
+    let is_loop = |stmt: &Stmt| matches!(stmt, Stmt::Loop(_));
+    let loops = program.body.iter().enumerate().filter(|(_, s)| is_loop(s)).map(|(k, _)| k).collect();
+    Needed { adjoints: by_array(adjoints), reruns: by_array(reruns), loops }
+}
+
+/// The arrays that a loop reads, its head included.
+pub(crate) fn reads(program: &Program, l: &Loop) -> BTreeSet<ArrayId> {
+    let mut read = reads_of(program, &l.body);
+    if let LoopKind::While { head, .. } = &l.kind {
+        read.extend(reads_of(program, head));
+    }
+    read
+}
+
+/// The arrays that a block reads. What is added to is read too, but that matters only where something else reads it.
+pub(crate) fn reads_of(program: &Program, block: &[Stmt]) -> BTreeSet<ArrayId> {
+    let mut read = BTreeSet::new();
+    walk(block, &mut |stmt| match stmt {
+        Stmt::Let(v) => {
+            if let Op::Load(a, _) = program.op(*v) {
+                read.insert(*a);
+            }
+        }
+        Stmt::Update(Combine::Min | Combine::Max, s) => drop(read.insert(s.array)),
+        Stmt::Copy { from, .. } => drop(read.insert(*from)),
+        Stmt::Library(call) => {
+            read.extend(&call.reads);
+            if let LibraryOp::Custom(_) = call.op {
+                // What it may write it may read before.
+                read.extend(&call.writes);
+            }
+        }
+        Stmt::Region(region) => read.extend(region.flag),
+        _ => {}
+    });
+    read
 }
 
 /// For each array the first of those that it is swapped with, directly or through others.

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    Affine, Affines, ArrayId, Binary, Branch, Compare, Indices, Loop, LoopKind, Op, Ordering, Par, Program,
-    Range, Stmt, Type, ValueId, is_zero, walk,
+    Affine, Affines, ArrayId, Binary, Block, Branch, Compare, Indices, Literal, Loop, LoopKind, Op, Ordering,
+    Par, Program, Range, Stmt, Type, ValueId, is_zero, walk,
 };
 
 use crate::activity::Activity;
 use crate::error::Error;
+use crate::extremes::{Extremes, check, extreme_arrays};
 use crate::gather::{Inverse, Variable, covers, invert, is_dim, is_own, varying};
 use crate::prune::prune;
 use crate::record::{only_store, written_by};
@@ -32,6 +33,7 @@ pub(crate) struct ParAdjoint<'a> {
     pub affines: &'a Affines,
     pub activity: &'a Activity,
     pub shadows: &'a Shadows,
+    pub extremes: &'a Extremes,
     /// What each shadow holds now, by the array that it shadows.
     pub held: &'a mut BTreeMap<ArrayId, Held>,
     /// Program-level values as they are known where the adjoint is written.
@@ -50,6 +52,7 @@ impl ParAdjoint<'_> {
         for a in &written {
             self.make_real(w, *a);
         }
+        let extreme = self.count_ties(w, par)?;
         let all = sites(self.source, self.activity, &par.body);
         let gathered = self.gathered(par, &all, &written);
         for array in &gathered {
@@ -62,7 +65,13 @@ impl ParAdjoint<'_> {
                 self.held.insert(*array, Held::Numbers);
             }
         }
-        self.own(w, par, &gathered, &writes)?;
+        self.over_iterations(w, par, Purpose::All { gathered: &gathered, writes: &writes })?;
+        for array in extreme {
+            if let (Some(beside), Some(shadow)) = (self.extremes.get(&array), self.shadows.arrays.get(&array))
+            {
+                beside.keep_olds_part(w, array, *shadow);
+            }
+        }
         for (array, write) in &writes {
             if *write == ShadowWrite::Forget {
                 self.held.insert(*array, Held::Nothing);
@@ -143,37 +152,24 @@ impl ParAdjoint<'_> {
         writes
     }
 
-    /// The loop over the original iterations: own elements, reductions, scatters.
-    fn own(
-        &mut self,
-        w: &mut Writer,
-        par: &Par,
-        gathered: &BTreeSet<ArrayId>,
-        writes: &BTreeMap<ArrayId, ShadowWrite>,
-    ) -> Result<(), Error> {
-        let mut map = self.env.clone();
-        let ranges: Vec<Range> = par
-            .ranges
-            .iter()
-            .map(|r| {
-                let name = self.source.value(r.var).name.clone().unwrap_or_else(|| "i".to_string());
-                let var = w.loop_var(&name);
-                let range = Range { var, from: mapped(&map, r.from), to: mapped(&map, r.to) };
-                map.insert(r.var, var);
-                range
-            })
-            .collect();
-        let purpose = Purpose::All { gathered, writes };
-        let task = Task::new(self.source, self.activity, self.shadows, purpose, map, &par.body);
-        w.begin();
-        task.write(w, &par.body)?;
-        let body = w.end();
-        let body = prune(&w.program, body);
-        if !body.is_empty() {
-            let id = w.new_par();
-            w.push(Stmt::Par(Par { id, ranges, body, ordering: par.ordering, site: par.site.clone() }));
+    /// Finds out how many values the minima and maxima of the loop are equal to; gives their arrays.
+    fn count_ties(&mut self, w: &mut Writer, par: &Par) -> Result<BTreeSet<ArrayId>, Error> {
+        let arrays = extreme_arrays(self.activity, &par.body);
+        for array in &arrays {
+            check(self.source, par, *array)?;
+            if let Some(extreme) = self.extremes.get(array) {
+                extreme.begin_ties(w, *array);
+            }
         }
-        Ok(())
+        if !arrays.is_empty() {
+            self.over_iterations(w, par, Purpose::Count(self.extremes))?;
+        }
+        Ok(arrays)
+    }
+
+    fn over_iterations(&self, w: &mut Writer, par: &Par, purpose: Purpose<'_>) -> Result<(), Error> {
+        let beside = (self.shadows, self.extremes);
+        over_iterations(w, (self.source, self.activity), beside, self.env, par, purpose)
     }
 
     /// A loop over all elements of the shadow of `array`, each collecting what flows to it.
@@ -317,7 +313,8 @@ impl ParAdjoint<'_> {
             }
         }
         let purpose = Purpose::Site { number, into: sink };
-        let task = Task::new(self.source, self.activity, self.shadows, purpose, map, &par.body);
+        let beside = (self.shadows, self.extremes);
+        let task = Task::new(self.source, self.activity, beside, purpose, map, &par.body);
         let found = task.write(w, &par.body)?;
         for (condition, free) in guards.into_iter().rev() {
             let then = w.end();
@@ -361,6 +358,54 @@ impl ParAdjoint<'_> {
                 w.value(op, self.source.ty(v))
             }
         }
+    }
+}
+
+/// A loop over the original iterations: own elements, reductions, scatters.
+pub(crate) fn over_iterations(
+    w: &mut Writer,
+    (source, activity): (&Program, &Activity),
+    beside: (&Shadows, &Extremes),
+    env: &HashMap<ValueId, ValueId>,
+    par: &Par,
+    purpose: Purpose<'_>,
+) -> Result<(), Error> {
+    let mut map = env.clone();
+    let ranges: Vec<Range> = par
+        .ranges
+        .iter()
+        .map(|r| {
+            let name = source.value(r.var).name.clone().unwrap_or_else(|| "i".to_string());
+            let var = w.loop_var(&name);
+            let range = Range { var, from: mapped(&map, r.from), to: mapped(&map, r.to) };
+            map.insert(r.var, var);
+            range
+        })
+        .collect();
+    let task = Task::new(source, activity, beside, purpose, map, &par.body);
+    w.begin();
+    task.write(w, &par.body)?;
+    let body = w.end();
+    let body = prune(&w.program, body);
+    if !body.is_empty() {
+        give_back(w, &body);
+        let id = w.new_par();
+        w.push(Stmt::Par(Par { id, ranges, body, ordering: par.ordering, site: par.site.clone() }));
+    }
+    Ok(())
+}
+
+/// Nothing is taken when a loop begins that claims elements.
+fn give_back(w: &mut Writer, body: &Block) {
+    let mut taken = BTreeSet::new();
+    walk(body, &mut |stmt| {
+        if let Stmt::Claim(claim) = stmt {
+            taken.insert(claim.taken);
+        }
+    });
+    for array in taken {
+        let no = w.literal(Literal::from(false));
+        w.push(Stmt::Fill(array, no));
     }
 }
 

@@ -1,84 +1,155 @@
-//! What every derivative starts from: the program with calls in place and program-level floats in arrays.
+//! What every derivative starts from: the program with calls in place, but for those of programs that bring their own derivatives, and program-level variables in arrays.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayDecl, ArrayId, Block, Indices, LocalId, Op, Program, Role, Stmt, Store, ValueId, walk,
-    walk_program_level,
+    ArrayDecl, ArrayId, Block, Call, Indices, Literal, LocalId, Op, Program, Role, Stmt, Store, Type,
+    ValueId, walk_program_level,
 };
+
+use crate::custom::closed;
 
 /// The program in the form that transformations take.
 pub(crate) fn prepare(source: &Program) -> Program {
     let mut program = source.clone();
-    program.body = inline(std::mem::take(&mut program.body));
-    floats_in_arrays(&mut program);
+    let body = std::mem::take(&mut program.body);
+    let mut closed = Vec::new();
+    program.body = inline(&mut program, body, &mut closed);
+    temps_at_the_start(&mut program, closed);
+    locals_in_arrays(&mut program);
     program
 }
 
-/// The bodies of called programs in place of the calls.
-fn inline(block: Block) -> Block {
+/// A temporary that is declared in a loop or a branch lives for the whole launch, and is filled with zeros where it
+/// was declared: then the reverse half can name it, and its contents go on the tape like those of any array.
+fn temps_at_the_start(program: &mut Program, mut inner: Vec<ArrayId>) {
+    let mut body = std::mem::take(&mut program.body);
+    for stmt in &mut body {
+        stmt.blocks_mut().for_each(|block| temps_to_fills(program, block, &mut inner));
+    }
+    let mut start = Block::new();
+    for array in inner {
+        let Role::Temp(shape) = program.array(array).role.clone() else { continue };
+        let shape = shape.into_iter().map(|v| at_the_start(program, &mut start, v)).collect();
+        program.arrays[array.index()].role = Role::Temp(shape);
+        start.push(Stmt::Temp(array));
+    }
+    start.extend(body);
+    program.body = start;
+}
+
+fn temps_to_fills(program: &mut Program, block: &mut Block, inner: &mut Vec<ArrayId>) {
+    let mut out = Block::new();
+    for mut stmt in std::mem::take(block) {
+        stmt.blocks_mut().for_each(|b| temps_to_fills(program, b, inner));
+        if let Stmt::Temp(array) = stmt {
+            inner.push(array);
+            let ty = program.array(array).ty;
+            let zero = program.add_value(Op::Literal(Literal::of(ty, 0.0)), ty, None);
+            out.extend([Stmt::Let(zero), Stmt::Fill(array, zero)]);
+        } else {
+            out.push(stmt);
+        }
+    }
+    *block = out;
+}
+
+/// A value that depends on arguments alone, computed before everything else. The depth of recursion is that of an
+/// expression in the source.
+fn at_the_start(program: &mut Program, start: &mut Block, v: ValueId) -> ValueId {
+    let decl = program.value(v).clone();
+    let operands: Vec<ValueId> = decl.op.operands().collect();
+    let early: Vec<ValueId> = operands.iter().map(|o| at_the_start(program, start, *o)).collect();
+    let op = decl.op.map(|o| operands.iter().position(|x| *x == o).map_or(o, |at| early[at]));
+    let new = program.add_value(op, decl.ty, decl.site);
+    start.push(Stmt::Let(new));
+    new
+}
+
+/// The bodies of called programs in place of the calls, and of regions that cannot yield in place of these. `temps`
+/// gets the temporaries of programs that bring their own derivatives.
+fn inline(program: &mut Program, block: Block, temps: &mut Vec<ArrayId>) -> Block {
     let mut out = Block::new();
     for mut stmt in block {
-        if let Stmt::Call(call) = stmt {
-            out.extend(inline(call.body));
-            continue;
+        match stmt {
+            Stmt::Call(Call { name, mut body, ruled: Some(ruled) }) => {
+                temps_to_fills(program, &mut body, temps);
+                out.push(closed(program, name, body, ruled));
+            }
+            Stmt::Call(call) => out.extend(inline(program, call.body, temps)),
+            Stmt::Region(region) if region.flag.is_none() => {
+                out.extend(inline(program, region.body, temps));
+            }
+            _ => {
+                stmt.blocks_mut().for_each(|b| *b = inline(program, std::mem::take(b), temps));
+                out.push(stmt);
+            }
         }
-        stmt.blocks_mut().for_each(|b| *b = inline(std::mem::take(b)));
-        out.push(stmt);
     }
     out
 }
 
-/// A mutable float at program level becomes an array of rank 0: then it has a shadow and a tape like any other.
-fn floats_in_arrays(program: &mut Program) {
+/// A mutable variable at program level becomes an array of rank 0: then it has a shadow and a tape, and slots carry
+/// it, like any other.
+fn locals_in_arrays(program: &mut Program) {
     let mut arrays: BTreeMap<LocalId, ArrayId> = BTreeMap::new();
-    let mut locals: Vec<LocalId> = Vec::new();
+    let mut locals: BTreeSet<LocalId> = BTreeSet::new();
     walk_program_level(&program.body, &mut |stmt| {
-        if let Stmt::Declare(local, _) = stmt
-            && program.locals[local.index()].ty.is_float()
-        {
-            locals.push(*local);
+        if let Stmt::Declare(local, _) = stmt {
+            locals.insert(*local);
         }
     });
     for local in locals {
         let decl = program.locals[local.index()].clone();
-        program.arrays.push(ArrayDecl {
-            name: decl.name,
-            ty: decl.ty,
-            rank: 0,
-            role: Role::Temp(Vec::new()),
-        });
+        let ty = if decl.ty == Type::Index { Type::I64 } else { decl.ty };
+        program.arrays.push(ArrayDecl { name: decl.name, ty, rank: 0, role: Role::Temp(Vec::new()) });
         arrays.insert(local, ArrayId::from_index(program.arrays.len() - 1));
     }
-    if arrays.is_empty() {
-        return;
-    }
-    let mut loads: Vec<(ValueId, ArrayId)> = Vec::new();
-    walk(&program.body, &mut |stmt| {
-        if let Stmt::Let(v) = stmt
-            && let Op::Get(local) = program.op(*v)
-            && let Some(array) = arrays.get(local)
-        {
-            loads.push((*v, *array));
-        }
-    });
     let Some(index) = Indices::new(&[]) else { return };
-    for (v, array) in loads {
-        program.values[v.index()].op = Op::Load(array, index);
-    }
-    let mut body = std::mem::take(&mut program.body);
-    rewrite(&mut body, &arrays, index);
+    let body = std::mem::take(&mut program.body);
+    let body = rewrite(program, body, &arrays, index);
     // They exist for the whole launch: what is declared again in a loop is only written again.
     program.body = arrays.values().map(|a| Stmt::Temp(*a)).chain(body).collect();
 }
 
-fn rewrite(block: &mut Block, arrays: &BTreeMap<LocalId, ArrayId>, index: Indices) {
-    for stmt in block {
-        if let Stmt::Declare(local, value) | Stmt::Set(local, value) = stmt
-            && let Some(array) = arrays.get(local)
-        {
-            *stmt = Stmt::Store(Store { array: *array, index, value: *value, site: None });
+fn rewrite(
+    program: &mut Program,
+    block: Block,
+    arrays: &BTreeMap<LocalId, ArrayId>,
+    index: Indices,
+) -> Block {
+    let mut out = Block::new();
+    for mut stmt in block {
+        stmt.blocks_mut().for_each(|b| *b = rewrite(program, std::mem::take(b), arrays, index));
+        match stmt {
+            Stmt::Declare(local, value) | Stmt::Set(local, value) => match arrays.get(&local) {
+                Some(array) => {
+                    let mut value = value;
+                    if program.ty(value) == Type::Index {
+                        value = program.add_value(Op::Cast(value), Type::I64, None);
+                        out.push(Stmt::Let(value));
+                    }
+                    out.push(Stmt::Store(Store { array: *array, index, value, site: None }));
+                }
+                None => out.push(stmt),
+            },
+            Stmt::Let(v) => {
+                if let Op::Get(local) = *program.op(v)
+                    && let Some(array) = arrays.get(&local)
+                {
+                    let load = Op::Load(*array, index);
+                    program.values[v.index()].op = if program.ty(v) == Type::Index {
+                        let loaded = program.add_value(load, Type::I64, None);
+                        out.push(Stmt::Let(loaded));
+                        Op::Cast(loaded)
+                    } else {
+                        load
+                    };
+                }
+                out.push(stmt);
+            }
+            _ => out.push(stmt),
         }
-        stmt.blocks_mut().for_each(|b| rewrite(b, arrays, index));
     }
+    out
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use ebbtide_ir::{
-    Access, Affines, After, ArrayId, Block, Branch, Compare, Indices, LibraryCall, Op, Par, Program, Push,
-    Role, Stmt, Store, Type, ValueId, walk,
+    Access, Affines, After, ArrayId, Branch, Compare, Indices, LibraryCall, Op, Par, Program, Push, Role,
+    Stmt, Store, Type, ValueId, walk,
 };
 
 use crate::gather::{covers, identity};
@@ -93,14 +93,15 @@ impl Recorder<'_> {
         }
         let decl = self.source.array(array);
         let old = self.old(w, array);
-        let rename: Vec<(ValueId, ValueId)> = loads_of(self.source, par, array)
+        // The loop may have been rewritten for another array already: its values are those of the new program.
+        let rename: Vec<(ValueId, ValueId)> = loads_before_its_write(&w.program, par, array)
             .into_iter()
             .map(|(v, index)| {
-                let site = self.source.value(v).site.clone();
+                let site = w.program.value(v).site.clone();
                 (v, w.program.add_value(Op::Load(old, index), decl.ty, site))
             })
             .collect();
-        par.body = substitute(w, std::mem::take(&mut par.body), &rename);
+        par.body = crate::rename::rename(w, std::mem::take(&mut par.body), &mut rename.into_iter().collect());
         // `a[i] += x` becomes `a[i] = old[i] + x`.
         let at = par
             .body
@@ -153,10 +154,12 @@ impl Recorder<'_> {
     }
 }
 
-/// The loads of an array in a loop.
-fn loads_of(source: &Program, par: &Par, array: ArrayId) -> Vec<(ValueId, Indices)> {
+/// The loads of an array before an iteration writes it; behind that it reads what it wrote.
+fn loads_before_its_write(source: &Program, par: &Par, array: ArrayId) -> Vec<(ValueId, Indices)> {
+    let writes = |s: &Stmt| matches!(s, Stmt::Store(s) | Stmt::Update(_, s) if s.array == array);
+    let before = par.body.iter().position(writes).unwrap_or(par.body.len());
     let mut loads = Vec::new();
-    walk(&par.body, &mut |stmt| {
+    walk(&par.body[..before], &mut |stmt| {
         if let Stmt::Let(v) = stmt
             && let Op::Load(a, index) = *source.op(*v)
             && a == array
@@ -165,67 +168,6 @@ fn loads_of(source: &Program, par: &Par, array: ArrayId) -> Vec<(ValueId, Indice
         }
     });
     loads
-}
-
-/// The block with values replaced; each value of the block that uses a replaced one is made anew.
-fn substitute(w: &mut Writer, block: Block, rename: &[(ValueId, ValueId)]) -> Block {
-    let mut map: std::collections::HashMap<ValueId, ValueId> = rename.iter().copied().collect();
-    rewrite(w, block, &mut map)
-}
-
-fn rewrite(w: &mut Writer, block: Block, map: &mut std::collections::HashMap<ValueId, ValueId>) -> Block {
-    let of =
-        |map: &std::collections::HashMap<ValueId, ValueId>, v: ValueId| map.get(&v).copied().unwrap_or(v);
-    let mut out = Block::new();
-    for stmt in block {
-        out.push(match stmt {
-            Stmt::Let(v) => match map.get(&v) {
-                Some(new) => Stmt::Let(*new),
-                None => {
-                    let decl = w.program.value(v).clone();
-                    let op = decl.op.map(|o| of(map, o));
-                    if op == decl.op {
-                        Stmt::Let(v)
-                    } else {
-                        let new = w.program.add_value(op, decl.ty, decl.site);
-                        w.program.values[new.index()].name = decl.name;
-                        map.insert(v, new);
-                        Stmt::Let(new)
-                    }
-                }
-            },
-            Stmt::Declare(l, v) => Stmt::Declare(l, of(map, v)),
-            Stmt::Set(l, v) => Stmt::Set(l, of(map, v)),
-            Stmt::Store(s) => {
-                Stmt::Store(Store { index: s.index.map(|v| of(map, v)), value: of(map, s.value), ..s })
-            }
-            Stmt::Update(how, s) => {
-                Stmt::Update(how, Store { index: s.index.map(|v| of(map, v)), value: of(map, s.value), ..s })
-            }
-            Stmt::If(branch) => Stmt::If(Branch {
-                condition: of(map, branch.condition),
-                then: rewrite(w, branch.then, map),
-                otherwise: rewrite(w, branch.otherwise, map),
-            }),
-            Stmt::Loop(mut l) => {
-                match &mut l.kind {
-                    ebbtide_ir::LoopKind::For { from, to, .. } => {
-                        (*from, *to) = (of(map, *from), of(map, *to))
-                    }
-                    ebbtide_ir::LoopKind::While { head, condition } => {
-                        *head = rewrite(w, std::mem::take(head), map);
-                        *condition = of(map, *condition);
-                    }
-                    ebbtide_ir::LoopKind::Forever => {}
-                }
-                l.body = rewrite(w, std::mem::take(&mut l.body), map);
-                l.until = l.until.map(|v| of(map, v));
-                Stmt::Loop(l)
-            }
-            other => other,
-        });
-    }
-    out
 }
 
 /// Is the array the caller's and written by the program?

@@ -48,6 +48,9 @@ impl Names {
             let ty = source.array(id).ty;
             if ty.is_float() { Ok(id) } else { Err(Error::NotDifferentiable { name: name.to_string(), ty }) }
         };
+        if request.wrt.is_empty() {
+            return Err(Error::NothingAsked { program: source.name.clone(), known: parameter_names(source) });
+        }
         let of = array(&request.of)?;
         if !request.seeded && source.array(of).rank != 0 {
             return Err(Error::NotScalar { name: request.of.clone(), rank: source.array(of).rank });

@@ -6,8 +6,9 @@ use ebbtide_ir::{
     ArrayId, Backward, Block, Branch, Combine, Indices, Loop, LoopKind, Op, Stmt, Store, Type, ValueId,
 };
 
-use crate::adjoint::{Aside, Maker};
+use crate::adjoint::{Aside, Inner, Maker};
 use crate::error::Error;
+use crate::extremes::{Duel, each_element, extreme_arrays};
 use crate::library::LibraryAdjoint;
 use crate::par::{Held, ParAdjoint};
 use crate::rules::{partials, pull};
@@ -21,6 +22,12 @@ impl Maker<'_> {
                 Stmt::Store(s) => self.reverse_store(w, s, None)?,
                 Stmt::Update(how, s) => self.reverse_store(w, s, Some(*how))?,
                 Stmt::Par(par) => {
+                    // What minima and maxima became, before what they were is brought back.
+                    for array in extreme_arrays(self.activity, &par.body) {
+                        if let Some(beside) = self.extremes.get(&array) {
+                            w.push(Stmt::Copy { from: array, to: beside.best });
+                        }
+                    }
                     for array in self.recorder().pushed_by(par).into_iter().rev() {
                         w.push(Stmt::Pop(array));
                     }
@@ -29,6 +36,7 @@ impl Maker<'_> {
                         affines: self.affines,
                         activity: self.activity,
                         shadows: &self.shadows,
+                        extremes: &self.extremes,
                         held: &mut self.held,
                         env: &self.env,
                     };
@@ -47,15 +55,22 @@ impl Maker<'_> {
                     if self.needed.before(*a, self.position) {
                         w.push(Stmt::Pop(*a));
                     }
-                    if self.activity.values.contains(v) {
-                        return Err(self.unsupported("`fill` with a value that depends on the inputs"));
-                    }
-                    if self.shadows.arrays.contains_key(a) {
+                    if let Some(shadow) = self.shadows.arrays.get(a).copied() {
+                        if let (Some(target), Some(Held::Numbers)) =
+                            (self.shadows.values.get(v).copied(), self.held.get(a))
+                        {
+                            each_element(w, shadow, |w, index| {
+                                let bar = w.load(shadow, index, None);
+                                w.accumulate(target, Writer::no_index(), bar, None);
+                            });
+                        }
                         self.held.insert(*a, Held::Nothing);
                     }
                 }
                 Stmt::Copy { from, to } => self.reverse_copy(w, *from, *to),
                 Stmt::Library(call) => {
+                    // Rules see what the operation left.
+                    self.reverse_custom(w, call);
                     for array in self.recorder().pushed_by_call(call).into_iter().rev() {
                         w.push(Stmt::Pop(array));
                     }
@@ -66,7 +81,7 @@ impl Maker<'_> {
                 }
                 Stmt::If(branch) => self.reverse_branch(w, branch)?,
                 Stmt::Loop(l) => self.reverse_loop(w, l)?,
-                Stmt::Region(region) => self.reverse(w, &region.body)?,
+                Stmt::Region(region) => self.reverse_region(w, region)?,
                 Stmt::Declare(local, _) | Stmt::Set(local, _) if self.activity.locals.contains(local) => {
                     return Err(self.unsupported("a program-level local variable that depends on the inputs"));
                 }
@@ -86,6 +101,7 @@ impl Maker<'_> {
             affines: self.affines,
             activity: self.activity,
             shadows: &self.shadows,
+            extremes: &self.extremes,
             held: &mut self.held,
             env: &self.env,
         }
@@ -134,11 +150,16 @@ impl Maker<'_> {
             w.store(s.array, index, old, s.site.clone());
         }
         let Some(shadow) = self.shadows.arrays.get(&s.array).copied() else { return Ok(()) };
-        if matches!(how, Some(Combine::Min | Combine::Max)) {
-            return Err(self.unsupported("`min_assign` or `max_assign` on an active array"));
-        }
         self.make_real(w, s.array);
-        let bar = w.load(shadow, index, s.site.clone());
+        let mut bar = w.load(shadow, index, s.site.clone());
+        if let Some(how @ (Combine::Min | Combine::Max)) = how {
+            // What it was is in its place again.
+            let old = w.load(s.array, index, s.site.clone());
+            let duel = Duel::new(w, how, old, self.known(s.value));
+            let kept = duel.olds_part(w, bar);
+            w.store(shadow, index, kept, s.site.clone());
+            bar = duel.values_part(w, bar);
+        }
         if how.is_none() {
             let zero = w.real(self.source.array(s.array).ty, 0.0);
             w.store(shadow, index, zero, s.site.clone());
@@ -163,32 +184,10 @@ impl Maker<'_> {
         };
         if self.held.get(&to) == Some(&Held::Numbers) {
             if self.held.get(&from) == Some(&Held::Numbers) {
-                let zero = w.index(0);
-                let ranges: Vec<ebbtide_ir::Range> = (0..self.source.array(from).rank)
-                    .map(|d| {
-                        let to = w.dim(source, d);
-                        ebbtide_ir::Range { var: w.loop_var(&format!("k{d}")), from: zero, to }
-                    })
-                    .collect();
-                let at: Vec<ValueId> = ranges.iter().map(|r| r.var).collect();
-                let Some(index) = Indices::new(&at) else { return };
-                let add = |w: &mut Writer| {
+                each_element(w, source, |w, index| {
                     let flowing = w.load(target, index, None);
                     w.accumulate(source, index, flowing, None);
-                };
-                if ranges.is_empty() {
-                    add(w);
-                } else {
-                    let body = w.block(add);
-                    let id = w.new_par();
-                    w.push(Stmt::Par(ebbtide_ir::Par {
-                        id,
-                        ranges,
-                        body,
-                        ordering: ebbtide_ir::Ordering::Ordered,
-                        site: None,
-                    }));
-                }
+                });
             } else {
                 w.push(Stmt::Copy { from: target, to: source });
             }
@@ -236,20 +235,21 @@ impl Maker<'_> {
     }
 
     pub(crate) fn reverse_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
-        let nested = self.nested;
-        let before_start = |v| ebbtide_ir::depends_on_arguments_alone(self.source, v);
+        let driven = !self.nested || self.inner == Inner::Swept;
+        if self.nested && driven {
+            for array in self.loop_entry(l).into_iter().rev() {
+                w.push(Stmt::Pop(array));
+            }
+            self.forward_half(w, l)?;
+        }
         // Passes of a loop of unknown length are counted from zero: its variable is `from` further on.
         let (var, shift) = match l.kind {
-            LoopKind::For { var, from, to }
-                if nested || (l.until.is_none() && before_start(from) && before_start(to)) =>
-            {
-                (Some(var), None)
-            }
+            LoopKind::For { var, .. } if !driven || self.has_known_length(l) => (Some(var), None),
             LoopKind::For { var, from, .. } => (Some(var), Some(from)),
             _ => (None, None),
         };
         let piece = match (self.pieces.get(&l.id), &l.kind) {
-            (Some(piece), _) if !nested => *piece,
+            (Some(piece), _) if driven => *piece,
             (_, LoopKind::For { from, to, .. }) => (self.known(*from), self.known(*to)),
             _ => return Ok(()),
         };
@@ -310,10 +310,15 @@ impl Maker<'_> {
             }
         }
         self.held = assumed;
-        if nested {
-            body.into_iter().for_each(|stmt| w.push(stmt));
-        } else {
+        if driven {
             w.push(Stmt::Backward(Backward { id: l.id, reverse: body }));
+        } else {
+            body.into_iter().for_each(|stmt| w.push(stmt));
+        }
+        if !self.nested {
+            for array in self.around(l).into_iter().rev() {
+                w.push(Stmt::Pop(array));
+            }
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The derivative of every operation, in one table.
 //!
 //! At ties and kinks: `abs` has slope 0 at 0; `min` and `max` of equal values pass the derivative to their first
-//! argument; of a number and NaN to the number. Roundings, comparisons, integers and casts from or to integers
+//! argument (`min_assign` and `max_assign` share it equally, see `extremes`); of a number and NaN to the number. Roundings, comparisons, integers and casts from or to integers
 //! have derivative zero.
 
 use ebbtide_ir::{Binary, Compare, Function, Op, Type, Unary, ValueId};

@@ -3,14 +3,20 @@
 use std::collections::{BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    Access, ArrayId, Block, Branch, Combine, LocalId, Loop, LoopKind, Op, Param, Program, Role, ScalarId,
-    Stmt, Store, ValueId, verify,
+    Access, ArrayId, Block, Branch, Combine, LibraryCall, LibraryOp, LocalId, Loop, LoopKind, Op,
+    OperationId, Par, Param, Program, Role, ScalarId, Stmt, Store, ValueId, verify,
 };
 
 use crate::activity::Activity;
+use crate::custom::{
+    Derivatives, Wanted, call_rule, declare_scratch, derivatives, float_arrays, open, without_derivative,
+};
 use crate::error::Error;
+use crate::extremes::{Duel, Extremes, check, declare, extreme_arrays};
+use crate::par::over_iterations;
 use crate::prepare::prepare;
 use crate::rules::{partials, pull};
+use crate::task::{Purpose, Shadows};
 use crate::writer::Writer;
 
 /// A tangent program. Its parameters are those of the source, each active one followed by its tangent: `dot_x`
@@ -50,12 +56,17 @@ pub fn tangent(source: &Program, wrt: &[String]) -> Result<Tangent, Error> {
     }
     let everything: Vec<ArrayId> = source.array_ids().filter(|a| source.array(*a).ty.is_float()).collect();
     let activity = Activity::of(source, &arrays, &scalars, &everything);
+    let derivatives = derivatives(source, &activity, Wanted::Tangent)?;
     let mut maker = Maker {
         source,
         activity: &activity,
         arrays: HashMap::new(),
         values: HashMap::new(),
         locals: HashMap::new(),
+        extremes: Extremes::new(),
+        derivatives: &derivatives,
+        scratch: HashMap::new(),
+        inside: false,
     };
     maker.tangent(&scalars)
 }
@@ -66,6 +77,14 @@ struct Maker<'a> {
     arrays: HashMap<ArrayId, ArrayId>,
     values: HashMap<ValueId, ValueId>,
     locals: HashMap<LocalId, LocalId>,
+    /// Beside arrays that take minima or maxima.
+    extremes: Extremes,
+    /// Of custom operations, by what they bring themselves.
+    derivatives: &'a Derivatives,
+    /// Beside arrays of custom operations that have no tangent.
+    scratch: HashMap<ArrayId, ArrayId>,
+    /// Are we inside a parallel loop?
+    inside: bool,
 }
 
 impl Maker<'_> {
@@ -105,14 +124,25 @@ impl Maker<'_> {
             }
         }
         let body = self.source.body.clone();
+        for a in extreme_arrays(self.activity, &body) {
+            if let Role::Param(_) = self.source.array(a).role {
+                let shape = (0..self.source.array(a).rank).map(|k| w.dim(a, k)).collect();
+                let beside = declare(&mut w, self.source, a, shape);
+                self.extremes.insert(a, beside);
+            }
+        }
+        for a in without_derivative(self.source, self.activity) {
+            if let Role::Param(_) = self.source.array(a).role {
+                let shape = (0..self.source.array(a).rank).map(|k| w.dim(a, k)).collect();
+                let scratch = declare_scratch(&mut w, self.source, a, shape);
+                self.scratch.insert(a, scratch);
+            }
+        }
         self.block(&mut w, &body, &directions)?;
         w.program.body = w.end();
+        open(&mut w.program);
         verify(&w.program)?;
         Ok(Tangent { program: w.program, active })
-    }
-
-    fn unsupported(&self, what: &str) -> Error {
-        Error::Unsupported { program: self.source.name.clone(), what: what.to_string() }
     }
 
     fn nested(
@@ -168,11 +198,24 @@ impl Maker<'_> {
                 }
                 Stmt::Update(how, s) => {
                     if let Some(shadow) = self.arrays.get(&s.array).copied() {
-                        if *how != Combine::Add {
-                            return Err(self.unsupported("`min_assign` or `max_assign` on an active array"));
-                        }
                         let dot = self.dot(w, s.value);
-                        w.push(Stmt::Update(*how, Store { array: shadow, value: dot, ..s.clone() }));
+                        match (how, self.inside) {
+                            (Combine::Add, _) => w.accumulate(shadow, s.index, dot, s.site.clone()),
+                            (_, true) => {
+                                if let Some(beside) = self.extremes.get(&s.array) {
+                                    let part = beside.part(w, s.index, s.value, dot);
+                                    w.accumulate(shadow, s.index, part, s.site.clone());
+                                }
+                            }
+                            (_, false) => {
+                                let old = w.load(s.array, s.index, s.site.clone());
+                                let duel = Duel::new(w, *how, old, s.value);
+                                let old_dot = w.load(shadow, s.index, s.site.clone());
+                                let parts = [duel.olds_part(w, old_dot), duel.values_part(w, dot)];
+                                let sum = w.add(parts[0], parts[1]);
+                                w.store(shadow, s.index, sum, s.site.clone());
+                            }
+                        }
                     }
                     w.push(stmt.clone());
                 }
@@ -192,8 +235,11 @@ impl Maker<'_> {
                     w.push(Stmt::Loop(Loop { kind, body, ..l.clone() }));
                 }
                 Stmt::Par(par) => {
+                    self.find_extremes(w, par)?;
+                    self.inside = true;
                     let body = self.nested(w, &par.body, d)?;
-                    w.push(Stmt::Par(ebbtide_ir::Par { body, ..par.clone() }));
+                    self.inside = false;
+                    w.push(Stmt::Par(Par { body, ..par.clone() }));
                 }
                 Stmt::Region(region) => {
                     let body = self.nested(w, &region.body, d)?;
@@ -225,18 +271,76 @@ impl Maker<'_> {
                 }
                 Stmt::Library(call) => {
                     w.push(stmt.clone());
-                    crate::library::tangent(w, call, &self.arrays);
+                    match call.op {
+                        LibraryOp::Custom(id) => self.custom(w, call, id),
+                        _ => crate::library::tangent(w, call, &self.arrays),
+                    }
                 }
                 Stmt::Temp(a) => {
                     w.push(stmt.clone());
+                    if let Role::Temp(shape) = &self.source.array(*a).role
+                        && without_derivative(self.source, self.activity).contains(a)
+                    {
+                        let scratch = declare_scratch(w, self.source, *a, shape.clone());
+                        self.scratch.insert(*a, scratch);
+                    }
                     if self.activity.arrays.contains(a) {
                         let decl = self.source.array(*a).clone();
-                        let dot = w.array(format!("dot_{}", decl.name), decl.ty, decl.rank, decl.role);
+                        let dot_role = decl.role;
+                        let dot = w.array(format!("dot_{}", decl.name), decl.ty, decl.rank, dot_role.clone());
+                        let shape = match &dot_role {
+                            Role::Temp(shape) => shape.clone(),
+                            _ => Vec::new(),
+                        };
                         self.arrays.insert(*a, dot);
                         w.push(Stmt::Temp(dot));
+                        if extreme_arrays(self.activity, &self.source.body).contains(a) {
+                            let beside = declare(w, self.source, *a, shape);
+                            self.extremes.insert(*a, beside);
+                        }
                     }
                 }
                 other => w.push(other.clone()),
+            }
+        }
+        Ok(())
+    }
+
+    /// A custom operation has left what it leaves: its tangent follows.
+    fn custom(&self, w: &mut Writer, call: &LibraryCall, id: OperationId) {
+        let Some(rule) = self.derivatives.get(&id) else { return };
+        for scratch in float_arrays(self.source, call).iter().filter_map(|a| self.scratch.get(a)) {
+            let zero = w.real(w.program.array(*scratch).ty, 0.0);
+            w.push(Stmt::Fill(*scratch, zero));
+        }
+        let beside = |a: ArrayId| self.arrays.get(&a).or_else(|| self.scratch.get(&a)).copied();
+        call_rule(w, self.source, call, (rule, Wanted::Tangent), |v| v, beside);
+    }
+
+    /// Before a loop that takes minima or maxima: what they will be, and how many values they will be equal to.
+    fn find_extremes(&self, w: &mut Writer, par: &Par) -> Result<(), Error> {
+        let here = extreme_arrays(self.activity, &par.body);
+        let beside: Extremes =
+            self.extremes.iter().filter(|(a, _)| here.contains(a)).map(|(a, e)| (*a, *e)).collect();
+        if beside.is_empty() {
+            return Ok(());
+        }
+        let again = |w: &mut Writer, purpose: Purpose<'_>| {
+            let none = Shadows::default();
+            over_iterations(w, (self.source, self.activity), (&none, &beside), &HashMap::new(), par, purpose)
+        };
+        for (array, extreme) in &beside {
+            check(self.source, par, *array)?;
+            w.push(Stmt::Copy { from: *array, to: extreme.best });
+        }
+        again(w, Purpose::Find(&beside))?;
+        for (array, extreme) in &beside {
+            extreme.begin_ties(w, *array);
+        }
+        again(w, Purpose::Count(&beside))?;
+        for (array, extreme) in &beside {
+            if let Some(dot) = self.arrays.get(array) {
+                extreme.keep_olds_part(w, *array, *dot);
             }
         }
         Ok(())

@@ -7,14 +7,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    ArrayId, Block, Branch, Combine, Indices, LocalId, Loop, LoopKind, Op, Program, Stmt, Store, ValueId,
-    walk,
+    ArrayId, Block, Branch, Claim, Combine, Indices, LocalId, Loop, LoopId, LoopKind, Op, Program, Stmt,
+    Store, ValueId, walk,
 };
+
+mod bars;
+mod loops;
 
 use crate::activity::Activity;
 use crate::error::Error;
+use crate::extremes::{Extremes, find};
 use crate::rules::{partials, pull};
 use crate::writer::Writer;
+use bars::Bar;
 
 /// The shadows of active things.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +35,10 @@ pub(crate) enum Purpose<'a> {
     All { gathered: &'a BTreeSet<ArrayId>, writes: &'a BTreeMap<ArrayId, ShadowWrite> },
     /// The contribution of one load (numbered in source order) alone.
     Site { number: usize, into: Sink },
+    /// Nothing but what the minima and maxima of these arrays become.
+    Find(&'a Extremes),
+    /// Nothing but the number of values that these minima and maxima are equal to.
+    Count(&'a Extremes),
 }
 
 /// Where the contribution of a site goes.
@@ -52,18 +61,12 @@ pub(crate) enum ShadowWrite {
     Replace,
 }
 
-/// A cotangent being summed up.
-#[derive(Clone, Copy)]
-enum Bar {
-    Value(ValueId),
-    Local(LocalId),
-}
-
 /// Writes adjoint bodies of one parallel loop.
 pub(crate) struct Task<'a> {
     pub source: &'a Program,
     pub activity: &'a Activity,
     pub shadows: &'a Shadows,
+    pub extremes: &'a Extremes,
     pub purpose: Purpose<'a>,
     /// Values of the source as values of the program being written.
     pub map: HashMap<ValueId, ValueId>,
@@ -74,6 +77,8 @@ pub(crate) struct Task<'a> {
     local_bars: HashMap<LocalId, LocalId>,
     sites: HashMap<ValueId, usize>,
     forwarded: HashMap<ValueId, ValueId>,
+    /// Of inner loops whose number of passes is data: where it is counted.
+    passes: HashMap<LoopId, LocalId>,
 }
 
 /// The loads of active arrays in a body, in source order.
@@ -94,7 +99,7 @@ impl<'a> Task<'a> {
     pub fn new(
         source: &'a Program,
         activity: &'a Activity,
-        shadows: &'a Shadows,
+        (shadows, extremes): (&'a Shadows, &'a Extremes),
         purpose: Purpose<'a>,
         map: HashMap<ValueId, ValueId>,
         body: &Block,
@@ -110,6 +115,7 @@ impl<'a> Task<'a> {
             source,
             activity,
             shadows,
+            extremes,
             purpose,
             map,
             found: None,
@@ -119,12 +125,17 @@ impl<'a> Task<'a> {
             local_bars: HashMap::new(),
             sites,
             forwarded: HashMap::new(),
+            passes: HashMap::new(),
         }
     }
 
     /// Writes the adjoint of a whole body.
     pub fn write(mut self, w: &mut Writer, body: &Block) -> Result<Option<ValueId>, Error> {
         self.forward_stores(body)?;
+        if let Purpose::Find(_) | Purpose::Count(_) = self.purpose {
+            self.forward(w, body)?;
+            return Ok(None);
+        }
         // A local that the loop's surroundings declared is the same in all iterations: it is read as it is.
         self.reverse(w, body)?;
         if let Purpose::All { .. } = self.purpose {
@@ -158,7 +169,8 @@ impl<'a> Task<'a> {
                             Some(_) => {
                                 let name = &self.source.array(array).name;
                                 return Err(self.unsupported(&format!(
-                                    "a parallel loop that reads `{name}` after writing it at another index or in a branch"
+                                    "reading `{name}` in a parallel loop that has written it at another index, with `+=` or in a \
+                                     branch (name the new value with `let` and use that)"
                                 )));
                             }
                             None => {}
@@ -232,16 +244,8 @@ impl<'a> Task<'a> {
                     let otherwise = w.end();
                     w.push(Stmt::If(Branch { condition, then, otherwise }));
                 }
-                Stmt::Loop(l) => {
-                    let LoopKind::For { var, from, to } = l.kind else {
-                        return Err(self.unsupported("a `while` or `loop` inside a parallel loop"));
-                    };
-                    if l.until.is_some() {
-                        return Err(self.unsupported("a `break` inside a parallel loop"));
-                    }
-                    let to = self.mapped(to);
-                    self.forward_loop(w, l, var, self.mapped(from), to)?;
-                }
+                Stmt::Loop(l) => self.forward_loop(w, l)?,
+                Stmt::Update(how @ (Combine::Min | Combine::Max), s) => self.forward_extreme(w, *how, s),
                 // Writes are not repeated.
                 _ => {}
             }
@@ -249,29 +253,21 @@ impl<'a> Task<'a> {
         Ok(())
     }
 
-    fn forward_loop(
-        &mut self,
-        w: &mut Writer,
-        l: &Loop,
-        var: ValueId,
-        from: ValueId,
-        to: ValueId,
-    ) -> Result<(), Error> {
-        let name = self.source.value(var).name.clone().unwrap_or_else(|| "k".to_string());
-        let new = w.loop_var(&name);
-        self.map.insert(var, new);
-        w.begin();
-        self.forward(w, &l.body)?;
-        let body = w.end();
-        let id = w.new_loop();
-        w.push(Stmt::Loop(Loop {
-            id,
-            kind: LoopKind::For { var: new, from, to },
-            body,
-            until: None,
-            schedule: None,
-        }));
-        Ok(())
+    fn forward_extreme(&mut self, w: &mut Writer, how: Combine, s: &Store) {
+        let (index, value) = (self.index(s.index), self.mapped(s.value));
+        match self.purpose {
+            Purpose::Find(extremes) => {
+                if let Some(extreme) = extremes.get(&s.array) {
+                    find(w, *extreme, how, &Store { index, value, ..s.clone() });
+                }
+            }
+            Purpose::Count(extremes) => {
+                if let Some(extreme) = extremes.get(&s.array) {
+                    extreme.count(w, index, value, s.site.clone());
+                }
+            }
+            _ => {}
+        }
     }
 
     // ---- backward
@@ -309,7 +305,8 @@ impl<'a> Task<'a> {
                     }
                 }
                 Stmt::Store(s) => self.reverse_store(w, s),
-                Stmt::Update(how, s) => self.reverse_update(w, *how, s)?,
+                Stmt::Update(how, s) => self.reverse_update(w, *how, s),
+                Stmt::Claim(claim) => self.reverse_claim(w, claim),
                 Stmt::If(branch) => self.reverse_branch(w, branch, entries.remove(&k).unwrap_or_default())?,
                 Stmt::Loop(l) => self.reverse_loop(w, l, entries.remove(&k).unwrap_or_default())?,
                 _ => {}
@@ -377,6 +374,7 @@ impl<'a> Task<'a> {
                     }
                 }
             }
+            Purpose::Find(_) | Purpose::Count(_) => {}
             Purpose::All { gathered, writes } => {
                 if gathered.contains(&array) {
                     return;
@@ -404,15 +402,25 @@ impl<'a> Task<'a> {
         self.contribute(w, s.value, bar);
     }
 
-    fn reverse_update(&mut self, w: &mut Writer, how: Combine, s: &Store) -> Result<(), Error> {
-        let Some(shadow) = self.shadows.arrays.get(&s.array).copied() else { return Ok(()) };
-        if how != Combine::Add {
-            return Err(self.unsupported("`min_assign` or `max_assign` on an active array"));
+    /// The shadow of what an iteration took is its own as well.
+    fn reverse_claim(&mut self, w: &mut Writer, claim: &Claim) {
+        if let Purpose::All { .. } = self.purpose
+            && self.shadows.arrays.contains_key(&claim.array)
+        {
+            w.push(Stmt::Claim(Claim { index: self.index(claim.index), ..claim.clone() }));
         }
+    }
+
+    fn reverse_update(&mut self, w: &mut Writer, how: Combine, s: &Store) {
+        let Some(shadow) = self.shadows.arrays.get(&s.array).copied() else { return };
         let index = self.index(s.index);
-        let bar = w.load(shadow, index, s.site.clone());
+        let mut bar = w.load(shadow, index, s.site.clone());
+        if how != Combine::Add
+            && let Some(extreme) = self.extremes.get(&s.array)
+        {
+            bar = extreme.part(w, index, self.mapped(s.value), bar);
+        }
         self.contribute(w, s.value, bar);
-        Ok(())
     }
 
     fn reverse_branch(
@@ -441,49 +449,6 @@ impl<'a> Task<'a> {
         Ok(())
     }
 
-    fn reverse_loop(
-        &mut self,
-        w: &mut Writer,
-        l: &Loop,
-        entry: HashMap<LocalId, ValueId>,
-    ) -> Result<(), Error> {
-        let LoopKind::For { var, from, to } = l.kind else { return Ok(()) };
-        if !self.touches_active(&l.body) {
-            return Ok(());
-        }
-        self.prepare(w, &l.body);
-        let (from, to) = (self.mapped(from), self.mapped(to));
-        let name = self.source.value(var).name.clone().unwrap_or_else(|| "k".to_string());
-        let back = w.loop_var(&format!("{name}_back"));
-        w.begin();
-        // The pass, last first.
-        let sum = w.add(from, to);
-        let one = w.index(1);
-        let last = w.sub(sum, one);
-        let pass = w.sub(last, back);
-        w.program.values[pass.index()].name = Some(name);
-        let outer = self.enter(w, &entry);
-        if self.carries(l) {
-            // What the locals held before this pass: run the earlier passes once more.
-            let saved = self.map.clone();
-            self.forward_loop(w, l, var, from, pass)?;
-            self.map = saved;
-        }
-        self.map.insert(var, pass);
-        self.reverse(w, &l.body)?;
-        self.locals = outer;
-        let body = w.end();
-        let id = w.new_loop();
-        w.push(Stmt::Loop(Loop {
-            id,
-            kind: LoopKind::For { var: back, from, to },
-            body,
-            until: None,
-            schedule: None,
-        }));
-        Ok(())
-    }
-
     /// Starts a nested block with locals of its own that hold what the originals held on entry.
     fn enter(&mut self, w: &mut Writer, entry: &HashMap<LocalId, ValueId>) -> HashMap<LocalId, LocalId> {
         let outer = self.locals.clone();
@@ -495,110 +460,6 @@ impl<'a> Task<'a> {
             self.locals.insert(local, new);
         }
         outer
-    }
-
-    /// Does a pass read what an earlier pass left in a local?
-    fn carries(&self, l: &Loop) -> bool {
-        let (mut set, mut read, mut declared) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        walk(&l.body, &mut |stmt| match stmt {
-            Stmt::Set(local, _) => drop(set.insert(*local)),
-            Stmt::Declare(local, _) => drop(declared.insert(*local)),
-            Stmt::Let(v) => {
-                if let Op::Get(local) = self.source.op(*v) {
-                    read.insert(*local);
-                }
-            }
-            _ => {}
-        });
-        // A sum only adds to itself: its own value is in no derivative.
-        set.iter()
-            .any(|local| read.contains(local) && !declared.contains(local) && !self.only_summed(l, *local))
-    }
-
-    /// Is the local used in the loop only as `local = local + x`?
-    fn only_summed(&self, l: &Loop, local: LocalId) -> bool {
-        let mut uses: HashMap<ValueId, usize> = HashMap::new();
-        let mut sums: BTreeSet<ValueId> = BTreeSet::new();
-        let mut gets: Vec<ValueId> = Vec::new();
-        walk(&l.body, &mut |stmt| {
-            stmt.uses().into_iter().for_each(|v| *uses.entry(v).or_default() += 1);
-            match stmt {
-                Stmt::Let(v) => {
-                    let op = self.source.op(*v);
-                    op.operands().for_each(|o| *uses.entry(o).or_default() += 1);
-                    if matches!(op, Op::Get(g) if *g == local) {
-                        gets.push(*v);
-                    }
-                }
-                Stmt::Set(set, v) if *set == local => drop(sums.insert(*v)),
-                _ => {}
-            }
-        });
-        let linear = |get: &ValueId| {
-            sums.iter().any(|sum| match *self.source.op(*sum) {
-                Op::Binary(ebbtide_ir::Binary::Add, a, b) => (a == *get) != (b == *get),
-                Op::Binary(ebbtide_ir::Binary::Sub, a, b) => a == *get && b != *get,
-                _ => false,
-            })
-        };
-        gets.iter().all(|get| uses.get(get) == Some(&1) && linear(get))
-    }
-
-    // ---- cotangents
-
-    /// Adds to the cotangent of a source value.
-    fn contribute(&mut self, w: &mut Writer, v: ValueId, flowing: ValueId) {
-        let outer = !self.inside.contains(&v);
-        if !self.active(v) || (outer && !self.shadows.values.contains_key(&v)) {
-            return;
-        }
-        match self.bars.get(&v).copied() {
-            None => drop(self.bars.insert(v, Bar::Value(flowing))),
-            Some(Bar::Value(old)) => {
-                let sum = w.add_bars(old, flowing);
-                self.bars.insert(v, Bar::Value(sum));
-            }
-            Some(Bar::Local(local)) => {
-                let old = w.get(local);
-                let sum = w.add(old, flowing);
-                w.push(Stmt::Set(local, sum));
-            }
-        }
-    }
-
-    fn take_bar(&mut self, w: &mut Writer, v: ValueId) -> Option<ValueId> {
-        match self.bars.remove(&v)? {
-            Bar::Value(value) => Some(value),
-            // What was collected in branches is zero where they were not taken.
-            Bar::Local(local) => {
-                let bar = w.get(local);
-                Some(w.mask(bar))
-            }
-        }
-    }
-
-    /// Values from outside a nested block collect their cotangents in locals while it is reversed.
-    fn prepare(&mut self, w: &mut Writer, block: &Block) {
-        let (mut defined, mut used) = (BTreeSet::new(), BTreeSet::new());
-        walk(block, &mut |stmt| {
-            used.extend(stmt.uses());
-            if let Stmt::Let(v) = stmt {
-                defined.insert(*v);
-                used.extend(self.source.op(*v).operands());
-            }
-        });
-        for v in used.difference(&defined).copied() {
-            let reachable = self.inside.contains(&v) || self.shadows.values.contains_key(&v);
-            if !self.active(v) || !reachable || matches!(self.bars.get(&v), Some(Bar::Local(_))) {
-                continue;
-            }
-            let start = match self.bars.get(&v) {
-                Some(Bar::Value(value)) => *value,
-                _ => w.real(self.source.ty(v), 0.0),
-            };
-            let local = w.local(&format!("d_v{}", v.index()), start);
-            self.bars.insert(v, Bar::Local(local));
-        }
     }
 
     /// Is there anything in the block for a cotangent to flow through?

@@ -1,10 +1,10 @@
 //! Writes statements into a program that is being made from another one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
     ArrayDecl, ArrayId, Binary, Block, Combine, Compare, Function, Indices, Literal, LocalDecl, LocalId,
-    LoopId, Op, ParId, Program, Role, Site, Stmt, Store, Type, Unary, ValueId,
+    LoopId, Op, ParId, Program, RegionId, Role, Site, Stmt, Store, Type, Unary, ValueId,
 };
 
 /// A program and the blocks of it that are open, innermost last.
@@ -13,12 +13,14 @@ pub(crate) struct Writer {
     open: Vec<Block>,
     /// Cotangents that may be zero because an arm was not taken: times an infinite slope they stay zero.
     masked: BTreeSet<ValueId>,
+    /// Regions that are copies, and what they are copies of.
+    pub copies: BTreeMap<RegionId, RegionId>,
 }
 
 impl Writer {
     /// A writer that adds to the tables of `program`.
     pub fn new(program: Program) -> Writer {
-        Writer { program, open: vec![Block::new()], masked: BTreeSet::new() }
+        Writer { program, open: vec![Block::new()], masked: BTreeSet::new(), copies: BTreeMap::new() }
     }
 
     /// Remembers that a cotangent may be zero because an arm was not taken.
@@ -92,6 +94,15 @@ impl Writer {
     pub fn new_loop(&mut self) -> LoopId {
         self.program.loops += 1;
         LoopId::from_index(self.program.loops as usize - 1)
+    }
+
+    /// A region that is a copy of another, or of a copy of it.
+    pub fn new_region(&mut self, of: RegionId) -> RegionId {
+        let source = self.copies.get(&of).copied().unwrap_or(of);
+        let copy = RegionId::from_index(self.program.regions as usize);
+        self.program.regions += 1;
+        self.copies.insert(copy, source);
+        copy
     }
 
     /// The variable of a loop that is being made.

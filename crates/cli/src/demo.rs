@@ -140,7 +140,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             .say("the program is interpreted, which is slow: is there a C compiler? --grid 32x44 is quick");
     }
     if resumed_after > 0 {
-        progress.say(&format!("going on after {resumed_after} evaluations"));
+        let evaluations = if resumed_after == 1 { "evaluation" } else { "evaluations" };
+        progress.say(&format!("going on after {resumed_after} {evaluations}"));
     }
     let gradient_check = inversion.check_gradient(&start)?;
     while optimiser.evaluations() == 0 || optimiser.iterations() < args.iterations {

@@ -70,6 +70,7 @@ const SETTINGS: [&str; 8] = [
     "EBBTIDE_DEVICE",
     "EBBTIDE_NVRTC",
     "EBBTIDE_THREADS",
+    "EBBTIDE_TRACE",
     "EBBTIDE_VECTOR_BYTES",
 ];
 

@@ -14,7 +14,7 @@ mod size;
 
 /// Differentiable programs with first-class checkpoints.
 #[derive(Parser)]
-#[command(name = "ebbtide", version, about)]
+#[command(name = "ebbtide", version)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

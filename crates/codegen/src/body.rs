@@ -1,8 +1,8 @@
 //! The body of a parallel loop, in its careful form or in its interior form.
 
 use ebbtide_ir::{
-    ArrayId, Binary, Block, Combine, Indices, Loop, LoopKind, Op, Site, Stmt, Store, Type, ValueId, evaluate,
-    walk,
+    ArrayId, Binary, Block, Claim, Combine, Indices, Loop, LoopKind, Op, Site, Stmt, Store, Type, ValueId,
+    evaluate, walk,
 };
 
 use crate::interior::{Interior, taken};
@@ -107,6 +107,7 @@ impl Text<'_> {
             }
             Stmt::Store(s) => self.body_store(body, None, s, mask),
             Stmt::Update(how, s) => self.body_store(body, Some(*how), s, mask),
+            Stmt::Claim(claim) => self.claim(body, claim),
             Stmt::If(branch) => self.body_branch(body, branch, mask),
             Stmt::Loop(l) => self.body_loop(body, l, mask),
             _ => {}
@@ -424,6 +425,23 @@ impl Text<'_> {
             value = format!("op_select_{vector}({mask}, {value}, {load})");
         }
         line!(self, "{store}{value});");
+    }
+
+    /// Elements are taken one by one, from all threads.
+    fn claim(&mut self, body: &Body, claim: &Claim) {
+        self.failed |= matches!(body.form, Form::Vector { .. });
+        let offset = self.offset(body, claim.array, claim.index, &claim.site);
+        let access = self.access(Some(claim.array), &claim.site);
+        let taken = format!("a{} + {offset}", claim.taken.index());
+        let take = match self.family {
+            Family::C => format!("__atomic_exchange_n({taken}, 1, __ATOMIC_RELAXED)"),
+            Family::Cuda => format!("eb_take({taken})"),
+        };
+        line!(
+            self,
+            "if ({take}) {{ eb_fault(f, EB_TAKEN, {access}, 0, {offset}, 0); goto exit{}; }}",
+            body.exit
+        );
     }
 
     fn reduce(&mut self, body: &Body, how: Combine, s: &Store, at: usize, mask: Option<&str>) {

@@ -67,6 +67,8 @@ impl Text<'_> {
                     guards.insert(var, (Some(from), Some(to)));
                     self.prove_block(&l.body, guards, reductions, tests)?;
                 }
+                // Taking an element is a fault that must be met at once.
+                Stmt::Claim(_) => return None,
                 _ => {}
             }
         }

@@ -110,6 +110,7 @@ impl Text<'_> {
                 Stmt::Store(s) | Stmt::Update(_, s) => {
                     self.prove(interior, narrowed, s.array.index(), s.index, loops)
                 }
+                Stmt::Claim(claim) => self.prove(interior, narrowed, claim.array.index(), claim.index, loops),
                 Stmt::If(branch) => match interior.decided.get(&branch.condition) {
                     Some(true) => self.early(interior, narrowed, &branch.then, loops),
                     Some(false) => self.early(interior, narrowed, &branch.otherwise, loops),
@@ -326,6 +327,11 @@ impl Text<'_> {
             Op::LoopVar if !interior.varying.uniform(v) && self.innermost == Some(v) => {
                 Some(Linear::new(1, "0".to_string()))
             }
+            Op::Select(condition, a, b) => match interior.decided.get(&condition) {
+                Some(true) => self.sum(interior, a, known),
+                Some(false) => self.sum(interior, b, known),
+                None => None,
+            },
             Op::Binary(op @ (Binary::Add | Binary::Sub), a, b) => {
                 let (a, b) = (self.sum(interior, a, known)?, self.sum(interior, b, known)?);
                 let (sign, name, coefficient) = match op {

@@ -128,6 +128,7 @@ impl Text<'_> {
                 }
             }
             Stmt::Store(s) | Stmt::Update(_, s) => drop(arrays.insert(s.array)),
+            Stmt::Claim(claim) => drop(arrays.insert(claim.taken)),
             _ => {}
         });
         for array in arrays {
@@ -264,7 +265,7 @@ impl Text<'_> {
         }
         line!(self, "}} else {{");
         let mut loops = false;
-        walk(&par.body, &mut |stmt| loops |= matches!(stmt, Stmt::Loop(_)));
+        walk(&par.body, &mut |stmt| loops |= matches!(stmt, Stmt::Loop(_) | Stmt::Claim(_)));
         self.pace = Pace::Rare;
         self.checks = if loops { Checks::AtOnce } else { Checks::AtEnd };
         if !loops {

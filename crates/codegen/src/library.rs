@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use ebbtide_ir::{ArrayId, Assign, Layout, LibraryCall, LibraryOp, Way};
+use ebbtide_ir::{ArrayId, Assign, Bound, Layout, LibraryCall, LibraryOp, Way};
 use ebbtide_math::c::Shape;
 
-use crate::unit::{Family, Text, c_type, line};
+use crate::unit::{Family, Text, c_type, line, to_bits};
 
 /// The widths of the tiles of a product, in vectors, and their heights: what is left over takes the smaller ones.
 const WIDTHS: [usize; 2] = [3, 1];
@@ -20,7 +20,7 @@ impl Text<'_> {
     pub fn library(&mut self, call: &LibraryCall) {
         let wrong = self.misfit(call);
         self.calls.push(call.clone());
-        line!(self, "{{ /* {} */", call.op.name());
+        line!(self, "{{ /* {} */", call.name(self.program));
         line!(
             self,
             "if ({wrong}) {{ eb_fault(f, EB_MISFIT, {}, 0, 0, 0); eb_barrier(f); goto leave; }}",
@@ -37,11 +37,38 @@ impl Text<'_> {
             }
             (LibraryOp::Scan { way, into }, &[x], &[out]) => self.scan(x, out, way, into),
             (LibraryOp::Compact, &[flags], &[out, count]) => self.compact(flags, out, count),
+            (LibraryOp::Custom(_), ..) => self.custom(call),
             // The verifier knows how many arrays each of them takes.
             _ => {}
         }
         self.meet();
         line!(self, "}}");
+    }
+
+    /// The host does it, called by one thread. What it is comes with the frame, so that the text does not change.
+    fn custom(&mut self, call: &LibraryCall) {
+        let (mut data, mut shapes, mut scalars) = (Vec::new(), Vec::new(), Vec::new());
+        for bound in &call.arguments {
+            match *bound {
+                Bound::Array(a, _) => {
+                    data.push(format!("a{}", a.index()));
+                    shapes.extend((0..self.program.array(a).rank).map(|k| format!("d{}_{k}", a.index())));
+                }
+                Bound::Scalar(v) => scalars.push(to_bits(self.program.ty(v), &self.value(v))),
+            }
+        }
+        // No table is empty in C.
+        data.push("0".to_string());
+        shapes.push("0".to_string());
+        scalars.push("0".to_string());
+        let number = self.calls.len() - 1;
+        line!(self, "if (f->thread == 0) {{ void *data[] = {{{}}};", data.join(", "));
+        line!(self, "const i64 shapes[] = {{{}}};", shapes.join(", "));
+        line!(self, "const u64 scalars[] = {{{}}};", scalars.join(", "));
+        line!(
+            self,
+            "if (f->shared->call(f->shared->context, {number}, data, shapes, scalars)) eb_fault(f, EB_OPERATION, {number}, 0, 0, 0); }}"
+        );
     }
 
     /// The condition under which the shapes do not fit together.

@@ -109,6 +109,7 @@ impl Text<'_> {
                 }
             }
             Stmt::Store(s) | Stmt::Update(_, s) => drop(writes.insert(s.array)),
+            Stmt::Claim(claim) => drop(writes.insert(claim.taken)),
             _ => {}
         });
         let pending = &self.pending;

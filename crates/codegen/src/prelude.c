@@ -13,6 +13,8 @@ typedef struct {
     i32 outcome;     /* 0: done; 1: yielded */
     i32 region;
     i64 reason;
+    const void *context;    /* of the host, for custom operations */
+    i32 (*call)(const void *context, i64 number, void **data, const i64 *shapes, const u64 *scalars);
 } eb_shared;
 
 /* What one thread of a launch works on. */
@@ -33,7 +35,7 @@ typedef struct {
     i64 resume;             /* the region to go on at, or -1 */
 } eb_frame;
 
-enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6 };
+enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7, EB_OPERATION = 8 };
 
 static __attribute__((noinline, cold)) void eb_fault(eb_frame *f, i32 kind, i32 access, i64 dimension, i64 index, i64 extent) {
     i32 none = 0;

@@ -67,7 +67,7 @@ struct eb_tape {
     u64 epoch;
 };
 
-enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6 };
+enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7 };
 
 #define EB_DO static __device__ __forceinline__
 
@@ -207,6 +207,12 @@ EB_DO void eb_atomic_min(i64 *a, i64 x) { atomicMin(a, x); }
 EB_DO void eb_atomic_max(i32 *a, i32 x) { atomicMax(a, x); }
 EB_DO void eb_atomic_max(u32 *a, u32 x) { atomicMax(a, x); }
 EB_DO void eb_atomic_max(i64 *a, i64 x) { atomicMax(a, x); }
+
+/* Takes an element; not zero if somebody has it. Bytes are taken through the word that they are in. */
+EB_DO i32 eb_take(b8 *a) {
+    const int shift = 8 * (int)((u64)a & 3);
+    return atomicOr((u32 *)((u64)a & ~3ull), 1u << shift) >> shift & 255;
+}
 
 /* The cut of an iteration space into leaves: the order of reductions. */
 enum { EB_LEAVES = 2048, EB_SEEN = EB_LEAVES, EB_PARTIALS = EB_LEAVES + 1 };

@@ -68,6 +68,7 @@ impl Names {
                         names.arrays.insert(old);
                     }
                 }
+                Stmt::Claim(claim) => names.arrays.extend([claim.array, claim.taken]),
                 Stmt::Library(call) => names.arrays.extend(call.arrays()),
                 Stmt::Region(region) => names.arrays.extend(region.flag),
                 _ => {}
@@ -310,8 +311,8 @@ impl Text<'_> {
                     "else {{ void **place = f->tape[{a}] + --f->depth[{a}]; void *t = a{a}; a{a} = *place; *place = t; }}"
                 );
             }
-            // Sweeps are driven by the host, between segments.
-            Stmt::Forward(_) | Stmt::Backward(_) => {}
+            // Sweeps are driven by the host, between segments; only iterations claim elements.
+            Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Host(..) | Stmt::Claim(_) => {}
         }
     }
 
@@ -547,6 +548,7 @@ fn written(block: &Block) -> BTreeSet<ArrayId> {
             }
         }
         Stmt::Library(call) => written.extend(call.writes.iter().copied()),
+        Stmt::Claim(claim) => drop(written.insert(claim.taken)),
         _ => {}
     });
     written

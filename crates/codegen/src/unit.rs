@@ -94,6 +94,14 @@ impl Unit {
                     right: describe(raised.dimension),
                 }
             }
+            7 => {
+                let array = access.and_then(|a| a.array);
+                Fault::WrittenTwice {
+                    array: array.map_or(String::new(), |a| program.array(a).name.clone()),
+                    index: unflatten(raised.index, array.map_or(&[][..], shape)),
+                    site: site(access),
+                }
+            }
             6 => {
                 let call = self.calls.get(raised.access as usize);
                 call.and_then(|call| call.misfit(program, shape)).unwrap_or(Fault::Tape)
@@ -101,6 +109,17 @@ impl Unit {
             _ => Fault::Tape,
         }
     }
+}
+
+/// The index of the element at this place of an array.
+fn unflatten(mut at: i64, shape: &[i64]) -> Vec<i64> {
+    let mut index: Vec<i64> = Vec::with_capacity(shape.len());
+    for extent in shape.iter().rev() {
+        index.push(at % extent);
+        at /= extent;
+    }
+    index.reverse();
+    index
 }
 
 /// Prints the segments of a program: function `segment_K` runs `segments[K]`.

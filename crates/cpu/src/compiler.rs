@@ -106,6 +106,12 @@ impl Compiler {
             return Ok(());
         }
         let message = String::from_utf8_lossy(&output.stderr);
+        if message.trim().is_empty() {
+            return Err(format!(
+                "`{}` failed without a word: is it a C compiler? EBBTIDE_CC can name another",
+                self.command.display()
+            ));
+        }
         let first: Vec<&str> = message.lines().take(12).collect();
         Err(format!(
             "`{}` refused the generated code, which is a flaw of Ebbtide:\n{}",

@@ -3,6 +3,7 @@
 mod compiler;
 mod counters;
 mod native;
+mod operation;
 mod pool;
 
 use std::sync::Arc;
@@ -60,7 +61,10 @@ pub fn cpu() -> Device {
     match Options::new().build() {
         Ok((device, _)) => device,
         Err(reason) => {
-            tracing::warn!("programs are interpreted, which is slow: {reason}");
+            static ONCE: std::sync::Once = std::sync::Once::new();
+            ONCE.call_once(|| {
+                ebbtide_runtime::warn(&format!("programs are interpreted, which is slow: {reason}"));
+            });
             ebbtide_runtime::interpreter()
         }
     }

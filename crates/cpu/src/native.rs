@@ -1,19 +1,21 @@
 //! Running compiled code.
 
 use std::ffi::c_void;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ebbtide_codegen::{Raised, Unit, c_unit};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
-    self as ir, Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, enclosing, leaf, walk,
+    self as ir, Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Sharing, Stmt, enclosing,
+    leaf, walk,
 };
 use ebbtide_runtime::cache::{Cache, Found};
 use ebbtide_runtime::{Backend, Error, Executable, Frame, Result, Start};
 
 use crate::compiler::Compiler;
 use crate::counters::Counters;
+use crate::operation::{Context, call};
 use crate::pool::Pool;
 
 /// What all threads of a launch share; `eb_shared` of the prelude.
@@ -33,6 +35,8 @@ struct Shared {
     outcome: i32,
     region: i32,
     reason: i64,
+    context: *const Context<'static>,
+    call: extern "C" fn(*const Context<'static>, i64, *const *mut u8, *const i64, *const u64) -> i32,
 }
 
 /// What one thread of a launch works on; `eb_frame` of the prelude.
@@ -87,6 +91,23 @@ impl Backend for Cpu {
         "cpu"
     }
 
+    /// A segment keeps the partial sums of the parallel loop that has the most of them.
+    fn scratch_bytes(&self, program: &Program, facts: &Facts) -> u64 {
+        let mut most = 0;
+        walk(&program.body, &mut |stmt| {
+            let Stmt::Par(par) = stmt else { return };
+            let Some(facts) = facts.pars.get(&par.id) else { return };
+            let mut sums = 0;
+            walk(&par.body, &mut |inner| {
+                if let Stmt::Update(_, s) = inner {
+                    sums += u64::from(facts.sharing.get(&s.array) == Some(&Sharing::Reduce));
+                }
+            });
+            most = most.max(sums);
+        });
+        most * (leaf::MOST as u64 + 1) * size_of::<u64>() as u64
+    }
+
     fn compile(
         &self,
         program: &Arc<Program>,
@@ -107,7 +128,9 @@ impl Backend for Cpu {
             None => c_unit(program, facts, segments, target),
         };
         let unit = unit.map_err(|e| fail(e.to_string()))?;
-        let (path, found) = self.compiler.library(&unit.source, &self.cache).map_err(fail)?;
+        let (path, found) = tracing::debug_span!("cc", bytes = unit.source.len())
+            .in_scope(|| self.compiler.library(&unit.source, &self.cache))
+            .map_err(fail)?;
         match found {
             Found::Hit => self.counters.cache_hits.fetch_add(1, Ordering::Relaxed),
             Found::Built => self.counters.builds.fetch_add(1, Ordering::Relaxed),
@@ -219,6 +242,7 @@ impl Native {
         self.counters.launches.fetch_add(1, Ordering::Relaxed);
         let large = frame.arrays.iter().any(|view| view.bytes >= 4 * WORTH_WAKING);
         let wanted = if large { self.pool.threads() } else { 1 };
+        let context = Context { program: &self.program, unit: &self.unit, message: Mutex::default() };
         let mut shared = Shared {
             fault: 0,
             access: 0,
@@ -234,6 +258,9 @@ impl Native {
             outcome: 0,
             region: 0,
             reason: 0,
+            // Custom operations are called while `context` lives.
+            context: (&raw const context).cast(),
+            call,
         };
         let shape: Vec<i64> = frame.arrays.iter().flat_map(|view| view.shape).collect();
         let tapes = if self.taped { &frame.tapes[..] } else { &[] };
@@ -295,6 +322,7 @@ impl Native {
         let together = wanted > 1 && {
             let all = Shareable(privates.as_mut_ptr());
             let job = |thread: usize| {
+                let _span = tracing::trace_span!("thread", thread).entered();
                 // SAFETY (*Exclusive access*): each thread has a number of its own, below `wanted`.
                 let private = unsafe { &mut *all.get().add(thread) };
                 enter(thread, wanted, private, shared_at.get(), tables.map(Shareable::get), passes_at.get());
@@ -313,10 +341,11 @@ impl Native {
             tape.places.clone_from(places);
             tape.depth = *depth as usize;
         }
-        self.outcome(&shared, frame, &passes)
+        let message = context.message.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.outcome(&shared, frame, &passes, message)
     }
 
-    fn outcome(&self, shared: &Shared, frame: &Frame, passes: &[i64]) -> Result<Outcome> {
+    fn outcome(&self, shared: &Shared, frame: &Frame, passes: &[i64], message: String) -> Result<Outcome> {
         let fault = match shared.fault {
             0 if shared.stop != 0 => Fault::Stopped,
             0 if shared.outcome == 0 => return Ok(Outcome::Done),
@@ -326,6 +355,14 @@ impl Native {
                 let place =
                     Place { region, iterations: loops.iter().map(|l| passes[l.index()] as u64).collect() };
                 return Ok(Outcome::Yielded { place, reason: shared.reason });
+            }
+            8 => {
+                let call = self.unit.calls.get(shared.access as usize);
+                Fault::Operation {
+                    operation: call.map_or(String::new(), |call| call.name(&self.program).to_string()),
+                    message,
+                    site: call.and_then(|call| call.site.clone()),
+                }
             }
             kind => {
                 let Shared { access, dimension, index, extent, .. } = *shared;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use ebbtide_codegen::{Raised, Unit, cuda_unit};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
-    self as ir, ArrayId, Block, Entry, Facts, LoopId, Outcome, Place, Program, RegionId, Stmt, ValueId, leaf,
-    walk_program_level,
+    self as ir, ArrayId, Block, Entry, Facts, LibraryOp, LoopId, Outcome, Place, Program, RegionId, Stmt,
+    ValueId, leaf, walk_program_level,
 };
 use ebbtide_runtime::cache::{Cache, Found};
 use ebbtide_runtime::{Backend, Buffer, Error, Executable, Frame, Memory, Result, Start, from_arguments};
@@ -68,11 +68,27 @@ impl Backend for Cuda {
         facts: &Arc<Facts>,
         segments: &[&Block],
     ) -> Result<Arc<dyn Executable>> {
+        let _span = tracing::debug_span!("nvrtc").entered();
         let fail = |reason: String| Error::Compile {
             device: "cuda".to_string(),
             program: program.name.clone(),
             reason,
         };
+        let mut custom = None;
+        for block in segments {
+            walk_program_level(block, &mut |stmt| {
+                if let Stmt::Library(call) = stmt
+                    && let LibraryOp::Custom(_) = call.op
+                {
+                    custom = custom.take().or(Some(call.name(program).to_string()));
+                }
+            });
+        }
+        if let Some(name) = custom {
+            return Err(fail(format!(
+                "operation `{name}` runs on the host: compile the program for the CPU"
+            )));
+        }
         let (unit, simple, segments) = text(program, facts, segments).map_err(fail)?;
         let partials = 8 * unit.reductions * (leaf::MOST as usize + 1);
         let loops = (0..program.regions as usize).map(|region| {

@@ -124,8 +124,8 @@ pub struct Tables {
     /// What is sent, and behind it as much room for what comes back.
     staging: NonNull<u64>,
     tapes: Vec<Places>,
-    /// What the host knows of the GPU's values and locals.
-    known: [Vec<u64>; 2],
+    /// What the host knows of the GPU's values, locals and depths of tapes.
+    known: [Vec<u64>; 3],
     /// The extents of all arrays, four each: a parameter of every launch.
     pub extents: Vec<i64>,
     /// How many launches there were: they take turns at the counters.
@@ -160,7 +160,7 @@ impl Tables {
             }
         };
         let tapes = vec![Places::default(); arrays];
-        let known = [Vec::new(), Vec::new()];
+        let known = [Vec::new(), Vec::new(), Vec::new()];
         Ok(Tables {
             gpu: gpu.clone(),
             layout,
@@ -200,7 +200,7 @@ impl Tables {
         self.put(at.bounds, frame.scalars.bounds.iter().flatten().map(|bound| *bound as u64));
         self.put(at.kept, frame.kept.iter().map(|address| *address as u64));
         self.put(at.scalars, frame.arguments.iter().map(|argument| argument.bits()));
-        self.known = [frame.scalars.values.clone(), frame.scalars.locals.clone()];
+        self.known = [frame.scalars.values.clone(), frame.scalars.locals.clone(), depths(frame)];
         for array in 0..self.tapes.len() {
             self.grow(frame, array)?;
             let Places { address, count, .. } = self.tapes[array];
@@ -304,6 +304,11 @@ impl Tables {
             self.known[1][l] = frame.scalars.locals[l];
             self.send_word(at.locals + l, frame.scalars.locals[l])?;
         }
+        let now = depths(frame);
+        for a in changed(&self.known[2], &now) {
+            self.known[2][a] = now[a];
+            self.send_word(at.depth + a, now[a])?;
+        }
         self.launches += 1;
         self.busy = true;
         self.reports = wanted == Wanted::Report;
@@ -321,6 +326,12 @@ impl Tables {
         if !self.reports {
             // SAFETY (*Bounds*, *Liveness*): both sides have so many words; the wait follows.
             unsafe { self.gpu.fetch(self.address, self.reported().cast(), 8 * at.tape)? };
+        }
+        for (places, tape) in self.tapes.iter().zip(&mut frame.tapes) {
+            // Pushes and pops exchanged places.
+            let count = places.count.min(tape.places.len());
+            // SAFETY (*Bounds*, *Liveness*): the frame has as many places as were sent; the wait follows.
+            unsafe { self.gpu.fetch(places.address, tape.places.as_mut_ptr().cast(), 8 * count)? };
         }
         self.gpu.wait()?;
         self.busy = false;
@@ -340,7 +351,7 @@ impl Tables {
         for (pair, words) in frame.scalars.bounds.iter_mut().zip(words[at.bounds..at.tape].chunks_exact(2)) {
             *pair = [words[0] as i64, words[1] as i64];
         }
-        self.known = [frame.scalars.values.clone(), frame.scalars.locals.clone()];
+        self.known = [frame.scalars.values.clone(), frame.scalars.locals.clone(), depths(frame)];
         Ok((shared, table(at.passes, at.bounds - at.passes).map(|pass| *pass as i64).collect()))
     }
 
@@ -349,6 +360,11 @@ impl Tables {
         self.tapes.iter_mut().for_each(|places| places.count = 0);
         self
     }
+}
+
+/// How many places of each tape hold something.
+fn depths(frame: &Frame) -> Vec<u64> {
+    frame.tapes.iter().map(|tape| tape.depth as u64).collect()
 }
 
 impl Drop for Tables {

@@ -36,10 +36,19 @@ pub trait Devices: Sized {
 
     /// The interpreter: slow, obvious, always there.
     fn interpreter() -> Self;
+
+    /// The interpreter, which stops at the first NaN that a program writes: the run error says to which element of
+    /// which array, at which line and in which iterations.
+    ///
+    /// With `EBBTIDE_CHECK=1` in the environment all the others are this one.
+    fn checked() -> Self;
 }
 
 impl Devices for Device {
     fn best() -> Result<Device> {
+        if check_is_on() {
+            return Ok(Device::checked());
+        }
         match std::env::var("EBBTIDE_DEVICE") {
             Ok(name) => by_name(&name),
             Err(_) => Ok(Device::cuda().unwrap_or_else(|_| Device::cpu())),
@@ -58,12 +67,21 @@ impl Devices for Device {
     }
 
     fn cpu() -> Device {
-        ebbtide_cpu::cpu()
+        if check_is_on() { Device::checked() } else { ebbtide_cpu::cpu() }
     }
 
     fn interpreter() -> Device {
-        ebbtide_runtime::interpreter()
+        if check_is_on() { Device::checked() } else { ebbtide_runtime::interpreter() }
     }
+
+    fn checked() -> Device {
+        ebbtide_runtime::checked()
+    }
+}
+
+/// Does `EBBTIDE_CHECK` ask for checked runs?
+fn check_is_on() -> bool {
+    std::env::var("EBBTIDE_CHECK").is_ok_and(|value| !value.is_empty() && value != "0")
 }
 
 fn by_name(name: &str) -> Result<Device> {

@@ -1,7 +1,11 @@
 //! What can go wrong.
 
+use std::fmt;
+
 /// Any error of Ebbtide.
-#[derive(Debug, thiserror::Error)]
+///
+/// Its `Debug` form is its text: that is what `fn main() -> ebbtide::Result<()>` and `unwrap` print.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A program could not be built, compiled, launched or run, or an array not be made.
@@ -21,6 +25,12 @@ pub enum Error {
         /// What is missing.
         reason: String,
     },
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// A result with [`enum@Error`].

@@ -42,54 +42,68 @@ extern crate self as ebbtide;
 
 mod device;
 mod error;
+#[cfg(feature = "tape")]
+mod on_tape;
 
 pub use device::Devices;
 pub use ebbtide_ir as ir;
 #[doc(hidden)]
 pub use ebbtide_lang as __lang;
-pub use ebbtide_lang::items::{copy, fill, par, rand, select, swap};
+pub use ebbtide_lang::items::{copy, fill, par, rand, scatter_unique, select, swap};
 pub use ebbtide_lang::library::{compact, matmul, scan};
 pub use ebbtide_lang::{
     Arrays, Budget, Bytes, Compiled, CompiledGrad, CompiledProduct, Differentiable, Direction, Element,
-    Float, Gradient, Gradients, Label, Name, Number, Plan, Product, Program, Ran,
+    Float, Gradient, Gradients, Host, Label, Name, Number, Plan, Product, Program, Ran,
 };
-pub use ebbtide_macros::{Arrays, Label, checkpoint, func, program, relaxed, reverse};
+pub use ebbtide_macros::{Arrays, Label, checkpoint, func, operation, program, relaxed, reverse};
 pub use ebbtide_runtime::{
-    Array, Array0, Array1, Array2, Array3, Array4, Device, Next, Pending, Status, Yielded,
+    Array, Array0, Array1, Array2, Array3, Array4, Device, HostView, HostViewMut, Next, Pending, Status,
+    Yielded,
 };
 pub use error::{Error, Result};
+#[cfg(feature = "tape")]
+pub use on_tape::{OnTape, TapeOperation, TapeProgram};
 
 /// Everything that programs and their hosts are written with.
 pub mod prelude {
     pub use crate::{
         Array, Array0, Array1, Array2, Array3, Array4, Arrays, Budget, Bytes, Compiled, CompiledGrad, Device,
         Devices, Direction, Float, Gradients, Label, Name, Next, Number, Pending, Plan, Program, Status,
-        Yielded, checkpoint, compact, copy, fill, func, matmul, par, program, rand, relaxed, reverse, scan,
-        select, swap,
+        Yielded, checkpoint, compact, copy, fill, func, matmul, operation, par, program, rand, relaxed,
+        reverse, scan, scatter_unique, select, swap,
     };
 }
 
-/// The guide's page on the language, so that its examples are compiled and run.
+/// The pages of the guide that speak of this crate, and the README: their examples are compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/src/language.md")]
-struct LanguagePage;
+mod guide {
+    #[doc = include_str!("../../../docs/src/why.md")]
+    struct Why;
 
-/// The guide's page on yields, so that its examples are compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/src/yield.md")]
-struct YieldPage;
+    #[doc = include_str!("../../../docs/src/first.md")]
+    struct FirstHour;
 
-/// The guide's page on gradients, so that its examples are compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/src/gradients.md")]
-struct GradientsPage;
+    #[doc = include_str!("../../../docs/src/language.md")]
+    struct Language;
 
-/// The guide's page on devices, so that its example is compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/src/devices.md")]
-struct DevicesPage;
+    #[doc = include_str!("../../../docs/src/gradients.md")]
+    struct Gradients;
 
-/// The README, so that its example is compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+    #[doc = include_str!("../../../docs/src/yield.md")]
+    struct Yield;
+
+    #[doc = include_str!("../../../docs/src/devices.md")]
+    struct DevicesPage;
+
+    #[doc = include_str!("../../../docs/src/durable.md")]
+    struct DurableRuns;
+
+    #[doc = include_str!("../../../docs/src/errors.md")]
+    struct Errors;
+
+    #[doc = include_str!("../../../docs/src/coming-from.md")]
+    struct ComingFrom;
+
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+}

@@ -1,10 +1,12 @@
 //! The untyped builder: what every front end stands on.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::error::{Error, Flaw};
 use crate::function::Function;
 use crate::library::{Assign, Layout, LibraryCall, LibraryOp, Way};
+use crate::operation::{Bound, Operation, Ruled, Rules};
 use crate::program::*;
 use crate::types::{Literal, Type};
 
@@ -38,6 +40,8 @@ pub struct Builder {
     /// What was said about the next sequential loop, and about those begun.
     next_schedule: Option<ReverseHint>,
     schedules: BTreeMap<LoopId, ReverseHint>,
+    /// By array: what is taken of it in the parallel loop being built.
+    taken: BTreeMap<ArrayId, ArrayId>,
     flaws: Vec<Flaw>,
 }
 
@@ -57,7 +61,7 @@ enum Owner {
     Loop(LoopId, LoopKind),
     Par(ParId, Vec<Range>, Ordering, Option<Site>),
     Region(LabelId, Option<ArrayId>, Undo, Option<Site>),
-    Call(String),
+    Call(String, Option<Ruled>),
 }
 
 impl Builder {
@@ -70,6 +74,7 @@ impl Builder {
             ordering: Ordering::Ordered,
             next_schedule: None,
             schedules: BTreeMap::new(),
+            taken: BTreeMap::new(),
             flaws: Vec::new(),
         }
     }
@@ -287,6 +292,25 @@ impl Builder {
         }
     }
 
+    /// `array[index] = value`, at an index that no other iteration of the parallel loop writes: checked at run time.
+    pub fn store_unique(&mut self, array: ArrayId, index: &[ValueId], value: ValueId) {
+        let inside = self.open.iter().any(|open| matches!(open.owner, Owner::Par(..)));
+        if inside && let Some(index) = self.indices(array, index) {
+            let taken = match self.taken.get(&array) {
+                Some(taken) => *taken,
+                None => {
+                    let (name, rank) = (&self.program.array(array).name, self.program.array(array).rank);
+                    let name = format!("{name}_taken");
+                    let taken = self.new_array(&name, Type::Bool, rank, Role::Temp(Vec::new()));
+                    self.taken.insert(array, taken);
+                    taken
+                }
+            };
+            self.push(Stmt::Claim(Claim { array, taken, index, site: self.site.clone() }));
+        }
+        self.store(array, index, value);
+    }
+
     /// A mutable local variable with its first value.
     pub fn local(&mut self, name: &str, init: ValueId) -> LocalId {
         let ty = self.ty(init);
@@ -319,7 +343,23 @@ impl Builder {
     /// A library operation.
     pub fn library(&mut self, op: LibraryOp, reads: &[ArrayId], writes: &[ArrayId]) {
         let (reads, writes, site) = (reads.to_vec(), writes.to_vec(), self.site.clone());
-        self.push(Stmt::Library(LibraryCall { op, reads, writes, site }));
+        self.push(Stmt::Library(LibraryCall { op, reads, writes, arguments: Vec::new(), site }));
+    }
+
+    /// A custom operation with these arguments, in order.
+    pub fn operation(&mut self, operation: Operation, arguments: &[Bound]) {
+        let arrays = |wanted: Access| {
+            let of = |bound: &Bound| match *bound {
+                Bound::Array(array, access) => (access == wanted).then_some(array),
+                Bound::Scalar(_) => None,
+            };
+            arguments.iter().filter_map(of).collect()
+        };
+        let (reads, writes) = (arrays(Access::Read), arrays(Access::Write));
+        self.program.operations.push(Arc::new(operation));
+        let op = LibraryOp::Custom(OperationId(self.program.operations.len() as u32 - 1));
+        let (arguments, site) = (arguments.to_vec(), self.site.clone());
+        self.push(Stmt::Library(LibraryCall { op, reads, writes, arguments, site }));
     }
 
     /// `c = a · b`.
@@ -377,6 +417,57 @@ impl Builder {
             _ => return,
         };
         self.push(Stmt::If(branch));
+    }
+
+    /// Ends an `if` whose arms both set `local`, which nothing else uses, and gives its value. Where both arms are cheap
+    /// and cannot fail it becomes a `select`, which index arithmetic and vectors understand.
+    pub fn end_value_if(&mut self, local: LocalId) -> ValueId {
+        let Some(Open { owner: Owner::Otherwise(condition, then), block: otherwise }) = self.open.last()
+        else {
+            self.end_if();
+            return self.get(local);
+        };
+        let arms = (self.arm(then, local), self.arm(otherwise, local));
+        let (Some(yes), Some(no)) = arms else {
+            self.end_if();
+            return self.get(local);
+        };
+        let (condition, mut values) = (*condition, then.clone());
+        values.extend_from_slice(otherwise);
+        self.open.pop();
+        if let Some(open) = self.open.last_mut() {
+            // Its first value was never read.
+            let mut unread = None;
+            open.block.retain(|stmt| match stmt {
+                Stmt::Declare(declared, value) if *declared == local => {
+                    unread = Some(*value);
+                    false
+                }
+                _ => true,
+            });
+            if let Some(v) = unread.filter(|v| self.program.literal(*v).is_some()) {
+                open.block.retain(|stmt| !matches!(stmt, Stmt::Let(value) if *value == v));
+            }
+            open.block.extend(values.into_iter().filter(|stmt| matches!(stmt, Stmt::Let(_))));
+        }
+        self.select(condition, yes, no)
+    }
+
+    /// What an arm sets `local` to, where it does nothing else that costs or fails.
+    fn arm(&self, block: &Block, local: LocalId) -> Option<ValueId> {
+        let (last, rest) = block.split_last()?;
+        let cheap = |stmt: &Stmt| match stmt {
+            Stmt::Let(v) => match self.program.op(*v) {
+                Op::Get(_) => true,
+                Op::Math(..) | Op::Rand(..) => false,
+                op => op.is_pure() && !crate::passes::may_fail(&self.program, *v),
+            },
+            _ => false,
+        };
+        match last {
+            Stmt::Set(set, value) if *set == local && rest.iter().all(cheap) => Some(*value),
+            _ => None,
+        }
     }
 
     fn new_loop(&mut self) -> LoopId {
@@ -461,6 +552,12 @@ impl Builder {
     pub fn end_par(&mut self) {
         let ended = self.end("a parallel loop", |o| matches!(o, Owner::Par(..)));
         if let Some((Owner::Par(id, ranges, ordering, site), body)) = ended {
+            // Nothing is taken when the loop begins.
+            for (array, taken) in std::mem::take(&mut self.taken) {
+                let shape = (0..self.program.array(array).rank).map(|k| self.dim(array, k)).collect();
+                self.program.arrays[taken.index()].role = Role::Temp(shape);
+                self.push(Stmt::Temp(taken));
+            }
             self.push(Stmt::Par(Par { id, ranges, body, ordering, site }));
         }
     }
@@ -489,13 +586,18 @@ impl Builder {
 
     /// Begins the body of a called program; an error if it is being called already.
     pub fn begin_call(&mut self, name: &str) {
-        self.begin(Owner::Call(name.to_string()));
+        self.begin(Owner::Call(name.to_string(), None));
+    }
+
+    /// Begins the body of a called program that brings its own derivatives.
+    pub fn begin_ruled_call(&mut self, name: &str, arguments: Vec<Bound>, rules: Rules) {
+        self.begin(Owner::Call(name.to_string(), Some(Ruled { arguments, rules })));
     }
 
     /// The names of the programs being called now, outermost first, this one included.
     pub fn call_stack(&self) -> Vec<&str> {
         let calls = self.open.iter().filter_map(|open| match &open.owner {
-            Owner::Call(name) => Some(name.as_str()),
+            Owner::Call(name, _) => Some(name.as_str()),
             _ => None,
         });
         std::iter::once(self.program.name.as_str()).chain(calls).collect()
@@ -503,8 +605,8 @@ impl Builder {
 
     /// Ends the body of a called program.
     pub fn end_call(&mut self) {
-        if let Some((Owner::Call(name), body)) = self.end("a call", |o| matches!(o, Owner::Call(_))) {
-            self.push(Stmt::Call(Call { name, body }));
+        if let Some((Owner::Call(name, ruled), body)) = self.end("a call", |o| matches!(o, Owner::Call(..))) {
+            self.push(Stmt::Call(Call { name, body, ruled }));
         }
     }
 

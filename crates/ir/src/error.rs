@@ -80,6 +80,26 @@ pub enum Fault {
         /// Where it stands in the source.
         site: Option<Site>,
     },
+    /// An element that two iterations of a parallel loop, or one of them twice, wrote with `scatter_unique`.
+    WrittenTwice {
+        /// The array.
+        array: String,
+        /// The element.
+        index: Vec<i64>,
+        /// Where it stands in the source.
+        site: Option<Site>,
+    },
+    /// A checked run wrote something that is not a number.
+    NotANumber {
+        /// The array.
+        array: String,
+        /// The element.
+        index: Box<[i64]>,
+        /// Where the run was.
+        position: Box<str>,
+        /// Where it stands in the source.
+        site: Option<Site>,
+    },
     /// Two swapped, or copied, arrays have different shapes.
     ShapesDiffer {
         /// One array and its shape.
@@ -95,6 +115,15 @@ pub enum Fault {
         arrays: String,
         /// What their shapes must be.
         rule: &'static str,
+        /// Where it stands in the source.
+        site: Option<Site>,
+    },
+    /// A custom operation could not do its work.
+    Operation {
+        /// The operation.
+        operation: String,
+        /// What it said.
+        message: String,
         /// Where it stands in the source.
         site: Option<Site>,
     },
@@ -120,12 +149,28 @@ impl fmt::Display for Fault {
                 write!(f, "integer division by zero")?;
                 site
             }
+            Fault::WrittenTwice { array, index, site } => {
+                write!(
+                    f,
+                    "element {index:?} of `{array}` is written twice in one parallel loop: `scatter_unique` needs \
+                     indices that differ"
+                )?;
+                site
+            }
+            Fault::NotANumber { array, index, position, site } => {
+                write!(f, "the first NaN was written to element {index:?} of `{array}`, in {position}")?;
+                site
+            }
             Fault::ShapesDiffer { left, right } => {
-                write!(f, "{left} and {right} must have equal shapes")?;
+                write!(f, "{left} and {right} must have equal shapes: they are swapped or copied")?;
                 &None
             }
             Fault::Misfit { operation, arrays, rule, site } => {
                 write!(f, "`{operation}` needs shapes {rule}, but {arrays}")?;
+                site
+            }
+            Fault::Operation { operation, message, site } => {
+                write!(f, "operation `{operation}`: {message}")?;
                 site
             }
             Fault::Stopped => return write!(f, "stopped by the host"),

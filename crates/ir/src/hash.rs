@@ -174,6 +174,10 @@ impl Writer<'_> {
                 self.tagged("update", s.array.index());
                 self.variant(how);
             }
+            Stmt::Claim(claim) => {
+                self.tagged("claim", claim.array.index());
+                self.number(claim.taken.index() as u64);
+            }
             Stmt::If(_) => self.text("if"),
             Stmt::Loop(l) => {
                 self.tagged("loop", l.id.index());
@@ -215,7 +219,10 @@ impl Writer<'_> {
             }
             Stmt::Library(call) => {
                 self.text("library");
-                self.variant(call.op);
+                match self.program.operation(call) {
+                    Some(operation) => self.text(&format!("operation {}", operation.name)),
+                    None => self.variant(call.op),
+                }
                 self.list(call.reads.iter().map(|a| a.index()));
                 self.list(call.writes.iter().map(|a| a.index()));
             }
@@ -228,6 +235,8 @@ impl Writer<'_> {
                 });
             }
             Stmt::Pop(a) => self.tagged("pop", a.index()),
+            Stmt::Host(region, Again::Change) => self.tagged("host changes", region.index()),
+            Stmt::Host(region, Again::Undo) => self.tagged("host undone", region.index()),
             Stmt::Forward(f) => {
                 self.tagged("forward", f.id.index());
                 self.values(&[f.from, f.to]);

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use crate::checks::Checks;
 use crate::error::Fault;
 use crate::evaluate::{Bits, combine, evaluate, neutral};
 use crate::leaf::{LANES, Leaves};
-use crate::place::{Place, Turn, Undone, path_to};
+use crate::place::{Place, Turn, Undone, path_in};
 use crate::program::*;
 use crate::races::Sharing;
 use crate::types::{Literal, Type};
@@ -32,7 +33,7 @@ impl Bytes<'_> {
         }
     }
 
-    fn write(&mut self) -> &mut [u8] {
+    pub(crate) fn write(&mut self) -> &mut [u8] {
         match self {
             // The verifier lets no program write an array that it only borrows.
             Bytes::Shared(_) => &mut [],
@@ -99,6 +100,10 @@ pub struct Machine<'p, 'a> {
     pub scalars: Scalars,
     /// The tape of each array: places that were taken before, and how many hold something now.
     pub tapes: Vec<Tape<'a>>,
+    /// What is checked beyond the law.
+    pub checks: Checks,
+    /// The statements that the run is in, outermost first.
+    pub(crate) trail: Vec<&'p Stmt>,
     iterations: Vec<u64>,
     reductions: HashMap<*const Store, Reduction>,
     /// The lane of the iteration that runs now.
@@ -146,6 +151,8 @@ impl<'p, 'a> Machine<'p, 'a> {
             arrays,
             scalars,
             tapes: program.arrays.iter().map(|_| Tape::default()).collect(),
+            checks: Checks::default(),
+            trail: Vec::new(),
             iterations: Vec::new(),
             reductions: HashMap::new(),
             lane: 0,
@@ -160,10 +167,14 @@ impl<'p, 'a> Machine<'p, 'a> {
 
     /// Goes on at a region; scalars and temporaries must be what they were when it was left.
     pub fn resume(&mut self, place: &Place) -> Result<Outcome, Fault> {
-        let program = self.program;
-        let Some(path) = path_to(program, place.region) else { return Ok(Outcome::Done) };
+        self.resume_block(&self.program.body, place)
+    }
+
+    /// Goes on at a region of one block of the program; see [`Machine::resume`].
+    pub fn resume_block(&mut self, block: &'p Block, place: &Place) -> Result<Outcome, Fault> {
+        let Some(path) = path_in(block, place.region) else { return Ok(Outcome::Done) };
         let mut iterations = place.iterations.iter().copied();
-        self.go(|machine| machine.enter(&program.body, &path, &mut iterations))
+        self.go(|machine| machine.enter(block, &path, &mut iterations))
     }
 
     /// Runs one block of the program, with what earlier blocks left.
@@ -173,6 +184,7 @@ impl<'p, 'a> Machine<'p, 'a> {
 
     fn go(&mut self, run: impl FnOnce(&mut Self) -> Result<Flow, Fault>) -> Result<Outcome, Fault> {
         self.iterations.clear();
+        self.trail.clear();
         Ok(match run(self)? {
             Flow::Next => Outcome::Done,
             Flow::Yield { region, reason } => {
@@ -205,17 +217,18 @@ impl<'p, 'a> Machine<'p, 'a> {
         iterations: &mut dyn Iterator<Item = u64>,
     ) -> Result<Flow, Fault> {
         let Some((turn, path)) = path.split_first() else { return self.block(block) };
-        let flow = match &block[turn.child] {
+        let stmt = &block[turn.child];
+        let flow = self.within(stmt, |machine| match stmt {
             Stmt::Loop(l) => {
                 let first = iterations.next().unwrap_or(0);
-                self.passes(l, first, |machine| machine.enter(&l.body, path, iterations))?
+                machine.passes(l, first, |machine| machine.enter(&l.body, path, iterations))
             }
-            Stmt::If(branch) if turn.block == 1 => self.enter(&branch.otherwise, path, iterations)?,
-            Stmt::If(branch) => self.enter(&branch.then, path, iterations)?,
-            Stmt::Call(call) => self.enter(&call.body, path, iterations)?,
-            Stmt::Region(region) => self.region(region)?,
-            other => self.stmt(other)?,
-        };
+            Stmt::If(branch) if turn.block == 1 => machine.enter(&branch.otherwise, path, iterations),
+            Stmt::If(branch) => machine.enter(&branch.then, path, iterations),
+            Stmt::Call(call) => machine.enter(&call.body, path, iterations),
+            Stmt::Region(region) => machine.region(region),
+            other => machine.stmt(other),
+        })?;
         match flow {
             Flow::Next => self.rest(block, turn.child + 1),
             yielded => Ok(yielded),
@@ -231,30 +244,40 @@ impl<'p, 'a> Machine<'p, 'a> {
             Stmt::Store(s) => {
                 let at = self.element(s.array, s.index, &s.site)?;
                 self.write(s.array, at, self.bits(s.value));
+                self.check_element(s.array, at, &s.site)?;
             }
             Stmt::Update(how, s) => self.update(*how, s)?,
-            Stmt::If(branch) if self.bits(branch.condition) != 0 => return self.block(&branch.then),
-            Stmt::If(branch) => return self.block(&branch.otherwise),
-            Stmt::Loop(l) => return self.sequential(l),
-            Stmt::Par(par) => self.par(par)?,
-            Stmt::Region(region) => return self.region(region),
-            Stmt::Call(call) => return self.block(&call.body),
+            Stmt::Claim(claim) => self.claim(claim)?,
+            Stmt::If(branch) if self.bits(branch.condition) != 0 => {
+                return self.within(stmt, |machine| machine.block(&branch.then));
+            }
+            Stmt::If(branch) => return self.within(stmt, |machine| machine.block(&branch.otherwise)),
+            Stmt::Loop(l) => return self.within(stmt, |machine| machine.sequential(l)),
+            Stmt::Par(par) => self.within(stmt, |machine| machine.par(par))?,
+            Stmt::Region(region) => return self.within(stmt, |machine| machine.region(region)),
+            Stmt::Call(call) => return self.within(stmt, |machine| machine.block(&call.body)),
             Stmt::Swap(a, b) => {
                 self.equal_shapes(*a, *b)?;
                 self.arrays.swap(a.index(), b.index());
             }
-            Stmt::Fill(a, v) => self.fill(*a, self.bits(*v)),
+            Stmt::Fill(a, v) => {
+                self.fill(*a, self.bits(*v));
+                self.check_arrays(&[*a], &None)?;
+            }
             Stmt::Copy { from, to } => {
                 self.equal_shapes(*from, *to)?;
                 let copy = self.arrays[from.index()].bytes.read().to_vec();
                 self.arrays[to.index()].bytes.write().copy_from_slice(&copy);
             }
-            Stmt::Library(call) => self.library(call)?,
+            Stmt::Library(call) => {
+                self.library(call)?;
+                self.check_arrays(&call.writes, &call.site)?;
+            }
             Stmt::Temp(a) => self.temp(*a),
             Stmt::Push(push) => self.push(*push)?,
             Stmt::Pop(a) => self.pop(*a)?,
             // The driver of a sweep runs its blocks one by one.
-            Stmt::Forward(_) | Stmt::Backward(_) => return Err(Fault::Sweep),
+            Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Host(..) => return Err(Fault::Sweep),
         }
         Ok(Flow::Next)
     }
@@ -378,8 +401,7 @@ impl<'p, 'a> Machine<'p, 'a> {
                 at[d + 1..].copy_from_slice(&from[d + 1..]);
             }
         }
-        self.end_reductions(par);
-        Ok(())
+        self.end_reductions(par)
     }
 
     fn begin_reductions(&mut self, par: &'p Par) {
@@ -411,8 +433,9 @@ impl<'p, 'a> Machine<'p, 'a> {
         }
     }
 
-    fn end_reductions(&mut self, par: &'p Par) {
+    fn end_reductions(&mut self, par: &'p Par) -> Result<(), Fault> {
         self.end_leaf();
+        let mut checked = Ok(());
         walk(&par.body, &mut |stmt| {
             if let Stmt::Update(_, s) = stmt
                 && let Some(r) = self.reductions.remove(&std::ptr::from_ref(s))
@@ -420,8 +443,12 @@ impl<'p, 'a> Machine<'p, 'a> {
             {
                 let old = self.read(array, at);
                 self.write(array, at, combine(r.how, r.ty, old, r.total));
+                if checked.is_ok() {
+                    checked = self.check_element(array, at, &s.site);
+                }
             }
         });
+        checked
     }
 
     fn update(&mut self, how: Combine, s: &'p Store) -> Result<(), Fault> {
@@ -436,14 +463,33 @@ impl<'p, 'a> Machine<'p, 'a> {
             None => {
                 let old = self.read(s.array, at);
                 self.write(s.array, at, combine(how, ty, old, value));
+                self.check_element(s.array, at, &s.site)?;
             }
         }
         Ok(())
     }
 
+    fn claim(&mut self, claim: &Claim) -> Result<(), Fault> {
+        let at = self.element(claim.array, claim.index, &claim.site)?;
+        if self.read(claim.taken, at) != 0 {
+            return Err(Fault::WrittenTwice {
+                array: self.program.array(claim.array).name.clone(),
+                index: claim.index.as_slice().iter().map(|v| self.index(*v)).collect(),
+                site: claim.site.clone(),
+            });
+        }
+        self.write(claim.taken, at, 1);
+        Ok(())
+    }
+
+    /// Finished passes of the sequential loops that the run is in.
+    pub(crate) fn passes_done(&self) -> &[u64] {
+        &self.iterations
+    }
+
     // ---- values and elements
 
-    fn bits(&self, v: ValueId) -> Bits {
+    pub(crate) fn bits(&self, v: ValueId) -> Bits {
         self.scalars.values[v.index()]
     }
 

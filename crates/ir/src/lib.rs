@@ -24,7 +24,8 @@
 //! 7. **Races** are build errors: no two iterations of a parallel loop may touch the same element, one of them
 //!    writing, unless all that the loop does with the array is to combine into it in one way. Iterations are
 //!    told apart by a dimension whose index is `c·i + k` (`c ≠ 0`, `k` the same in all iterations) for each
-//!    parallel variable `i`, or `(i + k) % n` in a loop over `0..n`.
+//!    parallel variable `i`, or `(i + k) % n` in a loop over `0..n`; or the iteration claims what it touches: an
+//!    element that is claimed twice in one loop is a run error.
 //! 8. **Order.** Combining into one element that is the same in all iterations is a reduction. The iterations,
 //!    last dimension fastest, are cut into *leaves* (see [`leaf`]): a leaf has 16 lanes, an iteration combines
 //!    into the lane given by its distance from the first iteration of its innermost row, modulo 16; the lanes
@@ -48,19 +49,26 @@
 //!     are the same on every device, for every number of threads: an element of a product is a chain of fused
 //!     multiplications and additions over ascending `k`, begun at zero; a scan adds one element after the other;
 //!     `compact` writes the indices of what is not zero in ascending order, none beyond the end of `out`, and counts
-//!     all of them. Shapes that do not fit together are a run error. See [`LibraryOp`].
+//!     all of them. Shapes that do not fit together are a run error. See [`LibraryOp`]. A custom operation is a pure
+//!     function of its arguments on the host, among them what it finds in the arrays that it writes: it may run again.
+//!     It is known by its name, which is part of the program's meaning. See [`Operation`].
+//! 12. **Rules.** A called program or custom operation that brings its own derivatives ([`Rules`]) is differentiated by
+//!     these alone; what it does is not looked at.
 #![forbid(unsafe_code)]
 
 mod affine;
 mod builder;
+mod checks;
 mod entry;
 mod error;
 pub mod evaluate;
 mod function;
 mod hash;
+mod instance;
 mod interpret;
 pub mod leaf;
 mod library;
+mod operation;
 pub mod passes;
 mod place;
 mod position;
@@ -73,12 +81,14 @@ mod verify;
 
 pub use affine::{Affine, Affines, is_zero};
 pub use builder::Builder;
+pub use checks::Checks;
 pub use entry::{Derivation, Entry, Made, loop_bounds};
 pub use error::{Error, Fault, Flaw};
 pub use function::Function;
 pub use hash::ProgramHash;
 pub use interpret::{Bytes, HostArray, Machine, Outcome, Scalars, Tape, written};
 pub use library::{Assign, Layout, LibraryCall, LibraryOp, Way};
+pub use operation::{Bound, HostArg, HostFunction, Operation, Rule, Ruled, Rules, Work};
 pub use place::{Place, Turn, Undone, enclosing, path_to};
 pub use program::*;
 pub use races::{ParFacts, Sharing};

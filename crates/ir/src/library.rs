@@ -4,8 +4,9 @@
 
 use crate::error::Fault;
 use crate::evaluate::{combine, fma, neutral};
-use crate::interpret::Machine;
-use crate::program::{ArrayId, Combine, Program, Site};
+use crate::interpret::{Bytes, HostArray, Machine};
+use crate::operation::{Bound, HostArg};
+use crate::program::{Access, ArrayId, Combine, OperationId, Program, Site, ValueId};
 use crate::types::{Literal, Type};
 
 /// A library operation and the arrays that it works on; none of those that it writes stands twice.
@@ -17,6 +18,8 @@ pub struct LibraryCall {
     pub reads: Vec<ArrayId>,
     /// The arrays that it writes.
     pub writes: Vec<ArrayId>,
+    /// Of a custom operation, all arguments in order; else empty.
+    pub arguments: Vec<Bound>,
     /// Where it stands in the source.
     pub site: Option<Site>,
 }
@@ -46,6 +49,8 @@ pub enum LibraryOp {
     /// `w0` gets the indices of the elements of `r0` that are not zero, in order, as far as it has room, and `w1`
     /// their number, also where there is no room.
     Compact,
+    /// A custom operation of the program, which reads what it writes too.
+    Custom(OperationId),
 }
 
 /// How a factor of a product is read.
@@ -90,6 +95,7 @@ impl LibraryOp {
             LibraryOp::Matmul { .. } => "matmul",
             LibraryOp::Scan { .. } => "scan",
             LibraryOp::Compact => "compact",
+            LibraryOp::Custom(_) => "operation",
         }
     }
 
@@ -97,7 +103,7 @@ impl LibraryOp {
     pub fn replaces_all(&self) -> bool {
         match self {
             LibraryOp::Matmul { into, .. } | LibraryOp::Scan { into, .. } => *into == Assign::Replace,
-            LibraryOp::Compact => false,
+            LibraryOp::Compact | LibraryOp::Custom(_) => false,
         }
     }
 
@@ -112,6 +118,8 @@ impl LibraryOp {
             },
             LibraryOp::Scan { .. } => "[n] and [n]",
             LibraryOp::Compact => "[n] with n below 2^31, [m] and []",
+            // It says itself what does not fit.
+            LibraryOp::Custom(_) => "of its own",
         }
     }
 
@@ -126,6 +134,7 @@ impl LibraryOp {
                     && *out == (1, Type::I32)
                     && *count == (0, Type::I32)
             }
+            (LibraryOp::Custom(_), ..) => true,
             _ => false,
         };
         let rule = match self {
@@ -134,6 +143,7 @@ impl LibraryOp {
             LibraryOp::Compact => {
                 "an Array1 of bool, i32 or u32, an Array1<i32> for the indices and an Array0<i32> for their number"
             }
+            LibraryOp::Custom(_) => "arrays",
         };
         (!fits).then_some(rule)
     }
@@ -143,6 +153,11 @@ impl LibraryCall {
     /// All arrays that it works on, those that it reads first.
     pub fn arrays(&self) -> impl Iterator<Item = ArrayId> {
         self.reads.iter().chain(&self.writes).copied()
+    }
+
+    /// The name that programs call it by.
+    pub fn name<'p>(&self, program: &'p Program) -> &'p str {
+        program.operation(self).map_or(self.op.name(), |operation| &operation.name)
     }
 
     /// What is wrong with the types and ranks of its arrays, and what to write instead.
@@ -162,7 +177,7 @@ impl LibraryCall {
                     )
                 })
                 .collect();
-            return Some(format!("`{}` takes {rule}, not {}", self.op.name(), given.join(", ")));
+            return Some(format!("`{}` takes {rule}, not {}", self.name(program), given.join(", ")));
         }
         let all: Vec<ArrayId> = self.arrays().collect();
         let twice = self.writes.iter().find(|w| all.iter().filter(|a| a == w).count() > 1);
@@ -170,7 +185,7 @@ impl LibraryCall {
             let name = &program.array(*w).name;
             format!(
                 "`{}` writes `{name}`, which it uses in another place too: give it an array of its own",
-                self.op.name()
+                self.name(program)
             )
         })
     }
@@ -182,6 +197,7 @@ impl LibraryCall {
             (LibraryOp::Matmul { left, right, .. }, [a, b, c]) => extents(left, right, a, b, c).is_some(),
             (LibraryOp::Scan { .. }, [x, out]) => x == out,
             (LibraryOp::Compact, [flags, ..]) => flags[0] <= i64::from(i32::MAX),
+            (LibraryOp::Custom(_), _) => true,
             _ => false,
         };
         if fits {
@@ -191,7 +207,7 @@ impl LibraryCall {
             |(a, shape): (ArrayId, &&[i64])| format!("`{}` has shape {shape:?}", program.array(a).name);
         let given: Vec<String> = self.arrays().zip(&shapes).map(describe).collect();
         Some(Fault::Misfit {
-            operation: self.op.name().to_string(),
+            operation: self.name(program).to_string(),
             arrays: given.join(", "),
             rule: self.op.rule(),
             site: self.site.clone(),
@@ -199,7 +215,14 @@ impl LibraryCall {
     }
 
     /// The text form: `matmul(a, b, c)`, `add_matmul(d, transposed(b), e)`.
-    pub(crate) fn text(&self, program: &Program) -> String {
+    pub(crate) fn text(&self, program: &Program, scalar: impl Fn(ValueId) -> String) -> String {
+        if let LibraryOp::Custom(_) = self.op {
+            let arguments = self.arguments.iter().map(|bound| match bound {
+                Bound::Array(a, _) => program.array(*a).name.clone(),
+                Bound::Scalar(v) => scalar(*v),
+            });
+            return format!("{}({})", self.name(program), arguments.collect::<Vec<_>>().join(", "));
+        }
         let mut names: Vec<String> = self.arrays().map(|a| program.array(a).name.clone()).collect();
         let (into, suffix) = match self.op {
             LibraryOp::Matmul { left, right, into } => {
@@ -212,7 +235,7 @@ impl LibraryCall {
             }
             LibraryOp::Scan { way: Way::Forth, into } => (into, ""),
             LibraryOp::Scan { way: Way::Back, into } => (into, "_back"),
-            LibraryOp::Compact => (Assign::Replace, ""),
+            LibraryOp::Compact | LibraryOp::Custom(_) => (Assign::Replace, ""),
         };
         let prefix = if into == Assign::Add { "add_" } else { "" };
         format!("{prefix}{}{suffix}({})", self.op.name(), names.join(", "))
@@ -241,10 +264,46 @@ impl Machine<'_, '_> {
             }
             (LibraryOp::Scan { way, into }, &[x], &[out]) => self.scan(x, out, way, into),
             (LibraryOp::Compact, &[flags], &[out, count]) => self.compact(flags, out, count),
+            (LibraryOp::Custom(_), ..) => self.custom(call)?,
             // The verifier counts the arrays.
             _ => {}
         }
         Ok(())
+    }
+
+    fn custom(&mut self, call: &LibraryCall) -> Result<(), Fault> {
+        let Some(operation) = self.program.operation(call) else { return Ok(()) };
+        // What is written is taken out meanwhile; it stands in no other place.
+        let mut written: Vec<HostArray<'_>> = Vec::new();
+        for a in &call.writes {
+            let empty = HostArray { shape: Vec::new(), bytes: Bytes::Own(Vec::new()) };
+            written.push(std::mem::replace(&mut self.arrays[a.index()], empty));
+        }
+        let mut at = written.iter_mut();
+        let mut args: Vec<HostArg<'_>> = Vec::new();
+        for bound in &call.arguments {
+            args.push(match bound {
+                Bound::Array(a, Access::Read) => {
+                    let HostArray { shape, bytes } = &self.arrays[a.index()];
+                    HostArg::Read { ty: self.program.array(*a).ty, shape, bytes: bytes.read() }
+                }
+                Bound::Array(a, Access::Write) => {
+                    let Some(HostArray { shape, bytes }) = at.next() else { continue };
+                    HostArg::Write { ty: self.program.array(*a).ty, shape, bytes: bytes.write() }
+                }
+                Bound::Scalar(v) => HostArg::Scalar(Literal::from_bits(self.program.ty(*v), self.bits(*v))),
+            });
+        }
+        let result = operation.call(&mut args);
+        drop(args);
+        for (a, array) in call.writes.iter().zip(written) {
+            self.arrays[a.index()] = array;
+        }
+        result.map_err(|message| Fault::Operation {
+            operation: operation.name.clone(),
+            message,
+            site: call.site.clone(),
+        })
     }
 
     fn matmul(

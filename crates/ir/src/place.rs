@@ -62,9 +62,14 @@ pub struct Turn {
 
 /// The way from the program's body down to a region; the last turn stops at the region itself.
 pub fn path_to(program: &Program, region: RegionId) -> Option<Vec<Turn>> {
+    path_in(&program.body, region)
+}
+
+/// The way from a block down to a region; the last turn stops at the region itself.
+pub(crate) fn path_in(block: &Block, region: RegionId) -> Option<Vec<Turn>> {
     // Depth-first over (block, next child), with the turns taken so far.
     let mut path: Vec<Turn> = Vec::new();
-    let mut stack: Vec<(&Block, usize)> = vec![(&program.body, 0)];
+    let mut stack: Vec<(&Block, usize)> = vec![(block, 0)];
     while let Some((block, child)) = stack.last_mut() {
         let Some(stmt) = block.get(*child) else {
             stack.pop();

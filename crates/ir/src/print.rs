@@ -5,6 +5,7 @@
 
 use std::fmt::{self, Write as _};
 
+use crate::operation::Rule;
 use crate::program::*;
 
 impl fmt::Display for Program {
@@ -110,6 +111,14 @@ impl Printer<'_> {
                 };
                 self.line(&text);
             }
+            Stmt::Claim(claim) => {
+                let text = format!(
+                    "claim({}, {});",
+                    self.element(claim.array, claim.index),
+                    self.program.array(claim.taken).name
+                );
+                self.line(&text);
+            }
             Stmt::If(branch) => {
                 let text = format!("if {} {{", self.expr(branch.condition));
                 self.line(&text);
@@ -155,7 +164,13 @@ impl Printer<'_> {
                 self.line("}");
             }
             Stmt::Call(call) => {
-                let text = format!("/* {} */ {{", call.name);
+                let rule = |what: &str, rule: Option<Rule>| {
+                    rule.map_or(String::new(), |rule| format!(", {what} = {}", rule.name))
+                };
+                let rules = call.ruled.as_ref().map_or(String::new(), |ruled| {
+                    rule("adjoint", ruled.rules.adjoint) + &rule("tangent", ruled.rules.tangent)
+                });
+                let text = format!("/* {}{rules} */ {{", call.name);
                 self.line(&text);
                 self.nested(&call.body);
                 self.line("}");
@@ -173,7 +188,7 @@ impl Printer<'_> {
                 self.line(&text);
             }
             Stmt::Library(call) => {
-                let text = format!("{};", call.text(p));
+                let text = format!("{};", call.text(p, |v| self.expr(v)));
                 self.line(&text);
             }
             Stmt::Push(push) => {
@@ -183,6 +198,13 @@ impl Printer<'_> {
                     After::Anything(old) => format!("let {} = push({name});", p.array(old).name),
                 };
                 self.line(&text);
+            }
+            Stmt::Host(region, again) => {
+                let what = match again {
+                    Again::Change => "change what the host changed",
+                    Again::Undo => "undo what the host changed",
+                };
+                self.line(&format!("{what} at region {};", region.0));
             }
             Stmt::Pop(a) => {
                 let text = format!("pop({});", p.array(*a).name);

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::function::Function;
+use crate::library::{LibraryCall, LibraryOp};
+use crate::operation::Operation;
 use crate::types::{Literal, Type};
 
 pub use crate::statement::*;
@@ -51,6 +53,8 @@ ids! {
     LabelId;
     /// A region: one occurrence of a label.
     RegionId;
+    /// A custom operation.
+    OperationId;
 }
 
 /// A place in the user's source.
@@ -364,6 +368,8 @@ pub struct Program {
     pub locals: Vec<LocalDecl>,
     /// All labels.
     pub labels: Vec<Label>,
+    /// All custom operations.
+    pub operations: Vec<Arc<Operation>>,
     /// The number of sequential loops.
     pub loops: u32,
     /// The number of parallel loops.
@@ -399,6 +405,14 @@ impl Program {
     pub fn literal(&self, id: ValueId) -> Option<Literal> {
         match self.op(id) {
             Op::Literal(literal) => Some(*literal),
+            _ => None,
+        }
+    }
+
+    /// The custom operation of a library call, where it is one.
+    pub fn operation(&self, call: &LibraryCall) -> Option<&Arc<Operation>> {
+        match call.op {
+            LibraryOp::Custom(id) => self.operations.get(id.index()),
             _ => None,
         }
     }

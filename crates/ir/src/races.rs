@@ -1,6 +1,7 @@
 //! Which elements the iterations of a parallel loop touch, and whether two of them may meet.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use crate::affine::{Affine, Affines, is_zero};
 use crate::error::Flaw;
@@ -38,6 +39,8 @@ struct Touch<'a> {
     index: &'a [ValueId],
     kind: Kind,
     site: &'a Option<Site>,
+    /// What its block claims.
+    claims: Rc<Vec<&'a Claim>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,33 +57,26 @@ type Owner = Vec<(usize, Affine)>;
 pub fn analyse(program: &Program, affines: &Affines, par: &Par) -> Result<ParFacts, Flaw> {
     let inside = Inside::of(par);
     let mut touches: Vec<Touch> = Vec::new();
-    walk(&par.body, &mut |stmt| match stmt {
-        Stmt::Let(v) => {
-            if let Op::Load(array, index) = &program.value(*v).op {
-                touches.push(Touch {
-                    array: *array,
-                    index: index.as_slice(),
-                    kind: Kind::Read,
-                    site: &program.value(*v).site,
-                });
-            }
+    let mut blocks: Vec<&Block> = vec![&par.body];
+    while let Some(block) = blocks.pop() {
+        let claims = block.iter().filter_map(|s| if let Stmt::Claim(claim) = s { Some(claim) } else { None });
+        let claims = Rc::new(claims.collect::<Vec<_>>());
+        for stmt in block {
+            let (array, index, kind, site) = match stmt {
+                Stmt::Let(v) => match &program.value(*v).op {
+                    Op::Load(array, index) => (*array, index, Kind::Read, &program.value(*v).site),
+                    _ => continue,
+                },
+                Stmt::Store(s) => (s.array, &s.index, Kind::Write, &s.site),
+                Stmt::Update(c, s) => (s.array, &s.index, Kind::Combine(*c), &s.site),
+                _ => {
+                    blocks.extend(stmt.blocks());
+                    continue;
+                }
+            };
+            touches.push(Touch { array, index: index.as_slice(), kind, site, claims: claims.clone() });
         }
-        Stmt::Store(s) => touches.push(Touch {
-            array: s.array,
-            index: s.index.as_slice(),
-            kind: Kind::Write,
-            site: &s.site,
-        }),
-        Stmt::Update(c, s) => {
-            touches.push(Touch {
-                array: s.array,
-                index: s.index.as_slice(),
-                kind: Kind::Combine(*c),
-                site: &s.site,
-            });
-        }
-        _ => {}
-    });
+    }
     let mut facts = ParFacts::default();
     let written: BTreeSet<ArrayId> =
         touches.iter().filter(|t| t.kind != Kind::Read).map(|t| t.array).collect();
@@ -103,6 +99,9 @@ fn share(
     if owners[0].is_some() && owners.iter().all(|o| *o == owners[0]) {
         return Ok(Sharing::Own);
     }
+    if claimed(affines, touches) {
+        return Ok(Sharing::Own);
+    }
     let first = touches[0].kind;
     if matches!(first, Kind::Combine(_)) && touches.iter().all(|t| t.kind == first) {
         let fixed = |t: &&Touch| {
@@ -111,6 +110,17 @@ fn share(
         return Ok(if touches.iter().all(fixed) { Sharing::Reduce } else { Sharing::Scatter });
     }
     Err(race(program, touches, &owners))
+}
+
+/// Is every touch at an index that its own block claims, all of them among the elements of one array?
+fn claimed(affines: &Affines, touches: &[&Touch]) -> bool {
+    let forms = |index: &[ValueId]| index.iter().map(|v| affines.form(*v).clone()).collect::<Vec<_>>();
+    let mut taken = touches.iter().map(|touch| {
+        let at = forms(touch.index);
+        touch.claims.iter().find(|claim| forms(claim.index.as_slice()) == at).map(|claim| claim.taken)
+    });
+    let Some(Some(first)) = taken.next() else { return false };
+    taken.all(|other| other == Some(first))
 }
 
 fn race(program: &Program, touches: &[&Touch], owners: &[Option<Owner>]) -> Flaw {
@@ -128,8 +138,8 @@ fn race(program: &Program, touches: &[&Touch], owners: &[Option<Owner>]) -> Flaw
     } else if owners.iter().any(Option::is_some) {
         "read neighbours from another array and `swap` the two after the loop"
     } else {
-        "write `a[i]` with `i` the parallel index, or combine with `+=`; a single element can be written outside \
-         the parallel loop"
+        "write `a[i]` with `i` the parallel index, combine with `+=`, or write `scatter_unique(a, k, x)` where all \
+         `k` differ; a single element can be written outside the parallel loop"
     };
     let message = format!(
         "a race: two iterations of the parallel loop may touch the same element of `{name}`, one of them writing: {advice}"

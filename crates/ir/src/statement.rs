@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::library::LibraryCall;
+use crate::operation::Ruled;
 use crate::program::{ArrayId, Indices, LabelId, LocalId, LoopId, ParId, RegionId, Site, ValueId};
 
 /// How an element is combined with a value in place.
@@ -32,6 +33,8 @@ pub enum Stmt {
     Store(Store),
     /// `array[index] += value` and its kin.
     Update(Combine, Store),
+    /// An iteration takes an element for itself; inside parallel loops alone.
+    Claim(Claim),
     /// A branch.
     If(Branch),
     /// A sequential loop.
@@ -65,6 +68,17 @@ pub enum Stmt {
     Forward(Forward),
     /// The reverse half of a [`Stmt::Forward`], in the mirrored place.
     Backward(Backward),
+    /// The driver does what the host did when a region yielded; made by autodiff alone, at program level.
+    Host(RegionId, Again),
+}
+
+/// What the driver does where the host stepped in before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Again {
+    /// Changes the arrays as the host did.
+    Change,
+    /// Puts back what they held before. What the host wrote is constant: no cotangent flows on from there.
+    Undo,
 }
 
 /// What an array holds after it was put on its tape.
@@ -138,6 +152,20 @@ pub struct Store {
     pub index: Indices,
     /// What is written or combined.
     pub value: ValueId,
+    /// Where it stands in the source.
+    pub site: Option<Site>,
+}
+
+/// Takes an element for one iteration of a parallel loop: a run error if it was taken before. What the block that it
+/// stands in touches at that index, in any array, is then the iteration's own.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The array whose element is taken.
+    pub array: ArrayId,
+    /// An array of `bool` of its shape: which elements are taken. It is all `false` when the loop begins.
+    pub taken: ArrayId,
+    /// Which element.
+    pub index: Indices,
     /// Where it stands in the source.
     pub site: Option<Site>,
 }
@@ -289,6 +317,8 @@ pub struct Call {
     pub name: String,
     /// What it does.
     pub body: Block,
+    /// Where it brings its own derivatives: these, and what it was called with.
+    pub ruled: Option<Ruled>,
 }
 
 impl Stmt {
@@ -332,7 +362,8 @@ impl Stmt {
     pub fn uses(&self) -> Vec<ValueId> {
         match self {
             Stmt::Let(_) | Stmt::Region(_) | Stmt::Call(_) | Stmt::Swap(..) | Stmt::Copy { .. } => Vec::new(),
-            Stmt::Library(_) | Stmt::Temp(_) | Stmt::Push(_) | Stmt::Pop(_) | Stmt::Backward(_) => Vec::new(),
+            Stmt::Library(call) => call.arguments.iter().filter_map(|bound| bound.scalar()).collect(),
+            Stmt::Temp(_) | Stmt::Push(_) | Stmt::Pop(_) | Stmt::Backward(_) | Stmt::Host(..) => Vec::new(),
             Stmt::Forward(f) => match f.length {
                 Length::Known(from, to) => vec![from, to],
                 Length::Unknown { .. } => Vec::new(),
@@ -341,6 +372,7 @@ impl Stmt {
             Stmt::Store(s) | Stmt::Update(_, s) => {
                 s.index.as_slice().iter().copied().chain([s.value]).collect()
             }
+            Stmt::Claim(claim) => claim.index.as_slice().to_vec(),
             Stmt::If(branch) => vec![branch.condition],
             Stmt::Loop(l) => {
                 let mut uses = match &l.kind {

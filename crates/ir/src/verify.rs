@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::affine::Affines;
 use crate::error::{Error, Flaw};
 use crate::function::Function;
+use crate::library::LibraryOp;
 use crate::program::*;
 use crate::races::{self, ParFacts};
 use crate::types::Type;
@@ -28,6 +29,7 @@ pub fn verify(program: &Program) -> Result<Facts, Error> {
         labels: vec![BTreeSet::new()],
         par: None,
         region: None,
+        driven: is_driven(&program.body),
         flaws: Vec::new(),
     };
     v.declarations();
@@ -51,6 +53,13 @@ pub fn verify(program: &Program) -> Result<Facts, Error> {
     Err(Error::Invalid { program: program.name.clone(), flaws })
 }
 
+/// Does the driver of a gradient program do the host's part?
+fn is_driven(block: &Block) -> bool {
+    let mut driven = false;
+    walk(block, &mut |stmt| driven |= matches!(stmt, Stmt::Host(..)));
+    driven
+}
+
 struct Verifier<'a> {
     program: &'a Program,
     defined: Vec<bool>,
@@ -61,6 +70,8 @@ struct Verifier<'a> {
     /// The locals that were alive outside the parallel loop that encloses this place.
     par: Option<Vec<bool>>,
     region: Option<LabelId>,
+    /// Is it a gradient program, in which regions of its source stand more than once?
+    driven: bool,
     flaws: Vec<Flaw>,
 }
 
@@ -145,6 +156,7 @@ impl Verifier<'_> {
                     self.flaw("3", &s.site, "`bool` elements cannot be combined into".to_string());
                 }
             }
+            Stmt::Claim(claim) => self.claim(claim),
             Stmt::If(branch) => {
                 self.is(branch.condition, Type::Bool, "a condition", &None);
                 self.block(&branch.then);
@@ -205,11 +217,17 @@ impl Verifier<'_> {
                 }
             }
             Stmt::Library(call) => {
-                self.at_program_level(&format!("`{}`", call.op.name()), &call.site);
+                self.at_program_level(&format!("`{}`", call.name(p)), &call.site);
                 call.reads.iter().for_each(|a| self.read(*a, &call.site));
                 call.writes.iter().for_each(|a| self.write(*a, &call.site));
                 if let Some(message) = call.flaw(p) {
                     self.flaw("11", &call.site, message);
+                }
+                stmt.uses().into_iter().for_each(|v| self.used(v, &call.site));
+                if let LibraryOp::Custom(id) = call.op
+                    && p.operations.get(id.index()).is_none()
+                {
+                    self.flaw("11", &call.site, format!("there is no operation {}", id.index()));
                 }
             }
             Stmt::Temp(a) => self.temp(*a),
@@ -231,13 +249,34 @@ impl Verifier<'_> {
                 // The driver sets the bounds of each piece; the reverse half uses them too.
                 self.defined[f.from.index()] = true;
                 self.defined[f.to.index()] = true;
+                // One of the two runs: both may declare the same temporaries.
+                let temps = self.temps.clone();
                 self.block(&f.advance);
+                let declared = std::mem::replace(&mut self.temps, temps);
                 self.block(&f.record);
+                self.temps.extend(declared);
             }
+            Stmt::Host(..) => self.at_program_level("what the host did", &None),
             Stmt::Backward(b) => {
                 self.at_program_level("a sweep", &None);
                 self.block(&b.reverse);
             }
+        }
+    }
+
+    fn claim(&mut self, claim: &Claim) {
+        if self.par.is_none() {
+            self.flaw("7", &claim.site, "only an iteration of a parallel loop claims elements".to_string());
+        }
+        self.write(claim.taken, &claim.site);
+        self.element(claim.array, claim.index, &claim.site);
+        let (array, taken) = (self.program.array(claim.array), self.program.array(claim.taken));
+        if (taken.ty, taken.rank) != (Type::Bool, array.rank) {
+            let message = format!(
+                "what is taken of `{}` is kept in an Array{}<bool>, not in `{}`",
+                array.name, array.rank, taken.name
+            );
+            self.flaw("7", &claim.site, message);
         }
     }
 
@@ -282,12 +321,13 @@ impl Verifier<'_> {
         }
         if let Some(seen) = self.labels.last_mut()
             && !seen.insert(region.label)
+            && !self.driven
         {
             self.flaw("9", &region.site, format!("label `{label}` is used twice in one program"));
         }
         if let Some(flag) = region.flag {
             let decl = p.array(flag);
-            if !matches!(decl.role, Role::Param(_)) {
+            if !matches!(decl.role, Role::Param(_)) && !self.driven {
                 let message = format!(
                     "the flag `{}` of region `{label}` is a temporary: the flag is the host's, so it must be a parameter",
                     decl.name

@@ -11,10 +11,10 @@ mod operators;
 mod regions;
 mod variables;
 
-pub use calls::{arg, arrays, call_func, call_program};
+pub use calls::{Callee, arg, bound, call_func, call_operation, call_program};
 pub use control::{
     begin_else, begin_for, begin_if, begin_loop, begin_par, begin_while, end_if, end_loop, end_loop_if,
-    end_par, relaxed, reverse, truth, while_condition,
+    end_par, end_value_if, relaxed, reverse, truth, while_condition,
 };
 pub use elements::{
     add_to_element, declare, dim, index, len, load, max_into_element, min_into_element, store, temp, writable,

@@ -3,14 +3,18 @@
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ebbtide_autodiff as autodiff;
 use ebbtide_ir as ir;
 use ebbtide_runtime::{
-    AnyArray, Arg, Array, Array0, Budget, CompiledGradient, Device, Error, Plan, Ran, Result,
+    AnyArray, Arg, Array, Array0, Budget, CompiledGradient, Device, Error, OnYield, Plan, Ran, Replay,
+    Result, Yielded,
 };
 
+use crate::host_arrays::Host;
 use crate::program::{Name, Program, Source};
 use crate::scalar::{Element, Float};
 
@@ -127,6 +131,8 @@ pub struct Gradient<P: Source> {
     outputs: Vec<(String, MakeOutput)>,
     values: Vec<(String, MakeOutput)>,
     budget: Budget,
+    host: Option<Arc<OnYield>>,
+    replay: Replay,
     source: PhantomData<fn() -> P>,
 }
 
@@ -159,6 +165,8 @@ impl<P: Source> Program<P> {
             outputs: Vec::new(),
             values: Vec::new(),
             budget: Budget::default(),
+            host: None,
+            replay: Replay::Trusted,
             source: PhantomData,
         }
     }
@@ -195,22 +203,40 @@ impl<P: Source> Gradient<P> {
         self
     }
 
-    /// The gradient program.
-    pub fn ir(&self) -> Result<ir::Program> {
-        Ok(self.differentiate()?.program)
+    /// What to do where the program yields: `repair` changes the arrays that the caller lent for writing, and the
+    /// region is run again. It is asked once for each yield of the program; when passes are run again on the way
+    /// back, what it did is done again. For the derivative, what it wrote is constant.
+    pub fn on_yield(
+        mut self,
+        repair: impl Fn(&Yielded, &mut Host<'_>) -> Result<()> + Send + Sync + 'static,
+    ) -> Gradient<P> {
+        self.host = Some(Arc::new(move |at, lent| repair(at, &mut Host { lent })));
+        self
     }
 
-    fn differentiate(&self) -> Result<autodiff::Gradient> {
+    /// Compares the states that passes lead to when they are run again with those that they led to before: a program
+    /// that does not repeat itself is then an error instead of a wrong gradient. It takes time.
+    pub fn checked(mut self) -> Gradient<P> {
+        self.replay = Replay::Checked;
+        self
+    }
+
+    /// The gradient program. Of loops inside loops it is the one that keeps their tapes, where there is one.
+    pub fn ir(&self) -> Result<ir::Program> {
         let program = self.program.as_ref().map_err(|e| Error::Program(e.clone()))?;
-        Ok(autodiff::gradient(program, &self.request)?)
+        Ok(autodiff::gradient_to_show(program, &self.request)?.program)
     }
 
     /// The gradient compiled for a device.
     pub fn compile(&self, device: &Device) -> Result<CompiledGrad<P>> {
-        let gradient = self.differentiate()?;
         let program = self.program.as_ref().map_err(|e| Error::Program(e.clone()))?.clone();
+        let mut untyped = CompiledGradient::new(&program, &self.request, device, self.budget)?;
+        untyped = untyped.with_replay(self.replay);
+        if let Some(host) = &self.host {
+            untyped = untyped.with_host(host.clone());
+        }
         Ok(CompiledGrad {
-            untyped: CompiledGradient::new(&gradient, device, self.budget)?,
+            untyped,
             program,
             outputs: self.outputs.clone(),
             values: self.values.clone(),
@@ -257,6 +283,29 @@ impl<P: Source> CompiledGrad<P> {
         self.run(gradients, P::arguments(args), None)
     }
 
+    /// As [`CompiledGrad::launch`], in a directory, so that it survives its process. Killed at any instant and launched
+    /// again with the same arguments, it goes on from the last state that is whole in the directory, to the same bits;
+    /// if it had ended, the results are read from there. Its state is written every ten seconds (see
+    /// [`CompiledGrad::launch_durable_every`]).
+    pub fn launch_durable(&self, dir: impl AsRef<Path>, args: P::Args<'_>) -> Result<Gradients> {
+        self.launch_durable_every(Duration::from_secs(10), dir, args)
+    }
+
+    /// As [`CompiledGrad::launch_durable`], its state written as often as is said: that bounds what a kill costs.
+    pub fn launch_durable_every(
+        &self,
+        every: Duration,
+        dir: impl AsRef<Path>,
+        args: P::Args<'_>,
+    ) -> Result<Gradients> {
+        let args = P::arguments(args);
+        let mut gradients = self.empty(&args)?;
+        let ran =
+            self.untyped.launch_durable(dir.as_ref(), every, &with_results(&mut gradients, args, None))?;
+        gradients.ran = ran;
+        Ok(gradients)
+    }
+
     /// Runs a [`Program::vjp`] with this cotangent of its output.
     pub fn launch_with<T: Element, const R: usize>(
         &self,
@@ -292,18 +341,23 @@ impl<P: Source> CompiledGrad<P> {
     fn run<'a>(
         &self,
         gradients: &'a mut Gradients,
-        mut args: Vec<Arg<'a>>,
+        args: Vec<Arg<'a>>,
         seed: Option<&'a AnyArray>,
     ) -> Result<()> {
-        args.extend(seed.map(Arg::Read));
-        args.extend(
-            gradients
-                .values
-                .iter_mut()
-                .chain(&mut gradients.derivatives)
-                .map(|(_, output)| Arg::Write(output.array())),
-        );
-        gradients.ran = self.untyped.launch(&args)?;
+        // What the gradient program takes beside its results.
+        let results = self.values.len() + self.outputs.len();
+        let wanted = self.untyped.program().params.len().saturating_sub(results);
+        let said = match (wanted > args.len(), &seed) {
+            (true, None) => Some("a `vjp` takes a cotangent of its output: use `launch_with`"),
+            (false, Some(_)) => Some("only a `vjp` takes a cotangent: use `launch`"),
+            _ => None,
+        };
+        if let Some(message) = said {
+            let program = self.untyped.program().name.clone();
+            return Err(Error::Plan { program, message: message.to_string() });
+        }
+        let ran = self.untyped.launch(&with_results(gradients, args, seed))?;
+        gradients.ran = ran;
         Ok(())
     }
 
@@ -349,6 +403,18 @@ impl<P: Source> CompiledGrad<P> {
     }
 }
 
+/// The arguments of the gradient program: the caller's, and what receives the results.
+fn with_results<'a>(
+    gradients: &'a mut Gradients,
+    mut args: Vec<Arg<'a>>,
+    seed: Option<&'a AnyArray>,
+) -> Vec<Arg<'a>> {
+    args.extend(seed.map(Arg::Read));
+    let results = gradients.values.iter_mut().chain(&mut gradients.derivatives);
+    args.extend(results.map(|(_, output)| Arg::Write(output.array())));
+    args
+}
+
 /// What a gradient run gives.
 pub struct Gradients {
     values: Vec<(String, Box<dyn Output>)>,
@@ -389,7 +455,12 @@ fn find<'a, T: Differentiable>(
     let found =
         outputs.iter().find(|(n, _)| n == name).and_then(|(_, o)| o.holder().downcast_ref::<T::Holder>());
     found.ok_or_else(|| {
-        let known: Vec<&str> = outputs.iter().map(|(n, _)| n.as_str()).collect();
+        let mut known: Vec<String> = outputs.iter().map(|(n, _)| format!("`{n}`")).collect();
+        if known.is_empty() {
+            known.push(
+                "no such thing: `.wrt(..)` asks for a derivative, `.value(..)` for a value".to_string(),
+            );
+        }
         Error::NotAskedFor { name: name.to_string(), known: known.join(", ") }
     })
 }

@@ -1,9 +1,10 @@
 //! Arrays of a program that is being built, and structs of them.
 
 use std::marker::PhantomData;
+use std::path::Path;
 
-use ebbtide_ir::{Access, ArrayId};
-use ebbtide_runtime::{Arg, Array};
+use ebbtide_ir::{Access, ArrayId, Bound, Literal};
+use ebbtide_runtime::{Arg, Array, Result};
 
 use crate::cx::Cx;
 use crate::scalar::{Element, Scalar};
@@ -54,18 +55,20 @@ impl<T, const R: usize, B> Copy for ArrayHandle<T, R, B> {}
 
 /// What stands for a parameter while a program is being built.
 pub trait Handle: Copy {
-    /// Visits the arrays behind it.
-    fn arrays(&self, visit: &mut dyn FnMut(ArrayId, Access));
+    /// Visits the arrays and scalars behind it, in order.
+    fn bound(&self, visit: &mut dyn FnMut(Bound));
 }
 
 impl<T: Element, const R: usize, B: Borrow> Handle for ArrayHandle<T, R, B> {
-    fn arrays(&self, visit: &mut dyn FnMut(ArrayId, Access)) {
-        visit(self.id, B::ACCESS);
+    fn bound(&self, visit: &mut dyn FnMut(Bound)) {
+        visit(Bound::Array(self.id, B::ACCESS));
     }
 }
 
 impl<T: Scalar> Handle for Expr<T> {
-    fn arrays(&self, _: &mut dyn FnMut(ArrayId, Access)) {}
+    fn bound(&self, visit: &mut dyn FnMut(Bound)) {
+        visit(Bound::Scalar(self.id));
+    }
 }
 
 /// What can be a parameter of a program or a field of a struct of arrays: an array, a scalar, such a struct.
@@ -75,9 +78,21 @@ impl<T: Scalar> Handle for Expr<T> {
     note = "arrays are `Array0<T>` to `Array4<T>`; a struct of arrays has `#[derive(Arrays)]`; a field of one that \
             programs need not see is marked `#[arrays(skip)]`"
 )]
-pub trait Field {
+pub trait Field: 'static {
     /// What stands for it while a program is being built.
     type Handle<B: Borrow>: Handle;
+
+    /// The names of its members, for a struct.
+    type Names: Send + Sync;
+
+    /// The names of its members, where it has this name itself.
+    fn names(name: &'static str) -> Self::Names;
+
+    /// The paths of its arrays and scalars, in the order of its arguments.
+    fn paths(name: &str, paths: &mut Vec<String>);
+
+    /// Gives its scalars these values, in the order of its arguments.
+    fn set_scalars(&mut self, values: &mut dyn Iterator<Item = Literal>);
 
     /// Declares it as the next parameter of the program.
     fn declare<B: Borrow>(cx: &Cx, name: &str) -> Self::Handle<B>;
@@ -96,10 +111,54 @@ pub trait Field {
     note = "arrays are `Array0<T>` to `Array4<T>`; a struct of arrays has `#[derive(Arrays)]`; scalars are passed by \
             value, and what a program computes goes into an array: `loss: &mut Array0<f64>`"
 )]
-pub trait Arrays: Field {}
+pub trait Arrays: Field + Sized {
+    /// Writes all arrays and scalars to a file (`safetensors`), each under its path: `grid.u`. Fields with
+    /// `#[arrays(skip)]` are not in it.
+    ///
+    /// The file is complete, and safe against a power cut, when this returns; one that has this name already is
+    /// replaced in one move.
+    fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let mut args = Vec::new();
+        self.read_args(&mut args);
+        let members: Vec<(String, Arg<'_>)> = paths::<Self>().into_iter().zip(args).collect();
+        ebbtide_runtime::save(path.as_ref(), &members)
+    }
+
+    /// Reads back what [`Arrays::save`] wrote. Names, types and shapes in the file must be those of `self`, all of them: the
+    /// error lists what is not, and nothing has changed then. Fields with `#[arrays(skip)]` are left alone.
+    fn load(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        let mut args = Vec::new();
+        self.write_args(&mut args);
+        let mut members: Vec<(String, Arg<'_>)> = paths::<Self>().into_iter().zip(args).collect();
+        let scalars = ebbtide_runtime::load(path.as_ref(), &mut members)?;
+        self.set_scalars(&mut scalars.into_iter());
+        Ok(())
+    }
+}
+
+fn paths<F: Field>() -> Vec<String> {
+    let mut paths = Vec::new();
+    F::paths("", &mut paths);
+    // An array by itself has no name of its own.
+    paths.into_iter().map(|path| if path.is_empty() { "array".to_string() } else { path }).collect()
+}
+
+/// The path of a member.
+pub fn member(of: &str, name: &str) -> String {
+    if of.is_empty() { name.to_string() } else { format!("{of}.{name}") }
+}
 
 impl<T: Element, const R: usize> Field for Array<T, R> {
     type Handle<B: Borrow> = ArrayHandle<T, R, B>;
+    type Names = ();
+
+    fn names(_: &'static str) {}
+
+    fn paths(name: &str, paths: &mut Vec<String>) {
+        paths.push(name.to_string());
+    }
+
+    fn set_scalars(&mut self, _: &mut dyn Iterator<Item = Literal>) {}
 
     fn declare<B: Borrow>(cx: &Cx, name: &str) -> ArrayHandle<T, R, B> {
         ArrayHandle::new(cx.emit(|b| b.array(name, <T as Scalar>::TYPE, R, B::ACCESS)))
@@ -116,10 +175,28 @@ impl<T: Element, const R: usize> Field for Array<T, R> {
 
 impl<T: Element, const R: usize> Arrays for Array<T, R> {}
 
+/// Gives a scalar the next of these values.
+pub fn set_scalar<T: Scalar>(scalar: &mut T, values: &mut dyn Iterator<Item = Literal>) {
+    if let Some(value) = values.next().and_then(T::of_literal) {
+        *scalar = value;
+    }
+}
+
 macro_rules! scalar_fields {
     ($($t:ty)*) => {$(
         impl Field for $t {
             type Handle<B: Borrow> = Expr<$t>;
+            type Names = ();
+
+            fn names(_: &'static str) {}
+
+            fn paths(name: &str, paths: &mut Vec<String>) {
+                paths.push(name.to_string());
+            }
+
+            fn set_scalars(&mut self, values: &mut dyn Iterator<Item = Literal>) {
+                set_scalar(self, values);
+            }
 
             fn declare<B: Borrow>(cx: &Cx, name: &str) -> Expr<$t> {
                 crate::emit::scalar(cx, name)

@@ -3,14 +3,14 @@
 //! Each is a function, so that it has documentation and a meaning outside programs too, and an empty type of the
 //! same name that holds its expansion inside programs. Both are imported by one `use`.
 
-use std::ops::Range;
+use std::ops::{IndexMut, Range};
 
 use ebbtide_runtime::{Array, Result};
 
 use crate::cx::Cx;
-use crate::handle::{Argument, ArrayHandle, ByMut, ByRef};
+use crate::handle::{Argument, ArrayHandle, ByMut, ByRef, Indexed};
 use crate::scalar::{Element, Float, Integer, Scalar};
-use crate::value::Expr;
+use crate::value::{Expr, Same};
 
 /// Marks a parallel loop: `for i in par(0..n) { … }`, `for (i, j) in par(0..n, 0..m) { … }`, up to four ranges.
 ///
@@ -124,6 +124,34 @@ impl copy {
     ) {
         let (from, to) = (from.pass(cx), to.pass(cx));
         cx.emit(|b| b.copy(from.id, to.id));
+    }
+}
+
+/// `array[index] = value` in a parallel loop, where all indices differ: `scatter_unique(a, k[i] as usize, x)`, or
+/// `scatter_unique(a, [r, c], x)`.
+///
+/// That no element is written twice in one run of the loop is checked at run time; if one is, the run error names
+/// the array, the element and the line. Outside programs, and outside parallel loops, it is a plain assignment.
+pub fn scatter_unique<A: IndexMut<I, Output = T> + ?Sized, I, T>(array: &mut A, index: I, value: T) {
+    array[index] = value;
+}
+
+/// Inside programs: [`scatter_unique`](fn@scatter_unique).
+#[doc(hidden)]
+#[allow(non_camel_case_types)]
+#[derive(Debug)]
+pub enum scatter_unique {}
+
+impl scatter_unique {
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn __expand<H: Indexed<K, Elem = T>, T: Element, B: Scalar + Same<T>, const K: usize>(
+        cx: &Cx,
+        index: [Expr<usize>; K],
+        array: H,
+        value: Expr<B>,
+    ) {
+        cx.emit(|b| b.store_unique(array.array(), &index.map(|i| i.id), value.id));
     }
 }
 

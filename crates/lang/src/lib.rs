@@ -16,8 +16,10 @@ pub mod emit;
 mod gradient;
 mod handle;
 mod host;
+mod host_arrays;
 pub mod items;
 pub mod library;
+pub mod operation;
 mod program;
 mod scalar;
 mod tangent;
@@ -25,13 +27,17 @@ mod value;
 
 pub use compiled::Compiled;
 pub use cx::Cx;
-pub use ebbtide_ir::{Access, ArrayId, ReverseHint, Undo};
+#[doc(hidden)]
+pub use ebbtide_autodiff as __autodiff;
+pub use ebbtide_ir::{Access, ArrayId, Bound, HostArg, Literal, ReverseHint, Rules, Undo};
 pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Result};
 pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};
 pub use handle::{
     Argument, ArrayHandle, Arrays, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Shaped, Writable,
+    member, set_scalar,
 };
-pub use program::{Name, Program, Source};
+pub use host_arrays::Host;
+pub use program::{Name, Program, Source, name_of_member};
 pub use scalar::{Bits, Element, Float, Integer, Number, Scalar, Signed};
 pub use tangent::{CompiledProduct, Direction, Product};
 pub use value::{CastTarget, Expr, Index, Local, Readable, Returned, Same, Truth, Variable};

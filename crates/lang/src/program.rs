@@ -1,16 +1,24 @@
 //! Programs as values.
 
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Arc, OnceLock};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ebbtide_ir as ir;
 use ebbtide_runtime::{Arg, Device, Result};
 
 use crate::compiled::Compiled;
 use crate::cx::Cx;
+use crate::handle::Field;
 
 /// A source program: what `#[program]` emits beside the function that gives the [`Program`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a program",
+    label = "not a `#[program]` or `#[operation]`"
+)]
 pub trait Source: 'static {
     /// The name of the program.
     const NAME: &'static str;
@@ -20,6 +28,11 @@ pub trait Source: 'static {
 
     /// Builds the program.
     fn build(cx: &Cx);
+
+    /// The derivatives that it brings itself.
+    fn rules() -> ir::Rules {
+        ir::Rules::none()
+    }
 
     /// The arguments as a list, in the order of the program's parameters, structs taken apart.
     fn arguments<'a>(args: Self::Args<'a>) -> Vec<Arg<'a>>;
@@ -87,21 +100,46 @@ impl<P: Source> fmt::Debug for Program<P> {
 }
 
 /// The name of a parameter of a program and its type: `objective::loss` is a `Name<Array0<f64>>`.
+///
+/// Of a struct it has the names of its members: `step::w.pos`, `step::w.grid.u`.
 pub struct Name<T> {
-    name: &'static str,
-    ty: PhantomData<fn() -> T>,
+    __name: &'static str,
+    __type: PhantomData<fn() -> T>,
 }
 
 impl<T> Name<T> {
     /// The parameter with this name.
     pub const fn new(name: &'static str) -> Name<T> {
-        Name { name, ty: PhantomData }
+        Name { __name: name, __type: PhantomData }
     }
 
     /// The name in the source.
     pub const fn as_str(self) -> &'static str {
-        self.name
+        self.__name
     }
+}
+
+impl<T: Field> Deref for Name<T> {
+    type Target = T::Names;
+
+    /// The names of the members.
+    fn deref(&self) -> &T::Names {
+        // Names are few, and live as long as the programs that they belong to: for ever.
+        type Made = HashMap<(TypeId, &'static str), &'static (dyn Any + Send + Sync)>;
+        static MADE: Mutex<Option<Made>> = Mutex::new(None);
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (TypeId::of::<T>(), self.__name);
+        let names = made
+            .get_or_insert_default()
+            .entry(key)
+            .or_insert_with(|| Box::leak(Box::new(T::names(self.__name))));
+        names.downcast_ref().expect("what is kept for a type was made for it")
+    }
+}
+
+/// The name of a member of what has this name.
+pub fn name_of_member<T>(of: &'static str, member: &str) -> Name<T> {
+    Name::new(Box::leak(crate::handle::member(of, member).into_boxed_str()))
 }
 
 impl<T> Clone for Name<T> {
@@ -114,12 +152,12 @@ impl<T> Copy for Name<T> {}
 
 impl<T> fmt::Debug for Name<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Name({:?})", self.name)
+        write!(f, "Name({:?})", self.__name)
     }
 }
 
 impl<T> fmt::Display for Name<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
+        f.write_str(self.__name)
     }
 }

@@ -19,6 +19,9 @@ pub trait Scalar: Copy + Send + Sync + 'static + Readable<Elem = Self> {
 
     /// The value as a constant of a program.
     fn literal(self) -> Literal;
+
+    /// The value of a constant of this type.
+    fn of_literal(literal: Literal) -> Option<Self>;
 }
 
 /// A number: every scalar but `bool`.
@@ -84,12 +87,17 @@ pub trait Bits: Scalar {}
 pub trait Element: Scalar + ebbtide_runtime::Element {}
 
 macro_rules! scalars {
-    ($($t:ty: $ty:ident, $($kind:ident)*;)*) => {$(
+    ($($t:ty: $ty:ident, $from:expr, $($kind:ident)*;)*) => {$(
         impl Scalar for $t {
             const TYPE: Type = Type::$ty;
 
             fn literal(self) -> Literal {
                 Literal::from(self)
+            }
+
+            fn of_literal(literal: Literal) -> Option<$t> {
+                let from: fn(u64) -> $t = $from;
+                (literal.ty() == Type::$ty).then(|| from(literal.bits()))
             }
         }
         $(impl $kind for $t {})*
@@ -97,13 +105,14 @@ macro_rules! scalars {
 }
 
 scalars! {
-    f32: F32, Signed Element;
-    f64: F64, Signed Element;
-    i32: I32, Signed Integer Bits Element;
-    i64: I64, Signed Integer Bits Element;
-    u32: U32, Integer Bits Element;
-    bool: Bool, Bits Element;
-    usize: Index, Integer Bits;
+    f32: F32, |bits| f32::from_bits(bits as u32), Signed Element;
+    f64: F64, f64::from_bits, Signed Element;
+    i32: I32, |bits| bits as i32, Signed Integer Bits Element;
+    i64: I64, |bits| bits as i64, Signed Integer Bits Element;
+    u32: U32, |bits| bits as u32, Integer Bits Element;
+    bool: Bool, |bits| bits != 0, Bits Element;
+    // What a host cannot count as negative is zero to it.
+    usize: Index, |bits| (bits as i64).max(0) as usize, Integer Bits;
 }
 
 macro_rules! float_methods {

@@ -102,7 +102,7 @@ impl<P: Source> Product<P> {
         let tangent = self.tangent()?;
         Ok(match self.order {
             Order::First => tangent.program,
-            Order::Second => self.reverse(&tangent)?.program,
+            Order::Second => autodiff::gradient_to_show(&tangent.program, &self.request())?.program,
         })
     }
 
@@ -117,10 +117,9 @@ impl<P: Source> Product<P> {
         Ok(autodiff::tangent(program, &self.names())?)
     }
 
-    fn reverse(&self, tangent: &autodiff::Tangent) -> Result<autodiff::Gradient> {
-        let request =
-            autodiff::Request { of: format!("dot_{}", self.of), wrt: self.names(), ..Default::default() };
-        Ok(autodiff::gradient(&tangent.program, &request)?)
+    /// For second order: the gradient of the tangent.
+    fn request(&self) -> autodiff::Request {
+        autodiff::Request { of: format!("dot_{}", self.of), wrt: self.names(), ..Default::default() }
     }
 
     /// The product compiled for a device.
@@ -129,7 +128,8 @@ impl<P: Source> Product<P> {
         let runs = match self.order {
             Order::First => Runs::Forward(Compiled::new(&tangent.program, device)?),
             Order::Second => {
-                Runs::Reverse(CompiledGradient::new(&self.reverse(&tangent)?, device, self.budget)?)
+                let request = self.request();
+                Runs::Reverse(CompiledGradient::new(&tangent.program, &request, device, self.budget)?)
             }
         };
         let outputs = match self.order {

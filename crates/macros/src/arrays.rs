@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Field, Fields, GenericParam, Type, parse_quote};
 
@@ -69,13 +70,15 @@ struct Part {
     declare: TokenStream,
     read: TokenStream,
     write: TokenStream,
+    paths: TokenStream,
+    set: TokenStream,
 }
 
 impl Part {
     fn of(field: &Field, ident: &Ident, type_params: &[&Ident]) -> Part {
         let (vis, ty) = (&field.vis, &field.ty);
-        let name = format!("{{}}.{ident}");
-        let name = quote!(&::std::format!(#name, name));
+        let text = ident.unraw().to_string();
+        let name = quote!(&::ebbtide::__lang::member(name, #text));
         // A type parameter by itself is a scalar, of which no more is known than that.
         let is_scalar = matches!(ty, Type::Path(path) if type_params.iter().any(|t| path.path.is_ident(*t)));
         if is_scalar {
@@ -87,6 +90,8 @@ impl Part {
                 declare: quote!(::ebbtide::__lang::emit::scalar::<#ty>(cx, #name)),
                 read: push.clone(),
                 write: push,
+                paths: quote!(paths.push(::ebbtide::__lang::member(name, #text));),
+                set: quote!(::ebbtide::__lang::set_scalar(&mut self.#ident, values);),
             };
         }
         let handle = quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Field>::Handle<__B>);
@@ -95,6 +100,8 @@ impl Part {
             declare: quote!(<#ty as ::ebbtide::__lang::Field>::declare::<__B>(cx, #name)),
             read: quote!(::ebbtide::__lang::Field::read_args(&self.#ident, args);),
             write: quote!(::ebbtide::__lang::Field::write_args(&mut self.#ident, args);),
+            paths: quote!(<#ty as ::ebbtide::__lang::Field>::paths(#name, paths);),
+            set: quote!(::ebbtide::__lang::Field::set_scalars(&mut self.#ident, values);),
         }
     }
 }
@@ -135,6 +142,17 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
 
     let idents: Vec<&Ident> = fields.iter().map(|(_, ident)| *ident).collect();
     let parts: Vec<Part> = fields.iter().map(|(field, ident)| Part::of(field, ident, &type_params)).collect();
+    let names_of = format_ident!("{name}Names");
+    let names_doc = format!("The names of the members of a `{name}`.");
+    let name_fields = fields.iter().map(|(field, ident)| {
+        let (vis, ty) = (&field.vis, &field.ty);
+        quote!(#vis #ident: ::ebbtide::__lang::Name<#ty>)
+    });
+    let member_names = fields.iter().map(|(_, ident)| {
+        let text = ident.unraw().to_string();
+        quote!(#ident: ::ebbtide::__lang::name_of_member(name, #text))
+    });
+    let (paths, sets) = (parts.iter().map(|p| &p.paths), parts.iter().map(|p| &p.set));
     let (handle_fields, declares, reads, writes) = (
         parts.iter().map(|p| &p.field),
         parts.iter().map(|p| &p.declare),
@@ -150,6 +168,13 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
                 __types: ::core::marker::PhantomData<(#(#type_params,)* __B,)>,
             }
 
+            #[doc = #names_doc]
+            pub struct #names_of #impl_generics #where_clause {
+                #(#name_fields,)*
+                #[doc(hidden)]
+                __types: ::core::marker::PhantomData<fn() -> (#(#type_params,)*)>,
+            }
+
             #[automatically_derived]
             impl #handle_impl ::core::clone::Clone for #handle #handle_ty #where_clause {
                 fn clone(&self) -> Self { *self }
@@ -160,11 +185,8 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
 
             #[automatically_derived]
             impl #handle_impl ::ebbtide::__lang::Handle for #handle #handle_ty #where_clause {
-                fn arrays(
-                    &self,
-                    visit: &mut dyn ::core::ops::FnMut(::ebbtide::__lang::ArrayId, ::ebbtide::__lang::Access),
-                ) {
-                    #(::ebbtide::__lang::Handle::arrays(&self.#idents, visit);)*
+                fn bound(&self, visit: &mut dyn ::core::ops::FnMut(::ebbtide::__lang::Bound)) {
+                    #(::ebbtide::__lang::Handle::bound(&self.#idents, visit);)*
                 }
             }
 
@@ -186,6 +208,23 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
             #[automatically_derived]
             impl #impl_generics ::ebbtide::__lang::Field for #name #ty_generics #where_clause {
                 type Handle<__B: ::ebbtide::__lang::Borrow> = #of_b;
+                type Names = #names_of #ty_generics;
+
+                fn names(name: &'static str) -> Self::Names {
+                    #names_of { #(#member_names,)* __types: ::core::marker::PhantomData }
+                }
+
+                fn paths(name: &str, paths: &mut ::std::vec::Vec<::std::string::String>) {
+                    #(#paths)*
+                }
+
+                #[allow(unused_variables)]
+                fn set_scalars(
+                    &mut self,
+                    values: &mut dyn ::core::iter::Iterator<Item = ::ebbtide::__lang::Literal>,
+                ) {
+                    #(#sets)*
+                }
 
                 fn declare<__B: ::ebbtide::__lang::Borrow>(
                     cx: &::ebbtide::__lang::Cx,

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, GenericParam, ItemFn, ReturnType};
+use syn::{Attribute, GenericParam, ItemFn, ReturnType, Type};
 
 use crate::body::Translator;
 use crate::errors::Errors;
@@ -17,6 +17,8 @@ pub enum Kind {
     Program,
     /// A function that programs call and that stays plain Rust.
     Func,
+    /// A plain function of Rust that programs call as one operation on whole arrays.
+    Operation,
 }
 
 impl Kind {
@@ -25,6 +27,7 @@ impl Kind {
         match self {
             Kind::Program => "program",
             Kind::Func => "`#[func]`",
+            Kind::Operation => "`#[operation]`",
         }
     }
 }
@@ -44,20 +47,18 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
         }
     };
     let mut errors = Errors::default();
-    if !attr.is_empty() {
-        errors.at(attr, format!("a {} takes no options here", kind.noun()));
-    }
+    let rules = Rules::parse(kind, attr, &mut errors);
     let params = signature::params(kind, &function, &mut errors);
-    let mut translator = Translator::new(kind, &mut errors);
     let body = match (kind, &function.sig.output) {
-        (Kind::Func, ReturnType::Type(..)) => translator.value_block(&function.block),
-        _ => translator.statements(&function.block),
+        (Kind::Operation, _) => TokenStream::new(),
+        (Kind::Func, ReturnType::Type(..)) => Translator::new(kind, &mut errors).value_block(&function.block),
+        _ => Translator::new(kind, &mut errors).statements(&function.block),
     };
     // Lifetimes were refused above; left in, they would only bring errors of their own.
     let generics = &mut function.sig.generics;
     generics.params =
         generics.params.iter().filter(|p| !matches!(p, GenericParam::Lifetime(_))).cloned().collect();
-    let item = Item { kind, function: &function, params: &params };
+    let item = Item { kind, function: &function, params: &params, rules: &rules };
     // With an error the item is still there, with an empty body, so that the rest is type-checked.
     let items = match errors.any() {
         true => item.items(item.stub_body(), item.stub_function()),
@@ -71,6 +72,7 @@ struct Item<'a> {
     kind: Kind,
     function: &'a ItemFn,
     params: &'a [Param],
+    rules: &'a Rules,
 }
 
 /// The name of the context in expanded code, which no name of the user's can meet.
@@ -84,7 +86,7 @@ impl Item<'_> {
         let idents = self.params.iter().map(|p| &p.ident);
         let used = quote!(let _ = (#(&#idents,)*););
         match self.kind {
-            Kind::Program => used,
+            Kind::Program | Kind::Operation => used,
             Kind::Func => quote!(#used ::ebbtide::__lang::Returned::placeholder(#cx)),
         }
     }
@@ -98,7 +100,9 @@ impl Item<'_> {
         let expansion = self.expansion(body);
         let lints = attributes(&self.function.attrs, &["allow", "warn", "deny"]);
         let (docs, names, function) = match self.kind {
-            Kind::Program => (attributes(&self.function.attrs, &["doc"]), self.names(), self.program()),
+            Kind::Program | Kind::Operation => {
+                (attributes(&self.function.attrs, &["doc"]), self.names(), self.program())
+            }
             Kind::Func => (quote!(#[doc(hidden)]), TokenStream::new(), plain_function),
         };
         quote! {
@@ -154,23 +158,33 @@ impl Item<'_> {
             quote_spanned!(param.ty.span()=> let #ident = ::ebbtide::__lang::emit::arg(#cx, &#ident);)
         });
         let pass = quote!(#(#pass)*);
+        let bound = self.params.iter().map(|param| {
+            let (ident, name) = (&param.ident, param.name());
+            quote_spanned!(param.ty.span()=> (#name, ::ebbtide::__lang::emit::bound(&#ident)))
+        });
+        let bound = quote!(&[#(#bound),*]);
+        let callee = quote! {
+            ::ebbtide::__lang::emit::Callee {
+                path: ::core::any::type_name::<Self>(),
+                name: #name,
+                rules: <Self as ::ebbtide::__lang::Source>::rules(),
+            }
+        };
         match self.kind {
-            Kind::Program => {
-                let arrays = self.params.iter().filter(|p| p.passing != Passing::Value).map(|param| {
-                    let (ident, name) = (&param.ident, param.name());
-                    quote!((#name, ::ebbtide::__lang::emit::arrays(&#ident)))
-                });
+            Kind::Program => quote! {
+                #head {
+                    #pass
+                    ::ebbtide::__lang::emit::call_program(#cx, #callee, #bound, || { #body });
+                }
+            },
+            Kind::Operation => {
+                let host = self.host_function();
                 quote! {
                     #head {
                         #pass
-                        ::ebbtide::__lang::emit::call_program(
-                            #cx,
-                            ::core::any::type_name::<Self>(),
-                            #name,
-                            &[#(#arrays),*],
-                            || { #body },
-                        );
+                        ::ebbtide::__lang::emit::call_operation(#cx, #callee, #bound, Self::__run);
                     }
+                    #host
                 }
             }
             Kind::Func => {
@@ -184,6 +198,45 @@ impl Item<'_> {
                         ::ebbtide::__lang::emit::call_func(#cx, ::core::any::type_name::<Self>(), #name, || { #body })
                     }
                 }
+            }
+        }
+    }
+
+    /// The function of an operation as it was written, on views of its arrays, and what calls it with them.
+    fn host_function(&self) -> TokenStream {
+        let ItemFn { sig, block, .. } = self.function;
+        let (output, list) = (&sig.output, Ident::new("list", Span::mixed_site()));
+        let idents: Vec<_> = self.params.iter().map(|p| &p.ident).collect();
+        let types = self.params.iter().map(|param| {
+            let ty = &param.ty;
+            let array = quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::operation::HostArray>);
+            match param.passing {
+                Passing::Value => quote!(#ty),
+                Passing::Ref => quote!(#array::View<'_>),
+                Passing::Mut => quote!(#array::ViewMut<'_>),
+            }
+        });
+        let take = self.params.iter().map(|param| {
+            let (ident, ty) = (&param.ident, &param.ty);
+            let function = match param.passing {
+                Passing::Value => quote!(scalar),
+                Passing::Ref => quote!(read),
+                Passing::Mut => quote!(write),
+            };
+            quote!(let #ident = ::ebbtide::__lang::operation::#function::<#ty>(#list.next())?;)
+        });
+        quote! {
+            #[allow(unused_mut, clippy::too_many_arguments, clippy::needless_pass_by_value)]
+            fn __host(#(mut #idents: #types),*) #output #block
+
+            #[doc(hidden)]
+            fn __run(
+                arguments: &mut [::ebbtide::__lang::HostArg<'_>],
+            ) -> ::core::result::Result<(), ::std::string::String> {
+                #[allow(unused_mut, unused_variables)]
+                let mut #list = arguments.iter_mut();
+                #(#take)*
+                ::ebbtide::__lang::operation::HostResult::outcome(Self::__host(#(#idents),*))
             }
         }
     }
@@ -219,6 +272,7 @@ impl Item<'_> {
                 (quote!((#(#types,)*)), quote!((#(#idents,)*)), quote!((#(#reborrowed,)*)))
             }
         };
+        let rules = self.rules.tokens();
         let declare = self.params.iter().map(|p| p.declare(&cx));
         let flatten = self.params.iter().map(|p| p.flatten(&list));
         quote! {
@@ -236,6 +290,8 @@ impl Item<'_> {
                     // Arguments of a call are evaluated in order, so parameters are declared in order.
                     Self::__expand(#cx, #(#declare),*);
                 }
+
+                #rules
 
                 fn arguments<'__a>(#pattern: Self::Args<'__a>) -> ::std::vec::Vec<::ebbtide::__lang::Arg<'__a>> {
                     #[allow(unused_mut)]
@@ -263,6 +319,65 @@ impl Item<'_> {
     fn stub_function(&self) -> TokenStream {
         let ItemFn { vis, sig, .. } = self.function;
         quote!(#[allow(dead_code, unused_variables)] #vis #sig { ::core::unreachable!() })
+    }
+}
+
+/// `adjoint = solve_adjoint, tangent = solve_tangent`.
+#[derive(Default)]
+struct Rules {
+    adjoint: Option<Type>,
+    tangent: Option<Type>,
+}
+
+impl Rules {
+    fn parse(kind: Kind, attr: TokenStream, errors: &mut Errors) -> Rules {
+        let mut rules = Rules::default();
+        if kind == Kind::Func {
+            if !attr.is_empty() {
+                errors.at(attr, format!("a {} takes no options here", kind.noun()));
+            }
+            return rules;
+        }
+        let parser = syn::meta::parser(|meta| {
+            let rule = match meta.path.get_ident().map(ToString::to_string).as_deref() {
+                Some("adjoint") => &mut rules.adjoint,
+                Some("tangent") => &mut rules.tangent,
+                _ => {
+                    return Err(meta.error(format!(
+                        "the options of a {} are `adjoint = name` and `tangent = name`, programs or operations that \
+                         are its derivatives",
+                        kind.noun()
+                    )));
+                }
+            };
+            let value = meta.value().map_err(|_| {
+                meta.error("write the name of a program or operation: `adjoint = solve_adjoint`")
+            })?;
+            *rule = Some(value.parse()?);
+            Ok(())
+        });
+        if let Err(error) = syn::parse::Parser::parse2(parser, attr) {
+            errors.add(error);
+        }
+        rules
+    }
+
+    fn tokens(&self) -> TokenStream {
+        let rule = |ty: &Option<Type>| match ty {
+            Some(ty) => quote_spanned! {ty.span()=>
+                ::core::option::Option::Some(::ebbtide::__lang::operation::rule::<#ty>())
+            },
+            None => quote!(::core::option::Option::None),
+        };
+        if self.adjoint.is_none() && self.tangent.is_none() {
+            return TokenStream::new();
+        }
+        let (adjoint, tangent) = (rule(&self.adjoint), rule(&self.tangent));
+        quote! {
+            fn rules() -> ::ebbtide::__lang::Rules {
+                ::ebbtide::__lang::Rules { adjoint: #adjoint, tangent: #tangent }
+            }
+        }
     }
 }
 

@@ -26,6 +26,11 @@ use proc_macro::TokenStream;
 /// - Elements are `u[i]`, `u[[i, j]]`, `loss[[]]`; shapes `u.len()`, `u.dim(k)`; temporaries
 ///   `let mut t = Array2::<f64>::zeros([n, m]);`.
 /// - Programs call programs and `#[func]`s.
+///
+/// `#[program(adjoint = solve_adjoint)]` gives the program a derivative of its own: a program that takes its parameters,
+/// as they are after the call and to be read alone, then one array for each of its float arrays, in order: cotangents.
+/// It adds to those of arrays that are read, and turns those of written arrays into cotangents of what these held
+/// before. `tangent = …` likewise, with tangents.
 #[proc_macro_attribute]
 pub fn program(attr: TokenStream, item: TokenStream) -> TokenStream {
     item::expand(item::Kind::Program, attr.into(), item.into()).into()
@@ -38,6 +43,19 @@ pub fn program(attr: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn func(attr: TokenStream, item: TokenStream) -> TokenStream {
     item::expand(item::Kind::Func, attr.into(), item.into()).into()
+}
+
+/// Makes a plain function of Rust an operation that programs call, at program level.
+///
+/// Its parameters are arrays, by `&` or `&mut`, and scalars. Its body is any Rust; arrays are views of host memory in
+/// it (`HostView`, `HostViewMut`): `x[i]`, `x.shape()`, `x.as_slice()`. It returns nothing, or a `Result<(), E>` whose error
+/// becomes a run error. It must be a pure function of its arguments, since it is run again when a program is
+/// differentiated.
+///
+/// `#[operation(adjoint = …, tangent = …)]` gives it derivatives, as for a `#[program]`.
+#[proc_macro_attribute]
+pub fn operation(attr: TokenStream, item: TokenStream) -> TokenStream {
+    item::expand(item::Kind::Operation, attr.into(), item.into()).into()
 }
 
 /// Makes a struct of arrays a parameter of programs: `fn step(w: &mut World)`, `w.pos[[i, k]]`.

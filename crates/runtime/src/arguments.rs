@@ -89,12 +89,16 @@ fn view(program: &Program, device: &Device, id: ArrayId, array: &AnyArray, acces
         ));
     }
     if !array.device().same(device) {
-        return fail(format!(
-            "`{}` lives on the {} device and the program was compiled for the {} device",
-            decl.name,
-            array.device().name(),
-            device.name()
-        ));
+        let (name, theirs, ours) = (&decl.name, array.device().name(), device.name());
+        return fail(match theirs == ours {
+            false => format!(
+                "`{name}` lives on the {theirs} device and the program was compiled for the {ours} device"
+            ),
+            true => format!(
+                "`{name}` lives on another {theirs} device than the one that the program was compiled for: make a \
+                 device once and use it, or its clones, for programs and arrays"
+            ),
+        });
     }
     if decl.role == Role::Param(Access::Write) && access == Access::Read {
         return fail(format!("`{}` is written by the program and must be passed as `&mut`", decl.name));

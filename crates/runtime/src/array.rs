@@ -245,6 +245,11 @@ impl<T: Element, const R: usize> Array<T, R> {
         &mut self.any
     }
 
+    /// The array itself without its types.
+    pub fn into_any(self) -> AnyArray {
+        self.any
+    }
+
     /// An array of known type and rank again; the array comes back if they do not fit.
     pub fn from_any(any: AnyArray) -> Result<Array<T, R>, AnyArray> {
         if any.ty == T::TYPE && any.shape.len() == R {

@@ -21,6 +21,11 @@ pub trait Backend: Send + Sync {
         None
     }
 
+    /// The bytes that a run of this program needs besides its arrays: partial sums and the like.
+    fn scratch_bytes(&self, _program: &Program, _facts: &Facts) -> u64 {
+        0
+    }
+
     /// Compiles a verified program: `segments` are the blocks that will be run in one go each.
     fn compile(
         &self,
@@ -83,6 +88,7 @@ pub struct Device {
 impl Device {
     /// A device on this back end.
     pub fn new(backend: Arc<dyn Backend>) -> Device {
+        crate::trace::begin();
         let meter = Arc::new(Meter::of(backend.memory()));
         Device { backend, meter }
     }

@@ -1,9 +1,13 @@
 //! What can go wrong between a program and a device.
 
+use std::fmt;
+
 use ebbtide_ir as ir;
 
 /// An error of the runtime or of a device.
-#[derive(Debug, thiserror::Error)]
+///
+/// Its `Debug` form is its text: that is what `fn main() -> Result<..>` and `unwrap` print.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The program is not valid, or its run met a fault.
@@ -60,6 +64,14 @@ pub enum Error {
     /// A file of a stored yield could not be read or written.
     #[error(transparent)]
     Snapshot(#[from] ebbtide_snapshot::Error),
+    /// A file of saved arrays that does not fit what it is read into.
+    #[error("{} cannot be loaded: {misfits}", path.display())]
+    WrongFile {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What does not fit, one by one.
+        misfits: String,
+    },
     /// The program could not be differentiated.
     #[error(transparent)]
     Differentiation(#[from] ebbtide_autodiff::Error),
@@ -78,6 +90,17 @@ pub enum Error {
     /// A piece of program yielded that was run without an eye on yields.
     #[error("a program yielded where nobody can resume it")]
     UnexpectedYield,
+    /// What was run again did not give what it gave before.
+    #[error(
+        "run error: gradient `{program}`: {place}: running passes again gave another state than before: an operation in \
+         them is not a function of its inputs alone (a custom operation that keeps state, a `#[relaxed]` loop)"
+    )]
+    NotReproduced {
+        /// The program.
+        program: String,
+        /// Where it was seen.
+        place: String,
+    },
     /// A gradient run could not be planned or driven.
     #[error("launch error: gradient `{program}`: {message}")]
     Plan {
@@ -87,7 +110,7 @@ pub enum Error {
         message: String,
     },
     /// A derivative or value that was not asked for.
-    #[error("`{name}` was not asked for, or with another type: this run gave {known}")]
+    #[error("`{name}` was not asked for, or with another type: this run was asked for {known}")]
     NotAskedFor {
         /// The name.
         name: String,
@@ -102,6 +125,12 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl Error {

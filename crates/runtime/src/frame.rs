@@ -237,6 +237,11 @@ impl Frame {
         tape.claimed = tape.claimed.saturating_sub(count);
     }
 
+    /// When nothing is enqueued, places that hold nothing are free.
+    pub(crate) fn settle_tapes(&mut self) {
+        self.tapes.iter_mut().for_each(|tape| tape.claimed = tape.depth);
+    }
+
     /// All memory that the frame owns, for another launch.
     pub(crate) fn into_buffers(self) -> impl Iterator<Item = Buffer> {
         self.temps.into_iter().chain(self.tapes.into_iter().flat_map(|tape| tape.buffers))
@@ -249,6 +254,26 @@ impl Frame {
         // SAFETY (*Liveness*, *Bounds*): a view's memory is owned or borrowed by the launch and has `bytes` bytes;
         // buffers of slots are neither.
         unsafe { buffer.copy_in(view.address) }
+    }
+
+    /// Copies what a place on the tape of an array holds to a buffer of its size.
+    pub(crate) fn copy_tape_to(&self, array: ArrayId, place: usize, buffer: &mut Buffer) -> Result<()> {
+        debug_assert!(
+            self.arrays[array.index()].bytes == buffer.len(),
+            "places have the sizes of their arrays"
+        );
+        // SAFETY (*Liveness*, *Bounds*): places own memory of the array's size for as long as the frame lives.
+        unsafe { buffer.copy_in(self.tapes[array.index()].places[place]) }
+    }
+
+    /// Puts a buffer of its size on the tape of an array, where room was reserved.
+    pub(crate) fn push_from(&mut self, array: ArrayId, buffer: &Buffer) -> Result<()> {
+        let tape = &mut self.tapes[array.index()];
+        debug_assert!(tape.depth < tape.places.len(), "room was reserved");
+        // SAFETY: as above.
+        unsafe { buffer.copy_out(tape.places[tape.depth])? };
+        tape.depth += 1;
+        Ok(())
     }
 
     /// Copies a buffer of its size to an array.

@@ -1,74 +1,296 @@
-//! Gradient runs: a gradient program, its loops driven by schedules.
+//! Gradients compiled for a device: which gradient program runs, under which plan.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
-use ebbtide_autodiff::{Gradient, Pushes};
-use ebbtide_ir::{self as ir, ArrayId, Length, LoopId, Program, Role, ValueId};
-use ebbtide_schedule::{Action, AnySchedule, Schedule, Slot};
+use ebbtide_autodiff::{self as autodiff, Hosted, Inner, Pushes, Request};
+use ebbtide_ir::{
+    self as ir, ArrayId, Block, Facts, Length, Literal, Loop, LoopId, LoopKind, Program, RegionId, Role,
+    Stmt, ValueId,
+};
 
-use crate::arguments::{Arg, bind, bind_first, from_arguments};
-use crate::buffer::{Buffer, Spare};
+use crate::arguments::{Arg, bind, bind_first, extents, from_arguments};
+use crate::buffer::Spare;
 use crate::device::{Device, Executable};
+use crate::durable::{Frontier, Reached};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Temp, View};
-use crate::plan::{Budget, Need, Plan, plan};
+use crate::hosted::OnYield;
+use crate::launch::undone_arrays;
+use crate::plan::{Budget, Plan};
+use crate::planner::{Found, Need, Schedules, plan};
 use crate::script::{Script, Step, Sweep};
+use crate::sweeps::{Means, Ran, Replay, Run};
 
-/// A gradient program compiled for a device, without the types of its parameters.
+/// The gradient of a program, compiled for a device, without the types of its parameters.
+///
+/// Where the program has loops inside loops there are two gradient programs: one keeps the whole tape of inner loops
+/// within a pass, one sweeps them when that pass is reversed. Each launch takes the one whose plan is cheaper.
 #[derive(Clone)]
 pub struct CompiledGradient {
-    program: Arc<Program>,
-    pushes: std::collections::BTreeMap<LoopId, Vec<Pushes>>,
-    pushes_outside: Vec<Pushes>,
-    script: Arc<Script>,
+    /// In order of preference.
+    variants: Arc<[Variant]>,
     device: Device,
-    executable: Arc<dyn Executable>,
     budget: Budget,
     plans: Plans,
     /// What launches leave for the next one, so that it allocates nothing.
     spare: Arc<Spare>,
+    /// Whom to ask where the program yields.
+    host: Option<Arc<OnYield>>,
+    replay: Replay,
+}
+
+/// One gradient program.
+pub(crate) struct Variant {
+    inner: Inner,
+    /// The program as written.
+    pub source: Arc<Program>,
+    pub program: Arc<Program>,
+    facts: Arc<Facts>,
+    pub script: Script,
+    /// By loop: what a pass pushes.
+    pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
+    pub pushes_outside: Vec<Pushes>,
+    /// The regions of the source that yield.
+    pub hosted: BTreeMap<RegionId, Hosted>,
+    /// Which region of the source each region of the program is a copy of.
+    pub copies: BTreeMap<RegionId, RegionId>,
+    pub shadows: BTreeMap<ArrayId, ArrayId>,
+    /// The arrays of which some region keeps a copy.
+    undone: Vec<ArrayId>,
+    /// Bytes that the device needs besides arrays.
+    scratch: u64,
+    /// Compiled when it is first wanted.
+    executable: OnceLock<Arc<dyn Executable>>,
 }
 
 /// Plans made before: planning is worth remembering, since most launches have the shapes of the last one.
-type Plans = Arc<Mutex<Vec<(Vec<Need>, u64, Budget, Plan, Vec<AnySchedule>)>>>;
+type Plans = Arc<Mutex<Vec<(Vec<(Vec<Need>, u64)>, Budget, Chosen)>>>;
 
 /// As many plans are remembered.
 const REMEMBERED: usize = 16;
 
-/// What a gradient run did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ran {
-    /// Passes run forward without a tape.
-    pub advanced: u64,
-    /// Passes run forward with their tape.
-    pub recorded: u64,
-    /// Passes reversed.
-    pub reversed: u64,
-    /// States put into slots.
-    pub stored: u64,
-    /// States taken from slots.
-    pub loaded: u64,
+/// Passes that are assumed of an inner loop whose number of passes is data.
+const UNKNOWN_PASSES: f64 = 100.0;
+
+/// The gradient program to run, and how.
+#[derive(Clone)]
+struct Chosen {
+    variant: usize,
+    plan: Plan,
+    schedules: Schedules,
+}
+
+impl Variant {
+    fn new(source: &Program, request: &Request, inner: Inner, device: &Device) -> Result<Variant> {
+        let gradient = autodiff::gradient(source, request, inner)?;
+        let mut program = gradient.program;
+        let script = Script::cut(&mut program);
+        let undone = undone_arrays(&program);
+        let facts = ir::verify(&program)?;
+        let scratch = device.backend().scratch_bytes(&program, &facts);
+        Ok(Variant {
+            inner,
+            source: Arc::new(source.clone()),
+            program: Arc::new(program),
+            facts: Arc::new(facts),
+            script,
+            pushes: gradient.pushes,
+            pushes_outside: gradient.pushes_outside,
+            hosted: gradient.hosted,
+            copies: gradient.copies,
+            shadows: gradient.shadows,
+            undone,
+            scratch,
+            executable: OnceLock::new(),
+        })
+    }
+
+    fn executable(&self, device: &Device) -> Result<&Arc<dyn Executable>> {
+        if let Some(compiled) = self.executable.get() {
+            return Ok(compiled);
+        }
+        let _span = tracing::debug_span!("compile", program = self.program.name).entered();
+        let segments: Vec<&Block> = self.script.segments.iter().collect();
+        let compiled = device.backend().compile(&self.program, &self.facts, &segments)?;
+        Ok(self.executable.get_or_init(|| compiled))
+    }
+
+    pub fn lost(&self, message: &str) -> Error {
+        Error::Plan { program: self.program.name.clone(), message: message.to_string() }
+    }
+
+    /// What has to be planned: the loops, and the bytes that every plan needs.
+    fn needs(&self, views: &[View], scalars: &[Literal]) -> Result<(Vec<Need>, u64)> {
+        let mut sizes = vec![0u64; self.program.arrays.len()];
+        let mut fixed = 0;
+        for id in self.program.array_ids() {
+            let decl = self.program.array(id);
+            sizes[id.index()] = match decl.role {
+                Role::Temp(_) => {
+                    let shape = extents(&self.program, id, views, scalars)?;
+                    let bytes = shape.iter().product::<usize>() as u64 * decl.ty.size() as u64;
+                    fixed += bytes;
+                    bytes
+                }
+                _ => views[id.index()].bytes as u64,
+            };
+        }
+        for pushes in &self.pushes_outside {
+            fixed += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
+        }
+        fixed += self.scratch;
+        fixed += self.undone.iter().map(|a| sizes[a.index()]).sum::<u64>();
+        for segment in self.reversing_segments(&self.script.steps) {
+            for pushes in &self.script.pushes[segment] {
+                fixed += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
+            }
+        }
+        Ok((self.needs_of(&self.script.steps, &sizes, views, scalars)?, fixed))
+    }
+
+    /// Segments of reverse sweeps; where one of them runs a region again, it has a tape of its own.
+    fn reversing_segments(&self, steps: &[Step]) -> Vec<usize> {
+        let mut segments = Vec::new();
+        let mut work: Vec<(&Step, bool)> = steps.iter().map(|step| (step, false)).collect();
+        while let Some((step, reversing)) = work.pop() {
+            match step {
+                Step::Run(segment) => segments.extend(reversing.then_some(*segment)),
+                Step::Forward(_) | Step::Host(..) => {}
+                Step::Backward(_, inner) => work.extend(inner.iter().map(|s| (s, true))),
+                Step::For { body, .. } => work.extend(body.iter().map(|s| (s, reversing))),
+                Step::If { then, otherwise, .. } => {
+                    work.extend(then.iter().chain(otherwise).map(|s| (s, reversing)));
+                }
+            }
+        }
+        segments
+    }
+
+    /// The depth of recursion is that of nesting in the source.
+    fn needs_of(
+        &self,
+        steps: &[Step],
+        sizes: &[u64],
+        views: &[View],
+        scalars: &[Literal],
+    ) -> Result<Vec<Need>> {
+        let mut needs: Vec<Need> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Run(_) | Step::Host(..) => {}
+                Step::Forward(sweep) => needs.push(self.need(sweep, sizes, views, scalars)?),
+                Step::Backward(id, reverse) => {
+                    let mut inner = self.needs_of(reverse, sizes, views, scalars)?;
+                    inner.iter_mut().for_each(|need| need.reused = self.reused(*id, need.id, sizes));
+                    if let Some(need) = needs.iter_mut().find(|need| need.id == *id) {
+                        need.inner = inner;
+                    }
+                }
+                Step::For { body, .. } => needs.extend(self.needs_of(body, sizes, views, scalars)?),
+                Step::If { then, otherwise, .. } => {
+                    needs.extend(self.needs_of(then, sizes, views, scalars)?);
+                    needs.extend(self.needs_of(otherwise, sizes, views, scalars)?);
+                }
+            }
+        }
+        Ok(needs)
+    }
+
+    fn need(&self, sweep: &Sweep, sizes: &[u64], views: &[View], scalars: &[Literal]) -> Result<Need> {
+        let steps = match sweep.length {
+            Length::Unknown { .. } => None,
+            Length::Known(from, to) => {
+                let passes = self.passes(from, to, views, scalars);
+                Some(passes.ok_or_else(|| self.lost("the bounds of a loop could not be computed"))?)
+            }
+        };
+        let mut tape = 0;
+        for pushes in self.pushes.get(&sweep.id).into_iter().flatten() {
+            tape += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
+        }
+        let state = sweep.carried.iter().map(|a| sizes[a.index()]).sum();
+        let mut work = 1.0;
+        for stmt in &self.script.segments[sweep.advance] {
+            if let Stmt::Loop(Loop { body, .. }) = stmt {
+                work = self.work(body, views, scalars);
+            }
+        }
+        Ok(Need { id: sweep.id, steps, state, tape, work, hint: sweep.hint, reused: 0, inner: Vec::new() })
+    }
+
+    /// What a loop pushes was pushed before it by the pass around it, and has been popped when the loop is swept.
+    fn reused(&self, outer: LoopId, inner: LoopId, sizes: &[u64]) -> u64 {
+        let pushed =
+            |id| self.pushes.get(&id).into_iter().flatten().map(|p| p.array).collect::<BTreeSet<_>>();
+        pushed(outer).intersection(&pushed(inner)).map(|a| sizes[a.index()]).sum()
+    }
+
+    /// The work of a block: its own is 1, loops in it count with their passes.
+    fn work(&self, block: &Block, views: &[View], scalars: &[Literal]) -> f64 {
+        let mut work = 1.0;
+        for stmt in block {
+            match stmt {
+                Stmt::Par(_) => {}
+                Stmt::Loop(l) => {
+                    let passes = match l.kind {
+                        LoopKind::For { from, to, .. } => self.passes(from, to, views, scalars),
+                        _ => None,
+                    };
+                    let passes = passes.map_or(UNKNOWN_PASSES, |n| n as f64);
+                    work += passes * self.work(&l.body, views, scalars);
+                }
+                _ => work += stmt.blocks().map(|b| self.work(b, views, scalars) - 1.0).sum::<f64>(),
+            }
+        }
+        work
+    }
+
+    fn passes(&self, from: ValueId, to: ValueId, views: &[View], scalars: &[Literal]) -> Option<u64> {
+        let value = |v: ValueId| from_arguments(&self.program, v, views, scalars).map(|bits| bits as i64);
+        Some(value(to)?.saturating_sub(value(from)?).max(0) as u64)
+    }
+
+    /// How often one pass makes this push.
+    pub fn times(&self, pushes: &Pushes, views: &[View], scalars: &[Literal]) -> Result<u64> {
+        let mut times: u64 = 1;
+        for (from, to) in &pushes.within {
+            let passes = self.passes(*from, *to, views, scalars);
+            let unknown =
+                || self.lost("the number of passes of an inner loop is data: its tape has no known size");
+            times = times.saturating_mul(passes.ok_or_else(unknown)?);
+        }
+        Ok(times)
+    }
 }
 
 impl CompiledGradient {
-    /// Compiles a gradient program.
-    pub fn new(gradient: &Gradient, device: &Device, budget: Budget) -> Result<CompiledGradient> {
-        let facts = Arc::new(ir::verify(&gradient.program)?);
-        let program = Arc::new(gradient.program.clone());
-        let script = Arc::new(Script::of(&program));
-        let segments: Vec<&ir::Block> = script.segments.iter().collect();
-        let executable = device.backend().compile(&program, &facts, &segments)?;
+    /// Differentiates a program and compiles its gradient.
+    pub fn new(
+        source: &Program,
+        request: &Request,
+        device: &Device,
+        budget: Budget,
+    ) -> Result<CompiledGradient> {
+        let recorded = Variant::new(source, request, Inner::Recorded, device);
+        let variants: Vec<Variant> = if autodiff::has_inner_loops(source) {
+            let swept = Variant::new(source, request, Inner::Swept, device)?;
+            // Where an inner loop has no length that is known before, its tape cannot be part of a pass's.
+            recorded.ok().into_iter().chain([swept]).collect()
+        } else {
+            vec![recorded?]
+        };
+        variants[0].executable(device)?;
         Ok(CompiledGradient {
-            program,
-            pushes: gradient.pushes.clone(),
-            pushes_outside: gradient.pushes_outside.clone(),
-            script,
+            variants: variants.into(),
             device: device.clone(),
-            executable,
             budget,
             plans: Plans::default(),
             spare: Arc::default(),
+            host: None,
+            replay: Replay::Trusted,
         })
     }
 
@@ -77,9 +299,19 @@ impl CompiledGradient {
         CompiledGradient { budget, spare: Arc::default(), ..self.clone() }
     }
 
-    /// The gradient program.
+    /// The same gradient of a program that can yield: `host` is asked what to do, once for each yield.
+    pub fn with_host(&self, host: Arc<OnYield>) -> CompiledGradient {
+        CompiledGradient { host: Some(host), spare: Arc::default(), ..self.clone() }
+    }
+
+    /// The same gradient, with passes that are run again trusted or checked.
+    pub fn with_replay(&self, replay: Replay) -> CompiledGradient {
+        CompiledGradient { replay, spare: Arc::default(), ..self.clone() }
+    }
+
+    /// The gradient program; the one that keeps the tapes of inner loops, where there are two.
     pub fn program(&self) -> &Program {
-        &self.program
+        &self.variants[0].program
     }
 
     /// The device.
@@ -87,9 +319,9 @@ impl CompiledGradient {
         &self.device
     }
 
-    /// The generated source, where the device generates any.
+    /// The generated source, where the device generates any and it has been compiled.
     pub fn source(&self) -> Option<&str> {
-        self.executable.source()
+        self.variants.iter().find_map(|v| v.executable.get())?.source()
     }
 
     /// The bytes that earlier launches left for the next one.
@@ -104,274 +336,136 @@ impl CompiledGradient {
 
     /// What a launch with these arguments would do; those that receive results may be left out. Runs nothing.
     pub fn plan(&self, args: &[Arg<'_>]) -> Result<Plan> {
-        let (views, scalars) = bind_first(&self.program, &self.device, args)?;
-        Ok(self.prepare(&views, &scalars)?.0)
+        Ok(self.choose(args)?.plan)
     }
 
     /// Runs the gradient program.
     pub fn launch(&self, args: &[Arg<'_>]) -> Result<Ran> {
-        let (views, scalars) = bind(&self.program, &self.device, args)?;
-        let (_, schedules) = self.prepare(&views, &scalars)?;
-        let mut frame = self.frame(views, scalars)?;
-        let ran = self.follow(&mut frame, schedules);
-        let settled = self.executable.settle(&mut frame);
+        let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
+        let chosen = self.choose(args)?;
+        let variant = &self.variants[chosen.variant];
+        let executable = variant.executable(&self.device)?;
+        let (views, scalars) = bind(&variant.program, &self.device, args)?;
+        let mut frame = self.frame(variant, views, scalars)?;
+        frame.reserve_undo(&variant.undone, self.device.meter())?;
+        let means = self.means(variant, executable.as_ref());
+        let ran = Run::new(means, &mut frame, chosen.schedules).follow();
+        let settled = executable.settle(&mut frame);
         self.spare.give(frame.into_buffers());
         settled.and(ran)
     }
 
+    /// Runs the gradient program so that it survives its process: what it has done is kept in `dir`, at least once in
+    /// each interval `every` between two actions of its schedules. Launched again with the same arguments it goes on
+    /// there, to the same bits; if it had ended, the results are read.
+    pub fn launch_durable(&self, dir: &Path, every: Duration, args: &[Arg<'_>]) -> Result<Ran> {
+        let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
+        let chosen = self.choose(args)?;
+        let variant = &self.variants[chosen.variant];
+        if !variant.hosted.is_empty() {
+            return Err(
+                variant.lost("a program that can yield has no durable gradient yet: launch it plainly")
+            );
+        }
+        let executable = variant.executable(&self.device)?;
+        let (views, scalars) = bind(&variant.program, &self.device, args)?;
+        let mut frontier = Frontier::open(dir, every, variant, args)?;
+        let mut frame = self.frame(variant, views, scalars)?;
+        let mut run = Run::new(self.means(variant, executable.as_ref()), &mut frame, chosen.schedules);
+        let ran = match frontier.restore(&mut run)? {
+            Reached::End => Ok(run.ran),
+            Reached::Middle => {
+                run.frontier = Some(&mut frontier);
+                run.follow().and_then(|ran| run.settle().and_then(|()| run.finish()).map(|()| ran))
+            }
+        };
+        let settled = executable.settle(&mut frame);
+        self.spare.give(frame.into_buffers());
+        settled.and(ran)
+    }
+
+    fn means<'a>(&'a self, variant: &'a Variant, executable: &'a dyn Executable) -> Means<'a> {
+        Means {
+            variant,
+            executable,
+            device: &self.device,
+            spare: &self.spare,
+            host: self.host.as_deref(),
+            replay: self.replay,
+        }
+    }
+
     /// A frame in memory that earlier launches left.
-    fn frame(&self, views: Vec<View>, scalars: Vec<ir::Literal>) -> Result<Frame> {
+    fn frame(&self, variant: &Variant, views: Vec<View>, scalars: Vec<Literal>) -> Result<Frame> {
+        let program = &variant.program;
         let mut temps = Vec::new();
-        for id in self.program.array_ids() {
-            if let Role::Temp(_) = self.program.array(id).role {
-                let shape = crate::arguments::extents(&self.program, id, &views, &scalars)?;
-                temps.push(Temp::reused(&self.program, id, &shape, &self.spare, self.device.meter())?);
+        for id in program.array_ids() {
+            if let Role::Temp(_) = program.array(id).role {
+                let shape = extents(program, id, &views, &scalars)?;
+                temps.push(Temp::reused(program, id, &shape, &self.spare, self.device.meter())?);
             }
         }
-        Frame::with(&self.program, views, scalars, ir::Scalars::of(&self.program), temps, self.device.meter())
+        Frame::with(program, views, scalars, ir::Scalars::of(program), temps, self.device.meter())
     }
 
-    /// Runs the segments and drives the loops.
-    fn follow(&self, frame: &mut Frame, schedules: Vec<AnySchedule>) -> Result<Ran> {
-        let mut run = Run { gradient: self, frame, sweeps: HashMap::new(), ran: Ran::default() };
-        let mut schedules = schedules.into_iter();
-        run.reserve(&self.pushes_outside, 1)?;
-        for step in &self.script.steps {
-            match step {
-                Step::Run(segment) => run.segment(*segment)?,
-                Step::Forward(sweep) => {
-                    let schedule = schedules.next().ok_or_else(|| self.lost("a loop has no schedule"))?;
-                    run.sweeps.insert(
-                        sweep.id,
-                        Driven { sweep, schedule, slots: HashMap::new(), spare: Vec::new() },
-                    );
-                    run.drive(sweep.id, Half::Forward)?;
+    /// The gradient program whose plan is the cheapest.
+    fn choose(&self, args: &[Arg<'_>]) -> Result<Chosen> {
+        let mut needs: Vec<(Vec<Need>, u64)> = Vec::new();
+        let mut of_variant = HashMap::new();
+        let mut failed = None;
+        for (k, variant) in self.variants.iter().enumerate() {
+            let (views, scalars) = bind_first(&variant.program, &self.device, args)?;
+            match variant.needs(&views, &scalars) {
+                Ok(found) => {
+                    of_variant.insert(needs.len(), k);
+                    needs.push(found);
                 }
-                Step::Backward(id) => {
-                    run.drive(*id, Half::Backward)?;
-                    if let Some(driven) = run.sweeps.remove(id) {
-                        self.spare.give(driven.slots.into_values().chain(driven.spare).flatten());
-                    }
-                }
+                Err(error) => failed = Some(error),
             }
-        }
-        Ok(run.ran)
-    }
-
-    fn lost(&self, message: &str) -> Error {
-        Error::Plan { program: self.program.name.clone(), message: message.to_string() }
-    }
-
-    /// The plan and a schedule for each loop.
-    fn prepare(&self, views: &[View], scalars: &[ir::Literal]) -> Result<(Plan, Vec<AnySchedule>)> {
-        let mut sizes = vec![0u64; self.program.arrays.len()];
-        let mut fixed = 0;
-        for id in self.program.array_ids() {
-            let decl = self.program.array(id);
-            sizes[id.index()] = match decl.role {
-                Role::Temp(_) => {
-                    let shape = crate::arguments::extents(&self.program, id, views, scalars)?;
-                    let bytes = shape.iter().product::<usize>() as u64 * decl.ty.size() as u64;
-                    fixed += bytes;
-                    bytes
-                }
-                _ => views[id.index()].bytes as u64,
-            };
-        }
-        for pushes in &self.pushes_outside {
-            fixed += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
-        }
-        let mut needs = Vec::new();
-        for sweep in self.script.sweeps() {
-            let steps = match sweep.length {
-                Length::Unknown { .. } => None,
-                Length::Known(from, to) => {
-                    let value =
-                        |v: ValueId| from_arguments(&self.program, v, views, scalars).map(|bits| bits as i64);
-                    let (Some(from), Some(to)) = (value(from), value(to)) else {
-                        return Err(self.lost("the bounds of a loop could not be computed"));
-                    };
-                    Some(to.saturating_sub(from).max(0) as u64)
-                }
-            };
-            let mut tape = 0;
-            for pushes in self.pushes.get(&sweep.id).into_iter().flatten() {
-                tape += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
-            }
-            let state = sweep.carried.iter().map(|a| sizes[a.index()]).sum();
-            needs.push(Need { steps, state, tape, hint: sweep.hint });
         }
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = plans.iter().find(|p| (&p.0, p.1, p.2) == (&needs, fixed, self.budget)) {
-            return Ok((known.3.clone(), known.4.clone()));
+        if let Some(known) = plans.iter().find(|p| (&p.0, p.1) == (&needs, self.budget)) {
+            return Ok(known.2.clone());
         }
-        let (plan, schedules) = plan(&self.program.name, &needs, fixed, self.budget)?;
+        let _span = tracing::debug_span!("plan", program = self.program().name).entered();
+        let mut best: Option<(usize, Found)> = None;
+        for (at, (needs, fixed)) in needs.iter().enumerate() {
+            match plan(&self.program().name, needs, *fixed, self.budget) {
+                Ok(found) => {
+                    let k = of_variant[&at];
+                    if best
+                        .as_ref()
+                        .is_none_or(|(old, cheapest)| self.prefers(k, needs, &found, *old, cheapest))
+                    {
+                        best = Some((k, found));
+                    }
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        let Some((variant, mut found)) = best else {
+            return Err(failed.unwrap_or_else(|| self.variants[0].lost("there is no plan")));
+        };
+        if let Some((first, fixed)) = needs.first()
+            && let Ok(all) = plan(&self.program().name, first, *fixed, Budget::StoreAll)
+        {
+            found.plan.store_all_bytes = all.plan.store_all_bytes;
+        }
+        let chosen = Chosen { variant, plan: found.plan, schedules: found.schedules };
         if plans.len() >= REMEMBERED {
             plans.remove(0);
         }
-        plans.push((needs, fixed, self.budget, plan.clone(), schedules.clone()));
-        Ok((plan, schedules))
+        plans.push((needs, self.budget, chosen.clone()));
+        Ok(chosen)
     }
 
-    /// How often one pass makes this push.
-    fn times(&self, pushes: &Pushes, views: &[View], scalars: &[ir::Literal]) -> Result<u64> {
-        let mut times: u64 = 1;
-        for (from, to) in &pushes.within {
-            let value = |v: ValueId| from_arguments(&self.program, v, views, scalars).map(|bits| bits as i64);
-            let (Some(from), Some(to)) = (value(*from), value(*to)) else {
-                return Err(
-                    self.lost("the bounds of an inner loop depend on data: that cannot be reversed yet")
-                );
-            };
-            times = times.saturating_mul(to.saturating_sub(from).max(0) as u64);
+    /// Is the later variant `k` better than `old`?
+    fn prefers(&self, k: usize, needs: &[Need], found: &Found, old: usize, cheapest: &Found) -> bool {
+        let swept = self.variants[k].inner == Inner::Swept && self.variants[old].inner == Inner::Recorded;
+        match self.budget {
+            // A schedule for every loop is asked for.
+            Budget::Revolve { .. } | Budget::Periodic { .. } => swept,
+            _ => found.cost < cheapest.cost || needs.iter().any(Need::has_inner_hint),
         }
-        Ok(times)
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Half {
-    Forward,
-    Backward,
-}
-
-/// A loop that is being driven.
-struct Driven<'a> {
-    sweep: &'a Sweep,
-    schedule: AnySchedule,
-    slots: HashMap<Slot, Vec<Buffer>>,
-    /// Memory of dropped slots, for the next ones.
-    spare: Vec<Vec<Buffer>>,
-}
-
-struct Run<'a> {
-    gradient: &'a CompiledGradient,
-    frame: &'a mut Frame,
-    sweeps: HashMap<LoopId, Driven<'a>>,
-    ran: Ran,
-}
-
-impl Run<'_> {
-    fn segment(&mut self, segment: usize) -> Result<()> {
-        self.gradient.executable.enqueue(segment, self.frame)
-    }
-
-    /// Follows the schedule of a loop up to its turn, or from there to its end.
-    fn drive(&mut self, id: LoopId, half: Half) -> Result<()> {
-        let Some(mut driven) = self.sweeps.remove(&id) else {
-            return Err(self.gradient.lost("a loop is reversed that was not run"));
-        };
-        while let Some(action) = driven.schedule.next() {
-            if action == Action::Turn && half == Half::Forward {
-                break;
-            }
-            self.act(&mut driven, action)?;
-        }
-        self.sweeps.insert(id, driven);
-        Ok(())
-    }
-
-    fn act(&mut self, driven: &mut Driven<'_>, action: Action) -> Result<()> {
-        let sweep = driven.sweep;
-        match action {
-            Action::Advance { from, to } => {
-                self.piece(sweep, from, to);
-                self.segment(sweep.advance)?;
-                let mut to = to;
-                if let Length::Unknown { reached, ended } = sweep.length
-                    && driven.schedule.steps().is_none()
-                {
-                    self.gradient.executable.settle(self.frame)?;
-                    let locals = &self.frame.scalars.locals;
-                    to = locals[reached.index()];
-                    if locals[ended.index()] != 0 {
-                        let wrong = |e: ebbtide_schedule::Error| self.gradient.lost(&e.to_string());
-                        driven.schedule.end(to).map_err(wrong)?;
-                    }
-                }
-                self.ran.advanced += to - from;
-                Ok(())
-            }
-            Action::Record { from, to } => {
-                self.ran.recorded += to - from;
-                let pushes = self.gradient.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
-                self.reserve(pushes, to - from)?;
-                self.piece(sweep, from, to);
-                self.segment(sweep.record)
-            }
-            Action::Reverse { from, to } => {
-                self.ran.reversed += to - from;
-                self.piece(sweep, from, to);
-                self.segment(sweep.reverse)?;
-                let pushes = self.gradient.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
-                let room = self.room(pushes, to - from)?;
-                room.into_iter().for_each(|(array, count)| self.frame.release_tape(array, count as usize));
-                Ok(())
-            }
-            Action::Store { slot, .. } => {
-                self.ran.stored += 1;
-                let mut buffers = driven.spare.pop().unwrap_or_default();
-                for array in sweep.carried.iter().skip(buffers.len()) {
-                    let bytes = self.frame.arrays[array.index()].bytes;
-                    buffers.push(self.gradient.spare.take(bytes, self.gradient.device.meter())?);
-                }
-                self.gradient.executable.store(self.frame, &sweep.carried, &mut buffers)?;
-                driven.slots.insert(slot, buffers);
-                Ok(())
-            }
-            Action::Load { slot, .. } => {
-                self.ran.loaded += 1;
-                let Some(buffers) = driven.slots.get(&slot) else {
-                    return Err(self.gradient.lost("a slot is empty"));
-                };
-                self.gradient.executable.load(self.frame, &sweep.carried, buffers)
-            }
-            Action::Drop { slot } => {
-                driven.spare.extend(driven.slots.remove(&slot));
-                Ok(())
-            }
-            Action::Turn => Ok(()),
-        }
-    }
-
-    /// Tells the segments which passes to run.
-    fn piece(&mut self, sweep: &Sweep, from: u64, to: u64) {
-        let first = self.first(sweep);
-        self.frame.scalars.values[sweep.piece.0.index()] = first.wrapping_add(from as i64) as u64;
-        self.frame.scalars.values[sweep.piece.1.index()] = first.wrapping_add(to as i64) as u64;
-    }
-
-    fn first(&self, sweep: &Sweep) -> i64 {
-        let g = self.gradient;
-        match sweep.length {
-            Length::Unknown { .. } => 0,
-            Length::Known(from, _) => {
-                from_arguments(&g.program, from, &self.frame.arrays, &self.frame.arguments).unwrap_or(0)
-                    as i64
-            }
-        }
-    }
-
-    /// What so many passes push.
-    fn room(&self, pushes: &[Pushes], passes: u64) -> Result<HashMap<ArrayId, u64>> {
-        let mut room: HashMap<ArrayId, u64> = HashMap::new();
-        for pushes in pushes {
-            let times = self.gradient.times(pushes, &self.frame.arrays, &self.frame.arguments)?;
-            *room.entry(pushes.array).or_default() += times * passes;
-        }
-        Ok(room)
-    }
-
-    /// Makes room on the tapes for so many passes.
-    fn reserve(&mut self, pushes: &[Pushes], passes: u64) -> Result<()> {
-        for (array, count) in self.room(pushes, passes)? {
-            self.frame.reserve_tape(
-                array,
-                count as usize,
-                &self.gradient.spare,
-                self.gradient.device.meter(),
-            )?;
-        }
-        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ebbtide_ir::{self as ir, Block, Bytes, Facts, HostArray, Machine, Outcome, Program, Role};
+use ebbtide_ir::{self as ir, Block, Bytes, Checks, Facts, HostArray, Machine, Outcome, Program, Role};
 
 use crate::device::{Backend, Device, Executable, Start};
 use crate::error::{Error, Result};
@@ -10,20 +10,31 @@ use crate::frame::{Frame, View};
 
 /// A device that interprets programs.
 pub fn interpreter() -> Device {
-    Device::new(Arc::new(Interpreter))
+    Device::new(Arc::new(Interpreter { checks: Checks::Usual }))
 }
 
-struct Interpreter;
+/// A device that interprets programs and stops at the first NaN that one writes.
+pub fn checked() -> Device {
+    Device::new(Arc::new(Interpreter { checks: Checks::Numbers }))
+}
+
+struct Interpreter {
+    checks: Checks,
+}
 
 struct Interpreted {
     program: Arc<Program>,
     facts: Arc<Facts>,
     segments: Vec<Block>,
+    checks: Checks,
 }
 
 impl Backend for Interpreter {
     fn name(&self) -> &str {
-        "interpreter"
+        match self.checks {
+            Checks::Usual => "interpreter",
+            Checks::Numbers => "checked",
+        }
     }
 
     fn compile(
@@ -33,7 +44,8 @@ impl Backend for Interpreter {
         segments: &[&Block],
     ) -> Result<Arc<dyn Executable>> {
         let segments = segments.iter().map(|block| (*block).clone()).collect();
-        Ok(Arc::new(Interpreted { program: program.clone(), facts: facts.clone(), segments }))
+        let (program, facts) = (program.clone(), facts.clone());
+        Ok(Arc::new(Interpreted { program, facts, segments, checks: self.checks }))
     }
 }
 
@@ -53,6 +65,7 @@ impl Executable for Interpreted {
             )
         });
         let mut machine = Machine::new(program, &self.facts, &frame.arguments, arrays.collect());
+        machine.checks = self.checks;
         machine.scalars = std::mem::take(&mut frame.scalars);
         for ((tape, kept), (view, decl)) in
             machine.tapes.iter_mut().zip(&frame.tapes).zip(frame.arrays.iter().zip(&program.arrays))
@@ -66,7 +79,7 @@ impl Executable for Interpreted {
         }
         let outcome = match start {
             Start::Beginning => machine.run_block(&self.segments[segment]),
-            Start::At(place) => machine.resume(place),
+            Start::At(place) => machine.resume_block(&self.segments[segment], place),
         };
         let address = |array: &mut HostArray| match &mut array.bytes {
             Bytes::Exclusive(bytes) => Some(bytes.as_mut_ptr()),

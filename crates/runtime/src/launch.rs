@@ -31,18 +31,12 @@ pub struct Compiled {
 impl Compiled {
     /// Verifies and compiles a program.
     pub fn new(program: &Program, device: &Device) -> Result<Compiled> {
+        let _span = tracing::debug_span!("compile", program = program.name).entered();
         let facts = Arc::new(ir::verify(program)?);
         let program = Arc::new(program.clone());
         let executable = device.backend().compile(&program, &facts, &[&program.body])?;
         let entries = (0..program.regions).map(|_| OnceLock::new()).collect();
-        let mut undone = Vec::new();
-        ir::walk(&program.body, &mut |stmt| {
-            if let Stmt::Region(region) = stmt {
-                undone.extend(Undone::by(region).arrays);
-            }
-        });
-        undone.sort_unstable();
-        undone.dedup();
+        let undone = undone_arrays(&program);
         Ok(Compiled { program, device: device.clone(), executable, entries, undone: undone.into() })
     }
 
@@ -194,6 +188,12 @@ impl Compiled {
     pub(crate) fn execute(&self, prepared: &mut Prepared) -> Result<Status> {
         let Prepared { frame, place: entered, known } = prepared;
         let start = entered.as_ref().map_or(Start::Beginning, Start::At);
+        let program = &self.program.name;
+        let _span = match entered {
+            None => tracing::debug_span!("launch", program),
+            Some(_) => tracing::debug_span!("resume", program),
+        }
+        .entered();
         let Outcome::Yielded { place, reason } = self.executable.run(0, frame, start)? else {
             return Ok(Status::Done);
         };
@@ -206,7 +206,7 @@ impl Compiled {
                 known_here = Some(Arc::new(visible.difference(&unknown)));
             }
         }
-        Ok(Status::Yielded(Yielded {
+        let at = Yielded {
             program: self.program.clone(),
             kept: place.iterations.len(),
             place,
@@ -214,7 +214,9 @@ impl Compiled {
             temps: Arc::new(frame.take_temps(&self.program)),
             scalars: std::mem::take(&mut frame.scalars),
             known: known_here,
-        }))
+        };
+        tracing::debug!(name: "yield", position = %at.position(), reason);
+        Ok(Status::Yielded(at))
     }
 
     fn entry(&self, region: RegionId) -> Result<&Entry> {
@@ -227,6 +229,19 @@ impl Compiled {
         let found = entry(&self.program, region)?;
         Ok(cell.get_or_init(|| found))
     }
+}
+
+/// The arrays of which some region keeps a copy.
+pub(crate) fn undone_arrays(program: &Program) -> Vec<ir::ArrayId> {
+    let mut undone = Vec::new();
+    ir::walk(&program.body, &mut |stmt| {
+        if let Stmt::Region(region) = stmt {
+            undone.extend(Undone::by(region).arrays);
+        }
+    });
+    undone.sort_unstable();
+    undone.dedup();
+    undone
 }
 
 /// A launch that is ready to run.

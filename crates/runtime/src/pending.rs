@@ -70,6 +70,7 @@ impl Loan {
 
     fn until_ended(&self) -> MutexGuard<'_, State> {
         let mut state = self.lock();
+        let _span = (!state.ended).then(|| tracing::trace_span!("wait").entered());
         while !state.ended {
             state = self.end.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -188,7 +189,7 @@ impl Drop for Work {
         }
         let mut state = self.loan.lock();
         if let (true, Some(Err(error))) = (state.forgotten, &self.status) {
-            tracing::warn!("a launch that nobody waited for failed: {error}");
+            crate::warn(&format!("a launch that nobody waited for failed: {error}"));
         }
         state.buffers = buffers;
         state.status = Some(self.status.take().unwrap_or_else(|| {

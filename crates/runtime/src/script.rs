@@ -1,7 +1,11 @@
 //! A program with reversed loops as a list of things to do: segments that run natively, sweeps that a schedule
-//! drives.
+//! drives, and what stands around sweeps inside sweeps.
 
-use ebbtide_ir::{ArrayId, Block, Length, LoopId, Program, ReverseHint, Stmt, ValueId};
+use ebbtide_autodiff::{Pushes, pushes};
+use ebbtide_ir::{
+    Again, ArrayId, Block, Length, LocalDecl, LocalId, Loop, LoopId, LoopKind, Program, RegionId,
+    ReverseHint, Stmt, ValueId, walk_program_level,
+};
 
 /// One thing to do.
 #[derive(Clone, Debug)]
@@ -10,8 +14,14 @@ pub(crate) enum Step {
     Run(usize),
     /// Run a loop forward until its schedule turns.
     Forward(Sweep),
-    /// Go on with the schedule to its end.
-    Backward(LoopId),
+    /// Go on with the schedule to its end; each piece is reversed by these steps.
+    Backward(LoopId, Vec<Step>),
+    /// Do again, or undo, what the host did when this region of the source yielded.
+    Host(RegionId, Again),
+    /// Do the steps once for each number; the variables hold the bounds.
+    For { var: ValueId, from: LocalId, to: LocalId, body: Vec<Step> },
+    /// Do the first steps or the second, as the variable says.
+    If { condition: LocalId, then: Vec<Step>, otherwise: Vec<Step> },
 }
 
 /// A reversed loop: its segments and what they share.
@@ -23,7 +33,6 @@ pub(crate) struct Sweep {
     pub carried: Vec<ArrayId>,
     pub advance: usize,
     pub record: usize,
-    pub reverse: usize,
     pub hint: Option<ReverseHint>,
 }
 
@@ -32,67 +41,99 @@ pub(crate) struct Sweep {
 pub(crate) struct Script {
     pub steps: Vec<Step>,
     pub segments: Vec<Block>,
+    /// By segment: what it pushes, where it is run by itself.
+    pub pushes: Vec<Vec<Pushes>>,
 }
 
 impl Script {
-    /// Cuts a program at its sweeps.
-    pub fn of(program: &Program) -> Script {
+    /// Cuts a program at its sweeps. What the host must know between segments, bounds and conditions, the program
+    /// keeps in variables that are added to it.
+    pub fn cut(program: &mut Program) -> Script {
+        let body = program.body.clone();
         let mut script = Script::default();
+        script.steps = script.block(program, body);
+        script
+    }
+
+    /// The steps of a block. The depth of recursion is that of nesting in the source.
+    fn block(&mut self, program: &mut Program, block: Block) -> Vec<Step> {
+        let mut steps = Vec::new();
         let mut open = Block::new();
-        for stmt in &program.body {
+        for stmt in block {
+            if !has_sweeps(&stmt) {
+                open.push(stmt);
+                continue;
+            }
             match stmt {
                 Stmt::Forward(f) => {
-                    script.close(&mut open);
-                    let advance = script.segment(f.advance.clone());
-                    let record = script.segment(f.record.clone());
-                    script.steps.push(Step::Forward(Sweep {
+                    self.close(&mut steps, &mut open);
+                    let (advance, record) = (self.segment(f.advance), self.segment(f.record));
+                    steps.push(Step::Forward(Sweep {
                         id: f.id,
                         length: f.length,
                         piece: (f.from, f.to),
-                        carried: f.carried.clone(),
+                        carried: f.carried,
                         advance,
                         record,
-                        // Known when the reverse half is met.
-                        reverse: usize::MAX,
                         hint: f.schedule,
                     }));
                 }
                 Stmt::Backward(b) => {
-                    script.close(&mut open);
-                    let segment = script.segment(b.reverse.clone());
-                    for step in &mut script.steps {
-                        if let Step::Forward(sweep) = step
-                            && sweep.id == b.id
-                        {
-                            sweep.reverse = segment;
-                        }
-                    }
-                    script.steps.push(Step::Backward(b.id));
+                    self.close(&mut steps, &mut open);
+                    let reverse = self.block(program, b.reverse);
+                    steps.push(Step::Backward(b.id, reverse));
                 }
-                other => open.push(other.clone()),
+                Stmt::Loop(Loop { kind: LoopKind::For { var, from, to }, body, .. }) => {
+                    let [from, to] = [from, to].map(|v| keep(program, &mut open, v));
+                    self.close(&mut steps, &mut open);
+                    let body = self.block(program, body);
+                    steps.push(Step::For { var, from, to, body });
+                }
+                Stmt::If(branch) => {
+                    let condition = keep(program, &mut open, branch.condition);
+                    self.close(&mut steps, &mut open);
+                    let then = self.block(program, branch.then);
+                    let otherwise = self.block(program, branch.otherwise);
+                    steps.push(Step::If { condition, then, otherwise });
+                }
+                Stmt::Host(region, again) => {
+                    self.close(&mut steps, &mut open);
+                    steps.push(Step::Host(region, again));
+                }
+                // Autodiff puts sweeps nowhere else.
+                other => open.push(other),
             }
         }
-        script.close(&mut open);
-        script
+        self.close(&mut steps, &mut open);
+        steps
     }
 
     fn segment(&mut self, block: Block) -> usize {
+        self.pushes.push(pushes(&block));
         self.segments.push(block);
         self.segments.len() - 1
     }
 
-    fn close(&mut self, open: &mut Block) {
+    fn close(&mut self, steps: &mut Vec<Step>, open: &mut Block) {
         if !open.is_empty() {
             let segment = self.segment(std::mem::take(open));
-            self.steps.push(Step::Run(segment));
+            steps.push(Step::Run(segment));
         }
     }
+}
 
-    /// The reversed loops, in the order of their forward halves.
-    pub fn sweeps(&self) -> impl Iterator<Item = &Sweep> {
-        self.steps.iter().filter_map(|step| match step {
-            Step::Forward(sweep) => Some(sweep),
-            _ => None,
-        })
-    }
+fn has_sweeps(stmt: &Stmt) -> bool {
+    let mut found = false;
+    walk_program_level(std::slice::from_ref(stmt), &mut |s| {
+        found |= matches!(s, Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Host(..));
+    });
+    found
+}
+
+/// Lets the segment that ends here keep a value where the host finds it.
+fn keep(program: &mut Program, open: &mut Block, v: ValueId) -> LocalId {
+    let local = LocalId::from_index(program.locals.len());
+    program.locals.push(LocalDecl { name: format!("host{}", local.index()), ty: program.ty(v) });
+    open.push(Stmt::Declare(local, v));
+    local
 }

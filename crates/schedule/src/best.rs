@@ -128,6 +128,12 @@ pub fn best_plan(problem: &Problem, budget: u64) -> Result<BestPlan, Error> {
     })
 }
 
+/// The plan of [`best_plan`], without its neighbours.
+pub fn cheapest_plan(problem: &Problem, budget: u64) -> Result<Plan, Error> {
+    check(problem)?;
+    cheapest(problem, budget).ok_or_else(|| Error::BudgetTooSmall { budget, minimum: minimum(problem) })
+}
+
 fn check(problem: &Problem) -> Result<(), Error> {
     if problem.steps > MAX_STEPS {
         return Err(Error::TooManySteps { steps: problem.steps });
@@ -160,6 +166,11 @@ fn minimum(problem: &Problem) -> u128 {
 }
 
 fn cheapest(problem: &Problem, budget: u64) -> Option<Plan> {
+    let all = store_all(problem).filter(|plan| plan.peak_bytes <= u128::from(budget));
+    if all.is_some() {
+        // Every plan records and reverses each step once; this one does nothing else.
+        return all;
+    }
     let mut best: Option<Plan> = None;
     let mut offer = |plan: Option<Plan>| {
         if let Some(plan) = plan.filter(|plan| plan.peak_bytes <= u128::from(budget)) {
@@ -169,7 +180,6 @@ fn cheapest(problem: &Problem, budget: u64) -> Option<Plan> {
             }
         }
     };
-    offer(store_all(problem));
     for block in series(problem.steps.max(1)) {
         for slots in slot_counts(problem, budget, problem.sizes.state.into(), block, u64::MAX) {
             offer(revolve_plan(problem, slots, block));

@@ -69,3 +69,8 @@ pub use durable::{Durable, Run};
 pub use error::Error;
 pub use stepper::Stepper;
 pub use sweep::{Event, Progress, Start, Sweep};
+
+/// The page of the guide that speaks of this crate: its example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/src/own-step.md")]
+struct Guide;

@@ -47,6 +47,14 @@ fn main() -> Result<(), Error> {
             Ok(elapsed)
         })?,
     );
+    let used = Tape::new();
+    report(
+        "record, retained, on a freed tape",
+        best(|| {
+            used.free();
+            Ok(time(|| chain(&used)))
+        })?,
+    );
     report(
         "free, retained",
         best(|| {

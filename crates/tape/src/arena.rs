@@ -24,6 +24,19 @@ impl Edge {
         }
     }
 
+    /// The same node, its cotangent not wanted.
+    pub(crate) fn unwanted(self) -> Edge {
+        Edge(self.0 | UNWANTED)
+    }
+
+    pub(crate) fn bits(self) -> u32 {
+        self.0
+    }
+
+    pub(crate) fn from_bits(bits: u32) -> Edge {
+        Edge(bits)
+    }
+
     pub(crate) fn node(self) -> usize {
         (self.0 & !UNWANTED) as usize
     }
@@ -97,6 +110,22 @@ impl<V: Differentiable> Chunk<V> {
         Chunk { start, nodes: Vec::new(), edges: Vec::new(), rules: Pools::new(), recipes: Pools::new() }
     }
 
+    /// Drops everything in it, which is user code, and keeps the room for as much.
+    fn clear(&mut self) {
+        self.nodes.clear();
+        self.edges.clear();
+        self.rules.clear();
+        self.recipes.clear();
+    }
+
+    /// The memory that the chunk takes, not counting what its values, rules and recipes own.
+    fn bytes(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node<V>>()
+            + self.edges.capacity() * size_of::<Edge>()
+            + self.rules.bytes()
+            + self.recipes.bytes()
+    }
+
     pub(crate) fn edges<'a>(&'a self, node: &'a Node<V>) -> &'a [Edge] {
         if let Body::Placeholder(attached) = &node.body {
             return attached.get().map_or(&[], |attached| &attached.edges);
@@ -110,18 +139,41 @@ impl<V: Differentiable> Chunk<V> {
 pub(crate) struct Arena<V: Differentiable> {
     sealed: Vec<Arc<Chunk<V>>>,
     tail: Chunk<V>,
+    /// Emptied chunks of an earlier graph, held by nobody else; the last one is used first.
+    spare: Vec<Arc<Chunk<V>>>,
 }
 
 const SMALLEST_CHUNK: usize = 64;
 const LARGEST_CHUNK: usize = 1 << 12;
 
+/// How much emptied memory a tape keeps for its next graph.
+const LARGEST_SPARE: usize = 16 << 20;
+
 impl<V: Differentiable> Arena<V> {
     pub(crate) fn new() -> Self {
-        Arena { sealed: Vec::new(), tail: Chunk::new(0) }
+        Arena { sealed: Vec::new(), tail: Chunk::new(0), spare: Vec::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.tail.start + self.tail.nodes.len()
+    }
+
+    /// Drops the graph, which is user code, and returns an arena that records the next one in the same memory.
+    pub(crate) fn emptied(mut self) -> Self {
+        let mut kept = 0;
+        let mut spare = std::mem::take(&mut self.sealed);
+        spare.push(Arc::new(self.tail));
+        spare.retain_mut(|chunk| {
+            // A sweep may still be reading the chunk: it goes when the sweep is done.
+            let Some(chunk) = Arc::get_mut(chunk) else { return false };
+            chunk.clear();
+            kept += chunk.bytes();
+            kept <= LARGEST_SPARE && chunk.nodes.capacity() > 0
+        });
+        spare.reverse();
+        // What was left over is not worth its memory: the graph before last was larger.
+        self.spare.clear();
+        Arena { sealed: self.spare, tail: Chunk::new(0), spare }
     }
 
     /// Makes room for one operation, so that its nodes, its edges and its rule share a chunk.
@@ -134,23 +186,31 @@ impl<V: Differentiable> Arena<V> {
 
     #[cold]
     fn next_chunk(&mut self) {
-        // Chunks grow with the tape: few of them to search, and none is ever copied.
-        let room = self.len().clamp(SMALLEST_CHUNK, LARGEST_CHUNK);
-        if !self.tail.nodes.is_empty() {
-            self.seal();
+        if self.spare.is_empty() {
+            // Chunks grow with the tape: few of them to search, and none is ever copied.
+            let room = self.len().clamp(SMALLEST_CHUNK, LARGEST_CHUNK);
+            let mut chunk = Chunk::new(0);
+            chunk.nodes.reserve_exact(room);
+            chunk.edges.reserve_exact(2 * room);
+            self.spare.push(Arc::new(chunk));
         }
-        self.tail.nodes.reserve_exact(room);
-        self.tail.edges.reserve_exact(2 * room);
+        self.seal();
     }
 
+    /// Seals the last chunk and goes on in a spare one, if there is any.
     fn seal(&mut self) {
-        let next = Chunk::new(self.len());
-        let mut full = std::mem::replace(&mut self.tail, next);
-        if full.nodes.len() < full.nodes.capacity() / 2 {
-            full.nodes.shrink_to_fit();
-            full.edges.shrink_to_fit();
+        let mut chunk = self.spare.pop().unwrap_or_else(|| Arc::new(Chunk::new(0)));
+        let next = Arc::get_mut(&mut chunk).expect("nobody else holds a spare chunk");
+        next.start = self.len();
+        std::mem::swap(next, &mut self.tail);
+        if next.nodes.is_empty() {
+            return;
         }
-        self.sealed.push(Arc::new(full));
+        if next.nodes.len() < next.nodes.capacity() / 2 {
+            next.nodes.shrink_to_fit();
+            next.edges.shrink_to_fit();
+        }
+        self.sealed.push(chunk);
     }
 
     /// Appends a node without inputs and returns its number.
@@ -170,19 +230,25 @@ impl<V: Differentiable> Arena<V> {
         Body::Checkpointed { recipe: self.tail.recipes.file(recipe, boxed), bytes }
     }
 
-    /// Appends the head of an operation, for which there is [room](Arena::make_room), and returns its number;
+    /// Appends an edge of the operation that is about to be recorded, for which there is
+    /// [room](Arena::make_room).
+    #[inline]
+    pub(crate) fn push_edge(&mut self, edge: Edge) {
+        self.tail.edges.push(edge);
+    }
+
+    /// Appends the head of an operation whose `arity` edges are the last, and returns its number;
     /// [`Arena::push_output`] appends further outputs.
     #[inline]
     pub(crate) fn push_op(
         &mut self,
         primal: Option<V::Shared>,
         body: Body<V>,
-        edges: impl Iterator<Item = Edge>,
+        arity: usize,
         outputs: u32,
         activity: Activity,
     ) -> usize {
-        let arity = self.push_edges(edges);
-        self.push(primal, body, arity, outputs, activity)
+        self.push(primal, body, arity as u32, outputs, activity)
     }
 
     pub(crate) fn push_output(
@@ -192,12 +258,6 @@ impl<V: Differentiable> Arena<V> {
         activity: Activity,
     ) -> usize {
         self.push(primal, Body::Output { offset }, 0, 0, activity)
-    }
-
-    fn push_edges(&mut self, edges: impl Iterator<Item = Edge>) -> u32 {
-        let first = self.tail.edges.len();
-        self.tail.edges.extend(edges);
-        (self.tail.edges.len() - first) as u32
     }
 
     #[inline]

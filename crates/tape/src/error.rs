@@ -115,4 +115,4 @@ pub enum Error {
 }
 
 /// The result of this crate's functions.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -53,48 +53,56 @@ macro_rules! operator {
     ($trait:ident, $method:ident, $function:ident, $by:ident, $from:ident) => {
         impl<V: Elementwise> $trait<&Var<V>> for &Var<V> {
             type Output = Var<V>;
+            #[inline]
             fn $method(self, other: &Var<V>) -> Var<V> {
                 V::binary(Binary::$function, self, other)
             }
         }
         impl<V: Elementwise> $trait<Var<V>> for &Var<V> {
             type Output = Var<V>;
+            #[inline]
             fn $method(self, other: Var<V>) -> Var<V> {
                 self.$method(&other)
             }
         }
         impl<V: Elementwise> $trait<&Var<V>> for Var<V> {
             type Output = Var<V>;
+            #[inline]
             fn $method(self, other: &Var<V>) -> Var<V> {
                 V::binary_of(Binary::$function, self, other)
             }
         }
         impl<V: Elementwise> $trait<Var<V>> for Var<V> {
             type Output = Var<V>;
+            #[inline]
             fn $method(self, other: Var<V>) -> Var<V> {
                 V::binary_of(Binary::$function, self, &other)
             }
         }
         impl<V: Elementwise> $trait<f64> for &Var<V> {
             type Output = Var<V>;
+            #[inline]
             fn $method(self, other: f64) -> Var<V> {
                 V::unary(Unary::$by(other), self)
             }
         }
         impl<V: Elementwise> $trait<f64> for Var<V> {
             type Output = Var<V>;
+            #[inline]
             fn $method(self, other: f64) -> Var<V> {
                 V::unary_of(Unary::$by(other), self)
             }
         }
         impl<V: Elementwise> $trait<&Var<V>> for f64 {
             type Output = Var<V>;
+            #[inline]
             fn $method(self, other: &Var<V>) -> Var<V> {
                 V::unary(Unary::$from(self), other)
             }
         }
         impl<V: Elementwise> $trait<Var<V>> for f64 {
             type Output = Var<V>;
+            #[inline]
             fn $method(self, other: Var<V>) -> Var<V> {
                 V::unary_of(Unary::$from(self), other)
             }

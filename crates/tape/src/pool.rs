@@ -1,12 +1,12 @@
 //! Rules and recipes of one type side by side: an operation costs no allocation of its own.
 
-use std::any::{Any, TypeId};
+use std::any::Any;
 
 use crate::{CheckpointRecipe, Differentiable, ReverseRule};
 
 /// Things of various types, seen as `T` and filed by their type.
 pub(crate) struct Pools<T: ?Sized + 'static> {
-    pools: Vec<(TypeId, Box<dyn Pool<T>>)>,
+    pools: Vec<Box<dyn Pool<T>>>,
 }
 
 /// Where something is filed.
@@ -19,9 +19,14 @@ pub(crate) struct Slot {
 /// From this many types on, newcomers share a pool of boxes: pools are searched one by one.
 const CROWD: usize = 16;
 
-pub(crate) trait Pool<T: ?Sized>: Send + Sync {
+pub(crate) trait Pool<T: ?Sized + 'static>: Any + Send + Sync {
     fn get(&self, index: usize) -> &T;
-    fn as_any(&mut self) -> &mut dyn Any;
+
+    /// Drops what is filed and keeps the room for as much.
+    fn clear(&mut self);
+
+    /// The memory that the pool takes.
+    fn bytes(&self) -> usize;
 }
 
 pub(crate) struct Typed<R>(Vec<R>);
@@ -31,8 +36,12 @@ impl<V: Differentiable, R: ReverseRule<V> + 'static> Pool<dyn ReverseRule<V>> fo
         &self.0[index]
     }
 
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<R>()
     }
 }
 
@@ -41,8 +50,12 @@ impl<V: Differentiable, R: CheckpointRecipe<V> + 'static> Pool<dyn CheckpointRec
         &self.0[index]
     }
 
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<R>()
     }
 }
 
@@ -58,36 +71,57 @@ impl<T: ?Sized + 'static> Pools<T> {
         Typed<R>: Pool<T>,
         Typed<B>: Pool<T>,
     {
-        match self.find::<R>() {
-            Some(pool) => self.push(pool, thing),
-            None if self.pools.len() < CROWD => {
-                self.pools.push((TypeId::of::<R>(), Box::new(Typed::<R>(Vec::new()))));
-                self.push(self.pools.len() - 1, thing)
-            }
-            None => {
-                let pool = self.find::<B>().unwrap_or_else(|| {
-                    self.pools.push((TypeId::of::<B>(), Box::new(Typed::<B>(Vec::new()))));
-                    self.pools.len() - 1
-                });
-                self.push(pool, boxed(thing))
-            }
+        match self.pool_of::<R>() {
+            Some((pool, things)) => push(pool, things, thing),
+            None => self.file_newcomer(thing, boxed),
         }
     }
 
-    fn find<R: 'static>(&self) -> Option<usize> {
-        self.pools.iter().position(|(of, _)| *of == TypeId::of::<R>())
+    #[cold]
+    fn file_newcomer<R: 'static, B: 'static>(&mut self, thing: R, boxed: impl FnOnce(R) -> B) -> Slot
+    where
+        Typed<R>: Pool<T>,
+        Typed<B>: Pool<T>,
+    {
+        if self.pools.len() < CROWD {
+            self.pools.push(Box::new(Typed::<R>(vec![thing])));
+            return Slot { pool: self.pools.len() as u32 - 1, index: 0 };
+        }
+        if let Some((pool, boxes)) = self.pool_of::<B>() {
+            return push(pool, boxes, boxed(thing));
+        }
+        self.pools.push(Box::new(Typed::<B>(vec![boxed(thing)])));
+        Slot { pool: self.pools.len() as u32 - 1, index: 0 }
     }
 
+    /// The pool of a type; there are few, and most tapes record few types.
     #[inline]
-    fn push<R: 'static>(&mut self, pool: usize, thing: R) -> Slot {
-        let typed = self.pools[pool].1.as_any().downcast_mut::<Typed<R>>();
-        let things = &mut typed.expect("pools are filed by the type of what they hold").0;
-        things.push(thing);
-        Slot { pool: pool as u32, index: things.len() as u32 - 1 }
+    fn pool_of<R: 'static>(&mut self) -> Option<(usize, &mut Vec<R>)> {
+        self.pools.iter_mut().enumerate().find_map(|(pool, of_some_type)| {
+            let of_some_type: &mut dyn Any = &mut **of_some_type;
+            of_some_type.downcast_mut::<Typed<R>>().map(|things| (pool, &mut things.0))
+        })
     }
 
     #[inline]
     pub(crate) fn get(&self, slot: Slot) -> &T {
-        self.pools[slot.pool as usize].1.get(slot.index as usize)
+        self.pools[slot.pool as usize].get(slot.index as usize)
     }
+
+    /// Drops what is filed and keeps the room for as much.
+    pub(crate) fn clear(&mut self) {
+        self.pools.iter_mut().for_each(|pool| pool.clear());
+    }
+
+    /// The memory that the pools take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.pools.iter().map(|pool| pool.bytes()).sum()
+    }
+}
+
+#[inline]
+fn push<R>(pool: usize, things: &mut Vec<R>, thing: R) -> Slot {
+    let index = things.len() as u32;
+    things.push(thing);
+    Slot { pool: pool as u32, index }
 }

@@ -3,9 +3,9 @@
 use crate::arena::{Activity, Arena, Body, Edge, Wanted};
 use crate::recipe::Checked;
 use crate::rule::arity;
-use crate::tape::{Checking, Record, wanted};
+use crate::tape::{Checking, Record};
 use crate::var::{Link, Place};
-use crate::{CheckpointRecipe, Differentiable, Result, ReverseRule, Tape, Var};
+use crate::{CheckpointRecipe, Differentiable, Error, Result, ReverseRule, Tape, Var};
 
 /// An output of an operation with several of them.
 pub enum Output<V: Differentiable> {
@@ -42,6 +42,9 @@ pub struct Recording<'a, V: Differentiable> {
     unwanted: Vec<usize>,
 }
 
+/// Where an operation was recorded. Errors are boxed: results travel fast, and there is next to never one.
+pub(crate) type Placed = Result<Place, Box<Error>>;
+
 /// Whether the tape keeps the values of an operation.
 #[derive(Clone, Copy)]
 enum Keep {
@@ -64,7 +67,8 @@ impl<'a, V: Differentiable> Recording<'a, V> {
     #[inline]
     pub fn retain(self, value: impl Into<V::Shared>, rule: impl ReverseRule<V> + 'static) -> Result<Var<V>> {
         let (tape, value) = (self.tape, value.into());
-        Ok(tape.var(value.clone(), self.retain_at(value, rule)?))
+        let place = self.retain_at(value.clone(), rule).map_err(|error| *error)?;
+        Ok(tape.var(value, place))
     }
 
     /// Records an operation with one output; the tape keeps the recipe only.
@@ -74,13 +78,13 @@ impl<'a, V: Differentiable> Recording<'a, V> {
         recipe: impl CheckpointRecipe<V> + 'static,
     ) -> Result<Var<V>> {
         let (tape, value) = (self.tape, value.into());
-        let place = self.checkpoint_at(&value, recipe)?;
+        let place = self.checkpoint_at(&value, recipe).map_err(|error| *error)?;
         Ok(tape.var(value, place))
     }
 
     /// [`retain`](Recording::retain) for those who make the handle themselves.
     #[inline]
-    pub(crate) fn retain_at(self, value: V::Shared, rule: impl ReverseRule<V> + 'static) -> Result<Place> {
+    pub(crate) fn retain_at(self, value: V::Shared, rule: impl ReverseRule<V> + 'static) -> Placed {
         self.one(Some(value), |arena| arena.file_rule(rule))
     }
 
@@ -89,7 +93,7 @@ impl<'a, V: Differentiable> Recording<'a, V> {
         self,
         value: &V::Shared,
         recipe: impl CheckpointRecipe<V> + 'static,
-    ) -> Result<Place> {
+    ) -> Placed {
         let bytes = value.byte_count();
         match self.tape.checking() {
             Checking::Off => self.one(None, |arena| arena.file_recipe(recipe, bytes)),
@@ -126,12 +130,11 @@ impl<'a, V: Differentiable> Recording<'a, V> {
     }
 
     #[inline]
-    fn one(self, primal: Option<V::Shared>, file: impl FnOnce(&mut Arena<V>) -> Body<V>) -> Result<Place> {
+    fn one(self, primal: Option<V::Shared>, file: impl FnOnce(&mut Arena<V>) -> Body<V>) -> Placed {
         let mut record = self.tape.lock();
         let activity = self.prepare(&mut record, 1)?;
         let body = file(&mut record.arena);
-        let edges = self.edges(record.arena.len());
-        let index = record.arena.push_op(primal, body, edges, 1, activity);
+        let index = record.arena.push_op(primal, body, self.inputs.len(), 1, activity);
         Ok(record.place(index, activity))
     }
 
@@ -146,16 +149,15 @@ impl<'a, V: Differentiable> Recording<'a, V> {
         };
         let mut vars = Vec::with_capacity(outputs.len());
         let mut record = self.tape.lock();
-        let activity = self.prepare(&mut record, outputs.len())?;
+        let activity = self.prepare(&mut record, outputs.len()).map_err(|error| *error)?;
         let activity_of = |output: &Output<V>| match output {
             Output::Differentiable(_) => activity,
             Output::Auxiliary(_) => Activity::Auxiliary,
         };
         let primal = keep.of(head.value());
         let body = file(&mut record.arena);
-        let edges = self.edges(record.arena.len());
-        let count = outputs.len() as u32;
-        let index = record.arena.push_op(primal, body, edges, count, activity_of(head));
+        let (arity, count) = (self.inputs.len(), outputs.len() as u32);
+        let index = record.arena.push_op(primal, body, arity, count, activity_of(head));
         vars.push(self.tape.var(head.value().clone(), record.place(index, activity_of(head))));
         for (offset, output) in (1..).zip(others) {
             let primal = keep.of(output.value());
@@ -165,50 +167,54 @@ impl<'a, V: Differentiable> Recording<'a, V> {
         Ok(vars)
     }
 
-    /// Checks the inputs, puts the detached ones on the tape as constants (numbered in order, just before the
-    /// operation), makes room for it and says whether a derivative can flow through the operation.
+    /// Checks the inputs, makes room for the operation, appends its edges and says whether a derivative can
+    /// flow through it. Detached inputs go on the tape as constants just before it.
     #[inline]
-    fn prepare(&self, record: &mut Record<V>, outputs: usize) -> Result<Activity> {
-        if let Some(&index) = self.unwanted.iter().find(|&&index| index >= self.inputs.len()) {
-            return Err(arity("inputs of the operation", self.inputs.len(), index + 1));
-        }
-        record.room_for(self.inputs.len() + outputs)?;
-        let mut activity = Activity::Constant;
-        let mut detached = 0;
-        for (index, input) in self.inputs.iter().enumerate() {
-            match record.resolve(self.tape, input)? {
-                Some((_, of_input)) if self.wants(index, of_input) == Wanted::Yes => {
-                    activity = Activity::Active
-                }
-                Some(_) => {}
-                None => detached += 1,
-            }
-        }
-        if detached > 0 {
-            for input in self.inputs.iter().filter(|input| matches!(input.link, Link::Detached)) {
-                record.arena.push_source(input.share(), Body::Constant, Activity::Constant);
-            }
+    fn prepare(&self, record: &mut Record<V>, outputs: usize) -> Result<Activity, Box<Error>> {
+        let mut constants = 0..0;
+        if !self.unwanted.is_empty()
+            || !record.has_room_for(self.inputs.len() + outputs)
+            || self.inputs.iter().any(|input| record.look_up(self.tape, input).is_none())
+        {
+            constants = self.put_constants(record, outputs)?;
         }
         record.arena.make_room();
+        let mut activity = Activity::Constant;
+        for (position, input) in self.inputs.iter().enumerate() {
+            let edge = match record.look_up(self.tape, input) {
+                Some(edge) if self.unwanted.contains(&position) => edge.unwanted(),
+                Some(edge) => edge,
+                None => Edge::new(constants.next().unwrap_or(0), Wanted::No),
+            };
+            if edge.wanted() {
+                activity = Activity::Active;
+            }
+            record.arena.push_edge(edge);
+        }
         Ok(activity)
     }
 
-    /// The edges to the inputs, when the operation is about to become node `head`.
-    #[inline]
-    fn edges(&self, head: usize) -> impl Iterator<Item = Edge> {
-        let detached = self.inputs.iter().filter(|input| matches!(input.link, Link::Detached)).count();
-        let mut constant = (head - detached) as u32;
-        self.inputs.iter().enumerate().map(move |(position, input)| match &input.link {
-            Link::Node { place, .. } => Edge::new(place.index, self.wants(position, place.activity)),
-            Link::Detached | Link::Broken(_) => {
-                constant += 1;
-                Edge::new(constant - 1, Wanted::No)
-            }
-        })
-    }
-
-    fn wants(&self, position: usize, activity: Activity) -> Wanted {
-        if self.unwanted.contains(&position) { Wanted::No } else { wanted(activity) }
+    /// Puts the detached inputs on the tape once everything else is in order; returns their numbers.
+    #[cold]
+    fn put_constants(
+        &self,
+        record: &mut Record<V>,
+        outputs: usize,
+    ) -> Result<std::ops::Range<u32>, Box<Error>> {
+        if let Some(&index) = self.unwanted.iter().find(|&&index| index >= self.inputs.len()) {
+            return Err(arity("inputs of the operation", self.inputs.len(), index + 1).into());
+        }
+        if !record.has_room_for(self.inputs.len() + outputs) {
+            return Err(Error::TapeFull.into());
+        }
+        for input in self.inputs {
+            record.resolve(self.tape, input)?;
+        }
+        let first = record.arena.len() as u32;
+        for input in self.inputs.iter().filter(|input| matches!(input.link, Link::Loose(_))) {
+            record.arena.push_source(input.share(), Body::Constant, Activity::Constant);
+        }
+        Ok(first..record.arena.len() as u32)
     }
 }
 

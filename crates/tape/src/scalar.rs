@@ -2,9 +2,10 @@
 
 use crate::elementary::{Binary, Unary};
 use crate::operators::{Apply, Elementwise, common_tape, unrecorded};
-use crate::var::{Link, Place};
+use crate::recording::Placed;
+use crate::var::Link;
 use crate::{
-    CheckpointRecipe, Cotangents, Decision, Error, Hint, Inline, InputCotangents, OutputTangents, Outputs,
+    CheckpointRecipe, Cotangents, Decision, Hint, Inline, InputCotangents, OutputTangents, Outputs,
     ReplayResult, ReverseRule, RuleResult, SecondOrder, Tangents, Tape, Var, current_mode,
 };
 
@@ -122,74 +123,72 @@ impl CheckpointRecipe<f64> for Binary {
     }
 }
 
-/// A recorded function: its value, and its place if it is on a tape.
-type Recorded = (f64, Result<Place, Error>);
-
-/// The handle of a recorded function on `tape`.
-fn handle(tape: Tape<f64>, (value, place): Recorded) -> Var<f64> {
-    match place {
-        Ok(place) => Var { value: value.into(), link: Link::Node { tape, place } },
-        Err(error) => unrecorded(value, error),
+fn record_unary(function: Unary, tape: &Tape<f64>, x: &Var<f64>, y: f64) -> Placed {
+    match current_mode().decide(Hint::Cheap) {
+        Decision::Retain => tape.on(&[x]).retain_at(y.into(), UnaryRule { function, x: *x.value(), y }),
+        Decision::Checkpoint => tape.on(&[x]).checkpoint_at(&y.into(), function),
     }
 }
 
-fn record_unary(function: Unary, tape: &Tape<f64>, x: &Var<f64>) -> Recorded {
-    let y = function.value(*x.value());
-    let place = match current_mode().decide(Hint::Cheap) {
-        Decision::Retain => tape.on(&[x]).retain_at(y.into(), UnaryRule { function, x: *x.value(), y }),
-        Decision::Checkpoint => tape.on(&[x]).checkpoint_at(&y.into(), function),
-    };
-    (y, place)
-}
-
-fn record_binary(function: Binary, tape: &Tape<f64>, x: &Var<f64>, y: &Var<f64>) -> Recorded {
-    let value = function.value(*x.value(), *y.value());
-    let place = match current_mode().decide(Hint::Cheap) {
+fn record_binary(function: Binary, tape: &Tape<f64>, x: &Var<f64>, y: &Var<f64>, value: f64) -> Placed {
+    match current_mode().decide(Hint::Cheap) {
         Decision::Retain => {
             tape.on(&[x, y]).retain_at(value.into(), BinaryRule { function, x: *x.value(), y: *y.value() })
         }
         Decision::Checkpoint => tape.on(&[x, y]).checkpoint_at(&value.into(), function),
-    };
-    (value, place)
+    }
 }
 
 impl Apply for f64 {
     fn unary(function: Unary, x: &Var<f64>) -> Var<f64> {
+        let value = function.value(*x.value());
         match x.try_tape() {
-            Ok(tape) => handle(tape.clone(), record_unary(function, tape, x)),
-            Err(error) => unrecorded(function.value(*x.value()), error),
+            Ok(tape) => handle(tape, value, record_unary(function, tape, x, value)),
+            Err(error) => unrecorded(value, error),
         }
     }
 
     fn binary(function: Binary, x: &Var<f64>, y: &Var<f64>) -> Var<f64> {
+        let value = function.value(*x.value(), *y.value());
         match common_tape(x, y) {
-            Ok(tape) => handle(tape.clone(), record_binary(function, tape, x, y)),
-            Err(error) => unrecorded(function.value(*x.value(), *y.value()), error),
+            Ok(tape) => handle(tape, value, record_binary(function, tape, x, y, value)),
+            Err(error) => unrecorded(value, error),
         }
     }
 
+    #[inline]
     fn unary_of(function: Unary, x: Var<f64>) -> Var<f64> {
-        let recorded = match &x.link {
-            Link::Node { tape, .. } => record_unary(function, tape, &x),
-            _ => return f64::unary(function, &x),
-        };
-        reuse(x, recorded)
+        let Link::Node { tape, .. } = &x.link else { return f64::unary(function, &x) };
+        let value = function.value(*x.value());
+        let placed = record_unary(function, tape, &x, value);
+        reuse(x, value, placed)
     }
 
+    #[inline]
     fn binary_of(function: Binary, x: Var<f64>, y: &Var<f64>) -> Var<f64> {
-        let recorded = match &x.link {
-            Link::Node { tape, .. } => record_binary(function, tape, &x, y),
-            _ => return f64::binary(function, &x, y),
-        };
-        reuse(x, recorded)
+        let Link::Node { tape, .. } = &x.link else { return f64::binary(function, &x, y) };
+        let value = function.value(*x.value(), *y.value());
+        let placed = record_binary(function, tape, &x, y, value);
+        reuse(x, value, placed)
     }
 }
 
 impl Elementwise for f64 {}
 
-fn reuse(operand: Var<f64>, recorded: Recorded) -> Var<f64> {
-    match operand.link {
-        Link::Node { tape, .. } => handle(tape, recorded),
-        Link::Detached | Link::Broken(_) => Var::detached(recorded.0),
+/// The handle of a recorded function on `tape`.
+fn handle(tape: &Tape<f64>, value: f64, placed: Placed) -> Var<f64> {
+    match placed {
+        Ok(place) => tape.var(value.into(), place),
+        Err(error) => Var::broken(value.into(), error),
+    }
+}
+
+/// The handle of a recorded function that takes over an operand's hold of the tape.
+#[inline]
+fn reuse(operand: Var<f64>, value: f64, placed: Placed) -> Var<f64> {
+    match (placed, operand.link) {
+        (Ok(place), Link::Node { tape, .. }) => Var { value: value.into(), link: Link::Node { tape, place } },
+        (Err(error), _) => Var::broken(value.into(), error),
+        (Ok(_), _) => Var::detached(value),
     }
 }

@@ -141,9 +141,9 @@ impl<V: Differentiable> Tape<V> {
 
     fn source(&self, value: V::Shared, body: Body<V>, activity: Activity) -> Var<V> {
         let mut record = self.lock();
-        if let Err(full) = record.room_for(1) {
+        if !record.has_room_for(1) {
             drop(record);
-            return Var::broken(value, full);
+            return Var::broken(value, Error::TapeFull);
         }
         let index = record.arena.push_source(value.clone(), body, activity);
         self.var(value, record.place(index, activity))
@@ -191,15 +191,12 @@ impl<V: Differentiable> Tape<V> {
             Body::Placeholder(cell) => {
                 let mut edges = Vec::with_capacity(inputs.len());
                 for input in inputs {
-                    let (index, activity) = match record.resolve(self, input)? {
-                        Some(found) => found,
-                        None => return Err(Error::MissingNode),
-                    };
-                    if index >= placeholder.index {
-                        let input = NodeId { index, ..placeholder };
+                    let edge = record.resolve(self, input)?.ok_or(Error::MissingNode)?;
+                    if edge.node() >= placeholder.index as usize {
+                        let input = NodeId { index: edge.node() as u32, ..placeholder };
                         return Err(Error::InputAfterNode { node: placeholder, input });
                     }
-                    edges.push(Edge::new(index, wanted(activity)));
+                    edges.push(edge);
                 }
                 match cell.set(Attached { edges: edges.into(), rule }) {
                     Ok(()) => return Ok(()),
@@ -229,14 +226,20 @@ impl<V: Differentiable> Tape<V> {
     }
 
     /// Frees the graph: values, rules and recipes. Handles keep their own values; using them for anything
-    /// else is [`Error::GraphFreed`]. The tape can record a new graph.
+    /// else is [`Error::GraphFreed`]. The tape can record a new graph, and keeps up to 16 MiB of emptied memory
+    /// for it: a graph no larger than the last one is recorded without an allocation.
     pub fn free(&self) {
         let freed = {
             let mut record = self.lock();
             record.generation = record.generation.wrapping_add(1);
             std::mem::replace(&mut record.arena, Arena::new())
         };
-        drop(freed);
+        let emptied = freed.emptied();
+        let mut record = self.lock();
+        // Destructors, and other threads, may have recorded something meanwhile.
+        if record.arena.len() == 0 {
+            record.arena = emptied;
+        }
     }
 
     /// A sweep over this tape with options of its own.
@@ -268,46 +271,60 @@ impl<V: Differentiable> Tape<V> {
         let mut record = self.lock();
         let mut indices = Vec::with_capacity(vars.len());
         for var in vars {
-            let (index, activity) = record.resolve(self, var)?.ok_or(Error::MissingNode)?;
-            if activity == Activity::Auxiliary {
-                let node = NodeId { tape: self.shared.id, generation: record.generation, index };
+            let index = record.resolve(self, var)?.ok_or(Error::MissingNode)?.node();
+            if record.arena.node(index).is_some_and(|node| node.activity == Activity::Auxiliary) {
+                let node =
+                    NodeId { tape: self.shared.id, generation: record.generation, index: index as u32 };
                 return Err(Error::Auxiliary { node });
             }
-            indices.push(index as usize);
+            indices.push(index);
         }
         let base = NodeId { tape: self.shared.id, generation: record.generation, index: 0 };
         Ok((record.arena.snapshot(), base, indices))
     }
 
     pub(crate) fn id_of(&self, place: Place) -> NodeId {
-        NodeId { tape: self.shared.id, generation: place.generation, index: place.index }
+        NodeId { tape: self.shared.id, generation: place.generation(), index: place.edge().node() as u32 }
     }
 }
 
-pub(crate) fn wanted(activity: Activity) -> Wanted {
+fn wanted(activity: Activity) -> Wanted {
     if activity == Activity::Active { Wanted::Yes } else { Wanted::No }
 }
 
 impl<V: Differentiable> Record<V> {
-    pub(crate) fn room_for(&self, nodes: usize) -> Result<()> {
-        if self.arena.len() + nodes < MAX_NODES { Ok(()) } else { Err(Error::TapeFull) }
+    #[inline]
+    pub(crate) fn has_room_for(&self, nodes: usize) -> bool {
+        self.arena.len() + nodes < MAX_NODES
     }
 
     pub(crate) fn place(&self, index: usize, activity: Activity) -> Place {
-        Place { generation: self.generation, index: index as u32, activity }
+        Place::new(self.generation, Edge::new(index as u32, wanted(activity)))
     }
 
-    /// The node of a variable on this tape; `None` for a detached one.
-    #[inline]
-    pub(crate) fn resolve(&self, tape: &Tape<V>, var: &Var<V>) -> Result<Option<(u32, Activity)>> {
-        match &var.link {
-            Link::Detached => Ok(None),
-            Link::Broken(error) => Err((**error).clone()),
-            Link::Node { tape: other, .. } if !Arc::ptr_eq(&other.shared, &tape.shared) => {
+    /// The edge to a variable on this tape; `None` for a detached one.
+    pub(crate) fn resolve(&self, tape: &Tape<V>, var: &Var<V>) -> Result<Option<Edge>> {
+        match (self.look_up(tape, var), &var.link) {
+            (Some(edge), _) => Ok(Some(edge)),
+            (None, Link::Loose(None)) => Ok(None),
+            (None, Link::Loose(Some(error))) => Err((**error).clone()),
+            (None, Link::Node { tape: other, .. }) if !Arc::ptr_eq(&other.shared, &tape.shared) => {
                 Err(Error::ForeignNode)
             }
-            Link::Node { place, .. } if place.generation != self.generation => Err(Error::GraphFreed),
-            Link::Node { place, .. } => Ok(Some((place.index, place.activity))),
+            (None, Link::Node { .. }) => Err(Error::GraphFreed),
+        }
+    }
+
+    /// The edge to a variable that is on this tape.
+    #[inline]
+    pub(crate) fn look_up(&self, tape: &Tape<V>, var: &Var<V>) -> Option<Edge> {
+        match &var.link {
+            Link::Node { tape: of, place }
+                if Arc::ptr_eq(&of.shared, &tape.shared) && place.generation() == self.generation =>
+            {
+                Some(place.edge())
+            }
+            _ => None,
         }
     }
 

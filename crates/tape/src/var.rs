@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::arena::Activity;
+use crate::arena::Edge;
 use crate::{Differentiable, Error, Gradients, NodeId, Result, Tape};
 
 /// A value and its place on a tape. Clones share both; nothing asks the value itself to be cloned.
@@ -10,29 +10,39 @@ pub struct Var<V: Differentiable> {
 }
 
 pub(crate) enum Link<V: Differentiable> {
-    Detached,
     Node {
         tape: Tape<V>,
         place: Place,
     },
-    /// An operator could not record its result; the first use that can return an error returns this one.
-    Broken(Box<Error>),
+    /// On no tape. An operator that could not record its result says why; the first use that can return an
+    /// error returns that one.
+    Loose(Option<Box<Error>>),
 }
 
-/// Where on its tape a value is.
+/// Where on its tape a value is: the generation of the graph and the edge that an operation on it gets. One
+/// word, so that handles travel in registers.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
-    pub(crate) generation: u32,
-    pub(crate) index: u32,
-    pub(crate) activity: Activity,
+pub(crate) struct Place(u64);
+
+impl Place {
+    pub(crate) fn new(generation: u32, edge: Edge) -> Place {
+        Place(u64::from(generation) << 32 | u64::from(edge.bits()))
+    }
+
+    pub(crate) fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    pub(crate) fn edge(self) -> Edge {
+        Edge::from_bits(self.0 as u32)
+    }
 }
 
 impl<V: Differentiable> Clone for Link<V> {
     fn clone(&self) -> Self {
         match self {
-            Link::Detached => Link::Detached,
             Link::Node { tape, place } => Link::Node { tape: tape.clone(), place: *place },
-            Link::Broken(error) => Link::Broken(error.clone()),
+            Link::Loose(error) => Link::Loose(error.clone()),
         }
     }
 }
@@ -52,11 +62,11 @@ impl<V: Differentiable + fmt::Debug> fmt::Debug for Var<V> {
 impl<V: Differentiable> Var<V> {
     /// A value on no tape. As an input of an operation it is a constant.
     pub fn detached(value: impl Into<V::Shared>) -> Self {
-        Var { value: value.into(), link: Link::Detached }
+        Var { value: value.into(), link: Link::Loose(None) }
     }
 
-    pub(crate) fn broken(value: V::Shared, error: Error) -> Self {
-        Var { value, link: Link::Broken(Box::new(error)) }
+    pub(crate) fn broken(value: V::Shared, error: impl Into<Box<Error>>) -> Self {
+        Var { value, link: Link::Loose(Some(error.into())) }
     }
 
     /// The value.
@@ -78,7 +88,7 @@ impl<V: Differentiable> Var<V> {
     pub fn node(&self) -> Option<NodeId> {
         match &self.link {
             Link::Node { tape, place } => Some(tape.id_of(*place)),
-            Link::Detached | Link::Broken(_) => None,
+            Link::Loose(_) => None,
         }
     }
 
@@ -86,7 +96,7 @@ impl<V: Differentiable> Var<V> {
     pub fn tape(&self) -> Option<&Tape<V>> {
         match &self.link {
             Link::Node { tape, .. } => Some(tape),
-            Link::Detached | Link::Broken(_) => None,
+            Link::Loose(_) => None,
         }
     }
 
@@ -94,8 +104,8 @@ impl<V: Differentiable> Var<V> {
     pub(crate) fn try_tape(&self) -> Result<&Tape<V>> {
         match &self.link {
             Link::Node { tape, .. } => Ok(tape),
-            Link::Detached => Err(Error::MissingNode),
-            Link::Broken(error) => Err((**error).clone()),
+            Link::Loose(None) => Err(Error::MissingNode),
+            Link::Loose(Some(error)) => Err((**error).clone()),
         }
     }
 

@@ -1,7 +1,9 @@
 //! The `ebbtide` command, run as its users run it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod book;
 mod demo;
 mod doctor;
 mod plan;
 mod runs;
+mod trace;

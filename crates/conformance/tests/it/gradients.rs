@@ -1,6 +1,6 @@
 //! Gradients: against differences, and bit for bit over schedules, devices and threads.
 
-use ebbtide_autodiff::{Request, gradient};
+use ebbtide_autodiff::{Inner, Request, gradient};
 use ebbtide_conformance::element;
 use ebbtide_ir::*;
 use ebbtide_runtime::{AnyArray, Arg, Budget, CompiledGradient, Device, Ran, interpreter};
@@ -89,8 +89,7 @@ impl Case {
             values: vec!["loss".into()],
             seeded: false,
         };
-        let g = gradient(&self.program, &request).unwrap();
-        CompiledGradient::new(&g, device, Budget::StoreAll).unwrap()
+        CompiledGradient::new(&self.program, &request, device, Budget::StoreAll).unwrap()
     }
 
     /// The value and all derivatives, as numbers, and what the run did.
@@ -316,7 +315,7 @@ pub fn a_step_keeps_one_array_and_a_linear_one_none() {
             wrt: case.wrt.iter().map(|s| s.to_string()).collect(),
             ..Request::default()
         };
-        let g = gradient(&case.program, &request).unwrap();
+        let g = gradient(&case.program, &request, Inner::Recorded).unwrap();
         g.pushes
             .values()
             .map(|p| p.iter().map(|p| g.program.array(p.array).name.clone()).collect::<Vec<_>>())

@@ -1,5 +1,8 @@
 //! Programs and data that mean harm: errors, or what the law says, never a crash.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
+
 use ebbtide_conformance::{Input, launch, literals};
 use ebbtide_ir::*;
 use ebbtide_runtime::{AnyArray, Compiled, interpreter};
@@ -86,6 +89,25 @@ const CASES: &[Hostile] = &[
             c.b.end_par();
         },
         tries: &[((50, [2, 0, 0, 0]), None), ((50, [0, 0, 0, 0]), BOUNDS), ((3, [MIN, 0, 0, 0]), BOUNDS)],
+    },
+    Hostile {
+        name: "a scatter to elements of its own",
+        build: |c| {
+            let i = c.par();
+            let far = c.b.binary(Binary::Mul, i, c.to);
+            let at = c.b.binary(Binary::Add, far, c.at);
+            let v = c.b.load(c.x, &[i]);
+            c.b.store_unique(c.y, &[at], v);
+            c.b.end_par();
+        },
+        tries: &[
+            ((5000, [0, 0, 0, 1]), None),
+            ((5000, [0, 0, 4999, -1]), None),
+            ((5000, [0, 0, 7, 0]), Some("element [7] of `y` is written twice")),
+            ((2, [0, 0, 1, 1]), BOUNDS),
+            ((9, [0, 0, 0, MAX]), BOUNDS),
+            ((0, [0, 0, 0, 0]), None),
+        ],
     },
     Hostile {
         name: "an element at program level",
@@ -519,4 +541,65 @@ pub fn a_loop_with_very_many_reductions_is_like_any_other() {
     b.end_par();
     let program = b.finish().unwrap();
     check(&program, &[Input::Array(vec![5000], 1), Input::Array(vec![70], 2)]).unwrap();
+}
+
+/// Runs the tests above once more, on code that was compiled with the sanitisers of addresses and of undefined behaviour
+/// and 256-bit vectors, in a process that has their run-time library. Without them, as with some compilers, it says so
+/// and checks nothing.
+#[test]
+fn hostile_data_is_clean_under_sanitisers() {
+    const FLAGS: &str = "-fsanitize=address,undefined -fno-sanitize-recover=all";
+    let folder = std::env::temp_dir().join(format!("ebbtide-sanitised-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    if !finds_errors(&folder, FLAGS) {
+        eprintln!("`cc {FLAGS}` does not find errors here: nothing was checked");
+        return;
+    }
+    let library = |name: &str| {
+        let output = Command::new("cc").arg(format!("-print-file-name={name}")).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_string()
+    };
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["hostile::", "--skip", "sanitisers", "--test-threads=1"])
+        .env("LD_PRELOAD", format!("{}:{}", library("libasan.so"), library("libubsan.so")))
+        .env("ASAN_OPTIONS", "detect_leaks=0:allocator_may_return_null=1")
+        .env("EBBTIDE_CFLAGS", FLAGS)
+        .env("EBBTIDE_VECTOR_BYTES", "32")
+        .env("TMPDIR", &folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && said.contains("4 passed"), "{said}");
+    // What ran was instrumented.
+    let mut folders = vec![folder.clone()];
+    let mut instrumented = 0;
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "so") {
+                let bytes = std::fs::read(&path).unwrap();
+                instrumented += usize::from(bytes.windows(13).any(|window| window == b"__asan_report"));
+            }
+        }
+    }
+    assert!(instrumented > 0, "no instrumented code was found in {}", folder.display());
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Does the compiler take these flags, and does a program with an error stop with them?
+fn finds_errors(folder: &Path, flags: &str) -> bool {
+    let (source, program) = (folder.join("wrong.c"), folder.join("wrong"));
+    let text =
+        "int main(int n, char **a) { volatile int x[4] = {0}; (void)a; int y = x[n + 3]; return y - y; }";
+    std::fs::write(&source, text).unwrap();
+    let built =
+        Command::new("cc").args(flags.split_whitespace()).arg(&source).arg("-o").arg(&program).output();
+    built.is_ok_and(|output| output.status.success())
+        && Command::new(&program).output().is_ok_and(|output| !output.status.success())
 }

@@ -1,6 +1,6 @@
 //! Library operations: the same bits on every device and for every number of threads, and their gradients.
 
-use ebbtide_autodiff::{Request, gradient};
+use ebbtide_autodiff::{Inner, Request, gradient};
 use ebbtide_conformance::Input;
 use ebbtide_ir::*;
 use ebbtide_runtime::interpreter;
@@ -347,7 +347,7 @@ pub fn gradients_through_library_operations_have_the_same_bits_under_every_budge
 pub fn the_adjoint_of_a_product_is_two_products() {
     let case = rnn(2, 2, 2);
     let request = Request { of: "loss".into(), wrt: vec!["h".into(), "w".into()], ..Request::default() };
-    let g = gradient(&case.program, &request).unwrap();
+    let g = gradient(&case.program, &request, Inner::Recorded).unwrap();
     let text = g.program.to_string();
     assert!(text.contains("add_matmul(transposed(h'), d_z', d_w');"), "{text}");
     assert!(text.contains("matmul(d_z', transposed(w), d_h');"), "{text}");

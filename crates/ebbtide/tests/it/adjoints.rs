@@ -256,3 +256,83 @@ fn a_bounded_conditional_stencil_gathers_under_the_condition_of_its_source() {
     "#]],
     );
 }
+
+/// Newton's iteration in each element, until it has converged; and a loop that is left in its middle.
+#[program]
+fn newton(x: &Array1<f64>, y: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        let mut r = 1.0;
+        while (r * r - x[i]).abs() > 1e-12 {
+            r = 0.5 * (r + x[i] / r);
+        }
+        let mut s = r;
+        for k in 0..20 {
+            s = s * 0.9 + 0.01 * x[i] * (k as f64);
+            if s < 1.0 {
+                break;
+            }
+        }
+        y[i] = r * s;
+    }
+    for i in par(0..x.len()) {
+        loss[[]] += y[i] * y[i];
+    }
+}
+
+#[test]
+fn loops_inside_parallel_bodies_that_end_when_their_data_say_so_are_reversed() {
+    let device = Device::cpu();
+    let start = [2.0, 0.5, 9.0, 30.0, 1.7, 4.0, 5.5, 11.0, 3.0];
+    let x = device.array(&start).unwrap();
+    let mut y = device.zeros([9]).unwrap();
+    let mut loss = device.scalar(0.0).unwrap();
+    let g = newton().grad(newton::loss).wrt(newton::x).compile(&device).unwrap();
+    let out = g.launch((&x, &mut y, &mut loss)).unwrap();
+    let plain = newton().compile(&device).unwrap();
+    for (k, found) in out.get(newton::x).unwrap().as_slice().iter().enumerate() {
+        let mut at = |h: f64| {
+            let mut moved = start;
+            moved[k] += h;
+            let x = device.array(&moved).unwrap();
+            loss.fill(0.0).unwrap();
+            let _done = plain.launch((&x, &mut y, &mut loss)).unwrap();
+            loss.value()
+        };
+        let difference = (at(1e-6) - at(-1e-6)) / 2e-6;
+        // Differences see the tolerance of the iteration.
+        assert!((found - difference).abs() < 1e-5 * difference.abs().max(1.0), "{k}: {found} {difference}");
+    }
+}
+
+/// An iteration that reads its own element before and after it writes it.
+#[program]
+fn rewritten(u: &mut Array1<f64>, p: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..u.len()) {
+        let before = u[i] * p[i];
+        u[i] = before * before;
+        p[i] = p[i] * u[i].sin();
+    }
+    for i in par(0..u.len()) {
+        loss[[]] += p[i] * u[i];
+    }
+}
+
+#[test]
+fn what_an_iteration_wrote_itself_is_read_where_it_was_written_and_not_from_the_tape() {
+    let device = Device::cpu();
+    let (u0, p0) = ([0.3, 0.8, 1.4], [0.7, -0.4, 1.1]);
+    let (mut u, mut p) = (device.array(&u0).unwrap(), device.array(&p0).unwrap());
+    let mut loss = device.scalar(0.0).unwrap();
+    type P = rewritten;
+    let g = rewritten().value_and_grad(P::loss).wrt(P::u).wrt(P::p).compile(&device).unwrap();
+    let out = g.launch((&mut u, &mut p, &mut loss)).unwrap();
+    for i in 0..3 {
+        let (a, b) = (u0[i], p0[i]);
+        let w = (a * b) * (a * b);
+        // b w sin w
+        let slope = b * (w.sin() + w * w.cos());
+        let (du, dp) = (slope * 2.0 * a * b * b, w.sin() * w + slope * 2.0 * a * a * b);
+        let found = (out.get(P::u).unwrap().as_slice()[i], out.get(P::p).unwrap().as_slice()[i]);
+        assert!((found.0 - du).abs() < 1e-14 && (found.1 - dp).abs() < 1e-14, "{found:?} {du} {dp}");
+    }
+}

@@ -69,13 +69,7 @@ fn calls_cross_modules() {
                         }
                     }
                     y = y.min(100.0);
-                    let mut if_1 = 0.0;
-                    if y > 0.0 {
-                        if_1 = y;
-                    } else {
-                        if_1 = 0.0;
-                    }
-                    next[[i, j]] = v11 + dt * if_1;
+                    next[[i, j]] = v11 + dt * select(y > 0.0, y, 0.0);
                 }
                 let around_2 = next[[1 - 1, 1]] + next[[1 + 1, 1]] + next[[1, 1 - 1]] + next[[1, 1 + 1]];
                 let at_corner = around_2 - 4.0 * next[[1, 1]];

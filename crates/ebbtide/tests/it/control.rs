@@ -79,33 +79,27 @@ fn a_condition_asks_no_more_than_it_needs() {
     check(
         search(),
         expect![[r#"
-        program search(x: &Array1<f64>, found: &mut Array0<i32>) {
-            let n = x.len();
-            let mut k = 0;
-            while {
-                let v3 = k < n;
-                let mut and_1 = v3;
-                if v3 {
-                    and_1 = x[k] > 0.0;
+            program search(x: &Array1<f64>, found: &mut Array0<i32>) {
+                let n = x.len();
+                let mut k = 0;
+                while {
+                    let v3 = k < n;
+                    let mut and_1 = v3;
+                    if v3 {
+                        and_1 = x[k] > 0.0;
+                    }
+                    and_1
+                } {
+                    k = k + 1;
                 }
-                and_1
-            } {
-                k = k + 1;
+                let v14 = k == n;
+                let mut or_3 = v14;
+                if !v14 {
+                    or_3 = x[k] == -1.0;
+                }
+                found[[]] = select(or_3, 100i32 + k as i32, k as i32);
             }
-            let mut if_2 = 0i32;
-            let v14 = k == n;
-            let mut or_3 = v14;
-            if !v14 {
-                or_3 = x[k] == -1.0;
-            }
-            if or_3 {
-                if_2 = 100i32 + k as i32;
-            } else {
-                if_2 = k as i32;
-            }
-            found[[]] = if_2;
-        }
-    "#]],
+        "#]],
     );
     let device = Device::interpreter();
     let search = search().compile(&device).unwrap();

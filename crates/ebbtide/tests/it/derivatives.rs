@@ -4,8 +4,9 @@ use ebbtide::prelude::*;
 
 /// Checks the gradient of a program `p(x, y, loss)` of two arrays of nine elements.
 macro_rules! check {
-    ($p:ident) => {{
-        let device = Device::interpreter();
+    ($p:ident) => {{ check!($p, Device::interpreter()) }};
+    ($p:ident, $device:expr) => {{
+        let device = $device;
         let n = 9;
         let start: Vec<f64> = (0..n).map(|i| 0.15 + 0.1 * ((i * 7) % n) as f64).collect();
         let other: Vec<f64> = (0..n).map(|i| 0.9 - 0.08 * ((i * 5) % n) as f64).collect();
@@ -208,6 +209,50 @@ fn program_level(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
     weigh(x, y, loss);
 }
 
+#[program]
+fn unique_scatters(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    let mut t = Array1::<f64>::zeros([n]);
+    for s in 0..3 {
+        for i in par(0..n - 1) {
+            let k = (4 * i + s) % n;
+            if x[i] > 0.27 {
+                scatter_unique(t, k, (x[i] + 0.5 * x[i + 1] * y[i]).sin() + t[k] * t[k]);
+            }
+        }
+        for i in par(0..n) {
+            x[i] = 0.9 * x[i] + 0.2 * t[i];
+        }
+    }
+    weigh(x, y, loss);
+}
+
+#[program]
+fn extremes(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    let mut most = Array0::<f64>::zeros([]);
+    let mut least = Array1::<f64>::zeros([3]);
+    let mut own = Array1::<f64>::zeros([n]);
+    fill(least, y[0] * 2.0);
+    for t in 0..3 {
+        for i in par(0..n) {
+            let a = (3.0 * x[i] + (t as f64)).sin() * y[i];
+            if a > 0.1 {
+                most[[]].max_assign(a);
+            }
+            least[(i + t) % 3].min_assign(a * a - 0.2 * x[i]);
+            own[i].max_assign(a * x[i]);
+        }
+        for i in par(1..n) {
+            x[i] = 0.9 * x[i] + 0.1 * most[[]] * least[t] + 0.05 * own[i - 1];
+        }
+        most[[]].min_assign(x[t] * 3.0);
+        fill(own, most[[]] * 0.01);
+    }
+    weigh(x, y, loss);
+    loss[[]] += most[[]] * least[1];
+}
+
 #[test]
 fn every_construct_has_its_derivative() {
     check!(functions);
@@ -219,6 +264,10 @@ fn every_construct_has_its_derivative() {
     check!(gathers_and_scatters);
     check!(planes);
     check!(program_level);
+    check!(extremes);
+    check!(extremes, Device::cpu());
+    check!(unique_scatters);
+    check!(unique_scatters, Device::cpu());
 }
 
 #[program]
@@ -244,4 +293,42 @@ fn an_untaken_branch_contributes_nothing_even_where_its_slope_is_infinite() {
     assert_eq!(dx[0], 0.0, "sqrt has an infinite slope at 0, but is not taken there");
     assert_eq!(dx[1], 2.0 * 0.5 / 0.5 + 1.0 / 0.25);
     assert_eq!(dx[2], 0.0);
+}
+
+#[program]
+fn largest(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        loss[[]].max_assign(x[i] * y[i]);
+    }
+}
+
+#[test]
+fn equal_maxima_share_the_derivative() {
+    let device = Device::cpu();
+    let (mut x, y) = (device.array(&[3.0, 2.0, 3.0, 1.0]).unwrap(), device.array(&[1.0; 4]).unwrap());
+    let g = largest().grad(largest::loss).wrt(largest::x).wrt(largest::loss).compile(&device).unwrap();
+    // The old value takes part.
+    for (old, expected, kept) in [(0.0, [0.5, 0.0, 0.5, 0.0], 0.0), (4.0, [0.0; 4], 1.0)] {
+        let mut loss = device.scalar(old).unwrap();
+        let out = g.launch((&mut x, &y, &mut loss)).unwrap();
+        assert_eq!(out.get(largest::x).unwrap().to_vec(), expected);
+        assert_eq!(out.get(largest::loss).unwrap().value(), kept);
+    }
+    let mut loss = device.scalar(3.0).unwrap();
+    let out = g.launch((&mut x, &y, &mut loss)).unwrap();
+    let third = 1.0 / 3.0;
+    assert_eq!(out.get(largest::x).unwrap().to_vec(), [third, 0.0, third, 0.0]);
+    assert_eq!(out.get(largest::loss).unwrap().value(), third);
+}
+
+#[test]
+fn maxima_have_second_derivatives() {
+    let device = Device::cpu();
+    let (mut x, y) = (device.array(&[0.3, 2.0, 0.7]).unwrap(), device.array(&[1.0, 2.0, 3.0]).unwrap());
+    let mut loss = device.scalar(0.0).unwrap();
+    let along = device.array(&[0.0, 1.0, 0.0]).unwrap();
+    let hvp = largest().hvp(largest::loss).wrt(largest::y).wrt(largest::x).compile(&device).unwrap();
+    let out = hvp.launch((&mut x, &y, &mut loss), &Direction::new().array(largest::y, &along)).unwrap();
+    assert_eq!(out.get(largest::x).unwrap().to_vec(), [0.0, 1.0, 0.0]);
+    assert_eq!(out.get(largest::y).unwrap().to_vec(), [0.0; 3]);
 }

@@ -252,27 +252,21 @@ fn branches_and_blocks_have_values() {
     check(
         choices(),
         expect![[r#"
-        program choices(x: &mut Array1<f64>, upwind: bool) {
-            for i in par(0..x.len()) {
-                let mut if_0 = 0.0;
-                if upwind {
-                    let twice = 2.0 * x[i];
-                    if_0 = twice + 1.0;
-                } else {
-                    let mut if_1 = 0.0;
-                    if x[i] < 0.0 {
-                        if_1 = -1.0;
+            program choices(x: &mut Array1<f64>, upwind: bool) {
+                for i in par(0..x.len()) {
+                    let mut if_0 = 0.0;
+                    if upwind {
+                        let twice = 2.0 * x[i];
+                        if_0 = twice + 1.0;
                     } else {
-                        if_1 = 0.0;
+                        if_0 = select(x[i] < 0.0, -1.0, 0.0);
                     }
-                    if_0 = if_1;
+                    let speed = if_0;
+                    let square = speed * speed;
+                    x[i] = select(square > 4.0, square, speed);
                 }
-                let speed = if_0;
-                let square = speed * speed;
-                x[i] = select(square > 4.0, square, speed);
             }
-        }
-    "#]],
+        "#]],
     );
 }
 
@@ -416,4 +410,67 @@ fn signum_and_clamp_mean_what_std_means() {
         let expected = value.signum() + 10.0 * value.clamp(-0.5, 2.0);
         assert!(expected == found || expected.is_nan() && found.is_nan(), "{value}: {found}");
     }
+}
+
+#[program]
+fn edges(u: &Array1<f64>, out: &mut Array1<f64>) {
+    let n = u.len();
+    for i in par(0..n) {
+        let left = if i > 0 { i - 1 } else { 0 };
+        let right = if i + 1 < n { i + 1 } else { n - 1 };
+        let slope = u[right] - u[left];
+        out[i] = if slope > 1.0 { 2.0 * slope } else { slope };
+    }
+}
+
+#[test]
+fn an_if_whose_arms_cannot_fail_is_a_select() {
+    check(
+        edges(),
+        expect![[r#"
+        program edges(u: &Array1<f64>, out: &mut Array1<f64>) {
+            let n = u.len();
+            for i in par(0..n) {
+                let left = select(i > 0, i - 1, 0);
+                let right = select(i + 1 < n, i + 1, n - 1);
+                let slope = u[right] - u[left];
+                out[i] = select(slope > 1.0, 2.0 * slope, slope);
+            }
+        }
+    "#]],
+    );
+    let device = Device::cpu();
+    let compiled = edges().compile(&device).unwrap();
+    // Indices that a boundary condition chooses are no data: the interior runs in vectors.
+    let source = compiled.source().unwrap();
+    let segment = &source[source.find("i64 segment_0").unwrap()..];
+    assert!(segment.contains("eb_load_"), "{segment}");
+    for n in [1, 2, 3, 17, 100] {
+        let u: Vec<f64> = (0..n).map(|i| f64::from(i * i % 7)).collect();
+        let run = |device: &Device| {
+            let (u, mut out) = (device.array(&u).unwrap(), device.zeros([n as usize]).unwrap());
+            let _ = edges().compile(device).unwrap().launch((&u, &mut out)).unwrap();
+            out.to_vec()
+        };
+        assert_eq!(run(&device), run(&Device::interpreter()));
+        let at = |i: i32| u[i.clamp(0, n - 1) as usize];
+        let slopes = (0..n).map(|i| at(i + 1) - at(i - 1));
+        assert_eq!(run(&device), slopes.map(|s| if s > 1.0 { 2.0 * s } else { s }).collect::<Vec<f64>>());
+    }
+}
+
+#[program]
+fn guarded(u: &Array1<f64>, out: &mut Array1<f64>) {
+    for i in par(0..out.len()) {
+        out[i] = if i < u.len() { u[i] } else { -1.0 };
+    }
+}
+
+#[test]
+fn an_if_whose_arm_can_fail_stays_a_branch() {
+    assert!(guarded().to_string().contains("} else {"));
+    let device = Device::cpu();
+    let (u, mut out) = (device.array(&[1.0, 2.0]).unwrap(), device.zeros([3]).unwrap());
+    let _ = guarded().compile(&device).unwrap().launch((&u, &mut out)).unwrap();
+    assert_eq!(out.to_vec(), [1.0, 2.0, -1.0]);
 }

@@ -4,15 +4,23 @@
 mod adjoints;
 mod build_errors;
 mod calls;
+mod checked;
 mod control;
 mod derivatives;
 mod design;
+mod durable;
 mod expressions;
+mod first_hour;
 mod generic;
 mod gradients;
 mod library;
+mod on_tape;
 mod refused;
+mod rules;
+mod scatter;
+mod schedules;
 mod structs;
+mod yielding_gradients;
 mod yields;
 
 /// Compares the text form of a program.

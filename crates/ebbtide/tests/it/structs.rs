@@ -94,3 +94,119 @@ fn a_struct_by_reference_is_read() {
     "#]],
     );
 }
+
+fn simulation(device: &Device, n: usize, name: &str) -> Simulation {
+    let u: Vec<f64> = (0..n).map(|i| 1.0 + i as f64).collect();
+    let grid = Grid { u: device.array(&u).unwrap(), v: device.zeros([n]).unwrap(), dx: 0.25 };
+    Simulation { grid, energy: device.scalar(7.0).unwrap(), periodic: true, name: name.to_string() }
+}
+
+/// A file of this test alone.
+fn file(name: &str) -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("ebbtide-structs-{}-{name}.safetensors", std::process::id()))
+}
+
+#[test]
+fn a_struct_comes_back_from_its_file() {
+    let device = Device::cpu();
+    let path = file("whole");
+    let saved = simulation(&device, 3, "saved");
+    saved.save(&path).unwrap();
+    let mut loaded = simulation(&device, 3, "loaded");
+    loaded.grid.u.fill(0.0).unwrap();
+    loaded.energy.fill(0.0).unwrap();
+    (loaded.grid.dx, loaded.periodic) = (1.0, false);
+    loaded.load(&path).unwrap();
+    assert_eq!(loaded.grid.u.to_vec(), saved.grid.u.to_vec());
+    assert_eq!((loaded.energy[[]], loaded.grid.dx, loaded.periodic), (7.0, 0.25, true));
+    // What is skipped is left alone.
+    assert_eq!(loaded.name, "loaded");
+    // An array is as good as a struct.
+    loaded.grid.u.save(&path).unwrap();
+    let mut other: Array1<f64> = device.zeros([3]).unwrap();
+    other.load(&path).unwrap();
+    assert_eq!(other.to_vec(), [1.0, 2.0, 3.0]);
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn a_file_that_does_not_fit_is_refused_with_all_that_differs() {
+    #[derive(Arrays)]
+    struct Other {
+        energy: Array0<f32>,
+        more: Array1<i32>,
+        periodic: bool,
+    }
+    let device = Device::interpreter();
+    let path = file("misfit");
+    let other =
+        Other { energy: device.scalar(1.0).unwrap(), more: device.zeros([2]).unwrap(), periodic: true };
+    other.save(&path).unwrap();
+    let mut s = simulation(&device, 3, "s");
+    let error = s.load(&path).unwrap_err().to_string();
+    assert!(
+        error.ends_with(
+            "cannot be loaded: it has no `grid.u`; it has no `grid.v`; it has no `grid.dx`; `energy` is `f32` in it, \
+             not `f64`; there is no place for its `more`"
+        ),
+        "{error}"
+    );
+    simulation(&device, 4, "larger").save(&path).unwrap();
+    let error = s.load(&path).unwrap_err().to_string();
+    assert!(error.contains("`grid.u` has shape [4] in it, not [3]; `grid.v` has shape [4]"), "{error}");
+    assert_eq!((s.grid.u.to_vec(), s.energy[[]]), (vec![1.0, 2.0, 3.0], 7.0), "nothing has changed");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let error = simulation(&device, 4, "larger").load(&path).unwrap_err().to_string();
+    assert!(error.contains("checksum") || error.contains("damaged"), "{error}");
+    std::fs::remove_file(&path).unwrap();
+    assert!(s.load(&path).unwrap_err().to_string().contains("open"));
+}
+
+#[program]
+fn weighed(s: &Simulation, weight: f64, loss: &mut Array0<f64>) {
+    for i in par(0..s.grid.u.len()) {
+        loss[[]] += weight * s.grid.u[i] * s.grid.u[i] * s.grid.dx;
+    }
+}
+
+#[test]
+fn members_of_structs_have_names_with_types() {
+    assert_eq!(weighed::s.grid.u.as_str(), "s.grid.u");
+    let device = Device::interpreter();
+    let (s, mut loss) = (simulation(&device, 3, "s"), device.scalar(0.0).unwrap());
+    let g = weighed()
+        .grad(weighed::loss)
+        .wrt(weighed::s.grid.u)
+        .wrt(weighed::s.grid.dx)
+        .wrt(weighed::weight)
+        .compile(&device)
+        .unwrap();
+    let out = g.launch((&s, 2.0, &mut loss)).unwrap();
+    let du: &Array1<f64> = out.get(weighed::s.grid.u).unwrap();
+    let ddx: f64 = out.get(weighed::s.grid.dx).unwrap();
+    assert_eq!((du.to_vec(), ddx), (vec![1.0, 2.0, 3.0], 28.0));
+    // A member by its name, as an output and as a direction.
+    let along = device.array(&[1.0, 0.0, 0.0]).unwrap();
+    let jvp = weighed().jvp(weighed::loss).wrt(weighed::s.grid.u).compile(&device).unwrap();
+    let direction = Direction::new().array(weighed::s.grid.u, &along);
+    let dot = jvp.launch((&s, 2.0, &mut loss), &direction).unwrap();
+    assert_eq!(dot.get(weighed::loss).unwrap().value(), 1.0);
+}
+
+#[test]
+fn arrays_come_from_ndarray_and_go_back() {
+    let device = Device::cpu();
+    let a = ndarray::arr2(&[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+    let mut u: Array2<f64> = device.from_ndarray(&a).unwrap();
+    assert_eq!((u.shape(), u[[1, 0]]), ([2, 3], 4.0));
+    // Strides are followed.
+    let transposed: Array2<f64> = device.from_ndarray(&a.t()).unwrap();
+    assert_eq!((transposed.shape(), transposed.to_vec()), ([3, 2], vec![1.0, 4.0, 2.0, 5.0, 3.0, 6.0]));
+    u.as_ndarray_mut().row_mut(0).fill(0.0);
+    assert_eq!(u.as_ndarray().sum(), 15.0);
+    assert_eq!(u.to_ndarray(), ndarray::arr2(&[[0.0, 0.0, 0.0], [4.0, 5.0, 6.0]]));
+    assert_eq!(device.scalar(3u32).unwrap().to_ndarray().into_scalar(), 3);
+}

@@ -18,6 +18,7 @@ mod hoist;
 use std::collections::BTreeMap;
 
 use crate::affine::Affines;
+use crate::operation::Bound;
 use crate::program::*;
 use crate::races::analyse;
 use crate::verify::Facts;
@@ -131,7 +132,7 @@ pub fn simplify_segments(program: &Program, segments: &[&Block]) -> Option<Simpl
 }
 
 /// Can computing the value fail, whatever the data?
-fn may_fail(program: &Program, v: ValueId) -> bool {
+pub(crate) fn may_fail(program: &Program, v: ValueId) -> bool {
     match *program.op(v) {
         Op::Load(..) => true,
         Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) if !program.ty(v).is_float() => {
@@ -148,6 +149,14 @@ fn replace_uses(stmt: &mut Stmt, with: &dyn Fn(ValueId) -> ValueId) {
         Stmt::Store(s) | Stmt::Update(_, s) => {
             s.index = s.index.map(with);
             s.value = with(s.value);
+        }
+        Stmt::Claim(claim) => claim.index = claim.index.map(with),
+        Stmt::Library(call) => {
+            for bound in &mut call.arguments {
+                if let Bound::Scalar(v) = bound {
+                    *v = with(*v);
+                }
+            }
         }
         Stmt::If(branch) => branch.condition = with(branch.condition),
         Stmt::Loop(l) => {

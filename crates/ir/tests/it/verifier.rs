@@ -86,7 +86,7 @@ fn writing_one_element_in_all_iterations_is_a_race() {
         },
         expect![[r#"
             build error: program `p` is not valid:
-              a race: two iterations of the parallel loop may touch the same element of `x`, one of them writing: write `a[i]` with `i` the parallel index, or combine with `+=`; a single element can be written outside the parallel loop (law 7)"#]],
+              a race: two iterations of the parallel loop may touch the same element of `x`, one of them writing: write `a[i]` with `i` the parallel index, combine with `+=`, or write `scatter_unique(a, k, x)` where all `k` differ; a single element can be written outside the parallel loop (law 7)"#]],
     );
 }
 

@@ -1,6 +1,8 @@
 //! Calls of programs and functions: their bodies are expanded where they are called.
 
-use ebbtide_ir::{Access, ArrayId};
+use std::sync::Arc;
+
+use ebbtide_ir::{Access, ArrayId, Bound, HostArg, Operation, Rules, Work};
 
 use crate::cx::Cx;
 use crate::handle::{Argument, Handle};
@@ -12,46 +14,77 @@ pub fn arg<A: Argument<P>, P>(cx: &Cx, argument: &A) -> P {
     argument.pass(cx)
 }
 
-/// The arrays behind a parameter.
-pub fn arrays<H: Handle>(handle: &H) -> Vec<(ArrayId, Access)> {
+/// The arrays and scalars behind a parameter.
+pub fn bound<H: Handle>(handle: &H) -> Vec<Bound> {
     let mut all = Vec::new();
-    handle.arrays(&mut |id, access| all.push((id, access)));
+    handle.bound(&mut |bound| all.push(bound));
     all
 }
 
-/// Expands a program where it is called. `params` are its array parameters: their names and the arrays behind
-/// them.
+/// What a called program or operation is.
+#[derive(Clone, Copy, Debug)]
+pub struct Callee {
+    /// Its full path with type arguments: two programs in different modules may have one name.
+    pub path: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// The derivatives that it brings itself.
+    pub rules: Rules,
+}
+
+/// Expands a program where it is called. `params` are its parameters: their names and what is behind them.
 #[track_caller]
-pub fn call_program(
-    cx: &Cx,
-    path: &'static str,
-    name: &'static str,
-    params: &[(&str, Vec<(ArrayId, Access)>)],
-    body: impl FnOnce(),
-) {
+pub fn call_program(cx: &Cx, callee: Callee, params: &[(&str, Vec<Bound>)], body: impl FnOnce()) {
+    let Callee { path, name, rules } = callee;
     check_aliases(cx, name, params);
     if !cx.enter(path, name) {
         return;
     }
-    if cx.at_root() {
-        body();
-    } else {
-        cx.emit(|b| b.begin_call(name));
-        body();
-        cx.emit(|b| b.end_call());
+    match (cx.at_root(), rules.any()) {
+        (true, false) => body(),
+        (false, false) => {
+            cx.emit(|b| b.begin_call(name));
+            body();
+            cx.emit(|b| b.end_call());
+        }
+        // Its rules hold also where it is launched by itself.
+        (_, true) => {
+            let arguments = params.iter().flat_map(|(_, bound)| bound).copied().collect();
+            cx.emit(|b| b.begin_ruled_call(name, arguments, rules));
+            body();
+            cx.emit(|b| b.end_call());
+        }
     }
     cx.leave();
 }
 
+/// Calls a custom operation.
+#[track_caller]
+pub fn call_operation(
+    cx: &Cx,
+    callee: Callee,
+    params: &[(&str, Vec<Bound>)],
+    work: fn(&mut [HostArg<'_>]) -> Result<(), String>,
+) {
+    let Callee { name, rules, .. } = callee;
+    check_aliases(cx, name, params);
+    let arguments: Vec<Bound> = params.iter().flat_map(|(_, bound)| bound).copied().collect();
+    let operation = Operation { name: name.to_string(), work: Work::Host(Arc::new(work)), rules };
+    cx.emit(|b| b.operation(operation, &arguments));
+}
+
 /// One array may be bound to two parameters only if neither is written.
 #[track_caller]
-fn check_aliases(cx: &Cx, name: &str, params: &[(&str, Vec<(ArrayId, Access)>)]) {
-    let mut bound: Vec<(&str, ArrayId, Access)> = Vec::new();
-    for (param, arrays) in params {
-        bound.extend(arrays.iter().map(|(id, access)| (*param, *id, *access)));
+fn check_aliases(cx: &Cx, name: &str, params: &[(&str, Vec<Bound>)]) {
+    let mut arrays: Vec<(&str, ArrayId, Access)> = Vec::new();
+    for (param, bound) in params {
+        arrays.extend(bound.iter().filter_map(|bound| match *bound {
+            Bound::Array(id, access) => Some((*param, id, access)),
+            Bound::Scalar(_) => None,
+        }));
     }
-    for (k, (param, id, access)) in bound.iter().enumerate() {
-        let clash = bound[..k]
+    for (k, (param, id, access)) in arrays.iter().enumerate() {
+        let clash = arrays[..k]
             .iter()
             .find(|(_, other, first)| id == other && (*first == Access::Write || *access == Access::Write));
         if let Some((first, ..)) = clash {

@@ -3,7 +3,8 @@
 use ebbtide_ir::ReverseHint;
 
 use crate::cx::Cx;
-use crate::value::{Expr, Index, Truth};
+use crate::scalar::Scalar;
+use crate::value::{Expr, Index, Local, Truth};
 
 /// `if condition {`
 #[track_caller]
@@ -15,6 +16,12 @@ pub fn begin_if<C: Truth>(cx: &Cx, condition: Expr<C>) {
 #[track_caller]
 pub fn begin_else(cx: &Cx) {
     cx.emit(|b| b.begin_else());
+}
+
+/// The end of an `if` used as a value, whose arms set `slot`.
+#[track_caller]
+pub fn end_value_if<T: Scalar>(cx: &Cx, slot: &Local<T>) -> Expr<T> {
+    Expr::new(cx.emit(|b| b.end_value_if(slot.id)))
 }
 
 /// The end of an `if`.

@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, Lit, UnOp};
 
@@ -73,12 +74,53 @@ impl Translator<'_> {
             self.errors.at(call, "`par` stands in the head of a loop: `for i in par(0..n) { … }`");
             return TokenStream::new();
         }
+        if last.ident == "scatter_unique" {
+            return self.scatter(call, path);
+        }
         let args: Vec<TokenStream> = call.args.iter().map(|argument| self.argument(argument)).collect();
         let cx = &self.cx;
         let span = last.ident.span();
         let expand = Ident::new("__expand", span);
         let path = &path.path;
-        quote_spanned!(span=> #path::#expand(#cx #(, #args)*))
+        if segments.iter().any(|segment| !segment.arguments.is_none()) {
+            return quote_spanned!(span=> #path::#expand(#cx #(, #args)*));
+        }
+        // What is a plain function has no expansion. rustc can only say that by its name: so the name says what to do.
+        let advice = Ident::new(&format!("put_func_before_{}", last.ident.unraw()), span);
+        quote_spanned! {span=> {
+            #[allow(unused_imports)]
+            use #path as #advice;
+            #advice::#expand(#cx #(, #args)*)
+        }}
+    }
+
+    /// `scatter_unique(a, i, x)`, `scatter_unique(a, [i, j], x)`.
+    fn scatter(&mut self, call: &ExprCall, path: &ExprPath) -> TokenStream {
+        let [array, index, value] = match call.args.iter().collect::<Vec<_>>()[..] {
+            [array, index, value] => [array, index, value],
+            _ => {
+                self.errors.at(
+                    call,
+                    "`scatter_unique` takes an array, an index and a value: `scatter_unique(a, k, x)`, or \
+                     `scatter_unique(a, [i, j], x)` of an array of rank 2",
+                );
+                return TokenStream::new();
+            }
+        };
+        if !matches!(strip(array), Expr::Path(_) | Expr::Field(_)) {
+            self.errors.at(array, "only an array can be written: give its name");
+            return TokenStream::new();
+        }
+        let index = match strip(index) {
+            Expr::Array(list) => self.indices(list.span(), list.elems.iter()),
+            single => self.indices(single.span(), std::iter::once(single)),
+        };
+        let value = self.expr(value);
+        let place = self.place(array);
+        let array = quote_spanned!(array.span()=> ::ebbtide::__lang::emit::writable(#place));
+        let (cx, span, path) = (&self.cx, call.func.span(), &path.path);
+        let expand = Ident::new("__expand", span);
+        quote_spanned!(span=> #path::#expand(#cx, #index, #array, #value))
     }
 
     fn argument(&mut self, argument: &Expr) -> TokenStream {

@@ -204,9 +204,8 @@ impl Translator<'_> {
         let set_then = self.emit(span, "set", &[quote!(&#slot), quote!({ #then })]);
         let middle = self.emit(span, "begin_else", &[]);
         let set_otherwise = self.emit(span, "set", &[quote!(&#slot), otherwise]);
-        let end = self.emit(span, "end_if", &[]);
-        let read = self.emit(span, "read", &[quote!(&#slot)]);
-        quote!({ let #slot = #fresh; #begin; #set_then; #middle; #set_otherwise; #end; #read })
+        let end = self.emit(span, "end_value_if", &[quote!(&#slot)]);
+        quote!({ let #slot = #fresh; #begin; #set_then; #middle; #set_otherwise; #end })
     }
 }
 

@@ -35,7 +35,7 @@ impl Parse for Checkpoint {
     }
 }
 
-/// `store_all`, `revolve = 10`.
+/// `store_all`, `revolve = 10`, or in full `revolve(slots = 10)`, `periodic(period = 32)`.
 struct Reverse {
     name: Ident,
     number: Option<LitInt>,
@@ -43,7 +43,17 @@ struct Reverse {
 
 impl Parse for Reverse {
     fn parse(input: ParseStream) -> syn::Result<Reverse> {
-        let name = input.parse()?;
+        let name: Ident = input.parse()?;
+        if input.peek(syn::token::Paren) {
+            let inside;
+            syn::parenthesized!(inside in input);
+            let what: Ident = inside.parse()?;
+            if what != if name == "periodic" { "period" } else { "slots" } {
+                return Err(syn::Error::new(what.span(), "`slots`, or `period` for a periodic schedule"));
+            }
+            inside.parse::<Token![=]>()?;
+            return Ok(Reverse { name, number: Some(inside.parse()?) });
+        }
         let number = match input.parse::<Option<Token![=]>>()? {
             Some(_) => Some(input.parse()?),
             None => None,

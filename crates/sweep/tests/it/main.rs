@@ -1,10 +1,10 @@
 //! Everything about the sweep driver.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "../../examples/models/heat.rs"]
+#[path = "../../../../examples/models/heat.rs"]
 #[allow(dead_code, reason = "the examples use more of it")]
 mod heat;
-#[path = "../../examples/models/lorenz.rs"]
+#[path = "../../../../examples/models/lorenz.rs"]
 #[allow(dead_code, reason = "the examples use more of it")]
 mod lorenz;
 

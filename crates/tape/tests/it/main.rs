@@ -3,6 +3,7 @@
 // Helpers of tests are tests, which clippy does not see; indices are mathematics here.
 #![allow(clippy::unwrap_used, clippy::needless_range_loop)]
 
+mod allocations;
 mod arrays;
 mod chains;
 mod contract;

@@ -54,6 +54,7 @@ pub struct Generator {
     b: Builder,
     dice: Dice,
     arrays: Vec<ArrayId>,
+    which: ValueId,
     /// The extents of all arrays: `n` and `m`.
     extents: [ValueId; 2],
     values: Vec<ValueId>,
@@ -92,31 +93,8 @@ pub const ARRAYS: [(&str, Type, &[usize]); 15] = [
 
 /// The program `if which == 0 { … } else if which == 1 { … } …` of `count` random programs.
 pub fn unit(seed: u64, count: usize) -> Program {
-    let mut b = Builder::new("random");
-    let arrays: Vec<ArrayId> =
-        ARRAYS.iter().map(|(name, ty, dims)| b.array(name, *ty, dims.len(), Access::Write)).collect();
-    let which = b.scalar("which", Type::Index);
-    let scalars = [
-        b.scalar("real", Type::F64),
-        b.scalar("single", Type::F32),
-        b.scalar("whole", Type::I64),
-        b.scalar("few", Type::Index),
-    ];
-    let extents = [b.dim(arrays[2], 0), b.dim(arrays[2], 1)];
-    let mut g = Generator {
-        b,
-        dice: Dice::new(seed),
-        arrays,
-        extents,
-        values: scalars.to_vec(),
-        locals: Vec::new(),
-        par: None,
-        uses: Vec::new(),
-        own: Vec::new(),
-        temps: 0,
-        only: None,
-        fuel: 0,
-    };
+    let mut g = Generator::new("random", seed);
+    let which = g.which;
     for k in 0..count {
         let number = g.index(k as i64);
         let chosen = g.b.compare(Compare::Eq, which, number);
@@ -134,7 +112,67 @@ pub fn unit(seed: u64, count: usize) -> Program {
     g.b.finish().expect("random programs are valid")
 }
 
+/// A random program that ends with a sum over all its floats, in the array `loss` behind the others.
+pub fn with_loss(seed: u64) -> Program {
+    let mut g = Generator::new("random", seed);
+    let loss = g.b.array("loss", Type::F64, 0, Access::Write);
+    g.fuel = 16;
+    let outer = g.begin();
+    for _ in 0..1 + g.dice.below(3) {
+        g.program_statement(1);
+    }
+    g.end(outer);
+    let zero = g.index(0);
+    for (k, (_, ty, dims)) in ARRAYS.iter().enumerate() {
+        if !ty.is_float() || dims.is_empty() {
+            continue;
+        }
+        let array = g.arrays[k];
+        let ranges: Vec<(&str, ValueId, ValueId)> = dims.iter().map(|d| ("i", zero, g.extents[*d])).collect();
+        let vars = g.b.begin_par(&ranges);
+        let x = g.b.load(array, &vars);
+        let x = if *ty == Type::F64 { x } else { g.b.cast(x, Type::F64) };
+        // What has grown beyond measure counts as one.
+        let squared = g.b.math(Function::Tanh, &[x]);
+        let weight = g.b.literal(Literal::from(0.3 + 0.1 * k as f64));
+        let part = g.b.binary(Binary::Mul, squared, weight);
+        g.b.update(Combine::Add, loss, &[], part);
+        g.b.end_par();
+    }
+    g.b.finish().expect("random programs are valid")
+}
+
 impl Generator {
+    /// With the parameters that every random program has.
+    fn new(name: &str, seed: u64) -> Generator {
+        let mut b = Builder::new(name);
+        let arrays: Vec<ArrayId> =
+            ARRAYS.iter().map(|(name, ty, dims)| b.array(name, *ty, dims.len(), Access::Write)).collect();
+        let which = b.scalar("which", Type::Index);
+        let scalars = [
+            b.scalar("real", Type::F64),
+            b.scalar("single", Type::F32),
+            b.scalar("whole", Type::I64),
+            b.scalar("few", Type::Index),
+        ];
+        let extents = [b.dim(arrays[2], 0), b.dim(arrays[2], 1)];
+        Generator {
+            b,
+            dice: Dice::new(seed),
+            arrays,
+            which,
+            extents,
+            values: scalars.to_vec(),
+            locals: Vec::new(),
+            par: None,
+            uses: Vec::new(),
+            own: Vec::new(),
+            temps: 0,
+            only: None,
+            fuel: 0,
+        }
+    }
+
     fn begin(&mut self) -> Scope {
         Scope { values: self.values.clone(), locals: self.locals.clone() }
     }

@@ -1,6 +1,6 @@
 //! The gradient of a chaotic trajectory in a few hundred bytes, under several schedules.
 //!
-//! `cargo run --release -p ebbtide-sweep --example lorenz`
+//! `cargo run --release --example lorenz`
 
 #[path = "models/lorenz.rs"]
 mod model;
@@ -12,7 +12,8 @@ use model::Lorenz;
 const STEPS: u64 = 2_000;
 const START: model::Point = [1.0, 1.0, 20.0];
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// Runs the example.
+pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let schedules: [(&str, AnySchedule); 6] = [
         ("store all", StoreAll::new(STEPS)?.into()),
         ("every 45 steps", Periodic::sqrt(STEPS)?.into()),

@@ -3,13 +3,18 @@
 //! A loose cloud of soft discs falls into a trap. The denser it gets, the more neighbours there are, and nobody knows
 //! beforehand how many. The program begins with a short list; where the list overflows, in the middle of the run, the
 //! program yields, the host doubles the list, and the program goes on as if it had been long enough from the start:
-//! the trajectories are equal, bit for bit.
+//! the trajectories are equal, bit for bit. With a list that is long enough, the gradient then goes back through all of
+//! it, neighbours found anew every four steps included.
 //!
 //! ```text
-//! cargo run --release -p ebbtide --example particles
+//! cargo run --release --example particles
 //! ```
 
+#[path = "show.rs"]
+mod show;
+
 use ebbtide::prelude::*;
+use show::Failure;
 
 const PARTICLES: usize = 200;
 const BLOCKS: usize = 60;
@@ -86,8 +91,10 @@ fn advance(c: &mut Cloud) {
                 fy += push * dy;
             }
         }
-        c.vel[[i, 0]] = 0.98 * c.vel[[i, 0]] + dt * fx;
-        c.vel[[i, 1]] = 0.98 * c.vel[[i, 1]] + dt * fy;
+        let vx = 0.98 * c.vel[[i, 0]] + dt * fx;
+        let vy = 0.98 * c.vel[[i, 1]] + dt * fy;
+        c.vel[[i, 0]] = vx;
+        c.vel[[i, 1]] = vy;
     }
     for (i, k) in par(0..n, 0..2) {
         c.pos[[i, k]] += dt * c.vel[[i, k]];
@@ -110,6 +117,17 @@ fn simulate(c: &mut Cloud, blocks: usize) {
         for (i, k) in par(0..c.pos.dim(0), 0..2) {
             c.track[[block, i, k]] = c.pos[[i, k]];
         }
+    }
+}
+
+/// How far the particles are from the middle in the end: the mean of the squares.
+#[program]
+fn spread(c: &mut Cloud, blocks: usize, loss: &mut Array0<f64>) {
+    simulate(c, blocks);
+    for i in par(0..c.pos.dim(0)) {
+        let x = c.pos[[i, 0]];
+        let y = c.pos[[i, 1]];
+        loss[[]] += (x * x + y * y) / (c.pos.dim(0) as f64);
     }
 }
 
@@ -140,7 +158,8 @@ fn half_radius(cloud: &Cloud) -> f64 {
     radii[radii.len() / 2]
 }
 
-fn main() -> ebbtide::Result<()> {
+/// Runs the example.
+pub fn main() -> Result<(), Failure> {
     let device = Device::best()?;
     let simulate = simulate().compile(&device)?;
 
@@ -177,5 +196,34 @@ fn main() -> ebbtide::Result<()> {
         grown.track.len(),
         ample.list.len()
     );
-    Ok(())
+    check(&device, grown.list.len())
+}
+
+/// The gradient of the spread after some blocks with respect to the velocities at the start, against differences.
+fn check(device: &Device, room: usize) -> Result<(), Failure> {
+    let blocks = 30;
+    let g = spread()
+        .grad(spread::loss)
+        .wrt_named::<Array2<f64>>("c.vel")
+        .memory(Bytes::mib(1))
+        .on_yield(|_, host| host.with_named::<i32, 0, _>("c.overflow", |overflow| overflow.fill(0))?)
+        .compile(device)?;
+    let mut start = cloud(device, room)?;
+    let mut loss = device.scalar(0.0)?;
+    println!("\n{}", g.plan((&mut start, blocks, &mut loss))?.explain());
+    let out = g.launch((&mut start, blocks, &mut loss))?;
+    let gradient = out.get_named::<Array2<f64>>("c.vel")?.to_vec();
+
+    let plain = spread().compile(device)?;
+    let along: Vec<f64> = (0..2 * PARTICLES).map(|k| (0.7 * k as f64).sin()).collect();
+    let beside = |distance: f64| -> Result<f64, Failure> {
+        let mut moved = cloud(device, room)?;
+        moved.vel.as_mut_slice().iter_mut().zip(&along).for_each(|(v, a)| *v += distance * a);
+        let mut loss = device.scalar(0.0)?;
+        let _done = plain.launch((&mut moved, blocks, &mut loss))?;
+        Ok(loss.value())
+    };
+    let slope: f64 = gradient.iter().zip(&along).map(|(g, a)| g * a).sum();
+    let difference = (beside(1e-6)? - beside(-1e-6)?) / 2e-6;
+    show::check("slope along a direction", slope, difference, 1e-6)
 }

@@ -1,7 +1,7 @@
 //! The gradient of a heat equation, in memory, with a disk, and as a run that survives its process.
 //!
-//! `cargo run --release -p ebbtide-sweep --example heat` compares schedules.
-//! `cargo run --release -p ebbtide-sweep --example heat DIR` computes one gradient in a directory: kill it whenever you
+//! `cargo run --release --example heat` compares schedules.
+//! `cargo run --release --example heat DIR` computes one gradient in a directory: kill it whenever you
 //! like and run it again.
 
 #[path = "models/heat.rs"]
@@ -17,15 +17,24 @@ use model::Heat;
 
 type Failure = Box<dyn std::error::Error>;
 
-const CELLS: usize = 10_000;
+const CELLS: usize = 5_000;
 const STEPS: u64 = 3_000;
+/// Enough of them for somebody to stop the run.
+const DURABLE_STEPS: u64 = 40_000;
 const DISK: DiskSlots = DiskSlots { slots: 60, write_cost: 4.0, read_cost: 4.0 };
 
-fn main() -> Result<(), Failure> {
+/// Runs the example.
+pub fn main() -> Result<(), Failure> {
     match std::env::args_os().nth(1) {
         Some(dir) => durable(Path::new(&dir)),
-        None => compare().and_then(|()| check()),
+        None => tour(),
     }
+}
+
+/// Compares schedules, and the gradient with differences.
+pub fn tour() -> Result<(), Failure> {
+    compare()?;
+    check()
 }
 
 fn compare() -> Result<(), Failure> {
@@ -82,7 +91,7 @@ fn durable(dir: &Path) -> Result<(), Failure> {
     let mut heat = Heat::new(CELLS);
     let run = match dir.exists() {
         true => Run::open(dir)?,
-        false => Run::create(dir, &heat, Multistage::new(STEPS, 4, DISK)?)?,
+        false => Run::create(dir, &heat, Multistage::new(DURABLE_STEPS, 4, DISK)?)?,
     };
     let mut last = Instant::now();
     let mut run = run.frontier_every(Duration::from_secs(1)).observe(move |progress| {

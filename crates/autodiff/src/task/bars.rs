@@ -1,0 +1,72 @@
+//! Cotangents of the values of a body, while they are summed up.
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{Block, LocalId, Stmt, ValueId, walk};
+
+use super::Task;
+use crate::writer::Writer;
+
+/// A cotangent being summed up.
+#[derive(Clone, Copy)]
+pub(super) enum Bar {
+    Value(ValueId),
+    Local(LocalId),
+}
+
+impl Task<'_> {
+    /// Adds to the cotangent of a source value.
+    pub(super) fn contribute(&mut self, w: &mut Writer, v: ValueId, flowing: ValueId) {
+        let outer = !self.inside.contains(&v);
+        if !self.active(v) || (outer && !self.shadows.values.contains_key(&v)) {
+            return;
+        }
+        match self.bars.get(&v).copied() {
+            None => drop(self.bars.insert(v, Bar::Value(flowing))),
+            Some(Bar::Value(old)) => {
+                let sum = w.add_bars(old, flowing);
+                self.bars.insert(v, Bar::Value(sum));
+            }
+            Some(Bar::Local(local)) => {
+                let old = w.get(local);
+                let sum = w.add(old, flowing);
+                w.push(Stmt::Set(local, sum));
+            }
+        }
+    }
+
+    pub(super) fn take_bar(&mut self, w: &mut Writer, v: ValueId) -> Option<ValueId> {
+        match self.bars.remove(&v)? {
+            Bar::Value(value) => Some(value),
+            // What was collected in branches is zero where they were not taken.
+            Bar::Local(local) => {
+                let bar = w.get(local);
+                Some(w.mask(bar))
+            }
+        }
+    }
+
+    /// Values from outside a nested block collect their cotangents in locals while it is reversed.
+    pub(super) fn prepare(&mut self, w: &mut Writer, block: &Block) {
+        let (mut defined, mut used) = (BTreeSet::new(), BTreeSet::new());
+        walk(block, &mut |stmt| {
+            used.extend(stmt.uses());
+            if let Stmt::Let(v) = stmt {
+                defined.insert(*v);
+                used.extend(self.source.op(*v).operands());
+            }
+        });
+        for v in used.difference(&defined).copied() {
+            let reachable = self.inside.contains(&v) || self.shadows.values.contains_key(&v);
+            if !self.active(v) || !reachable || matches!(self.bars.get(&v), Some(Bar::Local(_))) {
+                continue;
+            }
+            let start = match self.bars.get(&v) {
+                Some(Bar::Value(value)) => *value,
+                _ => w.real(self.source.ty(v), 0.0),
+            };
+            let local = w.local(&format!("d_v{}", v.index()), start);
+            self.bars.insert(v, Bar::Local(local));
+        }
+    }
+}

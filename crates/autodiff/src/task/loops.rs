@@ -1,0 +1,166 @@
+//! Sequential loops inside the body of a parallel loop.
+
+use std::collections::{BTreeSet, HashMap};
+
+use ebbtide_ir::{Block, LocalId, Loop, LoopKind, Op, Stmt, ValueId, walk};
+
+use super::Task;
+use crate::error::Error;
+use crate::writer::Writer;
+
+impl Task<'_> {
+    /// Runs a loop once more. Where its number of passes is data, they are counted.
+    pub(super) fn forward_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
+        if let (LoopKind::For { var, from, to }, None) = (&l.kind, l.until) {
+            let (from, to) = (self.mapped(*from), self.mapped(*to));
+            return self.forward_passes(w, &l.body, Some(*var), from, to);
+        }
+        let zero = w.index(0);
+        let passes = w.local("passes", zero);
+        self.passes.insert(l.id, passes);
+        let kind = match &l.kind {
+            LoopKind::For { var, from, to } => {
+                let new = self.loop_var(w, Some(*var));
+                LoopKind::For { var: new, from: self.mapped(*from), to: self.mapped(*to) }
+            }
+            LoopKind::While { head, condition } => {
+                w.begin();
+                self.forward(w, head)?;
+                LoopKind::While { head: w.end(), condition: self.mapped(*condition) }
+            }
+            LoopKind::Forever => LoopKind::Forever,
+        };
+        w.begin();
+        self.forward(w, &l.body)?;
+        let (counted, one) = (w.get(passes), w.index(1));
+        let next = w.add(counted, one);
+        w.push(Stmt::Set(passes, next));
+        let body = w.end();
+        let (id, until) = (w.new_loop(), l.until.map(|v| self.mapped(v)));
+        w.push(Stmt::Loop(Loop { id, kind, body, until, schedule: None }));
+        Ok(())
+    }
+
+    /// Runs passes of a loop once more, as many as are said.
+    fn forward_passes(
+        &mut self,
+        w: &mut Writer,
+        body: &Block,
+        var: Option<ValueId>,
+        from: ValueId,
+        to: ValueId,
+    ) -> Result<(), Error> {
+        let new = self.loop_var(w, var);
+        w.begin();
+        self.forward(w, body)?;
+        let body = w.end();
+        let (id, kind) = (w.new_loop(), LoopKind::For { var: new, from, to });
+        w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
+        Ok(())
+    }
+
+    fn loop_var(&mut self, w: &mut Writer, var: Option<ValueId>) -> ValueId {
+        let new = w.loop_var(&self.variable_name(var));
+        self.map.extend(var.map(|var| (var, new)));
+        new
+    }
+
+    fn variable_name(&self, var: Option<ValueId>) -> String {
+        var.and_then(|v| self.source.value(v).name.clone()).unwrap_or_else(|| "k".to_string())
+    }
+
+    /// Takes the passes of a loop backwards.
+    pub(super) fn reverse_loop(
+        &mut self,
+        w: &mut Writer,
+        l: &Loop,
+        entry: HashMap<LocalId, ValueId>,
+    ) -> Result<(), Error> {
+        if !self.touches_active(&l.body) {
+            return Ok(());
+        }
+        self.prepare(w, &l.body);
+        let (var, from) = match l.kind {
+            LoopKind::For { var, from, .. } => (Some(var), self.mapped(from)),
+            _ => (None, w.index(0)),
+        };
+        let to = match (&l.kind, l.until, self.passes.get(&l.id).copied()) {
+            (LoopKind::For { to, .. }, None, _) => self.mapped(*to),
+            (_, _, Some(passes)) => {
+                let passes = w.get(passes);
+                w.add(from, passes)
+            }
+            _ => return Err(self.unsupported("a loop inside a parallel loop that was not run forward")),
+        };
+        let name = self.variable_name(var);
+        let back = w.loop_var(&format!("{name}_back"));
+        w.begin();
+        // The pass, last first.
+        let sum = w.add(from, to);
+        let one = w.index(1);
+        let last = w.sub(sum, one);
+        let pass = w.sub(last, back);
+        w.program.values[pass.index()].name = Some(name);
+        let outer = self.enter(w, &entry);
+        if self.carries(l) {
+            // What the locals held before this pass: run the earlier passes once more.
+            let saved = self.map.clone();
+            self.forward_passes(w, &l.body, var, from, pass)?;
+            self.map = saved;
+        }
+        self.map.extend(var.map(|var| (var, pass)));
+        self.reverse(w, &l.body)?;
+        self.locals = outer;
+        let body = w.end();
+        let (id, kind) = (w.new_loop(), LoopKind::For { var: back, from, to });
+        w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
+        Ok(())
+    }
+
+    /// Does a pass read what an earlier pass left in a local?
+    fn carries(&self, l: &Loop) -> bool {
+        let (mut set, mut read, mut declared) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        walk(&l.body, &mut |stmt| match stmt {
+            Stmt::Set(local, _) => drop(set.insert(*local)),
+            Stmt::Declare(local, _) => drop(declared.insert(*local)),
+            Stmt::Let(v) => {
+                if let Op::Get(local) = self.source.op(*v) {
+                    read.insert(*local);
+                }
+            }
+            _ => {}
+        });
+        // A sum only adds to itself: its own value is in no derivative.
+        set.iter()
+            .any(|local| read.contains(local) && !declared.contains(local) && !self.only_summed(l, *local))
+    }
+
+    /// Is the local used in the loop only as `local = local + x`?
+    fn only_summed(&self, l: &Loop, local: LocalId) -> bool {
+        let mut uses: HashMap<ValueId, usize> = HashMap::new();
+        let mut sums: BTreeSet<ValueId> = BTreeSet::new();
+        let mut gets: Vec<ValueId> = Vec::new();
+        walk(&l.body, &mut |stmt| {
+            stmt.uses().into_iter().for_each(|v| *uses.entry(v).or_default() += 1);
+            match stmt {
+                Stmt::Let(v) => {
+                    let op = self.source.op(*v);
+                    op.operands().for_each(|o| *uses.entry(o).or_default() += 1);
+                    if matches!(op, Op::Get(g) if *g == local) {
+                        gets.push(*v);
+                    }
+                }
+                Stmt::Set(set, v) if *set == local => drop(sums.insert(*v)),
+                _ => {}
+            }
+        });
+        let linear = |get: &ValueId| {
+            sums.iter().any(|sum| match *self.source.op(*sum) {
+                Op::Binary(ebbtide_ir::Binary::Add, a, b) => (a == *get) != (b == *get),
+                Op::Binary(ebbtide_ir::Binary::Sub, a, b) => a == *get && b != *get,
+                _ => false,
+            })
+        };
+        gets.iter().all(|get| uses.get(get) == Some(&1) && linear(get))
+    }
+}

@@ -1,0 +1,226 @@
+//! Gradients that survive their process.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use ebbtide::ir;
+use ebbtide::prelude::*;
+use ebbtide_runtime::{Backend, Executable, Frame, Start};
+
+/// Statements that record before the loop, loops in loops, and a sibling.
+#[program]
+fn simulation(u: &mut Array1<f64>, c: &mut Array1<f64>, outer: usize, inner: usize, loss: &mut Array0<f64>) {
+    let n = u.len();
+    for i in par(0..n) {
+        u[i] = u[i] * u[i] + 0.1;
+    }
+    for t in 0..outer {
+        for i in par(0..n) {
+            c[i] = u[i].sin() * (1.0 + 0.1 * (t as f64));
+        }
+        for k in 0..inner {
+            for i in par(0..n) {
+                u[i] = u[i] * 0.9 + 0.05 * u[i] * u[i] + 0.1 * c[i] * ((k + t) as f64).cos();
+            }
+        }
+    }
+    for i in par(0..n) {
+        u[i] = u[i].tanh() * c[i];
+    }
+    for _t in 0..outer {
+        for i in par(0..n) {
+            u[i] += 0.01 * u[i] * c[i];
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += u[i] * u[i];
+    }
+}
+
+type P = simulation;
+
+/// What a child process runs: the gradient in a directory.
+fn gradient(dir: Option<&Path>, budget: Budget) -> Result<(Vec<u64>, u64), ebbtide::Error> {
+    let device = Device::cpu();
+    let mut u = device.array(&(0..500).map(|i| 0.3 + 0.001 * i as f64).collect::<Vec<_>>()).unwrap();
+    let mut c = device.zeros([500]).unwrap();
+    let mut loss = device.scalar(0.0).unwrap();
+    let g = simulation().value_and_grad(P::loss).wrt(P::u).budget(budget).compile(&device)?;
+    let out = match dir {
+        Some(dir) => {
+            g.launch_durable_every(Duration::from_millis(1), dir, (&mut u, &mut c, 30, 20, &mut loss))?
+        }
+        None => g.launch((&mut u, &mut c, 30, 20, &mut loss))?,
+    };
+    let gradient = out.get(P::u)?.as_slice().iter().map(|x| x.to_bits()).collect();
+    Ok((gradient, out.value(P::loss)?.value().to_bits()))
+}
+
+const BUDGETS: [Budget; 3] =
+    [Budget::StoreAll, Budget::Bytes(60_000), Budget::Revolve { slots: 2, block: 1 }];
+
+#[test]
+#[ignore = "a child of the test below"]
+fn child() {
+    let dir = std::env::var("EBBTIDE_TEST_RUN").unwrap();
+    let budget = std::env::var("EBBTIDE_TEST_BUDGET").unwrap().parse::<usize>().unwrap();
+    gradient(Some(Path::new(&dir)), BUDGETS[budget]).unwrap();
+}
+
+#[test]
+fn a_gradient_that_is_killed_again_and_again_ends_with_the_same_bits() {
+    let (expected, killed) = (gradient(None, Budget::StoreAll).unwrap(), std::cell::Cell::new(0));
+    for (k, budget) in BUDGETS.into_iter().enumerate() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = dir.path().join("run");
+        for attempt in 0..40u64 {
+            let mut child = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "durable::child", "--ignored"])
+                .env("EBBTIDE_TEST_RUN", &run)
+                .env("EBBTIDE_TEST_BUDGET", k.to_string())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_millis(20 + attempt * attempt * 7 % 400));
+            let done = child.try_wait().unwrap().is_some();
+            if done {
+                break;
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+            killed.set(killed.get() + 1);
+        }
+        // Whatever it came to, it goes on from there; and once it has ended, it is read.
+        assert_eq!(gradient(Some(&run), budget).unwrap(), expected, "{budget:?}");
+        assert_eq!(gradient(Some(&run), budget).unwrap(), expected, "{budget:?}");
+    }
+    assert!(killed.get() > 3, "the children were too fast to be killed: {}", killed.get());
+}
+
+#[test]
+fn a_durable_run_of_other_arguments_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = dir.path().join("run");
+    let device = Device::cpu();
+    let mut u = device.array(&[0.1, 0.2]).unwrap();
+    let mut c = device.zeros([2]).unwrap();
+    let mut loss = device.scalar(0.0).unwrap();
+    let g = simulation().grad(P::loss).wrt(P::u).compile(&device).unwrap();
+    g.launch_durable(&run, (&mut u, &mut c, 3, 2, &mut loss)).unwrap();
+    u.fill(0.5).unwrap();
+    let error = g.launch_durable(&run, (&mut u, &mut c, 3, 2, &mut loss)).unwrap_err().to_string();
+    assert!(error.contains("`u`"), "{error}");
+    let error = g.launch_durable(&run, (&mut u, &mut c, 4, 2, &mut loss)).unwrap_err().to_string();
+    assert!(error.contains("`outer`"), "{error}");
+}
+
+#[test]
+fn a_damaged_durable_run_gives_the_same_bits_or_says_what_is_damaged() {
+    let expected = gradient(None, Budget::StoreAll).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let run = dir.path().join("run");
+    assert_eq!(gradient(Some(&run), BUDGETS[1]).unwrap(), expected);
+    let files: Vec<_> = std::fs::read_dir(&run).unwrap().map(|e| e.unwrap().path()).collect();
+    for file in files.iter().filter(|f| f.is_file()) {
+        let bytes = std::fs::read(file).unwrap();
+        if bytes.is_empty() {
+            continue;
+        }
+        let mut damaged = bytes.clone();
+        let at = bytes.len() * 2 / 3;
+        damaged[at] ^= 0x10;
+        std::fs::write(file, &damaged).unwrap();
+        match gradient(Some(&run), BUDGETS[1]) {
+            Ok(found) => assert_eq!(found, expected, "{}", file.display()),
+            Err(error) => assert!(error.to_string().contains("run"), "{error}"),
+        }
+        std::fs::remove_dir_all(&run).unwrap();
+        assert_eq!(gradient(Some(&run), BUDGETS[1]).unwrap(), expected);
+    }
+}
+
+/// A device that breaks down after so many segments.
+struct Fragile {
+    cpu: Device,
+    left: Arc<AtomicI64>,
+}
+
+struct FragileCode {
+    code: Arc<dyn Executable>,
+    left: Arc<AtomicI64>,
+}
+
+impl Backend for Fragile {
+    fn name(&self) -> &str {
+        "fragile"
+    }
+
+    fn compile(
+        &self,
+        program: &Arc<ir::Program>,
+        facts: &Arc<ir::Facts>,
+        segments: &[&ir::Block],
+    ) -> ebbtide_runtime::Result<Arc<dyn Executable>> {
+        let code = self.cpu.backend().compile(program, facts, segments)?;
+        Ok(Arc::new(FragileCode { code, left: self.left.clone() }))
+    }
+}
+
+impl Executable for FragileCode {
+    fn source(&self) -> Option<&str> {
+        self.code.source()
+    }
+
+    fn run(
+        &self,
+        segment: usize,
+        frame: &mut Frame,
+        start: Start<'_>,
+    ) -> ebbtide_runtime::Result<ir::Outcome> {
+        if self.left.fetch_sub(1, Ordering::Relaxed) <= 0 {
+            return Err(ebbtide_runtime::Error::OutOfMemory { bytes: 1 });
+        }
+        self.code.run(segment, frame, start)
+    }
+}
+
+#[test]
+fn a_run_that_is_taken_up_goes_on_where_it_was() {
+    let left = Arc::new(AtomicI64::new(i64::MAX));
+    let device = Device::new(Arc::new(Fragile { cpu: Device::cpu(), left: left.clone() }));
+    let mut u = device.array(&(0..50).map(|i| 0.3 + 0.01 * i as f64).collect::<Vec<_>>()).unwrap();
+    let mut c = device.zeros([50]).unwrap();
+    let mut loss = device.scalar(0.0).unwrap();
+    let g = simulation().grad(P::loss).wrt(P::u).compile(&device).unwrap();
+    for budget in BUDGETS {
+        let g = g.with_budget(budget);
+        left.store(1 << 40, Ordering::Relaxed);
+        let out = g.launch((&mut u, &mut c, 9, 4, &mut loss)).unwrap();
+        let bits = |out: &Gradients| {
+            out.get(P::u).unwrap().as_slice().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+        };
+        let (expected, segments) = (bits(&out), (1 << 40) - left.load(Ordering::Relaxed));
+        // It breaks down early and late, and the next one takes it up.
+        for until in (1..segments).step_by((segments / 5).max(1) as usize) {
+            let dir = tempfile::tempdir().unwrap();
+            let mut launch = |segments: i64| {
+                left.store(segments, Ordering::Relaxed);
+                let args = (&mut u, &mut c, 9, 4, &mut loss);
+                g.launch_durable_every(Duration::ZERO, dir.path().join("run"), args)
+            };
+            assert!(launch(until).is_err());
+            let out = launch(1 << 40).unwrap();
+            assert_eq!(bits(&out), expected, "{budget:?}: broken down after {until} of {segments} segments");
+            let again = (1 << 40) - left.load(Ordering::Relaxed);
+            // What was done is not done again, but for the action that was under way and the one being written.
+            assert!(
+                again <= segments - until + segments / 5,
+                "{again} of {segments} again, broken after {until}"
+            );
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! `scatter_unique`: elements at data-dependent places, each written once.
+
+use ebbtide::prelude::*;
+use expect_test::expect;
+
+use crate::check;
+
+#[program]
+fn permute(from: &Array1<f64>, place: &Array1<i32>, to: &mut Array1<f64>) {
+    for i in par(0..from.len()) {
+        scatter_unique(to, place[i] as usize, 2.0 * from[i]);
+    }
+}
+
+#[test]
+fn a_scatter_claims_its_element_and_writes_it() {
+    check(
+        permute(),
+        expect![[r#"
+            program permute(from: &Array1<f64>, place: &Array1<i32>, to: &mut Array1<f64>) {
+                let mut to_taken = Array1::<bool>::zeros([to.len()]);
+                for i in par(0..from.len()) {
+                    let v4 = place[i] as usize;
+                    let v7 = 2.0 * from[i];
+                    claim(to[v4], to_taken);
+                    to[v4] = v7;
+                }
+            }
+        "#]],
+    );
+}
+
+/// The devices that must agree.
+fn devices() -> [Device; 3] {
+    let threads = |n| ebbtide_cpu::Options::new().threads(n).build().unwrap().0;
+    [Device::interpreter(), threads(1), threads(3)]
+}
+
+#[test]
+fn all_that_is_scattered_arrives() {
+    for device in devices() {
+        let n = 20_000;
+        let from: Vec<f64> = (0..n).map(f64::from).collect();
+        // Odd numbers have an inverse modulo a power of two, here modulo 32768: all places differ.
+        let place: Vec<i32> = (0..n).map(|i| i * 4097 % 32768).collect();
+        let mut to = device.zeros([32768]).unwrap();
+        let compiled = permute().compile(&device).unwrap();
+        let (from, places) = (device.array(&from).unwrap(), device.array(&place).unwrap());
+        for _ in 0..2 {
+            let _ = compiled.launch((&from, &places, &mut to)).unwrap();
+        }
+        let to = to.to_vec();
+        assert_eq!(to.iter().filter(|x| **x != 0.0).count(), n as usize - 1);
+        assert!(place.iter().enumerate().all(|(i, k)| to[*k as usize] == 2.0 * i as f64));
+    }
+}
+
+#[test]
+fn an_element_written_twice_is_an_error_that_names_array_index_and_line() {
+    for device in devices() {
+        let (from, place) = (device.array(&[1.0, 2.0, 3.0]).unwrap(), device.array(&[4, 0, 4]).unwrap());
+        let mut to = device.zeros([5]).unwrap();
+        let error = permute().compile(&device).unwrap().launch((&from, &place, &mut to)).unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.contains("run error: program `permute`: element [4] of `to` is written twice"),
+            "{error}"
+        );
+        assert!(error.contains("scatter.rs:11:"), "{error}");
+        let place = device.array(&[4, 5, -1]).unwrap();
+        let error = permute().compile(&device).unwrap().launch((&from, &place, &mut to)).unwrap_err();
+        assert!(error.to_string().contains("of `to`, whose extent is 5"), "{error}");
+    }
+}
+
+#[program]
+fn corners(x: &Array1<f64>, row: &Array1<i32>, column: &Array1<i32>, out: &mut Array2<f64>, steps: usize) {
+    for _t in 0..steps {
+        for i in par(0..x.len()) {
+            let r = row[i] as usize;
+            let c = column[i] as usize;
+            if x[i] > 0.0 {
+                // What is claimed may be read too.
+                scatter_unique(out, [r, c], x[i] * x[i] + 0.5 * out[[r, c]]);
+            }
+        }
+    }
+}
+
+#[test]
+fn rank_two_branches_and_time_loops() {
+    for device in devices() {
+        let x = device.array(&[1.0, -1.0, 2.0]).unwrap();
+        let (row, column) = (device.array(&[0, 1, 1]).unwrap(), device.array(&[1, 0, 0]).unwrap());
+        let mut out = device.zeros([2, 2]).unwrap();
+        let _ = corners().compile(&device).unwrap().launch((&x, &row, &column, &mut out, 2)).unwrap();
+        assert_eq!(out.to_vec(), [0.0, 1.5, 6.0, 0.0]);
+        let x = device.array(&[1.0, 1.0, 2.0]).unwrap();
+        let error = corners().compile(&device).unwrap().launch((&x, &row, &column, &mut out, 2)).unwrap_err();
+        assert!(error.to_string().contains("element [1, 0] of `out` is written twice"), "{error}");
+    }
+}
+
+#[program]
+fn elsewhere(a: &mut Array1<f64>, k: &Array1<i32>) {
+    for i in par(0..k.len()) {
+        scatter_unique(a, k[i] as usize, a[i]);
+    }
+}
+
+#[test]
+fn what_is_scattered_into_is_not_read_elsewhere() {
+    let error = elsewhere().ir().unwrap_err().to_string();
+    assert!(error.contains("a race: two iterations"), "{error}");
+}

@@ -1,0 +1,148 @@
+//! Custom operations, and programs and operations that bring their own derivatives.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::program::{Access, ArrayId, Block, Program, ValueId};
+use crate::types::{Literal, Type};
+
+/// What a called program or operation gets for one of its parameters, structs taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// An array, and what is done with it.
+    Array(ArrayId, Access),
+    /// A scalar.
+    Scalar(ValueId),
+}
+
+/// A program that is a derivative of another one, built when it is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// Its name.
+    pub name: &'static str,
+    /// Builds it.
+    pub build: fn() -> Result<Program, Error>,
+    /// The derivatives that it brings itself.
+    pub rules: fn() -> Rules,
+}
+
+/// The derivatives that a program or operation brings. Both take its parameters, as they are after the call and only
+/// to be read, then one array more for each of its float arrays, in order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules {
+    /// Adds to the cotangents of arrays that the operation reads, and turns those of arrays that it writes from
+    /// cotangents of what it left there into cotangents of what it found there.
+    pub adjoint: Option<Rule>,
+    /// Turns tangents of what was found in written arrays into tangents of what was left there.
+    pub tangent: Option<Rule>,
+}
+
+impl Rules {
+    /// No derivatives.
+    pub fn none() -> Rules {
+        Rules::default()
+    }
+
+    /// Does it bring any?
+    pub fn any(&self) -> bool {
+        self.adjoint.is_some() || self.tangent.is_some()
+    }
+}
+
+/// A call of a program that brings its own derivatives: what it was called with.
+#[derive(Clone, Debug)]
+pub struct Ruled {
+    /// The arguments, in order.
+    pub arguments: Vec<Bound>,
+    /// The derivatives.
+    pub rules: Rules,
+}
+
+/// An argument of a custom operation, in host memory.
+#[derive(Debug)]
+pub enum HostArg<'a> {
+    /// An array that is read.
+    Read {
+        /// The type of its elements.
+        ty: Type,
+        /// The extents.
+        shape: &'a [i64],
+        /// The elements, last dimension fastest, in the byte order of the machine.
+        bytes: &'a [u8],
+    },
+    /// An array that is read and written.
+    Write {
+        /// The type of its elements.
+        ty: Type,
+        /// The extents.
+        shape: &'a [i64],
+        /// The elements, last dimension fastest, in the byte order of the machine.
+        bytes: &'a mut [u8],
+    },
+    /// A scalar.
+    Scalar(Literal),
+}
+
+/// What a custom operation does on the host: a pure function of its arguments, since it may be run again; what it
+/// says in an error becomes part of the run error.
+pub type HostFunction = Arc<dyn Fn(&mut [HostArg<'_>]) -> Result<(), String> + Send + Sync>;
+
+/// A custom operation.
+#[derive(Clone)]
+pub struct Operation {
+    /// Its name: the same operation has the same name in every process.
+    pub name: String,
+    /// What it does.
+    pub work: Work,
+    /// Its derivatives.
+    pub rules: Rules,
+}
+
+/// What a custom operation does.
+#[derive(Clone)]
+pub enum Work {
+    /// A function of the host.
+    Host(HostFunction),
+    /// The body of a called program that brings its own derivatives; made by autodiff alone, which puts it back.
+    Inline(Block),
+}
+
+impl Operation {
+    /// Runs it on the host; a panic is an error like any other.
+    pub fn call(&self, args: &mut [HostArg<'_>]) -> Result<(), String> {
+        let Work::Host(function) = &self.work else {
+            return Err("it is the body of a program".to_string());
+        };
+        catch_unwind(AssertUnwindSafe(|| function(args))).unwrap_or_else(|panic| {
+            let said = panic.downcast_ref::<String>().map(String::as_str);
+            let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+            Err(format!("it panicked: {}", said.unwrap_or("with something that is no text")))
+        })
+    }
+}
+
+impl fmt::Debug for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Operation({})", self.name)
+    }
+}
+
+impl Bound {
+    /// The array, if it is one.
+    pub fn array(self) -> Option<ArrayId> {
+        match self {
+            Bound::Array(array, _) => Some(array),
+            Bound::Scalar(_) => None,
+        }
+    }
+
+    /// The scalar, if it is one.
+    pub fn scalar(self) -> Option<ValueId> {
+        match self {
+            Bound::Array(..) => None,
+            Bound::Scalar(value) => Some(value),
+        }
+    }
+}

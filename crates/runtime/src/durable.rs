@@ -1,0 +1,256 @@
+//! Gradient runs that survive their process.
+//!
+//! Between two actions of an outermost sweep a run is: the arrays, tapes and slots that it holds, its scalars, and how
+//! far its script and its schedules have come. All that is written, now and then, as one state of the run's directory;
+//! whoever takes the run up reads the last one that is whole.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ebbtide_ir::{Access, ArrayId, Param, Program, Role};
+use ebbtide_schedule::{AnySchedule, Slot, Tier};
+use ebbtide_snapshot::fs::Disks;
+use ebbtide_snapshot::{Budget, Identity, Manifest, RunDir, State};
+
+use crate::arguments::Arg;
+use crate::buffer::Buffer;
+use crate::error::Result;
+use crate::gradient::Variant;
+use crate::script::Step;
+use crate::sweeps::{Driven, Ran, Run};
+
+/// Where a run is made durable.
+pub(crate) struct Frontier {
+    dir: RunDir,
+    every: Duration,
+    last: Instant,
+}
+
+/// How far a run had come.
+pub(crate) enum Reached {
+    Middle,
+    End,
+}
+
+impl Frontier {
+    /// The directory of a run: made, or found as another process left it.
+    pub fn open(dir: &Path, every: Duration, variant: &Variant, args: &[Arg<'_>]) -> Result<Frontier> {
+        let identity = identity(variant, args);
+        let fs = Arc::new(Disks);
+        let dir = if dir.join("manifest.json").exists() {
+            let found = RunDir::open(fs, dir)?;
+            found.manifest().check(dir, &identity)?;
+            found.note_opened();
+            found
+        } else {
+            let budget = Budget { slots: 0, block: 1, disk_slots: 0, disk_cost: 0 };
+            RunDir::create(fs, dir, Manifest::new(identity, "of a compiled program", None, budget))?
+        };
+        Ok(Frontier { dir, every, last: Instant::now() })
+    }
+
+    /// Is it time to make the run durable?
+    pub fn is_due(&self) -> bool {
+        self.last.elapsed() >= self.every
+    }
+
+    /// Brings a run to where its directory says that it was.
+    pub fn restore(&mut self, run: &mut Run<'_>) -> Result<Reached> {
+        let (recovered, _) = self.dir.take_recovered();
+        for sentence in &recovered.damage {
+            crate::warn(&format!("durable gradient: {sentence}"));
+        }
+        let Some((_, state)) = recovered.adjoint else { return Ok(Reached::Middle) };
+        if recovered.finished {
+            for array in results(&run.variant.program) {
+                run.set_contents(array, &state.get_vec(&format!("array {}", array.index()))?)?;
+            }
+            run.ran = read_ran(&state)?;
+            return Ok(Reached::End);
+        }
+        run.read(&state)?;
+        Ok(Reached::Middle)
+    }
+}
+
+/// What is computed: the gradient program and everything that its result depends on.
+fn identity(variant: &Variant, args: &[Arg<'_>]) -> Identity {
+    let program = &variant.program;
+    let mut identity = Identity::new(variant.source.name.clone(), format!("{:?}", program.hash()));
+    for (param, arg) in program.params.iter().zip(args) {
+        let array = match (param, arg) {
+            (Param::Array(a), Arg::Read(array)) => Some((a, *array)),
+            (Param::Array(a), Arg::Write(array)) => Some((a, &**array)),
+            (Param::Scalar(s), Arg::Scalar(literal)) => {
+                let name = program.scalars[s.index()].name.clone();
+                identity = identity.input(name, format!("{literal:?}"));
+                None
+            }
+            _ => None,
+        };
+        // What receives results is no input.
+        if let Some((id, array)) = array
+            && program.array(*id).role == Role::Param(Access::Read)
+        {
+            let name = program.array(*id).name.clone();
+            identity = identity.input(format!("shape of {name}"), format!("{:?}", array.shape()));
+            identity = identity.input_array(name, array.bytes());
+        }
+    }
+    identity
+}
+
+/// The arrays that receive results.
+fn results(program: &Program) -> Vec<ArrayId> {
+    program.array_ids().filter(|a| program.array(*a).role == Role::Param(Access::Write)).collect()
+}
+
+fn put_ran(state: &mut State, ran: &Ran) -> Result<()> {
+    let counts = [ran.advanced, ran.recorded, ran.reversed, ran.stored, ran.loaded];
+    Ok(state.put("ran", &counts)?)
+}
+
+fn read_ran(state: &State) -> Result<Ran> {
+    let mut counts = [0u64; 5];
+    state.get("ran", &mut counts)?;
+    let [advanced, recorded, reversed, stored, loaded] = counts;
+    Ok(Ran { advanced, recorded, reversed, stored, loaded })
+}
+
+impl<'a> Run<'a> {
+    /// Makes what the run is now durable; the writing goes on while the run does.
+    pub(crate) fn commit(&mut self) -> Result<()> {
+        let Some(frontier) = self.frontier.take() else { return Ok(()) };
+        let written = self.write_to(frontier);
+        frontier.last = Instant::now();
+        self.frontier = Some(frontier);
+        written
+    }
+
+    /// Makes the results durable, and waits until they are.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        let Some(frontier) = self.frontier.take() else { return Ok(()) };
+        let mut held = Vec::new();
+        for array in results(&self.variant.program) {
+            held.push((array, self.contents(array)?));
+        }
+        let state = frontier.dir.adjoints().begin_waiting()?;
+        for (array, bytes) in held {
+            state.put(&format!("array {}", array.index()), &bytes)?;
+        }
+        put_ran(state, &self.ran)?;
+        frontier.dir.adjoints().finish(self.ran.reversed)?;
+        Ok(())
+    }
+
+    fn write_to(&mut self, frontier: &mut Frontier) -> Result<()> {
+        let adjoints = frontier.dir.adjoints();
+        // While the last one is still being written, the run goes on, unless every action is to be durable.
+        let state = match frontier.every.is_zero() {
+            true => adjoints.begin_waiting()?,
+            false => match adjoints.begin()? {
+                Some(state) => state,
+                None => return Ok(()),
+            },
+        };
+        state.put("at", &[self.at as u64])?;
+        put_ran(state, &self.ran)?;
+        state.put("values", &self.frame.scalars.values)?;
+        state.put("locals", &self.frame.scalars.locals)?;
+        for array in self.kept_arrays() {
+            let bytes = self.contents(array)?;
+            state.put(&format!("array {}", array.index()), &bytes)?;
+            for place in 0..self.frame.tapes[array.index()].depth {
+                let mut buffer = self.spare.take(bytes.len(), self.device.meter())?;
+                self.frame.copy_tape_to(array, place, &mut buffer)?;
+                state.put(&format!("tape {} {place}", array.index()), buffer.bytes())?;
+                self.spare.give([buffer]);
+            }
+        }
+        for (id, driven) in &self.sweeps {
+            let text = driven.schedule.to_string();
+            state.put(&format!("schedule {}", id.index()), text.as_bytes())?;
+            for (slot, buffers) in &driven.slots {
+                for (k, buffer) in buffers.iter().enumerate() {
+                    let name = format!("slot {} {} {} {k}", id.index(), tier(slot.tier), slot.index);
+                    state.put(&name, buffer.bytes())?;
+                }
+            }
+        }
+        let reversed = self.ran.reversed;
+        adjoints.commit(reversed, reversed);
+        Ok(())
+    }
+
+    /// Arrays that hold something between two actions: everything but names for what others held.
+    fn kept_arrays(&self) -> Vec<ArrayId> {
+        let program = &self.variant.program;
+        let kept = |a: &ArrayId| matches!(program.array(*a).role, Role::Temp(_) | Role::Param(Access::Write));
+        program.array_ids().filter(kept).collect()
+    }
+
+    fn read(&mut self, state: &State) -> Result<()> {
+        let mut at = [0u64];
+        state.get("at", &mut at)?;
+        self.at = at[0] as usize;
+        self.ran = read_ran(state)?;
+        state.get("values", &mut self.frame.scalars.values)?;
+        state.get("locals", &mut self.frame.scalars.locals)?;
+        for array in self.kept_arrays() {
+            let bytes: Vec<u8> = state.get_vec(&format!("array {}", array.index()))?;
+            self.set_contents(array, &bytes)?;
+        }
+        let mut driven: Vec<Driven<'a>> = Vec::new();
+        let variant = self.variant;
+        for step in &variant.script.steps {
+            let Step::Forward(sweep) = step else { continue };
+            let Ok(text) = state.get_vec::<u8>(&format!("schedule {}", sweep.id.index())) else { continue };
+            let text = String::from_utf8_lossy(&text);
+            let schedule: AnySchedule = text
+                .parse()
+                .map_err(|e: ebbtide_schedule::Error| variant.lost(&format!("in its directory: {e}")))?;
+            driven.push(Driven::new(sweep, schedule));
+        }
+        // A file has its arrays in an order of its own.
+        let mut pieces: Vec<(&str, Vec<usize>, &[u8])> = Vec::new();
+        for array in state.arrays() {
+            let mut words = array.name.split(' ');
+            let kind = words.next().unwrap_or_default();
+            pieces.push((kind, words.filter_map(|word| word.parse().ok()).collect(), array.bytes));
+        }
+        pieces.sort_unstable();
+        for (kind, numbers, bytes) in pieces {
+            match (kind, numbers.as_slice()) {
+                ("tape", [id, _]) => {
+                    let id = ArrayId::from_index(*id);
+                    self.frame.reserve_tape(id, 1, self.spare, self.device.meter())?;
+                    let buffer = self.filled(bytes)?;
+                    self.frame.push_from(id, &buffer)?;
+                    self.spare.give([buffer]);
+                }
+                ("slot", [id, in_tier, index, _]) => {
+                    let buffer = self.filled(bytes)?;
+                    let tier = if *in_tier == tier(Tier::Memory) { Tier::Memory } else { Tier::Disk };
+                    let slot = Slot { tier, index: *index };
+                    if let Some(driven) = driven.iter_mut().find(|d| d.sweep.id.index() == *id) {
+                        driven.slots.entry(slot).or_default().push(buffer);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.sweeps = driven.into_iter().map(|d| (d.sweep.id, d)).collect();
+        Ok(())
+    }
+
+    fn filled(&mut self, bytes: &[u8]) -> Result<Buffer> {
+        let mut buffer = self.spare.take(bytes.len(), self.device.meter())?;
+        buffer.bytes_mut().copy_from_slice(bytes);
+        Ok(buffer)
+    }
+}
+
+fn tier(tier: Tier) -> usize {
+    usize::from(tier == Tier::Disk)
+}

@@ -1,0 +1,237 @@
+//! What the host does when a differentiated program yields, and doing it again.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ebbtide_ir::{
+    Access, Again, ArrayId, Loop, LoopKind, Outcome, Param, Place, RegionId, Role, Stmt, enclosing,
+};
+
+use crate::arguments::from_arguments;
+use crate::array::{AnyArray, Array, Element};
+use crate::device::Start;
+use crate::error::{Error, Result};
+use crate::sweeps::Run;
+use crate::yielded::Yielded;
+
+/// What the host does when a differentiated program yields: repairs arrays, so that the region can be run again.
+pub type OnYield = dyn Fn(&Yielded, &mut Host) -> Result<()> + Send + Sync;
+
+/// The arrays that the caller lent for writing, as they are where the program yielded. What is changed here, the
+/// program goes on with; for the derivative it is constant.
+pub struct Host {
+    program: String,
+    arrays: BTreeMap<String, AnyArray>,
+}
+
+impl Host {
+    /// An array by the name of its parameter.
+    pub fn any(&mut self, name: &str) -> Result<&mut AnyArray> {
+        if !self.arrays.contains_key(name) {
+            let known: Vec<String> = self.arrays.keys().map(|name| format!("`{name}`")).collect();
+            let message = format!(
+                "there is no array `{name}` that the host may change where the program yielded; there are {}",
+                known.join(", ")
+            );
+            return Err(Error::Plan { program: self.program.clone(), message });
+        }
+        let program = &self.program;
+        let lost = || Error::Plan { program: program.clone(), message: format!("`{name}` is gone") };
+        self.arrays.get_mut(name).ok_or_else(lost)
+    }
+
+    /// Works on an array of known type and rank.
+    pub fn with<T: Element, const R: usize, A>(
+        &mut self,
+        name: &str,
+        work: impl FnOnce(&mut Array<T, R>) -> A,
+    ) -> Result<A> {
+        let program = self.program.clone();
+        let slot = self.any(name)?;
+        let empty = AnyArray::zeros(slot.device(), slot.ty(), &[0])?;
+        match Array::<T, R>::from_any(std::mem::replace(slot, empty)) {
+            Ok(mut array) => {
+                let answer = work(&mut array);
+                *slot = array.into_any();
+                Ok(answer)
+            }
+            Err(any) => {
+                let message = format!("`{name}` has rank {} and elements `{}`", any.shape().len(), any.ty());
+                *slot = any;
+                Err(Error::Plan { program, message })
+            }
+        }
+    }
+}
+
+/// The elements of an array that the host changed.
+struct Change {
+    array: ArrayId,
+    /// Which bytes, and what they were and became; an element is changed as a whole.
+    elements: Vec<usize>,
+    old: Vec<u8>,
+    new: Vec<u8>,
+}
+
+/// What the host did, by region of the source and number of its execution.
+#[derive(Default)]
+pub(crate) struct Log {
+    done: HashMap<(RegionId, i64), Vec<Change>>,
+}
+
+impl<'a> Run<'a> {
+    /// Runs a segment to its end; wherever it yields, the host does what it did before, or is asked.
+    pub(crate) fn yielding_segment(&mut self, segment: usize, piece: Option<u64>) -> Result<()> {
+        let mut outcome = self.executable.run(segment, self.frame, Start::Beginning)?;
+        let mut last: Option<(RegionId, i64)> = None;
+        let mut replayed = None;
+        while let Outcome::Yielded { place, reason } = outcome {
+            let source = self.variant.copies.get(&place.region).copied().unwrap_or(place.region);
+            let key = (source, self.visit(source)?);
+            if self.log.done.contains_key(&key) && last != Some(key) {
+                self.change(key, Again::Change)?;
+                replayed = Some(key);
+            } else if replayed == Some(key) {
+                let place = format!("region {}, execution {}", key.0.index(), key.1);
+                return Err(Error::NotReproduced { program: self.variant.source.name.clone(), place });
+            } else {
+                self.ask(key, &place, reason, piece)?;
+            }
+            last = Some(key);
+            outcome = self.executable.run(segment, self.frame, Start::At(&place))?;
+        }
+        Ok(())
+    }
+
+    /// Does what the host did at the execution of a region that is being run again, or undoes it.
+    pub(crate) fn host_again(&mut self, region: RegionId, again: Again) -> Result<()> {
+        self.settle()?;
+        let key = (region, self.visit(region)?);
+        self.change(key, again)
+    }
+
+    /// The number of the execution of a region that runs now.
+    fn visit(&mut self, region: RegionId) -> Result<i64> {
+        let Some(hosted) = self.variant.hosted.get(&region) else {
+            return Err(self.variant.lost("a region yielded that has no flag"));
+        };
+        let bytes = self.contents(hosted.visits)?;
+        Ok(bytes.try_into().map_or(0, i64::from_le_bytes))
+    }
+
+    /// What an array holds.
+    pub(crate) fn contents(&mut self, array: ArrayId) -> Result<Vec<u8>> {
+        let mut buffer = [self.spare.take(self.frame.arrays[array.index()].bytes, self.device.meter())?];
+        self.executable.store(self.frame, &[array], &mut buffer)?;
+        let bytes = buffer[0].bytes().to_vec();
+        self.spare.give(buffer);
+        Ok(bytes)
+    }
+
+    pub(crate) fn set_contents(&mut self, array: ArrayId, bytes: &[u8]) -> Result<()> {
+        let mut buffer = [self.spare.take(bytes.len(), self.device.meter())?];
+        buffer[0].bytes_mut().copy_from_slice(bytes);
+        self.executable.load(self.frame, &[array], &buffer)?;
+        self.settle()?;
+        self.spare.give(buffer);
+        Ok(())
+    }
+
+    /// Asks the host, and remembers what it did.
+    fn ask(&mut self, key: (RegionId, i64), place: &Place, reason: i64, piece: Option<u64>) -> Result<()> {
+        let variant = self.variant;
+        // Regions of the source go by the loops of the source, of which a driven one is somewhere in its middle.
+        let mut place = Place { region: key.0, iterations: place.iterations.clone() };
+        if let (Some(first), Some(passes)) = (piece, place.iterations.first_mut()) {
+            *passes += first;
+        }
+        let mut at = Yielded { place, reason, known: None, ..Yielded::nowhere(&variant.source) };
+        for stmt in enclosing(&variant.source, key.0) {
+            if let Stmt::Loop(Loop { id, kind: LoopKind::For { from, to, .. }, .. }) = stmt {
+                let value = |v| from_arguments(&variant.source, v, &self.frame.arrays, &self.frame.arguments);
+                let bounds = [*from, *to].map(|v| value(v).unwrap_or(0) as i64);
+                at.scalars.bounds[id.index()] = bounds;
+            }
+        }
+        let Some(on_yield) = self.host else {
+            let message = format!(
+                "it yielded at `{}`, and nobody is there to ask: give the gradient a callback with `on_yield`",
+                at.label_name()
+            );
+            return Err(variant.lost(&message));
+        };
+        let mut host = Host { program: variant.source.name.clone(), arrays: BTreeMap::new() };
+        let mut lent: Vec<(ArrayId, String, Vec<u8>)> = Vec::new();
+        for param in &variant.source.params {
+            let Param::Array(id) = *param else { continue };
+            let decl = variant.source.array(id);
+            if decl.role != Role::Param(Access::Write) {
+                continue;
+            }
+            let shape: Vec<usize> =
+                self.frame.arrays[id.index()].shape[..decl.rank].iter().map(|n| *n as usize).collect();
+            let bytes = self.contents(id)?;
+            let mut array = AnyArray::zeros(self.device, decl.ty, &shape)?;
+            array.bytes_mut().copy_from_slice(&bytes);
+            host.arrays.insert(decl.name.clone(), array);
+            lent.push((id, decl.name.clone(), bytes));
+        }
+        on_yield(&at, &mut host)?;
+        for (array, name, old) in lent {
+            let decl = variant.source.array(array);
+            let Some(now) = host.arrays.get(&name) else { continue };
+            if now.bytes().len() != old.len() {
+                let message = format!(
+                    "the host gave `{name}` another shape where the program yielded: a differentiated run keeps the \
+                     shapes that it was launched with; make the array large enough before"
+                );
+                return Err(variant.lost(&message));
+            }
+            let size = decl.ty.size();
+            let changed = |at: &usize| old[*at..at + size] != now.bytes()[*at..at + size];
+            let elements: Vec<usize> = (0..old.len()).step_by(size).filter(changed).collect();
+            if elements.is_empty() {
+                continue;
+            }
+            let pick = |from: &[u8]| {
+                elements.iter().flat_map(|at| from[*at..at + size].to_vec()).collect::<Vec<u8>>()
+            };
+            let (before, after) = (pick(&old), pick(now.bytes()));
+            self.set_contents(array, now.bytes())?;
+            self.log.done.entry(key).or_default().push(Change { array, elements, old: before, new: after });
+        }
+        // That nothing was changed is remembered too: then the host is not asked again on replay.
+        self.log.done.entry(key).or_default();
+        Ok(())
+    }
+
+    fn change(&mut self, key: (RegionId, i64), again: Again) -> Result<()> {
+        let Some(changes) = self.log.done.remove(&key) else { return Ok(()) };
+        let flag = self.variant.hosted.get(&key.0).map(|h| h.flag);
+        let in_order: Vec<&Change> = match again {
+            Again::Change => changes.iter().collect(),
+            Again::Undo => changes.iter().rev().collect(),
+        };
+        for change in in_order {
+            let (array, size) = (change.array, self.variant.source.array(change.array).ty.size());
+            if again == Again::Undo && Some(array) == flag {
+                // What the abandoned execution left in its flag was never there.
+                continue;
+            }
+            let from = if again == Again::Change { &change.new } else { &change.old };
+            let mut bytes = self.contents(array)?;
+            for (at, element) in change.elements.iter().zip(from.chunks_exact(size)) {
+                bytes[*at..at + size].copy_from_slice(element);
+            }
+            self.set_contents(array, &bytes)?;
+            if again == Again::Undo
+                && let Some(shadow) = self.variant.shadows.get(&array).copied()
+            {
+                let mut bytes = self.contents(shadow)?;
+                change.elements.iter().for_each(|at| bytes[*at..at + size].fill(0));
+                self.set_contents(shadow, &bytes)?;
+            }
+        }
+        self.log.done.insert(key, changes);
+        Ok(())
+    }
+}

@@ -1,0 +1,359 @@
+//! A gradient run: segments run, loops driven by their schedules.
+
+use std::collections::HashMap;
+
+use ebbtide_autodiff::Pushes;
+use ebbtide_ir::{ArrayId, Length, LoopId};
+use ebbtide_schedule::{Action, AnySchedule, Schedule, Slot};
+
+use crate::arguments::from_arguments;
+use crate::buffer::{Buffer, Spare};
+use crate::device::{Device, Executable};
+use crate::durable::Frontier;
+use crate::error::{Error, Result};
+use crate::frame::Frame;
+use crate::gradient::Variant;
+use crate::hosted::{Log, OnYield};
+use crate::planner::Schedules;
+use crate::script::{Step, Sweep};
+
+/// What a gradient run did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ran {
+    /// Passes run forward without a tape.
+    pub advanced: u64,
+    /// Passes run forward with their tape.
+    pub recorded: u64,
+    /// Passes reversed.
+    pub reversed: u64,
+    /// States put into slots.
+    pub stored: u64,
+    /// States taken from slots.
+    pub loaded: u64,
+}
+
+/// A loop that is being driven.
+pub(crate) struct Driven<'a> {
+    pub sweep: &'a Sweep,
+    pub schedule: AnySchedule,
+    pub slots: HashMap<Slot, Vec<Buffer>>,
+    /// Where replays are checked: the checksum of the state before each pass that was met.
+    met: HashMap<u64, u32>,
+    /// Memory of dropped slots, for the next ones.
+    spare: Vec<Vec<Buffer>>,
+}
+
+/// Passes that are run again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replay {
+    /// They give what they gave before.
+    #[default]
+    Trusted,
+    /// The state that they lead to is compared with the one that they led to before.
+    Checked,
+}
+
+/// What a run works with.
+#[derive(Clone, Copy)]
+pub(crate) struct Means<'a> {
+    pub variant: &'a Variant,
+    pub executable: &'a dyn Executable,
+    pub device: &'a Device,
+    pub spare: &'a Spare,
+    pub host: Option<&'a OnYield>,
+    pub replay: Replay,
+}
+
+impl<'a> Driven<'a> {
+    pub fn new(sweep: &'a Sweep, schedule: AnySchedule) -> Driven<'a> {
+        Driven { sweep, schedule, slots: HashMap::new(), met: HashMap::new(), spare: Vec::new() }
+    }
+}
+
+pub(crate) struct Run<'a> {
+    pub variant: &'a Variant,
+    pub executable: &'a dyn Executable,
+    pub device: &'a Device,
+    pub spare: &'a Spare,
+    pub host: Option<&'a OnYield>,
+    pub frame: &'a mut Frame,
+    pub log: Log,
+    replay: Replay,
+    schedules: Schedules,
+    pub sweeps: HashMap<LoopId, Driven<'a>>,
+    pub ran: Ran,
+    /// The step of the whole script that is being done.
+    pub at: usize,
+    /// How many sweeps are being reversed around this place.
+    level: usize,
+    /// Where the run is made durable, if it is.
+    pub frontier: Option<&'a mut Frontier>,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(means: Means<'a>, frame: &'a mut Frame, schedules: Schedules) -> Run<'a> {
+        let Means { variant, executable, device, spare, host, replay } = means;
+        Run {
+            variant,
+            executable,
+            device,
+            spare,
+            host,
+            frame,
+            log: Log::default(),
+            replay,
+            schedules,
+            sweeps: HashMap::new(),
+            ran: Ran::default(),
+            at: 0,
+            level: 0,
+            frontier: None,
+        }
+    }
+
+    /// Runs the segments and drives the loops, to the end.
+    pub fn follow(&mut self) -> Result<Ran> {
+        let steps = &self.variant.script.steps;
+        // A run that is gone on with may be in the middle of a sweep.
+        if let Some(step) = steps.get(self.at)
+            && self.is_under_way(step)
+        {
+            match step {
+                Step::Forward(sweep) => self.forward_rest(sweep.id)?,
+                Step::Backward(id, reverse) => self.backward(*id, reverse)?,
+                _ => {}
+            }
+            self.at += 1;
+        }
+        while let Some(step) = steps.get(self.at) {
+            self.steps(std::slice::from_ref(step))?;
+            self.at += 1;
+        }
+        Ok(self.ran)
+    }
+
+    fn is_under_way(&self, step: &Step) -> bool {
+        match step {
+            Step::Forward(sweep) => self.sweeps.contains_key(&sweep.id),
+            Step::Backward(id, _) => self.sweeps.contains_key(id),
+            _ => false,
+        }
+    }
+
+    /// The depth of recursion is that of nesting in the source.
+    fn steps(&mut self, steps: &'a [Step]) -> Result<()> {
+        for step in steps {
+            match step {
+                Step::Run(segment) => {
+                    self.reserve(&self.variant.script.pushes[*segment], 1)?;
+                    tracing::trace_span!("segment", segment).in_scope(|| self.segment(*segment, None))?;
+                }
+                Step::Forward(sweep) => self.forward(sweep)?,
+                Step::Backward(id, reverse) => self.backward(*id, reverse)?,
+                Step::Host(region, again) => self.host_again(*region, *again)?,
+                Step::For { var, from, to, body } => {
+                    self.settle()?;
+                    let [from, to] = [from, to].map(|l| self.frame.scalars.locals[l.index()] as i64);
+                    for pass in from..to {
+                        self.frame.scalars.values[var.index()] = pass as u64;
+                        self.steps(body)?;
+                    }
+                }
+                Step::If { condition, then, otherwise } => {
+                    self.settle()?;
+                    let taken = self.frame.scalars.locals[condition.index()] != 0;
+                    self.steps(if taken { then } else { otherwise })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a segment; `piece` is the first pass of the loop that it runs, if it is a piece of one.
+    fn segment(&mut self, segment: usize, piece: Option<u64>) -> Result<()> {
+        if self.variant.hosted.is_empty() {
+            return self.executable.enqueue(segment, self.frame);
+        }
+        self.settle()?;
+        self.yielding_segment(segment, piece)
+    }
+
+    /// Waits for what was enqueued: then variables and tapes are as the frame says.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        self.executable.settle(self.frame)?;
+        self.frame.settle_tapes();
+        Ok(())
+    }
+
+    /// Follows the schedule of a loop up to its turn.
+    fn forward(&mut self, sweep: &'a Sweep) -> Result<()> {
+        let schedule = self.schedules.get(&sweep.id).cloned();
+        let schedule = schedule.ok_or_else(|| self.variant.lost("a loop has no schedule"))?;
+        self.settle()?;
+        self.sweeps.insert(sweep.id, Driven::new(sweep, schedule));
+        self.forward_rest(sweep.id)
+    }
+
+    fn forward_rest(&mut self, id: LoopId) -> Result<()> {
+        while let Some(mut driven) = self.sweeps.remove(&id) {
+            let action = driven.schedule.next().filter(|action| *action != Action::Turn);
+            let acted = action.map(|action| self.act(&mut driven, action, &[]));
+            self.sweeps.insert(id, driven);
+            match acted {
+                Some(acted) => acted?,
+                None => break,
+            }
+            self.keep_frontier()?;
+        }
+        Ok(())
+    }
+
+    /// Follows the schedule of a loop from its turn to its end.
+    fn backward(&mut self, id: LoopId, reverse: &'a [Step]) -> Result<()> {
+        while let Some(mut driven) = self.sweeps.remove(&id) {
+            let Some(action) = driven.schedule.next() else {
+                self.spare.give(driven.slots.into_values().chain(driven.spare).flatten());
+                return Ok(());
+            };
+            self.level += 1;
+            let acted = self.act(&mut driven, action, reverse);
+            self.level -= 1;
+            self.sweeps.insert(id, driven);
+            acted?;
+            self.keep_frontier()?;
+        }
+        Err(self.variant.lost("a loop is reversed that was not run"))
+    }
+
+    /// Between the actions of an outermost sweep the run can be gone on with by another process.
+    fn keep_frontier(&mut self) -> Result<()> {
+        if self.level == 0 && self.frontier.as_ref().is_some_and(|frontier| frontier.is_due()) {
+            self.settle()?;
+            return self.commit();
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, driven: &mut Driven<'a>, action: Action, reverse: &'a [Step]) -> Result<()> {
+        let sweep = driven.sweep;
+        let _span = crate::trace::action(&action);
+        match action {
+            Action::Advance { from, to } => {
+                self.piece(sweep, from, to);
+                self.segment(sweep.advance, Some(from))?;
+                let mut to = to;
+                if let Length::Unknown { reached, ended } = sweep.length
+                    && driven.schedule.steps().is_none()
+                {
+                    self.settle()?;
+                    let locals = &self.frame.scalars.locals;
+                    to = locals[reached.index()];
+                    if locals[ended.index()] != 0 {
+                        let wrong = |e: ebbtide_schedule::Error| self.variant.lost(&e.to_string());
+                        driven.schedule.end(to).map_err(wrong)?;
+                    }
+                }
+                self.ran.advanced += to - from;
+                self.meet(driven, to)
+            }
+            Action::Record { from, to } => {
+                self.meet(driven, from)?;
+                self.ran.recorded += to - from;
+                let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
+                self.reserve(pushes, to - from)?;
+                self.piece(sweep, from, to);
+                self.segment(sweep.record, Some(from))
+            }
+            Action::Reverse { from, to } => {
+                self.ran.reversed += to - from;
+                self.piece(sweep, from, to);
+                self.steps(reverse)?;
+                if let [Step::Run(_)] = reverse {
+                    let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
+                    let room = self.room(pushes, to - from)?;
+                    room.into_iter()
+                        .for_each(|(array, count)| self.frame.release_tape(array, count as usize));
+                    return Ok(());
+                }
+                self.settle()
+            }
+            Action::Store { slot, .. } => {
+                self.ran.stored += 1;
+                let mut buffers = driven.spare.pop().unwrap_or_default();
+                for array in sweep.carried.iter().skip(buffers.len()) {
+                    let bytes = self.frame.arrays[array.index()].bytes;
+                    buffers.push(self.spare.take(bytes, self.device.meter())?);
+                }
+                self.executable.store(self.frame, &sweep.carried, &mut buffers)?;
+                driven.slots.insert(slot, buffers);
+                Ok(())
+            }
+            Action::Load { slot, .. } => {
+                self.ran.loaded += 1;
+                let Some(buffers) = driven.slots.get(&slot) else {
+                    return Err(self.variant.lost("a slot is empty"));
+                };
+                self.executable.load(self.frame, &sweep.carried, buffers)
+            }
+            Action::Drop { slot } => {
+                driven.spare.extend(driven.slots.remove(&slot));
+                Ok(())
+            }
+            Action::Turn => Ok(()),
+        }
+    }
+
+    /// Where replays are checked, compares the state before a pass with what it was when that pass was met before.
+    fn meet(&mut self, driven: &mut Driven<'a>, step: u64) -> Result<()> {
+        if self.replay == Replay::Trusted {
+            return Ok(());
+        }
+        let mut sum = crc32fast::Hasher::new();
+        for array in &driven.sweep.carried {
+            sum.update(&self.contents(*array)?);
+        }
+        let sum = sum.finalize();
+        if *driven.met.entry(step).or_insert(sum) == sum {
+            return Ok(());
+        }
+        Err(Error::NotReproduced {
+            program: self.variant.source.name.clone(),
+            place: format!("loop {}, before pass {step}", driven.sweep.id.index()),
+        })
+    }
+
+    /// Tells the segments which passes to run.
+    fn piece(&mut self, sweep: &Sweep, from: u64, to: u64) {
+        let first = self.first(sweep);
+        self.frame.scalars.values[sweep.piece.0.index()] = first.wrapping_add(from as i64) as u64;
+        self.frame.scalars.values[sweep.piece.1.index()] = first.wrapping_add(to as i64) as u64;
+    }
+
+    fn first(&self, sweep: &Sweep) -> i64 {
+        match sweep.length {
+            Length::Unknown { .. } => 0,
+            Length::Known(from, _) => {
+                from_arguments(&self.variant.program, from, &self.frame.arrays, &self.frame.arguments)
+                    .unwrap_or(0) as i64
+            }
+        }
+    }
+
+    /// What so many passes push.
+    fn room(&self, pushes: &[Pushes], passes: u64) -> Result<HashMap<ArrayId, u64>> {
+        let mut room: HashMap<ArrayId, u64> = HashMap::new();
+        for pushes in pushes {
+            let times = self.variant.times(pushes, &self.frame.arrays, &self.frame.arguments)?;
+            *room.entry(pushes.array).or_default() += times * passes;
+        }
+        Ok(room)
+    }
+
+    /// Makes room on the tapes for so many passes.
+    fn reserve(&mut self, pushes: &[Pushes], passes: u64) -> Result<()> {
+        for (array, count) in self.room(pushes, passes)? {
+            self.frame.reserve_tape(array, count as usize, self.spare, self.device.meter())?;
+        }
+        Ok(())
+    }
+}
