@@ -1,7 +1,6 @@
 //! The CPU device: C through the system's compiler, run by a pool of threads.
 
 mod compiler;
-mod counters;
 mod native;
 mod operation;
 mod pool;
@@ -11,7 +10,7 @@ use std::sync::Arc;
 use ebbtide_runtime::Device;
 
 pub use compiler::Compiler;
-pub use counters::Counters;
+pub use ebbtide_runtime::Counters;
 pub use ebbtide_runtime::cache::{Cache, Contents};
 
 /// How to make a CPU device.

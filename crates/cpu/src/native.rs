@@ -11,10 +11,9 @@ use ebbtide_ir::{
     leaf, walk,
 };
 use ebbtide_runtime::cache::{Cache, Found};
-use ebbtide_runtime::{Backend, Error, Executable, Frame, Result, Start};
+use ebbtide_runtime::{Backend, Counters, Error, Event, Executable, Frame, Result, Start, yielding_regions};
 
 use crate::compiler::Compiler;
-use crate::counters::Counters;
 use crate::operation::{Context, call};
 use crate::pool::Pool;
 
@@ -91,6 +90,10 @@ impl Backend for Cpu {
         "cpu"
     }
 
+    fn counters(&self) -> Option<&Counters> {
+        Some(&self.counters)
+    }
+
     /// A segment keeps the partial sums of the parallel loop that has the most of them.
     fn scratch_bytes(&self, program: &Program, facts: &Facts) -> u64 {
         let mut most = 0;
@@ -131,9 +134,10 @@ impl Backend for Cpu {
         let (path, found) = tracing::debug_span!("cc", bytes = unit.source.len())
             .in_scope(|| self.compiler.library(&unit.source, &self.cache))
             .map_err(fail)?;
+        self.counters.add(Event::Region, yielding_regions(segments));
         match found {
-            Found::Hit => self.counters.cache_hits.fetch_add(1, Ordering::Relaxed),
-            Found::Built => self.counters.builds.fetch_add(1, Ordering::Relaxed),
+            Found::Hit => self.counters.add(Event::CacheHit, 1),
+            Found::Built => self.counters.add(Event::Build, 1),
         };
         tracing::debug!(program = program.name, ?found, "compiled");
         // SAFETY: the library was made from our own text by the user's compiler, or carries the seal of one that
@@ -239,7 +243,9 @@ impl<T> Shareable<T> {
 
 impl Native {
     fn run_segment(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome> {
-        self.counters.launches.fetch_add(1, Ordering::Relaxed);
+        self.counters.add(Event::Launch, 1);
+        // Its threads are the host's: whoever runs a piece waits for its end.
+        self.counters.add(Event::Wait, 1);
         let large = frame.arrays.iter().any(|view| view.bytes >= 4 * WORTH_WAKING);
         let wanted = if large { self.pool.threads() } else { 1 };
         let context = Context { program: &self.program, unit: &self.unit, message: Mutex::default() };

@@ -9,7 +9,6 @@
 //! Building needs no CUDA. The driver and the run-time compiler are looked for when a device is made.
 
 pub mod compiler;
-mod counters;
 mod gpu;
 mod native;
 mod sys;
@@ -21,7 +20,7 @@ use ebbtide_runtime::Device;
 use ebbtide_runtime::cache::Cache;
 
 use crate::compiler::Architecture;
-pub use counters::Counters;
+pub use ebbtide_runtime::Counters;
 pub use native::text;
 
 /// How to make a CUDA device.

@@ -1,7 +1,6 @@
 //! Running compiled code: one cooperative kernel per segment.
 
 use std::ffi::{CString, c_void};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ebbtide_codegen::{Raised, Unit, cuda_unit};
@@ -11,10 +10,12 @@ use ebbtide_ir::{
     ValueId, leaf, walk_program_level,
 };
 use ebbtide_runtime::cache::{Cache, Found};
-use ebbtide_runtime::{Backend, Buffer, Error, Executable, Frame, Memory, Result, Start, from_arguments};
+use ebbtide_runtime::{
+    Backend, Buffer, Counters, Error, Event, Executable, Frame, Memory, Result, Start, from_arguments,
+    yielding_regions,
+};
 
 use crate::compiler::{Architecture, Places, cubin};
-use crate::counters::Counters;
 use crate::gpu::{Gpu, Grid, Kernel, Meeting, Module};
 use crate::sys::Address;
 use crate::tables::{Layout, Shared, Tables, Wanted};
@@ -58,6 +59,10 @@ impl Backend for Cuda {
         "cuda"
     }
 
+    fn counters(&self) -> Option<&Counters> {
+        Some(&self.counters)
+    }
+
     fn memory(&self) -> Option<Arc<dyn Memory>> {
         Some(self.gpu.clone())
     }
@@ -89,6 +94,7 @@ impl Backend for Cuda {
                 "operation `{name}` runs on the host: compile the program for the CPU"
             )));
         }
+        self.counters.add(Event::Region, yielding_regions(segments));
         let (unit, simple, segments) = text(program, facts, segments).map_err(fail)?;
         let partials = 8 * unit.reductions * (leaf::MOST as usize + 1);
         let loops = (0..program.regions as usize).map(|region| {
@@ -245,8 +251,8 @@ impl Native {
         let target = Architecture { places, ..self.target.clone() };
         let (path, found) = cubin(&self.unit.source, &target, &self.cache).map_err(fail)?;
         match found {
-            Found::Hit => self.counters.cache_hits.fetch_add(1, Ordering::Relaxed),
-            Found::Built => self.counters.builds.fetch_add(1, Ordering::Relaxed),
+            Found::Hit => self.counters.add(Event::CacheHit, 1),
+            Found::Built => self.counters.add(Event::Build, 1),
         };
         tracing::debug!(program = self.program.name, ?found, ?places, "compiled");
         let image =
@@ -332,7 +338,7 @@ impl Native {
         let launch = tables.launch(frame, self.partials.0, resume, wanted)?;
         let parameters: [*const c_void; 2] = [(&raw const launch).cast(), tables.extents.as_ptr().cast()];
         let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, frame));
-        self.counters.launches.fetch_add(1, Ordering::Relaxed);
+        self.counters.add(Event::Launch, 1);
         // SAFETY (*Bounds*, *Exclusive access*): every table has an entry for each identifier of the program that the
         // kernel was made from; arrays are owned or exclusively borrowed by the launch; indices are checked or proved in
         // the code itself; kernels of one stream run one after the other.
@@ -345,7 +351,7 @@ impl Native {
     fn finish(&self, frame: &mut Frame) -> Result<Outcome> {
         let (frame, mut aside) = self.tables(frame, None)?;
         let Some(tables) = &mut aside.tables else { return Err(lost()) };
-        self.counters.waits.fetch_add(1, Ordering::Relaxed);
+        self.counters.add(Event::Wait, 1);
         let fetched = tables.fetch(frame);
         frame.aside = Some(aside);
         let (shared, passes) = fetched?;
@@ -392,7 +398,7 @@ impl Native {
             let threads = self.target.threads;
             let wanted = largest.div_ceil(16 * u64::from(threads)).max(1);
             let blocks = u32::try_from(wanted).map_or(copier.most, |wanted| wanted.min(copier.most)).max(1);
-            self.counters.launches.fetch_add(1, Ordering::Relaxed);
+            self.counters.add(Event::Launch, 1);
             // SAFETY (*Bounds*): slots have the sizes of their arrays; the addresses are the tables'.
             result = unsafe {
                 self.gpu.launch(

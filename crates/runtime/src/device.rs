@@ -7,6 +7,7 @@ use ebbtide_ir::{ArrayId, Block, Facts, Outcome, Place, Program};
 
 use crate::array::{Array, Element};
 use crate::buffer::{Buffer, Meter};
+use crate::counters::Counters;
 use crate::error::{Error, Result};
 use crate::frame::Frame;
 use crate::memory::Memory;
@@ -18,6 +19,11 @@ pub trait Backend: Send + Sync {
 
     /// Where its arrays live, if that is not the host's memory.
     fn memory(&self) -> Option<Arc<dyn Memory>> {
+        None
+    }
+
+    /// What it counts, if it counts.
+    fn counters(&self) -> Option<&Counters> {
         None
     }
 

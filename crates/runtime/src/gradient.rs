@@ -13,6 +13,7 @@ use ebbtide_ir::{
 
 use crate::arguments::{Arg, bind, bind_first, extents, from_arguments};
 use crate::buffer::Spare;
+use crate::counters::Event;
 use crate::device::{Device, Executable};
 use crate::durable::{Frontier, Reached};
 use crate::error::{Error, Result};
@@ -352,7 +353,11 @@ impl CompiledGradient {
         let ran = Run::new(means, &mut frame, chosen.schedules).follow();
         let settled = executable.settle(&mut frame);
         self.spare.give(frame.into_buffers());
-        settled.and(ran)
+        let ran = settled.and(ran)?;
+        if let Some(counters) = self.device.backend().counters() {
+            counters.add(Event::Replay, ran.loaded);
+        }
+        Ok(ran)
     }
 
     /// Runs the gradient program so that it survives its process: what it has done is kept in `dir`, at least once in
@@ -381,7 +386,11 @@ impl CompiledGradient {
         };
         let settled = executable.settle(&mut frame);
         self.spare.give(frame.into_buffers());
-        settled.and(ran)
+        let ran = settled.and(ran)?;
+        if let Some(counters) = self.device.backend().counters() {
+            counters.add(Event::Replay, ran.loaded);
+        }
+        Ok(ran)
     }
 
     fn means<'a>(&'a self, variant: &'a Variant, executable: &'a dyn Executable) -> Means<'a> {

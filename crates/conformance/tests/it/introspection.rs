@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
+use ebbtide_autodiff::Request;
 use ebbtide_cpu::{Cache, Options};
-use ebbtide_runtime::Compiled;
+use ebbtide_ir::Literal;
+use ebbtide_runtime::{Arg, Budget, Compiled, CompiledGradient};
 
+use crate::gradients::with_misfit;
+use crate::programs;
 use crate::stages::{Node, World, label, program, region};
 
 fn nodes() -> Vec<Node> {
@@ -50,14 +54,32 @@ fn c46_a_compiled_program_is_found_again_and_a_damaged_one_rebuilt() {
 }
 
 #[test]
-fn c47_counters_tell_builds_hits_and_launches() {
+fn c47_counters_tell_builds_hits_launches_regions_waits_and_replays() {
     let folder = tempfile::tempdir().unwrap();
     let (device, counters) = Options::new().threads(1).cache(Cache::at(folder.path())).build().unwrap();
     let compiled = Compiled::new(&program(&nodes()), &device).unwrap();
     let again = Compiled::new(&program(&nodes()), &device).unwrap();
     assert_eq!((counters.builds(), counters.cache_hits(), counters.launches()), (1, 1, 0));
+    assert_eq!(counters.regions(), 2, "one region that can yield, compiled twice");
     let mut world = World::new(&device, 100, &[0], &[0]);
     assert!(compiled.launch(world.args()).unwrap().is_done());
     assert!(again.launch(world.args()).unwrap().is_done());
-    assert_eq!(counters.launches(), 2);
+    assert_eq!((counters.launches(), counters.waits(), counters.replays()), (2, 2, 0));
+    // A gradient with one state takes it back before each pass but the last, which was recorded on the way.
+    let request = Request { of: "loss".into(), wrt: vec!["s".into()], ..Request::default() };
+    let pointwise = with_misfit(programs::pointwise(), "s");
+    let budget = Budget::Revolve { slots: 1, block: 1 };
+    let g = CompiledGradient::new(&pointwise, &request, &device, budget).unwrap();
+    let mut s = device.array(&[0.1, 0.2]).unwrap();
+    let (p, mut loss) = (device.array(&[1.0, 1.0]).unwrap(), device.scalar(0.0).unwrap());
+    let mut d = device.zeros::<f64, 1>([2]).unwrap();
+    let args = [
+        Arg::Write(s.any_mut()),
+        Arg::Read(p.any()),
+        Arg::Scalar(Literal::from(5usize)),
+        Arg::Write(loss.any_mut()),
+        Arg::Write(d.any_mut()),
+    ];
+    g.launch(&args).unwrap();
+    assert_eq!(counters.replays(), 4);
 }
