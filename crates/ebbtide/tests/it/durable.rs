@@ -60,7 +60,7 @@ fn gradient(dir: Option<&Path>, budget: Budget) -> Result<(Vec<u64>, u64), ebbti
 }
 
 const BUDGETS: [Budget; 3] =
-    [Budget::StoreAll, Budget::Bytes(60_000), Budget::Revolve { slots: 2, block: 1 }];
+    [Budget::StoreAll, Budget::Bytes(76_400), Budget::Revolve { slots: 2, block: 1 }];
 
 #[test]
 #[ignore = "a child of the test below"]

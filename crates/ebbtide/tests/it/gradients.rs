@@ -100,7 +100,7 @@ fn a_budget_is_obeyed_and_changes_no_bit() {
     let all = g.launch((&mut s.u, &mut s.next, 0.1, 0.01, steps, &s.target, &mut s.loss)).unwrap();
     let expected: Vec<u64> = all.get(objective::u).unwrap().to_vec().iter().map(|x| x.to_bits()).collect();
     let mut runs = Vec::new();
-    for kib in [64, 96, 128, 256, 512, 1024, 4096] {
+    for kib in [80, 112, 144, 272, 528, 1040, 4096] {
         let g = g.with_memory(Bytes::kib(kib));
         let plan = g.plan((&mut s.u, &mut s.next, 0.1, 0.01, steps, &s.target, &mut s.loss)).unwrap();
         assert!(plan.peak_bytes() <= kib << 10, "{}", plan.explain());
@@ -109,8 +109,14 @@ fn a_budget_is_obeyed_and_changes_no_bit() {
         let out = g.launch((&mut s.u, &mut s.next, 0.1, 0.01, steps, &s.target, &mut s.loss)).unwrap();
         // The returned derivative is the caller's.
         let used = meter.peak() - before - 8 * n as u64;
-        assert!(used <= kib << 10, "{used} bytes of {kib} KiB\n{}", plan.explain());
-        assert!(used.abs_diff(plan.peak_bytes()) <= 1 << 10, "{used} measured, planned:\n{}", plan.explain());
+        // The partial sums of its reduction are in the plan; no array holds them.
+        let with_sums = used + 8 * 2049;
+        assert!(with_sums <= kib << 10, "{used} bytes of {kib} KiB\n{}", plan.explain());
+        assert!(
+            with_sums.abs_diff(plan.peak_bytes()) <= 1 << 10,
+            "{used} measured, planned:\n{}",
+            plan.explain()
+        );
         let found: Vec<u64> = out.get(objective::u).unwrap().to_vec().iter().map(|x| x.to_bits()).collect();
         assert_eq!(found, expected, "{kib} KiB");
         // The next launch finds its memory and allocates nothing but what it returns.

