@@ -81,6 +81,18 @@ pub(crate) struct Task<'a> {
     passes: HashMap<LoopId, LocalId>,
 }
 
+/// Arrays that an iteration has written: at which index and what, if that is known.
+type Written = HashMap<ArrayId, Option<(Vec<ValueId>, ValueId)>>;
+
+/// What a statement writes in its blocks is known no more.
+fn forget(written: &mut Written, stmt: &Stmt) {
+    walk(std::slice::from_ref(stmt), &mut |inner| {
+        if let Stmt::Store(s) | Stmt::Update(_, s) = inner {
+            written.insert(s.array, None);
+        }
+    });
+}
+
 /// The loads of active arrays in a body, in source order.
 pub(crate) fn sites(source: &Program, activity: &Activity, body: &Block) -> Vec<(ValueId, ArrayId, Indices)> {
     let mut sites = Vec::new();
@@ -131,7 +143,7 @@ impl<'a> Task<'a> {
 
     /// Writes the adjoint of a whole body.
     pub fn write(mut self, w: &mut Writer, body: &Block) -> Result<Option<ValueId>, Error> {
-        self.forward_stores(body)?;
+        self.forward_stores(body, &mut Written::new())?;
         if let Purpose::Find(_) | Purpose::Count(_) = self.purpose {
             self.forward(w, body)?;
             return Ok(None);
@@ -156,9 +168,10 @@ impl<'a> Task<'a> {
     }
 
     /// A load of an element that the same iteration has written gives what was written.
-    fn forward_stores(&mut self, body: &Block) -> Result<(), Error> {
-        let mut written: HashMap<ArrayId, Option<(Vec<ValueId>, ValueId)>> = HashMap::new();
-        for stmt in body {
+    ///
+    /// The depth of recursion is that of nesting in the source.
+    fn forward_stores(&mut self, block: &Block, written: &mut Written) -> Result<(), Error> {
+        for stmt in block {
             match stmt {
                 Stmt::Let(v) => {
                     if let Op::Load(array, index) = *self.source.op(*v) {
@@ -169,8 +182,7 @@ impl<'a> Task<'a> {
                             Some(_) => {
                                 let name = &self.source.array(array).name;
                                 return Err(self.unsupported(&format!(
-                                    "reading `{name}` in a parallel loop that has written it at another index, with `+=` or in a \
-                                     branch (name the new value with `let` and use that)"
+                                    "a parallel loop that reads `{name}` after writing it at another index or in a branch"
                                 )));
                             }
                             None => {}
@@ -179,13 +191,19 @@ impl<'a> Task<'a> {
                 }
                 Stmt::Store(s) => drop(written.insert(s.array, Some((s.index.as_slice().to_vec(), s.value)))),
                 Stmt::Update(_, s) => drop(written.insert(s.array, None)),
-                _ => stmt.blocks().for_each(|b| {
-                    walk(b, &mut |inner| {
-                        if let Stmt::Store(s) | Stmt::Update(_, s) = inner {
-                            written.insert(s.array, None);
-                        }
-                    });
-                }),
+                Stmt::If(branch) => {
+                    for arm in [&branch.then, &branch.otherwise] {
+                        self.forward_stores(arm, &mut written.clone())?;
+                    }
+                    forget(written, stmt);
+                }
+                _ => {
+                    // A pass may read what an earlier one wrote.
+                    forget(written, stmt);
+                    for inner in stmt.blocks() {
+                        self.forward_stores(inner, &mut written.clone())?;
+                    }
+                }
             }
         }
         Ok(())

@@ -56,16 +56,19 @@ struct CacheState {
 #[derive(Serialize)]
 struct DeviceState {
     name: &'static str,
+    /// What it is, or why it cannot be had.
+    about: Option<String>,
     /// What a small program took to compile and run, where it did.
     milliseconds: Option<f64>,
 }
 
-const SETTINGS: [&str; 8] = [
+const SETTINGS: [&str; 9] = [
     "EBBTIDE_CACHE",
     "EBBTIDE_CC",
     "EBBTIDE_CFLAGS",
     "EBBTIDE_CHECK",
     "EBBTIDE_DEVICE",
+    "EBBTIDE_NVRTC",
     "EBBTIDE_THREADS",
     "EBBTIDE_TRACE",
     "EBBTIDE_VECTOR_BYTES",
@@ -95,15 +98,28 @@ fn examine() -> Report {
     let cache = Cache::of_user();
     problems.extend(cache.problem());
     let Contents { entries, bytes } = cache.contents();
-    let interpreter =
-        DeviceState { name: "interpreter", milliseconds: trial(&ebbtide_runtime::interpreter()).ok() };
-    let mut cpu = DeviceState { name: "cpu", milliseconds: None };
+    let interpreter = DeviceState {
+        name: "interpreter",
+        about: None,
+        milliseconds: trial(&ebbtide_runtime::interpreter()).ok(),
+    };
+    let mut cpu = DeviceState { name: "cpu", about: None, milliseconds: None };
     if compiler.is_some() {
         match try_cpu() {
             Ok(milliseconds) => cpu.milliseconds = Some(milliseconds),
             Err(reason) => problems.push(format!("the cpu device does not work: {reason}")),
         }
     }
+    let cuda = match ebbtide_cuda::describe() {
+        // Most machines have no GPU: that is nothing wrong.
+        Err(reason) => DeviceState { name: "cuda", about: Some(reason), milliseconds: None },
+        Ok(about) => {
+            let milliseconds = try_cuda().map_err(|reason| {
+                problems.push(format!("the cuda device does not work: {reason}"));
+            });
+            DeviceState { name: "cuda", about: Some(about), milliseconds: milliseconds.ok() }
+        }
+    };
     Report {
         version: env!("CARGO_PKG_VERSION"),
         processor: Processor {
@@ -113,7 +129,7 @@ fn examine() -> Report {
         },
         compiler,
         cache: CacheState { folder: cache.folder().display().to_string(), entries, bytes },
-        devices: vec![cpu, interpreter],
+        devices: vec![cpu, interpreter, cuda],
         settings: SETTINGS
             .iter()
             .filter_map(|name| {
@@ -128,6 +144,13 @@ fn examine() -> Report {
 fn try_cpu() -> Result<f64, String> {
     let folder = tempfile::tempdir().map_err(|e| format!("no temporary folder: {e}"))?;
     let (device, _) = Options::new().cache(Cache::at(folder.path())).build()?;
+    trial(&device)
+}
+
+/// Compiles and runs a program on the GPU, past the cache.
+fn try_cuda() -> Result<f64, String> {
+    let folder = tempfile::tempdir().map_err(|e| format!("no temporary folder: {e}"))?;
+    let (device, _) = ebbtide_cuda::Options::new().cache(Cache::at(folder.path())).build()?;
     trial(&device)
 }
 
@@ -171,11 +194,14 @@ fn print(report: &Report) {
         Human(report.cache.bytes.into())
     );
     for device in &report.devices {
-        match device.milliseconds {
-            Some(ms) => {
-                println!("device     {}: works, a small program compiled and ran in {ms:.0} ms", device.name)
+        let name = device.name;
+        match (device.milliseconds, &device.about) {
+            (Some(ms), about) => {
+                let about = about.as_ref().map_or(String::new(), |about| format!(" ({about})"));
+                println!("device     {name}: works, a small program compiled and ran in {ms:.0} ms{about}")
             }
-            None => println!("device     {}: does not work", device.name),
+            (None, Some(about)) => println!("device     {name}: none, {about}"),
+            (None, None) => println!("device     {name}: does not work"),
         }
     }
     for (name, value) in &report.settings {

@@ -2,12 +2,12 @@
 
 use ebbtide_ir::{
     ArrayId, Binary, Block, Claim, Combine, Indices, Loop, LoopKind, Op, Site, Stmt, Store, Type, ValueId,
-    evaluate,
+    evaluate, walk,
 };
 
 use crate::interior::{Interior, taken};
 use crate::operation::{mask_type, vector_type};
-use crate::unit::{Text, c_literal, c_type, line};
+use crate::unit::{Checks, Family, Lanes, Text, c_literal, c_type, line};
 
 /// How a body is printed.
 #[derive(Clone, Copy)]
@@ -100,6 +100,7 @@ impl Text<'_> {
                 let name = self.local(*local);
                 let value = match mask {
                     Some(mask) if varies => self.choose(body, ty, mask, &value, &name),
+                    Some(mask) if self.checks == Checks::Proved => format!("{mask} ? {value} : {name}"),
                     _ => value,
                 };
                 line!(self, "{name} = {value};");
@@ -184,7 +185,7 @@ impl Text<'_> {
             }
         }
         if let Op::Load(array, index) = op {
-            return self.body_load(body, v, array, index);
+            return self.body_load(body, v, array, index, mask);
         }
         self.guard_division(body, v, mask);
         match body.form {
@@ -224,9 +225,14 @@ impl Text<'_> {
         let site = self.program.value(v).site.clone();
         let access = self.access(None, &site);
         let divisor = self.known(body, b);
+        let first = match self.checks {
+            Checks::AtEnd => "eb_out_of_bounds(f, oops, oops_index, oops_extent); else ",
+            _ => "",
+        };
+        let first = if first.is_empty() { String::new() } else { format!("if (oops) {first}") };
         line!(
             self,
-            "if ({divisor} == 0) {{ eb_fault(f, EB_DIVISION, {access}, 0, 0, 0); goto exit{}; }}",
+            "if ({divisor} == 0) {{ {first}eb_fault(f, EB_DIVISION, {access}, 0, 0, 0); goto exit{}; }}",
             body.exit
         );
     }
@@ -247,8 +253,9 @@ impl Text<'_> {
 
     /// The offset of an element, after its checks where it needs any.
     fn offset(&mut self, body: &Body, array: ArrayId, index: Indices, site: &Option<Site>) -> String {
+        self.ok = None;
         let checked = match body.interior() {
-            None => true,
+            None => self.checks != Checks::Proved,
             Some(interior) => interior.unproved.contains(index.as_slice()),
         };
         let names: Vec<String> = index
@@ -265,7 +272,20 @@ impl Text<'_> {
             .collect();
         // A vector of lanes has no single index that could be checked.
         self.failed |= checked && matches!(body.form, Form::Vector { .. });
-        if checked {
+        if checked && self.checks == Checks::AtEnd {
+            let access = self.access(Some(array), site);
+            let ok = format!("ok{}", self.fresh());
+            line!(self, "b8 {ok} = 1;");
+            for (k, name) in names.iter().enumerate() {
+                line!(
+                    self,
+                    "if ((u64){name} >= (u64)d{0}_{k}) {{ {ok} = 0; if (!oops) {{ oops = {1}; oops_index = {name}; oops_extent = d{0}_{k}; }} }}",
+                    array.index(),
+                    8 * access + k + 1
+                );
+            }
+            self.ok = Some(ok);
+        } else if checked {
             let access = self.access(Some(array), site);
             for (k, name) in names.iter().enumerate() {
                 line!(
@@ -276,7 +296,12 @@ impl Text<'_> {
                 );
             }
         }
-        flatten(array, &names)
+        if self.family == Family::Cuda && !checked {
+            // In bounds: what is wanted of the sums fits the narrow type where the array is not enormous.
+            let narrow: Vec<String> = names.iter().map(|name| format!("(ix){name}")).collect();
+            return flatten(array, &narrow, "(ix)");
+        }
+        flatten(array, &names, "")
     }
 
     /// Is the element of lane k right behind that of lane k - 1 (or the same in all lanes, or neither)?
@@ -295,11 +320,14 @@ impl Text<'_> {
         }
     }
 
-    fn body_load(&mut self, body: &Body, v: ValueId, array: ArrayId, index: Indices) {
+    fn body_load(&mut self, body: &Body, v: ValueId, array: ArrayId, index: Indices, mask: Option<&str>) {
         let site = self.program.value(v).site.clone();
         let ty = self.program.ty(v);
         let offset = self.offset(body, array, index, &site);
         let name = format!("a{}", array.index());
+        if let (Checks::Proved, Some(mask)) = (self.checks, mask) {
+            self.ok = Some(mask.to_string());
+        }
         match body.form {
             Form::Vector { interior, lanes, part, .. } if self.is_vector(body, v) => {
                 self.failed |= !ty.is_float();
@@ -321,6 +349,17 @@ impl Text<'_> {
                 };
                 line!(self, "const {vector} {} = {text};", self.value(v));
             }
+            _ if self.ok.is_some() => {
+                let ok = self.ok.take().unwrap_or_default();
+                let element = match self.constant.contains(&array) {
+                    true => format!("__ldg(&{name}[{offset}])"),
+                    false => format!("{name}[{offset}]"),
+                };
+                line!(self, "const {0} {1} = {ok} ? {element} : ({0})1;", c_type(ty), self.value(v))
+            }
+            _ if self.constant.contains(&array) => {
+                line!(self, "const {} {} = __ldg(&{name}[{offset}]);", c_type(ty), self.value(v))
+            }
             _ => line!(self, "const {} {} = {name}[{offset}];", c_type(ty), self.value(v)),
         }
     }
@@ -332,7 +371,7 @@ impl Text<'_> {
             .iter()
             .map(|v| self.linear_here(interior, *v).map_or(0, |s| s.coefficient).to_string())
             .collect();
-        flatten(array, &coefficients)
+        flatten(array, &coefficients, "")
     }
 
     fn body_store(&mut self, body: &Body, how: Option<Combine>, s: &Store, mask: Option<&str>) {
@@ -345,7 +384,20 @@ impl Text<'_> {
         let offset = self.offset(body, s.array, s.index, &s.site);
         let name = format!("a{}", s.array.index());
         let Form::Vector { lanes, part, .. } = body.form else {
+            match (self.ok.take(), mask) {
+                (Some(ok), _) => line!(self, "if ({ok} && !oops)"),
+                (None, Some(mask)) => line!(self, "if ({mask})"),
+                (None, None) => {}
+            }
             let value = self.known(body, s.value);
+            if let Some(how) = how.filter(|_| self.atomics.contains(&s.array)) {
+                let how = match how {
+                    Combine::Add => "add",
+                    Combine::Min => "min",
+                    Combine::Max => "max",
+                };
+                return line!(self, "eb_atomic_{how}(&{name}[{offset}], {value});");
+            }
             let value = match how {
                 Some(how) => self.combine(how, ty, 1, &format!("{name}[{offset}]"), &value),
                 None => value,
@@ -380,10 +432,14 @@ impl Text<'_> {
         self.failed |= matches!(body.form, Form::Vector { .. });
         let offset = self.offset(body, claim.array, claim.index, &claim.site);
         let access = self.access(Some(claim.array), &claim.site);
+        let taken = format!("a{} + {offset}", claim.taken.index());
+        let take = match self.family {
+            Family::C => format!("__atomic_exchange_n({taken}, 1, __ATOMIC_RELAXED)"),
+            Family::Cuda => format!("eb_take({taken})"),
+        };
         line!(
             self,
-            "if (__atomic_exchange_n(a{} + {offset}, 1, __ATOMIC_RELAXED)) {{ eb_fault(f, EB_TAKEN, {access}, 0, {offset}, 0); goto exit{}; }}",
-            claim.taken.index(),
+            "if ({take}) {{ eb_fault(f, EB_TAKEN, {access}, 0, {offset}, 0); goto exit{}; }}",
             body.exit
         );
     }
@@ -391,7 +447,10 @@ impl Text<'_> {
     fn reduce(&mut self, body: &Body, how: Combine, s: &Store, at: usize, mask: Option<&str>) {
         let ty = self.program.array(s.array).ty;
         // The element itself is checked and combined into once, after the loop.
-        line!(self, "seen{at} = 1;");
+        match (self.checks, mask) {
+            (Checks::Proved, Some(mask)) => line!(self, "if ({mask}) seen{at} = 1;"),
+            _ => line!(self, "seen{at} = 1;"),
+        }
         match body.form {
             Form::Vector { lanes, vector, .. } => {
                 let (_, mut value) = self.operand(body, s.value, ty, true);
@@ -406,8 +465,15 @@ impl Text<'_> {
             }
             _ => {
                 let value = self.known(body, s.value);
-                let combined = self.combine(how, ty, 1, &format!("r{at}.lane[lane]"), &value);
-                line!(self, "r{at}.lane[lane] = {combined};");
+                let sum = match self.lanes {
+                    Lanes::InTable => format!("r{at}.lane[lane]"),
+                    Lanes::InThreads => format!("r{at}"),
+                };
+                let combined = self.combine(how, ty, 1, &sum, &value);
+                match mask {
+                    Some(mask) => line!(self, "if ({mask}) {sum} = {combined};"),
+                    None => line!(self, "{sum} = {combined};"),
+                }
             }
         }
     }
@@ -421,6 +487,9 @@ impl Text<'_> {
             return line!(self, "}}");
         }
         let condition = self.known(body, branch.condition);
+        if self.checks == Checks::Proved && (mask.is_some() || self.straight(branch)) {
+            return self.predicated_branch(body, &condition, branch, mask);
+        }
         let Form::Vector { element, lanes, .. } = body.form else {
             return self.plain_branch(body, &condition, branch, mask);
         };
@@ -444,6 +513,42 @@ impl Text<'_> {
             line!(self, "{{ const {m} {name} = {inner};");
             self.body(body, block, Some(&name));
             line!(self, "}}");
+        }
+    }
+
+    /// Can both arms of a branch be run one after the other, for the cost of a little arithmetic?
+    fn straight(&self, branch: &ebbtide_ir::Branch) -> bool {
+        let (mut straight, mut statements) = (true, 0);
+        for block in [&branch.then, &branch.otherwise] {
+            walk(block, &mut |stmt| {
+                statements += 1;
+                straight &= match stmt {
+                    Stmt::Let(v) => !matches!(self.program.op(*v), Op::Math(..) | Op::Rand(..)),
+                    stmt => !matches!(stmt, Stmt::Loop(_)),
+                };
+            });
+        }
+        straight && statements < 200
+    }
+
+    /// Both arms one after the other, each statement under its condition: nothing waits for it but stores.
+    fn predicated_branch(
+        &mut self,
+        body: &Body,
+        condition: &str,
+        branch: &ebbtide_ir::Branch,
+        mask: Option<&str>,
+    ) {
+        let outer = mask.map_or(String::new(), |mask| format!("{mask} && "));
+        for (block, condition) in
+            [(&branch.then, condition.to_string()), (&branch.otherwise, format!("!{condition}"))]
+        {
+            if !block.is_empty() {
+                let name = format!("m{}", self.fresh());
+                line!(self, "{{ const b8 {name} = {outer}{condition};");
+                self.body(body, block, Some(&name));
+                line!(self, "}}");
+            }
         }
     }
 
@@ -527,11 +632,15 @@ enum Stride {
     Unknown,
 }
 
-/// The place of an element in memory, last dimension fastest.
-fn flatten(array: ArrayId, names: &[String]) -> String {
+/// The place of an element in memory, last dimension fastest; `as_type` stands before extents.
+fn flatten(array: ArrayId, names: &[String], as_type: &str) -> String {
     let mut offset = String::from("0");
     for (k, name) in names.iter().enumerate() {
-        offset = if k == 0 { name.clone() } else { format!("({offset} * d{}_{k} + {name})", array.index()) };
+        offset = if k == 0 {
+            name.clone()
+        } else {
+            format!("({offset} * {as_type}d{}_{k} + {name})", array.index())
+        };
     }
     offset
 }

@@ -14,7 +14,7 @@ use ebbtide_ir::{
 };
 
 use crate::lanes::Varying;
-use crate::unit::{Text, c_literal, line};
+use crate::unit::{Family, Text, c_literal, line};
 
 /// Coefficients at least this large are not worth a proof.
 const LARGE: i64 = 1 << 20;
@@ -52,10 +52,26 @@ pub(crate) struct Interior {
     pub decided: BTreeMap<ValueId, bool>,
     /// Accesses (by index) that the interval does not prove to be in bounds.
     pub unproved: BTreeSet<Vec<ValueId>>,
+    /// The statements that narrow `lo` and `hi`.
+    pub narrowing: String,
+    /// Which rows the narrowing must be done for.
+    pub rows: Rows,
+    /// The values among `early` that differ between rows.
+    outer: BTreeSet<ValueId>,
+}
+
+/// Which rows of an iteration space have to be looked at to know an interval that is right for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rows {
+    /// The first and the last along each dimension: everything is a sum.
+    Corners,
+    /// Each has an interval of its own.
+    Each,
 }
 
 impl Text<'_> {
-    /// Prints what the interior needs before the innermost loop, and narrows `lo` and `hi`.
+    /// Prints the names that the interior needs before the innermost loop; the statements that narrow `lo` and `hi`
+    /// come back with it.
     pub fn interior(&mut self, par: &Par) -> Interior {
         let varying = Varying::of(self.program, par);
         let mut interior = Interior {
@@ -65,11 +81,14 @@ impl Text<'_> {
             wraps: BTreeMap::new(),
             decided: BTreeMap::new(),
             unproved: BTreeSet::new(),
+            narrowing: String::new(),
+            rows: Rows::Corners,
+            outer: par.ranges.iter().rev().skip(1).map(|r| r.var).collect(),
         };
         let mut narrowed = BTreeSet::new();
         line!(self, "i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);");
         self.early(&mut interior, &mut narrowed, &par.body, &mut Vec::new());
-        line!(self, "if (__builtin_expect(wild, 0)) hi = lo;");
+        interior.narrowing.push_str("if (__builtin_expect(wild, 0)) hi = lo;\n");
         interior
     }
 
@@ -133,7 +152,7 @@ impl Text<'_> {
                     // The careful form reports a zero divisor.
                     Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) => {
                         let divisor = self.value(b);
-                        line!(self, "wild |= !{divisor};");
+                        let _ = writeln!(interior.narrowing, "wild |= !{divisor};");
                         format!("({divisor} ? {} : 0)", self.scalar_operation(v, |t, o| t.value(o)))
                     }
                     _ => self.scalar_operation(v, |t, o| t.value(o)),
@@ -142,6 +161,11 @@ impl Text<'_> {
                     line!(self, "const i64 v{} = {text};", v.index());
                 }
                 interior.early.insert(v);
+                interior.follow(v, &op);
+            }
+            // Conditions on rows are cheap to ask, but a wide machine loads nothing before it has the answer.
+            if self.family == Family::Cuda && self.program.ty(v) == Type::Bool {
+                self.decide(interior, narrowed, v, loops);
             }
             return;
         }
@@ -163,6 +187,9 @@ impl Text<'_> {
                 {
                     return;
                 }
+                if interior.mentions_outer(&x.base) || interior.mentions_outer(&m.base) {
+                    interior.rows = Rows::Each;
+                }
                 let (base, m) = (&x.tame(), &m.tame());
                 let middle = if x.coefficient > 0 { "(jf + jt) / 2" } else { "-((jf + jt) / 2)" };
                 line!(
@@ -171,9 +198,9 @@ impl Text<'_> {
                     v.index()
                 );
                 let wrapped = Linear::new(x.coefficient, format!("w{}", v.index()));
-                self.narrow(narrowed, &wrapped, m);
+                interior.narrow(narrowed, &wrapped, m);
                 if kind == Binary::Rem {
-                    self.narrow_from_zero(narrowed, &x);
+                    interior.narrow_from_zero(narrowed, &x);
                 }
                 interior.wraps.insert(v, wrapped);
             }
@@ -193,7 +220,7 @@ impl Text<'_> {
                     }
                     _ => Linear::new(side.coefficient, format!("({} - {})", side.tame(), bound.tame())),
                 };
-                self.narrow_from_zero(narrowed, &distance);
+                interior.narrow_from_zero(narrowed, &distance);
                 interior.wraps.insert(v, side);
             }
             _ => {}
@@ -219,23 +246,30 @@ impl Text<'_> {
                 if inner(&a.base) || inner(&b.base) {
                     return;
                 }
-                let guess = far_from_boundaries(self.program, v);
+                let guess = far_from_boundaries(self.program, v, 500);
+                let row = a.coefficient == 0 && b.coefficient == 0;
+                if row && [100, 900].iter().any(|at| far_from_boundaries(self.program, v, *at) != guess) {
+                    // Not a boundary: it splits the rows.
+                    return;
+                }
                 let Some(coefficient) = a.coefficient.checked_sub(b.coefficient) else { return };
                 let difference = Linear::new(coefficient, format!("({} - {})", a.tame(), b.tame()));
                 let negated = Linear::new(-coefficient, format!("(-{})", difference.base));
                 let shift = |l: &Linear| Linear::new(l.coefficient, format!("({} - 1)", l.base));
                 match (op, guess) {
                     (Compare::Ge, true) | (Compare::Lt, false) => {
-                        self.narrow_from_zero(narrowed, &difference)
+                        interior.narrow_from_zero(narrowed, &difference)
                     }
                     (Compare::Gt, true) | (Compare::Le, false) => {
-                        self.narrow_from_zero(narrowed, &shift(&difference))
+                        interior.narrow_from_zero(narrowed, &shift(&difference))
                     }
-                    (Compare::Le, true) | (Compare::Gt, false) => self.narrow_from_zero(narrowed, &negated),
+                    (Compare::Le, true) | (Compare::Gt, false) => {
+                        interior.narrow_from_zero(narrowed, &negated)
+                    }
                     (Compare::Lt, true) | (Compare::Ge, false) => {
-                        self.narrow_from_zero(narrowed, &shift(&negated))
+                        interior.narrow_from_zero(narrowed, &shift(&negated))
                     }
-                    (Compare::Ne, true) | (Compare::Eq, false) => self.narrow_away(narrowed, &difference),
+                    (Compare::Ne, true) | (Compare::Eq, false) => interior.narrow_away(narrowed, &difference),
                     (Compare::Eq, true) | (Compare::Ne, false) => return,
                 }
                 guess
@@ -366,6 +400,10 @@ impl Text<'_> {
             interior.unproved.insert(index.as_slice().to_vec());
             return;
         };
+        // A variable that runs up to an outer one, times an outer one, is not a sum.
+        if bounds.iter().any(|(f, t)| interior.mentions_outer(&f.base) || interior.mentions_outer(&t.base)) {
+            interior.rows = Rows::Each;
+        }
         for (k, sum) in sums.iter().enumerate() {
             let extent = format!("d{array}_{k}");
             let used: Vec<usize> = (0..loops.len())
@@ -386,9 +424,32 @@ impl Text<'_> {
                 } else {
                     format!("{{ {scope}{below} {above} }}")
                 };
-                self.once(narrowed, text);
+                interior.once(narrowed, text);
             }
         }
+    }
+}
+
+impl Interior {
+    /// Does a value that is computed before the innermost loop differ between rows, and is it then still a sum?
+    fn follow(&mut self, v: ValueId, op: &Op) {
+        let outer: Vec<bool> = op.operands().map(|o| self.outer.contains(&o)).collect();
+        if !outer.contains(&true) {
+            return;
+        }
+        self.outer.insert(v);
+        let sum = match op {
+            Op::Binary(Binary::Add | Binary::Sub, ..) => true,
+            Op::Binary(Binary::Mul, ..) => outer.contains(&false),
+            _ => false,
+        };
+        if !sum {
+            self.rows = Rows::Each;
+        }
+    }
+
+    fn mentions_outer(&self, text: &str) -> bool {
+        self.outer.iter().any(|v| mentions(text, &format!("v{}", v.index())))
     }
 
     /// Narrows to where `0 <= sum < extent`.
@@ -403,17 +464,23 @@ impl Text<'_> {
 
     fn once(&mut self, narrowed: &mut BTreeSet<String>, text: String) {
         if narrowed.insert(text.clone()) {
-            line!(self, "{text}");
+            let _ = writeln!(self.narrowing, "{text}");
         }
     }
 
     /// Narrows to the larger side of where `sum != 0`.
     fn narrow_away(&mut self, narrowed: &mut BTreeSet<String>, sum: &Linear) {
+        if self.mentions_outer(&sum.base) {
+            self.rows = Rows::Each;
+        }
         let base = &sum.tame();
         let zero = match sum.coefficient {
             1 => format!("-{base}"),
             -1 => base.clone(),
-            _ => return line!(self, "hi = lo;"),
+            _ => {
+                let _ = writeln!(self.narrowing, "hi = lo;");
+                return;
+            }
         };
         self.once(narrowed, format!("eb_avoid(&lo, &hi, {zero});"));
     }
@@ -441,8 +508,9 @@ fn mentions(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| !text[at + name.len()..].starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Tries a condition with sizes of 1000 and indices of 500: where it leads is where most iterations go.
-fn far_from_boundaries(program: &Program, v: ValueId) -> bool {
+/// Tries a condition with sizes of 1000 and indices of `at`: where it leads in the middle is where most iterations go.
+fn far_from_boundaries(program: &Program, v: ValueId, at: u64) -> bool {
+    let index = at;
     let mut known: BTreeMap<ValueId, u64> = BTreeMap::new();
     let mut needed = vec![v];
     let mut at = 0;
@@ -454,7 +522,7 @@ fn far_from_boundaries(program: &Program, v: ValueId) -> bool {
     needed.dedup();
     for v in needed {
         let bits = match program.op(v) {
-            Op::LoopVar => 500,
+            Op::LoopVar => index,
             Op::Scalar(_) | Op::Dim(..) | Op::Get(_) | Op::Load(..) => 1000,
             _ => match evaluate::evaluate(program, v, |o| known.get(&o).copied().unwrap_or(0)) {
                 Some(Ok(bits)) => bits,

@@ -1,4 +1,4 @@
-//! Programs as C text.
+//! Programs as C and CUDA C text.
 //!
 //! A translation unit has one function per *segment*, a block of the program that runs natively in one go; all
 //! threads of a launch call it and split parallel loops between them. `codegen` prints; it does not run
@@ -11,12 +11,15 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod guarded;
 mod interior;
+mod kernel;
 mod lanes;
 mod library;
 mod operation;
 mod par;
+mod pending;
 mod segment;
 mod unit;
 
-pub use unit::{Access, Target, Unit, c_unit};
+pub use unit::{Access, Raised, Target, Unit, c_unit, cuda_unit};

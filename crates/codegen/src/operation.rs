@@ -2,7 +2,7 @@
 
 use ebbtide_ir::{Binary, Combine, Compare, Function, Op, Type, Unary, ValueId};
 
-use crate::unit::{Text, c_type};
+use crate::unit::{Family, Text, c_type};
 
 impl Text<'_> {
     /// A pure operation on scalars, its operands given as text; integer divisors are known not to be zero.
@@ -49,11 +49,11 @@ impl Text<'_> {
         let t = c_type(ty);
         match op {
             Unary::Neg if ty.is_float() => format!("(-{a})"),
-            Unary::Neg => format!("(({t})-{a})"),
+            Unary::Neg => self.negated(ty, a),
             Unary::Not if ty == Type::Bool => format!("(!{a})"),
             Unary::Not => format!("(({t})~{a})"),
             Unary::Abs if ty.is_float() => format!("op_abs_{t}({a})"),
-            Unary::Abs => format!("({a} < 0 ? ({t})-{a} : {a})"),
+            Unary::Abs => format!("({a} < 0 ? {} : {a})", self.negated(ty, a)),
             Unary::Sqrt => format!("op_sqrt_{t}({a})"),
             Unary::Floor => format!("op_floor_{t}({a})"),
             Unary::Ceil => format!("op_ceil_{t}({a})"),
@@ -62,16 +62,37 @@ impl Text<'_> {
         }
     }
 
+    /// The negative of an integer, which wraps.
+    fn negated(&self, ty: Type, a: &str) -> String {
+        match self.family {
+            Family::C => format!("(({})-{a})", c_type(ty)),
+            Family::Cuda => self.wrapping(ty, "0", "-", a),
+        }
+    }
+
+    /// A sum, difference or product; those of integers wrap, which GNU C is told by a flag.
+    fn wrapping(&self, ty: Type, a: &str, sign: &str, b: &str) -> String {
+        let t = c_type(ty);
+        match (self.family, ty) {
+            (Family::C, _) | (_, Type::F32 | Type::F64) => format!("({a} {sign} {b})"),
+            (_, Type::I32 | Type::U32) => format!("(({t})((u32){a} {sign} (u32){b}))"),
+            _ => format!("(({t})((u64){a} {sign} (u64){b}))"),
+        }
+    }
+
     fn scalar_binary(&mut self, op: Binary, ty: Type, a: &str, b: &str) -> String {
         let t = c_type(ty);
         let bits = 8 * ty.size() - 1;
         match op {
-            Binary::Add => format!("({a} + {b})"),
-            Binary::Sub => format!("({a} - {b})"),
-            Binary::Mul => format!("({a} * {b})"),
+            Binary::Add => self.wrapping(ty, a, "+", b),
+            Binary::Sub => self.wrapping(ty, a, "-", b),
+            Binary::Mul => self.wrapping(ty, a, "*", b),
             Binary::Div if ty.is_float() => format!("({a} / {b})"),
-            Binary::Rem if ty == Type::F32 => format!("__builtin_fmodf({a}, {b})"),
-            Binary::Rem if ty == Type::F64 => format!("__builtin_fmod({a}, {b})"),
+            Binary::Rem if ty.is_float() => {
+                let name = if ty == Type::F32 { "fmodf" } else { "fmod" };
+                let builtin = if self.family == Family::C { "__builtin_" } else { "" };
+                format!("{builtin}{name}({a}, {b})")
+            }
             Binary::Div => format!("eb_div_{t}({a}, {b})"),
             Binary::Rem => format!("eb_rem_{t}({a}, {b})"),
             Binary::RemEuclid if ty == Type::U32 => format!("({a} % {b})"),
@@ -188,6 +209,7 @@ impl Text<'_> {
     /// An element combined with a value, in scalars or vectors of a float type.
     pub fn combine(&mut self, how: Combine, ty: Type, lanes: usize, element: &str, value: &str) -> String {
         let op = match how {
+            Combine::Add if lanes == 1 => return self.wrapping(ty, element, "+", value),
             Combine::Add => return format!("({element} + {value})"),
             Combine::Min => Binary::Min,
             Combine::Max => Binary::Max,

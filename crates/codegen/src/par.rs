@@ -8,7 +8,7 @@ use crate::body::{Body, Form, Part};
 use crate::interior::Interior;
 use crate::lanes::vector_element;
 use crate::operation::vector_type;
-use crate::unit::{Jam, Pace, Text, c_literal, c_type, line, to_bits};
+use crate::unit::{Family, Jam, Pace, Text, c_literal, c_type, line, to_bits};
 
 /// Work below this many additions is not worth a hand-off to other threads.
 const WORTH_SPLITTING: u64 = 30_000;
@@ -75,8 +75,6 @@ impl Text<'_> {
             _ => {}
         });
         self.reductions = self.reductions.max(reductions.len());
-        let exit = self.fresh();
-        let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
         let dimensions = par.ranges.len();
         line!(
             self,
@@ -97,6 +95,11 @@ impl Text<'_> {
             _ => format!("eb_times({rows}, e{d})"),
         });
         line!(self, "const i64 rows = {rows}, row = {row};");
+        if self.family == Family::Cuda {
+            return self.kernel_par(par, &reductions, leave);
+        }
+        let exit = self.fresh();
+        let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
         // Ordered sums at shared elements are taken by one thread.
         let work = self.work(&par.body);
         let split = if scatters {
@@ -196,7 +199,7 @@ impl Text<'_> {
         }
     }
 
-    fn finish_reductions(&mut self, reductions: &[(Combine, &Store)], leave: &str) {
+    pub fn finish_reductions(&mut self, reductions: &[(Combine, &Store)], leave: &str) {
         line!(
             self,
             "if (f->thread == 0 && rows > 0 && row > 0) {{ const i64 count = eb_cut(rows, row).count;"
@@ -224,16 +227,15 @@ impl Text<'_> {
             line!(self, "exit{exit}: ; }}");
         }
         line!(self, "}}");
-        line!(self, "if (eb_barrier(f)) goto {leave};");
+        if self.family == Family::C {
+            line!(self, "if (eb_barrier(f)) goto {leave};");
+        }
     }
 
-    /// The rows `first..end` and columns `jf..jt` of the iteration space.
-    fn rows(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
-        let last = par.ranges.len() - 1;
-        let j = par.ranges[last].var.index();
-        line!(self, "for (i64 r = first; r < end; r++) {{");
+    /// The outer variables of row `r`.
+    pub fn outer_variables(&mut self, par: &Par) {
         let mut rest = "r".to_string();
-        for d in (0..last).rev() {
+        for d in (0..par.ranges.len() - 1).rev() {
             let var = par.ranges[d].var.index();
             if d == 0 {
                 line!(self, "const i64 v{var} = f0 + {rest};");
@@ -242,8 +244,17 @@ impl Text<'_> {
                 rest = format!("{rest} / e{d}");
             }
         }
+    }
+
+    /// The rows `first..end` and columns `jf..jt` of the iteration space.
+    fn rows(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
+        let last = par.ranges.len() - 1;
+        let j = par.ranges[last].var.index();
+        line!(self, "for (i64 r = first; r < end; r++) {{");
+        self.outer_variables(par);
         line!(self, "i64 lo = jf, hi = jt;");
         let interior = self.interior(par);
+        self.out.push_str(&interior.narrowing);
         if !reductions.is_empty() {
             // An element out of bounds is an error only if some iteration combines: lanes cannot tell.
             line!(self, "if (!reached) hi = lo;");

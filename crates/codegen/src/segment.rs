@@ -10,7 +10,8 @@ use ebbtide_ir::{
     Undone, ValueId, walk, walk_program_level,
 };
 
-use crate::unit::{Text, c_type, from_bits, line, to_bits};
+use crate::pending::Pending;
+use crate::unit::{Family, Text, c_type, from_bits, line, to_bits};
 
 /// What a piece of program uses and makes, outside the bodies of parallel loops.
 #[derive(Default)]
@@ -101,24 +102,25 @@ impl Text<'_> {
             .collect();
         let yields = regions(block).iter().any(|r| r.flag.is_some());
         self.yields = yields;
-        line!(self, "i64 segment_{k}(eb_frame *f) {{");
+        let taped = taped(block);
+        match self.family {
+            Family::C => line!(self, "i64 segment_{k}(eb_frame *f) {{"),
+            Family::Cuda => {
+                self.constant = names.arrays.difference(&written(block)).copied().collect();
+                self.enter_kernel(k, &taped);
+            }
+        }
         for a in &names.arrays {
             let decl = program.array(*a);
             let (t, i) = (c_type(decl.ty), a.index());
-            line!(self, "{t} *a{i} = f->data[{i}];");
+            line!(self, "{t} *a{i} = ({t} *)f->data[{i}];");
             for d in 0..decl.rank {
-                line!(self, "const i64 d{i}_{d} = f->shape[{}];", 4 * i + d);
+                line!(self, "const i64 d{i}_{d} = {}[{}];", self.extents(), 4 * i + d);
             }
         }
         for v in &names.used {
             let ty = program.ty(*v);
-            line!(
-                self,
-                "const {} v{} = {};",
-                c_type(ty),
-                v.index(),
-                from_bits(ty, &format!("f->values[{}]", v.index()))
-            );
+            line!(self, "const {} v{} = {};", c_type(ty), v.index(), from_bits(ty, &self.handed_in(*v)));
         }
         for v in &names.defined {
             if !matches!(program.op(*v), Op::Literal(_)) {
@@ -155,10 +157,15 @@ impl Text<'_> {
         }
         self.statements(block);
         line!(self, "leave: ;");
+        if self.family == Family::Cuda {
+            self.leave_kernel(&taped);
+        }
         for a in &names.arrays {
             line!(self, "f->data[{0}] = a{0};", a.index());
         }
-        line!(self, "if (f->thread == 0) {{");
+        if self.family == Family::C {
+            line!(self, "if (f->thread == 0) {{");
+        }
         for v in names.defined.iter().filter(|v| elsewhere.contains(v) || yields) {
             if !matches!(program.op(*v), Op::Literal(_)) {
                 line!(
@@ -190,7 +197,10 @@ impl Text<'_> {
             });
         }
         line!(self, "}}");
-        line!(self, "return 0; }}\n");
+        match self.family {
+            Family::C => line!(self, "return 0; }}\n"),
+            Family::Cuda => line!(self, "eb_leave(f); }}\n"),
+        }
     }
 
     /// A resumed run takes its scalars from the frame and jumps to its region.
@@ -234,10 +244,6 @@ impl Text<'_> {
         }
     }
 
-    fn barrier(&mut self) {
-        line!(self, "if (eb_barrier(f)) goto leave;");
-    }
-
     fn statement(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Let(v) => self.program_value(*v),
@@ -251,10 +257,13 @@ impl Text<'_> {
             }
             Stmt::If(branch) => {
                 line!(self, "if ({}) {{", self.value(branch.condition));
+                let before = self.pending.clone();
                 self.statements(&branch.then);
+                let then = std::mem::replace(&mut self.pending, before);
                 line!(self, "}} else {{");
                 self.statements(&branch.otherwise);
                 line!(self, "}}");
+                self.pending = std::mem::take(&mut self.pending).or(then);
             }
             Stmt::Loop(l) => self.program_loop(l),
             Stmt::Par(par) => self.par(par, "leave"),
@@ -262,7 +271,9 @@ impl Text<'_> {
             Stmt::Call(call) => self.statements(&call.body),
             Stmt::Swap(a, b) => {
                 self.same_shape(*a, *b);
-                line!(self, "{{ void *t = a{0}; a{0} = a{1}; a{1} = t; }}", a.index(), b.index());
+                let t = c_type(self.program.array(*a).ty);
+                line!(self, "{{ {t} *t = a{0}; a{0} = a{1}; a{1} = t; }}", a.index(), b.index());
+                self.pending.swap(*a, *b);
             }
             Stmt::Fill(a, v) => {
                 let value = self.value(*v);
@@ -275,6 +286,7 @@ impl Text<'_> {
             }
             Stmt::Library(call) => self.library(call),
             Stmt::Temp(a) => self.elements(*a, |a| format!("a{a}[k] = 0;")),
+            Stmt::Push(_) | Stmt::Pop(_) if self.family == Family::Cuda => self.kernel_tape(stmt),
             Stmt::Push(push) => {
                 let a = push.array.index();
                 line!(self, "if (f->depth[{a}] >= f->capacity[{a}]) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
@@ -305,15 +317,22 @@ impl Text<'_> {
     }
 
     /// Prints a loop over all elements of an array, split between threads.
-    fn elements(&mut self, array: ArrayId, body: impl Fn(usize) -> String) {
+    pub fn elements(&mut self, array: ArrayId, body: impl Fn(usize) -> String) {
         let a = array.index();
         let count: Vec<String> = (0..self.program.array(array).rank).map(|d| format!("d{a}_{d}")).collect();
         let count = if count.is_empty() { "1".to_string() } else { count.join(" * ") };
-        // What others still read of it, they have read after this.
-        line!(self, "if (f->threads > 1) {{ if (eb_barrier(f)) goto leave; }}");
-        line!(self, "{{ const i64 n = {count}, k1 = n * (f->thread + 1) / f->threads;");
-        line!(self, "for (i64 k = n * f->thread / f->threads; k < k1; k++) {} }}", body(a));
-        self.barrier();
+        match self.family {
+            Family::C => {
+                // What others still read of it, they have read after this.
+                line!(self, "if (f->threads > 1) {{ if (eb_barrier(f)) goto leave; }}");
+                line!(self, "{{ const i64 n = {count}, k1 = n * (f->thread + 1) / f->threads;");
+                line!(self, "for (i64 k = n * f->thread / f->threads; k < k1; k++) {} }}", body(a));
+            }
+            Family::Cuda => {
+                line!(self, "for (i64 k = f->thread, n = {count}; k < n; k += f->threads) {{ {} }}", body(a));
+            }
+        }
+        self.meet();
     }
 
     fn program_value(&mut self, v: ValueId) {
@@ -322,10 +341,10 @@ impl Text<'_> {
             Op::Literal(_) => {}
             Op::Load(array, index) => {
                 let site = self.program.value(v).site.clone();
+                self.before_read(array);
                 let offset = self.checked_offset(array, index, &site);
                 line!(self, "v{} = a{}[{offset}];", v.index(), array.index());
-                // All threads have read before any of them goes on to write.
-                line!(self, "if (f->threads > 1) {{ if (eb_barrier(f)) goto leave; }}");
+                self.after_read(array);
             }
             _ => {
                 if let Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) = op
@@ -358,12 +377,13 @@ impl Text<'_> {
     }
 
     fn program_store(&mut self, s: &Store, value: impl Fn(&mut Self, &str, &str) -> String) {
+        self.before_write(s.array);
         let offset = self.checked_offset(s.array, s.index, &s.site);
         let element = format!("a{}[{offset}]", s.array.index());
         let operand = self.value(s.value);
         let value = value(self, &element, &operand);
         line!(self, "if (f->thread == 0) {element} = {value};");
-        line!(self, "if (f->threads > 1) {{ if (eb_barrier(f)) goto leave; }}");
+        self.after_write(s.array);
     }
 
     /// The offset of the element that a reduction combines into, outside its loop; where it is out of bounds the
@@ -404,7 +424,11 @@ impl Text<'_> {
 
     fn program_loop(&mut self, l: &Loop) {
         let pass = format!("pass{}", l.id.index());
+        // Every pass begins after a meeting, or with nothing to meet for.
+        self.meet_if_pending();
         line!(self, "{pass} = 0;");
+        // What is pending where a `while` is left; other loops are left after a meeting.
+        let mut left = Pending::default();
         match &l.kind {
             LoopKind::For { var, from, to } => {
                 let (mut from, mut to) = (self.value(*from), self.value(*to));
@@ -424,15 +448,20 @@ impl Text<'_> {
                 line!(self, "for (;; {pass}++) {{");
                 self.statements(head);
                 line!(self, "if (!{}) break;", self.value(*condition));
+                left = self.pending.clone();
             }
             LoopKind::Forever => line!(self, "for (;; {pass}++) {{"),
         }
         self.statements(&l.body);
-        line!(self, "if (*(volatile i32 *)&f->shared->stop) {{ if (eb_barrier(f)) goto leave; }}");
+        self.meet_if_pending();
+        if self.family == Family::C {
+            line!(self, "if (*(volatile i32 *)&f->shared->stop) {{ if (eb_barrier(f)) goto leave; }}");
+        }
         if let Some(until) = l.until {
             line!(self, "if ({}) break;", self.value(until));
         }
         line!(self, "}}");
+        self.pending = left;
     }
 
     fn region(&mut self, region: &Region) {
@@ -443,7 +472,8 @@ impl Text<'_> {
         }
         let undone = Undone::by(region);
         for a in &undone.arrays {
-            line!(self, "{{ {} *kept = f->kept[{}];", c_type(self.program.array(*a).ty), a.index());
+            let t = c_type(self.program.array(*a).ty);
+            line!(self, "{{ {t} *kept = ({t} *)f->kept[{}];", a.index());
             self.elements(*a, |a| format!("kept[k] = a{a}[k];"));
             line!(self, "}}");
         }
@@ -452,9 +482,12 @@ impl Text<'_> {
         }
         self.statements(&region.body);
         if let Some(flag) = region.flag {
+            self.before_read(flag);
             line!(self, "if (a{}[0]) {{", flag.index());
+            let pending = self.pending.clone();
             for a in &undone.arrays {
-                line!(self, "{{ const {} *kept = f->kept[{}];", c_type(self.program.array(*a).ty), a.index());
+                let t = c_type(self.program.array(*a).ty);
+                line!(self, "{{ const {t} *kept = (const {t} *)f->kept[{}];", a.index());
                 self.elements(*a, |a| format!("a{a}[k] = kept[k];"));
                 line!(self, "}}");
             }
@@ -467,7 +500,8 @@ impl Text<'_> {
                 flag.index()
             );
             line!(self, "eb_barrier(f); goto leave; }}");
-            line!(self, "if (f->threads > 1) {{ if (eb_barrier(f)) goto leave; }}");
+            self.pending = pending;
+            self.after_read(flag);
         }
     }
 
@@ -485,6 +519,39 @@ impl Text<'_> {
             );
         }
     }
+}
+
+/// The arrays whose tapes a block uses.
+fn taped(block: &Block) -> BTreeSet<ArrayId> {
+    let mut taped = BTreeSet::new();
+    walk_program_level(block, &mut |stmt| match stmt {
+        Stmt::Push(push) => drop(taped.insert(push.array)),
+        Stmt::Pop(array) => drop(taped.insert(*array)),
+        _ => {}
+    });
+    taped
+}
+
+/// The arrays that a block writes, or whose memory it exchanges.
+fn written(block: &Block) -> BTreeSet<ArrayId> {
+    let mut written = BTreeSet::new();
+    walk(block, &mut |stmt| match stmt {
+        Stmt::Store(s) | Stmt::Update(_, s) => drop(written.insert(s.array)),
+        Stmt::Swap(a, b) => written.extend([*a, *b]),
+        Stmt::Fill(a, _) | Stmt::Temp(a) | Stmt::Pop(a) | Stmt::Copy { to: a, .. } => {
+            written.insert(*a);
+        }
+        Stmt::Push(push) => {
+            written.insert(push.array);
+            if let After::Anything(old) = push.after {
+                written.insert(old);
+            }
+        }
+        Stmt::Library(call) => written.extend(call.writes.iter().copied()),
+        Stmt::Claim(claim) => drop(written.insert(claim.taken)),
+        _ => {}
+    });
+    written
 }
 
 /// The regions of a block.

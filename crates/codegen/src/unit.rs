@@ -3,18 +3,28 @@
 use std::collections::BTreeSet;
 
 use ebbtide_ir::{
-    ArrayId, Block, Facts, Function, LibraryCall, Literal, LocalId, Op, Program, Site, Type, ValueId,
+    ArrayId, Block, Facts, Fault, Function, LibraryCall, Literal, LocalId, Op, Program, Site, Type, ValueId,
 };
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
 
 use crate::library::products;
+use crate::pending::Pending;
 
 /// The processor that the text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The bytes of its vectors: 16, 32 or 64.
     pub vector_bytes: usize,
+}
+
+/// A language of the C family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// GNU C, for a handful of threads with tables of their own.
+    C,
+    /// CUDA C, for a grid of threads that share all tables.
+    Cuda,
 }
 
 /// What a fault of compiled code refers to.
@@ -39,6 +49,79 @@ pub struct Unit {
     pub calls: Vec<LibraryCall>,
 }
 
+/// What compiled code says of the first fault it met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Raised {
+    /// Which kind: a constant `EB_…` of the prelude.
+    pub kind: i32,
+    /// Which access of the table, or which array.
+    pub access: i32,
+    /// In which dimension, or which other array.
+    pub dimension: i64,
+    /// The index that was out of bounds.
+    pub index: i64,
+    /// The bound.
+    pub extent: i64,
+}
+
+impl Unit {
+    /// A fault in words; `shape` gives the extents of an array, padded or not.
+    pub fn fault<'s>(
+        &self,
+        program: &Program,
+        raised: Raised,
+        shape: impl Fn(ArrayId) -> &'s [i64],
+    ) -> Fault {
+        let shape = |id: ArrayId| &shape(id)[..program.array(id).rank];
+        let site = |access: Option<&Access>| access.and_then(|a| a.site.clone());
+        let access = self.accesses.get(raised.access as usize);
+        match raised.kind {
+            1 => Fault::OutOfBounds {
+                array: access.and_then(|a| a.array).map_or(String::new(), |a| program.array(a).name.clone()),
+                dimension: raised.dimension as usize,
+                index: raised.index,
+                extent: raised.extent,
+                site: site(access),
+            },
+            2 => Fault::DivisionByZero { site: site(access) },
+            3 => {
+                let describe = |id: i64| {
+                    let id = ArrayId::from_index(id as usize);
+                    format!("`{}` of shape {:?}", program.array(id).name, shape(id))
+                };
+                Fault::ShapesDiffer {
+                    left: describe(raised.access.into()),
+                    right: describe(raised.dimension),
+                }
+            }
+            7 => {
+                let array = access.and_then(|a| a.array);
+                Fault::WrittenTwice {
+                    array: array.map_or(String::new(), |a| program.array(a).name.clone()),
+                    index: unflatten(raised.index, array.map_or(&[][..], shape)),
+                    site: site(access),
+                }
+            }
+            6 => {
+                let call = self.calls.get(raised.access as usize);
+                call.and_then(|call| call.misfit(program, shape)).unwrap_or(Fault::Tape)
+            }
+            _ => Fault::Tape,
+        }
+    }
+}
+
+/// The index of the element at this place of an array.
+fn unflatten(mut at: i64, shape: &[i64]) -> Vec<i64> {
+    let mut index: Vec<i64> = Vec::with_capacity(shape.len());
+    for extent in shape.iter().rev() {
+        index.push(at % extent);
+        at /= extent;
+    }
+    index.reverse();
+    index
+}
+
 /// Prints the segments of a program: function `segment_K` runs `segments[K]`.
 pub fn c_unit(
     program: &Program,
@@ -46,38 +129,11 @@ pub fn c_unit(
     segments: &[&Block],
     target: Target,
 ) -> Result<Unit, ebbtide_math::MathError> {
-    let mut text = Text {
-        program,
-        facts,
-        target,
-        out: String::new(),
-        accesses: Vec::new(),
-        items: BTreeSet::new(),
-        fresh: 0,
-        inside: BTreeSet::new(),
-        innermost: None,
-        yields: false,
-        failed: false,
-        reductions: 0,
-        calls: Vec::new(),
-        products: BTreeSet::new(),
-        jam: None,
-        pace: Pace::Often,
-        called: BTreeSet::new(),
-    };
+    let mut text = Text::of(program, facts, Family::C, target);
     for (k, block) in segments.iter().enumerate() {
         text.segment(k, block, segments);
     }
-    // Reductions, minima and maxima of the prelude's shapes are always wanted in scalar form.
-    let scalar = |format, name| {
-        Some(Item {
-            kernel: Kernel::Function(ebbtide_math::Function::from_name(name)?),
-            shape: Shape::scalar(format),
-        })
-    };
-    for format in [Format::F32, Format::F64] {
-        text.items.extend(["min", "max"].iter().filter_map(|name| scalar(format, name)));
-    }
+    text.want_extremes();
     let shapes = [Format::F64, Format::F32].map(|format| {
         let lanes = target.vector_bytes / if format == Format::F64 { 8 } else { 4 };
         Shape::new(format, lanes)
@@ -97,26 +153,41 @@ pub fn c_unit(
             source.push_str(&products(shape, ty));
         }
     }
-    source.push('\n');
-    for (item, arguments) in &text.called {
-        let (name, t) = (item.name(), item.shape);
-        let [parameters, values] = if *arguments == 2 {
-            [format!("{t} a, {t} b"), "a, b".into()]
-        } else {
-            [format!("{t} a"), "a".into()]
-        };
-        source.push_str(&format!(
-            "static __attribute__((noinline)) {t} called_{name}({parameters}) {{ return {name}({values}); }}\n"
-        ));
+    Ok(text.finish(source, "static __attribute__((noinline))"))
+}
+
+/// Prints the segments of a program as CUDA C: kernel `segment_K` runs `segments[K]` on a cooperative grid.
+///
+/// Whoever compiles it defines `EB_THREADS`, the threads of a block (a single block may have fewer, a power of two of at
+/// least 32, where there are no library operations), and `EB_BLOCKS`, how many of them share a multiprocessor.
+pub fn cuda_unit(
+    program: &Program,
+    facts: &Facts,
+    segments: &[&Block],
+) -> Result<Unit, ebbtide_math::MathError> {
+    let mut text = Text::of(program, facts, Family::Cuda, Target { vector_bytes: 8 });
+    for (k, block) in segments.iter().enumerate() {
+        text.segment(k, block, segments);
     }
-    source.push_str(&text.out);
-    Ok(Unit { source, accesses: text.accesses, reductions: text.reductions, calls: text.calls })
+    text.want_extremes();
+    let items: Vec<Item> = text.items.iter().copied().collect();
+    let mut source = library(Dialect::Cuda, &items)?;
+    source.push_str(include_str!("prelude.cu"));
+    let extents = 4 * program.arrays.len().max(1);
+    source.push_str(&format!(
+        "/* The extents of all arrays, four each. */\nstruct eb_extents {{ i64 of[{extents}]; }};\n"
+    ));
+    for ty in &text.products {
+        source.push_str(&include_str!("matmul.cu").replace("$T", ty));
+    }
+    Ok(text.finish(source, "static __device__ __noinline__"))
 }
 
 /// The text being printed.
 pub(crate) struct Text<'p> {
     pub program: &'p Program,
     pub facts: &'p Facts,
+    pub family: Family,
     pub target: Target,
     pub out: String,
     pub accesses: Vec<Access>,
@@ -142,6 +213,38 @@ pub(crate) struct Text<'p> {
     pub pace: Pace,
     /// Functions that rare code calls, with their number of arguments.
     called: BTreeSet<(Item, usize)>,
+    /// Where a leaf's sums are while it is taken, one iteration at a time.
+    pub lanes: Lanes,
+    /// The arrays into which iterations combine in any order: it gives the same result, or may give another.
+    pub atomics: BTreeSet<ArrayId>,
+    /// How the careful form looks at an index.
+    pub checks: Checks,
+    /// What happened since the threads of a grid met.
+    pub pending: Pending,
+    /// The name of what the last such look found.
+    pub ok: Option<String>,
+    /// The arrays that nobody writes while the segment being printed runs, where it pays to know.
+    pub constant: BTreeSet<ArrayId>,
+}
+
+/// When the careful form leaves an iteration that met an index out of bounds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Checks {
+    /// Before the element would be touched.
+    AtOnce,
+    /// At its end: elements that do not exist read as one and are not written, so that nothing waits for the check.
+    AtEnd,
+    /// Never: all is in bounds.
+    Proved,
+}
+
+/// Where the 16 sums of a leaf are while it is taken, one iteration at a time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lanes {
+    /// One thread has them all.
+    InTable,
+    /// Each of 16 threads has one.
+    InThreads,
 }
 
 /// How often code runs: elementary functions are spelt out where it is often, and called where it is rare, which
@@ -168,6 +271,67 @@ macro_rules! line {
     }};
 }
 pub(crate) use line;
+
+impl<'p> Text<'p> {
+    fn of(program: &'p Program, facts: &'p Facts, family: Family, target: Target) -> Text<'p> {
+        Text {
+            program,
+            facts,
+            family,
+            target,
+            out: String::new(),
+            accesses: Vec::new(),
+            items: BTreeSet::new(),
+            fresh: 0,
+            inside: BTreeSet::new(),
+            innermost: None,
+            yields: false,
+            failed: false,
+            reductions: 0,
+            calls: Vec::new(),
+            products: BTreeSet::new(),
+            jam: None,
+            pace: Pace::Often,
+            called: BTreeSet::new(),
+            lanes: Lanes::InTable,
+            atomics: BTreeSet::new(),
+            checks: Checks::AtOnce,
+            ok: None,
+            pending: Pending::default(),
+            constant: BTreeSet::new(),
+        }
+    }
+
+    /// Reductions want minima and maxima in scalar form.
+    fn want_extremes(&mut self) {
+        for (format, name) in [Format::F32, Format::F64].iter().flat_map(|f| ["min", "max"].map(|n| (f, n))) {
+            self.items.extend(
+                ebbtide_math::Function::from_name(name).map(|function| Item {
+                    kernel: Kernel::Function(function),
+                    shape: Shape::scalar(*format),
+                }),
+            );
+        }
+    }
+
+    /// The unit: `source`, the functions that rare code calls, the segments.
+    fn finish(self, mut source: String, out_of_line: &str) -> Unit {
+        source.push('\n');
+        for (item, arguments) in &self.called {
+            let (name, t) = (item.name(), item.shape);
+            let [parameters, values] = if *arguments == 2 {
+                [format!("{t} a, {t} b"), "a, b".into()]
+            } else {
+                [format!("{t} a"), "a".into()]
+            };
+            source.push_str(&format!(
+                "{out_of_line} {t} called_{name}({parameters}) {{ return {name}({values}); }}\n"
+            ));
+        }
+        source.push_str(&self.out);
+        Unit { source, accesses: self.accesses, reductions: self.reductions, calls: self.calls }
+    }
+}
 
 impl Text<'_> {
     /// A number that no other label or variable has.

@@ -1,11 +1,13 @@
 //! The system's C compiler.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::UNIX_EPOCH;
 
 use ebbtide_codegen::Target;
+use ebbtide_runtime::cache::{Cache, Found, Kind};
 
 /// A C compiler.
 #[derive(Clone, Debug)]
@@ -76,6 +78,17 @@ impl Compiler {
             ));
         }
         Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_string())
+    }
+
+    /// The library of this source, from the cache or built now.
+    pub(crate) fn library(&self, source: &str, cache: &Cache) -> Result<(PathBuf, Found), String> {
+        let parts = [&self.identity, &self.flags.join(" "), &processor(), source];
+        cache.entry(Kind::Library, &parts, |work| {
+            let (text, built) = (work.join("program.c"), work.join("program.so"));
+            fs::write(&text, source).map_err(|e| format!("{} could not be written: {e}", text.display()))?;
+            self.compile(&text, &built)?;
+            fs::read(&built).map_err(|e| format!("{} could not be read: {e}", built.display()))
+        })
     }
 
     /// Compiles C text into a shared library.
@@ -150,4 +163,11 @@ fn widest_vectors() -> usize {
 #[cfg(not(target_arch = "x86_64"))]
 fn widest_vectors() -> usize {
     16
+}
+
+/// What `-march=native` means here.
+fn processor() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = |name: &str| info.lines().find(|l| l.starts_with(name)).unwrap_or_default().to_string();
+    format!("{} {} {}", std::env::consts::ARCH, line("model name"), line("flags"))
 }

@@ -1,6 +1,5 @@
 //! The CPU device: C through the system's compiler, run by a pool of threads.
 
-mod cache;
 mod compiler;
 mod counters;
 mod native;
@@ -11,9 +10,9 @@ use std::sync::Arc;
 
 use ebbtide_runtime::Device;
 
-pub use cache::{Cache, Contents};
 pub use compiler::Compiler;
 pub use counters::Counters;
+pub use ebbtide_runtime::cache::{Cache, Contents};
 
 /// How to make a CPU device.
 #[derive(Clone, Debug, Default)]

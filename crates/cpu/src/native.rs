@@ -4,15 +4,15 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ebbtide_codegen::{Access, Unit, c_unit};
+use ebbtide_codegen::{Raised, Unit, c_unit};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
-    self as ir, ArrayId, Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Sharing, Stmt,
-    enclosing, leaf, walk,
+    self as ir, Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Sharing, Stmt, enclosing,
+    leaf, walk,
 };
+use ebbtide_runtime::cache::{Cache, Found};
 use ebbtide_runtime::{Backend, Error, Executable, Frame, Result, Start};
 
-use crate::cache::{Cache, Found};
 use crate::compiler::Compiler;
 use crate::counters::Counters;
 use crate::operation::{Context, call};
@@ -129,7 +129,7 @@ impl Backend for Cpu {
         };
         let unit = unit.map_err(|e| fail(e.to_string()))?;
         let (path, found) = tracing::debug_span!("cc", bytes = unit.source.len())
-            .in_scope(|| self.cache.library(&unit.source, &self.compiler))
+            .in_scope(|| self.compiler.library(&unit.source, &self.cache))
             .map_err(fail)?;
         match found {
             Found::Hit => self.counters.cache_hits.fetch_add(1, Ordering::Relaxed),
@@ -346,8 +346,6 @@ impl Native {
     }
 
     fn outcome(&self, shared: &Shared, frame: &Frame, passes: &[i64], message: String) -> Result<Outcome> {
-        let site = |access: Option<&Access>| access.and_then(|a| a.site.clone());
-        let access = self.unit.accesses.get(shared.access as usize);
         let fault = match shared.fault {
             0 if shared.stop != 0 => Fault::Stopped,
             0 if shared.outcome == 0 => return Ok(Outcome::Done),
@@ -358,41 +356,6 @@ impl Native {
                     Place { region, iterations: loops.iter().map(|l| passes[l.index()] as u64).collect() };
                 return Ok(Outcome::Yielded { place, reason: shared.reason });
             }
-            1 => Fault::OutOfBounds {
-                array: access
-                    .and_then(|a| a.array)
-                    .map_or(String::new(), |a| self.program.array(a).name.clone()),
-                dimension: shared.dimension as usize,
-                index: shared.index,
-                extent: shared.extent,
-                site: site(access),
-            },
-            2 => Fault::DivisionByZero { site: site(access) },
-            3 => {
-                let describe = |id: usize| {
-                    let decl = self.program.array(ArrayId::from_index(id));
-                    format!("`{}` of shape {:?}", decl.name, &frame.arrays[id].shape[..decl.rank])
-                };
-                Fault::ShapesDiffer {
-                    left: describe(shared.access as usize),
-                    right: describe(shared.dimension as usize),
-                }
-            }
-            6 => {
-                let shape = |id: ArrayId| &frame.arrays[id.index()].shape[..self.program.array(id).rank];
-                let call = self.unit.calls.get(shared.access as usize);
-                call.and_then(|call| call.misfit(&self.program, shape)).unwrap_or(Fault::Tape)
-            }
-            7 => {
-                let array = access.and_then(|a| a.array);
-                let shape =
-                    array.map_or(&[][..], |a| &frame.arrays[a.index()].shape[..self.program.array(a).rank]);
-                Fault::WrittenTwice {
-                    array: array.map_or(String::new(), |a| self.program.array(a).name.clone()),
-                    index: unflatten(shared.index, shape),
-                    site: site(access),
-                }
-            }
             8 => {
                 let call = self.unit.calls.get(shared.access as usize);
                 Fault::Operation {
@@ -401,21 +364,14 @@ impl Native {
                     site: call.and_then(|call| call.site.clone()),
                 }
             }
-            _ => Fault::Tape,
+            kind => {
+                let Shared { access, dimension, index, extent, .. } = *shared;
+                let raised = Raised { kind, access, dimension, index, extent };
+                self.unit.fault(&self.program, raised, |id| &frame.arrays[id.index()].shape)
+            }
         };
         Err(Error::Program(ir::Error::Run { program: self.program.name.clone(), fault }))
     }
-}
-
-/// The index of the element at this place of an array.
-fn unflatten(mut at: i64, shape: &[i64]) -> Vec<i64> {
-    let mut index: Vec<i64> = Vec::with_capacity(shape.len());
-    for extent in shape.iter().rev() {
-        index.push(at % extent);
-        at /= extent;
-    }
-    index.reverse();
-    index
 }
 
 /// The loops around a region, outermost first.

@@ -6,7 +6,8 @@ use crate::error::{Error, Result};
 
 /// The devices of this machine, as functions of [`Device`].
 pub trait Devices: Sized {
-    /// The best device that this machine has; `EBBTIDE_DEVICE` (`cpu` or `interpreter`) overrides.
+    /// The best device that this machine has: the GPU, else the CPU; `EBBTIDE_DEVICE` (`cuda`, `cpu` or `interpreter`)
+    /// overrides.
     ///
     /// ```
     /// use ebbtide::prelude::*;
@@ -17,6 +18,18 @@ pub trait Devices: Sized {
     /// # Ok::<(), ebbtide::Error>(())
     /// ```
     fn best() -> Result<Self>;
+
+    /// The first NVIDIA GPU; an error that says what is missing, where there is none.
+    ///
+    /// ```
+    /// use ebbtide::prelude::*;
+    ///
+    /// match Device::cuda() {
+    ///     Ok(device) => assert_eq!(device.name(), "cuda"),
+    ///     Err(error) => println!("{error}"),
+    /// }
+    /// ```
+    fn cuda() -> Result<Self>;
 
     /// The CPU: C through the system's compiler; the interpreter, with a warning, where there is none.
     fn cpu() -> Self;
@@ -38,8 +51,19 @@ impl Devices for Device {
         }
         match std::env::var("EBBTIDE_DEVICE") {
             Ok(name) => by_name(&name),
-            Err(_) => Ok(Device::cpu()),
+            Err(_) => Ok(Device::cuda().unwrap_or_else(|_| Device::cpu())),
         }
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda() -> Result<Device> {
+        ebbtide_cuda::cuda().map_err(|reason| Error::NoDevice { device: "cuda", reason })
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    fn cuda() -> Result<Device> {
+        let reason = "Ebbtide was built without its feature `cuda`".to_string();
+        Err(Error::NoDevice { device: "cuda", reason })
     }
 
     fn cpu() -> Device {
@@ -62,6 +86,7 @@ fn check_is_on() -> bool {
 
 fn by_name(name: &str) -> Result<Device> {
     match name {
+        "cuda" => Device::cuda(),
         "cpu" => Ok(Device::cpu()),
         "interpreter" => Ok(Device::interpreter()),
         _ => Err(Error::UnknownDevice { name: name.to_string() }),
@@ -75,10 +100,13 @@ mod tests {
     #[test]
     fn devices_are_found_by_name() {
         assert_eq!(by_name("interpreter").unwrap().name(), "interpreter");
+        if let Err(error) = by_name("cuda") {
+            assert!(error.to_string().starts_with("there is no cuda device here: "), "{error}");
+        }
         let error = by_name("abacus").expect_err("there is no such device");
         assert_eq!(
             error.to_string(),
-            "there is no device `abacus`: EBBTIDE_DEVICE can be `cpu` or `interpreter`"
+            "there is no device `abacus`: EBBTIDE_DEVICE can be `cuda`, `cpu` or `interpreter`"
         );
     }
 }

@@ -12,10 +12,18 @@ pub enum Error {
     #[error(transparent)]
     Runtime(#[from] ebbtide_runtime::Error),
     /// `EBBTIDE_DEVICE` names a device that does not exist.
-    #[error("there is no device `{name}`: EBBTIDE_DEVICE can be `cpu` or `interpreter`")]
+    #[error("there is no device `{name}`: EBBTIDE_DEVICE can be `cuda`, `cpu` or `interpreter`")]
     UnknownDevice {
         /// What it says.
         name: String,
+    },
+    /// The device that was asked for cannot be had on this machine.
+    #[error("there is no {device} device here: {reason}")]
+    NoDevice {
+        /// The device.
+        device: &'static str,
+        /// What is missing.
+        reason: String,
     },
 }
 

@@ -92,6 +92,9 @@ mod guide {
     #[doc = include_str!("../../../docs/src/yield.md")]
     struct Yield;
 
+    #[doc = include_str!("../../../docs/src/devices.md")]
+    struct DevicesPage;
+
     #[doc = include_str!("../../../docs/src/durable.md")]
     struct DurableRuns;
 

@@ -189,6 +189,15 @@ impl<T: Element, const R: usize> Array<T, R> {
         unsafe { std::slice::from_raw_parts_mut(self.any.bytes_mut().as_mut_ptr().cast(), len) }
     }
 
+    /// The elements, all of which will be written.
+    fn elements_to_overwrite(&mut self) -> &mut [T] {
+        let len = self.len();
+        // SAFETY: as for `as_mut_slice`; what they hold before are elements too, of an earlier time.
+        unsafe {
+            std::slice::from_raw_parts_mut(self.any.buffer.bytes_to_overwrite().as_mut_ptr().cast(), len)
+        }
+    }
+
     /// The elements as a vector.
     pub fn to_vec(&self) -> Vec<T> {
         self.as_slice().to_vec()
@@ -196,7 +205,7 @@ impl<T: Element, const R: usize> Array<T, R> {
 
     /// Gives every element one value.
     pub fn fill(&mut self, value: T) -> Result<()> {
-        self.as_mut_slice().fill(value);
+        self.elements_to_overwrite().fill(value);
         Ok(())
     }
 
@@ -206,7 +215,7 @@ impl<T: Element, const R: usize> Array<T, R> {
             let shape = self.any.shape.clone();
             return Err(Error::WrongLength { shape, needed: self.len(), found: elements.len() });
         }
-        self.as_mut_slice().copy_from_slice(elements);
+        self.elements_to_overwrite().copy_from_slice(elements);
         Ok(())
     }
 

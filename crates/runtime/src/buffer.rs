@@ -84,6 +84,11 @@ impl Buffer {
         Ok(Buffer { place, bytes, meter: meter.clone() })
     }
 
+    /// Is it in the memory that this meter counts?
+    pub(crate) fn is_of(&self, meter: &Arc<Meter>) -> bool {
+        Arc::ptr_eq(&self.meter, meter)
+    }
+
     /// The number of bytes.
     pub fn len(&self) -> usize {
         self.bytes
@@ -132,6 +137,14 @@ impl Buffer {
         }
         // SAFETY: as for `bytes`, and `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(seen, self.bytes) }
+    }
+
+    /// The bytes, all of which will be written: they hold anything.
+    pub(crate) fn bytes_to_overwrite(&mut self) -> &mut [u8] {
+        if let Place::Device { mirror, .. } = &self.place {
+            mirror.host_overwrites();
+        }
+        self.bytes_mut()
     }
 
     /// The address of the first byte, for compiled code.

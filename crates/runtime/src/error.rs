@@ -53,6 +53,14 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// The device did not do what it was asked for.
+    #[error("the {device} device failed: {reason}")]
+    Device {
+        /// The device.
+        device: String,
+        /// What, and why.
+        reason: String,
+    },
     /// A file of a stored yield could not be read or written.
     #[error(transparent)]
     Snapshot(#[from] ebbtide_snapshot::Error),

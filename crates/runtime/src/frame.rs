@@ -1,5 +1,6 @@
 //! What compiled code works on: addresses, shapes, scalars, tapes.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use ebbtide_ir::{ArrayId, Literal, Program, Role, Scalars};
@@ -85,10 +86,19 @@ impl Temp {
         Ok(Temp { array, shape, buffer })
     }
 
-    /// A copy in memory of its own.
+    /// The same, in the memory of this meter's device.
+    pub fn moved_to(self, meter: &Arc<Meter>) -> Result<Temp> {
+        if self.buffer.is_of(meter) { Ok(self) } else { self.try_clone(meter) }
+    }
+
+    /// A copy in memory of its own, on this meter's device.
     pub fn try_clone(&self, meter: &Arc<Meter>) -> Result<Temp> {
         let mut buffer = Buffer::zeroed(self.buffer.len(), meter)?;
-        buffer.copy_from(&self.buffer)?;
+        if self.buffer.is_of(meter) {
+            buffer.copy_from(&self.buffer)?;
+        } else {
+            buffer.bytes_mut().copy_from_slice(self.buffer.bytes());
+        }
         Ok(Temp { array: self.array, shape: self.shape, buffer })
     }
 }
@@ -106,6 +116,8 @@ pub struct Frame {
     pub tapes: Vec<TapePlaces>,
     /// By array: room for a copy of what a region may undo, null where there is none. Empty if no region undoes.
     pub kept: Vec<*mut u8>,
+    /// What an executable that runs apart from the host keeps of the frame on its side.
+    pub aside: Option<Box<dyn Any + Send>>,
     /// The memory of temporaries, held for as long as their addresses are used.
     temps: Vec<Buffer>,
     /// The memory of `kept`.
@@ -160,7 +172,16 @@ impl Frame {
             }
         }
         let tapes = program.arrays.iter().map(|_| TapePlaces::default()).collect();
-        Ok(Frame { arrays: views, arguments, scalars, tapes, kept: Vec::new(), temps, _undo: Vec::new() })
+        Ok(Frame {
+            arrays: views,
+            arguments,
+            scalars,
+            tapes,
+            kept: Vec::new(),
+            aside: None,
+            temps,
+            _undo: Vec::new(),
+        })
     }
 
     /// Makes room for copies of these arrays.

@@ -175,7 +175,9 @@ impl Compiled {
         let stays =
             |temp: &Temp| made.temps.contains(&temp.array) || entry.needed.temps.contains(&temp.array);
         match Arc::try_unwrap(temps) {
-            Ok(temps) => Ok(temps.into_iter().filter(stays).collect()),
+            Ok(temps) => {
+                temps.into_iter().filter(stays).map(|temp| temp.moved_to(self.device.meter())).collect()
+            }
             Err(shared) => {
                 shared.iter().filter(|t| stays(t)).map(|t| t.try_clone(self.device.meter())).collect()
             }

@@ -5,6 +5,7 @@
 mod arguments;
 mod array;
 mod buffer;
+pub mod cache;
 mod device;
 mod durable;
 mod error;

@@ -141,6 +141,11 @@ impl Mirror {
         self.lock().newest = Newest::Host;
     }
 
+    /// The host will write all of the copy: what the device has need not be seen.
+    pub fn host_overwrites(&self) {
+        self.lock().newest = Newest::Same;
+    }
+
     /// The device will read its memory, and write it if `writes`.
     pub fn hand_over(&self, memory: &dyn Memory, device: NonNull<u8>, access: Handed) -> Result<()> {
         let mut state = self.lock();

@@ -127,6 +127,11 @@ impl Held {
         self.exclusive().bytes_mut()
     }
 
+    /// The bytes, all of which will be written; waits for launches that write or read them.
+    pub fn bytes_to_overwrite(&mut self) -> &mut [u8] {
+        self.exclusive().bytes_to_overwrite()
+    }
+
     /// The address of the first byte, for compiled code; waits for a launch that writes there.
     pub fn address(&self) -> *mut u8 {
         self.shared().address()

@@ -26,6 +26,9 @@ impl<'a, T: Element, const R: usize> HostView<'a, T, R> {
         let HostArg::Read { ty, shape, bytes } = *arg else { return None };
         let shape = extents(shape).filter(|_| ty == T::TYPE)?;
         let len = element_count::<T>(&shape, bytes)?;
+        if len == 0 {
+            return Some(HostView { shape, elements: &[] });
+        }
         // SAFETY: the bytes are aligned and as many as `len` elements take (checked), and every bit pattern in an
         // array of this type is a `T`.
         let elements = unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), len) };
@@ -44,6 +47,9 @@ impl<'a, T: Element, const R: usize> HostViewMut<'a, T, R> {
         let HostArg::Write { ty, shape, bytes } = arg else { return None };
         let shape = extents(shape).filter(|_| *ty == T::TYPE)?;
         let len = element_count::<T>(&shape, bytes)?;
+        if len == 0 {
+            return Some(HostViewMut { shape, elements: &mut [] });
+        }
         // SAFETY: as for `HostView`, and the borrow is exclusive; what is written is a `T`.
         let elements = unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), len) };
         Some(HostViewMut { shape, elements })
@@ -78,8 +84,7 @@ fn element_count<T: Element>(shape: &[usize], bytes: &[u8]) -> Option<usize> {
     let len = shape.iter().try_fold(1usize, |n, extent| n.checked_mul(*extent))?;
     let fits = len.checked_mul(size_of::<T>()) == Some(bytes.len());
     let aligned = bytes.is_empty() || bytes.as_ptr().cast::<T>().is_aligned();
-    // An empty slice of bytes need not be aligned for `T`; it is replaced by none at all.
-    (fits && aligned && (len > 0 || bytes.as_ptr().cast::<T>().is_aligned())).then_some(len)
+    (fits && aligned).then_some(len)
 }
 
 fn place<const R: usize>(shape: [usize; R], index: [usize; R]) -> usize {

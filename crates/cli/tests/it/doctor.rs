@@ -25,6 +25,7 @@ fn doctor_finds_compiler_cache_and_devices() {
     assert!(report["compiler"]["version"].as_str().is_some_and(|v| !v.is_empty()));
     assert_eq!(report["cache"]["folder"].as_str(), cache.path().to_str());
     assert!(report["devices"][0]["name"] == "cpu" && report["devices"][0]["milliseconds"].is_number());
+    assert_eq!(report["devices"][2]["name"], "cuda");
     assert_eq!(report["problems"].as_array().map(Vec::len), Some(0));
 }
 

@@ -1,19 +1,54 @@
 //! The devices under test.
 
+use std::cell::Cell;
+use std::path::PathBuf;
+
 use ebbtide_conformance::{Input, literals, run};
 use ebbtide_cpu::{Cache, Options};
 use ebbtide_ir::{Literal, Param, Program};
 use ebbtide_runtime::{Device, interpreter};
 
-/// A CPU device with so many threads and a cache of its own that the whole test run shares.
+use crate::cuda;
+
+/// Where the whole test run keeps compiled code.
+pub fn folder() -> PathBuf {
+    std::env::temp_dir().join(format!("ebbtide-conformance-{}", std::process::id()))
+}
+
+/// The compiled device under test with so many threads: the CPU, unless the test runs on CUDA.
 pub fn cpu(threads: usize) -> Device {
-    let folder = std::env::temp_dir().join(format!("ebbtide-conformance-{}", std::process::id()));
+    if on_cuda() {
+        return cuda::device(threads);
+    }
+    let folder = folder();
     Options::new().threads(threads).cache(Cache::at(folder)).build().expect("tests need a C compiler").0
 }
 
 /// The devices that the contract is tested on.
 pub fn all() -> [Device; 3] {
     [interpreter(), cpu(1), cpu(2)]
+}
+
+thread_local! {
+    static ON_CUDA: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does this test run on CUDA?
+pub fn on_cuda() -> bool {
+    ON_CUDA.get()
+}
+
+/// Runs a test on CUDA instead of the CPU.
+pub fn with_cuda(test: impl FnOnce()) {
+    struct Back;
+    impl Drop for Back {
+        fn drop(&mut self) {
+            ON_CUDA.set(false);
+        }
+    }
+    let _back = Back;
+    ON_CUDA.set(true);
+    test();
 }
 
 /// All arrays of a program after a run, NaNs made equal.

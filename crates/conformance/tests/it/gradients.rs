@@ -289,7 +289,7 @@ fn wave(n: usize, m: usize, steps: usize) -> Case {
 }
 
 #[test]
-fn gradients_are_differences() {
+pub fn gradients_are_differences() {
     pointwise(5, 4).check_difference(1e-6, 1e-7);
     burgers(7, 3).check_difference(1e-6, 1e-7);
     for n in 1..4 {
@@ -299,7 +299,7 @@ fn gradients_are_differences() {
 }
 
 #[test]
-fn gradients_have_the_same_bits_under_every_budget_on_every_device() {
+pub fn gradients_have_the_same_bits_under_every_budget_on_every_device() {
     for steps in 0..6 {
         pointwise(19, steps).check_bits(steps as u64);
         burgers(37, steps).check_bits(steps as u64);
@@ -308,7 +308,7 @@ fn gradients_have_the_same_bits_under_every_budget_on_every_device() {
 }
 
 #[test]
-fn a_step_keeps_one_array_and_a_linear_one_none() {
+pub fn a_step_keeps_one_array_and_a_linear_one_none() {
     let keeps = |case: &Case| {
         let request = Request {
             of: "loss".into(),

@@ -454,7 +454,7 @@ fn all() -> Program {
 }
 
 #[test]
-fn hostile_data_is_an_error_or_lawful_never_a_crash() {
+pub fn hostile_data_is_an_error_or_lawful_never_a_crash() {
     let program = all();
     let devices = [interpreter(), cpu(1), cpu(2), cpu(5)];
     let compiled = devices.map(|device| Compiled::new(&program, &device).unwrap());
@@ -493,7 +493,7 @@ fn hostile_data_is_an_error_or_lawful_never_a_crash() {
 }
 
 #[test]
-fn shapes_that_do_not_fit_are_errors() {
+pub fn shapes_that_do_not_fit_are_errors() {
     let mut b = Builder::new("shapes");
     let x = b.array("x", Type::F64, 1, Access::Write);
     let y = b.array("y", Type::F64, 1, Access::Write);
@@ -518,7 +518,7 @@ fn shapes_that_do_not_fit_are_errors() {
 }
 
 #[test]
-fn huge_arrays_are_errors() {
+pub fn huge_arrays_are_errors() {
     for device in [interpreter(), cpu(1)] {
         for shape in [vec![usize::MAX], vec![1 << 40, 1 << 40], vec![1 << 47]] {
             assert!(AnyArray::zeros(&device, Type::F64, &shape).is_err(), "{shape:?}");
@@ -527,7 +527,7 @@ fn huge_arrays_are_errors() {
 }
 
 #[test]
-fn a_loop_with_very_many_reductions_is_like_any_other() {
+pub fn a_loop_with_very_many_reductions_is_like_any_other() {
     let mut b = Builder::new("many");
     let x = b.array("x", Type::F64, 1, Access::Read);
     let sums = b.array("sums", Type::F64, 1, Access::Write);

@@ -25,7 +25,7 @@ fn lying(layout: Layout, rows: usize, columns: usize) -> Vec<usize> {
 }
 
 #[test]
-fn products_have_the_same_bits_on_every_device_for_every_shape() {
+pub fn products_have_the_same_bits_on_every_device_for_every_shape() {
     let shapes = [
         (1, 1, 1),
         (2, 3, 4),
@@ -60,7 +60,7 @@ fn products_have_the_same_bits_on_every_device_for_every_shape() {
 }
 
 #[test]
-fn a_product_is_what_the_law_says() {
+pub fn a_product_is_what_the_law_says() {
     let of = |values: &[f64]| values.iter().map(|x| Literal::from(*x)).collect::<Vec<_>>();
     let program = product(Type::F64, Layout::Plain, Layout::Plain, Assign::Replace);
     let found = check(
@@ -94,7 +94,7 @@ fn scan(ty: Type, way: Way, into: Assign) -> Program {
 }
 
 #[test]
-fn scans_add_one_element_after_the_other() {
+pub fn scans_add_one_element_after_the_other() {
     for ty in [Type::F32, Type::F64, Type::I32, Type::I64, Type::U32] {
         for (way, into) in [
             (Way::Forth, Assign::Replace),
@@ -129,7 +129,7 @@ fn compact(ty: Type) -> Program {
 }
 
 #[test]
-fn compact_counts_all_and_writes_what_has_room() {
+pub fn compact_counts_all_and_writes_what_has_room() {
     for ty in [Type::Bool, Type::I32, Type::U32] {
         for (n, room) in [(0, 3), (5, 0), (100, 100), (100, 7), (20_000, 3_000)] {
             let inputs = [Input::Array(vec![n], 4), Input::Array(vec![room], 5), Input::Array(vec![], 6)];
@@ -152,7 +152,7 @@ fn compact_counts_all_and_writes_what_has_room() {
 }
 
 #[test]
-fn shapes_that_do_not_fit_are_run_errors_that_say_what_fits() {
+pub fn shapes_that_do_not_fit_are_run_errors_that_say_what_fits() {
     let inputs = [Input::Array(vec![2, 3], 1), Input::Array(vec![4, 5], 2), Input::Array(vec![2, 5], 3)];
     let message = "run error: program `product`: `matmul` needs shapes [m, k], [k, n] and [m, n], but `x` has shape \
                    [2, 3], `y` has shape [4, 5], `z` has shape [2, 5]";
@@ -170,7 +170,7 @@ fn shapes_that_do_not_fit_are_run_errors_that_say_what_fits() {
 
 /// `flags[i] = x[i] > 0` in a loop that would run in vectors, and back from flags to floats.
 #[test]
-fn flags_are_made_and_read_by_parallel_loops() {
+pub fn flags_are_made_and_read_by_parallel_loops() {
     let mut b = Builder::new("positive");
     let x = b.array("x", Type::F32, 1, Access::Write);
     let out = b.array("out", Type::I32, 1, Access::Write);
@@ -198,7 +198,7 @@ fn flags_are_made_and_read_by_parallel_loops() {
 
 /// What comes before and after an operation in a loop is ordered with it, swaps included.
 #[test]
-fn operations_take_their_place_between_parallel_loops() {
+pub fn operations_take_their_place_between_parallel_loops() {
     let mut b = Builder::new("power");
     let a = b.array("a", Type::F64, 2, Access::Read);
     let x = b.array("x", Type::F64, 2, Access::Write);
@@ -326,7 +326,7 @@ fn squares(n: usize, steps: usize) -> Case {
 }
 
 #[test]
-fn gradients_through_library_operations_are_differences() {
+pub fn gradients_through_library_operations_are_differences() {
     rnn(3, 4, 3).check_difference(1e-6, 1e-7);
     rnn(1, 5, 1).check_difference(1e-6, 1e-7);
     sums(6, 3).check_difference(1e-6, 1e-7);
@@ -334,7 +334,7 @@ fn gradients_through_library_operations_are_differences() {
 }
 
 #[test]
-fn gradients_through_library_operations_have_the_same_bits_under_every_budget_on_every_device() {
+pub fn gradients_through_library_operations_have_the_same_bits_under_every_budget_on_every_device() {
     for steps in [0, 1, 4] {
         rnn(3, 40, steps).check_bits(steps as u64);
         sums(50, steps).check_bits(steps as u64);
@@ -344,7 +344,7 @@ fn gradients_through_library_operations_have_the_same_bits_under_every_budget_on
 }
 
 #[test]
-fn the_adjoint_of_a_product_is_two_products() {
+pub fn the_adjoint_of_a_product_is_two_products() {
     let case = rnn(2, 2, 2);
     let request = Request { of: "loss".into(), wrt: vec!["h".into(), "w".into()], ..Request::default() };
     let g = gradient(&case.program, &request, Inner::Recorded).unwrap();

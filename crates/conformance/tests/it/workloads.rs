@@ -5,7 +5,7 @@ use crate::devices::check;
 use crate::programs;
 
 #[test]
-fn pointwise_is_the_same_everywhere() {
+pub fn pointwise_is_the_same_everywhere() {
     for n in [0, 1, 7, 8, 9, 100, 5000] {
         let inputs =
             [Input::Array(vec![n], 1), Input::Array(vec![n], 2), Input::Scalar(Literal::from(11usize))];
@@ -14,7 +14,7 @@ fn pointwise_is_the_same_everywhere() {
 }
 
 #[test]
-fn burgers_is_the_same_everywhere() {
+pub fn burgers_is_the_same_everywhere() {
     for n in [1, 2, 3, 17, 64, 1000, 9001] {
         for steps in [0usize, 1, 2, 7] {
             let inputs = [
@@ -30,7 +30,7 @@ fn burgers_is_the_same_everywhere() {
 }
 
 #[test]
-fn wave_is_the_same_everywhere() {
+pub fn wave_is_the_same_everywhere() {
     for (n, m) in [(3, 3), (8, 50), (70, 90)] {
         let inputs = [
             Input::Array(vec![n, m], 1),
@@ -45,7 +45,7 @@ fn wave_is_the_same_everywhere() {
 }
 
 #[test]
-fn reductions_are_the_same_everywhere() {
+pub fn reductions_are_the_same_everywhere() {
     for (n, m) in [(0, 3), (1, 1), (3, 100), (200, 33), (2, 9000), (1500, 20)] {
         let inputs = [
             Input::Array(vec![n, m], 1),
@@ -59,7 +59,7 @@ fn reductions_are_the_same_everywhere() {
 }
 
 #[test]
-fn an_index_out_of_bounds_is_an_error_that_names_it() {
+pub fn an_index_out_of_bounds_is_an_error_that_names_it() {
     // Nine steps, but a source of five.
     let inputs = [
         Input::Array(vec![8, 8], 1),

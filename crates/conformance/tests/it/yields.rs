@@ -83,7 +83,7 @@ fn code(program: &Program) -> Vec<String> {
 }
 
 #[test]
-fn c25_a_region_without_yield_on_costs_nothing() {
+pub fn c25_a_region_without_yield_on_costs_nothing() {
     let without = code(&looped(Plain::WithoutRegion));
     for (with, same) in [(Plain::WithRegion, true), (Plain::WithFlag, false)] {
         let with = code(&looped(with));
@@ -93,7 +93,7 @@ fn c25_a_region_without_yield_on_costs_nothing() {
 }
 
 #[test]
-fn c26_labels_come_back_as_enum_and_variant() {
+pub fn c26_labels_come_back_as_enum_and_variant() {
     on_all(&three_regions(), &[0, 9, 0], |compiled, mut world| {
         let at = launch(compiled, &mut world);
         assert_eq!((at.label_name().family.as_str(), at.label_name().variant.as_str()), ("Stage", "S1"));
@@ -104,7 +104,7 @@ fn c26_labels_come_back_as_enum_and_variant() {
 }
 
 #[test]
-fn c27_code_outside_labelled_regions_is_skipped_and_run_like_any_other() {
+pub fn c27_code_outside_labelled_regions_is_skipped_and_run_like_any_other() {
     let nodes = [
         Node::Bump,
         Node::Stage(0),
@@ -125,7 +125,7 @@ fn c27_code_outside_labelled_regions_is_skipped_and_run_like_any_other() {
 }
 
 #[test]
-fn c28_a_flag_of_zero_completes() {
+pub fn c28_a_flag_of_zero_completes() {
     on_all(&three_regions(), &[0], |compiled, mut world| {
         done(compiled.launch(world.args()));
         assert_eq!(counts(&world, 3), [1, 1, 1]);
@@ -133,7 +133,7 @@ fn c28_a_flag_of_zero_completes() {
 }
 
 #[test]
-fn c29_after_a_yield_nothing_more_runs_and_every_loop_is_left() {
+pub fn c29_after_a_yield_nothing_more_runs_and_every_loop_is_left() {
     let nodes = [
         Node::Stage(0),
         Node::For(
@@ -151,7 +151,7 @@ fn c29_after_a_yield_nothing_more_runs_and_every_loop_is_left() {
 }
 
 #[test]
-fn c30_the_first_flag_in_execution_order_wins() {
+pub fn c30_the_first_flag_in_execution_order_wins() {
     on_all(&three_regions(), &[0, 2, 3], |compiled, mut world| {
         let at = launch(compiled, &mut world);
         assert_eq!((at.label_name(), at.reason()), (&label(1), 2));
@@ -159,7 +159,7 @@ fn c30_the_first_flag_in_execution_order_wins() {
 }
 
 #[test]
-fn c31_the_flag_is_the_hosts_and_level_triggered() {
+pub fn c31_the_flag_is_the_hosts_and_level_triggered() {
     let spot = Spot { label: 0, fires: Fires::Never, undo: Undoes::Everything };
     on_all(&[Node::Region(spot, vec![Node::Stage(0)]), Node::Stage(1)], &[0], |compiled, mut world| {
         World::set(&mut world.flag, 3);
@@ -174,7 +174,7 @@ fn c31_the_flag_is_the_hosts_and_level_triggered() {
 }
 
 #[test]
-fn c32_resume_skips_what_came_before_and_runs_the_region_again() {
+pub fn c32_resume_skips_what_came_before_and_runs_the_region_again() {
     on_all(&three_regions(), &[0, 1, 0], |compiled, mut world| {
         let at = launch(compiled, &mut world);
         assert_eq!(counts(&world, 3), [1, 1, 0]);
@@ -191,7 +191,7 @@ fn c32_resume_skips_what_came_before_and_runs_the_region_again() {
 }
 
 #[test]
-fn c33_in_loops_the_skip_applies_to_the_resumed_pass_alone() {
+pub fn c33_in_loops_the_skip_applies_to_the_resumed_pass_alone() {
     for nodes in [[Node::For(3, three_regions())], [Node::Counted(0, 3, three_regions())]] {
         on_all(&nodes, &[0], |compiled, _| {
             for pass in 0..3 {
@@ -209,7 +209,7 @@ fn c33_in_loops_the_skip_applies_to_the_resumed_pass_alone() {
 }
 
 #[test]
-fn c34_moves_keep_shared_iterations_and_start_others_anew() {
+pub fn c34_moves_keep_shared_iterations_and_start_others_anew() {
     let nodes = [Node::For(
         3,
         vec![
@@ -232,7 +232,7 @@ fn c34_moves_keep_shared_iterations_and_start_others_anew() {
 }
 
 #[test]
-fn c34_resume_at_needs_no_yield_and_asks_no_condition() {
+pub fn c34_resume_at_needs_no_yield_and_asks_no_condition() {
     let nodes = [
         Node::Stage(0),
         Node::While(vec![Node::Stage(1), region(0, vec![Node::Stage(2)])]),
@@ -296,7 +296,7 @@ fn bare(places: &[Where]) -> Program {
 }
 
 #[test]
-fn c34_other_arguments_at_resume_are_those_of_the_program_from_there_on() {
+pub fn c34_other_arguments_at_resume_are_those_of_the_program_from_there_on() {
     // for i in 0..n { region { x[i % m] += a } } where m is the length of x.
     let mut b = B::new("others");
     let x = b.0.array("x", Type::F64, 1, Access::Write);
@@ -333,7 +333,7 @@ fn c34_other_arguments_at_resume_are_those_of_the_program_from_there_on() {
 }
 
 #[test]
-fn c35_errors_say_what_is_wrong() {
+pub fn c35_errors_say_what_is_wrong() {
     for device in all() {
         let compiled = Compiled::new(&program(&three_regions()), &device).unwrap();
         let mut world = World::new(&device, 100, &[1, 0], &[0]);
@@ -372,7 +372,7 @@ fn flagged(ty: Type, rank: usize, labels: &[usize], nested: bool) -> Result<Prog
 }
 
 #[test]
-fn c35_ill_formed_regions_are_build_errors() {
+pub fn c35_ill_formed_regions_are_build_errors() {
     let error = |program: Result<Program, Error>| program.unwrap_err().to_string();
     for (ty, rank) in [(Type::F32, 0), (Type::F64, 0), (Type::I64, 0), (Type::I32, 1), (Type::Bool, 2)] {
         let error = error(flagged(ty, rank, &[0], false));
@@ -391,7 +391,7 @@ fn c35_ill_formed_regions_are_build_errors() {
 }
 
 #[test]
-fn c35_a_label_at_several_positions_is_listed() {
+pub fn c35_a_label_at_several_positions_is_listed() {
     let mut b = B::new("twice");
     let flag = b.0.array("flag", Type::Bool, 0, Access::Read);
     let (zero, two) = (b.index(0), b.index(2));
@@ -416,7 +416,7 @@ fn c35_a_label_at_several_positions_is_listed() {
 }
 
 #[test]
-fn c36_flags_and_counters_may_be_members_of_structs() {
+pub fn c36_flags_and_counters_may_be_members_of_structs() {
     let mut b = B::new("members");
     let count = b.0.array("w.inner.count", Type::I32, 0, Access::Write);
     let flag = b.0.array("w.inner.deep.flag", Type::Bool, 0, Access::Write);
@@ -437,7 +437,7 @@ fn c36_flags_and_counters_may_be_members_of_structs() {
 }
 
 #[test]
-fn c37_a_yield_of_one_program_affects_no_other() {
+pub fn c37_a_yield_of_one_program_affects_no_other() {
     let b = [Node::For(5, vec![Node::Stage(0), region(0, vec![Node::Stage(1)])])];
     for device in all() {
         let first = Compiled::new(&program(&three_regions()), &device).unwrap();
@@ -479,7 +479,7 @@ fn c38(nodes: &[Node], visits: usize, expected: &[i32]) {
 }
 
 #[test]
-fn c38_resume_is_exact_after_a_nested_loop() {
+pub fn c38_resume_is_exact_after_a_nested_loop() {
     for user in [false, true] {
         let counter = |k: usize| user.then_some(k);
         let inner = passes(counter(1), 2, vec![Node::Stage(1)]);
@@ -490,7 +490,7 @@ fn c38_resume_is_exact_after_a_nested_loop() {
 }
 
 #[test]
-fn c38_resume_is_exact_after_a_loop() {
+pub fn c38_resume_is_exact_after_a_loop() {
     for user in [None, Some(0)] {
         let nodes = [
             passes(user, 3, vec![Node::Stage(0)]),
@@ -503,7 +503,7 @@ fn c38_resume_is_exact_after_a_loop() {
 }
 
 #[test]
-fn c38_resume_is_exact_after_a_sibling_loop() {
+pub fn c38_resume_is_exact_after_a_sibling_loop() {
     for user in [false, true] {
         let counter = |k: usize| user.then_some(k);
         let second = vec![Node::Stage(1), region(0, vec![Node::Stage(2)]), Node::Stage(3)];
@@ -513,7 +513,7 @@ fn c38_resume_is_exact_after_a_sibling_loop() {
 }
 
 #[test]
-fn c39_a_yielded_pass_consumes_no_counter() {
+pub fn c39_a_yielded_pass_consumes_no_counter() {
     // Every visit of the first six yields; each of three passes still happens once.
     let body = vec![Node::Stage(0), region(0, vec![Node::Stage(1)]), Node::Stage(2)];
     for node in [Node::For(3, body.clone()), Node::Counted(0, 3, body.clone())] {
@@ -525,7 +525,7 @@ fn c39_a_yielded_pass_consumes_no_counter() {
 }
 
 #[test]
-fn c40_a_loop_inside_a_region_finishes_before_the_flag_is_looked_at() {
+pub fn c40_a_loop_inside_a_region_finishes_before_the_flag_is_looked_at() {
     let spot = Spot { label: 0, fires: Fires::Never, undo: Undoes::Nothing };
     let inside = vec![Node::For(3, vec![Node::Counted(0, 2, vec![Node::Stage(0)])])];
     on_all(&[Node::Region(spot, inside), Node::Stage(1)], &[0], |compiled, mut world| {
@@ -539,7 +539,7 @@ fn c40_a_loop_inside_a_region_finishes_before_the_flag_is_looked_at() {
 }
 
 #[test]
-fn c41_statuses_are_never_missing_or_stale() {
+pub fn c41_statuses_are_never_missing_or_stale() {
     on_all(&three_regions(), &[0], |compiled, _| {
         let device = compiled.device();
         for (fire, expected) in
@@ -574,7 +574,7 @@ fn stored_tree() -> Vec<Node> {
 const STORED_DATA: [i32; 6] = [5, 3, 7, 8, 9, 0];
 
 #[test]
-fn c42_a_stored_yield_is_resumed_by_a_fresh_process() {
+pub fn c42_a_stored_yield_is_resumed_by_a_fresh_process() {
     let folder = tempfile::tempdir().unwrap();
     let compiled = Compiled::new(&program(&stored_tree()), &cpu(1)).unwrap();
     let mut world = World::new(compiled.device(), 1 << 13, &[0, 1, 0], &STORED_DATA);
@@ -625,7 +625,7 @@ fn resume_of_a_stored_yield_in_a_process_of_its_own() {
 }
 
 #[test]
-fn c42_a_stored_yield_of_another_program_or_a_damaged_one_is_refused() {
+pub fn c42_a_stored_yield_of_another_program_or_a_damaged_one_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("yielded.safetensors");
     let device = interpreter();
@@ -660,7 +660,7 @@ fn c42_a_stored_yield_of_another_program_or_a_damaged_one_is_refused() {
 }
 
 #[test]
-fn c42_a_yield_moves_between_devices() {
+pub fn c42_a_yield_moves_between_devices() {
     let compiled: Vec<Compiled> =
         all().iter().map(|device| Compiled::new(&program(&stored_tree()), device).unwrap()).collect();
     let mut seen: Vec<Seen> = Vec::new();
@@ -689,7 +689,7 @@ fn c42_a_yield_moves_between_devices() {
 }
 
 #[test]
-fn c42_a_forged_yield_is_refused() {
+pub fn c42_a_forged_yield_is_refused() {
     use ebbtide_snapshot::{Position, State, fs::Disks, read_snapshot, write_snapshot};
 
     let folder = tempfile::tempdir().unwrap();
@@ -752,7 +752,7 @@ fn c42_a_forged_yield_is_refused() {
 }
 
 #[test]
-fn c43_a_pending_launch_can_be_polled_waited_for_and_dropped() {
+pub fn c43_a_pending_launch_can_be_polled_waited_for_and_dropped() {
     on_all(&three_regions(), &[0, 1, 0], |compiled, mut world| {
         let pending = compiled.launch_async(world.args()).unwrap();
         let _ = pending.poll();
@@ -769,7 +769,7 @@ fn c43_a_pending_launch_can_be_polled_waited_for_and_dropped() {
 }
 
 #[test]
-fn c43_arrays_wait_for_their_writers_and_readers() {
+pub fn c43_arrays_wait_for_their_writers_and_readers() {
     let mut b = B::new("copy_slowly");
     let from = b.0.array("from", Type::I32, 0, Access::Read);
     let to = b.0.array("to", Type::I32, 0, Access::Write);
@@ -798,7 +798,7 @@ fn c43_arrays_wait_for_their_writers_and_readers() {
 }
 
 #[test]
-fn c44_undo_leaves_nothing_of_an_abandoned_region_but_its_flag() {
+pub fn c44_undo_leaves_nothing_of_an_abandoned_region_but_its_flag() {
     let body = |undo| {
         let spot = Spot { label: 0, fires: Fires::Never, undo };
         [Node::For(2, vec![Node::Region(spot, vec![Node::Bump, Node::Swap, Node::Stage(3)])]), Node::Stage(1)]
@@ -824,7 +824,7 @@ fn c44_undo_leaves_nothing_of_an_abandoned_region_but_its_flag() {
 }
 
 #[test]
-fn c44_drive_repairs_and_leaves() {
+pub fn c44_drive_repairs_and_leaves() {
     on_all(&three_regions(), &[1, 1, 0, 1, 0], |compiled, mut world| {
         let mut seen = Vec::new();
         let status = compiled.drive(world.args(), |at, args| {
@@ -844,7 +844,7 @@ fn c44_drive_repairs_and_leaves() {
 
 /// Temporaries come and go with the scopes of the program; their shapes follow the arguments.
 #[test]
-fn temporaries_stay_where_they_are_live_and_follow_the_arguments_where_they_are_made_anew() {
+pub fn temporaries_stay_where_they_are_live_and_follow_the_arguments_where_they_are_made_anew() {
     let build = |inside: bool| {
         let mut b = B::new("temporaries");
         let x = b.0.array("x", Type::I32, 1, Access::Write);

@@ -336,3 +336,42 @@ fn what_an_iteration_wrote_itself_is_read_where_it_was_written_and_not_from_the_
         assert!((found.0 - du).abs() < 1e-14 && (found.1 - dp).abs() < 1e-14, "{found:?} {du} {dp}");
     }
 }
+
+/// An iteration that writes its element, reads it back inside a branch, and writes it again there.
+#[program]
+fn rewritten_in_a_branch(u: &mut Array1<f64>, p: &Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..u.len()) {
+        u[i] = u[i] * p[i];
+        if p[i] > 0.5 {
+            u[i] = u[i] * u[i];
+            u[i] = u[i].sin() + p[i];
+        }
+    }
+    for i in par(0..u.len()) {
+        loss[[]] += u[i] * u[i];
+    }
+}
+
+#[test]
+fn elements_that_are_rewritten_in_a_branch_are_differentiated() {
+    let device = Device::cpu();
+    let (u0, p0) = ([0.3, 0.8, 1.4], [0.7, 0.4, 1.1]);
+    let (mut u, p) = (device.array(&u0).unwrap(), device.array(&p0).unwrap());
+    let mut loss = device.scalar(0.0).unwrap();
+    type P = rewritten_in_a_branch;
+    let g = rewritten_in_a_branch().grad(P::loss).wrt(P::u).wrt(P::p).compile(&device).unwrap();
+    let out = g.launch((&mut u, &p, &mut loss)).unwrap();
+    for i in 0..3 {
+        let (a, b) = (u0[i], p0[i]);
+        let (du, dp) = if b > 0.5 {
+            let w = a * b;
+            let end = (w * w).sin() + b;
+            let slope = 2.0 * end * (w * w).cos() * 2.0 * w;
+            (slope * b, slope * a + 2.0 * end)
+        } else {
+            (2.0 * a * b * b, 2.0 * a * b * a)
+        };
+        let found = (out.get(P::u).unwrap().as_slice()[i], out.get(P::p).unwrap().as_slice()[i]);
+        assert!((found.0 - du).abs() < 1e-14 && (found.1 - dp).abs() < 1e-14, "{i}: {found:?} {du} {dp}");
+    }
+}

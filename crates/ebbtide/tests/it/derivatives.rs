@@ -332,3 +332,35 @@ fn maxima_have_second_derivatives() {
     assert_eq!(out.get(largest::x).unwrap().to_vec(), [0.0, 1.0, 0.0]);
     assert_eq!(out.get(largest::y).unwrap().to_vec(), [0.0; 3]);
 }
+
+/// Gradients of a program `p(x, y, loss)` have the same bits under every schedule, on every device.
+macro_rules! check_schedules {
+    ($p:ident) => {{
+        let n = 9;
+        let start: Vec<f64> = (0..n).map(|i| 0.15 + 0.1 * ((i * 7) % n) as f64).collect();
+        let other: Vec<f64> = (0..n).map(|i| 0.9 - 0.08 * ((i * 5) % n) as f64).collect();
+        let mut bits: Option<Vec<u64>> = None;
+        for device in [Device::interpreter(), Device::cpu()] {
+            let g = $p().grad($p::loss).wrt($p::x).wrt($p::y).compile(&device).unwrap();
+            for budget in [
+                Budget::StoreAll,
+                Budget::Periodic { period: 2 },
+                Budget::Revolve { slots: 1, block: 1 },
+                Budget::Revolve { slots: 2, block: 2 },
+            ] {
+                let (mut x, y, mut loss) =
+                    (device.array(&start).unwrap(), device.array(&other).unwrap(), device.zeros([]).unwrap());
+                let out = g.with_budget(budget).launch((&mut x, &y, &mut loss)).unwrap();
+                let (dx, dy) = (out.get($p::x).unwrap().to_vec(), out.get($p::y).unwrap().to_vec());
+                let these: Vec<u64> = dx.iter().chain(&dy).map(|d| d.to_bits()).collect();
+                assert_eq!(*bits.get_or_insert(these.clone()), these, "{}", stringify!($p));
+            }
+        }
+    }};
+}
+
+#[test]
+fn new_statements_have_the_same_bits_under_every_schedule() {
+    check_schedules!(extremes);
+    check_schedules!(unique_scatters);
+}

@@ -117,6 +117,36 @@ fn what_an_operation_says_and_its_panics_are_run_errors() {
     }
 }
 
+#[test]
+fn operations_take_all_types_ranks_and_sizes() {
+    #[operation]
+    fn count(
+        flags: &Array2<bool>,
+        of: &Array1<i64>,
+        empty: &Array1<f32>,
+        out: &mut Array0<i32>,
+        none: &mut Array2<f64>,
+        from: usize,
+        negative: bool,
+        shift: i32,
+    ) {
+        assert_eq!((flags.shape(), empty.len(), none.shape()), ([2, 3], 0, [0, 4]));
+        none.fill(1.0);
+        let chosen = of.as_slice()[from..].iter().filter(|x| (**x < 0) == negative).count();
+        out[[]] = (flags.as_slice().iter().filter(|f| **f).count() + chosen) as i32
+            + shift
+            + i32::from(flags[[1, 2]]);
+    }
+    for device in devices() {
+        let flags = device.array_with_shape([2, 3], &[true, false, true, false, false, true]).unwrap();
+        let (of, empty) = (device.array(&[-1i64, 2, -3, 4]).unwrap(), device.zeros([0]).unwrap());
+        let (mut out, mut none) = (device.scalar(0).unwrap(), device.zeros([0, 4]).unwrap());
+        let args = (&flags, &of, &empty, &mut out, &mut none, 1, true, -20);
+        let _ = count().compile(&device).unwrap().launch(args).unwrap();
+        assert_eq!(out[[]], 3 + 1 - 20 + 1);
+    }
+}
+
 fn start(n: usize) -> Vec<f64> {
     (0..n).map(|i| 0.4 + 0.3 * (1.7 * i as f64).sin()).collect()
 }
@@ -412,4 +442,68 @@ fn arrays_that_carry_no_derivative_get_one_of_zeros() {
     let dx = [3.0, 6.8, 9.6];
     let expected = [1.0 * dx[0] + 0.5 * dx[2], 2.0 * dx[1] + 0.5 * dx[0], 3.0 * dx[2] + 0.5 * dx[1]];
     assert!(dp.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{dp:?} {expected:?}");
+}
+
+/// Rules inside loops inside loops, one of them of unknown length.
+#[program]
+fn nested(x: &mut Array1<f64>, p: &Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let mut q = Array1::<f64>::zeros([x.len()]);
+    for t in 0..steps {
+        for s in 0..2 {
+            for i in par(0..x.len()) {
+                q[i] = p[i] * p[i] + 0.2 * x[i] * ((t + s) as f64);
+            }
+            solve(x, q, 1e-14);
+            smooth(x, q, 0.3);
+        }
+        for i in par(0..x.len()) {
+            x[i] = 0.5 * x[i] + 0.1 * q[i];
+        }
+    }
+    let mut size = 1.0;
+    while size > 0.3 {
+        smooth(x, q, 0.4);
+        copy(q, x);
+        size = size * 0.5 + 0.01 * x[0];
+    }
+    misfit(x, loss);
+}
+
+#[test]
+fn rules_hold_inside_nested_loops_and_loops_of_unknown_length() {
+    let n = 5;
+    let mut bits: Option<Vec<u64>> = None;
+    for device in [Device::interpreter(), Device::cpu()] {
+        let p = start(n);
+        let args =
+            |p: &[f64]| (device.zeros([n]).unwrap(), device.array(p).unwrap(), device.scalar(0.0).unwrap());
+        let value = |p: &[f64]| {
+            let (mut x, p, mut loss) = args(p);
+            let _ = nested().compile(&device).unwrap().launch((&mut x, &p, 3, &mut loss)).unwrap();
+            loss[[]]
+        };
+        let g = nested().grad(nested::loss).wrt(nested::p).compile(&device).unwrap();
+        for budget in
+            [Budget::StoreAll, Budget::Periodic { period: 2 }, Budget::Revolve { slots: 1, block: 1 }]
+        {
+            let (mut x, given, mut loss) = args(&p);
+            let out = g.with_budget(budget).launch((&mut x, &given, 3, &mut loss)).unwrap();
+            let dp = out.get(nested::p).unwrap().to_vec();
+            for k in 0..n {
+                let moved = |h: f64| {
+                    let mut p = p.clone();
+                    p[k] += h;
+                    value(&p)
+                };
+                let difference = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+                assert!(
+                    (dp[k] - difference).abs() < 1e-8 * (1.0 + difference.abs()),
+                    "{} {difference}",
+                    dp[k]
+                );
+            }
+            let these: Vec<u64> = dp.iter().map(|d| d.to_bits()).collect();
+            assert_eq!(*bits.get_or_insert(these.clone()), these);
+        }
+    }
 }

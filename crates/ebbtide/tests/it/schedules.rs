@@ -522,3 +522,55 @@ fn an_array_is_recorded_in_a_loop_and_behind_it() {
         }
     }
 }
+
+/// Counts how often it ran, which a pure function does not do.
+#[operation]
+fn impure(noise: &mut Array1<f64>) {
+    static RUNS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    noise.as_mut_slice()[0] = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed) as f64;
+}
+
+#[program]
+fn unrepeatable(s: &mut Array1<f64>, noise: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    for _t in 0..steps {
+        impure(noise);
+        for i in par(0..s.len()) {
+            s[i] = s[i] * s[i] * 0.3 + 0.01 * noise[i];
+        }
+    }
+    for i in par(0..s.len()) {
+        loss[[]] += s[i] * s[i];
+    }
+}
+
+#[test]
+fn a_checked_gradient_refuses_a_step_that_does_not_repeat_itself() {
+    let device = Device::cpu();
+    let mut s = device.array(&[0.1]).unwrap();
+    let mut noise = device.zeros([1]).unwrap();
+    let mut loss = device.scalar(0.0).unwrap();
+    type P = unrepeatable;
+    let g = unrepeatable()
+        .grad(P::loss)
+        .wrt(P::s)
+        .budget(Budget::Revolve { slots: 2, block: 1 })
+        .checked()
+        .compile(&device)
+        .unwrap();
+    let error = g.launch((&mut s, &mut noise, 9, &mut loss)).unwrap_err().to_string();
+    assert!(error.contains("before pass") && error.contains("custom operation"), "{error}");
+    // What repeats itself passes, loops of unknown length too.
+    let mut v = device.array(&[0.2]).unwrap();
+    let p = device.array(&[1.1]).unwrap();
+    type Q = walk_until;
+    let of = || walk_until().grad(Q::loss).wrt(Q::s).budget(Budget::Revolve { slots: 3, block: 2 });
+    for n in [0, 1, 7, 23] {
+        let out = of().compile(&device).unwrap().launch((&mut s, &mut v, &p, n, &mut loss)).unwrap();
+        let checked = of().checked().compile(&device).unwrap();
+        let found = checked.launch((&mut s, &mut v, &p, n, &mut loss)).unwrap();
+        assert_eq!(bits(found.get(Q::s).unwrap()), bits(out.get(Q::s).unwrap()), "{n}");
+        assert_eq!(found.ran().reversed, n as u64);
+    }
+    // Nothing is run again, nothing can differ.
+    g.with_budget(Budget::StoreAll).launch((&mut s, &mut noise, 9, &mut loss)).unwrap();
+}

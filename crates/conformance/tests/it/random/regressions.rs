@@ -25,7 +25,7 @@ fn check_line(program: &Program) {
 }
 
 #[test]
-fn a_negative_literal_can_be_negated() {
+pub fn a_negative_literal_can_be_negated() {
     // At program level, where nothing is folded.
     let mut b = B::new("negated");
     let y = b.0.array("y", Type::I32, 1, Access::Write);
@@ -38,7 +38,7 @@ fn a_negative_literal_can_be_negated() {
 }
 
 #[test]
-fn two_sums_into_shared_elements_are_taken_in_the_order_of_iterations() {
+pub fn two_sums_into_shared_elements_are_taken_in_the_order_of_iterations() {
     check_line(&line("ordered", Type::F64, |b, x, y, i, n| {
         let v = b.0.load(x, &[i]);
         b.0.update(Combine::Add, y, &[i], v);
@@ -51,7 +51,7 @@ fn two_sums_into_shared_elements_are_taken_in_the_order_of_iterations() {
 }
 
 #[test]
-fn one_sum_into_shared_elements_in_a_loop_is_taken_in_the_order_of_iterations() {
+pub fn one_sum_into_shared_elements_in_a_loop_is_taken_in_the_order_of_iterations() {
     check_line(&line("ordered_loop", Type::F64, |b, x, y, i, n| {
         let v = b.0.load(x, &[i]);
         let (zero, three) = (b.index(0), b.index(3));
@@ -64,7 +64,7 @@ fn one_sum_into_shared_elements_in_a_loop_is_taken_in_the_order_of_iterations() 
 }
 
 #[test]
-fn an_index_can_be_cast_to_bool_in_a_loop_of_floats() {
+pub fn an_index_can_be_cast_to_bool_in_a_loop_of_floats() {
     check_line(&line("index_to_bool", Type::F64, |b, x, y, i, _| {
         let v = b.0.load(x, &[i]);
         let flag = b.0.cast(i, Type::Bool);
@@ -75,7 +75,7 @@ fn an_index_can_be_cast_to_bool_in_a_loop_of_floats() {
 }
 
 #[test]
-fn locals_that_differ_between_lanes_run_in_vectors() {
+pub fn locals_that_differ_between_lanes_run_in_vectors() {
     let program = line("locals", Type::F64, |b, x, y, i, _| {
         let v = b.0.load(x, &[i]);
         let sum = b.0.local("sum", v);
@@ -96,7 +96,7 @@ fn locals_that_differ_between_lanes_run_in_vectors() {
 }
 
 #[test]
-fn a_plane_runs_in_vectors() {
+pub fn a_plane_runs_in_vectors() {
     let mut b = B::new("plane");
     let x = b.0.array("x", Type::F32, 2, Access::Read);
     let y = b.0.array("y", Type::F32, 2, Access::Write);
@@ -115,7 +115,7 @@ fn a_plane_runs_in_vectors() {
 }
 
 #[test]
-fn equal_values_of_a_loop_condition_are_not_lost() {
+pub fn equal_values_of_a_loop_condition_are_not_lost() {
     check_line(&line("condition", Type::F64, |b, x, y, i, _| {
         let v = b.0.load(x, &[i]);
         let (limit, half) = (b.real(0.25), b.real(0.5));
@@ -147,7 +147,7 @@ fn equal_values_of_a_loop_condition_are_not_lost() {
 }
 
 #[test]
-fn fused_loops_give_what_they_gave_apart() {
+pub fn fused_loops_give_what_they_gave_apart() {
     let mut b = B::new("fused");
     let x = b.0.array("x", Type::F64, 1, Access::Read);
     let y = b.0.array("y", Type::F64, 1, Access::Write);

@@ -1,15 +1,13 @@
 //! Compiled code on disk: content-addressed, checksummed, written atomically, private to the user.
 //!
-//! An entry is a library `KEY.so` and a seal `KEY.seal` with the schema and the library's checksum. The key is a
-//! hash over everything that the library depends on. An entry whose seal does not fit, or that another user
+//! An entry is a file `KEY.so` or `KEY.cubin` and a seal `KEY.seal` with the schema and the file's checksum. The key is
+//! a hash over everything that the file depends on. An entry whose seal does not fit, or that another user
 //! could have written, is not trusted: it is built again.
 
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-
-use crate::compiler::Compiler;
 
 /// Changes when what is stored changes its meaning.
 const SCHEMA: &str = "ebbtide-cache-1";
@@ -31,6 +29,26 @@ pub enum Found {
     Hit,
     /// It was built now.
     Built,
+}
+
+/// What kind of code an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A shared library of the system.
+    Library,
+    /// Machine code of a GPU.
+    Cubin,
+}
+
+impl Kind {
+    const ALL: [Kind; 2] = [Kind::Library, Kind::Cubin];
+
+    fn extension(self) -> &'static str {
+        match self {
+            Kind::Library => "so",
+            Kind::Cubin => "cubin",
+        }
+    }
 }
 
 /// What the cache holds.
@@ -72,29 +90,32 @@ impl Cache {
         &self.folder
     }
 
-    /// The library of this source, from the cache or built now.
-    pub fn library(&self, source: &str, compiler: &Compiler) -> Result<(PathBuf, Found), String> {
-        let key = key(source, compiler);
-        let (library, seal) =
-            (self.folder.join(format!("{key}.so")), self.folder.join(format!("{key}.seal")));
+    /// The entry that depends on `parts` alone, from the cache or built now; `build` is given a folder to work in.
+    pub fn entry(
+        &self,
+        kind: Kind,
+        parts: &[&str],
+        build: impl FnOnce(&Path) -> Result<Vec<u8>, String>,
+    ) -> Result<(PathBuf, Found), String> {
+        let key = key(parts);
+        let (file, seal) = (
+            self.folder.join(format!("{key}.{}", kind.extension())),
+            self.folder.join(format!("{key}.seal")),
+        );
         self.prepare()?;
-        if self.is_sound(&library, &seal) {
-            return Ok((library, Found::Hit));
+        if self.is_sound(&file, &seal) {
+            return Ok((file, Found::Hit));
         }
         let work = tempfile::Builder::new()
             .prefix("build-")
             .tempdir_in(&self.folder)
             .map_err(|e| format!("no folder could be made in {}: {e}", self.folder.display()))?;
-        let text = work.path().join("program.c");
-        let built = work.path().join("program.so");
-        fs::write(&text, source).map_err(|e| format!("{} could not be written: {e}", text.display()))?;
-        compiler.compile(&text, &built)?;
-        let bytes = fs::read(&built).map_err(|e| format!("{} could not be read: {e}", built.display()))?;
-        // The library first: a seal without its library, or with another one, does not fit.
-        self.put(&library, &bytes)?;
+        let bytes = build(work.path())?;
+        // The file first: a seal without its file, or with another one, does not fit.
+        self.put(&file, &bytes)?;
         self.put(&seal, seal_of(&bytes).as_bytes())?;
         self.trim();
-        Ok((library, Found::Built))
+        Ok((file, Found::Built))
     }
 
     /// What the cache holds.
@@ -183,7 +204,9 @@ impl Cache {
             .into_iter()
             .flatten()
             .flatten()
-            .filter(|entry| entry.path().extension().is_some_and(|e| e == "so"))
+            .filter(|entry| {
+                entry.path().extension().is_some_and(|e| Kind::ALL.iter().any(|kind| e == kind.extension()))
+            })
             .filter_map(|entry| {
                 let meta = entry.metadata().ok()?;
                 Some((entry.path(), meta.len(), meta.modified().ok()?))
@@ -213,12 +236,9 @@ fn is_own(meta: &fs::Metadata) -> bool {
     fs::metadata("/proc/self").map_or(true, |own| own.uid() == meta.uid())
 }
 
-fn key(source: &str, compiler: &Compiler) -> String {
+fn key(parts: &[&str]) -> String {
     let mut hasher = blake3::Hasher::new();
-    let features = processor();
-    for part in
-        [SCHEMA, env!("CARGO_PKG_VERSION"), &compiler.identity, &compiler.flags.join(" "), &features, source]
-    {
+    for part in [SCHEMA, env!("CARGO_PKG_VERSION")].iter().chain(parts) {
         hasher.update(&(part.len() as u64).to_le_bytes());
         hasher.update(part.as_bytes());
     }
@@ -227,11 +247,4 @@ fn key(source: &str, compiler: &Compiler) -> String {
 
 fn seal_of(library: &[u8]) -> String {
     format!("{SCHEMA} {}\n", blake3::hash(library).to_hex())
-}
-
-/// What `-march=native` means here.
-fn processor() -> String {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = |name: &str| info.lines().find(|l| l.starts_with(name)).unwrap_or_default().to_string();
-    format!("{} {} {}", std::env::consts::ARCH, line("model name"), line("flags"))
 }

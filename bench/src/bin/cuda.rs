@@ -1,0 +1,276 @@
+//! What steps, passes and yields cost on the GPU.
+//!
+//! `bench/peers/cuda.cu` does the same work by hand, `bench/peers/cuda_jax.py` in JAX; run all three in one go.
+
+use std::time::{Duration, Instant};
+
+use ebbtide::prelude::*;
+use ebbtide_cuda::Options;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+#[program]
+fn pointwise(s: &mut Array1<f32>, p: &Array1<f32>, steps: usize, loss: &mut Array0<f32>) {
+    let n = s.len();
+    for _t in 0..steps {
+        for i in par(0..n) {
+            s[i] += 0.1 * s[i].tanh() * p[i];
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += s[i] * s[i];
+    }
+}
+
+#[program]
+fn wave(u: &mut Array2<f32>, prev: &mut Array2<f32>, c: &Array2<f32>, steps: usize, loss: &mut Array0<f32>) {
+    let n = u.dim(0);
+    let m = u.dim(1);
+    for _t in 0..steps {
+        for (i, j) in par(1..n - 1, 1..m - 1) {
+            let x = u[[i, j]];
+            let lap = u[[i - 1, j]] + u[[i + 1, j]] + u[[i, j - 1]] + u[[i, j + 1]] - 4.0 * x;
+            prev[[i, j]] = 2.0 * x - prev[[i, j]] + c[[i, j]] * lap;
+        }
+        swap(u, prev);
+    }
+    for (i, j) in par(0..n, 0..m) {
+        loss[[]] += u[[i, j]] * u[[i, j]];
+    }
+}
+
+/// The same with a source and a row of receivers, as surveys have them.
+#[program]
+fn survey(
+    u: &mut Array2<f32>,
+    prev: &mut Array2<f32>,
+    c: &Array2<f32>,
+    source: &Array1<f32>,
+    seen: &mut Array2<f32>,
+    steps: usize,
+    loss: &mut Array0<f32>,
+) {
+    let n = u.dim(0);
+    let m = u.dim(1);
+    for t in 0..steps {
+        for (i, j) in par(1..n - 1, 1..m - 1) {
+            let x = u[[i, j]];
+            let lap = u[[i - 1, j]] + u[[i + 1, j]] + u[[i, j - 1]] + u[[i, j + 1]] - 4.0 * x;
+            prev[[i, j]] = 2.0 * x - prev[[i, j]] + c[[i, j]] * lap;
+        }
+        swap(u, prev);
+        u[[8, m / 2]] += source[t];
+        for j in par(0..m) {
+            seen[[t, j]] = u[[2, j]];
+        }
+    }
+    for (t, j) in par(0..seen.dim(0), 0..seen.dim(1)) {
+        loss[[]] += seen[[t, j]] * seen[[t, j]];
+    }
+}
+
+/// Passes with two tiny tasks, until the data says so.
+#[program]
+fn passes(x: &mut Array1<f32>, y: &mut Array1<f32>, count: &mut Array0<i32>, limit: i32) {
+    let n = x.len();
+    while count[[]] < limit {
+        for i in par(0..n) {
+            y[i] = x[(i + 1) % n] + 1.0;
+        }
+        for i in par(0..n) {
+            x[i] = 0.5 * y[(i + 1) % n];
+        }
+        count[[]] += 1;
+    }
+}
+
+#[derive(Label)]
+enum Stage {
+    Step,
+}
+
+/// The same with a region that may yield in every pass.
+#[program]
+fn gated(
+    x: &mut Array1<f32>,
+    y: &mut Array1<f32>,
+    count: &mut Array0<i32>,
+    flag: &mut Array0<i32>,
+    limit: i32,
+) {
+    let n = x.len();
+    while count[[]] < limit {
+        #[checkpoint(Stage::Step, yield_on = flag)]
+        {
+            for i in par(0..n) {
+                y[i] = x[(i + 1) % n] + 1.0;
+            }
+            for i in par(0..n) {
+                x[i] = 0.5 * y[(i + 1) % n];
+            }
+        }
+        count[[]] += 1;
+    }
+}
+
+/// The best of several rounds.
+fn best(mut work: impl FnMut() -> Result<()>) -> Result<Duration> {
+    let mut best = Duration::MAX;
+    let begun = Instant::now();
+    for round in 0.. {
+        let start = Instant::now();
+        work()?;
+        best = best.min(start.elapsed());
+        if round > 3 && begun.elapsed() > Duration::from_millis(400) {
+            break;
+        }
+    }
+    Ok(best)
+}
+
+fn say(name: &str, time: Duration, steps: usize, target: f64) {
+    let per = time.as_secs_f64() * 1e6 / steps as f64;
+    let verdict =
+        if target > 0.0 { format!("   (target {target}, {:.2} of it)", per / target) } else { String::new() };
+    println!("  {name:<44} {per:>9.3} us{verdict}");
+}
+
+fn number(k: usize) -> f32 {
+    ((k * 2654435761) % 1000) as f32 / 1000.0 - 0.5
+}
+
+fn run(device: &Device) -> Result<()> {
+    const STEPS: usize = 1000;
+    {
+        let start: Vec<f32> = (0..100).map(number).collect();
+        let (mut s, p, mut loss) = (device.array(&start)?, device.array(&start)?, device.zeros([])?);
+        let primal = pointwise().compile(device)?;
+        let time = best(|| {
+            let _done = primal.launch((&mut s, &p, STEPS, &mut loss))?;
+            Ok(())
+        })?;
+        say("pointwise 100 primal", time, STEPS, 0.0);
+        let g = pointwise().grad(pointwise::loss).wrt(pointwise::s).wrt(pointwise::p).compile(device)?;
+        for (name, budget) in [("store-all", Budget::StoreAll), ("sqrt", Budget::Periodic { period: 32 })] {
+            let g = g.with_budget(budget);
+            let mut out = g.launch((&mut s, &p, STEPS, &mut loss))?;
+            let time = best(|| Ok(g.launch_into(&mut out, (&mut s, &p, STEPS, &mut loss))?))?;
+            say(&format!("pointwise 100 gradient, {name}"), time, STEPS, 0.1);
+        }
+    }
+    for (n, primal_target, target) in [(512, 0.0, 8.0), (2048, 0.0, 90.0)] {
+        let field: Vec<f32> = (0..n * n).map(number).collect();
+        let speed: Vec<f32> = (0..n * n).map(|k| 0.2 + 0.1 * number(k)).collect();
+        let mut u = device.array_with_shape([n, n], &field)?;
+        let (mut prev, c, mut loss) =
+            (device.zeros([n, n])?, device.array_with_shape([n, n], &speed)?, device.zeros([])?);
+        let primal = wave().compile(device)?;
+        let time = best(|| {
+            let _done = primal.launch((&mut u, &mut prev, &c, STEPS, &mut loss))?;
+            Ok(())
+        })?;
+        say(&format!("wave {n} primal"), time, STEPS, primal_target);
+        let g = wave().grad(wave::loss).wrt(wave::c).compile(device)?;
+        let g = g.with_budget(Budget::Periodic { period: 32 });
+        let mut out = g.launch((&mut u, &mut prev, &c, STEPS, &mut loss))?;
+        let time = best(|| Ok(g.launch_into(&mut out, (&mut u, &mut prev, &c, STEPS, &mut loss))?))?;
+        say(&format!("wave {n} gradient, sqrt"), time, STEPS, target);
+        if n == 512 {
+            let (source, mut seen) = (device.zeros([STEPS])?, device.zeros([STEPS, n])?);
+            let primal = survey().compile(device)?;
+            let time = best(|| {
+                let _done = primal.launch((&mut u, &mut prev, &c, &source, &mut seen, STEPS, &mut loss))?;
+                Ok(())
+            })?;
+            say(&format!("survey {n} primal"), time, STEPS, 0.0);
+            let g = survey().grad(survey::loss).wrt(survey::c).compile(device)?;
+            let g = g.with_budget(Budget::Periodic { period: 32 });
+            let mut out = g.launch((&mut u, &mut prev, &c, &source, &mut seen, STEPS, &mut loss))?;
+            let time = best(|| {
+                Ok(g.launch_into(&mut out, (&mut u, &mut prev, &c, &source, &mut seen, STEPS, &mut loss))?)
+            })?;
+            say(&format!("survey {n} gradient, sqrt"), time, STEPS, 0.0);
+        }
+    }
+    for n in [64, 100_000] {
+        const LIMIT: i32 = 1000;
+        let (mut x, mut y) = (device.zeros([n])?, device.zeros([n])?);
+        let (mut count, mut flag) = (device.scalar(0i32)?, device.scalar(0i32)?);
+        let compiled = passes().compile(device)?;
+        let time = best(|| {
+            count.fill(0)?;
+            let _done = compiled.launch((&mut x, &mut y, &mut count, LIMIT))?;
+            Ok(())
+        })?;
+        say(&format!("while pass, two tasks of {n}"), time, LIMIT as usize, 6.0);
+        let compiled = gated().compile(device)?;
+        let time = best(|| {
+            count.fill(0)?;
+            let _done = compiled.launch((&mut x, &mut y, &mut count, &mut flag, LIMIT))?;
+            Ok(())
+        })?;
+        say(&format!("while pass, gated, two tasks of {n}"), time, LIMIT as usize, 8.0);
+        const ROUNDS: usize = 100;
+        let time = best(|| {
+            for _ in 0..ROUNDS {
+                count.fill(0)?;
+                flag.fill(1)?;
+                let mut status = compiled.launch((&mut x, &mut y, &mut count, &mut flag, 1))?;
+                while let Status::Yielded(at) = status {
+                    flag.fill(0)?;
+                    status = compiled.resume(&at, (&mut x, &mut y, &mut count, &mut flag, 1))?;
+                }
+            }
+            Ok(())
+        })?;
+        say(&format!("launch, yield, clear, resume, tasks of {n}"), time, ROUNDS, 60.0);
+        let time = best(|| {
+            for _ in 0..ROUNDS {
+                let _done = compiled.launch((&mut x, &mut y, &mut count, &mut flag, 0))?;
+            }
+            Ok(())
+        })?;
+        say(&format!("launch of nothing, arrays of {n}"), time, ROUNDS, 0.0);
+    }
+    Ok(())
+}
+
+/// One gradient of the wave, for a profiler.
+fn profile(device: &Device, n: usize) -> Result<()> {
+    const STEPS: usize = 128;
+    let (mut u, mut prev) = (device.zeros([n, n])?, device.zeros([n, n])?);
+    let (c, mut loss) = (device.zeros([n, n])?, device.zeros([])?);
+    let g = wave().grad(wave::loss).wrt(wave::c).compile(device)?;
+    let g = g.with_budget(Budget::Periodic { period: 32 });
+    let mut out = g.launch((&mut u, &mut prev, &c, STEPS, &mut loss))?;
+    let time = best(|| Ok(g.launch_into(&mut out, (&mut u, &mut prev, &c, STEPS, &mut loss))?))?;
+    say(&format!("wave {n} gradient, sqrt"), time, STEPS, 0.0);
+    println!("{:?}", g.plan((&mut u, &mut prev, &c, STEPS, &mut loss))?);
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    println!("{}", ebbtide_cuda::describe()?);
+    let shapes: &[(u32, u32)] =
+        if std::env::args().any(|a| a == "--tune") { &[(512, 2), (1024, 1)] } else { &[(0, 0)] };
+    for (threads, crowd) in shapes {
+        let mut options = Options::new();
+        if *threads > 0 {
+            println!("{threads} threads per block, {crowd} blocks per multiprocessor");
+            options = options.threads(*threads).crowd(*crowd);
+        }
+        let (device, counters) = options.build()?;
+        if std::env::args().any(|a| a == "--profile") {
+            profile(&device, 512)?;
+        } else {
+            run(&device)?;
+        }
+        println!(
+            "  {} builds, {} launches, {} waits",
+            counters.builds(),
+            counters.launches(),
+            counters.waits()
+        );
+    }
+    Ok(())
+}

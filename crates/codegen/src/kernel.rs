@@ -1,0 +1,381 @@
+//! What differs where a grid of CUDA threads runs a segment: entry and exit, tapes, the split of parallel loops.
+//!
+//! A segment is one cooperative kernel: every thread runs program-level statements alike and keeps scalars and addresses
+//! in variables of its own; a barrier of the whole grid stands where the threads of a CPU meet. All threads share the
+//! tables of the launch: thread 0 alone writes them, at the end, when all have read them.
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{
+    After, ArrayId, Combine, Literal, Op, Ordering, Par, Sharing, Stmt, Store, Type, ValueId, evaluate, walk,
+};
+
+use crate::body::{Body, Form};
+use crate::interior::{Interior, Rows};
+use crate::unit::{Checks, Family, Lanes, Pace, Text, c_literal, c_type, line, to_bits};
+
+/// Rows so near to a boundary are looked at one by one.
+const MARGIN: i64 = 4;
+
+/// Where the interior form of a loop is right.
+struct Inside {
+    /// `None` where everything is proved before the loop starts, or nothing is.
+    interior: Option<Interior>,
+    /// The text of the names that it needs in each row.
+    names: String,
+}
+
+impl Text<'_> {
+    /// A value that another piece of the program computed, or the host.
+    pub fn handed_in(&self, v: ValueId) -> String {
+        match self.family {
+            Family::C => format!("f->values[{}]", v.index()),
+            Family::Cuda => format!("eb_value(launch, {})", v.index()),
+        }
+    }
+
+    /// The table of extents.
+    pub fn extents(&self) -> &'static str {
+        match self.family {
+            Family::C => "f->shape",
+            Family::Cuda => "extents.of",
+        }
+    }
+
+    pub fn enter_kernel(&mut self, k: usize, taped: &BTreeSet<ArrayId>) {
+        line!(
+            self,
+            "extern \"C\" __global__ void __launch_bounds__(EB_THREADS, EB_BLOCKS) segment_{k}(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {{"
+        );
+        line!(self, "eb_thread me = eb_enter(launch), *const f = &me;");
+        line!(self, "if (f->shared->ended) return;");
+        for a in taped {
+            line!(self, "eb_tape t{0} = eb_open(f, {0});", a.index());
+        }
+    }
+
+    /// Up to where thread 0 alone writes tables: all have read them by then.
+    pub fn leave_kernel(&mut self, taped: &BTreeSet<ArrayId>) {
+        line!(self, "if (f->epoch == 0) eb_barrier(f);");
+        for a in taped {
+            line!(self, "eb_close(f, &t{0}, {0});", a.index());
+        }
+        line!(self, "if (f->thread == 0) {{");
+        line!(
+            self,
+            "for (int k = 0; k < launch.patches; k++) f->values[launch.patched[k]] = launch.patch[k];"
+        );
+        line!(self, "f->shared->ended = f->shared->fault != 0;");
+    }
+
+    pub fn kernel_tape(&mut self, stmt: &Stmt) {
+        // Memory changes hands: what is pending was noted under other names.
+        self.meet_if_pending();
+        match stmt {
+            Stmt::Push(push) => {
+                let a = push.array.index();
+                let t = c_type(self.program.array(push.array).ty);
+                line!(self, "if (t{a}.depth >= t{a}.capacity) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
+                line!(self, "else {{");
+                match push.after {
+                    After::Same => {
+                        line!(self, "{t} *kept = ({t} *)eb_place(f, &t{a}, t{a}.depth++);");
+                        self.elements(push.array, |a| format!("kept[k] = a{a}[k];"));
+                    }
+                    After::Anything(old) => line!(
+                        self,
+                        "{t} *t = a{a}; a{a} = ({t} *)eb_exchange(f, &t{a}, t{a}.depth++, t); a{} = t;",
+                        old.index()
+                    ),
+                }
+                line!(self, "}}");
+            }
+            Stmt::Pop(array) => {
+                let (a, t) = (array.index(), c_type(self.program.array(*array).ty));
+                line!(self, "if (t{a}.depth == 0) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
+                line!(self, "else a{a} = ({t} *)eb_exchange(f, &t{a}, --t{a}.depth, a{a});");
+            }
+            _ => {}
+        }
+    }
+
+    /// The arrays into whose shared elements iterations combine, and whether they can do so in any order.
+    fn scattered(&self, par: &Par) -> (BTreeSet<ArrayId>, bool) {
+        let facts = self.facts.pars.get(&par.id).cloned().unwrap_or_default();
+        let (mut arrays, mut any_order) = (BTreeSet::new(), true);
+        walk(&par.body, &mut |stmt| {
+            if let Stmt::Update(how, s) = stmt
+                && facts.sharing.get(&s.array) == Some(&Sharing::Scatter)
+            {
+                arrays.insert(s.array);
+                any_order &= match self.program.array(s.array).ty {
+                    Type::I32 | Type::U32 | Type::I64 | Type::Index => true,
+                    Type::F32 | Type::F64 => *how == Combine::Add && par.ordering == Ordering::Relaxed,
+                    Type::Bool => false,
+                };
+            }
+        });
+        (arrays, any_order)
+    }
+
+    /// Addresses come from tables: the compiler cannot know that all are of global memory.
+    fn assume_global(&mut self, par: &Par) {
+        let mut arrays = BTreeSet::new();
+        walk(&par.body, &mut |stmt| match stmt {
+            Stmt::Let(v) => {
+                if let Op::Load(array, _) = self.program.op(*v) {
+                    arrays.insert(*array);
+                }
+            }
+            Stmt::Store(s) | Stmt::Update(_, s) => drop(arrays.insert(s.array)),
+            Stmt::Claim(claim) => drop(arrays.insert(claim.taken)),
+            _ => {}
+        });
+        for array in arrays {
+            line!(self, "__builtin_assume(__isGlobal(a{}));", array.index());
+        }
+    }
+
+    /// The iterations of a parallel loop, dealt out between threads; its ranges are printed.
+    pub fn kernel_par(&mut self, par: &Par, reductions: &[(Combine, &Store)], leave: &str) {
+        self.before_loop(par);
+        let exit = self.fresh();
+        let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
+        let (scattered, any_order) = self.scattered(par);
+        let in_order = !any_order;
+        if any_order {
+            self.atomics = scattered;
+        }
+        self.assume_global(par);
+        line!(self, "if (rows > 0 && row > 0) {{");
+        for k in 0..reductions.len() {
+            line!(self, "int seen{k} = 0;");
+        }
+        if in_order {
+            self.one_thread(par, reductions, &stores, exit);
+        } else if reductions.is_empty() {
+            self.all_threads(par, exit);
+        } else {
+            self.leaf_by_leaf(par, reductions, &stores, exit);
+        }
+        for k in 0..reductions.len() {
+            // Whether any iteration combined at all decides whether the element is touched.
+            line!(self, "if (seen{k}) f->partials[{k} * EB_PARTIALS + EB_SEEN] = 1;");
+        }
+        line!(self, "}}");
+        self.meet();
+        if !reductions.is_empty() {
+            self.finish_reductions(reductions, leave);
+            self.after_leaves(reductions.iter().map(|r| r.1.array));
+        }
+        line!(self, "}}");
+        self.atomics.clear();
+        self.inside.clear();
+        self.innermost = None;
+    }
+
+    /// Prints the interval of columns on which the interior form is right in all rows that are `margin` away from the
+    /// boundaries, where there is one.
+    fn interval(&mut self, par: &Par, reductions: &[&Store]) -> Inside {
+        let last = par.ranges.len() - 1;
+        line!(self, "const i64 jf = f{last}, jt = f{last} + row;");
+        if let Some(tests) = self.proof(par, reductions) {
+            let tests: Vec<String> = tests.into_iter().collect();
+            line!(self, "i64 wild = 0;");
+            line!(
+                self,
+                "const b8 proved = {}!wild;",
+                tests.iter().map(|t| format!("{t} && ")).collect::<String>()
+            );
+            return Inside { interior: None, names: String::new() };
+        }
+        let start = self.out.len();
+        let interior = self.interior(par);
+        let names = self.out.split_off(start);
+        if interior.rows == Rows::Corners {
+            // Rows at boundaries may be another matter.
+            let margins = if last == 0 { &[0][..] } else { &[MARGIN, 0] };
+            line!(self, "i64 from = jf, to = jf, margin = 0;");
+            for margin in margins {
+                line!(self, "{{ i64 left = jf, right = jt;");
+                line!(self, "#pragma unroll");
+                line!(self, "for (int corner = 0; corner < {}; corner++) {{", 1 << last);
+                for (d, range) in par.ranges[..last].iter().enumerate() {
+                    line!(
+                        self,
+                        "const i64 v{} = corner >> {d} & 1 ? f{d} + e{d} - 1 - {margin} : f{d} + {margin};",
+                        range.var.index()
+                    );
+                }
+                line!(self, "i64 lo = jf, hi = jt;");
+                self.out.push_str(&names);
+                self.out.push_str(&interior.narrowing);
+                line!(self, "left = eb_max(left, lo); right = eb_min(right, hi); }}");
+                line!(self, "if (right > left) {{ from = left; to = right; margin = {margin}; }} }}");
+            }
+        }
+        Inside { interior: Some(interior), names }
+    }
+
+    /// The variables of row `r`, and its interval.
+    fn row(&mut self, par: &Par, inside: &Inside) {
+        self.outer_variables(par);
+        let away: Vec<String> = par.ranges[..par.ranges.len() - 1]
+            .iter()
+            .enumerate()
+            .map(|(d, range)| {
+                let v = range.var.index();
+                format!("v{v} >= f{d} + margin && v{v} < f{d} + e{d} - margin")
+            })
+            .collect();
+        let Some(interior) = &inside.interior else { return };
+        match interior.rows {
+            Rows::Corners if away.is_empty() => {
+                line!(self, "const i64 lo = from, hi = to;");
+                self.out.push_str(&inside.names);
+            }
+            Rows::Corners => {
+                line!(self, "i64 lo = from, hi = to;");
+                self.out.push_str(&inside.names);
+                line!(self, "if (!({})) {{ lo = jf; hi = jt;", away.join(" && "));
+                self.out.push_str(&interior.narrowing);
+                line!(self, "}}");
+            }
+            Rows::Each => {
+                line!(self, "i64 lo = jf, hi = jt;");
+                self.out.push_str(&inside.names);
+                self.out.push_str(&interior.narrowing);
+            }
+        }
+    }
+
+    /// One iteration, at row `r` and column `j`, in the form that is right for it.
+    fn iteration(&mut self, par: &Par, stores: &[&Store], exit: usize, inside: &Inside) {
+        let j = par.ranges[par.ranges.len() - 1].var.index();
+        let body = |form| Body { form, reductions: stores, exit };
+        line!(self, "const i64 v{j} = j;");
+        if let Some(interior) = &inside.interior {
+            // The careful form is right everywhere: a warp that needs it somewhere takes one path, not two.
+            line!(self, "if (__all_sync(__activemask(), j >= lo && j < hi)) {{");
+            self.body(&body(Form::Single(interior)), &par.body, None);
+        } else {
+            line!(self, "if (proved) {{");
+            self.checks = Checks::Proved;
+            self.body(&body(Form::Careful), &par.body, None);
+        }
+        line!(self, "}} else {{");
+        let mut loops = false;
+        walk(&par.body, &mut |stmt| loops |= matches!(stmt, Stmt::Loop(_) | Stmt::Claim(_)));
+        self.pace = Pace::Rare;
+        self.checks = if loops { Checks::AtOnce } else { Checks::AtEnd };
+        if !loops {
+            line!(self, "i32 oops = 0; i64 oops_index = 0, oops_extent = 0;");
+        }
+        self.body(&body(Form::Careful), &par.body, None);
+        if !loops {
+            line!(
+                self,
+                "if (oops) {{ eb_out_of_bounds(f, oops, oops_index, oops_extent); goto exit{exit}; }}"
+            );
+        }
+        self.checks = Checks::AtOnce;
+        self.pace = Pace::Often;
+        line!(self, "}}");
+    }
+
+    /// Each thread takes a column, and as many rows as it must.
+    fn all_threads(&mut self, par: &Par, exit: usize) {
+        let inside = self.interval(par, &[]);
+        line!(self, "const eb_deal deal = eb_share(f, rows, row);");
+        line!(self, "for (i64 column = deal.column; column < row; column += deal.columns) {{");
+        line!(self, "const i64 j = jf + column;");
+        line!(self, "for (i64 r = deal.row; r < rows; r += deal.rows) {{");
+        self.row(par, &inside);
+        self.iteration(par, &[], exit, &inside);
+        line!(self, "}} }}");
+        line!(self, "exit{exit}: ;");
+    }
+
+    /// Sixteen threads take a leaf, each the sums of one lane.
+    fn leaf_by_leaf(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
+        let inside = self.interval(par, stores);
+        line!(self, "const eb_leaves cut = eb_cut(rows, row);");
+        line!(self, "const int lane = threadIdx.x & 15; const u32 sixteen = 0xffffu << (threadIdx.x & 16);");
+        line!(self, "for (i64 leaf = f->thread >> 4; leaf < cut.count; leaf += f->threads >> 4) {{");
+        self.leaf();
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            line!(self, "{} r{k} = {};", c_type(ty), neutral(*how, ty));
+        }
+        line!(self, "for (i64 r = first; r < end; r++) {{");
+        self.row(par, &inside);
+        line!(self, "for (i64 j = left + lane; j < right; j += 16) {{");
+        self.lanes = Lanes::InThreads;
+        self.iteration(par, stores, exit, &inside);
+        self.lanes = Lanes::InTable;
+        line!(self, "}} }}");
+        // Who met a fault comes here: the others wait for its part of the sums.
+        line!(self, "exit{exit}: ;");
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            let combined = self.combine(*how, ty, 1, &format!("r{k}"), "other");
+            line!(
+                self,
+                "for (int w = 8; w > 0; w /= 2) {{ const {} other = __shfl_down_sync(sixteen, r{k}, w, 16); r{k} = {combined}; }}",
+                c_type(ty)
+            );
+            let bits = to_bits(ty, &format!("r{k}"));
+            line!(self, "if (lane == 0) f->partials[{k} * EB_PARTIALS + leaf] = {bits};");
+        }
+        line!(self, "}}");
+    }
+
+    /// The rows `first..end` and columns `left..right` of a leaf.
+    fn leaf(&mut self) {
+        line!(self, "const i64 group = leaf / cut.pieces, piece = leaf % cut.pieces;");
+        line!(
+            self,
+            "const i64 first = group * cut.rows_per_leaf, end = eb_min(first + cut.rows_per_leaf, rows);"
+        );
+        line!(
+            self,
+            "const i64 left = jf + piece * cut.size, right = jf + eb_min((piece + 1) * cut.size, row);"
+        );
+    }
+
+    /// Ordered sums at shared elements: one thread takes all iterations in order.
+    fn one_thread(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
+        let inside = self.interval(par, stores);
+        line!(self, "const eb_leaves cut = eb_cut(rows, row);");
+        line!(self, "if (f->thread == 0) for (i64 leaf = 0; leaf < cut.count; leaf++) {{");
+        self.leaf();
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            line!(self, "struct {{ {} lane[16]; }} r{k};", c_type(ty));
+            line!(self, "for (int k = 0; k < 16; k++) r{k}.lane[k] = {};", neutral(*how, ty));
+        }
+        line!(self, "for (i64 r = first; r < end; r++) {{");
+        self.row(par, &inside);
+        line!(
+            self,
+            "for (i64 j = left; j < right; j++) {{ const int lane = (int)((j - jf) & 15); (void)lane;"
+        );
+        self.iteration(par, stores, exit, &inside);
+        line!(self, "}} }}");
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            let combined = self.combine(*how, ty, 1, &format!("r{k}.lane[k]"), &format!("r{k}.lane[k + w]"));
+            line!(
+                self,
+                "for (int w = 8; w > 0; w /= 2) for (int k = 0; k < w; k++) r{k}.lane[k] = {combined};"
+            );
+            line!(self, "f->partials[{k} * EB_PARTIALS + leaf] = {};", to_bits(ty, &format!("r{k}.lane[0]")));
+        }
+        line!(self, "}}");
+        line!(self, "exit{exit}: ;");
+    }
+}
+
+fn neutral(how: Combine, ty: Type) -> String {
+    c_literal(Literal::from_bits(ty, evaluate::neutral(how, ty)))
+}

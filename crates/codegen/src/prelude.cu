@@ -1,0 +1,267 @@
+typedef unsigned char b8;
+/* What places of elements are computed in: wide where some array has 2^31 elements or more. */
+#ifdef EB_WIDE
+typedef i64 ix;
+#else
+typedef i32 ix;
+#endif
+#define INT32_MIN (-2147483647 - 1)
+#define INT32_MAX 2147483647
+#define UINT32_MAX 4294967295u
+#define INT64_MIN (-9223372036854775807ll - 1)
+#define INT64_MAX 9223372036854775807ll
+#define INT64_C(x) x##ll
+
+/* What all threads of a launch share. */
+struct eb_shared {
+    i32 fault;       /* 0: none; else the kind of the first fault */
+    i32 access;      /* which access of the table, or which division */
+    i64 dimension, index, extent;
+    i32 ended;       /* written at the end of a segment alone: what comes after it does not run */
+    i32 outcome;     /* 0: done; 1: yielded */
+    i64 region, reason;
+};
+
+enum { EB_PATCHES = 6 };
+
+/* The tables that a launch works on. */
+struct eb_tables {
+    void **data;            /* by array */
+    void ***tape;           /* by array: the places of its tape */
+    i64 *depth;             /* by array: how many places hold something */
+    const i64 *capacity;    /* by array: how many places there are */
+    u64 *values, *locals;   /* what pieces of the program hand to each other */
+    i64 *passes;            /* by loop: finished passes, for yields */
+    i64 *bounds;            /* two per loop: its bounds on entry, for yields */
+    void **kept;            /* by array: copies of what a region may undo */
+    const u64 *scalars;
+    u64 *partials;          /* by reduction: results of its leaves, then whether any iteration combined */
+    eb_shared *shared;
+    u64 *meet, *next;       /* where the blocks of this launch meet, and those of the next one */
+    const u64 *tables;      /* all that changes of these, `words` of it, and where the host wants it at the end, if it does */
+    u64 *report;
+    i64 words;
+    i64 resume;             /* the region to go on at, or -1 */
+};
+
+/* What a launch is given. */
+struct eb_launch : eb_tables {
+    i32 patches;            /* values that the host changed since the last launch */
+    i32 patched[EB_PATCHES];
+    u64 patch[EB_PATCHES];
+};
+
+/* What one thread works on. */
+struct eb_thread : eb_tables {
+    i64 thread, threads;
+    u64 epoch;              /* how often it met the others */
+    i32 bad;                /* did it meet a fault? */
+};
+
+/* The tape of one array. Threads exchange an array's memory with that of a place all at once, each in variables of its
+   own; the table is written when all are known to have read it, which is after the next meeting. */
+struct eb_tape {
+    void **places;
+    i64 depth, capacity, pending;
+    void *value;
+    u64 epoch;
+};
+
+enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7 };
+
+#define EB_DO static __device__ __forceinline__
+
+EB_DO eb_thread eb_enter(const eb_launch &launch) {
+    eb_thread me;
+    (eb_tables &)me = launch;
+    me.thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+    me.threads = (i64)gridDim.x * blockDim.x;
+    me.epoch = 0;
+    me.bad = 0;
+    if (me.thread == 0) { launch.next[0] = 0; launch.next[1] = 0; }
+    return me;
+}
+
+EB_DO u64 eb_value(const eb_launch &launch, i32 value) {
+    u64 bits = launch.values[value];
+#pragma unroll
+    for (int k = 0; k < EB_PATCHES; k++) if (k < launch.patches && launch.patched[k] == value) bits = launch.patch[k];
+    return bits;
+}
+
+static __device__ __noinline__ void eb_report(eb_shared *s, i32 kind, i32 access, i64 dimension, i64 index, i64 extent) {
+    if (atomicCAS(&s->fault, 0, kind) == 0) {
+        s->access = access;
+        s->dimension = dimension;
+        s->index = index;
+        s->extent = extent;
+    }
+}
+#define eb_fault(f, kind, access, dimension, index, extent) \
+    ((f)->bad = 1, eb_report((f)->shared, kind, access, dimension, index, extent))
+
+#define eb_out_of_bounds(f, oops, index, extent) eb_fault(f, EB_BOUNDS, ((oops) - 1) >> 3, ((oops) - 1) & 7, index, extent)
+
+/* All threads wait for each other; not zero if the launch must end. Two counters take turns: a block that is ahead
+   counts on the other one, so that all read the same verdict. */
+#define EB_ARRIVALS ((1ull << 48) - 1)
+EB_DO i32 eb_barrier(eb_thread *f) {
+    i32 bad = __syncthreads_or(f->bad);
+    const u64 epoch = f->epoch++;
+    if (gridDim.x == 1) return bad;
+    if (threadIdx.x == 0) {
+        u64 *const counter = f->meet + (epoch & 1);
+        const u64 arrival = bad ? (1ull << 48) + 1 : 1, all = (epoch / 2 + 1) * gridDim.x;
+        u64 seen;
+        asm volatile("red.release.gpu.global.add.u64 [%0], %1;" :: "l"(counter), "l"(arrival) : "memory");
+        do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(counter) : "memory");
+        while ((seen & EB_ARRIVALS) < all);
+        bad = seen > EB_ARRIVALS;
+    }
+    return __syncthreads_or(bad);
+}
+
+/* The last thing that a thread does. */
+EB_DO void eb_leave(const eb_thread *f) {
+    if (blockIdx.x != 0 || !f->report) return;
+    __syncthreads();
+    for (i64 k = threadIdx.x; k < f->words; k += blockDim.x) f->report[k] = f->tables[k];
+}
+
+EB_DO eb_tape eb_open(const eb_thread *f, i32 array) {
+    eb_tape t = {f->tape[array], f->depth[array], f->capacity[array], -1, 0, 0};
+    return t;
+}
+EB_DO void *eb_place(eb_thread *f, eb_tape *t, i64 place) {
+    if (t->pending >= 0) {
+        if (t->epoch == f->epoch) eb_barrier(f);
+        if (f->thread == 0) t->places[t->pending] = t->value;
+        if (place == t->pending) return t->value;
+    }
+    return t->places[place];
+}
+EB_DO void *eb_exchange(eb_thread *f, eb_tape *t, i64 place, void *mine) {
+    void *const theirs = eb_place(f, t, place);
+    t->pending = place;
+    t->value = mine;
+    t->epoch = f->epoch;
+    return theirs;
+}
+EB_DO void eb_close(eb_thread *f, eb_tape *t, i32 array) {
+    if (t->pending >= 0) {
+        if (t->epoch == f->epoch) eb_barrier(f);
+        if (f->thread == 0) t->places[t->pending] = t->value;
+    }
+    if (f->thread == 0) f->depth[array] = t->depth;
+}
+
+EB_DO i64 eb_min(i64 a, i64 b) { return a < b ? a : b; }
+EB_DO i64 eb_max(i64 a, i64 b) { return a > b ? a : b; }
+/* Narrows lo..hi to the larger of the parts beside x. */
+EB_DO void eb_avoid(i64 *lo, i64 *hi, i64 x) {
+    if (x < *lo || x >= *hi) return;
+    if (x - *lo > *hi - 1 - x) *hi = x;
+    else *lo = x + 1;
+}
+/* Index arithmetic for the interior: what leaves the range of honest indices makes the interior empty. */
+EB_DO i64 eb_sum(i64 *wild, i64 a, i64 b) { i64 r = (i64)((u64)a + (u64)b); *wild |= (u64)((a ^ r) & (b ^ r)) >> 63; return r; }
+EB_DO i64 eb_difference(i64 *wild, i64 a, i64 b) { i64 r = (i64)((u64)a - (u64)b); *wild |= (u64)((a ^ b) & (a ^ r)) >> 63; return r; }
+EB_DO i64 eb_product(i64 *wild, i64 a, i64 b) { i64 r = (i64)((u64)a * (u64)b); *wild |= __mul64hi(a, b) != r >> 63; return r; }
+EB_DO i64 eb_tame(i64 *wild, i64 a) { *wild |= (i64)(((u64)a + (1ull << 60)) >> 61); return a; }
+/* The number of iterations of from..to, and of nested ones; too many to count is a great many. */
+EB_DO i64 eb_extent(i64 from, i64 to) { i64 over = 0, r = eb_difference(&over, to, from); return to <= from ? 0 : over ? INT64_MAX : r; }
+EB_DO i64 eb_times(i64 a, i64 b) { i64 over = 0, r = eb_product(&over, a, b); return over ? INT64_MAX : r; }
+EB_DO i64 eb_floor_div(i64 a, i64 b) { i64 q = a / b; return (q * b > a) == (b > 0) && q * b != a ? q - 1 : q; }
+EB_DO i64 eb_rem_euclid(i64 a, i64 b) { i64 r = b == -1 ? 0 : a % b; return r < 0 ? r + (b < 0 ? -b : b) : r; }
+EB_DO u64 eb_bits_f64(f64 x) { return (u64)__double_as_longlong(x); }
+EB_DO f64 eb_f64_bits(u64 b) { return __longlong_as_double((i64)b); }
+EB_DO u64 eb_bits_f32(f32 x) { return (u32)__float_as_int(x); }
+EB_DO f32 eb_f32_bits(u64 b) { return __int_as_float((i32)(u32)b); }
+
+/* Conversions of Rust's `as`: saturating, NaN to zero. */
+#define EB_TO_INT(name, from, to, least, above, most) \
+    EB_DO to name(from x) { return x != x ? 0 : x <= (from)(least) ? (to)(least) : x >= (from)(above) ? (to)(most) : (to)x; }
+EB_TO_INT(eb_i32_f64, f64, i32, INT32_MIN, 2147483648.0, INT32_MAX)
+EB_TO_INT(eb_i32_f32, f32, i32, INT32_MIN, 2147483648.0, INT32_MAX)
+EB_TO_INT(eb_u32_f64, f64, u32, 0, 4294967296.0, UINT32_MAX)
+EB_TO_INT(eb_u32_f32, f32, u32, 0, 4294967296.0, UINT32_MAX)
+EB_TO_INT(eb_i64_f64, f64, i64, INT64_MIN, 9223372036854775808.0, INT64_MAX)
+EB_TO_INT(eb_i64_f32, f32, i64, INT64_MIN, 9223372036854775808.0, INT64_MAX)
+
+EB_DO i64 eb_div_i64(i64 a, i64 b) { return b == -1 ? (i64)(0ull - (u64)a) : a / b; }
+EB_DO i64 eb_rem_i64(i64 a, i64 b) { return b == -1 ? 0 : a % b; }
+EB_DO i32 eb_div_i32(i32 a, i32 b) { return b == -1 ? (i32)(0u - (u32)a) : a / b; }
+EB_DO i32 eb_rem_i32(i32 a, i32 b) { return b == -1 ? 0 : a % b; }
+EB_DO u32 eb_div_u32(u32 a, u32 b) { return a / b; }
+EB_DO u32 eb_rem_u32(u32 a, u32 b) { return a % b; }
+
+/* Combining into shared elements where the order does not matter. */
+EB_DO void eb_atomic_add(i32 *a, i32 x) { atomicAdd(a, x); }
+EB_DO void eb_atomic_add(u32 *a, u32 x) { atomicAdd(a, x); }
+EB_DO void eb_atomic_add(i64 *a, i64 x) { atomicAdd((u64 *)a, (u64)x); }
+EB_DO void eb_atomic_add(f32 *a, f32 x) { atomicAdd(a, x); }
+EB_DO void eb_atomic_add(f64 *a, f64 x) { atomicAdd(a, x); }
+EB_DO void eb_atomic_min(i32 *a, i32 x) { atomicMin(a, x); }
+EB_DO void eb_atomic_min(u32 *a, u32 x) { atomicMin(a, x); }
+EB_DO void eb_atomic_min(i64 *a, i64 x) { atomicMin(a, x); }
+EB_DO void eb_atomic_max(i32 *a, i32 x) { atomicMax(a, x); }
+EB_DO void eb_atomic_max(u32 *a, u32 x) { atomicMax(a, x); }
+EB_DO void eb_atomic_max(i64 *a, i64 x) { atomicMax(a, x); }
+
+/* Takes an element; not zero if somebody has it. Bytes are taken through the word that they are in. */
+EB_DO i32 eb_take(b8 *a) {
+    const int shift = 8 * (int)((u64)a & 3);
+    return atomicOr((u32 *)((u64)a & ~3ull), 1u << shift) >> shift & 255;
+}
+
+/* The cut of an iteration space into leaves: the order of reductions. */
+enum { EB_LEAVES = 2048, EB_SEEN = EB_LEAVES, EB_PARTIALS = EB_LEAVES + 1 };
+struct eb_leaves { i64 count, rows_per_leaf, pieces, size; };
+EB_DO eb_leaves eb_cut(i64 rows, i64 row) {
+    i64 size = (eb_max(eb_times(rows, row) / (EB_LEAVES / 2) + 1, 4096) + 15) / 16 * 16;
+    eb_leaves c = {0, 1, 1, size};
+    if (row <= size) c.rows_per_leaf = eb_max(size / eb_max(row, 1), 1);
+    else c.pieces = row / size + (row % size != 0);
+    c.count = (rows / c.rows_per_leaf + (rows % c.rows_per_leaf != 0)) * c.pieces;
+    return c;
+}
+
+/* Which iterations a thread takes: neighbouring threads take neighbouring columns, `width` of them at a time; a block
+   takes several rows at once where they are short. */
+struct eb_deal { i64 column, columns, row, rows; };
+/* a / b, without a division that the compiler could not move out of a loop. */
+EB_DO u32 eb_ratio(u32 a, u32 b) {
+    u32 q = (u32)__fdividef((f32)a, (f32)b);
+    q -= q * b > a;
+    q += (q + 1) * b <= a;
+    return q;
+}
+EB_DO eb_deal eb_share(const eb_thread *f, i64 rows, i64 row) {
+    int shift = row <= 1 ? 0 : 32 - __clz((int)eb_min(row, blockDim.x) - 1);
+    const i64 width = 1ll << shift, workers = f->threads >> shift, worker = f->thread >> shift;
+    const i64 pieces = (row + width - 1) >> shift, column = threadIdx.x & (width - 1);
+    eb_deal d;
+    if (pieces >= workers) {
+        d.column = worker * width + column; d.columns = workers * width; d.row = 0; d.rows = 1;
+    } else {
+        const u32 each = eb_ratio((u32)workers, (u32)pieces), at = eb_ratio((u32)worker, (u32)pieces);
+        d.column = ((u32)worker - at * (u32)pieces) * width + column; d.columns = row;
+        d.row = at < each ? at : rows; d.rows = each;
+    }
+    return d;
+}
+
+/* Copies arrays to slots or back, wherever the arrays are by now. */
+enum { EB_COPIES = 16 };
+struct eb_copies { void **data; i64 count, back; i64 array[EB_COPIES]; char *slot[EB_COPIES]; i64 bytes[EB_COPIES]; };
+extern "C" __global__ void __launch_bounds__(EB_THREADS) eb_copy_arrays(const __grid_constant__ eb_copies copies) {
+    for (i64 k = 0; k < copies.count; k++) {
+        char *const own = (char *)copies.data[copies.array[k]], *const slot = copies.slot[k];
+        char *const to = copies.back ? own : slot;
+        const char *const from = copies.back ? slot : own;
+        const i64 thread = (i64)blockIdx.x * EB_THREADS + threadIdx.x, threads = (i64)gridDim.x * EB_THREADS;
+        const i64 wide = copies.bytes[k] / 16;
+        for (i64 i = thread; i < wide; i += threads) ((int4 *)to)[i] = ((const int4 *)from)[i];
+        for (i64 i = 16 * wide + thread; i < copies.bytes[k]; i += threads) to[i] = from[i];
+    }
+}

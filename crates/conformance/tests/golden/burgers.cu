@@ -1,0 +1,126 @@
+ segment_0(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
+eb_thread me = eb_enter(launch), *const f = &me;
+if (f->shared->ended) return;
+f64 *a0 = (f64 *)f->data[0];
+const i64 d0_0 = extents.of[0];
+f64 *a1 = (f64 *)f->data[1];
+const i64 d1_0 = extents.of[4];
+f64 v0 = 0;
+f64 v1 = 0;
+i64 v2 = 0;
+i64 v5 = 0;
+i64 v6 = 0;
+i64 pass0 = 0;
+v0 = eb_f64_bits(f->scalars[0]);
+v1 = eb_f64_bits(f->scalars[1]);
+v2 = (i64)f->scalars[2];
+v5 = d0_0;
+pass0 = 0;
+for (; INT64_C(0) + pass0 < v2; pass0++) { v6 = INT64_C(0) + pass0;
+{ /* parallel loop */
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v5);
+const i64 rows = 1, row = e0;
+__builtin_assume(__isGlobal(a0));
+__builtin_assume(__isGlobal(a1));
+if (rows > 0 && row > 0) {
+const i64 jf = f0, jt = f0 + row;
+i64 from = jf, to = jf, margin = 0;
+{ i64 left = jf, right = jt;
+#pragma unroll
+for (int corner = 0; corner < 1; corner++) {
+i64 lo = jf, hi = jt;
+i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);
+const i64 w10 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) - eb_floor_div(eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
+const i64 w13 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, INT64_C(1)) - eb_floor_div(eb_tame(&wild, INT64_C(1)) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
+lo = eb_max(lo, -eb_tame(&wild, w10)); hi = eb_min(hi, eb_tame(&wild, (eb_tame(&wild, v5) - 1 - eb_tame(&wild, w10))) + 1);
+lo = eb_max(lo, -eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))));
+lo = eb_max(lo, -eb_tame(&wild, w10)); hi = eb_min(hi, eb_tame(&wild, (d0_0 - 1 - eb_tame(&wild, w10))) + 1);
+lo = eb_max(lo, -eb_tame(&wild, w13)); hi = eb_min(hi, eb_tame(&wild, (eb_tame(&wild, v5) - 1 - eb_tame(&wild, w13))) + 1);
+lo = eb_max(lo, -eb_tame(&wild, INT64_C(1)));
+lo = eb_max(lo, -eb_tame(&wild, w13)); hi = eb_min(hi, eb_tame(&wild, (d0_0 - 1 - eb_tame(&wild, w13))) + 1);
+lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d0_0 - 1 - 0)) + 1);
+lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d1_0 - 1 - 0)) + 1);
+if (__builtin_expect(wild, 0)) hi = lo;
+left = eb_max(left, lo); right = eb_min(right, hi); }
+if (right > left) { from = left; to = right; margin = 0; } }
+const eb_deal deal = eb_share(f, rows, row);
+for (i64 column = deal.column; column < row; column += deal.columns) {
+const i64 j = jf + column;
+for (i64 r = deal.row; r < rows; r += deal.rows) {
+const i64 lo = from, hi = to;
+i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);
+const i64 w10 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) - eb_floor_div(eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
+const i64 w13 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, INT64_C(1)) - eb_floor_div(eb_tame(&wild, INT64_C(1)) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
+const i64 v7 = j;
+if (__all_sync(__activemask(), j >= lo && j < hi)) {
+const i64 v8 = INT64_C(1) * v7 + v5;
+const i64 v9 = INT64_C(1) * v7 + (v5 - INT64_C(1));
+const i64 v10 = INT64_C(1) * v7 + w10;
+const f64 v11 = a0[(ix)(INT64_C(1) * v7 + w10)];
+const i64 v12 = INT64_C(1) * v7 + INT64_C(1);
+const i64 v13 = INT64_C(1) * v7 + w13;
+const f64 v14 = a0[(ix)(INT64_C(1) * v7 + w13)];
+const f64 v15 = a0[(ix)(INT64_C(1) * v7 + 0)];
+const f64 v18 = (2.0 * v15);
+const f64 v19 = (v11 - v18);
+const f64 v20 = (v19 + v14);
+const f64 v21 = (v0 * v20);
+const f64 v22 = (v14 - v11);
+const f64 v23 = (0.5 * v15);
+const f64 v24 = (v23 * v22);
+const f64 v25 = (v21 - v24);
+const f64 v26 = (v1 * v25);
+const f64 v27 = (v15 + v26);
+a1[(ix)(INT64_C(1) * v7 + 0)] = v27;
+} else {
+i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
+const i64 v8 = ((i64)((u64)v7 + (u64)v5));
+const i64 v9 = ((i64)((u64)v8 - (u64)INT64_C(1)));
+if (v5 == 0) { if (oops) eb_out_of_bounds(f, oops, oops_index, oops_extent); else eb_fault(f, EB_DIVISION, 0, 0, 0, 0); goto exit1; }
+const i64 v10 = eb_rem_i64(v9, v5);
+b8 ok2 = 1;
+if ((u64)v10 >= (u64)d0_0) { ok2 = 0; if (!oops) { oops = 9; oops_index = v10; oops_extent = d0_0; } }
+const f64 v11 = ok2 ? a0[v10] : (f64)1;
+const i64 v12 = ((i64)((u64)v7 + (u64)INT64_C(1)));
+if (v5 == 0) { if (oops) eb_out_of_bounds(f, oops, oops_index, oops_extent); else eb_fault(f, EB_DIVISION, 0, 0, 0, 0); goto exit1; }
+const i64 v13 = eb_rem_i64(v12, v5);
+b8 ok3 = 1;
+if ((u64)v13 >= (u64)d0_0) { ok3 = 0; if (!oops) { oops = 9; oops_index = v13; oops_extent = d0_0; } }
+const f64 v14 = ok3 ? a0[v13] : (f64)1;
+b8 ok4 = 1;
+if ((u64)v7 >= (u64)d0_0) { ok4 = 0; if (!oops) { oops = 9; oops_index = v7; oops_extent = d0_0; } }
+const f64 v15 = ok4 ? a0[v7] : (f64)1;
+const f64 v18 = (2.0 * v15);
+const f64 v19 = (v11 - v18);
+const f64 v20 = (v19 + v14);
+const f64 v21 = (v0 * v20);
+const f64 v22 = (v14 - v11);
+const f64 v23 = (0.5 * v15);
+const f64 v24 = (v23 * v22);
+const f64 v25 = (v21 - v24);
+const f64 v26 = (v1 * v25);
+const f64 v27 = (v15 + v26);
+b8 ok5 = 1;
+if ((u64)v7 >= (u64)d1_0) { ok5 = 0; if (!oops) { oops = 17; oops_index = v7; oops_extent = d1_0; } }
+if (ok5 && !oops)
+a1[v7] = v27;
+if (oops) { eb_out_of_bounds(f, oops, oops_index, oops_extent); goto exit1; }
+}
+} }
+exit1: ;
+}
+if (eb_barrier(f)) goto leave;
+}
+if (d0_0 != d1_0) { eb_fault(f, EB_SHAPES, 0, 1, 0, 0); eb_barrier(f); goto leave; }
+{ f64 *t = a0; a0 = a1; a1 = t; }
+}
+leave: ;
+if (f->epoch == 0) eb_barrier(f);
+if (f->thread == 0) {
+for (int k = 0; k < launch.patches; k++) f->values[launch.patched[k]] = launch.patch[k];
+f->shared->ended = f->shared->fault != 0;
+f->data[0] = a0;
+f->data[1] = a1;
+}
+eb_leave(f); }
+

@@ -1,0 +1,69 @@
+ segment_0(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
+eb_thread me = eb_enter(launch), *const f = &me;
+if (f->shared->ended) return;
+f64 *a0 = (f64 *)f->data[0];
+const i64 d0_0 = extents.of[0];
+f64 *a1 = (f64 *)f->data[1];
+const i64 d1_0 = extents.of[4];
+i64 v0 = 0;
+i64 v2 = 0;
+i64 v3 = 0;
+i64 pass0 = 0;
+v0 = (i64)f->scalars[0];
+v2 = d0_0;
+pass0 = 0;
+for (; INT64_C(0) + pass0 < v0; pass0++) { v3 = INT64_C(0) + pass0;
+{ /* parallel loop */
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
+const i64 rows = 1, row = e0;
+__builtin_assume(__isGlobal(a0));
+__builtin_assume(__isGlobal(a1));
+if (rows > 0 && row > 0) {
+const i64 jf = f0, jt = f0 + row;
+i64 wild = 0;
+const b8 proved = f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= 0 && !wild;
+const eb_deal deal = eb_share(f, rows, row);
+for (i64 column = deal.column; column < row; column += deal.columns) {
+const i64 j = jf + column;
+for (i64 r = deal.row; r < rows; r += deal.rows) {
+const i64 v4 = j;
+if (proved) {
+const f64 v5 = a0[(ix)v4];
+const f64 v6 = __ldg(&a1[(ix)v4]);
+const f64 v8 = eb_tanh_f64(v5);
+const f64 v9 = (0.1 * v8);
+const f64 v10 = (v9 * v6);
+a0[(ix)v4] = (a0[(ix)v4] + v10);
+} else {
+i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
+b8 ok2 = 1;
+if ((u64)v4 >= (u64)d0_0) { ok2 = 0; if (!oops) { oops = 1; oops_index = v4; oops_extent = d0_0; } }
+const f64 v5 = ok2 ? a0[v4] : (f64)1;
+b8 ok3 = 1;
+if ((u64)v4 >= (u64)d1_0) { ok3 = 0; if (!oops) { oops = 9; oops_index = v4; oops_extent = d1_0; } }
+const f64 v6 = ok3 ? __ldg(&a1[v4]) : (f64)1;
+const f64 v8 = called_eb_tanh_f64(v5);
+const f64 v9 = (0.1 * v8);
+const f64 v10 = (v9 * v6);
+b8 ok4 = 1;
+if ((u64)v4 >= (u64)d0_0) { ok4 = 0; if (!oops) { oops = 1; oops_index = v4; oops_extent = d0_0; } }
+if (ok4 && !oops)
+a0[v4] = (a0[v4] + v10);
+if (oops) { eb_out_of_bounds(f, oops, oops_index, oops_extent); goto exit1; }
+}
+} }
+exit1: ;
+}
+if (eb_barrier(f)) goto leave;
+}
+}
+leave: ;
+if (f->epoch == 0) eb_barrier(f);
+if (f->thread == 0) {
+for (int k = 0; k < launch.patches; k++) f->values[launch.patched[k]] = launch.patch[k];
+f->shared->ended = f->shared->fault != 0;
+f->data[0] = a0;
+f->data[1] = a1;
+}
+eb_leave(f); }
+

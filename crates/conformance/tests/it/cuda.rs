@@ -1,0 +1,162 @@
+//! The contract on CUDA: the tests of the other modules, run on the first GPU.
+//!
+//! They fail, and are not skipped, where there is none: `cargo test -p ebbtide-conformance --test it -- --ignored cuda::`.
+//! With `EBBTIDE_TEST_CUDA=text` the generated text is compiled for compute capability 9.0 and the interpreter runs: that
+//! takes NVIDIA's run-time compiler, but no GPU.
+
+use std::sync::{Arc, OnceLock};
+
+use ebbtide_cpu::Cache;
+use ebbtide_cuda::Options;
+use ebbtide_cuda::compiler::{Architecture, cubin};
+use ebbtide_ir::{Block, Facts, Program};
+use ebbtide_runtime::{Backend, Device, Error, Executable, Result, interpreter};
+
+use crate::devices::folder;
+
+/// The GPU; for tests that ask for more than one thread, with so many blocks that they must meet across the GPU.
+pub fn device(threads: usize) -> Device {
+    static DEVICES: [OnceLock<Device>; 3] = [const { OnceLock::new() }; 3];
+    let which = [1, 2].iter().position(|t| *t == threads).unwrap_or(2);
+    let made = DEVICES[which].get_or_init(|| {
+        if std::env::var("EBBTIDE_TEST_CUDA").is_ok_and(|how| how == "text") {
+            return Device::new(Arc::new(TextAlone(interpreter())));
+        }
+        let options = Options::new().cache(Cache::at(folder()));
+        let options = match which {
+            0 => options,
+            1 => options.blocks(3),
+            _ => options.blocks(97),
+        };
+        options.build().expect("these tests need a GPU, its driver and NVRTC").0
+    });
+    made.clone()
+}
+
+/// Compiles for CUDA, and interprets.
+struct TextAlone(Device);
+
+impl Backend for TextAlone {
+    fn name(&self) -> &str {
+        "cuda"
+    }
+
+    fn compile(
+        &self,
+        program: &Arc<Program>,
+        facts: &Arc<Facts>,
+        segments: &[&Block],
+    ) -> Result<Arc<dyn Executable>> {
+        let fail = |reason: String| Error::Compile {
+            device: "cuda".to_string(),
+            program: program.name.clone(),
+            reason,
+        };
+        let (unit, ..) = ebbtide_cuda::text(program, facts, segments).map_err(fail)?;
+        cubin(&unit.source, &Architecture::of(9, 0), &Cache::at(folder())).map_err(fail)?;
+        self.0.backend().compile(program, facts, segments)
+    }
+}
+
+/// Tests of other modules, run on CUDA.
+macro_rules! on_cuda {
+    ($($module:ident { $($test:ident,)* })*) => {$(
+        mod $module {
+            use crate::devices::with_cuda;
+            use crate::$module as tests;
+
+            $(
+                #[test]
+                #[ignore = "needs CUDA"]
+                fn $test() {
+                    with_cuda(tests::$test);
+                }
+            )*
+        }
+    )*};
+}
+
+on_cuda! {
+    gradients {
+        gradients_have_the_same_bits_under_every_budget_on_every_device,
+    }
+    hostile {
+        hostile_data_is_an_error_or_lawful_never_a_crash,
+        shapes_that_do_not_fit_are_errors,
+        huge_arrays_are_errors,
+        a_loop_with_very_many_reductions_is_like_any_other,
+    }
+    library {
+        products_have_the_same_bits_on_every_device_for_every_shape,
+        a_product_is_what_the_law_says,
+        scans_add_one_element_after_the_other,
+        compact_counts_all_and_writes_what_has_room,
+        shapes_that_do_not_fit_are_run_errors_that_say_what_fits,
+        flags_are_made_and_read_by_parallel_loops,
+        operations_take_their_place_between_parallel_loops,
+        gradients_through_library_operations_have_the_same_bits_under_every_budget_on_every_device,
+    }
+    loops {
+        c18_loop_runs_at_least_once_and_while_may_run_never,
+        c19_conditions_compare_elements_counters_and_booleans,
+        c20_nests_three_deep_siblings_and_run_once_work,
+        c21_scalar_statements_run_once_per_pass_and_once_outside,
+        c22_other_arrays_and_sizes_do_not_recompile,
+        c23_bounds_may_depend_on_data_written_in_the_same_launch,
+    }
+    traces {
+        random_traces_equal_the_model_natively,
+        random_traces_equal_the_model_on_two_threads,
+    }
+    workloads {
+        pointwise_is_the_same_everywhere,
+        burgers_is_the_same_everywhere,
+        wave_is_the_same_everywhere,
+        reductions_are_the_same_everywhere,
+        an_index_out_of_bounds_is_an_error_that_names_it,
+    }
+    yields {
+        c26_labels_come_back_as_enum_and_variant,
+        c27_code_outside_labelled_regions_is_skipped_and_run_like_any_other,
+        c28_a_flag_of_zero_completes,
+        c29_after_a_yield_nothing_more_runs_and_every_loop_is_left,
+        c30_the_first_flag_in_execution_order_wins,
+        c31_the_flag_is_the_hosts_and_level_triggered,
+        c32_resume_skips_what_came_before_and_runs_the_region_again,
+        c33_in_loops_the_skip_applies_to_the_resumed_pass_alone,
+        c34_moves_keep_shared_iterations_and_start_others_anew,
+        c34_resume_at_needs_no_yield_and_asks_no_condition,
+        c34_other_arguments_at_resume_are_those_of_the_program_from_there_on,
+        c35_errors_say_what_is_wrong,
+        c35_ill_formed_regions_are_build_errors,
+        c35_a_label_at_several_positions_is_listed,
+        c36_flags_and_counters_may_be_members_of_structs,
+        c37_a_yield_of_one_program_affects_no_other,
+        c38_resume_is_exact_after_a_nested_loop,
+        c38_resume_is_exact_after_a_loop,
+        c38_resume_is_exact_after_a_sibling_loop,
+        c39_a_yielded_pass_consumes_no_counter,
+        c40_a_loop_inside_a_region_finishes_before_the_flag_is_looked_at,
+        c41_statuses_are_never_missing_or_stale,
+        c42_a_stored_yield_of_another_program_or_a_damaged_one_is_refused,
+        c42_a_yield_moves_between_devices,
+        c42_a_forged_yield_is_refused,
+        c43_a_pending_launch_can_be_polled_waited_for_and_dropped,
+        c43_arrays_wait_for_their_writers_and_readers,
+        c44_undo_leaves_nothing_of_an_abandoned_region_but_its_flag,
+        c44_drive_repairs_and_leaves,
+        temporaries_stay_where_they_are_live_and_follow_the_arguments_where_they_are_made_anew,
+    }
+    random {
+        random_programs_are_the_same_everywhere_one,
+        random_programs_are_the_same_everywhere_two,
+    }
+    regressions {
+        a_negative_literal_can_be_negated,
+        two_sums_into_shared_elements_are_taken_in_the_order_of_iterations,
+        one_sum_into_shared_elements_in_a_loop_is_taken_in_the_order_of_iterations,
+        an_index_can_be_cast_to_bool_in_a_loop_of_floats,
+        equal_values_of_a_loop_condition_are_not_lost,
+        fused_loops_give_what_they_gave_apart,
+    }
+}

@@ -1,0 +1,66 @@
+//! The CUDA C text of programs: golden, without a GPU.
+
+use std::sync::Arc;
+
+use ebbtide_cuda::compiler::{Architecture, Places, compile};
+use ebbtide_ir::{Program, verify};
+use expect_test::{ExpectFile, expect_file};
+
+use crate::{programs, stages};
+
+/// The text of a program, all of it.
+fn text(program: &Program) -> String {
+    let facts = verify(program).unwrap();
+    ebbtide_cuda::text(&Arc::new(program.clone()), &facts, &[&program.body]).unwrap().0.source
+}
+
+/// Compares the kernels of a program, without what stands before them in every text.
+fn check(program: &Program, expected: ExpectFile) {
+    let text = text(program);
+    let kernels =
+        text.split("\nextern \"C\" __global__ void __launch_bounds__(EB_THREADS, EB_BLOCKS)").skip(1);
+    expected.assert_eq(&kernels.collect::<Vec<_>>().join("\n---\n"));
+}
+
+fn yielding() -> Program {
+    use stages::{Node, region};
+    stages::program(&[Node::Stage(0), Node::For(3, vec![Node::Stage(1), region(0, vec![Node::Stage(2)])])])
+}
+
+#[test]
+fn a_pointwise_loop_is_proved_before_it_starts() {
+    check(&programs::pointwise(), expect_file!["../golden/pointwise.cu"]);
+}
+
+#[test]
+fn a_periodic_stencil_has_an_interior() {
+    check(&programs::burgers(), expect_file!["../golden/burgers.cu"]);
+}
+
+#[test]
+fn a_plane_with_boundaries_needs_no_checks() {
+    check(&programs::wave(), expect_file!["../golden/wave.cu"]);
+}
+
+#[test]
+fn a_region_that_yields_is_a_label() {
+    check(&yielding(), expect_file!["../golden/yielding.cu"]);
+}
+
+#[test]
+fn c49_a_yield_is_looked_for_only_where_a_region_can_yield() {
+    assert!(!text(&programs::wave()).contains("outcome = 1"));
+    assert_eq!(text(&yielding()).matches("outcome = 1").count(), 1);
+}
+
+#[test]
+#[ignore = "needs NVRTC"]
+fn every_fixture_compiles_with_narrow_and_with_wide_places() {
+    for program in [programs::pointwise(), programs::burgers(), programs::wave(), yielding()] {
+        for places in [Places::Narrow, Places::Wide] {
+            let target = Architecture { places, ..Architecture::of(9, 0) };
+            let machine_code = compile(&text(&program), &target);
+            assert!(machine_code.is_ok_and(|code| code.starts_with(b"\x7fELF")), "{}", program.name);
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! One GPU: its context, its one stream, its memory.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::{NonNull, null_mut};
+
+use ebbtide_runtime::{Error, Memory, Result};
+
+use crate::sys::{Address, Driver, Handle, driver};
+
+/// A GPU. All that is asked of it goes to one stream, so that it happens in order.
+pub struct Gpu {
+    driver: &'static Driver,
+    context: Handle,
+    stream: Handle,
+    /// What it calls itself.
+    pub name: String,
+    /// Major and minor compute capability.
+    pub capability: (i32, i32),
+    /// The number of its multiprocessors.
+    pub multiprocessors: u32,
+    /// The bytes of its memory.
+    pub bytes: u64,
+}
+
+// SAFETY: the driver's functions may be called from any thread that has set the context, which `enter` does.
+unsafe impl Send for Gpu {}
+// SAFETY: as above.
+unsafe impl Sync for Gpu {}
+
+impl std::fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Gpu({})", self.name)
+    }
+}
+
+/// The attributes of a device that are asked for, by their number in the driver's interface.
+const MULTIPROCESSORS: c_int = 16;
+const CAPABILITY_MAJOR: c_int = 75;
+const CAPABILITY_MINOR: c_int = 76;
+const COOPERATIVE_LAUNCH: c_int = 95;
+const MEMORY_POOLS: c_int = 115;
+/// Freed memory up to so many bytes stays with the process.
+const RELEASE_THRESHOLD: c_int = 4;
+/// A stream that does not wait for the legacy default stream.
+const NON_BLOCKING: u32 = 1;
+
+/// The driver's code for memory that could not be had.
+const OUT_OF_MEMORY: c_int = 2;
+
+impl Gpu {
+    /// The first GPU; why not, where there is none that can be used.
+    pub fn first() -> std::result::Result<Gpu, String> {
+        let driver = driver()?;
+        let fine = |code: c_int, what: &str| match code {
+            0 => Ok(()),
+            code => Err(format!("{what}: {}", describe(driver, code))),
+        };
+        // SAFETY: every pointer is to a variable of the type that the documentation names.
+        unsafe {
+            fine((driver.cuInit)(0), "the NVIDIA driver could not be started")?;
+            let mut count = 0;
+            fine((driver.cuDeviceGetCount)(&mut count), "the GPUs could not be counted")?;
+            if count == 0 {
+                return Err("there is an NVIDIA driver, but no GPU".to_string());
+            }
+            let (mut device, mut context, mut stream) = (0, null_mut(), null_mut());
+            fine((driver.cuDeviceGet)(&mut device, 0), "the first GPU could not be asked for")?;
+            let attribute = |attribute| {
+                let mut value = 0;
+                fine(
+                    (driver.cuDeviceGetAttribute)(&mut value, attribute, device),
+                    "the GPU does not say what it is",
+                )?;
+                Ok::<c_int, String>(value)
+            };
+            if attribute(COOPERATIVE_LAUNCH)? == 0 || attribute(MEMORY_POOLS)? == 0 {
+                return Err(
+                    "the GPU is too old: it has no cooperative launches or no memory pools".to_string()
+                );
+            }
+            let mut name = [0; 128];
+            fine((driver.cuDeviceGetName)(name.as_mut_ptr(), 127, device), "the GPU does not say its name")?;
+            let mut bytes = 0;
+            fine((driver.cuDeviceTotalMem_v2)(&mut bytes, device), "the GPU does not say its memory")?;
+            fine((driver.cuDevicePrimaryCtxRetain)(&mut context, device), "the GPU could not be taken")?;
+            fine((driver.cuCtxSetCurrent)(context), "the GPU could not be taken")?;
+            fine((driver.cuStreamCreate)(&mut stream, NON_BLOCKING), "no stream could be made")?;
+            let (mut pool, mut all) = (null_mut(), u64::MAX);
+            fine((driver.cuDeviceGetDefaultMemPool)(&mut pool, device), "the GPU has no memory pool")?;
+            let all: *mut c_void = (&raw mut all).cast();
+            fine(
+                (driver.cuMemPoolSetAttribute)(pool, RELEASE_THRESHOLD, all),
+                "the memory pool could not be set up",
+            )?;
+            Ok(Gpu {
+                driver,
+                context,
+                stream,
+                name: CStr::from_ptr(name.as_ptr()).to_string_lossy().to_string(),
+                capability: (attribute(CAPABILITY_MAJOR)?, attribute(CAPABILITY_MINOR)?),
+                multiprocessors: attribute(MULTIPROCESSORS)?.max(1) as u32,
+                bytes: bytes as u64,
+            })
+        }
+    }
+
+    /// Turns a code of the driver into an error.
+    fn check(&self, code: c_int, what: &str) -> Result<()> {
+        match code {
+            0 => Ok(()),
+            code => Err(failure(format!("{what}: {}", describe(self.driver, code)))),
+        }
+    }
+
+    /// Makes the context that of this thread.
+    fn enter(&self) -> Result<()> {
+        // SAFETY: the context is retained as long as the process lives.
+        self.check(unsafe { (self.driver.cuCtxSetCurrent)(self.context) }, "the GPU could not be taken")
+    }
+
+    /// Waits for all that was asked for.
+    pub fn wait(&self) -> Result<()> {
+        self.enter()?;
+        // SAFETY: the stream lives as long as the process.
+        let code = unsafe { (self.driver.cuStreamSynchronize)(self.stream) };
+        self.check(code, "a kernel or a copy failed")
+    }
+
+    /// Memory with anything in it.
+    pub fn reserve(&self, bytes: usize) -> Result<Address> {
+        self.enter()?;
+        let mut address = 0;
+        // SAFETY: the driver writes the address.
+        let code = unsafe { (self.driver.cuMemAllocAsync)(&mut address, bytes.max(1), self.stream) };
+        if code == OUT_OF_MEMORY {
+            return Err(Error::OutOfMemory { bytes });
+        }
+        self.check(code, "memory could not be had")?;
+        Ok(address)
+    }
+
+    /// Gives memory back that [`Gpu::reserve`] gave, after all that was asked for.
+    pub fn release(&self, address: Address) {
+        let freed = self.enter().and_then(|()| {
+            // SAFETY: the address came from `reserve` and is given back once.
+            self.check(
+                unsafe { (self.driver.cuMemFreeAsync)(address, self.stream) },
+                "memory could not be given back",
+            )
+        });
+        if let Err(error) = freed {
+            tracing::warn!("{error}");
+        }
+    }
+
+    /// Zeroes memory.
+    ///
+    /// # Safety
+    ///
+    /// *Bounds*: there are so many bytes.
+    pub unsafe fn zero(&self, to: Address, bytes: usize) -> Result<()> {
+        self.enter()?;
+        // SAFETY: by the caller's promise.
+        self.check(
+            unsafe { (self.driver.cuMemsetD8Async)(to, 0, bytes, self.stream) },
+            "memory could not be zeroed",
+        )
+    }
+
+    /// Copies to the device.
+    ///
+    /// # Safety
+    ///
+    /// *Bounds*, and *Liveness* where `from` is pinned: it stays as it is until the stream was waited for.
+    pub unsafe fn send(&self, from: *const u8, to: Address, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.enter()?;
+        // SAFETY: by the caller's promise.
+        let code = unsafe { (self.driver.cuMemcpyHtoDAsync_v2)(to, from.cast(), bytes, self.stream) };
+        self.check(code, "data could not be sent to the GPU")
+    }
+
+    /// Copies from the device; the bytes are there when the stream was waited for.
+    ///
+    /// # Safety
+    ///
+    /// *Bounds*, *Liveness* as for [`Gpu::send`].
+    pub unsafe fn fetch(&self, from: Address, to: *mut u8, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.enter()?;
+        // SAFETY: by the caller's promise.
+        let code = unsafe { (self.driver.cuMemcpyDtoHAsync_v2)(to.cast(), from, bytes, self.stream) };
+        self.check(code, "data could not be fetched from the GPU")
+    }
+
+    /// Copies within the device.
+    ///
+    /// # Safety
+    ///
+    /// *Bounds*.
+    pub unsafe fn copy_within(&self, from: Address, to: Address, bytes: usize) -> Result<()> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.enter()?;
+        // SAFETY: by the caller's promise.
+        let code = unsafe { (self.driver.cuMemcpyDtoDAsync_v2)(to, from, bytes, self.stream) };
+        self.check(code, "data could not be copied on the GPU")
+    }
+
+    /// Words of the host that the GPU can copy while the host goes on.
+    pub fn pinned(&self, words: usize) -> Result<NonNull<u64>> {
+        self.enter()?;
+        let mut address = null_mut();
+        // SAFETY: the driver writes the address.
+        let code = unsafe { (self.driver.cuMemAllocHost_v2)(&mut address, 8 * words.max(1)) };
+        self.check(code, "pinned memory could not be had")?;
+        NonNull::new(address.cast()).ok_or(Error::OutOfMemory { bytes: 8 * words })
+    }
+
+    /// Gives back what [`Gpu::pinned`] gave.
+    pub fn unpin(&self, address: NonNull<u64>) {
+        if self.enter().is_ok() {
+            // SAFETY: the address came from `pinned` and is given back once.
+            unsafe { (self.driver.cuMemFreeHost)(address.as_ptr().cast()) };
+        }
+    }
+
+    /// Loads machine code.
+    pub fn load(&self, image: &[u8]) -> Result<Module> {
+        self.enter()?;
+        let mut module = null_mut();
+        // SAFETY: the image is machine code that the compiler made, whole.
+        let code = unsafe { (self.driver.cuModuleLoadData)(&mut module, image.as_ptr().cast()) };
+        self.check(code, "the compiled program could not be loaded")?;
+        Ok(Module(module))
+    }
+
+    /// Unloads machine code, after all that was asked for.
+    pub fn unload(&self, module: &Module) {
+        if self.wait().is_ok() {
+            // SAFETY: nothing of the module runs any more, and it is unloaded once.
+            unsafe { (self.driver.cuModuleUnload)(module.0) };
+        }
+    }
+
+    /// A kernel of loaded code, with the number of blocks that can run at one time.
+    pub fn kernel(&self, module: &Module, name: &CStr, threads: u32) -> Result<Kernel> {
+        self.enter()?;
+        let (mut function, mut blocks) = (null_mut(), 0);
+        // SAFETY: the module is loaded; the driver writes a handle and a number.
+        unsafe {
+            let code = (self.driver.cuModuleGetFunction)(&mut function, module.0, name.as_ptr());
+            self.check(code, "a kernel is missing from the compiled program")?;
+            let code = (self.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor)(
+                &mut blocks,
+                function,
+                threads as c_int,
+                0,
+            );
+            self.check(code, "a kernel does not say how many of its blocks fit")?;
+        }
+        Ok(Kernel { function, most: (blocks.max(0) as u32) * self.multiprocessors })
+    }
+
+    /// Launches a kernel with the parameters at these addresses.
+    ///
+    /// # Safety
+    ///
+    /// The kernel takes parameters of their layout, and what they point to is there and not in use elsewhere.
+    pub unsafe fn launch(
+        &self,
+        kernel: &Kernel,
+        grid: Grid,
+        meeting: Meeting,
+        parameters: &[*const c_void],
+    ) -> Result<()> {
+        self.enter()?;
+        let mut parameters: Vec<*mut c_void> = parameters.iter().map(|p| p.cast_mut()).collect();
+        let parameters = parameters.as_mut_ptr();
+        let function = kernel.function;
+        let Grid { blocks, threads } = grid;
+        // SAFETY: by the caller's promise.
+        let code = unsafe {
+            match meeting {
+                Meeting::Grid if blocks > 1 => (self.driver.cuLaunchCooperativeKernel)(
+                    function,
+                    blocks,
+                    1,
+                    1,
+                    threads,
+                    1,
+                    1,
+                    0,
+                    self.stream,
+                    parameters,
+                ),
+                _ => (self.driver.cuLaunchKernel)(
+                    function,
+                    blocks,
+                    1,
+                    1,
+                    threads,
+                    1,
+                    1,
+                    0,
+                    self.stream,
+                    parameters,
+                    null_mut(),
+                ),
+            }
+        };
+        self.check(code, "a kernel could not be launched")
+    }
+}
+
+/// Do the blocks of a kernel wait for each other?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meeting {
+    /// They do: all run at one time.
+    Grid,
+    /// They do not.
+    Nowhere,
+}
+
+/// Loaded machine code.
+pub struct Module(Handle);
+
+/// A kernel of loaded code.
+#[derive(Clone, Copy)]
+pub struct Kernel {
+    function: Handle,
+    /// The most blocks that can run at one time.
+    pub most: u32,
+}
+
+/// The threads of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// How many blocks.
+    pub blocks: u32,
+    /// How many threads each has.
+    pub threads: u32,
+}
+
+// SAFETY: handles of the driver may be used from any thread.
+unsafe impl Send for Module {}
+// SAFETY: as above.
+unsafe impl Sync for Module {}
+// SAFETY: as above.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+fn describe(driver: &Driver, code: c_int) -> String {
+    let mut text = std::ptr::null();
+    // SAFETY: the driver writes a pointer to a text of its own, or null.
+    unsafe {
+        (driver.cuGetErrorString)(code, &mut text);
+        if text.is_null() {
+            return format!("error {code}");
+        }
+        format!("{} (error {code})", CStr::from_ptr(text).to_string_lossy())
+    }
+}
+
+/// An error of this device.
+pub fn failure(reason: String) -> Error {
+    Error::Device { device: "cuda".to_string(), reason }
+}
+
+impl Memory for Gpu {
+    fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
+        let address = self.reserve(bytes)?;
+        // SAFETY (*Bounds*): as many bytes were reserved.
+        unsafe { self.zero(address, bytes)? };
+        NonNull::new(address as *mut u8).ok_or(Error::OutOfMemory { bytes })
+    }
+
+    unsafe fn free(&self, address: NonNull<u8>, _bytes: usize) {
+        self.release(address.as_ptr() as Address);
+    }
+
+    unsafe fn copy(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
+        // SAFETY: by the caller's promise.
+        unsafe { self.copy_within(from as Address, to as Address, bytes) }
+    }
+
+    unsafe fn upload(&self, from: &[u8], to: *mut u8) -> Result<()> {
+        // SAFETY: by the caller's promise; the driver has copied pageable memory when it returns.
+        unsafe { self.send(from.as_ptr(), to as Address, from.len()) }
+    }
+
+    unsafe fn download(&self, from: *const u8, to: &mut [u8]) -> Result<()> {
+        // SAFETY: by the caller's promise; the bytes are borrowed until they were waited for.
+        unsafe { self.fetch(from as Address, to.as_mut_ptr(), to.len())? };
+        self.wait()
+    }
+}

@@ -1,0 +1,97 @@
+//! The CUDA device: programs as CUDA C, compiled by NVIDIA's run-time compiler, run on the first GPU.
+//!
+//! A segment of a program, time loops included, is one cooperative kernel. Its threads run program-level statements alike,
+//! deal parallel loops out between them, and meet where the threads of a CPU would; decisions are taken where the data is.
+//! So a pass of a loop costs one meeting per dependent parallel loop, about a microsecond, or some tens of nanoseconds
+//! where one block is enough, and there are no graphs and no conditional nodes. The host waits at the end of a launch, and
+//! in a gradient run at its end alone.
+//!
+//! Building needs no CUDA. The driver and the run-time compiler are looked for when a device is made.
+
+pub mod compiler;
+mod counters;
+mod gpu;
+mod native;
+mod sys;
+mod tables;
+
+use std::sync::Arc;
+
+use ebbtide_runtime::Device;
+use ebbtide_runtime::cache::Cache;
+
+use crate::compiler::Architecture;
+pub use counters::Counters;
+pub use native::text;
+
+/// How to make a CUDA device.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    cache: Option<Cache>,
+    blocks: Option<u32>,
+    threads: Option<u32>,
+    crowd: Option<u32>,
+}
+
+impl Options {
+    /// The defaults: the user's cache, as many blocks as the loops of a segment are worth.
+    pub fn new() -> Options {
+        Options::default()
+    }
+
+    /// Compiled code is kept here.
+    pub fn cache(mut self, cache: Cache) -> Options {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// Every segment is run by so many blocks, or as many as fit: for tests, since the result does not depend on it.
+    pub fn blocks(mut self, blocks: u32) -> Options {
+        self.blocks = Some(blocks.max(1));
+        self
+    }
+
+    /// So many threads per block: 128, 256, 512 or 1024.
+    pub fn threads(mut self, threads: u32) -> Options {
+        self.threads = Some(threads.clamp(128, 1024).next_power_of_two());
+        self
+    }
+
+    /// At most so many blocks per multiprocessor.
+    pub fn crowd(mut self, crowd: u32) -> Options {
+        self.crowd = Some(crowd.max(1));
+        self
+    }
+
+    /// The device and its counters; why not, where there is no GPU, no driver or no run-time compiler.
+    pub fn build(self) -> Result<(Device, Arc<Counters>), String> {
+        let gpu = gpu::Gpu::first()?;
+        compiler::version()?;
+        let counters = Arc::<Counters>::default();
+        let (major, minor) = gpu.capability;
+        let mut target = Architecture::of(major, minor);
+        target.threads = self.threads.unwrap_or(target.threads);
+        target.blocks = self.crowd.unwrap_or(target.blocks);
+        let cuda = native::Cuda {
+            cache: self.cache.unwrap_or_else(Cache::of_user),
+            target,
+            counters: counters.clone(),
+            blocks: self.blocks,
+            gpu: Arc::new(gpu),
+        };
+        Ok((Device::new(Arc::new(cuda)), counters))
+    }
+}
+
+/// What the GPU of this machine is called, its compute capability and its bytes; why not, where there is none.
+pub fn describe() -> Result<String, String> {
+    let gpu = gpu::Gpu::first()?;
+    let (major, minor) = compiler::version()?;
+    let (a, b) = gpu.capability;
+    Ok(format!("{}, compute capability {a}.{b}, {} GiB, NVRTC {major}.{minor}", gpu.name, gpu.bytes >> 30))
+}
+
+/// The first GPU of this machine; why not, where it has none that can be used.
+pub fn cuda() -> Result<Device, String> {
+    Options::new().build().map(|(device, _)| device)
+}

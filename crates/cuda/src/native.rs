@@ -1,0 +1,452 @@
+//! Running compiled code: one cooperative kernel per segment.
+
+use std::ffi::{CString, c_void};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use ebbtide_codegen::{Raised, Unit, cuda_unit};
+use ebbtide_ir::passes::simplify_segments;
+use ebbtide_ir::{
+    self as ir, ArrayId, Block, Entry, Facts, LibraryOp, LoopId, Outcome, Place, Program, RegionId, Stmt,
+    ValueId, leaf, walk_program_level,
+};
+use ebbtide_runtime::cache::{Cache, Found};
+use ebbtide_runtime::{Backend, Buffer, Error, Executable, Frame, Memory, Result, Start, from_arguments};
+
+use crate::compiler::{Architecture, Places, cubin};
+use crate::counters::Counters;
+use crate::gpu::{Gpu, Grid, Kernel, Meeting, Module};
+use crate::sys::Address;
+use crate::tables::{Layout, Shared, Tables, Wanted};
+
+/// Loops of at most so many iterations are run by one block: its threads meet in nanoseconds, blocks in a microsecond.
+const ONE_BLOCK: u64 = 2048;
+
+/// A GPU with a compiler.
+pub(crate) struct Cuda {
+    pub gpu: Arc<Gpu>,
+    pub cache: Cache,
+    pub target: Architecture,
+    pub counters: Arc<Counters>,
+    /// So many blocks run every segment, if somebody said so.
+    pub blocks: Option<u32>,
+}
+
+/// The CUDA C text of the segments of a program, after the same passes as on every compiled device; and the program whose
+/// values it speaks of.
+pub fn text(
+    program: &Arc<Program>,
+    facts: &Facts,
+    segments: &[&Block],
+) -> std::result::Result<(Unit, Arc<Program>, Vec<Block>), String> {
+    let (program, unit, segments) = match simplify_segments(program, segments) {
+        Some(simple) => {
+            let blocks: Vec<&Block> = simple.segments.iter().collect();
+            let unit = cuda_unit(&simple.program, &simple.facts, &blocks);
+            (Arc::new(simple.program), unit, simple.segments)
+        }
+        None => {
+            let unit = cuda_unit(program, facts, segments);
+            (program.clone(), unit, segments.iter().map(|block| (*block).clone()).collect())
+        }
+    };
+    Ok((unit.map_err(|e| e.to_string())?, program, segments))
+}
+
+impl Backend for Cuda {
+    fn name(&self) -> &str {
+        "cuda"
+    }
+
+    fn memory(&self) -> Option<Arc<dyn Memory>> {
+        Some(self.gpu.clone())
+    }
+
+    fn compile(
+        &self,
+        program: &Arc<Program>,
+        facts: &Arc<Facts>,
+        segments: &[&Block],
+    ) -> Result<Arc<dyn Executable>> {
+        let _span = tracing::debug_span!("nvrtc").entered();
+        let fail = |reason: String| Error::Compile {
+            device: "cuda".to_string(),
+            program: program.name.clone(),
+            reason,
+        };
+        let mut custom = None;
+        for block in segments {
+            walk_program_level(block, &mut |stmt| {
+                if let Stmt::Library(call) = stmt
+                    && let LibraryOp::Custom(_) = call.op
+                {
+                    custom = custom.take().or(Some(call.name(program).to_string()));
+                }
+            });
+        }
+        if let Some(name) = custom {
+            return Err(fail(format!(
+                "operation `{name}` runs on the host: compile the program for the CPU"
+            )));
+        }
+        let (unit, simple, segments) = text(program, facts, segments).map_err(fail)?;
+        let partials = 8 * unit.reductions * (leaf::MOST as usize + 1);
+        let loops = (0..program.regions as usize).map(|region| {
+            Entry::of(program, RegionId::from_index(region)).map_or_else(Vec::new, |entry| entry.loops)
+        });
+        let native = Native {
+            program: program.clone(),
+            loops: loops.collect(),
+            domains: segments.iter().map(Domains::of).collect(),
+            layout: Layout::of(program),
+            simple,
+            unit,
+            loaded: [const { OnceLock::new() }; 2],
+            target: self.target.clone(),
+            cache: self.cache.clone(),
+            partials: (self.gpu.reserve(partials)?, partials),
+            spare: Arc::default(),
+            gpu: self.gpu.clone(),
+            counters: self.counters.clone(),
+            blocks: self.blocks,
+        };
+        native.loaded(Places::Narrow)?;
+        native.clear_partials()?;
+        Ok(Arc::new(native))
+    }
+}
+
+/// What decides how many threads a segment is worth.
+struct Domains {
+    /// The ranges of its parallel loops.
+    pars: Vec<Vec<(ValueId, ValueId)>>,
+    /// The arrays that are filled or copied whole.
+    arrays: Vec<ArrayId>,
+    /// Are there operations that count on blocks of full size?
+    whole_blocks: bool,
+}
+
+impl Domains {
+    fn of(segment: &Block) -> Domains {
+        let mut domains = Domains { pars: Vec::new(), arrays: Vec::new(), whole_blocks: false };
+        walk_program_level(segment, &mut |stmt| match stmt {
+            Stmt::Par(par) => domains.pars.push(par.ranges.iter().map(|r| (r.from, r.to)).collect()),
+            Stmt::Fill(array, _) | Stmt::Temp(array) | Stmt::Copy { to: array, .. } => {
+                domains.arrays.push(*array)
+            }
+            Stmt::Push(push) => domains.arrays.push(push.array),
+            Stmt::Library(call) => {
+                domains.arrays.extend(call.arrays());
+                domains.whole_blocks = true;
+            }
+            _ => {}
+        });
+        domains
+    }
+
+    /// The iterations of the largest loop; where a bound is data, as many as the largest array has elements.
+    fn largest(&self, program: &Program, frame: &Frame) -> u64 {
+        let elements = |array: &ArrayId| {
+            let view = &frame.arrays[array.index()];
+            view.bytes as u64 / program.array(*array).ty.size() as u64
+        };
+        let value =
+            |v: ValueId| from_arguments(program, v, &frame.arrays, &frame.arguments).map(|v| v as i64);
+        let extent =
+            |(from, to): &(ValueId, ValueId)| Some(value(*to)?.saturating_sub(value(*from)?).max(0) as u64);
+        let iterations = |ranges: &Vec<(ValueId, ValueId)>| {
+            ranges.iter().map(extent).try_fold(1u64, |n, extent| Some(n.saturating_mul(extent?)))
+        };
+        let largest_array = || program.array_ids().map(|array| elements(&array)).max().unwrap_or(0);
+        let loops = self.pars.iter().map(|ranges| iterations(ranges).unwrap_or_else(largest_array)).max();
+        loops.max(self.arrays.iter().map(elements).max()).unwrap_or(0)
+    }
+}
+
+struct Native {
+    program: Arc<Program>,
+    /// The program that the text was made from: the same values, simpler statements.
+    simple: Arc<Program>,
+    unit: Unit,
+    /// Its code, with narrow and with wide places, each compiled when it is first wanted.
+    loaded: [OnceLock<Loaded>; 2],
+    target: Architecture,
+    cache: Cache,
+    domains: Vec<Domains>,
+    layout: Layout,
+    /// By region: the loops around it, outermost first.
+    loops: Vec<Vec<LoopId>>,
+    /// Where leaves of reductions put their results, and how many bytes that are. Launches take turns at it.
+    partials: (Address, usize),
+    /// Tables that earlier launches left.
+    spare: Arc<Mutex<Vec<Tables>>>,
+    gpu: Arc<Gpu>,
+    counters: Arc<Counters>,
+    blocks: Option<u32>,
+}
+
+/// Compiled code on the GPU.
+struct Loaded {
+    module: Module,
+    kernels: Vec<Kernel>,
+    copier: Kernel,
+}
+
+impl Drop for Native {
+    fn drop(&mut self) {
+        self.gpu.release(self.partials.0);
+        self.loaded.iter().filter_map(OnceLock::get).for_each(|loaded| self.gpu.unload(&loaded.module));
+    }
+}
+
+/// The tables of a frame, and the largest loop of each segment, which does not change while the frame lives. The tables go
+/// back to where they came from when the frame goes.
+struct Aside {
+    tables: Option<Tables>,
+    home: Arc<Mutex<Vec<Tables>>>,
+    grids: Vec<Option<Grid>>,
+    places: Places,
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if let Some(tables) = self.tables.take().filter(|tables| !tables.busy) {
+            self.home.lock().unwrap_or_else(PoisonError::into_inner).push(tables.emptied());
+        }
+    }
+}
+
+/// Copies between arrays and slots; `eb_copies` of the prelude.
+#[repr(C)]
+struct Copies {
+    data: Address,
+    count: i64,
+    back: i64,
+    array: [i64; COPIES],
+    slot: [Address; COPIES],
+    bytes: [i64; COPIES],
+}
+
+/// `EB_COPIES` of the prelude.
+const COPIES: usize = 16;
+
+impl Native {
+    /// The code with places of this kind.
+    fn loaded(&self, places: Places) -> Result<&Loaded> {
+        let cell = &self.loaded[usize::from(places == Places::Wide)];
+        if let Some(loaded) = cell.get() {
+            return Ok(loaded);
+        }
+        let fail = |reason: String| Error::Compile {
+            device: "cuda".to_string(),
+            program: self.program.name.clone(),
+            reason,
+        };
+        let target = Architecture { places, ..self.target.clone() };
+        let (path, found) = cubin(&self.unit.source, &target, &self.cache).map_err(fail)?;
+        match found {
+            Found::Hit => self.counters.cache_hits.fetch_add(1, Ordering::Relaxed),
+            Found::Built => self.counters.builds.fetch_add(1, Ordering::Relaxed),
+        };
+        tracing::debug!(program = self.program.name, ?found, ?places, "compiled");
+        let image =
+            std::fs::read(&path).map_err(|e| fail(format!("{} could not be read: {e}", path.display())))?;
+        let module = self.gpu.load(&image)?;
+        let kernel = |name: &str| {
+            let name = CString::new(name).map_err(|e| fail(e.to_string()))?;
+            self.gpu.kernel(&module, &name, target.threads)
+        };
+        let kernels = (0..self.domains.len())
+            .map(|k| kernel(&format!("segment_{k}")))
+            .collect::<Result<Vec<Kernel>>>()?;
+        let copier = kernel("eb_copy_arrays")?;
+        Ok(cell.get_or_init(|| Loaded { module, kernels, copier }))
+    }
+
+    fn clear_partials(&self) -> Result<()> {
+        // SAFETY (*Bounds*): as many bytes were reserved.
+        unsafe { self.gpu.zero(self.partials.0, self.partials.1) }
+    }
+
+    /// The frame's tables, with what the frame says sent to them where they are new, or where a run is resumed after
+    /// these passes: it takes all scalars from them.
+    fn tables<'f>(
+        &self,
+        frame: &'f mut Frame,
+        resumed: Option<&[i64]>,
+    ) -> Result<(&'f mut Frame, Box<Aside>)> {
+        if let Some(mut aside) = frame.aside.take().and_then(|aside| aside.downcast::<Aside>().ok()) {
+            if let (Some(passes), Some(tables)) = (resumed, &mut aside.tables) {
+                self.gpu.wait()?;
+                tables.send(frame, passes)?;
+            }
+            return Ok((frame, aside));
+        }
+        let left = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut tables = match left {
+            Some(tables) => tables,
+            None => Tables::new(&self.gpu, self.layout, self.program.arrays.len())?,
+        };
+        let beginning = vec![0; self.program.loops as usize];
+        tables.send(frame, resumed.unwrap_or(&beginning))?;
+        let grids = vec![None; self.domains.len()];
+        let enormous = frame
+            .arrays
+            .iter()
+            .zip(&self.program.arrays)
+            .any(|(view, decl)| view.bytes / decl.ty.size() > i32::MAX as usize);
+        let places = if enormous { Places::Wide } else { Places::Narrow };
+        Ok((frame, Box::new(Aside { tables: Some(tables), home: self.spare.clone(), grids, places })))
+    }
+
+    /// How many blocks of how many threads a segment is worth.
+    fn grid(&self, kernel: &Kernel, segment: usize, frame: &Frame) -> Grid {
+        let most = kernel.most.min(self.target.blocks * self.gpu.multiprocessors).max(1);
+        let threads = self.target.threads;
+        if let Some(blocks) = self.blocks {
+            return Grid { blocks: blocks.clamp(1, most), threads };
+        }
+        let domains = &self.domains[segment];
+        let largest = domains.largest(&self.simple, frame);
+        if largest <= ONE_BLOCK {
+            let fewer = (largest.max(32) as u32).next_power_of_two().min(threads);
+            return Grid { blocks: 1, threads: if domains.whole_blocks { threads } else { fewer } };
+        }
+        let wanted = u32::try_from(largest.div_ceil(threads.into())).unwrap_or(u32::MAX);
+        Grid { blocks: wanted.min(most), threads }
+    }
+
+    /// Asks for a segment.
+    fn start(&self, segment: usize, frame: &mut Frame, start: Start<'_>, wanted: Wanted) -> Result<()> {
+        let mut resume = -1;
+        let mut passes = None;
+        if let Start::At(place) = start {
+            let passes = passes.insert(vec![0i64; self.program.loops as usize]);
+            let loops = self.loops.get(place.region.index()).map_or(&[][..], Vec::as_slice);
+            loops.iter().zip(&place.iterations).for_each(|(l, pass)| passes[l.index()] = *pass as i64);
+            resume = place.region.index() as i64;
+        }
+        let (frame, mut aside) = self.tables(frame, passes.as_deref())?;
+        let kernel = &self.loaded(aside.places)?.kernels[segment];
+        let Some(tables) = &mut aside.tables else { return Err(lost()) };
+        let launch = tables.launch(frame, self.partials.0, resume, wanted)?;
+        let parameters: [*const c_void; 2] = [(&raw const launch).cast(), tables.extents.as_ptr().cast()];
+        let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, frame));
+        self.counters.launches.fetch_add(1, Ordering::Relaxed);
+        // SAFETY (*Bounds*, *Exclusive access*): every table has an entry for each identifier of the program that the
+        // kernel was made from; arrays are owned or exclusively borrowed by the launch; indices are checked or proved in
+        // the code itself; kernels of one stream run one after the other.
+        let launched = unsafe { self.gpu.launch(kernel, grid, Meeting::Grid, &parameters) };
+        frame.aside = Some(aside);
+        launched
+    }
+
+    /// Waits for all that was asked for.
+    fn finish(&self, frame: &mut Frame) -> Result<Outcome> {
+        let (frame, mut aside) = self.tables(frame, None)?;
+        let Some(tables) = &mut aside.tables else { return Err(lost()) };
+        self.counters.waits.fetch_add(1, Ordering::Relaxed);
+        let fetched = tables.fetch(frame);
+        frame.aside = Some(aside);
+        let (shared, passes) = fetched?;
+        let Shared { fault: kind, access, dimension, index, extent, .. } = shared;
+        match kind {
+            0 if shared.outcome == 0 => Ok(Outcome::Done),
+            0 => {
+                let region = RegionId::from_index(shared.region as usize);
+                let loops = self.loops.get(region.index()).map_or(&[][..], Vec::as_slice);
+                let iterations = loops.iter().map(|l| passes[l.index()] as u64).collect();
+                Ok(Outcome::Yielded { place: Place { region, iterations }, reason: shared.reason })
+            }
+            _ => {
+                // A reduction may have been left half-way.
+                self.clear_partials()?;
+                let raised = Raised { kind, access, dimension, index, extent };
+                let fault = self.unit.fault(&self.program, raised, |id| &frame.arrays[id.index()].shape);
+                Err(Error::Program(ir::Error::Run { program: self.program.name.clone(), fault }))
+            }
+        }
+    }
+
+    /// Copies arrays to slots, or back.
+    fn copies(&self, frame: &mut Frame, arrays: &[ArrayId], slots: &[*mut u8], back: bool) -> Result<()> {
+        let (frame, aside) = self.tables(frame, None)?;
+        let data = aside.tables.as_ref().map_or(0, Tables::data);
+        let copier = &self.loaded(aside.places)?.copier;
+        let mut result = Ok(());
+        for (arrays, slots) in arrays.chunks(COPIES).zip(slots.chunks(COPIES)) {
+            let mut copies = Copies {
+                data,
+                count: arrays.len() as i64,
+                back: back.into(),
+                array: [0; COPIES],
+                slot: [0; COPIES],
+                bytes: [0; COPIES],
+            };
+            for (k, (array, slot)) in arrays.iter().zip(slots).enumerate() {
+                copies.array[k] = array.index() as i64;
+                copies.slot[k] = *slot as Address;
+                copies.bytes[k] = frame.arrays[array.index()].bytes as i64;
+            }
+            let largest = copies.bytes.iter().copied().max().unwrap_or(0) as u64;
+            let threads = self.target.threads;
+            let wanted = largest.div_ceil(16 * u64::from(threads)).max(1);
+            let blocks = u32::try_from(wanted).map_or(copier.most, |wanted| wanted.min(copier.most)).max(1);
+            self.counters.launches.fetch_add(1, Ordering::Relaxed);
+            // SAFETY (*Bounds*): slots have the sizes of their arrays; the addresses are the tables'.
+            result = unsafe {
+                self.gpu.launch(
+                    copier,
+                    Grid { blocks, threads },
+                    Meeting::Nowhere,
+                    &[(&raw const copies).cast()],
+                )
+            };
+            if result.is_err() {
+                break;
+            }
+        }
+        frame.aside = Some(aside);
+        result
+    }
+}
+
+/// A frame keeps its tables as long as it lives: this is not met.
+fn lost() -> Error {
+    crate::gpu::failure("the tables of a launch were lost".to_string())
+}
+
+impl Executable for Native {
+    fn source(&self) -> Option<&str> {
+        Some(&self.unit.source)
+    }
+
+    fn run(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome> {
+        self.start(segment, frame, start, Wanted::Report)?;
+        self.finish(frame)
+    }
+
+    fn enqueue(&self, segment: usize, frame: &mut Frame) -> Result<()> {
+        self.start(segment, frame, Start::Beginning, Wanted::Nothing)
+    }
+
+    fn settle(&self, frame: &mut Frame) -> Result<()> {
+        if frame.aside.is_none() {
+            return Ok(());
+        }
+        match self.finish(frame)? {
+            Outcome::Done => Ok(()),
+            Outcome::Yielded { .. } => Err(Error::UnexpectedYield),
+        }
+    }
+
+    fn store(&self, frame: &mut Frame, arrays: &[ArrayId], to: &mut [Buffer]) -> Result<()> {
+        let slots: Vec<*mut u8> = to.iter().map(Buffer::address).collect();
+        self.copies(frame, arrays, &slots, false)
+    }
+
+    fn load(&self, frame: &mut Frame, arrays: &[ArrayId], from: &[Buffer]) -> Result<()> {
+        let slots: Vec<*mut u8> = from.iter().map(Buffer::address).collect();
+        self.copies(frame, arrays, &slots, true)
+    }
+}
