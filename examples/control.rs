@@ -2,7 +2,7 @@
 //!
 //! A viscous Burgers flow on a ring is pushed by a force that may change eight times. Gradient descent finds the
 //! force that brings the flow to a target in the end and is as gentle as can be. Each gradient goes back through
-//! 800 steps in a thirtieth of the memory that keeping all of them would take.
+//! 4000 steps in a thirtieth of the memory that keeping all of them would take.
 //!
 //! ```text
 //! cargo run --release --example control
@@ -15,9 +15,9 @@ use ebbtide::prelude::*;
 use show::Failure;
 
 const CELLS: usize = 72;
-const STEPS: usize = 800;
+const STEPS: usize = 4_000;
 const PERIODS: usize = 8;
-const DT: f64 = 0.004;
+const DT: f64 = 0.0008;
 const GENTLE: f64 = 1e-4;
 
 /// Burgers on a ring of circumference 2π under a force that is constant over each of its rows' time.
@@ -65,7 +65,7 @@ pub fn main() -> Result<(), Failure> {
     let mut loss = device.zeros([])?;
 
     let g =
-        driven().value_and_grad(driven::loss).wrt(driven::force).memory(Bytes::kib(16)).compile(&device)?;
+        driven().value_and_grad(driven::loss).wrt(driven::force).memory(Bytes::kib(64)).compile(&device)?;
     println!("{}", g.plan((&mut u, &mut next, &force, &target, STEPS, DT, &mut loss))?.explain());
 
     // Gradient descent; the length of a step is what the last two points say about the curvature.
