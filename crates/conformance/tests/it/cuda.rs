@@ -81,6 +81,7 @@ on_cuda! {
         gradients_have_the_same_bits_under_every_budget_on_every_device,
     }
     hostile {
+        hostile_data_is_clean_under_sanitisers,
         hostile_data_is_an_error_or_lawful_never_a_crash,
         shapes_that_do_not_fit_are_errors,
         huge_arrays_are_errors,
@@ -158,5 +159,8 @@ on_cuda! {
         an_index_can_be_cast_to_bool_in_a_loop_of_floats,
         equal_values_of_a_loop_condition_are_not_lost,
         fused_loops_give_what_they_gave_apart,
+    }
+    random_gradients {
+        gradients_of_random_programs_are_the_same_under_every_schedule,
     }
 }

@@ -547,7 +547,7 @@ pub fn a_loop_with_very_many_reductions_is_like_any_other() {
 /// and 256-bit vectors, in a process that has their run-time library. Without them, as with some compilers, it says so
 /// and checks nothing.
 #[test]
-fn hostile_data_is_clean_under_sanitisers() {
+pub fn hostile_data_is_clean_under_sanitisers() {
     const FLAGS: &str = "-fsanitize=address,undefined -fno-sanitize-recover=all";
     let folder = std::env::temp_dir().join(format!("ebbtide-sanitised-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

@@ -18,4 +18,4 @@ mod traces;
 mod workloads;
 mod yields;
 
-use random::regressions;
+use random::{gradients as random_gradients, regressions};

@@ -3,7 +3,7 @@
 //! Fixed seeds; `EBBTIDE_CASES` says how many programs are tried.
 
 mod generate;
-mod gradients;
+pub mod gradients;
 pub mod regressions;
 
 use ebbtide_conformance::{Input, launch, literals};

@@ -213,7 +213,7 @@ fn slope(setting: &Setting, program: &Program, request: &Request, gradient: &[Ve
 }
 
 #[test]
-fn gradients_of_random_programs_are_the_same_under_every_schedule() {
+pub fn gradients_of_random_programs_are_the_same_under_every_schedule() {
     let cases = std::env::var("EBBTIDE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
     let checked = (0..cases).filter(|seed| check(*seed)).count();
     assert!(3 * checked > cases as usize, "only {checked} of {cases} programs have a gradient");
