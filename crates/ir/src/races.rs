@@ -219,13 +219,15 @@ fn dependence(program: &Program, affines: &Affines, inside: &Inside, value: Valu
     // Operands stand before their uses, so a work list ends.
     let mut work = vec![value];
     while let Some(v) = work.pop() {
-        let first = affines.representative(v);
-        if !inside.values.contains(&v) || !inside.values.contains(&first) {
+        if !inside.values.contains(&v) {
             continue;
         }
         match program.op(v) {
+            // What it is made of decides: that the same value is also made elsewhere says nothing, since it may be
+            // made of this loop's variable there too.
             op if op.is_pure() && *op != Op::LoopVar => work.extend(op.operands()),
             Op::Get(local) if !inside.locals.contains(local) => {}
+            _ if !inside.values.contains(&affines.representative(v)) => {}
             _ => return Dependence::Varying,
         }
     }
