@@ -62,7 +62,7 @@ struct DeviceState {
     milliseconds: Option<f64>,
 }
 
-const SETTINGS: [&str; 8] = [
+const SETTINGS: [&str; 9] = [
     "EBBTIDE_CACHE",
     "EBBTIDE_CC",
     "EBBTIDE_CFLAGS",
