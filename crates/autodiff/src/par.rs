@@ -98,6 +98,11 @@ impl ParAdjoint<'_> {
         all: &[(ValueId, ArrayId, Indices)],
         written: &BTreeSet<ArrayId>,
     ) -> BTreeSet<ArrayId> {
+        // A gather takes each load by itself and writes no shadow: where an iteration overwrites what it wrote, nothing
+        // would tell the earlier write that nobody saw it.
+        if written.iter().any(|array| overwrites_itself(par, *array)) {
+            return BTreeSet::new();
+        }
         let varies = varying(self.source, par);
         let arrays: BTreeSet<ArrayId> = all.iter().map(|s| s.1).filter(|a| !written.contains(a)).collect();
         let fits = |array: &ArrayId| {
@@ -428,4 +433,22 @@ fn reads_before(par: &Par, load: ValueId) -> bool {
         }
     }
     false
+}
+
+/// May an iteration store to an element of the array that it has written before?
+fn overwrites_itself(par: &Par, array: ArrayId) -> bool {
+    let (mut writes, mut stores) = (0, 0);
+    let mut count = |stmt: &Stmt, times: usize| match stmt {
+        Stmt::Store(s) if s.array == array => (writes, stores) = (writes + times, stores + times),
+        Stmt::Update(_, s) if s.array == array => writes += times,
+        _ => {}
+    };
+    walk(&par.body, &mut |stmt| count(stmt, 1));
+    // Each pass of an inner loop writes again.
+    walk(&par.body, &mut |stmt| {
+        if let Stmt::Loop(l) = stmt {
+            walk(&l.body, &mut |inner| count(inner, 1));
+        }
+    });
+    stores > 0 && writes > 1
 }

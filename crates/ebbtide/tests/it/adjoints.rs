@@ -375,3 +375,40 @@ fn elements_that_are_rewritten_in_a_branch_are_differentiated() {
         assert!((found.0 - du).abs() < 1e-14 && (found.1 - dp).abs() < 1e-14, "{i}: {found:?} {du} {dp}");
     }
 }
+
+/// An iteration that stores an element and, here and there, stores it again.
+#[program]
+fn stored_twice(x: &Array1<f64>, p: &Array1<f64>, z: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    for i in par(0..n) {
+        z[i] = x[(i + 1) % n];
+        if p[i] > 0.5 {
+            z[i] = p[i] * x[i];
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += z[i] * z[i];
+    }
+}
+
+#[test]
+fn nothing_flows_to_what_an_iteration_overwrote_itself() {
+    let device = Device::cpu();
+    let (x0, p0) = ([0.3, 0.8, 1.4, -0.6], [0.7, 0.4, 1.1, 0.2]);
+    let (x, p) = (device.array(&x0).unwrap(), device.array(&p0).unwrap());
+    let (mut z, mut loss) = (device.zeros([4]).unwrap(), device.scalar(0.0).unwrap());
+    type P = stored_twice;
+    let g = stored_twice().grad(P::loss).wrt(P::x).compile(&device).unwrap();
+    let out = g.launch((&x, &p, &mut z, &mut loss)).unwrap();
+    let mut expected = [0.0; 4];
+    for i in 0..4 {
+        if p0[i] > 0.5 {
+            expected[i] += 2.0 * p0[i] * x0[i] * p0[i];
+        } else {
+            expected[(i + 1) % 4] += 2.0 * x0[(i + 1) % 4];
+        }
+    }
+    for (found, expected) in out.get(P::x).unwrap().as_slice().iter().zip(expected) {
+        assert!((found - expected).abs() < 1e-15, "{found} {expected}");
+    }
+}
