@@ -1,6 +1,6 @@
 //! What steps, passes and yields cost on the GPU.
 //!
-//! `bench/peers/cuda.cu` does the same work by hand; run both in one go.
+//! `bench/peers/cuda.cu` does the same work by hand, `bench/peers/cuda_jax.py` in JAX; run all three in one go.
 
 use std::time::{Duration, Instant};
 
