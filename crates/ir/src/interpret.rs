@@ -612,18 +612,3 @@ impl<'p, 'a> Machine<'p, 'a> {
         Err(Fault::ShapesDiffer { left: describe(a), right: describe(b) })
     }
 }
-
-/// Every array that a block writes.
-pub fn written(block: &Block) -> Vec<ArrayId> {
-    let mut arrays = Vec::new();
-    walk(block, &mut |stmt| match stmt {
-        Stmt::Store(s) | Stmt::Update(_, s) => arrays.push(s.array),
-        Stmt::Fill(a, _) | Stmt::Copy { to: a, .. } => arrays.push(*a),
-        Stmt::Swap(a, b) => arrays.extend([*a, *b]),
-        Stmt::Library(call) => arrays.extend(&call.writes),
-        _ => {}
-    });
-    arrays.sort_unstable();
-    arrays.dedup();
-    arrays
-}

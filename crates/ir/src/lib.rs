@@ -86,7 +86,7 @@ pub use entry::{Derivation, Entry, Made, loop_bounds};
 pub use error::{Error, Fault, Flaw};
 pub use function::Function;
 pub use hash::ProgramHash;
-pub use interpret::{Bytes, HostArray, Machine, Outcome, Scalars, Tape, written};
+pub use interpret::{Bytes, HostArray, Machine, Outcome, Scalars, Tape};
 pub use library::{Assign, Layout, LibraryCall, LibraryOp, Way};
 pub use operation::{Bound, HostArg, HostFunction, Operation, Rule, Ruled, Rules, Work};
 pub use place::{Place, Turn, Undone, enclosing, path_to};

@@ -1,6 +1,5 @@
 //! Where a program stands: a region and the iterations of the loops around it.
 
-use crate::interpret::written;
 use crate::program::*;
 
 /// A region and, for each sequential loop around it, outermost first, how many passes were finished before

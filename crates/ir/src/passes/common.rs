@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{replace_inside, replace_uses};
-use crate::interpret::written;
 use crate::program::*;
 use crate::types::Type;
 
