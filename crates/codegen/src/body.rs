@@ -390,6 +390,9 @@ impl Text<'_> {
                 (None, None) => {}
             }
             let value = self.known(body, s.value);
+            if let Some((n, at)) = self.staged.get(&std::ptr::from_ref(s)) {
+                return line!(self, "{{ keys{n}{at} = (ix)({offset}); terms{n}{at} = {value}; }}");
+            }
             if let Some(how) = how.filter(|_| self.atomics.contains(&s.array)) {
                 let how = match how {
                     Combine::Add => "add",

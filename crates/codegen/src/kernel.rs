@@ -18,7 +18,7 @@ use crate::unit::{Checks, Family, Lanes, Pace, Text, c_literal, c_type, line, to
 const MARGIN: i64 = 4;
 
 /// Where the interior form of a loop is right.
-struct Inside {
+pub(crate) struct Inside {
     /// `None` where everything is proved before the loop starts, or nothing is.
     interior: Option<Interior>,
     /// The text of the names that it needs in each row.
@@ -152,7 +152,9 @@ impl Text<'_> {
             line!(self, "int seen{k} = 0;");
         }
         if in_order {
-            self.one_thread(par, reductions, &stores, exit);
+            if !reductions.is_empty() || !self.staged(par, exit, leave) {
+                self.one_thread(par, reductions, &stores, exit);
+            }
         } else if reductions.is_empty() {
             self.all_threads(par, exit);
         } else {
@@ -176,7 +178,7 @@ impl Text<'_> {
 
     /// Prints the interval of columns on which the interior form is right in all rows that are `margin` away from the
     /// boundaries, where there is one.
-    fn interval(&mut self, par: &Par, reductions: &[&Store]) -> Inside {
+    pub fn interval(&mut self, par: &Par, reductions: &[&Store]) -> Inside {
         let last = par.ranges.len() - 1;
         line!(self, "const i64 jf = f{last}, jt = f{last} + row;");
         if let Some(tests) = self.proof(par, reductions) {
@@ -218,7 +220,7 @@ impl Text<'_> {
     }
 
     /// The variables of row `r`, and its interval.
-    fn row(&mut self, par: &Par, inside: &Inside) {
+    pub fn row(&mut self, par: &Par, inside: &Inside) {
         self.outer_variables(par);
         let away: Vec<String> = par.ranges[..par.ranges.len() - 1]
             .iter()
@@ -250,7 +252,7 @@ impl Text<'_> {
     }
 
     /// One iteration, at row `r` and column `j`, in the form that is right for it.
-    fn iteration(&mut self, par: &Par, stores: &[&Store], exit: usize, inside: &Inside) {
+    pub fn iteration(&mut self, par: &Par, stores: &[&Store], exit: usize, inside: &Inside) {
         let j = par.ranges[par.ranges.len() - 1].var.index();
         let body = |form| Body { form, reductions: stores, exit };
         line!(self, "const i64 v{j} = j;");
@@ -343,7 +345,7 @@ impl Text<'_> {
         );
     }
 
-    /// Ordered sums at shared elements: one thread takes all iterations in order.
+    /// Ordered sums at shared elements, where iterations cannot note them for later: one thread takes all in order.
     fn one_thread(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
         let inside = self.interval(par, stores);
         line!(self, "const eb_leaves cut = eb_cut(rows, row);");

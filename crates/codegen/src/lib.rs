@@ -20,6 +20,8 @@ mod operation;
 mod par;
 mod pending;
 mod segment;
+mod staged;
 mod unit;
 
+pub use staged::STAGE;
 pub use unit::{Access, Raised, Target, Unit, c_unit, cuda_unit};

@@ -36,6 +36,7 @@ struct eb_tables {
     void **kept;            /* by array: copies of what a region may undo */
     const u64 *scalars;
     u64 *partials;          /* by reduction: results of its leaves, then whether any iteration combined */
+    u64 *stage;             /* what iterations note for ordered sums: keys, then terms */
     eb_shared *shared;
     u64 *meet, *next;       /* where the blocks of this launch meet, and those of the next one */
     const u64 *tables;      /* all that changes of these, `words` of it, and where the host wants it at the end, if it does */
@@ -249,6 +250,37 @@ EB_DO eb_deal eb_share(const eb_thread *f, i64 rows, i64 row) {
         d.row = at < each ? at : rows; d.rows = each;
     }
     return d;
+}
+
+/* Combines, in the order of the notes, those that fall on elements of this warp. Few of 32 do, so that most of the time
+   goes into reading keys, several at a time; terms for one element are combined in a register. */
+enum { EB_STAGE = 65536 };
+template <typename T, typename C>
+EB_DO void eb_combine_own(const eb_thread *f, T *a, const ix *keys, const T *terms, i64 count, C combine) {
+    const int lane = threadIdx.x & 31;
+    const u32 warp = (u32)(f->thread >> 5), mask = (1u << (31 - __clz((int)(f->threads >> 5)))) - 1;
+    if (warp > mask) return;
+    for (i64 at = lane; at - lane < count; at += 128) {
+        ix key[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++) key[k] = at + 32 * k < count ? keys[at + 32 * k] : -1;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            /* Neighbours go together: eight elements to a warp. */
+            u32 own = __ballot_sync(~0u, key[k] >= 0 && ((u32)(key[k] >> 3) & mask) == warp);
+            while (own) {
+                const ix place = __shfl_sync(~0u, key[k], __ffs(own) - 1);
+                const u32 same = __ballot_sync(~0u, key[k] == place);
+                const T term = key[k] == place ? terms[at + 32 * k] : (T)0;
+                T sum = a[place];
+                for (u32 rest = same; rest; rest &= rest - 1) sum = combine(sum, __shfl_sync(~0u, term, __ffs(rest) - 1));
+                __syncwarp();
+                if (lane == 0) a[place] = sum;
+                __syncwarp();
+                own &= ~same;
+            }
+        }
+    }
 }
 
 /* Copies arrays to slots or back, wherever the arrays are by now. */

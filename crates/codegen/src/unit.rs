@@ -1,9 +1,10 @@
 //! A translation unit: prelude, elementary functions, segments.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Block, Facts, Fault, Function, LibraryCall, Literal, LocalId, Op, Program, Site, Type, ValueId,
+    ArrayId, Block, Facts, Fault, Function, LibraryCall, Literal, LocalId, Op, Program, Site, Store, Type,
+    ValueId,
 };
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
@@ -45,6 +46,8 @@ pub struct Unit {
     pub accesses: Vec<Access>,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
+    /// The most that one iteration notes for ordered sums at shared elements.
+    pub notes: usize,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
 }
@@ -203,6 +206,8 @@ pub(crate) struct Text<'p> {
     pub failed: bool,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
+    /// The most that one iteration notes for ordered sums at shared elements.
+    pub notes: usize,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
     /// The types of which matrices are multiplied.
@@ -217,6 +222,8 @@ pub(crate) struct Text<'p> {
     pub lanes: Lanes,
     /// The arrays into which iterations combine in any order: it gives the same result, or may give another.
     pub atomics: BTreeSet<ArrayId>,
+    /// The updates that are noted for later: by which array's notes, and where among them.
+    pub staged: BTreeMap<*const Store, (usize, String)>,
     /// How the careful form looks at an index.
     pub checks: Checks,
     /// What happened since the threads of a grid met.
@@ -288,6 +295,7 @@ impl<'p> Text<'p> {
             yields: false,
             failed: false,
             reductions: 0,
+            notes: 0,
             calls: Vec::new(),
             products: BTreeSet::new(),
             jam: None,
@@ -295,6 +303,7 @@ impl<'p> Text<'p> {
             called: BTreeSet::new(),
             lanes: Lanes::InTable,
             atomics: BTreeSet::new(),
+            staged: BTreeMap::new(),
             checks: Checks::AtOnce,
             ok: None,
             pending: Pending::default(),
@@ -329,7 +338,13 @@ impl<'p> Text<'p> {
             ));
         }
         source.push_str(&self.out);
-        Unit { source, accesses: self.accesses, reductions: self.reductions, calls: self.calls }
+        Unit {
+            source,
+            accesses: self.accesses,
+            reductions: self.reductions,
+            notes: self.notes,
+            calls: self.calls,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ebbtide_codegen::{Raised, Unit, cuda_unit};
+use ebbtide_codegen::{Raised, STAGE, Unit, cuda_unit};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
     self as ir, ArrayId, Block, Entry, Facts, LibraryOp, LoopId, Outcome, Place, Program, RegionId, Stmt,
@@ -96,7 +96,7 @@ impl Backend for Cuda {
         }
         self.counters.add(Event::Region, yielding_regions(segments));
         let (unit, simple, segments) = text(program, facts, segments).map_err(fail)?;
-        let partials = 8 * unit.reductions * (leaf::MOST as usize + 1);
+        let partials = 8 * (leaves(&unit) + 2 * STAGE * unit.notes);
         let loops = (0..program.regions as usize).map(|region| {
             Entry::of(program, RegionId::from_index(region)).map_or_else(Vec::new, |entry| entry.loops)
         });
@@ -182,13 +182,19 @@ struct Native {
     layout: Layout,
     /// By region: the loops around it, outermost first.
     loops: Vec<Vec<LoopId>>,
-    /// Where leaves of reductions put their results, and how many bytes that are. Launches take turns at it.
+    /// Where leaves of reductions put their results and iterations note terms of ordered sums, and how many bytes that
+    /// are. Launches take turns at it.
     partials: (Address, usize),
     /// Tables that earlier launches left.
     spare: Arc<Mutex<Vec<Tables>>>,
     gpu: Arc<Gpu>,
     counters: Arc<Counters>,
     blocks: Option<u32>,
+}
+
+/// How many words the leaves of reductions have.
+fn leaves(unit: &Unit) -> usize {
+    unit.reductions * (leaf::MOST as usize + 1)
 }
 
 /// Compiled code on the GPU.
@@ -269,6 +275,12 @@ impl Native {
         Ok(cell.get_or_init(|| Loaded { module, kernels, copier }))
     }
 
+    /// Where leaves put their results, and where iterations note terms of ordered sums.
+    fn scratch(&self) -> [Address; 2] {
+        let partials = self.partials.0;
+        [partials, partials + 8 * leaves(&self.unit) as u64]
+    }
+
     fn clear_partials(&self) -> Result<()> {
         // SAFETY (*Bounds*): as many bytes were reserved.
         unsafe { self.gpu.zero(self.partials.0, self.partials.1) }
@@ -335,7 +347,7 @@ impl Native {
         let (frame, mut aside) = self.tables(frame, passes.as_deref())?;
         let kernel = &self.loaded(aside.places)?.kernels[segment];
         let Some(tables) = &mut aside.tables else { return Err(lost()) };
-        let launch = tables.launch(frame, self.partials.0, resume, wanted)?;
+        let launch = tables.launch(frame, self.scratch(), resume, wanted)?;
         let parameters: [*const c_void; 2] = [(&raw const launch).cast(), tables.extents.as_ptr().cast()];
         let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, frame));
         self.counters.add(Event::Launch, 1);

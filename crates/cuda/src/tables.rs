@@ -30,6 +30,7 @@ pub struct Launch {
     pub kept: Address,
     pub scalars: Address,
     pub partials: Address,
+    pub stage: Address,
     pub shared: Address,
     pub meet: Address,
     pub next: Address,
@@ -254,7 +255,7 @@ impl Tables {
     pub fn launch(
         &mut self,
         frame: &Frame,
-        partials: Address,
+        [partials, stage]: [Address; 2],
         resume: i64,
         wanted: Wanted,
     ) -> Result<Launch> {
@@ -279,6 +280,7 @@ impl Tables {
             kept: table(at.kept),
             scalars: table(at.scalars),
             partials,
+            stage,
             shared: table(at.shared),
             meet: table(2 * turn),
             next: table(2 - 2 * turn),
@@ -383,4 +385,4 @@ impl Drop for Tables {
 }
 
 const _: () = assert!(size_of::<Shared>() == 56, "the prelude declares as many bytes");
-const _: () = assert!(size_of::<Launch>() == 224, "the prelude declares as many bytes");
+const _: () = assert!(size_of::<Launch>() == 232, "the prelude declares as many bytes");

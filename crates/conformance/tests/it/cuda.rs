@@ -115,6 +115,7 @@ on_cuda! {
         wave_is_the_same_everywhere,
         reductions_are_the_same_everywhere,
         an_index_out_of_bounds_is_an_error_that_names_it,
+        ordered_sums_at_elements_that_data_choose_are_the_same_everywhere,
     }
     yields {
         c26_labels_come_back_as_enum_and_variant,
