@@ -106,8 +106,8 @@ on_cuda! {
         c23_bounds_may_depend_on_data_written_in_the_same_launch,
     }
     traces {
-        random_traces_equal_the_model_natively,
-        random_traces_equal_the_model_on_two_threads,
+        c48_random_traces_equal_the_model_natively,
+        c48_random_traces_equal_the_model_on_two_threads,
     }
     workloads {
         pointwise_is_the_same_everywhere,
@@ -150,8 +150,8 @@ on_cuda! {
         temporaries_stay_where_they_are_live_and_follow_the_arguments_where_they_are_made_anew,
     }
     random {
-        random_programs_are_the_same_everywhere_one,
-        random_programs_are_the_same_everywhere_two,
+        c48_random_programs_are_the_same_everywhere_one,
+        c48_random_programs_are_the_same_everywhere_two,
     }
     regressions {
         a_negative_literal_can_be_negated,
@@ -164,4 +164,32 @@ on_cuda! {
     random_gradients {
         gradients_of_random_programs_are_the_same_under_every_schedule,
     }
+}
+
+/// Loops and conditions on data are code inside one kernel: no conditional node of a graph, and no host that drives them.
+#[test]
+#[ignore = "needs CUDA"]
+fn c50_a_loop_on_the_device_is_one_launch_however_long_it_is() {
+    use ebbtide_conformance::{Input, run};
+    use ebbtide_ir::Literal;
+
+    let options = Options::new().cache(Cache::at(folder()));
+    let (device, counters) = options.build().expect("these tests need a GPU, its driver and NVRTC");
+    let mut costs = Vec::new();
+    for steps in [1usize, 10, 1000] {
+        let inputs = [
+            Input::Array(vec![70, 90], 1),
+            Input::Array(vec![70, 90], 2),
+            Input::Array(vec![70, 90], 3),
+            Input::Array(vec![1000], 4),
+            Input::Array(vec![1000, 90], 5),
+            Input::Scalar(Literal::from(steps)),
+        ];
+        let before = (counters.launches(), counters.waits());
+        run(&crate::programs::wave(), &device, &inputs).expect("it runs");
+        costs.push((counters.launches() - before.0, counters.waits() - before.1));
+    }
+    assert_eq!(costs[0].0, 1);
+    assert_eq!(costs[0], costs[1]);
+    assert_eq!(costs[0], costs[2]);
 }
