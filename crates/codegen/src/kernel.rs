@@ -12,6 +12,7 @@ use ebbtide_ir::{
 
 use crate::body::{Body, Form};
 use crate::interior::{Interior, Rows};
+use crate::segment::Touched;
 use crate::unit::{Checks, Family, Lanes, Pace, Text, c_literal, c_type, line, to_bits};
 
 /// Rows so near to a boundary are looked at one by one.
@@ -69,8 +70,7 @@ impl Text<'_> {
     }
 
     pub fn kernel_tape(&mut self, stmt: &Stmt) {
-        // Memory changes hands: what is pending was noted under other names.
-        self.meet_if_pending();
+        self.before_exchange();
         match stmt {
             Stmt::Push(push) => {
                 let a = push.array.index();
@@ -80,7 +80,7 @@ impl Text<'_> {
                 match push.after {
                     After::Same => {
                         line!(self, "{t} *kept = ({t} *)eb_place(f, &t{a}, t{a}.depth++);");
-                        self.elements(push.array, |a| format!("kept[k] = a{a}[k];"));
+                        self.elements(push.array, Touched::Read, |a| format!("kept[k] = a{a}[k];"));
                     }
                     After::Anything(old) => line!(
                         self,
@@ -137,7 +137,7 @@ impl Text<'_> {
     }
 
     /// The iterations of a parallel loop, dealt out between threads; its ranges are printed.
-    pub fn kernel_par(&mut self, par: &Par, reductions: &[(Combine, &Store)], leave: &str) {
+    pub fn kernel_par(&mut self, par: &Par, reductions: &[(Combine, &Store)]) {
         self.before_loop(par);
         let exit = self.fresh();
         let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
@@ -167,7 +167,7 @@ impl Text<'_> {
         line!(self, "}}");
         self.meet();
         if !reductions.is_empty() {
-            self.finish_reductions(reductions, leave);
+            self.finish_reductions(reductions);
             self.after_leaves(reductions.iter().map(|r| r.1.array));
         }
         line!(self, "}}");

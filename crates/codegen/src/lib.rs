@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod deferred;
 mod guarded;
 mod interior;
 mod kernel;
@@ -19,6 +20,7 @@ mod library;
 mod operation;
 mod par;
 mod pending;
+mod product;
 mod segment;
 mod staged;
 mod unit;

@@ -53,8 +53,8 @@ impl Text<'_> {
         self.program.literal(v).is_some() || !self.inside.contains(&v)
     }
 
-    /// Prints a parallel loop; `leave` is where the segment ends after a fault.
-    pub fn par(&mut self, par: &Par, leave: &str) {
+    /// Prints a parallel loop.
+    pub fn par(&mut self, par: &Par) {
         let facts = self.facts.pars.get(&par.id).cloned().unwrap_or_default();
         let mut reductions: Vec<(Combine, &Store)> = Vec::new();
         let mut scatters = false;
@@ -96,8 +96,9 @@ impl Text<'_> {
         });
         line!(self, "const i64 rows = {rows}, row = {row};");
         if self.family == Family::Cuda {
-            return self.kernel_par(par, &reductions, leave);
+            return self.kernel_par(par, &reductions);
         }
+        self.before_loop(par);
         let exit = self.fresh();
         let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
         // Ordered sums at shared elements are taken by one thread.
@@ -116,9 +117,10 @@ impl Text<'_> {
             self.leaves(par, &reductions, &stores, exit);
         }
         line!(self, "}}");
-        line!(self, "exit{exit}: if (eb_barrier(f)) goto {leave};");
+        line!(self, "exit{exit}:");
+        self.meet();
         if !reductions.is_empty() {
-            self.finish_reductions(&reductions, leave);
+            self.finish_reductions(&reductions);
         }
         line!(self, "}}");
         self.inside.clear();
@@ -199,7 +201,7 @@ impl Text<'_> {
         }
     }
 
-    pub fn finish_reductions(&mut self, reductions: &[(Combine, &Store)], leave: &str) {
+    pub fn finish_reductions(&mut self, reductions: &[(Combine, &Store)]) {
         line!(
             self,
             "if (f->thread == 0 && rows > 0 && row > 0) {{ const i64 count = eb_cut(rows, row).count;"
@@ -228,7 +230,7 @@ impl Text<'_> {
         }
         line!(self, "}}");
         if self.family == Family::C {
-            line!(self, "if (eb_barrier(f)) goto {leave};");
+            self.meet();
         }
     }
 

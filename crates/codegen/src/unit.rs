@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Block, Facts, Fault, Function, LibraryCall, Literal, LocalId, Op, Program, Site, Store, Type,
-    ValueId,
+    ArrayId, Block, Facts, Fault, Function, LibraryCall, Literal, LocalId, LoopId, Op, Program, Site, Store,
+    Type, ValueId,
 };
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
 
-use crate::library::products;
+use crate::deferred::waiting;
 use crate::pending::Pending;
+use crate::product::products;
 
 /// The processor that the text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +156,9 @@ pub fn c_unit(
         if text.products.contains(ty) {
             source.push_str(&products(shape, ty));
         }
+        if let Some(places) = text.waiting_places.get(ty) {
+            source.push_str(&waiting(ty, *places));
+        }
     }
     Ok(text.finish(source, "static __attribute__((noinline))"))
 }
@@ -212,6 +216,12 @@ pub(crate) struct Text<'p> {
     pub calls: Vec<LibraryCall>,
     /// The types of which matrices are multiplied.
     pub products: BTreeSet<&'static str>,
+    /// By loop of the segment being printed: the matrices that products wait for meanwhile.
+    pub waiting: BTreeMap<LoopId, BTreeSet<ArrayId>>,
+    /// Those of the loops around what is being printed.
+    pub deferring: BTreeSet<ArrayId>,
+    /// The most matrices of one segment that products wait for, by type.
+    pub waiting_places: BTreeMap<&'static str, usize>,
     /// Where several vectors of iterations are printed side by side.
     pub jam: Option<Jam>,
     /// How often what is printed now will run.
@@ -298,6 +308,9 @@ impl<'p> Text<'p> {
             notes: 0,
             calls: Vec::new(),
             products: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            deferring: BTreeSet::new(),
+            waiting_places: BTreeMap::new(),
             jam: None,
             pace: Pace::Often,
             called: BTreeSet::new(),

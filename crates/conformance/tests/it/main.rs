@@ -15,6 +15,7 @@ mod programs;
 mod random;
 mod stages;
 mod traces;
+mod waiting;
 mod workloads;
 mod yields;
 
