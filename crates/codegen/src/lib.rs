@@ -12,6 +12,8 @@
 
 mod body;
 mod guarded;
+mod interchange;
+mod interchanged;
 mod interior;
 mod kernel;
 mod lanes;

@@ -422,7 +422,8 @@ impl Text<'_> {
         offset
     }
 
-    fn program_loop(&mut self, l: &Loop) {
+    /// Prints a loop whose passes all threads run one after the other.
+    pub fn passes_outside(&mut self, l: &Loop) {
         let pass = format!("pass{}", l.id.index());
         // Every pass begins after a meeting, or with nothing to meet for.
         self.meet_if_pending();

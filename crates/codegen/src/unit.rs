@@ -8,6 +8,7 @@ use ebbtide_ir::{
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
 
+use crate::interchanged::Own;
 use crate::library::products;
 use crate::pending::Pending;
 
@@ -225,6 +226,8 @@ pub(crate) struct Text<'p> {
     pub ok: Option<String>,
     /// The arrays that nobody writes while the segment being printed runs, where it pays to know.
     pub constant: BTreeSet<ArrayId>,
+    /// What an iteration holds in variables, where it runs through all passes of a loop.
+    pub own: Own,
 }
 
 /// When the careful form leaves an iteration that met an index out of bounds.
@@ -299,6 +302,7 @@ impl<'p> Text<'p> {
             ok: None,
             pending: Pending::default(),
             constant: BTreeSet::new(),
+            own: Own::default(),
         }
     }
 
