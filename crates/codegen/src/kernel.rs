@@ -152,7 +152,7 @@ impl Text<'_> {
             line!(self, "int seen{k} = 0;");
         }
         if in_order {
-            if !reductions.is_empty() || !self.staged(par, exit, leave) {
+            if !reductions.is_empty() || !self.staged(par, exit) {
                 self.one_thread(par, reductions, &stores, exit);
             }
         } else if reductions.is_empty() {

@@ -13,6 +13,8 @@
 mod body;
 mod deferred;
 mod guarded;
+mod interchange;
+mod interchanged;
 mod interior;
 mod kernel;
 mod lanes;

@@ -71,6 +71,7 @@ struct eb_tape {
 enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7 };
 
 #define EB_DO static __device__ __forceinline__
+#define EB_IN __device__ __forceinline__
 
 EB_DO eb_thread eb_enter(const eb_launch &launch) {
     eb_thread me;
@@ -155,6 +156,65 @@ EB_DO void eb_close(eb_thread *f, eb_tape *t, i32 array) {
     }
     if (f->thread == 0) f->depth[array] = t->depth;
 }
+
+/* Before each thread takes elements from the places of a tape, or puts them there, on its own: all know the table. */
+EB_DO void eb_settle(eb_thread *f, eb_tape *t) {
+    if (t->pending < 0) return;
+    eb_barrier(f);
+    if (f->thread == 0) t->places[t->pending] = t->value;
+    t->pending = -1;
+    eb_barrier(f);
+}
+/* Places of a tape, from the first to the last that a loop uses: each is asked for some passes before it is wanted. */
+enum { EB_AHEAD = 4 };
+template <typename T> struct eb_places {
+    T *row[EB_AHEAD];
+    void **first;
+    i32 asked, last, step;
+    ix at;
+    EB_IN T *ask() {
+        void **const place = first + step * asked;
+        __builtin_assume(__isGlobal(place));
+        asked = asked < last ? asked + 1 : last;
+        return (T *)*place;
+    }
+    EB_IN void begin(void **places, i32 direction, i64 count, ix element) {
+        first = places; asked = 0; last = (i32)count - 1; step = direction; at = element;
+#pragma unroll
+        for (int k = 0; k < EB_AHEAD; k++) row[k] = ask();
+    }
+    /* The thread's element of the next place. */
+    EB_IN T *next() {
+        T *const element = row[0] + at;
+        __builtin_assume(__isGlobal(element));
+#pragma unroll
+        for (int k = 1; k < EB_AHEAD; k++) row[k - 1] = row[k];
+        row[EB_AHEAD - 1] = ask();
+        return element;
+    }
+};
+template <typename T> struct eb_pushes {
+    eb_places<T> up;
+    EB_IN void begin(const eb_tape &t, ix at, i64 count) { up.begin(t.places + t.depth, 1, count, at); }
+    EB_IN void push(T pushed) { *up.next() = pushed; }
+};
+/* Elements are on their way some passes before they are wanted, too. */
+template <typename T> struct eb_pops {
+    eb_places<T> down;
+    T element[EB_AHEAD];
+    EB_IN void begin(const eb_tape &t, ix at, i64 count) {
+        down.begin(t.places + t.depth - 1, -1, count, at);
+#pragma unroll
+        for (int k = 0; k < EB_AHEAD; k++) element[k] = *down.next();
+    }
+    EB_IN T pop() {
+        const T popped = element[0];
+#pragma unroll
+        for (int k = 1; k < EB_AHEAD; k++) element[k - 1] = element[k];
+        element[EB_AHEAD - 1] = *down.next();
+        return popped;
+    }
+};
 
 EB_DO i64 eb_min(i64 a, i64 b) { return a < b ? a : b; }
 EB_DO i64 eb_max(i64 a, i64 b) { return a > b ? a : b; }

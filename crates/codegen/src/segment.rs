@@ -449,7 +449,8 @@ impl Text<'_> {
         offset
     }
 
-    fn program_loop(&mut self, l: &Loop) {
+    /// Prints a loop whose passes all threads run one after the other.
+    pub fn passes_outside(&mut self, l: &Loop) {
         let pass = format!("pass{}", l.id.index());
         let waiting = self.waiting.get(&l.id).cloned().unwrap_or_default();
         self.deferring.extend(&waiting);

@@ -43,7 +43,7 @@ fn notes<'s>(text: &Text, par: &'s Par) -> Option<Vec<Notes<'s>>> {
 
 impl Text<'_> {
     /// Prints a loop without reductions whose sums at shared elements keep their order; says so where it cannot.
-    pub fn staged(&mut self, par: &Par, exit: usize, leave: &str) -> bool {
+    pub fn staged(&mut self, par: &Par, exit: usize) -> bool {
         let Some(notes) = notes(self, par) else { return false };
         let total: usize = notes.iter().map(|n| n.updates.len()).sum();
         self.notes = self.notes.max(total);
@@ -75,7 +75,7 @@ impl Text<'_> {
         self.row(par, &inside);
         self.iteration(par, &[], exit, &inside);
         line!(self, "}}");
-        line!(self, "exit{exit}: if (eb_barrier(f)) goto {leave};");
+        line!(self, "exit{exit}: if (eb_barrier(f)) goto leave;");
         for (n, note) in notes.iter().enumerate() {
             let ty = self.program.array(note.array).ty;
             let (t, each) = (c_type(ty), note.updates.len());
@@ -87,7 +87,7 @@ impl Text<'_> {
             );
         }
         // The next batch is noted where this one was.
-        line!(self, "if (batch + EB_STAGE < iterations && eb_barrier(f)) goto {leave};");
+        line!(self, "if (batch + EB_STAGE < iterations && eb_barrier(f)) goto leave;");
         line!(self, "}}");
         self.staged.clear();
         true

@@ -10,6 +10,7 @@ use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
 
 use crate::deferred::waiting;
+use crate::interchanged::Own;
 use crate::pending::Pending;
 use crate::product::products;
 
@@ -242,6 +243,8 @@ pub(crate) struct Text<'p> {
     pub ok: Option<String>,
     /// The arrays that nobody writes while the segment being printed runs, where it pays to know.
     pub constant: BTreeSet<ArrayId>,
+    /// What an iteration holds in variables, where it runs through all passes of a loop.
+    pub own: Own,
 }
 
 /// When the careful form leaves an iteration that met an index out of bounds.
@@ -321,6 +324,7 @@ impl<'p> Text<'p> {
             ok: None,
             pending: Pending::default(),
             constant: BTreeSet::new(),
+            own: Own::default(),
         }
     }
 

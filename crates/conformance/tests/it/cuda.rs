@@ -87,6 +87,12 @@ on_cuda! {
         huge_arrays_are_errors,
         a_loop_with_very_many_reductions_is_like_any_other,
     }
+    interchange {
+        own_elements_are_the_same_everywhere,
+        own_elements_of_a_plane_are_the_same_everywhere,
+        own_elements_are_checked_in_every_pass,
+        gradients_of_own_elements_have_the_same_bits_under_every_budget_on_every_device,
+    }
     library {
         products_have_the_same_bits_on_every_device_for_every_shape,
         a_product_is_what_the_law_says,

@@ -7,6 +7,7 @@ mod cuda_text;
 mod devices;
 mod gradients;
 mod hostile;
+mod interchange;
 mod introspection;
 mod library;
 mod loops;
