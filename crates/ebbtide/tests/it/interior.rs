@@ -32,7 +32,9 @@ fn periodic(u: &Array1<f64>, out: &mut Array1<f64>) {
 
 #[test]
 fn indices_that_wrap_around_are_sums() {
-    check(source(periodic()), expect![[r#"
+    check(
+        source(periodic()),
+        expect![[r#"
         for (; j + N <= hi; j += N) {
         { const i64 v2 = j + 0;
         const f64xN v7 = eb_load_f64xN(a0 + (INT64_C(1) * v2 + w6));
@@ -41,7 +43,8 @@ fn indices_that_wrap_around_are_sums() {
         eb_store_f64xN(a1 + (INT64_C(1) * v2 + 0), v12);
         }
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[program]
@@ -54,7 +57,9 @@ fn clamped(u: &Array1<f64>, out: &mut Array1<f64>) {
 
 #[test]
 fn clamped_indices_are_sums() {
-    check(source(clamped()), expect![[r#"
+    check(
+        source(clamped()),
+        expect![[r#"
         for (; j + N <= hi; j += N) {
         { const i64 v2 = j + 0;
         const f64xN v7 = eb_load_f64xN(a0 + (INT64_C(1) * v2 + (0 - INT64_C(1))));
@@ -63,7 +68,8 @@ fn clamped_indices_are_sums() {
         eb_store_f64xN(a1 + (INT64_C(1) * v2 + 0), v14);
         }
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[program]
@@ -79,7 +85,9 @@ fn bounded(u: &Array2<f64>, out: &mut Array2<f64>) {
 
 #[test]
 fn conditions_at_boundaries_are_decided() {
-    check(source(bounded()), expect![[r#"
+    check(
+        source(bounded()),
+        expect![[r#"
         for (; j + N <= hi; j += N) {
         { const i64 v5 = j + 0;
         {
@@ -90,5 +98,6 @@ fn conditions_at_boundaries_are_decided() {
         }
         }
         }
-    "#]]);
+    "#]],
+    );
 }
