@@ -89,6 +89,8 @@ pub trait Executable: Send + Sync {
 pub struct Device {
     backend: Arc<dyn Backend>,
     meter: Arc<Meter>,
+    /// Of pinned memory of the host.
+    pinned: Arc<Meter>,
 }
 
 impl Device {
@@ -96,7 +98,7 @@ impl Device {
     pub fn new(backend: Arc<dyn Backend>) -> Device {
         crate::trace::begin();
         let meter = Arc::new(Meter::of(backend.memory()));
-        Device { backend, meter }
+        Device { backend, meter, pinned: Arc::default() }
     }
 
     /// Its name.
@@ -112,6 +114,11 @@ impl Device {
     /// Counts the memory that the arrays of this device hold.
     pub fn meter(&self) -> &Arc<Meter> {
         &self.meter
+    }
+
+    /// Counts the pinned memory of the host in which gradient runs keep states beyond the memory of this device.
+    pub fn host_meter(&self) -> &Arc<Meter> {
+        &self.pinned
     }
 
     /// An array of zeros.

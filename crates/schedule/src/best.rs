@@ -213,29 +213,36 @@ fn cheapest(problem: &Problem, budget: u64) -> Option<Plan> {
         return all;
     }
     let mut best: Option<Plan> = None;
-    let mut offer = |plan: Option<Plan>| {
+    let offer = |best: &mut Option<Plan>, plan: Option<Plan>| {
         if let Some(plan) = plan.filter(|plan| plan.peak_bytes <= u128::from(budget)) {
             let better = |old: &Plan| (plan.cost, plan.peak_bytes) < (old.cost, old.peak_bytes);
             if best.as_ref().is_none_or(better) {
-                best = Some(plan);
+                *best = Some(plan);
             }
         }
     };
     for block in series(problem.steps.max(1)) {
         for slots in slot_counts(problem, budget, problem.sizes.state.into(), block, u64::MAX) {
-            offer(revolve_plan(problem, slots, block));
+            offer(&mut best, revolve_plan(problem, slots, block));
         }
         let mixed = mixed_slots(problem, block).filter(|_| problem.holds == Holds::StatesOrTapes);
         if let Some(most) = mixed {
             let room = u128::from(problem.sizes.state).max(problem.sizes.bytes(0, block));
             for slots in slot_counts(problem, budget, room, block, most) {
-                offer(mixed_plan(problem, slots, block));
+                offer(&mut best, mixed_plan(problem, slots, block));
             }
         }
-        if problem.beyond.iter().any(|beyond| beyond.slots > 0) {
+    }
+    if problem.beyond.iter().any(|beyond| beyond.slots > 0) {
+        for block in series(problem.steps.max(1)) {
             for slots in few_slots(problem, budget, block) {
                 for blocks in series(problem.steps.div_ceil(block)) {
-                    offer(multistage_plan(problem, slots, block, blocks.saturating_mul(block)));
+                    let period = blocks.saturating_mul(block);
+                    // Most are not worth a closer look.
+                    let least = least_beyond(problem, slots, block, period);
+                    if best.as_ref().is_none_or(|best| least < best.cost) {
+                        offer(&mut best, multistage_plan(problem, slots, block, period));
+                    }
                 }
             }
         }
@@ -304,6 +311,15 @@ fn revolve_plan(problem: &Problem, slots: usize, block: u64) -> Option<Plan> {
     let totals = revolve::totals(problem.steps, slots, options)?;
     let bytes = problem.sizes.bytes(totals.memory.peak_slots, totals.peak_tape);
     Some(finish(problem, Family::Revolve, slots, options, totals, bytes))
+}
+
+/// What a Multistage plan costs at least: its steps, and the copies of states on their way, if nothing waits for them.
+fn least_beyond(problem: &Problem, slots: usize, block: u64, period: u64) -> f64 {
+    let Costs { advance, record, reverse, store, load, .. } = problem.costs;
+    let away = problem.steps.saturating_sub(1) / period;
+    let within = revolve::advances_in_blocks(period, slots, block).map_or(f64::INFINITY, |n| n as f64);
+    let advances = away as f64 * (period as f64 + within);
+    advance * advances + problem.steps as f64 * (record + reverse) + away as f64 * (store + load)
 }
 
 fn multistage_plan(problem: &Problem, slots: usize, block: u64, period: u64) -> Option<Plan> {
