@@ -43,7 +43,7 @@ pub trait Memory: fmt::Debug + Send + Sync {
     /// *Bounds*: there are as many.
     unsafe fn download(&self, from: *const u8, to: &mut [u8]) -> Result<()>;
 
-    /// Zeroed memory of the host that [`Memory::carry_out`] and [`Memory::carry_in`] know best.
+    /// Memory of the host that [`Memory::carry_out`] and [`Memory::carry_in`] know best.
     fn pin(&self, bytes: usize) -> Result<NonNull<u8>> {
         Ok(HostMemory::zeroed(bytes)?.into_raw())
     }

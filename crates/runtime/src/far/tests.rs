@@ -23,16 +23,19 @@ pub(super) fn file_system() -> Arc<dyn FileSystem> {
     FILES.with(|files| files.borrow().clone())
 }
 
+/// Copies by number: the addresses that they go from and to, and the bytes.
+type Waiting = VecDeque<(u64, Vec<(usize, usize, usize)>)>;
+
 /// Memory of the host that plays a device's, and copies to the host as late as it may.
 #[derive(Debug, Default)]
 struct Late {
     me: Weak<Late>,
-    waiting: Mutex<VecDeque<(u64, Vec<(usize, usize, usize)>)>>,
+    waiting: Mutex<Waiting>,
     asked: AtomicU64,
 }
 
 impl Late {
-    fn waiting(&self) -> std::sync::MutexGuard<'_, VecDeque<(u64, Vec<(usize, usize, usize)>)>> {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -223,7 +226,6 @@ impl Case {
             Arg::Write(dy.any_mut()),
         ];
         let answer = what(gradient, &args)?;
-        drop(args);
         Ok((answer, dx.to_vec().iter().chain(&dy.to_vec()).map(|v| v.to_bits()).collect()))
     }
 
