@@ -12,7 +12,7 @@ use ebbtide_ir::{
 use ebbtide_runtime::cache::{Cache, Found};
 use ebbtide_runtime::{
     Backend, Buffer, Counters, Error, Event, Executable, Frame, Memory, Result, Start, from_arguments,
-    yielding_regions,
+    partial_sums, yielding_regions,
 };
 
 use crate::compiler::{Architecture, Places, cubin};
@@ -65,6 +65,10 @@ impl Backend for Cuda {
 
     fn memory(&self) -> Option<Arc<dyn Memory>> {
         Some(self.gpu.clone())
+    }
+
+    fn scratch_bytes(&self, program: &Program, facts: &Facts) -> u64 {
+        partial_sums(program, facts)
     }
 
     fn compile(

@@ -21,6 +21,7 @@ mod rules;
 mod scatter;
 mod schedules;
 mod structs;
+mod tiers;
 mod yielding_gradients;
 mod yields;
 
