@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ebbtide_codegen::{Raised, STAGE, Unit, cuda_unit};
+use ebbtide_codegen::{Raised, STAGE, Unit, cuda_unit, staging_bytes};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
     self as ir, ArrayId, Block, Entry, Facts, LibraryOp, LoopId, Outcome, Place, Program, RegionId, Stmt,
@@ -68,7 +68,7 @@ impl Backend for Cuda {
     }
 
     fn scratch_bytes(&self, program: &Program, facts: &Facts) -> u64 {
-        partial_sums(program, facts)
+        partial_sums(program, facts) + staging_bytes(program, facts)
     }
 
     fn compile(
