@@ -11,13 +11,13 @@ use ebbtide_ir::{After, ArrayId, Block, Indices, Loop, LoopKind, Op, Par, Stmt, 
 
 use crate::body::{Body, Form, flatten};
 use crate::interchange::{Interchange, Tape, interchange, is_at};
-use crate::unit::{Checks, Family, Text, c_type, line};
+use crate::unit::{Checks, Family, Text, Width, c_type, line};
 
-/// So many passes are printed as one, where they are short.
-const UNROLLED: usize = 4;
+/// Passes of at most so many statements are printed so many as one.
+const UNROLLED: [(usize, usize); 3] = [(40, 8), (100, 4), (usize::MAX, 1)];
 
-/// A pass with more statements is printed as it is.
-const SHORT: usize = 100;
+/// So many elements are on their way at a time, from all tapes together.
+const AHEAD: usize = 8;
 
 /// The iteration being printed: the arrays that it holds in variables, and its index.
 #[derive(Default)]
@@ -33,13 +33,34 @@ impl Text<'_> {
             .then(|| format!("h{}", array.index()))
     }
 
-    /// Prints a loop, with its passes inside where they can be there.
-    pub fn program_loop(&mut self, l: &Loop) {
-        let plan = match (self.family, self.yields) {
+    /// How a loop runs inside the parallel loops of its passes, where it does.
+    fn interchange<'l>(&self, l: &'l Loop) -> Option<Interchange<'l>> {
+        match (self.family, self.yields) {
             (Family::Cuda, false) => interchange(self.program, self.facts, l).ok(),
             _ => None,
-        };
-        let Some(plan) = plan else { return self.passes_outside(l) };
+        }
+    }
+
+    /// How many threads a block of a segment may have: fewer with more registers where loops run inside their parallel
+    /// loops, and no others make the threads meet again and again.
+    pub fn width(&self, block: &Block) -> Width {
+        let (mut inside, mut work) = (false, vec![block]);
+        while let Some(block) = work.pop() {
+            for stmt in block {
+                match stmt {
+                    Stmt::Loop(l) if self.interchange(l).is_some() => inside = true,
+                    Stmt::Loop(_) | Stmt::Library(_) => return Width::Full,
+                    Stmt::Par(_) => {}
+                    other => work.extend(other.blocks()),
+                }
+            }
+        }
+        if inside { Width::Half } else { Width::Full }
+    }
+
+    /// Prints a loop, with its passes inside where they can be there.
+    pub fn program_loop(&mut self, l: &Loop) {
+        let Some(plan) = self.interchange(l) else { return self.passes_outside(l) };
         self.meet_if_pending();
         line!(self, "{{ /* loop {}, inside its parallel loops */", l.id.index());
         self.conditions(l, &plan);
@@ -119,7 +140,7 @@ impl Text<'_> {
         self.take_elements(plan, first);
         let mut statements = 0;
         walk(&l.body, &mut |_| statements += 1);
-        let unrolled = if statements <= SHORT { UNROLLED } else { 1 };
+        let unrolled = UNROLLED.iter().find(|(most, _)| statements <= *most).map_or(1, |(_, passes)| *passes);
         line!(self, "#pragma unroll {unrolled}");
         line!(self, "for (i64 pass = 0; pass < passes; pass++) {{");
         line!(self, "v{} = begin + pass;", var.index());
@@ -156,16 +177,14 @@ impl Text<'_> {
                 false => line!(self, "{t} h{a} = a{a}[at{a}];"),
             }
         }
+        let ahead = (AHEAD / plan.tapes.len().max(1)).max(1);
         for (array, tape) in &plan.tapes {
             let (a, t) = (array.index(), c_type(self.program.array(*array).ty));
-            match tape {
-                Tape::Pushes(count) => {
-                    line!(self, "eb_pushes<{t}> q{a}; q{a}.begin(t{a}, at{a}, passes * {count});")
-                }
-                Tape::Pops(count) => {
-                    line!(self, "eb_pops<{t}> q{a}; q{a}.begin(t{a}, at{a}, passes * {count});")
-                }
-            }
+            let (kind, count) = match tape {
+                Tape::Pushes(count) => ("eb_pushes", count),
+                Tape::Pops(count) => ("eb_pops", count),
+            };
+            line!(self, "{kind}<{t}, {ahead}> q{a}; q{a}.begin(t{a}, at{a}, passes * {count});");
         }
     }
 

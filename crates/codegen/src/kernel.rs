@@ -12,7 +12,7 @@ use crate::body::{Body, Form};
 use crate::interior::{Interior, Rows};
 use crate::segment::Touched;
 use crate::staged::scattered;
-use crate::unit::{Checks, Family, Lanes, Pace, Text, c_literal, c_type, line, to_bits};
+use crate::unit::{Checks, Family, Lanes, Pace, Text, Width, c_literal, c_type, line, to_bits};
 
 /// Rows so near to a boundary are looked at one by one.
 const MARGIN: i64 = 4;
@@ -42,10 +42,14 @@ impl Text<'_> {
         }
     }
 
-    pub fn enter_kernel(&mut self, k: usize, taped: &BTreeSet<ArrayId>) {
+    pub fn enter_kernel(&mut self, k: usize, width: Width, taped: &BTreeSet<ArrayId>) {
+        let threads = match width {
+            Width::Full => "EB_THREADS",
+            Width::Half => "EB_THREADS / 2",
+        };
         line!(
             self,
-            "extern \"C\" __global__ void __launch_bounds__(EB_THREADS, EB_BLOCKS) segment_{k}(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {{"
+            "extern \"C\" __global__ void __launch_bounds__({threads}, EB_BLOCKS) segment_{k}(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {{"
         );
         line!(self, "eb_thread me = eb_enter(launch), *const f = &me;");
         line!(self, "if (f->shared->ended) return;");

@@ -28,4 +28,4 @@ mod staged;
 mod unit;
 
 pub use staged::{STAGE, staging_bytes};
-pub use unit::{Access, Raised, Target, Unit, c_unit, cuda_unit};
+pub use unit::{Access, Raised, Target, Unit, Width, c_unit, cuda_unit};

@@ -20,6 +20,7 @@ struct eb_shared {
     i32 ended;       /* written at the end of a segment alone: what comes after it does not run */
     i32 outcome;     /* 0: done; 1: yielded */
     i64 region, reason;
+    i64 exchanged;   /* did the memory of an array take the place of another? */
 };
 
 enum { EB_PATCHES = 6 };
@@ -144,6 +145,7 @@ EB_DO void *eb_place(eb_thread *f, eb_tape *t, i64 place) {
 }
 EB_DO void *eb_exchange(eb_thread *f, eb_tape *t, i64 place, void *mine) {
     void *const theirs = eb_place(f, t, place);
+    if (f->thread == 0) f->shared->exchanged = 1;
     t->pending = place;
     t->value = mine;
     t->epoch = f->epoch;
@@ -166,9 +168,8 @@ EB_DO void eb_settle(eb_thread *f, eb_tape *t) {
     eb_barrier(f);
 }
 /* Places of a tape, from the first to the last that a loop uses: each is asked for some passes before it is wanted. */
-enum { EB_AHEAD = 4 };
-template <typename T> struct eb_places {
-    T *row[EB_AHEAD];
+template <typename T, int N> struct eb_places {
+    T *row[N];
     void **first;
     i32 asked, last, step;
     ix at;
@@ -181,37 +182,37 @@ template <typename T> struct eb_places {
     EB_IN void begin(void **places, i32 direction, i64 count, ix element) {
         first = places; asked = 0; last = (i32)count - 1; step = direction; at = element;
 #pragma unroll
-        for (int k = 0; k < EB_AHEAD; k++) row[k] = ask();
+        for (int k = 0; k < N; k++) row[k] = ask();
     }
     /* The thread's element of the next place. */
     EB_IN T *next() {
         T *const element = row[0] + at;
         __builtin_assume(__isGlobal(element));
 #pragma unroll
-        for (int k = 1; k < EB_AHEAD; k++) row[k - 1] = row[k];
-        row[EB_AHEAD - 1] = ask();
+        for (int k = 1; k < N; k++) row[k - 1] = row[k];
+        row[N - 1] = ask();
         return element;
     }
 };
-template <typename T> struct eb_pushes {
-    eb_places<T> up;
+template <typename T, int N> struct eb_pushes {
+    eb_places<T, N> up;
     EB_IN void begin(const eb_tape &t, ix at, i64 count) { up.begin(t.places + t.depth, 1, count, at); }
     EB_IN void push(T pushed) { *up.next() = pushed; }
 };
 /* Elements are on their way some passes before they are wanted, too. */
-template <typename T> struct eb_pops {
-    eb_places<T> down;
-    T element[EB_AHEAD];
+template <typename T, int N> struct eb_pops {
+    eb_places<T, N> down;
+    T element[N];
     EB_IN void begin(const eb_tape &t, ix at, i64 count) {
         down.begin(t.places + t.depth - 1, -1, count, at);
 #pragma unroll
-        for (int k = 0; k < EB_AHEAD; k++) element[k] = *down.next();
+        for (int k = 0; k < N; k++) element[k] = *down.next();
     }
     EB_IN T pop() {
         const T popped = element[0];
 #pragma unroll
-        for (int k = 1; k < EB_AHEAD; k++) element[k - 1] = element[k];
-        element[EB_AHEAD - 1] = *down.next();
+        for (int k = 1; k < N; k++) element[k - 1] = element[k];
+        element[N - 1] = *down.next();
         return popped;
     }
 };

@@ -124,7 +124,9 @@ impl Text<'_> {
             Family::C => line!(self, "i64 segment_{k}(eb_frame *f) {{"),
             Family::Cuda => {
                 self.constant = names.arrays.difference(&written(block)).copied().collect();
-                self.enter_kernel(k, &taped);
+                let width = self.width(block);
+                self.widths.push(width);
+                self.enter_kernel(k, width, &taped);
             }
         }
         for a in &names.arrays {

@@ -52,6 +52,17 @@ pub struct Unit {
     pub notes: usize,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
+    /// By segment: how many threads its blocks may have, on CUDA.
+    pub widths: Vec<Width>,
+}
+
+/// How many threads a block may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// As many as there can be: they meet often.
+    Full,
+    /// Half of them, each with twice the registers: they hardly meet, so that any number of blocks is as good.
+    Half,
 }
 
 /// What compiled code says of the first fault it met.
@@ -215,6 +226,8 @@ pub(crate) struct Text<'p> {
     pub notes: usize,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
+    /// By segment: how many threads its blocks may have.
+    pub widths: Vec<Width>,
     /// The types of which matrices are multiplied.
     pub products: BTreeSet<&'static str>,
     /// By loop of the segment being printed: the matrices that products wait for meanwhile.
@@ -310,6 +323,7 @@ impl<'p> Text<'p> {
             reductions: 0,
             notes: 0,
             calls: Vec::new(),
+            widths: Vec::new(),
             products: BTreeSet::new(),
             waiting: BTreeMap::new(),
             deferring: BTreeSet::new(),
@@ -361,6 +375,7 @@ impl<'p> Text<'p> {
             reductions: self.reductions,
             notes: self.notes,
             calls: self.calls,
+            widths: self.widths,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ebbtide_codegen::{Raised, STAGE, Unit, cuda_unit, staging_bytes};
+use ebbtide_codegen::{Raised, STAGE, Unit, Width, cuda_unit, staging_bytes};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
     self as ir, ArrayId, Block, Entry, Facts, LibraryOp, LoopId, Outcome, Place, Program, RegionId, Stmt,
@@ -22,6 +22,12 @@ use crate::tables::{Layout, Shared, Tables, Wanted};
 
 /// Loops of at most so many iterations are run by one block: its threads meet in nanoseconds, blocks in a microsecond.
 const ONE_BLOCK: u64 = 2048;
+
+/// The same where blocks hardly meet: then more of them are more multiprocessors.
+const ONE_BLOCK_APART: u64 = 256;
+
+/// So many threads keep a multiprocessor from waiting for one of them alone.
+const FEW_THREADS: u32 = 128;
 
 /// A GPU with a compiler.
 pub(crate) struct Cuda {
@@ -268,14 +274,14 @@ impl Native {
         let image =
             std::fs::read(&path).map_err(|e| fail(format!("{} could not be read: {e}", path.display())))?;
         let module = self.gpu.load(&image)?;
-        let kernel = |name: &str| {
+        let kernel = |name: &str, threads: u32| {
             let name = CString::new(name).map_err(|e| fail(e.to_string()))?;
-            self.gpu.kernel(&module, &name, target.threads)
+            self.gpu.kernel(&module, &name, threads)
         };
         let kernels = (0..self.domains.len())
-            .map(|k| kernel(&format!("segment_{k}")))
+            .map(|k| kernel(&format!("segment_{k}"), self.threads(k)))
             .collect::<Result<Vec<Kernel>>>()?;
-        let copier = kernel("eb_copy_arrays")?;
+        let copier = kernel("eb_copy_arrays", target.threads)?;
         Ok(cell.get_or_init(|| Loaded { module, kernels, copier }))
     }
 
@@ -321,18 +327,31 @@ impl Native {
         Ok((frame, Box::new(Aside { tables: Some(tables), home: self.spare.clone(), grids, places })))
     }
 
+    /// The most threads that a block of a segment can have.
+    fn threads(&self, segment: usize) -> u32 {
+        match self.unit.widths.get(segment) {
+            Some(Width::Half) => self.target.threads / 2,
+            _ => self.target.threads,
+        }
+    }
+
     /// How many blocks of how many threads a segment is worth.
     fn grid(&self, kernel: &Kernel, segment: usize, frame: &Frame) -> Grid {
         let most = kernel.most.min(self.target.blocks * self.gpu.multiprocessors).max(1);
-        let threads = self.target.threads;
+        let mut threads = self.threads(segment);
         if let Some(blocks) = self.blocks {
             return Grid { blocks: blocks.clamp(1, most), threads };
         }
         let domains = &self.domains[segment];
         let largest = domains.largest(&self.simple, frame);
-        if largest <= ONE_BLOCK {
+        let apart = self.unit.widths.get(segment) == Some(&Width::Half);
+        if largest <= if apart { ONE_BLOCK_APART } else { ONE_BLOCK } {
             let fewer = (largest.max(32) as u32).next_power_of_two().min(threads);
             return Grid { blocks: 1, threads: if domains.whole_blocks { threads } else { fewer } };
+        }
+        if apart {
+            let each = largest.div_ceil(most.into()).min(threads.into()) as u32;
+            threads = each.next_power_of_two().clamp(FEW_THREADS.min(threads), threads);
         }
         let wanted = u32::try_from(largest.div_ceil(threads.into())).unwrap_or(u32::MAX);
         Grid { blocks: wanted.min(most), threads }

@@ -1,4 +1,4 @@
- segment_0(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
+EB_THREADS / 2, EB_BLOCKS) segment_0(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
 eb_thread me = eb_enter(launch), *const f = &me;
 if (f->shared->ended) return;
 f64 *a0 = (f64 *)f->data[0];
@@ -29,7 +29,7 @@ const ix at0 = (ix)v4;
 f64 h0 = a0[at0];
 const ix at1 = (ix)v4;
 f64 h1 = a1[at1];
-#pragma unroll 4
+#pragma unroll 8
 for (i64 pass = 0; pass < passes; pass++) {
 v3 = begin + pass;
 {

@@ -1,4 +1,4 @@
- segment_0(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
+EB_THREADS / 2, EB_BLOCKS) segment_0(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
 eb_thread me = eb_enter(launch), *const f = &me;
 if (f->shared->ended) return;
 f64 *a0 = (f64 *)f->data[0];
@@ -28,7 +28,7 @@ const ix at0 = (ix)v4;
 f64 h0 = a0[at0];
 const ix at1 = (ix)v4;
 f64 h1 = a1[at1];
-#pragma unroll 4
+#pragma unroll 8
 for (i64 pass = 0; pass < passes; pass++) {
 v3 = begin + pass;
 {
@@ -104,7 +104,7 @@ f->data[1] = a1;
 eb_leave(f); }
 
 ---
- segment_1(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
+EB_THREADS / 2, EB_BLOCKS) segment_1(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
 eb_thread me = eb_enter(launch), *const f = &me;
 if (f->shared->ended) return;
 eb_tape t0 = eb_open(f, 0);
@@ -140,8 +140,8 @@ const ix at1 = (ix)v4;
 f64 h1 = a1[at1];
 const ix at10 = (ix)v4;
 f64 h10 = 0;
-eb_pushes<f64> q0; q0.begin(t0, at0, passes * 1);
-#pragma unroll 4
+eb_pushes<f64, 8> q0; q0.begin(t0, at0, passes * 1);
+#pragma unroll 8
 for (i64 pass = 0; pass < passes; pass++) {
 v3 = begin + pass;
 q0.push(h0);
@@ -235,7 +235,7 @@ f->data[10] = a10;
 eb_leave(f); }
 
 ---
- segment_2(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
+EB_THREADS / 2, EB_BLOCKS) segment_2(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
 eb_thread me = eb_enter(launch), *const f = &me;
 if (f->shared->ended) return;
 eb_tape t0 = eb_open(f, 0);
@@ -280,8 +280,8 @@ const ix at7 = (ix)v39;
 f64 h7 = a7[at7];
 const ix at8 = (ix)v39;
 f64 h8 = a8[at8];
-eb_pops<f64> q0; q0.begin(t0, at0, passes * 1);
-#pragma unroll 4
+eb_pops<f64, 8> q0; q0.begin(t0, at0, passes * 1);
+#pragma unroll 8
 for (i64 pass = 0; pass < passes; pass++) {
 v34 = begin + pass;
 v35 = ((i64)((u64)v24 + (u64)v25));
