@@ -292,18 +292,24 @@ fn tiers(device: &Device, n: usize) -> Result<()> {
         if disk > 0 { tiers.disk(&dir, disk * state) } else { tiers }
     };
     let mut bits: Option<Vec<u32>> = None;
-    for (name, memory, tiers) in [
-        ("32 states on the GPU", room(32, 32), some(0, 0)),
-        ("as much memory, host too", room(32, 32), some(1000, 0)),
-        ("1 state on the GPU, host", room(1, 32), some(1000, 0)),
-        ("1 state on the GPU, alone", room(1, 32), some(0, 0)),
-        ("1 state, 4 tapes, host", room(1, 4), some(1000, 0)),
-        ("1 state, 4 tapes, alone", room(1, 4), some(0, 0)),
-        ("1 state on the GPU, disk", room(1, 32), some(0, 1000)),
-        ("1 state, 16 in host, disk", room(1, 32), some(16 + 5, 1000)),
+    let bytes = |room: Bytes| Budget::Bytes(room.0);
+    for (name, budget, tiers) in [
+        ("every 25th state on the GPU", Budget::Periodic { period: 25 }, some(0, 0)),
+        ("room for 1 state and 25 tapes, host", bytes(room(1, 25)), some(1000, 0)),
+        ("room for 1 state and 25 tapes, alone", bytes(room(1, 25)), some(0, 0)),
+        ("room for 1 state and 25 tapes, disk", bytes(room(1, 25)), some(0, 1000)),
+        ("room for 32 states and 32 tapes, alone", bytes(room(32, 32)), some(0, 0)),
+        ("room for 32 states and 32 tapes, host", bytes(room(32, 32)), some(1000, 0)),
+        ("room for 1 state and 4 tapes, alone", bytes(room(1, 4)), some(0, 0)),
+        ("room for 1 state and 4 tapes, host", bytes(room(1, 4)), some(1000, 0)),
     ] {
-        let g = g.with_memory(memory).with_tiers(tiers);
+        let g = g.with_budget(budget).with_tiers(tiers);
+        let first = Instant::now();
         let mut out = g.launch((&mut u, &mut prev, &c, STEPS, &mut loss))?;
+        println!(
+            "  the first launch takes {:.0} us per step",
+            first.elapsed().as_secs_f64() * 1e6 / STEPS as f64
+        );
         let time = best(|| Ok(g.launch_into(&mut out, (&mut u, &mut prev, &c, STEPS, &mut loss))?))?;
         say(&format!("wave {n} gradient, {name}"), time, STEPS, 0.0);
         println!("{}", g.plan((&mut u, &mut prev, &c, STEPS, &mut loss))?.explain());

@@ -16,6 +16,7 @@ pub struct Gpu {
     stream: Handle,
     /// For copies beside the computation.
     copies: Handle,
+    pool: Handle,
     /// What it calls itself.
     pub name: String,
     /// Major and minor compute capability.
@@ -45,6 +46,9 @@ const COOPERATIVE_LAUNCH: c_int = 95;
 const MEMORY_POOLS: c_int = 115;
 /// Freed memory up to so many bytes stays with the process.
 const RELEASE_THRESHOLD: c_int = 4;
+/// What stays with the process, and what of it is in use.
+const RESERVED: c_int = 5;
+const USED: c_int = 7;
 /// A stream that does not wait for the legacy default stream.
 const NON_BLOCKING: u32 = 1;
 
@@ -107,6 +111,7 @@ impl Gpu {
                 context,
                 stream,
                 copies,
+                pool,
                 name: CStr::from_ptr(name.as_ptr()).to_string_lossy().to_string(),
                 capability: (attribute(CAPABILITY_MAJOR)?, attribute(CAPABILITY_MINOR)?),
                 multiprocessors: attribute(MULTIPROCESSORS)?.max(1) as u32,
@@ -492,6 +497,22 @@ pub fn failure(reason: String) -> Error {
 }
 
 impl Memory for Gpu {
+    fn free_bytes(&self) -> Option<u64> {
+        self.enter().ok()?;
+        let (mut free, mut total) = (0, 0);
+        let (mut reserved, mut used) = (0u64, 0u64);
+        // SAFETY: every pointer is to a variable of the type that the documentation names.
+        let codes = unsafe {
+            [
+                (self.driver.cuMemGetInfo_v2)(&mut free, &mut total),
+                (self.driver.cuMemPoolGetAttribute)(self.pool, RESERVED, (&raw mut reserved).cast()),
+                (self.driver.cuMemPoolGetAttribute)(self.pool, USED, (&raw mut used).cast()),
+            ]
+        };
+        // What the pool keeps for the process can be had too.
+        (codes == [0; 3]).then_some(free as u64 + reserved.saturating_sub(used))
+    }
+
     fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
         let address = self.reserve(bytes)?;
         // SAFETY (*Bounds*): as many bytes were reserved.

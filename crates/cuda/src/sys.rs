@@ -59,6 +59,8 @@ functions! {
     cuEventDestroy_v2(event: Handle);
     cuDeviceGetDefaultMemPool(pool: *mut Handle, device: c_int);
     cuMemPoolSetAttribute(pool: Handle, attribute: c_int, value: *mut c_void);
+    cuMemPoolGetAttribute(pool: Handle, attribute: c_int, value: *mut c_void);
+    cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     cuMemAllocAsync(address: *mut Address, bytes: usize, stream: Handle);
     cuMemFreeAsync(address: Address, stream: Handle);
     cuMemAllocHost_v2(address: *mut *mut c_void, bytes: usize);

@@ -452,10 +452,11 @@ impl CompiledGradient {
         }
         let _span = tracing::debug_span!("plan", program = self.program().name).entered();
         let budget = self.whole_budget()?;
-        let reach = self.reach(&needs, budget)?;
+        let free = self.free_bytes();
+        let reach = self.reach(&needs, budget, free)?;
         let mut best: Option<(usize, Found)> = None;
         for (at, (needs, fixed)) in needs.iter().enumerate() {
-            match plan(&self.program().name, needs, *fixed, budget, reach.as_ref()) {
+            match plan(&self.program().name, needs, *fixed, budget, free, reach.as_ref()) {
                 Ok(found) => {
                     let k = of_variant[&at];
                     if best
@@ -472,7 +473,7 @@ impl CompiledGradient {
             return Err(failed.unwrap_or_else(|| self.variants[0].lost("there is no plan")));
         };
         if let Some((first, fixed)) = needs.first()
-            && let Ok(all) = plan(&self.program().name, first, *fixed, Budget::StoreAll, None)
+            && let Ok(all) = plan(&self.program().name, first, *fixed, Budget::StoreAll, free, None)
         {
             found.plan.store_all_bytes = all.plan.store_all_bytes;
         }
@@ -500,12 +501,18 @@ impl CompiledGradient {
         }
     }
 
+    /// The memory of the device that is free.
+    fn free_bytes(&self) -> u64 {
+        let own = self.device.backend().memory().and_then(|memory| memory.free_bytes());
+        own.unwrap_or_else(free_memory)
+    }
+
     /// What is beyond memory, where a plan may want it: then it is seen how fast it is.
-    fn reach(&self, needs: &[(Vec<Need>, u64)], budget: Budget) -> Result<Option<Reach>> {
+    fn reach(&self, needs: &[(Vec<Need>, u64)], budget: Budget, free: u64) -> Result<Option<Reach>> {
         let all = |(needs, fixed): &(Vec<Need>, u64)| fixed + needs.iter().map(Need::store_all).sum::<u64>();
         let most = match budget {
             Budget::Bytes(bytes) => bytes,
-            _ => free_memory() / 2,
+            _ => free / 2,
         };
         let wanted = needs.iter().any(|needs| all(needs) > most);
         (wanted && !self.tiers.is_empty()).then(|| self.tiers.reach(&self.device)).transpose()

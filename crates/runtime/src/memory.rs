@@ -11,6 +11,11 @@ use crate::error::{Error, Result};
 /// Memory that the host cannot touch. All that is asked of it happens in the order in which it was asked, also
 /// relative to the launches of its device; only [`Memory::download`] waits.
 pub trait Memory: fmt::Debug + Send + Sync {
+    /// The bytes that could still be had, where the device says.
+    fn free_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Zeroed memory, aligned to [`ALIGNMENT`].
     fn allocate(&self, bytes: usize) -> Result<NonNull<u8>>;
 

@@ -76,24 +76,26 @@ pub(crate) struct Found {
     pub cost: f64,
 }
 
-/// Plans a program whose outermost reversed loops are these, with what is beyond memory if anything is.
+/// Plans a program whose outermost reversed loops are these, where so much memory is free, with what is beyond memory if
+/// anything is.
 pub(crate) fn plan(
     program: &str,
     needs: &[Need],
     fixed: u64,
     budget: Budget,
+    free: u64,
     reach: Option<&Reach>,
 ) -> Result<Found> {
     let store_all = fixed + needs.iter().map(Need::store_all).sum::<u64>();
     let budget = match budget {
-        Budget::Auto => automatic(program, store_all),
+        Budget::Auto => automatic(program, store_all, free),
         other => other,
     };
     let total = match budget {
         Budget::Bytes(total) => Some(total),
         _ => None,
     };
-    let planner = Planner { program, budget };
+    let planner = Planner { program, budget, free };
     let mut trees = needs.iter().map(|need| planner.tree(need)).collect::<Result<Vec<_>>>()?;
     if let Some(reach) = reach {
         // Each loop gets room beyond memory in proportion to what it would keep, if it could.
@@ -185,6 +187,8 @@ struct Tree<'a> {
 struct Planner<'a> {
     program: &'a str,
     budget: Budget,
+    /// Bytes of memory that are free.
+    free: u64,
 }
 
 impl Planner<'_> {
@@ -244,7 +248,7 @@ impl Planner<'_> {
         let budget = need.hint.map_or(self.budget, hinted);
         let costs = costs(need, &rung.nodes);
         let Some(steps) = need.steps else {
-            let Some((slots, block)) = online_room(need, budget, share) else { return Ok(None) };
+            let Some((slots, block)) = online_room(need, budget, share, self.free) else { return Ok(None) };
             let schedule = Online::with(slots, Options::new().block(block)).map_err(fail)?.into();
             let own = slots as u64 * need.state + block * need.tape;
             // Of a loop of unknown length it is known only that more states are better.
@@ -398,12 +402,12 @@ fn costs(need: &Need, inner: &[Node]) -> Costs {
 }
 
 /// States and block for a loop of unknown length.
-fn online_room(need: &Need, budget: Budget, share: u64) -> Option<(usize, u64)> {
+fn online_room(need: &Need, budget: Budget, share: u64, free: u64) -> Option<(usize, u64)> {
     let room = match budget {
         Budget::Revolve { slots, block } => return Some((slots.max(1), block.max(1))),
         Budget::Periodic { period } => return Some((64, period.max(1))),
         Budget::Bytes(_) => share,
-        _ => share.min(free_memory() / 2),
+        _ => share.min(free / 2),
     };
     // A quarter for the tape of a block, the rest for states.
     let block = (room / 4).checked_div(need.tape).map_or(MOST_BLOCK, |b| b.clamp(1, MOST_BLOCK));
@@ -424,8 +428,8 @@ fn hinted(hint: ReverseHint) -> Budget {
 }
 
 /// Store-all while it fits in half of what is free.
-fn automatic(program: &str, store_all: u64) -> Budget {
-    let half = free_memory() / 2;
+fn automatic(program: &str, store_all: u64, free: u64) -> Budget {
+    let half = free / 2;
     if store_all <= half {
         return Budget::StoreAll;
     }
@@ -438,7 +442,7 @@ fn automatic(program: &str, store_all: u64) -> Budget {
     Budget::Bytes(half)
 }
 
-/// The bytes that the system says are available; a cautious guess where it says nothing.
+/// The bytes that the system says are available to the host; a cautious guess where it says nothing.
 pub(crate) fn free_memory() -> u64 {
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let available = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));

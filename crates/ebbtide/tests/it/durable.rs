@@ -12,7 +12,13 @@ use ebbtide_runtime::{Backend, Executable, Frame, Start};
 
 /// Statements that record before the loop, loops in loops, and a sibling.
 #[program]
-fn simulation(u: &mut Array1<f64>, c: &mut Array1<f64>, outer: usize, inner: usize, loss: &mut Array0<f64>) {
+pub fn simulation(
+    u: &mut Array1<f64>,
+    c: &mut Array1<f64>,
+    outer: usize,
+    inner: usize,
+    loss: &mut Array0<f64>,
+) {
     let n = u.len();
     for i in par(0..n) {
         u[i] = u[i] * u[i] + 0.1;

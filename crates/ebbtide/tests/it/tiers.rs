@@ -205,3 +205,35 @@ fn a_durable_run_that_broke_down_goes_on_with_its_states_on_disk() {
         assert!(is_empty(slots.path()));
     }
 }
+
+#[test]
+fn sibling_loops_and_loops_in_loops_share_what_is_beyond_memory() {
+    use crate::durable::simulation;
+    let device = Device::cpu();
+    let dir = tempfile::tempdir().unwrap();
+    let mut u = device.array(&(0..4000).map(|i| 0.3 + 0.0001 * i as f64).collect::<Vec<_>>()).unwrap();
+    let mut c = device.zeros([4000]).unwrap();
+    let mut loss = device.scalar(0.0).unwrap();
+    let g = simulation().grad(simulation::loss).wrt(simulation::u).compile(&device).unwrap();
+    let mut launch = |g: &CompiledGrad<simulation>| {
+        let out = g.launch((&mut u, &mut c, 40, 3, &mut loss)).unwrap();
+        let plan = g.plan((&mut u, &mut c, 40, 3, &mut loss)).unwrap();
+        let bits: Vec<u64> = out.get(simulation::u).unwrap().to_vec().iter().map(|x| x.to_bits()).collect();
+        (bits, plan, out.ran())
+    };
+    let (expected, all, _) = launch(&g);
+    let mut both = 0;
+    for kib in [700, 1000, 1500] {
+        let g = g.with_memory(Bytes(all.fixed_bytes + (kib << 10)));
+        for disk in [10, 100] {
+            let room = disk * 64_000;
+            let g = g.with_tiers(Tiers::new().disk(dir.path(), room).rates(rates(1e12)));
+            let (bits, plan, ran) = launch(&g);
+            assert!(bits == expected, "{}", plan.explain());
+            assert!(plan.disk_bytes() <= room, "{}", plan.explain());
+            assert_eq!((ran.to_disk, ran.from_disk), (plan.disk_bytes(), plan.disk_bytes()));
+            both += u64::from(plan.loops.iter().filter(|l| l.away.disk_slots > 0).count() > 1);
+        }
+    }
+    assert!(both > 0, "no plan has states of both loops on disk");
+}

@@ -4,15 +4,15 @@ use std::cell::RefCell;
 use std::io;
 use std::path::Path;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, Weak};
 
 use ebbtide_autodiff::Request;
-use ebbtide_ir::{Access, Binary, Block, Builder, Combine, Facts, Literal, Program, Type};
+use ebbtide_ir::{Access, Binary, Block, Builder, Combine, Facts, Literal, Outcome, Program, Type};
 use ebbtide_snapshot::fs::{Disks, Entry, InputFile, LockGuard, OutputFile};
 
 use super::*;
-use crate::device::Backend;
+use crate::device::{Backend, Start};
 use crate::{Arg, Budget, CompiledGradient, Plan, Ran, Rate, Rates, interpreter};
 
 thread_local! {
@@ -129,7 +129,27 @@ impl Memory for Late {
     }
 }
 
-struct Apart(Arc<Late>, Device);
+struct Apart {
+    memory: Arc<Late>,
+    interpreter: Device,
+    /// It breaks down after so many segments.
+    left: Arc<AtomicI64>,
+}
+
+struct Code(Arc<dyn Executable>, Arc<AtomicI64>);
+
+impl Executable for Code {
+    fn source(&self) -> Option<&str> {
+        None
+    }
+
+    fn run(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome> {
+        match self.1.fetch_sub(1, Ordering::Relaxed) {
+            ..=0 => Err(Error::OutOfMemory { bytes: 1 }),
+            _ => self.0.run(segment, frame, start),
+        }
+    }
+}
 
 impl Backend for Apart {
     fn name(&self) -> &str {
@@ -137,7 +157,7 @@ impl Backend for Apart {
     }
 
     fn memory(&self) -> Option<Arc<dyn Memory>> {
-        Some(self.0.clone())
+        Some(self.memory.clone())
     }
 
     fn compile(
@@ -146,13 +166,18 @@ impl Backend for Apart {
         facts: &Arc<Facts>,
         segments: &[&Block],
     ) -> Result<Arc<dyn Executable>> {
-        self.1.backend().compile(program, facts, segments)
+        let code = self.interpreter.backend().compile(program, facts, segments)?;
+        Ok(Arc::new(Code(code, self.left.clone())))
     }
 }
 
 fn apart() -> Device {
+    fragile(Arc::new(AtomicI64::new(i64::MAX)))
+}
+
+fn fragile(left: Arc<AtomicI64>) -> Device {
     let memory = Arc::new_cyclic(|me| Late { me: me.clone(), ..Late::default() });
-    Device::new(Arc::new(Apart(memory, interpreter())))
+    Device::new(Arc::new(Apart { memory, interpreter: interpreter(), left }))
 }
 
 /// `x = 0.3 x y + 0.1; y = 0.9 y + 0.01 x x` again and again: a state of two arrays, and a tape.
@@ -388,5 +413,38 @@ fn a_full_or_lying_disk_is_an_error_that_names_the_file_and_never_a_wrong_gradie
         }
         assert!(broken(1000, Some(4097)).is_err(), "what was damaged was read");
         assert_eq!(broken(1000, None).unwrap().1, expected, "nothing of it lasts");
+    }
+}
+
+#[test]
+fn a_durable_run_takes_its_states_along_wherever_they_are() {
+    let left = Arc::new(AtomicI64::new(1 << 40));
+    let case = Case::on(fragile(left.clone()));
+    let expected = case.launch(&case.gradient).unwrap().1;
+    let slots = tempfile::tempdir().unwrap();
+    let passage = 4 * STATE + (16 << 10);
+    for (states, host, disk) in [(4, 1000, 0), (4, 0, 1000), (2, 3, 1000)] {
+        let mut tiers = Tiers::new().disk(slots.path(), disk * STATE).rates(fast());
+        if host > 0 {
+            tiers = tiers.host_memory(passage + host * STATE);
+        }
+        let g = case.with(states, tiers);
+        left.store(1 << 40, Ordering::Relaxed);
+        let (ran, _) = case.launch(&g).unwrap();
+        assert_eq!((ran.to_host > 0, ran.to_disk > 0), (host > 0, disk > 0), "{}", case.plan(&g).explain());
+        let segments = (1 << 40) - left.load(Ordering::Relaxed);
+        for until in [segments / 3, segments - 5] {
+            let dir = tempfile::tempdir().unwrap();
+            let launch = |segments: i64| {
+                left.store(segments, Ordering::Relaxed);
+                let every = std::time::Duration::ZERO;
+                case.run(&g, |g, args| g.launch_durable(&dir.path().join("run"), every, args))
+            };
+            assert!(launch(until).is_err());
+            let (again, bits) = launch(1 << 40).unwrap();
+            assert!(bits == expected, "broken down after {until} of {segments}");
+            assert_eq!(again, ran, "both together did what one does");
+            assert!((1 << 40) - left.load(Ordering::Relaxed) < segments);
+        }
     }
 }
