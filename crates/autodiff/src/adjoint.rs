@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::extremes::{Extremes, declare, extreme_arrays};
 use crate::forward::pushes;
 use crate::host::{Hosted, count_visits};
+use crate::kept::Kept;
 use crate::needed::{Needed, needed_arrays};
 use crate::par::Held;
 use crate::prepare::prepare;
@@ -105,6 +106,7 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
         held: BTreeMap::new(),
         env: HashMap::new(),
         kept: HashMap::new(),
+        handed: Kept::default(),
         nested: false,
         inner,
         pieces: BTreeMap::new(),
@@ -139,6 +141,8 @@ pub(crate) struct Maker<'a> {
     pub env: HashMap<ValueId, ValueId>,
     /// For values and elements that are put aside in the forward half: the array of rank 0 that takes them.
     pub kept: HashMap<Aside, ArrayId>,
+    /// What iterations of parallel loops keep for the loops that gather it.
+    pub handed: Kept,
     /// Are we inside a loop or a branch, so that values must be computed again, or put aside, for the reverse half?
     pub nested: bool,
     pub inner: Inner,
@@ -203,6 +207,8 @@ impl Maker<'_> {
             derivatives.push(output(&mut w, "d_", name, ty, rank));
         }
         self.make_shadows(&mut w);
+        let start = w.end();
+        w.begin();
         let body = self.source.body.clone();
         for (position, stmt) in body.iter().enumerate() {
             self.position = position;
@@ -220,7 +226,9 @@ impl Maker<'_> {
         let body = w.end();
         let mut asides: Vec<ArrayId> = self.kept.values().copied().collect();
         asides.sort_unstable();
-        w.program.body = asides.into_iter().map(Stmt::Temp).chain(body).collect();
+        let asides = asides.into_iter().map(Stmt::Temp);
+        let handed = std::mem::take(&mut self.handed.declared);
+        w.program.body = asides.chain(start).chain(handed).chain(body).collect();
         let (mut program, copies) = (w.program, w.copies);
         open(&mut program);
         verify(&program)?;
@@ -265,7 +273,7 @@ impl Maker<'_> {
         for a in self.source.array_ids() {
             // The shape of a temporary is known before everything else.
             if let Role::Temp(shape) = &self.source.array(a).role {
-                let shape = shape.iter().map(|v| self.early(w, *v)).collect();
+                let shape = shape.iter().map(|v| early(self.source, w, *v)).collect();
                 w.program.arrays[a.index()].role = Role::Temp(shape);
             }
         }
@@ -313,19 +321,6 @@ impl Maker<'_> {
         }
     }
 
-    /// A value that depends on arguments alone, computed before everything else.
-    fn early(&self, w: &mut Writer, v: ValueId) -> ValueId {
-        // The shape of a working copy is the caller's.
-        if let Op::Dim(a, k) = *self.source.op(v)
-            && let Role::Temp(shape) = &w.program.array(a).role
-            && let Some(extent) = shape.get(k as usize)
-        {
-            return *extent;
-        }
-        let op = self.source.op(v).map(|o| self.early(w, o));
-        w.value(op, self.source.ty(v))
-    }
-
     fn seed(&mut self, w: &mut Writer, of: ArrayId, seed: Option<ArrayId>) {
         let Some(shadow) = self.shadows.arrays.get(&of).copied() else { return };
         match seed {
@@ -365,4 +360,17 @@ impl Maker<'_> {
             }
         }
     }
+}
+
+/// A value that depends on arguments alone, computed before everything else.
+pub(crate) fn early(source: &Program, w: &mut Writer, v: ValueId) -> ValueId {
+    // The shape of a working copy is the caller's.
+    if let Op::Dim(a, k) = *source.op(v)
+        && let Role::Temp(shape) = &w.program.array(a).role
+        && let Some(extent) = shape.get(k as usize)
+    {
+        return *extent;
+    }
+    let op = source.op(v).map(|o| early(source, w, o));
+    w.value(op, source.ty(v))
 }

@@ -3,14 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    Affine, Affines, ArrayId, Binary, Block, Branch, Compare, Indices, Literal, Loop, LoopKind, Op, Ordering,
-    Par, Program, Range, Stmt, Type, ValueId, is_zero, walk,
+    Affine, Affines, ArrayId, Binary, Block, Branch, Combine, Compare, Indices, Literal, Loop, LoopKind, Op,
+    Ordering, Par, Program, Range, Stmt, Type, ValueId, is_zero, walk,
 };
 
 use crate::activity::Activity;
 use crate::error::Error;
 use crate::extremes::{Extremes, check, extreme_arrays};
+use crate::fission::{Reads, Sum, Whole, split};
 use crate::gather::{Inverse, Variable, covers, invert, is_dim, is_own, varying};
+use crate::kept::{Domain, Kept};
 use crate::prune::prune;
 use crate::record::{only_store, written_by};
 use crate::task::{Purpose, ShadowWrite, Shadows, Sink, Task, sites};
@@ -38,6 +40,8 @@ pub(crate) struct ParAdjoint<'a> {
     pub held: &'a mut BTreeMap<ArrayId, Held>,
     /// Program-level values as they are known where the adjoint is written.
     pub env: &'a HashMap<ValueId, ValueId>,
+    /// What iterations keep for the loops that gather.
+    pub kept: &'a mut Kept,
 }
 
 impl ParAdjoint<'_> {
@@ -59,13 +63,9 @@ impl ParAdjoint<'_> {
             self.gather(w, par, &all, *array)?;
         }
         let writes = self.shadow_writes(par, &all, &written);
-        for (_, array, _) in &all {
-            if !gathered.contains(array) && !written.contains(array) {
-                self.make_real(w, *array);
-                self.held.insert(*array, Held::Numbers);
-            }
-        }
-        self.over_iterations(w, par, Purpose::All { gathered: &gathered, writes: &writes })?;
+        let scattered: BTreeSet<ArrayId> =
+            all.iter().map(|s| s.1).filter(|a| !gathered.contains(a) && !written.contains(a)).collect();
+        self.over_iterations(w, par, Purpose::All { gathered: &gathered, writes: &writes }, &scattered)?;
         for array in extreme {
             if let (Some(beside), Some(shadow)) = (self.extremes.get(&array), self.shadows.arrays.get(&array))
             {
@@ -167,14 +167,56 @@ impl ParAdjoint<'_> {
             }
         }
         if !arrays.is_empty() {
-            self.over_iterations(w, par, Purpose::Count(self.extremes))?;
+            let beside = (self.shadows, self.extremes);
+            let purpose = Purpose::Count(self.extremes);
+            over_iterations(w, (self.source, self.activity), beside, self.env, par, purpose)?;
         }
         Ok(arrays)
     }
 
-    fn over_iterations(&self, w: &mut Writer, par: &Par, purpose: Purpose<'_>) -> Result<(), Error> {
+    /// Takes the iterations of the loop backwards. What they would scatter into the shadows of these arrays is summed up
+    /// element by element where it can be.
+    fn over_iterations(
+        &mut self,
+        w: &mut Writer,
+        par: &Par,
+        purpose: Purpose<'_>,
+        scattered: &BTreeSet<ArrayId>,
+    ) -> Result<(), Error> {
         let beside = (self.shadows, self.extremes);
-        over_iterations(w, (self.source, self.activity), beside, self.env, par, purpose)
+        let (ranges, body) = iterations(w, (self.source, self.activity), beside, self.env, par, purpose)?;
+        let shadow = |array: &ArrayId| self.shadows.arrays.get(array).copied();
+        let shadows: BTreeSet<ArrayId> = scattered.iter().filter_map(shadow).collect();
+        let domain = Domain::of(self.source, self.affines, &par.ranges);
+        let again = written_by(par).iter().any(|a| overwrites_itself(par, *a));
+        let reads = if again { Reads::Anytime } else { Reads::First };
+        let whole = Whole { ranges: &ranges, body, shadows, domain, reads };
+        let split = split(w, self.kept, whole);
+        let left: BTreeSet<ArrayId> = ebbtide_ir::written(&split.body).into_iter().collect();
+        for array in scattered {
+            if shadow(array).is_some_and(|s| left.contains(&s)) {
+                self.make_real(w, *array);
+                self.held.insert(*array, Held::Numbers);
+            }
+        }
+        self.sums(w, split.before, scattered);
+        push_par(w, par, ranges, split.body);
+        self.sums(w, split.after, scattered);
+        Ok(())
+    }
+
+    /// Adds sums over fibres to the shadows of these arrays.
+    fn sums(&mut self, w: &mut Writer, sums: Vec<Sum>, arrays: &BTreeSet<ArrayId>) {
+        for sum in sums {
+            let shadow = sum.shadow;
+            let Some(array) = arrays.iter().find(|a| self.shadows.arrays.get(a) == Some(&shadow)) else {
+                continue;
+            };
+            // A shadow that stands for zeros holds nothing but the sum.
+            let adds = self.held.get(array) == Some(&Held::Numbers);
+            sum.write(w, adds.then_some(Combine::Add));
+            self.held.insert(*array, Held::Numbers);
+        }
     }
 
     /// A loop over all elements of the shadow of `array`, each collecting what flows to it.
@@ -369,12 +411,26 @@ impl ParAdjoint<'_> {
 /// A loop over the original iterations: own elements, reductions, scatters.
 pub(crate) fn over_iterations(
     w: &mut Writer,
-    (source, activity): (&Program, &Activity),
+    program: (&Program, &Activity),
     beside: (&Shadows, &Extremes),
     env: &HashMap<ValueId, ValueId>,
     par: &Par,
     purpose: Purpose<'_>,
 ) -> Result<(), Error> {
+    let (ranges, body) = iterations(w, program, beside, env, par, purpose)?;
+    push_par(w, par, ranges, body);
+    Ok(())
+}
+
+/// The ranges and the body of a loop over the original iterations.
+fn iterations(
+    w: &mut Writer,
+    (source, activity): (&Program, &Activity),
+    beside: (&Shadows, &Extremes),
+    env: &HashMap<ValueId, ValueId>,
+    par: &Par,
+    purpose: Purpose<'_>,
+) -> Result<(Vec<Range>, Block), Error> {
     let mut map = env.clone();
     let ranges: Vec<Range> = par
         .ranges
@@ -392,12 +448,16 @@ pub(crate) fn over_iterations(
     task.write(w, &par.body)?;
     let body = w.end();
     let body = prune(&w.program, body);
+    Ok((ranges, body))
+}
+
+/// Writes a loop in place of another, if it does anything.
+fn push_par(w: &mut Writer, par: &Par, ranges: Vec<Range>, body: Block) {
     if !body.is_empty() {
         give_back(w, &body);
         let id = w.new_par();
         w.push(Stmt::Par(Par { id, ranges, body, ordering: par.ordering, site: par.site.clone() }));
     }
-    Ok(())
 }
 
 /// Nothing is taken when a loop begins that claims elements.

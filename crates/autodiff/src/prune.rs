@@ -13,33 +13,16 @@ struct Used {
 
 /// The block without what has no effect on arrays. Loops are kept where their bodies have effects.
 pub(crate) fn prune(program: &Program, block: Block) -> Block {
-    // A local read anywhere may be live around a loop; iterate until nothing more goes.
-    let mut block = block;
+    // A local is used where a value that is used reads it, maybe in an earlier pass of a loop: look until nothing new
+    // is found. What only feeds itself is never found.
+    let mut used = Used::default();
     loop {
-        let mut used = Used::default();
-        collect_gets(program, &block, &mut used);
-        let before = count(&block);
-        block = backwards(program, block, &mut used);
-        if count(&block) == before {
-            return block;
+        let before = (used.values.len(), used.locals.len());
+        let kept = backwards(program, block.clone(), &mut used);
+        if before == (used.values.len(), used.locals.len()) {
+            return kept;
         }
     }
-}
-
-fn count(block: &Block) -> usize {
-    let mut n = 0;
-    ebbtide_ir::walk(block, &mut |_| n += 1);
-    n
-}
-
-fn collect_gets(program: &Program, block: &Block, used: &mut Used) {
-    ebbtide_ir::walk(block, &mut |stmt| {
-        if let Stmt::Let(v) = stmt
-            && let Op::Get(local) = program.op(*v)
-        {
-            used.locals.insert(*local);
-        }
-    });
 }
 
 fn backwards(program: &Program, block: Block, used: &mut Used) -> Block {
@@ -71,7 +54,9 @@ fn backwards(program: &Program, block: Block, used: &mut Used) -> Block {
         if keep {
             used.values.extend(stmt.uses());
             if let Stmt::Let(v) = &stmt {
-                used.values.extend(program.op(*v).operands());
+                let op = program.op(*v);
+                used.values.extend(op.operands());
+                used.locals.extend(if let Op::Get(local) = op { Some(*local) } else { None });
             }
             kept.push(stmt);
         }

@@ -39,6 +39,7 @@ impl Maker<'_> {
                         extremes: &self.extremes,
                         held: &mut self.held,
                         env: &self.env,
+                        kept: &mut self.handed,
                     };
                     adjoint.write(w, par)?;
                 }
@@ -104,6 +105,7 @@ impl Maker<'_> {
             extremes: &self.extremes,
             held: &mut self.held,
             env: &self.env,
+            kept: &mut self.handed,
         }
         .make_real(w, array);
     }
@@ -259,7 +261,7 @@ impl Maker<'_> {
         // What shadows hold at the beginning of a pass must be what they hold at its end: weaken until it is so.
         let body = loop {
             let tables = w.program.clone();
-            let (env, kept) = (self.env.clone(), self.kept.clone());
+            let (env, kept, handed) = (self.env.clone(), self.kept.clone(), self.handed.clone());
             self.held.clone_from(&assumed);
             let name = var.and_then(|v| self.source.value(v).name.clone()).unwrap_or_else(|| "t".to_string());
             let back = w.loop_var(&format!("{name}_back"));
@@ -298,7 +300,7 @@ impl Maker<'_> {
             }
             w.end();
             w.program = tables;
-            (self.env, self.kept) = (env, kept);
+            (self.env, self.kept, self.handed) = (env, kept, handed);
             assumed = weaker;
         };
         self.nested = outer;

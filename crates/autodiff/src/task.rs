@@ -75,6 +75,10 @@ pub(crate) struct Task<'a> {
     bars: HashMap<ValueId, Bar>,
     locals: HashMap<LocalId, LocalId>,
     local_bars: HashMap<LocalId, LocalId>,
+    /// Locals whose cotangent is the same in all passes of the loops being reversed, and what it is.
+    steady: HashMap<LocalId, ValueId>,
+    /// Locals whose cotangent is not zero merely because something was not reached.
+    reached: BTreeSet<LocalId>,
     sites: HashMap<ValueId, usize>,
     forwarded: HashMap<ValueId, ValueId>,
     /// Of inner loops whose number of passes is data: where it is counted.
@@ -135,6 +139,8 @@ impl<'a> Task<'a> {
             bars: HashMap::new(),
             locals: HashMap::new(),
             local_bars: HashMap::new(),
+            steady: HashMap::new(),
+            reached: BTreeSet::new(),
             sites,
             forwarded: HashMap::new(),
             passes: HashMap::new(),
@@ -313,15 +319,7 @@ impl<'a> Task<'a> {
         for (k, stmt) in block.iter().enumerate().rev() {
             match stmt {
                 Stmt::Let(v) => self.reverse_value(w, *v)?,
-                Stmt::Declare(local, v) | Stmt::Set(local, v) => {
-                    if let Some(bar) = self.local_bars.get(local).copied() {
-                        let flowing = w.get(bar);
-                        w.mask(flowing);
-                        self.contribute(w, *v, flowing);
-                        let zero = w.real(w.ty(flowing), 0.0);
-                        w.push(Stmt::Set(bar, zero));
-                    }
-                }
+                Stmt::Declare(local, v) | Stmt::Set(local, v) => self.reverse_set(w, *local, *v),
                 Stmt::Store(s) => self.reverse_store(w, s),
                 Stmt::Update(how, s) => self.reverse_update(w, *how, s),
                 Stmt::Claim(claim) => self.reverse_claim(w, claim),
@@ -331,6 +329,21 @@ impl<'a> Task<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What flows to a local goes on to what was put into it.
+    fn reverse_set(&mut self, w: &mut Writer, local: LocalId, v: ValueId) {
+        if let Some(flowing) = self.steady.get(&local).copied() {
+            return self.contribute(w, v, flowing);
+        }
+        let Some(bar) = self.local_bars.get(&local).copied() else { return };
+        let flowing = w.get(bar);
+        if !self.reached.remove(&local) {
+            w.mask(flowing);
+        }
+        self.contribute(w, v, flowing);
+        let zero = w.real(w.ty(flowing), 0.0);
+        w.push(Stmt::Set(bar, zero));
     }
 
     fn reverse_value(&mut self, w: &mut Writer, v: ValueId) -> Result<(), Error> {
@@ -355,7 +368,11 @@ impl<'a> Task<'a> {
         }
         match *self.source.op(v) {
             Op::Load(array, index) => self.site(w, v, array, index, bar),
+            Op::Get(local) if self.steady.contains_key(&local) => {}
             Op::Get(local) => {
+                if !w.is_masked(bar) {
+                    self.reached.insert(local);
+                }
                 if let Some(local_bar) = self.local_bars.get(&local).copied() {
                     let old = w.get(local_bar);
                     let sum = w.add(old, bar);
@@ -454,13 +471,18 @@ impl<'a> Task<'a> {
         self.prepare(w, &branch.otherwise);
         let condition = self.mapped(branch.condition);
         let mut arms = Vec::new();
+        let before = self.reached.clone();
+        let mut after = before.clone();
         for block in [&branch.then, &branch.otherwise] {
             w.begin();
             let outer = self.enter(w, &entry);
+            self.reached.clone_from(&before);
             self.reverse(w, block)?;
+            after.retain(|local| self.reached.contains(local));
             self.locals = outer;
             arms.push(w.end());
         }
+        self.reached = after;
         let otherwise = arms.pop().unwrap_or_default();
         let then = arms.pop().unwrap_or_default();
         w.push(Stmt::If(Branch { condition, then, otherwise }));

@@ -80,6 +80,8 @@ impl Task<'_> {
             return Ok(());
         }
         self.prepare(w, &l.body);
+        let steady = self.begin_steady(w, l);
+        let reached = self.begin_passes(l);
         let (var, from) = match l.kind {
             LoopKind::For { var, from, .. } => (Some(var), self.mapped(from)),
             _ => (None, w.index(0)),
@@ -110,11 +112,80 @@ impl Task<'_> {
         }
         self.map.extend(var.map(|var| (var, pass)));
         self.reverse(w, &l.body)?;
+        self.steady = steady;
+        self.reached.retain(|local| reached.contains(local));
         self.locals = outer;
         let body = w.end();
         let (id, kind) = (w.new_loop(), LoopKind::For { var: back, from, to });
         w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
         Ok(())
+    }
+
+    /// Takes the cotangents that all passes of a loop leave as they are; gives what was taken around it.
+    fn begin_steady(&mut self, w: &mut Writer, l: &Loop) -> HashMap<LocalId, ValueId> {
+        let outer = self.steady.clone();
+        let mut sums: Vec<(LocalId, LocalId)> = self.local_bars.iter().map(|(l, bar)| (*l, *bar)).collect();
+        sums.retain(|(local, _)| !outer.contains_key(local) && self.sums_up(l, *local));
+        sums.sort_unstable();
+        for (local, bar) in sums {
+            let flowing = w.get(bar);
+            if !self.reached.contains(&local) {
+                w.mask(flowing);
+            }
+            self.steady.insert(local, flowing);
+        }
+        outer
+    }
+
+    /// What a pass sets it finds unset in the next one; gives what was reached before the loop.
+    fn begin_passes(&mut self, l: &Loop) -> BTreeSet<LocalId> {
+        let before = self.reached.clone();
+        walk(&l.body, &mut |stmt| {
+            if let Stmt::Set(local, _) = stmt
+                && !self.steady.contains_key(local)
+            {
+                self.reached.remove(local);
+            }
+        });
+        before
+    }
+
+    /// Is all that the loop does with a local of its surroundings `local = local ± x`, where nothing comes between?
+    /// Then what flows to each `x` is what flows to the local after the loop.
+    fn sums_up(&self, l: &Loop, local: LocalId) -> bool {
+        let mut blocks: Vec<&Block> = vec![&l.body];
+        let mut sets = 0;
+        while let Some(block) = blocks.pop() {
+            let mut last: Option<ValueId> = None;
+            for stmt in block {
+                match stmt {
+                    Stmt::Let(v) if matches!(self.source.op(*v), Op::Get(g) if *g == local) => {
+                        last = Some(*v)
+                    }
+                    Stmt::Set(set, v) if *set == local => {
+                        let sum = match *self.source.op(*v) {
+                            Op::Binary(ebbtide_ir::Binary::Add, a, b) => {
+                                (Some(a) == last) != (Some(b) == last)
+                            }
+                            Op::Binary(ebbtide_ir::Binary::Sub, a, b) => Some(a) == last && a != b,
+                            _ => false,
+                        };
+                        if !sum {
+                            return false;
+                        }
+                        (last, sets) = (None, sets + 1);
+                    }
+                    Stmt::Declare(declared, _) if *declared == local => return false,
+                    _ => {
+                        if stmt.blocks().next().is_some() {
+                            last = None;
+                        }
+                        blocks.extend(stmt.blocks());
+                    }
+                }
+            }
+        }
+        sets > 0 && self.only_summed(l, local)
     }
 
     /// Does a pass read what an earlier pass left in a local?
@@ -155,7 +226,8 @@ impl Task<'_> {
             }
         });
         let linear = |get: &ValueId| {
-            sums.iter().any(|sum| match *self.source.op(*sum) {
+            // A sum that something else reads as well is no mere sum.
+            sums.iter().filter(|sum| uses.get(sum) == Some(&1)).any(|sum| match *self.source.op(*sum) {
                 Op::Binary(ebbtide_ir::Binary::Add, a, b) => (a == *get) != (b == *get),
                 Op::Binary(ebbtide_ir::Binary::Sub, a, b) => a == *get && b != *get,
                 _ => false,

@@ -10,6 +10,7 @@ mod derivatives;
 mod design;
 mod durable;
 mod expressions;
+mod fibres;
 mod first_hour;
 mod generic;
 mod gradients;
