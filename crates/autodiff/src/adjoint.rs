@@ -21,6 +21,7 @@ use crate::par::Held;
 use crate::prepare::prepare;
 use crate::record::is_written_param;
 use crate::request::{Names, Request};
+use crate::rewritten::rewritten;
 use crate::task::Shadows;
 use crate::writer::Writer;
 
@@ -92,7 +93,7 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
     names.check(source, request, &activity)?;
     refuse_yields(source)?;
     let derivatives = derivatives(source, &activity, Wanted::Adjoint)?;
-    let needed = needed_arrays(source, &activity, &derivatives, &hosted);
+    let needed = needed_arrays((source, &facts.affines), &activity, &derivatives, &hosted);
     let mut maker = Maker {
         source,
         affines: &facts.affines,
@@ -107,6 +108,7 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
         env: HashMap::new(),
         kept: HashMap::new(),
         handed: Kept::default(),
+        copies: BTreeMap::new(),
         nested: false,
         inner,
         pieces: BTreeMap::new(),
@@ -143,6 +145,8 @@ pub(crate) struct Maker<'a> {
     pub kept: HashMap<Aside, ArrayId>,
     /// What iterations of parallel loops keep for the loops that gather it.
     pub handed: Kept,
+    /// Copies of arrays that parallel loops read after they have written them.
+    pub copies: BTreeMap<ArrayId, ArrayId>,
     /// Are we inside a loop or a branch, so that values must be computed again, or put aside, for the reverse half?
     pub nested: bool,
     pub inner: Inner,
@@ -303,6 +307,22 @@ impl Maker<'_> {
             };
             let scratch = declare_scratch(w, self.source, a, shape);
             self.scratch.insert(a, scratch);
+        }
+        let mut read_again = BTreeSet::new();
+        walk_program_level(&self.source.body, &mut |stmt| {
+            if let Stmt::Par(par) = stmt {
+                read_again.extend(rewritten(self.source, self.affines, &par.body).arrays);
+            }
+        });
+        for a in read_again {
+            let decl = self.source.array(a);
+            let shape = match &w.program.array(a).role {
+                Role::Temp(shape) => shape.clone(),
+                _ => (0..decl.rank).map(|k| w.dim(a, k)).collect(),
+            };
+            let copy = w.array(format!("again_{}", decl.name), decl.ty, decl.rank, Role::Temp(shape));
+            w.push(Stmt::Temp(copy));
+            self.copies.insert(a, copy);
         }
         let mut program_level = BTreeSet::new();
         walk_program_level(&self.source.body, &mut |stmt| {

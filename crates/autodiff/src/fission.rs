@@ -23,6 +23,7 @@ mod slice;
 use crate::fibre::{Variable, fibre};
 use crate::kept::{Domain, Kept, Places};
 use crate::prune::prune;
+use crate::task::Tapes;
 use crate::writer::Writer;
 use copy::Copier;
 use slice::{defined, only, updates, without};
@@ -39,6 +40,8 @@ pub(crate) struct Whole<'a> {
     pub domain: Option<Domain<'a>>,
     /// Is a shadow that the loop reads and writes read before it is written?
     pub reads: Reads,
+    /// Where iterations keep what they find on their way forward.
+    pub tapes: &'a Tapes,
 }
 
 /// When the iterations of a loop read the shadows that they write.
@@ -58,6 +61,8 @@ pub(crate) struct Split {
     pub before: Vec<Sum>,
     /// What reads what the iterations kept: after the loop.
     pub after: Vec<Sum>,
+    /// The tapes that are read after the loop.
+    pub read: BTreeSet<ArrayId>,
 }
 
 /// The sums over the fibres of a shadow's elements.
@@ -106,13 +111,14 @@ impl Sum {
 
 /// Takes out of a loop what its iterations would scatter.
 pub(crate) fn split(w: &mut Writer, kept: &mut Kept, whole: Whole<'_>) -> Split {
-    let mut out = Split { body: Block::new(), before: Vec::new(), after: Vec::new() };
+    let mut out = Split { body: Block::new(), before: Vec::new(), after: Vec::new(), read: BTreeSet::new() };
     let affines = Affines::of(&w.program);
     let mut splitter = Splitter {
         ranges: whole.ranges,
         affines: &affines,
         inside: defined(whole.ranges, &whole.body),
-        written: written(&whole.body).into_iter().collect(),
+        written: written(&whole.body).into_iter().filter(|a| !whole.tapes.lasting.contains(a)).collect(),
+        tapes: whole.tapes,
         domain: whole.domain,
         reads: whole.reads,
         holders: BTreeMap::new(),
@@ -153,6 +159,7 @@ struct Splitter<'a> {
     written: BTreeSet<ArrayId>,
     domain: Option<Domain<'a>>,
     reads: Reads,
+    tapes: &'a Tapes,
     /// The arrays that hold what the iterations keep.
     holders: BTreeMap<Handed, ArrayId>,
 }
@@ -230,9 +237,15 @@ impl Splitter<'_> {
         let vars: BTreeSet<ValueId> = variables.iter().map(|v| v.var).collect();
         let depends = |v: ValueId| self.depends(w, v, &vars);
         let steps = fibre(&w.program, self.affines, &variables, update.index, &depends)?;
-        let reads_written = slice::reads_any(&w.program, slice, &self.written);
+        let read = slice::read_by(&w.program, slice);
+        if !read.is_disjoint(&self.tapes.passing) {
+            return None;
+        }
+        let tapes: BTreeSet<ArrayId> = read.intersection(&self.tapes.lasting).copied().collect();
+        let reads_written = !read.is_disjoint(&self.written);
         let handed = self.handed(w, slice, &vars, at)?;
-        if reads_written && (!handed.is_empty() || self.reads == Reads::Anytime) {
+        let early = handed.is_empty() && tapes.is_empty() && self.reads == Reads::First;
+        if reads_written && !early {
             return None;
         }
         let keeps = self.keep(w, kept, &handed)?;
@@ -259,6 +272,7 @@ impl Splitter<'_> {
         let total = w.get(total);
         sum.body.extend(w.end());
         sum.totals.push(total);
+        out.read.extend(tapes);
         Some(keeps)
     }
 

@@ -32,6 +32,7 @@ mod record;
 mod rename;
 mod request;
 mod reverse;
+mod rewritten;
 mod rules;
 mod tangent;
 mod task;

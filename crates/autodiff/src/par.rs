@@ -13,9 +13,10 @@ use crate::extremes::{Extremes, check, extreme_arrays};
 use crate::fission::{Reads, Sum, Whole, split};
 use crate::gather::{Inverse, Variable, covers, invert, is_dim, is_own, varying};
 use crate::kept::{Domain, Kept};
-use crate::prune::prune;
+use crate::prune::{prune, without_unread};
 use crate::record::{only_store, written_by};
-use crate::task::{Purpose, ShadowWrite, Shadows, Sink, Task, sites};
+use crate::rewritten::{Rewritten, rewritten};
+use crate::task::{Purpose, ShadowWrite, Shadows, Sink, Storage, Tapes, Task, sites};
 use crate::writer::Writer;
 
 /// What a shadow holds, as far as the text knows.
@@ -42,6 +43,8 @@ pub(crate) struct ParAdjoint<'a> {
     pub env: &'a HashMap<ValueId, ValueId>,
     /// What iterations keep for the loops that gather.
     pub kept: &'a mut Kept,
+    /// Copies of arrays that parallel loops read after they have written them.
+    pub copies: &'a BTreeMap<ArrayId, ArrayId>,
 }
 
 impl ParAdjoint<'_> {
@@ -56,16 +59,22 @@ impl ParAdjoint<'_> {
         for a in &written {
             self.make_real(w, *a);
         }
-        let extreme = self.count_ties(w, par)?;
+        let rewritten = rewritten(self.source, self.affines, &par.body);
+        let extreme = self.count_ties(w, par, &rewritten)?;
         let all = sites(self.source, self.activity, &par.body);
-        let gathered = self.gathered(par, &all, &written);
+        let gathered = match rewritten.arrays.is_empty() {
+            true => self.gathered(par, &all, &written),
+            // The copies are of the iterations: another loop cannot run bodies over them.
+            false => BTreeSet::new(),
+        };
         for array in &gathered {
-            self.gather(w, par, &all, *array)?;
+            self.gather(w, (par, &rewritten), &all, *array)?;
         }
         let writes = self.shadow_writes(par, &all, &written);
         let scattered: BTreeSet<ArrayId> =
             all.iter().map(|s| s.1).filter(|a| !gathered.contains(a) && !written.contains(a)).collect();
-        self.over_iterations(w, par, Purpose::All { gathered: &gathered, writes: &writes }, &scattered)?;
+        let purpose = Purpose::All { gathered: &gathered, writes: &writes };
+        self.over_iterations(w, (par, &rewritten), purpose, &scattered)?;
         for array in extreme {
             if let (Some(beside), Some(shadow)) = (self.extremes.get(&array), self.shadows.arrays.get(&array))
             {
@@ -101,6 +110,12 @@ impl ParAdjoint<'_> {
         // A gather takes each load by itself and writes no shadow: where an iteration overwrites what it wrote, nothing
         // would tell the earlier write that nobody saw it.
         if written.iter().any(|array| overwrites_itself(par, *array)) {
+            return BTreeSet::new();
+        }
+        // It would run inner loops again for each load; where iterations can keep what flows, they are run once.
+        let mut loops = false;
+        walk(&par.body, &mut |stmt| loops |= matches!(stmt, Stmt::Loop(_)));
+        if loops && Domain::of(self.source, self.affines, &par.ranges).is_some() {
             return BTreeSet::new();
         }
         let varies = varying(self.source, par);
@@ -158,7 +173,12 @@ impl ParAdjoint<'_> {
     }
 
     /// Finds out how many values the minima and maxima of the loop are equal to; gives their arrays.
-    fn count_ties(&mut self, w: &mut Writer, par: &Par) -> Result<BTreeSet<ArrayId>, Error> {
+    fn count_ties(
+        &mut self,
+        w: &mut Writer,
+        par: &Par,
+        rewritten: &Rewritten,
+    ) -> Result<BTreeSet<ArrayId>, Error> {
         let arrays = extreme_arrays(self.activity, &par.body);
         for array in &arrays {
             check(self.source, par, *array)?;
@@ -169,7 +189,9 @@ impl ParAdjoint<'_> {
         if !arrays.is_empty() {
             let beside = (self.shadows, self.extremes);
             let purpose = Purpose::Count(self.extremes);
-            over_iterations(w, (self.source, self.activity), beside, self.env, par, purpose)?;
+            let copies = self.copy(w, rewritten);
+            let program = (self.source, self.activity);
+            over_iterations(w, program, beside, self.env, (par, rewritten, copies), purpose)?;
         }
         Ok(arrays)
     }
@@ -179,19 +201,28 @@ impl ParAdjoint<'_> {
     fn over_iterations(
         &mut self,
         w: &mut Writer,
-        par: &Par,
+        (par, rewritten): (&Par, &Rewritten),
         purpose: Purpose<'_>,
         scattered: &BTreeSet<ArrayId>,
     ) -> Result<(), Error> {
         let beside = (self.shadows, self.extremes);
-        let (ranges, body) = iterations(w, (self.source, self.activity), beside, self.env, par, purpose)?;
+        let domain = Domain::of(self.source, self.affines, &par.ranges);
+        let mut tapes = Tapes::default();
+        let copies = self.copy(w, rewritten);
+        tapes.passing.extend(copies.values());
+        let program = (self.source, self.activity);
+        let body = (par, rewritten, copies);
+        let storage = domain.map(|domain| (&mut *self.kept, domain, &mut tapes));
+        let (ranges, body) = iterations(w, program, beside, self.env, (body, purpose), storage)?;
         let shadow = |array: &ArrayId| self.shadows.arrays.get(array).copied();
         let shadows: BTreeSet<ArrayId> = scattered.iter().filter_map(shadow).collect();
-        let domain = Domain::of(self.source, self.affines, &par.ranges);
         let again = written_by(par).iter().any(|a| overwrites_itself(par, *a));
+        let again = again || !rewritten.arrays.is_empty();
         let reads = if again { Reads::Anytime } else { Reads::First };
-        let whole = Whole { ranges: &ranges, body, shadows, domain, reads };
-        let split = split(w, self.kept, whole);
+        let whole = Whole { ranges: &ranges, body, shadows, domain, reads, tapes: &tapes };
+        let mut split = split(w, self.kept, whole);
+        let own = tapes.lasting.difference(&split.read).chain(&tapes.passing).copied().collect();
+        split.body = without_unread(&w.program, split.body, &own);
         let left: BTreeSet<ArrayId> = ebbtide_ir::written(&split.body).into_iter().collect();
         for array in scattered {
             if shadow(array).is_some_and(|s| left.contains(&s)) {
@@ -203,6 +234,16 @@ impl ParAdjoint<'_> {
         push_par(w, par, ranges, split.body);
         self.sums(w, split.after, scattered);
         Ok(())
+    }
+
+    /// Copies what a loop reads after it has written it, as it was before.
+    fn copy(&self, w: &mut Writer, rewritten: &Rewritten) -> BTreeMap<ArrayId, ArrayId> {
+        let copies = self.copies.iter().filter(|(array, _)| rewritten.arrays.contains(array));
+        let copies: BTreeMap<ArrayId, ArrayId> = copies.map(|(array, copy)| (*array, *copy)).collect();
+        for (array, copy) in &copies {
+            w.push(Stmt::Copy { from: *array, to: *copy });
+        }
+        copies
     }
 
     /// Adds sums over fibres to the shadows of these arrays.
@@ -223,7 +264,7 @@ impl ParAdjoint<'_> {
     fn gather(
         &mut self,
         w: &mut Writer,
-        par: &Par,
+        (par, rewritten): (&Par, &Rewritten),
         all: &[(ValueId, ArrayId, Indices)],
         array: ArrayId,
     ) -> Result<(), Error> {
@@ -259,7 +300,7 @@ impl ParAdjoint<'_> {
                 local = Some(w.local("sum", start));
             }
             let sink = local.map_or(Sink::Value, Sink::Local);
-            let found = self.turn_round(w, par, array, &inverse, &element, (number, sink))?;
+            let found = self.turn_round(w, (par, rewritten), array, &inverse, &element, (number, sink))?;
             if let (Some(found), None) = (found, local) {
                 sum = Some(match sum {
                     Some(sum) => w.add(sum, found),
@@ -304,7 +345,7 @@ impl ParAdjoint<'_> {
     fn turn_round(
         &mut self,
         w: &mut Writer,
-        par: &Par,
+        (par, rewritten): (&Par, &Rewritten),
         array: ArrayId,
         inverse: &Inverse,
         element: &[ValueId],
@@ -361,7 +402,8 @@ impl ParAdjoint<'_> {
         }
         let purpose = Purpose::Site { number, into: sink };
         let beside = (self.shadows, self.extremes);
-        let task = Task::new(self.source, self.activity, beside, purpose, map, &par.body);
+        let body = (&par.body, &rewritten.forwarded);
+        let task = Task::new(self.source, self.activity, beside, purpose, map, body);
         let found = task.write(w, &par.body)?;
         for (condition, free) in guards.into_iter().rev() {
             let then = w.end();
@@ -408,16 +450,20 @@ impl ParAdjoint<'_> {
     }
 }
 
+/// A parallel loop, what it reads after it has written it, and the copies over which its body runs therefore.
+pub(crate) type Run<'a> = (&'a Par, &'a Rewritten, BTreeMap<ArrayId, ArrayId>);
+
 /// A loop over the original iterations: own elements, reductions, scatters.
 pub(crate) fn over_iterations(
     w: &mut Writer,
     program: (&Program, &Activity),
     beside: (&Shadows, &Extremes),
     env: &HashMap<ValueId, ValueId>,
-    par: &Par,
+    body: Run<'_>,
     purpose: Purpose<'_>,
 ) -> Result<(), Error> {
-    let (ranges, body) = iterations(w, program, beside, env, par, purpose)?;
+    let par = body.0;
+    let (ranges, body) = iterations(w, program, beside, env, (body, purpose), None)?;
     push_par(w, par, ranges, body);
     Ok(())
 }
@@ -428,8 +474,8 @@ fn iterations(
     (source, activity): (&Program, &Activity),
     beside: (&Shadows, &Extremes),
     env: &HashMap<ValueId, ValueId>,
-    par: &Par,
-    purpose: Purpose<'_>,
+    ((par, rewritten, copies), purpose): (Run<'_>, Purpose<'_>),
+    storage: Option<(&mut Kept, Domain<'_>, &mut Tapes)>,
 ) -> Result<(Vec<Range>, Block), Error> {
     let mut map = env.clone();
     let ranges: Vec<Range> = par
@@ -443,9 +489,15 @@ fn iterations(
             range
         })
         .collect();
-    let task = Task::new(source, activity, beside, purpose, map, &par.body);
     w.begin();
-    task.write(w, &par.body)?;
+    let own: Vec<ValueId> = ranges
+        .iter()
+        .map(|r| if is_zero(&w.program, r.from) { r.var } else { w.sub(r.var, r.from) })
+        .collect();
+    let storage = storage.map(|(kept, domain, tapes)| Storage { kept, domain, own, tapes });
+    let body = (&par.body, &rewritten.forwarded);
+    let task = Task::new(source, activity, beside, purpose, map, body);
+    task.keeping(storage).over(copies).write(w, &par.body)?;
     let body = w.end();
     let body = prune(&w.program, body);
     Ok((ranges, body))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{Block, LocalId, LoopKind, Op, Program, Stmt, ValueId};
+use ebbtide_ir::{ArrayId, Block, LocalId, LoopKind, Op, Program, Stmt, ValueId};
 
 /// What is used so far, going backwards.
 #[derive(Default)]
@@ -23,6 +23,35 @@ pub(crate) fn prune(program: &Program, block: Block) -> Block {
             return kept;
         }
     }
+}
+
+/// The block without writes of those of the arrays that it does not read.
+pub(crate) fn without_unread(program: &Program, mut block: Block, arrays: &BTreeSet<ArrayId>) -> Block {
+    loop {
+        let mut unread = arrays.clone();
+        ebbtide_ir::walk(&block, &mut |stmt| {
+            if let Stmt::Let(v) = stmt
+                && let Op::Load(array, _) = program.op(*v)
+            {
+                unread.remove(array);
+            }
+        });
+        if !forget_writes(&mut block, &unread) {
+            return block;
+        }
+        block = prune(program, block);
+    }
+}
+
+/// Takes writes of these arrays out of a block; says whether there were any.
+fn forget_writes(block: &mut Block, arrays: &BTreeSet<ArrayId>) -> bool {
+    let before = block.len();
+    block.retain(|stmt| !matches!(stmt, Stmt::Store(s) | Stmt::Update(_, s) if arrays.contains(&s.array)));
+    let mut found = block.len() < before;
+    for stmt in block {
+        stmt.blocks_mut().for_each(|inner| found |= forget_writes(inner, arrays));
+    }
+    found
 }
 
 fn backwards(program: &Program, block: Block, used: &mut Used) -> Block {

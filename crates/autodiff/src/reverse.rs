@@ -40,6 +40,7 @@ impl Maker<'_> {
                         held: &mut self.held,
                         env: &self.env,
                         kept: &mut self.handed,
+                        copies: &self.copies,
                     };
                     adjoint.write(w, par)?;
                 }
@@ -106,6 +107,7 @@ impl Maker<'_> {
             held: &mut self.held,
             env: &self.env,
             kept: &mut self.handed,
+            copies: &self.copies,
         }
         .make_real(w, array);
     }

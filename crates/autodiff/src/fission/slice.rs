@@ -62,17 +62,17 @@ fn filter(block: &mut Block, keep: &mut dyn FnMut(&Stmt) -> bool) {
     });
 }
 
-/// Does the block load an element of one of these arrays?
-pub(super) fn reads_any(program: &Program, block: &Block, arrays: &BTreeSet<ArrayId>) -> bool {
-    let mut reads = false;
+/// The arrays of which the block loads elements.
+pub(super) fn read_by(program: &Program, block: &Block) -> BTreeSet<ArrayId> {
+    let mut read = BTreeSet::new();
     walk(block, &mut |stmt| {
         if let Stmt::Let(v) = stmt
             && let Op::Load(array, _) = program.op(*v)
         {
-            reads |= arrays.contains(array);
+            read.insert(*array);
         }
     });
-    reads
+    read
 }
 
 /// What a block uses of its surroundings.

@@ -5,15 +5,24 @@ use std::collections::{BTreeSet, HashMap};
 use ebbtide_ir::{Block, LocalId, Loop, LoopKind, Op, Stmt, ValueId, walk};
 
 use super::Task;
+use super::capture::Around;
+use super::replay::{Passes, Replay};
 use crate::error::Error;
 use crate::writer::Writer;
 
 impl Task<'_> {
     /// Runs a loop once more. Where its number of passes is data, they are counted.
-    pub(super) fn forward_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
-        if let (LoopKind::For { var, from, to }, None) = (&l.kind, l.until) {
+    pub(super) fn forward_loop(&mut self, w: &mut Writer, l: &Loop, passes: Passes) -> Result<(), Error> {
+        if let (LoopKind::For { from, to, .. }, None) = (&l.kind, l.until) {
             let (from, to) = (self.mapped(*from), self.mapped(*to));
-            return self.forward_passes(w, &l.body, Some(*var), from, to);
+            let tape = match passes {
+                Passes::Kept => self.tape(w, l),
+                Passes::Forgotten => Vec::new(),
+            };
+            return self.forward_passes(w, l, (from, to), |this, w, pass| {
+                let place = w.sub(pass, from);
+                this.keep(w, &tape, place);
+            });
         }
         let zero = w.index(0);
         let passes = w.local("passes", zero);
@@ -41,22 +50,35 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Runs passes of a loop once more, as many as are said.
-    fn forward_passes(
+    /// Runs passes of a loop once more, as many as are said; `first` is what each does before its statements.
+    pub(super) fn forward_passes(
         &mut self,
         w: &mut Writer,
-        body: &Block,
-        var: Option<ValueId>,
-        from: ValueId,
-        to: ValueId,
+        l: &Loop,
+        (from, to): (ValueId, ValueId),
+        first: impl FnOnce(&mut Self, &mut Writer, ValueId),
     ) -> Result<(), Error> {
+        let var = if let LoopKind::For { var, .. } = l.kind { Some(var) } else { None };
         let new = self.loop_var(w, var);
         w.begin();
-        self.forward(w, body)?;
+        first(self, w, new);
+        self.within(l, new, |this| this.forward(w, &l.body))?;
         let body = w.end();
         let (id, kind) = (w.new_loop(), LoopKind::For { var: new, from, to });
         w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
         Ok(())
+    }
+
+    /// Writes something in a pass of a loop.
+    pub(super) fn within<T>(&mut self, l: &Loop, pass: ValueId, write: impl FnOnce(&mut Self) -> T) -> T {
+        if let LoopKind::For { from, to, .. } = l.kind {
+            self.around.push(Around { pass, bounds: (from, to) });
+        }
+        let written = write(self);
+        if let LoopKind::For { .. } = l.kind {
+            self.around.pop();
+        }
+        written
     }
 
     fn loop_var(&mut self, w: &mut Writer, var: Option<ValueId>) -> ValueId {
@@ -94,31 +116,47 @@ impl Task<'_> {
             }
             _ => return Err(self.unsupported("a loop inside a parallel loop that was not run forward")),
         };
-        let name = self.variable_name(var);
-        let back = w.loop_var(&format!("{name}_back"));
-        w.begin();
-        // The pass, last first.
-        let sum = w.add(from, to);
-        let one = w.index(1);
-        let last = w.sub(sum, one);
-        let pass = w.sub(last, back);
-        w.program.values[pass.index()].name = Some(name);
-        let outer = self.enter(w, &entry);
-        if self.carries(l) {
-            // What the locals held before this pass: run the earlier passes once more.
-            let saved = self.map.clone();
-            self.forward_passes(w, &l.body, var, from, pass)?;
-            self.map = saved;
+        let replay = self.replay(w, l);
+        self.depth += 1;
+        let again = std::mem::replace(&mut self.again, true);
+        match &replay {
+            Replay::Slots(slots) => self.reverse_segments(w, l, (var, from, to), &entry, slots)?,
+            _ => {
+                let (name, back) = self.backwards(w, var);
+                w.begin();
+                let pass = last_first(w, from, to, back, name);
+                let mut entry = entry;
+                if let Replay::Tape(tape) = &replay {
+                    let place = w.sub(pass, from);
+                    self.recall(w, tape, place, &mut entry);
+                }
+                let outer = self.enter(w, &entry);
+                if let Replay::Rerun = replay {
+                    // What the locals held before this pass: run the earlier passes once more.
+                    let saved = self.map.clone();
+                    self.forward_passes(w, l, (from, pass), |_, _, _| {})?;
+                    self.map = saved;
+                }
+                self.map.extend(var.map(|var| (var, pass)));
+                self.within(l, pass, |this| this.reverse(w, &l.body))?;
+                self.locals = outer;
+                let body = w.end();
+                let (id, kind) = (w.new_loop(), LoopKind::For { var: back, from, to });
+                w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
+            }
         }
-        self.map.extend(var.map(|var| (var, pass)));
-        self.reverse(w, &l.body)?;
+        self.depth -= 1;
+        self.again = again;
         self.steady = steady;
         self.reached.retain(|local| reached.contains(local));
-        self.locals = outer;
-        let body = w.end();
-        let (id, kind) = (w.new_loop(), LoopKind::For { var: back, from, to });
-        w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
         Ok(())
+    }
+
+    /// The variable of a loop that takes passes backwards, and the name of what it stands for.
+    pub(super) fn backwards(&mut self, w: &mut Writer, var: Option<ValueId>) -> (String, ValueId) {
+        let name = self.variable_name(var);
+        let back = w.loop_var(&format!("{name}_back"));
+        (name, back)
     }
 
     /// Takes the cotangents that all passes of a loop leave as they are; gives what was taken around it.
@@ -188,8 +226,8 @@ impl Task<'_> {
         sets > 0 && self.only_summed(l, local)
     }
 
-    /// Does a pass read what an earlier pass left in a local?
-    fn carries(&self, l: &Loop) -> bool {
+    /// The locals in which a pass finds what an earlier one left.
+    pub(super) fn carried(&self, l: &Loop) -> BTreeSet<LocalId> {
         let (mut set, mut read, mut declared) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         walk(&l.body, &mut |stmt| match stmt {
             Stmt::Set(local, _) => drop(set.insert(*local)),
@@ -202,8 +240,10 @@ impl Task<'_> {
             _ => {}
         });
         // A sum only adds to itself: its own value is in no derivative.
-        set.iter()
-            .any(|local| read.contains(local) && !declared.contains(local) && !self.only_summed(l, *local))
+        let carried = |local: &LocalId| {
+            read.contains(local) && !declared.contains(local) && !self.only_summed(l, *local)
+        };
+        set.into_iter().filter(carried).collect()
     }
 
     /// Is the local used in the loop only as `local = local + x`?
@@ -235,4 +275,14 @@ impl Task<'_> {
         };
         gets.iter().all(|get| uses.get(get) == Some(&1) && linear(get))
     }
+}
+
+/// The pass that stands in place of another when they are taken last first.
+pub(super) fn last_first(w: &mut Writer, from: ValueId, to: ValueId, back: ValueId, name: String) -> ValueId {
+    let sum = w.add(from, to);
+    let one = w.index(1);
+    let last = w.sub(sum, one);
+    let pass = w.sub(last, back);
+    w.program.values[pass.index()].name = Some(name);
+    pass
 }

@@ -117,61 +117,61 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
     check(
         rows().grad(rows::loss).wrt(rows::x).wrt(rows::a),
         expect![[r#"
-            for i_4 in par(0..v28) {
-                let v60 = d_loss'[[]] * (1.0 + 0.1 * i_4 as f64);
-                let v61 = v60 * x'[i_4];
-                d_x'[i_4] += v60 * x'[i_4];
-                d_x'[i_4] += v61;
-            }
-            backward loop 0 {
-                for _t_back in from..to {
-                    let _t_2 = from + to - 1 - _t_back;
-                    let v69 = x'.len();
-                    pop(x');
-                    for i_5 in par(0..x'.len()) {
-                        let v80 = d_x'[i_5];
-                        d_y'[i_5] += v80 * 0.2;
-                        d_x'[i_5] = v80 * 0.6;
-                    }
-                    for i_6 in par(0..v69) {
-                        let mut sum = x'[i_6];
-                        let mut d_sum = 0.0;
-                        let v87 = x'.len();
-                        for k_2 in 0..v87 {
-                            sum = sum + a[[k_2, i_6]] * x'[k_2];
+                for i_4 in par(0..v28) {
+                    let v60 = d_loss'[[]] * (1.0 + 0.1 * i_4 as f64);
+                    let v61 = v60 * x'[i_4];
+                    d_x'[i_4] += v60 * x'[i_4];
+                    d_x'[i_4] += v61;
+                }
+                backward loop 0 {
+                    for _t_back in from..to {
+                        let _t_2 = from + to - 1 - _t_back;
+                        let v69 = x'.len();
+                        pop(x');
+                        for i_5 in par(0..x'.len()) {
+                            let v80 = d_x'[i_5];
+                            d_y'[i_5] += v80 * 0.2;
+                            d_x'[i_5] = v80 * 0.6;
                         }
-                        let v96 = sum.tanh();
-                        let v97 = d_y'[i_6];
-                        d_y'[i_6] = 0.0;
-                        d_sum = d_sum + v97 * (1.0 - v96 * v96);
-                        let v105 = d_sum;
-                        kept0[i_6] = v105;
-                        for k_back in 0..v87 {
-                            let k_3 = 0 + v87 - 1 - k_back;
-                            d_a'[[k_3, i_6]] += v105 * x'[k_3];
-                        }
-                        let v118 = d_sum;
-                        d_sum = 0.0;
-                        d_x'[i_6] += v118;
-                    }
-                    for k0 in par(0..d_x'.len()) {
-                        let mut sum = 0.0;
-                        let v130 = -1 + x'.len() - k0;
-                        let v132 = x'.len();
-                        if (v130 >= 0) & (v130 < v132) {
-                            for i_7 in 0..v69 {
-                                let k_4 = 0 + v132 - 1 - v130;
-                                sum = sum + kept0[i_7] * a[[k_4, i_7]];
+                        for i_6 in par(0..v69) {
+                            let mut sum = x'[i_6];
+                            let mut d_sum = 0.0;
+                            let v87 = x'.len();
+                            for k_2 in 0..v87 {
+                                sum = sum + a[[k_2, i_6]] * x'[k_2];
                             }
+                            let v97 = sum.tanh();
+                            let v98 = d_y'[i_6];
+                            d_y'[i_6] = 0.0;
+                            d_sum = d_sum + v98 * (1.0 - v97 * v97);
+                            let v106 = d_sum;
+                            kept0[i_6] = v106;
+                            for k_back in 0..v87 {
+                                let k_3 = 0 + v87 - 1 - k_back;
+                                d_a'[[k_3, i_6]] += v106 * x'[k_3];
+                            }
+                            let v119 = d_sum;
+                            d_sum = 0.0;
+                            d_x'[i_6] += v119;
                         }
-                        d_x'[k0] += sum;
+                        for k0 in par(0..d_x'.len()) {
+                            let mut sum = 0.0;
+                            let v131 = -1 + x'.len() - k0;
+                            let v133 = x'.len();
+                            if (v131 >= 0) & (v131 < v133) {
+                                for i_7 in 0..v69 {
+                                    let k_4 = 0 + v133 - 1 - v131;
+                                    sum = sum + kept0[i_7] * a[[k_4, i_7]];
+                                }
+                            }
+                            d_x'[k0] += sum;
+                        }
                     }
                 }
+                copy(d_x', d_x);
+                copy(d_a', d_a);
             }
-            copy(d_x', d_x);
-            copy(d_a', d_a);
-        }
-    "#]],
+        "#]],
     );
     same_and_right!(rows);
 }
@@ -199,79 +199,79 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
     check(
         window().grad(window::loss).wrt(window::x).wrt(window::a),
         expect![[r#"
-            for i_4 in par(0..v35) {
-                let v67 = d_loss'[[]] * (1.0 + 0.1 * i_4 as f64);
-                let v68 = v67 * x'[i_4];
-                d_x'[i_4] += v67 * x'[i_4];
-                d_x'[i_4] += v68;
-            }
-            backward loop 0 {
-                for _t_back in from..to {
-                    let _t_2 = from + to - 1 - _t_back;
-                    let n_2 = x'.len();
-                    pop(x');
-                    for i_5 in par(0..x'.len()) {
-                        let v87 = d_x'[i_5];
-                        d_y'[i_5] += v87 * 0.2;
-                        d_x'[i_5] = v87 * 0.6;
-                    }
-                    for i_6 in par(0..n_2) {
-                        let mut sum = 0.0;
-                        let mut d_sum = 0.0;
-                        for k_2 in 0..n_2 {
-                            if i_6 + k_2 < n_2 {
-                                if x'[i_6] > 0.3 {
-                                    sum = sum + a[[0, k_2]] * x'[i_6 + k_2].sin();
-                                }
-                            }
+                for i_4 in par(0..v35) {
+                    let v67 = d_loss'[[]] * (1.0 + 0.1 * i_4 as f64);
+                    let v68 = v67 * x'[i_4];
+                    d_x'[i_4] += v67 * x'[i_4];
+                    d_x'[i_4] += v68;
+                }
+                backward loop 0 {
+                    for _t_back in from..to {
+                        let _t_2 = from + to - 1 - _t_back;
+                        let n_2 = x'.len();
+                        pop(x');
+                        for i_5 in par(0..x'.len()) {
+                            let v87 = d_x'[i_5];
+                            d_y'[i_5] += v87 * 0.2;
+                            d_x'[i_5] = v87 * 0.6;
                         }
-                        let v110 = sum.exp();
-                        let v111 = d_y'[i_6];
-                        d_y'[i_6] = 0.0;
-                        d_sum = d_sum + v111 * v110;
-                        kept0[i_6] = d_sum;
-                        d_sum = 0.0;
-                    }
-                    for k0 in par(0..d_x'.len()) {
-                        let mut sum = 0.0;
-                        for k_back_2 in 0..n_2 {
-                            let v177 = k0 - (-1 + x'.len() - k_back_2);
-                            if (v177 >= 0) & (v177 < n_2) {
-                                let v181 = kept0[v177];
-                                let k_4 = 0 + n_2 - 1 - k_back_2;
-                                if v177 + k_4 < n_2 {
-                                    if x'[v177] > 0.3 {
-                                        sum = sum + v181 * a[[0, k_4]] * x'[v177 + k_4].cos();
+                        for i_6 in par(0..n_2) {
+                            let mut sum = 0.0;
+                            let mut d_sum = 0.0;
+                            for k_2 in 0..n_2 {
+                                if i_6 + k_2 < n_2 {
+                                    if x'[i_6] > 0.3 {
+                                        sum = sum + a[[0, k_2]] * x'[i_6 + k_2].sin();
                                     }
                                 }
                             }
+                            let v111 = sum.exp();
+                            let v112 = d_y'[i_6];
+                            d_y'[i_6] = 0.0;
+                            d_sum = d_sum + v112 * v111;
+                            kept0[i_6] = d_sum;
+                            d_sum = 0.0;
                         }
-                        d_x'[k0] += sum;
-                    }
-                    for (k0_2, k1) in par(0..d_a'.dim(0), 0..d_a'.dim(1)) {
-                        let mut sum = 0.0;
-                        if k0_2 == 0 {
-                            let v212 = -1 + x'.len() - k1;
-                            if (v212 >= 0) & (v212 < n_2) {
-                                for i_7 in 0..n_2 {
-                                    let v218 = kept0[i_7];
-                                    let k_5 = 0 + n_2 - 1 - v212;
-                                    if i_7 + k_5 < n_2 {
-                                        if x'[i_7] > 0.3 {
-                                            sum = sum + v218 * x'[i_7 + k_5].sin();
+                        for k0 in par(0..d_x'.len()) {
+                            let mut sum = 0.0;
+                            for k_back_2 in 0..n_2 {
+                                let v178 = k0 - (-1 + x'.len() - k_back_2);
+                                if (v178 >= 0) & (v178 < n_2) {
+                                    let v182 = kept0[v178];
+                                    let k_4 = 0 + n_2 - 1 - k_back_2;
+                                    if v178 + k_4 < n_2 {
+                                        if x'[v178] > 0.3 {
+                                            sum = sum + v182 * a[[0, k_4]] * x'[v178 + k_4].cos();
                                         }
                                     }
                                 }
                             }
+                            d_x'[k0] += sum;
                         }
-                        d_a'[[k0_2, k1]] += sum;
+                        for (k0_2, k1) in par(0..d_a'.dim(0), 0..d_a'.dim(1)) {
+                            let mut sum = 0.0;
+                            if k0_2 == 0 {
+                                let v213 = -1 + x'.len() - k1;
+                                if (v213 >= 0) & (v213 < n_2) {
+                                    for i_7 in 0..n_2 {
+                                        let v219 = kept0[i_7];
+                                        let k_5 = 0 + n_2 - 1 - v213;
+                                        if i_7 + k_5 < n_2 {
+                                            if x'[i_7] > 0.3 {
+                                                sum = sum + v219 * x'[i_7 + k_5].sin();
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                            d_a'[[k0_2, k1]] += sum;
+                        }
                     }
                 }
+                copy(d_x', d_x);
+                copy(d_a', d_a);
             }
-            copy(d_x', d_x);
-            copy(d_a', d_a);
-        }
-    "#]],
+        "#]],
     );
     same_and_right!(window);
 }
@@ -300,78 +300,78 @@ fn a_product_by_loops_has_two_sums() {
     check(
         product().grad(product::loss).wrt(product::x).wrt(product::a),
         expect![[r#"
-            for i_5 in par(0..v34) {
-                let v69 = d_loss'[[]] * (1.0 + 0.1 * i_5 as f64);
-                let v70 = v69 * x'[i_5];
-                d_x'[i_5] += v69 * x'[i_5];
-                d_x'[i_5] += v70;
-            }
-            backward loop 0 {
-                for _t_back in from..to {
-                    let _t_2 = from + to - 1 - _t_back;
-                    let n_2 = x'.len();
-                    pop(x');
-                    for i_6 in par(0..x'.len()) {
-                        let v92 = d_x'[i_6];
-                        d_y'[i_6] += v92 * 0.2;
-                        d_x'[i_6] = v92 * 0.6;
-                    }
-                    fill(d_c', 0.0);
-                    for i_7 in par(0..n_2) {
-                        for j_back in 0..n_2 {
-                            let j_4 = 0 + n_2 - 1 - j_back;
-                            let v110 = d_y'[i_7];
-                            let v111 = v110 * c[[i_7, j_4]];
-                            d_c'[[i_7, j_4]] += v110 * c[[i_7, j_4]];
-                            d_c'[[i_7, j_4]] += v111;
-                        }
-                        d_y'[i_7] = 0.0;
-                    }
-                    pop(c);
-                    for k0 in par(0..d_x'.len()) {
-                        let mut sum = 0.0;
-                        let v147 = -1 + x'.len() - k0;
-                        if (v147 >= 0) & (v147 < n_2) {
-                            for i_9 in 0..n_2 {
-                                for j_6 in 0..n_2 {
-                                    let k_4 = 0 + n_2 - 1 - v147;
-                                    sum = sum + d_c'[[i_9, j_6]] * (a[[i_9, k_4]] * a[[k_4, j_6]]);
-                                }
-                            }
-                        }
-                        d_x'[k0] += sum;
-                    }
-                    for (k0_2, k1) in par(0..d_a'.dim(0), 0..d_a'.dim(1)) {
-                        let mut sum = 0.0;
-                        let v175 = -1 + x'.len() - k0_2;
-                        if (v175 >= 0) & (v175 < n_2) {
-                            if (k1 >= 0) & (k1 < n_2) {
-                                for i_10 in 0..n_2 {
-                                    let k_5 = 0 + n_2 - 1 - v175;
-                                    sum = sum + d_c'[[i_10, k1]] * x'[k_5] * a[[i_10, k_5]];
-                                }
-                            }
-                        }
-                        let v196 = sum;
-                        let mut sum = 0.0;
-                        if (k0_2 >= 0) & (k0_2 < n_2) {
-                            let v205 = -1 + x'.len() - k1;
-                            if (v205 >= 0) & (v205 < n_2) {
-                                for j_7 in 0..n_2 {
-                                    let k_6 = 0 + n_2 - 1 - v205;
-                                    sum = sum + d_c'[[k0_2, j_7]] * x'[k_6] * a[[k_6, j_7]];
-                                }
-                            }
-                        }
-                        d_a'[[k0_2, k1]] += v196 + sum;
-                    }
-                    pop(c);
+                for i_5 in par(0..v34) {
+                    let v69 = d_loss'[[]] * (1.0 + 0.1 * i_5 as f64);
+                    let v70 = v69 * x'[i_5];
+                    d_x'[i_5] += v69 * x'[i_5];
+                    d_x'[i_5] += v70;
                 }
+                backward loop 0 {
+                    for _t_back in from..to {
+                        let _t_2 = from + to - 1 - _t_back;
+                        let n_2 = x'.len();
+                        pop(x');
+                        for i_6 in par(0..x'.len()) {
+                            let v92 = d_x'[i_6];
+                            d_y'[i_6] += v92 * 0.2;
+                            d_x'[i_6] = v92 * 0.6;
+                        }
+                        fill(d_c', 0.0);
+                        for i_7 in par(0..n_2) {
+                            for j_back in 0..n_2 {
+                                let j_4 = 0 + n_2 - 1 - j_back;
+                                let v111 = d_y'[i_7];
+                                let v112 = v111 * c[[i_7, j_4]];
+                                d_c'[[i_7, j_4]] += v111 * c[[i_7, j_4]];
+                                d_c'[[i_7, j_4]] += v112;
+                            }
+                            d_y'[i_7] = 0.0;
+                        }
+                        pop(c);
+                        for k0 in par(0..d_x'.len()) {
+                            let mut sum = 0.0;
+                            let v149 = -1 + x'.len() - k0;
+                            if (v149 >= 0) & (v149 < n_2) {
+                                for i_9 in 0..n_2 {
+                                    for j_6 in 0..n_2 {
+                                        let k_4 = 0 + n_2 - 1 - v149;
+                                        sum = sum + d_c'[[i_9, j_6]] * (a[[i_9, k_4]] * a[[k_4, j_6]]);
+                                    }
+                                }
+                            }
+                            d_x'[k0] += sum;
+                        }
+                        for (k0_2, k1) in par(0..d_a'.dim(0), 0..d_a'.dim(1)) {
+                            let mut sum = 0.0;
+                            let v177 = -1 + x'.len() - k0_2;
+                            if (v177 >= 0) & (v177 < n_2) {
+                                if (k1 >= 0) & (k1 < n_2) {
+                                    for i_10 in 0..n_2 {
+                                        let k_5 = 0 + n_2 - 1 - v177;
+                                        sum = sum + d_c'[[i_10, k1]] * x'[k_5] * a[[i_10, k_5]];
+                                    }
+                                }
+                            }
+                            let v198 = sum;
+                            let mut sum = 0.0;
+                            if (k0_2 >= 0) & (k0_2 < n_2) {
+                                let v207 = -1 + x'.len() - k1;
+                                if (v207 >= 0) & (v207 < n_2) {
+                                    for j_7 in 0..n_2 {
+                                        let k_6 = 0 + n_2 - 1 - v207;
+                                        sum = sum + d_c'[[k0_2, j_7]] * x'[k_6] * a[[k_6, j_7]];
+                                    }
+                                }
+                            }
+                            d_a'[[k0_2, k1]] += v198 + sum;
+                        }
+                        pop(c);
+                    }
+                }
+                copy(d_x', d_x);
+                copy(d_a', d_a);
             }
-            copy(d_x', d_x);
-            copy(d_a', d_a);
-        }
-    "#]],
+        "#]],
     );
     same_and_right!(product);
 }

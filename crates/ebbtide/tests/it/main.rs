@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod adjoints;
+mod body_loops;
 mod build_errors;
 mod calls;
 mod checked;
@@ -17,6 +18,7 @@ mod gradients;
 mod library;
 mod on_tape;
 mod refused;
+mod rewritten;
 mod rules;
 mod scatter;
 mod schedules;
