@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use ebbtide::Tiers;
 use ebbtide::prelude::*;
 use ebbtide_cuda::Options;
 
@@ -270,6 +271,51 @@ fn run(device: &Device) -> Result<()> {
     Ok(())
 }
 
+/// One gradient of the wave, its states in the memory of the GPU, in that of the host, on disk.
+fn tiers(device: &Device, n: usize) -> Result<()> {
+    const STEPS: usize = 1000;
+    let field: Vec<f32> = (0..n * n).map(number).collect();
+    let speed: Vec<f32> = (0..n * n).map(|k| 0.2 + 0.1 * number(k)).collect();
+    let mut u = device.array_with_shape([n, n], &field)?;
+    let (mut prev, c, mut loss) =
+        (device.zeros([n, n])?, device.array_with_shape([n, n], &speed)?, device.zeros([])?);
+    let g = wave().grad(wave::loss).wrt(wave::c).compile(device)?;
+    let plan = g.plan((&mut u, &mut prev, &c, STEPS, &mut loss))?;
+    let (state, tape) = (plan.loops[0].state_bytes, plan.loops[0].tape_bytes);
+    let room = |states: u64, tapes: u64| Bytes(plan.fixed_bytes + states * state + tapes * tape);
+    let dir = std::env::temp_dir();
+    let some = |host: u64, disk: u64| {
+        let mut tiers = Tiers::new();
+        if host > 0 {
+            tiers = tiers.host_memory(host * state);
+        }
+        if disk > 0 { tiers.disk(&dir, disk * state) } else { tiers }
+    };
+    let mut bits: Option<Vec<u32>> = None;
+    for (name, memory, tiers) in [
+        ("32 states on the GPU", room(32, 32), some(0, 0)),
+        ("as much memory, host too", room(32, 32), some(1000, 0)),
+        ("1 state on the GPU, host", room(1, 32), some(1000, 0)),
+        ("1 state on the GPU, alone", room(1, 32), some(0, 0)),
+        ("1 state, 4 tapes, host", room(1, 4), some(1000, 0)),
+        ("1 state, 4 tapes, alone", room(1, 4), some(0, 0)),
+        ("1 state on the GPU, disk", room(1, 32), some(0, 1000)),
+        ("1 state, 16 in host, disk", room(1, 32), some(16 + 5, 1000)),
+    ] {
+        let g = g.with_memory(memory).with_tiers(tiers);
+        let mut out = g.launch((&mut u, &mut prev, &c, STEPS, &mut loss))?;
+        let time = best(|| Ok(g.launch_into(&mut out, (&mut u, &mut prev, &c, STEPS, &mut loss))?))?;
+        say(&format!("wave {n} gradient, {name}"), time, STEPS, 0.0);
+        println!("{}", g.plan((&mut u, &mut prev, &c, STEPS, &mut loss))?.explain());
+        let found: Vec<u32> = out.get(wave::c)?.to_vec().iter().map(|x| x.to_bits()).collect();
+        if *bits.get_or_insert_with(|| found.clone()) != found {
+            return Err("the gradient has other bits".into());
+        }
+        g.release();
+    }
+    Ok(())
+}
+
 /// One gradient of the wave, for a profiler.
 fn profile(device: &Device, n: usize) -> Result<()> {
     const STEPS: usize = 128;
@@ -297,6 +343,8 @@ fn main() -> Result<()> {
         let (device, counters) = options.build()?;
         if std::env::args().any(|a| a == "--profile") {
             profile(&device, 512)?;
+        } else if std::env::args().any(|a| a == "--tiers") {
+            tiers(&device, 2048)?;
         } else {
             run(&device)?;
         }

@@ -22,6 +22,7 @@ mod gather;
 mod host;
 mod library;
 mod needed;
+mod one_pass;
 mod par;
 mod prepare;
 mod prune;

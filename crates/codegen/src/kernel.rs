@@ -6,13 +6,12 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{
-    After, ArrayId, Combine, Literal, Op, Ordering, Par, Sharing, Stmt, Store, Type, ValueId, evaluate, walk,
-};
+use ebbtide_ir::{After, ArrayId, Combine, Literal, Op, Par, Stmt, Store, Type, ValueId, evaluate, walk};
 
 use crate::body::{Body, Form};
 use crate::interior::{Interior, Rows};
 use crate::segment::Touched;
+use crate::staged::scattered;
 use crate::unit::{Checks, Family, Lanes, Pace, Text, Width, c_literal, c_type, line, to_bits};
 
 /// Rows so near to a boundary are looked at one by one.
@@ -103,25 +102,6 @@ impl Text<'_> {
         }
     }
 
-    /// The arrays into whose shared elements iterations combine, and whether they can do so in any order.
-    fn scattered(&self, par: &Par) -> (BTreeSet<ArrayId>, bool) {
-        let facts = self.facts.pars.get(&par.id).cloned().unwrap_or_default();
-        let (mut arrays, mut any_order) = (BTreeSet::new(), true);
-        walk(&par.body, &mut |stmt| {
-            if let Stmt::Update(how, s) = stmt
-                && facts.sharing.get(&s.array) == Some(&Sharing::Scatter)
-            {
-                arrays.insert(s.array);
-                any_order &= match self.program.array(s.array).ty {
-                    Type::I32 | Type::U32 | Type::I64 | Type::Index => true,
-                    Type::F32 | Type::F64 => *how == Combine::Add && par.ordering == Ordering::Relaxed,
-                    Type::Bool => false,
-                };
-            }
-        });
-        (arrays, any_order)
-    }
-
     /// Addresses come from tables: the compiler cannot know that all are of global memory.
     fn assume_global(&mut self, par: &Par) {
         let mut arrays = BTreeSet::new();
@@ -145,7 +125,7 @@ impl Text<'_> {
         self.before_loop(par);
         let exit = self.fresh();
         let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
-        let (scattered, any_order) = self.scattered(par);
+        let (scattered, any_order) = scattered(self.program, self.facts, par);
         let in_order = !any_order;
         if any_order {
             self.atomics = scattered;
@@ -156,7 +136,7 @@ impl Text<'_> {
             line!(self, "int seen{k} = 0;");
         }
         if in_order {
-            if !reductions.is_empty() || !self.staged(par, exit) {
+            if !self.staged(par, exit) {
                 self.one_thread(par, reductions, &stores, exit);
             }
         } else if reductions.is_empty() {

@@ -27,5 +27,5 @@ mod segment;
 mod staged;
 mod unit;
 
-pub use staged::STAGE;
+pub use staged::{STAGE, staging_bytes};
 pub use unit::{Access, Raised, Target, Unit, Width, c_unit, cuda_unit};

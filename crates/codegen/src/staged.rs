@@ -4,14 +4,26 @@
 //! iterations. Then every warp reads all keys of the batch and combines, in that order, those that fall on elements of its
 //! own. So each element sees its terms as one thread would bring them, and no two warps meet at one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{ArrayId, Combine, Par, Sharing, Stmt, Store, Type, walk};
+use ebbtide_ir::{ArrayId, Combine, Facts, Ordering, Par, Program, Sharing, Stmt, Store, Type, walk};
 
 use crate::unit::{Text, c_type, line};
 
 /// How many iterations are noted before what they noted is combined; `EB_STAGE` of the prelude.
 pub const STAGE: usize = 65536;
+
+/// The bytes in which a grid notes terms of ordered sums while it runs the program.
+pub fn staging_bytes(program: &Program, facts: &Facts) -> u64 {
+    let mut most = 0;
+    walk(&program.body, &mut |stmt| {
+        if let Stmt::Par(par) = stmt {
+            let notes = notes(program, facts, par).unwrap_or_default();
+            most = most.max(notes.iter().map(|n| n.updates.len()).sum());
+        }
+    });
+    (16 * STAGE * most) as u64
+}
 
 /// The updates of one array, in source order.
 struct Notes<'s> {
@@ -20,11 +32,34 @@ struct Notes<'s> {
     updates: Vec<&'s Store>,
 }
 
-/// The updates at shared elements of a loop, by array; `None` where an iteration may make one many times.
-fn notes<'s>(text: &Text, par: &'s Par) -> Option<Vec<Notes<'s>>> {
-    let facts = text.facts.pars.get(&par.id)?;
+/// The arrays into whose shared elements iterations combine, and whether they can do so in any order.
+pub(crate) fn scattered(program: &Program, facts: &Facts, par: &Par) -> (BTreeSet<ArrayId>, bool) {
+    let facts = facts.pars.get(&par.id).cloned().unwrap_or_default();
+    let (mut arrays, mut any_order) = (BTreeSet::new(), true);
+    walk(&par.body, &mut |stmt| {
+        if let Stmt::Update(how, s) = stmt
+            && facts.sharing.get(&s.array) == Some(&Sharing::Scatter)
+        {
+            arrays.insert(s.array);
+            any_order &= match program.array(s.array).ty {
+                Type::I32 | Type::U32 | Type::I64 | Type::Index => true,
+                Type::F32 | Type::F64 => *how == Combine::Add && par.ordering == Ordering::Relaxed,
+                Type::Bool => false,
+            };
+        }
+    });
+    (arrays, any_order)
+}
+
+/// The updates at shared elements of a loop that are made in order, by array; `None` where there are none, where an
+/// iteration may make one many times, and where sums are taken leaf by leaf as well.
+fn notes<'s>(program: &Program, facts: &Facts, par: &'s Par) -> Option<Vec<Notes<'s>>> {
+    if scattered(program, facts, par).1 {
+        return None;
+    }
+    let facts = facts.pars.get(&par.id)?;
     let shared = |array: ArrayId| facts.sharing.get(&array) == Some(&Sharing::Scatter);
-    let mut many = false;
+    let mut many = facts.sharing.values().any(|sharing| *sharing == Sharing::Reduce);
     let mut arrays: BTreeMap<ArrayId, Notes> = BTreeMap::new();
     walk(&par.body, &mut |stmt| match stmt {
         Stmt::Loop(l) => walk(&l.body, &mut |inner| {
@@ -33,7 +68,7 @@ fn notes<'s>(text: &Text, par: &'s Par) -> Option<Vec<Notes<'s>>> {
         Stmt::Update(how, s) if shared(s.array) => {
             let notes =
                 arrays.entry(s.array).or_insert(Notes { array: s.array, how: *how, updates: Vec::new() });
-            many |= notes.how != *how || text.program.array(s.array).ty == Type::Bool;
+            many |= notes.how != *how || program.array(s.array).ty == Type::Bool;
             notes.updates.push(s);
         }
         _ => {}
@@ -42,9 +77,9 @@ fn notes<'s>(text: &Text, par: &'s Par) -> Option<Vec<Notes<'s>>> {
 }
 
 impl Text<'_> {
-    /// Prints a loop without reductions whose sums at shared elements keep their order; says so where it cannot.
+    /// Prints a loop whose sums at shared elements keep their order; says so where it cannot.
     pub fn staged(&mut self, par: &Par, exit: usize) -> bool {
-        let Some(notes) = notes(self, par) else { return false };
+        let Some(notes) = notes(self.program, self.facts, par) else { return false };
         let total: usize = notes.iter().map(|n| n.updates.len()).sum();
         self.notes = self.notes.max(total);
         let mut before = 0;

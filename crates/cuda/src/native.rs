@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ebbtide_codegen::{Raised, STAGE, Unit, Width, cuda_unit};
+use ebbtide_codegen::{Raised, STAGE, Unit, Width, cuda_unit, staging_bytes};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
     self as ir, ArrayId, Block, Entry, Facts, LibraryOp, LoopId, Outcome, Place, Program, RegionId, Stmt,
@@ -12,7 +12,7 @@ use ebbtide_ir::{
 use ebbtide_runtime::cache::{Cache, Found};
 use ebbtide_runtime::{
     Backend, Buffer, Counters, Error, Event, Executable, Frame, Memory, Result, Start, from_arguments,
-    yielding_regions,
+    partial_sums, yielding_regions,
 };
 
 use crate::compiler::{Architecture, Places, cubin};
@@ -71,6 +71,10 @@ impl Backend for Cuda {
 
     fn memory(&self) -> Option<Arc<dyn Memory>> {
         Some(self.gpu.clone())
+    }
+
+    fn scratch_bytes(&self, program: &Program, facts: &Facts) -> u64 {
+        partial_sums(program, facts) + staging_bytes(program, facts)
     }
 
     fn compile(

@@ -51,6 +51,12 @@ functions! {
     cuCtxSetCurrent(context: Handle);
     cuStreamCreate(stream: *mut Handle, flags: c_uint);
     cuStreamSynchronize(stream: Handle);
+    cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint);
+    cuEventCreate(event: *mut Handle, flags: c_uint);
+    cuEventRecord(event: Handle, stream: Handle);
+    cuEventQuery(event: Handle);
+    cuEventSynchronize(event: Handle);
+    cuEventDestroy_v2(event: Handle);
     cuDeviceGetDefaultMemPool(pool: *mut Handle, device: c_int);
     cuMemPoolSetAttribute(pool: Handle, attribute: c_int, value: *mut c_void);
     cuMemAllocAsync(address: *mut Address, bytes: usize, stream: Handle);

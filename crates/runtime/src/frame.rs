@@ -251,6 +251,26 @@ impl Frame {
         self.tapes.into_iter().for_each(|tape| spare.give_alike(tape.buffers));
     }
 
+    /// What an array holds, where the device computes in host memory and nothing runs.
+    pub(crate) fn bytes(&self, array: ArrayId) -> &[u8] {
+        let view = self.arrays[array.index()];
+        if view.bytes == 0 {
+            return &[];
+        }
+        // SAFETY (*Liveness*, *Bounds*): a view's memory is owned or borrowed by the launch and has `bytes` bytes.
+        unsafe { std::slice::from_raw_parts(view.address, view.bytes) }
+    }
+
+    /// What an array holds, to be written: as for [`Frame::bytes`].
+    pub(crate) fn bytes_mut(&mut self, array: ArrayId) -> &mut [u8] {
+        let view = self.arrays[array.index()];
+        if view.bytes == 0 {
+            return &mut [];
+        }
+        // SAFETY: as above; the launch holds written arrays exclusively, and temporaries are the frame's own.
+        unsafe { std::slice::from_raw_parts_mut(view.address, view.bytes) }
+    }
+
     /// Copies an array to a buffer of its size.
     pub(crate) fn copy_to(&self, array: ArrayId, buffer: &mut Buffer) -> Result<()> {
         let view = self.arrays[array.index()];

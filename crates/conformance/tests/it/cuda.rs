@@ -79,6 +79,7 @@ macro_rules! on_cuda {
 on_cuda! {
     gradients {
         gradients_have_the_same_bits_under_every_budget_on_every_device,
+        gradients_have_the_same_bits_wherever_states_are_kept,
     }
     hostile {
         hostile_data_is_clean_under_sanitisers,

@@ -148,9 +148,9 @@ fn a_damaged_durable_run_gives_the_same_bits_or_says_what_is_damaged() {
 }
 
 /// A device that breaks down after so many segments.
-struct Fragile {
-    cpu: Device,
-    left: Arc<AtomicI64>,
+pub(crate) struct Fragile {
+    pub cpu: Device,
+    pub left: Arc<AtomicI64>,
 }
 
 struct FragileCode {
