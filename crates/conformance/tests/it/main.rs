@@ -11,6 +11,7 @@ mod introspection;
 mod library;
 mod loops;
 mod model;
+mod operations;
 mod programs;
 mod random;
 mod stages;
