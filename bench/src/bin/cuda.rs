@@ -114,6 +114,23 @@ fn gated(
     }
 }
 
+/// Particles that add to the cells that they are in, in order.
+#[program]
+fn deposit(cells: &mut Array1<f32>, cell: &Array1<i32>, charge: &Array1<f32>) {
+    for i in par(0..cell.len()) {
+        cells[cell[i] as usize] += charge[i];
+    }
+}
+
+/// The same in any order.
+#[program]
+fn deposit_relaxed(cells: &mut Array1<f32>, cell: &Array1<i32>, charge: &Array1<f32>) {
+    #[relaxed]
+    for i in par(0..cell.len()) {
+        cells[cell[i] as usize] += charge[i];
+    }
+}
+
 /// The best of several rounds.
 fn best(mut work: impl FnMut() -> Result<()>) -> Result<Duration> {
     let mut best = Duration::MAX;
@@ -232,6 +249,24 @@ fn run(device: &Device) -> Result<()> {
             Ok(())
         })?;
         say(&format!("launch of nothing, arrays of {n}"), time, ROUNDS, 0.0);
+    }
+    for (n, cells) in [(10_000usize, 10_000usize), (1_000_000, 100_000), (1_000_000, 1)] {
+        let chosen: Vec<i32> = (0..n).map(|k| (k * 2654435761 % cells) as i32).collect();
+        let charges: Vec<f32> = (0..n).map(number).collect();
+        let (cell, charge) = (device.array(&chosen)?, device.array(&charges)?);
+        let mut sums = device.zeros([cells])?;
+        let ordered = deposit().compile(device)?;
+        let time = best(|| {
+            let _done = ordered.launch((&mut sums, &cell, &charge))?;
+            Ok(())
+        })?;
+        say(&format!("{n} terms into {cells}, in order"), time, 1, 0.0);
+        let relaxed = deposit_relaxed().compile(device)?;
+        let time = best(|| {
+            let _done = relaxed.launch((&mut sums, &cell, &charge))?;
+            Ok(())
+        })?;
+        say(&format!("{n} terms into {cells}, in any order"), time, 1, 0.0);
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ use crate::extremes::{Extremes, declare, extreme_arrays};
 use crate::forward::pushes;
 use crate::host::{Hosted, count_visits};
 use crate::needed::{Needed, needed_arrays};
+use crate::one_pass::Spares;
 use crate::par::Held;
 use crate::prepare::prepare;
 use crate::record::is_written_param;
@@ -105,6 +106,7 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
         held: BTreeMap::new(),
         env: HashMap::new(),
         kept: HashMap::new(),
+        spares: hosted.is_empty().then(Spares::default),
         nested: false,
         inner,
         pieces: BTreeMap::new(),
@@ -139,6 +141,8 @@ pub(crate) struct Maker<'a> {
     pub env: HashMap<ValueId, ValueId>,
     /// For values and elements that are put aside in the forward half: the array of rank 0 that takes them.
     pub kept: HashMap<Aside, ArrayId>,
+    /// Memory beside shadows; `None` where the host may change shapes.
+    pub spares: Option<Spares>,
     /// Are we inside a loop or a branch, so that values must be computed again, or put aside, for the reverse half?
     pub nested: bool,
     pub inner: Inner,
@@ -221,6 +225,10 @@ impl Maker<'_> {
         let mut asides: Vec<ArrayId> = self.kept.values().copied().collect();
         asides.sort_unstable();
         w.program.body = asides.into_iter().map(Stmt::Temp).chain(body).collect();
+        for (shadow, spare) in self.spares.iter().flat_map(Spares::declarations) {
+            let at = w.program.body.iter().position(|s| matches!(s, Stmt::Temp(a) if *a == shadow));
+            w.program.body.insert(at.map_or(0, |at| at + 1), Stmt::Temp(spare));
+        }
         let (mut program, copies) = (w.program, w.copies);
         open(&mut program);
         verify(&program)?;

@@ -3,14 +3,15 @@
 use std::collections::{BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    After, ArrayId, Binary, Block, Branch, Compare, Forward, Length, Literal, LocalId, Loop, LoopKind, Op,
-    Push, Role, Stmt, Type, Unary, ValueId,
+    After, ArrayId, Binary, Block, Branch, Combine, Compare, Forward, Length, Literal, LocalId, Loop,
+    LoopKind, Op, Push, Role, Stmt, Type, Unary, ValueId,
 };
 
 use crate::adjoint::{Aside, Inner, Maker, Pushes};
 use crate::error::Error;
+use crate::extremes::extreme_arrays;
 use crate::host::changes;
-use crate::needed::reads;
+use crate::needed::{reads, reads_of};
 use crate::record::Recorder;
 use crate::rename::rename;
 use crate::writer::Writer;
@@ -22,7 +23,7 @@ impl Maker<'_> {
 
     /// Writes statements with their tape.
     pub(crate) fn forward(&mut self, w: &mut Writer, block: &[Stmt]) -> Result<(), Error> {
-        for stmt in block {
+        for (k, stmt) in block.iter().enumerate() {
             match stmt {
                 Stmt::Let(v) => {
                     w.push(stmt.clone());
@@ -33,7 +34,7 @@ impl Maker<'_> {
                     }
                 }
                 Stmt::Store(s) | Stmt::Update(_, s) => {
-                    if self.needed.before(s.array, self.position) {
+                    if self.puts_aside(block, k) {
                         let old = w.load(s.array, s.index, s.site.clone());
                         let array =
                             self.aside(w, Aside::Element(s.array, s.value), self.source.array(s.array).ty);
@@ -123,7 +124,7 @@ impl Maker<'_> {
                 (Length::Unknown { reached, ended }, [l.body.clone(), recording].map(run))
             }
         };
-        let (carried, schedule) = (self.carried(l), l.schedule);
+        let (carried, schedule) = (self.kept_in_slots(l), l.schedule);
         w.push(Stmt::Forward(Forward {
             id: l.id,
             length,
@@ -210,7 +211,19 @@ impl Maker<'_> {
         rename(w, passes, &mut self.env.clone())
     }
 
-    /// What a slot holds: arrays that the loop writes and that a later pass, or the adjoint, reads.
+    /// What a slot holds: what is carried, but for what a pass replaces before anything reads it.
+    fn kept_in_slots(&self, l: &Loop) -> Vec<ArrayId> {
+        let mut carried = self.carried(l);
+        // What stands before the loop may want back what the loop replaced, and of a loop inside another that is
+        // not known.
+        if matches!(&self.source.body[self.position], Stmt::Loop(top) if top.id == l.id) {
+            let replaced = self.replaced_by_a_pass(l);
+            carried.retain(|a| !replaced.contains(a) || self.needed.earlier(*a, self.position));
+        }
+        carried
+    }
+
+    /// What passes hand on: arrays that the loop writes and that a later pass, or the adjoint, reads.
     pub(crate) fn carried(&self, l: &Loop) -> Vec<ArrayId> {
         let classes = crate::needed::swap_classes(self.source);
         let read: BTreeSet<ArrayId> = reads(self.source, l).iter().map(|a| classes[a]).collect();
@@ -250,6 +263,37 @@ impl Maker<'_> {
             }
             _ => false,
         }
+    }
+
+    /// Must the element that the program-level write `block[at]` replaces be put aside? Not where its array comes back
+    /// from the tape whole, on the way back, before anything reads it.
+    pub(crate) fn puts_aside(&self, block: &[Stmt], at: usize) -> bool {
+        let Some(Stmt::Store(s) | Stmt::Update(_, s)) = block.get(at) else { return false };
+        if !self.needed.before(s.array, self.position) {
+            return false;
+        }
+        // Who won is told from what was there.
+        let extreme = |stmt: &Stmt| matches!(stmt, Stmt::Update(Combine::Min | Combine::Max, _));
+        if extreme(&block[at]) {
+            return true;
+        }
+        let mut array = s.array;
+        for stmt in block[..at].iter().rev() {
+            match stmt {
+                Stmt::Swap(a, b) if *a == array => array = *b,
+                Stmt::Swap(a, b) if *b == array => array = *a,
+                Stmt::Par(par) if self.recorder().pushed_by(par).contains(&array) => {
+                    return extreme_arrays(self.activity, &par.body).contains(&array);
+                }
+                Stmt::Par(par) if !reads_of(self.source, &par.body).contains(&array) => {}
+                Stmt::Fill(a, _) if *a == array => return false,
+                // Their reversal reads no elements of the program's own arrays.
+                Stmt::Let(_) | Stmt::Swap(..) | Stmt::Fill(..) | Stmt::Store(_) => {}
+                Stmt::Update(..) if !extreme(stmt) => {}
+                _ => return true,
+            }
+        }
+        true
     }
 
     /// The array of rank 0 through which something goes on the tape.

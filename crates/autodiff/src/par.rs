@@ -11,6 +11,7 @@ use crate::activity::Activity;
 use crate::error::Error;
 use crate::extremes::{Extremes, check, extreme_arrays};
 use crate::gather::{Inverse, Variable, covers, invert, is_dim, is_own, varying};
+use crate::one_pass::Spares;
 use crate::prune::prune;
 use crate::record::{only_store, written_by};
 use crate::task::{Purpose, ShadowWrite, Shadows, Sink, Task, sites};
@@ -27,6 +28,12 @@ pub(crate) enum Held {
     Numbers,
 }
 
+/// A loop over all elements of the shadow of `array`, each collecting what flows to it.
+pub(crate) struct Gather {
+    pub array: ArrayId,
+    pub par: Par,
+}
+
 /// Writes adjoints of parallel loops.
 pub(crate) struct ParAdjoint<'a> {
     pub source: &'a Program,
@@ -38,6 +45,8 @@ pub(crate) struct ParAdjoint<'a> {
     pub held: &'a mut BTreeMap<ArrayId, Held>,
     /// Program-level values as they are known where the adjoint is written.
     pub env: &'a HashMap<ValueId, ValueId>,
+    /// Where shadows are written anew while others still read them; `None` where the host may change shapes.
+    pub spares: Option<&'a mut Spares>,
 }
 
 impl ParAdjoint<'_> {
@@ -55,8 +64,9 @@ impl ParAdjoint<'_> {
         let extreme = self.count_ties(w, par)?;
         let all = sites(self.source, self.activity, &par.body);
         let gathered = self.gathered(par, &all, &written);
+        let mut loops = Vec::new();
         for array in &gathered {
-            self.gather(w, par, &all, *array)?;
+            loops.extend(self.gather(w, par, &all, *array)?);
         }
         let writes = self.shadow_writes(par, &all, &written);
         for (_, array, _) in &all {
@@ -65,7 +75,10 @@ impl ParAdjoint<'_> {
                 self.held.insert(*array, Held::Numbers);
             }
         }
-        self.over_iterations(w, par, Purpose::All { gathered: &gathered, writes: &writes })?;
+        let purpose = Purpose::All { gathered: &gathered, writes: &writes };
+        let beside = (self.shadows, self.extremes);
+        let own = own_iterations(w, (self.source, self.activity), beside, self.env, par, purpose)?;
+        self.write_loops(w, par, loops, own, &all);
         for array in extreme {
             if let (Some(beside), Some(shadow)) = (self.extremes.get(&array), self.shadows.arrays.get(&array))
             {
@@ -184,8 +197,8 @@ impl ParAdjoint<'_> {
         par: &Par,
         all: &[(ValueId, ArrayId, Indices)],
         array: ArrayId,
-    ) -> Result<(), Error> {
-        let Some(shadow) = self.shadows.arrays.get(&array).copied() else { return Ok(()) };
+    ) -> Result<Option<Gather>, Error> {
+        let Some(shadow) = self.shadows.arrays.get(&array).copied() else { return Ok(None) };
         let (ty, rank) = (self.source.array(array).ty, self.source.array(array).rank);
         let varies = varying(self.source, par);
         let zero = w.index(0);
@@ -196,7 +209,7 @@ impl ParAdjoint<'_> {
             })
             .collect();
         let element: Vec<ValueId> = ranges.iter().map(|r| r.var).collect();
-        let Some(index) = Indices::new(&element) else { return Ok(()) };
+        let Some(index) = Indices::new(&element) else { return Ok(None) };
         w.begin();
         let mut sum: Option<ValueId> = None;
         let mut local = None;
@@ -240,9 +253,9 @@ impl ParAdjoint<'_> {
         let body = w.end();
         let body = prune(&w.program, body);
         let id = w.new_par();
-        w.push(Stmt::Par(Par { id, ranges, body, ordering: Ordering::Ordered, site: par.site.clone() }));
         self.held.insert(array, Held::Numbers);
-        Ok(())
+        let par = Par { id, ranges, body, ordering: Ordering::Ordered, site: par.site.clone() };
+        Ok(Some(Gather { array, par }))
     }
 
     /// Does the variable run over all of the array's dimension, so that every element is read at its own index?
@@ -250,12 +263,15 @@ impl ParAdjoint<'_> {
         let range = &par.ranges[k];
         match variable {
             Variable::Shifted { dimension, sign: 1, rest } => {
-                rest.as_constant() == Some(0)
-                    && is_zero(self.source, range.from)
-                    && is_dim(self.source, self.affines, array, *dimension, range.to)
+                rest.as_constant() == Some(0) && self.runs_over(range, array, *dimension)
             }
             _ => false,
         }
+    }
+
+    /// Is the range all of the array's dimension?
+    pub(crate) fn runs_over(&self, range: &Range, array: ArrayId, dimension: usize) -> bool {
+        is_zero(self.source, range.from) && is_dim(self.source, self.affines, array, dimension, range.to)
     }
 
     /// Writes what flows to element `k` from the iterations that read it through one load.
@@ -269,17 +285,14 @@ impl ParAdjoint<'_> {
         (number, sink): (usize, Sink),
     ) -> Result<Option<ValueId>, Error> {
         let mut map = self.env.clone();
-        let mut depth = 0;
-        let mut guard = |w: &mut Writer, condition: ValueId| {
-            depth += 1;
-            w.begin();
-            condition
-        };
-        let mut guards: Vec<(ValueId, Option<(ValueId, Range)>)> = Vec::new();
+        // Blocks that are open: under a condition, or for each value of a variable.
+        let mut open: Vec<(ValueId, Option<(ValueId, Range)>)> = Vec::new();
+        // Conditions for which no block was opened yet: as many as can be are one.
+        let mut asked: Option<ValueId> = None;
         for (dimension, v) in &inverse.fixed {
             let at = self.sum(w, &map, self.affines.form(*v));
             let condition = w.compare(Compare::Eq, element[*dimension], at);
-            guards.push((guard(w, condition), None));
+            asked = Some(both(w, asked, condition));
         }
         for (k, (range, variable)) in par.ranges.iter().zip(&inverse.variables).enumerate() {
             let (from, to) = (mapped(&map, range.from), mapped(&map, range.to));
@@ -299,29 +312,42 @@ impl ParAdjoint<'_> {
                     map.insert(range.var, element[*dimension]);
                 }
                 Variable::Shifted { dimension, sign, rest } => {
-                    let rest = self.sum(w, &map, rest);
-                    let i = if *sign > 0 {
-                        w.sub(element[*dimension], rest)
-                    } else {
-                        w.sub(rest, element[*dimension])
+                    let i = match rest.as_constant() {
+                        Some(0) if *sign > 0 => element[*dimension],
+                        Some(back) if *sign > 0 && back < 0 && back != i64::MIN => {
+                            let ahead = w.index(-back);
+                            w.add(element[*dimension], ahead)
+                        }
+                        _ => {
+                            let (a, b) = (element[*dimension], self.sum(w, &map, rest));
+                            if *sign > 0 { w.sub(a, b) } else { w.sub(b, a) }
+                        }
                     };
-                    let (low, high) = (w.compare(Compare::Ge, i, from), w.compare(Compare::Lt, i, to));
-                    let condition = w.value(Op::Binary(Binary::And, low, high), Type::Bool);
-                    guards.push((guard(w, condition), None));
+                    let condition = within(w, i, from, to);
+                    asked = Some(both(w, asked, condition));
                     map.insert(range.var, i);
                 }
                 Variable::Free => {
+                    if let Some(condition) = asked.take() {
+                        open.push((condition, None));
+                        w.begin();
+                    }
                     let var = w.loop_var("i");
-                    guards.push((guard(w, from), Some((var, Range { var, from, to }))));
+                    open.push((from, Some((var, Range { var, from, to }))));
+                    w.begin();
                     map.insert(range.var, var);
                 }
             }
+        }
+        if let Some(condition) = asked {
+            open.push((condition, None));
+            w.begin();
         }
         let purpose = Purpose::Site { number, into: sink };
         let beside = (self.shadows, self.extremes);
         let task = Task::new(self.source, self.activity, beside, purpose, map, &par.body);
         let found = task.write(w, &par.body)?;
-        for (condition, free) in guards.into_iter().rev() {
+        for (condition, free) in open.into_iter().rev() {
             let then = w.end();
             match free {
                 None => w.push(Stmt::If(Branch { condition, then, otherwise: Vec::new() })),
@@ -366,15 +392,30 @@ impl ParAdjoint<'_> {
     }
 }
 
-/// A loop over the original iterations: own elements, reductions, scatters.
+/// Writes a loop over the original iterations: own elements, reductions, scatters.
 pub(crate) fn over_iterations(
+    w: &mut Writer,
+    of: (&Program, &Activity),
+    beside: (&Shadows, &Extremes),
+    env: &HashMap<ValueId, ValueId>,
+    par: &Par,
+    purpose: Purpose<'_>,
+) -> Result<(), Error> {
+    if let Some(own) = own_iterations(w, of, beside, env, par, purpose)? {
+        push_own(w, own);
+    }
+    Ok(())
+}
+
+/// A loop over the original iterations, where they have anything to do.
+fn own_iterations(
     w: &mut Writer,
     (source, activity): (&Program, &Activity),
     beside: (&Shadows, &Extremes),
     env: &HashMap<ValueId, ValueId>,
     par: &Par,
     purpose: Purpose<'_>,
-) -> Result<(), Error> {
+) -> Result<Option<Par>, Error> {
     let mut map = env.clone();
     let ranges: Vec<Range> = par
         .ranges
@@ -392,12 +433,15 @@ pub(crate) fn over_iterations(
     task.write(w, &par.body)?;
     let body = w.end();
     let body = prune(&w.program, body);
-    if !body.is_empty() {
-        give_back(w, &body);
-        let id = w.new_par();
-        w.push(Stmt::Par(Par { id, ranges, body, ordering: par.ordering, site: par.site.clone() }));
+    if body.is_empty() {
+        return Ok(None);
     }
-    Ok(())
+    Ok(Some(Par { id: w.new_par(), ranges, body, ordering: par.ordering, site: par.site.clone() }))
+}
+
+pub(crate) fn push_own(w: &mut Writer, own: Par) {
+    give_back(w, &own.body);
+    w.push(Stmt::Par(own));
 }
 
 /// Nothing is taken when a loop begins that claims elements.
@@ -411,6 +455,20 @@ fn give_back(w: &mut Writer, body: &Block) {
     for array in taken {
         let no = w.literal(Literal::from(false));
         w.push(Stmt::Fill(array, no));
+    }
+}
+
+/// Is `from <= i < to`?
+pub(crate) fn within(w: &mut Writer, i: ValueId, from: ValueId, to: ValueId) -> ValueId {
+    let (low, high) = (w.compare(Compare::Ge, i, from), w.compare(Compare::Lt, i, to));
+    both(w, Some(low), high)
+}
+
+/// Both conditions, if there is a first one.
+pub(crate) fn both(w: &mut Writer, first: Option<ValueId>, second: ValueId) -> ValueId {
+    match first {
+        Some(first) => w.value(Op::Binary(Binary::And, first, second), Type::Bool),
+        None => second,
     }
 }
 

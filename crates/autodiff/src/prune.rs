@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{Block, LocalId, LoopKind, Op, Program, Stmt, ValueId};
+use ebbtide_ir::{Block, LocalId, LoopKind, Op, Program, Stmt, ValueId, walk};
 
 /// What is used so far, going backwards.
 #[derive(Default)]
@@ -26,14 +26,33 @@ pub(crate) fn prune(program: &Program, block: Block) -> Block {
     }
 }
 
+/// The program-level block without values that nothing in it uses. What the reverse half computes again cannot fail: it
+/// did not fail in the forward half.
+pub(crate) fn drop_unused_values(program: &Program, mut block: Block) -> Block {
+    loop {
+        let mut used = BTreeSet::new();
+        walk(&block, &mut |stmt| {
+            used.extend(stmt.uses());
+            if let Stmt::Let(v) = stmt {
+                used.extend(program.op(*v).operands());
+            }
+        });
+        let before = block.len();
+        block.retain(|stmt| !matches!(stmt, Stmt::Let(v) if !used.contains(v)));
+        if block.len() == before {
+            return block;
+        }
+    }
+}
+
 fn count(block: &Block) -> usize {
     let mut n = 0;
-    ebbtide_ir::walk(block, &mut |_| n += 1);
+    walk(block, &mut |_| n += 1);
     n
 }
 
 fn collect_gets(program: &Program, block: &Block, used: &mut Used) {
-    ebbtide_ir::walk(block, &mut |stmt| {
+    walk(block, &mut |stmt| {
         if let Stmt::Let(v) = stmt
             && let Op::Get(local) = program.op(*v)
         {

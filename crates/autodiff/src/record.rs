@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use ebbtide_ir::{
-    Access, Affines, After, ArrayId, Branch, Compare, Indices, LibraryCall, Op, Par, Program, Push, Role,
-    Stmt, Store, Type, ValueId, walk,
+    Access, Affines, After, ArrayId, Branch, Indices, LibraryCall, Op, Par, Program, Push, Role, Stmt, Store,
+    ValueId, walk,
 };
 
 use crate::gather::{covers, identity};
 use crate::needed::Needed;
+use crate::par::{both, within};
 use crate::writer::Writer;
 
 /// Writes statements with their tape.
@@ -134,23 +135,20 @@ impl Recorder<'_> {
         }
         let index: Vec<ValueId> = par.ranges.iter().map(|r| r.var).collect();
         let Some(index) = Indices::new(&index) else { return };
-        let mut inner = std::mem::take(&mut par.body);
-        for range in ranges.iter().rev() {
-            let body = w.block(|w| {
-                let (from, to) = (
-                    w.compare(Compare::Ge, range.var, range.from),
-                    w.compare(Compare::Lt, range.var, range.to),
-                );
-                let condition = w.value(Op::Binary(ebbtide_ir::Binary::And, from, to), Type::Bool);
-                let otherwise = w.block(|w| {
-                    let kept = w.load(old, index, None);
-                    w.store(array, index, kept, None);
-                });
-                w.push(Stmt::If(Branch { condition, then: std::mem::take(&mut inner), otherwise }));
+        let then = std::mem::take(&mut par.body);
+        par.body = w.block(|w| {
+            let inside = ranges.iter().fold(None, |inside, range| {
+                let here = within(w, range.var, range.from, range.to);
+                Some(both(w, inside, here))
             });
-            inner = body;
-        }
-        par.body = inner;
+            let otherwise = w.block(|w| {
+                let kept = w.load(old, index, None);
+                w.store(array, index, kept, None);
+            });
+            if let Some(condition) = inside {
+                w.push(Stmt::If(Branch { condition, then, otherwise }));
+            }
+        });
     }
 }
 

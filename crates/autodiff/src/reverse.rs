@@ -11,16 +11,22 @@ use crate::error::Error;
 use crate::extremes::{Duel, each_element, extreme_arrays};
 use crate::library::LibraryAdjoint;
 use crate::par::{Held, ParAdjoint};
+use crate::prune::drop_unused_values;
 use crate::rules::{partials, pull};
 use crate::writer::Writer;
 
 impl Maker<'_> {
     pub(crate) fn reverse(&mut self, w: &mut Writer, block: &[Stmt]) -> Result<(), Error> {
-        for stmt in block.iter().rev() {
+        for (k, stmt) in block.iter().enumerate().rev() {
             match stmt {
                 Stmt::Let(v) => self.reverse_value(w, *v)?,
-                Stmt::Store(s) => self.reverse_store(w, s, None)?,
-                Stmt::Update(how, s) => self.reverse_store(w, s, Some(*how))?,
+                Stmt::Store(s) | Stmt::Update(_, s) => {
+                    if self.puts_aside(block, k) {
+                        self.put_back(w, s);
+                    }
+                    let how = if let Stmt::Update(how, _) = stmt { Some(*how) } else { None };
+                    self.reverse_store(w, s, how)?;
+                }
                 Stmt::Par(par) => {
                     // What minima and maxima became, before what they were is brought back.
                     for array in extreme_arrays(self.activity, &par.body) {
@@ -39,6 +45,7 @@ impl Maker<'_> {
                         extremes: &self.extremes,
                         held: &mut self.held,
                         env: &self.env,
+                        spares: self.spares.as_mut(),
                     };
                     adjoint.write(w, par)?;
                 }
@@ -104,6 +111,7 @@ impl Maker<'_> {
             extremes: &self.extremes,
             held: &mut self.held,
             env: &self.env,
+            spares: None,
         }
         .make_real(w, array);
     }
@@ -137,6 +145,14 @@ impl Maker<'_> {
         Ok(())
     }
 
+    /// Takes the element that a program-level write replaced back from the tape.
+    fn put_back(&mut self, w: &mut Writer, s: &Store) {
+        let Some(array) = self.kept.get(&Aside::Element(s.array, s.value)).copied() else { return };
+        w.push(Stmt::Pop(array));
+        let old = w.load(array, Writer::no_index(), None);
+        w.store(s.array, s.index.map(|v| self.known(v)), old, s.site.clone());
+    }
+
     pub(crate) fn reverse_store(
         &mut self,
         w: &mut Writer,
@@ -144,11 +160,6 @@ impl Maker<'_> {
         how: Option<Combine>,
     ) -> Result<(), Error> {
         let index: Indices = s.index.map(|v| self.known(v));
-        if let Some(array) = self.kept.get(&Aside::Element(s.array, s.value)).copied() {
-            w.push(Stmt::Pop(array));
-            let old = w.load(array, Writer::no_index(), None);
-            w.store(s.array, index, old, s.site.clone());
-        }
         let Some(shadow) = self.shadows.arrays.get(&s.array).copied() else { return Ok(()) };
         self.make_real(w, s.array);
         let mut bar = w.load(shadow, index, s.site.clone());
@@ -259,7 +270,7 @@ impl Maker<'_> {
         // What shadows hold at the beginning of a pass must be what they hold at its end: weaken until it is so.
         let body = loop {
             let tables = w.program.clone();
-            let (env, kept) = (self.env.clone(), self.kept.clone());
+            let (env, kept, spares) = (self.env.clone(), self.kept.clone(), self.spares.clone());
             self.held.clone_from(&assumed);
             let name = var.and_then(|v| self.source.value(v).name.clone()).unwrap_or_else(|| "t".to_string());
             let back = w.loop_var(&format!("{name}_back"));
@@ -287,6 +298,7 @@ impl Maker<'_> {
                     }
                 }
                 let body = w.end();
+                let body = drop_unused_values(&w.program, body);
                 self.env = env;
                 break vec![Stmt::Loop(Loop {
                     id: l.id,
@@ -298,7 +310,7 @@ impl Maker<'_> {
             }
             w.end();
             w.program = tables;
-            (self.env, self.kept) = (env, kept);
+            (self.env, self.kept, self.spares) = (env, kept, spares);
             assumed = weaker;
         };
         self.nested = outer;

@@ -53,8 +53,8 @@ impl Text<'_> {
         self.program.literal(v).is_some() || !self.inside.contains(&v)
     }
 
-    /// Prints a parallel loop; `leave` is where the segment ends after a fault.
-    pub fn par(&mut self, par: &Par, leave: &str) {
+    /// Prints a parallel loop.
+    pub fn par(&mut self, par: &Par) {
         let facts = self.facts.pars.get(&par.id).cloned().unwrap_or_default();
         let mut reductions: Vec<(Combine, &Store)> = Vec::new();
         let mut scatters = false;
@@ -75,29 +75,16 @@ impl Text<'_> {
             _ => {}
         });
         self.reductions = self.reductions.max(reductions.len());
-        let dimensions = par.ranges.len();
         line!(
             self,
             "{{ /* {} */",
             par.site.as_ref().map_or("parallel loop".to_string(), |s| format!("line {}", s.line))
         );
-        for (d, r) in par.ranges.iter().enumerate() {
-            line!(
-                self,
-                "const i64 f{d} = {}, e{d} = eb_extent(f{d}, {});",
-                self.value(r.from),
-                self.value(r.to)
-            );
-        }
-        let row = format!("e{}", dimensions - 1);
-        let rows = (0..dimensions - 1).fold("1".to_string(), |rows, d| match rows.as_str() {
-            "1" => format!("e{d}"),
-            _ => format!("eb_times({rows}, e{d})"),
-        });
-        line!(self, "const i64 rows = {rows}, row = {row};");
+        self.domain(par);
         if self.family == Family::Cuda {
-            return self.kernel_par(par, &reductions, leave);
+            return self.kernel_par(par, &reductions);
         }
+        self.before_loop(par);
         let exit = self.fresh();
         let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
         // Ordered sums at shared elements are taken by one thread.
@@ -116,13 +103,33 @@ impl Text<'_> {
             self.leaves(par, &reductions, &stores, exit);
         }
         line!(self, "}}");
-        line!(self, "exit{exit}: if (eb_barrier(f)) goto {leave};");
+        line!(self, "exit{exit}:");
+        self.meet();
         if !reductions.is_empty() {
-            self.finish_reductions(&reductions, leave);
+            self.finish_reductions(&reductions);
         }
         line!(self, "}}");
         self.inside.clear();
         self.innermost = None;
+    }
+
+    /// The first value and the extent of each range; the rows of the domain and the length of one.
+    pub fn domain(&mut self, par: &Par) {
+        let dimensions = par.ranges.len();
+        for (d, r) in par.ranges.iter().enumerate() {
+            line!(
+                self,
+                "const i64 f{d} = {}, e{d} = eb_extent(f{d}, {});",
+                self.value(r.from),
+                self.value(r.to)
+            );
+        }
+        let row = format!("e{}", dimensions - 1);
+        let rows = (0..dimensions - 1).fold("1".to_string(), |rows, d| match rows.as_str() {
+            "1" => format!("e{d}"),
+            _ => format!("eb_times({rows}, e{d})"),
+        });
+        line!(self, "const i64 rows = {rows}, row = {row};");
     }
 
     /// Without reductions each thread takes a run of rows, or of the one row.
@@ -199,7 +206,7 @@ impl Text<'_> {
         }
     }
 
-    pub fn finish_reductions(&mut self, reductions: &[(Combine, &Store)], leave: &str) {
+    pub fn finish_reductions(&mut self, reductions: &[(Combine, &Store)]) {
         line!(
             self,
             "if (f->thread == 0 && rows > 0 && row > 0) {{ const i64 count = eb_cut(rows, row).count;"
@@ -228,7 +235,7 @@ impl Text<'_> {
         }
         line!(self, "}}");
         if self.family == Family::C {
-            line!(self, "if (eb_barrier(f)) goto {leave};");
+            self.meet();
         }
     }
 

@@ -245,6 +245,20 @@ impl Spare {
         self.pinned().extend(places);
     }
 
+    /// So many buffers of this size, with anything in them.
+    pub fn take_many(&self, count: usize, bytes: usize, meter: &Arc<Meter>) -> Result<Vec<Buffer>, Error> {
+        let mut taken = match self.lock().get_mut(&bytes) {
+            // A tape takes what the last one gave as it is.
+            Some(kept) if kept.len() <= count => std::mem::take(kept),
+            Some(kept) => kept.split_off(kept.len() - count),
+            None => Vec::new(),
+        };
+        while taken.len() < count {
+            taken.push(Buffer::zeroed(bytes, meter)?);
+        }
+        Ok(taken)
+    }
+
     /// The bytes that are kept, of pinned memory too.
     pub fn bytes(&self) -> u64 {
         let own: u64 = self.lock().iter().map(|(size, buffers)| (size * buffers.len()) as u64).sum();
@@ -263,6 +277,17 @@ impl Spare {
         for buffer in buffers {
             by_size.entry(buffer.len()).or_default().push(buffer);
         }
+    }
+
+    /// Keeps buffers of one size for later.
+    pub fn give_alike(&self, mut buffers: Vec<Buffer>) {
+        let Some(bytes) = buffers.first().map(Buffer::len) else { return };
+        let mut by_size = self.lock();
+        let kept = by_size.entry(bytes).or_default();
+        if kept.len() < buffers.len() {
+            std::mem::swap(kept, &mut buffers);
+        }
+        kept.append(&mut buffers);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<usize, Vec<Buffer>>> {

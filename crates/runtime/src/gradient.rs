@@ -365,7 +365,7 @@ impl CompiledGradient {
         let means = self.means(variant, executable.as_ref());
         let ran = Run::new(means, &mut frame, chosen.schedules).follow();
         let settled = executable.settle(&mut frame);
-        self.spare.give(frame.into_buffers());
+        frame.leave(&self.spare);
         let ran = settled.and(ran)?;
         if let Some(counters) = self.device.backend().counters() {
             counters.add(Event::Replay, ran.loaded);
@@ -398,7 +398,7 @@ impl CompiledGradient {
             }
         };
         let settled = executable.settle(&mut frame);
-        self.spare.give(frame.into_buffers());
+        frame.leave(&self.spare);
         let ran = settled.and(ran)?;
         if let Some(counters) = self.device.backend().counters() {
             counters.add(Event::Replay, ran.loaded);

@@ -214,7 +214,11 @@ impl<'a> Run<'a> {
     fn forward(&mut self, sweep: &'a Sweep) -> Result<()> {
         let schedule = self.schedules.get(&sweep.id).cloned();
         let (schedule, on_disk) = schedule.ok_or_else(|| self.variant.lost("a loop has no schedule"))?;
-        self.settle()?;
+        // Inside another sweep, tapes that were used up make room. An outermost loop of known length asks for nothing that
+        // is not known before the run.
+        if self.level > 0 || matches!(sweep.length, Length::Unknown { .. }) {
+            self.settle()?;
+        }
         self.sweeps.insert(sweep.id, Driven::new(sweep, schedule, on_disk));
         self.forward_rest(sweep.id)?;
         // The state that will be wanted first can be on its way before it is.

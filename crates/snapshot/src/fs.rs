@@ -134,10 +134,21 @@ impl FileSystem for Disks {
     fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>> {
         let file = regular(options().append(true).create(true).open(file)?)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(file))),
+            Ok(()) => Ok(Some(Box::new(Locked(file)))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+/// A locked file. To close it is not enough: a process that another thread is about to start has it open too, until it
+/// becomes another program.
+struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // What cannot be unlocked is closed all the same.
+        let _ = self.0.unlock();
     }
 }
 

@@ -25,59 +25,58 @@ fn a_pointwise_step_records_one_array_and_reads_it_back() {
     check(
         pointwise().grad(pointwise::loss).wrt(pointwise::s).wrt(pointwise::p),
         expect![[r#"
-        program pointwise_gradient(s: &Array1<f64>, p: &Array1<f64>, steps: usize, loss: &Array0<f64>, d_s: &mut Array1<f64>, d_p: &mut Array1<f64>) {
-            let v16 = s.len();
-            let mut s' = Array1::<f64>::zeros([v16]);
-            copy(s, s');
-            let mut loss' = Array0::<f64>::zeros([]);
-            copy(loss, loss');
-            let mut d_s' = Array1::<f64>::zeros([v16]);
-            let mut d_p' = Array1::<f64>::zeros([p.len()]);
-            let mut d_loss' = Array0::<f64>::zeros([]);
-            forward loop 0 over 0..steps carrying [s'] {
-              advance:
-                for _t in from..to {
-                    let v4 = s'.len();
-                    for i in par(0..v4) {
-                        let v10 = p[i];
-                        s'[i] += 0.1 * s'[i].tanh() * v10;
+            program pointwise_gradient(s: &Array1<f64>, p: &Array1<f64>, steps: usize, loss: &Array0<f64>, d_s: &mut Array1<f64>, d_p: &mut Array1<f64>) {
+                let v16 = s.len();
+                let mut s' = Array1::<f64>::zeros([v16]);
+                copy(s, s');
+                let mut loss' = Array0::<f64>::zeros([]);
+                copy(loss, loss');
+                let mut d_s' = Array1::<f64>::zeros([v16]);
+                let mut d_p' = Array1::<f64>::zeros([p.len()]);
+                let mut d_loss' = Array0::<f64>::zeros([]);
+                forward loop 0 over 0..steps carrying [s'] {
+                  advance:
+                    for _t in from..to {
+                        let v4 = s'.len();
+                        for i in par(0..v4) {
+                            let v10 = p[i];
+                            s'[i] += 0.1 * s'[i].tanh() * v10;
+                        }
+                    }
+                  record:
+                    for _t in from..to {
+                        let v4 = s'.len();
+                        let s_old = push(s');
+                        for i in par(0..v4) {
+                            let v10 = p[i];
+                            s'[i] = s_old[i] + 0.1 * s_old[i].tanh() * v10;
+                        }
                     }
                 }
-              record:
-                for _t in from..to {
-                    let v4 = s'.len();
-                    let s_old = push(s');
-                    for i in par(0..v4) {
-                        let v10 = p[i];
-                        s'[i] = s_old[i] + 0.1 * s_old[i].tanh() * v10;
+                let v13 = s'.len();
+                for i_2 in par(0..v13) {
+                    loss'[[]] += s'[i_2];
+                }
+                d_loss'[[]] = 1.0;
+                for i_3 in par(0..v13) {
+                    d_s'[i_3] += d_loss'[[]];
+                }
+                backward loop 0 {
+                    for _t_back in from..to {
+                        pop(s');
+                        for i_4 in par(0..s'.len()) {
+                            let v40 = s'[i_4].tanh();
+                            let v44 = d_s'[i_4];
+                            let v45 = v44 * p[i_4];
+                            d_p'[i_4] += v44 * (0.1 * v40);
+                            d_s'[i_4] += v45 * 0.1 * (1.0 - v40 * v40);
+                        }
                     }
                 }
+                copy(d_s', d_s);
+                copy(d_p', d_p);
             }
-            let v13 = s'.len();
-            for i_2 in par(0..v13) {
-                loss'[[]] += s'[i_2];
-            }
-            d_loss'[[]] = 1.0;
-            for i_3 in par(0..v13) {
-                d_s'[i_3] += d_loss'[[]];
-            }
-            backward loop 0 {
-                for _t_back in from..to {
-                    let _t_2 = from + to - 1 - _t_back;
-                    pop(s');
-                    for i_4 in par(0..s'.len()) {
-                        let v40 = s'[i_4].tanh();
-                        let v44 = d_s'[i_4];
-                        let v45 = v44 * p[i_4];
-                        d_p'[i_4] += v44 * (0.1 * v40);
-                        d_s'[i_4] += v45 * 0.1 * (1.0 - v40 * v40);
-                    }
-                }
-            }
-            copy(d_s', d_s);
-            copy(d_p', d_p);
-        }
-    "#]],
+        "#]],
     );
 }
 
@@ -113,7 +112,7 @@ fn a_linear_periodic_stencil_gathers_and_records_nothing() {
                 let mut d_next' = Array1::<f64>::zeros([v28]);
                 let mut d_loss' = Array0::<f64>::zeros([]);
                 let n = u'.len();
-                forward loop 0 over 0..steps carrying [u', next'] {
+                forward loop 0 over 0..steps carrying [u'] {
                   advance:
                     for _t in from..to {
                         for i in par(0..n) {
@@ -165,7 +164,6 @@ fn a_linear_periodic_stencil_gathers_and_records_nothing() {
                 }
                 backward loop 0 {
                     for _t_back in from..to {
-                        let _t_2 = from + to - 1 - _t_back;
                         swap(u', next');
                         swap(d_u', d_next');
                         for k0 in par(0..d_u'.len()) {
@@ -198,62 +196,56 @@ fn a_bounded_conditional_stencil_gathers_under_the_condition_of_its_source() {
     check(
         bounded().grad(bounded::loss).wrt(bounded::u),
         expect![[r#"
-        program bounded_gradient(u: &Array2<f32>, out: &Array2<f32>, loss: &Array0<f32>, d_u: &mut Array2<f32>) {
-            let v25 = out.dim(0);
-            let v26 = out.dim(1);
-            let mut out' = Array2::<f32>::zeros([v25, v26]);
-            copy(out, out');
-            let mut loss' = Array0::<f32>::zeros([]);
-            copy(loss, loss');
-            let mut d_u' = Array2::<f32>::zeros([u.dim(0), u.dim(1)]);
-            let mut d_out' = Array2::<f32>::zeros([v25, v26]);
-            let mut d_loss' = Array0::<f32>::zeros([]);
-            let n = u.dim(0);
-            let m = u.dim(1);
-            let v4 = n - 1;
-            let v7 = m - 1;
-            for (i, j) in par(1..v4, 1..v7) {
-                if u[[i, j]] > 0.0f32 {
-                    out'[[i, j]] = u[[i - 1, j]] * u[[i, j + 1]];
-                }
-            }
-            for (i_2, j_2) in par(0..n, 0..m) {
-                loss'[[]] += out'[[i_2, j_2]];
-            }
-            d_loss'[[]] = 1.0f32;
-            for (i_3, j_3) in par(0..n, 0..m) {
-                d_out'[[i_3, j_3]] += d_loss'[[]];
-            }
-            for (k0, k1) in par(0..d_u'.dim(0), 0..d_u'.dim(1)) {
-                let mut sum = 0.0f32;
-                let v41 = k0 - -1;
-                if (v41 >= 1) & (v41 < v4) {
-                    let v46 = k1 - 0;
-                    if (v46 >= 1) & (v46 < v7) {
-                        if u[[v41, v46]] > 0.0f32 {
-                            sum = sum + d_out'[[v41, v46]] * u[[v41, v46 + 1]];
-                        }
+            program bounded_gradient(u: &Array2<f32>, out: &Array2<f32>, loss: &Array0<f32>, d_u: &mut Array2<f32>) {
+                let v25 = out.dim(0);
+                let v26 = out.dim(1);
+                let mut out' = Array2::<f32>::zeros([v25, v26]);
+                copy(out, out');
+                let mut loss' = Array0::<f32>::zeros([]);
+                copy(loss, loss');
+                let mut d_u' = Array2::<f32>::zeros([u.dim(0), u.dim(1)]);
+                let mut d_out' = Array2::<f32>::zeros([v25, v26]);
+                let mut d_loss' = Array0::<f32>::zeros([]);
+                let n = u.dim(0);
+                let m = u.dim(1);
+                let v4 = n - 1;
+                let v7 = m - 1;
+                for (i, j) in par(1..v4, 1..v7) {
+                    if u[[i, j]] > 0.0f32 {
+                        out'[[i, j]] = u[[i - 1, j]] * u[[i, j + 1]];
                     }
                 }
-                let v73 = k0 - 0;
-                if (v73 >= 1) & (v73 < v4) {
-                    let v78 = k1 - 1;
-                    if (v78 >= 1) & (v78 < v7) {
-                        if u[[v73, v78]] > 0.0f32 {
-                            sum = sum + d_out'[[v73, v78]] * u[[v73 - 1, v78]];
+                for (i_2, j_2) in par(0..n, 0..m) {
+                    loss'[[]] += out'[[i_2, j_2]];
+                }
+                d_loss'[[]] = 1.0f32;
+                for (i_3, j_3) in par(0..n, 0..m) {
+                    d_out'[[i_3, j_3]] += d_loss'[[]];
+                }
+                for (k0, k1) in par(0..d_u'.dim(0), 0..d_u'.dim(1)) {
+                    let mut sum = 0.0f32;
+                    let v41 = k0 + 1;
+                    if ((v41 >= 1) & (v41 < v4)) & ((k1 >= 1) & (k1 < v7)) {
+                        if u[[v41, k1]] > 0.0f32 {
+                            sum = sum + d_out'[[v41, k1]] * u[[v41, k1 + 1]];
                         }
                     }
+                    let v75 = k1 - 1;
+                    if ((k0 >= 1) & (k0 < v4)) & ((v75 >= 1) & (v75 < v7)) {
+                        if u[[k0, v75]] > 0.0f32 {
+                            sum = sum + d_out'[[k0, v75]] * u[[k0 - 1, v75]];
+                        }
+                    }
+                    d_u'[[k0, k1]] = sum;
                 }
-                d_u'[[k0, k1]] = sum;
-            }
-            for (i_4, j_4) in par(1..v4, 1..v7) {
-                if u[[i_4, j_4]] > 0.0f32 {
-                    d_out'[[i_4, j_4]] = 0.0f32;
+                for (i_4, j_4) in par(1..v4, 1..v7) {
+                    if u[[i_4, j_4]] > 0.0f32 {
+                        d_out'[[i_4, j_4]] = 0.0f32;
+                    }
                 }
+                copy(d_u', d_u);
             }
-            copy(d_u', d_u);
-        }
-    "#]],
+        "#]],
     );
 }
 
@@ -411,4 +403,228 @@ fn nothing_flows_to_what_an_iteration_overwrote_itself() {
     for (found, expected) in out.get(P::x).unwrap().as_slice().iter().zip(expected) {
         assert!((found - expected).abs() < 1e-15, "{found} {expected}");
     }
+}
+
+/// The rows at the ends are as they were two passes before.
+#[program]
+fn with_ends(u: &mut Array1<f64>, next: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    for _t in 0..steps {
+        for i in par(1..u.len() - 1) {
+            next[i] = u[i - 1] * u[i + 1];
+        }
+        swap(u, next);
+    }
+    for i in par(0..u.len()) {
+        loss[[]] += u[i];
+    }
+}
+
+/// Some elements are as they were two passes before.
+#[program]
+fn with_holes(u: &mut Array1<f64>, next: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    for _t in 0..steps {
+        for i in par(0..u.len()) {
+            if u[i] > 0.5 {
+                next[i] = u[i] * u[i];
+            }
+        }
+        swap(u, next);
+    }
+    for i in par(0..u.len()) {
+        loss[[]] += u[i];
+    }
+}
+
+#[program]
+fn through_a_product(
+    h: &mut Array2<f64>,
+    z: &mut Array2<f64>,
+    w: &Array2<f64>,
+    steps: usize,
+    loss: &mut Array0<f64>,
+) {
+    for _t in 0..steps {
+        matmul(h, w, z);
+        for (i, j) in par(0..h.dim(0), 0..h.dim(1)) {
+            h[[i, j]] = z[[i, j]].tanh();
+        }
+    }
+    for (i, j) in par(0..h.dim(0), 0..h.dim(1)) {
+        loss[[]] += h[[i, j]];
+    }
+}
+
+#[test]
+fn a_slot_holds_nothing_that_a_pass_replaces_before_it_reads() {
+    let carried = |text: String| {
+        let line = text.lines().find(|l| l.contains("forward loop")).unwrap().trim().to_string();
+        line[line.find("carrying").unwrap()..].to_string()
+    };
+    let text = with_ends().grad(with_ends::loss).wrt(with_ends::u).to_string();
+    assert_eq!(carried(text), "carrying [u', next'] {");
+    let text = with_holes().grad(with_holes::loss).wrt(with_holes::u).to_string();
+    assert_eq!(carried(text), "carrying [u', next'] {");
+    let text = through_a_product().grad(through_a_product::loss).wrt(through_a_product::w).to_string();
+    assert_eq!(carried(text), "carrying [h'] {");
+}
+
+/// A leapfrog step with a source and receivers, as surveys have them.
+#[program]
+fn survey(
+    u: &mut Array1<f32>,
+    prev: &mut Array1<f32>,
+    c: &Array1<f32>,
+    source: &Array1<f32>,
+    seen: &mut Array2<f32>,
+    steps: usize,
+    loss: &mut Array0<f32>,
+) {
+    let n = u.len();
+    for t in 0..steps {
+        for i in par(1..n - 1) {
+            prev[i] = 2.0 * u[i] - prev[i] + c[i] * (u[i - 1] + u[i + 1]);
+        }
+        swap(u, prev);
+        u[3] += source[t];
+        for k in par(0..seen.dim(1)) {
+            seen[[t, k]] = u[k];
+        }
+    }
+    for (t, k) in par(0..steps, 0..seen.dim(1)) {
+        loss[[]] += seen[[t, k]] * seen[[t, k]];
+    }
+}
+
+#[test]
+fn a_leapfrog_step_is_reversed_in_one_pass_and_puts_no_element_aside() {
+    check(
+        survey().grad(survey::loss).wrt(survey::c),
+        expect![[r#"
+        program survey_gradient(u: &Array1<f32>, prev: &Array1<f32>, c: &Array1<f32>, source: &Array1<f32>, seen: &Array2<f32>, steps: usize, loss: &Array0<f32>, d_c: &mut Array1<f32>) {
+            let v37 = u.len();
+            let mut u' = Array1::<f32>::zeros([v37]);
+            copy(u, u');
+            let v38 = prev.len();
+            let mut prev' = Array1::<f32>::zeros([v38]);
+            copy(prev, prev');
+            let v39 = seen.dim(0);
+            let v40 = seen.dim(1);
+            let mut seen' = Array2::<f32>::zeros([v39, v40]);
+            copy(seen, seen');
+            let mut loss' = Array0::<f32>::zeros([]);
+            copy(loss, loss');
+            let mut d_u' = Array1::<f32>::zeros([v37]);
+            let mut d_prev' = Array1::<f32>::zeros([v38]);
+            let mut d_prev_next' = Array1::<f32>::zeros([v38]);
+            let mut d_c' = Array1::<f32>::zeros([c.len()]);
+            let mut d_seen' = Array2::<f32>::zeros([v39, v40]);
+            let mut d_loss' = Array0::<f32>::zeros([]);
+            let n = u'.len();
+            forward loop 0 over 0..steps carrying [u', prev'] {
+              advance:
+                for t in from..to {
+                    let v6 = n - 1;
+                    for i in par(1..v6) {
+                        let v9 = u'[i];
+                        let v10 = 2.0f32 * v9;
+                        let v13 = c[i];
+                        let v15 = i - 1;
+                        let v16 = u'[v15];
+                        let v18 = i + 1;
+                        let v19 = u'[v18];
+                        let v20 = v16 + v19;
+                        let v21 = v13 * v20;
+                        prev'[i] = v10 - prev'[i] + v21;
+                    }
+                    swap(u', prev');
+                    let v24 = source[t];
+                    u'[3] += v24;
+                    let v26 = seen'.dim(1);
+                    for k in par(0..v26) {
+                        let v28 = u'[k];
+                        seen'[[t, k]] = v28;
+                    }
+                }
+              record:
+                for t in from..to {
+                    let v6 = n - 1;
+                    let prev_old = push(prev');
+                    for i in par(0..prev'.len()) {
+                        if (i >= 1) & (i < v6) {
+                            let v9 = u'[i];
+                            let v10 = 2.0f32 * v9;
+                            let v13 = c[i];
+                            let v15 = i - 1;
+                            let v16 = u'[v15];
+                            let v18 = i + 1;
+                            let v19 = u'[v18];
+                            let v20 = v16 + v19;
+                            let v21 = v13 * v20;
+                            prev'[i] = v10 - prev_old[i] + v21;
+                        } else {
+                            prev'[i] = prev_old[i];
+                        }
+                    }
+                    swap(u', prev');
+                    let v24 = source[t];
+                    u'[3] += v24;
+                    let v26 = seen'.dim(1);
+                    for k in par(0..v26) {
+                        let v28 = u'[k];
+                        seen'[[t, k]] = v28;
+                    }
+                }
+            }
+            let v31 = seen'.dim(1);
+            for (t_2, k_2) in par(0..steps, 0..v31) {
+                loss'[[]] += seen'[[t_2, k_2]] * seen'[[t_2, k_2]];
+            }
+            d_loss'[[]] = 1.0f32;
+            for (t_3, k_3) in par(0..steps, 0..v31) {
+                let v59 = d_loss'[[]];
+                let v60 = v59 * seen'[[t_3, k_3]];
+                d_seen'[[t_3, k_3]] += v59 * seen'[[t_3, k_3]];
+                d_seen'[[t_3, k_3]] += v60;
+            }
+            backward loop 0 {
+                for t_back in from..to {
+                    let t_4 = from + to - 1 - t_back;
+                    let v69 = n - 1;
+                    for k_4 in par(0..seen'.dim(1)) {
+                        let v76 = d_seen'[[t_4, k_4]];
+                        d_seen'[[t_4, k_4]] = 0.0f32;
+                        d_u'[k_4] += v76;
+                    }
+                    swap(u', prev');
+                    swap(d_u', d_prev');
+                    pop(prev');
+                    for k0 in par(0..d_u'.len()) {
+                        let mut sum = 0.0f32;
+                        if (k0 >= 1) & (k0 < v69) {
+                            sum = sum + d_prev'[k0] * 2.0f32;
+                        }
+                        let v109 = k0 + 1;
+                        if (v109 >= 1) & (v109 < v69) {
+                            sum = sum + d_prev'[v109] * c[v109];
+                        }
+                        let v136 = k0 - 1;
+                        if (v136 >= 1) & (v136 < v69) {
+                            sum = sum + d_prev'[v136] * c[v136];
+                        }
+                        d_u'[k0] += sum;
+                        if (k0 >= 1) & (k0 < v69) {
+                            let v189 = d_prev'[k0];
+                            d_c'[k0] += v189 * (u'[k0 - 1] + u'[k0 + 1]);
+                            d_prev_next'[k0] = -v189;
+                        } else {
+                            d_prev_next'[k0] = d_prev'[k0];
+                        }
+                    }
+                    swap(d_prev', d_prev_next');
+                }
+            }
+            copy(d_c', d_c);
+        }
+    "#]],
+    );
 }

@@ -13,6 +13,7 @@ mod expressions;
 mod first_hour;
 mod generic;
 mod gradients;
+mod interior;
 mod library;
 mod on_tape;
 mod refused;
