@@ -1,6 +1,6 @@
 //! Tangents: beside every active number, how it changes along a direction of the inputs.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
     Access, ArrayId, Block, Branch, Combine, LibraryCall, LibraryOp, LocalId, Loop, LoopKind, Op,
@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::extremes::{Duel, Extremes, check, declare, extreme_arrays};
 use crate::par::over_iterations;
 use crate::prepare::prepare;
+use crate::rewritten::rewritten;
 use crate::rules::{partials, pull};
 use crate::task::{Purpose, Shadows};
 use crate::writer::Writer;
@@ -325,9 +326,22 @@ impl Maker<'_> {
         if beside.is_empty() {
             return Ok(());
         }
+        let affines = ebbtide_ir::Affines::of(self.source);
+        let rewritten = rewritten(self.source, &affines, &par.body);
+        if let Some(array) = rewritten.arrays.first() {
+            let name = &self.source.array(*array).name;
+            return Err(Error::Unsupported {
+                program: self.source.name.clone(),
+                what: format!(
+                    "the tangent of a parallel loop that takes minima or maxima and reads `{name}` after writing it at \
+                     another index or in a branch"
+                ),
+            });
+        }
         let again = |w: &mut Writer, purpose: Purpose<'_>| {
             let none = Shadows::default();
-            over_iterations(w, (self.source, self.activity), (&none, &beside), &HashMap::new(), par, purpose)
+            let body = (par, &rewritten, BTreeMap::new());
+            over_iterations(w, (self.source, self.activity), (&none, &beside), &HashMap::new(), body, purpose)
         };
         for (array, extreme) in &beside {
             check(self.source, par, *array)?;
