@@ -12,6 +12,7 @@ mod introspection;
 mod library;
 mod loops;
 mod model;
+mod operations;
 mod programs;
 mod random;
 mod stages;
