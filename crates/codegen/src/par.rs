@@ -10,8 +10,8 @@ use crate::lanes::vector_element;
 use crate::operation::vector_type;
 use crate::unit::{Family, Jam, Pace, Text, c_literal, c_type, line, to_bits};
 
-/// Work below this many additions is not worth a hand-off to other threads.
-const WORTH_SPLITTING: u64 = 30_000;
+/// Work below this many additions, some 200 ns in vectors, is not worth a hand-off to other threads.
+const WORTH_SPLITTING: u64 = 12_000;
 
 /// Vectors of iterations that run side by side where the body has loops.
 const SIDE_BY_SIDE: usize = 4;
@@ -27,7 +27,7 @@ impl Text<'_> {
         for stmt in body {
             own += match stmt {
                 Stmt::Let(v) => match self.program.op(*v) {
-                    Op::Math(..) | Op::Rand(..) => 20,
+                    Op::Math(..) | Op::Rand(..) => 60,
                     Op::Literal(_) | Op::Scalar(_) | Op::Dim(..) => 0,
                     _ => 1,
                 },
