@@ -251,9 +251,6 @@ const i64 v2 = (i64)eb_value(launch, 2);
 const i64 v24 = (i64)eb_value(launch, 24);
 const i64 v25 = (i64)eb_value(launch, 25);
 i64 v34 = 0;
-i64 v35 = 0;
-i64 v37 = 0;
-i64 v38 = 0;
 i64 pass0 = 0;
 { /* loop 0, inside its parallel loops */
 const i64 begin = v24, passes = eb_extent(begin, v25);
@@ -284,9 +281,6 @@ eb_pops<f64, 8> q0; q0.begin(t0, at0, passes * 1);
 #pragma unroll 8
 for (i64 pass = 0; pass < passes; pass++) {
 v34 = begin + pass;
-v35 = ((i64)((u64)v24 + (u64)v25));
-v37 = ((i64)((u64)v35 - (u64)INT64_C(1)));
-v38 = ((i64)((u64)v37 - (u64)v34));
 h0 = q0.pop();
 {
 const f64 v40 = h0;
@@ -315,9 +309,6 @@ if (eb_barrier(f)) goto leave;
 } else {
 pass0 = 0;
 for (; v24 + pass0 < v25; pass0++) { v34 = v24 + pass0;
-v35 = ((i64)((u64)v24 + (u64)v25));
-v37 = ((i64)((u64)v35 - (u64)INT64_C(1)));
-v38 = ((i64)((u64)v37 - (u64)v34));
 if (t0.depth == 0) eb_fault(f, EB_TAPE, 0, 0, 0, 0);
 else a0 = (f64 *)eb_exchange(f, &t0, --t0.depth, a0);
 { /* parallel loop */
