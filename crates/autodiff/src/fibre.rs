@@ -49,7 +49,17 @@ pub(crate) enum Step {
     /// none of the bounds; all of its values beyond one come to the element at the bound.
     Clamp { variable: Variable, dimension: usize, sign: i64, rest: Affine, clamp: Clamp },
     /// The variable takes each value of its range, or of the part of it where another one can follow.
-    Each { variable: Variable, within: Option<Within> },
+    Each { variable: Variable, within: Option<Within>, part: Part },
+}
+
+/// Which values of its range a variable takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    All,
+    /// Every so manieth, beginning with that of the lane, as long as there is one for every lane.
+    Lane(ValueId),
+    /// Those that are left when all lanes have theirs.
+    Rest,
 }
 
 /// What becomes of a sum in an index.
@@ -180,7 +190,7 @@ pub(crate) fn fibre(
         });
     }
     let each = variables.iter().filter(|v| !follows.contains(&v.var));
-    steps.extend(each.map(|variable| Step::Each { variable: *variable, within: None }));
+    steps.extend(each.map(|variable| Step::Each { variable: *variable, within: None, part: Part::All }));
     in_order(steps, depends)
 }
 
@@ -194,7 +204,7 @@ fn in_order(mut steps: Vec<Step>, depends: Depends<'_>) -> Option<Vec<Step>> {
         let at =
             (steps.iter().position(|s| !each(s) && ready(s))).or_else(|| steps.iter().position(ready))?;
         let mut step = steps.remove(at);
-        if let Step::Each { variable, within } = &mut step {
+        if let Step::Each { variable, within, .. } = &mut step {
             *within = steps.iter().find_map(|next| narrow(variable, next, &known, depends));
         }
         known.extend(step.variable().map(|v| v.var));

@@ -13,6 +13,8 @@ use crate::writer::Writer;
 #[derive(Clone, Default)]
 pub(crate) struct Kept {
     arrays: BTreeMap<Key, Vec<ArrayId>>,
+    /// By type and extents, for sums in lanes.
+    lanes: BTreeMap<(Type, Vec<ValueId>), Vec<ArrayId>>,
     /// Their declarations, before everything that is done.
     pub declared: Block,
 }
@@ -57,6 +59,27 @@ impl Kept {
             self.arrays.entry(key.clone()).or_default().push(array);
         }
         self.arrays[&key][number]
+    }
+}
+
+impl Kept {
+    /// The `number`th array with so many places for each element of a shadow.
+    pub fn lanes(&mut self, w: &mut Writer, shadow: ArrayId, lanes: i64, number: usize) -> Option<ArrayId> {
+        let decl = w.program.array(shadow).clone();
+        let Role::Temp(mut shape) = decl.role else { return None };
+        let key = (decl.ty, shape.clone());
+        let have = self.lanes.get(&key).map_or(0, Vec::len);
+        for _ in have..=number {
+            w.begin();
+            shape.truncate(decl.rank);
+            shape.push(w.index(lanes));
+            self.declared.extend(w.end());
+            let name = format!("lanes{}", self.lanes.values().map(Vec::len).sum::<usize>());
+            let array = w.array(name, decl.ty, shape.len(), Role::Temp(shape.clone()));
+            self.declared.push(Stmt::Temp(array));
+            self.lanes.entry(key.clone()).or_default().push(array);
+        }
+        self.lanes.get(&key)?.get(number).copied()
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Rewritten {
 }
 
 /// Arrays that an iteration has written: at which index and what, if that is known.
-type Written = HashMap<ArrayId, Option<(Vec<ValueId>, ValueId)>>;
+type Written = HashMap<ArrayId, Option<(Indices, ValueId)>>;
 
 /// Looks at the body of a parallel loop.
 pub(crate) fn rewritten(source: &Program, affines: &Affines, body: &Block) -> Rewritten {
@@ -41,7 +41,7 @@ impl Finder<'_> {
                 Stmt::Let(v) => {
                     if let Op::Load(array, index) = *self.source.op(*v) {
                         match written.get(&array) {
-                            Some(Some((at, value))) if at == index.as_slice() => {
+                            Some(Some((at, value))) if self.same(*at, index) => {
                                 self.rewritten.forwarded.insert(*v, *value);
                             }
                             Some(_) => drop(self.rewritten.arrays.insert(array)),
@@ -49,7 +49,7 @@ impl Finder<'_> {
                         }
                     }
                 }
-                Stmt::Store(s) => drop(written.insert(s.array, Some((s.index.as_slice().to_vec(), s.value)))),
+                Stmt::Store(s) => drop(written.insert(s.array, Some((s.index, s.value)))),
                 Stmt::Update(_, s) => drop(written.insert(s.array, None)),
                 Stmt::If(branch) => {
                     for arm in [&branch.then, &branch.otherwise] {
@@ -70,6 +70,11 @@ impl Finder<'_> {
                 }
             }
         }
+    }
+
+    fn same(&self, a: Indices, b: Indices) -> bool {
+        let form = |v: &ValueId| self.affines.form(*v);
+        a.as_slice().iter().map(form).eq(b.as_slice().iter().map(form))
     }
 
     /// The arrays of which each pass of a loop touches one element that no other pass does.

@@ -9,7 +9,8 @@ use ebbtide_ir::{
 
 use crate::activity::Activity;
 use crate::custom::{
-    Derivatives, Wanted, call_rule, declare_scratch, derivatives, float_arrays, open, without_derivative,
+    Derivatives, Wanted, call_rule, declare_scratch, derivatives, float_arrays, open, saved_arrays,
+    without_derivative,
 };
 use crate::error::Error;
 use crate::extremes::{Duel, Extremes, check, declare, extreme_arrays};
@@ -316,6 +317,10 @@ impl Maker<'_> {
         }
         let beside = |a: ArrayId| self.arrays.get(&a).or_else(|| self.scratch.get(&a)).copied();
         call_rule(w, self.source, call, (rule, Wanted::Tangent), |v| v, beside);
+        for dot in saved_arrays(self.source, call).iter().filter_map(|a| self.arrays.get(a)) {
+            let zero = w.real(w.program.array(*dot).ty, 0.0);
+            w.push(Stmt::Fill(*dot, zero));
+        }
     }
 
     /// Before a loop that takes minima or maxima: what they will be, and how many values they will be equal to.

@@ -7,8 +7,9 @@ use ebbtide_ir::{
     ValueId,
 };
 
+use super::lanes::LANES;
 use super::slice::updates;
-use crate::fibre::{Bound, Clamp, Step, Variable, Within};
+use crate::fibre::{Bound, Clamp, Part, Step, Variable, Within};
 use crate::writer::Writer;
 
 /// Copies statements of one loop into another.
@@ -102,7 +103,7 @@ impl<'a> Copier<'a> {
                         let then = this.inner(w, |this, w| this.each(w, steps, element, write));
                         w.push(Stmt::If(Branch { condition, then, otherwise: Block::new() }));
                     };
-                    let all = Step::Each { variable: *variable, within: None };
+                    let all = Step::Each { variable: *variable, within: None, part: Part::All };
                     this.each(w, &[all], element, &steps);
                 });
                 let otherwise = self.inner(w, |this, w| {
@@ -120,12 +121,30 @@ impl<'a> Copier<'a> {
                     w.push(Stmt::If(Branch { condition, then, otherwise }));
                 }
             }
-            Step::Each { variable, within } => {
-                let (from, to) = self.bounds(w, variable, within.as_ref(), element);
+            Step::Each { variable, within, part } => {
+                let (mut from, mut to) = self.bounds(w, variable, within.as_ref(), element);
                 let name = w.program.value(variable.var).name.clone().unwrap_or_else(|| "i".to_string());
+                let (first, lanes) = (from, w.index(LANES));
+                if *part != Part::All {
+                    let all = w.sub(to, from);
+                    let rounds = w.div(all, lanes);
+                    (from, to) = match part {
+                        Part::Lane(_) => (w.index(0), rounds),
+                        _ => {
+                            let done = w.mul(rounds, lanes);
+                            (w.add(from, done), to)
+                        }
+                    };
+                }
                 let var = w.loop_var(&name);
                 let body = self.inner(w, |this, w| {
-                    this.values.insert(variable.var, var);
+                    let mut at = var;
+                    if let Part::Lane(lane) = part {
+                        let done = w.mul(var, lanes);
+                        let start = w.add(first, done);
+                        at = w.add(start, *lane);
+                    }
+                    this.values.insert(variable.var, at);
                     this.each(w, steps, element, write);
                 });
                 let (id, kind) = (w.new_loop(), LoopKind::For { var, from, to });

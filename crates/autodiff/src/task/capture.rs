@@ -69,22 +69,52 @@ impl Task<'_> {
             let zero = w.literal(Literal::from_bits(ty, 0));
             return Ok(Capture::Local(w.local("found", zero)));
         }
-        let known = |v: ValueId| ebbtide_ir::depends_on_arguments_alone(self.source, v);
-        let bounds = |l: &&Loop| match l.kind {
-            LoopKind::For { from, to, .. } if l.until.is_none() && known(from) && known(to) => {
-                Some((from, to))
-            }
-            _ => None,
-        };
-        let all: Option<Vec<(ValueId, ValueId)>> = loops.iter().map(bounds).collect();
-        let tape = all.and_then(|all| self.lasting(w, ty, &Places::Passes(all)));
+        let tape = self.widest(loops).and_then(|all| self.lasting(w, ty, &Places::Passes(all)));
         tape.map(Capture::Tape).ok_or_else(|| {
             self.unsupported(&format!(
-                "a parallel loop that reads `{}` after writing it, in an inner loop whose bounds differ between its \
-                 iterations or are not known from the arguments,",
+                "a parallel loop that reads `{0}` after writing it, in an inner loop whose number of passes is not known \
+                 from the arguments (read `{0}` into a variable before that loop, and write it after it)",
                 self.source.array(array).name
             ))
         })
+    }
+
+    /// For each of the loops, one inside the other, bounds that hold its passes whatever iteration and pass it is in.
+    fn widest(&mut self, loops: &[&Loop]) -> Option<Vec<(ValueId, ValueId)>> {
+        let domain = self.store.as_ref()?.domain;
+        let mut around: Vec<(ValueId, (ValueId, ValueId))> =
+            domain.ranges.iter().map(|r| (r.var, (r.from, r.to))).collect();
+        let mut all = Vec::new();
+        for l in loops {
+            let LoopKind::For { var, from, to } = l.kind else { return None };
+            let known = |v: ValueId| ebbtide_ir::depends_on_arguments_alone(self.source, v);
+            // The variable of a loop around it, and what is added to it.
+            let outer = |v: ValueId| match *domain.affines.form(v).terms.as_slice() {
+                [(atom, 1)] => {
+                    let at = around.iter().find(|(var, _)| *var == atom)?;
+                    Some((at.1, domain.affines.form(v).constant))
+                }
+                _ => None,
+            };
+            let least = match outer(from) {
+                _ if known(from) => from,
+                Some((bounds, more)) if more >= 0 => bounds.0,
+                _ => return None,
+            };
+            let most = match outer(to) {
+                _ if known(to) => to,
+                // The variable is below the end of its own loop.
+                Some((bounds, more)) if more <= 1 => bounds.1,
+                _ => return None,
+            };
+            if l.until.is_some() {
+                return None;
+            }
+            around.push((var, (least, most)));
+            self.widest.insert(l.id, (least, most));
+            all.push((least, most));
+        }
+        Some(all)
     }
 
     /// A load of an array that the body runs over a copy of.
@@ -113,7 +143,7 @@ impl Task<'_> {
     fn place(&mut self, w: &mut Writer) -> Option<Indices> {
         let mut place: Option<ValueId> = None;
         for Around { pass, bounds: (from, to) } in self.around.clone() {
-            let (from, to) = (self.mapped(from), self.mapped(to));
+            let [from, to] = [from, to].map(|v| self.bound(w, v));
             let number = w.sub(pass, from);
             place = Some(match place {
                 None => number,
@@ -125,6 +155,17 @@ impl Task<'_> {
             });
         }
         self.store.as_ref()?.index(place?)
+    }
+
+    /// A bound that is known from the arguments, here. The depth of recursion is that of one bound.
+    fn bound(&mut self, w: &mut Writer, v: ValueId) -> ValueId {
+        match *self.source.op(v) {
+            _ if self.map.contains_key(&v) || !self.inside.contains(&v) => self.mapped(v),
+            op => {
+                let op = op.map(|o| self.bound(w, o));
+                w.value(op, self.source.ty(v))
+            }
+        }
     }
 
     fn lasting(&mut self, w: &mut Writer, ty: Type, places: &Places) -> Option<ArrayId> {

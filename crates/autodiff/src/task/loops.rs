@@ -72,7 +72,8 @@ impl Task<'_> {
     /// Writes something in a pass of a loop.
     pub(super) fn within<T>(&mut self, l: &Loop, pass: ValueId, write: impl FnOnce(&mut Self) -> T) -> T {
         if let LoopKind::For { from, to, .. } = l.kind {
-            self.around.push(Around { pass, bounds: (from, to) });
+            let bounds = self.widest.get(&l.id).copied().unwrap_or((from, to));
+            self.around.push(Around { pass, bounds });
         }
         let written = write(self);
         if let LoopKind::For { .. } = l.kind {

@@ -33,7 +33,7 @@ fn halve() -> Operation {
         }
         Ok(())
     }));
-    Operation { name: "halve".into(), work, rules: Rules { adjoint: Some(adjoint), tangent: None } }
+    Operation { name: "halve".into(), work, rules: Rules { adjoint: Some(adjoint), ..Rules::none() } }
 }
 
 /// `y[i] = y[i] + s x[i]`, on the host; an error where `s` is beyond a limit.

@@ -19,7 +19,10 @@ fn devices() -> [Device; 2] {
 /// Checks the gradient of a program `p(x, a, y, steps, loss)`: the same bits on every device under every schedule, the
 /// slope that differences show, and that of the tangent.
 macro_rules! same_and_right {
-    ($p:ident) => {{
+    ($p:ident) => {
+        same_and_right!($p, [1, 2, 3, 21])
+    };
+    ($p:ident, $sizes:expr) => {{
         type P = $p;
         let gradients = devices().map(|device| {
             let g = $p().grad(P::loss).wrt(P::x).wrt(P::a).compile(&device).unwrap();
@@ -28,7 +31,7 @@ macro_rules! same_and_right {
         let device = Device::interpreter();
         let plain = $p().compile(&device).unwrap();
         let jvp = $p().jvp(P::loss).wrt(P::x).wrt(P::a).compile(&device).unwrap();
-        for n in [1usize, 2, 3, 21] {
+        for n in $sizes {
             let steps = 3;
             let x0: Vec<f64> = (0..n).map(|i| 0.15 + 0.7 * ((i * 7) % 10) as f64 / 10.0).collect();
             let a0: Vec<f64> = (0..n * n).map(|i| (1.3 * i as f64).sin() / (n as f64).sqrt()).collect();
@@ -125,6 +128,7 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                 }
                 backward loop 0 {
                     for _t_back in from..to {
+                        let _t_2 = from + to - 1 - _t_back;
                         let v69 = x'.len();
                         pop(x');
                         for i_5 in par(0..x'.len()) {
@@ -153,14 +157,30 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                             d_sum = 0.0;
                             d_x'[i_6] += v119;
                         }
+                        for (k0_2, lane) in par(0..d_x'.len(), 0..32) {
+                            let mut sum = 0.0;
+                            let v138 = -1 + x'.len() - k0_2;
+                            let v140 = x'.len();
+                            if (v138 >= 0) & (v138 < v140) {
+                                for i_7 in 0..(v69 - 0) / 32 {
+                                    let v151 = 0 + i_7 * 32 + lane;
+                                    let k_4 = 0 + v140 - 1 - v138;
+                                    sum = sum + kept0[v151] * a[[k_4, v151]];
+                                }
+                            }
+                            lanes0[[k0_2, lane]] = sum;
+                        }
                         for k0 in par(0..d_x'.len()) {
                             let mut sum = 0.0;
-                            let v131 = -1 + x'.len() - k0;
-                            let v133 = x'.len();
-                            if (v131 >= 0) & (v131 < v133) {
-                                for i_7 in 0..v69 {
-                                    let k_4 = 0 + v133 - 1 - v131;
-                                    sum = sum + kept0[i_7] * a[[k_4, i_7]];
+                            for lane_2 in 0..32 {
+                                sum = sum + lanes0[[k0, lane_2]];
+                            }
+                            let v172 = -1 + x'.len() - k0;
+                            let v174 = x'.len();
+                            if (v172 >= 0) & (v172 < v174) {
+                                for i_8 in 0 + (v69 - 0) / 32 * 32..v69 {
+                                    let k_5 = 0 + v174 - 1 - v172;
+                                    sum = sum + kept0[i_8] * a[[k_5, i_8]];
                                 }
                             }
                             d_x'[k0] += sum;
@@ -172,7 +192,7 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
             }
         "#]],
     );
-    same_and_right!(rows);
+    same_and_right!(rows, [1, 2, 31, 32, 70]);
 }
 
 /// A window under a condition that is data.
@@ -206,6 +226,7 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                 }
                 backward loop 0 {
                     for _t_back in from..to {
+                        let _t_2 = from + to - 1 - _t_back;
                         let n_2 = x'.len();
                         pop(x');
                         for i_5 in par(0..x'.len()) {
@@ -233,13 +254,13 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                         for k0 in par(0..d_x'.len()) {
                             let mut sum = 0.0;
                             for k_back_2 in 0..n_2 {
-                                let v178 = k0 - (-1 + x'.len() - k_back_2);
-                                if (v178 >= 0) & (v178 < n_2) {
-                                    let v182 = kept0[v178];
+                                let v179 = k0 - (-1 + x'.len() - k_back_2);
+                                if (v179 >= 0) & (v179 < n_2) {
+                                    let v183 = kept0[v179];
                                     let k_4 = 0 + n_2 - 1 - k_back_2;
-                                    if v178 + k_4 < n_2 {
-                                        if x'[v178] > 0.3 {
-                                            sum = sum + v182 * a[[0, k_4]] * x'[v178 + k_4].cos();
+                                    if v179 + k_4 < n_2 {
+                                        if x'[v179] > 0.3 {
+                                            sum = sum + v183 * a[[0, k_4]] * x'[v179 + k_4].cos();
                                         }
                                     }
                                 }
@@ -249,14 +270,14 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                         for (k0_2, k1) in par(0..d_a'.dim(0), 0..d_a'.dim(1)) {
                             let mut sum = 0.0;
                             if k0_2 == 0 {
-                                let v213 = -1 + x'.len() - k1;
-                                if (v213 >= 0) & (v213 < n_2) {
+                                let v214 = -1 + x'.len() - k1;
+                                if (v214 >= 0) & (v214 < n_2) {
                                     for i_7 in 0..n_2 {
-                                        let v219 = kept0[i_7];
-                                        let k_5 = 0 + n_2 - 1 - v213;
+                                        let v221 = kept0[i_7];
+                                        let k_5 = 0 + n_2 - 1 - v214;
                                         if i_7 + k_5 < n_2 {
                                             if x'[i_7] > 0.3 {
-                                                sum = sum + v219 * x'[i_7 + k_5].sin();
+                                                sum = sum + v221 * x'[i_7 + k_5].sin();
                                             }
                                         }
                                     }
@@ -271,7 +292,7 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
             }
         "#]],
     );
-    same_and_right!(window);
+    same_and_right!(window, [1, 2, 3, 70]);
 }
 
 /// Rows times columns, in both orders.
@@ -306,6 +327,7 @@ fn a_product_by_loops_has_two_sums() {
                 }
                 backward loop 0 {
                     for _t_back in from..to {
+                        let _t_2 = from + to - 1 - _t_back;
                         let n_2 = x'.len();
                         pop(x');
                         for i_6 in par(0..x'.len()) {
@@ -325,42 +347,59 @@ fn a_product_by_loops_has_two_sums() {
                             d_y'[i_7] = 0.0;
                         }
                         pop(c);
+                        for (k0_2, lane) in par(0..d_x'.len(), 0..32) {
+                            let mut sum = 0.0;
+                            let v156 = -1 + x'.len() - k0_2;
+                            if (v156 >= 0) & (v156 < n_2) {
+                                for i_9 in 0..n_2 {
+                                    for j_6 in 0..(n_2 - 0) / 32 {
+                                        let v170 = 0 + j_6 * 32 + lane;
+                                        let k_4 = 0 + n_2 - 1 - v156;
+                                        sum = sum + d_c'[[i_9, v170]] * (a[[i_9, k_4]] * a[[k_4, v170]]);
+                                    }
+                                }
+                            }
+                            lanes0[[k0_2, lane]] = sum;
+                        }
                         for k0 in par(0..d_x'.len()) {
                             let mut sum = 0.0;
-                            let v149 = -1 + x'.len() - k0;
-                            if (v149 >= 0) & (v149 < n_2) {
-                                for i_9 in 0..n_2 {
-                                    for j_6 in 0..n_2 {
-                                        let k_4 = 0 + n_2 - 1 - v149;
-                                        sum = sum + d_c'[[i_9, j_6]] * (a[[i_9, k_4]] * a[[k_4, j_6]]);
+                            for lane_2 in 0..32 {
+                                sum = sum + lanes0[[k0, lane_2]];
+                            }
+                            let v193 = -1 + x'.len() - k0;
+                            if (v193 >= 0) & (v193 < n_2) {
+                                for i_10 in 0..n_2 {
+                                    for j_7 in 0 + (n_2 - 0) / 32 * 32..n_2 {
+                                        let k_5 = 0 + n_2 - 1 - v193;
+                                        sum = sum + d_c'[[i_10, j_7]] * (a[[i_10, k_5]] * a[[k_5, j_7]]);
                                     }
                                 }
                             }
                             d_x'[k0] += sum;
                         }
-                        for (k0_2, k1) in par(0..d_a'.dim(0), 0..d_a'.dim(1)) {
+                        for (k0_3, k1) in par(0..d_a'.dim(0), 0..d_a'.dim(1)) {
                             let mut sum = 0.0;
-                            let v177 = -1 + x'.len() - k0_2;
-                            if (v177 >= 0) & (v177 < n_2) {
+                            let v227 = -1 + x'.len() - k0_3;
+                            if (v227 >= 0) & (v227 < n_2) {
                                 if (k1 >= 0) & (k1 < n_2) {
-                                    for i_10 in 0..n_2 {
-                                        let k_5 = 0 + n_2 - 1 - v177;
-                                        sum = sum + d_c'[[i_10, k1]] * x'[k_5] * a[[i_10, k_5]];
+                                    for i_11 in 0..n_2 {
+                                        let k_6 = 0 + n_2 - 1 - v227;
+                                        sum = sum + d_c'[[i_11, k1]] * x'[k_6] * a[[i_11, k_6]];
                                     }
                                 }
                             }
-                            let v198 = sum;
+                            let v249 = sum;
                             let mut sum = 0.0;
-                            if (k0_2 >= 0) & (k0_2 < n_2) {
-                                let v207 = -1 + x'.len() - k1;
-                                if (v207 >= 0) & (v207 < n_2) {
-                                    for j_7 in 0..n_2 {
-                                        let k_6 = 0 + n_2 - 1 - v207;
-                                        sum = sum + d_c'[[k0_2, j_7]] * x'[k_6] * a[[k_6, j_7]];
+                            if (k0_3 >= 0) & (k0_3 < n_2) {
+                                let v258 = -1 + x'.len() - k1;
+                                if (v258 >= 0) & (v258 < n_2) {
+                                    for j_8 in 0..n_2 {
+                                        let k_7 = 0 + n_2 - 1 - v258;
+                                        sum = sum + d_c'[[k0_3, j_8]] * x'[k_7] * a[[k_7, j_8]];
                                     }
                                 }
                             }
-                            d_a'[[k0_2, k1]] += v198 + sum;
+                            d_a'[[k0_3, k1]] += v249 + sum;
                         }
                         pop(c);
                     }
@@ -407,7 +446,9 @@ fn diagonals_are_summed_along_their_length() {
                 }
                 backward loop 0 {
                     for _t_back in from..to {
+                        let _t_2 = from + to - 1 - _t_back;
                         let n_2 = x'.len();
+                        let v97 = 2 * n_2;
                         pop(x');
                         for i_8 in par(0..x'.len()) {
                             let v116 = d_x'[i_8];
@@ -431,28 +472,28 @@ fn diagonals_are_summed_along_their_length() {
                             let mut sum = 0.0;
                             let v149 = k0 - 0;
                             for i_11 in 0.max(v149 - (n_2 - 1))..n_2.min(v149 - 0 + 1) {
-                                let v158 = k0 - i_11;
-                                if (v158 >= 0) & (v158 < n_2) {
-                                    sum = sum + kept0[[i_11, v158]];
+                                let v159 = k0 - i_11;
+                                if (v159 >= 0) & (v159 < n_2) {
+                                    sum = sum + kept0[[i_11, v159]];
                                 }
                             }
                             d_z'[k0] = sum;
                         }
                         pop(z);
                         for i_12 in par(0..n_2) {
-                            let v167 = n_2 + i_12;
-                            let v168 = x'[i_12];
+                            let v168 = n_2 + i_12;
                             let v169 = x'[i_12];
-                            let v171 = d_z'[v167];
-                            d_z'[v167] = 0.0;
-                            d_x'[i_12] += v171 * v168;
-                            d_x'[i_12] += v171 * v169;
+                            let v170 = x'[i_12];
+                            let v172 = d_z'[v168];
+                            d_z'[v168] = 0.0;
+                            d_x'[i_12] += v172 * v169;
+                            d_x'[i_12] += v172 * v170;
                         }
                         pop(z);
                         for i_13 in par(0..n_2) {
-                            let v177 = d_z'[i_13];
+                            let v178 = d_z'[i_13];
                             d_z'[i_13] = 0.0;
-                            d_x'[i_13] += v177;
+                            d_x'[i_13] += v178;
                         }
                         pop(z);
                     }
@@ -490,6 +531,7 @@ fn elements_at_which_an_index_is_clamped_sum_over_all_that_lie_beyond() {
                 }
                 backward loop 0 {
                     for _t_back in from..to {
+                        let _t_2 = from + to - 1 - _t_back;
                         let n_2 = x'.len();
                         pop(x');
                         for i_5 in par(0..x'.len()) {
@@ -518,41 +560,41 @@ fn elements_at_which_an_index_is_clamped_sum_over_all_that_lie_beyond() {
                                     }
                                 }
                             } else {
-                                let v156 = k0 - 3;
-                                if ((k0 < v138) & (k0 > 5)) & ((v156 >= 0) & (v156 < n_2)) {
-                                    sum = sum + kept0[v156];
+                                let v157 = k0 - 3;
+                                if ((k0 < v138) & (k0 > 5)) & ((v157 >= 0) & (v157 < n_2)) {
+                                    sum = sum + kept0[v157];
                                 }
                             }
-                            let v164 = sum;
+                            let v165 = sum;
                             let mut sum = 0.0;
-                            let v171 = n_2 - 1;
-                            if k0 == v171 {
+                            let v172 = n_2 - 1;
+                            if k0 == v172 {
                                 for i_8 in 0..n_2 {
-                                    if (i_8 + 1).min(v171) == k0 {
+                                    if (i_8 + 1).min(v172) == k0 {
                                         sum = sum + kept1[i_8];
                                     }
                                 }
                             } else {
-                                let v183 = k0 - 1;
-                                if (k0 < v171) & ((v183 >= 0) & (v183 < n_2)) {
-                                    sum = sum + kept1[v183];
+                                let v185 = k0 - 1;
+                                if (k0 < v172) & ((v185 >= 0) & (v185 < n_2)) {
+                                    sum = sum + kept1[v185];
                                 }
                             }
-                            let v191 = sum;
+                            let v193 = sum;
                             let mut sum = 0.0;
-                            let v197 = k0 - -1;
-                            if v197 == 1 {
+                            let v199 = k0 - -1;
+                            if v199 == 1 {
                                 for i_9 in 0..n_2 {
                                     if i_9.max(1) - 1 == k0 {
                                         sum = sum + kept2[i_9];
                                     }
                                 }
                             } else {
-                                if (v197 > 1) & ((v197 >= 0) & (v197 < n_2)) {
-                                    sum = sum + kept2[v197];
+                                if (v199 > 1) & ((v199 >= 0) & (v199 < n_2)) {
+                                    sum = sum + kept2[v199];
                                 }
                             }
-                            d_x'[k0] += v164 + v191 + sum;
+                            d_x'[k0] += v165 + v193 + sum;
                         }
                     }
                 }
