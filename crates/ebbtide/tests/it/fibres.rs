@@ -128,7 +128,6 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                 }
                 backward loop 0 {
                     for _t_back in from..to {
-                        let _t_2 = from + to - 1 - _t_back;
                         let v69 = x'.len();
                         pop(x');
                         for i_5 in par(0..x'.len()) {
@@ -226,7 +225,6 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                 }
                 backward loop 0 {
                     for _t_back in from..to {
-                        let _t_2 = from + to - 1 - _t_back;
                         let n_2 = x'.len();
                         pop(x');
                         for i_5 in par(0..x'.len()) {
@@ -327,7 +325,6 @@ fn a_product_by_loops_has_two_sums() {
                 }
                 backward loop 0 {
                     for _t_back in from..to {
-                        let _t_2 = from + to - 1 - _t_back;
                         let n_2 = x'.len();
                         pop(x');
                         for i_6 in par(0..x'.len()) {
@@ -446,9 +443,7 @@ fn diagonals_are_summed_along_their_length() {
                 }
                 backward loop 0 {
                     for _t_back in from..to {
-                        let _t_2 = from + to - 1 - _t_back;
                         let n_2 = x'.len();
-                        let v97 = 2 * n_2;
                         pop(x');
                         for i_8 in par(0..x'.len()) {
                             let v116 = d_x'[i_8];
@@ -531,7 +526,6 @@ fn elements_at_which_an_index_is_clamped_sum_over_all_that_lie_beyond() {
                 }
                 backward loop 0 {
                     for _t_back in from..to {
-                        let _t_2 = from + to - 1 - _t_back;
                         let n_2 = x'.len();
                         pop(x');
                         for i_5 in par(0..x'.len()) {
