@@ -12,7 +12,8 @@ use ebbtide_ir::{
 
 use crate::body::{Body, Form};
 use crate::interior::{Interior, Rows};
-use crate::unit::{Checks, Family, Lanes, Pace, Text, c_literal, c_type, line, to_bits};
+use crate::par::proved;
+use crate::unit::{Checks, Family, Jam, Lanes, Pace, Text, c_literal, c_type, line, to_bits};
 
 /// Rows so near to a boundary are looked at one by one.
 const MARGIN: i64 = 4;
@@ -69,8 +70,6 @@ impl Text<'_> {
     }
 
     pub fn kernel_tape(&mut self, stmt: &Stmt) {
-        // Memory changes hands: what is pending was noted under other names.
-        self.meet_if_pending();
         match stmt {
             Stmt::Push(push) => {
                 let a = push.array.index();
@@ -137,7 +136,7 @@ impl Text<'_> {
     }
 
     /// The iterations of a parallel loop, dealt out between threads; its ranges are printed.
-    pub fn kernel_par(&mut self, par: &Par, reductions: &[(Combine, &Store)], leave: &str) {
+    pub fn kernel_par(&mut self, par: &Par, reductions: &[(Combine, &Store)]) {
         self.before_loop(par);
         let exit = self.fresh();
         let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
@@ -147,25 +146,27 @@ impl Text<'_> {
             self.atomics = scattered;
         }
         self.assume_global(par);
-        line!(self, "if (rows > 0 && row > 0) {{");
-        for k in 0..reductions.len() {
-            line!(self, "int seen{k} = 0;");
-        }
-        if in_order {
-            self.one_thread(par, reductions, &stores, exit);
-        } else if reductions.is_empty() {
+        if reductions.is_empty() && !in_order {
             self.all_threads(par, exit);
         } else {
-            self.leaf_by_leaf(par, reductions, &stores, exit);
+            line!(self, "if (rows > 0 && row > 0) {{");
+            for k in 0..reductions.len() {
+                line!(self, "int seen{k} = 0;");
+            }
+            if in_order {
+                self.one_thread(par, reductions, &stores, exit);
+            } else {
+                self.leaf_by_leaf(par, reductions, &stores, exit);
+            }
+            for k in 0..reductions.len() {
+                // Whether any iteration combined at all decides whether the element is touched.
+                line!(self, "if (seen{k}) f->partials[{k} * EB_PARTIALS + EB_SEEN] = 1;");
+            }
+            line!(self, "}}");
+            self.meet();
         }
-        for k in 0..reductions.len() {
-            // Whether any iteration combined at all decides whether the element is touched.
-            line!(self, "if (seen{k}) f->partials[{k} * EB_PARTIALS + EB_SEEN] = 1;");
-        }
-        line!(self, "}}");
-        self.meet();
         if !reductions.is_empty() {
-            self.finish_reductions(reductions, leave);
+            self.finish_reductions(reductions);
             self.after_leaves(reductions.iter().map(|r| r.1.array));
         }
         line!(self, "}}");
@@ -180,13 +181,8 @@ impl Text<'_> {
         let last = par.ranges.len() - 1;
         line!(self, "const i64 jf = f{last}, jt = f{last} + row;");
         if let Some(tests) = self.proof(par, reductions) {
-            let tests: Vec<String> = tests.into_iter().collect();
             line!(self, "i64 wild = 0;");
-            line!(
-                self,
-                "const b8 proved = {}!wild;",
-                tests.iter().map(|t| format!("{t} && ")).collect::<String>()
-            );
+            line!(self, "const b8 proved = {};", proved(&narrow(par, tests)));
             return Inside { interior: None, names: String::new() };
         }
         let start = self.out.len();
@@ -219,7 +215,7 @@ impl Text<'_> {
 
     /// The variables of row `r`, and its interval.
     fn row(&mut self, par: &Par, inside: &Inside) {
-        self.outer_variables(par);
+        self.outer_variables(par, "i64", "r");
         let away: Vec<String> = par.ranges[..par.ranges.len() - 1]
             .iter()
             .enumerate()
@@ -252,18 +248,38 @@ impl Text<'_> {
     /// One iteration, at row `r` and column `j`, in the form that is right for it.
     fn iteration(&mut self, par: &Par, stores: &[&Store], exit: usize, inside: &Inside) {
         let j = par.ranges[par.ranges.len() - 1].var.index();
-        let body = |form| Body { form, reductions: stores, exit };
         line!(self, "const i64 v{j} = j;");
         if let Some(interior) = &inside.interior {
             // The careful form is right everywhere: a warp that needs it somewhere takes one path, not two.
             line!(self, "if (__all_sync(__activemask(), j >= lo && j < hi)) {{");
-            self.body(&body(Form::Single(interior)), &par.body, None);
+            self.body(&Body { form: Form::Single(interior), reductions: stores, exit }, &par.body, None);
         } else {
             line!(self, "if (proved) {{");
-            self.checks = Checks::Proved;
-            self.body(&body(Form::Careful), &par.body, None);
+            self.unchecked(par, stores, exit, 1);
         }
         line!(self, "}} else {{");
+        self.careful(par, stores, exit);
+        line!(self, "}}");
+    }
+
+    /// So many iterations side by side, without checks.
+    fn unchecked(&mut self, par: &Par, stores: &[&Store], exit: usize, sides: usize) {
+        let body = Body { form: Form::Careful, reductions: stores, exit };
+        self.checks = Checks::Proved;
+        self.late = Some(Vec::new());
+        for number in 0..sides {
+            if let Some(jam) = &mut self.jam {
+                jam.number = number;
+            }
+            self.body(&body, &par.body, None);
+        }
+        self.store_all();
+        self.late = None;
+        self.checks = Checks::AtOnce;
+    }
+
+    /// One iteration, every index checked.
+    fn careful(&mut self, par: &Par, stores: &[&Store], exit: usize) {
         let mut loops = false;
         walk(&par.body, &mut |stmt| loops |= matches!(stmt, Stmt::Loop(_) | Stmt::Claim(_)));
         self.pace = Pace::Rare;
@@ -271,7 +287,7 @@ impl Text<'_> {
         if !loops {
             line!(self, "i32 oops = 0; i64 oops_index = 0, oops_extent = 0;");
         }
-        self.body(&body(Form::Careful), &par.body, None);
+        self.body(&Body { form: Form::Careful, reductions: stores, exit }, &par.body, None);
         if !loops {
             line!(
                 self,
@@ -280,20 +296,134 @@ impl Text<'_> {
         }
         self.checks = Checks::AtOnce;
         self.pace = Pace::Often;
-        line!(self, "}}");
     }
 
     /// Each thread takes a column, and as many rows as it must.
     fn all_threads(&mut self, par: &Par, exit: usize) {
-        let inside = self.interval(par, &[]);
-        line!(self, "const eb_deal deal = eb_share(f, rows, row);");
-        line!(self, "for (i64 column = deal.column; column < row; column += deal.columns) {{");
-        line!(self, "const i64 j = jf + column;");
-        line!(self, "for (i64 r = deal.row; r < rows; r += deal.rows) {{");
+        let last = par.ranges.len() - 1;
+        let (j, together) = (par.ranges[last].var.index(), self.rows_together(par));
+        let inside = match self.dealt_on_entry(par) {
+            Some(deal) => {
+                line!(self, "const i64 jf = f{last};");
+                line!(self, "const eb_deal deal = {deal}; const b8 proved = deal.proved;");
+                Inside { interior: None, names: String::new() }
+            }
+            None => {
+                let inside = self.interval(par, &[]);
+                line!(self, "const eb_deal deal = eb_share(rows, row, jf, 0);");
+                inside
+            }
+        };
+        if inside.interior.is_none() {
+            // Loops of their own: what careful iterations compute would slow these down.
+            line!(self, "if (proved) {{");
+            self.narrow = self.narrow_values(par);
+            line!(
+                self,
+                "for (nx column = deal.column; column < (nx)deal.row; column += deal.columns) {{ const nx j = (nx)jf + column;"
+            );
+            line!(
+                self,
+                "for (nx r = {together} * deal.first; r < (nx)deal.rows; r += {together} * deal.step) {{"
+            );
+            if together > 1 {
+                line!(self, "if (r + {} < (nx)deal.rows) {{", together - 1);
+                self.jam = Some(self.side_by_side_values(par));
+                for number in 0..together {
+                    if let Some(jam) = &mut self.jam {
+                        jam.number = number;
+                    }
+                    self.outer_variables(par, "nx", &format!("(r + {number})"));
+                    line!(self, "const nx {} = j;", self.value(par.ranges[last].var));
+                }
+                self.unchecked(par, &[], exit, together);
+                self.jam = None;
+                line!(self, "}} else for (nx rest = r; rest < (nx)deal.rows; rest++) {{ const nx r = rest;");
+            } else {
+                line!(self, "{{");
+            }
+            self.outer_variables(par, "nx", "r");
+            line!(self, "const nx v{j} = j;");
+            self.unchecked(par, &[], exit, 1);
+            line!(self, "}} }} }}");
+            self.narrow.clear();
+            line!(self, "}} else");
+        }
+        line!(
+            self,
+            "for (i64 column = deal.column; column < deal.row; column += deal.columns) {{ const i64 j = jf + column;"
+        );
+        line!(
+            self,
+            "for (i64 turn = {together} * deal.first; turn < deal.rows; turn += {together} * deal.step)"
+        );
+        line!(self, "for (i64 r = turn; r < eb_min(turn + {together}, deal.rows); r++) {{");
         self.row(par, &inside);
-        self.iteration(par, &[], exit, &inside);
+        if inside.interior.is_some() {
+            self.iteration(par, &[], exit, &inside);
+        } else {
+            line!(self, "const i64 v{j} = j;");
+            self.careful(par, &[], exit);
+        }
         line!(self, "}} }}");
         line!(self, "exit{exit}: ;");
+        self.after_loop(par, inside.interior.is_none().then_some("proved"));
+    }
+
+    /// How many rows a thread takes at once: neighbouring rows share what they load, and loads of one need not wait for
+    /// those of the other, as long as there are registers for both.
+    pub fn rows_together(&self, par: &Par) -> usize {
+        /// What two iterations may load.
+        const FEW: usize = 9;
+        let (mut loads, mut simple) = (0, par.ranges.len() > 1);
+        walk(&par.body, &mut |stmt| match stmt {
+            Stmt::Let(v) => match self.program.op(*v) {
+                Op::Load(..) => loads += 1,
+                Op::Math(..) | Op::Rand(..) => simple = false,
+                _ => {}
+            },
+            Stmt::Update(..) => loads += 1,
+            Stmt::Loop(_) | Stmt::Claim(_) => simple = false,
+            _ => {}
+        });
+        if simple && loads <= FEW { 2 } else { 1 }
+    }
+
+    /// All values and locals of a loop: they have a number in their names where iterations stand side by side.
+    fn side_by_side_values(&self, par: &Par) -> Jam {
+        let mut values: BTreeSet<_> = par.ranges.iter().map(|r| r.var).collect();
+        let mut locals = BTreeSet::new();
+        walk(&par.body, &mut |stmt| match stmt {
+            Stmt::Let(v) => drop(values.insert(*v)),
+            Stmt::Declare(local, _) => drop(locals.insert(*local)),
+            _ => {}
+        });
+        Jam { number: 0, values, locals }
+    }
+
+    /// The name of what each thread takes of a loop and whether the loop needs checks, where both are known on entry to
+    /// the segment: computed there, once.
+    fn dealt_on_entry(&mut self, par: &Par) -> Option<String> {
+        let tests = self.proof(par, &[])?;
+        let ranges: Option<Vec<(String, String)>> =
+            par.ranges.iter().map(|r| Some((self.on_entry(r.from)?, self.on_entry(r.to)?))).collect();
+        let (ranges, tests) = (ranges?, proved(&narrow(par, tests)));
+        if !self.is_known_on_entry(&tests) {
+            return None;
+        }
+        let name = format!("deal{}", par.id.index());
+        if !self.entry.contains(&format!("eb_deal {name};")) {
+            let last = ranges.len() - 1;
+            let mut entry = format!("eb_deal {name}; {{\n");
+            for (d, (from, to)) in ranges.iter().enumerate() {
+                entry.push_str(&format!("const i64 f{d} = {from}, e{d} = eb_extent(f{d}, {to});\n"));
+            }
+            let rows = (0..last).fold("1".to_string(), |rows, d| format!("eb_times({rows}, e{d})"));
+            entry.push_str(&format!("i64 wild = 0; const b8 proved = {tests};\n"));
+            entry.push_str(&format!("{name} = eb_share_once({rows}, e{last}, f{last}, proved); }}\n"));
+            self.entry.push_str(&entry);
+        }
+        Some(name)
     }
 
     /// Sixteen threads take a leaf, each the sums of one lane.
@@ -374,6 +504,14 @@ impl Text<'_> {
         line!(self, "}}");
         line!(self, "exit{exit}: ;");
     }
+}
+
+/// The tests, and those that the variables of the loop are narrow.
+fn narrow(par: &Par, mut tests: BTreeSet<String>) -> BTreeSet<String> {
+    for d in 0..par.ranges.len() {
+        tests.extend([format!("f{d} >= -EB_SMALL"), format!("e{d} <= EB_SMALL - f{d}")]);
+    }
+    tests
 }
 
 fn neutral(how: Combine, ty: Type) -> String {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ebbtide_ir::{ArrayId, Assign, Bound, Layout, LibraryCall, LibraryOp, Way};
 use ebbtide_math::c::Shape;
 
-use crate::unit::{Family, Text, c_type, line, to_bits};
+use crate::unit::{Text, c_type, line, to_bits};
 
 /// The widths of the tiles of a product, in vectors, and their heights: what is left over takes the smaller ones.
 const WIDTHS: [usize; 2] = [3, 1];
@@ -27,10 +27,7 @@ impl Text<'_> {
             self.calls.len() - 1
         );
         // What others still read and write, they have read and written after this.
-        match self.family {
-            Family::C => line!(self, "if (f->threads > 1) {{ if (eb_barrier(f)) goto leave; }}"),
-            Family::Cuda => self.meet_if_pending(),
-        }
+        self.meet_if_pending();
         match (call.op, call.reads.as_slice(), call.writes.as_slice()) {
             (LibraryOp::Matmul { left, right, into }, &[a, b], &[c]) => {
                 self.matmul((a, left), (b, right), c, into)

@@ -1,9 +1,12 @@
 typedef unsigned char b8;
 /* What places of elements are computed in: wide where some array has 2^31 elements or more. */
 #ifdef EB_WIDE
-typedef i64 ix;
+typedef i64 ix, nx;
+#define EB_SMALL (1ll << 60)
 #else
-typedef i32 ix;
+typedef u32 ix;
+typedef i32 nx;
+#define EB_SMALL (1ll << 30)
 #endif
 #define INT32_MIN (-2147483647 - 1)
 #define INT32_MAX 2147483647
@@ -226,9 +229,12 @@ EB_DO eb_leaves eb_cut(i64 rows, i64 row) {
     return c;
 }
 
-/* Which iterations a thread takes: neighbouring threads take neighbouring columns, `width` of them at a time; a block
-   takes several rows at once where they are short. */
-struct eb_deal { i64 column, columns, row, rows; };
+/* Which iterations a thread takes: neighbouring threads take neighbouring columns, from a line of memory on, `width` of
+   them at a time; a block takes several rows at once where they are short. */
+struct eb_deal { i64 rows, row; i32 column, columns, first, step, proved; };
+enum { EB_LINE = 32, EB_NOTHING = 1 << 30 };
+/* The nearest value that narrow ones can be compared with. */
+EB_DO nx eb_narrow(i64 x) { return (nx)eb_max(eb_min(x, 2 * EB_SMALL - 1), 1 - 2 * EB_SMALL); }
 /* a / b, without a division that the compiler could not move out of a loop. */
 EB_DO u32 eb_ratio(u32 a, u32 b) {
     u32 q = (u32)__fdividef((f32)a, (f32)b);
@@ -236,19 +242,36 @@ EB_DO u32 eb_ratio(u32 a, u32 b) {
     q += (q + 1) * b <= a;
     return q;
 }
-EB_DO eb_deal eb_share(const eb_thread *f, i64 rows, i64 row) {
-    int shift = row <= 1 ? 0 : 32 - __clz((int)eb_min(row, blockDim.x) - 1);
-    const i64 width = 1ll << shift, workers = f->threads >> shift, worker = f->thread >> shift;
-    const i64 pieces = (row + width - 1) >> shift, column = threadIdx.x & (width - 1);
-    eb_deal d;
+EB_DO eb_deal eb_share(i64 rows, i64 row, i64 from, b8 proved) {
+    const i64 threads = (i64)gridDim.x * blockDim.x, thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+    eb_deal d = {rows, row, EB_NOTHING, EB_NOTHING, 0, 1, proved};
+    if (rows <= 0 || row <= 0) return d;
+    const int shift = row <= 1 ? 0 : 32 - __clz((int)eb_min(row, blockDim.x) - 1);
+    const i64 width = 1ll << shift, workers = threads >> shift, worker = thread >> shift;
+    const i64 pieces = (row + width - 1) >> shift;
+    /* Columns are counted from the line of memory that the first one is on, where that takes no more threads. */
+    const i64 off = from & (EB_LINE - 1), lead = row + off <= pieces << shift ? off : 0;
+    const i64 column = (threadIdx.x & (width - 1)) - lead;
     if (pieces >= workers) {
-        d.column = worker * width + column; d.columns = workers * width; d.row = 0; d.rows = 1;
+        d.column = worker * width + column; d.columns = workers * width;
+        if (d.column < 0) d.column += d.columns;
     } else {
         const u32 each = eb_ratio((u32)workers, (u32)pieces), at = eb_ratio((u32)worker, (u32)pieces);
-        d.column = ((u32)worker - at * (u32)pieces) * width + column; d.columns = row;
-        d.row = at < each ? at : rows; d.rows = each;
+        const i64 begin = ((u32)worker - at * (u32)pieces) * width + column;
+        if (at < each && begin >= 0) { d.column = begin; d.first = at; d.step = each; }
     }
     return d;
+}
+/* The same, computed where it is called and nowhere else: on entry to a segment. */
+static __device__ __noinline__ eb_deal eb_share_once(i64 rows, i64 row, i64 from, b8 proved) { return eb_share(rows, row, from, proved); }
+/* How far into from..from + extent the nearest value is. */
+EB_DO i64 eb_nearest(i64 at, i64 from, i64 extent) { return at < from ? 0 : eb_max(eb_min(at - from, extent - 1), 0); }
+/* Does this thread take the iteration at this row and column? Of an empty domain the first thread has all. */
+EB_DO b8 eb_owns(const eb_thread *f, i64 rows, i64 row, i64 from, i64 together, i64 r, i64 c) {
+    r /= together;
+    if (rows <= 0 || row <= 0) return f->thread == 0;
+    const eb_deal d = eb_share(rows, row, from, 1);
+    return c >= d.column && (c - d.column) % d.columns == 0 && r >= d.first && (r - d.first) % d.step == 0;
 }
 
 /* Copies arrays to slots or back, wherever the arrays are by now. */
