@@ -61,6 +61,9 @@ impl Text<'_> {
     /// Prints the statements of a block; `mask` names the lanes that take part, where not all do.
     pub fn body(&mut self, body: &Body, block: &Block, mask: Option<&str>) {
         for stmt in block {
+            if !self.in_phase(stmt) {
+                continue;
+            }
             for number in 0..self.copies(body, stmt) {
                 if let (Some(jam), Form::Vector { .. }) = (&mut self.jam, body.form) {
                     jam.number = number;
@@ -289,6 +292,17 @@ impl Text<'_> {
                 );
             }
             self.ok = Some(ok);
+        } else if checked && self.checks == Checks::Leave {
+            let access = self.access(Some(array), site);
+            for (k, name) in names.iter().enumerate() {
+                line!(
+                    self,
+                    "if ((u64){name} >= (u64)d{0}_{k}) {{ oops = {1}; oops_index = {name}; oops_extent = d{0}_{k}; goto fault{2}; }}",
+                    array.index(),
+                    8 * access + k + 1,
+                    body.exit
+                );
+            }
         } else if checked {
             let access = self.access(Some(array), site);
             for (k, name) in names.iter().enumerate() {
@@ -529,7 +543,7 @@ impl Text<'_> {
     }
 
     /// Can both arms of a branch be run one after the other, for the cost of a little arithmetic?
-    fn straight(&self, branch: &ebbtide_ir::Branch) -> bool {
+    pub fn straight(&self, branch: &ebbtide_ir::Branch) -> bool {
         let (mut straight, mut statements) = (true, 0);
         for block in [&branch.then, &branch.otherwise] {
             walk(block, &mut |stmt| {
@@ -552,12 +566,13 @@ impl Text<'_> {
         mask: Option<&str>,
     ) {
         let outer = mask.map_or(String::new(), |mask| format!("{mask} && "));
-        for (block, condition) in
-            [(&branch.then, condition.to_string()), (&branch.otherwise, format!("!{condition}"))]
-        {
+        let arms = [(&branch.then, condition.to_string()), (&branch.otherwise, format!("!{condition}"))];
+        for (arm, (block, condition)) in arms.into_iter().enumerate() {
             if !block.is_empty() {
-                let name = format!("m{}", self.fresh());
-                line!(self, "const b8 {name} = {outer}{condition};");
+                let (name, new) = self.mask_name(branch, arm);
+                if new {
+                    line!(self, "const b8 {name} = {outer}{condition};");
+                }
                 self.body(body, block, Some(&name));
             }
         }

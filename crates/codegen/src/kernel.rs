@@ -11,6 +11,7 @@ use ebbtide_ir::{
 };
 
 use crate::body::{Body, Form};
+use crate::early::{Early, Phase};
 use crate::interior::{Interior, Rows};
 use crate::par::proved;
 use crate::unit::{Checks, Family, Jam, Lanes, Pace, Text, c_literal, c_type, line, to_bits};
@@ -267,12 +268,17 @@ impl Text<'_> {
         let body = Body { form: Form::Careful, reductions: stores, exit };
         self.checks = Checks::Proved;
         self.late = Some(Vec::new());
-        for number in 0..sides {
-            if let Some(jam) = &mut self.jam {
-                jam.number = number;
+        self.early = Early::default();
+        for phase in [Phase::Loads, Phase::Rest] {
+            for number in 0..sides {
+                if let Some(jam) = &mut self.jam {
+                    jam.number = number;
+                }
+                self.begin_phase(phase);
+                self.body(&body, &par.body, None);
             }
-            self.body(&body, &par.body, None);
         }
+        self.phase = Phase::Whole;
         self.store_all();
         self.late = None;
         self.checks = Checks::AtOnce;
@@ -302,32 +308,44 @@ impl Text<'_> {
     fn all_threads(&mut self, par: &Par, exit: usize) {
         let last = par.ranges.len() - 1;
         let (j, together) = (par.ranges[last].var.index(), self.rows_together(par));
-        let inside = match self.dealt_on_entry(par) {
-            Some(deal) => {
-                line!(self, "const i64 jf = f{last};");
-                line!(self, "const eb_deal deal = {deal}; const b8 proved = deal.proved;");
+        let tests = self.proof(par, &[]).map(|tests| proved(&narrow(par, tests)));
+        let dealt = tests.as_deref().and_then(|tests| Some((tests, self.dealt_on_entry(par, tests)?)));
+        let inside = match dealt {
+            Some((tests, number)) => {
+                line!(self, "const i64 jf = f{last}; i64 wild = 0; (void)wild;");
+                line!(
+                    self,
+                    "const eb_plan plan = plan{number}; const eb_deal deal = {{column{number}, plan.columns, first{number}, plan.step}};"
+                );
+                line!(self, "const nx few_rows = plan.rows, few_columns = plan.row;");
+                match self.is_known_on_entry(tests) {
+                    true => line!(self, "const b8 proved = plan.proved;"),
+                    false => line!(self, "const b8 proved = {tests};"),
+                }
                 Inside { interior: None, names: String::new() }
             }
             None => {
                 let inside = self.interval(par, &[]);
-                line!(self, "const eb_deal deal = eb_share(rows, row, jf, 0);");
+                line!(self, "const eb_deal deal = eb_share(rows, row, jf);");
+                line!(
+                    self,
+                    "const nx few_rows = (nx)rows, few_columns = (nx)row; (void)few_rows; (void)few_columns;"
+                );
                 inside
             }
         };
         if inside.interior.is_none() {
+            line!(self, "i32 oops = 0; i64 oops_index = 0, oops_extent = 0;");
             // Loops of their own: what careful iterations compute would slow these down.
             line!(self, "if (proved) {{");
             self.narrow = self.narrow_values(par);
             line!(
                 self,
-                "for (nx column = deal.column; column < (nx)deal.row; column += deal.columns) {{ const nx j = (nx)jf + column;"
+                "for (nx column = deal.column; column < few_columns; column += deal.columns) {{ const nx j = (nx)jf + column;"
             );
-            line!(
-                self,
-                "for (nx r = {together} * deal.first; r < (nx)deal.rows; r += {together} * deal.step) {{"
-            );
+            line!(self, "for (nx r = {together} * deal.first; r < few_rows; r += {together} * deal.step) {{");
             if together > 1 {
-                line!(self, "if (r + {} < (nx)deal.rows) {{", together - 1);
+                line!(self, "if (r + {} < few_rows) {{", together - 1);
                 self.jam = Some(self.side_by_side_values(par));
                 for number in 0..together {
                     if let Some(jam) = &mut self.jam {
@@ -338,7 +356,7 @@ impl Text<'_> {
                 }
                 self.unchecked(par, &[], exit, together);
                 self.jam = None;
-                line!(self, "}} else for (nx rest = r; rest < (nx)deal.rows; rest++) {{ const nx r = rest;");
+                line!(self, "}} else for (nx rest = r; rest < few_rows; rest++) {{ const nx r = rest;");
             } else {
                 line!(self, "{{");
             }
@@ -351,21 +369,27 @@ impl Text<'_> {
         }
         line!(
             self,
-            "for (i64 column = deal.column; column < deal.row; column += deal.columns) {{ const i64 j = jf + column;"
+            "for (i64 column = deal.column; column < row; column += deal.columns) {{ const i64 j = jf + column;"
         );
-        line!(
-            self,
-            "for (i64 turn = {together} * deal.first; turn < deal.rows; turn += {together} * deal.step)"
-        );
-        line!(self, "for (i64 r = turn; r < eb_min(turn + {together}, deal.rows); r++) {{");
+        line!(self, "for (i64 turn = {together} * deal.first; turn < rows; turn += {together} * deal.step)");
+        line!(self, "for (i64 r = turn; r < eb_min(turn + {together}, rows); r++) {{");
         self.row(par, &inside);
         if inside.interior.is_some() {
             self.iteration(par, &[], exit, &inside);
         } else {
+            // Seldom run: what it computes should cost what is often run no registers.
             line!(self, "const i64 v{j} = j;");
-            self.careful(par, &[], exit);
+            self.pace = Pace::Rare;
+            self.checks = Checks::Leave;
+            self.body(&Body { form: Form::Careful, reductions: &[], exit }, &par.body, None);
+            self.checks = Checks::AtOnce;
+            self.pace = Pace::Often;
         }
         line!(self, "}} }}");
+        if inside.interior.is_none() {
+            line!(self, "goto exit{exit};");
+            line!(self, "fault{exit}: eb_out_of_bounds(f, oops, oops_index, oops_extent);");
+        }
         line!(self, "exit{exit}: ;");
         self.after_loop(par, inside.interior.is_none().then_some("proved"));
     }
@@ -401,29 +425,29 @@ impl Text<'_> {
         Jam { number: 0, values, locals }
     }
 
-    /// The name of what each thread takes of a loop and whether the loop needs checks, where both are known on entry to
-    /// the segment: computed there, once.
-    fn dealt_on_entry(&mut self, par: &Par) -> Option<String> {
-        let tests = self.proof(par, &[])?;
+    /// The number of what each thread takes of a loop, where its domain is known on entry to the segment: it is computed
+    /// there, once, and so is whether the loop needs checks, if that is known there too.
+    fn dealt_on_entry(&mut self, par: &Par, tests: &str) -> Option<usize> {
         let ranges: Option<Vec<(String, String)>> =
             par.ranges.iter().map(|r| Some((self.on_entry(r.from)?, self.on_entry(r.to)?))).collect();
-        let (ranges, tests) = (ranges?, proved(&narrow(par, tests)));
-        if !self.is_known_on_entry(&tests) {
-            return None;
+        let (ranges, number) = (ranges?, par.id.index());
+        if self.entry.contains(&format!("eb_plan plan{number};")) {
+            return Some(number);
         }
-        let name = format!("deal{}", par.id.index());
-        if !self.entry.contains(&format!("eb_deal {name};")) {
-            let last = ranges.len() - 1;
-            let mut entry = format!("eb_deal {name}; {{\n");
-            for (d, (from, to)) in ranges.iter().enumerate() {
-                entry.push_str(&format!("const i64 f{d} = {from}, e{d} = eb_extent(f{d}, {to});\n"));
-            }
-            let rows = (0..last).fold("1".to_string(), |rows, d| format!("eb_times({rows}, e{d})"));
-            entry.push_str(&format!("i64 wild = 0; const b8 proved = {tests};\n"));
-            entry.push_str(&format!("{name} = eb_share_once({rows}, e{last}, f{last}, proved); }}\n"));
-            self.entry.push_str(&entry);
+        let last = ranges.len() - 1;
+        let mut entry = format!("__shared__ eb_plan plan{number}; i32 column{number}, first{number}; {{\n");
+        for (d, (from, to)) in ranges.iter().enumerate() {
+            entry.push_str(&format!("const i64 f{d} = {from}, e{d} = eb_extent(f{d}, {to});\n"));
         }
-        Some(name)
+        let rows = (0..last).fold("1".to_string(), |rows, d| format!("eb_times({rows}, e{d})"));
+        let tests = if self.is_known_on_entry(tests) { tests } else { "1" };
+        entry.push_str(&format!("i64 wild = 0; const b8 proved = {tests}; (void)wild;\n"));
+        entry.push_str(&format!(
+            "const eb_deal deal = eb_share_once({rows}, e{last}, f{last}, proved, &plan{number});\n"
+        ));
+        entry.push_str(&format!("column{number} = deal.column; first{number} = deal.first; }}\n"));
+        self.entry.push_str(&entry);
+        Some(number)
     }
 
     /// Sixteen threads take a leaf, each the sums of one lane.

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod early;
 mod guarded;
 mod interior;
 mod kernel;

@@ -163,7 +163,11 @@ impl Text<'_> {
         }
         self.pending = Pending::default();
         self.statements(block);
-        let computed = std::mem::take(&mut self.entry);
+        let mut computed = std::mem::take(&mut self.entry);
+        if computed.contains("__shared__") {
+            // What the first thread of a block wrote, all read.
+            computed.push_str("__syncthreads();\n");
+        }
         self.out.insert_str(entry, &computed);
         line!(self, "leave: ;");
         if self.family == Family::Cuda {

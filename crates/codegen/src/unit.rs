@@ -8,6 +8,7 @@ use ebbtide_ir::{
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
 
+use crate::early::{Early, Phase};
 use crate::late::Late;
 use crate::library::products;
 use crate::mapping::Mapping;
@@ -234,6 +235,10 @@ pub(crate) struct Text<'p> {
     pub entry: String,
     /// The index values of the loop being printed that fit the narrow type, where it is used.
     pub narrow: Narrow,
+    /// Which statements of a body are printed now.
+    pub phase: Phase,
+    /// What was printed before the rest of the iteration being printed.
+    pub early: Early,
     /// The stores that wait for the end of the iteration being printed, where they do.
     pub late: Option<Vec<Late>>,
     /// The name of what the last such look found.
@@ -257,6 +262,8 @@ pub(crate) enum Checks {
     AtOnce,
     /// At its end: elements that do not exist read as one and are not written, so that nothing waits for the check.
     AtEnd,
+    /// Before the element would be touched, for where all such iterations go: the loop is seldom run with checks.
+    Leave,
     /// Never: all is in bounds.
     Proved,
 }
@@ -326,6 +333,8 @@ impl<'p> Text<'p> {
             named: BTreeSet::new(),
             entry: String::new(),
             narrow: Narrow::new(),
+            phase: Phase::Whole,
+            early: Early::default(),
             late: None,
             constant: BTreeSet::new(),
         }

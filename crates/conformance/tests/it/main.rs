@@ -10,6 +10,7 @@ mod hostile;
 mod introspection;
 mod library;
 mod loops;
+mod meetings;
 mod model;
 mod programs;
 mod random;
