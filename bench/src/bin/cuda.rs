@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use ebbtide::Tiers;
 use ebbtide::prelude::*;
 use ebbtide_cuda::Options;
 
@@ -110,6 +111,23 @@ fn gated(
             }
         }
         count[[]] += 1;
+    }
+}
+
+/// Particles that add to the cells that they are in, in order.
+#[program]
+fn deposit(cells: &mut Array1<f32>, cell: &Array1<i32>, charge: &Array1<f32>) {
+    for i in par(0..cell.len()) {
+        cells[cell[i] as usize] += charge[i];
+    }
+}
+
+/// The same in any order.
+#[program]
+fn deposit_relaxed(cells: &mut Array1<f32>, cell: &Array1<i32>, charge: &Array1<f32>) {
+    #[relaxed]
+    for i in par(0..cell.len()) {
+        cells[cell[i] as usize] += charge[i];
     }
 }
 
@@ -232,6 +250,75 @@ fn run(device: &Device) -> Result<()> {
         })?;
         say(&format!("launch of nothing, arrays of {n}"), time, ROUNDS, 0.0);
     }
+    for (n, cells) in [(10_000usize, 10_000usize), (1_000_000, 100_000), (1_000_000, 1)] {
+        let chosen: Vec<i32> = (0..n).map(|k| (k * 2654435761 % cells) as i32).collect();
+        let charges: Vec<f32> = (0..n).map(number).collect();
+        let (cell, charge) = (device.array(&chosen)?, device.array(&charges)?);
+        let mut sums = device.zeros([cells])?;
+        let ordered = deposit().compile(device)?;
+        let time = best(|| {
+            let _done = ordered.launch((&mut sums, &cell, &charge))?;
+            Ok(())
+        })?;
+        say(&format!("{n} terms into {cells}, in order"), time, 1, 0.0);
+        let relaxed = deposit_relaxed().compile(device)?;
+        let time = best(|| {
+            let _done = relaxed.launch((&mut sums, &cell, &charge))?;
+            Ok(())
+        })?;
+        say(&format!("{n} terms into {cells}, in any order"), time, 1, 0.0);
+    }
+    Ok(())
+}
+
+/// One gradient of the wave, its states in the memory of the GPU, in that of the host, on disk.
+fn tiers(device: &Device, n: usize) -> Result<()> {
+    const STEPS: usize = 1000;
+    let field: Vec<f32> = (0..n * n).map(number).collect();
+    let speed: Vec<f32> = (0..n * n).map(|k| 0.2 + 0.1 * number(k)).collect();
+    let mut u = device.array_with_shape([n, n], &field)?;
+    let (mut prev, c, mut loss) =
+        (device.zeros([n, n])?, device.array_with_shape([n, n], &speed)?, device.zeros([])?);
+    let g = wave().grad(wave::loss).wrt(wave::c).compile(device)?;
+    let plan = g.plan((&mut u, &mut prev, &c, STEPS, &mut loss))?;
+    let (state, tape) = (plan.loops[0].state_bytes, plan.loops[0].tape_bytes);
+    let room = |states: u64, tapes: u64| Bytes(plan.fixed_bytes + states * state + tapes * tape);
+    let dir = std::env::temp_dir();
+    let some = |host: u64, disk: u64| {
+        let mut tiers = Tiers::new();
+        if host > 0 {
+            tiers = tiers.host_memory(host * state);
+        }
+        if disk > 0 { tiers.disk(&dir, disk * state) } else { tiers }
+    };
+    let mut bits: Option<Vec<u32>> = None;
+    let bytes = |room: Bytes| Budget::Bytes(room.0);
+    for (name, budget, tiers) in [
+        ("every 25th state on the GPU", Budget::Periodic { period: 25 }, some(0, 0)),
+        ("room for 1 state and 25 tapes, host", bytes(room(1, 25)), some(1000, 0)),
+        ("room for 1 state and 25 tapes, alone", bytes(room(1, 25)), some(0, 0)),
+        ("room for 1 state and 25 tapes, disk", bytes(room(1, 25)), some(0, 1000)),
+        ("room for 32 states and 32 tapes, alone", bytes(room(32, 32)), some(0, 0)),
+        ("room for 32 states and 32 tapes, host", bytes(room(32, 32)), some(1000, 0)),
+        ("room for 1 state and 4 tapes, alone", bytes(room(1, 4)), some(0, 0)),
+        ("room for 1 state and 4 tapes, host", bytes(room(1, 4)), some(1000, 0)),
+    ] {
+        let g = g.with_budget(budget).with_tiers(tiers);
+        let first = Instant::now();
+        let mut out = g.launch((&mut u, &mut prev, &c, STEPS, &mut loss))?;
+        println!(
+            "  the first launch takes {:.0} us per step",
+            first.elapsed().as_secs_f64() * 1e6 / STEPS as f64
+        );
+        let time = best(|| Ok(g.launch_into(&mut out, (&mut u, &mut prev, &c, STEPS, &mut loss))?))?;
+        say(&format!("wave {n} gradient, {name}"), time, STEPS, 0.0);
+        println!("{}", g.plan((&mut u, &mut prev, &c, STEPS, &mut loss))?.explain());
+        let found: Vec<u32> = out.get(wave::c)?.to_vec().iter().map(|x| x.to_bits()).collect();
+        if *bits.get_or_insert_with(|| found.clone()) != found {
+            return Err("the gradient has other bits".into());
+        }
+        g.release();
+    }
     Ok(())
 }
 
@@ -274,6 +361,8 @@ fn main() -> Result<()> {
         let (device, counters) = options.build()?;
         if std::env::args().any(|a| a == "--profile") {
             profile(&device, 512)?;
+        } else if std::env::args().any(|a| a == "--tiers") {
+            tiers(&device, 2048)?;
         } else {
             run(&device)?;
         }

@@ -124,7 +124,7 @@ impl Maker<'_> {
                 (Length::Unknown { reached, ended }, [l.body.clone(), recording].map(run))
             }
         };
-        let (carried, schedule) = (self.carried(l), l.schedule);
+        let (carried, schedule) = (self.kept_in_slots(l), l.schedule);
         w.push(Stmt::Forward(Forward {
             id: l.id,
             length,
@@ -211,7 +211,19 @@ impl Maker<'_> {
         rename(w, passes, &mut self.env.clone())
     }
 
-    /// What a slot holds: arrays that the loop writes and that a later pass, or the adjoint, reads.
+    /// What a slot holds: what is carried, but for what a pass replaces before anything reads it.
+    fn kept_in_slots(&self, l: &Loop) -> Vec<ArrayId> {
+        let mut carried = self.carried(l);
+        // What stands before the loop may want back what the loop replaced, and of a loop inside another that is
+        // not known.
+        if matches!(&self.source.body[self.position], Stmt::Loop(top) if top.id == l.id) {
+            let replaced = self.replaced_by_a_pass(l);
+            carried.retain(|a| !replaced.contains(a) || self.needed.earlier(*a, self.position));
+        }
+        carried
+    }
+
+    /// What passes hand on: arrays that the loop writes and that a later pass, or the adjoint, reads.
     pub(crate) fn carried(&self, l: &Loop) -> Vec<ArrayId> {
         let classes = crate::needed::swap_classes(self.source);
         let read: BTreeSet<ArrayId> = reads(self.source, l).iter().map(|a| classes[a]).collect();

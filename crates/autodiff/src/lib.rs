@@ -28,6 +28,7 @@ mod prepare;
 mod prune;
 mod record;
 mod rename;
+mod replaced;
 mod request;
 mod reverse;
 mod rules;

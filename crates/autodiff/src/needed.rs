@@ -44,7 +44,7 @@ impl Needed {
     }
 
     /// Does the reversal of an earlier statement read it?
-    fn earlier(&self, array: ArrayId, position: usize) -> bool {
+    pub fn earlier(&self, array: ArrayId, position: usize) -> bool {
         let any = |at: &BTreeSet<usize>| at.first().is_some_and(|first| *first < position);
         self.adjoints.get(&array).is_some_and(any) || self.reruns.get(&array).is_some_and(any)
     }

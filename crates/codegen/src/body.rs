@@ -259,7 +259,7 @@ impl Text<'_> {
     // ---- elements
 
     /// The offset of an element, after its checks where it needs any.
-    fn offset(&mut self, body: &Body, array: ArrayId, index: Indices, site: &Option<Site>) -> String {
+    pub fn offset(&mut self, body: &Body, array: ArrayId, index: Indices, site: &Option<Site>) -> String {
         self.ok = None;
         let checked = match body.interior() {
             None => self.checks != Checks::Proved,
@@ -342,6 +342,9 @@ impl Text<'_> {
         self.store_now(array);
         let site = self.program.value(v).site.clone();
         let ty = self.program.ty(v);
+        if let Some(held) = self.held(array, index) {
+            return line!(self, "const {} {} = {held};", c_type(ty), self.value(v));
+        }
         let offset = self.offset(body, array, index, &site);
         let name = format!("a{}", array.index());
         if let (Checks::Proved, Some(mask)) = (self.checks, mask) {
@@ -400,6 +403,12 @@ impl Text<'_> {
         {
             return self.reduce(body, how.unwrap_or(Combine::Add), s, at, mask);
         }
+        if let Some(held) = self.held(s.array, s.index) {
+            let value = self.known(body, s.value);
+            let value = how.map_or(value.clone(), |how| self.combine(how, ty, 1, &held, &value));
+            let value = mask.map_or(value.clone(), |mask| format!("{mask} ? {value} : {held}"));
+            return line!(self, "{held} = {value};");
+        }
         let offset = self.offset(body, s.array, s.index, &s.site);
         let name = format!("a{}", s.array.index());
         let Form::Vector { lanes, part, .. } = body.form else {
@@ -408,6 +417,11 @@ impl Text<'_> {
                 (None, mask) => mask.map(str::to_string),
             };
             let value = self.known(body, s.value);
+            if let Some((n, at)) = self.staged.get(&std::ptr::from_ref(s)) {
+                let (n, at) = (*n, at.clone());
+                let condition = condition.map_or(String::new(), |c| format!("if ({c}) "));
+                return line!(self, "{condition}{{ keys{n}{at} = (nx)({offset}); terms{n}{at} = {value}; }}");
+            }
             if let Some(how) = how.filter(|_| self.atomics.contains(&s.array)) {
                 let how = match how {
                     Combine::Add => "add",
@@ -659,7 +673,7 @@ enum Stride {
 }
 
 /// The place of an element in memory, last dimension fastest; `as_type` stands before extents.
-fn flatten(array: ArrayId, names: &[String], as_type: &str) -> String {
+pub(crate) fn flatten(array: ArrayId, names: &[String], as_type: &str) -> String {
     let mut offset = String::from("0");
     for (k, name) in names.iter().enumerate() {
         offset = if k == 0 {

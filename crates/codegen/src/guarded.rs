@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{Binary, Block, Compare, Indices, LoopKind, Op, Par, Stmt, Store, Type, ValueId};
+use ebbtide_ir::{Binary, Block, Compare, Indices, Loop, LoopKind, Op, Par, Stmt, Store, Type, ValueId};
 
 use crate::unit::Text;
 
@@ -19,11 +19,16 @@ type Range = (String, String);
 impl Text<'_> {
     /// The tests that prove all accesses of a loop; `None` where some access is not a sum of ranges.
     pub fn proof(&self, par: &Par, reductions: &[&Store]) -> Option<BTreeSet<String>> {
-        let ranges = par.ranges.iter().enumerate();
-        let mut guards: Guards =
-            ranges.map(|(d, r)| (r.var, (Some(format!("f{d}")), Some(format!("f{d} + e{d}"))))).collect();
+        let mut guards: Guards = ranges(par).collect();
         let mut tests = BTreeSet::new();
         self.prove_block(&par.body, &mut guards, reductions, &mut tests)?;
+        Some(tests)
+    }
+
+    /// The tests that prove all accesses of a loop's passes, where the ranges of its parallel loops are printed.
+    pub fn proof_of_passes(&self, l: &Loop) -> Option<BTreeSet<String>> {
+        let (mut guards, mut tests) = (Guards::new(), BTreeSet::new());
+        self.prove_loop(l, &mut guards, &[], &mut tests)?;
         Some(tests)
     }
 
@@ -59,20 +64,33 @@ impl Text<'_> {
                     self.learn(branch.condition, false, &mut otherwise);
                     self.prove_block(&branch.otherwise, &mut otherwise, reductions, tests)?;
                 }
-                Stmt::Loop(l) => {
-                    let LoopKind::For { var, from, to } = l.kind else { return None };
-                    let (from, to) = (self.range(from, guards)?.0, self.range(to, guards)?.1);
-                    // The last value of the upper bound is one below its range's end.
-                    let to = format!("eb_difference(&wild, {to}, 1)");
-                    guards.insert(var, (Some(from), Some(to)));
-                    self.prove_block(&l.body, guards, reductions, tests)?;
+                Stmt::Loop(l) => self.prove_loop(l, guards, reductions, tests)?,
+                Stmt::Par(par) => {
+                    guards.extend(ranges(par));
+                    self.prove_block(&par.body, guards, reductions, tests)?;
                 }
+                Stmt::Call(call) => self.prove_block(&call.body, guards, reductions, tests)?,
                 // Taking an element is a fault that must be met at once.
                 Stmt::Claim(_) => return None,
                 _ => {}
             }
         }
         Some(())
+    }
+
+    fn prove_loop(
+        &self,
+        l: &Loop,
+        guards: &mut Guards,
+        reductions: &[&Store],
+        tests: &mut BTreeSet<String>,
+    ) -> Option<()> {
+        let LoopKind::For { var, from, to } = l.kind else { return None };
+        let (from, to) = (self.range(from, guards)?.0, self.range(to, guards)?.1);
+        // The last value of the upper bound is one below its range's end.
+        let to = format!("eb_difference(&wild, {to}, 1)");
+        guards.insert(var, (Some(from), Some(to)));
+        self.prove_block(&l.body, guards, reductions, tests)
     }
 
     fn prove_access(
@@ -159,6 +177,14 @@ impl Text<'_> {
             None => (first, end),
         })
     }
+}
+
+/// What is known of the variables of a parallel loop.
+fn ranges(par: &Par) -> impl Iterator<Item = (ValueId, (Option<String>, Option<String>))> + '_ {
+    par.ranges.iter().enumerate().map(|(d, range)| {
+        let (first, end) = (format!("f{d}"), format!("f{d} + e{d}"));
+        (range.var, (Some(first), Some(end)))
+    })
 }
 
 /// What `value op bound` says of the value.

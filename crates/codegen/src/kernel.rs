@@ -6,21 +6,21 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{
-    After, ArrayId, Combine, Literal, Op, Ordering, Par, Sharing, Stmt, Store, Type, ValueId, evaluate, walk,
-};
+use ebbtide_ir::{After, ArrayId, Combine, Literal, Op, Par, Stmt, Store, Type, ValueId, evaluate, walk};
 
 use crate::body::{Body, Form};
 use crate::early::{Early, Phase};
 use crate::interior::{Interior, Rows};
 use crate::par::proved;
-use crate::unit::{Checks, Family, Jam, Lanes, Pace, Text, c_literal, c_type, line, to_bits};
+use crate::segment::Touched;
+use crate::staged::scattered;
+use crate::unit::{Checks, Family, Jam, Lanes, Pace, Text, Width, c_literal, c_type, line, to_bits};
 
 /// Rows so near to a boundary are looked at one by one.
 const MARGIN: i64 = 4;
 
 /// Where the interior form of a loop is right.
-struct Inside {
+pub(crate) struct Inside {
     /// `None` where everything is proved before the loop starts, or nothing is.
     interior: Option<Interior>,
     /// The text of the names that it needs in each row.
@@ -44,10 +44,14 @@ impl Text<'_> {
         }
     }
 
-    pub fn enter_kernel(&mut self, k: usize, taped: &BTreeSet<ArrayId>) {
+    pub fn enter_kernel(&mut self, k: usize, width: Width, taped: &BTreeSet<ArrayId>) {
+        let threads = match width {
+            Width::Full => "EB_THREADS",
+            Width::Half => "EB_THREADS / 2",
+        };
         line!(
             self,
-            "extern \"C\" __global__ void __launch_bounds__(EB_THREADS, EB_BLOCKS) segment_{k}(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {{"
+            "extern \"C\" __global__ void __launch_bounds__({threads}, EB_BLOCKS) segment_{k}(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {{"
         );
         line!(self, "eb_thread me = eb_enter(launch), *const f = &me;");
         line!(self, "if (f->shared->ended) return;");
@@ -80,7 +84,7 @@ impl Text<'_> {
                 match push.after {
                     After::Same => {
                         line!(self, "{t} *kept = ({t} *)eb_place(f, &t{a}, t{a}.depth++);");
-                        self.elements(push.array, |a| format!("kept[k] = a{a}[k];"));
+                        self.elements(push.array, Touched::Read, |a| format!("kept[k] = a{a}[k];"));
                     }
                     After::Anything(old) => line!(
                         self,
@@ -97,25 +101,6 @@ impl Text<'_> {
             }
             _ => {}
         }
-    }
-
-    /// The arrays into whose shared elements iterations combine, and whether they can do so in any order.
-    fn scattered(&self, par: &Par) -> (BTreeSet<ArrayId>, bool) {
-        let facts = self.facts.pars.get(&par.id).cloned().unwrap_or_default();
-        let (mut arrays, mut any_order) = (BTreeSet::new(), true);
-        walk(&par.body, &mut |stmt| {
-            if let Stmt::Update(how, s) = stmt
-                && facts.sharing.get(&s.array) == Some(&Sharing::Scatter)
-            {
-                arrays.insert(s.array);
-                any_order &= match self.program.array(s.array).ty {
-                    Type::I32 | Type::U32 | Type::I64 | Type::Index => true,
-                    Type::F32 | Type::F64 => *how == Combine::Add && par.ordering == Ordering::Relaxed,
-                    Type::Bool => false,
-                };
-            }
-        });
-        (arrays, any_order)
     }
 
     /// Addresses come from tables: the compiler cannot know that all are of global memory.
@@ -141,7 +126,7 @@ impl Text<'_> {
         self.before_loop(par);
         let exit = self.fresh();
         let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
-        let (scattered, any_order) = self.scattered(par);
+        let (scattered, any_order) = scattered(self.program, self.facts, par);
         let in_order = !any_order;
         if any_order {
             self.atomics = scattered;
@@ -154,10 +139,10 @@ impl Text<'_> {
             for k in 0..reductions.len() {
                 line!(self, "int seen{k} = 0;");
             }
-            if in_order {
-                self.one_thread(par, reductions, &stores, exit);
-            } else {
+            if !in_order {
                 self.leaf_by_leaf(par, reductions, &stores, exit);
+            } else if !self.staged(par, exit) {
+                self.one_thread(par, reductions, &stores, exit);
             }
             for k in 0..reductions.len() {
                 // Whether any iteration combined at all decides whether the element is touched.
@@ -178,7 +163,7 @@ impl Text<'_> {
 
     /// Prints the interval of columns on which the interior form is right in all rows that are `margin` away from the
     /// boundaries, where there is one.
-    fn interval(&mut self, par: &Par, reductions: &[&Store]) -> Inside {
+    pub fn interval(&mut self, par: &Par, reductions: &[&Store]) -> Inside {
         let last = par.ranges.len() - 1;
         line!(self, "const i64 jf = f{last}, jt = f{last} + row;");
         if let Some(tests) = self.proof(par, reductions) {
@@ -215,7 +200,7 @@ impl Text<'_> {
     }
 
     /// The variables of row `r`, and its interval.
-    fn row(&mut self, par: &Par, inside: &Inside) {
+    pub fn row(&mut self, par: &Par, inside: &Inside) {
         self.outer_variables(par, "i64", "r");
         let away: Vec<String> = par.ranges[..par.ranges.len() - 1]
             .iter()
@@ -247,7 +232,7 @@ impl Text<'_> {
     }
 
     /// One iteration, at row `r` and column `j`, in the form that is right for it.
-    fn iteration(&mut self, par: &Par, stores: &[&Store], exit: usize, inside: &Inside) {
+    pub fn iteration(&mut self, par: &Par, stores: &[&Store], exit: usize, inside: &Inside) {
         let j = par.ranges[par.ranges.len() - 1].var.index();
         line!(self, "const i64 v{j} = j;");
         if let Some(interior) = &inside.interior {
@@ -497,7 +482,7 @@ impl Text<'_> {
         );
     }
 
-    /// Ordered sums at shared elements: one thread takes all iterations in order.
+    /// Ordered sums at shared elements, where iterations cannot note them for later: one thread takes all in order.
     fn one_thread(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
         let inside = self.interval(par, stores);
         line!(self, "const eb_leaves cut = eb_cut(rows, row);");

@@ -11,8 +11,11 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod deferred;
 mod early;
 mod guarded;
+mod interchange;
+mod interchanged;
 mod interior;
 mod kernel;
 mod lanes;
@@ -23,7 +26,10 @@ mod narrow;
 mod operation;
 mod par;
 mod pending;
+mod product;
 mod segment;
+mod staged;
 mod unit;
 
-pub use unit::{Access, Raised, Target, Unit, c_unit, cuda_unit};
+pub use staged::{STAGE, staging_bytes};
+pub use unit::{Access, Raised, Target, Unit, Width, c_unit, cuda_unit};

@@ -1,19 +1,9 @@
 //! Library operations.
 
-use std::fmt::Write as _;
+use crate::unit::{Text, c_type, line, to_bits};
+use std::collections::BTreeSet;
 
 use ebbtide_ir::{ArrayId, Assign, Bound, Layout, LibraryCall, LibraryOp, Way};
-use ebbtide_math::c::Shape;
-
-use crate::unit::{Text, c_type, line, to_bits};
-
-/// The widths of the tiles of a product, in vectors, and their heights: what is left over takes the smaller ones.
-const WIDTHS: [usize; 2] = [3, 1];
-
-/// The elements of the largest tile and a line of each factor fill the registers: 32 of 64 bytes, 16 of fewer.
-fn heights(shape: Shape) -> &'static [usize] {
-    if shape.bytes() == 64 { &[8, 4, 2, 1] } else { &[4, 2, 1] }
-}
 
 impl Text<'_> {
     /// Prints a library operation; all threads have come to it, and leave it together.
@@ -26,8 +16,9 @@ impl Text<'_> {
             "if ({wrong}) {{ eb_fault(f, EB_MISFIT, {}, 0, 0, 0); eb_barrier(f); goto leave; }}",
             self.calls.len() - 1
         );
-        // What others still read and write, they have read and written after this.
-        self.meet_if_pending();
+        let reads: BTreeSet<ArrayId> = call.reads.iter().copied().collect();
+        let writes: BTreeSet<ArrayId> = call.writes.iter().copied().collect();
+        self.before_parts(&reads, &writes);
         match (call.op, call.reads.as_slice(), call.writes.as_slice()) {
             (LibraryOp::Matmul { left, right, into }, &[a, b], &[c]) => {
                 self.matmul((a, left), (b, right), c, into)
@@ -38,7 +29,11 @@ impl Text<'_> {
             // The verifier knows how many arrays each of them takes.
             _ => {}
         }
-        self.meet();
+        match call.op {
+            // The host may have failed.
+            LibraryOp::Custom(_) => self.meet(),
+            _ => self.after_parts(reads, writes),
+        }
         line!(self, "}}");
     }
 
@@ -97,7 +92,12 @@ impl Text<'_> {
         let fresh = i32::from(into == Assign::Replace);
         let [left, right, out] = [a, b, (c, Layout::Plain)].map(matrix);
         line!(self, "const eb_matrix_{t} left = {left}, right = {right}, out = {out};");
-        line!(self, "eb_matmul_{t}(f, left, right, out, {rows}, {columns}, {terms}, {fresh});");
+        if self.deferring.contains(&c) {
+            let c = c.index();
+            line!(self, "eb_defer_{t}(f, &r{c}, left, right, out, {rows}, {columns}, {terms});");
+        } else {
+            line!(self, "eb_matmul_{t}(f, left, right, out, {rows}, {columns}, {terms}, {fresh});");
+        }
     }
 
     /// A chain of additions: one thread does it.
@@ -132,66 +132,4 @@ fn sides(array: ArrayId, layout: Layout) -> (String, String) {
         Layout::Plain => (first, second),
         Layout::Transposed => (second, first),
     }
-}
-
-/// The functions that multiply matrices of the type of `shape`.
-pub(crate) fn products(shape: Shape, ty: &str) -> String {
-    let mut text = String::new();
-    let mut choice = String::new();
-    for height in heights(shape) {
-        for width in WIDTHS {
-            tile(&mut text, shape, ty, *height, width);
-            let _ = writeln!(
-                choice,
-                "if (height == {height} && width == {}) {{ eb_tile_{ty}_{height}x{width}(terms, a, row, column, b, line, c, stride, fresh); return; }}",
-                width * shape.lanes()
-            );
-        }
-    }
-    text.push_str(
-        &include_str!("matmul.c")
-            .replace("$CHOICE", &choice)
-            .replace("$TALL", &heights(shape)[0].to_string())
-            .replace("$T", ty)
-            .replace("$WIDE", &(WIDTHS[0] * shape.lanes()).to_string())
-            .replace("$N", &shape.lanes().to_string()),
-    );
-    text
-}
-
-/// One tile of a product: its elements stay in registers over all `terms`.
-fn tile(text: &mut String, shape: Shape, ty: &str, height: usize, width: usize) {
-    let lanes = shape.lanes();
-    let each = |write: &mut dyn FnMut(usize, usize)| {
-        (0..height).for_each(|r| (0..width).for_each(|v| write(r, v)));
-    };
-    let _ = writeln!(
-        text,
-        "static void eb_tile_{ty}_{height}x{width}(i64 terms, const {ty} *a, i64 row, i64 column, const {ty} *b, i64 line, {ty} *c, i64 stride, i32 fresh) {{"
-    );
-    each(&mut |r, v| {
-        let _ = writeln!(
-            text,
-            "{shape} c{r}_{v} = fresh ? ({shape}){{0}} : eb_load_{shape}(c + {r} * stride + {});",
-            v * lanes
-        );
-    });
-    for r in 0..height {
-        let _ = writeln!(text, "const {ty} *p{r} = a + {r} * row;");
-    }
-    text.push_str("for (i64 k = 0, q = 0; k < terms; k++, q += column, b += line) {\n");
-    for v in 0..width {
-        let _ = writeln!(text, "const {shape} b{v} = eb_load_{shape}(b + {});", v * lanes);
-    }
-    for r in 0..height {
-        let _ = writeln!(text, "const {shape} a{r} = op_float_{shape}(p{r}[q]);");
-        for v in 0..width {
-            let _ = writeln!(text, "c{r}_{v} = op_fma_{shape}(a{r}, b{v}, c{r}_{v});");
-        }
-    }
-    text.push_str("}\n");
-    each(&mut |r, v| {
-        let _ = writeln!(text, "eb_store_{shape}(c + {r} * stride + {}, c{r}_{v});", v * lanes);
-    });
-    text.push_str("}\n");
 }

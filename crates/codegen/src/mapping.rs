@@ -44,7 +44,7 @@ impl Mapping {
 impl Text<'_> {
     /// How a loop is dealt out, if that is known on entry to the segment.
     pub fn mapping(&self, par: &Par) -> Option<MappingId> {
-        let mapping = self.domain(par)?;
+        let mapping = self.dealing(par)?;
         self.mappings.iter().position(|known| *known == mapping).map(MappingId)
     }
 
@@ -53,7 +53,7 @@ impl Text<'_> {
         self.mappings.clear();
         walk(block, &mut |stmt| {
             if let Stmt::Par(par) = stmt
-                && let Some(mapping) = self.domain(par)
+                && let Some(mapping) = self.dealing(par)
                 && !self.mappings.contains(&mapping)
             {
                 self.mappings.push(mapping);
@@ -61,7 +61,7 @@ impl Text<'_> {
         });
     }
 
-    fn domain(&self, par: &Par) -> Option<Mapping> {
+    fn dealing(&self, par: &Par) -> Option<Mapping> {
         // Leaves of sums and ordered updates are dealt out in other ways.
         let sharing = &self.facts.pars.get(&par.id)?.sharing;
         if sharing.values().any(|sharing| *sharing != Sharing::Own) {

@@ -4,8 +4,12 @@
 enum { EB_TERMS_$T = 256, EB_ROWS_$T = 128 };
 static _Thread_local __attribute__((aligned(64))) $T eb_left_$T[EB_ROWS_$T * EB_TERMS_$T], eb_right_$T[$WIDE * EB_TERMS_$T];
 
+/* A matrix: where it begins, and how far apart its rows and its columns are. */
+typedef struct { $T *at; i64 row, column; } eb_matrix_$T;
+
 static inline i64 eb_height_$T(i64 rows) { return rows >= $TALL ? $TALL : rows >= 4 ? 4 : rows >= 2 ? 2 : 1; }
-static inline i64 eb_width_$T(i64 columns) { return columns > $WIDE - $N ? $WIDE : $N; }
+/* A row or two leave most registers to a strip that is as long as they allow: it is read in long pieces. */
+static inline i64 eb_width_$T(i64 columns, i32 strips) { return strips && columns >= $STRIP ? $STRIP : columns > $WIDE - $N ? $WIDE : $N; }
 
 /* Lines of `width` elements, one for each k; what is beyond `count` is zero. */
 static void eb_pack_$T($T *to, i64 width, const $T *from, i64 count, i64 stride, i64 step, i64 terms) {
@@ -22,14 +26,26 @@ static void eb_pack_$T($T *to, i64 width, const $T *from, i64 count, i64 stride,
 }
 
 static void eb_tile_$T(i64 height, i64 width, i64 terms, const $T *a, i64 row, i64 column, const $T *b, i64 line, $T *c, i64 stride, i32 fresh) {
-    $CHOICE}
+    $TILES}
 
-/* A matrix: where it begins, and how far apart its rows and its columns are. */
-typedef struct { $T *at; i64 row, column; } eb_matrix_$T;
+/* A product whose right factor is read along its columns, for a few rows. */
+static void eb_across_$T(eb_matrix_$T a, eb_matrix_$T b, eb_matrix_$T c, i64 rows, i64 columns, i64 terms, i32 fresh) {
+    for (i64 i = 0, height; i < rows; i += height) {
+        const i64 left = eb_min(rows - i, $TALL);
+        height = left > 4 ? 8 : left > 2 ? 4 : left;
+        const $T *from = a.at + i * a.row;
+        for (i64 j = 0, width; j < columns; j += width) {
+            width = height <= 2 && columns - j >= 2 * $N ? 2 * $N : $N;
+            const i64 lanes = eb_min(columns - j, $N);
+            const $T *right = b.at + j * b.column;
+            $T *out = c.at + i * c.row + j;
+            $ACROSS        }
+    }
+}
 
 static void eb_product_$T(eb_matrix_$T a, eb_matrix_$T b, eb_matrix_$T c, i64 rows, i64 columns, i64 terms, i32 fresh) {
     /* A factor that is used a few times is read where it stands. */
-    const i32 pack = columns > 4 * $WIDE;
+    const i32 strips = rows <= 2 && b.column == 1, pack = columns > 4 * $WIDE && !strips;
     for (i64 k0 = 0; k0 == 0 || k0 < terms; k0 += EB_TERMS_$T) {
         const i64 kn = eb_min(terms - k0, EB_TERMS_$T);
         const i32 begin = fresh && k0 == 0;
@@ -40,7 +56,7 @@ static void eb_product_$T(eb_matrix_$T a, eb_matrix_$T b, eb_matrix_$T c, i64 ro
                 eb_pack_$T(eb_left_$T + i * kn, h, a.at + (i0 + i) * a.row + k0 * a.column, h, a.row, a.column, kn);
             }
             for (i64 j = 0, w; j < columns; j += w) {
-                w = eb_width_$T(columns - j);
+                w = eb_width_$T(columns - j, strips);
                 const i64 wn = eb_min(columns - j, w);
                 const $T *right = b.at + k0 * b.row + j * b.column;
                 i64 line = b.row;
@@ -53,17 +69,17 @@ static void eb_product_$T(eb_matrix_$T a, eb_matrix_$T b, eb_matrix_$T c, i64 ro
                     h = eb_height_$T(in - i);
                     const $T *left = pack ? eb_left_$T + i * kn : a.at + (i0 + i) * a.row + k0 * a.column;
                     const i64 row = pack ? 1 : a.row, column = pack ? h : a.column;
-                    $T *out = c.at + (i0 + i) * c.row + j * c.column;
-                    if (wn == w && c.column == 1) {
+                    $T *out = c.at + (i0 + i) * c.row + j;
+                    if (wn == w) {
                         eb_tile_$T(h, w, kn, left, row, column, right, line, out, c.row, begin);
                         continue;
                     }
                     $T tile[$TALL * $WIDE];
                     if (!begin) for (i64 r = 0; r < h; r++) for (i64 s = 0; s < w; s++)
-                        tile[r * w + s] = s < wn ? out[r * c.row + s * c.column] : 0;
+                        tile[r * w + s] = s < wn ? out[r * c.row + s] : 0;
                     eb_tile_$T(h, w, kn, left, row, column, right, line, tile, w, begin);
                     for (i64 r = 0; r < h; r++) for (i64 s = 0; s < wn; s++)
-                        out[r * c.row + s * c.column] = tile[r * w + s];
+                        out[r * c.row + s] = tile[r * w + s];
                 }
             }
         }
@@ -73,24 +89,22 @@ static void eb_product_$T(eb_matrix_$T a, eb_matrix_$T b, eb_matrix_$T c, i64 ro
 /* This thread's part of a product. */
 static void eb_matmul_$T(eb_frame *f, eb_matrix_$T a, eb_matrix_$T b, eb_matrix_$T c, i64 rows, i64 columns, i64 terms, i32 fresh) {
     if (rows <= 0 || columns <= 0) return;
-    if (rows < $N && rows < columns && b.column != 1) {
-        /* To copy the right factor would cost more than the product: computed as its transpose, it stays in place. */
-        const eb_matrix_$T left = {b.at, b.column, b.row}, right = {a.at, a.column, a.row};
-        const i64 few = rows;
-        a = left, b = right, c = (eb_matrix_$T){c.at, c.column, c.row};
-        rows = columns, columns = few;
-    }
     const i64 parts = rows * columns * eb_max(terms, 1) < 65536 ? 1 : f->threads;
     if (f->thread >= parts) return;
+    /* To copy the right factor would cost more than the product of a few rows. */
+    const i32 across = rows < $N && b.column != 1, by_rows = !across && rows >= $TALL * parts;
     /* Cuts fall between tiles. */
-    const i64 tiles = rows >= $TALL * parts ? (rows + $TALL - 1) / $TALL : (columns + $WIDE - 1) / $WIDE;
-    const i64 from = tiles * f->thread / parts, to = tiles * (f->thread + 1) / parts;
-    if (rows >= $TALL * parts) {
-        a.at += $TALL * from * a.row, c.at += $TALL * from * c.row;
-        rows = eb_min($TALL * to, rows) - $TALL * from;
+    const i64 size = by_rows ? $TALL : across ? 2 * $N : rows <= 2 ? $STRIP : $WIDE;
+    const i64 tiles = ((by_rows ? rows : columns) + size - 1) / size;
+    const i64 from = size * (tiles * f->thread / parts), to = size * (tiles * (f->thread + 1) / parts);
+    if (by_rows) {
+        a.at += from * a.row, c.at += from * c.row;
+        rows = eb_min(to, rows) - from;
     } else {
-        b.at += $WIDE * from * b.column, c.at += $WIDE * from * c.column;
-        columns = eb_min($WIDE * to, columns) - $WIDE * from;
+        b.at += from * b.column, c.at += from;
+        columns = eb_min(to, columns) - from;
     }
-    if (rows > 0 && columns > 0) eb_product_$T(a, b, c, rows, columns, terms, fresh);
+    if (rows <= 0 || columns <= 0) return;
+    if (across) eb_across_$T(a, b, c, rows, columns, terms, fresh);
+    else eb_product_$T(a, b, c, rows, columns, terms, fresh);
 }

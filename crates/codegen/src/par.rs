@@ -79,26 +79,12 @@ impl Text<'_> {
             _ => {}
         });
         self.reductions = self.reductions.max(reductions.len());
-        let dimensions = par.ranges.len();
         line!(
             self,
             "{{ /* {} */",
             par.site.as_ref().map_or("parallel loop".to_string(), |s| format!("line {}", s.line))
         );
-        for (d, r) in par.ranges.iter().enumerate() {
-            line!(
-                self,
-                "const i64 f{d} = {}, e{d} = eb_extent(f{d}, {});",
-                self.value(r.from),
-                self.value(r.to)
-            );
-        }
-        let row = format!("e{}", dimensions - 1);
-        let rows = (0..dimensions - 1).fold("1".to_string(), |rows, d| match rows.as_str() {
-            "1" => format!("e{d}"),
-            _ => format!("eb_times({rows}, e{d})"),
-        });
-        line!(self, "const i64 rows = {rows}, row = {row};");
+        self.domain(par);
         if self.family == Family::Cuda {
             return self.kernel_par(par, &reductions);
         }
@@ -130,6 +116,25 @@ impl Text<'_> {
         line!(self, "}}");
         self.inside.clear();
         self.innermost = None;
+    }
+
+    /// The first value and the extent of each range; the rows of the domain and the length of one.
+    pub fn domain(&mut self, par: &Par) {
+        let dimensions = par.ranges.len();
+        for (d, r) in par.ranges.iter().enumerate() {
+            line!(
+                self,
+                "const i64 f{d} = {}, e{d} = eb_extent(f{d}, {});",
+                self.value(r.from),
+                self.value(r.to)
+            );
+        }
+        let row = format!("e{}", dimensions - 1);
+        let rows = (0..dimensions - 1).fold("1".to_string(), |rows, d| match rows.as_str() {
+            "1" => format!("e{d}"),
+            _ => format!("eb_times({rows}, e{d})"),
+        });
+        line!(self, "const i64 rows = {rows}, row = {row};");
     }
 
     /// Without reductions each thread takes a run of rows, or of the one row.

@@ -196,6 +196,39 @@ impl Text<'_> {
         self.pending.mix(&names);
     }
 
+    /// Before each thread touches elements of its own choice.
+    pub fn before_parts(&mut self, reads: &BTreeSet<ArrayId>, writes: &BTreeSet<ArrayId>) {
+        let conflicts = |set: &BTreeSet<ArrayId>, touch| {
+            set.iter().any(|array| self.pending.conflicts(*array, touch, By::Anyone))
+        };
+        if self.pending.leaves || conflicts(reads, Touch::Read) || conflicts(writes, Touch::Write) {
+            self.meet();
+        }
+    }
+
+    /// After each thread touched elements of its own choice, and none of them failed.
+    pub fn after_parts(&mut self, reads: BTreeSet<ArrayId>, writes: BTreeSet<ArrayId>) {
+        match self.family {
+            Family::C => {
+                reads.into_iter().for_each(|array| self.after_read(array));
+                writes.into_iter().for_each(|array| self.wrote_parts(array));
+            }
+            Family::Cuda => self.meet(),
+        }
+    }
+
+    /// Each thread wrote a part of an array.
+    pub fn wrote_parts(&mut self, array: ArrayId) {
+        self.after_write(array, By::Anyone);
+    }
+
+    /// Each thread wrote a part of what is on the tape of an array now.
+    pub fn pushed_parts(&mut self, array: ArrayId) {
+        if self.family == Family::C {
+            self.pending.touches.insert((Name::Tape(array), Touch::Write, By::Anyone));
+        }
+    }
+
     /// What a loop touches, and by which threads.
     fn touched(&self, par: &Par) -> Vec<(ArrayId, Touch, By)> {
         let mapping = self.mapping(par);

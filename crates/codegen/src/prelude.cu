@@ -23,6 +23,7 @@ struct eb_shared {
     i32 ended;       /* written at the end of a segment alone: what comes after it does not run */
     i32 outcome;     /* 0: done; 1: yielded */
     i64 region, reason;
+    i64 exchanged;   /* did the memory of an array take the place of another? */
 };
 
 enum { EB_PATCHES = 6 };
@@ -39,6 +40,7 @@ struct eb_tables {
     void **kept;            /* by array: copies of what a region may undo */
     const u64 *scalars;
     u64 *partials;          /* by reduction: results of its leaves, then whether any iteration combined */
+    u64 *stage;             /* what iterations note for ordered sums: keys, then terms */
     eb_shared *shared;
     u64 *meet, *next;       /* where the blocks of this launch meet, and those of the next one */
     const u64 *tables;      /* all that changes of these, `words` of it, and where the host wants it at the end, if it does */
@@ -72,6 +74,7 @@ struct eb_tape {
 enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7 };
 
 #define EB_DO static __device__ __forceinline__
+#define EB_IN __device__ __forceinline__
 
 EB_DO eb_thread eb_enter(const eb_launch &launch) {
     eb_thread me;
@@ -144,6 +147,7 @@ EB_DO void *eb_place(eb_thread *f, eb_tape *t, i32 place) {
 }
 EB_DO void *eb_exchange(eb_thread *f, eb_tape *t, i32 place, void *mine) {
     void *const theirs = eb_place(f, t, place);
+    if (f->thread == 0) f->shared->exchanged = 1;
     t->pending = place;
     t->value = mine;
     t->epoch = f->epoch;
@@ -156,6 +160,64 @@ EB_DO void eb_close(eb_thread *f, eb_tape *t, i32 array) {
     }
     if (f->thread == 0) f->depth[array] = t->depth;
 }
+
+/* Before each thread takes elements from the places of a tape, or puts them there, on its own: all know the table. */
+EB_DO void eb_settle(eb_thread *f, eb_tape *t) {
+    if (t->pending < 0) return;
+    eb_barrier(f);
+    if (f->thread == 0) t->places[t->pending] = t->value;
+    t->pending = -1;
+    eb_barrier(f);
+}
+/* Places of a tape, from the first to the last that a loop uses: each is asked for some passes before it is wanted. */
+template <typename T, int N> struct eb_places {
+    T *row[N];
+    void **first;
+    i32 asked, last, step;
+    ix at;
+    EB_IN T *ask() {
+        void **const place = first + step * asked;
+        __builtin_assume(__isGlobal(place));
+        asked = asked < last ? asked + 1 : last;
+        return (T *)*place;
+    }
+    EB_IN void begin(void **places, i32 direction, i64 count, ix element) {
+        first = places; asked = 0; last = (i32)count - 1; step = direction; at = element;
+#pragma unroll
+        for (int k = 0; k < N; k++) row[k] = ask();
+    }
+    /* The thread's element of the next place. */
+    EB_IN T *next() {
+        T *const element = row[0] + at;
+        __builtin_assume(__isGlobal(element));
+#pragma unroll
+        for (int k = 1; k < N; k++) row[k - 1] = row[k];
+        row[N - 1] = ask();
+        return element;
+    }
+};
+template <typename T, int N> struct eb_pushes {
+    eb_places<T, N> up;
+    EB_IN void begin(const eb_tape &t, ix at, i64 count) { up.begin(t.places + t.depth, 1, count, at); }
+    EB_IN void push(T pushed) { *up.next() = pushed; }
+};
+/* Elements are on their way some passes before they are wanted, too. */
+template <typename T, int N> struct eb_pops {
+    eb_places<T, N> down;
+    T element[N];
+    EB_IN void begin(const eb_tape &t, ix at, i64 count) {
+        down.begin(t.places + t.depth - 1, -1, count, at);
+#pragma unroll
+        for (int k = 0; k < N; k++) element[k] = *down.next();
+    }
+    EB_IN T pop() {
+        const T popped = element[0];
+#pragma unroll
+        for (int k = 1; k < N; k++) element[k - 1] = element[k];
+        element[N - 1] = *down.next();
+        return popped;
+    }
+};
 
 EB_DO i64 eb_min(i64 a, i64 b) { return a < b ? a : b; }
 EB_DO i64 eb_max(i64 a, i64 b) { return a > b ? a : b; }
@@ -280,6 +342,37 @@ EB_DO b8 eb_owns(const eb_thread *f, i64 rows, i64 row, i64 from, i64 together, 
     if (rows <= 0 || row <= 0) return f->thread == 0;
     const eb_deal d = eb_share(rows, row, from);
     return c >= d.column && (c - d.column) % d.columns == 0 && r >= d.first && (r - d.first) % d.step == 0;
+}
+
+/* Combines, in the order of the notes, those that fall on elements of this warp. Few of 32 do, so that most of the time
+   goes into reading keys, several at a time; terms for one element are combined in a register. */
+enum { EB_STAGE = 65536 };
+template <typename T, typename C>
+EB_DO void eb_combine_own(const eb_thread *f, T *a, const nx *keys, const T *terms, i64 count, C combine) {
+    const int lane = threadIdx.x & 31;
+    const u32 warp = (u32)(f->thread >> 5), mask = (1u << (31 - __clz((int)(f->threads >> 5)))) - 1;
+    if (warp > mask) return;
+    for (i64 at = lane; at - lane < count; at += 128) {
+        nx key[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++) key[k] = at + 32 * k < count ? keys[at + 32 * k] : -1;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            /* Neighbours go together: eight elements to a warp. */
+            u32 own = __ballot_sync(~0u, key[k] >= 0 && ((u32)(key[k] >> 3) & mask) == warp);
+            while (own) {
+                const nx place = __shfl_sync(~0u, key[k], __ffs(own) - 1);
+                const u32 same = __ballot_sync(~0u, key[k] == place);
+                const T term = key[k] == place ? terms[at + 32 * k] : (T)0;
+                T sum = a[place];
+                for (u32 rest = same; rest; rest &= rest - 1) sum = combine(sum, __shfl_sync(~0u, term, __ffs(rest) - 1));
+                __syncwarp();
+                if (lane == 0) a[place] = sum;
+                __syncwarp();
+                own &= ~same;
+            }
+        }
+    }
 }
 
 /* Copies arrays to slots or back, wherever the arrays are by now. */

@@ -3,13 +3,14 @@
 //! Every thread computes program-level scalars for itself; thread 0 alone writes elements, between barriers. All
 //! scalars are variables of the whole function, so that a resumed run can jump to its region.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
     After, ArrayId, Binary, Block, Indices, LocalId, Loop, LoopKind, Op, Program, Push, Region, Site, Stmt,
     Store, Undone, ValueId, walk, walk_program_level,
 };
 
+use crate::deferred::only_added_to;
 use crate::pending::{By, Pending};
 use crate::unit::{Family, Text, c_type, from_bits, line, to_bits};
 
@@ -89,6 +90,17 @@ impl Names {
     }
 }
 
+/// What a loop over all elements of an array does with them.
+#[derive(Clone, Copy)]
+pub(crate) enum Touched {
+    /// They are read; what is written is each thread's own.
+    Read,
+    /// They are written.
+    Written,
+    /// They are written with those of another array.
+    CopyOf(ArrayId),
+}
+
 impl Text<'_> {
     /// Prints the function of one segment.
     pub fn segment(&mut self, k: usize, block: &Block, all: &[&Block]) {
@@ -100,6 +112,11 @@ impl Text<'_> {
             .filter(|(other, _)| *other != k)
             .flat_map(|(_, block)| Names::of(program, block).used)
             .collect();
+        self.waiting = match self.family {
+            Family::C => only_added_to(program, block),
+            Family::Cuda => BTreeMap::new(),
+        };
+        let waiting: BTreeSet<ArrayId> = self.waiting.values().flatten().copied().collect();
         let yields = regions(block).iter().any(|r| r.flag.is_some());
         self.yields = yields;
         let taped = taped(block);
@@ -107,7 +124,9 @@ impl Text<'_> {
             Family::C => line!(self, "i64 segment_{k}(eb_frame *f) {{"),
             Family::Cuda => {
                 self.constant = names.arrays.difference(&written(block)).copied().collect();
-                self.enter_kernel(k, &taped);
+                let width = self.width(block);
+                self.widths.push(width);
+                self.enter_kernel(k, width, &taped);
             }
         }
         for a in &names.arrays {
@@ -118,6 +137,7 @@ impl Text<'_> {
                 line!(self, "const i64 d{i}_{d} = {}[{}];", self.extents(), 4 * i + d);
             }
         }
+        self.waiting_rows(&waiting);
         for v in &names.used {
             let ty = program.ty(*v);
             line!(self, "const {} v{} = {};", c_type(ty), v.index(), from_bits(ty, &self.handed_in(*v)));
@@ -170,6 +190,7 @@ impl Text<'_> {
         }
         self.out.insert_str(entry, &computed);
         line!(self, "leave: ;");
+        waiting.iter().for_each(|c| self.settle(*c));
         if self.family == Family::Cuda {
             self.leave_kernel(&taped);
         }
@@ -290,16 +311,20 @@ impl Text<'_> {
             }
             Stmt::Fill(a, v) => {
                 let value = self.value(*v);
-                self.elements(*a, |a| format!("a{a}[k] = {value};"));
+                self.elements(*a, Touched::Written, |a| format!("a{a}[k] = {value};"));
             }
             Stmt::Copy { from, to } => {
                 self.same_shape(*from, *to);
-                let from = from.index();
-                self.elements(*to, |a| format!("a{a}[k] = a{from}[k];"));
+                let source = from.index();
+                self.elements(*to, Touched::CopyOf(*from), |a| format!("a{a}[k] = a{source}[k];"));
             }
             Stmt::Library(call) => self.library(call),
-            Stmt::Temp(a) => self.elements(*a, |a| format!("a{a}[k] = 0;")),
+            Stmt::Temp(a) => self.elements(*a, Touched::Written, |a| format!("a{a}[k] = 0;")),
             Stmt::Push(Push { array, .. }) | Stmt::Pop(array) => {
+                if let Stmt::Push(Push { after: After::Same, .. }) = stmt {
+                    // Others may still be about the memory that takes the copy.
+                    self.meet_if_pending();
+                }
                 self.exchange(*array);
                 match self.family {
                     Family::C => self.tape(stmt),
@@ -321,7 +346,8 @@ impl Text<'_> {
                     After::Same => {
                         let t = c_type(self.program.array(push.array).ty);
                         line!(self, "{t} *kept = *place;");
-                        self.elements(push.array, |a| format!("kept[k] = a{a}[k];"));
+                        self.elements(push.array, Touched::Read, |a| format!("kept[k] = a{a}[k];"));
+                        self.pushed_parts(push.array);
                     }
                     After::Anything(old) => {
                         line!(self, "void *t = a{a}; a{0} = t; a{a} = *place; *place = t;", old.index())
@@ -342,12 +368,16 @@ impl Text<'_> {
     }
 
     /// Prints a loop over all elements of an array, split between threads.
-    pub fn elements(&mut self, array: ArrayId, body: impl Fn(usize) -> String) {
+    pub fn elements(&mut self, array: ArrayId, touched: Touched, body: impl Fn(usize) -> String) {
         let a = array.index();
         let count: Vec<String> = (0..self.program.array(array).rank).map(|d| format!("d{a}_{d}")).collect();
         let count = if count.is_empty() { "1".to_string() } else { count.join(" * ") };
-        // What others still read of it, they have read after this.
-        self.meet_if_pending();
+        let (reads, writes) = match touched {
+            Touched::Read => (BTreeSet::from([array]), BTreeSet::new()),
+            Touched::Written => (BTreeSet::new(), BTreeSet::from([array])),
+            Touched::CopyOf(from) => (BTreeSet::from([from]), BTreeSet::from([array])),
+        };
+        self.before_parts(&reads, &writes);
         match self.family {
             Family::C => {
                 line!(self, "{{ const i64 n = {count}, k1 = n * (f->thread + 1) / f->threads;");
@@ -357,7 +387,7 @@ impl Text<'_> {
                 line!(self, "for (i64 k = f->thread, n = {count}; k < n; k += f->threads) {{ {} }}", body(a));
             }
         }
-        self.meet();
+        self.after_parts(reads, writes);
     }
 
     fn program_value(&mut self, v: ValueId) {
@@ -452,9 +482,22 @@ impl Text<'_> {
         offset
     }
 
+    /// Prints a loop whose passes all threads run one after the other.
+    ///
     /// A pass may begin after another one: what may be pending then is known when its text is, so the text is printed
     /// until nothing new is.
-    fn program_loop(&mut self, l: &Loop) {
+    pub fn passes_outside(&mut self, l: &Loop) {
+        let waiting = self.waiting.get(&l.id).cloned().unwrap_or_default();
+        self.deferring.extend(&waiting);
+        self.passes_until_known(l);
+        for c in waiting {
+            self.deferring.remove(&c);
+            self.settle(c);
+            self.wrote_parts(c);
+        }
+    }
+
+    fn passes_until_known(&mut self, l: &Loop) {
         let mut begun = self.pending.clone();
         loop {
             let mark = self.mark();
@@ -520,7 +563,7 @@ impl Text<'_> {
         for a in &undone.arrays {
             let t = c_type(self.program.array(*a).ty);
             line!(self, "{{ {t} *kept = ({t} *)f->kept[{}];", a.index());
-            self.elements(*a, |a| format!("kept[k] = a{a}[k];"));
+            self.elements(*a, Touched::Read, |a| format!("kept[k] = a{a}[k];"));
             line!(self, "}}");
         }
         for l in &undone.locals {
@@ -534,7 +577,7 @@ impl Text<'_> {
             for a in &undone.arrays {
                 let t = c_type(self.program.array(*a).ty);
                 line!(self, "{{ const {t} *kept = (const {t} *)f->kept[{}];", a.index());
-                self.elements(*a, |a| format!("a{a}[k] = kept[k];"));
+                self.elements(*a, Touched::Written, |a| format!("a{a}[k] = kept[k];"));
                 line!(self, "}}");
             }
             for l in &undone.locals {

@@ -1,19 +1,22 @@
 //! A translation unit: prelude, elementary functions, segments.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Block, Facts, Fault, Function, LibraryCall, Literal, LocalId, Op, Program, Site, Type, ValueId,
+    ArrayId, Block, Facts, Fault, Function, LibraryCall, Literal, LocalId, LoopId, Op, Program, Site, Store,
+    Type, ValueId,
 };
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
 
+use crate::deferred::waiting;
 use crate::early::{Early, Phase};
+use crate::interchanged::Own;
 use crate::late::Late;
-use crate::library::products;
 use crate::mapping::Mapping;
 use crate::narrow::Narrow;
 use crate::pending::Pending;
+use crate::product::products;
 
 /// The processor that the text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +52,21 @@ pub struct Unit {
     pub accesses: Vec<Access>,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
+    /// The most that one iteration notes for ordered sums at shared elements.
+    pub notes: usize,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
+    /// By segment: how many threads its blocks may have, on CUDA.
+    pub widths: Vec<Width>,
+}
+
+/// How many threads a block may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// As many as there can be: they meet often.
+    Full,
+    /// Half of them, each with twice the registers: they hardly meet, so that any number of blocks is as good.
+    Half,
 }
 
 /// What compiled code says of the first fault it met.
@@ -156,6 +172,9 @@ pub fn c_unit(
         if text.products.contains(ty) {
             source.push_str(&products(shape, ty));
         }
+        if let Some(places) = text.waiting_places.get(ty) {
+            source.push_str(&waiting(ty, *places));
+        }
     }
     Ok(text.finish(source, "static __attribute__((noinline))"))
 }
@@ -207,10 +226,20 @@ pub(crate) struct Text<'p> {
     pub failed: bool,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
+    /// The most that one iteration notes for ordered sums at shared elements.
+    pub notes: usize,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
+    /// By segment: how many threads its blocks may have.
+    pub widths: Vec<Width>,
     /// The types of which matrices are multiplied.
     pub products: BTreeSet<&'static str>,
+    /// By loop of the segment being printed: the matrices that products wait for meanwhile.
+    pub waiting: BTreeMap<LoopId, BTreeSet<ArrayId>>,
+    /// Those of the loops around what is being printed.
+    pub deferring: BTreeSet<ArrayId>,
+    /// The most matrices of one segment that products wait for, by type.
+    pub waiting_places: BTreeMap<&'static str, usize>,
     /// Where several vectors of iterations are printed side by side.
     pub jam: Option<Jam>,
     /// How often what is printed now will run.
@@ -221,6 +250,8 @@ pub(crate) struct Text<'p> {
     pub lanes: Lanes,
     /// The arrays into which iterations combine in any order: it gives the same result, or may give another.
     pub atomics: BTreeSet<ArrayId>,
+    /// The updates that are noted for later: by which array's notes, and where among them.
+    pub staged: BTreeMap<*const Store, (usize, String)>,
     /// How the careful form looks at an index.
     pub checks: Checks,
     /// What happened since all threads met.
@@ -245,6 +276,8 @@ pub(crate) struct Text<'p> {
     pub ok: Option<String>,
     /// The arrays that nobody writes while the segment being printed runs, where it pays to know.
     pub constant: BTreeSet<ArrayId>,
+    /// What an iteration holds in variables, where it runs through all passes of a loop.
+    pub own: Own,
 }
 
 /// A place in the text that is being printed.
@@ -318,13 +351,19 @@ impl<'p> Text<'p> {
             yields: false,
             failed: false,
             reductions: 0,
+            notes: 0,
             calls: Vec::new(),
+            widths: Vec::new(),
             products: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            deferring: BTreeSet::new(),
+            waiting_places: BTreeMap::new(),
             jam: None,
             pace: Pace::Often,
             called: BTreeSet::new(),
             lanes: Lanes::InTable,
             atomics: BTreeSet::new(),
+            staged: BTreeMap::new(),
             checks: Checks::AtOnce,
             ok: None,
             pending: Pending::default(),
@@ -337,6 +376,7 @@ impl<'p> Text<'p> {
             early: Early::default(),
             late: None,
             constant: BTreeSet::new(),
+            own: Own::default(),
         }
     }
 
@@ -367,7 +407,14 @@ impl<'p> Text<'p> {
             ));
         }
         source.push_str(&self.out);
-        Unit { source, accesses: self.accesses, reductions: self.reductions, calls: self.calls }
+        Unit {
+            source,
+            accesses: self.accesses,
+            reductions: self.reductions,
+            notes: self.notes,
+            calls: self.calls,
+            widths: self.widths,
+        }
     }
 }
 

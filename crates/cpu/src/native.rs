@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ebbtide_codegen::{Raised, Unit, c_unit};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
-    self as ir, Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Sharing, Stmt, enclosing,
-    leaf, walk,
+    self as ir, Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, enclosing, leaf, walk,
 };
 use ebbtide_runtime::cache::{Cache, Found};
-use ebbtide_runtime::{Backend, Counters, Error, Event, Executable, Frame, Result, Start, yielding_regions};
+use ebbtide_runtime::{
+    Backend, Counters, Error, Event, Executable, Frame, Result, Start, partial_sums, yielding_regions,
+};
 
 use crate::compiler::Compiler;
 use crate::operation::{Context, call};
@@ -94,21 +95,8 @@ impl Backend for Cpu {
         Some(&self.counters)
     }
 
-    /// A segment keeps the partial sums of the parallel loop that has the most of them.
     fn scratch_bytes(&self, program: &Program, facts: &Facts) -> u64 {
-        let mut most = 0;
-        walk(&program.body, &mut |stmt| {
-            let Stmt::Par(par) = stmt else { return };
-            let Some(facts) = facts.pars.get(&par.id) else { return };
-            let mut sums = 0;
-            walk(&par.body, &mut |inner| {
-                if let Stmt::Update(_, s) = inner {
-                    sums += u64::from(facts.sharing.get(&s.array) == Some(&Sharing::Reduce));
-                }
-            });
-            most = most.max(sums);
-        });
-        most * (leaf::MOST as u64 + 1) * size_of::<u64>() as u64
+        partial_sums(program, facts)
     }
 
     fn compile(

@@ -1,17 +1,22 @@
-//! One GPU: its context, its one stream, its memory.
+//! One GPU: its context, its streams, its memory.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
 
-use ebbtide_runtime::{Error, Memory, Result};
+use ebbtide_runtime::{Carried, Error, Memory, Piece, Result};
 
 use crate::sys::{Address, Driver, Handle, driver};
 
-/// A GPU. All that is asked of it goes to one stream, so that it happens in order.
+/// A GPU. All that is asked of it goes to one stream, so that it happens in order; but copies that travel to and from the
+/// host beside the computation have a stream of their own.
 pub struct Gpu {
     driver: &'static Driver,
     context: Handle,
     stream: Handle,
+    /// For copies beside the computation.
+    copies: Handle,
+    pool: Handle,
     /// What it calls itself.
     pub name: String,
     /// Major and minor compute capability.
@@ -41,11 +46,18 @@ const COOPERATIVE_LAUNCH: c_int = 95;
 const MEMORY_POOLS: c_int = 115;
 /// Freed memory up to so many bytes stays with the process.
 const RELEASE_THRESHOLD: c_int = 4;
+/// What stays with the process, and what of it is in use.
+const RESERVED: c_int = 5;
+const USED: c_int = 7;
 /// A stream that does not wait for the legacy default stream.
 const NON_BLOCKING: u32 = 1;
 
-/// The driver's code for memory that could not be had.
+/// An event that does not measure time.
+const NO_TIMING: u32 = 2;
+
+/// The driver's codes for memory that could not be had, and for what has not ended yet.
 const OUT_OF_MEMORY: c_int = 2;
+const NOT_READY: c_int = 600;
 
 impl Gpu {
     /// The first GPU; why not, where there is none that can be used.
@@ -63,7 +75,8 @@ impl Gpu {
             if count == 0 {
                 return Err("there is an NVIDIA driver, but no GPU".to_string());
             }
-            let (mut device, mut context, mut stream) = (0, null_mut(), null_mut());
+            let (mut device, mut context) = (0, null_mut());
+            let (mut stream, mut copies) = (null_mut(), null_mut());
             fine((driver.cuDeviceGet)(&mut device, 0), "the first GPU could not be asked for")?;
             let attribute = |attribute| {
                 let mut value = 0;
@@ -85,6 +98,7 @@ impl Gpu {
             fine((driver.cuDevicePrimaryCtxRetain)(&mut context, device), "the GPU could not be taken")?;
             fine((driver.cuCtxSetCurrent)(context), "the GPU could not be taken")?;
             fine((driver.cuStreamCreate)(&mut stream, NON_BLOCKING), "no stream could be made")?;
+            fine((driver.cuStreamCreate)(&mut copies, NON_BLOCKING), "no stream could be made")?;
             let (mut pool, mut all) = (null_mut(), u64::MAX);
             fine((driver.cuDeviceGetDefaultMemPool)(&mut pool, device), "the GPU has no memory pool")?;
             let all: *mut c_void = (&raw mut all).cast();
@@ -96,6 +110,8 @@ impl Gpu {
                 driver,
                 context,
                 stream,
+                copies,
+                pool,
                 name: CStr::from_ptr(name.as_ptr()).to_string_lossy().to_string(),
                 capability: (attribute(CAPABILITY_MAJOR)?, attribute(CAPABILITY_MINOR)?),
                 multiprocessors: attribute(MULTIPROCESSORS)?.max(1) as u32,
@@ -230,6 +246,37 @@ impl Gpu {
         }
     }
 
+    /// An event after all that a stream was asked for.
+    fn event(&self, stream: Handle) -> Result<Event> {
+        self.enter()?;
+        let mut handle = null_mut();
+        // SAFETY: the driver writes a handle; both streams live as long as the process.
+        unsafe {
+            self.check((self.driver.cuEventCreate)(&mut handle, NO_TIMING), "no event could be made")?;
+            let event = Event { handle, driver: self.driver, context: self.context };
+            self.check((self.driver.cuEventRecord)(handle, stream), "an event could not be recorded")?;
+            Ok(event)
+        }
+    }
+
+    /// Lets a stream wait for an event; the host goes on.
+    fn hold(&self, stream: Handle, event: &Event) -> Result<()> {
+        self.enter()?;
+        // SAFETY: the event and the stream are there.
+        let code = unsafe { (self.driver.cuStreamWaitEvent)(stream, event.handle, 0) };
+        self.check(code, "a stream could not be told to wait")
+    }
+
+    /// Copies beside the computation, after all that was asked for.
+    fn carry(&self, pieces: &[Piece], one: impl Fn(&Piece) -> c_int) -> Result<Arc<dyn Carried>> {
+        self.hold(self.copies, &self.event(self.stream)?)?;
+        for piece in pieces.iter().filter(|(_, _, bytes)| *bytes > 0) {
+            self.check(one(piece), "a state could not be copied between the GPU and the host")?;
+        }
+        let event = self.event(self.copies)?;
+        Ok(Arc::new(Copying { event, stream: self.stream }))
+    }
+
     /// Loads machine code.
     pub fn load(&self, image: &[u8]) -> Result<Module> {
         self.enter()?;
@@ -318,6 +365,82 @@ impl Gpu {
     }
 }
 
+/// A moment in a stream.
+struct Event {
+    handle: Handle,
+    driver: &'static Driver,
+    context: Handle,
+}
+
+// SAFETY: handles of the driver may be used from any thread that has set the context.
+unsafe impl Send for Event {}
+// SAFETY: as above.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// Asks the driver something about the event.
+    fn ask(&self, question: unsafe extern "C" fn(Handle) -> c_int) -> c_int {
+        // SAFETY: the context is retained as long as the process lives, the event as long as `self`.
+        unsafe {
+            match (self.driver.cuCtxSetCurrent)(self.context) {
+                0 => question(self.handle),
+                code => code,
+            }
+        }
+    }
+
+    fn fine(&self, code: c_int) -> Result<()> {
+        match code {
+            0 => Ok(()),
+            code => Err(failure(format!("a kernel or a copy failed: {}", describe(self.driver, code)))),
+        }
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        // The driver keeps what a stream still waits for.
+        self.ask(self.driver.cuEventDestroy_v2);
+    }
+}
+
+/// A copy on the stream of copies.
+struct Copying {
+    event: Event,
+    /// The stream of everything else.
+    stream: Handle,
+}
+
+// SAFETY: as for `Event`.
+unsafe impl Send for Copying {}
+// SAFETY: as above.
+unsafe impl Sync for Copying {}
+
+impl Carried for Copying {
+    fn is_over(&self) -> Result<bool> {
+        match self.event.ask(self.event.driver.cuEventQuery) {
+            NOT_READY => Ok(false),
+            code => self.event.fine(code).map(|()| true),
+        }
+    }
+
+    fn wait(&self) -> Result<()> {
+        self.event.fine(self.event.ask(self.event.driver.cuEventSynchronize))
+    }
+
+    fn hold(&self) -> Result<()> {
+        let Event { driver, context, handle } = self.event;
+        // SAFETY: the context is retained as long as the process lives; so are its streams.
+        let code = unsafe {
+            match (driver.cuCtxSetCurrent)(context) {
+                0 => (driver.cuStreamWaitEvent)(self.stream, handle, 0),
+                code => code,
+            }
+        };
+        self.event.fine(code)
+    }
+}
+
 /// Do the blocks of a kernel wait for each other?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meeting {
@@ -374,6 +497,22 @@ pub fn failure(reason: String) -> Error {
 }
 
 impl Memory for Gpu {
+    fn free_bytes(&self) -> Option<u64> {
+        self.enter().ok()?;
+        let (mut free, mut total) = (0, 0);
+        let (mut reserved, mut used) = (0u64, 0u64);
+        // SAFETY: every pointer is to a variable of the type that the documentation names.
+        let codes = unsafe {
+            [
+                (self.driver.cuMemGetInfo_v2)(&mut free, &mut total),
+                (self.driver.cuMemPoolGetAttribute)(self.pool, RESERVED, (&raw mut reserved).cast()),
+                (self.driver.cuMemPoolGetAttribute)(self.pool, USED, (&raw mut used).cast()),
+            ]
+        };
+        // What the pool keeps for the process can be had too.
+        (codes == [0; 3]).then_some(free as u64 + reserved.saturating_sub(used))
+    }
+
     fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
         let address = self.reserve(bytes)?;
         // SAFETY (*Bounds*): as many bytes were reserved.
@@ -399,5 +538,27 @@ impl Memory for Gpu {
         // SAFETY: by the caller's promise; the bytes are borrowed until they were waited for.
         unsafe { self.fetch(from as Address, to.as_mut_ptr(), to.len())? };
         self.wait()
+    }
+
+    fn pin(&self, bytes: usize) -> Result<NonNull<u8>> {
+        self.pinned(bytes.div_ceil(8)).map(NonNull::cast)
+    }
+
+    unsafe fn unpin(&self, address: NonNull<u8>, _bytes: usize) {
+        Gpu::unpin(self, address.cast());
+    }
+
+    unsafe fn carry_out(&self, pieces: &[Piece]) -> Result<Arc<dyn Carried>> {
+        self.carry(pieces, |(from, to, bytes)| {
+            // SAFETY: by the caller's promise.
+            unsafe { (self.driver.cuMemcpyDtoHAsync_v2)(to.cast(), *from as Address, *bytes, self.copies) }
+        })
+    }
+
+    unsafe fn carry_in(&self, pieces: &[Piece]) -> Result<Arc<dyn Carried>> {
+        self.carry(pieces, |(from, to, bytes)| {
+            // SAFETY: by the caller's promise.
+            unsafe { (self.driver.cuMemcpyHtoDAsync_v2)(*to as Address, from.cast(), *bytes, self.copies) }
+        })
     }
 }

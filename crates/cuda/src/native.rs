@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ebbtide_codegen::{Raised, Unit, cuda_unit};
+use ebbtide_codegen::{Raised, STAGE, Unit, Width, cuda_unit, staging_bytes};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
     self as ir, ArrayId, Block, Entry, Facts, LibraryOp, LoopId, Outcome, Place, Program, RegionId, Stmt,
@@ -12,7 +12,7 @@ use ebbtide_ir::{
 use ebbtide_runtime::cache::{Cache, Found};
 use ebbtide_runtime::{
     Backend, Buffer, Counters, Error, Event, Executable, Frame, Memory, Result, Start, from_arguments,
-    yielding_regions,
+    partial_sums, yielding_regions,
 };
 
 use crate::compiler::{Architecture, Places, cubin};
@@ -22,6 +22,12 @@ use crate::tables::{Layout, Shared, Tables, Wanted};
 
 /// Loops of at most so many iterations are run by one block: its threads meet in nanoseconds, blocks in a microsecond.
 const ONE_BLOCK: u64 = 2048;
+
+/// The same where blocks hardly meet: then more of them are more multiprocessors.
+const ONE_BLOCK_APART: u64 = 256;
+
+/// So many threads keep a multiprocessor from waiting for one of them alone.
+const FEW_THREADS: u32 = 128;
 
 /// A GPU with a compiler.
 pub(crate) struct Cuda {
@@ -67,6 +73,10 @@ impl Backend for Cuda {
         Some(self.gpu.clone())
     }
 
+    fn scratch_bytes(&self, program: &Program, facts: &Facts) -> u64 {
+        partial_sums(program, facts) + staging_bytes(program, facts)
+    }
+
     fn compile(
         &self,
         program: &Arc<Program>,
@@ -96,7 +106,7 @@ impl Backend for Cuda {
         }
         self.counters.add(Event::Region, yielding_regions(segments));
         let (unit, simple, segments) = text(program, facts, segments).map_err(fail)?;
-        let partials = 8 * unit.reductions * (leaf::MOST as usize + 1);
+        let partials = 8 * (leaves(&unit) + 2 * STAGE * unit.notes);
         let loops = (0..program.regions as usize).map(|region| {
             Entry::of(program, RegionId::from_index(region)).map_or_else(Vec::new, |entry| entry.loops)
         });
@@ -182,13 +192,19 @@ struct Native {
     layout: Layout,
     /// By region: the loops around it, outermost first.
     loops: Vec<Vec<LoopId>>,
-    /// Where leaves of reductions put their results, and how many bytes that are. Launches take turns at it.
+    /// Where leaves of reductions put their results and iterations note terms of ordered sums, and how many bytes that
+    /// are. Launches take turns at it.
     partials: (Address, usize),
     /// Tables that earlier launches left.
     spare: Arc<Mutex<Vec<Tables>>>,
     gpu: Arc<Gpu>,
     counters: Arc<Counters>,
     blocks: Option<u32>,
+}
+
+/// How many words the leaves of reductions have.
+fn leaves(unit: &Unit) -> usize {
+    unit.reductions * (leaf::MOST as usize + 1)
 }
 
 /// Compiled code on the GPU.
@@ -258,15 +274,21 @@ impl Native {
         let image =
             std::fs::read(&path).map_err(|e| fail(format!("{} could not be read: {e}", path.display())))?;
         let module = self.gpu.load(&image)?;
-        let kernel = |name: &str| {
+        let kernel = |name: &str, threads: u32| {
             let name = CString::new(name).map_err(|e| fail(e.to_string()))?;
-            self.gpu.kernel(&module, &name, target.threads)
+            self.gpu.kernel(&module, &name, threads)
         };
         let kernels = (0..self.domains.len())
-            .map(|k| kernel(&format!("segment_{k}")))
+            .map(|k| kernel(&format!("segment_{k}"), self.threads(k)))
             .collect::<Result<Vec<Kernel>>>()?;
-        let copier = kernel("eb_copy_arrays")?;
+        let copier = kernel("eb_copy_arrays", target.threads)?;
         Ok(cell.get_or_init(|| Loaded { module, kernels, copier }))
+    }
+
+    /// Where leaves put their results, and where iterations note terms of ordered sums.
+    fn scratch(&self) -> [Address; 2] {
+        let partials = self.partials.0;
+        [partials, partials + 8 * leaves(&self.unit) as u64]
     }
 
     fn clear_partials(&self) -> Result<()> {
@@ -305,18 +327,31 @@ impl Native {
         Ok((frame, Box::new(Aside { tables: Some(tables), home: self.spare.clone(), grids, places })))
     }
 
+    /// The most threads that a block of a segment can have.
+    fn threads(&self, segment: usize) -> u32 {
+        match self.unit.widths.get(segment) {
+            Some(Width::Half) => self.target.threads / 2,
+            _ => self.target.threads,
+        }
+    }
+
     /// How many blocks of how many threads a segment is worth.
     fn grid(&self, kernel: &Kernel, segment: usize, frame: &Frame) -> Grid {
         let most = kernel.most.min(self.target.blocks * self.gpu.multiprocessors).max(1);
-        let threads = self.target.threads;
+        let mut threads = self.threads(segment);
         if let Some(blocks) = self.blocks {
             return Grid { blocks: blocks.clamp(1, most), threads };
         }
         let domains = &self.domains[segment];
         let largest = domains.largest(&self.simple, frame);
-        if largest <= ONE_BLOCK {
+        let apart = self.unit.widths.get(segment) == Some(&Width::Half);
+        if largest <= if apart { ONE_BLOCK_APART } else { ONE_BLOCK } {
             let fewer = (largest.max(32) as u32).next_power_of_two().min(threads);
             return Grid { blocks: 1, threads: if domains.whole_blocks { threads } else { fewer } };
+        }
+        if apart {
+            let each = largest.div_ceil(most.into()).min(threads.into()) as u32;
+            threads = each.next_power_of_two().clamp(FEW_THREADS.min(threads), threads);
         }
         let wanted = u32::try_from(largest.div_ceil(threads.into())).unwrap_or(u32::MAX);
         Grid { blocks: wanted.min(most), threads }
@@ -335,7 +370,7 @@ impl Native {
         let (frame, mut aside) = self.tables(frame, passes.as_deref())?;
         let kernel = &self.loaded(aside.places)?.kernels[segment];
         let Some(tables) = &mut aside.tables else { return Err(lost()) };
-        let launch = tables.launch(frame, self.partials.0, resume, wanted)?;
+        let launch = tables.launch(frame, self.scratch(), resume, wanted)?;
         let parameters: [*const c_void; 2] = [(&raw const launch).cast(), tables.extents.as_ptr().cast()];
         let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, frame));
         self.counters.add(Event::Launch, 1);

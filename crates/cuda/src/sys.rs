@@ -51,8 +51,16 @@ functions! {
     cuCtxSetCurrent(context: Handle);
     cuStreamCreate(stream: *mut Handle, flags: c_uint);
     cuStreamSynchronize(stream: Handle);
+    cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint);
+    cuEventCreate(event: *mut Handle, flags: c_uint);
+    cuEventRecord(event: Handle, stream: Handle);
+    cuEventQuery(event: Handle);
+    cuEventSynchronize(event: Handle);
+    cuEventDestroy_v2(event: Handle);
     cuDeviceGetDefaultMemPool(pool: *mut Handle, device: c_int);
     cuMemPoolSetAttribute(pool: Handle, attribute: c_int, value: *mut c_void);
+    cuMemPoolGetAttribute(pool: Handle, attribute: c_int, value: *mut c_void);
+    cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     cuMemAllocAsync(address: *mut Address, bytes: usize, stream: Handle);
     cuMemFreeAsync(address: Address, stream: Handle);
     cuMemAllocHost_v2(address: *mut *mut c_void, bytes: usize);

@@ -30,6 +30,7 @@ pub struct Launch {
     pub kept: Address,
     pub scalars: Address,
     pub partials: Address,
+    pub stage: Address,
     pub shared: Address,
     pub meet: Address,
     pub next: Address,
@@ -55,6 +56,7 @@ pub struct Shared {
     pub outcome: i32,
     pub region: i64,
     pub reason: i64,
+    pub exchanged: i64,
 }
 
 /// The words of [`Shared`].
@@ -254,7 +256,7 @@ impl Tables {
     pub fn launch(
         &mut self,
         frame: &Frame,
-        partials: Address,
+        [partials, stage]: [Address; 2],
         resume: i64,
         wanted: Wanted,
     ) -> Result<Launch> {
@@ -279,6 +281,7 @@ impl Tables {
             kept: table(at.kept),
             scalars: table(at.scalars),
             partials,
+            stage,
             shared: table(at.shared),
             meet: table(2 * turn),
             next: table(2 - 2 * turn),
@@ -327,16 +330,18 @@ impl Tables {
             // SAFETY (*Bounds*, *Liveness*): both sides have so many words; the wait follows.
             unsafe { self.gpu.fetch(self.address, self.reported().cast(), 8 * at.tape)? };
         }
-        for (places, tape) in self.tapes.iter().zip(&mut frame.tapes) {
-            // Pushes and pops exchanged places.
-            let count = places.count.min(tape.places.len());
-            // SAFETY (*Bounds*, *Liveness*): the frame has as many places as were sent; the wait follows.
-            unsafe { self.gpu.fetch(places.address, tape.places.as_mut_ptr().cast(), 8 * count)? };
-        }
         self.gpu.wait()?;
-        self.busy = false;
         // SAFETY: `Shared` is plain numbers, in as many words.
         let shared = unsafe { self.reported().add(at.shared).cast::<Shared>().read() };
+        if shared.exchanged != 0 {
+            for (places, tape) in self.tapes.iter().zip(&mut frame.tapes) {
+                let count = places.count.min(tape.places.len());
+                // SAFETY (*Bounds*, *Liveness*): the frame has as many places as were sent; the wait follows.
+                unsafe { self.gpu.fetch(places.address, tape.places.as_mut_ptr().cast(), 8 * count)? };
+            }
+            self.gpu.wait()?;
+        }
+        self.busy = false;
         // SAFETY (*Bounds*, *Exclusive access*): so many words came back, and the GPU has ended.
         let words = unsafe { std::slice::from_raw_parts(self.reported(), at.tape) };
         let table = |at: usize, length: usize| words[at..at + length].iter();
@@ -382,5 +387,5 @@ impl Drop for Tables {
     }
 }
 
-const _: () = assert!(size_of::<Shared>() == 56, "the prelude declares as many bytes");
-const _: () = assert!(size_of::<Launch>() == 224, "the prelude declares as many bytes");
+const _: () = assert!(size_of::<Shared>() == 64, "the prelude declares as many bytes");
+const _: () = assert!(size_of::<Launch>() == 232, "the prelude declares as many bytes");

@@ -5,6 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ebbtide::prelude::*;
+use ebbtide::{Rate, Rates, Tiers};
 
 /// Counts the bytes that the whole process holds.
 struct Counting;
@@ -78,8 +79,16 @@ fn the_planned_peak_is_the_measured_peak_of_the_process() {
         out.get(wave::c).unwrap().as_slice().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
     };
     let expected = bits(&all);
-    for kib in [900, 1200, 2000, 4000, 16000, 64000] {
-        let g = g.with_memory(Bytes::kib(kib));
+    let dir = tempfile::tempdir().unwrap();
+    let rate = Rate { latency: 1e-7, bandwidth: 1e10 };
+    let rates = Rates { memory: rate, host: rate, disk_write: rate, disk_read: rate };
+    let disk = Tiers::new().disk(dir.path(), 1 << 30).rates(rates);
+    let mut on_disk = 0;
+    // States on disk take no memory; what they pass through does.
+    let budgets = [900, 1200, 2000, 4000, 16000, 64000].map(|kib| (kib, Tiers::new()));
+    let budgets = budgets.into_iter().chain([1300, 2000, 3000].map(|kib| (kib, disk.clone())));
+    for (kib, tiers) in budgets {
+        let g = g.with_memory(Bytes::kib(kib)).with_tiers(tiers);
         let warm = g.launch((&mut u, &mut v, &c, &mut traces, steps, inner, &mut loss)).unwrap();
         g.release();
         let plan = g.plan((&mut u, &mut v, &c, &mut traces, steps, inner, &mut loss)).unwrap();
@@ -92,7 +101,9 @@ fn the_planned_peak_is_the_measured_peak_of_the_process() {
         let slack = (planned / 50).max(64 << 10);
         assert!(used <= (kib << 10) + (64 << 10), "{used} bytes of {kib} KiB:\n{}", plan.explain());
         assert!(used.abs_diff(planned) <= slack, "{used} measured, {planned} planned:\n{}", plan.explain());
+        on_disk += plan.disk_bytes();
         assert_eq!(bits(&out), expected, "{kib} KiB");
         assert_eq!(bits(&warm), expected, "{kib} KiB");
     }
+    assert!(on_disk > 0, "no state was on disk");
 }

@@ -414,7 +414,7 @@ pub fn walk_program_level<'a>(block: &'a [Stmt], visit: &mut dyn FnMut(&'a Stmt)
 }
 
 /// Every array that a block writes.
-pub fn written(block: &Block) -> Vec<ArrayId> {
+pub fn written(block: &[Stmt]) -> Vec<ArrayId> {
     let mut arrays = Vec::new();
     walk(block, &mut |stmt| match stmt {
         Stmt::Store(s) | Stmt::Update(_, s) => arrays.push(s.array),

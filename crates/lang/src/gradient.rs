@@ -11,7 +11,7 @@ use ebbtide_autodiff as autodiff;
 use ebbtide_ir as ir;
 use ebbtide_runtime::{
     AnyArray, Arg, Array, Array0, Budget, CompiledGradient, Device, Error, OnYield, Plan, Ran, Replay,
-    Result, Yielded,
+    Result, Tiers, Yielded,
 };
 
 use crate::host_arrays::Host;
@@ -131,6 +131,7 @@ pub struct Gradient<P: Source> {
     outputs: Vec<(String, MakeOutput)>,
     values: Vec<(String, MakeOutput)>,
     budget: Budget,
+    tiers: Tiers,
     host: Option<Arc<OnYield>>,
     replay: Replay,
     source: PhantomData<fn() -> P>,
@@ -165,6 +166,7 @@ impl<P: Source> Program<P> {
             outputs: Vec::new(),
             values: Vec::new(),
             budget: Budget::default(),
+            tiers: Tiers::default(),
             host: None,
             replay: Replay::Trusted,
             source: PhantomData,
@@ -192,9 +194,31 @@ impl<P: Source> Gradient<P> {
         self
     }
 
-    /// At most so many bytes beyond the caller's arrays and the returned derivatives.
+    /// At most so many bytes beyond the caller's arrays and the returned derivatives, in the memory of the device.
+    /// [`Gradient::host_memory`] and [`Gradient::disk`] extend it.
     pub fn memory(self, bytes: Bytes) -> Gradient<P> {
         self.budget(Budget::Bytes(bytes.0))
+    }
+
+    /// States of loops that the memory of a GPU has no room for may take so many bytes of host memory. They travel while
+    /// the GPU computes. A device that computes in host memory has these bytes beside those of [`Gradient::memory`].
+    pub fn host_memory(mut self, bytes: Bytes) -> Gradient<P> {
+        self.tiers = self.tiers.host_memory(bytes.0);
+        self
+    }
+
+    /// States of loops that memory has no room for may take so many bytes in files below `dir`, which is made where it
+    /// is missing. They are written and read while the device computes, where that is cheaper than running passes again,
+    /// and are gone when the launch returns.
+    pub fn disk(mut self, dir: impl AsRef<Path>, bytes: Bytes) -> Gradient<P> {
+        self.tiers = self.tiers.disk(dir.as_ref(), bytes.0);
+        self
+    }
+
+    /// Says by hand what lies beyond memory, and how fast it is.
+    pub fn tiers(mut self, tiers: Tiers) -> Gradient<P> {
+        self.tiers = tiers;
+        self
     }
 
     /// Says by hand how the memory is used.
@@ -231,7 +255,7 @@ impl<P: Source> Gradient<P> {
     pub fn compile(&self, device: &Device) -> Result<CompiledGrad<P>> {
         let program = self.program.as_ref().map_err(|e| Error::Program(e.clone()))?.clone();
         let mut untyped = CompiledGradient::new(&program, &self.request, device, self.budget)?;
-        untyped = untyped.with_replay(self.replay);
+        untyped = untyped.with_replay(self.replay).with_tiers(self.tiers.clone());
         if let Some(host) = &self.host {
             untyped = untyped.with_host(host.clone());
         }
@@ -378,8 +402,17 @@ impl<P: Source> CompiledGrad<P> {
 
     /// The same gradient with its memory used otherwise; nothing is compiled again.
     pub fn with_budget(&self, budget: Budget) -> CompiledGrad<P> {
+        self.over(self.untyped.with_budget(budget))
+    }
+
+    /// The same gradient with other room beyond memory; nothing is compiled again.
+    pub fn with_tiers(&self, tiers: Tiers) -> CompiledGrad<P> {
+        self.over(self.untyped.with_tiers(tiers))
+    }
+
+    fn over(&self, untyped: CompiledGradient) -> CompiledGrad<P> {
         CompiledGrad {
-            untyped: self.untyped.with_budget(budget),
+            untyped,
             program: self.program.clone(),
             outputs: self.outputs.clone(),
             values: self.values.clone(),

@@ -30,7 +30,7 @@ pub use cx::Cx;
 #[doc(hidden)]
 pub use ebbtide_autodiff as __autodiff;
 pub use ebbtide_ir::{Access, ArrayId, Bound, HostArg, Literal, ReverseHint, Rules, Undo};
-pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Result};
+pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Rate, Rates, Result, Tiers};
 pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};
 pub use handle::{
     Argument, ArrayHandle, Arrays, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Shaped, Writable,

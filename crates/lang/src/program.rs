@@ -63,12 +63,26 @@ impl<P: Source> Program<P> {
 
     /// The program in the form that devices run; a build error tells all that is wrong with it.
     pub fn ir(&self) -> Result<&Arc<ir::Program>> {
-        let built = self.built.get_or_init(|| {
+        self.built().as_ref().map_err(|error| error.clone().into())
+    }
+
+    fn built(&self) -> &Result<Arc<ir::Program>, ir::Error> {
+        self.built.get_or_init(|| {
             let cx = Cx::new(P::NAME);
             P::build(&cx);
             Ok(Arc::new(cx.finish()?))
-        });
-        built.as_ref().map_err(|error| error.clone().into())
+        })
+    }
+
+    /// The same program with multiply-adds: a product that one sum or difference takes, and nothing else, is rounded once,
+    /// together with it, as by `mul_add`.
+    ///
+    /// Rust does not do this by itself, so neither do programs: written twice, in a program and in plain Rust, a formula
+    /// gives the same bits. With multiply-adds it is at least as accurate and needs fewer operations. It is done here,
+    /// once, before the program is compiled or differentiated: its gradient takes the very same steps.
+    pub fn with_fma(&self) -> Program<P> {
+        let fused = self.built().clone().map(|program| Arc::new(ir::passes::fuse_multiply_add(&program)));
+        Program { built: OnceLock::from(fused), source: PhantomData }
     }
 
     /// The program compiled for a device.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ebbtide_autodiff as autodiff;
 use ebbtide_ir::{self as ir, Access, Literal, Param, Role};
 use ebbtide_runtime::{
-    AnyArray, Arg, Array, Array0, Budget, Compiled, CompiledGradient, Device, Error, Result,
+    AnyArray, Arg, Array, Array0, Budget, Compiled, CompiledGradient, Device, Error, Result, Tiers,
 };
 
 use crate::gradient::{Bytes, Differentiable, Gradients, MakeOutput, make_output};
@@ -52,6 +52,7 @@ pub struct Product<P: Source> {
     of_output: MakeOutput,
     wrt: Vec<(String, MakeOutput)>,
     budget: Budget,
+    tiers: Tiers,
     order: Order,
     source: PhantomData<fn() -> P>,
 }
@@ -76,7 +77,16 @@ impl<P: Source> Program<P> {
     fn product(&self, of: &str, of_output: MakeOutput, order: Order) -> Product<P> {
         let program = self.ir().cloned().map_err(|e| e.to_string());
         let (of, wrt) = (of.to_string(), Vec::new());
-        Product { program, of, of_output, wrt, budget: Budget::default(), order, source: PhantomData }
+        Product {
+            program,
+            of,
+            of_output,
+            wrt,
+            budget: Budget::default(),
+            tiers: Tiers::default(),
+            order,
+            source: PhantomData,
+        }
     }
 }
 
@@ -90,6 +100,13 @@ impl<P: Source> Product<P> {
     /// At most so many bytes beyond the caller's arrays and the results (for second order, which is reversed).
     pub fn memory(mut self, bytes: Bytes) -> Product<P> {
         self.budget = Budget::Bytes(bytes.0);
+        self
+    }
+
+    /// Room beyond memory, for second order: as [`Gradient::host_memory`](crate::Gradient::host_memory) and
+    /// [`Gradient::disk`](crate::Gradient::disk) say.
+    pub fn tiers(mut self, tiers: Tiers) -> Product<P> {
+        self.tiers = tiers;
         self
     }
 
@@ -129,7 +146,8 @@ impl<P: Source> Product<P> {
             Order::First => Runs::Forward(Compiled::new(&tangent.program, device)?),
             Order::Second => {
                 let request = self.request();
-                Runs::Reverse(CompiledGradient::new(&tangent.program, &request, device, self.budget)?)
+                let gradient = CompiledGradient::new(&tangent.program, &request, device, self.budget)?;
+                Runs::Reverse(gradient.with_tiers(self.tiers.clone()))
             }
         };
         let outputs = match self.order {

@@ -85,14 +85,19 @@ pub(crate) fn reduce<O: Ops>(o: &mut O, x: O::F, x_low: Option<O::F>) -> Reduced
     Reduced { n, k, r, tail }
 }
 
-/// As [`reduce`], but with `r` rounded and what rounding took from it lost.
-fn reduce_plainly<O: Ops>(o: &mut O, x: O::F) -> Reduced<O> {
-    let (n, k) = nearest(o, x, by_format::<O, _>(LOG2_E_F32, std::f64::consts::LOG2_E));
+/// `r` and the polynomial at it, for `x` less `n ln 2`; what rounding takes from `r` is lost.
+fn reduce_by<O: Ops>(o: &mut O, x: O::F, n: O::F) -> (O::F, O::F) {
     let high = o.float(by_format::<O, _>(LN_2_HIGH_F32, LN_2_HIGH));
     let low = o.float(by_format::<O, _>(LN_2_LOW_F32, LN_2_LOW));
     let t = o.fnma(n, high, x);
     let r = o.fnma(n, low, t);
-    let q = poly(o, r, by_format::<O, &[f64]>(&EXP_F32, &EXP_F64));
+    (r, poly(o, r, by_format::<O, &[f64]>(&EXP_F32, &EXP_F64)))
+}
+
+/// As [`reduce`], but with `r` rounded and what rounding took from it lost.
+fn reduce_plainly<O: Ops>(o: &mut O, x: O::F) -> Reduced<O> {
+    let (n, k) = nearest(o, x, by_format::<O, _>(LOG2_E_F32, std::f64::consts::LOG2_E));
+    let (r, q) = reduce_by(o, x, n);
     let square = o.mul(r, r);
     let tail = o.mul(square, q);
     Reduced { n, k, r, tail }
@@ -202,18 +207,23 @@ pub(crate) fn cosh<O: Ops>(o: &mut O, x: O::F) -> O::F {
 /// The hyperbolic tangent: `(e^2x - 1) / (e^2x + 1)`.
 ///
 /// Of the numerator and the denominator the last rounding's error is kept, so that what remains is the error of
-/// the reduced argument (half a last place where 2x leaves the first interval) and less.
+/// the reduced argument (half a last place where 2x leaves the first interval) and less. Time loops wait for every
+/// operation of the chain from `x` to the result, so that it is kept short.
 pub(crate) fn tanh<O: Ops>(o: &mut O, x: O::F) -> O::F {
     let magnitude = o.abs(x);
     let bounded = at_most(o, magnitude, by_format::<O, _>(10.0, 22.0));
     let twice = o.add(bounded, bounded);
-    let Reduced { k, r, tail, .. } = reduce_plainly(o, twice);
+    // The factor is doubled instead of the argument: the same number, an operation earlier.
+    let (n, k) = nearest(o, bounded, 2.0 * by_format::<O, _>(LOG2_E_F32, std::f64::consts::LOG2_E));
+    let (r, q) = reduce_by(o, twice, n);
     let power = power_of_two(o, k);
     let rest = shift(o, power, -1.0);
     let high = o.fma(power, r, rest);
-    let numerator = o.fma(power, tail, high);
+    let square = o.mul(r, r);
+    let square = o.mul(power, square);
+    let numerator = o.fma(square, q, high);
     let off = o.sub(high, numerator);
-    let low = o.fma(power, tail, off);
+    let low = o.fma(square, q, off);
     let two = o.float(2.0);
     let (denominator, off) = fast_two_sum(o, two, numerator);
     let denominator_low = o.add(off, low);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 use crate::memory::{Handed, HostMemory, Memory, Mirror};
+use crate::tiers::Pinned;
 
 /// Every buffer starts at a multiple of this many bytes.
 pub const ALIGNMENT: usize = 64;
@@ -41,9 +42,13 @@ impl Meter {
         self.peak.store(self.live(), Ordering::Relaxed);
     }
 
-    fn add(&self, bytes: u64) {
+    pub(crate) fn add(&self, bytes: u64) {
         let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.peak.fetch_max(live, Ordering::Relaxed);
+    }
+
+    pub(crate) fn subtract(&self, bytes: u64) {
+        self.live.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -217,6 +222,8 @@ impl Buffer {
 #[derive(Debug, Default)]
 pub struct Spare {
     by_size: Mutex<HashMap<usize, Vec<Buffer>>>,
+    /// Pinned memory of the host: having it takes longer than filling it.
+    pinned: Mutex<Vec<Pinned>>,
 }
 
 impl Spare {
@@ -226,14 +233,42 @@ impl Spare {
         found.map_or_else(|| Buffer::zeroed(bytes, meter), Ok)
     }
 
-    /// The bytes that are kept.
+    /// Pinned memory of this size, with anything in it, if there is some.
+    pub(crate) fn take_pinned(&self, bytes: usize) -> Option<Pinned> {
+        let mut pinned = self.pinned();
+        let at = pinned.iter().rposition(|place| place.len() == bytes)?;
+        Some(pinned.swap_remove(at))
+    }
+
+    /// Keeps pinned memory for later; no copy is under way in it.
+    pub(crate) fn give_pinned(&self, places: impl IntoIterator<Item = Pinned>) {
+        self.pinned().extend(places);
+    }
+
+    /// So many buffers of this size, with anything in them.
+    pub fn take_many(&self, count: usize, bytes: usize, meter: &Arc<Meter>) -> Result<Vec<Buffer>, Error> {
+        let mut taken = match self.lock().get_mut(&bytes) {
+            // A tape takes what the last one gave as it is.
+            Some(kept) if kept.len() <= count => std::mem::take(kept),
+            Some(kept) => kept.split_off(kept.len() - count),
+            None => Vec::new(),
+        };
+        while taken.len() < count {
+            taken.push(Buffer::zeroed(bytes, meter)?);
+        }
+        Ok(taken)
+    }
+
+    /// The bytes that are kept, of pinned memory too.
     pub fn bytes(&self) -> u64 {
-        self.lock().iter().map(|(size, buffers)| (size * buffers.len()) as u64).sum()
+        let own: u64 = self.lock().iter().map(|(size, buffers)| (size * buffers.len()) as u64).sum();
+        own + self.pinned().iter().map(|place| place.len() as u64).sum::<u64>()
     }
 
     /// Frees all that is kept.
     pub fn release(&self) {
         self.lock().clear();
+        self.pinned().clear();
     }
 
     /// Keeps buffers for later.
@@ -244,15 +279,30 @@ impl Spare {
         }
     }
 
+    /// Keeps buffers of one size for later.
+    pub fn give_alike(&self, mut buffers: Vec<Buffer>) {
+        let Some(bytes) = buffers.first().map(Buffer::len) else { return };
+        let mut by_size = self.lock();
+        let kept = by_size.entry(bytes).or_default();
+        if kept.len() < buffers.len() {
+            std::mem::swap(kept, &mut buffers);
+        }
+        kept.append(&mut buffers);
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<usize, Vec<Buffer>>> {
         // Taking and giving cannot leave the table half changed.
         self.by_size.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pinned(&self) -> MutexGuard<'_, Vec<Pinned>> {
+        self.pinned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        self.meter.live.fetch_sub(self.bytes as u64, Ordering::Relaxed);
+        self.meter.subtract(self.bytes as u64);
         if let Place::Device { memory, start, .. } = &self.place {
             // SAFETY (*Liveness*): it came from `allocate` with as many bytes and is freed once, here.
             unsafe { memory.free(*start, self.bytes) }

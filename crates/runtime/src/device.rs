@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ebbtide_ir::{ArrayId, Block, Facts, Outcome, Place, Program};
+use ebbtide_ir::{ArrayId, Block, Facts, Outcome, Place, Program, Sharing, Stmt, leaf, walk};
 
 use crate::array::{Array, Element};
 use crate::buffer::{Buffer, Meter};
@@ -39,6 +39,24 @@ pub trait Backend: Send + Sync {
         facts: &Arc<Facts>,
         segments: &[&Block],
     ) -> Result<Arc<dyn Executable>>;
+}
+
+/// The bytes of partial sums that a run of compiled code keeps: those of the parallel loop that has the most of them, as
+/// many as it can have leaves.
+pub fn partial_sums(program: &Program, facts: &Facts) -> u64 {
+    let mut most = 0;
+    walk(&program.body, &mut |stmt| {
+        let Stmt::Par(par) = stmt else { return };
+        let Some(facts) = facts.pars.get(&par.id) else { return };
+        let mut sums = 0;
+        walk(&par.body, &mut |inner| {
+            if let Stmt::Update(_, s) = inner {
+                sums += u64::from(facts.sharing.get(&s.array) == Some(&Sharing::Reduce));
+            }
+        });
+        most = most.max(sums);
+    });
+    most * (leaf::MOST as u64 + 1) * size_of::<u64>() as u64
 }
 
 /// Where a segment begins to run.
@@ -88,15 +106,22 @@ pub trait Executable: Send + Sync {
 #[derive(Clone)]
 pub struct Device {
     backend: Arc<dyn Backend>,
-    meter: Arc<Meter>,
+    meters: Arc<Meters>,
+}
+
+/// What counts the memory of a device.
+struct Meters {
+    own: Arc<Meter>,
+    /// Of pinned memory of the host.
+    pinned: Arc<Meter>,
 }
 
 impl Device {
     /// A device on this back end.
     pub fn new(backend: Arc<dyn Backend>) -> Device {
         crate::trace::begin();
-        let meter = Arc::new(Meter::of(backend.memory()));
-        Device { backend, meter }
+        let own = Arc::new(Meter::of(backend.memory()));
+        Device { backend, meters: Arc::new(Meters { own, pinned: Arc::default() }) }
     }
 
     /// Its name.
@@ -111,7 +136,12 @@ impl Device {
 
     /// Counts the memory that the arrays of this device hold.
     pub fn meter(&self) -> &Arc<Meter> {
-        &self.meter
+        &self.meters.own
+    }
+
+    /// Counts the pinned memory of the host in which gradient runs keep states beyond the memory of this device.
+    pub fn host_meter(&self) -> &Arc<Meter> {
+        &self.meters.pinned
     }
 
     /// An array of zeros.

@@ -107,15 +107,26 @@ fn results(program: &Program) -> Vec<ArrayId> {
 }
 
 fn put_ran(state: &mut State, ran: &Ran) -> Result<()> {
-    let counts = [ran.advanced, ran.recorded, ran.reversed, ran.stored, ran.loaded];
+    let counts = [
+        ran.advanced,
+        ran.recorded,
+        ran.reversed,
+        ran.stored,
+        ran.loaded,
+        ran.to_host,
+        ran.from_host,
+        ran.to_disk,
+        ran.from_disk,
+    ];
     Ok(state.put("ran", &counts)?)
 }
 
 fn read_ran(state: &State) -> Result<Ran> {
-    let mut counts = [0u64; 5];
-    state.get("ran", &mut counts)?;
-    let [advanced, recorded, reversed, stored, loaded] = counts;
-    Ok(Ran { advanced, recorded, reversed, stored, loaded })
+    let mut counts = [0u64; 9];
+    // Directories of earlier versions have fewer.
+    state.get_vec("ran")?.into_iter().zip(&mut counts).for_each(|(count, place): (u64, _)| *place = count);
+    let [advanced, recorded, reversed, stored, loaded, to_host, from_host, to_disk, from_disk] = counts;
+    Ok(Ran { advanced, recorded, reversed, stored, loaded, to_host, from_host, to_disk, from_disk })
 }
 
 impl<'a> Run<'a> {
@@ -168,7 +179,15 @@ impl<'a> Run<'a> {
                 self.spare.give([buffer]);
             }
         }
-        for (id, driven) in &self.sweeps {
+        for (id, driven) in &mut self.sweeps {
+            if let Some(far) = &mut driven.far {
+                state.put(&format!("on-disk {}", id.index()), &[far.on_disk as u64])?;
+                for (index, step) in far.held() {
+                    for (k, bytes) in far.contents(index)?.iter().enumerate() {
+                        state.put(&format!("far {} {index} {step} {k}", id.index()), bytes)?;
+                    }
+                }
+            }
             let text = driven.schedule.to_string();
             state.put(&format!("schedule {}", id.index()), text.as_bytes())?;
             for (slot, buffers) in &driven.slots {
@@ -210,7 +229,9 @@ impl<'a> Run<'a> {
             let schedule: AnySchedule = text
                 .parse()
                 .map_err(|e: ebbtide_schedule::Error| variant.lost(&format!("in its directory: {e}")))?;
-            driven.push(Driven::new(sweep, schedule));
+            let on_disk = state.get_vec::<u64>(&format!("on-disk {}", sweep.id.index())).unwrap_or_default();
+            let on_disk = on_disk.first().map_or(0, |on_disk| *on_disk as usize);
+            driven.push(Driven::new(sweep, schedule, on_disk));
         }
         // A file has its arrays in an order of its own.
         let mut pieces: Vec<(&str, Vec<usize>, &[u8])> = Vec::new();
@@ -220,6 +241,19 @@ impl<'a> Run<'a> {
             pieces.push((kind, words.filter_map(|word| word.parse().ok()).collect(), array.bytes));
         }
         pieces.sort_unstable();
+        let away = |piece: &&(&str, Vec<usize>, &[u8])| piece.0 == "far" && piece.1.len() == 4;
+        let away: Vec<&(&str, Vec<usize>, &[u8])> = pieces.iter().filter(away).collect();
+        for arrays in away.chunk_by(|a, b| a.1[..2] == b.1[..2]) {
+            let [id, index, step] = [arrays[0].1[0], arrays[0].1[1], arrays[0].1[2]];
+            let Some(driven) = driven.iter_mut().find(|d| d.sweep.id.index() == id) else { continue };
+            if index < driven.on_disk && self.tiers.disk.is_none() {
+                return Err(variant.lost("it kept states on disk: launch it with `.disk(..)`, as before"));
+            }
+            let contents: Vec<&[u8]> = arrays.iter().map(|piece| piece.2).collect();
+            let spare = self.spare;
+            let (far, _) = self.far(driven);
+            far.restore(index, step as u64, &contents, spare)?;
+        }
         for (kind, numbers, bytes) in pieces {
             match (kind, numbers.as_slice()) {
                 ("tape", [id, _]) => {

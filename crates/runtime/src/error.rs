@@ -87,6 +87,16 @@ pub enum Error {
         /// The least that works.
         minimum: u64,
     },
+    /// A state of a gradient run could not be written to disk or read back.
+    #[error("run error: states on disk, in {}: {source}; {remedy}", dir.display())]
+    Disk {
+        /// The directory that was given.
+        dir: std::path::PathBuf,
+        /// What happened, and to which file.
+        source: ebbtide_snapshot::Error,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// A piece of program yielded that was run without an eye on yields.
     #[error("a program yielded where nobody can resume it")]
     UnexpectedYield,
@@ -134,6 +144,28 @@ impl fmt::Debug for Error {
 }
 
 impl Error {
+    /// A disk that failed a gradient run.
+    pub(crate) fn disk(dir: &std::path::Path, source: ebbtide_snapshot::Error) -> Error {
+        use ebbtide_snapshot::Error as Snapshot;
+        let remedy = match &source {
+            Snapshot::Io { source, .. }
+                if matches!(
+                    source.kind(),
+                    std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
+                ) =>
+            {
+                "free room there, name another directory in `.disk(..)`, or give it fewer bytes"
+            }
+            Snapshot::Damaged { .. } => {
+                "something changed the file while the run went on, or the disk is failing: launch again, elsewhere"
+            }
+            _ => {
+                "`.disk(..)` takes a directory that can be written and read, and is left alone while a run goes on"
+            }
+        };
+        Error::Disk { dir: dir.to_path_buf(), source, remedy }
+    }
+
     pub(crate) fn launch(program: &ir::Program, message: String) -> Error {
         Error::Program(ir::Error::Launch { program: program.name.clone(), message })
     }

@@ -223,10 +223,13 @@ impl Frame {
         let bytes = self.arrays[array.index()].bytes;
         let tape = &mut self.tapes[array.index()];
         tape.claimed += count;
-        while tape.places.len() < tape.claimed {
-            let buffer = spare.take(bytes, meter)?;
-            tape.places.push(buffer.address());
-            tape.buffers.push(buffer);
+        let missing = tape.claimed.saturating_sub(tape.places.len());
+        let buffers = spare.take_many(missing, bytes, meter)?;
+        tape.places.extend(buffers.iter().map(Buffer::address));
+        if tape.buffers.is_empty() {
+            tape.buffers = buffers;
+        } else {
+            tape.buffers.extend(buffers);
         }
         Ok(())
     }
@@ -242,9 +245,30 @@ impl Frame {
         self.tapes.iter_mut().for_each(|tape| tape.claimed = tape.depth);
     }
 
-    /// All memory that the frame owns, for another launch.
-    pub(crate) fn into_buffers(self) -> impl Iterator<Item = Buffer> {
-        self.temps.into_iter().chain(self.tapes.into_iter().flat_map(|tape| tape.buffers))
+    /// Leaves all memory that the frame owns for another launch.
+    pub(crate) fn leave(self, spare: &Spare) {
+        spare.give(self.temps);
+        self.tapes.into_iter().for_each(|tape| spare.give_alike(tape.buffers));
+    }
+
+    /// What an array holds, where the device computes in host memory and nothing runs.
+    pub(crate) fn bytes(&self, array: ArrayId) -> &[u8] {
+        let view = self.arrays[array.index()];
+        if view.bytes == 0 {
+            return &[];
+        }
+        // SAFETY (*Liveness*, *Bounds*): a view's memory is owned or borrowed by the launch and has `bytes` bytes.
+        unsafe { std::slice::from_raw_parts(view.address, view.bytes) }
+    }
+
+    /// What an array holds, to be written: as for [`Frame::bytes`].
+    pub(crate) fn bytes_mut(&mut self, array: ArrayId) -> &mut [u8] {
+        let view = self.arrays[array.index()];
+        if view.bytes == 0 {
+            return &mut [];
+        }
+        // SAFETY: as above; the launch holds written arrays exclusively, and temporaries are the frame's own.
+        unsafe { std::slice::from_raw_parts_mut(view.address, view.bytes) }
     }
 
     /// Copies an array to a buffer of its size.

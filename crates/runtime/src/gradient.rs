@@ -21,9 +21,10 @@ use crate::frame::{Frame, Temp, View};
 use crate::hosted::OnYield;
 use crate::launch::undone_arrays;
 use crate::plan::{Budget, Plan};
-use crate::planner::{Found, Need, Schedules, plan};
+use crate::planner::{Found, Need, Schedules, free_memory, plan};
 use crate::script::{Script, Step, Sweep};
 use crate::sweeps::{Means, Ran, Replay, Run};
+use crate::tiers::{Reach, Tiers};
 
 /// The gradient of a program, compiled for a device, without the types of its parameters.
 ///
@@ -35,6 +36,7 @@ pub struct CompiledGradient {
     variants: Arc<[Variant]>,
     device: Device,
     budget: Budget,
+    tiers: Tiers,
     plans: Plans,
     /// What launches leave for the next one, so that it allocates nothing.
     spare: Arc<Spare>,
@@ -68,7 +70,7 @@ pub(crate) struct Variant {
 }
 
 /// Plans made before: planning is worth remembering, since most launches have the shapes of the last one.
-type Plans = Arc<Mutex<Vec<(Vec<(Vec<Need>, u64)>, Budget, Chosen)>>>;
+type Plans = Arc<Mutex<Vec<(Vec<(Vec<Need>, u64)>, Budget, Tiers, Chosen)>>>;
 
 /// As many plans are remembered.
 const REMEMBERED: usize = 16;
@@ -288,6 +290,7 @@ impl CompiledGradient {
             variants: variants.into(),
             device: device.clone(),
             budget,
+            tiers: Tiers::default(),
             plans: Plans::default(),
             spare: Arc::default(),
             host: None,
@@ -298,6 +301,16 @@ impl CompiledGradient {
     /// The same gradient under another budget; nothing is compiled again.
     pub fn with_budget(&self, budget: Budget) -> CompiledGradient {
         CompiledGradient { budget, spare: Arc::default(), ..self.clone() }
+    }
+
+    /// The same gradient with this room beyond memory; nothing is compiled again.
+    pub fn with_tiers(&self, tiers: Tiers) -> CompiledGradient {
+        CompiledGradient { tiers, spare: Arc::default(), ..self.clone() }
+    }
+
+    /// The room beyond memory.
+    pub fn tiers(&self) -> &Tiers {
+        &self.tiers
     }
 
     /// The same gradient of a program that can yield: `host` is asked what to do, once for each yield.
@@ -352,7 +365,7 @@ impl CompiledGradient {
         let means = self.means(variant, executable.as_ref());
         let ran = Run::new(means, &mut frame, chosen.schedules).follow();
         let settled = executable.settle(&mut frame);
-        self.spare.give(frame.into_buffers());
+        frame.leave(&self.spare);
         let ran = settled.and(ran)?;
         if let Some(counters) = self.device.backend().counters() {
             counters.add(Event::Replay, ran.loaded);
@@ -385,7 +398,7 @@ impl CompiledGradient {
             }
         };
         let settled = executable.settle(&mut frame);
-        self.spare.give(frame.into_buffers());
+        frame.leave(&self.spare);
         let ran = settled.and(ran)?;
         if let Some(counters) = self.device.backend().counters() {
             counters.add(Event::Replay, ran.loaded);
@@ -399,6 +412,7 @@ impl CompiledGradient {
             executable,
             device: &self.device,
             spare: &self.spare,
+            tiers: &self.tiers,
             host: self.host.as_deref(),
             replay: self.replay,
         }
@@ -433,13 +447,16 @@ impl CompiledGradient {
             }
         }
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = plans.iter().find(|p| (&p.0, p.1) == (&needs, self.budget)) {
-            return Ok(known.2.clone());
+        if let Some(known) = plans.iter().find(|p| (&p.0, p.1, &p.2) == (&needs, self.budget, &self.tiers)) {
+            return Ok(known.3.clone());
         }
         let _span = tracing::debug_span!("plan", program = self.program().name).entered();
+        let budget = self.whole_budget()?;
+        let free = self.free_bytes();
+        let reach = self.reach(&needs, budget, free)?;
         let mut best: Option<(usize, Found)> = None;
         for (at, (needs, fixed)) in needs.iter().enumerate() {
-            match plan(&self.program().name, needs, *fixed, self.budget) {
+            match plan(&self.program().name, needs, *fixed, budget, free, reach.as_ref()) {
                 Ok(found) => {
                     let k = of_variant[&at];
                     if best
@@ -456,16 +473,49 @@ impl CompiledGradient {
             return Err(failed.unwrap_or_else(|| self.variants[0].lost("there is no plan")));
         };
         if let Some((first, fixed)) = needs.first()
-            && let Ok(all) = plan(&self.program().name, first, *fixed, Budget::StoreAll)
+            && let Ok(all) = plan(&self.program().name, first, *fixed, Budget::StoreAll, free, None)
         {
             found.plan.store_all_bytes = all.plan.store_all_bytes;
         }
+        found.plan.beyond = (self.tiers.host, self.tiers.disk.as_ref().map(|(_, bytes)| *bytes));
         let chosen = Chosen { variant, plan: found.plan, schedules: found.schedules };
         if plans.len() >= REMEMBERED {
             plans.remove(0);
         }
-        plans.push((needs, self.budget, chosen.clone()));
+        plans.push((needs, self.budget, self.tiers.clone(), chosen.clone()));
         Ok(chosen)
+    }
+
+    /// The budget of the device's memory: where that is the host's, what was said of host memory belongs to it.
+    fn whole_budget(&self) -> Result<Budget> {
+        match self.budget {
+            Budget::Bytes(bytes) if self.device.backend().memory().is_none() => {
+                Ok(Budget::Bytes(bytes.saturating_add(self.tiers.host.unwrap_or(0))))
+            }
+            Budget::StoreAll | Budget::Revolve { .. } | Budget::Periodic { .. } if !self.tiers.is_empty() => {
+                let message = "a schedule that is chosen by hand keeps its states in memory: host memory and disk \
+                               extend `.memory(..)`";
+                Err(self.variants[0].lost(message))
+            }
+            budget => Ok(budget),
+        }
+    }
+
+    /// The memory of the device that is free.
+    fn free_bytes(&self) -> u64 {
+        let own = self.device.backend().memory().and_then(|memory| memory.free_bytes());
+        own.unwrap_or_else(free_memory)
+    }
+
+    /// What is beyond memory, where a plan may want it: then it is seen how fast it is.
+    fn reach(&self, needs: &[(Vec<Need>, u64)], budget: Budget, free: u64) -> Result<Option<Reach>> {
+        let all = |(needs, fixed): &(Vec<Need>, u64)| fixed + needs.iter().map(Need::store_all).sum::<u64>();
+        let most = match budget {
+            Budget::Bytes(bytes) => bytes,
+            _ => free / 2,
+        };
+        let wanted = needs.iter().any(|needs| all(needs) > most);
+        (wanted && !self.tiers.is_empty()).then(|| self.tiers.reach(&self.device)).transpose()
     }
 
     /// Is the later variant `k` better than `old`?

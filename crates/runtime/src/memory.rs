@@ -3,7 +3,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::buffer::ALIGNMENT;
 use crate::error::{Error, Result};
@@ -11,6 +11,11 @@ use crate::error::{Error, Result};
 /// Memory that the host cannot touch. All that is asked of it happens in the order in which it was asked, also
 /// relative to the launches of its device; only [`Memory::download`] waits.
 pub trait Memory: fmt::Debug + Send + Sync {
+    /// The bytes that could still be had, where the device says.
+    fn free_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Zeroed memory, aligned to [`ALIGNMENT`].
     fn allocate(&self, bytes: usize) -> Result<NonNull<u8>>;
 
@@ -42,6 +47,79 @@ pub trait Memory: fmt::Debug + Send + Sync {
     ///
     /// *Bounds*: there are as many.
     unsafe fn download(&self, from: *const u8, to: &mut [u8]) -> Result<()>;
+
+    /// Memory of the host that [`Memory::carry_out`] and [`Memory::carry_in`] know best.
+    fn pin(&self, bytes: usize) -> Result<NonNull<u8>> {
+        Ok(HostMemory::zeroed(bytes)?.into_raw())
+    }
+
+    /// Gives memory back that [`Memory::pin`] gave.
+    ///
+    /// # Safety
+    ///
+    /// *Liveness*: the address came from `pin` with as many bytes, and every copy that uses it has ended.
+    unsafe fn unpin(&self, address: NonNull<u8>, bytes: usize) {
+        drop(HostMemory { start: address, bytes });
+    }
+
+    /// Copies pieces to memory that [`Memory::pin`] gave, after all that was asked for before. What is asked for later
+    /// need not wait for it; but this and [`Memory::carry_in`] happen in the order in which they were asked for.
+    ///
+    /// # Safety
+    ///
+    /// *Bounds*, and *Liveness*: both sides stay as they are until the copy has ended, except by what was asked for before.
+    unsafe fn carry_out(&self, pieces: &[Piece]) -> Result<Arc<dyn Carried>> {
+        for (from, to, bytes) in pieces {
+            // SAFETY: by the caller's promise; pinned memory has as many bytes.
+            unsafe { self.download(*from, std::slice::from_raw_parts_mut(*to, *bytes))? };
+        }
+        Ok(Arc::new(Over))
+    }
+
+    /// Copies pieces from memory that [`Memory::pin`] gave; else as [`Memory::carry_out`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Memory::carry_out`].
+    unsafe fn carry_in(&self, pieces: &[Piece]) -> Result<Arc<dyn Carried>> {
+        for (from, to, bytes) in pieces {
+            // SAFETY: by the caller's promise; pinned memory has as many bytes.
+            unsafe { self.upload(std::slice::from_raw_parts(*from, *bytes), *to)? };
+        }
+        Ok(Arc::new(Over))
+    }
+}
+
+/// What is copied: from where, to where, how many bytes.
+pub type Piece = (*const u8, *mut u8, usize);
+
+/// A copy between a device and the host that goes on beside other work.
+pub trait Carried: Send + Sync {
+    /// Has it ended?
+    fn is_over(&self) -> Result<bool>;
+
+    /// Waits for its end.
+    fn wait(&self) -> Result<()>;
+
+    /// What is asked of the device from now on happens after it; the host goes on.
+    fn hold(&self) -> Result<()>;
+}
+
+/// A copy that ended before anybody could ask.
+struct Over;
+
+impl Carried for Over {
+    fn is_over(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn wait(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn hold(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Zeroed memory of the host.
@@ -67,6 +145,11 @@ impl HostMemory {
 
     pub fn address(&self) -> *mut u8 {
         self.start.as_ptr()
+    }
+
+    /// The address, for whoever makes it a `HostMemory` again.
+    fn into_raw(self) -> NonNull<u8> {
+        std::mem::ManuallyDrop::new(self).start
     }
 
     /// The bytes, to be written.
@@ -172,7 +255,6 @@ pub(crate) enum Handed {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use ebbtide_ir::{Access, Block, Builder, Facts, Literal, Program, Type};
@@ -190,10 +272,7 @@ mod tests {
 
     impl Memory for Far {
         fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
-            let memory = HostMemory::zeroed(bytes)?;
-            let start = memory.start;
-            std::mem::forget(memory);
-            Ok(start)
+            Ok(HostMemory::zeroed(bytes)?.into_raw())
         }
 
         unsafe fn free(&self, start: NonNull<u8>, bytes: usize) {

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use ebbtide_schedule::Totals;
 
+use crate::tiers::Way;
+
 /// How the memory of a gradient run is to be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -53,6 +55,40 @@ pub struct LoopPlan {
     pub peak_bytes: u64,
     /// What half and double the memory would give, where the plan was made from a budget.
     pub neighbours: Option<(Option<f64>, f64)>,
+    /// What it keeps beyond memory.
+    pub away: Away,
+}
+
+/// States beyond the memory of the device: each goes there once and comes back once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Away {
+    /// States in host memory.
+    pub host_slots: u64,
+    /// States on disk.
+    pub disk_slots: u64,
+    /// The bytes of those in host memory, and of what those on disk pass through.
+    pub host_bytes: u64,
+    /// The bytes of those on disk.
+    pub disk_bytes: u64,
+    /// The bytes of the device's memory that they pass through; its peak has them too.
+    pub passage_bytes: u64,
+}
+
+impl Away {
+    /// The states beyond memory of a schedule: in host memory first.
+    pub(crate) fn of(totals: &Totals, way: &Way, state: u64) -> Away {
+        let slots = totals.disk.peak_slots;
+        let host_slots = slots.min(way.beyond[0].slots);
+        let disk_slots = slots - host_slots;
+        let through_host = if disk_slots > 0 { way.host_passage } else { 0 };
+        Away {
+            host_slots,
+            disk_slots,
+            host_bytes: host_slots * state + through_host,
+            disk_bytes: disk_slots * state,
+            passage_bytes: way.passage,
+        }
+    }
 }
 
 /// What a gradient run will do. Making it runs nothing.
@@ -64,6 +100,8 @@ pub struct Plan {
     pub loops: Vec<LoopPlan>,
     /// The budget, where there is one.
     pub budget: Option<u64>,
+    /// What may be used of host memory beside that of the device, and of the disk.
+    pub beyond: (Option<u64>, Option<u64>),
     /// What keeping every tape would take.
     pub store_all_bytes: u64,
 }
@@ -72,6 +110,16 @@ impl Plan {
     /// The most bytes that the run will hold beyond the caller's arrays.
     pub fn peak_bytes(&self) -> u64 {
         self.fixed_bytes + self.loops.iter().filter(|l| l.depth == 0).map(|l| l.peak_bytes).sum::<u64>()
+    }
+
+    /// The most bytes of host memory that the run will hold beside the memory of its device.
+    pub fn host_bytes(&self) -> u64 {
+        self.loops.iter().map(|l| l.away.host_bytes).sum()
+    }
+
+    /// The most bytes that the run will have on disk.
+    pub fn disk_bytes(&self) -> u64 {
+        self.loops.iter().map(|l| l.away.disk_bytes).sum()
     }
 
     /// Forward work per work of the program itself: 1 means that nothing is recomputed.
@@ -94,6 +142,15 @@ impl Plan {
             "  fixed          {} (working copies, shadows, temporaries)",
             bytes(self.fixed_bytes)
         );
+        let (host, disk) = self.beyond;
+        for (name, used, room) in
+            [("host memory", self.host_bytes(), host), ("disk", self.disk_bytes(), disk)]
+        {
+            if used > 0 || room.is_some() {
+                let room = room.map_or(String::new(), |room| format!(" of {}", bytes(room)));
+                let _ = writeln!(text, "{name:<16} {}{room}", bytes(used));
+            }
+        }
         // Where a loop ends is not known before it does, nor is what depends on it.
         let open = self.loops.iter().any(|l| l.steps.is_none());
         let known = |text: String| if open { "known when the loops have ended".to_string() } else { text };
@@ -112,6 +169,17 @@ impl Plan {
                 bytes(l.tape_bytes),
                 l.steps.map_or(String::new(), |_| format!("; body runs {} times", l.totals.executions())),
             );
+            let Away { host_slots, disk_slots, passage_bytes, .. } = l.away;
+            for (slots, place) in [(host_slots, "in host memory"), (disk_slots, "on disk")] {
+                if slots > 0 {
+                    let moved = bytes(slots * l.state_bytes);
+                    let _ = writeln!(
+                        text,
+                        "{indent}        {slots} states {place}: {moved} go there and come back, through {} of memory",
+                        bytes(passage_bytes)
+                    );
+                }
+            }
             if let Some((half, double)) = l.neighbours {
                 let half = half.map_or("does not fit".to_string(), |f| format!("{f:.3}"));
                 let _ = writeln!(

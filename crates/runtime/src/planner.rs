@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use ebbtide_ir::{LoopId, ReverseHint};
 use ebbtide_schedule::{
-    AnySchedule, Costs, Holds, Online, Options, Periodic, Problem, Revolve, Shape, Sizes, StoreAll, Totals,
-    Traffic, best_plan, cheapest_plan,
+    AnySchedule, Costs, Family, Holds, Online, Options, Periodic, Problem, Revolve, Shape, Sizes, StoreAll,
+    Totals, Traffic, best_plan, cheapest_plan,
 };
 
 use crate::error::{Error, Result};
-use crate::plan::{Budget, LoopPlan, Plan, bytes};
+use crate::plan::{Away, Budget, LoopPlan, Plan, bytes};
+use crate::tiers::{Reach, Way};
 
 /// States of a loop of unknown length: finding the one to give up takes time in proportion to their number.
 const MOST_SLOTS: u64 = 1 << 10;
@@ -36,7 +37,7 @@ pub(crate) struct Need {
 
 impl Need {
     /// Bytes of the tapes of all passes.
-    fn store_all(&self) -> u64 {
+    pub fn store_all(&self) -> u64 {
         let inner = self.inner.iter().map(|n| n.store_all().saturating_sub(n.reused)).max().unwrap_or(0);
         self.steps.unwrap_or(0).saturating_mul(self.tape).saturating_add(inner)
     }
@@ -65,8 +66,8 @@ impl Need {
     }
 }
 
-/// A schedule for each loop.
-pub(crate) type Schedules = BTreeMap<LoopId, AnySchedule>;
+/// A schedule for each loop, and how many of its states beyond memory are on disk.
+pub(crate) type Schedules = BTreeMap<LoopId, (AnySchedule, usize)>;
 
 /// A plan, its schedules and what it is predicted to cost, in passes of an innermost loop.
 pub(crate) struct Found {
@@ -75,25 +76,46 @@ pub(crate) struct Found {
     pub cost: f64,
 }
 
-/// Plans a program whose outermost reversed loops are these.
-pub(crate) fn plan(program: &str, needs: &[Need], fixed: u64, budget: Budget) -> Result<Found> {
+/// Plans a program whose outermost reversed loops are these, where so much memory is free, with what is beyond memory if
+/// anything is.
+pub(crate) fn plan(
+    program: &str,
+    needs: &[Need],
+    fixed: u64,
+    budget: Budget,
+    free: u64,
+    reach: Option<&Reach>,
+) -> Result<Found> {
     let store_all = fixed + needs.iter().map(Need::store_all).sum::<u64>();
     let budget = match budget {
-        Budget::Auto => automatic(program, store_all),
+        Budget::Auto => automatic(program, store_all, free),
         other => other,
     };
     let total = match budget {
         Budget::Bytes(total) => Some(total),
         _ => None,
     };
-    let planner = Planner { program, budget };
-    let trees = needs.iter().map(|need| planner.tree(need)).collect::<Result<Vec<_>>>()?;
+    let planner = Planner { program, budget, free };
+    let mut trees = needs.iter().map(|need| planner.tree(need)).collect::<Result<Vec<_>>>()?;
+    if let Some(reach) = reach {
+        // Each loop gets room beyond memory in proportion to what it would keep, if it could.
+        let all: f64 = needs.iter().map(|need| need.store_all() as f64).sum();
+        for tree in &mut trees {
+            tree.ways = reach.ways(tree.need.state, tree.need.store_all() as f64 / all.max(1.0));
+        }
+    }
     let shares = match total {
         Some(total) => planner.shares(&trees, fixed, total)?,
         None => vec![u64::MAX; needs.len()],
     };
     let mut found = Found {
-        plan: Plan { fixed_bytes: fixed, loops: Vec::new(), budget: total, store_all_bytes: store_all },
+        plan: Plan {
+            fixed_bytes: fixed,
+            loops: Vec::new(),
+            budget: total,
+            beyond: (None, None),
+            store_all_bytes: store_all,
+        },
         schedules: Schedules::new(),
         cost: 0.0,
     };
@@ -101,18 +123,20 @@ pub(crate) fn plan(program: &str, needs: &[Need], fixed: u64, budget: Budget) ->
         let minimum = fixed + needs.iter().map(Need::least).sum::<u64>();
         let too_small =
             || Error::BudgetTooSmall { program: program.to_string(), budget: total.unwrap_or(0), minimum };
-        let node = planner.node(tree, share, Neighbours::Wanted)?.ok_or_else(too_small)?;
+        let node = planner.node(tree, share, Effort::Whole)?.ok_or_else(too_small)?;
         found.cost += node.cost;
         node.list(0, 1, &mut found);
     }
     Ok(found)
 }
 
-/// Are the plans for half and double the memory wanted too?
+/// How much is looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Neighbours {
-    Wanted,
-    Unwanted,
+enum Effort {
+    /// Plans in memory alone: to see what a share of it is worth.
+    Sketch,
+    /// Plans beyond memory too, and those for half and double the memory.
+    Whole,
 }
 
 /// A loop that has been planned.
@@ -130,11 +154,19 @@ impl Node {
     fn list(self, depth: usize, entries: u64, found: &mut Found) {
         let passes = self.plan.steps.unwrap_or(1);
         found.plan.loops.push(LoopPlan { depth, entries, ..self.plan });
-        found.schedules.insert(self.id, self.schedule);
+        let on_disk = usize::try_from(self.plan.away.disk_slots).unwrap_or(usize::MAX);
+        found.schedules.insert(self.id, (self.schedule, on_disk));
         for node in self.inner {
             node.list(depth + 1, entries.saturating_mul(passes), found);
         }
     }
+}
+
+/// What only some plans have.
+#[derive(Default)]
+struct Extras {
+    away: Away,
+    neighbours: Option<(Option<f64>, f64)>,
 }
 
 /// What the loops inside a loop can be given, and what they make of it.
@@ -148,11 +180,15 @@ struct Rung {
 struct Tree<'a> {
     need: &'a Need,
     rungs: Vec<Rung>,
+    /// How it may use what is beyond memory: only loops that are entered once do.
+    ways: Vec<Way>,
 }
 
 struct Planner<'a> {
     program: &'a str,
     budget: Budget,
+    /// Bytes of memory that are free.
+    free: u64,
 }
 
 impl Planner<'_> {
@@ -164,13 +200,10 @@ impl Planner<'_> {
         loop {
             let nodes: Option<Vec<Node>> = match self.budget {
                 Budget::Bytes(_) => {
-                    inner.iter().map(|t| self.node(t, bytes, Neighbours::Unwanted)).collect::<Result<_>>()?
+                    inner.iter().map(|t| self.node(t, bytes, Effort::Sketch)).collect::<Result<_>>()?
                 }
                 // Schedules that do not look at bytes.
-                _ => inner
-                    .iter()
-                    .map(|t| self.node(t, u64::MAX, Neighbours::Unwanted))
-                    .collect::<Result<_>>()?,
+                _ => inner.iter().map(|t| self.node(t, u64::MAX, Effort::Sketch)).collect::<Result<_>>()?,
             };
             if let Some(nodes) = nodes {
                 // Hinted loops take what they take.
@@ -179,18 +212,18 @@ impl Planner<'_> {
                 rungs.push(Rung { bytes, nodes });
             }
             if bytes >= most || bytes == 0 || !matches!(self.budget, Budget::Bytes(_)) {
-                return Ok(Tree { need, rungs });
+                return Ok(Tree { need, rungs, ways: Vec::new() });
             }
             bytes = bytes.saturating_mul(2);
         }
     }
 
     /// The cheapest plan of a loop within a number of bytes.
-    fn node(&self, tree: &Tree<'_>, share: u64, neighbours: Neighbours) -> Result<Option<Node>> {
+    fn node(&self, tree: &Tree<'_>, share: u64, effort: Effort) -> Result<Option<Node>> {
         let mut best: Option<Node> = None;
         for rung in &tree.rungs {
             let Some(own) = share.checked_sub(rung.bytes) else { continue };
-            let Some(node) = self.own(tree.need, own, rung, neighbours)? else { continue };
+            let Some(node) = self.own(tree, own, rung, effort)? else { continue };
             let better = |old: &Node| (node.cost, node.plan.peak_bytes) < (old.cost, old.plan.peak_bytes);
             if best.as_ref().is_none_or(better) {
                 best = Some(node);
@@ -200,7 +233,8 @@ impl Planner<'_> {
     }
 
     /// The cheapest plan of a loop itself, its inner loops being planned.
-    fn own(&self, need: &Need, share: u64, rung: &Rung, neighbours: Neighbours) -> Result<Option<Node>> {
+    fn own(&self, tree: &Tree<'_>, share: u64, rung: &Rung, effort: Effort) -> Result<Option<Node>> {
+        let need = tree.need;
         let fail = |e: ebbtide_schedule::Error| Error::Plan {
             program: self.program.to_string(),
             message: e.to_string(),
@@ -214,52 +248,66 @@ impl Planner<'_> {
         let budget = need.hint.map_or(self.budget, hinted);
         let costs = costs(need, &rung.nodes);
         let Some(steps) = need.steps else {
-            let Some((slots, block)) = online_room(need, budget, share) else { return Ok(None) };
+            let Some((slots, block)) = online_room(need, budget, share, self.free) else { return Ok(None) };
             let schedule = Online::with(slots, Options::new().block(block)).map_err(fail)?.into();
             let own = slots as u64 * need.state + block * need.tape;
             // Of a loop of unknown length it is known only that more states are better.
             let cost = 1e3 * need.work * (1.0 + (need.state + need.tape) as f64 / own.max(1) as f64);
             let memory = Traffic { peak_slots: slots as u64, ..Traffic::default() };
             let room = Totals { memory, peak_tape: block, ..Totals::default() };
-            return Ok(self.finish(need, rung, schedule, room, own, share, cost, None));
+            return Ok(self.finish(need, rung, schedule, room, own, share, cost, Extras::default()));
         };
-        let (schedule, totals, around): (AnySchedule, Totals, _) = match budget {
+        let mut extras = Extras::default();
+        let (schedule, totals, cost): (AnySchedule, Totals, f64) = match budget {
             Budget::Bytes(_) => {
                 let problem = Problem {
-                    steps,
-                    sizes: Sizes { state: need.state, tape: need.tape },
                     costs,
-                    shape: Shape::RecordLast,
                     holds: Holds::States,
+                    shape: Shape::RecordLast,
+                    ..Problem::new(steps, Sizes { state: need.state, tape: need.tape })
                 };
-                let Ok(plan) = cheapest_plan(&problem, share) else { return Ok(None) };
-                let around = match (neighbours, &rung.nodes[..]) {
-                    (Neighbours::Wanted, []) => best_plan(&problem, share).ok().map(|best| {
+                let ways = if effort == Effort::Whole { &tree.ways[..] } else { &[] };
+                let away = |way: &Way| Problem { beyond: way.beyond, passage: way.passage, ..problem };
+                let mut best = cheapest_plan(&problem, share).ok().map(|plan| (plan, problem, None));
+                for way in ways {
+                    let problem = away(way);
+                    if let Ok(plan) = cheapest_plan(&problem, share)
+                        && best.as_ref().is_none_or(|(old, ..)| plan.cost < old.cost)
+                    {
+                        best = Some((plan, problem, Some(way)));
+                    }
+                }
+                let Some((plan, problem, way)) = best else { return Ok(None) };
+                if let (Family::Multistage { .. }, Some(way)) = (plan.family, way) {
+                    extras.away = Away::of(&plan.totals, way, need.state);
+                }
+                if effort == Effort::Whole && rung.nodes.is_empty() {
+                    extras.neighbours = best_plan(&problem, share).ok().map(|best| {
                         let factor = |p: &ebbtide_schedule::Plan| p.totals.recompute_factor();
                         (best.with_half.as_ref().map(factor), factor(&best.with_double))
-                    }),
-                    _ => None,
-                };
-                (plan.schedule().map_err(fail)?, plan.totals, around)
+                    });
+                }
+                (plan.schedule().map_err(fail)?, plan.totals, plan.cost)
             }
             Budget::Revolve { slots, block } => {
                 let schedule = Revolve::with(steps, slots, Options::new().block(block)).map_err(fail)?;
                 let totals = schedule.totals();
-                (schedule.into(), totals, None)
+                (schedule.into(), totals, totals.cost(&costs))
             }
             Budget::Periodic { period } => {
                 let schedule = Periodic::new(steps, period).map_err(fail)?;
                 let totals = schedule.totals();
-                (schedule.into(), totals, None)
+                (schedule.into(), totals, totals.cost(&costs))
             }
             _ => {
                 let schedule = StoreAll::new(steps).map_err(fail)?;
                 let totals = schedule.totals();
-                (schedule.into(), totals, None)
+                (schedule.into(), totals, totals.cost(&costs))
             }
         };
-        let own = totals.memory.peak_slots * need.state + totals.peak_tape * need.tape;
-        Ok(self.finish(need, rung, schedule, totals, own, share, totals.cost(&costs), around))
+        let own =
+            totals.memory.peak_slots * need.state + totals.peak_tape * need.tape + extras.away.passage_bytes;
+        Ok(self.finish(need, rung, schedule, totals, own, share, cost, extras))
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of a node, put together in one place")]
@@ -272,7 +320,7 @@ impl Planner<'_> {
         own: u64,
         share: u64,
         cost: f64,
-        neighbours: Option<(Option<f64>, f64)>,
+        extras: Extras,
     ) -> Option<Node> {
         // A hint may ask for more than there is.
         (own <= share).then(|| Node {
@@ -287,7 +335,8 @@ impl Planner<'_> {
                 schedule: schedule.kind(),
                 totals,
                 peak_bytes: own + rung.bytes,
-                neighbours,
+                neighbours: extras.neighbours,
+                away: extras.away,
             },
             schedule,
             cost,
@@ -302,7 +351,7 @@ impl Planner<'_> {
         for tree in trees {
             // A hinted loop takes what it takes, budget or not.
             let hinted = match tree.need.hint {
-                Some(_) => self.node(tree, u64::MAX, Neighbours::Unwanted)?.map(|n| n.plan.peak_bytes),
+                Some(_) => self.node(tree, u64::MAX, Effort::Sketch)?.map(|n| n.plan.peak_bytes),
                 None => None,
             };
             let rung = tree.rungs.iter().map(|r| r.bytes).min().unwrap_or(0);
@@ -318,7 +367,7 @@ impl Planner<'_> {
             return Ok(vec![shares[0] + rest]);
         }
         let cost = |k: usize, bytes: u64| -> Result<f64> {
-            Ok(self.node(&trees[k], bytes, Neighbours::Unwanted)?.map_or(f64::INFINITY, |n| n.cost))
+            Ok(self.node(&trees[k], bytes, Effort::Sketch)?.map_or(f64::INFINITY, |n| n.cost))
         };
         let mut now = Vec::with_capacity(trees.len());
         for (k, share) in shares.iter().enumerate() {
@@ -353,12 +402,12 @@ fn costs(need: &Need, inner: &[Node]) -> Costs {
 }
 
 /// States and block for a loop of unknown length.
-fn online_room(need: &Need, budget: Budget, share: u64) -> Option<(usize, u64)> {
+fn online_room(need: &Need, budget: Budget, share: u64, free: u64) -> Option<(usize, u64)> {
     let room = match budget {
         Budget::Revolve { slots, block } => return Some((slots.max(1), block.max(1))),
         Budget::Periodic { period } => return Some((64, period.max(1))),
         Budget::Bytes(_) => share,
-        _ => share.min(free_memory() / 2),
+        _ => share.min(free / 2),
     };
     // A quarter for the tape of a block, the rest for states.
     let block = (room / 4).checked_div(need.tape).map_or(MOST_BLOCK, |b| b.clamp(1, MOST_BLOCK));
@@ -379,8 +428,8 @@ fn hinted(hint: ReverseHint) -> Budget {
 }
 
 /// Store-all while it fits in half of what is free.
-fn automatic(program: &str, store_all: u64) -> Budget {
-    let half = free_memory() / 2;
+fn automatic(program: &str, store_all: u64, free: u64) -> Budget {
+    let half = free / 2;
     if store_all <= half {
         return Budget::StoreAll;
     }
@@ -393,8 +442,8 @@ fn automatic(program: &str, store_all: u64) -> Budget {
     Budget::Bytes(half)
 }
 
-/// The bytes that the system says are available; a cautious guess where it says nothing.
-fn free_memory() -> u64 {
+/// The bytes that the system says are available to the host; a cautious guess where it says nothing.
+pub(crate) fn free_memory() -> u64 {
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let available = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = available.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());

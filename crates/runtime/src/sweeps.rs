@@ -4,18 +4,20 @@ use std::collections::HashMap;
 
 use ebbtide_autodiff::Pushes;
 use ebbtide_ir::{ArrayId, Length, LoopId};
-use ebbtide_schedule::{Action, AnySchedule, Schedule, Slot};
+use ebbtide_schedule::{Action, AnySchedule, Schedule, Slot, Tier};
 
 use crate::arguments::from_arguments;
 use crate::buffer::{Buffer, Spare};
 use crate::device::{Device, Executable};
 use crate::durable::Frontier;
 use crate::error::{Error, Result};
+use crate::far::{Far, Hands};
 use crate::frame::Frame;
 use crate::gradient::Variant;
 use crate::hosted::{Log, OnYield};
 use crate::planner::Schedules;
 use crate::script::{Step, Sweep};
+use crate::tiers::Tiers;
 
 /// What a gradient run did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +32,14 @@ pub struct Ran {
     pub stored: u64,
     /// States taken from slots.
     pub loaded: u64,
+    /// Bytes of states sent to host memory beyond that of the device.
+    pub to_host: u64,
+    /// Bytes of states that came back from there.
+    pub from_host: u64,
+    /// Bytes of states written to disk.
+    pub to_disk: u64,
+    /// Bytes of states read from disk.
+    pub from_disk: u64,
 }
 
 /// A loop that is being driven.
@@ -37,6 +47,10 @@ pub(crate) struct Driven<'a> {
     pub sweep: &'a Sweep,
     pub schedule: AnySchedule,
     pub slots: HashMap<Slot, Vec<Buffer>>,
+    /// States that are not in the memory of the device.
+    pub far: Option<Far>,
+    /// How many of those are on disk.
+    pub on_disk: usize,
     /// Where replays are checked: the checksum of the state before each pass that was met.
     met: HashMap<u64, u32>,
     /// Memory of dropped slots, for the next ones.
@@ -60,13 +74,22 @@ pub(crate) struct Means<'a> {
     pub executable: &'a dyn Executable,
     pub device: &'a Device,
     pub spare: &'a Spare,
+    pub tiers: &'a Tiers,
     pub host: Option<&'a OnYield>,
     pub replay: Replay,
 }
 
 impl<'a> Driven<'a> {
-    pub fn new(sweep: &'a Sweep, schedule: AnySchedule) -> Driven<'a> {
-        Driven { sweep, schedule, slots: HashMap::new(), met: HashMap::new(), spare: Vec::new() }
+    pub fn new(sweep: &'a Sweep, schedule: AnySchedule, on_disk: usize) -> Driven<'a> {
+        Driven {
+            sweep,
+            schedule,
+            slots: HashMap::new(),
+            far: None,
+            on_disk,
+            met: HashMap::new(),
+            spare: Vec::new(),
+        }
     }
 }
 
@@ -75,6 +98,7 @@ pub(crate) struct Run<'a> {
     pub executable: &'a dyn Executable,
     pub device: &'a Device,
     pub spare: &'a Spare,
+    pub tiers: &'a Tiers,
     pub host: Option<&'a OnYield>,
     pub frame: &'a mut Frame,
     pub log: Log,
@@ -92,12 +116,13 @@ pub(crate) struct Run<'a> {
 
 impl<'a> Run<'a> {
     pub fn new(means: Means<'a>, frame: &'a mut Frame, schedules: Schedules) -> Run<'a> {
-        let Means { variant, executable, device, spare, host, replay } = means;
+        let Means { variant, executable, device, spare, tiers, host, replay } = means;
         Run {
             variant,
             executable,
             device,
             spare,
+            tiers,
             host,
             frame,
             log: Log::default(),
@@ -188,10 +213,33 @@ impl<'a> Run<'a> {
     /// Follows the schedule of a loop up to its turn.
     fn forward(&mut self, sweep: &'a Sweep) -> Result<()> {
         let schedule = self.schedules.get(&sweep.id).cloned();
-        let schedule = schedule.ok_or_else(|| self.variant.lost("a loop has no schedule"))?;
-        self.settle()?;
-        self.sweeps.insert(sweep.id, Driven::new(sweep, schedule));
-        self.forward_rest(sweep.id)
+        let (schedule, on_disk) = schedule.ok_or_else(|| self.variant.lost("a loop has no schedule"))?;
+        // Inside another sweep, tapes that were used up make room. An outermost loop of known length asks for nothing that
+        // is not known before the run.
+        if self.level > 0 || matches!(sweep.length, Length::Unknown { .. }) {
+            self.settle()?;
+        }
+        self.sweeps.insert(sweep.id, Driven::new(sweep, schedule, on_disk));
+        self.forward_rest(sweep.id)?;
+        // The state that will be wanted first can be on its way before it is.
+        match self.sweeps.get_mut(&sweep.id).and_then(|driven| driven.far.as_mut()) {
+            Some(far) => {
+                let (executable, device, spare) = (self.executable, self.device, self.spare);
+                let frame = &mut *self.frame;
+                let mut hands = Hands { executable, frame, arrays: &sweep.carried, device, spare };
+                far.look_ahead(&mut hands, u64::MAX)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Where a loop keeps states beyond memory, and what moves them.
+    pub fn far<'d>(&'d mut self, driven: &'d mut Driven<'a>) -> (&'d mut Far, Hands<'d>) {
+        let arrays = &driven.sweep.carried;
+        let (executable, device, spare) = (self.executable, self.device, self.spare);
+        let sizes = || arrays.iter().map(|array| self.frame.arrays[array.index()].bytes).collect();
+        let far = driven.far.get_or_insert_with(|| Far::new(self.tiers, driven.on_disk, sizes(), device));
+        (far, Hands { executable, frame: &mut *self.frame, arrays, device, spare })
     }
 
     fn forward_rest(&mut self, id: LoopId) -> Result<()> {
@@ -213,7 +261,7 @@ impl<'a> Run<'a> {
         while let Some(mut driven) = self.sweeps.remove(&id) {
             let Some(action) = driven.schedule.next() else {
                 self.spare.give(driven.slots.into_values().chain(driven.spare).flatten());
-                return Ok(());
+                return driven.far.map_or(Ok(()), |far| far.finish(self.spare));
             };
             self.level += 1;
             let acted = self.act(&mut driven, action, reverse);
@@ -236,7 +284,7 @@ impl<'a> Run<'a> {
 
     fn act(&mut self, driven: &mut Driven<'a>, action: Action, reverse: &'a [Step]) -> Result<()> {
         let sweep = driven.sweep;
-        let _span = crate::trace::action(&action);
+        let _span = crate::trace::action(&action, driven.on_disk);
         match action {
             // Where replays are checked, the state after every pass is compared.
             Action::Advance { from, to } if self.replay == Replay::Checked && to > from + 1 => {
@@ -287,6 +335,23 @@ impl<'a> Run<'a> {
                 }
                 self.settle()
             }
+            Action::Store { slot: Slot { tier: Tier::Disk, index }, step } => {
+                let (far, mut hands) = self.far(driven);
+                far.store(&mut hands, index, step)?;
+                let (bytes, to_disk) = (far.bytes(), index < far.on_disk);
+                self.ran.stored += 1;
+                *(if to_disk { &mut self.ran.to_disk } else { &mut self.ran.to_host }) += bytes;
+                Ok(())
+            }
+            Action::Load { slot: Slot { tier: Tier::Disk, index }, step } => {
+                let (far, mut hands) = self.far(driven);
+                far.load(&mut hands, index, step)?;
+                let (bytes, from_disk) = (far.bytes(), index < far.on_disk);
+                self.ran.loaded += 1;
+                *(if from_disk { &mut self.ran.from_disk } else { &mut self.ran.from_host }) += bytes;
+                Ok(())
+            }
+            Action::Drop { slot: Slot { tier: Tier::Disk, index } } => self.far(driven).0.discard(index),
             Action::Store { slot, .. } => {
                 self.ran.stored += 1;
                 let mut buffers = driven.spare.pop().unwrap_or_default();

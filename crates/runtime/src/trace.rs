@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Instant;
 
-use ebbtide_schedule::Action;
+use ebbtide_schedule::{Action, Slot, Tier};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, EnteredSpan, Id, Record};
 use tracing::{Event, Level, Metadata, Span, Subscriber, trace_span};
@@ -43,14 +43,18 @@ pub(crate) fn begin() {
     });
 }
 
-/// The span of one action of a schedule.
-pub(crate) fn action(action: &Action) -> EnteredSpan {
+/// The span of one action of a schedule, of whose states beyond memory so many are on disk.
+pub(crate) fn action(action: &Action, on_disk: usize) -> EnteredSpan {
+    let place = |slot: Slot| match slot {
+        Slot { tier: Tier::Disk, index } if index >= on_disk => format!("host[{}]", index - on_disk),
+        slot => slot.to_string(),
+    };
     let span = match *action {
         Action::Advance { from, to } => trace_span!("advance", from, to),
         Action::Record { from, to } => trace_span!("record", from, to),
         Action::Reverse { from, to } => trace_span!("reverse", from, to),
-        Action::Store { step, slot } => trace_span!("store", step, %slot),
-        Action::Load { step, slot } => trace_span!("load", step, %slot),
+        Action::Store { step, slot } => trace_span!("store", step, slot = place(slot)),
+        Action::Load { step, slot } => trace_span!("load", step, slot = place(slot)),
         Action::Drop { .. } | Action::Turn => Span::none(),
     };
     span.entered()

@@ -3,10 +3,17 @@
 //! The candidates for a larger budget contain those for a smaller one, and of them the cheapest is taken, so
 //! more memory never gives a costlier plan. They are: store-all; Revolve with every block of a fixed
 //! series and the most slots that fit beside it (every count of a fixed series where storing costs time, since
-//! more slots need not be cheaper then); and Mixed where its table is quickly made.
+//! more slots need not be cheaper then); Mixed where its table is quickly made; and, where there is room beyond
+//! memory, Multistage with a state out there every period of a fixed series, whose periods are reversed with every
+//! number of slots of a fixed series.
+//!
+//! Two levels, spaced evenly, each state beyond memory written once and read once: with plenty of room out there that
+//! is what Aupy, Herrmann, Hovland & Robert (2016) prove to be optimal for costs that nothing hides, and what we take
+//! for costs that computing hides as long as it takes longer.
 
 use crate::{
-    AnySchedule, Costs, Error, MAX_STEPS, Mixed, Options, Revolve, Shape, Sizes, StoreAll, Totals, revolve,
+    AnySchedule, Costs, Error, MAX_STEPS, Mixed, Multistage, Options, Revolve, Shape, Sizes, StoreAll,
+    Totals, revolve,
 };
 
 /// What is to be reversed.
@@ -22,6 +29,21 @@ pub struct Problem {
     pub shape: Shape,
     /// What a slot can hold.
     pub holds: Holds,
+    /// Room beyond memory, the nearest first.
+    pub beyond: [Beyond; 2],
+    /// The bytes of memory through which states travel to what is beyond it and back.
+    pub passage: u64,
+}
+
+/// Slots beyond memory, whose states are moved while the steps go on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Beyond {
+    /// States at one time.
+    pub slots: u64,
+    /// The time that writing one takes; it costs what computing does not hide.
+    pub write: f64,
+    /// The time that reading one takes; it costs what computing does not hide.
+    pub read: f64,
 }
 
 /// What the slots of a driver can hold.
@@ -37,7 +59,15 @@ pub enum Holds {
 impl Problem {
     /// With the default costs, the last block recorded on the way.
     pub fn new(steps: u64, sizes: Sizes) -> Problem {
-        Problem { steps, sizes, costs: Costs::default(), shape: Shape::RecordLast, holds: Holds::default() }
+        Problem {
+            steps,
+            sizes,
+            costs: Costs::default(),
+            shape: Shape::RecordLast,
+            holds: Holds::default(),
+            beyond: [Beyond::default(); 2],
+            passage: 0,
+        }
     }
 }
 
@@ -51,6 +81,11 @@ pub enum Family {
     Revolve,
     /// [`Mixed`].
     Mixed,
+    /// [`Multistage`], its states beyond memory so many steps apart.
+    Multistage {
+        /// The number of steps.
+        period: u64,
+    },
 }
 
 /// A schedule, and what it takes.
@@ -84,6 +119,10 @@ impl Plan {
             Family::StoreAll => StoreAll::new(self.steps)?.into(),
             Family::Revolve => Revolve::with(self.steps, self.slots, self.options)?.into(),
             Family::Mixed => Mixed::with(self.steps, self.slots, self.options)?.into(),
+            Family::Multistage { period } => {
+                let beyond = usize::try_from(self.totals.disk.peak_slots).unwrap_or(usize::MAX);
+                Multistage::spaced(self.steps, period, self.slots, beyond, self.options)?.into()
+            }
         })
     }
 }
@@ -145,6 +184,8 @@ fn check(problem: &Problem) -> Result<(), Error> {
         ("reverse", costs.reverse),
         ("store", costs.store),
         ("load", costs.load),
+        ("write", problem.beyond[0].write + problem.beyond[1].write),
+        ("read", problem.beyond[0].read + problem.beyond[1].read),
     ] {
         if !(0.0..1e18).contains(&cost) {
             return Err(Error::BadCost { what });
@@ -172,27 +213,51 @@ fn cheapest(problem: &Problem, budget: u64) -> Option<Plan> {
         return all;
     }
     let mut best: Option<Plan> = None;
-    let mut offer = |plan: Option<Plan>| {
+    let offer = |best: &mut Option<Plan>, plan: Option<Plan>| {
         if let Some(plan) = plan.filter(|plan| plan.peak_bytes <= u128::from(budget)) {
             let better = |old: &Plan| (plan.cost, plan.peak_bytes) < (old.cost, old.peak_bytes);
             if best.as_ref().is_none_or(better) {
-                best = Some(plan);
+                *best = Some(plan);
             }
         }
     };
     for block in series(problem.steps.max(1)) {
         for slots in slot_counts(problem, budget, problem.sizes.state.into(), block, u64::MAX) {
-            offer(revolve_plan(problem, slots, block));
+            offer(&mut best, revolve_plan(problem, slots, block));
         }
         let mixed = mixed_slots(problem, block).filter(|_| problem.holds == Holds::StatesOrTapes);
         if let Some(most) = mixed {
             let room = u128::from(problem.sizes.state).max(problem.sizes.bytes(0, block));
             for slots in slot_counts(problem, budget, room, block, most) {
-                offer(mixed_plan(problem, slots, block));
+                offer(&mut best, mixed_plan(problem, slots, block));
+            }
+        }
+    }
+    if problem.beyond.iter().any(|beyond| beyond.slots > 0) {
+        for block in series(problem.steps.max(1)) {
+            for slots in few_slots(problem, budget, block) {
+                for blocks in series(problem.steps.div_ceil(block)) {
+                    let period = blocks.saturating_mul(block);
+                    // Most are not worth a closer look.
+                    let least = least_beyond(problem, slots, block, period);
+                    if best.as_ref().is_none_or(|best| least < best.cost) {
+                        offer(&mut best, multistage_plan(problem, slots, block, period));
+                    }
+                }
             }
         }
     }
     best
+}
+
+/// None, and powers of two, as many as fit beside a block and the passage to what is beyond memory.
+fn few_slots(problem: &Problem, budget: u64, block: u64) -> impl Iterator<Item = usize> {
+    let taken = problem.sizes.bytes(0, block.min(problem.steps)) + u128::from(problem.passage);
+    let left = u128::from(budget).checked_sub(taken);
+    let state = u128::from(problem.sizes.state);
+    let most = usize::try_from(problem.steps).unwrap_or(usize::MAX);
+    let fits = move |slots: &usize| *slots <= most && left.is_some_and(|left| *slots as u128 * state <= left);
+    std::iter::once(0).chain((0..40).map(|power| 1 << power)).take_while(fits)
 }
 
 /// 1 to 16, then 25 % apart, up to `most` and with it.
@@ -246,6 +311,49 @@ fn revolve_plan(problem: &Problem, slots: usize, block: u64) -> Option<Plan> {
     let totals = revolve::totals(problem.steps, slots, options)?;
     let bytes = problem.sizes.bytes(totals.memory.peak_slots, totals.peak_tape);
     Some(finish(problem, Family::Revolve, slots, options, totals, bytes))
+}
+
+/// What a Multistage plan costs at least: its steps, and the copies of states on their way, if nothing waits for them.
+fn least_beyond(problem: &Problem, slots: usize, block: u64, period: u64) -> f64 {
+    let Costs { advance, record, reverse, store, load, .. } = problem.costs;
+    let away = problem.steps.saturating_sub(1) / period;
+    let within = revolve::advances_in_blocks(period, slots, block).map_or(f64::INFINITY, |n| n as f64);
+    let advances = away as f64 * (period as f64 + within);
+    advance * advances + problem.steps as f64 * (record + reverse) + away as f64 * (store + load)
+}
+
+fn multistage_plan(problem: &Problem, slots: usize, block: u64, period: u64) -> Option<Plan> {
+    let options = Options::new().block(block).shape(problem.shape).check(problem.steps).ok()?;
+    let blocks = period.div_ceil(block);
+    // More slots than a period has use for are the plan of fewer.
+    if period >= problem.steps || (slots as u64 >= blocks && slots > 0) {
+        return None;
+    }
+    let schedule = Multistage::spaced(problem.steps, period, slots, usize::MAX, options).ok()?;
+    let totals = schedule.totals();
+    let [near, far] = problem.beyond;
+    let away = totals.disk.peak_slots;
+    if away == 0 || away > near.slots.saturating_add(far.slots) {
+        return None;
+    }
+    let peak = problem.sizes.bytes(totals.memory.peak_slots, totals.peak_tape) + u128::from(problem.passage);
+    let mut plan = finish(problem, Family::Multistage { period }, slots, options, totals, peak);
+    // To and from the passage a state is copied like any other; then it travels while steps go on, a period of them
+    // after each write, the reversal of a period beside each read.
+    let Costs { advance, store, load, .. } = problem.costs;
+    let gap = schedule.between(period).cost(&problem.costs);
+    let waits = |beyond: Beyond| {
+        (beyond.write - period as f64 * advance).max(0.0) + (beyond.read - gap).max(0.0) + store + load
+    };
+    let in_near = away.min(near.slots);
+    let mut cost = plan.cost;
+    for (count, beyond) in [(in_near, near), (away - in_near, far)] {
+        if count > 0 {
+            cost += count as f64 * waits(beyond);
+        }
+    }
+    plan.cost = cost;
+    Some(plan)
 }
 
 fn mixed_plan(problem: &Problem, slots: usize, block: u64) -> Option<Plan> {

@@ -49,6 +49,9 @@ pub(crate) struct DiskPlan {
     period: u64,
     /// The longest rest that is better done in memory than with more gaps of a period.
     tail: u64,
+    /// Whether the period was given: then there are no tables, and what is longer than the tail has a state per
+    /// period as long as there are slots.
+    given: bool,
 }
 
 impl DiskPlan {
@@ -72,6 +75,7 @@ impl DiskPlan {
             scarce: Vec::new(),
             period: 1,
             tail: 0,
+            given: false,
         };
         if method == Method::Exact {
             plan.extend(length as usize);
@@ -92,6 +96,23 @@ impl DiskPlan {
             plan.plan_scarce(disk_slots as usize);
         }
         plan
+    }
+
+    /// A state on disk every `period` steps of what is longer than `tail`, and the gaps reversed in memory.
+    pub fn spaced(period: u64, tail: u64, memory_slots: usize, block: u64) -> DiskPlan {
+        DiskPlan {
+            memory_slots,
+            block,
+            prices: Prices { write: 0.0, read: 0.0 },
+            reread: Vec::new(),
+            reread_cost: Vec::new(),
+            free: Vec::new(),
+            used: Vec::new(),
+            scarce: Vec::new(),
+            period,
+            tail,
+            given: true,
+        }
     }
 
     /// The cost of a gap in memory alone.
@@ -214,6 +235,9 @@ impl DiskPlan {
         if length <= self.tail {
             return None;
         }
+        if self.given {
+            return Some(self.period);
+        }
         // Spread the slots over the length, but not more densely than pays.
         let even = length.div_ceil((free_slots as u64).saturating_add(1));
         Some(self.period.max(even).clamp(1, length - self.block))
@@ -222,6 +246,10 @@ impl DiskPlan {
     /// The same, and how many gaps of that length follow each other.
     pub fn first_advances(&self, length: u64, free_slots: usize) -> Option<(u64, u64)> {
         let distance = self.first_advance(length, free_slots)?;
+        if self.given {
+            let times = ((length - self.tail).div_ceil(self.period)).min(free_slots as u64);
+            return Some((distance, times));
+        }
         let periodic_above = self.tail.max(self.free.len() as u64);
         let times = match length.checked_sub(periodic_above) {
             // A period is at least as long as an even share, so the shares stay below it.
@@ -235,6 +263,7 @@ impl DiskPlan {
     pub fn next_advance(&self, length: u64) -> Option<u64> {
         match self.reread.get(length as usize) {
             Some(&split) => (split > 0).then(|| split.into()),
+            None if self.given => None,
             None => self.next_advance_beyond(length),
         }
     }

@@ -58,7 +58,7 @@ mod totals;
 
 pub use action::{Action, Slot, Tier};
 pub use any::AnySchedule;
-pub use best::{BestPlan, Family, Holds, Plan, Problem, best_plan, cheapest_plan};
+pub use best::{BestPlan, Beyond, Family, Holds, Plan, Problem, best_plan, cheapest_plan};
 pub use error::{Error, MAX_STEPS};
 pub use machine::{Illegal, Limits, Machine, Sizes};
 pub use mixed::Mixed;

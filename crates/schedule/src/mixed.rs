@@ -136,7 +136,9 @@ impl Mixed {
             self.at = At::Tape(unit);
             return Action::Record { from, to: self.step(unit + 1) };
         }
-        let free = (self.slots - self.held.len() + usize::from(own.is_some())) as u64;
+        // A text that was not written by us may hold more than there is room for.
+        let free =
+            self.slots.saturating_add(usize::from(own.is_some())).saturating_sub(self.held.len()) as u64;
         match (self.plan.first(units, free.min(self.units())), own) {
             (First::Tape, Some(index)) => {
                 self.held.pop();

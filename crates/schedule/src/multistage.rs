@@ -4,7 +4,7 @@ use std::sync::Arc;
 use crate::disk_plan::{DiskPlan, Prices, REACH};
 use crate::retreat::{Gap, Move, Retreat, Turn};
 use crate::schedule::same_end;
-use crate::text::{Fields, Writer, bad};
+use crate::text::{Fields, Writer, bad, number};
 use crate::{Action, Error, Method, Options, Schedule, Shape, Tier, Totals, revolve};
 
 /// The slots on disk and what it costs to use them.
@@ -40,6 +40,8 @@ pub struct Multistage {
     steps: u64,
     disk: Disk,
     method: Method,
+    /// The steps between states on disk, where they were given.
+    period: Option<u64>,
     plan: Arc<DiskPlan>,
     retreat: Retreat,
 }
@@ -62,6 +64,49 @@ impl Multistage {
         Multistage::by(Method::Approximate, steps, slots, disk, options)
     }
 
+    /// A state on disk every `period` steps of the first sweep, as far as `disk_slots` go; what lies between two of them
+    /// is reversed with the `slots` in memory, each state on disk being read once. For drivers that know what their
+    /// disk costs better than two numbers say.
+    ///
+    /// A period shorter than a block means the block. With no slot in memory a period must be a block, and the disk
+    /// must have a slot for every period.
+    ///
+    /// ```
+    /// use ebbtide_schedule::{Multistage, Options};
+    ///
+    /// let totals = Multistage::spaced(1000, 50, 4, usize::MAX, Options::new().block(10))?.totals();
+    /// assert_eq!((totals.disk.stores, totals.disk.loads), (19, 19));
+    /// assert!(totals.executions() < 3 * 1000);
+    /// # Ok::<(), ebbtide_schedule::Error>(())
+    /// ```
+    pub fn spaced(
+        steps: u64,
+        period: u64,
+        slots: usize,
+        disk_slots: usize,
+        options: Options,
+    ) -> Result<Multistage, Error> {
+        let options = options.check(steps)?;
+        if period == 0 {
+            return Err(Error::ZeroLength { what: "period" });
+        }
+        let period = period.max(options.block);
+        // A plain forward sweep must come to the end of the loop, which is a block before that of the plan.
+        let tail = match options.shape {
+            Shape::RecordLast => period,
+            Shape::PrimalFirst => period.saturating_add(options.block - 1),
+        };
+        let periods = options.virtual_steps(steps).saturating_sub(tail).div_ceil(period);
+        let longest = if periods > disk_slots as u64 { u64::MAX } else { tail };
+        if slots == 0 && options.virtual_steps(steps) > options.block && longest > options.block {
+            return Err(Error::TooFewSlots { slots, minimum: 1 });
+        }
+        let disk = Disk { slots: disk_slots, write_cost: 0.0, read_cost: 0.0 };
+        let retreat = Retreat::forward(steps, slots, options).with_disk(disk_slots);
+        let plan = Arc::new(DiskPlan::spaced(period, tail, slots, options.block));
+        Ok(Multistage { steps, disk, method: Method::Approximate, period: Some(period), plan, retreat })
+    }
+
     fn by(
         method: Method,
         steps: u64,
@@ -82,7 +127,7 @@ impl Multistage {
         let prices = Prices { write: disk.write_cost, read: disk.read_cost };
         let length = options.virtual_steps(steps);
         let plan = Arc::new(DiskPlan::new(length, slots, disk.slots, options.block, prices, method));
-        Ok(Multistage { steps, disk, method, plan, retreat })
+        Ok(Multistage { steps, disk, method, period: None, plan, retreat })
     }
 
     /// How the schedule was planned.
@@ -111,6 +156,11 @@ impl Multistage {
         totals
     }
 
+    /// What the steps between two states on disk cost once the first is read.
+    pub(crate) fn between(&self, period: u64) -> Totals {
+        self.gap_totals(period, self.retreat.slots(), self.retreat.options().shape(Shape::RecordLast))
+    }
+
     /// What a gap costs once its first state is read from disk.
     fn gap_totals(&self, length: u64, slots: usize, options: Options) -> Totals {
         let (mut totals, mut length) = (Totals::default(), length);
@@ -128,24 +178,37 @@ impl Multistage {
         out.field("steps", self.steps)?;
         out.field("write", self.disk.write_cost)?;
         out.field("read", self.disk.read_cost)?;
-        out.field("method", self.method)?;
+        match self.period {
+            Some(period) => out.field("method", format_args!("spaced:{period}"))?,
+            None => out.field("method", self.method)?,
+        }
         self.retreat.write(out)
     }
 
     pub(crate) fn read(fields: &mut Fields<'_>) -> Result<Multistage, Error> {
         let steps = fields.number("steps")?;
         let (write_cost, read_cost) = (fields.number("write")?, fields.number("read")?);
-        let method = fields.number("method")?;
+        let method = fields.text("method")?;
         let retreat = Retreat::read(fields, steps)?;
-        if method == Method::Exact && retreat.options().virtual_steps(steps) > REACH {
-            return Err(bad("there are too many steps for an exact plan"));
-        }
         let disk = Disk { slots: retreat.disk_slots(), write_cost, read_cost };
-        let fresh = Multistage::by(method, steps, retreat.slots(), disk, retreat.options())?;
+        let fresh = match method.strip_prefix("spaced:") {
+            Some(period) => {
+                let period = number(period, "method")?;
+                Multistage::spaced(steps, period, retreat.slots(), disk.slots, retreat.options())?
+            }
+            None => Multistage::read_planned(number(method, "method")?, steps, disk, &retreat)?,
+        };
         if fresh.retreat.options() != retreat.options() {
             return Err(bad("the block does not fit the steps"));
         }
         Ok(Multistage { retreat, ..fresh })
+    }
+
+    fn read_planned(method: Method, steps: u64, disk: Disk, retreat: &Retreat) -> Result<Multistage, Error> {
+        if method == Method::Exact && retreat.options().virtual_steps(steps) > REACH {
+            return Err(bad("there are too many steps for an exact plan"));
+        }
+        Multistage::by(method, steps, retreat.slots(), disk, retreat.options())
     }
 
     fn decide(plan: &DiskPlan, gap: &Gap) -> Move {

@@ -34,6 +34,14 @@ impl Buffer {
         &self.raw[self.start..self.start + self.len.next_multiple_of(ALIGNMENT)]
     }
 
+    /// Makes room for `len` bytes in all, at once and no more than that.
+    pub(crate) fn reserve(&mut self, len: usize) {
+        let needed = len.next_multiple_of(ALIGNMENT);
+        if needed > self.raw.len().saturating_sub(self.start) {
+            self.grow(needed);
+        }
+    }
+
     /// Makes the buffer `more` bytes longer and returns the new part, whose content is unspecified.
     pub(crate) fn extend(&mut self, more: usize) -> &mut [u8] {
         let old = self.len;
@@ -46,13 +54,21 @@ impl Buffer {
         let needed = len.next_multiple_of(ALIGNMENT);
         if needed > self.raw.len().saturating_sub(self.start) {
             // Doubling keeps a state that is put together from many arrays linear.
-            let capacity = needed.max(2 * self.len).next_multiple_of(ALIGNMENT);
-            let mut raw = vec![0; capacity + ALIGNMENT];
-            let start = raw.as_ptr().addr().next_multiple_of(ALIGNMENT) - raw.as_ptr().addr();
-            raw[start..start + self.len].copy_from_slice(self.as_slice());
-            (self.raw, self.start) = (raw, start);
+            self.grow(needed.max(2 * self.len).next_multiple_of(ALIGNMENT));
         }
         self.len = len;
+    }
+
+    fn grow(&mut self, capacity: usize) {
+        if self.len == 0 {
+            // Nothing to keep: the old storage need not live beside the new.
+            self.raw = Vec::new();
+            self.start = 0;
+        }
+        let mut raw = vec![0; capacity + ALIGNMENT];
+        let start = raw.as_ptr().addr().next_multiple_of(ALIGNMENT) - raw.as_ptr().addr();
+        raw[start..start + self.len].copy_from_slice(self.as_slice());
+        (self.raw, self.start) = (raw, start);
     }
 }
 

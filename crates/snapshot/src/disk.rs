@@ -48,6 +48,13 @@ impl Disk {
         Self::scratch_on(Arc::new(Disks), parent)
     }
 
+    /// With so many staging buffers instead of [`STAGING_BUFFERS`], at least one; with one alone, nothing is written
+    /// or read ahead.
+    pub fn staging_buffers(mut self, count: usize) -> Self {
+        self.staging = Staging::new(count.max(1));
+        self
+    }
+
     /// As [`scratch`](Self::scratch), on a file system of your own.
     pub fn scratch_on(fs: Arc<dyn FileSystem>, parent: &Path) -> Result<Self, Error> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -239,7 +246,14 @@ impl Drop for Disk {
             for slot in 0..self.slots.len() {
                 let _ = self.discard(slot);
             }
+            // What failed before is reported by the first of these, and the removals are waited for by the second.
             let _ = self.writer.flush();
+            let _ = self.writer.flush();
+            self.prefetcher = None;
+            // A write that failed leaves a file that has no number.
+            for entry in self.store.fs.list(&self.store.dir).unwrap_or_default() {
+                let _ = self.store.fs.remove(&self.store.dir.join(entry.name));
+            }
             let _ = self.store.fs.remove_dir(&self.store.dir);
         }
     }

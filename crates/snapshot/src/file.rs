@@ -128,6 +128,7 @@ fn read(fs: &dyn FileSystem, path: &Path, state: &mut State) -> Result<Label, Er
         let claimed = metadata.data_len();
         return Err(damaged(format!("its arrays claim {claimed} bytes, the file has {promised}")));
     }
+    state.reserve(promised as usize);
     for name in metadata.offset_keys() {
         let Some(info) = metadata.info(&name) else { continue };
         let dtype = Dtype::from_file(info.dtype)

@@ -88,7 +88,7 @@ impl FileSystem for Disks {
 
     fn create(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
         let file = options().write(true).create_new(true).open(file)?;
-        Ok(Box::new(NewFile { direct: set_direct(&file, true), file }))
+        Ok(Box::new(NewFile { file, direct: false, able: true }))
     }
 
     fn append(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
@@ -134,10 +134,21 @@ impl FileSystem for Disks {
     fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>> {
         let file = regular(options().append(true).create(true).open(file)?)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(file))),
+            Ok(()) => Ok(Some(Box::new(Locked(file)))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+/// A locked file. To close it is not enough: a process that another thread is about to start has it open too, until it
+/// becomes another program.
+struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // What cannot be unlocked is closed all the same.
+        let _ = self.0.unlock();
     }
 }
 
@@ -162,22 +173,35 @@ fn regular(file: File) -> io::Result<File> {
 }
 
 /// A new file. Whole aligned blocks go past the page cache, where the system can do that: it is two to three times
-/// as fast as filling the cache and waiting for it to be emptied, and leaves the cache to others.
+/// as fast as filling the cache and waiting for it to be emptied, and leaves the cache to others. Small pieces do not:
+/// there the wait for the disk is all that counts, and a file that is soon removed may never get there.
 struct NewFile {
     file: File,
+    /// Do writes go past the page cache now, and could they?
     direct: bool,
+    able: bool,
 }
+
+/// Pieces from here on are worth a way past the page cache.
+const LARGE: usize = 256 << 10;
 
 impl OutputFile for NewFile {
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         let aligned = |bytes: &[u8]| (bytes.len() | bytes.as_ptr().addr()).is_multiple_of(ALIGNMENT);
+        if self.able && !self.direct && bytes.len() >= LARGE && aligned(bytes) {
+            self.able = set_direct(&self.file, true);
+            self.direct = self.able;
+        }
         while self.direct && !bytes.is_empty() && aligned(bytes) {
             match Write::write(&mut self.file, bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => bytes = &bytes[written..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // Some file systems say only now that they cannot.
-                Err(error) if error.kind() == io::ErrorKind::InvalidInput => break,
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                    self.able = false;
+                    break;
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -65,6 +65,11 @@ impl State {
         self.position = None;
     }
 
+    /// Makes room for arrays of so many bytes together, so that putting them allocates nothing more.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.data.reserve(bytes);
+    }
+
     /// Adds an array of rank one.
     pub fn put<T: Element>(&mut self, name: &str, values: &[T]) -> Result<(), Error> {
         self.put_shaped(name, &[values.len()], values)

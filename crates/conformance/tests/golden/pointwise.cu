@@ -1,4 +1,4 @@
- segment_0(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
+EB_THREADS / 2, EB_BLOCKS) segment_0(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
 eb_thread me = eb_enter(launch), *const f = &me;
 if (f->shared->ended) return;
 f64 *a0 = (f64 *)f->data[0];
@@ -17,6 +17,42 @@ column0 = deal.column; first0 = deal.first; }
 __syncthreads();
 v0 = (i64)f->scalars[0];
 v2 = d0_0;
+{ /* loop 0, inside its parallel loops */
+const i64 begin = INT64_C(0), passes = eb_extent(begin, v0);
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
+const i64 rows = 1, row = e0;
+i64 wild = 0;
+const b8 inner = passes > 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= 0 && !wild;
+if (inner) {
+__builtin_assume(__isGlobal(a0));
+__builtin_assume(__isGlobal(a1));
+if (rows > 0 && row > 0) {
+const eb_deal deal = eb_share(rows, row, f0);
+for (i64 column = deal.column; column < row; column += deal.columns) {
+for (i64 r = deal.first; r < rows; r += deal.step) {
+const i64 v4 = f0 + column;
+const ix at0 = (ix)v4;
+f64 h0 = a0[at0];
+const ix at1 = (ix)v4;
+f64 h1 = a1[at1];
+#pragma unroll 8
+for (i64 pass = 0; pass < passes; pass++) {
+v3 = begin + pass;
+{
+const f64 v5 = h0;
+const f64 v6 = h1;
+const f64 v8 = eb_tanh_f64(v5);
+const f64 v9 = (0.1 * v8);
+const f64 v10 = (v9 * v6);
+h0 = (h0 + v10);
+}
+}
+a0[at0] = h0;
+} }
+exit1: ;
+}
+if (eb_barrier(f)) goto leave;
+} else {
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v3 = INT64_C(0) + pass0;
 { /* parallel loop */
@@ -39,30 +75,31 @@ const f64 v6 = __ldg(&a1[(ix)v4]);
 const f64 v8 = eb_tanh_f64(v5);
 const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
-const f64 old2 = a0[(ix)v4];
-a0[(ix)v4] = (old2 + v10);
+const f64 old3 = a0[(ix)v4];
+a0[(ix)v4] = (old3 + v10);
 } } }
 } else
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
 for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
 for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
 const i64 v4 = j;
-if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault1; }
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault2; }
 const f64 v5 = a0[v4];
-if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault1; }
+if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault2; }
 const f64 v6 = __ldg(&a1[v4]);
 const f64 v8 = called_eb_tanh_f64(v5);
 const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
-if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault1; }
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault2; }
 a0[v4] = (a0[v4] + v10);
 } }
-goto exit1;
-fault1: eb_out_of_bounds(f, oops, oops_index, oops_extent);
-exit1: ;
+goto exit2;
+fault2: eb_out_of_bounds(f, oops, oops_index, oops_extent);
+exit2: ;
 if (!proved && eb_barrier(f)) goto leave;
 }
 }
+} }
 leave: ;
 if (f->epoch == 0) eb_barrier(f);
 if (f->thread == 0) {

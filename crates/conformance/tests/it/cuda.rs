@@ -79,6 +79,7 @@ macro_rules! on_cuda {
 on_cuda! {
     gradients {
         gradients_have_the_same_bits_under_every_budget_on_every_device,
+        gradients_have_the_same_bits_wherever_states_are_kept,
     }
     hostile {
         hostile_data_is_clean_under_sanitisers,
@@ -86,6 +87,12 @@ on_cuda! {
         shapes_that_do_not_fit_are_errors,
         huge_arrays_are_errors,
         a_loop_with_very_many_reductions_is_like_any_other,
+    }
+    interchange {
+        own_elements_are_the_same_everywhere,
+        own_elements_of_a_plane_are_the_same_everywhere,
+        own_elements_are_checked_in_every_pass,
+        gradients_of_own_elements_have_the_same_bits_under_every_budget_on_every_device,
     }
     library {
         products_have_the_same_bits_on_every_device_for_every_shape,
@@ -106,8 +113,8 @@ on_cuda! {
         c23_bounds_may_depend_on_data_written_in_the_same_launch,
     }
     traces {
-        random_traces_equal_the_model_natively,
-        random_traces_equal_the_model_on_two_threads,
+        c48_random_traces_equal_the_model_natively,
+        c48_random_traces_equal_the_model_on_two_threads,
     }
     meetings {
         a_source_and_receivers_are_the_same_wherever_they_are,
@@ -121,6 +128,7 @@ on_cuda! {
         wave_is_the_same_everywhere,
         reductions_are_the_same_everywhere,
         an_index_out_of_bounds_is_an_error_that_names_it,
+        ordered_sums_at_elements_that_data_choose_are_the_same_everywhere,
     }
     yields {
         c26_labels_come_back_as_enum_and_variant,
@@ -155,8 +163,8 @@ on_cuda! {
         temporaries_stay_where_they_are_live_and_follow_the_arguments_where_they_are_made_anew,
     }
     random {
-        random_programs_are_the_same_everywhere_one,
-        random_programs_are_the_same_everywhere_two,
+        c48_random_programs_are_the_same_everywhere_one,
+        c48_random_programs_are_the_same_everywhere_two,
     }
     regressions {
         a_negative_literal_can_be_negated,
@@ -169,4 +177,32 @@ on_cuda! {
     random_gradients {
         gradients_of_random_programs_are_the_same_under_every_schedule,
     }
+}
+
+/// Loops and conditions on data are code inside one kernel: no conditional node of a graph, and no host that drives them.
+#[test]
+#[ignore = "needs CUDA"]
+fn c50_a_loop_on_the_device_is_one_launch_however_long_it_is() {
+    use ebbtide_conformance::{Input, run};
+    use ebbtide_ir::Literal;
+
+    let options = Options::new().cache(Cache::at(folder()));
+    let (device, counters) = options.build().expect("these tests need a GPU, its driver and NVRTC");
+    let mut costs = Vec::new();
+    for steps in [1usize, 10, 1000] {
+        let inputs = [
+            Input::Array(vec![70, 90], 1),
+            Input::Array(vec![70, 90], 2),
+            Input::Array(vec![70, 90], 3),
+            Input::Array(vec![1000], 4),
+            Input::Array(vec![1000, 90], 5),
+            Input::Scalar(Literal::from(steps)),
+        ];
+        let before = (counters.launches(), counters.waits());
+        run(&crate::programs::wave(), &device, &inputs).expect("it runs");
+        costs.push((counters.launches() - before.0, counters.waits() - before.1));
+    }
+    assert_eq!(costs[0].0, 1);
+    assert_eq!(costs[0], costs[1]);
+    assert_eq!(costs[0], costs[2]);
 }

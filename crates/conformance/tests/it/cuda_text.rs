@@ -2,24 +2,34 @@
 
 use std::sync::Arc;
 
+use ebbtide_autodiff::{Inner, Request, gradient};
 use ebbtide_cuda::compiler::{Architecture, Places, compile};
-use ebbtide_ir::{Program, verify};
+use ebbtide_ir::{Block, Program, Stmt, verify, walk_program_level};
 use expect_test::{ExpectFile, expect_file};
 
+use crate::gradients::with_misfit;
 use crate::meetings::{Between, survey};
-use crate::{programs, stages};
+use crate::{interchange, programs, stages};
 
 /// The text of a program, all of it.
 fn text(program: &Program) -> String {
+    text_of(program, &[&program.body])
+}
+
+fn text_of(program: &Program, blocks: &[&Block]) -> String {
     let facts = verify(program).unwrap();
-    ebbtide_cuda::text(&Arc::new(program.clone()), &facts, &[&program.body]).unwrap().0.source
+    ebbtide_cuda::text(&Arc::new(program.clone()), &facts, blocks).unwrap().0.source
 }
 
 /// Compares the kernels of a program, without what stands before them in every text.
 fn check(program: &Program, expected: ExpectFile) {
-    let text = text(program);
-    let kernels =
-        text.split("\nextern \"C\" __global__ void __launch_bounds__(EB_THREADS, EB_BLOCKS)").skip(1);
+    check_blocks(program, &[&program.body], expected);
+}
+
+fn check_blocks(program: &Program, blocks: &[&Block], expected: ExpectFile) {
+    let text = text_of(program, blocks);
+    let kernels = text.split("\nextern \"C\" __global__ void __launch_bounds__(").skip(1);
+    let kernels = kernels.filter(|kernel| kernel.contains(") segment_"));
     expected.assert_eq(&kernels.collect::<Vec<_>>().join("\n---\n"));
 }
 
@@ -31,6 +41,41 @@ fn yielding() -> Program {
 #[test]
 fn a_pointwise_loop_is_proved_before_it_starts() {
     check(&programs::pointwise(), expect_file!["../golden/pointwise.cu"]);
+}
+
+/// The three blocks of a program's first reversed loop, as kernels.
+fn check_reversed(program: &Program, wrt: &[&str], expected: ExpectFile) {
+    let request = Request {
+        of: "loss".into(),
+        wrt: wrt.iter().map(|name| name.to_string()).collect(),
+        ..Request::default()
+    };
+    let program = gradient(program, &request, Inner::Recorded).unwrap().program;
+    let mut blocks: Vec<&Block> = Vec::new();
+    walk_program_level(&program.body, &mut |stmt| match stmt {
+        Stmt::Forward(forward) => blocks.extend([&forward.advance, &forward.record]),
+        Stmt::Backward(backward) => blocks.push(&backward.reverse),
+        _ => {}
+    });
+    check_blocks(&program, &blocks, expected);
+}
+
+#[test]
+fn both_halves_of_a_reversed_pointwise_loop_run_inside_their_parallel_loops() {
+    let program = with_misfit(programs::pointwise(), "s");
+    check_reversed(&program, &["s", "p"], expect_file!["../golden/pointwise_reversed.cu"]);
+}
+
+#[test]
+fn loops_over_own_elements_run_inside_their_parallel_loops() {
+    for program in
+        [interchange::relay(), interchange::plane(), interchange::gathered(), interchange::nested()]
+    {
+        assert_eq!(text(&program).matches("inside its parallel loops").count(), 1, "{}", program.name);
+    }
+    for program in [programs::burgers(), programs::wave(), programs::reductions(), yielding()] {
+        assert!(!text(&program).contains("inside its parallel loops"), "{}", program.name);
+    }
 }
 
 #[test]
@@ -74,7 +119,9 @@ fn c49_a_yield_is_looked_for_only_where_a_region_can_yield() {
 #[test]
 #[ignore = "needs NVRTC"]
 fn every_fixture_compiles_with_narrow_and_with_wide_places() {
-    for program in [programs::pointwise(), programs::burgers(), programs::wave(), yielding()] {
+    let own = [interchange::relay(), interchange::plane(), interchange::gathered(), interchange::nested()];
+    let others = [programs::pointwise(), programs::burgers(), programs::wave(), yielding()];
+    for program in own.into_iter().chain(others) {
         for places in [Places::Narrow, Places::Wide] {
             let target = Architecture { places, ..Architecture::of(9, 0) };
             let machine_code = compile(&text(&program), &target);

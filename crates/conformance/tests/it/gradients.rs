@@ -3,9 +3,11 @@
 use ebbtide_autodiff::{Inner, Request, gradient};
 use ebbtide_conformance::element;
 use ebbtide_ir::*;
-use ebbtide_runtime::{AnyArray, Arg, Budget, CompiledGradient, Device, Ran, interpreter};
+use ebbtide_runtime::{
+    AnyArray, Arg, Budget, CompiledGradient, Device, Plan, Ran, Rate, Rates, Tiers, interpreter,
+};
 
-use crate::devices::cpu;
+use crate::devices::{cpu, on_cuda};
 use crate::programs;
 
 /// Adds `loss += Σ x²·weight` after a program's body.
@@ -59,6 +61,11 @@ pub struct Case {
     pub given: Vec<Given>,
 }
 
+/// The bits of some results.
+fn bits(results: &[Vec<f64>]) -> Vec<Vec<u64>> {
+    results.iter().map(|a| a.iter().map(|x| x.to_bits()).collect()).collect()
+}
+
 impl Case {
     fn arrays(&self, device: &Device) -> Vec<AnyArray> {
         let mut arrays = Vec::new();
@@ -94,6 +101,18 @@ impl Case {
 
     /// The value and all derivatives, as numbers, and what the run did.
     fn run(&self, compiled: &CompiledGradient) -> (Vec<Vec<f64>>, Ran) {
+        self.with_arguments(compiled, |args| compiled.launch(args).unwrap())
+    }
+
+    fn plan(&self, compiled: &CompiledGradient) -> Plan {
+        self.with_arguments(compiled, |args| compiled.plan(args).unwrap()).1
+    }
+
+    fn with_arguments<T>(
+        &self,
+        compiled: &CompiledGradient,
+        what: impl FnOnce(&[Arg<'_>]) -> T,
+    ) -> (Vec<Vec<f64>>, T) {
         let device = compiled.device();
         let inputs = self.arrays(device);
         let shape_of = |name: &str| {
@@ -126,12 +145,12 @@ impl Case {
             })
             .collect();
         args.extend(outputs.iter_mut().map(Arg::Write));
-        let ran = compiled.launch(&args).unwrap();
+        let answer = what(&args);
         drop(args);
         let numbers = |a: &AnyArray| {
             ebbtide_conformance::literals(a.ty(), a.bytes()).iter().map(|l| l.to_f64()).collect()
         };
-        (outputs.iter().map(numbers).collect(), ran)
+        (outputs.iter().map(numbers).collect(), answer)
     }
 
     /// The loss at the given point, moved by `step` along `direction` in the inputs that are asked for.
@@ -210,12 +229,15 @@ impl Case {
 
     /// The same bits under every budget, on every device; the body runs as often as the schedule says.
     pub fn check_bits(&self, steps: u64) {
-        let reference = self.compile(&interpreter());
-        let (expected, ran) = self.run(&reference);
+        let (_, ran) = self.run(&self.compile(&interpreter()));
         assert_eq!((ran.recorded, ran.reversed), (steps, steps));
-        let bits = |r: &Vec<Vec<f64>>| {
-            r.iter().map(|a| a.iter().map(|x| x.to_bits()).collect::<Vec<_>>()).collect::<Vec<_>>()
-        };
+        self.check_bits_of_nest(steps, |ran| assert_eq!(ran.reversed, steps));
+    }
+
+    /// The same bits under every budget, on every device, for a nest whose outer loop has so many passes.
+    pub fn check_bits_of_nest(&self, steps: u64, counted: impl Fn(Ran)) {
+        let reference = self.compile(&interpreter());
+        let (expected, _) = self.run(&reference);
         let mut compiled = vec![reference];
         compiled.extend([1, 2, 5].map(|threads| self.compile(&cpu(threads))));
         for compiled in &compiled {
@@ -233,9 +255,53 @@ impl Case {
                     self.program.name,
                     compiled.device().name()
                 );
-                assert_eq!(ran.reversed, steps);
+                counted(ran);
             }
         }
+    }
+
+    /// The same bits wherever states are kept, and as much traffic as was planned; how many states were in host memory and
+    /// on disk.
+    fn check_tiers(&self) -> [u64; 2] {
+        let (expected, _) = self.run(&self.compile(&interpreter()));
+        let dir = tempfile::tempdir().unwrap();
+        let rate = Rate { latency: 1e-9, bandwidth: 1e10 };
+        let rates = Rates { memory: rate, host: rate, disk_write: rate, disk_read: rate };
+        let mut seen = [0, 0];
+        for threads in [1, 2] {
+            let device = cpu(threads);
+            let compiled = self.compile(&device);
+            let least = self.plan(&compiled);
+            let (state, tape) = (least.loops[0].state_bytes, least.loops[0].tape_bytes);
+            // The least memory that works, that and a passage, some states more.
+            for (states, tapes) in [(1, 1), (2, 1), (3, 2), (6, 3), (9, 4)] {
+                let room = states * (state + (16 << 10)) + tapes * tape;
+                for (host, disk) in [(0, 0), (3, 0), (1000, 0), (0, 1000), (7, 1000)] {
+                    let mut tiers = Tiers::new().rates(rates);
+                    if host > 0 && device.backend().memory().is_some() {
+                        tiers = tiers.host_memory(host * (state + (8 << 10)));
+                    }
+                    if disk > 0 {
+                        tiers = tiers.disk(dir.path(), disk * state);
+                    }
+                    let g = compiled.with_budget(Budget::Bytes(least.fixed_bytes + room)).with_tiers(tiers);
+                    let plan = self.plan(&g);
+                    let (found, ran) = self.run(&g);
+                    let (name, on) = (&self.program.name, device.name());
+                    assert!(bits(&found) == bits(&expected), "{name} on {on}:\n{}", plan.explain());
+                    let away = plan.loops[0].away;
+                    let [in_host, on_disk] = [away.host_slots * state, away.disk_slots * state];
+                    let moved = [ran.to_host, ran.from_host, ran.to_disk, ran.from_disk];
+                    assert_eq!(moved, [in_host, in_host, on_disk, on_disk], "{}", plan.explain());
+                    assert!(plan.peak_bytes() <= least.fixed_bytes + room, "{}", plan.explain());
+                    seen[0] += away.host_slots;
+                    seen[1] += away.disk_slots;
+                    let left = std::fs::read_dir(dir.path()).unwrap().count();
+                    assert_eq!(left, 0, "slot files are gone");
+                }
+            }
+        }
+        seen
     }
 }
 
@@ -305,6 +371,15 @@ pub fn gradients_have_the_same_bits_under_every_budget_on_every_device() {
         burgers(37, steps).check_bits(steps as u64);
         wave(9, 21, steps).check_bits(steps as u64);
     }
+}
+
+#[test]
+pub fn gradients_have_the_same_bits_wherever_states_are_kept() {
+    let cases = [pointwise(700, 40), burgers(600, 41), wave(20, 30, 25)];
+    let [in_host, on_disk] =
+        cases.iter().map(Case::check_tiers).fold([0, 0], |a, b| [a[0] + b[0], a[1] + b[1]]);
+    assert!(on_disk > 50, "{on_disk} states were on disk");
+    assert!(in_host > 50 || !on_cuda(), "{in_host} states were in host memory");
 }
 
 #[test]

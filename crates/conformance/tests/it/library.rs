@@ -37,6 +37,16 @@ pub fn products_have_the_same_bits_on_every_device_for_every_shape() {
         // Both factors copied; columns instead of rows split between threads.
         (140, 260, 200),
         (3, 300, 200),
+        // A few rows: strips, and a right factor that is read along its columns, split between threads.
+        (1, 270, 260),
+        (2, 133, 300),
+        (3, 37, 53),
+        (4, 16, 40),
+        (5, 130, 150),
+        (6, 9, 17),
+        (7, 33, 35),
+        (8, 70, 131),
+        (9, 40, 23),
         // Nothing at all, and sums of nothing.
         (0, 3, 4),
         (3, 4, 0),

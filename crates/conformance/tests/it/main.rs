@@ -7,6 +7,7 @@ mod cuda_text;
 mod devices;
 mod gradients;
 mod hostile;
+mod interchange;
 mod introspection;
 mod library;
 mod loops;
@@ -16,6 +17,7 @@ mod programs;
 mod random;
 mod stages;
 mod traces;
+mod waiting;
 mod workloads;
 mod yields;
 

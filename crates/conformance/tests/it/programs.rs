@@ -161,3 +161,35 @@ pub fn reductions() -> Program {
     b.0.end_par();
     b.0.finish().unwrap()
 }
+
+/// Sums and maxima at elements that data choose: twice into one array, once under a condition, and in two types.
+pub fn deposits() -> Program {
+    let mut b = B::new("deposits");
+    let x = b.0.array("x", Type::F64, 2, Access::Read);
+    let sums = b.0.array("sums", Type::F64, 1, Access::Write);
+    let short = b.0.array("short", Type::F32, 1, Access::Write);
+    let most = b.0.array("most", Type::F64, 1, Access::Write);
+    let own = b.0.array("own", Type::F64, 2, Access::Write);
+    let (zero, n, m) = (b.index(0), b.0.dim(x, 0), b.0.dim(x, 1));
+    let (zero_f, thousand, seven, cells) = (b.real(0.0), b.real(1000.0), b.index(7), b.0.dim(sums, 0));
+    let ij = b.0.begin_par(&[("i", zero, n), ("j", zero, m)]);
+    let v = b.0.load(x, &[ij[0], ij[1]]);
+    let far = b.0.binary(Binary::Mul, v, thousand);
+    let far = b.0.cast(far, Type::I64);
+    let far = b.0.cast(far, Type::Index);
+    let cell = b.0.binary(Binary::RemEuclid, far, cells);
+    b.0.update(Combine::Add, sums, &[cell], v);
+    let above = b.0.compare(Compare::Gt, v, zero_f);
+    b.0.begin_if(above);
+    let other = b.0.binary(Binary::Mul, cell, seven);
+    let other = b.0.binary(Binary::RemEuclid, other, cells);
+    let square = b.0.binary(Binary::Mul, v, v);
+    b.0.update(Combine::Add, sums, &[other], square);
+    let narrow = b.0.cast(v, Type::F32);
+    b.0.update(Combine::Add, short, &[cell], narrow);
+    b.0.end_if();
+    b.0.update(Combine::Max, most, &[cell], v);
+    b.0.store(own, &[ij[0], ij[1]], v);
+    b.0.end_par();
+    b.0.finish().unwrap()
+}

@@ -111,11 +111,11 @@ fn share(part: usize, parts: usize) {
 }
 
 #[test]
-pub fn random_programs_are_the_same_everywhere_one() {
+pub fn c48_random_programs_are_the_same_everywhere_one() {
     share(0, 2);
 }
 
 #[test]
-pub fn random_programs_are_the_same_everywhere_two() {
+pub fn c48_random_programs_are_the_same_everywhere_two() {
     share(1, 2);
 }

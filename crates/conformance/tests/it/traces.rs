@@ -192,7 +192,7 @@ fn run(device: &Device, seed: u64, programs: usize, most: usize, cases_each: usi
 }
 
 #[test]
-pub fn random_traces_equal_the_model_on_the_interpreter() {
+pub fn c48_random_traces_equal_the_model_on_the_interpreter() {
     let tally = run(&interpreter(), 1, cases(1500), usize::MAX, 2);
     assert!(tally.cases >= cases(1500), "{tally:?}");
     // A short run need not meet everything that the generator can do.
@@ -205,7 +205,7 @@ pub fn random_traces_equal_the_model_on_the_interpreter() {
 }
 
 #[test]
-pub fn random_traces_equal_the_model_natively() {
+pub fn c48_random_traces_equal_the_model_natively() {
     // Compiling takes the time: a few programs, many runs each.
     let programs = cases(1500).div_ceil(125);
     let tally = run(&cpu(1), 2, programs, 24, 40);
@@ -216,7 +216,7 @@ pub fn random_traces_equal_the_model_natively() {
 }
 
 #[test]
-pub fn random_traces_equal_the_model_on_two_threads() {
+pub fn c48_random_traces_equal_the_model_on_two_threads() {
     let tally = run(&cpu(2), 2, cases(1500).div_ceil(500), 24, 8);
     assert!(tally.yields > 0, "{tally:?}");
 }

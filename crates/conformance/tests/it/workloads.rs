@@ -75,3 +75,19 @@ pub fn an_index_out_of_bounds_is_an_error_that_names_it() {
         "{error}"
     );
 }
+
+#[test]
+pub fn ordered_sums_at_elements_that_data_choose_are_the_same_everywhere() {
+    for (n, m, cells) in
+        [(0, 3, 5), (1, 1, 1), (3, 100, 7), (1, 33, 1000), (300, 33, 2), (7, 20011, 300), (2, 70000, 1)]
+    {
+        let inputs = [
+            Input::Array(vec![n, m], 1),
+            Input::Array(vec![cells], 2),
+            Input::Array(vec![cells], 3),
+            Input::Array(vec![cells], 4),
+            Input::Array(vec![n, m], 5),
+        ];
+        check(&programs::deposits(), &inputs).unwrap();
+    }
+}

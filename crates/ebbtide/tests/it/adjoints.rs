@@ -112,7 +112,7 @@ fn a_linear_periodic_stencil_gathers_and_records_nothing() {
                 let mut d_next' = Array1::<f64>::zeros([v28]);
                 let mut d_loss' = Array0::<f64>::zeros([]);
                 let n = u'.len();
-                forward loop 0 over 0..steps carrying [u', next'] {
+                forward loop 0 over 0..steps carrying [u'] {
                   advance:
                     for _t in from..to {
                         for i in par(0..n) {
@@ -403,6 +403,69 @@ fn nothing_flows_to_what_an_iteration_overwrote_itself() {
     for (found, expected) in out.get(P::x).unwrap().as_slice().iter().zip(expected) {
         assert!((found - expected).abs() < 1e-15, "{found} {expected}");
     }
+}
+
+/// The rows at the ends are as they were two passes before.
+#[program]
+fn with_ends(u: &mut Array1<f64>, next: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    for _t in 0..steps {
+        for i in par(1..u.len() - 1) {
+            next[i] = u[i - 1] * u[i + 1];
+        }
+        swap(u, next);
+    }
+    for i in par(0..u.len()) {
+        loss[[]] += u[i];
+    }
+}
+
+/// Some elements are as they were two passes before.
+#[program]
+fn with_holes(u: &mut Array1<f64>, next: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    for _t in 0..steps {
+        for i in par(0..u.len()) {
+            if u[i] > 0.5 {
+                next[i] = u[i] * u[i];
+            }
+        }
+        swap(u, next);
+    }
+    for i in par(0..u.len()) {
+        loss[[]] += u[i];
+    }
+}
+
+#[program]
+fn through_a_product(
+    h: &mut Array2<f64>,
+    z: &mut Array2<f64>,
+    w: &Array2<f64>,
+    steps: usize,
+    loss: &mut Array0<f64>,
+) {
+    for _t in 0..steps {
+        matmul(h, w, z);
+        for (i, j) in par(0..h.dim(0), 0..h.dim(1)) {
+            h[[i, j]] = z[[i, j]].tanh();
+        }
+    }
+    for (i, j) in par(0..h.dim(0), 0..h.dim(1)) {
+        loss[[]] += h[[i, j]];
+    }
+}
+
+#[test]
+fn a_slot_holds_nothing_that_a_pass_replaces_before_it_reads() {
+    let carried = |text: String| {
+        let line = text.lines().find(|l| l.contains("forward loop")).unwrap().trim().to_string();
+        line[line.find("carrying").unwrap()..].to_string()
+    };
+    let text = with_ends().grad(with_ends::loss).wrt(with_ends::u).to_string();
+    assert_eq!(carried(text), "carrying [u', next'] {");
+    let text = with_holes().grad(with_holes::loss).wrt(with_holes::u).to_string();
+    assert_eq!(carried(text), "carrying [u', next'] {");
+    let text = through_a_product().grad(through_a_product::loss).wrt(through_a_product::w).to_string();
+    assert_eq!(carried(text), "carrying [h'] {");
 }
 
 /// A leapfrog step with a source and receivers, as surveys have them.

@@ -12,7 +12,13 @@ use ebbtide_runtime::{Backend, Executable, Frame, Start};
 
 /// Statements that record before the loop, loops in loops, and a sibling.
 #[program]
-fn simulation(u: &mut Array1<f64>, c: &mut Array1<f64>, outer: usize, inner: usize, loss: &mut Array0<f64>) {
+pub fn simulation(
+    u: &mut Array1<f64>,
+    c: &mut Array1<f64>,
+    outer: usize,
+    inner: usize,
+    loss: &mut Array0<f64>,
+) {
     let n = u.len();
     for i in par(0..n) {
         u[i] = u[i] * u[i] + 0.1;
@@ -148,9 +154,9 @@ fn a_damaged_durable_run_gives_the_same_bits_or_says_what_is_damaged() {
 }
 
 /// A device that breaks down after so many segments.
-struct Fragile {
-    cpu: Device,
-    left: Arc<AtomicI64>,
+pub(crate) struct Fragile {
+    pub cpu: Device,
+    pub left: Arc<AtomicI64>,
 }
 
 struct FragileCode {

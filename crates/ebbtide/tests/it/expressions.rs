@@ -474,3 +474,54 @@ fn an_if_whose_arm_can_fail_stays_a_branch() {
     let _ = guarded().compile(&device).unwrap().launch((&u, &mut out)).unwrap();
     assert_eq!(out.to_vec(), [1.0, 2.0, -1.0]);
 }
+
+#[program]
+fn damped(x: &mut Array1<f64>, v: &mut Array1<f64>, k: f64, steps: usize, loss: &mut Array0<f64>) {
+    for _t in 0..steps {
+        for i in par(0..x.len()) {
+            v[i] = v[i] - 0.1 * (k * x[i] + 0.3 * v[i]);
+            x[i] = x[i] + 0.1 * v[i];
+        }
+    }
+    for i in par(0..x.len()) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+#[test]
+fn multiply_adds_are_formed_where_they_are_asked_for() {
+    let start = [0.3, 1.7, -2.9, 0.001];
+    let plain = |x: f64, v: f64, k: f64| {
+        let v = v - 0.1 * (k * x + 0.3 * v);
+        (x + 0.1 * v, v)
+    };
+    let fused = |x: f64, v: f64, k: f64| {
+        let v = (-0.1f64).mul_add(k.mul_add(x, 0.3 * v), v);
+        (0.1f64.mul_add(v, x), v)
+    };
+    let device = Device::cpu();
+    let run = |program: &Program<damped>| {
+        let mut x = device.array(&start).unwrap();
+        let mut v = device.array(&start).unwrap();
+        let mut loss = device.scalar(0.0).unwrap();
+        let compiled = program.compile(&device).unwrap();
+        assert_eq!(compiled.launch((&mut x, &mut v, 0.7, 100, &mut loss)).unwrap(), Status::Done);
+        x.to_vec()
+    };
+    let by_hand = |step: &dyn Fn(f64, f64, f64) -> (f64, f64)| -> Vec<f64> {
+        start.iter().map(|x| (0..100).fold((*x, *x), |(x, v), _| step(x, v, 0.7)).0).collect()
+    };
+    assert_eq!(run(&damped()), by_hand(&plain));
+    assert_eq!(run(&damped().with_fma()), by_hand(&fused));
+    assert_ne!(by_hand(&plain), by_hand(&fused));
+
+    // The recorded and the repeated steps of its gradient round like the plain ones.
+    let g = damped().with_fma().grad(damped::loss).wrt(damped::x).compile(&device).unwrap();
+    let mut x = device.array(&start).unwrap();
+    let mut v = device.array(&start).unwrap();
+    let mut loss = device.scalar(0.0).unwrap();
+    let all = g.launch((&mut x, &mut v, 0.7, 100, &mut loss)).unwrap();
+    let few = g.with_budget(Budget::Revolve { slots: 3, block: 1 });
+    let few = few.launch((&mut x, &mut v, 0.7, 100, &mut loss)).unwrap();
+    assert_eq!(all.get(damped::x).unwrap().to_vec(), few.get(damped::x).unwrap().to_vec());
+}

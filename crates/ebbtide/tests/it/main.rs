@@ -13,6 +13,7 @@ mod expressions;
 mod first_hour;
 mod generic;
 mod gradients;
+mod interior;
 mod library;
 mod on_tape;
 mod refused;
@@ -20,6 +21,7 @@ mod rules;
 mod scatter;
 mod schedules;
 mod structs;
+mod tiers;
 mod yielding_gradients;
 mod yields;
 

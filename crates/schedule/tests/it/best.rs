@@ -105,3 +105,48 @@ fn a_billion_steps_are_planned_at_once() {
     let best = best_plan(&problem, 1_000_000).unwrap();
     assert!(best.plan.totals.recompute_factor() < 4.0 * best.with_double.totals.recompute_factor());
 }
+
+/// Two places beyond memory, which are written and read in these times.
+fn with_beyond(problem: Problem, slots: [u64; 2], times: [f64; 2]) -> Problem {
+    let at = |k: usize| Beyond { slots: slots[k], write: times[k], read: times[k] };
+    Problem { beyond: [at(0), at(1)], passage: problem.sizes.state, holds: Holds::States, ..problem }
+}
+
+#[test]
+fn room_beyond_memory_saves_recomputation_and_never_costs() {
+    let mut random = Random(7);
+    for _ in 0..cases(20) {
+        let mut problem = problem(2 + random.below(200), 1 + random.below(50), 1 + random.below(50));
+        problem.holds = Holds::States;
+        problem.costs.store = 0.5;
+        problem.costs.load = 0.5;
+        let budget = best_plan(&problem, u64::MAX).unwrap().minimum as u64 + random.below(400);
+        let mut last = best_plan(&problem, budget).unwrap().plan.cost;
+        let times = [random.below(20) as f64, 20.0 + random.below(200) as f64];
+        for slots in [[1, 0], [5, 0], [5, 10], [50, 10], [50, 500]] {
+            let problem = with_beyond(problem, slots, times);
+            let plan = best_plan(&problem, budget).unwrap().plan;
+            assert!(plan.cost <= last, "{problem:?} {budget}: {} after {last}", plan.cost);
+            assert!(plan.totals.disk.peak_slots <= slots[0] + slots[1] && plan.peak_bytes <= budget.into());
+            let mut machine = Machine::new(plan.steps);
+            for action in plan.schedule().unwrap() {
+                machine.step(action).unwrap();
+            }
+            assert_eq!(machine.finish().unwrap(), plan.totals);
+            last = plan.cost;
+        }
+    }
+}
+
+#[test]
+fn a_place_that_is_slower_than_computing_is_not_used() {
+    let problem = problem(1000, 10, 10);
+    let memory = best_plan(&Problem { holds: Holds::States, ..problem }, 300).unwrap().plan;
+    let fast = best_plan(&with_beyond(problem, [0, 1000], [0.0, 2.0]), 300).unwrap().plan;
+    let slow = best_plan(&with_beyond(problem, [0, 1000], [0.0, 1e6]), 300).unwrap().plan;
+    assert!(fast.totals.executions() < memory.totals.executions() && fast.totals.disk.stores > 0);
+    assert_eq!(slow, memory);
+    // Between the two it is used with longer periods.
+    let middling = best_plan(&with_beyond(problem, [0, 1000], [0.0, 60.0]), 300).unwrap().plan;
+    assert!((1..fast.totals.disk.stores).contains(&middling.totals.disk.stores), "{middling:?}");
+}

@@ -208,3 +208,42 @@ fn a_periodic_plan_for_a_billion_steps_is_legal_as_far_as_we_look() {
         assert_eq!(Machine::new(100_000).run(schedule).unwrap(), formula);
     }
 }
+
+#[test]
+fn spaced_states_are_legal_and_their_totals_are_exact_for_every_block_and_shape() {
+    for n in 0..=40 {
+        for block in [1, 2, 3, 7] {
+            for period in [1, 2, 5, 7, 12, 40] {
+                for (slots, disk_slots) in [(0, usize::MAX), (1, usize::MAX), (3, usize::MAX), (2, 3), (1, 0)]
+                {
+                    for options in options(block) {
+                        let Ok(schedule) = Multistage::spaced(n, period, slots, disk_slots, options) else {
+                            assert_eq!(slots, 0);
+                            continue;
+                        };
+                        let formula = schedule.totals();
+                        let limits = Limits { memory_slots: slots, disk_slots, ..Limits::default() };
+                        let counted = Machine::new(n).limits(limits).run(schedule).unwrap();
+                        assert_eq!(
+                            counted, formula,
+                            "n={n} p={period} b={block} s={slots} d={disk_slots} {options:?}"
+                        );
+                        assert_eq!(
+                            counted.disk.stores, counted.disk.loads,
+                            "each state on disk is read once"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn with_no_slot_in_memory_a_period_is_a_block() {
+    let spaced = |period, disk| Multistage::spaced(100, period, 0, disk, Options::new().block(5));
+    assert_eq!(spaced(5, usize::MAX).unwrap().totals().executions(), 195);
+    assert_eq!(spaced(5, 18), Err(Error::TooFewSlots { slots: 0, minimum: 1 }));
+    assert_eq!(spaced(6, usize::MAX), Err(Error::TooFewSlots { slots: 0, minimum: 1 }));
+    assert_eq!(spaced(0, 5), Err(Error::ZeroLength { what: "period" }));
+}

@@ -210,3 +210,48 @@ fn indices_out_of_reason_are_refused() {
     assert!(matches!(disk.commit(0, 0), Err(Error::EmptySlot { slot: 0 })));
     let _: Option<&State> = disk.load(3).ok();
 }
+
+#[test]
+fn a_disk_that_failed_leaves_nothing_behind() {
+    let (dir, fs, mut disk) = gated();
+    for step in 0..4 {
+        store(&mut disk, step as usize, step).unwrap();
+    }
+    disk.flush().unwrap();
+    fs.failing.store(true, Ordering::Relaxed);
+    store(&mut disk, 4, 4).unwrap();
+    assert!(disk.flush().unwrap_err().to_string().contains("could not create"));
+    // What a write that was cut off leaves.
+    let scratch = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(scratch.join("00000004.safetensors.tmp"), b"half").unwrap();
+    drop(disk);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn two_staging_buffers_are_enough_to_write_behind_and_read_ahead() {
+    let (_dir, fs, disk) = gated();
+    let mut disk = disk.staging_buffers(2);
+    for step in 0..8 {
+        store(&mut disk, step as usize, step).unwrap();
+    }
+    disk.flush().unwrap();
+    for slot in (0..8).rev() {
+        assert_eq!(value(&mut disk, slot), slot as f64);
+        if slot > 0 {
+            disk.prefetch(slot - 1);
+        }
+        disk.discard(slot).unwrap();
+    }
+    assert!(fs.reads.load(Ordering::Relaxed) <= 8, "no state was read twice");
+}
+
+#[test]
+fn room_that_was_reserved_takes_all_arrays() {
+    let mut state = State::new();
+    state.reserve(3 * 800);
+    for name in ["a", "b", "c"] {
+        state.put(name, &[1.5; 100]).unwrap();
+    }
+    assert_eq!((state.bytes(), state.get_vec::<f64>("c").unwrap()), (2400, vec![1.5; 100]));
+}

@@ -178,3 +178,24 @@ fn a_run_of_another_version_or_program_is_refused_with_what_differs() {
     let refusal = Manifest::read(&Disks, &dir).unwrap().check(&dir, &me).unwrap_err().to_string();
     assert!(refusal.contains("it was made by Ebbtide 9.9.9 and this is"), "{refusal}");
 }
+
+/// A process that is being started has all files of this one open for a moment.
+#[cfg(unix)]
+#[test]
+fn a_lock_that_was_given_back_is_free_while_other_threads_start_processes() {
+    let temporary = tempfile::tempdir().unwrap();
+    let file = temporary.path().join("lock");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::process::Command::new("true").status().unwrap();
+                }
+            });
+        }
+        let taken = (0..20_000).filter(|_| Disks.lock(&file).unwrap().is_none()).count();
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(taken, 0, "locks were still held after they were given back");
+    });
+}

@@ -1,0 +1,209 @@
+//! The functions that multiply matrices: their innermost loops, unrolled for one shape of vectors.
+//!
+//! What chooses between them is in `matmul.c`.
+
+use std::fmt::Write as _;
+
+use ebbtide_math::c::Shape;
+
+/// The widths of tiles, in vectors: what is left over takes the smaller one.
+const WIDTHS: [usize; 2] = [3, 1];
+
+/// The heights of tiles. The elements of the largest tile and a line of each factor fill the registers: 32 of 64
+/// bytes, 16 of fewer.
+fn heights(shape: Shape) -> &'static [usize] {
+    if shape.bytes() == 64 { &[8, 4, 2, 1] } else { &[4, 2, 1] }
+}
+
+/// The width of a tile of one or two rows, in vectors.
+fn strip(shape: Shape) -> usize {
+    if shape.bytes() == 64 { 8 } else { 4 }
+}
+
+/// The functions that multiply matrices of the type of `shape`.
+pub(crate) fn products(shape: Shape, ty: &str) -> String {
+    let lanes = shape.lanes();
+    let (mut text, mut tiles, mut across) = (transpose(shape, ty), String::new(), String::new());
+    for &height in heights(shape) {
+        let strips = (height <= 2).then(|| strip(shape));
+        for width in strips.into_iter().chain(WIDTHS) {
+            tile(&mut text, shape, ty, height, width);
+            let _ = writeln!(
+                tiles,
+                "if (height == {height} && width == {}) {{ eb_tile_{ty}_{height}x{width}(terms, a, row, column, b, line, c, stride, fresh); return; }}",
+                width * lanes
+            );
+        }
+        // Chains of few rows wait for each other: two vectors of them fill the time.
+        for width in if height <= 2 { &[2, 1][..] } else { &[1] } {
+            tile_across(&mut text, shape, ty, height, *width);
+            let _ = writeln!(
+                across,
+                "if (height == {height} && width == {}) eb_across_{ty}_{height}x{width}(terms, from, a.row, a.column, left - 1, right, b.column, lanes, out, c.row, fresh);",
+                width * lanes
+            );
+        }
+    }
+    text.push_str(
+        &include_str!("matmul.c")
+            .replace("$TILES", &tiles)
+            .replace("$ACROSS", &across)
+            .replace("$TALL", &heights(shape)[0].to_string())
+            .replace("$T", ty)
+            .replace("$WIDE", &(WIDTHS[0] * lanes).to_string())
+            .replace("$STRIP", &(strip(shape) * lanes).to_string())
+            .replace("$N", &lanes.to_string()),
+    );
+    text
+}
+
+/// Rows and vectors of a tile.
+fn each(height: usize, width: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..height).flat_map(move |r| (0..width).map(move |v| (r, v)))
+}
+
+/// One tile of a product: its elements stay in registers over all `terms`.
+fn tile(text: &mut String, shape: Shape, ty: &str, height: usize, width: usize) {
+    let lanes = shape.lanes();
+    let _ = writeln!(
+        text,
+        "static void eb_tile_{ty}_{height}x{width}(i64 terms, const {ty} *a, i64 row, i64 column, const {ty} *b, i64 line, {ty} *c, i64 stride, i32 fresh) {{"
+    );
+    for (r, v) in each(height, width) {
+        let _ = writeln!(
+            text,
+            "{shape} c{r}_{v} = fresh ? ({shape}){{0}} : eb_load_{shape}(c + {r} * stride + {});",
+            v * lanes
+        );
+    }
+    for r in 0..height {
+        let _ = writeln!(text, "const {ty} *p{r} = a + {r} * row;");
+    }
+    text.push_str("for (i64 k = 0, q = 0; k < terms; k++, q += column, b += line) {\n");
+    for v in 0..width {
+        let _ = writeln!(text, "const {shape} b{v} = eb_load_{shape}(b + {});", v * lanes);
+    }
+    for r in 0..height {
+        let _ = writeln!(text, "const {shape} a{r} = op_float_{shape}(p{r}[q]);");
+        for v in 0..width {
+            let _ = writeln!(text, "c{r}_{v} = op_fma_{shape}(a{r}, b{v}, c{r}_{v});");
+        }
+    }
+    text.push_str("}\n");
+    for (r, v) in each(height, width) {
+        let _ = writeln!(text, "eb_store_{shape}(c + {r} * stride + {}, c{r}_{v});", v * lanes);
+    }
+    text.push_str("}\n");
+}
+
+/// One tile of a product whose right factor is read along its columns, as many of them as a vector has lanes, turned
+/// round in registers. Rows after the `last` one are that one again: they compute the same and write it once more. Of
+/// the last vector `lanes` columns exist.
+fn tile_across(text: &mut String, shape: Shape, ty: &str, height: usize, width: usize) {
+    let lanes = shape.lanes();
+    let step = |text: &mut String, v: usize, k: &str, column: &str| {
+        for r in 0..height {
+            let _ = writeln!(
+                text,
+                "c{r}_{v} = op_fma_{shape}(op_float_{shape}(p{r}[{k} * column]), {column}, c{r}_{v});"
+            );
+        }
+    };
+    let _ = writeln!(
+        text,
+        "static void eb_across_{ty}_{height}x{width}(i64 terms, const {ty} *a, i64 row, i64 column, i64 last, const {ty} *b, i64 line, i64 lanes, {ty} *c, i64 stride, i32 fresh) {{"
+    );
+    for r in 0..height {
+        let _ = writeln!(
+            text,
+            "const {ty} *p{r} = a + eb_min({r}, last) * row; {ty} *q{r} = c + eb_min({r}, last) * stride;"
+        );
+    }
+    for (r, v) in each(height, width) {
+        let _ = writeln!(
+            text,
+            "{shape} c{r}_{v} = fresh ? ({shape}){{0}} : eb_load_part_{shape}(q{r} + {}, lanes);",
+            v * lanes
+        );
+    }
+    let _ = writeln!(text, "i64 k = 0;\nif (lanes == {lanes}) for (; k + {lanes} <= terms; k += {lanes}) {{");
+    for v in 0..width {
+        let _ = writeln!(
+            text,
+            "{{ {shape} t[{lanes}]; eb_transpose_{shape}(b + {} * line + k, line, t);",
+            v * lanes
+        );
+        (0..lanes).for_each(|k| step(text, v, &format!("(k + {k})"), &format!("t[{k}]")));
+        text.push_str("}\n");
+    }
+    text.push_str("}\nfor (; k < terms; k++) {\n");
+    for v in 0..width {
+        let _ = writeln!(
+            text,
+            "{{ const {shape} t = eb_gather_{shape}(b + {} * line + k, line, lanes);",
+            v * lanes
+        );
+        step(text, v, "k", "t");
+        text.push_str("}\n");
+    }
+    text.push_str("}\n");
+    for (r, v) in each(height, width) {
+        let _ = writeln!(text, "eb_store_part_{shape}(q{r} + {}, lanes, c{r}_{v});", v * lanes);
+    }
+    text.push_str("}\n");
+}
+
+/// Turns round as many rows as a vector has lanes: `t[k]` has element `k` of each of them. Halves change places as they
+/// are loaded, quarters and smaller parts in registers.
+fn transpose(shape: Shape, ty: &str) -> String {
+    let (lanes, half) = (shape.lanes(), shape.lanes() / 2);
+    let mut text = include_str!("transpose.c")
+        .replace("$V", &shape.to_string())
+        .replace("$T", ty)
+        .replace("$I", &format!("i{}x{lanes}", shape.bytes() * 8 / lanes))
+        .replace("$B", &shape.bytes().to_string())
+        .replace("$H", &half.to_string());
+    let _ = writeln!(
+        text,
+        "static inline __attribute__((always_inline)) void eb_transpose_{shape}(const {ty} *p, i64 line, {shape} *t) {{"
+    );
+    let mut names: Vec<String> = (0..lanes).map(|row| format!("r{row}")).collect();
+    for (row, name) in names.iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "const {shape} {name} = eb_halves_{shape}(p + {} * line + {}, p + {} * line + {1});",
+            row % half,
+            row / half * half,
+            row % half + half
+        );
+    }
+    let mut distance = half / 2;
+    while distance > 0 {
+        let before = names.clone();
+        for first in (0..lanes).filter(|row| row & distance == 0) {
+            let second = first + distance;
+            // Lane by lane, from the first vector or from the second, whose lanes count on.
+            let low = |lane: usize| if lane & distance == 0 { lane } else { lanes + lane - distance };
+            let high = |lane: usize| if lane & distance == 0 { lane + distance } else { lanes + lane };
+            let chosen: [Vec<usize>; 2] = [(0..lanes).map(low).collect(), (0..lanes).map(high).collect()];
+            for (row, chosen) in [first, second].into_iter().zip(chosen) {
+                names[row] = format!("{}_{distance}", before[row]);
+                let chosen: Vec<String> = chosen.iter().map(usize::to_string).collect();
+                let _ = writeln!(
+                    text,
+                    "const {shape} {} = EB_CHOOSE_{shape}({}, {}, {});",
+                    names[row],
+                    before[first],
+                    before[second],
+                    chosen.join(", ")
+                );
+            }
+        }
+        distance /= 2;
+    }
+    for (row, name) in names.iter().enumerate() {
+        let _ = writeln!(text, "t[{row}] = {name};");
+    }
+    text.push_str("}\n");
+    text
+}

@@ -1,0 +1,406 @@
+EB_THREADS / 2, EB_BLOCKS) segment_0(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
+eb_thread me = eb_enter(launch), *const f = &me;
+if (f->shared->ended) return;
+f64 *a0 = (f64 *)f->data[0];
+const i64 d0_0 = extents.of[0];
+f64 *a1 = (f64 *)f->data[1];
+const i64 d1_0 = extents.of[4];
+const i64 v2 = (i64)eb_value(launch, 2);
+const i64 v24 = (i64)eb_value(launch, 24);
+const i64 v25 = (i64)eb_value(launch, 25);
+i64 v3 = 0;
+i64 pass0 = 0;
+__shared__ eb_plan plan0; i32 column0, first0; {
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
+const eb_deal deal = eb_share_once(1, e0, f0, proved, &plan0);
+column0 = deal.column; first0 = deal.first; }
+__syncthreads();
+{ /* loop 0, inside its parallel loops */
+const i64 begin = v24, passes = eb_extent(begin, v25);
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
+const i64 rows = 1, row = e0;
+i64 wild = 0;
+const b8 inner = passes > 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= 0 && !wild;
+if (inner) {
+__builtin_assume(__isGlobal(a0));
+__builtin_assume(__isGlobal(a1));
+if (rows > 0 && row > 0) {
+const eb_deal deal = eb_share(rows, row, f0);
+for (i64 column = deal.column; column < row; column += deal.columns) {
+for (i64 r = deal.first; r < rows; r += deal.step) {
+const i64 v4 = f0 + column;
+const ix at0 = (ix)v4;
+f64 h0 = a0[at0];
+const ix at1 = (ix)v4;
+f64 h1 = a1[at1];
+#pragma unroll 8
+for (i64 pass = 0; pass < passes; pass++) {
+v3 = begin + pass;
+{
+const f64 v5 = h0;
+const f64 v6 = h1;
+const f64 v8 = eb_tanh_f64(v5);
+const f64 v9 = (0.1 * v8);
+const f64 v10 = (v9 * v6);
+h0 = (h0 + v10);
+}
+}
+a0[at0] = h0;
+} }
+exit1: ;
+}
+if (eb_barrier(f)) goto leave;
+} else {
+pass0 = 0;
+for (; v24 + pass0 < v25; pass0++) { v3 = v24 + pass0;
+{ /* parallel loop */
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
+const i64 rows = 1, row = e0;
+__builtin_assume(__isGlobal(a0));
+__builtin_assume(__isGlobal(a1));
+const i64 jf = f0; i64 wild = 0; (void)wild;
+const eb_plan plan = plan0; const eb_deal deal = {column0, plan.columns, first0, plan.step};
+const nx few_rows = plan.rows, few_columns = plan.row;
+const b8 proved = plan.proved;
+i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
+if (proved) {
+for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
+for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
+{
+const nx v4 = j;
+const f64 v5 = a0[(ix)v4];
+const f64 v6 = __ldg(&a1[(ix)v4]);
+const f64 v8 = eb_tanh_f64(v5);
+const f64 v9 = (0.1 * v8);
+const f64 v10 = (v9 * v6);
+const f64 old3 = a0[(ix)v4];
+a0[(ix)v4] = (old3 + v10);
+} } }
+} else
+for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
+for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
+const i64 v4 = j;
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault2; }
+const f64 v5 = a0[v4];
+if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault2; }
+const f64 v6 = __ldg(&a1[v4]);
+const f64 v8 = called_eb_tanh_f64(v5);
+const f64 v9 = (0.1 * v8);
+const f64 v10 = (v9 * v6);
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault2; }
+a0[v4] = (a0[v4] + v10);
+} }
+goto exit2;
+fault2: eb_out_of_bounds(f, oops, oops_index, oops_extent);
+exit2: ;
+if (!proved && eb_barrier(f)) goto leave;
+}
+}
+} }
+leave: ;
+if (f->epoch == 0) eb_barrier(f);
+if (f->thread == 0) {
+for (int k = 0; k < launch.patches; k++) f->values[launch.patched[k]] = launch.patch[k];
+f->shared->ended = f->shared->fault != 0;
+f->data[0] = a0;
+f->data[1] = a1;
+}
+eb_leave(f); }
+
+---
+EB_THREADS / 2, EB_BLOCKS) segment_1(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
+eb_thread me = eb_enter(launch), *const f = &me;
+if (f->shared->ended) return;
+eb_tape t0 = eb_open(f, 0);
+f64 *a0 = (f64 *)f->data[0];
+const i64 d0_0 = extents.of[0];
+f64 *a1 = (f64 *)f->data[1];
+const i64 d1_0 = extents.of[4];
+f64 *a10 = (f64 *)f->data[10];
+const i64 d10_0 = extents.of[40];
+const i64 v2 = (i64)eb_value(launch, 2);
+const i64 v24 = (i64)eb_value(launch, 24);
+const i64 v25 = (i64)eb_value(launch, 25);
+i64 v3 = 0;
+i64 pass0 = 0;
+__shared__ eb_plan plan2; i32 column2, first2; {
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d10_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
+const eb_deal deal = eb_share_once(1, e0, f0, proved, &plan2);
+column2 = deal.column; first2 = deal.first; }
+__syncthreads();
+{ /* loop 0, inside its parallel loops */
+const i64 begin = v24, passes = eb_extent(begin, v25);
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
+const i64 rows = 1, row = e0;
+i64 wild = 0;
+const b8 inner = passes > 0 && eb_times(passes, 1) <= eb_min(t0.capacity - t0.depth, INT32_MAX) && f0 + e0 <= d0_0 && f0 + e0 <= d10_0 && f0 + e0 <= d1_0 && f0 == 0 && e0 == d0_0 && f0 == 0 && e0 == d10_0 && f0 >= 0 && !wild;
+if (inner) {
+eb_settle(f, &t0);
+__builtin_assume(__isGlobal(a0));
+__builtin_assume(__isGlobal(a1));
+if (rows > 0 && row > 0) {
+const eb_deal deal = eb_share(rows, row, f0);
+for (i64 column = deal.column; column < row; column += deal.columns) {
+for (i64 r = deal.first; r < rows; r += deal.step) {
+const i64 v4 = f0 + column;
+const ix at0 = (ix)v4;
+f64 h0 = a0[at0];
+const ix at1 = (ix)v4;
+f64 h1 = a1[at1];
+const ix at10 = (ix)v4;
+f64 h10 = 0;
+eb_pushes<f64, 8> q0; q0.begin(t0, at0, passes * 1);
+#pragma unroll 8
+for (i64 pass = 0; pass < passes; pass++) {
+v3 = begin + pass;
+q0.push(h0);
+h10 = h0;
+{
+const f64 v18 = h10;
+const f64 v6 = h1;
+const f64 v19 = eb_tanh_f64(v18);
+const f64 v20 = (0.1 * v19);
+const f64 v21 = (v20 * v6);
+const f64 v22 = h10;
+const f64 v23 = (v22 + v21);
+h0 = v23;
+}
+}
+a0[at0] = h0;
+} }
+exit4: ;
+}
+t0.depth += passes * 1;
+if (eb_barrier(f)) goto leave;
+} else {
+pass0 = 0;
+for (; v24 + pass0 < v25; pass0++) { v3 = v24 + pass0;
+if (t0.depth >= t0.capacity) eb_fault(f, EB_TAPE, 0, 0, 0, 0);
+else {
+f64 *t = a0; a0 = (f64 *)eb_exchange(f, &t0, t0.depth++, t); a10 = t;
+}
+{ /* parallel loop */
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
+const i64 rows = 1, row = e0;
+__builtin_assume(__isGlobal(a0));
+__builtin_assume(__isGlobal(a1));
+__builtin_assume(__isGlobal(a10));
+const i64 jf = f0; i64 wild = 0; (void)wild;
+const eb_plan plan = plan2; const eb_deal deal = {column2, plan.columns, first2, plan.step};
+const nx few_rows = plan.rows, few_columns = plan.row;
+const b8 proved = plan.proved;
+i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
+if (proved) {
+for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
+for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
+{
+const nx v4 = j;
+const f64 v18 = a10[(ix)v4];
+const f64 v6 = __ldg(&a1[(ix)v4]);
+const f64 v22 = a10[(ix)v4];
+const f64 v19 = eb_tanh_f64(v18);
+const f64 v20 = (0.1 * v19);
+const f64 v21 = (v20 * v6);
+const f64 v23 = (v22 + v21);
+a0[(ix)v4] = v23;
+} } }
+} else
+for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
+for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
+const i64 v4 = j;
+if ((u64)v4 >= (u64)d10_0) { oops = 17; oops_index = v4; oops_extent = d10_0; goto fault5; }
+const f64 v18 = a10[v4];
+if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault5; }
+const f64 v6 = __ldg(&a1[v4]);
+const f64 v19 = called_eb_tanh_f64(v18);
+const f64 v20 = (0.1 * v19);
+const f64 v21 = (v20 * v6);
+if ((u64)v4 >= (u64)d10_0) { oops = 17; oops_index = v4; oops_extent = d10_0; goto fault5; }
+const f64 v22 = a10[v4];
+const f64 v23 = (v22 + v21);
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault5; }
+a0[v4] = v23;
+} }
+goto exit5;
+fault5: eb_out_of_bounds(f, oops, oops_index, oops_extent);
+exit5: ;
+if (!proved && eb_barrier(f)) goto leave;
+}
+}
+} }
+leave: ;
+if (f->epoch == 0) eb_barrier(f);
+eb_close(f, &t0, 0);
+if (f->thread == 0) {
+for (int k = 0; k < launch.patches; k++) f->values[launch.patched[k]] = launch.patch[k];
+f->shared->ended = f->shared->fault != 0;
+f->data[0] = a0;
+f->data[1] = a1;
+f->data[10] = a10;
+}
+eb_leave(f); }
+
+---
+EB_THREADS / 2, EB_BLOCKS) segment_2(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
+eb_thread me = eb_enter(launch), *const f = &me;
+if (f->shared->ended) return;
+eb_tape t0 = eb_open(f, 0);
+f64 *a0 = (f64 *)f->data[0];
+const i64 d0_0 = extents.of[0];
+f64 *a1 = (f64 *)f->data[1];
+const i64 d1_0 = extents.of[4];
+f64 *a7 = (f64 *)f->data[7];
+const i64 d7_0 = extents.of[28];
+f64 *a8 = (f64 *)f->data[8];
+const i64 d8_0 = extents.of[32];
+const i64 v2 = (i64)eb_value(launch, 2);
+const i64 v24 = (i64)eb_value(launch, 24);
+const i64 v25 = (i64)eb_value(launch, 25);
+i64 v34 = 0;
+i64 pass0 = 0;
+__shared__ eb_plan plan4; i32 column4, first4; {
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d7_0 && f0 + e0 <= d8_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
+const eb_deal deal = eb_share_once(1, e0, f0, proved, &plan4);
+column4 = deal.column; first4 = deal.first; }
+__syncthreads();
+{ /* loop 0, inside its parallel loops */
+const i64 begin = v24, passes = eb_extent(begin, v25);
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
+const i64 rows = 1, row = e0;
+i64 wild = 0;
+const b8 inner = passes > 0 && eb_times(passes, 1) <= eb_min(t0.depth, INT32_MAX) && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d7_0 && f0 + e0 <= d8_0 && f0 == 0 && e0 == d0_0 && f0 >= 0 && !wild;
+if (inner) {
+eb_settle(f, &t0);
+__builtin_assume(__isGlobal(a0));
+__builtin_assume(__isGlobal(a1));
+__builtin_assume(__isGlobal(a7));
+__builtin_assume(__isGlobal(a8));
+if (rows > 0 && row > 0) {
+const eb_deal deal = eb_share(rows, row, f0);
+for (i64 column = deal.column; column < row; column += deal.columns) {
+for (i64 r = deal.first; r < rows; r += deal.step) {
+const i64 v39 = f0 + column;
+const ix at0 = (ix)v39;
+f64 h0 = a0[at0];
+const ix at1 = (ix)v39;
+f64 h1 = a1[at1];
+const ix at7 = (ix)v39;
+f64 h7 = a7[at7];
+const ix at8 = (ix)v39;
+f64 h8 = a8[at8];
+eb_pops<f64, 8> q0; q0.begin(t0, at0, passes * 1);
+#pragma unroll 8
+for (i64 pass = 0; pass < passes; pass++) {
+v34 = begin + pass;
+h0 = q0.pop();
+{
+const f64 v40 = h0;
+const f64 v41 = h1;
+const f64 v43 = eb_tanh_f64(v40);
+const f64 v44 = (0.1 * v43);
+const f64 v46 = h7;
+const f64 v47 = (v46 * v41);
+const f64 v48 = (v46 * v44);
+const f64 v49 = (v47 * 0.1);
+const f64 v51 = (v43 * v43);
+const f64 v52 = (1.0 - v51);
+const f64 v53 = (v49 * v52);
+h8 = (h8 + v48);
+h7 = (h7 + v53);
+}
+}
+a0[at0] = h0;
+a7[at7] = h7;
+a8[at8] = h8;
+} }
+exit7: ;
+}
+t0.depth -= passes * 1;
+if (eb_barrier(f)) goto leave;
+} else {
+pass0 = 0;
+for (; v24 + pass0 < v25; pass0++) { v34 = v24 + pass0;
+if (t0.depth == 0) eb_fault(f, EB_TAPE, 0, 0, 0, 0);
+else a0 = (f64 *)eb_exchange(f, &t0, --t0.depth, a0);
+{ /* parallel loop */
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
+const i64 rows = 1, row = e0;
+__builtin_assume(__isGlobal(a0));
+__builtin_assume(__isGlobal(a1));
+__builtin_assume(__isGlobal(a7));
+__builtin_assume(__isGlobal(a8));
+const i64 jf = f0; i64 wild = 0; (void)wild;
+const eb_plan plan = plan4; const eb_deal deal = {column4, plan.columns, first4, plan.step};
+const nx few_rows = plan.rows, few_columns = plan.row;
+const b8 proved = plan.proved;
+i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
+if (proved) {
+for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
+for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
+{
+const nx v39 = j;
+const f64 v40 = a0[(ix)v39];
+const f64 v41 = __ldg(&a1[(ix)v39]);
+const f64 v46 = a7[(ix)v39];
+const f64 v43 = eb_tanh_f64(v40);
+const f64 v44 = (0.1 * v43);
+const f64 v47 = (v46 * v41);
+const f64 v48 = (v46 * v44);
+const f64 v49 = (v47 * 0.1);
+const f64 v51 = (v43 * v43);
+const f64 v52 = (1.0 - v51);
+const f64 v53 = (v49 * v52);
+const f64 old9 = a8[(ix)v39];
+const f64 old10 = a7[(ix)v39];
+a8[(ix)v39] = (old9 + v48);
+a7[(ix)v39] = (old10 + v53);
+} } }
+} else
+for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
+for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
+const i64 v39 = j;
+if ((u64)v39 >= (u64)d0_0) { oops = 1; oops_index = v39; oops_extent = d0_0; goto fault8; }
+const f64 v40 = a0[v39];
+if ((u64)v39 >= (u64)d1_0) { oops = 9; oops_index = v39; oops_extent = d1_0; goto fault8; }
+const f64 v41 = __ldg(&a1[v39]);
+const f64 v43 = called_eb_tanh_f64(v40);
+const f64 v44 = (0.1 * v43);
+if ((u64)v39 >= (u64)d7_0) { oops = 25; oops_index = v39; oops_extent = d7_0; goto fault8; }
+const f64 v46 = a7[v39];
+const f64 v47 = (v46 * v41);
+const f64 v48 = (v46 * v44);
+const f64 v49 = (v47 * 0.1);
+const f64 v51 = (v43 * v43);
+const f64 v52 = (1.0 - v51);
+const f64 v53 = (v49 * v52);
+if ((u64)v39 >= (u64)d8_0) { oops = 33; oops_index = v39; oops_extent = d8_0; goto fault8; }
+a8[v39] = (a8[v39] + v48);
+if ((u64)v39 >= (u64)d7_0) { oops = 25; oops_index = v39; oops_extent = d7_0; goto fault8; }
+a7[v39] = (a7[v39] + v53);
+} }
+goto exit8;
+fault8: eb_out_of_bounds(f, oops, oops_index, oops_extent);
+exit8: ;
+if (!proved && eb_barrier(f)) goto leave;
+}
+}
+} }
+leave: ;
+if (f->epoch == 0) eb_barrier(f);
+eb_close(f, &t0, 0);
+if (f->thread == 0) {
+for (int k = 0; k < launch.patches; k++) f->values[launch.patched[k]] = launch.patch[k];
+f->shared->ended = f->shared->fault != 0;
+f->data[0] = a0;
+f->data[1] = a1;
+f->data[7] = a7;
+f->data[8] = a8;
+}
+eb_leave(f); }
+
