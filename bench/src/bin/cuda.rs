@@ -322,17 +322,29 @@ fn tiers(device: &Device, n: usize) -> Result<()> {
     Ok(())
 }
 
-/// One gradient of the wave, for a profiler.
+/// The wave and its gradient with more and less memory: what steps cost, and what stands between them.
 fn profile(device: &Device, n: usize) -> Result<()> {
-    const STEPS: usize = 128;
+    const STEPS: usize = 512;
     let (mut u, mut prev) = (device.zeros([n, n])?, device.zeros([n, n])?);
     let (c, mut loss) = (device.zeros([n, n])?, device.zeros([])?);
+    let primal = wave().compile(device)?;
+    let time = best(|| {
+        let _done = primal.launch((&mut u, &mut prev, &c, STEPS, &mut loss))?;
+        Ok(())
+    })?;
+    say(&format!("wave {n} primal"), time, STEPS, 0.0);
     let g = wave().grad(wave::loss).wrt(wave::c).compile(device)?;
-    let g = g.with_budget(Budget::Periodic { period: 32 });
-    let mut out = g.launch((&mut u, &mut prev, &c, STEPS, &mut loss))?;
-    let time = best(|| Ok(g.launch_into(&mut out, (&mut u, &mut prev, &c, STEPS, &mut loss))?))?;
-    say(&format!("wave {n} gradient, sqrt"), time, STEPS, 0.0);
-    println!("{:?}", g.plan((&mut u, &mut prev, &c, STEPS, &mut loss))?);
+    for (name, budget) in [
+        ("store-all", Budget::StoreAll),
+        ("every 16th", Budget::Periodic { period: 16 }),
+        ("every 32nd", Budget::Periodic { period: 32 }),
+        ("every 64th", Budget::Periodic { period: 64 }),
+    ] {
+        let g = g.with_budget(budget);
+        let mut out = g.launch((&mut u, &mut prev, &c, STEPS, &mut loss))?;
+        let time = best(|| Ok(g.launch_into(&mut out, (&mut u, &mut prev, &c, STEPS, &mut loss))?))?;
+        say(&format!("wave {n} gradient, {name}"), time, STEPS, 0.0);
+    }
     Ok(())
 }
 

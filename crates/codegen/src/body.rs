@@ -6,6 +6,7 @@ use ebbtide_ir::{
 };
 
 use crate::interior::{Interior, taken};
+use crate::late::Late;
 use crate::operation::{mask_type, vector_type};
 use crate::unit::{Checks, Family, Lanes, Text, c_literal, c_type, line};
 
@@ -60,8 +61,11 @@ impl Text<'_> {
     /// Prints the statements of a block; `mask` names the lanes that take part, where not all do.
     pub fn body(&mut self, body: &Body, block: &Block, mask: Option<&str>) {
         for stmt in block {
+            if !self.in_phase(stmt) {
+                continue;
+            }
             for number in 0..self.copies(body, stmt) {
-                if let Some(jam) = &mut self.jam {
+                if let (Some(jam), Form::Vector { .. }) = (&mut self.jam, body.form) {
                     jam.number = number;
                 }
                 self.body_statement(body, stmt, mask);
@@ -109,7 +113,7 @@ impl Text<'_> {
             Stmt::Update(how, s) => self.body_store(body, Some(*how), s, mask),
             Stmt::Claim(claim) => self.claim(body, claim),
             Stmt::If(branch) => self.body_branch(body, branch, mask),
-            Stmt::Loop(l) => self.body_loop(body, l, mask),
+            Stmt::Loop(l) => self.at_once(|text| text.body_loop(body, l, mask)),
             _ => {}
         }
     }
@@ -187,6 +191,9 @@ impl Text<'_> {
         if let Op::Load(array, index) = op {
             return self.body_load(body, v, array, index, mask);
         }
+        if let Some((ty, text)) = self.narrow_value(v) {
+            return line!(self, "const {ty} {} = {text};", self.value(v));
+        }
         self.guard_division(body, v, mask);
         match body.form {
             Form::Vector { interior, element, lanes, .. } if self.is_vector(body, v) => {
@@ -206,7 +213,7 @@ impl Text<'_> {
             }
             _ => {
                 let text = self.scalar_operation(v, |text, o| text.known(body, o));
-                line!(self, "const {} v{} = {text};", c_type(ty), v.index());
+                line!(self, "const {} {} = {text};", c_type(ty), self.value(v));
             }
         }
     }
@@ -285,6 +292,17 @@ impl Text<'_> {
                 );
             }
             self.ok = Some(ok);
+        } else if checked && self.checks == Checks::Leave {
+            let access = self.access(Some(array), site);
+            for (k, name) in names.iter().enumerate() {
+                line!(
+                    self,
+                    "if ((u64){name} >= (u64)d{0}_{k}) {{ oops = {1}; oops_index = {name}; oops_extent = d{0}_{k}; goto fault{2}; }}",
+                    array.index(),
+                    8 * access + k + 1,
+                    body.exit
+                );
+            }
         } else if checked {
             let access = self.access(Some(array), site);
             for (k, name) in names.iter().enumerate() {
@@ -321,6 +339,7 @@ impl Text<'_> {
     }
 
     fn body_load(&mut self, body: &Body, v: ValueId, array: ArrayId, index: Indices, mask: Option<&str>) {
+        self.store_now(array);
         let site = self.program.value(v).site.clone();
         let ty = self.program.ty(v);
         if let Some(held) = self.held(array, index) {
@@ -393,14 +412,15 @@ impl Text<'_> {
         let offset = self.offset(body, s.array, s.index, &s.site);
         let name = format!("a{}", s.array.index());
         let Form::Vector { lanes, part, .. } = body.form else {
-            match (self.ok.take(), mask) {
-                (Some(ok), _) => line!(self, "if ({ok} && !oops)"),
-                (None, Some(mask)) => line!(self, "if ({mask})"),
-                (None, None) => {}
-            }
+            let condition = match (self.ok.take(), mask) {
+                (Some(ok), _) => Some(format!("{ok} && !oops")),
+                (None, mask) => mask.map(str::to_string),
+            };
             let value = self.known(body, s.value);
             if let Some((n, at)) = self.staged.get(&std::ptr::from_ref(s)) {
-                return line!(self, "{{ keys{n}{at} = (ix)({offset}); terms{n}{at} = {value}; }}");
+                let (n, at) = (*n, at.clone());
+                let condition = condition.map_or(String::new(), |c| format!("if ({c}) "));
+                return line!(self, "{condition}{{ keys{n}{at} = (nx)({offset}); terms{n}{at} = {value}; }}");
             }
             if let Some(how) = how.filter(|_| self.atomics.contains(&s.array)) {
                 let how = match how {
@@ -408,13 +428,21 @@ impl Text<'_> {
                     Combine::Min => "min",
                     Combine::Max => "max",
                 };
-                return line!(self, "eb_atomic_{how}(&{name}[{offset}], {value});");
+                let condition = condition.map_or(String::new(), |c| format!("if ({c}) "));
+                return line!(self, "{condition}eb_atomic_{how}(&{name}[{offset}], {value});");
             }
-            let value = match how {
-                Some(how) => self.combine(how, ty, 1, &format!("{name}[{offset}]"), &value),
-                None => value,
+            let element = format!("{name}[{offset}]");
+            let Some(now) =
+                self.store_late(Late { array: s.array, number: self.side(), element, condition, how, value })
+            else {
+                return;
             };
-            return line!(self, "{name}[{offset}] = {value};");
+            let value = match how {
+                Some(how) => self.combine(how, ty, 1, &now.element, &now.value),
+                None => now.value,
+            };
+            let condition = now.condition.map_or(String::new(), |c| format!("if ({c}) "));
+            return line!(self, "{condition}{} = {value};", now.element);
         };
         let Form::Vector { interior, .. } = body.form else { return };
         self.failed |= !matches!(self.stride(interior, s.index), Stride::Next);
@@ -503,7 +531,7 @@ impl Text<'_> {
             return self.predicated_branch(body, &condition, branch, mask);
         }
         let Form::Vector { element, lanes, .. } = body.form else {
-            return self.plain_branch(body, &condition, branch, mask);
+            return self.at_once(|text| text.plain_branch(body, &condition, branch, mask));
         };
         if !self.is_vector(body, branch.condition) {
             return self.plain_branch(body, &condition, branch, mask);
@@ -529,7 +557,7 @@ impl Text<'_> {
     }
 
     /// Can both arms of a branch be run one after the other, for the cost of a little arithmetic?
-    fn straight(&self, branch: &ebbtide_ir::Branch) -> bool {
+    pub fn straight(&self, branch: &ebbtide_ir::Branch) -> bool {
         let (mut straight, mut statements) = (true, 0);
         for block in [&branch.then, &branch.otherwise] {
             walk(block, &mut |stmt| {
@@ -552,14 +580,14 @@ impl Text<'_> {
         mask: Option<&str>,
     ) {
         let outer = mask.map_or(String::new(), |mask| format!("{mask} && "));
-        for (block, condition) in
-            [(&branch.then, condition.to_string()), (&branch.otherwise, format!("!{condition}"))]
-        {
+        let arms = [(&branch.then, condition.to_string()), (&branch.otherwise, format!("!{condition}"))];
+        for (arm, (block, condition)) in arms.into_iter().enumerate() {
             if !block.is_empty() {
-                let name = format!("m{}", self.fresh());
-                line!(self, "{{ const b8 {name} = {outer}{condition};");
+                let (name, new) = self.mask_name(branch, arm);
+                if new {
+                    line!(self, "const b8 {name} = {outer}{condition};");
+                }
                 self.body(body, block, Some(&name));
-                line!(self, "}}");
             }
         }
     }

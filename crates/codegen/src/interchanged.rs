@@ -70,7 +70,7 @@ impl Text<'_> {
         let inside = std::mem::take(&mut self.pending);
         self.passes_outside(l);
         line!(self, "}} }}");
-        self.pending = std::mem::take(&mut self.pending).or(inside);
+        self.pending = inside.or(&self.pending);
     }
 
     /// The domain, the number of passes, and whether these can be inside.
@@ -126,12 +126,12 @@ impl Text<'_> {
             line!(self, "__builtin_assume(__isGlobal(a{}));", array.index());
         }
         line!(self, "if (rows > 0 && row > 0) {{");
-        line!(self, "const eb_deal deal = eb_share(f, rows, row);");
+        line!(self, "const eb_deal deal = eb_share(rows, row, f{});", first.ranges.len() - 1);
         line!(self, "for (i64 column = deal.column; column < row; column += deal.columns) {{");
-        line!(self, "for (i64 r = deal.row; r < rows; r += deal.rows) {{");
+        line!(self, "for (i64 r = deal.first; r < rows; r += deal.step) {{");
         let last = first.ranges.len() - 1;
         line!(self, "const i64 v{} = f{last} + column;", first.ranges[last].var.index());
-        self.outer_variables(first);
+        self.outer_variables(first, "i64", "r");
         for par in &plan.pars[1..] {
             for (range, same) in par.ranges.iter().zip(&first.ranges) {
                 line!(self, "const i64 v{} = v{};", range.var.index(), same.var.index());

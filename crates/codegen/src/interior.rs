@@ -277,11 +277,15 @@ impl Text<'_> {
             Op::Binary(Binary::And, a, b) => match (decided(interior, &a), decided(interior, &b)) {
                 (Some(a), Some(b)) => a & b,
                 (Some(false), _) | (_, Some(false)) => false,
+                (Some(true), None) => return interior.same_as(v, b),
+                (None, Some(true)) => return interior.same_as(v, a),
                 _ => return,
             },
             Op::Binary(Binary::Or, a, b) => match (decided(interior, &a), decided(interior, &b)) {
                 (Some(a), Some(b)) => a | b,
                 (Some(true), _) | (_, Some(true)) => true,
+                (Some(false), None) => return interior.same_as(v, b),
+                (None, Some(false)) => return interior.same_as(v, a),
                 _ => return,
             },
             Op::Unary(Unary::Not, a) => match decided(interior, &a) {
@@ -445,6 +449,13 @@ impl Interior {
         };
         if !sum {
             self.rows = Rows::Each;
+        }
+    }
+
+    /// In the interior `v` is what `other` is: the same for the whole row, perhaps.
+    fn same_as(&mut self, v: ValueId, other: ValueId) {
+        if self.varying.uniform(other) {
+            self.varying.values.remove(&v);
         }
     }
 

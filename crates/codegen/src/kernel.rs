@@ -9,10 +9,12 @@ use std::collections::BTreeSet;
 use ebbtide_ir::{After, ArrayId, Combine, Literal, Op, Par, Stmt, Store, Type, ValueId, evaluate, walk};
 
 use crate::body::{Body, Form};
+use crate::early::{Early, Phase};
 use crate::interior::{Interior, Rows};
+use crate::par::proved;
 use crate::segment::Touched;
 use crate::staged::scattered;
-use crate::unit::{Checks, Family, Lanes, Pace, Text, Width, c_literal, c_type, line, to_bits};
+use crate::unit::{Checks, Family, Jam, Lanes, Pace, Text, Width, c_literal, c_type, line, to_bits};
 
 /// Rows so near to a boundary are looked at one by one.
 const MARGIN: i64 = 4;
@@ -73,7 +75,6 @@ impl Text<'_> {
     }
 
     pub fn kernel_tape(&mut self, stmt: &Stmt) {
-        self.before_exchange();
         match stmt {
             Stmt::Push(push) => {
                 let a = push.array.index();
@@ -131,25 +132,25 @@ impl Text<'_> {
             self.atomics = scattered;
         }
         self.assume_global(par);
-        line!(self, "if (rows > 0 && row > 0) {{");
-        for k in 0..reductions.len() {
-            line!(self, "int seen{k} = 0;");
-        }
-        if in_order {
-            if !self.staged(par, exit) {
-                self.one_thread(par, reductions, &stores, exit);
-            }
-        } else if reductions.is_empty() {
+        if reductions.is_empty() && !in_order {
             self.all_threads(par, exit);
         } else {
-            self.leaf_by_leaf(par, reductions, &stores, exit);
+            line!(self, "if (rows > 0 && row > 0) {{");
+            for k in 0..reductions.len() {
+                line!(self, "int seen{k} = 0;");
+            }
+            if !in_order {
+                self.leaf_by_leaf(par, reductions, &stores, exit);
+            } else if !self.staged(par, exit) {
+                self.one_thread(par, reductions, &stores, exit);
+            }
+            for k in 0..reductions.len() {
+                // Whether any iteration combined at all decides whether the element is touched.
+                line!(self, "if (seen{k}) f->partials[{k} * EB_PARTIALS + EB_SEEN] = 1;");
+            }
+            line!(self, "}}");
+            self.meet();
         }
-        for k in 0..reductions.len() {
-            // Whether any iteration combined at all decides whether the element is touched.
-            line!(self, "if (seen{k}) f->partials[{k} * EB_PARTIALS + EB_SEEN] = 1;");
-        }
-        line!(self, "}}");
-        self.meet();
         if !reductions.is_empty() {
             self.finish_reductions(reductions);
             self.after_leaves(reductions.iter().map(|r| r.1.array));
@@ -166,13 +167,8 @@ impl Text<'_> {
         let last = par.ranges.len() - 1;
         line!(self, "const i64 jf = f{last}, jt = f{last} + row;");
         if let Some(tests) = self.proof(par, reductions) {
-            let tests: Vec<String> = tests.into_iter().collect();
             line!(self, "i64 wild = 0;");
-            line!(
-                self,
-                "const b8 proved = {}!wild;",
-                tests.iter().map(|t| format!("{t} && ")).collect::<String>()
-            );
+            line!(self, "const b8 proved = {};", proved(&narrow(par, tests)));
             return Inside { interior: None, names: String::new() };
         }
         let start = self.out.len();
@@ -205,7 +201,7 @@ impl Text<'_> {
 
     /// The variables of row `r`, and its interval.
     pub fn row(&mut self, par: &Par, inside: &Inside) {
-        self.outer_variables(par);
+        self.outer_variables(par, "i64", "r");
         let away: Vec<String> = par.ranges[..par.ranges.len() - 1]
             .iter()
             .enumerate()
@@ -238,18 +234,43 @@ impl Text<'_> {
     /// One iteration, at row `r` and column `j`, in the form that is right for it.
     pub fn iteration(&mut self, par: &Par, stores: &[&Store], exit: usize, inside: &Inside) {
         let j = par.ranges[par.ranges.len() - 1].var.index();
-        let body = |form| Body { form, reductions: stores, exit };
         line!(self, "const i64 v{j} = j;");
         if let Some(interior) = &inside.interior {
             // The careful form is right everywhere: a warp that needs it somewhere takes one path, not two.
             line!(self, "if (__all_sync(__activemask(), j >= lo && j < hi)) {{");
-            self.body(&body(Form::Single(interior)), &par.body, None);
+            self.body(&Body { form: Form::Single(interior), reductions: stores, exit }, &par.body, None);
         } else {
             line!(self, "if (proved) {{");
-            self.checks = Checks::Proved;
-            self.body(&body(Form::Careful), &par.body, None);
+            self.unchecked(par, stores, exit, 1);
         }
         line!(self, "}} else {{");
+        self.careful(par, stores, exit);
+        line!(self, "}}");
+    }
+
+    /// So many iterations side by side, without checks.
+    fn unchecked(&mut self, par: &Par, stores: &[&Store], exit: usize, sides: usize) {
+        let body = Body { form: Form::Careful, reductions: stores, exit };
+        self.checks = Checks::Proved;
+        self.late = Some(Vec::new());
+        self.early = Early::default();
+        for phase in [Phase::Loads, Phase::Rest] {
+            for number in 0..sides {
+                if let Some(jam) = &mut self.jam {
+                    jam.number = number;
+                }
+                self.begin_phase(phase);
+                self.body(&body, &par.body, None);
+            }
+        }
+        self.phase = Phase::Whole;
+        self.store_all();
+        self.late = None;
+        self.checks = Checks::AtOnce;
+    }
+
+    /// One iteration, every index checked.
+    fn careful(&mut self, par: &Par, stores: &[&Store], exit: usize) {
         let mut loops = false;
         walk(&par.body, &mut |stmt| loops |= matches!(stmt, Stmt::Loop(_) | Stmt::Claim(_)));
         self.pace = Pace::Rare;
@@ -257,7 +278,7 @@ impl Text<'_> {
         if !loops {
             line!(self, "i32 oops = 0; i64 oops_index = 0, oops_extent = 0;");
         }
-        self.body(&body(Form::Careful), &par.body, None);
+        self.body(&Body { form: Form::Careful, reductions: stores, exit }, &par.body, None);
         if !loops {
             line!(
                 self,
@@ -266,20 +287,152 @@ impl Text<'_> {
         }
         self.checks = Checks::AtOnce;
         self.pace = Pace::Often;
-        line!(self, "}}");
     }
 
     /// Each thread takes a column, and as many rows as it must.
     fn all_threads(&mut self, par: &Par, exit: usize) {
-        let inside = self.interval(par, &[]);
-        line!(self, "const eb_deal deal = eb_share(f, rows, row);");
-        line!(self, "for (i64 column = deal.column; column < row; column += deal.columns) {{");
-        line!(self, "const i64 j = jf + column;");
-        line!(self, "for (i64 r = deal.row; r < rows; r += deal.rows) {{");
+        let last = par.ranges.len() - 1;
+        let (j, together) = (par.ranges[last].var.index(), self.rows_together(par));
+        let tests = self.proof(par, &[]).map(|tests| proved(&narrow(par, tests)));
+        let dealt = tests.as_deref().and_then(|tests| Some((tests, self.dealt_on_entry(par, tests)?)));
+        let inside = match dealt {
+            Some((tests, number)) => {
+                line!(self, "const i64 jf = f{last}; i64 wild = 0; (void)wild;");
+                line!(
+                    self,
+                    "const eb_plan plan = plan{number}; const eb_deal deal = {{column{number}, plan.columns, first{number}, plan.step}};"
+                );
+                line!(self, "const nx few_rows = plan.rows, few_columns = plan.row;");
+                match self.is_known_on_entry(tests) {
+                    true => line!(self, "const b8 proved = plan.proved;"),
+                    false => line!(self, "const b8 proved = {tests};"),
+                }
+                Inside { interior: None, names: String::new() }
+            }
+            None => {
+                let inside = self.interval(par, &[]);
+                line!(self, "const eb_deal deal = eb_share(rows, row, jf);");
+                line!(
+                    self,
+                    "const nx few_rows = (nx)rows, few_columns = (nx)row; (void)few_rows; (void)few_columns;"
+                );
+                inside
+            }
+        };
+        if inside.interior.is_none() {
+            line!(self, "i32 oops = 0; i64 oops_index = 0, oops_extent = 0;");
+            // Loops of their own: what careful iterations compute would slow these down.
+            line!(self, "if (proved) {{");
+            self.narrow = self.narrow_values(par);
+            line!(
+                self,
+                "for (nx column = deal.column; column < few_columns; column += deal.columns) {{ const nx j = (nx)jf + column;"
+            );
+            line!(self, "for (nx r = {together} * deal.first; r < few_rows; r += {together} * deal.step) {{");
+            if together > 1 {
+                line!(self, "if (r + {} < few_rows) {{", together - 1);
+                self.jam = Some(self.side_by_side_values(par));
+                for number in 0..together {
+                    if let Some(jam) = &mut self.jam {
+                        jam.number = number;
+                    }
+                    self.outer_variables(par, "nx", &format!("(r + {number})"));
+                    line!(self, "const nx {} = j;", self.value(par.ranges[last].var));
+                }
+                self.unchecked(par, &[], exit, together);
+                self.jam = None;
+                line!(self, "}} else for (nx rest = r; rest < few_rows; rest++) {{ const nx r = rest;");
+            } else {
+                line!(self, "{{");
+            }
+            self.outer_variables(par, "nx", "r");
+            line!(self, "const nx v{j} = j;");
+            self.unchecked(par, &[], exit, 1);
+            line!(self, "}} }} }}");
+            self.narrow.clear();
+            line!(self, "}} else");
+        }
+        line!(
+            self,
+            "for (i64 column = deal.column; column < row; column += deal.columns) {{ const i64 j = jf + column;"
+        );
+        line!(self, "for (i64 turn = {together} * deal.first; turn < rows; turn += {together} * deal.step)");
+        line!(self, "for (i64 r = turn; r < eb_min(turn + {together}, rows); r++) {{");
         self.row(par, &inside);
-        self.iteration(par, &[], exit, &inside);
+        if inside.interior.is_some() {
+            self.iteration(par, &[], exit, &inside);
+        } else {
+            // Seldom run: what it computes should cost what is often run no registers.
+            line!(self, "const i64 v{j} = j;");
+            self.pace = Pace::Rare;
+            self.checks = Checks::Leave;
+            self.body(&Body { form: Form::Careful, reductions: &[], exit }, &par.body, None);
+            self.checks = Checks::AtOnce;
+            self.pace = Pace::Often;
+        }
         line!(self, "}} }}");
+        if inside.interior.is_none() {
+            line!(self, "goto exit{exit};");
+            line!(self, "fault{exit}: eb_out_of_bounds(f, oops, oops_index, oops_extent);");
+        }
         line!(self, "exit{exit}: ;");
+        self.after_loop(par, inside.interior.is_none().then_some("proved"));
+    }
+
+    /// How many rows a thread takes at once: neighbouring rows share what they load, and loads of one need not wait for
+    /// those of the other, as long as there are registers for both.
+    pub fn rows_together(&self, par: &Par) -> usize {
+        /// What two iterations may load.
+        const FEW: usize = 9;
+        let (mut loads, mut simple) = (0, par.ranges.len() > 1);
+        walk(&par.body, &mut |stmt| match stmt {
+            Stmt::Let(v) => match self.program.op(*v) {
+                Op::Load(..) => loads += 1,
+                Op::Math(..) | Op::Rand(..) => simple = false,
+                _ => {}
+            },
+            Stmt::Update(..) => loads += 1,
+            Stmt::Loop(_) | Stmt::Claim(_) => simple = false,
+            _ => {}
+        });
+        if simple && loads <= FEW { 2 } else { 1 }
+    }
+
+    /// All values and locals of a loop: they have a number in their names where iterations stand side by side.
+    fn side_by_side_values(&self, par: &Par) -> Jam {
+        let mut values: BTreeSet<_> = par.ranges.iter().map(|r| r.var).collect();
+        let mut locals = BTreeSet::new();
+        walk(&par.body, &mut |stmt| match stmt {
+            Stmt::Let(v) => drop(values.insert(*v)),
+            Stmt::Declare(local, _) => drop(locals.insert(*local)),
+            _ => {}
+        });
+        Jam { number: 0, values, locals }
+    }
+
+    /// The number of what each thread takes of a loop, where its domain is known on entry to the segment: it is computed
+    /// there, once, and so is whether the loop needs checks, if that is known there too.
+    fn dealt_on_entry(&mut self, par: &Par, tests: &str) -> Option<usize> {
+        let ranges: Option<Vec<(String, String)>> =
+            par.ranges.iter().map(|r| Some((self.on_entry(r.from)?, self.on_entry(r.to)?))).collect();
+        let (ranges, number) = (ranges?, par.id.index());
+        if self.entry.contains(&format!("eb_plan plan{number};")) {
+            return Some(number);
+        }
+        let last = ranges.len() - 1;
+        let mut entry = format!("__shared__ eb_plan plan{number}; i32 column{number}, first{number}; {{\n");
+        for (d, (from, to)) in ranges.iter().enumerate() {
+            entry.push_str(&format!("const i64 f{d} = {from}, e{d} = eb_extent(f{d}, {to});\n"));
+        }
+        let rows = (0..last).fold("1".to_string(), |rows, d| format!("eb_times({rows}, e{d})"));
+        let tests = if self.is_known_on_entry(tests) { tests } else { "1" };
+        entry.push_str(&format!("i64 wild = 0; const b8 proved = {tests}; (void)wild;\n"));
+        entry.push_str(&format!(
+            "const eb_deal deal = eb_share_once({rows}, e{last}, f{last}, proved, &plan{number});\n"
+        ));
+        entry.push_str(&format!("column{number} = deal.column; first{number} = deal.first; }}\n"));
+        self.entry.push_str(&entry);
+        Some(number)
     }
 
     /// Sixteen threads take a leaf, each the sums of one lane.
@@ -360,6 +513,14 @@ impl Text<'_> {
         line!(self, "}}");
         line!(self, "exit{exit}: ;");
     }
+}
+
+/// The tests, and those that the variables of the loop are narrow.
+fn narrow(par: &Par, mut tests: BTreeSet<String>) -> BTreeSet<String> {
+    for d in 0..par.ranges.len() {
+        tests.extend([format!("f{d} >= -EB_SMALL"), format!("e{d} <= EB_SMALL - f{d}")]);
+    }
+    tests
 }
 
 fn neutral(how: Combine, ty: Type) -> String {

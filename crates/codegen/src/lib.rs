@@ -12,13 +12,17 @@
 
 mod body;
 mod deferred;
+mod early;
 mod guarded;
 mod interchange;
 mod interchanged;
 mod interior;
 mod kernel;
 mod lanes;
+mod late;
 mod library;
+mod mapping;
+mod narrow;
 mod operation;
 mod par;
 mod pending;

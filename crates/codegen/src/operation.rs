@@ -232,7 +232,7 @@ pub(crate) fn mask_type(ty: Type, lanes: usize) -> String {
     format!("m{}x{lanes}", 8 * ty.size())
 }
 
-fn sign(op: Compare) -> &'static str {
+pub(crate) fn sign(op: Compare) -> &'static str {
     match op {
         Compare::Eq => "==",
         Compare::Ne => "!=",

@@ -10,9 +10,6 @@ use crate::lanes::vector_element;
 use crate::operation::vector_type;
 use crate::unit::{Family, Jam, Pace, Text, c_literal, c_type, line, to_bits};
 
-/// Work below this many additions, some 200 ns in vectors, is not worth a hand-off to other threads.
-const WORTH_SPLITTING: u64 = 12_000;
-
 /// Vectors of iterations that run side by side where the body has loops.
 const SIDE_BY_SIDE: usize = 4;
 
@@ -53,6 +50,13 @@ impl Text<'_> {
         self.program.literal(v).is_some() || !self.inside.contains(&v)
     }
 
+    /// How much an iteration computes, where it needs no look at the program's values.
+    pub fn work_on_entry(&self, par: &Par) -> Option<String> {
+        let mut loops = false;
+        walk(&par.body, &mut |stmt| loops |= matches!(stmt, Stmt::Loop(_)));
+        (!loops).then(|| self.work(&par.body))
+    }
+
     /// Prints a parallel loop.
     pub fn par(&mut self, par: &Par) {
         let facts = self.facts.pars.get(&par.id).cloned().unwrap_or_default();
@@ -89,11 +93,7 @@ impl Text<'_> {
         let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
         // Ordered sums at shared elements are taken by one thread.
         let work = self.work(&par.body);
-        let split = if scatters {
-            "0".to_string()
-        } else {
-            format!("f->threads > 1 && (f64)rows * (f64)row * ({work}) >= {WORTH_SPLITTING}.0")
-        };
+        let split = if scatters { "0".to_string() } else { format!("eb_split(f, rows, row, {work})") };
         line!(self, "const int split = {split};");
         line!(self, "const i64 part = split ? f->thread : 0, parts = split ? f->threads : 1;");
         line!(self, "if ((split || f->thread == 0) && rows > 0 && row > 0) {{");
@@ -103,10 +103,15 @@ impl Text<'_> {
             self.leaves(par, &reductions, &stores, exit);
         }
         line!(self, "}}");
-        line!(self, "exit{exit}:");
-        self.meet();
-        if !reductions.is_empty() {
+        line!(self, "exit{exit}: ;");
+        if reductions.is_empty() {
+            let safe = self.proof(par, &[]).map(|tests| proved(&tests));
+            line!(self, "i64 wild = 0; (void)wild;");
+            self.after_loop(par, safe.as_deref());
+        } else {
+            self.meet();
             self.finish_reductions(&reductions);
+            self.after_leaves(reductions.iter().map(|r| r.1.array));
         }
         line!(self, "}}");
         self.inside.clear();
@@ -138,7 +143,7 @@ impl Text<'_> {
         if last == 0 {
             line!(
                 self,
-                "const i64 first = 0, end = 1, jf = f0 + (eb_share(row, part, parts) & -64), jt = part + 1 == parts ? f0 + row : f0 + (eb_share(row, part + 1, parts) & -64);"
+                "const i64 first = 0, end = 1, jf = f0 + eb_column(row, part, parts), jt = f0 + eb_column(row, part + 1, parts);"
             );
         } else {
             line!(
@@ -234,21 +239,18 @@ impl Text<'_> {
             line!(self, "exit{exit}: ; }}");
         }
         line!(self, "}}");
-        if self.family == Family::C {
-            self.meet();
-        }
     }
 
     /// The outer variables of row `r`.
-    pub fn outer_variables(&mut self, par: &Par) {
-        let mut rest = "r".to_string();
+    pub fn outer_variables(&mut self, par: &Par, ty: &str, row: &str) {
+        let mut rest = row.to_string();
         for d in (0..par.ranges.len() - 1).rev() {
-            let var = par.ranges[d].var.index();
+            let var = self.value(par.ranges[d].var);
             if d == 0 {
-                line!(self, "const i64 v{var} = f0 + {rest};");
+                line!(self, "const {ty} {var} = ({ty})f0 + {rest};");
             } else {
-                line!(self, "const i64 v{var} = f{d} + {rest} % e{d};");
-                rest = format!("{rest} / e{d}");
+                line!(self, "const {ty} {var} = ({ty})f{d} + ({rest}) % ({ty})e{d};");
+                rest = format!("({rest}) / ({ty})e{d}");
             }
         }
     }
@@ -258,7 +260,7 @@ impl Text<'_> {
         let last = par.ranges.len() - 1;
         let j = par.ranges[last].var.index();
         line!(self, "for (i64 r = first; r < end; r++) {{");
-        self.outer_variables(par);
+        self.outer_variables(par, "i64", "r");
         line!(self, "i64 lo = jf, hi = jt;");
         let interior = self.interior(par);
         self.out.push_str(&interior.narrowing);
@@ -407,4 +409,9 @@ impl Text<'_> {
         }
         !self.failed
     }
+}
+
+/// The condition that all these tests hold, and that nothing they compute overflows.
+pub(crate) fn proved(tests: &BTreeSet<String>) -> String {
+    tests.iter().map(|test| format!("{test} && ")).collect::<String>() + "!wild"
 }

@@ -84,6 +84,21 @@ static inline i64 eb_extent(i64 from, i64 to) { i64 r; return to <= from ? 0 : _
 static inline i64 eb_times(i64 a, i64 b) { i64 r; return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r; }
 /* Where part `part` of `parts` of `n` iterations begins. */
 static inline i64 eb_share(i64 n, i64 part, i64 parts) { return n / parts * part + eb_min(n % parts, part); }
+/* Is a loop worth a hand-off to other threads? */
+static inline int eb_split(const eb_frame *f, i64 rows, i64 row, f64 work) { return f->threads > 1 && (f64)rows * (f64)row * work >= 30000.0; }
+/* Where the columns of the one row of part `part` of `parts` begin. */
+static inline i64 eb_column(i64 row, i64 part, i64 parts) { return part == parts ? row : eb_share(row, part, parts) & -64; }
+/* How far into from..from + extent the nearest value is. */
+static inline i64 eb_nearest(i64 at, i64 from, i64 extent) { return at < from ? 0 : eb_max(eb_min(at - from, extent - 1), 0); }
+/* Does this thread take the iterations in this row, or in this column of the one row? */
+static inline int eb_owns_rows(const eb_frame *f, i64 rows, i64 row, f64 work, i64 r) {
+    if (!eb_split(f, rows, row, work)) return f->thread == 0;
+    return r >= eb_share(rows, f->thread, f->threads) && r < eb_share(rows, f->thread + 1, f->threads);
+}
+static inline int eb_owns_columns(const eb_frame *f, i64 rows, i64 row, f64 work, i64 c) {
+    if (!eb_split(f, rows, row, work)) return f->thread == 0;
+    return c >= eb_column(row, f->thread, f->threads) && c < eb_column(row, f->thread + 1, f->threads);
+}
 /* Index arithmetic for the interior: what leaves the range of honest indices makes the interior empty. */
 static inline i64 eb_sum(i64 *wild, i64 a, i64 b) { i64 r; *wild |= __builtin_add_overflow(a, b, &r); return r; }
 static inline i64 eb_difference(i64 *wild, i64 a, i64 b) { i64 r; *wild |= __builtin_sub_overflow(a, b, &r); return r; }

@@ -1,9 +1,12 @@
 typedef unsigned char b8;
 /* What places of elements are computed in: wide where some array has 2^31 elements or more. */
 #ifdef EB_WIDE
-typedef i64 ix;
+typedef i64 ix, nx;
+#define EB_SMALL (1ll << 60)
 #else
-typedef i32 ix;
+typedef u32 ix;
+typedef i32 nx;
+#define EB_SMALL (1ll << 30)
 #endif
 #define INT32_MIN (-2147483647 - 1)
 #define INT32_MAX 2147483647
@@ -56,17 +59,16 @@ struct eb_launch : eb_tables {
 /* What one thread works on. */
 struct eb_thread : eb_tables {
     i64 thread, threads;
-    u64 epoch;              /* how often it met the others */
+    u32 epoch;              /* how often it met the others */
     i32 bad;                /* did it meet a fault? */
 };
 
 /* The tape of one array. Threads exchange an array's memory with that of a place all at once, each in variables of its
    own; the table is written when all are known to have read it, which is after the next meeting. */
 struct eb_tape {
-    void **places;
-    i64 depth, capacity, pending;
-    void *value;
-    u64 epoch;
+    void **places, *value;
+    i32 depth, capacity, pending;
+    u32 epoch;
 };
 
 enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7 };
@@ -110,11 +112,11 @@ static __device__ __noinline__ void eb_report(eb_shared *s, i32 kind, i32 access
 #define EB_ARRIVALS ((1ull << 48) - 1)
 EB_DO i32 eb_barrier(eb_thread *f) {
     i32 bad = __syncthreads_or(f->bad);
-    const u64 epoch = f->epoch++;
+    const u32 epoch = f->epoch++;
     if (gridDim.x == 1) return bad;
     if (threadIdx.x == 0) {
         u64 *const counter = f->meet + (epoch & 1);
-        const u64 arrival = bad ? (1ull << 48) + 1 : 1, all = (epoch / 2 + 1) * gridDim.x;
+        const u64 arrival = bad ? (1ull << 48) + 1 : 1, all = ((u64)epoch / 2 + 1) * gridDim.x;
         u64 seen;
         asm volatile("red.release.gpu.global.add.u64 [%0], %1;" :: "l"(counter), "l"(arrival) : "memory");
         do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(counter) : "memory");
@@ -132,10 +134,10 @@ EB_DO void eb_leave(const eb_thread *f) {
 }
 
 EB_DO eb_tape eb_open(const eb_thread *f, i32 array) {
-    eb_tape t = {f->tape[array], f->depth[array], f->capacity[array], -1, 0, 0};
+    eb_tape t = {f->tape[array], 0, (i32)f->depth[array], (i32)f->capacity[array], -1, 0};
     return t;
 }
-EB_DO void *eb_place(eb_thread *f, eb_tape *t, i64 place) {
+EB_DO void *eb_place(eb_thread *f, eb_tape *t, i32 place) {
     if (t->pending >= 0) {
         if (t->epoch == f->epoch) eb_barrier(f);
         if (f->thread == 0) t->places[t->pending] = t->value;
@@ -143,7 +145,7 @@ EB_DO void *eb_place(eb_thread *f, eb_tape *t, i64 place) {
     }
     return t->places[place];
 }
-EB_DO void *eb_exchange(eb_thread *f, eb_tape *t, i64 place, void *mine) {
+EB_DO void *eb_exchange(eb_thread *f, eb_tape *t, i32 place, void *mine) {
     void *const theirs = eb_place(f, t, place);
     if (f->thread == 0) f->shared->exchanged = 1;
     t->pending = place;
@@ -288,9 +290,14 @@ EB_DO eb_leaves eb_cut(i64 rows, i64 row) {
     return c;
 }
 
-/* Which iterations a thread takes: neighbouring threads take neighbouring columns, `width` of them at a time; a block
-   takes several rows at once where they are short. */
-struct eb_deal { i64 column, columns, row, rows; };
+/* Which iterations a thread takes: neighbouring threads take neighbouring columns, from a line of memory on, `width` of
+   them at a time; a block takes several rows at once where they are short. */
+struct eb_deal { i32 column, columns, first, step; };
+/* What all threads of a block know of a loop that is dealt out on entry to a segment. */
+struct eb_plan { nx rows, row; i32 columns, step, proved; };
+enum { EB_LINE = 32, EB_NOTHING = 1 << 30 };
+/* The nearest value that narrow ones can be compared with. */
+EB_DO nx eb_narrow(i64 x) { return (nx)eb_max(eb_min(x, 2 * EB_SMALL - 1), 1 - 2 * EB_SMALL); }
 /* a / b, without a division that the compiler could not move out of a loop. */
 EB_DO u32 eb_ratio(u32 a, u32 b) {
     u32 q = (u32)__fdividef((f32)a, (f32)b);
@@ -298,31 +305,55 @@ EB_DO u32 eb_ratio(u32 a, u32 b) {
     q += (q + 1) * b <= a;
     return q;
 }
-EB_DO eb_deal eb_share(const eb_thread *f, i64 rows, i64 row) {
-    int shift = row <= 1 ? 0 : 32 - __clz((int)eb_min(row, blockDim.x) - 1);
-    const i64 width = 1ll << shift, workers = f->threads >> shift, worker = f->thread >> shift;
-    const i64 pieces = (row + width - 1) >> shift, column = threadIdx.x & (width - 1);
-    eb_deal d;
+EB_DO eb_deal eb_share(i64 rows, i64 row, i64 from) {
+    const i64 threads = (i64)gridDim.x * blockDim.x, thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+    eb_deal d = {EB_NOTHING, EB_NOTHING, 0, 1};
+    if (rows <= 0 || row <= 0) return d;
+    const int shift = row <= 1 ? 0 : 32 - __clz((int)eb_min(row, blockDim.x) - 1);
+    const i64 width = 1ll << shift, workers = threads >> shift;
+    const i64 pieces = (row + width - 1) >> shift;
+    /* Small loops are for the last threads: large ones leave them idle, if any. */
+    const i64 worker = eb_times(rows, pieces) <= workers / 2 ? workers - 1 - (thread >> shift) : thread >> shift;
+    /* Columns are counted from the line of memory that the first one is on, where that takes no more threads. */
+    const i64 off = from & (EB_LINE - 1), lead = row + off <= pieces << shift ? off : 0;
+    const i64 column = (threadIdx.x & (width - 1)) - lead;
     if (pieces >= workers) {
-        d.column = worker * width + column; d.columns = workers * width; d.row = 0; d.rows = 1;
+        d.column = worker * width + column; d.columns = workers * width;
+        if (d.column < 0) d.column += d.columns;
     } else {
         const u32 each = eb_ratio((u32)workers, (u32)pieces), at = eb_ratio((u32)worker, (u32)pieces);
-        d.column = ((u32)worker - at * (u32)pieces) * width + column; d.columns = row;
-        d.row = at < each ? at : rows; d.rows = each;
+        const i64 begin = ((u32)worker - at * (u32)pieces) * width + column;
+        d.step = each;
+        if (at < each && begin >= 0) { d.column = begin; d.first = at; }
     }
     return d;
+}
+/* The same, computed where it is called and nowhere else: on entry to a segment. */
+static __device__ __noinline__ eb_deal eb_share_once(i64 rows, i64 row, i64 from, b8 proved, eb_plan *plan) {
+    const eb_deal d = eb_share(rows, row, from);
+    if (threadIdx.x == 0) { plan->rows = (nx)rows; plan->row = (nx)row; plan->columns = d.columns; plan->step = d.step; plan->proved = proved; }
+    return d;
+}
+/* How far into from..from + extent the nearest value is. */
+EB_DO i64 eb_nearest(i64 at, i64 from, i64 extent) { return at < from ? 0 : eb_max(eb_min(at - from, extent - 1), 0); }
+/* Does this thread take the iteration at this row and column? Of an empty domain the first thread has all. */
+EB_DO b8 eb_owns(const eb_thread *f, i64 rows, i64 row, i64 from, i64 together, i64 r, i64 c) {
+    r /= together;
+    if (rows <= 0 || row <= 0) return f->thread == 0;
+    const eb_deal d = eb_share(rows, row, from);
+    return c >= d.column && (c - d.column) % d.columns == 0 && r >= d.first && (r - d.first) % d.step == 0;
 }
 
 /* Combines, in the order of the notes, those that fall on elements of this warp. Few of 32 do, so that most of the time
    goes into reading keys, several at a time; terms for one element are combined in a register. */
 enum { EB_STAGE = 65536 };
 template <typename T, typename C>
-EB_DO void eb_combine_own(const eb_thread *f, T *a, const ix *keys, const T *terms, i64 count, C combine) {
+EB_DO void eb_combine_own(const eb_thread *f, T *a, const nx *keys, const T *terms, i64 count, C combine) {
     const int lane = threadIdx.x & 31;
     const u32 warp = (u32)(f->thread >> 5), mask = (1u << (31 - __clz((int)(f->threads >> 5)))) - 1;
     if (warp > mask) return;
     for (i64 at = lane; at - lane < count; at += 128) {
-        ix key[4];
+        nx key[4];
 #pragma unroll
         for (int k = 0; k < 4; k++) key[k] = at + 32 * k < count ? keys[at + 32 * k] : -1;
 #pragma unroll
@@ -330,7 +361,7 @@ EB_DO void eb_combine_own(const eb_thread *f, T *a, const ix *keys, const T *ter
             /* Neighbours go together: eight elements to a warp. */
             u32 own = __ballot_sync(~0u, key[k] >= 0 && ((u32)(key[k] >> 3) & mask) == warp);
             while (own) {
-                const ix place = __shfl_sync(~0u, key[k], __ffs(own) - 1);
+                const nx place = __shfl_sync(~0u, key[k], __ffs(own) - 1);
                 const u32 same = __ballot_sync(~0u, key[k] == place);
                 const T term = key[k] == place ? terms[at + 32 * k] : (T)0;
                 T sum = a[place];

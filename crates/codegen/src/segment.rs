@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    After, ArrayId, Binary, Block, Indices, LocalId, Loop, LoopKind, Op, Program, Region, Site, Stmt, Store,
-    Undone, ValueId, walk, walk_program_level,
+    After, ArrayId, Binary, Block, Indices, LocalId, Loop, LoopKind, Op, Program, Push, Region, Site, Stmt,
+    Store, Undone, ValueId, walk, walk_program_level,
 };
 
 use crate::deferred::only_added_to;
-use crate::pending::Pending;
+use crate::pending::{By, Pending};
 use crate::unit::{Family, Text, c_type, from_bits, line, to_bits};
 
 /// What a piece of program uses and makes, outside the bodies of parallel loops.
@@ -143,9 +143,14 @@ impl Text<'_> {
             let ty = program.ty(*v);
             line!(self, "const {} v{} = {};", c_type(ty), v.index(), from_bits(ty, &self.handed_in(*v)));
         }
+        self.given.clone_from(&names.used);
+        self.named.clone_from(&names.arrays);
+        self.find_mappings(block);
         for v in &names.defined {
             if !matches!(program.op(*v), Op::Literal(_)) {
-                line!(self, "{} v{} = 0;", c_type(program.ty(*v)), v.index());
+                // What never changes is there from the beginning.
+                let value = self.on_entry(*v).unwrap_or_else(|| "0".to_string());
+                line!(self, "{} v{} = {value};", c_type(program.ty(*v)), v.index());
             }
         }
         for l in &names.locals {
@@ -173,10 +178,18 @@ impl Text<'_> {
                 }
             }
         });
+        let entry = self.out.len();
         if yields {
             self.jump_to_region(block, &names);
         }
+        self.pending = Pending::default();
         self.statements(block);
+        let mut computed = std::mem::take(&mut self.entry);
+        if computed.contains("__shared__") {
+            // What the first thread of a block wrote, all read.
+            computed.push_str("__syncthreads();\n");
+        }
+        self.out.insert_str(entry, &computed);
         line!(self, "leave: ;");
         waiting.iter().for_each(|c| self.settle(*c));
         if self.family == Family::Cuda {
@@ -285,7 +298,7 @@ impl Text<'_> {
                 line!(self, "}} else {{");
                 self.statements(&branch.otherwise);
                 line!(self, "}}");
-                self.pending = std::mem::take(&mut self.pending).or(then);
+                self.pending = then.or(&self.pending);
             }
             Stmt::Loop(l) => self.program_loop(l),
             Stmt::Par(par) => self.par(par),
@@ -308,12 +321,26 @@ impl Text<'_> {
             }
             Stmt::Library(call) => self.library(call),
             Stmt::Temp(a) => self.elements(*a, Touched::Written, |a| format!("a{a}[k] = 0;")),
-            Stmt::Push(_) | Stmt::Pop(_) if self.family == Family::Cuda => self.kernel_tape(stmt),
+            Stmt::Push(Push { array, .. }) | Stmt::Pop(array) => {
+                if let Stmt::Push(Push { after: After::Same, .. }) = stmt {
+                    // Others may still be about the memory that takes the copy.
+                    self.meet_if_pending();
+                }
+                self.exchange(*array);
+                match self.family {
+                    Family::C => self.tape(stmt),
+                    Family::Cuda => self.kernel_tape(stmt),
+                }
+            }
+            // Sweeps are driven by the host, between segments; only iterations claim elements.
+            Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Host(..) | Stmt::Claim(_) => {}
+        }
+    }
+
+    fn tape(&mut self, stmt: &Stmt) {
+        match stmt {
             Stmt::Push(push) => {
                 let a = push.array.index();
-                if let After::Anything(_) = push.after {
-                    self.before_exchange();
-                }
                 line!(self, "if (f->depth[{a}] >= f->capacity[{a}]) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
                 line!(self, "else {{ void **place = f->tape[{a}] + f->depth[{a}]++;");
                 match push.after {
@@ -321,6 +348,7 @@ impl Text<'_> {
                         let t = c_type(self.program.array(push.array).ty);
                         line!(self, "{t} *kept = *place;");
                         self.elements(push.array, Touched::Read, |a| format!("kept[k] = a{a}[k];"));
+                        self.pushed_parts(push.array);
                     }
                     After::Anything(old) => {
                         line!(self, "void *t = a{a}; a{0} = t; a{a} = *place; *place = t;", old.index())
@@ -329,7 +357,6 @@ impl Text<'_> {
                 line!(self, "}}");
             }
             Stmt::Pop(a) => {
-                self.before_exchange();
                 let a = a.index();
                 line!(self, "if (f->depth[{a}] == 0) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
                 line!(
@@ -337,8 +364,7 @@ impl Text<'_> {
                     "else {{ void **place = f->tape[{a}] + --f->depth[{a}]; void *t = a{a}; a{a} = *place; *place = t; }}"
                 );
             }
-            // Sweeps are driven by the host, between segments; only iterations claim elements.
-            Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Host(..) | Stmt::Claim(_) => {}
+            _ => {}
         }
     }
 
@@ -407,13 +433,18 @@ impl Text<'_> {
     }
 
     fn program_store(&mut self, s: &Store, value: impl Fn(&mut Self, &str, &str) -> String) {
-        self.before_write(s.array);
+        let by = self.before_write(s.array);
         let offset = self.checked_offset(s.array, s.index, &s.site);
         let element = format!("a{}[{offset}]", s.array.index());
         let operand = self.value(s.value);
         let value = value(self, &element, &operand);
-        line!(self, "if (f->thread == 0) {element} = {value};");
-        self.after_write(s.array);
+        line!(self, "{{");
+        let mine = match by {
+            By::Owner(mapping) => self.owns(mapping, s.index),
+            _ => "f->thread == 0".to_string(),
+        };
+        line!(self, "if ({mine}) {element} = {value}; }}");
+        self.after_write(s.array, by);
     }
 
     /// The offset of the element that a reduction combines into, outside its loop; where it is out of bounds the
@@ -453,15 +484,41 @@ impl Text<'_> {
     }
 
     /// Prints a loop whose passes all threads run one after the other.
+    ///
+    /// A pass may begin after another one: what may be pending then is known when its text is, so the text is printed
+    /// until nothing new is.
     pub fn passes_outside(&mut self, l: &Loop) {
-        let pass = format!("pass{}", l.id.index());
         let waiting = self.waiting.get(&l.id).cloned().unwrap_or_default();
         self.deferring.extend(&waiting);
-        // Every pass begins after a meeting, or with nothing to meet for.
-        self.meet_if_pending();
+        self.passes_until_known(l);
+        for c in waiting {
+            self.deferring.remove(&c);
+            self.settle(c);
+            self.wrote_parts(c);
+        }
+    }
+
+    fn passes_until_known(&mut self, l: &Loop) {
+        let mut begun = self.pending.clone();
+        loop {
+            let mark = self.mark();
+            self.pending.clone_from(&begun);
+            let left = self.passes(l, &begun);
+            let again = begun.clone().or(&self.pending);
+            if again == begun {
+                self.pending = left;
+                return;
+            }
+            self.rewind(&mark);
+            begun = again;
+        }
+    }
+
+    /// Prints a loop whose passes begin with this pending; gives what is pending where it is left.
+    fn passes(&mut self, l: &Loop, begun: &Pending) -> Pending {
+        let pass = format!("pass{}", l.id.index());
         line!(self, "{pass} = 0;");
-        // What is pending where a `while` is left; other loops are left after a meeting.
-        let mut left = Pending::default();
+        let mut left = begun.clone();
         match &l.kind {
             LoopKind::For { var, from, to } => {
                 let (mut from, mut to) = (self.value(*from), self.value(*to));
@@ -481,25 +538,20 @@ impl Text<'_> {
                 line!(self, "for (;; {pass}++) {{");
                 self.statements(head);
                 line!(self, "if (!{}) break;", self.value(*condition));
-                left = self.pending.clone();
+                left.clone_from(&self.pending);
             }
             LoopKind::Forever => line!(self, "for (;; {pass}++) {{"),
         }
         self.statements(&l.body);
-        self.meet_if_pending();
         if self.family == Family::C {
             line!(self, "if (*(volatile i32 *)&f->shared->stop) {{ if (eb_barrier(f)) goto leave; }}");
         }
         if let Some(until) = l.until {
             line!(self, "if ({}) break;", self.value(until));
+            left = left.or(&self.pending);
         }
         line!(self, "}}");
-        self.pending = left;
-        for c in waiting {
-            self.deferring.remove(&c);
-            self.settle(c);
-            self.pending.wrote_parts(c);
-        }
+        left
     }
 
     fn region(&mut self, region: &Region) {

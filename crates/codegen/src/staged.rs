@@ -85,7 +85,7 @@ impl Text<'_> {
         let mut before = 0;
         for (n, note) in notes.iter().enumerate() {
             let (t, each) = (c_type(self.program.array(note.array).ty), note.updates.len());
-            line!(self, "ix *const keys{n} = (ix *)f->stage + EB_STAGE * {before};");
+            line!(self, "nx *const keys{n} = (nx *)f->stage + EB_STAGE * {before};");
             line!(self, "{t} *const terms{n} = ({t} *)(f->stage + EB_STAGE * {}) ;", total + before);
             for (k, update) in note.updates.iter().enumerate() {
                 self.staged.insert(*update, (n, format!("[at * {each} + {k}]")));

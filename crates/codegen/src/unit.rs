@@ -10,7 +10,11 @@ use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
 
 use crate::deferred::waiting;
+use crate::early::{Early, Phase};
 use crate::interchanged::Own;
+use crate::late::Late;
+use crate::mapping::Mapping;
+use crate::narrow::Narrow;
 use crate::pending::Pending;
 use crate::product::products;
 
@@ -251,14 +255,38 @@ pub(crate) struct Text<'p> {
     pub staged: BTreeMap<*const Store, (usize, String)>,
     /// How the careful form looks at an index.
     pub checks: Checks,
-    /// What happened since the threads of a grid met.
+    /// What happened since all threads met.
     pub pending: Pending,
+    /// The ways in which loops of the segment being printed are dealt out between threads.
+    pub mappings: Vec<Mapping>,
+    /// The values that the segment being printed is given.
+    pub given: BTreeSet<ValueId>,
+    /// The arrays that it names.
+    pub named: BTreeSet<ArrayId>,
+    /// What is computed once, on entry to it.
+    pub entry: String,
+    /// The index values of the loop being printed that fit the narrow type, where it is used.
+    pub narrow: Narrow,
+    /// Which statements of a body are printed now.
+    pub phase: Phase,
+    /// What was printed before the rest of the iteration being printed.
+    pub early: Early,
+    /// The stores that wait for the end of the iteration being printed, where they do.
+    pub late: Option<Vec<Late>>,
     /// The name of what the last such look found.
     pub ok: Option<String>,
     /// The arrays that nobody writes while the segment being printed runs, where it pays to know.
     pub constant: BTreeSet<ArrayId>,
     /// What an iteration holds in variables, where it runs through all passes of a loop.
     pub own: Own,
+}
+
+/// A place in the text that is being printed.
+pub(crate) struct Mark {
+    out: usize,
+    entry: usize,
+    fresh: usize,
+    calls: usize,
 }
 
 /// When the careful form leaves an iteration that met an index out of bounds.
@@ -268,6 +296,8 @@ pub(crate) enum Checks {
     AtOnce,
     /// At its end: elements that do not exist read as one and are not written, so that nothing waits for the check.
     AtEnd,
+    /// Before the element would be touched, for where all such iterations go: the loop is seldom run with checks.
+    Leave,
     /// Never: all is in bounds.
     Proved,
 }
@@ -338,6 +368,14 @@ impl<'p> Text<'p> {
             checks: Checks::AtOnce,
             ok: None,
             pending: Pending::default(),
+            mappings: Vec::new(),
+            given: BTreeSet::new(),
+            named: BTreeSet::new(),
+            entry: String::new(),
+            narrow: Narrow::new(),
+            phase: Phase::Whole,
+            early: Early::default(),
+            late: None,
             constant: BTreeSet::new(),
             own: Own::default(),
         }
@@ -382,6 +420,19 @@ impl<'p> Text<'p> {
 }
 
 impl Text<'_> {
+    /// Where the text is, to come back to: what is printed from here on may have to be printed anew.
+    pub fn mark(&self) -> Mark {
+        Mark { out: self.out.len(), entry: self.entry.len(), fresh: self.fresh, calls: self.calls.len() }
+    }
+
+    /// Forgets what was printed since.
+    pub fn rewind(&mut self, to: &Mark) {
+        self.out.truncate(to.out);
+        self.entry.truncate(to.entry);
+        self.calls.truncate(to.calls);
+        self.fresh = to.fresh;
+    }
+
     /// A number that no other label or variable has.
     pub fn fresh(&mut self) -> usize {
         self.fresh += 1;

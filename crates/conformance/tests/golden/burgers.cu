@@ -7,8 +7,8 @@ f64 *a1 = (f64 *)f->data[1];
 const i64 d1_0 = extents.of[4];
 f64 v0 = 0;
 f64 v1 = 0;
-i64 v2 = 0;
-i64 v5 = 0;
+i64 v2 = (i64)f->scalars[2];
+i64 v5 = d0_0;
 i64 v6 = 0;
 i64 pass0 = 0;
 v0 = eb_f64_bits(f->scalars[0]);
@@ -22,7 +22,6 @@ const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v5);
 const i64 rows = 1, row = e0;
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
-if (rows > 0 && row > 0) {
 const i64 jf = f0, jt = f0 + row;
 i64 from = jf, to = jf, margin = 0;
 { i64 left = jf, right = jt;
@@ -43,10 +42,11 @@ lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d1_0 - 1 - 0)) + 1);
 if (__builtin_expect(wild, 0)) hi = lo;
 left = eb_max(left, lo); right = eb_min(right, hi); }
 if (right > left) { from = left; to = right; margin = 0; } }
-const eb_deal deal = eb_share(f, rows, row);
-for (i64 column = deal.column; column < row; column += deal.columns) {
-const i64 j = jf + column;
-for (i64 r = deal.row; r < rows; r += deal.rows) {
+const eb_deal deal = eb_share(rows, row, jf);
+const nx few_rows = (nx)rows, few_columns = (nx)row; (void)few_rows; (void)few_columns;
+for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
+for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
 const i64 lo = from, hi = to;
 i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);
 const i64 w10 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) - eb_floor_div(eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
@@ -102,13 +102,11 @@ const f64 v26 = (v1 * v25);
 const f64 v27 = (v15 + v26);
 b8 ok5 = 1;
 if ((u64)v7 >= (u64)d1_0) { ok5 = 0; if (!oops) { oops = 17; oops_index = v7; oops_extent = d1_0; } }
-if (ok5 && !oops)
-a1[v7] = v27;
+if (ok5 && !oops) a1[v7] = v27;
 if (oops) { eb_out_of_bounds(f, oops, oops_index, oops_extent); goto exit1; }
 }
 } }
 exit1: ;
-}
 if (eb_barrier(f)) goto leave;
 }
 if (d0_0 != d1_0) { eb_fault(f, EB_SHAPES, 0, 1, 0, 0); eb_barrier(f); goto leave; }

@@ -5,10 +5,16 @@ f64 *a0 = (f64 *)f->data[0];
 const i64 d0_0 = extents.of[0];
 f64 *a1 = (f64 *)f->data[1];
 const i64 d1_0 = extents.of[4];
-i64 v0 = 0;
-i64 v2 = 0;
+i64 v0 = (i64)f->scalars[0];
+i64 v2 = d0_0;
 i64 v3 = 0;
 i64 pass0 = 0;
+__shared__ eb_plan plan0; i32 column0, first0; {
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_0);
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
+const eb_deal deal = eb_share_once(1, e0, f0, proved, &plan0);
+column0 = deal.column; first0 = deal.first; }
+__syncthreads();
 v0 = (i64)f->scalars[0];
 v2 = d0_0;
 { /* loop 0, inside its parallel loops */
@@ -21,9 +27,9 @@ if (inner) {
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
-const eb_deal deal = eb_share(f, rows, row);
+const eb_deal deal = eb_share(rows, row, f0);
 for (i64 column = deal.column; column < row; column += deal.columns) {
-for (i64 r = deal.row; r < rows; r += deal.rows) {
+for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v4 = f0 + column;
 const ix at0 = (ix)v4;
 f64 h0 = a0[at0];
@@ -54,43 +60,43 @@ const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
-if (rows > 0 && row > 0) {
-const i64 jf = f0, jt = f0 + row;
-i64 wild = 0;
-const b8 proved = f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= 0 && !wild;
-const eb_deal deal = eb_share(f, rows, row);
-for (i64 column = deal.column; column < row; column += deal.columns) {
-const i64 j = jf + column;
-for (i64 r = deal.row; r < rows; r += deal.rows) {
-const i64 v4 = j;
+const i64 jf = f0; i64 wild = 0; (void)wild;
+const eb_plan plan = plan0; const eb_deal deal = {column0, plan.columns, first0, plan.step};
+const nx few_rows = plan.rows, few_columns = plan.row;
+const b8 proved = plan.proved;
+i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
+for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
+for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
+{
+const nx v4 = j;
 const f64 v5 = a0[(ix)v4];
 const f64 v6 = __ldg(&a1[(ix)v4]);
 const f64 v8 = eb_tanh_f64(v5);
 const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
-a0[(ix)v4] = (a0[(ix)v4] + v10);
-} else {
-i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
-b8 ok3 = 1;
-if ((u64)v4 >= (u64)d0_0) { ok3 = 0; if (!oops) { oops = 1; oops_index = v4; oops_extent = d0_0; } }
-const f64 v5 = ok3 ? a0[v4] : (f64)1;
-b8 ok4 = 1;
-if ((u64)v4 >= (u64)d1_0) { ok4 = 0; if (!oops) { oops = 9; oops_index = v4; oops_extent = d1_0; } }
-const f64 v6 = ok4 ? __ldg(&a1[v4]) : (f64)1;
+const f64 old3 = a0[(ix)v4];
+a0[(ix)v4] = (old3 + v10);
+} } }
+} else
+for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
+for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
+const i64 v4 = j;
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault2; }
+const f64 v5 = a0[v4];
+if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault2; }
+const f64 v6 = __ldg(&a1[v4]);
 const f64 v8 = called_eb_tanh_f64(v5);
 const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
-b8 ok5 = 1;
-if ((u64)v4 >= (u64)d0_0) { ok5 = 0; if (!oops) { oops = 1; oops_index = v4; oops_extent = d0_0; } }
-if (ok5 && !oops)
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault2; }
 a0[v4] = (a0[v4] + v10);
-if (oops) { eb_out_of_bounds(f, oops, oops_index, oops_extent); goto exit2; }
-}
 } }
+goto exit2;
+fault2: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit2: ;
-}
-if (eb_barrier(f)) goto leave;
+if (!proved && eb_barrier(f)) goto leave;
 }
 }
 } }

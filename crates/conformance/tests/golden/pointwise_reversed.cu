@@ -10,6 +10,12 @@ const i64 v24 = (i64)eb_value(launch, 24);
 const i64 v25 = (i64)eb_value(launch, 25);
 i64 v3 = 0;
 i64 pass0 = 0;
+__shared__ eb_plan plan0; i32 column0, first0; {
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
+const eb_deal deal = eb_share_once(1, e0, f0, proved, &plan0);
+column0 = deal.column; first0 = deal.first; }
+__syncthreads();
 { /* loop 0, inside its parallel loops */
 const i64 begin = v24, passes = eb_extent(begin, v25);
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
@@ -20,9 +26,9 @@ if (inner) {
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
-const eb_deal deal = eb_share(f, rows, row);
+const eb_deal deal = eb_share(rows, row, f0);
 for (i64 column = deal.column; column < row; column += deal.columns) {
-for (i64 r = deal.row; r < rows; r += deal.rows) {
+for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v4 = f0 + column;
 const ix at0 = (ix)v4;
 f64 h0 = a0[at0];
@@ -53,43 +59,43 @@ const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
-if (rows > 0 && row > 0) {
-const i64 jf = f0, jt = f0 + row;
-i64 wild = 0;
-const b8 proved = f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= 0 && !wild;
-const eb_deal deal = eb_share(f, rows, row);
-for (i64 column = deal.column; column < row; column += deal.columns) {
-const i64 j = jf + column;
-for (i64 r = deal.row; r < rows; r += deal.rows) {
-const i64 v4 = j;
+const i64 jf = f0; i64 wild = 0; (void)wild;
+const eb_plan plan = plan0; const eb_deal deal = {column0, plan.columns, first0, plan.step};
+const nx few_rows = plan.rows, few_columns = plan.row;
+const b8 proved = plan.proved;
+i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
+for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
+for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
+{
+const nx v4 = j;
 const f64 v5 = a0[(ix)v4];
 const f64 v6 = __ldg(&a1[(ix)v4]);
 const f64 v8 = eb_tanh_f64(v5);
 const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
-a0[(ix)v4] = (a0[(ix)v4] + v10);
-} else {
-i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
-b8 ok3 = 1;
-if ((u64)v4 >= (u64)d0_0) { ok3 = 0; if (!oops) { oops = 1; oops_index = v4; oops_extent = d0_0; } }
-const f64 v5 = ok3 ? a0[v4] : (f64)1;
-b8 ok4 = 1;
-if ((u64)v4 >= (u64)d1_0) { ok4 = 0; if (!oops) { oops = 9; oops_index = v4; oops_extent = d1_0; } }
-const f64 v6 = ok4 ? __ldg(&a1[v4]) : (f64)1;
+const f64 old3 = a0[(ix)v4];
+a0[(ix)v4] = (old3 + v10);
+} } }
+} else
+for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
+for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
+const i64 v4 = j;
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault2; }
+const f64 v5 = a0[v4];
+if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault2; }
+const f64 v6 = __ldg(&a1[v4]);
 const f64 v8 = called_eb_tanh_f64(v5);
 const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
-b8 ok5 = 1;
-if ((u64)v4 >= (u64)d0_0) { ok5 = 0; if (!oops) { oops = 1; oops_index = v4; oops_extent = d0_0; } }
-if (ok5 && !oops)
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault2; }
 a0[v4] = (a0[v4] + v10);
-if (oops) { eb_out_of_bounds(f, oops, oops_index, oops_extent); goto exit2; }
-}
 } }
+goto exit2;
+fault2: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit2: ;
-}
-if (eb_barrier(f)) goto leave;
+if (!proved && eb_barrier(f)) goto leave;
 }
 }
 } }
@@ -119,6 +125,12 @@ const i64 v24 = (i64)eb_value(launch, 24);
 const i64 v25 = (i64)eb_value(launch, 25);
 i64 v3 = 0;
 i64 pass0 = 0;
+__shared__ eb_plan plan2; i32 column2, first2; {
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d10_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
+const eb_deal deal = eb_share_once(1, e0, f0, proved, &plan2);
+column2 = deal.column; first2 = deal.first; }
+__syncthreads();
 { /* loop 0, inside its parallel loops */
 const i64 begin = v24, passes = eb_extent(begin, v25);
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
@@ -130,9 +142,9 @@ eb_settle(f, &t0);
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
-const eb_deal deal = eb_share(f, rows, row);
+const eb_deal deal = eb_share(rows, row, f0);
 for (i64 column = deal.column; column < row; column += deal.columns) {
-for (i64 r = deal.row; r < rows; r += deal.rows) {
+for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v4 = f0 + column;
 const ix at0 = (ix)v4;
 f64 h0 = a0[at0];
@@ -159,7 +171,7 @@ h0 = v23;
 }
 a0[at0] = h0;
 } }
-exit6: ;
+exit4: ;
 }
 t0.depth += passes * 1;
 if (eb_barrier(f)) goto leave;
@@ -176,49 +188,47 @@ const i64 rows = 1, row = e0;
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 __builtin_assume(__isGlobal(a10));
-if (rows > 0 && row > 0) {
-const i64 jf = f0, jt = f0 + row;
-i64 wild = 0;
-const b8 proved = f0 + e0 <= d0_0 && f0 + e0 <= d10_0 && f0 + e0 <= d1_0 && f0 >= 0 && !wild;
-const eb_deal deal = eb_share(f, rows, row);
-for (i64 column = deal.column; column < row; column += deal.columns) {
-const i64 j = jf + column;
-for (i64 r = deal.row; r < rows; r += deal.rows) {
-const i64 v4 = j;
+const i64 jf = f0; i64 wild = 0; (void)wild;
+const eb_plan plan = plan2; const eb_deal deal = {column2, plan.columns, first2, plan.step};
+const nx few_rows = plan.rows, few_columns = plan.row;
+const b8 proved = plan.proved;
+i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
+for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
+for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
+{
+const nx v4 = j;
 const f64 v18 = a10[(ix)v4];
 const f64 v6 = __ldg(&a1[(ix)v4]);
+const f64 v22 = a10[(ix)v4];
 const f64 v19 = eb_tanh_f64(v18);
 const f64 v20 = (0.1 * v19);
 const f64 v21 = (v20 * v6);
-const f64 v22 = a10[(ix)v4];
 const f64 v23 = (v22 + v21);
 a0[(ix)v4] = v23;
-} else {
-i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
-b8 ok8 = 1;
-if ((u64)v4 >= (u64)d10_0) { ok8 = 0; if (!oops) { oops = 17; oops_index = v4; oops_extent = d10_0; } }
-const f64 v18 = ok8 ? a10[v4] : (f64)1;
-b8 ok9 = 1;
-if ((u64)v4 >= (u64)d1_0) { ok9 = 0; if (!oops) { oops = 9; oops_index = v4; oops_extent = d1_0; } }
-const f64 v6 = ok9 ? __ldg(&a1[v4]) : (f64)1;
+} } }
+} else
+for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
+for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
+const i64 v4 = j;
+if ((u64)v4 >= (u64)d10_0) { oops = 17; oops_index = v4; oops_extent = d10_0; goto fault5; }
+const f64 v18 = a10[v4];
+if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault5; }
+const f64 v6 = __ldg(&a1[v4]);
 const f64 v19 = called_eb_tanh_f64(v18);
 const f64 v20 = (0.1 * v19);
 const f64 v21 = (v20 * v6);
-b8 ok10 = 1;
-if ((u64)v4 >= (u64)d10_0) { ok10 = 0; if (!oops) { oops = 17; oops_index = v4; oops_extent = d10_0; } }
-const f64 v22 = ok10 ? a10[v4] : (f64)1;
+if ((u64)v4 >= (u64)d10_0) { oops = 17; oops_index = v4; oops_extent = d10_0; goto fault5; }
+const f64 v22 = a10[v4];
 const f64 v23 = (v22 + v21);
-b8 ok11 = 1;
-if ((u64)v4 >= (u64)d0_0) { ok11 = 0; if (!oops) { oops = 1; oops_index = v4; oops_extent = d0_0; } }
-if (ok11 && !oops)
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault5; }
 a0[v4] = v23;
-if (oops) { eb_out_of_bounds(f, oops, oops_index, oops_extent); goto exit7; }
-}
 } }
-exit7: ;
-}
-if (eb_barrier(f)) goto leave;
+goto exit5;
+fault5: eb_out_of_bounds(f, oops, oops_index, oops_extent);
+exit5: ;
+if (!proved && eb_barrier(f)) goto leave;
 }
 }
 } }
@@ -252,6 +262,12 @@ const i64 v24 = (i64)eb_value(launch, 24);
 const i64 v25 = (i64)eb_value(launch, 25);
 i64 v34 = 0;
 i64 pass0 = 0;
+__shared__ eb_plan plan4; i32 column4, first4; {
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d7_0 && f0 + e0 <= d8_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
+const eb_deal deal = eb_share_once(1, e0, f0, proved, &plan4);
+column4 = deal.column; first4 = deal.first; }
+__syncthreads();
 { /* loop 0, inside its parallel loops */
 const i64 begin = v24, passes = eb_extent(begin, v25);
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
@@ -265,9 +281,9 @@ __builtin_assume(__isGlobal(a1));
 __builtin_assume(__isGlobal(a7));
 __builtin_assume(__isGlobal(a8));
 if (rows > 0 && row > 0) {
-const eb_deal deal = eb_share(f, rows, row);
+const eb_deal deal = eb_share(rows, row, f0);
 for (i64 column = deal.column; column < row; column += deal.columns) {
-for (i64 r = deal.row; r < rows; r += deal.rows) {
+for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v39 = f0 + column;
 const ix at0 = (ix)v39;
 f64 h0 = a0[at0];
@@ -302,7 +318,7 @@ a0[at0] = h0;
 a7[at7] = h7;
 a8[at8] = h8;
 } }
-exit12: ;
+exit7: ;
 }
 t0.depth -= passes * 1;
 if (eb_barrier(f)) goto leave;
@@ -318,62 +334,60 @@ __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 __builtin_assume(__isGlobal(a7));
 __builtin_assume(__isGlobal(a8));
-if (rows > 0 && row > 0) {
-const i64 jf = f0, jt = f0 + row;
-i64 wild = 0;
-const b8 proved = f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d7_0 && f0 + e0 <= d8_0 && f0 >= 0 && !wild;
-const eb_deal deal = eb_share(f, rows, row);
-for (i64 column = deal.column; column < row; column += deal.columns) {
-const i64 j = jf + column;
-for (i64 r = deal.row; r < rows; r += deal.rows) {
-const i64 v39 = j;
+const i64 jf = f0; i64 wild = 0; (void)wild;
+const eb_plan plan = plan4; const eb_deal deal = {column4, plan.columns, first4, plan.step};
+const nx few_rows = plan.rows, few_columns = plan.row;
+const b8 proved = plan.proved;
+i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
+for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
+for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
+{
+const nx v39 = j;
 const f64 v40 = a0[(ix)v39];
 const f64 v41 = __ldg(&a1[(ix)v39]);
+const f64 v46 = a7[(ix)v39];
 const f64 v43 = eb_tanh_f64(v40);
 const f64 v44 = (0.1 * v43);
-const f64 v46 = a7[(ix)v39];
 const f64 v47 = (v46 * v41);
 const f64 v48 = (v46 * v44);
 const f64 v49 = (v47 * 0.1);
 const f64 v51 = (v43 * v43);
 const f64 v52 = (1.0 - v51);
 const f64 v53 = (v49 * v52);
-a8[(ix)v39] = (a8[(ix)v39] + v48);
-a7[(ix)v39] = (a7[(ix)v39] + v53);
-} else {
-i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
-b8 ok14 = 1;
-if ((u64)v39 >= (u64)d0_0) { ok14 = 0; if (!oops) { oops = 1; oops_index = v39; oops_extent = d0_0; } }
-const f64 v40 = ok14 ? a0[v39] : (f64)1;
-b8 ok15 = 1;
-if ((u64)v39 >= (u64)d1_0) { ok15 = 0; if (!oops) { oops = 9; oops_index = v39; oops_extent = d1_0; } }
-const f64 v41 = ok15 ? __ldg(&a1[v39]) : (f64)1;
+const f64 old9 = a8[(ix)v39];
+const f64 old10 = a7[(ix)v39];
+a8[(ix)v39] = (old9 + v48);
+a7[(ix)v39] = (old10 + v53);
+} } }
+} else
+for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
+for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
+const i64 v39 = j;
+if ((u64)v39 >= (u64)d0_0) { oops = 1; oops_index = v39; oops_extent = d0_0; goto fault8; }
+const f64 v40 = a0[v39];
+if ((u64)v39 >= (u64)d1_0) { oops = 9; oops_index = v39; oops_extent = d1_0; goto fault8; }
+const f64 v41 = __ldg(&a1[v39]);
 const f64 v43 = called_eb_tanh_f64(v40);
 const f64 v44 = (0.1 * v43);
-b8 ok16 = 1;
-if ((u64)v39 >= (u64)d7_0) { ok16 = 0; if (!oops) { oops = 25; oops_index = v39; oops_extent = d7_0; } }
-const f64 v46 = ok16 ? a7[v39] : (f64)1;
+if ((u64)v39 >= (u64)d7_0) { oops = 25; oops_index = v39; oops_extent = d7_0; goto fault8; }
+const f64 v46 = a7[v39];
 const f64 v47 = (v46 * v41);
 const f64 v48 = (v46 * v44);
 const f64 v49 = (v47 * 0.1);
 const f64 v51 = (v43 * v43);
 const f64 v52 = (1.0 - v51);
 const f64 v53 = (v49 * v52);
-b8 ok17 = 1;
-if ((u64)v39 >= (u64)d8_0) { ok17 = 0; if (!oops) { oops = 33; oops_index = v39; oops_extent = d8_0; } }
-if (ok17 && !oops)
+if ((u64)v39 >= (u64)d8_0) { oops = 33; oops_index = v39; oops_extent = d8_0; goto fault8; }
 a8[v39] = (a8[v39] + v48);
-b8 ok18 = 1;
-if ((u64)v39 >= (u64)d7_0) { ok18 = 0; if (!oops) { oops = 25; oops_index = v39; oops_extent = d7_0; } }
-if (ok18 && !oops)
+if ((u64)v39 >= (u64)d7_0) { oops = 25; oops_index = v39; oops_extent = d7_0; goto fault8; }
 a7[v39] = (a7[v39] + v53);
-if (oops) { eb_out_of_bounds(f, oops, oops_index, oops_extent); goto exit13; }
-}
 } }
-exit13: ;
-}
-if (eb_barrier(f)) goto leave;
+goto exit8;
+fault8: eb_out_of_bounds(f, oops, oops_index, oops_extent);
+exit8: ;
+if (!proved && eb_barrier(f)) goto leave;
 }
 }
 } }

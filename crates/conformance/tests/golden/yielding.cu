@@ -39,8 +39,8 @@ i32 v54 = 0;
 i64 v55 = 0;
 i32 v57 = 0;
 i64 v58 = 0;
-i64 v60 = 0;
-i64 v61 = 0;
+i64 v60 = d5_0;
+i64 v61 = (i64)((u64)(d5_0) - (u64)(INT64_C(1)));
 i64 v62 = 0;
 i32 v63 = 0;
 i32 l0 = (i32)f->locals[0];
@@ -87,9 +87,11 @@ for (i64 k = f->thread, n = d12_0; k < n; k += f->threads) { a12[k] = 0; }
 if (eb_barrier(f)) goto leave;
 l0 = 1;
 if ((u64)INT64_C(0) >= (u64)d0_0) { eb_fault(f, EB_BOUNDS, 0, 0, INT64_C(0), d0_0); eb_barrier(f); goto leave; }
-if (f->thread == 0) a0[INT64_C(0)] = ((i32)((u32)a0[INT64_C(0)] + (u32)1));
+{
+if (f->thread == 0) a0[INT64_C(0)] = ((i32)((u32)a0[INT64_C(0)] + (u32)1)); }
 if ((u64)INT64_C(0) >= (u64)d12_0) { eb_fault(f, EB_BOUNDS, 1, 0, INT64_C(0), d12_0); eb_barrier(f); goto leave; }
-if (f->thread == 0) a12[INT64_C(0)] = ((i32)((u32)a12[INT64_C(0)] + (u32)1));
+{
+if (f->thread == 0) a12[INT64_C(0)] = ((i32)((u32)a12[INT64_C(0)] + (u32)1)); }
 v7 = l0;
 if (eb_barrier(f)) goto leave;
 if ((u64)INT64_C(0) >= (u64)d12_0) { eb_fault(f, EB_BOUNDS, 1, 0, INT64_C(0), d12_0); eb_barrier(f); goto leave; }
@@ -101,17 +103,20 @@ v15 = ((i32)((u32)v14 + (u32)v13));
 v16 = a2[0];
 v17 = ((i64)v16);
 if ((u64)v17 >= (u64)d1_0) { eb_fault(f, EB_BOUNDS, 3, 0, v17, d1_0); eb_barrier(f); goto leave; }
-if (f->thread == 0) a1[v17] = v15;
+{
+if (f->thread == 0) a1[v17] = v15; }
 if (eb_barrier(f)) goto leave;
-if (f->thread == 0) a2[0] = ((i32)((u32)a2[0] + (u32)1));
-if (eb_barrier(f)) goto leave;
+{
+if (f->thread == 0) a2[0] = ((i32)((u32)a2[0] + (u32)1)); }
 pass0 = 0;
 from0 = INT64_C(0); to0 = INT64_C(3);
 for (; from0 + pass0 < to0; pass0++) { v21 = from0 + pass0;
 if ((u64)INT64_C(1) >= (u64)d0_0) { eb_fault(f, EB_BOUNDS, 0, 0, INT64_C(1), d0_0); eb_barrier(f); goto leave; }
-if (f->thread == 0) a0[INT64_C(1)] = ((i32)((u32)a0[INT64_C(1)] + (u32)1));
+{
+if (f->thread == 0) a0[INT64_C(1)] = ((i32)((u32)a0[INT64_C(1)] + (u32)1)); }
 if ((u64)INT64_C(0) >= (u64)d12_0) { eb_fault(f, EB_BOUNDS, 1, 0, INT64_C(0), d12_0); eb_barrier(f); goto leave; }
-if (f->thread == 0) a12[INT64_C(0)] = ((i32)((u32)a12[INT64_C(0)] + (u32)1));
+{
+if (f->thread == 0) a12[INT64_C(0)] = ((i32)((u32)a12[INT64_C(0)] + (u32)1)); }
 v27 = l0;
 if (eb_barrier(f)) goto leave;
 if ((u64)INT64_C(0) >= (u64)d12_0) { eb_fault(f, EB_BOUNDS, 1, 0, INT64_C(0), d12_0); eb_barrier(f); goto leave; }
@@ -123,15 +128,19 @@ v35 = ((i32)((u32)v34 + (u32)v33));
 v36 = a2[0];
 v37 = ((i64)v36);
 if ((u64)v37 >= (u64)d1_0) { eb_fault(f, EB_BOUNDS, 3, 0, v37, d1_0); eb_barrier(f); goto leave; }
-if (f->thread == 0) a1[v37] = v35;
+{
+if (f->thread == 0) a1[v37] = v35; }
 if (eb_barrier(f)) goto leave;
-if (f->thread == 0) a2[0] = ((i32)((u32)a2[0] + (u32)1));
+{
+if (f->thread == 0) a2[0] = ((i32)((u32)a2[0] + (u32)1)); }
 /* region 0 */
 region0: ;
 if ((u64)INT64_C(2) >= (u64)d0_0) { eb_fault(f, EB_BOUNDS, 0, 0, INT64_C(2), d0_0); eb_barrier(f); goto leave; }
-if (f->thread == 0) a0[INT64_C(2)] = ((i32)((u32)a0[INT64_C(2)] + (u32)1));
+{
+if (f->thread == 0) a0[INT64_C(2)] = ((i32)((u32)a0[INT64_C(2)] + (u32)1)); }
 if ((u64)INT64_C(0) >= (u64)d12_0) { eb_fault(f, EB_BOUNDS, 1, 0, INT64_C(0), d12_0); eb_barrier(f); goto leave; }
-if (f->thread == 0) a12[INT64_C(0)] = ((i32)((u32)a12[INT64_C(0)] + (u32)1));
+{
+if (f->thread == 0) a12[INT64_C(0)] = ((i32)((u32)a12[INT64_C(0)] + (u32)1)); }
 v45 = l0;
 if (eb_barrier(f)) goto leave;
 if ((u64)INT64_C(0) >= (u64)d12_0) { eb_fault(f, EB_BOUNDS, 1, 0, INT64_C(0), d12_0); eb_barrier(f); goto leave; }
@@ -143,9 +152,11 @@ v53 = ((i32)((u32)v52 + (u32)v51));
 v54 = a2[0];
 v55 = ((i64)v54);
 if ((u64)v55 >= (u64)d1_0) { eb_fault(f, EB_BOUNDS, 3, 0, v55, d1_0); eb_barrier(f); goto leave; }
-if (f->thread == 0) a1[v55] = v53;
+{
+if (f->thread == 0) a1[v55] = v53; }
 if (eb_barrier(f)) goto leave;
-if (f->thread == 0) a2[0] = ((i32)((u32)a2[0] + (u32)1));
+{
+if (f->thread == 0) a2[0] = ((i32)((u32)a2[0] + (u32)1)); }
 v57 = a6[0];
 v58 = ((i64)v57);
 v60 = d5_0;
@@ -153,13 +164,14 @@ v61 = ((i64)((u64)v60 - (u64)INT64_C(1)));
 v62 = (v58 < v61 ? v58 : v61);
 if ((u64)v62 >= (u64)d5_0) { eb_fault(f, EB_BOUNDS, 5, 0, v62, d5_0); eb_barrier(f); goto leave; }
 v63 = a5[v62];
-if (f->thread == 0) a4[0] = v63;
+{
+if (f->thread == 0) a4[0] = v63; }
 if (eb_barrier(f)) goto leave;
-if (f->thread == 0) a6[0] = ((i32)((u32)a6[0] + (u32)1));
+{
+if (f->thread == 0) a6[0] = ((i32)((u32)a6[0] + (u32)1)); }
 if (a4[0]) {
 if (f->thread == 0) { f->shared->outcome = 1; f->shared->region = 0; f->shared->reason = a4[0]; }
 eb_barrier(f); goto leave; }
-if (eb_barrier(f)) goto leave;
 }
 leave: ;
 if (f->epoch == 0) eb_barrier(f);

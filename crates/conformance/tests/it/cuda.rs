@@ -121,6 +121,12 @@ on_cuda! {
         c48_random_traces_equal_the_model_natively,
         c48_random_traces_equal_the_model_on_two_threads,
     }
+    meetings {
+        a_source_and_receivers_are_the_same_wherever_they_are,
+        a_domain_without_elements_leaves_the_source_to_somebody,
+        a_source_or_receivers_out_of_bounds_are_errors_that_say_so,
+        loops_over_one_domain_and_single_elements_follow_each_other,
+    }
     workloads {
         pointwise_is_the_same_everywhere,
         burgers_is_the_same_everywhere,

@@ -8,6 +8,7 @@ use ebbtide_ir::{Block, Program, Stmt, verify, walk_program_level};
 use expect_test::{ExpectFile, expect_file};
 
 use crate::gradients::with_misfit;
+use crate::meetings::{Between, survey};
 use crate::{interchange, programs, stages};
 
 /// The text of a program, all of it.
@@ -90,6 +91,23 @@ fn a_plane_with_boundaries_needs_no_checks() {
 #[test]
 fn a_region_that_yields_is_a_label() {
     check(&yielding(), expect_file!["../golden/yielding.cu"]);
+}
+
+/// How often all threads meet in a pass of the first loop of a program.
+fn meetings(program: &Program) -> usize {
+    let text = text(program);
+    let kernel = text.split("pass0 = 0;\nfor").nth(1).unwrap();
+    kernel.split("\nleave: ;").next().unwrap().matches("\nif (eb_barrier(f)) goto leave;").count()
+}
+
+#[test]
+fn a_step_with_a_source_and_receivers_meets_once() {
+    assert_eq!(meetings(&programs::wave()), 1);
+    assert_eq!(meetings(&survey(Between::Point)), 1);
+    assert_eq!(meetings(&survey(Between::Data)), 1);
+    // What neighbours read is written, and what was written is read by all.
+    assert_eq!(meetings(&survey(Between::Points)), 2);
+    assert_eq!(meetings(&survey(Between::Probe)), 1);
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod interchange;
 mod introspection;
 mod library;
 mod loops;
+mod meetings;
 mod model;
 mod operations;
 mod programs;
