@@ -199,6 +199,10 @@ impl Text<'_> {
             line!(self, "f->data[{0}] = a{0};", a.index());
         }
         if self.family == Family::C {
+            if yields || !names.locals.is_empty() {
+                // Thread 0 writes the tables: all have read them by then.
+                line!(self, "eb_barrier(f);");
+            }
             line!(self, "if (f->thread == 0) {{");
         }
         for v in names.defined.iter().filter(|v| elsewhere.contains(v) || yields) {
