@@ -13,22 +13,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    Affine, Affines, ArrayId, Block, Combine, Indices, LocalId, Loop, LoopKind, Op, Ordering, Par, Range,
-    Stmt, Store, Type, ValueId, is_zero, walk, written,
+    Affine, Affines, ArrayId, Block, Combine, Indices, LocalId, Loop, Op, Range, Stmt, Store, Type, ValueId,
+    is_zero, walk, written,
 };
 
 mod copy;
 mod lanes;
 mod slice;
+mod sum;
 
-use crate::fibre::{Part, Step, Variable, fibre};
+use crate::fibre::{Step, Variable, fibre};
 use crate::kept::{Domain, Kept, Places};
 use crate::prune::prune;
 use crate::task::Tapes;
 use crate::writer::Writer;
 use copy::Copier;
-use lanes::{LANES, wants_lanes, with_part};
+use lanes::{LANES, wants_lanes};
 use slice::{defined, only, updates, without};
+
+pub(crate) use sum::Sum;
 
 /// The most operations that are repeated for an element rather than kept by the iteration.
 const CHEAP: usize = 8;
@@ -65,56 +68,6 @@ pub(crate) struct Split {
     pub after: Vec<Sum>,
     /// The tapes that are read after the loop.
     pub read: BTreeSet<ArrayId>,
-}
-
-/// The sums over the fibres of a shadow's elements.
-pub(crate) struct Sum {
-    pub shadow: ArrayId,
-    ranges: Vec<Range>,
-    index: Indices,
-    /// The loops in which lanes add up their shares.
-    lanes: Vec<(Vec<Range>, Block)>,
-    /// What computes the sums, one for each load of the loop.
-    body: Block,
-    totals: Vec<ValueId>,
-}
-
-impl Sum {
-    fn new(w: &mut Writer, shadow: ArrayId) -> Option<Sum> {
-        let zero = w.index(0);
-        let ranges: Vec<Range> = (0..w.program.array(shadow).rank)
-            .map(|d| {
-                let to = w.dim(shadow, d);
-                Range { var: w.loop_var(&format!("k{d}")), from: zero, to }
-            })
-            .collect();
-        let index = Indices::new(&ranges.iter().map(|r| r.var).collect::<Vec<_>>())?;
-        Some(Sum { shadow, ranges, index, lanes: Vec::new(), body: Block::new(), totals: Vec::new() })
-    }
-
-    /// Writes the loop that adds the sums to the shadow's elements, or puts them there.
-    pub fn write(self, w: &mut Writer, how: Option<Combine>) {
-        for (ranges, body) in self.lanes {
-            let (id, body) = (w.new_par(), prune(&w.program, body));
-            w.push(Stmt::Par(Par { id, ranges, body, ordering: Ordering::Ordered, site: None }));
-        }
-        w.begin();
-        self.body.into_iter().for_each(|stmt| w.push(stmt));
-        let mut totals = self.totals.into_iter();
-        let Some(mut value) = totals.next() else { return drop(w.end()) };
-        for total in totals {
-            value = w.add(value, total);
-        }
-        let store = Store { array: self.shadow, index: self.index, value, site: None };
-        w.push(match how {
-            Some(how) => Stmt::Update(how, store),
-            None => Stmt::Store(store),
-        });
-        let body = w.end();
-        let (id, body) = (w.new_par(), prune(&w.program, body));
-        let ranges = self.ranges;
-        w.push(Stmt::Par(Par { id, ranges, body, ordering: Ordering::Ordered, site: None }));
-    }
 }
 
 /// Takes out of a loop what its iterations would scatter.
@@ -262,7 +215,6 @@ impl Splitter<'_> {
             sums.push(Sum::new(w, update.array)?);
         }
         let sum = sums.iter_mut().find(|s| s.shadow == update.array)?;
-        let ty = w.ty(update.value);
         let write = |w: &mut Writer, total: LocalId, steps: &[Step], element: &[ValueId]| {
             Copier::new(&self.inside, total).each(w, steps, element, &|copier, w| {
                 let own = self.own_index(w, |v| copier.known(v));
@@ -276,45 +228,9 @@ impl Splitter<'_> {
                 copier.block(w, slice);
             });
         };
-        let mut part = Part::All;
-        let mut shares = None;
-        if wants_lanes(&w.program, self.affines, &steps, slice)
-            && let Some(array) = kept.lanes(w, update.array, LANES, sum.lanes.len())
-        {
-            // Each lane of each element adds up its share.
-            let mut elements = Sum::new(w, update.array)?;
-            let (from, to) = (w.index(0), w.index(LANES));
-            let lane = w.loop_var("lane");
-            elements.ranges.push(Range { var: lane, from, to });
-            let at: Vec<ValueId> = elements.ranges.iter().map(|r| r.var).collect();
-            w.begin();
-            let zero = w.real(ty, 0.0);
-            let total = w.local("sum", zero);
-            write(w, total, &with_part(&steps, Part::Lane(lane)), elements.index.as_slice());
-            let share = w.get(total);
-            w.store(array, Indices::new(&at)?, share, None);
-            let body = w.end();
-            sum.lanes.push((elements.ranges, body));
-            (part, shares) = (Part::Rest, Some(array));
-        }
-        w.begin();
-        let start = w.real(ty, 0.0);
-        let total = w.local("sum", start);
-        if let Some(array) = shares {
-            let (lane, from, to) = (w.loop_var("lane"), w.index(0), w.index(LANES));
-            let at: Vec<ValueId> = sum.index.as_slice().iter().copied().chain([lane]).collect();
-            w.begin();
-            let (old, share) = (w.get(total), w.load(array, Indices::new(&at)?, None));
-            let next = w.add(old, share);
-            w.push(Stmt::Set(total, next));
-            let (body, id) = (w.end(), w.new_loop());
-            let kind = LoopKind::For { var: lane, from, to };
-            w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
-        }
-        write(w, total, &with_part(&steps, part), sum.index.as_slice());
-        let total = w.get(total);
-        sum.body.extend(w.end());
-        sum.totals.push(total);
+        let lanes = wants_lanes(&w.program, self.affines, &steps, slice);
+        let lanes = if lanes { kept.lanes(w, update.array, LANES, sum.dealt()) } else { None };
+        sum.add(w, &steps, lanes, &write)?;
         out.read.extend(tapes);
         Some(keeps)
     }
