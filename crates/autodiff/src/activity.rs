@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{ArrayId, LocalId, Op, Program, ScalarId, Stmt, ValueId, walk};
 
+use crate::custom::saved_arrays;
+
 /// Something that carries numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Node {
@@ -70,7 +72,9 @@ fn edges(program: &Program) -> Vec<(Node, Node)> {
             edges.push((Node::Array(*from), Node::Array(*to)));
         }
         Stmt::Library(call) => {
-            let float = |a: &&ArrayId| program.array(**a).ty.is_float();
+            // Nothing flows through what is saved.
+            let saved = saved_arrays(program, call);
+            let float = |a: &&ArrayId| program.array(**a).ty.is_float() && !saved.contains(a);
             // Rules know arrays alone: a scalar that matters is found here, and refused.
             for v in stmt.uses().iter().filter(|v| program.ty(**v).is_float()) {
                 let writes = call.writes.iter().filter(float);

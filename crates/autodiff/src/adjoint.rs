@@ -15,12 +15,14 @@ use crate::error::Error;
 use crate::extremes::{Extremes, declare, extreme_arrays};
 use crate::forward::pushes;
 use crate::host::{Hosted, count_visits};
+use crate::kept::Kept;
 use crate::needed::{Needed, needed_arrays};
 use crate::one_pass::Spares;
 use crate::par::Held;
 use crate::prepare::prepare;
 use crate::record::is_written_param;
 use crate::request::{Names, Request};
+use crate::rewritten::rewritten;
 use crate::task::Shadows;
 use crate::writer::Writer;
 
@@ -92,7 +94,7 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
     names.check(source, request, &activity)?;
     refuse_yields(source)?;
     let derivatives = derivatives(source, &activity, Wanted::Adjoint)?;
-    let needed = needed_arrays(source, &activity, &derivatives, &hosted);
+    let needed = needed_arrays((source, &facts.affines), &activity, &derivatives, &hosted);
     let mut maker = Maker {
         source,
         affines: &facts.affines,
@@ -107,6 +109,8 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
         env: HashMap::new(),
         kept: HashMap::new(),
         spares: hosted.is_empty().then(Spares::default),
+        handed: Kept::default(),
+        copies: BTreeMap::new(),
         nested: false,
         inner,
         pieces: BTreeMap::new(),
@@ -143,6 +147,10 @@ pub(crate) struct Maker<'a> {
     pub kept: HashMap<Aside, ArrayId>,
     /// Memory beside shadows; `None` where the host may change shapes.
     pub spares: Option<Spares>,
+    /// What iterations of parallel loops keep for the loops that gather it.
+    pub handed: Kept,
+    /// Copies of arrays that parallel loops read after they have written them.
+    pub copies: BTreeMap<ArrayId, ArrayId>,
     /// Are we inside a loop or a branch, so that values must be computed again, or put aside, for the reverse half?
     pub nested: bool,
     pub inner: Inner,
@@ -207,6 +215,8 @@ impl Maker<'_> {
             derivatives.push(output(&mut w, "d_", name, ty, rank));
         }
         self.make_shadows(&mut w);
+        let start = w.end();
+        w.begin();
         let body = self.source.body.clone();
         for (position, stmt) in body.iter().enumerate() {
             self.position = position;
@@ -224,7 +234,9 @@ impl Maker<'_> {
         let body = w.end();
         let mut asides: Vec<ArrayId> = self.kept.values().copied().collect();
         asides.sort_unstable();
-        w.program.body = asides.into_iter().map(Stmt::Temp).chain(body).collect();
+        let asides = asides.into_iter().map(Stmt::Temp);
+        let handed = std::mem::take(&mut self.handed.declared);
+        w.program.body = asides.chain(start).chain(handed).chain(body).collect();
         for (shadow, spare) in self.spares.iter().flat_map(Spares::declarations) {
             let at = w.program.body.iter().position(|s| matches!(s, Stmt::Temp(a) if *a == shadow));
             w.program.body.insert(at.map_or(0, |at| at + 1), Stmt::Temp(spare));
@@ -273,7 +285,7 @@ impl Maker<'_> {
         for a in self.source.array_ids() {
             // The shape of a temporary is known before everything else.
             if let Role::Temp(shape) = &self.source.array(a).role {
-                let shape = shape.iter().map(|v| self.early(w, *v)).collect();
+                let shape = shape.iter().map(|v| early(self.source, w, *v)).collect();
                 w.program.arrays[a.index()].role = Role::Temp(shape);
             }
         }
@@ -304,6 +316,22 @@ impl Maker<'_> {
             let scratch = declare_scratch(w, self.source, a, shape);
             self.scratch.insert(a, scratch);
         }
+        let mut read_again = BTreeSet::new();
+        walk_program_level(&self.source.body, &mut |stmt| {
+            if let Stmt::Par(par) = stmt {
+                read_again.extend(rewritten(self.source, self.affines, &par.body).arrays);
+            }
+        });
+        for a in read_again {
+            let decl = self.source.array(a);
+            let shape = match &w.program.array(a).role {
+                Role::Temp(shape) => shape.clone(),
+                _ => (0..decl.rank).map(|k| w.dim(a, k)).collect(),
+            };
+            let copy = w.array(format!("again_{}", decl.name), decl.ty, decl.rank, Role::Temp(shape));
+            w.push(Stmt::Temp(copy));
+            self.copies.insert(a, copy);
+        }
         let mut program_level = BTreeSet::new();
         walk_program_level(&self.source.body, &mut |stmt| {
             if let Stmt::Let(v) = stmt
@@ -319,19 +347,6 @@ impl Maker<'_> {
             w.push(Stmt::Temp(shadow));
             self.shadows.values.insert(v, shadow);
         }
-    }
-
-    /// A value that depends on arguments alone, computed before everything else.
-    fn early(&self, w: &mut Writer, v: ValueId) -> ValueId {
-        // The shape of a working copy is the caller's.
-        if let Op::Dim(a, k) = *self.source.op(v)
-            && let Role::Temp(shape) = &w.program.array(a).role
-            && let Some(extent) = shape.get(k as usize)
-        {
-            return *extent;
-        }
-        let op = self.source.op(v).map(|o| self.early(w, o));
-        w.value(op, self.source.ty(v))
     }
 
     fn seed(&mut self, w: &mut Writer, of: ArrayId, seed: Option<ArrayId>) {
@@ -373,4 +388,17 @@ impl Maker<'_> {
             }
         }
     }
+}
+
+/// A value that depends on arguments alone, computed before everything else.
+pub(crate) fn early(source: &Program, w: &mut Writer, v: ValueId) -> ValueId {
+    // The shape of a working copy is the caller's.
+    if let Op::Dim(a, k) = *source.op(v)
+        && let Role::Temp(shape) = &w.program.array(a).role
+        && let Some(extent) = shape.get(k as usize)
+    {
+        return *extent;
+    }
+    let op = source.op(v).map(|o| early(source, w, o));
+    w.value(op, source.ty(v))
 }

@@ -138,10 +138,26 @@ pub(crate) fn flows_through(call: &LibraryCall, activity: &Activity) -> bool {
     matches!(call.op, LibraryOp::Custom(_)) && call.writes.iter().any(|a| activity.arrays.contains(a))
 }
 
-/// The float arrays among the arguments, in order.
+/// The float arrays among the arguments through which derivatives flow, in order, and what is done with them.
+fn flowing(source: &Program, call: &LibraryCall) -> Vec<(ArrayId, Access)> {
+    let saved = source.operation(call).map(|operation| operation.rules.saved).unwrap_or_default();
+    let array = |(at, bound): (usize, &Bound)| match *bound {
+        Bound::Array(a, access) if source.array(a).ty.is_float() && !saved.contains(at) => Some((a, access)),
+        _ => None,
+    };
+    call.arguments.iter().enumerate().filter_map(array).collect()
+}
+
+/// The float arrays among the arguments through which derivatives flow, in order.
 pub(crate) fn float_arrays(source: &Program, call: &LibraryCall) -> Vec<ArrayId> {
-    let arrays = call.arguments.iter().filter_map(|bound| bound.array());
-    arrays.filter(|a| source.array(*a).ty.is_float()).collect()
+    flowing(source, call).into_iter().map(|(array, _)| array).collect()
+}
+
+/// The arrays that an operation writes for its derivatives alone.
+pub(crate) fn saved_arrays(source: &Program, call: &LibraryCall) -> BTreeSet<ArrayId> {
+    let Some(operation) = source.operation(call) else { return BTreeSet::new() };
+    let saved = call.arguments.iter().enumerate().filter(|(at, _)| operation.rules.saved.contains(*at));
+    saved.filter_map(|(_, bound)| bound.array()).collect()
 }
 
 /// The arrays among the arguments whose contents the derivative reads.
@@ -187,13 +203,9 @@ fn check(
             Bound::Scalar(v) => source.ty(*v).to_string(),
         });
     }
-    for bound in &call.arguments {
-        if let Bound::Array(a, access) = *bound
-            && source.array(a).ty.is_float()
-        {
-            let access = if wanted == Wanted::Adjoint { Access::Write } else { access };
-            expected.push(array(access, a));
-        }
+    for (a, access) in flowing(source, call) {
+        let access = if wanted == Wanted::Adjoint { Access::Write } else { access };
+        expected.push(array(access, a));
     }
     let found: Vec<String> = program
         .params
@@ -239,11 +251,8 @@ pub(crate) fn call_rule(
             Bound::Scalar(v) => Bound::Scalar(known(v)),
         })
         .collect();
-    for argument in &call.arguments {
-        if let Bound::Array(a, access) = *argument
-            && source.array(a).ty.is_float()
-            && let Some(beside) = beside(a)
-        {
+    for (a, access) in flowing(source, call) {
+        if let Some(beside) = beside(a) {
             let access = if wanted == Wanted::Adjoint { Access::Write } else { access };
             bound.push(Bound::Array(beside, access));
         }
@@ -304,5 +313,11 @@ impl Maker<'_> {
         }
         let beside = |a: ArrayId| self.shadows.arrays.get(&a).or_else(|| self.scratch.get(&a)).copied();
         call_rule(w, self.source, call, (&rule, Wanted::Adjoint), |v| self.known(v), beside);
+        // What it saved overwrote what was there, and depends on nothing.
+        for a in saved_arrays(self.source, call) {
+            if self.shadows.arrays.contains_key(&a) {
+                self.held.insert(a, Held::Nothing);
+            }
+        }
     }
 }

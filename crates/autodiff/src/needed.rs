@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Binary, Combine, LibraryOp, Loop, LoopKind, Op, Program, RegionId, Stmt, ValueId, walk,
+    Affines, ArrayId, Binary, Combine, LibraryOp, Loop, LoopKind, Op, Program, RegionId, Stmt, ValueId, walk,
 };
 
 use crate::activity::Activity;
 use crate::custom::{Derivatives, flows_through};
 use crate::host::Hosted;
 use crate::library::needed_by;
+use crate::rewritten::rewritten;
 use crate::rules::is_linear;
 
 /// For each array the top-level statements whose reversal reads what it holds: what later statements overwrite
@@ -52,7 +53,7 @@ impl Needed {
 
 /// Finds the arrays that the adjoint reads.
 pub(crate) fn needed_arrays(
-    program: &Program,
+    (program, affines): (&Program, &Affines),
     activity: &Activity,
     rules: &Derivatives,
     hosted: &BTreeMap<RegionId, Hosted>,
@@ -145,6 +146,29 @@ pub(crate) fn needed_arrays(
             into.entry(*local).or_default().push(*v);
         }
     });
+    // What a parallel loop reads may be what it has written itself.
+    let mut stored: BTreeMap<ValueId, Vec<ValueId>> = BTreeMap::new();
+    walk(&program.body, &mut |stmt| {
+        let Stmt::Par(par) = stmt else { return };
+        let rewritten = rewritten(program, affines, &par.body);
+        stored.extend(rewritten.forwarded.iter().map(|(load, value)| (*load, vec![*value])));
+        let mut into: BTreeMap<ArrayId, Vec<ValueId>> = BTreeMap::new();
+        walk(&par.body, &mut |inner| {
+            if let Stmt::Store(s) | Stmt::Update(_, s) = inner
+                && rewritten.arrays.contains(&s.array)
+            {
+                into.entry(s.array).or_default().extend([&s.value].into_iter().chain(s.index.as_slice()));
+            }
+        });
+        walk(&par.body, &mut |inner| {
+            if let Stmt::Let(v) = inner
+                && let Op::Load(array, _) = program.op(*v)
+                && let Some(values) = into.get(array)
+            {
+                stored.insert(*v, values.clone());
+            }
+        });
+    });
     let mut seen: BTreeSet<ValueId> = BTreeSet::new();
     while let Some(v) = values.pop() {
         if !seen.insert(v) {
@@ -156,6 +180,7 @@ pub(crate) fn needed_arrays(
                     adjoints.entry(classes[array]).or_default().insert(*at);
                 }
                 values.extend(index.as_slice());
+                values.extend(stored.get(&v).into_iter().flatten());
             }
             Op::Get(local) => values.extend(into.get(local).into_iter().flatten()),
             op => values.extend(op.operands()),

@@ -3,18 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    Affine, Affines, ArrayId, Binary, Block, Branch, Compare, Indices, Literal, Loop, LoopKind, Op, Ordering,
-    Par, Program, Range, Stmt, Type, ValueId, is_zero, walk,
+    Affine, Affines, ArrayId, Binary, Block, Branch, Combine, Compare, Indices, Literal, Loop, LoopKind, Op,
+    Ordering, Par, Program, Range, Stmt, Type, ValueId, is_zero, walk,
 };
 
 use crate::activity::Activity;
 use crate::error::Error;
 use crate::extremes::{Extremes, check, extreme_arrays};
+use crate::fission::{Reads, Sum, Whole, split};
 use crate::gather::{Inverse, Variable, covers, invert, is_dim, is_own, varying};
+use crate::kept::{Domain, Kept};
 use crate::one_pass::Spares;
-use crate::prune::prune;
+use crate::prune::{prune, without_unread};
 use crate::record::{only_store, written_by};
-use crate::task::{Purpose, ShadowWrite, Shadows, Sink, Task, sites};
+use crate::rewritten::{Rewritten, rewritten};
+use crate::task::{Purpose, ShadowWrite, Shadows, Sink, Storage, Tapes, Task, sites};
 use crate::writer::Writer;
 
 /// What a shadow holds, as far as the text knows.
@@ -47,6 +50,10 @@ pub(crate) struct ParAdjoint<'a> {
     pub env: &'a HashMap<ValueId, ValueId>,
     /// Where shadows are written anew while others still read them; `None` where the host may change shapes.
     pub spares: Option<&'a mut Spares>,
+    /// What iterations keep for the loops that gather.
+    pub kept: &'a mut Kept,
+    /// Copies of arrays that parallel loops read after they have written them.
+    pub copies: &'a BTreeMap<ArrayId, ArrayId>,
 }
 
 impl ParAdjoint<'_> {
@@ -61,24 +68,23 @@ impl ParAdjoint<'_> {
         for a in &written {
             self.make_real(w, *a);
         }
-        let extreme = self.count_ties(w, par)?;
+        let rewritten = rewritten(self.source, self.affines, &par.body);
+        let extreme = self.count_ties(w, par, &rewritten)?;
         let all = sites(self.source, self.activity, &par.body);
-        let gathered = self.gathered(par, &all, &written);
+        let gathered = match rewritten.arrays.is_empty() {
+            true => self.gathered(par, &all, &written),
+            // The copies are of the iterations: another loop cannot run bodies over them.
+            false => BTreeSet::new(),
+        };
         let mut loops = Vec::new();
         for array in &gathered {
-            loops.extend(self.gather(w, par, &all, *array)?);
+            loops.extend(self.gather(w, (par, &rewritten), &all, *array)?);
         }
         let writes = self.shadow_writes(par, &all, &written);
-        for (_, array, _) in &all {
-            if !gathered.contains(array) && !written.contains(array) {
-                self.make_real(w, *array);
-                self.held.insert(*array, Held::Numbers);
-            }
-        }
+        let scattered: BTreeSet<ArrayId> =
+            all.iter().map(|s| s.1).filter(|a| !gathered.contains(a) && !written.contains(a)).collect();
         let purpose = Purpose::All { gathered: &gathered, writes: &writes };
-        let beside = (self.shadows, self.extremes);
-        let own = own_iterations(w, (self.source, self.activity), beside, self.env, par, purpose)?;
-        self.write_loops(w, par, loops, own, &all);
+        self.over_iterations(w, (par, &rewritten), purpose, &scattered, (loops, &all))?;
         for array in extreme {
             if let (Some(beside), Some(shadow)) = (self.extremes.get(&array), self.shadows.arrays.get(&array))
             {
@@ -114,6 +120,12 @@ impl ParAdjoint<'_> {
         // A gather takes each load by itself and writes no shadow: where an iteration overwrites what it wrote, nothing
         // would tell the earlier write that nobody saw it.
         if written.iter().any(|array| overwrites_itself(par, *array)) {
+            return BTreeSet::new();
+        }
+        // It would run inner loops again for each load; where iterations can keep what flows, they are run once.
+        let mut loops = false;
+        walk(&par.body, &mut |stmt| loops |= matches!(stmt, Stmt::Loop(_)));
+        if loops && Domain::of(self.source, self.affines, &par.ranges).is_some() {
             return BTreeSet::new();
         }
         let varies = varying(self.source, par);
@@ -171,7 +183,12 @@ impl ParAdjoint<'_> {
     }
 
     /// Finds out how many values the minima and maxima of the loop are equal to; gives their arrays.
-    fn count_ties(&mut self, w: &mut Writer, par: &Par) -> Result<BTreeSet<ArrayId>, Error> {
+    fn count_ties(
+        &mut self,
+        w: &mut Writer,
+        par: &Par,
+        rewritten: &Rewritten,
+    ) -> Result<BTreeSet<ArrayId>, Error> {
         let arrays = extreme_arrays(self.activity, &par.body);
         for array in &arrays {
             check(self.source, par, *array)?;
@@ -180,21 +197,89 @@ impl ParAdjoint<'_> {
             }
         }
         if !arrays.is_empty() {
-            self.over_iterations(w, par, Purpose::Count(self.extremes))?;
+            let beside = (self.shadows, self.extremes);
+            let purpose = Purpose::Count(self.extremes);
+            let copies = self.copy(w, rewritten);
+            let program = (self.source, self.activity);
+            over_iterations(w, program, beside, self.env, (par, rewritten, copies), purpose)?;
         }
         Ok(arrays)
     }
 
-    fn over_iterations(&self, w: &mut Writer, par: &Par, purpose: Purpose<'_>) -> Result<(), Error> {
+    /// Takes the iterations of the loop backwards. What they would scatter into the shadows of these arrays is summed up
+    /// element by element where it can be.
+    fn over_iterations(
+        &mut self,
+        w: &mut Writer,
+        (par, rewritten): (&Par, &Rewritten),
+        purpose: Purpose<'_>,
+        scattered: &BTreeSet<ArrayId>,
+        (mut gathers, all): (Vec<Gather>, &[(ValueId, ArrayId, Indices)]),
+    ) -> Result<(), Error> {
         let beside = (self.shadows, self.extremes);
-        over_iterations(w, (self.source, self.activity), beside, self.env, par, purpose)
+        let domain = Domain::of(self.source, self.affines, &par.ranges);
+        let mut tapes = Tapes::default();
+        let copies = self.copy(w, rewritten);
+        tapes.passing.extend(copies.values());
+        let program = (self.source, self.activity);
+        let body = (par, rewritten, copies);
+        let storage = domain.map(|domain| (&mut *self.kept, domain, &mut tapes));
+        let (ranges, body) = iterations(w, program, beside, self.env, (body, purpose), storage)?;
+        let shadow = |array: &ArrayId| self.shadows.arrays.get(array).copied();
+        let shadows: BTreeSet<ArrayId> = scattered.iter().filter_map(shadow).collect();
+        let again = written_by(par).iter().any(|a| overwrites_itself(par, *a));
+        let again = again || !rewritten.arrays.is_empty();
+        let reads = if again { Reads::Anytime } else { Reads::First };
+        let whole = Whole { ranges: &ranges, body, shadows, domain, reads, tapes: &tapes };
+        let mut split = split(w, self.kept, whole);
+        let own = tapes.lasting.difference(&split.read).chain(&tapes.passing).copied().collect();
+        split.body = without_unread(&w.program, split.body, &own);
+        let left: BTreeSet<ArrayId> = ebbtide_ir::written(&split.body).into_iter().collect();
+        for array in scattered {
+            if shadow(array).is_some_and(|s| left.contains(&s)) {
+                self.make_real(w, *array);
+                self.held.insert(*array, Held::Numbers);
+            }
+        }
+        if !split.before.is_empty() {
+            gathers.drain(..).for_each(|gather| w.push(Stmt::Par(gather.par)));
+        }
+        self.sums(w, split.before, scattered);
+        let own = own_iterations(w, par, ranges, split.body);
+        self.write_loops(w, par, gathers, own, all);
+        self.sums(w, split.after, scattered);
+        Ok(())
+    }
+
+    /// Copies what a loop reads after it has written it, as it was before.
+    fn copy(&self, w: &mut Writer, rewritten: &Rewritten) -> BTreeMap<ArrayId, ArrayId> {
+        let copies = self.copies.iter().filter(|(array, _)| rewritten.arrays.contains(array));
+        let copies: BTreeMap<ArrayId, ArrayId> = copies.map(|(array, copy)| (*array, *copy)).collect();
+        for (array, copy) in &copies {
+            w.push(Stmt::Copy { from: *array, to: *copy });
+        }
+        copies
+    }
+
+    /// Adds sums over fibres to the shadows of these arrays.
+    fn sums(&mut self, w: &mut Writer, sums: Vec<Sum>, arrays: &BTreeSet<ArrayId>) {
+        for sum in sums {
+            let shadow = sum.shadow;
+            let Some(array) = arrays.iter().find(|a| self.shadows.arrays.get(a) == Some(&shadow)) else {
+                continue;
+            };
+            // A shadow that stands for zeros holds nothing but the sum.
+            let adds = self.held.get(array) == Some(&Held::Numbers);
+            sum.write(w, adds.then_some(Combine::Add));
+            self.held.insert(*array, Held::Numbers);
+        }
     }
 
     /// A loop over all elements of the shadow of `array`, each collecting what flows to it.
     fn gather(
         &mut self,
         w: &mut Writer,
-        par: &Par,
+        (par, rewritten): (&Par, &Rewritten),
         all: &[(ValueId, ArrayId, Indices)],
         array: ArrayId,
     ) -> Result<Option<Gather>, Error> {
@@ -230,7 +315,7 @@ impl ParAdjoint<'_> {
                 local = Some(w.local("sum", start));
             }
             let sink = local.map_or(Sink::Value, Sink::Local);
-            let found = self.turn_round(w, par, array, &inverse, &element, (number, sink))?;
+            let found = self.turn_round(w, (par, rewritten), array, &inverse, &element, (number, sink))?;
             if let (Some(found), None) = (found, local) {
                 sum = Some(match sum {
                     Some(sum) => w.add(sum, found),
@@ -278,7 +363,7 @@ impl ParAdjoint<'_> {
     fn turn_round(
         &mut self,
         w: &mut Writer,
-        par: &Par,
+        (par, rewritten): (&Par, &Rewritten),
         array: ArrayId,
         inverse: &Inverse,
         element: &[ValueId],
@@ -345,7 +430,8 @@ impl ParAdjoint<'_> {
         }
         let purpose = Purpose::Site { number, into: sink };
         let beside = (self.shadows, self.extremes);
-        let task = Task::new(self.source, self.activity, beside, purpose, map, &par.body);
+        let body = (&par.body, &rewritten.forwarded);
+        let task = Task::new(self.source, self.activity, beside, purpose, map, body);
         let found = task.write(w, &par.body)?;
         for (condition, free) in open.into_iter().rev() {
             let then = w.end();
@@ -392,30 +478,35 @@ impl ParAdjoint<'_> {
     }
 }
 
-/// Writes a loop over the original iterations: own elements, reductions, scatters.
+/// A parallel loop, what it reads after it has written it, and the copies over which its body runs therefore.
+pub(crate) type Run<'a> = (&'a Par, &'a Rewritten, BTreeMap<ArrayId, ArrayId>);
+
+/// A loop over the original iterations: own elements, reductions, scatters.
 pub(crate) fn over_iterations(
     w: &mut Writer,
-    of: (&Program, &Activity),
+    program: (&Program, &Activity),
     beside: (&Shadows, &Extremes),
     env: &HashMap<ValueId, ValueId>,
-    par: &Par,
+    body: Run<'_>,
     purpose: Purpose<'_>,
 ) -> Result<(), Error> {
-    if let Some(own) = own_iterations(w, of, beside, env, par, purpose)? {
+    let par = body.0;
+    let (ranges, body) = iterations(w, program, beside, env, (body, purpose), None)?;
+    if let Some(own) = own_iterations(w, par, ranges, body) {
         push_own(w, own);
     }
     Ok(())
 }
 
-/// A loop over the original iterations, where they have anything to do.
-fn own_iterations(
+/// The ranges and the body of a loop over the original iterations.
+fn iterations(
     w: &mut Writer,
     (source, activity): (&Program, &Activity),
     beside: (&Shadows, &Extremes),
     env: &HashMap<ValueId, ValueId>,
-    par: &Par,
-    purpose: Purpose<'_>,
-) -> Result<Option<Par>, Error> {
+    ((par, rewritten, copies), purpose): (Run<'_>, Purpose<'_>),
+    storage: Option<(&mut Kept, Domain<'_>, &mut Tapes)>,
+) -> Result<(Vec<Range>, Block), Error> {
     let mut map = env.clone();
     let ranges: Vec<Range> = par
         .ranges
@@ -428,15 +519,24 @@ fn own_iterations(
             range
         })
         .collect();
-    let task = Task::new(source, activity, beside, purpose, map, &par.body);
     w.begin();
-    task.write(w, &par.body)?;
+    let own: Vec<ValueId> = ranges
+        .iter()
+        .map(|r| if is_zero(&w.program, r.from) { r.var } else { w.sub(r.var, r.from) })
+        .collect();
+    let storage = storage.map(|(kept, domain, tapes)| Storage { kept, domain, own, tapes });
+    let body = (&par.body, &rewritten.forwarded);
+    let task = Task::new(source, activity, beside, purpose, map, body);
+    task.keeping(storage).over(copies).write(w, &par.body)?;
     let body = w.end();
     let body = prune(&w.program, body);
-    if body.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(Par { id: w.new_par(), ranges, body, ordering: par.ordering, site: par.site.clone() }))
+    Ok((ranges, body))
+}
+
+/// A loop in place of another, if it does anything.
+fn own_iterations(w: &mut Writer, par: &Par, ranges: Vec<Range>, body: Block) -> Option<Par> {
+    let does = !body.is_empty();
+    does.then(|| Par { id: w.new_par(), ranges, body, ordering: par.ordering, site: par.site.clone() })
 }
 
 pub(crate) fn push_own(w: &mut Writer, own: Par) {

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayDecl, ArrayId, Block, Call, Indices, Literal, LocalId, Op, Program, Role, Stmt, Store, Type,
-    ValueId, walk_program_level,
+    Affines, ArrayDecl, ArrayId, Binary, Block, Call, Combine, Indices, Literal, LocalId, Op, ParId, Program,
+    Role, Stmt, Store, Type, ValueId, walk_program_level,
 };
 
 use crate::custom::closed;
+use crate::rewritten::rewritten;
 
 /// The program in the form that transformations take.
 pub(crate) fn prepare(source: &Program) -> Program {
@@ -17,7 +18,59 @@ pub(crate) fn prepare(source: &Program) -> Program {
     program.body = inline(&mut program, body, &mut closed);
     temps_at_the_start(&mut program, closed);
     locals_in_arrays(&mut program);
+    sums_in_place(&mut program);
     program
+}
+
+/// `a[i] += x` is `a[i] = a[i] + x` where the same iteration reads `a` afterwards: then what it reads is known.
+fn sums_in_place(program: &mut Program) {
+    let affines = Affines::of(program);
+    let mut read: BTreeMap<ParId, BTreeSet<ArrayId>> = BTreeMap::new();
+    walk_program_level(&program.body, &mut |stmt| {
+        if let Stmt::Par(par) = stmt {
+            let arrays = rewritten(program, &affines, &par.body).arrays;
+            read.extend((!arrays.is_empty()).then_some((par.id, arrays)));
+        }
+    });
+    let mut body = std::mem::take(&mut program.body);
+    in_parallel_loops(program, &mut body, &read);
+    program.body = body;
+}
+
+/// The depth of recursion is that of nesting in the source.
+fn in_parallel_loops(program: &mut Program, block: &mut Block, read: &BTreeMap<ParId, BTreeSet<ArrayId>>) {
+    for stmt in block {
+        match stmt {
+            Stmt::Par(par) => {
+                if let Some(arrays) = read.get(&par.id) {
+                    updates_to_stores(program, &mut par.body, arrays);
+                }
+            }
+            _ => stmt.blocks_mut().for_each(|inner| in_parallel_loops(program, inner, read)),
+        }
+    }
+}
+
+fn updates_to_stores(program: &mut Program, block: &mut Block, arrays: &BTreeSet<ArrayId>) {
+    let mut out = Block::new();
+    for mut stmt in std::mem::take(block) {
+        stmt.blocks_mut().for_each(|inner| updates_to_stores(program, inner, arrays));
+        match stmt {
+            Stmt::Update(how, s) if arrays.contains(&s.array) => {
+                let ty = program.array(s.array).ty;
+                let op = match how {
+                    Combine::Add => Binary::Add,
+                    Combine::Min => Binary::Min,
+                    Combine::Max => Binary::Max,
+                };
+                let old = program.add_value(Op::Load(s.array, s.index), ty, s.site.clone());
+                let value = program.add_value(Op::Binary(op, old, s.value), ty, None);
+                out.extend([Stmt::Let(old), Stmt::Let(value), Stmt::Store(Store { value, ..s })]);
+            }
+            _ => out.push(stmt),
+        }
+    }
+    *block = out;
 }
 
 /// A temporary that is declared in a loop or a branch lives for the whole launch, and is filled with zeros where it

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{Block, LocalId, LoopKind, Op, Program, Stmt, ValueId, walk};
+use ebbtide_ir::{ArrayId, Block, LocalId, LoopKind, Op, Program, Stmt, ValueId, walk};
 
 /// What is used so far, going backwards.
 #[derive(Default)]
@@ -13,15 +13,14 @@ struct Used {
 
 /// The block without what has no effect on arrays. Loops are kept where their bodies have effects.
 pub(crate) fn prune(program: &Program, block: Block) -> Block {
-    // A local read anywhere may be live around a loop; iterate until nothing more goes.
-    let mut block = block;
+    // A local is used where a value that is used reads it, maybe in an earlier pass of a loop: look until nothing new
+    // is found. What only feeds itself is never found.
+    let mut used = Used::default();
     loop {
-        let mut used = Used::default();
-        collect_gets(program, &block, &mut used);
-        let before = count(&block);
-        block = backwards(program, block, &mut used);
-        if count(&block) == before {
-            return block;
+        let before = (used.values.len(), used.locals.len());
+        let kept = backwards(program, block.clone(), &mut used);
+        if before == (used.values.len(), used.locals.len()) {
+            return kept;
         }
     }
 }
@@ -45,20 +44,33 @@ pub(crate) fn drop_unused_values(program: &Program, mut block: Block) -> Block {
     }
 }
 
-fn count(block: &Block) -> usize {
-    let mut n = 0;
-    walk(block, &mut |_| n += 1);
-    n
+/// The block without writes of those of the arrays that it does not read.
+pub(crate) fn without_unread(program: &Program, mut block: Block, arrays: &BTreeSet<ArrayId>) -> Block {
+    loop {
+        let mut unread = arrays.clone();
+        walk(&block, &mut |stmt| {
+            if let Stmt::Let(v) = stmt
+                && let Op::Load(array, _) = program.op(*v)
+            {
+                unread.remove(array);
+            }
+        });
+        if !forget_writes(&mut block, &unread) {
+            return block;
+        }
+        block = prune(program, block);
+    }
 }
 
-fn collect_gets(program: &Program, block: &Block, used: &mut Used) {
-    walk(block, &mut |stmt| {
-        if let Stmt::Let(v) = stmt
-            && let Op::Get(local) = program.op(*v)
-        {
-            used.locals.insert(*local);
-        }
-    });
+/// Takes writes of these arrays out of a block; says whether there were any.
+fn forget_writes(block: &mut Block, arrays: &BTreeSet<ArrayId>) -> bool {
+    let before = block.len();
+    block.retain(|stmt| !matches!(stmt, Stmt::Store(s) | Stmt::Update(_, s) if arrays.contains(&s.array)));
+    let mut found = block.len() < before;
+    for stmt in block {
+        stmt.blocks_mut().for_each(|inner| found |= forget_writes(inner, arrays));
+    }
+    found
 }
 
 fn backwards(program: &Program, block: Block, used: &mut Used) -> Block {
@@ -90,7 +102,9 @@ fn backwards(program: &Program, block: Block, used: &mut Used) -> Block {
         if keep {
             used.values.extend(stmt.uses());
             if let Stmt::Let(v) = &stmt {
-                used.values.extend(program.op(*v).operands());
+                let op = program.op(*v);
+                used.values.extend(op.operands());
+                used.locals.extend(if let Op::Get(local) = op { Some(*local) } else { None });
             }
             kept.push(stmt);
         }

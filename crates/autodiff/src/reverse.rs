@@ -46,6 +46,8 @@ impl Maker<'_> {
                         held: &mut self.held,
                         env: &self.env,
                         spares: self.spares.as_mut(),
+                        kept: &mut self.handed,
+                        copies: &self.copies,
                     };
                     adjoint.write(w, par)?;
                 }
@@ -112,6 +114,8 @@ impl Maker<'_> {
             held: &mut self.held,
             env: &self.env,
             spares: None,
+            kept: &mut self.handed,
+            copies: &self.copies,
         }
         .make_real(w, array);
     }
@@ -270,7 +274,8 @@ impl Maker<'_> {
         // What shadows hold at the beginning of a pass must be what they hold at its end: weaken until it is so.
         let body = loop {
             let tables = w.program.clone();
-            let (env, kept, spares) = (self.env.clone(), self.kept.clone(), self.spares.clone());
+            let (env, kept, handed) = (self.env.clone(), self.kept.clone(), self.handed.clone());
+            let spares = self.spares.clone();
             self.held.clone_from(&assumed);
             let name = var.and_then(|v| self.source.value(v).name.clone()).unwrap_or_else(|| "t".to_string());
             let back = w.loop_var(&format!("{name}_back"));
@@ -310,7 +315,7 @@ impl Maker<'_> {
             }
             w.end();
             w.program = tables;
-            (self.env, self.kept, self.spares) = (env, kept, spares);
+            (self.env, self.kept, self.handed, self.spares) = (env, kept, handed, spares);
             assumed = weaker;
         };
         self.nested = outer;

@@ -1,6 +1,6 @@
 //! Tangents: beside every active number, how it changes along a direction of the inputs.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
     Access, ArrayId, Block, Branch, Combine, LibraryCall, LibraryOp, LocalId, Loop, LoopKind, Op,
@@ -9,12 +9,14 @@ use ebbtide_ir::{
 
 use crate::activity::Activity;
 use crate::custom::{
-    Derivatives, Wanted, call_rule, declare_scratch, derivatives, float_arrays, open, without_derivative,
+    Derivatives, Wanted, call_rule, declare_scratch, derivatives, float_arrays, open, saved_arrays,
+    without_derivative,
 };
 use crate::error::Error;
 use crate::extremes::{Duel, Extremes, check, declare, extreme_arrays};
 use crate::par::over_iterations;
 use crate::prepare::prepare;
+use crate::rewritten::rewritten;
 use crate::rules::{partials, pull};
 use crate::task::{Purpose, Shadows};
 use crate::writer::Writer;
@@ -315,6 +317,10 @@ impl Maker<'_> {
         }
         let beside = |a: ArrayId| self.arrays.get(&a).or_else(|| self.scratch.get(&a)).copied();
         call_rule(w, self.source, call, (rule, Wanted::Tangent), |v| v, beside);
+        for dot in saved_arrays(self.source, call).iter().filter_map(|a| self.arrays.get(a)) {
+            let zero = w.real(w.program.array(*dot).ty, 0.0);
+            w.push(Stmt::Fill(*dot, zero));
+        }
     }
 
     /// Before a loop that takes minima or maxima: what they will be, and how many values they will be equal to.
@@ -325,9 +331,22 @@ impl Maker<'_> {
         if beside.is_empty() {
             return Ok(());
         }
+        let affines = ebbtide_ir::Affines::of(self.source);
+        let rewritten = rewritten(self.source, &affines, &par.body);
+        if let Some(array) = rewritten.arrays.first() {
+            let name = &self.source.array(*array).name;
+            return Err(Error::Unsupported {
+                program: self.source.name.clone(),
+                what: format!(
+                    "the tangent of a parallel loop that takes minima or maxima and reads `{name}` after writing it at \
+                     another index or in a branch"
+                ),
+            });
+        }
         let again = |w: &mut Writer, purpose: Purpose<'_>| {
             let none = Shadows::default();
-            over_iterations(w, (self.source, self.activity), (&none, &beside), &HashMap::new(), par, purpose)
+            let body = (par, &rewritten, BTreeMap::new());
+            over_iterations(w, (self.source, self.activity), (&none, &beside), &HashMap::new(), body, purpose)
         };
         for (array, extreme) in &beside {
             check(self.source, par, *array)?;

@@ -12,7 +12,9 @@ use ebbtide_ir::{
 };
 
 mod bars;
+mod capture;
 mod loops;
+mod replay;
 
 use crate::activity::Activity;
 use crate::error::Error;
@@ -20,6 +22,10 @@ use crate::extremes::{Extremes, find};
 use crate::rules::{partials, pull};
 use crate::writer::Writer;
 use bars::Bar;
+use capture::{Around, Capture};
+use replay::{Passes, Replay};
+
+pub(crate) use replay::{Storage, Tapes};
 
 /// The shadows of active things.
 #[derive(Clone, Debug, Default)]
@@ -75,22 +81,30 @@ pub(crate) struct Task<'a> {
     bars: HashMap<ValueId, Bar>,
     locals: HashMap<LocalId, LocalId>,
     local_bars: HashMap<LocalId, LocalId>,
+    /// Locals whose cotangent is the same in all passes of the loops being reversed, and what it is.
+    steady: HashMap<LocalId, ValueId>,
+    /// Locals whose cotangent is not zero merely because something was not reached.
+    reached: BTreeSet<LocalId>,
     sites: HashMap<ValueId, usize>,
-    forwarded: HashMap<ValueId, ValueId>,
+    /// Loads of what the same iteration stored, and what that is.
+    forwarded: &'a HashMap<ValueId, ValueId>,
     /// Of inner loops whose number of passes is data: where it is counted.
     passes: HashMap<LoopId, LocalId>,
-}
-
-/// Arrays that an iteration has written: at which index and what, if that is known.
-type Written = HashMap<ArrayId, Option<(Vec<ValueId>, ValueId)>>;
-
-/// What a statement writes in its blocks is known no more.
-fn forget(written: &mut Written, stmt: &Stmt) {
-    walk(std::slice::from_ref(stmt), &mut |inner| {
-        if let Stmt::Store(s) | Stmt::Update(_, s) = inner {
-            written.insert(s.array, None);
-        }
-    });
+    /// Where the iteration can keep what it finds on its way forward.
+    store: Option<Storage<'a>>,
+    /// How passes of inner loops find what earlier ones left in locals.
+    replays: HashMap<LoopId, Replay>,
+    /// The arrays that the body runs over a copy of, and the copies.
+    copies: BTreeMap<ArrayId, ArrayId>,
+    captures: HashMap<ValueId, Capture>,
+    /// Is a block being run again, so that copies are not what they were any more?
+    again: bool,
+    /// The loops around what is written now.
+    around: Vec<Around>,
+    /// Bounds that hold the passes of a loop in all iterations.
+    widest: HashMap<LoopId, (ValueId, ValueId)>,
+    /// How many loops are being reversed around what is written now.
+    depth: usize,
 }
 
 /// The loads of active arrays in a body, in source order.
@@ -114,7 +128,7 @@ impl<'a> Task<'a> {
         (shadows, extremes): (&'a Shadows, &'a Extremes),
         purpose: Purpose<'a>,
         map: HashMap<ValueId, ValueId>,
-        body: &Block,
+        (body, forwarded): (&Block, &'a HashMap<ValueId, ValueId>),
     ) -> Task<'a> {
         let mut inside = BTreeSet::new();
         walk(body, &mut |stmt| match stmt {
@@ -135,15 +149,37 @@ impl<'a> Task<'a> {
             bars: HashMap::new(),
             locals: HashMap::new(),
             local_bars: HashMap::new(),
+            steady: HashMap::new(),
+            reached: BTreeSet::new(),
             sites,
-            forwarded: HashMap::new(),
+            forwarded,
             passes: HashMap::new(),
+            store: None,
+            replays: HashMap::new(),
+            copies: BTreeMap::new(),
+            captures: HashMap::new(),
+            again: false,
+            around: Vec::new(),
+            widest: HashMap::new(),
+            depth: 0,
         }
+    }
+
+    /// Lets iterations keep what they find on their way forward, each in its own place.
+    pub fn keeping(mut self, store: Option<Storage<'a>>) -> Task<'a> {
+        self.store = store;
+        self
+    }
+
+    /// Lets the body run over copies of these arrays, which it reads after it has written them.
+    pub fn over(mut self, copies: BTreeMap<ArrayId, ArrayId>) -> Task<'a> {
+        self.copies = copies;
+        self
     }
 
     /// Writes the adjoint of a whole body.
     pub fn write(mut self, w: &mut Writer, body: &Block) -> Result<Option<ValueId>, Error> {
-        self.forward_stores(body, &mut Written::new())?;
+        self.make_room(w, body)?;
         if let Purpose::Find(_) | Purpose::Count(_) = self.purpose {
             self.forward(w, body)?;
             return Ok(None);
@@ -167,48 +203,6 @@ impl<'a> Task<'a> {
         Error::Unsupported { program: self.source.name.clone(), what: what.to_string() }
     }
 
-    /// A load of an element that the same iteration has written gives what was written.
-    ///
-    /// The depth of recursion is that of nesting in the source.
-    fn forward_stores(&mut self, block: &Block, written: &mut Written) -> Result<(), Error> {
-        for stmt in block {
-            match stmt {
-                Stmt::Let(v) => {
-                    if let Op::Load(array, index) = *self.source.op(*v) {
-                        match written.get(&array) {
-                            Some(Some((at, value))) if at == index.as_slice() => {
-                                self.forwarded.insert(*v, *value);
-                            }
-                            Some(_) => {
-                                let name = &self.source.array(array).name;
-                                return Err(self.unsupported(&format!(
-                                    "a parallel loop that reads `{name}` after writing it at another index or in a branch"
-                                )));
-                            }
-                            None => {}
-                        }
-                    }
-                }
-                Stmt::Store(s) => drop(written.insert(s.array, Some((s.index.as_slice().to_vec(), s.value)))),
-                Stmt::Update(_, s) => drop(written.insert(s.array, None)),
-                Stmt::If(branch) => {
-                    for arm in [&branch.then, &branch.otherwise] {
-                        self.forward_stores(arm, &mut written.clone())?;
-                    }
-                    forget(written, stmt);
-                }
-                _ => {
-                    // A pass may read what an earlier one wrote.
-                    forget(written, stmt);
-                    for inner in stmt.blocks() {
-                        self.forward_stores(inner, &mut written.clone())?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn mapped(&self, v: ValueId) -> ValueId {
         self.map.get(&v).copied().unwrap_or(v)
     }
@@ -229,6 +223,9 @@ impl<'a> Task<'a> {
                 Stmt::Let(v) => {
                     let new = match (self.forwarded.get(v), *self.source.op(*v)) {
                         (Some(stored), _) => self.mapped(*stored),
+                        (None, Op::Load(array, index)) if self.copies.contains_key(&array) => {
+                            self.load_copy(w, *v, self.copies[&array], index)
+                        }
                         (None, Op::Get(local)) => match self.locals.get(&local) {
                             Some(new) => w.get(*new),
                             None => w.get(local),
@@ -262,9 +259,20 @@ impl<'a> Task<'a> {
                     let otherwise = w.end();
                     w.push(Stmt::If(Branch { condition, then, otherwise }));
                 }
-                Stmt::Loop(l) => self.forward_loop(w, l)?,
+                Stmt::Loop(l) => self.forward_loop(w, l, Passes::Forgotten)?,
                 Stmt::Update(how @ (Combine::Min | Combine::Max), s) => self.forward_extreme(w, *how, s),
-                // Writes are not repeated.
+                Stmt::Store(s) if !self.again && self.copies.contains_key(&s.array) => {
+                    let array = self.copies[&s.array];
+                    w.store(array, self.index(s.index), self.mapped(s.value), s.site.clone());
+                }
+                Stmt::Update(how, s) if !self.again && self.copies.contains_key(&s.array) => {
+                    let (index, value) = (self.index(s.index), self.mapped(s.value));
+                    w.push(Stmt::Update(
+                        *how,
+                        Store { array: self.copies[&s.array], index, value, site: s.site.clone() },
+                    ));
+                }
+                // Other writes are not repeated.
                 _ => {}
             }
         }
@@ -301,7 +309,11 @@ impl<'a> Task<'a> {
                 let entry = held.into_iter().map(|(l, new)| (l, w.get(new))).collect();
                 entries.insert(k, entry);
             }
-            self.forward(w, std::slice::from_ref(stmt))?;
+            match stmt {
+                // It is reversed below.
+                Stmt::Loop(l) => self.forward_loop(w, l, Passes::Kept)?,
+                _ => self.forward(w, std::slice::from_ref(stmt))?,
+            }
             if let Stmt::Declare(local, _) = stmt
                 && self.activity.locals.contains(local)
             {
@@ -313,15 +325,7 @@ impl<'a> Task<'a> {
         for (k, stmt) in block.iter().enumerate().rev() {
             match stmt {
                 Stmt::Let(v) => self.reverse_value(w, *v)?,
-                Stmt::Declare(local, v) | Stmt::Set(local, v) => {
-                    if let Some(bar) = self.local_bars.get(local).copied() {
-                        let flowing = w.get(bar);
-                        w.mask(flowing);
-                        self.contribute(w, *v, flowing);
-                        let zero = w.real(w.ty(flowing), 0.0);
-                        w.push(Stmt::Set(bar, zero));
-                    }
-                }
+                Stmt::Declare(local, v) | Stmt::Set(local, v) => self.reverse_set(w, *local, *v),
                 Stmt::Store(s) => self.reverse_store(w, s),
                 Stmt::Update(how, s) => self.reverse_update(w, *how, s),
                 Stmt::Claim(claim) => self.reverse_claim(w, claim),
@@ -331,6 +335,21 @@ impl<'a> Task<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What flows to a local goes on to what was put into it.
+    fn reverse_set(&mut self, w: &mut Writer, local: LocalId, v: ValueId) {
+        if let Some(flowing) = self.steady.get(&local).copied() {
+            return self.contribute(w, v, flowing);
+        }
+        let Some(bar) = self.local_bars.get(&local).copied() else { return };
+        let flowing = w.get(bar);
+        if !self.reached.remove(&local) {
+            w.mask(flowing);
+        }
+        self.contribute(w, v, flowing);
+        let zero = w.real(w.ty(flowing), 0.0);
+        w.push(Stmt::Set(bar, zero));
     }
 
     fn reverse_value(&mut self, w: &mut Writer, v: ValueId) -> Result<(), Error> {
@@ -355,7 +374,11 @@ impl<'a> Task<'a> {
         }
         match *self.source.op(v) {
             Op::Load(array, index) => self.site(w, v, array, index, bar),
+            Op::Get(local) if self.steady.contains_key(&local) => {}
             Op::Get(local) => {
+                if !w.is_masked(bar) {
+                    self.reached.insert(local);
+                }
                 if let Some(local_bar) = self.local_bars.get(&local).copied() {
                     let old = w.get(local_bar);
                     let sum = w.add(old, bar);
@@ -454,13 +477,20 @@ impl<'a> Task<'a> {
         self.prepare(w, &branch.otherwise);
         let condition = self.mapped(branch.condition);
         let mut arms = Vec::new();
+        let before = self.reached.clone();
+        let mut after = before.clone();
+        let again = std::mem::replace(&mut self.again, true);
         for block in [&branch.then, &branch.otherwise] {
             w.begin();
             let outer = self.enter(w, &entry);
+            self.reached.clone_from(&before);
             self.reverse(w, block)?;
+            after.retain(|local| self.reached.contains(local));
             self.locals = outer;
             arms.push(w.end());
         }
+        self.reached = after;
+        self.again = again;
         let otherwise = arms.pop().unwrap_or_default();
         let then = arms.pop().unwrap_or_default();
         w.push(Stmt::If(Branch { condition, then, otherwise }));

@@ -14,13 +14,23 @@ static inline i64 eb_width_$T(i64 columns, i32 strips) { return strips && column
 /* Lines of `width` elements, one for each k; what is beyond `count` is zero. */
 static void eb_pack_$T($T *to, i64 width, const $T *from, i64 count, i64 stride, i64 step, i64 terms) {
     if (count < width) memset(to, 0, width * terms * sizeof($T));
+    i64 turned = 0;
+    if (step == 1) for (; turned + $N <= count; turned += $N) {
+        i64 k = 0;
+        for (; k + $N <= terms; k += $N) {
+            $V t[$N];
+            eb_transpose_$V(from + turned * stride + k, stride, t);
+            $T *line = to + k * width + turned;
+            $LINES        }
+        for (; k < terms; k++) eb_store_$V(to + k * width + turned, eb_gather_$V(from + turned * stride + k, stride, $N));
+    }
     /* A few k at a time, so that the lines stay near while their elements come from far apart. */
     for (i64 k0 = 0; k0 < terms; k0 += 16) {
         const i64 k1 = eb_min(k0 + 16, terms);
         if (stride == 1) {
-            for (i64 k = k0; k < k1; k++) for (i64 r = 0; r < count; r++) to[k * width + r] = from[k * step + r];
+            for (i64 k = k0; k < k1; k++) for (i64 r = turned; r < count; r++) to[k * width + r] = from[k * step + r];
         } else {
-            for (i64 r = 0; r < count; r++) for (i64 k = k0; k < k1; k++) to[k * width + r] = from[r * stride + k * step];
+            for (i64 r = turned; r < count; r++) for (i64 k = k0; k < k1; k++) to[k * width + r] = from[r * stride + k * step];
         }
     }
 }
@@ -28,18 +38,27 @@ static void eb_pack_$T($T *to, i64 width, const $T *from, i64 count, i64 stride,
 static void eb_tile_$T(i64 height, i64 width, i64 terms, const $T *a, i64 row, i64 column, const $T *b, i64 line, $T *c, i64 stride, i32 fresh) {
     $TILES}
 
-/* A product whose right factor is read along its columns, for a few rows. */
+/* A product of a few rows whose right factor is read along its columns, which are lines in memory. */
 static void eb_across_$T(eb_matrix_$T a, eb_matrix_$T b, eb_matrix_$T c, i64 rows, i64 columns, i64 terms, i32 fresh) {
     for (i64 i = 0, height; i < rows; i += height) {
-        const i64 left = eb_min(rows - i, $TALL);
-        height = left > 4 ? 8 : left > 2 ? 4 : left;
-        const $T *from = a.at + i * a.row;
-        for (i64 j = 0, width; j < columns; j += width) {
-            width = height <= 2 && columns - j >= 2 * $N ? 2 * $N : $N;
-            const i64 lanes = eb_min(columns - j, $N);
-            const $T *right = b.at + j * b.column;
-            $T *out = c.at + i * c.row + j;
-            $ACROSS        }
+        const i64 in = eb_min(rows - i, $TALL);
+        height = in > 4 ? 8 : in > 2 ? 4 : in;
+        const i64 most = EB_ROWS_$T * EB_TERMS_$T / height;
+        for (i64 k0 = 0; k0 == 0 || k0 < terms; k0 += most) {
+            const i64 kn = eb_min(terms - k0, most);
+            const i32 begin = fresh && k0 == 0;
+            const $T *left = a.at + i * a.row + k0 * a.column;
+            if (height > 1 || a.column != 1) {
+                eb_pack_$T(eb_left_$T, height, left, in, a.row, a.column, kn);
+                left = eb_left_$T;
+            }
+            for (i64 j = 0, width; j < columns; j += width) {
+                width = height == 1 && columns - j >= 2 * $N ? 2 * $N : $N;
+                const i64 lanes = eb_min(columns - j, $N);
+                const $T *right = b.at + k0 * b.row + j * b.column;
+                $T *out = c.at + i * c.row + j;
+                $ACROSS            }
+        }
     }
 }
 
@@ -92,7 +111,7 @@ static void eb_matmul_$T(eb_frame *f, eb_matrix_$T a, eb_matrix_$T b, eb_matrix_
     const i64 parts = rows * columns * eb_max(terms, 1) < 65536 ? 1 : f->threads;
     if (f->thread >= parts) return;
     /* To copy the right factor would cost more than the product of a few rows. */
-    const i32 across = rows < $N && b.column != 1, by_rows = !across && rows >= $TALL * parts;
+    const i32 across = rows <= $TALL && b.column != 1, by_rows = !across && rows >= $TALL * parts;
     /* Cuts fall between tiles. */
     const i64 size = by_rows ? $TALL : across ? 2 * $N : rows <= 2 ? $STRIP : $WIDE;
     const i64 tiles = ((by_rows ? rows : columns) + size - 1) / size;

@@ -24,7 +24,7 @@ impl Text<'_> {
         for stmt in body {
             own += match stmt {
                 Stmt::Let(v) => match self.program.op(*v) {
-                    Op::Math(..) | Op::Rand(..) => 20,
+                    Op::Math(..) | Op::Rand(..) => 60,
                     Op::Literal(_) | Op::Scalar(_) | Op::Dim(..) => 0,
                     _ => 1,
                 },
@@ -298,6 +298,21 @@ impl Text<'_> {
         line!(self, "}} }}");
     }
 
+    /// Is an iteration so short that what the loop itself does counts beside it?
+    fn is_light(&self, par: &Par) -> bool {
+        /// Statements of a short iteration.
+        const FEW: usize = 64;
+        let (mut light, mut statements) = (true, 0);
+        walk(&par.body, &mut |stmt| {
+            statements += 1;
+            light &= match stmt {
+                Stmt::Let(v) => !matches!(self.program.op(*v), Op::Math(..) | Op::Rand(..)),
+                stmt => !matches!(stmt, Stmt::Loop(_) | Stmt::If(_)),
+            };
+        });
+        light && statements <= FEW
+    }
+
     /// Loops inside the body wait for each of their sums: several vectors at a time keep the processor busy.
     fn side_by_side<'i>(
         &mut self,
@@ -367,6 +382,9 @@ impl Text<'_> {
         }
         if reductions.is_empty() {
             self.side_by_side(par, body, interior, element);
+        }
+        if self.is_light(par) {
+            line!(self, "#pragma GCC unroll 2");
         }
         line!(self, "for (; j + {} <= hi; j += {}) {{", lanes * count, lanes * count);
         for u in 0..count {

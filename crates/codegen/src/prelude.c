@@ -84,8 +84,8 @@ static inline i64 eb_extent(i64 from, i64 to) { i64 r; return to <= from ? 0 : _
 static inline i64 eb_times(i64 a, i64 b) { i64 r; return __builtin_mul_overflow(a, b, &r) ? INT64_MAX : r; }
 /* Where part `part` of `parts` of `n` iterations begins. */
 static inline i64 eb_share(i64 n, i64 part, i64 parts) { return n / parts * part + eb_min(n % parts, part); }
-/* Is a loop worth a hand-off to other threads? */
-static inline int eb_split(const eb_frame *f, i64 rows, i64 row, f64 work) { return f->threads > 1 && (f64)rows * (f64)row * work >= 30000.0; }
+/* Is a loop worth a hand-off to other threads? Not below some 200 ns in vectors. */
+static inline int eb_split(const eb_frame *f, i64 rows, i64 row, f64 work) { return f->threads > 1 && (f64)rows * (f64)row * work >= 12000.0; }
 /* Where the columns of the one row of part `part` of `parts` begin. */
 static inline i64 eb_column(i64 row, i64 part, i64 parts) { return part == parts ? row : eb_share(row, part, parts) & -64; }
 /* How far into from..from + extent the nearest value is. */

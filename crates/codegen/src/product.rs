@@ -34,22 +34,26 @@ pub(crate) fn products(shape: Shape, ty: &str) -> String {
                 width * lanes
             );
         }
-        // Chains of few rows wait for each other: two vectors of them fill the time.
-        for width in if height <= 2 { &[2, 1][..] } else { &[1] } {
+        // The steps of one row wait for each other: those of a second vector fill the time.
+        for width in if height == 1 { &[2, 1][..] } else { &[1] } {
             tile_across(&mut text, shape, ty, height, *width);
             let _ = writeln!(
                 across,
-                "if (height == {height} && width == {}) eb_across_{ty}_{height}x{width}(terms, from, a.row, a.column, left - 1, right, b.column, lanes, out, c.row, fresh);",
+                "if (height == {height} && width == {}) eb_across_{ty}_{height}x{width}(kn, left, right, b.column, in, lanes, out, c.row, begin);",
                 width * lanes
             );
         }
     }
+    let lines: String =
+        (0..lanes).map(|k| format!("eb_store_{shape}(line + {k} * width, t[{k}]);\n")).collect();
     text.push_str(
         &include_str!("matmul.c")
             .replace("$TILES", &tiles)
+            .replace("$LINES", &lines)
             .replace("$ACROSS", &across)
             .replace("$TALL", &heights(shape)[0].to_string())
             .replace("$T", ty)
+            .replace("$V", &shape.to_string())
             .replace("$WIDE", &(WIDTHS[0] * lanes).to_string())
             .replace("$STRIP", &(strip(shape) * lanes).to_string())
             .replace("$N", &lanes.to_string()),
@@ -97,58 +101,61 @@ fn tile(text: &mut String, shape: Shape, ty: &str, height: usize, width: usize) 
 }
 
 /// One tile of a product whose right factor is read along its columns, as many of them as a vector has lanes, turned
-/// round in registers. Rows after the `last` one are that one again: they compute the same and write it once more. Of
-/// the last vector `lanes` columns exist.
+/// round in registers. The left factor is packed. `rows` rows exist, and `lanes` columns of the last vector.
 fn tile_across(text: &mut String, shape: Shape, ty: &str, height: usize, width: usize) {
     let lanes = shape.lanes();
-    let step = |text: &mut String, v: usize, k: &str, column: &str| {
+    // The k-th element of each row, times a column.
+    let step = |text: &mut String, v: usize, k: usize, column: &str| {
         for r in 0..height {
             let _ = writeln!(
                 text,
-                "c{r}_{v} = op_fma_{shape}(op_float_{shape}(p{r}[{k} * column]), {column}, c{r}_{v});"
+                "c{r}_{v} = op_fma_{shape}(op_float_{shape}(a[{}]), {column}, c{r}_{v});",
+                k * height + r
             );
         }
     };
     let _ = writeln!(
         text,
-        "static void eb_across_{ty}_{height}x{width}(i64 terms, const {ty} *a, i64 row, i64 column, i64 last, const {ty} *b, i64 line, i64 lanes, {ty} *c, i64 stride, i32 fresh) {{"
+        "static void eb_across_{ty}_{height}x{width}(i64 terms, const {ty} *a, const {ty} *b, i64 line, i64 rows, i64 lanes, {ty} *c, i64 stride, i32 fresh) {{"
     );
-    for r in 0..height {
-        let _ = writeln!(
-            text,
-            "const {ty} *p{r} = a + eb_min({r}, last) * row; {ty} *q{r} = c + eb_min({r}, last) * stride;"
-        );
-    }
     for (r, v) in each(height, width) {
         let _ = writeln!(
             text,
-            "{shape} c{r}_{v} = fresh ? ({shape}){{0}} : eb_load_part_{shape}(q{r} + {}, lanes);",
+            "{shape} c{r}_{v} = fresh || {r} >= rows ? ({shape}){{0}} : eb_load_part_{shape}(c + {r} * stride + {}, lanes);",
             v * lanes
         );
     }
-    let _ = writeln!(text, "i64 k = 0;\nif (lanes == {lanes}) for (; k + {lanes} <= terms; k += {lanes}) {{");
+    let _ = writeln!(
+        text,
+        "i64 k = 0;\nif (lanes == {lanes}) for (; k + {lanes} <= terms; k += {lanes}, a += {}) {{",
+        lanes * height
+    );
     for v in 0..width {
         let _ = writeln!(
             text,
             "{{ {shape} t[{lanes}]; eb_transpose_{shape}(b + {} * line + k, line, t);",
             v * lanes
         );
-        (0..lanes).for_each(|k| step(text, v, &format!("(k + {k})"), &format!("t[{k}]")));
+        (0..lanes).for_each(|k| step(text, v, k, &format!("t[{k}]")));
         text.push_str("}\n");
     }
-    text.push_str("}\nfor (; k < terms; k++) {\n");
+    let _ = writeln!(text, "}}\nfor (; k < terms; k++, a += {height}) {{");
     for v in 0..width {
         let _ = writeln!(
             text,
             "{{ const {shape} t = eb_gather_{shape}(b + {} * line + k, line, lanes);",
             v * lanes
         );
-        step(text, v, "k", "t");
+        step(text, v, 0, "t");
         text.push_str("}\n");
     }
     text.push_str("}\n");
     for (r, v) in each(height, width) {
-        let _ = writeln!(text, "eb_store_part_{shape}(q{r} + {}, lanes, c{r}_{v});", v * lanes);
+        let _ = writeln!(
+            text,
+            "if ({r} < rows) eb_store_part_{shape}(c + {r} * stride + {}, lanes, c{r}_{v});",
+            v * lanes
+        );
     }
     text.push_str("}\n");
 }

@@ -112,6 +112,7 @@ impl Text<'_> {
             .filter(|(other, _)| *other != k)
             .flat_map(|(_, block)| Names::of(program, block).used)
             .collect();
+        self.pending = Pending::default();
         self.waiting = match self.family {
             Family::C => only_added_to(program, block),
             Family::Cuda => BTreeMap::new(),

@@ -181,8 +181,9 @@ pub fn c_unit(
 
 /// Prints the segments of a program as CUDA C: kernel `segment_K` runs `segments[K]` on a cooperative grid.
 ///
-/// Whoever compiles it defines `EB_THREADS`, the threads of a block (a single block may have fewer, a power of two of at
-/// least 32, where there are no library operations), and `EB_BLOCKS`, how many of them share a multiprocessor.
+/// Whoever compiles it defines `EB_THREADS`, the threads of a block (where there are no library operations they may be
+/// fewer, a power of two of at least 32), and `EB_BLOCKS`, how many of them share a multiprocessor. Whoever runs it gives a
+/// segment no more threads than its [`Width`] says.
 pub fn cuda_unit(
     program: &Program,
     facts: &Facts,

@@ -3,13 +3,15 @@
 //! A segment of a program, time loops included, is one cooperative kernel. Its threads run program-level statements alike,
 //! deal parallel loops out between them, and meet where the threads of a CPU would; decisions are taken where the data is.
 //! So a pass of a loop costs one meeting per dependent parallel loop, about a microsecond, or some tens of nanoseconds
-//! where one block is enough, and there are no graphs and no conditional nodes. The host waits at the end of a launch, and
-//! in a gradient run at its end alone.
+//! where one block is enough, or nothing where passes touch only the elements of their own iterations; there are no graphs
+//! and no conditional nodes. The host waits at the end of a launch, and in a gradient run at its end alone; but loops around
+//! an operation of the host are driven by it.
 //!
 //! Building needs no CUDA. The driver and the run-time compiler are looked for when a device is made.
 
 pub mod compiler;
 mod gpu;
+mod hosted;
 mod native;
 mod sys;
 mod tables;

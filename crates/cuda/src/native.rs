@@ -6,17 +6,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use ebbtide_codegen::{Raised, STAGE, Unit, Width, cuda_unit, staging_bytes};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
-    self as ir, ArrayId, Block, Entry, Facts, LibraryOp, LoopId, Outcome, Place, Program, RegionId, Stmt,
-    ValueId, leaf, walk_program_level,
+    self as ir, Access, ArrayId, Block, Bound, Entry, Facts, Fault, HostArg, LibraryCall, Literal, LoopId,
+    Outcome, Place, Program, RegionId, Stmt, ValueId, leaf, walk_program_level,
 };
 use ebbtide_runtime::cache::{Cache, Found};
 use ebbtide_runtime::{
-    Backend, Buffer, Counters, Error, Event, Executable, Frame, Memory, Result, Start, from_arguments,
+    Backend, Buffer, Counters, Error, Event, Executable, Frame, Memory, Result, Start, View, from_arguments,
     partial_sums, yielding_regions,
 };
 
 use crate::compiler::{Architecture, Places, cubin};
 use crate::gpu::{Gpu, Grid, Kernel, Meeting, Module};
+use crate::hosted::{Around, Cut, Part, calls_the_host};
 use crate::sys::Address;
 use crate::tables::{Layout, Shared, Tables, Wanted};
 
@@ -89,23 +90,27 @@ impl Backend for Cuda {
             program: program.name.clone(),
             reason,
         };
-        let mut custom = None;
-        for block in segments {
-            walk_program_level(block, &mut |stmt| {
-                if let Stmt::Library(call) = stmt
-                    && let LibraryOp::Custom(_) = call.op
-                {
-                    custom = custom.take().or(Some(call.name(program).to_string()));
-                }
-            });
-        }
-        if let Some(name) = custom {
-            return Err(fail(format!(
-                "operation `{name}` runs on the host: compile the program for the CPU"
-            )));
+        let hosted = segments.iter().any(|block| calls_the_host(block));
+        if hosted && yielding_regions(segments) > 0 {
+            return Err(fail(
+                "it yields and calls operations of the host: one of the two is to be had on the GPU, both on the CPU"
+                    .to_string(),
+            ));
         }
         self.counters.add(Event::Region, yielding_regions(segments));
-        let (unit, simple, segments) = text(program, facts, segments).map_err(fail)?;
+        let mut cut = Cut::default();
+        let (unit, simple, segments, parts) = if hosted {
+            let parts: Vec<Vec<Part>> = segments.iter().map(|block| cut.segment(block)).collect();
+            let witness = cut.witness();
+            let blocks: Vec<&Block> = cut.kernels.iter().chain([&witness]).collect();
+            // What the host drives knows values by their names in the program as it is.
+            let unit = cuda_unit(program, facts, &blocks).map_err(|e| fail(e.to_string()))?;
+            (unit, program.clone(), cut.kernels, parts)
+        } else {
+            let (unit, simple, segments) = text(program, facts, segments).map_err(fail)?;
+            let parts = (0..segments.len()).map(|k| vec![Part::Kernel(k)]).collect();
+            (unit, simple, segments, parts)
+        };
         let partials = 8 * (leaves(&unit) + 2 * STAGE * unit.notes);
         let loops = (0..program.regions as usize).map(|region| {
             Entry::of(program, RegionId::from_index(region)).map_or_else(Vec::new, |entry| entry.loops)
@@ -114,6 +119,7 @@ impl Backend for Cuda {
             program: program.clone(),
             loops: loops.collect(),
             domains: segments.iter().map(Domains::of).collect(),
+            parts,
             layout: Layout::of(program),
             simple,
             unit,
@@ -189,6 +195,8 @@ struct Native {
     target: Architecture,
     cache: Cache,
     domains: Vec<Domains>,
+    /// By segment: one kernel, or what the host drives.
+    parts: Vec<Vec<Part>>,
     layout: Layout,
     /// By region: the loops around it, outermost first.
     loops: Vec<Vec<LoopId>>,
@@ -357,7 +365,114 @@ impl Native {
         Grid { blocks: wanted.min(most), threads }
     }
 
-    /// Asks for a segment.
+    /// Does what a segment does, where operations of the host are in it. The depth of recursion is that of nesting in the
+    /// source.
+    fn drive(&self, parts: &[Part], frame: &mut Frame) -> Result<()> {
+        for part in parts {
+            match part {
+                Part::Kernel(kernel) => self.start(*kernel, frame, Start::Beginning, Wanted::Nothing)?,
+                Part::Call(call) => self.call(call, frame)?,
+                Part::If { condition, then, otherwise } => {
+                    let taken = self.value(*condition, frame)? != 0;
+                    self.drive(if taken { then } else { otherwise }, frame)?;
+                }
+                Part::Loop { around: Around::For { var, from, to }, body, until } => {
+                    let (from, to) = (self.value(*from, frame)? as i64, self.value(*to, frame)? as i64);
+                    for pass in from..to {
+                        frame.scalars.values[var.index()] = pass as u64;
+                        self.drive(body, frame)?;
+                        if self.ends(*until, frame)? {
+                            break;
+                        }
+                    }
+                }
+                Part::Loop { around: Around::While { head, condition }, body, until } => loop {
+                    self.drive(head, frame)?;
+                    if self.value(*condition, frame)? == 0 {
+                        break;
+                    }
+                    self.drive(body, frame)?;
+                    if self.ends(*until, frame)? {
+                        break;
+                    }
+                },
+                Part::Loop { around: Around::Forever, body, until } => loop {
+                    self.drive(body, frame)?;
+                    if self.ends(*until, frame)? {
+                        break;
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Is a loop left after this pass?
+    fn ends(&self, until: Option<ValueId>, frame: &mut Frame) -> Result<bool> {
+        until.map_or(Ok(false), |until| Ok(self.value(until, frame)? != 0))
+    }
+
+    /// What a value is now.
+    fn value(&self, v: ValueId, frame: &mut Frame) -> Result<u64> {
+        if let Some(bits) = from_arguments(&self.program, v, &frame.arrays, &frame.arguments) {
+            return Ok(bits);
+        }
+        self.settle(frame)?;
+        Ok(frame.scalars.values[v.index()])
+    }
+
+    /// Runs an operation of the host on copies of its arrays.
+    fn call(&self, call: &LibraryCall, frame: &mut Frame) -> Result<()> {
+        let Some(operation) = self.program.operation(call) else { return Err(lost()) };
+        self.settle(frame)?;
+        let mut copies: Vec<(View, Vec<u8>)> = Vec::new();
+        for array in call.arguments.iter().filter_map(|bound| bound.array()) {
+            let view = frame.arrays[array.index()];
+            let mut bytes = vec![0u8; view.bytes];
+            // SAFETY (*Bounds*, *Liveness*): the array has as many bytes; the wait follows.
+            unsafe { self.gpu.fetch(view.address as Address, bytes.as_mut_ptr(), view.bytes)? };
+            copies.push((view, bytes));
+        }
+        self.gpu.wait()?;
+        let mut scalars = Vec::new();
+        for v in call.arguments.iter().filter_map(|bound| bound.scalar()) {
+            scalars.push(Literal::from_bits(self.program.ty(v), self.value(v, frame)?));
+        }
+        let (mut arrays, mut scalars) = (copies.iter_mut(), scalars.into_iter());
+        let mut args: Vec<HostArg<'_>> = Vec::with_capacity(call.arguments.len());
+        for bound in &call.arguments {
+            match bound {
+                Bound::Array(array, access) => {
+                    let Some((view, bytes)) = arrays.next() else { return Err(lost()) };
+                    let decl = self.program.array(*array);
+                    let (ty, shape) = (decl.ty, &view.shape[..decl.rank]);
+                    args.push(match access {
+                        Access::Read => HostArg::Read { ty, shape, bytes },
+                        Access::Write => HostArg::Write { ty, shape, bytes },
+                    });
+                }
+                Bound::Scalar(_) => args.extend(scalars.next().map(HostArg::Scalar)),
+            }
+        }
+        operation.call(&mut args).map_err(|message| {
+            let (operation, site) = (operation.name.clone(), call.site.clone());
+            let fault = Fault::Operation { operation, message, site };
+            Error::Program(ir::Error::Run { program: self.program.name.clone(), fault })
+        })?;
+        let accesses = call.arguments.iter().filter_map(|bound| match bound {
+            Bound::Array(_, access) => Some(*access),
+            Bound::Scalar(_) => None,
+        });
+        for ((view, bytes), access) in copies.iter().zip(accesses) {
+            if access == Access::Write {
+                // SAFETY (*Bounds*): as above; the driver has copied pageable memory when it returns.
+                unsafe { self.gpu.send(bytes.as_ptr(), view.address as Address, bytes.len())? };
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for a kernel.
     fn start(&self, segment: usize, frame: &mut Frame, start: Start<'_>, wanted: Wanted) -> Result<()> {
         let mut resume = -1;
         let mut passes = None;
@@ -463,12 +578,24 @@ impl Executable for Native {
     }
 
     fn run(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome> {
-        self.start(segment, frame, start, Wanted::Report)?;
+        match (&self.parts[segment][..], start) {
+            ([Part::Kernel(kernel)], start) => self.start(*kernel, frame, start, Wanted::Report)?,
+            (parts, Start::Beginning) => self.drive(parts, frame)?,
+            (_, Start::At(_)) => {
+                return Err(crate::gpu::failure(
+                    "a program that calls operations of the host starts at its beginning there: resume it on the CPU"
+                        .to_string(),
+                ));
+            }
+        }
         self.finish(frame)
     }
 
     fn enqueue(&self, segment: usize, frame: &mut Frame) -> Result<()> {
-        self.start(segment, frame, Start::Beginning, Wanted::Nothing)
+        match &self.parts[segment][..] {
+            [Part::Kernel(kernel)] => self.start(*kernel, frame, Start::Beginning, Wanted::Nothing),
+            parts => self.drive(parts, frame),
+        }
     }
 
     fn settle(&self, frame: &mut Frame) -> Result<()> {

@@ -351,12 +351,13 @@ impl Tables {
         for (tape, depth) in frame.tapes.iter_mut().zip(table(at.depth, at.values - at.depth)) {
             tape.depth = *depth as usize;
         }
-        frame.scalars.values.copy_from_slice(&words[at.values..at.locals]);
-        frame.scalars.locals.copy_from_slice(&words[at.locals..at.passes]);
+        let [values, locals, _] = &mut self.known;
+        merge(values, &mut frame.scalars.values, &words[at.values..at.locals]);
+        merge(locals, &mut frame.scalars.locals, &words[at.locals..at.passes]);
         for (pair, words) in frame.scalars.bounds.iter_mut().zip(words[at.bounds..at.tape].chunks_exact(2)) {
             *pair = [words[0] as i64, words[1] as i64];
         }
-        self.known = [frame.scalars.values.clone(), frame.scalars.locals.clone(), depths(frame)];
+        self.known[2] = depths(frame);
         Ok((shared, table(at.passes, at.bounds - at.passes).map(|pass| *pass as i64).collect()))
     }
 
@@ -364,6 +365,16 @@ impl Tables {
     pub fn emptied(mut self) -> Tables {
         self.tapes.iter_mut().for_each(|places| places.count = 0);
         self
+    }
+}
+
+/// Brings what the host has up to date, but for what it changed and has not sent yet.
+fn merge(known: &mut [u64], host: &mut [u64], gpu: &[u64]) {
+    for ((known, host), gpu) in known.iter_mut().zip(host).zip(gpu) {
+        if host == known {
+            *host = *gpu;
+        }
+        *known = *gpu;
     }
 }
 
@@ -389,3 +400,15 @@ impl Drop for Tables {
 
 const _: () = assert!(size_of::<Shared>() == 64, "the prelude declares as many bytes");
 const _: () = assert!(size_of::<Launch>() == 232, "the prelude declares as many bytes");
+
+#[cfg(test)]
+mod tests {
+    use super::merge;
+
+    #[test]
+    fn what_the_host_changed_and_has_not_sent_is_kept() {
+        let (mut known, mut host) = ([1, 2, 3], [1, 7, 3]);
+        merge(&mut known, &mut host, &[4, 5, 3]);
+        assert_eq!((known, host), ([4, 5, 3], [4, 7, 3]));
+    }
+}

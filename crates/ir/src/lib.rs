@@ -53,7 +53,8 @@
 //!     function of its arguments on the host, among them what it finds in the arrays that it writes: it may run again.
 //!     It is known by its name, which is part of the program's meaning. See [`Operation`].
 //! 12. **Rules.** A called program or custom operation that brings its own derivatives ([`Rules`]) is differentiated by
-//!     these alone; what it does is not looked at.
+//!     these alone; what it does is not looked at. What it declares as saved is there for its derivatives: no derivative
+//!     flows through it.
 #![forbid(unsafe_code)]
 
 mod affine;
@@ -88,7 +89,7 @@ pub use function::Function;
 pub use hash::ProgramHash;
 pub use interpret::{Bytes, HostArray, Machine, Outcome, Scalars, Tape};
 pub use library::{Assign, Layout, LibraryCall, LibraryOp, Way};
-pub use operation::{Bound, HostArg, HostFunction, Operation, Rule, Ruled, Rules, Work};
+pub use operation::{Bound, HostArg, HostFunction, Operation, Rule, Ruled, Rules, Saved, Work};
 pub use place::{Place, Turn, Undone, enclosing, path_to};
 pub use program::*;
 pub use races::{ParFacts, Sharing};

@@ -28,8 +28,26 @@ pub struct Rule {
     pub rules: fn() -> Rules,
 }
 
+/// The arguments that a program or operation writes for its derivatives alone, by position.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Saved(u64);
+
+impl Saved {
+    /// Those at these positions; of a position beyond 63 it is not remembered.
+    pub fn at(positions: impl IntoIterator<Item = usize>) -> Saved {
+        let bit =
+            |position: usize| u32::try_from(position).ok().and_then(|p| 1u64.checked_shl(p)).unwrap_or(0);
+        Saved(positions.into_iter().fold(0, |all, position| all | bit(position)))
+    }
+
+    /// Is the argument at this position one of them?
+    pub fn contains(self, position: usize) -> bool {
+        position < 64 && self.0 >> position & 1 == 1
+    }
+}
+
 /// The derivatives that a program or operation brings. Both take its parameters, as they are after the call and only
-/// to be read, then one array more for each of its float arrays, in order.
+/// to be read, then one array more for each of its float arrays, in order, but for saved ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rules {
     /// Adds to the cotangents of arrays that the operation reads, and turns those of arrays that it writes from
@@ -37,6 +55,8 @@ pub struct Rules {
     pub adjoint: Option<Rule>,
     /// Turns tangents of what was found in written arrays into tangents of what was left there.
     pub tangent: Option<Rule>,
+    /// What it saves for them: constants for everyone else.
+    pub saved: Saved,
 }
 
 impl Rules {

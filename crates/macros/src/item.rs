@@ -49,6 +49,12 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let rules = Rules::parse(kind, attr, &mut errors);
     let params = signature::params(kind, &function, &mut errors);
+    for name in &rules.saved {
+        let written = |p: &Param| p.ident == *name && p.passing == Passing::Mut;
+        if !params.iter().any(written) {
+            errors.at(name, format!("what a {} saves is an array that it takes by `&mut`", kind.noun()));
+        }
+    }
     let body = match (kind, &function.sig.output) {
         (Kind::Operation, _) => TokenStream::new(),
         (Kind::Func, ReturnType::Type(..)) => Translator::new(kind, &mut errors).value_block(&function.block),
@@ -163,11 +169,13 @@ impl Item<'_> {
             quote_spanned!(param.ty.span()=> (#name, ::ebbtide::__lang::emit::bound(&#ident)))
         });
         let bound = quote!(&[#(#bound),*]);
+        let saved = self.rules.saved.iter().map(|name| name.unraw().to_string());
         let callee = quote! {
             ::ebbtide::__lang::emit::Callee {
                 path: ::core::any::type_name::<Self>(),
                 name: #name,
                 rules: <Self as ::ebbtide::__lang::Source>::rules(),
+                saved: &[#(#saved),*],
             }
         };
         match self.kind {
@@ -322,11 +330,13 @@ impl Item<'_> {
     }
 }
 
-/// `adjoint = solve_adjoint, tangent = solve_tangent`.
+/// `adjoint = solve_adjoint, tangent = solve_tangent, saved = [pivots]`.
 #[derive(Default)]
 struct Rules {
     adjoint: Option<Type>,
     tangent: Option<Type>,
+    /// The parameters that are written for these alone.
+    saved: Vec<Ident>,
 }
 
 impl Rules {
@@ -342,10 +352,17 @@ impl Rules {
             let rule = match meta.path.get_ident().map(ToString::to_string).as_deref() {
                 Some("adjoint") => &mut rules.adjoint,
                 Some("tangent") => &mut rules.tangent,
+                Some("saved") => {
+                    let value = meta.value()?;
+                    let names;
+                    syn::bracketed!(names in value);
+                    rules.saved.extend(names.parse_terminated(Ident::parse_any, syn::Token![,])?);
+                    return Ok(());
+                }
                 _ => {
                     return Err(meta.error(format!(
                         "the options of a {} are `adjoint = name` and `tangent = name`, programs or operations that \
-                         are its derivatives",
+                         are its derivatives, and `saved = [name]`, arrays that it writes for them",
                         kind.noun()
                     )));
                 }
@@ -375,7 +392,11 @@ impl Rules {
         let (adjoint, tangent) = (rule(&self.adjoint), rule(&self.tangent));
         quote! {
             fn rules() -> ::ebbtide::__lang::Rules {
-                ::ebbtide::__lang::Rules { adjoint: #adjoint, tangent: #tangent }
+                ::ebbtide::__lang::Rules {
+                    adjoint: #adjoint,
+                    tangent: #tangent,
+                    ..::ebbtide::__lang::Rules::none()
+                }
             }
         }
     }

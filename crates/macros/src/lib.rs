@@ -30,7 +30,8 @@ use proc_macro::TokenStream;
 /// `#[program(adjoint = solve_adjoint)]` gives the program a derivative of its own: a program that takes its parameters,
 /// as they are after the call and to be read alone, then one array for each of its float arrays, in order: cotangents.
 /// It adds to those of arrays that are read, and turns those of written arrays into cotangents of what these held
-/// before. `tangent = …` likewise, with tangents.
+/// before. `tangent = …` likewise, with tangents. `saved = [pivots]` names arrays that the program writes for these
+/// alone: they come with its parameters, have no cotangent, and are constants for everyone else.
 #[proc_macro_attribute]
 pub fn program(attr: TokenStream, item: TokenStream) -> TokenStream {
     item::expand(item::Kind::Program, attr.into(), item.into()).into()

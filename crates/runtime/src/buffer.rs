@@ -233,18 +233,6 @@ impl Spare {
         found.map_or_else(|| Buffer::zeroed(bytes, meter), Ok)
     }
 
-    /// Pinned memory of this size, with anything in it, if there is some.
-    pub(crate) fn take_pinned(&self, bytes: usize) -> Option<Pinned> {
-        let mut pinned = self.pinned();
-        let at = pinned.iter().rposition(|place| place.len() == bytes)?;
-        Some(pinned.swap_remove(at))
-    }
-
-    /// Keeps pinned memory for later; no copy is under way in it.
-    pub(crate) fn give_pinned(&self, places: impl IntoIterator<Item = Pinned>) {
-        self.pinned().extend(places);
-    }
-
     /// So many buffers of this size, with anything in them.
     pub fn take_many(&self, count: usize, bytes: usize, meter: &Arc<Meter>) -> Result<Vec<Buffer>, Error> {
         let mut taken = match self.lock().get_mut(&bytes) {
@@ -257,6 +245,18 @@ impl Spare {
             taken.push(Buffer::zeroed(bytes, meter)?);
         }
         Ok(taken)
+    }
+
+    /// Pinned memory of this size, with anything in it, if there is some.
+    pub(crate) fn take_pinned(&self, bytes: usize) -> Option<Pinned> {
+        let mut pinned = self.pinned();
+        let at = pinned.iter().rposition(|place| place.len() == bytes)?;
+        Some(pinned.swap_remove(at))
+    }
+
+    /// Keeps pinned memory for later; no copy is under way in it.
+    pub(crate) fn give_pinned(&self, places: impl IntoIterator<Item = Pinned>) {
+        self.pinned().extend(places);
     }
 
     /// The bytes that are kept, of pinned memory too.

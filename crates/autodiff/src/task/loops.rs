@@ -5,15 +5,24 @@ use std::collections::{BTreeSet, HashMap};
 use ebbtide_ir::{Block, LocalId, Loop, LoopKind, Op, Stmt, ValueId, walk};
 
 use super::Task;
+use super::capture::Around;
+use super::replay::{Passes, Replay};
 use crate::error::Error;
 use crate::writer::Writer;
 
 impl Task<'_> {
     /// Runs a loop once more. Where its number of passes is data, they are counted.
-    pub(super) fn forward_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
-        if let (LoopKind::For { var, from, to }, None) = (&l.kind, l.until) {
+    pub(super) fn forward_loop(&mut self, w: &mut Writer, l: &Loop, passes: Passes) -> Result<(), Error> {
+        if let (LoopKind::For { from, to, .. }, None) = (&l.kind, l.until) {
             let (from, to) = (self.mapped(*from), self.mapped(*to));
-            return self.forward_passes(w, &l.body, Some(*var), from, to);
+            let tape = match passes {
+                Passes::Kept => self.tape(w, l),
+                Passes::Forgotten => Vec::new(),
+            };
+            return self.forward_passes(w, l, (from, to), |this, w, pass| {
+                let place = w.sub(pass, from);
+                this.keep(w, &tape, place);
+            });
         }
         let zero = w.index(0);
         let passes = w.local("passes", zero);
@@ -41,22 +50,36 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Runs passes of a loop once more, as many as are said.
-    fn forward_passes(
+    /// Runs passes of a loop once more, as many as are said; `first` is what each does before its statements.
+    pub(super) fn forward_passes(
         &mut self,
         w: &mut Writer,
-        body: &Block,
-        var: Option<ValueId>,
-        from: ValueId,
-        to: ValueId,
+        l: &Loop,
+        (from, to): (ValueId, ValueId),
+        first: impl FnOnce(&mut Self, &mut Writer, ValueId),
     ) -> Result<(), Error> {
+        let var = if let LoopKind::For { var, .. } = l.kind { Some(var) } else { None };
         let new = self.loop_var(w, var);
         w.begin();
-        self.forward(w, body)?;
+        first(self, w, new);
+        self.within(l, new, |this| this.forward(w, &l.body))?;
         let body = w.end();
         let (id, kind) = (w.new_loop(), LoopKind::For { var: new, from, to });
         w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
         Ok(())
+    }
+
+    /// Writes something in a pass of a loop.
+    pub(super) fn within<T>(&mut self, l: &Loop, pass: ValueId, write: impl FnOnce(&mut Self) -> T) -> T {
+        if let LoopKind::For { from, to, .. } = l.kind {
+            let bounds = self.widest.get(&l.id).copied().unwrap_or((from, to));
+            self.around.push(Around { pass, bounds });
+        }
+        let written = write(self);
+        if let LoopKind::For { .. } = l.kind {
+            self.around.pop();
+        }
+        written
     }
 
     fn loop_var(&mut self, w: &mut Writer, var: Option<ValueId>) -> ValueId {
@@ -80,6 +103,8 @@ impl Task<'_> {
             return Ok(());
         }
         self.prepare(w, &l.body);
+        let steady = self.begin_steady(w, l);
+        let reached = self.begin_passes(l);
         let (var, from) = match l.kind {
             LoopKind::For { var, from, .. } => (Some(var), self.mapped(from)),
             _ => (None, w.index(0)),
@@ -92,33 +117,118 @@ impl Task<'_> {
             }
             _ => return Err(self.unsupported("a loop inside a parallel loop that was not run forward")),
         };
-        let name = self.variable_name(var);
-        let back = w.loop_var(&format!("{name}_back"));
-        w.begin();
-        // The pass, last first.
-        let sum = w.add(from, to);
-        let one = w.index(1);
-        let last = w.sub(sum, one);
-        let pass = w.sub(last, back);
-        w.program.values[pass.index()].name = Some(name);
-        let outer = self.enter(w, &entry);
-        if self.carries(l) {
-            // What the locals held before this pass: run the earlier passes once more.
-            let saved = self.map.clone();
-            self.forward_passes(w, &l.body, var, from, pass)?;
-            self.map = saved;
+        let replay = self.replay(w, l);
+        self.depth += 1;
+        let again = std::mem::replace(&mut self.again, true);
+        match &replay {
+            Replay::Slots(slots) => self.reverse_segments(w, l, (var, from, to), &entry, slots)?,
+            _ => {
+                let (name, back) = self.backwards(w, var);
+                w.begin();
+                let pass = last_first(w, from, to, back, name);
+                let mut entry = entry;
+                if let Replay::Tape(tape) = &replay {
+                    let place = w.sub(pass, from);
+                    self.recall(w, tape, place, &mut entry);
+                }
+                let outer = self.enter(w, &entry);
+                if let Replay::Rerun = replay {
+                    // What the locals held before this pass: run the earlier passes once more.
+                    let saved = self.map.clone();
+                    self.forward_passes(w, l, (from, pass), |_, _, _| {})?;
+                    self.map = saved;
+                }
+                self.map.extend(var.map(|var| (var, pass)));
+                self.within(l, pass, |this| this.reverse(w, &l.body))?;
+                self.locals = outer;
+                let body = w.end();
+                let (id, kind) = (w.new_loop(), LoopKind::For { var: back, from, to });
+                w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
+            }
         }
-        self.map.extend(var.map(|var| (var, pass)));
-        self.reverse(w, &l.body)?;
-        self.locals = outer;
-        let body = w.end();
-        let (id, kind) = (w.new_loop(), LoopKind::For { var: back, from, to });
-        w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
+        self.depth -= 1;
+        self.again = again;
+        self.steady = steady;
+        self.reached.retain(|local| reached.contains(local));
         Ok(())
     }
 
-    /// Does a pass read what an earlier pass left in a local?
-    fn carries(&self, l: &Loop) -> bool {
+    /// The variable of a loop that takes passes backwards, and the name of what it stands for.
+    pub(super) fn backwards(&mut self, w: &mut Writer, var: Option<ValueId>) -> (String, ValueId) {
+        let name = self.variable_name(var);
+        let back = w.loop_var(&format!("{name}_back"));
+        (name, back)
+    }
+
+    /// Takes the cotangents that all passes of a loop leave as they are; gives what was taken around it.
+    fn begin_steady(&mut self, w: &mut Writer, l: &Loop) -> HashMap<LocalId, ValueId> {
+        let outer = self.steady.clone();
+        let mut sums: Vec<(LocalId, LocalId)> = self.local_bars.iter().map(|(l, bar)| (*l, *bar)).collect();
+        sums.retain(|(local, _)| !outer.contains_key(local) && self.sums_up(l, *local));
+        sums.sort_unstable();
+        for (local, bar) in sums {
+            let flowing = w.get(bar);
+            if !self.reached.contains(&local) {
+                w.mask(flowing);
+            }
+            self.steady.insert(local, flowing);
+        }
+        outer
+    }
+
+    /// What a pass sets it finds unset in the next one; gives what was reached before the loop.
+    fn begin_passes(&mut self, l: &Loop) -> BTreeSet<LocalId> {
+        let before = self.reached.clone();
+        walk(&l.body, &mut |stmt| {
+            if let Stmt::Set(local, _) = stmt
+                && !self.steady.contains_key(local)
+            {
+                self.reached.remove(local);
+            }
+        });
+        before
+    }
+
+    /// Is all that the loop does with a local of its surroundings `local = local ± x`, where nothing comes between?
+    /// Then what flows to each `x` is what flows to the local after the loop.
+    fn sums_up(&self, l: &Loop, local: LocalId) -> bool {
+        let mut blocks: Vec<&Block> = vec![&l.body];
+        let mut sets = 0;
+        while let Some(block) = blocks.pop() {
+            let mut last: Option<ValueId> = None;
+            for stmt in block {
+                match stmt {
+                    Stmt::Let(v) if matches!(self.source.op(*v), Op::Get(g) if *g == local) => {
+                        last = Some(*v)
+                    }
+                    Stmt::Set(set, v) if *set == local => {
+                        let sum = match *self.source.op(*v) {
+                            Op::Binary(ebbtide_ir::Binary::Add, a, b) => {
+                                (Some(a) == last) != (Some(b) == last)
+                            }
+                            Op::Binary(ebbtide_ir::Binary::Sub, a, b) => Some(a) == last && a != b,
+                            _ => false,
+                        };
+                        if !sum {
+                            return false;
+                        }
+                        (last, sets) = (None, sets + 1);
+                    }
+                    Stmt::Declare(declared, _) if *declared == local => return false,
+                    _ => {
+                        if stmt.blocks().next().is_some() {
+                            last = None;
+                        }
+                        blocks.extend(stmt.blocks());
+                    }
+                }
+            }
+        }
+        sets > 0 && self.only_summed(l, local)
+    }
+
+    /// The locals in which a pass finds what an earlier one left.
+    pub(super) fn carried(&self, l: &Loop) -> BTreeSet<LocalId> {
         let (mut set, mut read, mut declared) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         walk(&l.body, &mut |stmt| match stmt {
             Stmt::Set(local, _) => drop(set.insert(*local)),
@@ -131,8 +241,10 @@ impl Task<'_> {
             _ => {}
         });
         // A sum only adds to itself: its own value is in no derivative.
-        set.iter()
-            .any(|local| read.contains(local) && !declared.contains(local) && !self.only_summed(l, *local))
+        let carried = |local: &LocalId| {
+            read.contains(local) && !declared.contains(local) && !self.only_summed(l, *local)
+        };
+        set.into_iter().filter(carried).collect()
     }
 
     /// Is the local used in the loop only as `local = local + x`?
@@ -155,7 +267,8 @@ impl Task<'_> {
             }
         });
         let linear = |get: &ValueId| {
-            sums.iter().any(|sum| match *self.source.op(*sum) {
+            // A sum that something else reads as well is no mere sum.
+            sums.iter().filter(|sum| uses.get(sum) == Some(&1)).any(|sum| match *self.source.op(*sum) {
                 Op::Binary(ebbtide_ir::Binary::Add, a, b) => (a == *get) != (b == *get),
                 Op::Binary(ebbtide_ir::Binary::Sub, a, b) => a == *get && b != *get,
                 _ => false,
@@ -163,4 +276,14 @@ impl Task<'_> {
         };
         gets.iter().all(|get| uses.get(get) == Some(&1) && linear(get))
     }
+}
+
+/// The pass that stands in place of another when they are taken last first.
+pub(super) fn last_first(w: &mut Writer, from: ValueId, to: ValueId, back: ValueId, name: String) -> ValueId {
+    let sum = w.add(from, to);
+    let one = w.index(1);
+    let last = w.sub(sum, one);
+    let pass = w.sub(last, back);
+    w.program.values[pass.index()].name = Some(name);
+    pass
 }

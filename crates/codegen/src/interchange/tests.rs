@@ -307,7 +307,7 @@ fn tapes_are_used_an_element_at_a_time() {
     let old = ArrayId::from_index(5);
     let push = Stmt::Push(Push { array: u, after: After::Anything(old) });
     check(
-        &taped(&[push.clone()]),
+        &taped(std::slice::from_ref(&push)),
         expect!["inside: 1 parallel loops; u written whole; v; u_old old whole; Pushes(1) of u;"],
     );
     let copy = Stmt::Push(Push { array: u, after: After::Same });

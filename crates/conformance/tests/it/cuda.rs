@@ -112,6 +112,11 @@ on_cuda! {
         c22_other_arrays_and_sizes_do_not_recompile,
         c23_bounds_may_depend_on_data_written_in_the_same_launch,
     }
+    operations {
+        operations_of_the_host_stand_between_loops_in_loops_and_in_branches,
+        an_operation_that_fails_is_an_error_that_names_it,
+        gradients_through_operations_of_the_host_have_the_same_bits_under_every_budget,
+    }
     traces {
         c48_random_traces_equal_the_model_natively,
         c48_random_traces_equal_the_model_on_two_threads,

@@ -47,6 +47,9 @@ pub fn products_have_the_same_bits_on_every_device_for_every_shape() {
         (7, 33, 35),
         (8, 70, 131),
         (9, 40, 23),
+        // More terms than are packed at a time.
+        (1, 33_000, 2),
+        (8, 4_200, 9),
         // Nothing at all, and sums of nothing.
         (0, 3, 4),
         (3, 4, 0),

@@ -13,6 +13,7 @@ mod library;
 mod loops;
 mod meetings;
 mod model;
+mod operations;
 mod programs;
 mod random;
 mod stages;

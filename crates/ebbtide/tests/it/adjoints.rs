@@ -500,57 +500,31 @@ fn a_leapfrog_step_is_reversed_in_one_pass_and_puts_no_element_aside() {
     check(
         survey().grad(survey::loss).wrt(survey::c),
         expect![[r#"
-        program survey_gradient(u: &Array1<f32>, prev: &Array1<f32>, c: &Array1<f32>, source: &Array1<f32>, seen: &Array2<f32>, steps: usize, loss: &Array0<f32>, d_c: &mut Array1<f32>) {
-            let v37 = u.len();
-            let mut u' = Array1::<f32>::zeros([v37]);
-            copy(u, u');
-            let v38 = prev.len();
-            let mut prev' = Array1::<f32>::zeros([v38]);
-            copy(prev, prev');
-            let v39 = seen.dim(0);
-            let v40 = seen.dim(1);
-            let mut seen' = Array2::<f32>::zeros([v39, v40]);
-            copy(seen, seen');
-            let mut loss' = Array0::<f32>::zeros([]);
-            copy(loss, loss');
-            let mut d_u' = Array1::<f32>::zeros([v37]);
-            let mut d_prev' = Array1::<f32>::zeros([v38]);
-            let mut d_prev_next' = Array1::<f32>::zeros([v38]);
-            let mut d_c' = Array1::<f32>::zeros([c.len()]);
-            let mut d_seen' = Array2::<f32>::zeros([v39, v40]);
-            let mut d_loss' = Array0::<f32>::zeros([]);
-            let n = u'.len();
-            forward loop 0 over 0..steps carrying [u', prev'] {
-              advance:
-                for t in from..to {
-                    let v6 = n - 1;
-                    for i in par(1..v6) {
-                        let v9 = u'[i];
-                        let v10 = 2.0f32 * v9;
-                        let v13 = c[i];
-                        let v15 = i - 1;
-                        let v16 = u'[v15];
-                        let v18 = i + 1;
-                        let v19 = u'[v18];
-                        let v20 = v16 + v19;
-                        let v21 = v13 * v20;
-                        prev'[i] = v10 - prev'[i] + v21;
-                    }
-                    swap(u', prev');
-                    let v24 = source[t];
-                    u'[3] += v24;
-                    let v26 = seen'.dim(1);
-                    for k in par(0..v26) {
-                        let v28 = u'[k];
-                        seen'[[t, k]] = v28;
-                    }
-                }
-              record:
-                for t in from..to {
-                    let v6 = n - 1;
-                    let prev_old = push(prev');
-                    for i in par(0..prev'.len()) {
-                        if (i >= 1) & (i < v6) {
+            program survey_gradient(u: &Array1<f32>, prev: &Array1<f32>, c: &Array1<f32>, source: &Array1<f32>, seen: &Array2<f32>, steps: usize, loss: &Array0<f32>, d_c: &mut Array1<f32>) {
+                let v37 = u.len();
+                let mut u' = Array1::<f32>::zeros([v37]);
+                copy(u, u');
+                let v38 = prev.len();
+                let mut prev' = Array1::<f32>::zeros([v38]);
+                copy(prev, prev');
+                let v39 = seen.dim(0);
+                let v40 = seen.dim(1);
+                let mut seen' = Array2::<f32>::zeros([v39, v40]);
+                copy(seen, seen');
+                let mut loss' = Array0::<f32>::zeros([]);
+                copy(loss, loss');
+                let mut d_u' = Array1::<f32>::zeros([v37]);
+                let mut d_prev' = Array1::<f32>::zeros([v38]);
+                let mut d_prev_next' = Array1::<f32>::zeros([v38]);
+                let mut d_c' = Array1::<f32>::zeros([c.len()]);
+                let mut d_seen' = Array2::<f32>::zeros([v39, v40]);
+                let mut d_loss' = Array0::<f32>::zeros([]);
+                let n = u'.len();
+                forward loop 0 over 0..steps carrying [u', prev'] {
+                  advance:
+                    for t in from..to {
+                        let v6 = n - 1;
+                        for i in par(1..v6) {
                             let v9 = u'[i];
                             let v10 = 2.0f32 * v9;
                             let v13 = c[i];
@@ -560,71 +534,97 @@ fn a_leapfrog_step_is_reversed_in_one_pass_and_puts_no_element_aside() {
                             let v19 = u'[v18];
                             let v20 = v16 + v19;
                             let v21 = v13 * v20;
-                            prev'[i] = v10 - prev_old[i] + v21;
-                        } else {
-                            prev'[i] = prev_old[i];
+                            prev'[i] = v10 - prev'[i] + v21;
+                        }
+                        swap(u', prev');
+                        let v24 = source[t];
+                        u'[3] += v24;
+                        let v26 = seen'.dim(1);
+                        for k in par(0..v26) {
+                            let v28 = u'[k];
+                            seen'[[t, k]] = v28;
                         }
                     }
-                    swap(u', prev');
-                    let v24 = source[t];
-                    u'[3] += v24;
-                    let v26 = seen'.dim(1);
-                    for k in par(0..v26) {
-                        let v28 = u'[k];
-                        seen'[[t, k]] = v28;
+                  record:
+                    for t in from..to {
+                        let v6 = n - 1;
+                        let prev_old = push(prev');
+                        for i in par(0..prev'.len()) {
+                            if (i >= 1) & (i < v6) {
+                                let v9 = u'[i];
+                                let v10 = 2.0f32 * v9;
+                                let v13 = c[i];
+                                let v15 = i - 1;
+                                let v16 = u'[v15];
+                                let v18 = i + 1;
+                                let v19 = u'[v18];
+                                let v20 = v16 + v19;
+                                let v21 = v13 * v20;
+                                prev'[i] = v10 - prev_old[i] + v21;
+                            } else {
+                                prev'[i] = prev_old[i];
+                            }
+                        }
+                        swap(u', prev');
+                        let v24 = source[t];
+                        u'[3] += v24;
+                        let v26 = seen'.dim(1);
+                        for k in par(0..v26) {
+                            let v28 = u'[k];
+                            seen'[[t, k]] = v28;
+                        }
                     }
                 }
-            }
-            let v31 = seen'.dim(1);
-            for (t_2, k_2) in par(0..steps, 0..v31) {
-                loss'[[]] += seen'[[t_2, k_2]] * seen'[[t_2, k_2]];
-            }
-            d_loss'[[]] = 1.0f32;
-            for (t_3, k_3) in par(0..steps, 0..v31) {
-                let v59 = d_loss'[[]];
-                let v60 = v59 * seen'[[t_3, k_3]];
-                d_seen'[[t_3, k_3]] += v59 * seen'[[t_3, k_3]];
-                d_seen'[[t_3, k_3]] += v60;
-            }
-            backward loop 0 {
-                for t_back in from..to {
-                    let t_4 = from + to - 1 - t_back;
-                    let v69 = n - 1;
-                    for k_4 in par(0..seen'.dim(1)) {
-                        let v76 = d_seen'[[t_4, k_4]];
-                        d_seen'[[t_4, k_4]] = 0.0f32;
-                        d_u'[k_4] += v76;
-                    }
-                    swap(u', prev');
-                    swap(d_u', d_prev');
-                    pop(prev');
-                    for k0 in par(0..d_u'.len()) {
-                        let mut sum = 0.0f32;
-                        if (k0 >= 1) & (k0 < v69) {
-                            sum = sum + d_prev'[k0] * 2.0f32;
-                        }
-                        let v109 = k0 + 1;
-                        if (v109 >= 1) & (v109 < v69) {
-                            sum = sum + d_prev'[v109] * c[v109];
-                        }
-                        let v136 = k0 - 1;
-                        if (v136 >= 1) & (v136 < v69) {
-                            sum = sum + d_prev'[v136] * c[v136];
-                        }
-                        d_u'[k0] += sum;
-                        if (k0 >= 1) & (k0 < v69) {
-                            let v189 = d_prev'[k0];
-                            d_c'[k0] += v189 * (u'[k0 - 1] + u'[k0 + 1]);
-                            d_prev_next'[k0] = -v189;
-                        } else {
-                            d_prev_next'[k0] = d_prev'[k0];
-                        }
-                    }
-                    swap(d_prev', d_prev_next');
+                let v31 = seen'.dim(1);
+                for (t_2, k_2) in par(0..steps, 0..v31) {
+                    loss'[[]] += seen'[[t_2, k_2]] * seen'[[t_2, k_2]];
                 }
+                d_loss'[[]] = 1.0f32;
+                for (t_3, k_3) in par(0..steps, 0..v31) {
+                    let v59 = d_loss'[[]];
+                    let v60 = v59 * seen'[[t_3, k_3]];
+                    d_seen'[[t_3, k_3]] += v59 * seen'[[t_3, k_3]];
+                    d_seen'[[t_3, k_3]] += v60;
+                }
+                backward loop 0 {
+                    for t_back in from..to {
+                        let t_4 = from + to - 1 - t_back;
+                        let v69 = n - 1;
+                        for k_4 in par(0..seen'.dim(1)) {
+                            let v76 = d_seen'[[t_4, k_4]];
+                            d_seen'[[t_4, k_4]] = 0.0f32;
+                            d_u'[k_4] += v76;
+                        }
+                        swap(u', prev');
+                        swap(d_u', d_prev');
+                        pop(prev');
+                        for k0 in par(0..d_u'.len()) {
+                            let mut sum = 0.0f32;
+                            if (k0 >= 1) & (k0 < v69) {
+                                sum = sum + d_prev'[k0] * 2.0f32;
+                            }
+                            let v109 = k0 + 1;
+                            if (v109 >= 1) & (v109 < v69) {
+                                sum = sum + d_prev'[v109] * c[v109];
+                            }
+                            let v136 = k0 - 1;
+                            if (v136 >= 1) & (v136 < v69) {
+                                sum = sum + d_prev'[v136] * c[v136];
+                            }
+                            d_u'[k0] += sum;
+                            if (k0 >= 1) & (k0 < v69) {
+                                let v190 = d_prev'[k0];
+                                d_c'[k0] += v190 * (u'[k0 - 1] + u'[k0 + 1]);
+                                d_prev_next'[k0] = -v190;
+                            } else {
+                                d_prev_next'[k0] = d_prev'[k0];
+                            }
+                        }
+                        swap(d_prev', d_prev_next');
+                    }
+                }
+                copy(d_c', d_c);
             }
-            copy(d_c', d_c);
-        }
-    "#]],
+        "#]],
     );
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod adjoints;
+mod body_loops;
 mod build_errors;
 mod calls;
 mod checked;
@@ -10,6 +11,7 @@ mod derivatives;
 mod design;
 mod durable;
 mod expressions;
+mod fibres;
 mod first_hour;
 mod generic;
 mod gradients;
@@ -17,6 +19,7 @@ mod interior;
 mod library;
 mod on_tape;
 mod refused;
+mod rewritten;
 mod rules;
 mod scatter;
 mod schedules;

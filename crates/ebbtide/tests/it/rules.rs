@@ -507,3 +507,104 @@ fn rules_hold_inside_nested_loops_and_loops_of_unknown_length() {
         }
     }
 }
+
+/// `y = x^(3/2)`, with the root saved for the derivatives.
+#[operation(adjoint = power_adjoint, tangent = power_tangent, saved = [root])]
+fn power(x: &Array1<f64>, y: &mut Array1<f64>, root: &mut Array1<f64>) {
+    for i in 0..x.len() {
+        root[i] = x[i].sqrt();
+        y[i] = x[i] * root[i];
+    }
+}
+
+#[program]
+fn power_adjoint(
+    _x: &Array1<f64>,
+    _y: &Array1<f64>,
+    root: &Array1<f64>,
+    dx: &mut Array1<f64>,
+    dy: &mut Array1<f64>,
+) {
+    for i in par(0..dx.len()) {
+        dx[i] += 1.5 * root[i] * dy[i];
+        dy[i] = 0.0;
+    }
+}
+
+#[program]
+fn power_tangent(
+    _x: &Array1<f64>,
+    _y: &Array1<f64>,
+    root: &Array1<f64>,
+    dot_x: &Array1<f64>,
+    dot_y: &mut Array1<f64>,
+) {
+    for i in par(0..dot_x.len()) {
+        dot_y[i] = 1.5 * root[i] * dot_x[i];
+    }
+}
+
+/// The same as a program.
+#[program(adjoint = power_adjoint, saved = [root])]
+fn power_by_loop(x: &Array1<f64>, y: &mut Array1<f64>, root: &mut Array1<f64>) {
+    for i in par(0..x.len()) {
+        root[i] = x[i].sqrt();
+        y[i] = x[i] * root[i];
+    }
+}
+
+#[program]
+fn powers(
+    u: &mut Array1<f64>,
+    v: &mut Array1<f64>,
+    root: &mut Array1<f64>,
+    steps: usize,
+    loss: &mut Array0<f64>,
+) {
+    for t in 0..steps {
+        if t % 2 == 0 {
+            power(u, v, root);
+        } else {
+            power_by_loop(u, v, root);
+        }
+        for i in par(0..u.len()) {
+            // What is saved is a constant here.
+            u[i] = 0.5 * v[i] + 0.3 * u[i] + 0.1;
+        }
+    }
+    for i in par(0..u.len()) {
+        loss[[]] += u[i] * u[i];
+    }
+}
+
+#[test]
+fn what_an_operation_saves_is_on_the_tape_and_carries_no_derivative() {
+    type P = powers;
+    let text = powers().grad(P::loss).wrt(P::u).to_string();
+    assert!(text.contains("push(root')") && !text.contains("d_root"), "{text}");
+    let (u0, steps) = ([0.4, 0.9, 1.3], 5);
+    let mut expected = None;
+    for device in devices() {
+        let g = powers().grad(P::loss).wrt(P::u).compile(&device).unwrap();
+        for slots in 1..4 {
+            let g = g.with_budget(Budget::Revolve { slots, block: 1 });
+            let mut u = device.array(&u0).unwrap();
+            let (mut v, mut root) = (device.zeros([3]).unwrap(), device.zeros([3]).unwrap());
+            let mut loss = device.zeros([]).unwrap();
+            let out = g.launch((&mut u, &mut v, &mut root, steps, &mut loss)).unwrap();
+            let found = out.get(P::u).unwrap().to_vec();
+            assert_eq!(*expected.get_or_insert(found.clone()), found, "{slots} slots");
+        }
+    }
+    for (k, found) in expected.unwrap().into_iter().enumerate() {
+        let loss_at = |h: f64| {
+            let mut u = u0[k] + h;
+            for _t in 0..steps {
+                u = 0.5 * u * u.sqrt() + 0.3 * u + 0.1;
+            }
+            u * u
+        };
+        let difference = (loss_at(1e-6) - loss_at(-1e-6)) / 2e-6;
+        assert!((found - difference).abs() < 1e-8, "{k}: {found} is not {difference}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ebbtide_ir::{Access, ArrayId, Bound, HostArg, Operation, Rules, Work};
+use ebbtide_ir::{Access, ArrayId, Bound, HostArg, Operation, Rules, Saved, Work};
 
 use crate::cx::Cx;
 use crate::handle::{Argument, Handle};
@@ -30,12 +30,24 @@ pub struct Callee {
     pub name: &'static str,
     /// The derivatives that it brings itself.
     pub rules: Rules,
+    /// The parameters that it writes for these alone, by name.
+    pub saved: &'static [&'static str],
+}
+
+impl Callee {
+    /// The derivatives, with what is saved for them by its place among the arguments.
+    fn rules(&self, params: &[(&str, Vec<Bound>)]) -> Rules {
+        let names = params.iter().flat_map(|(name, bound)| bound.iter().map(move |_| name));
+        let saved = names.enumerate().filter(|(_, name)| self.saved.contains(name)).map(|(at, _)| at);
+        Rules { saved: Saved::at(saved), ..self.rules }
+    }
 }
 
 /// Expands a program where it is called. `params` are its parameters: their names and what is behind them.
 #[track_caller]
 pub fn call_program(cx: &Cx, callee: Callee, params: &[(&str, Vec<Bound>)], body: impl FnOnce()) {
-    let Callee { path, name, rules } = callee;
+    let rules = callee.rules(params);
+    let Callee { path, name, .. } = callee;
     check_aliases(cx, name, params);
     if !cx.enter(path, name) {
         return;
@@ -66,7 +78,8 @@ pub fn call_operation(
     params: &[(&str, Vec<Bound>)],
     work: fn(&mut [HostArg<'_>]) -> Result<(), String>,
 ) {
-    let Callee { name, rules, .. } = callee;
+    let rules = callee.rules(params);
+    let Callee { name, .. } = callee;
     check_aliases(cx, name, params);
     let arguments: Vec<Bound> = params.iter().flat_map(|(_, bound)| bound).copied().collect();
     let operation = Operation { name: name.to_string(), work: Work::Host(Arc::new(work)), rules };

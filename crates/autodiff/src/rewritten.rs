@@ -1,0 +1,119 @@
+//! What the iterations of a parallel loop read after they have written it themselves.
+
+use std::collections::{BTreeSet, HashMap};
+
+use ebbtide_ir::{Affines, ArrayId, Block, Indices, Loop, LoopKind, Op, Program, Stmt, ValueId, walk};
+
+/// Loads of what the same iteration has written.
+#[derive(Debug, Default)]
+pub(crate) struct Rewritten {
+    /// Loads that give what was stored, and the value that was.
+    pub forwarded: HashMap<ValueId, ValueId>,
+    /// Arrays of which that is not known so simply: a run of the body over a copy tells.
+    pub arrays: BTreeSet<ArrayId>,
+}
+
+/// Arrays that an iteration has written: at which index and what, if that is known.
+type Written = HashMap<ArrayId, Option<(Indices, ValueId)>>;
+
+/// Looks at the body of a parallel loop.
+pub(crate) fn rewritten(source: &Program, affines: &Affines, body: &Block) -> Rewritten {
+    let mut found = Finder { source, affines, rewritten: Rewritten::default() };
+    found.block(body, &mut Written::new());
+    let mut rewritten = found.rewritten;
+    rewritten.forwarded.retain(
+        |load, _| !matches!(source.op(*load), Op::Load(array, _) if rewritten.arrays.contains(array)),
+    );
+    rewritten
+}
+
+struct Finder<'a> {
+    source: &'a Program,
+    affines: &'a Affines,
+    rewritten: Rewritten,
+}
+
+impl Finder<'_> {
+    /// The depth of recursion is that of nesting in the source.
+    fn block(&mut self, block: &Block, written: &mut Written) {
+        for stmt in block {
+            match stmt {
+                Stmt::Let(v) => {
+                    if let Op::Load(array, index) = *self.source.op(*v) {
+                        match written.get(&array) {
+                            Some(Some((at, value))) if self.same(*at, index) => {
+                                self.rewritten.forwarded.insert(*v, *value);
+                            }
+                            Some(_) => drop(self.rewritten.arrays.insert(array)),
+                            None => {}
+                        }
+                    }
+                }
+                Stmt::Store(s) => drop(written.insert(s.array, Some((s.index, s.value)))),
+                Stmt::Update(_, s) => drop(written.insert(s.array, None)),
+                Stmt::If(branch) => {
+                    for arm in [&branch.then, &branch.otherwise] {
+                        self.block(arm, &mut written.clone());
+                    }
+                    forget(written, stmt, &BTreeSet::new());
+                }
+                _ => {
+                    // A pass may read what an earlier one wrote, unless each has elements of its own.
+                    let own = if let Stmt::Loop(l) = stmt { self.own(l) } else { BTreeSet::new() };
+                    let before = written.clone();
+                    forget(written, stmt, &own);
+                    for inner in stmt.blocks() {
+                        self.block(inner, &mut written.clone());
+                    }
+                    *written = before;
+                    forget(written, stmt, &BTreeSet::new());
+                }
+            }
+        }
+    }
+
+    fn same(&self, a: Indices, b: Indices) -> bool {
+        let form = |v: &ValueId| self.affines.form(*v);
+        a.as_slice().iter().map(form).eq(b.as_slice().iter().map(form))
+    }
+
+    /// The arrays of which each pass of a loop touches one element that no other pass does.
+    fn own(&self, l: &Loop) -> BTreeSet<ArrayId> {
+        let LoopKind::For { var, .. } = l.kind else { return BTreeSet::new() };
+        let mut touched: HashMap<ArrayId, Vec<Indices>> = HashMap::new();
+        let mut inside: BTreeSet<ValueId> = BTreeSet::new();
+        walk(&l.body, &mut |stmt| match stmt {
+            Stmt::Let(v) => {
+                inside.insert(*v);
+                if let Op::Load(array, index) = *self.source.op(*v) {
+                    touched.entry(array).or_default().push(index);
+                }
+            }
+            Stmt::Store(s) | Stmt::Update(_, s) => touched.entry(s.array).or_default().push(s.index),
+            Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }) => drop(inside.insert(*var)),
+            _ => {}
+        });
+        let own = |indices: &[Indices]| {
+            let forms = |index: &Indices| {
+                index.as_slice().iter().map(|v| self.affines.form(*v).clone()).collect::<Vec<_>>()
+            };
+            let first = forms(&indices[0]);
+            let apart = |form: &ebbtide_ir::Affine| {
+                form.coefficient(var) != 0 && form.without(var).terms.iter().all(|t| !inside.contains(&t.0))
+            };
+            first.iter().any(apart) && indices.iter().all(|index| forms(index) == first)
+        };
+        touched.into_iter().filter(|(_, indices)| own(indices)).map(|(array, _)| array).collect()
+    }
+}
+
+/// What a statement writes in its blocks is known no more, but for some arrays.
+fn forget(written: &mut Written, stmt: &Stmt, but: &BTreeSet<ArrayId>) {
+    walk(std::slice::from_ref(stmt), &mut |inner| {
+        if let Stmt::Store(s) | Stmt::Update(_, s) = inner
+            && !but.contains(&s.array)
+        {
+            written.insert(s.array, None);
+        }
+    });
+}
