@@ -146,8 +146,10 @@ impl Gpu {
     pub fn reserve(&self, bytes: usize) -> Result<Address> {
         self.enter()?;
         let mut address = 0;
+        // Whole words: single bytes are taken through the word that they are in.
+        let whole = bytes.max(1).checked_next_multiple_of(16).unwrap_or(bytes);
         // SAFETY: the driver writes the address.
-        let code = unsafe { (self.driver.cuMemAllocAsync)(&mut address, bytes.max(1), self.stream) };
+        let code = unsafe { (self.driver.cuMemAllocAsync)(&mut address, whole, self.stream) };
         if code == OUT_OF_MEMORY {
             return Err(Error::OutOfMemory { bytes });
         }
