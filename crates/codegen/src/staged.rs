@@ -86,7 +86,7 @@ impl Text<'_> {
         for (n, note) in notes.iter().enumerate() {
             let (t, each) = (c_type(self.program.array(note.array).ty), note.updates.len());
             line!(self, "nx *const keys{n} = (nx *)f->stage + EB_STAGE * {before};");
-            line!(self, "{t} *const terms{n} = ({t} *)(f->stage + EB_STAGE * {}) ;", total + before);
+            line!(self, "{t} *const terms{n} = ({t} *)(f->stage + EB_STAGE * {});", total + before);
             for (k, update) in note.updates.iter().enumerate() {
                 self.staged.insert(*update, (n, format!("[at * {each} + {k}]")));
             }
@@ -126,5 +126,13 @@ impl Text<'_> {
         line!(self, "}}");
         self.staged.clear();
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_prelude_knows_as_many_iterations() {
+        assert!(include_str!("prelude.cu").contains(&format!("EB_STAGE = {} ", super::STAGE)));
     }
 }

@@ -1,23 +1,25 @@
 //! Running compiled code: one cooperative kernel per segment.
 
+mod driven;
+
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ebbtide_codegen::{Raised, STAGE, Unit, Width, cuda_unit, staging_bytes};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
-    self as ir, Access, ArrayId, Block, Bound, Entry, Facts, Fault, HostArg, LibraryCall, Literal, LoopId,
-    Outcome, Place, Program, RegionId, Stmt, ValueId, leaf, walk_program_level,
+    self as ir, ArrayId, Block, Entry, Facts, LoopId, Outcome, Place, Program, RegionId, Stmt, ValueId, leaf,
+    walk_program_level,
 };
 use ebbtide_runtime::cache::{Cache, Found};
 use ebbtide_runtime::{
-    Backend, Buffer, Counters, Error, Event, Executable, Frame, Memory, Result, Start, View, from_arguments,
+    Backend, Buffer, Counters, Error, Event, Executable, Frame, Memory, Result, Start, from_arguments,
     partial_sums, yielding_regions,
 };
 
 use crate::compiler::{Architecture, Places, cubin};
 use crate::gpu::{Gpu, Grid, Kernel, Meeting, Module};
-use crate::hosted::{Around, Cut, Part, calls_the_host};
+use crate::hosted::{Cut, Part, calls_the_host};
 use crate::sys::Address;
 use crate::tables::{Layout, Shared, Tables, Wanted};
 
@@ -363,113 +365,6 @@ impl Native {
         }
         let wanted = u32::try_from(largest.div_ceil(threads.into())).unwrap_or(u32::MAX);
         Grid { blocks: wanted.min(most), threads }
-    }
-
-    /// Does what a segment does, where operations of the host are in it. The depth of recursion is that of nesting in the
-    /// source.
-    fn drive(&self, parts: &[Part], frame: &mut Frame) -> Result<()> {
-        for part in parts {
-            match part {
-                Part::Kernel(kernel) => self.start(*kernel, frame, Start::Beginning, Wanted::Nothing)?,
-                Part::Call(call) => self.call(call, frame)?,
-                Part::If { condition, then, otherwise } => {
-                    let taken = self.value(*condition, frame)? != 0;
-                    self.drive(if taken { then } else { otherwise }, frame)?;
-                }
-                Part::Loop { around: Around::For { var, from, to }, body, until } => {
-                    let (from, to) = (self.value(*from, frame)? as i64, self.value(*to, frame)? as i64);
-                    for pass in from..to {
-                        frame.scalars.values[var.index()] = pass as u64;
-                        self.drive(body, frame)?;
-                        if self.ends(*until, frame)? {
-                            break;
-                        }
-                    }
-                }
-                Part::Loop { around: Around::While { head, condition }, body, until } => loop {
-                    self.drive(head, frame)?;
-                    if self.value(*condition, frame)? == 0 {
-                        break;
-                    }
-                    self.drive(body, frame)?;
-                    if self.ends(*until, frame)? {
-                        break;
-                    }
-                },
-                Part::Loop { around: Around::Forever, body, until } => loop {
-                    self.drive(body, frame)?;
-                    if self.ends(*until, frame)? {
-                        break;
-                    }
-                },
-            }
-        }
-        Ok(())
-    }
-
-    /// Is a loop left after this pass?
-    fn ends(&self, until: Option<ValueId>, frame: &mut Frame) -> Result<bool> {
-        until.map_or(Ok(false), |until| Ok(self.value(until, frame)? != 0))
-    }
-
-    /// What a value is now.
-    fn value(&self, v: ValueId, frame: &mut Frame) -> Result<u64> {
-        if let Some(bits) = from_arguments(&self.program, v, &frame.arrays, &frame.arguments) {
-            return Ok(bits);
-        }
-        self.settle(frame)?;
-        Ok(frame.scalars.values[v.index()])
-    }
-
-    /// Runs an operation of the host on copies of its arrays.
-    fn call(&self, call: &LibraryCall, frame: &mut Frame) -> Result<()> {
-        let Some(operation) = self.program.operation(call) else { return Err(lost()) };
-        self.settle(frame)?;
-        let mut copies: Vec<(View, Vec<u8>)> = Vec::new();
-        for array in call.arguments.iter().filter_map(|bound| bound.array()) {
-            let view = frame.arrays[array.index()];
-            let mut bytes = vec![0u8; view.bytes];
-            // SAFETY (*Bounds*, *Liveness*): the array has as many bytes; the wait follows.
-            unsafe { self.gpu.fetch(view.address as Address, bytes.as_mut_ptr(), view.bytes)? };
-            copies.push((view, bytes));
-        }
-        self.gpu.wait()?;
-        let mut scalars = Vec::new();
-        for v in call.arguments.iter().filter_map(|bound| bound.scalar()) {
-            scalars.push(Literal::from_bits(self.program.ty(v), self.value(v, frame)?));
-        }
-        let (mut arrays, mut scalars) = (copies.iter_mut(), scalars.into_iter());
-        let mut args: Vec<HostArg<'_>> = Vec::with_capacity(call.arguments.len());
-        for bound in &call.arguments {
-            match bound {
-                Bound::Array(array, access) => {
-                    let Some((view, bytes)) = arrays.next() else { return Err(lost()) };
-                    let decl = self.program.array(*array);
-                    let (ty, shape) = (decl.ty, &view.shape[..decl.rank]);
-                    args.push(match access {
-                        Access::Read => HostArg::Read { ty, shape, bytes },
-                        Access::Write => HostArg::Write { ty, shape, bytes },
-                    });
-                }
-                Bound::Scalar(_) => args.extend(scalars.next().map(HostArg::Scalar)),
-            }
-        }
-        operation.call(&mut args).map_err(|message| {
-            let (operation, site) = (operation.name.clone(), call.site.clone());
-            let fault = Fault::Operation { operation, message, site };
-            Error::Program(ir::Error::Run { program: self.program.name.clone(), fault })
-        })?;
-        let accesses = call.arguments.iter().filter_map(|bound| match bound {
-            Bound::Array(_, access) => Some(*access),
-            Bound::Scalar(_) => None,
-        });
-        for ((view, bytes), access) in copies.iter().zip(accesses) {
-            if access == Access::Write {
-                // SAFETY (*Bounds*): as above; the driver has copied pageable memory when it returns.
-                unsafe { self.gpu.send(bytes.as_ptr(), view.address as Address, bytes.len())? };
-            }
-        }
-        Ok(())
     }
 
     /// Asks for a kernel.
