@@ -49,15 +49,29 @@ impl Text<'_> {
             Width::Full => "EB_THREADS",
             Width::Half => "EB_THREADS / 2",
         };
-        line!(
-            self,
-            "extern \"C\" __global__ void __launch_bounds__({threads}, EB_BLOCKS) segment_{k}(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {{"
-        );
+        line!(self, "EB_SEGMENT(segment_{k}, {threads}) {{");
         line!(self, "eb_thread me = eb_enter(launch), *const f = &me;");
         line!(self, "if (f->shared->ended) return;");
         for a in taped {
             line!(self, "eb_tape t{0} = eb_open(f, {0});", a.index());
         }
+    }
+
+    /// The kernel whose single block runs one segment after the other, where the text is compiled for that.
+    pub fn script_kernel(&mut self, segments: usize) {
+        line!(self, "#ifdef EB_SCRIPT");
+        line!(
+            self,
+            "extern \"C\" __global__ void __launch_bounds__(EB_THREADS / 4, 1) eb_run_script(const __grid_constant__ eb_script script, const __grid_constant__ eb_extents extents) {{"
+        );
+        line!(self, "eb_begin_script(script);");
+        line!(self, "for (i64 k = 0; k < script.steps; k++) switch (eb_begin_step(script, k)) {{");
+        for k in 0..segments {
+            line!(self, "case {k}: segment_{k}(script.launch, extents); break;");
+        }
+        line!(self, "}}");
+        line!(self, "eb_end_script(script); }}");
+        line!(self, "#endif");
     }
 
     /// Up to where thread 0 alone writes tables: all have read them by then.

@@ -51,6 +51,9 @@ struct eb_tables {
 
 /* What a launch is given. */
 struct eb_launch : eb_tables {
+    const u64 *staged;      /* what the tables are to hold, `all` words in the memory of the host, if they are not sent */
+    u64 *received;
+    i64 all;
     i32 patches;            /* values that the host changed since the last launch */
     i32 patched[EB_PATCHES];
     u64 patch[EB_PATCHES];
@@ -76,7 +79,27 @@ enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 
 #define EB_DO static __device__ __forceinline__
 #define EB_IN __device__ __forceinline__
 
+/* A segment is a kernel of its own, or a function of the one that runs scripts: there, what one segment only reads an
+   earlier one may have written. */
+#ifdef EB_SCRIPT
+#define EB_SEGMENT(name, threads) static __device__ __noinline__ void name(const eb_launch &launch, const eb_extents &extents)
+#define __ldg(place) (*(place))
+#else
+#define EB_SEGMENT(name, threads) extern "C" __global__ void __launch_bounds__(threads, EB_BLOCKS) \
+    name(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents)
+#endif
+
+/* Where a single block runs, it can take the tables from the host itself. */
+EB_DO void eb_receive(const eb_launch &launch) {
+    if (!launch.staged) return;
+    for (i64 k = threadIdx.x; k < launch.all; k += blockDim.x) launch.received[k] = __ldcv(launch.staged + k);
+    __syncthreads();
+}
+
 EB_DO eb_thread eb_enter(const eb_launch &launch) {
+#ifndef EB_SCRIPT
+    eb_receive(launch);
+#endif
     eb_thread me;
     (eb_tables &)me = launch;
     me.thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
@@ -389,3 +412,51 @@ extern "C" __global__ void __launch_bounds__(EB_THREADS) eb_copy_arrays(const __
         for (i64 i = 16 * wide + thread; i < copies.bytes[k]; i += threads) to[i] = from[i];
     }
 }
+
+#ifdef EB_SCRIPT
+/* A step of a script: a segment, after some values were changed, or a copy between an array and a slot. */
+enum { EB_STEPS = 64, EB_CHANGES = 2, EB_STORE = -1, EB_LOAD = -2, EB_CHANGE = -3 };
+struct eb_step {
+    i32 what;                   /* a segment, or one of the above */
+    i32 changes;                /* how many values change, or which array is copied */
+    i32 changed[EB_CHANGES];
+    u64 change[EB_CHANGES];     /* a slot and its bytes, where an array is copied */
+};
+/* What a launch of the kernel that runs scripts is given. A single block runs it. */
+struct eb_script {
+    eb_launch launch;
+    u64 *report;
+    i64 steps;
+    eb_step step[EB_STEPS];
+};
+
+EB_DO void eb_begin_script(const eb_script &script) {
+    eb_receive(script.launch);
+    if (threadIdx.x == 0) { script.launch.next[0] = 0; script.launch.next[1] = 0; }
+}
+
+/* What is to be done before the segment of a step, if it has one. Thread 0 has written what the last one left. */
+EB_DO i32 eb_begin_step(const eb_script &script, i64 k) {
+    const eb_step &step = script.step[k];
+    const eb_launch &launch = script.launch;
+    if (step.what == EB_STORE || step.what == EB_LOAD) {
+        __syncthreads();
+        char *const own = (char *)launch.data[step.changes], *const slot = (char *)step.change[0];
+        char *const to = step.what == EB_LOAD ? own : slot;
+        const char *const from = step.what == EB_LOAD ? slot : own;
+        const i64 bytes = (i64)step.change[1], wide = bytes / 16;
+        for (i64 i = threadIdx.x; i < wide; i += blockDim.x) ((int4 *)to)[i] = ((const int4 *)from)[i];
+        for (i64 i = 16 * wide + threadIdx.x; i < bytes; i += blockDim.x) to[i] = from[i];
+    } else if (threadIdx.x == 0) {
+        for (int c = 0; c < step.changes; c++) launch.values[step.changed[c]] = step.change[c];
+    }
+    __syncthreads();
+    return step.what;
+}
+
+EB_DO void eb_end_script(const eb_script &script) {
+    if (!script.report) return;
+    __syncthreads();
+    for (i64 k = threadIdx.x; k < script.launch.words; k += blockDim.x) script.report[k] = script.launch.tables[k];
+}
+#endif

@@ -24,6 +24,17 @@ pub struct Architecture {
     pub blocks: u32,
     /// What places of elements are computed in.
     pub places: Places,
+    /// What the kernels are.
+    pub kernels: Kernels,
+}
+
+/// What the kernels of a text are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernels {
+    /// One for each segment.
+    Segments,
+    /// One that runs one segment after the other.
+    Script,
 }
 
 /// The type in which the place of an element is computed.
@@ -38,7 +49,13 @@ pub enum Places {
 impl Architecture {
     /// This compute capability, with the usual number of threads.
     pub fn of(major: i32, minor: i32) -> Architecture {
-        Architecture { capability: (major, minor), threads: THREADS, blocks: BLOCKS, places: Places::Narrow }
+        Architecture {
+            capability: (major, minor),
+            threads: THREADS,
+            blocks: BLOCKS,
+            places: Places::Narrow,
+            kernels: Kernels::Segments,
+        }
     }
 }
 
@@ -77,7 +94,8 @@ fn flags(target: &Architecture) -> Vec<String> {
         format!("--define-macro=EB_BLOCKS={}", target.blocks),
     ];
     let wide = (target.places == Places::Wide).then(|| "--define-macro=EB_WIDE".to_string());
-    FLAGS.iter().map(|flag| flag.to_string()).chain(own).chain(wide).collect()
+    let script = (target.kernels == Kernels::Script).then(|| "--define-macro=EB_SCRIPT".to_string());
+    FLAGS.iter().map(|flag| flag.to_string()).chain(own).chain(wide).chain(script).collect()
 }
 
 /// Compiles CUDA C text into machine code.

@@ -13,6 +13,7 @@ pub mod compiler;
 mod gpu;
 mod hosted;
 mod native;
+mod script;
 mod sys;
 mod tables;
 

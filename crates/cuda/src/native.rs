@@ -17,9 +17,10 @@ use ebbtide_runtime::{
     partial_sums, yielding_regions,
 };
 
-use crate::compiler::{Architecture, Places, cubin};
+use crate::compiler::{Architecture, Kernels, Places, cubin};
 use crate::gpu::{Gpu, Grid, Kernel, Meeting, Module};
 use crate::hosted::{Cut, Part, calls_the_host};
+use crate::script::{ARRAYS, SMALL_COPY, Step, Waiting, Way};
 use crate::sys::Address;
 use crate::tables::{Layout, Shared, Tables, Wanted};
 
@@ -126,6 +127,7 @@ impl Backend for Cuda {
             simple,
             unit,
             loaded: [const { OnceLock::new() }; 2],
+            script: OnceLock::new(),
             target: self.target.clone(),
             cache: self.cache.clone(),
             partials: (self.gpu.reserve(partials)?, partials),
@@ -194,6 +196,8 @@ struct Native {
     unit: Unit,
     /// Its code, with narrow and with wide places, each compiled when it is first wanted.
     loaded: [OnceLock<Loaded>; 2],
+    /// The kernel that runs one segment after the other, compiled when it is first wanted.
+    script: OnceLock<(Module, Kernel)>,
     target: Architecture,
     cache: Cache,
     domains: Vec<Domains>,
@@ -227,7 +231,9 @@ struct Loaded {
 impl Drop for Native {
     fn drop(&mut self) {
         self.gpu.release(self.partials.0);
-        self.loaded.iter().filter_map(OnceLock::get).for_each(|loaded| self.gpu.unload(&loaded.module));
+        let modules = self.loaded.iter().filter_map(OnceLock::get).map(|loaded| &loaded.module);
+        let script = self.script.get().map(|(module, _)| module);
+        modules.chain(script).for_each(|module| self.gpu.unload(module));
     }
 }
 
@@ -238,6 +244,8 @@ struct Aside {
     home: Arc<Mutex<Vec<Tables>>>,
     grids: Vec<Option<Grid>>,
     places: Places,
+    /// Steps that were asked for and not launched.
+    waiting: Waiting,
 }
 
 impl Drop for Aside {
@@ -269,30 +277,45 @@ impl Native {
         if let Some(loaded) = cell.get() {
             return Ok(loaded);
         }
-        let fail = |reason: String| Error::Compile {
-            device: "cuda".to_string(),
-            program: self.program.name.clone(),
-            reason,
-        };
         let target = Architecture { places, ..self.target.clone() };
-        let (path, found) = cubin(&self.unit.source, &target, &self.cache).map_err(fail)?;
+        let module = self.module(&target)?;
+        let kernels = (0..self.domains.len())
+            .map(|k| self.kernel(&module, &format!("segment_{k}"), self.threads(k)))
+            .collect::<Result<Vec<Kernel>>>()?;
+        let copier = self.kernel(&module, "eb_copy_arrays", target.threads)?;
+        Ok(cell.get_or_init(|| Loaded { module, kernels, copier }))
+    }
+
+    /// The kernel that runs one segment after the other.
+    fn script(&self) -> Result<&Kernel> {
+        if let Some((_, kernel)) = self.script.get() {
+            return Ok(kernel);
+        }
+        let module = self.module(&Architecture { kernels: Kernels::Script, ..self.target.clone() })?;
+        let kernel = self.kernel(&module, "eb_run_script", self.script_threads())?;
+        Ok(&self.script.get_or_init(|| (module, kernel)).1)
+    }
+
+    fn fail(&self, reason: String) -> Error {
+        Error::Compile { device: "cuda".to_string(), program: self.program.name.clone(), reason }
+    }
+
+    /// The text, compiled and loaded.
+    fn module(&self, target: &Architecture) -> Result<Module> {
+        let (path, found) = cubin(&self.unit.source, target, &self.cache).map_err(|e| self.fail(e))?;
         match found {
             Found::Hit => self.counters.add(Event::CacheHit, 1),
             Found::Built => self.counters.add(Event::Build, 1),
         };
-        tracing::debug!(program = self.program.name, ?found, ?places, "compiled");
-        let image =
-            std::fs::read(&path).map_err(|e| fail(format!("{} could not be read: {e}", path.display())))?;
-        let module = self.gpu.load(&image)?;
-        let kernel = |name: &str, threads: u32| {
-            let name = CString::new(name).map_err(|e| fail(e.to_string()))?;
-            self.gpu.kernel(&module, &name, threads)
-        };
-        let kernels = (0..self.domains.len())
-            .map(|k| kernel(&format!("segment_{k}"), self.threads(k)))
-            .collect::<Result<Vec<Kernel>>>()?;
-        let copier = kernel("eb_copy_arrays", target.threads)?;
-        Ok(cell.get_or_init(|| Loaded { module, kernels, copier }))
+        tracing::debug!(program = self.program.name, ?found, places = ?target.places, kernels = ?target.kernels, "compiled");
+        let image = std::fs::read(&path)
+            .map_err(|e| self.fail(format!("{} could not be read: {e}", path.display())))?;
+        self.gpu.load(&image)
+    }
+
+    fn kernel(&self, module: &Module, name: &str, threads: u32) -> Result<Kernel> {
+        let name = CString::new(name).map_err(|e| self.fail(e.to_string()))?;
+        self.gpu.kernel(module, &name, threads)
     }
 
     /// Where leaves put their results, and where iterations note terms of ordered sums.
@@ -316,7 +339,7 @@ impl Native {
         if let Some(mut aside) = frame.aside.take().and_then(|aside| aside.downcast::<Aside>().ok()) {
             if let (Some(passes), Some(tables)) = (resumed, &mut aside.tables) {
                 self.gpu.wait()?;
-                tables.send(frame, passes)?;
+                tables.stage(frame, passes)?;
             }
             return Ok((frame, aside));
         }
@@ -326,7 +349,7 @@ impl Native {
             None => Tables::new(&self.gpu, self.layout, self.program.arrays.len())?,
         };
         let beginning = vec![0; self.program.loops as usize];
-        tables.send(frame, resumed.unwrap_or(&beginning))?;
+        tables.stage(frame, resumed.unwrap_or(&beginning))?;
         let grids = vec![None; self.domains.len()];
         let enormous = frame
             .arrays
@@ -334,7 +357,8 @@ impl Native {
             .zip(&self.program.arrays)
             .any(|(view, decl)| view.bytes / decl.ty.size() > i32::MAX as usize);
         let places = if enormous { Places::Wide } else { Places::Narrow };
-        Ok((frame, Box::new(Aside { tables: Some(tables), home: self.spare.clone(), grids, places })))
+        let (tables, home, waiting) = (Some(tables), self.spare.clone(), Waiting::default());
+        Ok((frame, Box::new(Aside { tables, home, grids, places, waiting })))
     }
 
     /// The most threads that a block of a segment can have.
@@ -378,26 +402,99 @@ impl Native {
             resume = place.region.index() as i64;
         }
         let (frame, mut aside) = self.tables(frame, passes.as_deref())?;
+        let launched = self.launch(segment, frame, &mut aside, resume, wanted);
+        frame.aside = Some(aside);
+        launched
+    }
+
+    /// Launches a kernel, after all that waits.
+    fn launch(
+        &self,
+        segment: usize,
+        frame: &Frame,
+        aside: &mut Aside,
+        resume: i64,
+        wanted: Wanted,
+    ) -> Result<()> {
+        self.launch_waiting(frame, aside, Wanted::Nothing)?;
         let kernel = &self.loaded(aside.places)?.kernels[segment];
-        let Some(tables) = &mut aside.tables else { return Err(lost()) };
-        let launch = tables.launch(frame, self.scratch(), resume, wanted)?;
-        let parameters: [*const c_void; 2] = [(&raw const launch).cast(), tables.extents.as_ptr().cast()];
         let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, frame));
+        let Some(tables) = &mut aside.tables else { return Err(lost()) };
+        let launch = tables.launch(frame, self.scratch(), resume, wanted, grid.blocks)?;
+        let parameters: [*const c_void; 2] = [(&raw const launch).cast(), tables.extents.as_ptr().cast()];
         self.counters.add(Event::Launch, 1);
         // SAFETY (*Bounds*, *Exclusive access*): every table has an entry for each identifier of the program that the
         // kernel was made from; arrays are owned or exclusively borrowed by the launch; indices are checked or proved in
         // the code itself; kernels of one stream run one after the other.
-        let launched = unsafe { self.gpu.launch(kernel, grid, Meeting::Grid, &parameters) };
+        unsafe { self.gpu.launch(kernel, grid, Meeting::Grid, &parameters) }
+    }
+
+    /// Asks for a segment: launches it, or lets it wait where one block is enough for it.
+    fn ask(&self, segment: usize, frame: &mut Frame) -> Result<()> {
+        let (frame, mut aside) = self.tables(frame, None)?;
+        let asked = self.let_wait(segment, frame, &mut aside).and_then(|waits| match waits {
+            true => Ok(()),
+            false => self.launch(segment, frame, &mut aside, -1, Wanted::Nothing),
+        });
         frame.aside = Some(aside);
-        launched
+        asked
+    }
+
+    /// Lets a segment wait where one block is enough for it; says whether it does.
+    fn let_wait(&self, segment: usize, frame: &Frame, aside: &mut Aside) -> Result<bool> {
+        let kernel = &self.loaded(aside.places)?.kernels[segment];
+        let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, frame));
+        if !self.may_wait(aside) || grid.blocks > 1 || grid.threads > self.script_threads() {
+            return Ok(false);
+        }
+        let Some(tables) = &mut aside.tables else { return Err(lost()) };
+        let changes = tables.changes(frame);
+        if !changes.words.is_empty() {
+            self.launch_waiting(frame, aside, Wanted::Nothing)?;
+            aside.tables.as_mut().map_or(Ok(()), |tables| tables.set_words(&changes.words))?;
+        }
+        for step in Step::segment(segment, &changes.values) {
+            self.wait_with(step, grid.threads, frame, aside)?;
+        }
+        Ok(true)
+    }
+
+    /// May steps wait to be launched together? Somebody who asks for blocks wants each segment by itself.
+    fn may_wait(&self, aside: &Aside) -> bool {
+        self.blocks.is_none() && aside.places == Places::Narrow && self.program.arrays.len() <= ARRAYS
+    }
+
+    /// The most threads of the block that takes steps: few, since all of its segments need registers.
+    fn script_threads(&self) -> u32 {
+        self.target.threads / 4
+    }
+
+    fn wait_with(&self, step: Step, threads: u32, frame: &Frame, aside: &mut Aside) -> Result<()> {
+        aside.waiting.push(step, threads);
+        if aside.waiting.is_full() { self.launch_waiting(frame, aside, Wanted::Nothing) } else { Ok(()) }
+    }
+
+    /// Launches the steps that wait.
+    fn launch_waiting(&self, frame: &Frame, aside: &mut Aside, wanted: Wanted) -> Result<()> {
+        let Some((steps, threads)) = aside.waiting.take() else { return Ok(()) };
+        let kernel = self.script()?;
+        let Some(tables) = &mut aside.tables else { return Err(lost()) };
+        let script = tables.script(frame, self.scratch(), &steps, wanted)?;
+        let parameters: [*const c_void; 2] =
+            [(&raw const *script).cast(), tables.extents.as_ptr().cast()];
+        self.counters.add(Event::Launch, 1);
+        // SAFETY (*Bounds*, *Exclusive access*): as for one segment; slots have the sizes of their arrays and live until
+        // what was asked for is on its way, as the runtime sees to.
+        unsafe { self.gpu.launch(kernel, Grid { blocks: 1, threads }, Meeting::Nowhere, &parameters) }
     }
 
     /// Waits for all that was asked for.
     fn finish(&self, frame: &mut Frame) -> Result<Outcome> {
         let (frame, mut aside) = self.tables(frame, None)?;
-        let Some(tables) = &mut aside.tables else { return Err(lost()) };
         self.counters.add(Event::Wait, 1);
-        let fetched = tables.fetch(frame);
+        let fetched = self
+            .launch_waiting(frame, &mut aside, Wanted::Report)
+            .and_then(|()| aside.tables.as_mut().ok_or_else(lost)?.fetch(frame));
         frame.aside = Some(aside);
         let (shared, passes) = fetched?;
         let Shared { fault: kind, access, dimension, index, extent, .. } = shared;
@@ -420,16 +517,40 @@ impl Native {
     }
 
     /// Copies arrays to slots, or back.
-    fn copies(&self, frame: &mut Frame, arrays: &[ArrayId], slots: &[*mut u8], back: bool) -> Result<()> {
-        let (frame, aside) = self.tables(frame, None)?;
-        let data = aside.tables.as_ref().map_or(0, Tables::data);
+    fn copies(&self, frame: &mut Frame, arrays: &[ArrayId], slots: &[*mut u8], way: Way) -> Result<()> {
+        let (frame, mut aside) = self.tables(frame, None)?;
+        let bytes = |array: &ArrayId| frame.arrays[array.index()].bytes;
+        let copied = if self.may_wait(&aside) && arrays.iter().map(bytes).all(|bytes| bytes <= SMALL_COPY) {
+            arrays.iter().zip(slots).try_for_each(|(array, slot)| {
+                let step = Step::copy(way, array.index(), *slot as Address, bytes(array));
+                let threads = (bytes(array).div_ceil(16) as u32).next_power_of_two();
+                self.wait_with(step, threads.min(self.script_threads()), frame, &mut aside)
+            })
+        } else {
+            self.launch_copies(frame, &mut aside, arrays, slots, way)
+        };
+        frame.aside = Some(aside);
+        copied
+    }
+
+    /// The same by kernels of their own, after all that waits.
+    fn launch_copies(
+        &self,
+        frame: &Frame,
+        aside: &mut Aside,
+        arrays: &[ArrayId],
+        slots: &[*mut u8],
+        way: Way,
+    ) -> Result<()> {
+        self.launch_waiting(frame, aside, Wanted::Nothing)?;
+        let Some(tables) = &mut aside.tables else { return Err(lost()) };
+        tables.send()?;
         let copier = &self.loaded(aside.places)?.copier;
-        let mut result = Ok(());
         for (arrays, slots) in arrays.chunks(COPIES).zip(slots.chunks(COPIES)) {
             let mut copies = Copies {
-                data,
+                data: tables.data(),
                 count: arrays.len() as i64,
-                back: back.into(),
+                back: (way == Way::Load).into(),
                 array: [0; COPIES],
                 slot: [0; COPIES],
                 bytes: [0; COPIES],
@@ -444,21 +565,11 @@ impl Native {
             let wanted = largest.div_ceil(16 * u64::from(threads)).max(1);
             let blocks = u32::try_from(wanted).map_or(copier.most, |wanted| wanted.min(copier.most)).max(1);
             self.counters.add(Event::Launch, 1);
+            let parameters = [(&raw const copies).cast()];
             // SAFETY (*Bounds*): slots have the sizes of their arrays; the addresses are the tables'.
-            result = unsafe {
-                self.gpu.launch(
-                    copier,
-                    Grid { blocks, threads },
-                    Meeting::Nowhere,
-                    &[(&raw const copies).cast()],
-                )
-            };
-            if result.is_err() {
-                break;
-            }
+            unsafe { self.gpu.launch(copier, Grid { blocks, threads }, Meeting::Nowhere, &parameters)? };
         }
-        frame.aside = Some(aside);
-        result
+        Ok(())
     }
 }
 
@@ -488,9 +599,19 @@ impl Executable for Native {
 
     fn enqueue(&self, segment: usize, frame: &mut Frame) -> Result<()> {
         match &self.parts[segment][..] {
-            [Part::Kernel(kernel)] => self.start(*kernel, frame, Start::Beginning, Wanted::Nothing),
+            [Part::Kernel(kernel)] => self.ask(*kernel, frame),
             parts => self.drive(parts, frame),
         }
+    }
+
+    fn submit(&self, frame: &mut Frame) -> Result<()> {
+        if frame.aside.is_none() {
+            return Ok(());
+        }
+        let (frame, mut aside) = self.tables(frame, None)?;
+        let launched = self.launch_waiting(frame, &mut aside, Wanted::Nothing);
+        frame.aside = Some(aside);
+        launched
     }
 
     fn settle(&self, frame: &mut Frame) -> Result<()> {
@@ -505,11 +626,11 @@ impl Executable for Native {
 
     fn store(&self, frame: &mut Frame, arrays: &[ArrayId], to: &mut [Buffer]) -> Result<()> {
         let slots: Vec<*mut u8> = to.iter().map(Buffer::address).collect();
-        self.copies(frame, arrays, &slots, false)
+        self.copies(frame, arrays, &slots, Way::Store)
     }
 
     fn load(&self, frame: &mut Frame, arrays: &[ArrayId], from: &[Buffer]) -> Result<()> {
         let slots: Vec<*mut u8> = from.iter().map(Buffer::address).collect();
-        self.copies(frame, arrays, &slots, true)
+        self.copies(frame, arrays, &slots, Way::Load)
     }
 }

@@ -1,7 +1,7 @@
 //! The tables of a frame as the kernels of a launch see them, in the GPU's memory.
 //!
-//! They are sent once, when the first segment is asked for; from then on the GPU's are the true ones. The host says with
-//! each launch what it changed since, and fetches them when it must know.
+//! They are sent once, when the first segment is asked for, or taken from the host by it; from then on the GPU's are the
+//! true ones. The host says with each launch what it changed since, and fetches them when it must know.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use ebbtide_ir::Program;
 use ebbtide_runtime::{Frame, Result};
 
 use crate::gpu::Gpu;
+use crate::script::{Script, Step};
 use crate::sys::Address;
 
 /// As many values can be changed with one launch; `EB_PATCHES` of the prelude.
@@ -38,6 +39,9 @@ pub struct Launch {
     pub report: Address,
     pub words: i64,
     pub resume: i64,
+    pub staged: Address,
+    pub received: Address,
+    pub all: i64,
     pub patches: i32,
     pub patched: [i32; PATCHES],
     pub patch: [u64; PATCHES],
@@ -108,13 +112,15 @@ impl Layout {
 }
 
 /// The table of one array's tape.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Places {
     address: Address,
     /// How many addresses it has room for.
     room: usize,
-    /// How many it holds.
+    /// How many of the frame's it holds.
     count: usize,
+    /// What it holds, as far as is known: most frames have the places of the one before.
+    held: Vec<*mut u8>,
 }
 
 /// The tables of one frame.
@@ -132,10 +138,20 @@ pub struct Tables {
     pub extents: Vec<i64>,
     /// How many launches there were: they take turns at the counters.
     launches: u64,
+    /// Does the staging hold what the GPU has not got yet?
+    staged: bool,
     /// May the GPU be at work with them?
     pub busy: bool,
     /// Does the last launch report what changed?
     reports: bool,
+}
+
+/// What the host changed.
+pub struct Changes {
+    /// Values, and what they are now.
+    pub values: Vec<(usize, u64)>,
+    /// Other words, by their place in the tables.
+    pub words: Vec<(usize, u64)>,
 }
 
 /// What the host wants of a launch.
@@ -172,6 +188,7 @@ impl Tables {
             known,
             extents: Vec::new(),
             launches: 0,
+            staged: false,
             busy: false,
             reports: false,
         })
@@ -188,8 +205,8 @@ impl Tables {
         self.words()[at..].iter_mut().zip(words).for_each(|(place, word)| *place = word);
     }
 
-    /// Sends all that a frame says. The GPU is not at work with the tables.
-    pub fn send(&mut self, frame: &Frame, passes: &[i64]) -> Result<()> {
+    /// Stages all that a frame says, for the next launch. The GPU is not at work with the tables.
+    pub fn stage(&mut self, frame: &Frame, passes: &[i64]) -> Result<()> {
         let at = self.layout;
         self.launches = 0;
         self.extents = frame.arrays.iter().flat_map(|view| view.shape).collect();
@@ -205,19 +222,27 @@ impl Tables {
         self.known = [frame.scalars.values.clone(), frame.scalars.locals.clone(), depths(frame)];
         for array in 0..self.tapes.len() {
             self.grow(frame, array)?;
-            let Places { address, count, .. } = self.tapes[array];
-            self.put(at.tape + array, [address]);
-            self.put(at.capacity + array, [count as u64]);
+            self.put(at.tape + array, [self.tapes[array].address]);
+            self.put(at.capacity + array, [self.tapes[array].count as u64]);
         }
         self.busy = true;
-        // SAFETY (*Bounds*, *Liveness*): both sides have so many words; the staging is not touched before a wait.
-        unsafe { self.gpu.send(self.staging.as_ptr().cast(), self.address, 8 * at.words) }
+        self.staged = true;
+        Ok(())
+    }
+
+    /// Sends what is staged.
+    pub fn send(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.staged) {
+            // SAFETY (*Bounds*, *Liveness*): both sides have so many words; the staging is not touched before a wait.
+            unsafe { self.gpu.send(self.staging.as_ptr().cast(), self.address, 8 * self.layout.words)? };
+        }
+        Ok(())
     }
 
     /// Makes the GPU's table of a tape as long as the frame's; says whether it changed.
     fn grow(&mut self, frame: &Frame, array: usize) -> Result<bool> {
         let Some(tape) = frame.tapes.get(array) else { return Ok(false) };
-        let mut table = self.tapes[array];
+        let table = &mut self.tapes[array];
         let wanted = tape.places.len();
         if wanted <= table.count {
             return Ok(false);
@@ -230,18 +255,39 @@ impl Tables {
             if table.room > 0 {
                 self.gpu.release(table.address);
             }
-            table = Places { address, room, count: table.count };
-            self.tapes[array] = table;
+            table.held.truncate(table.count);
+            (table.address, table.room) = (address, room);
         }
         let new = &tape.places[table.count..];
-        // SAFETY (*Bounds*): there is room for them; pageable memory has been copied when the driver returns.
-        unsafe { self.gpu.send(new.as_ptr().cast(), table.address + 8 * table.count as u64, 8 * new.len())? };
-        self.tapes[array].count = wanted;
+        if table.held.get(table.count..wanted) != Some(new) {
+            let to = table.address + 8 * table.count as u64;
+            // SAFETY (*Bounds*): there is room for them; pageable memory has been copied when the driver returns.
+            unsafe { self.gpu.send(new.as_ptr().cast(), to, 8 * new.len())? };
+            table.held.truncate(table.count);
+            table.held.extend_from_slice(new);
+        }
+        table.count = wanted;
         Ok(true)
     }
 
-    /// Sends one word.
-    fn send_word(&self, at: usize, word: u64) -> Result<()> {
+    /// Makes the GPU's tables of tapes as long as the frame's.
+    fn grow_tapes(&mut self, frame: &Frame) -> Result<()> {
+        let at = self.layout;
+        for array in 0..self.tapes.len() {
+            if self.grow(frame, array)? {
+                self.set(at.tape + array, self.tapes[array].address)?;
+                self.set(at.capacity + array, self.tapes[array].count as u64)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets one word, with what is staged or by itself.
+    fn set(&mut self, at: usize, word: u64) -> Result<()> {
+        if self.staged {
+            self.put(at, [word]);
+            return Ok(());
+        }
         // SAFETY (*Bounds*): the word is one of the tables'; pageable memory has been copied when the driver returns.
         unsafe { self.gpu.send((&raw const word).cast(), self.address + 8 * at as u64, 8) }
     }
@@ -252,24 +298,26 @@ impl Tables {
         unsafe { self.staging.as_ptr().add(self.layout.words) }
     }
 
-    /// Tells the GPU what the host changed since the last launch; gives the parameter of the next one.
-    pub fn launch(
-        &mut self,
-        frame: &Frame,
-        [partials, stage]: [Address; 2],
-        resume: i64,
-        wanted: Wanted,
-    ) -> Result<Launch> {
+    /// What the host changed since the last step: values, and other words by their place in the tables.
+    pub fn changes(&mut self, frame: &Frame) -> Changes {
         let at = self.layout;
-        for array in 0..self.tapes.len() {
-            if self.grow(frame, array)? {
-                self.send_word(at.tape + array, self.tapes[array].address)?;
-                self.send_word(at.capacity + array, self.tapes[array].count as u64)?;
-            }
-        }
+        let [values, locals, tapes] = &mut self.known;
+        let mut words = changed(locals, &frame.scalars.locals, at.locals);
+        words.extend(changed(tapes, &depths(frame), at.depth));
+        Changes { values: changed(values, &frame.scalars.values, 0), words }
+    }
+
+    /// Lets the next step find these words in the tables. No step that was asked for before is still to be launched.
+    pub fn set_words(&mut self, words: &[(usize, u64)]) -> Result<()> {
+        words.iter().try_for_each(|(at, word)| self.set(*at, *word))
+    }
+
+    /// The parameter of a launch.
+    fn parameter(&mut self, [partials, stage]: [Address; 2]) -> Launch {
+        let at = self.layout;
         let table = |words: usize| self.address + 8 * words as u64;
         let turn = (self.launches % 2) as usize;
-        let mut launch = Launch {
+        let launch = Launch {
             data: table(at.data),
             tape: table(at.tape),
             depth: table(at.depth),
@@ -286,36 +334,64 @@ impl Tables {
             meet: table(2 * turn),
             next: table(2 - 2 * turn),
             tables: self.address,
-            report: if wanted == Wanted::Report { self.reported() as Address } else { 0 },
             words: at.tape as i64,
-            resume,
+            resume: -1,
+            staged: if std::mem::take(&mut self.staged) { self.staging.as_ptr() as Address } else { 0 },
+            received: self.address,
+            all: at.words as i64,
             ..Launch::default()
         };
-        let changed = |known: &[u64], now: &[u64]| -> Vec<usize> {
-            known.iter().zip(now).enumerate().filter(|(_, (k, n))| k != n).map(|(v, _)| v).collect()
-        };
-        for (k, v) in changed(&self.known[0], &frame.scalars.values).into_iter().enumerate() {
-            let bits = frame.scalars.values[v];
-            self.known[0][v] = bits;
-            if k < PATCHES {
-                (launch.patched[k], launch.patch[k], launch.patches) = (v as i32, bits, k as i32 + 1);
-            } else {
-                self.send_word(at.values + v, bits)?;
-            }
-        }
-        for l in changed(&self.known[1], &frame.scalars.locals) {
-            self.known[1][l] = frame.scalars.locals[l];
-            self.send_word(at.locals + l, frame.scalars.locals[l])?;
-        }
-        let now = depths(frame);
-        for a in changed(&self.known[2], &now) {
-            self.known[2][a] = now[a];
-            self.send_word(at.depth + a, now[a])?;
-        }
         self.launches += 1;
         self.busy = true;
+        launch
+    }
+
+    /// Where a launch reports what it left, if the host wants to know.
+    fn report(&mut self, wanted: Wanted) -> Address {
         self.reports = wanted == Wanted::Report;
+        if self.reports { self.reported() as Address } else { 0 }
+    }
+
+    /// Tells the GPU what the host changed since the last launch; gives the parameter of the next one, which runs a
+    /// segment with so many blocks.
+    pub fn launch(
+        &mut self,
+        frame: &Frame,
+        scratch: [Address; 2],
+        resume: i64,
+        wanted: Wanted,
+        blocks: u32,
+    ) -> Result<Launch> {
+        self.grow_tapes(frame)?;
+        let Changes { values, words } = self.changes(frame);
+        self.set_words(&words)?;
+        let (few, rest) = values.split_at(values.len().min(PATCHES));
+        for (v, bits) in rest {
+            self.set(self.layout.values + v, *bits)?;
+        }
+        if blocks > 1 {
+            self.send()?;
+        }
+        let report = self.report(wanted);
+        let mut launch = Launch { report, resume, ..self.parameter(scratch) };
+        launch.patches = few.len() as i32;
+        for (k, (v, bits)) in few.iter().enumerate() {
+            (launch.patched[k], launch.patch[k]) = (*v as i32, *bits);
+        }
         Ok(launch)
+    }
+
+    /// The parameter of a launch that takes these steps.
+    pub fn script(
+        &mut self,
+        frame: &Frame,
+        scratch: [Address; 2],
+        steps: &[Step],
+        wanted: Wanted,
+    ) -> Result<Box<Script>> {
+        self.grow_tapes(frame)?;
+        let report = self.report(wanted);
+        Ok(Box::new(Script::new(self.parameter(scratch), report, steps)))
     }
 
     /// Where the addresses of the arrays are.
@@ -326,6 +402,7 @@ impl Tables {
     /// Waits for the GPU and brings the frame up to date; gives what the threads shared, and the passes of the loops.
     pub fn fetch(&mut self, frame: &mut Frame) -> Result<(Shared, Vec<i64>)> {
         let at = self.layout;
+        self.send()?;
         if !self.reports {
             // SAFETY (*Bounds*, *Liveness*): both sides have so many words; the wait follows.
             unsafe { self.gpu.fetch(self.address, self.reported().cast(), 8 * at.tape)? };
@@ -334,12 +411,16 @@ impl Tables {
         // SAFETY: `Shared` is plain numbers, in as many words.
         let shared = unsafe { self.reported().add(at.shared).cast::<Shared>().read() };
         if shared.exchanged != 0 {
-            for (places, tape) in self.tapes.iter().zip(&mut frame.tapes) {
+            for (places, tape) in self.tapes.iter_mut().zip(&mut frame.tapes) {
+                places.held.clear();
                 let count = places.count.min(tape.places.len());
                 // SAFETY (*Bounds*, *Liveness*): the frame has as many places as were sent; the wait follows.
                 unsafe { self.gpu.fetch(places.address, tape.places.as_mut_ptr().cast(), 8 * count)? };
             }
             self.gpu.wait()?;
+            for (places, tape) in self.tapes.iter_mut().zip(&frame.tapes) {
+                places.held.extend_from_slice(&tape.places[..places.count.min(tape.places.len())]);
+            }
         }
         self.busy = false;
         // SAFETY (*Bounds*, *Exclusive access*): so many words came back, and the GPU has ended.
@@ -378,6 +459,17 @@ fn merge(known: &mut [u64], host: &mut [u64], gpu: &[u64]) {
     }
 }
 
+/// What changed, by its number from `at` on; it is known from now on.
+fn changed(known: &mut [u64], now: &[u64], at: usize) -> Vec<(usize, u64)> {
+    let mut changes = Vec::new();
+    for (k, (known, now)) in known.iter_mut().zip(now).enumerate() {
+        if std::mem::replace(known, *now) != *now {
+            changes.push((at + k, *now));
+        }
+    }
+    changes
+}
+
 /// How many places of each tape hold something.
 fn depths(frame: &Frame) -> Vec<u64> {
     frame.tapes.iter().map(|tape| tape.depth as u64).collect()
@@ -399,7 +491,7 @@ impl Drop for Tables {
 }
 
 const _: () = assert!(size_of::<Shared>() == 64, "the prelude declares as many bytes");
-const _: () = assert!(size_of::<Launch>() == 232, "the prelude declares as many bytes");
+const _: () = assert!(size_of::<Launch>() == 256, "the prelude declares as many bytes");
 
 #[cfg(test)]
 mod tests {

@@ -86,6 +86,12 @@ pub trait Executable: Send + Sync {
         }
     }
 
+    /// What was asked for is on its way to the device when this returns: before its memory is asked for something, or
+    /// memory that was used goes to somebody else.
+    fn submit(&self, _frame: &mut Frame) -> Result<()> {
+        Ok(())
+    }
+
     /// Waits for what was enqueued: the frame says then where everything is.
     fn settle(&self, _frame: &mut Frame) -> Result<()> {
         Ok(())

@@ -168,6 +168,7 @@ impl Far {
             {
                 carried.hold()?;
                 hands.executable.load(hands.frame, hands.arrays, &apart.staging)?;
+                hands.executable.submit(hands.frame)?;
             }
         } else {
             let (fail, count) = (self.fail(), self.sizes.len());
@@ -277,6 +278,7 @@ impl Far {
         apart.stage(&self.sizes, hands)?;
         apart.last.as_ref().map_or(Ok(()), |last| last.hold())?;
         hands.executable.store(hands.frame, hands.arrays, &mut apart.staging)?;
+        hands.executable.submit(hands.frame)?;
         let place = match to_disk {
             true => apart.bounce(bytes, hands.spare)?,
             false => apart.pinned(bytes, hands.spare)?,

@@ -363,7 +363,9 @@ impl CompiledGradient {
         let mut frame = self.frame(variant, views, scalars)?;
         frame.reserve_undo(&variant.undone, self.device.meter())?;
         let means = self.means(variant, executable.as_ref());
-        let ran = Run::new(means, &mut frame, chosen.schedules).follow();
+        let mut run = Run::new(means, &mut frame, chosen.schedules);
+        let ran = run.follow();
+        // Before the run's slots go: what was asked for may still want them.
         let settled = executable.settle(&mut frame);
         frame.leave(&self.spare);
         let ran = settled.and(ran)?;

@@ -10,6 +10,7 @@ use crate::arguments::from_arguments;
 use crate::array::{AnyArray, Array, Element};
 use crate::device::Start;
 use crate::error::{Error, Result};
+use crate::memory::Handed;
 use crate::sweeps::Run;
 use crate::yielded::Yielded;
 
@@ -121,7 +122,9 @@ impl<'a> Run<'a> {
     /// What an array holds.
     pub(crate) fn contents(&mut self, array: ArrayId) -> Result<Vec<u8>> {
         let mut buffer = [self.spare.take(self.frame.arrays[array.index()].bytes, self.device.meter())?];
+        buffer[0].hand_over(Handed::ForWriting)?;
         self.executable.store(self.frame, &[array], &mut buffer)?;
+        self.executable.submit(self.frame)?;
         let bytes = buffer[0].bytes().to_vec();
         self.spare.give(buffer);
         Ok(bytes)
@@ -130,6 +133,7 @@ impl<'a> Run<'a> {
     pub(crate) fn set_contents(&mut self, array: ArrayId, bytes: &[u8]) -> Result<()> {
         let mut buffer = [self.spare.take(bytes.len(), self.device.meter())?];
         buffer[0].bytes_mut().copy_from_slice(bytes);
+        buffer[0].hand_over(Handed::ForReading)?;
         self.executable.load(self.frame, &[array], &buffer)?;
         self.settle()?;
         self.spare.give(buffer);

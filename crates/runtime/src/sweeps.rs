@@ -260,6 +260,9 @@ impl<'a> Run<'a> {
     fn backward(&mut self, id: LoopId, reverse: &'a [Step]) -> Result<()> {
         while let Some(mut driven) = self.sweeps.remove(&id) {
             let Some(action) = driven.schedule.next() else {
+                if !driven.slots.is_empty() || !driven.spare.is_empty() {
+                    self.executable.submit(self.frame)?;
+                }
                 self.spare.give(driven.slots.into_values().chain(driven.spare).flatten());
                 return driven.far.map_or(Ok(()), |far| far.finish(self.spare));
             };

@@ -1,4 +1,4 @@
-EB_THREADS, EB_BLOCKS) segment_0(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
+0, EB_THREADS) {
 eb_thread me = eb_enter(launch), *const f = &me;
 if (f->shared->ended) return;
 f64 *a0 = (f64 *)f->data[0];

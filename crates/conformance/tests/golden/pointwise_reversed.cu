@@ -1,4 +1,4 @@
-EB_THREADS / 2, EB_BLOCKS) segment_0(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
+0, EB_THREADS / 2) {
 eb_thread me = eb_enter(launch), *const f = &me;
 if (f->shared->ended) return;
 f64 *a0 = (f64 *)f->data[0];
@@ -110,7 +110,7 @@ f->data[1] = a1;
 eb_leave(f); }
 
 ---
-EB_THREADS / 2, EB_BLOCKS) segment_1(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
+1, EB_THREADS / 2) {
 eb_thread me = eb_enter(launch), *const f = &me;
 if (f->shared->ended) return;
 eb_tape t0 = eb_open(f, 0);
@@ -245,7 +245,7 @@ f->data[10] = a10;
 eb_leave(f); }
 
 ---
-EB_THREADS / 2, EB_BLOCKS) segment_2(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents) {
+2, EB_THREADS / 2) {
 eb_thread me = eb_enter(launch), *const f = &me;
 if (f->shared->ended) return;
 eb_tape t0 = eb_open(f, 0);

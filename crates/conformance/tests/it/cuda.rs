@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use ebbtide_cpu::Cache;
 use ebbtide_cuda::Options;
-use ebbtide_cuda::compiler::{Architecture, cubin};
+use ebbtide_cuda::compiler::{Architecture, Kernels, cubin};
 use ebbtide_ir::{Block, Facts, Program};
 use ebbtide_runtime::{Backend, Device, Error, Executable, Result, interpreter};
 
@@ -53,7 +53,10 @@ impl Backend for TextAlone {
             reason,
         };
         let (unit, ..) = ebbtide_cuda::text(program, facts, segments).map_err(fail)?;
-        cubin(&unit.source, &Architecture::of(9, 0), &Cache::at(folder())).map_err(fail)?;
+        for kernels in [Kernels::Segments, Kernels::Script] {
+            let target = Architecture { kernels, ..Architecture::of(9, 0) };
+            cubin(&unit.source, &target, &Cache::at(folder())).map_err(fail)?;
+        }
         self.0.backend().compile(program, facts, segments)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ebbtide_autodiff::{Inner, Request, gradient};
-use ebbtide_cuda::compiler::{Architecture, Places, compile};
+use ebbtide_cuda::compiler::{Architecture, Kernels, Places, compile};
 use ebbtide_ir::{Block, Program, Stmt, verify, walk_program_level};
 use expect_test::{ExpectFile, expect_file};
 
@@ -28,8 +28,8 @@ fn check(program: &Program, expected: ExpectFile) {
 
 fn check_blocks(program: &Program, blocks: &[&Block], expected: ExpectFile) {
     let text = text_of(program, blocks);
-    let kernels = text.split("\nextern \"C\" __global__ void __launch_bounds__(").skip(1);
-    let kernels = kernels.filter(|kernel| kernel.contains(") segment_"));
+    let kernels = text.split("\nEB_SEGMENT(segment_").skip(1);
+    let kernels = kernels.map(|kernel| kernel.split("#ifdef EB_SCRIPT").next().unwrap_or(kernel));
     expected.assert_eq(&kernels.collect::<Vec<_>>().join("\n---\n"));
 }
 
@@ -118,12 +118,16 @@ fn c49_a_yield_is_looked_for_only_where_a_region_can_yield() {
 
 #[test]
 #[ignore = "needs NVRTC"]
-fn every_fixture_compiles_with_narrow_and_with_wide_places() {
+fn every_fixture_compiles_with_narrow_and_with_wide_places_and_as_a_script() {
     let own = [interchange::relay(), interchange::plane(), interchange::gathered(), interchange::nested()];
     let others = [programs::pointwise(), programs::burgers(), programs::wave(), yielding()];
     for program in own.into_iter().chain(others) {
-        for places in [Places::Narrow, Places::Wide] {
-            let target = Architecture { places, ..Architecture::of(9, 0) };
+        for (places, kernels) in [
+            (Places::Narrow, Kernels::Segments),
+            (Places::Wide, Kernels::Segments),
+            (Places::Narrow, Kernels::Script),
+        ] {
+            let target = Architecture { places, kernels, ..Architecture::of(9, 0) };
             let machine_code = compile(&text(&program), &target);
             assert!(machine_code.is_ok_and(|code| code.starts_with(b"\x7fELF")), "{}", program.name);
         }
