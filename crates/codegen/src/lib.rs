@@ -14,6 +14,7 @@ mod body;
 mod deferred;
 mod early;
 mod guarded;
+mod inner;
 mod interchange;
 mod interchanged;
 mod interior;
