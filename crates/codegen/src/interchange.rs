@@ -52,6 +52,15 @@ pub(crate) enum Tape {
     Pops(u32),
 }
 
+impl Tape {
+    /// How many.
+    pub fn places(&self) -> u32 {
+        match self {
+            Tape::Pushes(count) | Tape::Pops(count) => *count,
+        }
+    }
+}
+
 /// Why a loop keeps its passes outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {

@@ -5,7 +5,7 @@
 //! through all passes. What it pops is on its way some passes before it is wanted, and a few passes are printed as one,
 //! so that only what one pass hands to the next makes anybody wait.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{After, ArrayId, Block, Indices, Loop, LoopKind, Op, Par, Stmt, ValueId, walk};
 
@@ -16,7 +16,7 @@ use crate::unit::{Checks, Family, Text, Width, c_type, line};
 /// Passes of at most so many statements are printed so many as one.
 const UNROLLED: [(usize, usize); 3] = [(40, 8), (100, 4), (usize::MAX, 1)];
 
-/// So many elements are on their way at a time, from all tapes together.
+/// So many elements are on their way at a time, to and from all tapes together.
 const AHEAD: usize = 8;
 
 /// The iteration being printed: the arrays that it holds in variables, and its index.
@@ -24,6 +24,20 @@ const AHEAD: usize = 8;
 pub(crate) struct Own {
     arrays: BTreeSet<ArrayId>,
     variables: Vec<ValueId>,
+    /// How many places of each tape it has used so far, and how many a pass uses.
+    tapes: BTreeMap<ArrayId, (u32, u32)>,
+}
+
+impl Own {
+    /// Which of the places that are at hand the next push or pop uses.
+    fn next_place(&mut self, array: ArrayId) -> String {
+        let (used, all) = self.tapes.entry(array).or_insert((0, 1));
+        *used += 1;
+        match all {
+            1 => "nth".to_string(),
+            all => format!("{all} * nth + {}", *used - 1),
+        }
+    }
 }
 
 impl Text<'_> {
@@ -126,7 +140,7 @@ impl Text<'_> {
             line!(self, "__builtin_assume(__isGlobal(a{}));", array.index());
         }
         line!(self, "if (rows > 0 && row > 0) {{");
-        line!(self, "const eb_deal deal = eb_share(rows, row, f{});", first.ranges.len() - 1);
+        line!(self, "const eb_deal deal = eb_share_apart(rows, row, f{});", first.ranges.len() - 1);
         line!(self, "for (i64 column = deal.column; column < row; column += deal.columns) {{");
         line!(self, "for (i64 r = deal.first; r < rows; r += deal.step) {{");
         let last = first.ranges.len() - 1;
@@ -137,21 +151,43 @@ impl Text<'_> {
                 line!(self, "const i64 v{} = v{};", range.var.index(), same.var.index());
             }
         }
-        self.take_elements(plan, first);
         let mut statements = 0;
         walk(&l.body, &mut |_| statements += 1);
         let unrolled = UNROLLED.iter().find(|(most, _)| statements <= *most).map_or(1, |(_, passes)| *passes);
+        let used: u32 = plan.tapes.values().map(Tape::places).sum();
+        let together = unrolled.max(2).min(AHEAD / used.max(1) as usize).max(1);
+        self.take_elements(plan, first, together);
         line!(self, "for (i64 pass = 0; pass < passes;) {{");
         line!(self, "if (pass > 0 && eb_stopped(f)) goto exit{exit};");
         line!(self, "const i64 until = eb_until(pass, passes);");
-        line!(self, "#pragma unroll {unrolled}");
-        line!(self, "for (; pass < until; pass++) {{");
-        line!(self, "v{} = begin + pass;", var.index());
-        self.own.arrays = plan.held.keys().copied().collect();
-        self.pass(&l.body, exit);
-        self.own = Own::default();
+        let var = var.index();
+        if plan.tapes.is_empty() {
+            line!(self, "#pragma unroll {unrolled}");
+            line!(self, "for (; pass < until; pass++) {{ v{var} = begin + pass;");
+            self.pass_of(l, plan, exit);
+            line!(self, "}} }}");
+        } else {
+            let tapes: Vec<usize> = plan.tapes.keys().map(|array| array.index()).collect();
+            line!(self, "while (pass + {together} <= until) {{");
+            tapes.iter().for_each(|a| line!(self, "q{a}.ahead();"));
+            line!(self, "#pragma unroll");
+            line!(self, "for (int nth = 0; nth < {together}; nth++, pass++) {{ v{var} = begin + pass;");
+            self.pass_of(l, plan, exit);
+            line!(self, "}}");
+            tapes.iter().for_each(|a| line!(self, "q{a}.turn();"));
+            line!(self, "}}");
+            if together > 1 {
+                line!(self, "#pragma unroll");
+                // What the rest needs is there.
+                line!(self, "for (int nth = 0; nth < {}; nth++, pass++) {{", together - 1);
+                line!(self, "if (pass >= until) break;");
+                line!(self, "v{var} = begin + pass;");
+                self.pass_of(l, plan, exit);
+                line!(self, "}}");
+            }
+            line!(self, "}}");
+        }
         self.checks = Checks::AtOnce;
-        line!(self, "}} }}");
         for (array, held) in &plan.held {
             if held.written {
                 line!(self, "a{0}[at{0}] = h{0};", array.index());
@@ -169,8 +205,16 @@ impl Text<'_> {
         self.meet();
     }
 
-    /// The elements of an iteration, before its first pass.
-    fn take_elements(&mut self, plan: &Interchange, first: &Par) {
+    /// One pass, on the elements that an iteration holds.
+    fn pass_of(&mut self, l: &Loop, plan: &Interchange, exit: usize) {
+        self.own.arrays = plan.held.keys().copied().collect();
+        self.own.tapes = plan.tapes.iter().map(|(array, tape)| (*array, (0, tape.places()))).collect();
+        self.pass(&l.body, exit);
+        self.own = Own::default();
+    }
+
+    /// The elements of an iteration, before its first pass; so many passes go together.
+    fn take_elements(&mut self, plan: &Interchange, first: &Par, together: usize) {
         let index: Vec<String> = first.ranges.iter().map(|r| format!("(ix)v{}", r.var.index())).collect();
         for (array, held) in &plan.held {
             let (a, t) = (array.index(), c_type(self.program.array(*array).ty));
@@ -180,14 +224,14 @@ impl Text<'_> {
                 false => line!(self, "{t} h{a} = a{a}[at{a}];"),
             }
         }
-        let ahead = (AHEAD / plan.tapes.len().max(1)).max(1);
         for (array, tape) in &plan.tapes {
             let (a, t) = (array.index(), c_type(self.program.array(*array).ty));
-            let (kind, count) = match tape {
-                Tape::Pushes(count) => ("eb_pushes", count),
-                Tape::Pops(count) => ("eb_pops", count),
+            let kind = match tape {
+                Tape::Pushes(_) => "eb_pushes",
+                Tape::Pops(_) => "eb_pops",
             };
-            line!(self, "{kind}<{t}, {ahead}> q{a}; q{a}.begin(t{a}, at{a}, passes * {count});");
+            let (count, places) = (tape.places(), tape.places() as usize * together);
+            line!(self, "{kind}<{t}, {places}> q{a}; q{a}.begin(t{a}, at{a}, passes * {count});");
         }
     }
 
@@ -221,12 +265,16 @@ impl Text<'_> {
                 Stmt::Copy { from, to } => line!(self, "h{} = h{};", to.index(), from.index()),
                 Stmt::Temp(a) => line!(self, "h{} = 0;", a.index()),
                 Stmt::Push(push) => {
-                    line!(self, "q{0}.push(h{0});", push.array.index());
+                    let place = self.own.next_place(push.array);
+                    line!(self, "q{0}.push({place}, h{0});", push.array.index());
                     if let After::Anything(old) = push.after {
                         line!(self, "h{} = h{};", old.index(), push.array.index());
                     }
                 }
-                Stmt::Pop(a) => line!(self, "h{0} = q{0}.pop();", a.index()),
+                Stmt::Pop(a) => {
+                    let place = self.own.next_place(*a);
+                    line!(self, "h{0} = q{0}.pop({place});", a.index());
+                }
                 // The analysis has refused all others.
                 _ => {}
             }

@@ -192,9 +192,14 @@ impl Text<'_> {
                 }
                 let (base, m) = (&x.tame(), &m.tame());
                 let middle = if x.coefficient > 0 { "(jf + jt) / 2" } else { "-((jf + jt) / 2)" };
+                // Whichever multiple it is: below, the interior is where it is the right one.
+                let quotient = match self.family {
+                    Family::C => "eb_floor_div",
+                    Family::Cuda => "eb_near_div",
+                };
                 line!(
                     self,
-                    "const i64 w{0} = {m} > 0 ? {base} - eb_floor_div({base} + {middle}, {m}) * {m} : -1;",
+                    "const i64 w{0} = {m} > 0 ? {base} - {quotient}({base} + {middle}, {m}) * {m} : -1;",
                     v.index()
                 );
                 let wrapped = Linear::new(x.coefficient, format!("w{}", v.index()));

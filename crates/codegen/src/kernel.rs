@@ -70,7 +70,7 @@ impl Text<'_> {
             line!(self, "case {k}: segment_{k}(script.launch, extents); break;");
         }
         line!(self, "}}");
-        line!(self, "eb_end_script(script); }}");
+        line!(self, "eb_leave(&script.launch); }}");
         line!(self, "#endif");
     }
 
@@ -325,7 +325,13 @@ impl Text<'_> {
             }
             None => {
                 let inside = self.interval(par, &[]);
-                line!(self, "const eb_deal deal = eb_share(rows, row, jf);");
+                match self.dealt_on_entry(par, "1") {
+                    Some(number) => line!(
+                        self,
+                        "const eb_plan plan = plan{number}; const eb_deal deal = {{column{number}, plan.columns, first{number}, plan.step}};"
+                    ),
+                    None => line!(self, "const eb_deal deal = eb_share(rows, row, jf);"),
+                }
                 line!(
                     self,
                     "const nx few_rows = (nx)rows, few_columns = (nx)row; (void)few_rows; (void)few_columns;"
@@ -454,15 +460,15 @@ impl Text<'_> {
         let inside = self.interval(par, stores);
         line!(self, "const eb_leaves cut = eb_cut(rows, row);");
         line!(self, "const int lane = threadIdx.x & 15; const u32 sixteen = 0xffffu << (threadIdx.x & 16);");
-        line!(self, "for (i64 leaf = f->thread >> 4; leaf < cut.count; leaf += f->threads >> 4) {{");
+        line!(self, "EB_LOOP for (i64 leaf = f->thread >> 4; leaf < cut.count; leaf += f->threads >> 4) {{");
         self.leaf();
         for (k, (how, s)) in reductions.iter().enumerate() {
             let ty = self.program.array(s.array).ty;
             line!(self, "{} r{k} = {};", c_type(ty), neutral(*how, ty));
         }
-        line!(self, "for (i64 r = first; r < end; r++) {{");
+        line!(self, "EB_LOOP for (i64 r = first; r < end; r++) {{");
         self.row(par, &inside);
-        line!(self, "for (i64 j = left + lane; j < right; j += 16) {{");
+        line!(self, "EB_LOOP for (i64 j = left + lane; j < right; j += 16) {{");
         self.lanes = Lanes::InThreads;
         self.iteration(par, stores, exit, &inside);
         self.lanes = Lanes::InTable;
@@ -507,7 +513,7 @@ impl Text<'_> {
             line!(self, "struct {{ {} lane[16]; }} r{k};", c_type(ty));
             line!(self, "for (int k = 0; k < 16; k++) r{k}.lane[k] = {};", neutral(*how, ty));
         }
-        line!(self, "for (i64 r = first; r < end; r++) {{");
+        line!(self, "EB_LOOP for (i64 r = first; r < end; r++) {{");
         self.row(par, &inside);
         line!(
             self,

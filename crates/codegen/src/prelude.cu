@@ -52,9 +52,9 @@ struct eb_tables {
 
 /* What a launch is given. */
 struct eb_launch : eb_tables {
-    const u64 *staged;      /* what the tables are to hold, `all` words in the memory of the host, if they are not sent */
-    u64 *received;
-    i64 all;
+    const int4 *staged;     /* what the tables are to hold, in pairs of words, in the memory of the host, if it is not sent */
+    int4 *received;
+    i64 pairs;
     i32 patches;            /* values that the host changed since the last launch */
     i32 patched[EB_PATCHES];
     u64 patch[EB_PATCHES];
@@ -80,20 +80,38 @@ enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 
 #define EB_DO static __device__ __forceinline__
 #define EB_IN __device__ __forceinline__
 
-/* A segment is a kernel of its own, or a function of the one that runs scripts: there, what one segment only reads an
-   earlier one may have written. */
+/* A segment is a kernel of its own, or a part of the one that runs scripts: there, what one segment only reads an earlier
+   one may have written; and most code runs once, so that the time goes into fetching it. */
 #ifdef EB_SCRIPT
-#define EB_SEGMENT(name, threads) static __device__ __noinline__ void name(const eb_launch &launch, const eb_extents &extents)
+#define EB_SEGMENT(name, threads) EB_DO void name(const eb_launch &launch, const eb_extents &extents)
+#define EB_END(f)
+#define EB_LOOP _Pragma("unroll 1")
 #define __ldg(place) (*(place))
 #else
 #define EB_SEGMENT(name, threads) extern "C" __global__ void __launch_bounds__(threads, EB_BLOCKS) \
     name(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents)
+#define EB_END(f) eb_leave(f);
+#define EB_LOOP
 #endif
 
-/* Where a single block runs, it can take the tables from the host itself. */
+/* Where a single block runs, it can take the tables from the host itself. The way there is long: a thread asks for all that
+   it takes, and waits once. */
 EB_DO void eb_receive(const eb_launch &launch) {
     if (!launch.staged) return;
-    for (i64 k = threadIdx.x; k < launch.all; k += blockDim.x) launch.received[k] = __ldcv(launch.staged + k);
+    enum { AT_ONCE = 4 };
+    for (i32 first = threadIdx.x; first < launch.pairs; first += AT_ONCE * blockDim.x) {
+        int4 pair[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const i32 at = first + k * blockDim.x;
+            if (at < launch.pairs) pair[k] = __ldcv(launch.staged + at);
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const i32 at = first + k * blockDim.x;
+            if (at < launch.pairs) launch.received[at] = pair[k];
+        }
+    }
     __syncthreads();
 }
 
@@ -113,8 +131,10 @@ EB_DO eb_thread eb_enter(const eb_launch &launch) {
 
 EB_DO u64 eb_value(const eb_launch &launch, i32 value) {
     u64 bits = launch.values[value];
+#ifndef EB_SCRIPT
 #pragma unroll
     for (int k = 0; k < EB_PATCHES; k++) if (k < launch.patches && launch.patched[k] == value) bits = launch.patch[k];
+#endif
     return bits;
 }
 
@@ -145,6 +165,10 @@ EB_DO i32 eb_stopped(eb_thread *f) {
 EB_DO i32 eb_barrier(eb_thread *f) {
     i32 bad = __syncthreads_or(f->bad);
     const u32 epoch = f->epoch++;
+#ifdef EB_SCRIPT
+    (void)epoch;
+    return bad;
+#else
     if (gridDim.x == 1) return bad;
     if (threadIdx.x == 0) {
         u64 *const counter = f->meet + (epoch & 1);
@@ -159,6 +183,7 @@ EB_DO i32 eb_barrier(eb_thread *f) {
         if (stop) eb_fault(f, EB_STOPPED, 0, 0, 0, 0);
     }
     return __syncthreads_or(bad);
+#endif
 }
 
 /* What a pass of a loop begins with. Threads that need not meet meet now and then all the same, and look whether the host
@@ -170,8 +195,8 @@ EB_DO i32 eb_pause(eb_thread *f, i64 pass) {
     return eb_barrier(f);
 }
 
-/* The last thing that a thread does. */
-EB_DO void eb_leave(const eb_thread *f) {
+/* The last thing that a thread does: it tells the host what there is now, if the host wants to know. */
+EB_DO void eb_leave(const eb_tables *f) {
     if (blockIdx.x != 0 || !f->report) return;
     __syncthreads();
     for (i64 k = threadIdx.x; k < f->words; k += blockDim.x) f->report[k] = f->tables[k];
@@ -213,53 +238,60 @@ EB_DO void eb_settle(eb_thread *f, eb_tape *t) {
     t->pending = -1;
     eb_barrier(f);
 }
-/* Places of a tape, from the first to the last that a loop uses: each is asked for some passes before it is wanted. */
+/* The places of a tape that a loop uses, from the first to the last, N at a time. */
 template <typename T, int N> struct eb_places {
     T *row[N];
     void **first;
     i32 asked, last, step;
     ix at;
-    EB_IN T *ask() {
-        void **const place = first + step * asked;
-        __builtin_assume(__isGlobal(place));
-        asked = asked < last ? asked + 1 : last;
-        return (T *)*place;
-    }
     EB_IN void begin(void **places, i32 direction, i64 count, ix element) {
         first = places; asked = 0; last = (i32)count - 1; step = direction; at = element;
-#pragma unroll
-        for (int k = 0; k < N; k++) row[k] = ask();
     }
-    /* The thread's element of the next place. */
-    EB_IN T *next() {
-        T *const element = row[0] + at;
-        __builtin_assume(__isGlobal(element));
+    /* Asks for the next ones. */
+    EB_IN void ask() {
 #pragma unroll
-        for (int k = 1; k < N; k++) row[k - 1] = row[k];
-        row[N - 1] = ask();
+        for (int k = 0; k < N; k++) {
+            void **const place = first + step * asked;
+            __builtin_assume(__isGlobal(place));
+            asked = asked < last ? asked + 1 : last;
+            row[k] = (T *)*place;
+        }
+    }
+    /* The thread's element of one of them. */
+    EB_IN T *element(int k) {
+        T *const element = row[k] + at;
+        __builtin_assume(__isGlobal(element));
         return element;
     }
 };
+/* What some passes push and pop. Before them `ahead` asks for what the passes after them need; it is there when they are
+   over, and `turn` takes it. */
 template <typename T, int N> struct eb_pushes {
     eb_places<T, N> up;
-    EB_IN void begin(const eb_tape &t, ix at, i64 count) { up.begin(t.places + t.depth, 1, count, at); }
-    EB_IN void push(T pushed) { *up.next() = pushed; }
+    T *place[N];
+    EB_IN void begin(const eb_tape &t, ix at, i64 count) { up.begin(t.places + t.depth, 1, count, at); ahead(); turn(); }
+    EB_IN void ahead() { up.ask(); }
+    EB_IN void push(int k, T pushed) { *place[k] = pushed; }
+    EB_IN void turn() {
+#pragma unroll
+        for (int k = 0; k < N; k++) place[k] = up.element(k);
+    }
 };
-/* Elements are on their way some passes before they are wanted, too. */
 template <typename T, int N> struct eb_pops {
     eb_places<T, N> down;
-    T element[N];
+    T here[N], coming[N];
     EB_IN void begin(const eb_tape &t, ix at, i64 count) {
-        down.begin(t.places + t.depth - 1, -1, count, at);
-#pragma unroll
-        for (int k = 0; k < N; k++) element[k] = *down.next();
+        down.begin(t.places + t.depth - 1, -1, count, at); down.ask(); ahead(); turn();
     }
-    EB_IN T pop() {
-        const T popped = element[0];
+    EB_IN void ahead() {
 #pragma unroll
-        for (int k = 1; k < N; k++) element[k - 1] = element[k];
-        element[N - 1] = *down.next();
-        return popped;
+        for (int k = 0; k < N; k++) coming[k] = *down.element(k);
+        down.ask();
+    }
+    EB_IN T pop(int k) { return here[k]; }
+    EB_IN void turn() {
+#pragma unroll
+        for (int k = 0; k < N; k++) here[k] = coming[k];
     }
 };
 
@@ -283,6 +315,8 @@ EB_DO i64 eb_tame(i64 *wild, i64 a) { *wild |= (i64)(((u64)a + (1ull << 60)) >> 
 EB_DO i64 eb_extent(i64 from, i64 to) { i64 over = 0, r = eb_difference(&over, to, from); return to <= from ? 0 : over ? INT64_MAX : r; }
 EB_DO i64 eb_times(i64 a, i64 b) { i64 over = 0, r = eb_product(&over, a, b); return over ? INT64_MAX : r; }
 EB_DO i64 eb_floor_div(i64 a, i64 b) { i64 q = a / b; return (q * b > a) == (b > 0) && q * b != a ? q - 1 : q; }
+/* The same or nearly so, without branches, so that the compiler can compute it before a loop. */
+EB_DO i64 eb_near_div(i64 a, i64 b) { return (i64)floor((f64)a / (f64)b); }
 EB_DO i64 eb_rem_euclid(i64 a, i64 b) { i64 r = b == -1 ? 0 : a % b; return r < 0 ? r + (b < 0 ? -b : b) : r; }
 EB_DO u64 eb_bits_f64(f64 x) { return (u64)__double_as_longlong(x); }
 EB_DO f64 eb_f64_bits(u64 b) { return __longlong_as_double((i64)b); }
@@ -328,7 +362,7 @@ EB_DO i32 eb_take(b8 *a) {
 /* The cut of an iteration space into leaves: the order of reductions. */
 enum { EB_LEAVES = 2048, EB_SEEN = EB_LEAVES, EB_PARTIALS = EB_LEAVES + 1 };
 struct eb_leaves { i64 count, rows_per_leaf, pieces, size; };
-EB_DO eb_leaves eb_cut(i64 rows, i64 row) {
+static __device__ __noinline__ eb_leaves eb_cut(i64 rows, i64 row) {
     i64 size = (eb_max(eb_times(rows, row) / (EB_LEAVES / 2) + 1, 4096) + 15) / 16 * 16;
     eb_leaves c = {0, 1, 1, size};
     if (row <= size) c.rows_per_leaf = eb_max(size / eb_max(row, 1), 1);
@@ -375,9 +409,11 @@ EB_DO eb_deal eb_share(i64 rows, i64 row, i64 from) {
     }
     return d;
 }
-/* The same, computed where it is called and nowhere else: on entry to a segment. */
+/* The same, computed where it is called and nowhere else. */
+static __device__ __noinline__ eb_deal eb_share_apart(i64 rows, i64 row, i64 from) { return eb_share(rows, row, from); }
+/* The same on entry to a segment. */
 static __device__ __noinline__ eb_deal eb_share_once(i64 rows, i64 row, i64 from, b8 proved, eb_plan *plan) {
-    const eb_deal d = eb_share(rows, row, from);
+    const eb_deal d = eb_share_apart(rows, row, from);
     if (threadIdx.x == 0) { plan->rows = (nx)rows; plan->row = (nx)row; plan->columns = d.columns; plan->step = d.step; plan->proved = proved; }
     return d;
 }
@@ -449,7 +485,6 @@ struct eb_step {
 /* What a launch of the kernel that runs scripts is given. A single block runs it. */
 struct eb_script {
     eb_launch launch;
-    u64 *report;
     i64 steps;
     eb_step step[EB_STEPS];
 };
@@ -476,11 +511,5 @@ EB_DO i32 eb_begin_step(const eb_script &script, i64 k) {
     }
     __syncthreads();
     return step.what;
-}
-
-EB_DO void eb_end_script(const eb_script &script) {
-    if (!script.report) return;
-    __syncthreads();
-    for (i64 k = threadIdx.x; k < script.launch.words; k += blockDim.x) script.report[k] = script.launch.tables[k];
 }
 #endif

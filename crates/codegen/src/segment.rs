@@ -238,7 +238,7 @@ impl Text<'_> {
         line!(self, "}}");
         match self.family {
             Family::C => line!(self, "return 0; }}\n"),
-            Family::Cuda => line!(self, "eb_leave(f); }}\n"),
+            Family::Cuda => line!(self, "EB_END(f) }}\n"),
         }
     }
 
@@ -278,8 +278,13 @@ impl Text<'_> {
     }
 
     fn statements(&mut self, block: &Block) {
-        for stmt in block {
-            self.statement(stmt);
+        for (k, stmt) in block.iter().enumerate() {
+            // What is overwritten at once need not be cleared.
+            let next = block.get(k + 1);
+            if !matches!((stmt, next), (Stmt::Temp(a), Some(Stmt::Copy { to, .. } | Stmt::Fill(to, _))) if a == to)
+            {
+                self.statement(stmt);
+            }
         }
     }
 
@@ -389,7 +394,11 @@ impl Text<'_> {
                 line!(self, "for (i64 k = n * f->thread / f->threads; k < k1; k++) {} }}", body(a));
             }
             Family::Cuda => {
-                line!(self, "for (i64 k = f->thread, n = {count}; k < n; k += f->threads) {{ {} }}", body(a));
+                line!(
+                    self,
+                    "EB_LOOP for (i64 k = f->thread, n = {count}; k < n; k += f->threads) {{ {} }}",
+                    body(a)
+                );
             }
         }
         self.after_parts(reads, writes);

@@ -480,8 +480,7 @@ impl Native {
         let kernel = self.script()?;
         let Some(tables) = &mut aside.tables else { return Err(lost()) };
         let script = tables.script(frame, self.scratch(), &steps, wanted)?;
-        let parameters: [*const c_void; 2] =
-            [(&raw const *script).cast(), tables.extents.as_ptr().cast()];
+        let parameters: [*const c_void; 2] = [(&raw const *script).cast(), tables.extents.as_ptr().cast()];
         self.counters.add(Event::Launch, 1);
         // SAFETY (*Bounds*, *Exclusive access*): as for one segment; slots have the sizes of their arrays and live until
         // what was asked for is on its way, as the runtime sees to.

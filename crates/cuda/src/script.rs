@@ -72,15 +72,14 @@ impl Step {
 #[repr(C)]
 pub struct Script {
     launch: Launch,
-    report: Address,
     steps: i64,
     step: [Step; STEPS],
 }
 
 impl Script {
-    /// A launch that takes these steps, at most [`STEPS`], and reports to this address if it is not zero.
-    pub fn new(launch: Launch, report: Address, steps: &[Step]) -> Script {
-        let mut script = Script { launch, report, steps: 0, step: [Step::default(); STEPS] };
+    /// A launch that takes these steps, at most [`STEPS`].
+    pub fn new(launch: Launch, steps: &[Step]) -> Script {
+        let mut script = Script { launch, steps: 0, step: [Step::default(); STEPS] };
         script.steps = steps.len().min(STEPS) as i64;
         script.step.iter_mut().zip(steps).for_each(|(place, step)| *place = *step);
         script

@@ -42,7 +42,7 @@ pub struct Launch {
     pub resume: i64,
     pub staged: Address,
     pub received: Address,
-    pub all: i64,
+    pub pairs: i64,
     pub patches: i32,
     pub patched: [i32; PATCHES],
     pub patch: [u64; PATCHES],
@@ -108,7 +108,8 @@ impl Layout {
             capacity: table(arrays),
             kept: table(arrays),
             scalars: table(program.scalars.len()),
-            words: table(0),
+            // Whole pairs.
+            words: words.next_multiple_of(2),
         }
     }
 }
@@ -340,7 +341,7 @@ impl Tables {
             resume: -1,
             staged: if std::mem::take(&mut self.staged) { self.staging.as_ptr() as Address } else { 0 },
             received: self.address,
-            all: at.words as i64,
+            pairs: (at.words / 2) as i64,
             ..Launch::default()
         };
         self.launches += 1;
@@ -393,7 +394,8 @@ impl Tables {
     ) -> Result<Box<Script>> {
         self.grow_tapes(frame)?;
         let report = self.report(wanted);
-        Ok(Box::new(Script::new(self.parameter(scratch), report, steps)))
+        let launch = Launch { report, ..self.parameter(scratch) };
+        Ok(Box::new(Script::new(launch, steps)))
     }
 
     /// Where the addresses of the arrays are.

@@ -11,6 +11,12 @@ i64 v2 = (i64)f->scalars[2];
 i64 v5 = d0_0;
 i64 v6 = 0;
 i64 pass0 = 0;
+__shared__ eb_plan plan0; i32 column0, first0; {
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_0);
+i64 wild = 0; const b8 proved = 1; (void)wild;
+const eb_deal deal = eb_share_once(1, e0, f0, proved, &plan0);
+column0 = deal.column; first0 = deal.first; }
+__syncthreads();
 v0 = eb_f64_bits(f->scalars[0]);
 v1 = eb_f64_bits(f->scalars[1]);
 v2 = (i64)f->scalars[2];
@@ -30,8 +36,8 @@ i64 from = jf, to = jf, margin = 0;
 for (int corner = 0; corner < 1; corner++) {
 i64 lo = jf, hi = jt;
 i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);
-const i64 w10 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) - eb_floor_div(eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
-const i64 w13 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, INT64_C(1)) - eb_floor_div(eb_tame(&wild, INT64_C(1)) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
+const i64 w10 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) - eb_near_div(eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
+const i64 w13 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, INT64_C(1)) - eb_near_div(eb_tame(&wild, INT64_C(1)) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
 lo = eb_max(lo, -eb_tame(&wild, w10)); hi = eb_min(hi, eb_tame(&wild, (eb_tame(&wild, v5) - 1 - eb_tame(&wild, w10))) + 1);
 lo = eb_max(lo, -eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))));
 lo = eb_max(lo, -eb_tame(&wild, w10)); hi = eb_min(hi, eb_tame(&wild, (d0_0 - 1 - eb_tame(&wild, w10))) + 1);
@@ -43,15 +49,15 @@ lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d1_0 - 1 - 0)) + 1);
 if (__builtin_expect(wild, 0)) hi = lo;
 left = eb_max(left, lo); right = eb_min(right, hi); }
 if (right > left) { from = left; to = right; margin = 0; } }
-const eb_deal deal = eb_share(rows, row, jf);
+const eb_plan plan = plan0; const eb_deal deal = {column0, plan.columns, first0, plan.step};
 const nx few_rows = (nx)rows, few_columns = (nx)row; (void)few_rows; (void)few_columns;
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
 for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
 for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
 const i64 lo = from, hi = to;
 i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);
-const i64 w10 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) - eb_floor_div(eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
-const i64 w13 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, INT64_C(1)) - eb_floor_div(eb_tame(&wild, INT64_C(1)) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
+const i64 w10 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) - eb_near_div(eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
+const i64 w13 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, INT64_C(1)) - eb_near_div(eb_tame(&wild, INT64_C(1)) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
 const i64 v7 = j;
 if (__all_sync(__activemask(), j >= lo && j < hi)) {
 const i64 v8 = INT64_C(1) * v7 + v5;
@@ -121,5 +127,5 @@ f->shared->ended = f->shared->fault != 0;
 f->data[0] = a0;
 f->data[1] = a1;
 }
-eb_leave(f); }
+EB_END(f) }
 

@@ -27,7 +27,7 @@ if (inner) {
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
-const eb_deal deal = eb_share(rows, row, f0);
+const eb_deal deal = eb_share_apart(rows, row, f0);
 for (i64 column = deal.column; column < row; column += deal.columns) {
 for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v4 = f0 + column;
@@ -39,8 +39,7 @@ for (i64 pass = 0; pass < passes;) {
 if (pass > 0 && eb_stopped(f)) goto exit1;
 const i64 until = eb_until(pass, passes);
 #pragma unroll 8
-for (; pass < until; pass++) {
-v3 = begin + pass;
+for (; pass < until; pass++) { v3 = begin + pass;
 {
 const f64 v5 = h0;
 const f64 v6 = h1;
@@ -112,5 +111,5 @@ f->shared->ended = f->shared->fault != 0;
 f->data[0] = a0;
 f->data[1] = a1;
 }
-eb_leave(f); }
+EB_END(f) }
 

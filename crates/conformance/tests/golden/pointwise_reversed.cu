@@ -26,7 +26,7 @@ if (inner) {
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
-const eb_deal deal = eb_share(rows, row, f0);
+const eb_deal deal = eb_share_apart(rows, row, f0);
 for (i64 column = deal.column; column < row; column += deal.columns) {
 for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v4 = f0 + column;
@@ -38,8 +38,7 @@ for (i64 pass = 0; pass < passes;) {
 if (pass > 0 && eb_stopped(f)) goto exit1;
 const i64 until = eb_until(pass, passes);
 #pragma unroll 8
-for (; pass < until; pass++) {
-v3 = begin + pass;
+for (; pass < until; pass++) { v3 = begin + pass;
 {
 const f64 v5 = h0;
 const f64 v6 = h1;
@@ -111,7 +110,7 @@ f->shared->ended = f->shared->fault != 0;
 f->data[0] = a0;
 f->data[1] = a1;
 }
-eb_leave(f); }
+EB_END(f) }
 
 ---
 1, EB_THREADS / 2) {
@@ -146,7 +145,7 @@ eb_settle(f, &t0);
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
-const eb_deal deal = eb_share(rows, row, f0);
+const eb_deal deal = eb_share_apart(rows, row, f0);
 for (i64 column = deal.column; column < row; column += deal.columns) {
 for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v4 = f0 + column;
@@ -160,10 +159,11 @@ eb_pushes<f64, 8> q0; q0.begin(t0, at0, passes * 1);
 for (i64 pass = 0; pass < passes;) {
 if (pass > 0 && eb_stopped(f)) goto exit4;
 const i64 until = eb_until(pass, passes);
-#pragma unroll 8
-for (; pass < until; pass++) {
-v3 = begin + pass;
-q0.push(h0);
+while (pass + 8 <= until) {
+q0.ahead();
+#pragma unroll
+for (int nth = 0; nth < 8; nth++, pass++) { v3 = begin + pass;
+q0.push(nth, h0);
 h10 = h0;
 {
 const f64 v18 = h10;
@@ -175,7 +175,27 @@ const f64 v22 = h10;
 const f64 v23 = (v22 + v21);
 h0 = v23;
 }
-} }
+}
+q0.turn();
+}
+#pragma unroll
+for (int nth = 0; nth < 7; nth++, pass++) {
+if (pass >= until) break;
+v3 = begin + pass;
+q0.push(nth, h0);
+h10 = h0;
+{
+const f64 v18 = h10;
+const f64 v6 = h1;
+const f64 v19 = eb_tanh_f64(v18);
+const f64 v20 = (0.1 * v19);
+const f64 v21 = (v20 * v6);
+const f64 v22 = h10;
+const f64 v23 = (v22 + v21);
+h0 = v23;
+}
+}
+}
 a0[at0] = h0;
 } }
 exit4: ;
@@ -250,7 +270,7 @@ f->data[0] = a0;
 f->data[1] = a1;
 f->data[10] = a10;
 }
-eb_leave(f); }
+EB_END(f) }
 
 ---
 2, EB_THREADS / 2) {
@@ -289,7 +309,7 @@ __builtin_assume(__isGlobal(a1));
 __builtin_assume(__isGlobal(a7));
 __builtin_assume(__isGlobal(a8));
 if (rows > 0 && row > 0) {
-const eb_deal deal = eb_share(rows, row, f0);
+const eb_deal deal = eb_share_apart(rows, row, f0);
 for (i64 column = deal.column; column < row; column += deal.columns) {
 for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v39 = f0 + column;
@@ -305,10 +325,11 @@ eb_pops<f64, 8> q0; q0.begin(t0, at0, passes * 1);
 for (i64 pass = 0; pass < passes;) {
 if (pass > 0 && eb_stopped(f)) goto exit7;
 const i64 until = eb_until(pass, passes);
-#pragma unroll 8
-for (; pass < until; pass++) {
-v34 = begin + pass;
-h0 = q0.pop();
+while (pass + 8 <= until) {
+q0.ahead();
+#pragma unroll
+for (int nth = 0; nth < 8; nth++, pass++) { v34 = begin + pass;
+h0 = q0.pop(nth);
 {
 const f64 v40 = h0;
 const f64 v41 = h1;
@@ -324,7 +345,31 @@ const f64 v53 = (v49 * v52);
 h8 = (h8 + v48);
 h7 = (h7 + v53);
 }
-} }
+}
+q0.turn();
+}
+#pragma unroll
+for (int nth = 0; nth < 7; nth++, pass++) {
+if (pass >= until) break;
+v34 = begin + pass;
+h0 = q0.pop(nth);
+{
+const f64 v40 = h0;
+const f64 v41 = h1;
+const f64 v43 = eb_tanh_f64(v40);
+const f64 v44 = (0.1 * v43);
+const f64 v46 = h7;
+const f64 v47 = (v46 * v41);
+const f64 v48 = (v46 * v44);
+const f64 v49 = (v47 * 0.1);
+const f64 v51 = (v43 * v43);
+const f64 v52 = (1.0 - v51);
+const f64 v53 = (v49 * v52);
+h8 = (h8 + v48);
+h7 = (h7 + v53);
+}
+}
+}
 a0[at0] = h0;
 a7[at7] = h7;
 a8[at8] = h8;
@@ -414,5 +459,5 @@ f->data[1] = a1;
 f->data[7] = a7;
 f->data[8] = a8;
 }
-eb_leave(f); }
+EB_END(f) }
 

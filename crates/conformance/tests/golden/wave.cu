@@ -244,5 +244,5 @@ f->data[2] = a2;
 f->data[3] = a3;
 f->data[4] = a4;
 }
-eb_leave(f); }
+EB_END(f) }
 

@@ -83,7 +83,7 @@ from0 = f->bounds[0]; to0 = f->bounds[1];
 switch (f->resume) {
 case 0: goto region0;
 } }
-for (i64 k = f->thread, n = d12_0; k < n; k += f->threads) { a12[k] = 0; }
+EB_LOOP for (i64 k = f->thread, n = d12_0; k < n; k += f->threads) { a12[k] = 0; }
 if (eb_barrier(f)) goto leave;
 l0 = 1;
 if ((u64)INT64_C(0) >= (u64)d0_0) { eb_fault(f, EB_BOUNDS, 0, 0, INT64_C(0), d0_0); eb_barrier(f); goto leave; }
@@ -221,5 +221,5 @@ f->locals[0] = (u64)(u32)l0;
 f->passes[0] = pass0;
 f->bounds[0] = from0; f->bounds[1] = to0;
 }
-eb_leave(f); }
+EB_END(f) }
 
