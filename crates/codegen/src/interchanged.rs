@@ -77,14 +77,17 @@ impl Text<'_> {
         let Some(plan) = self.interchange(l) else { return self.passes_outside(l) };
         self.meet_if_pending();
         line!(self, "{{ /* loop {}, inside its parallel loops */", l.id.index());
+        // What the passes outside compute on entry, those inside use.
+        let (start, before) = (self.out.len(), self.pending.clone());
+        self.passes_outside(l);
+        let (outside, after) = (self.out.split_off(start), std::mem::replace(&mut self.pending, before));
         self.conditions(l, &plan);
         line!(self, "if (inner) {{");
         self.passes_inside(l, &plan);
         line!(self, "}} else {{");
-        let inside = std::mem::take(&mut self.pending);
-        self.passes_outside(l);
+        self.out.push_str(&outside);
         line!(self, "}} }}");
-        self.pending = inside.or(&self.pending);
+        self.pending = after.or(&self.pending);
     }
 
     /// The domain, the number of passes, and whether these can be inside.
@@ -140,7 +143,7 @@ impl Text<'_> {
             line!(self, "__builtin_assume(__isGlobal(a{}));", array.index());
         }
         line!(self, "if (rows > 0 && row > 0) {{");
-        line!(self, "const eb_deal deal = eb_share_apart(rows, row, f{});", first.ranges.len() - 1);
+        self.deal(first, &format!("f{}", first.ranges.len() - 1));
         line!(self, "for (i64 column = deal.column; column < row; column += deal.columns) {{");
         line!(self, "for (i64 r = deal.first; r < rows; r += deal.step) {{");
         let last = first.ranges.len() - 1;

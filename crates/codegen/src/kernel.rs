@@ -81,10 +81,7 @@ impl Text<'_> {
             line!(self, "eb_close(f, &t{0}, {0});", a.index());
         }
         line!(self, "if (f->thread == 0) {{");
-        line!(
-            self,
-            "for (int k = 0; k < launch.patches; k++) f->values[launch.patched[k]] = launch.patch[k];"
-        );
+        line!(self, "eb_keep(launch);");
         line!(self, "f->shared->ended = f->shared->fault != 0;");
     }
 
@@ -325,13 +322,8 @@ impl Text<'_> {
             }
             None => {
                 let inside = self.interval(par, &[]);
-                match self.dealt_on_entry(par, "1") {
-                    Some(number) => line!(
-                        self,
-                        "const eb_plan plan = plan{number}; const eb_deal deal = {{column{number}, plan.columns, first{number}, plan.step}};"
-                    ),
-                    None => line!(self, "const eb_deal deal = eb_share(rows, row, jf);"),
-                }
+                self.dealt_on_entry(par, "1");
+                self.deal(par, "jf");
                 line!(
                     self,
                     "const nx few_rows = (nx)rows, few_columns = (nx)row; (void)few_rows; (void)few_columns;"
@@ -430,13 +422,29 @@ impl Text<'_> {
         Jam { number: 0, values, locals }
     }
 
+    /// What each thread takes of a loop whose last range begins here: as it was computed on entry, or computed now.
+    pub fn deal(&mut self, par: &Par, from: &str) {
+        let number = par.id.index();
+        match self.is_dealt_on_entry(number) {
+            true => line!(
+                self,
+                "const eb_deal deal = {{column{number}, plan{number}.columns, first{number}, plan{number}.step}};"
+            ),
+            false => line!(self, "const eb_deal deal = eb_share(rows, row, {from});"),
+        }
+    }
+
+    fn is_dealt_on_entry(&self, number: usize) -> bool {
+        self.entry.contains(&format!("eb_plan plan{number};"))
+    }
+
     /// The number of what each thread takes of a loop, where its domain is known on entry to the segment: it is computed
     /// there, once, and so is whether the loop needs checks, if that is known there too.
     fn dealt_on_entry(&mut self, par: &Par, tests: &str) -> Option<usize> {
         let ranges: Option<Vec<(String, String)>> =
             par.ranges.iter().map(|r| Some((self.on_entry(r.from)?, self.on_entry(r.to)?))).collect();
         let (ranges, number) = (ranges?, par.id.index());
-        if self.entry.contains(&format!("eb_plan plan{number};")) {
+        if self.is_dealt_on_entry(number) {
             return Some(number);
         }
         let last = ranges.len() - 1;

@@ -138,6 +138,13 @@ EB_DO u64 eb_value(const eb_launch &launch, i32 value) {
     return bits;
 }
 
+/* Keeps for later launches what the host changed; thread 0 does. */
+EB_DO void eb_keep(const eb_launch &launch) {
+#ifndef EB_SCRIPT
+    for (int k = 0; k < launch.patches; k++) launch.values[launch.patched[k]] = launch.patch[k];
+#endif
+}
+
 static __device__ __noinline__ void eb_report(eb_shared *s, i32 kind, i32 access, i64 dimension, i64 index, i64 extent) {
     if (atomicCAS(&s->fault, 0, kind) == 0) {
         s->access = access;
@@ -238,23 +245,29 @@ EB_DO void eb_settle(eb_thread *f, eb_tape *t) {
     t->pending = -1;
     eb_barrier(f);
 }
-/* The places of a tape that a loop uses, from the first to the last, N at a time. */
-template <typename T, int N> struct eb_places {
+/* The places of a tape that a loop uses, one after the other in this direction, N at a time. */
+template <typename T, int N, int STEP> struct eb_places {
     T *row[N];
     void **first;
-    i32 asked, last, step;
+    i32 asked, count;
     ix at;
-    EB_IN void begin(void **places, i32 direction, i64 count, ix element) {
-        first = places; asked = 0; last = (i32)count - 1; step = direction; at = element;
-    }
-    /* Asks for the next ones. */
+    EB_IN void begin(void **places, i64 all, ix element) { first = places; asked = 0; count = (i32)all; at = element; }
+    /* Asks for the next ones; where there are no more, for the last one again. */
     EB_IN void ask() {
-#pragma unroll
-        for (int k = 0; k < N; k++) {
-            void **const place = first + step * asked;
+        if (asked + N <= count) {
+            void **const place = first + STEP * asked;
             __builtin_assume(__isGlobal(place));
-            asked = asked < last ? asked + 1 : last;
-            row[k] = (T *)*place;
+#pragma unroll
+            for (int k = 0; k < N; k++) row[k] = (T *)place[STEP * k];
+            asked += N;
+        } else {
+#pragma unroll
+            for (int k = 0; k < N; k++) {
+                asked = asked < count ? asked + 1 : count;
+                void **const place = first + STEP * (asked - 1);
+                __builtin_assume(__isGlobal(place));
+                row[k] = (T *)*place;
+            }
         }
     }
     /* The thread's element of one of them. */
@@ -267,21 +280,21 @@ template <typename T, int N> struct eb_places {
 /* What some passes push and pop. Before them `ahead` asks for what the passes after them need; it is there when they are
    over, and `turn` takes it. */
 template <typename T, int N> struct eb_pushes {
-    eb_places<T, N> up;
+    eb_places<T, N, 1> up;
     T *place[N];
-    EB_IN void begin(const eb_tape &t, ix at, i64 count) { up.begin(t.places + t.depth, 1, count, at); ahead(); turn(); }
+    EB_IN void begin(const eb_tape &t, ix at, i64 count) { up.begin(t.places + t.depth, count, at); ahead(); turn(); }
     EB_IN void ahead() { up.ask(); }
-    EB_IN void push(int k, T pushed) { *place[k] = pushed; }
+    EB_IN void push(int k, T pushed) { __builtin_assume(__isGlobal(place[k])); *place[k] = pushed; }
     EB_IN void turn() {
 #pragma unroll
         for (int k = 0; k < N; k++) place[k] = up.element(k);
     }
 };
 template <typename T, int N> struct eb_pops {
-    eb_places<T, N> down;
+    eb_places<T, N, -1> down;
     T here[N], coming[N];
     EB_IN void begin(const eb_tape &t, ix at, i64 count) {
-        down.begin(t.places + t.depth - 1, -1, count, at); down.ask(); ahead(); turn();
+        down.begin(t.places + t.depth - 1, count, at); down.ask(); ahead(); turn();
     }
     EB_IN void ahead() {
 #pragma unroll
@@ -409,11 +422,9 @@ EB_DO eb_deal eb_share(i64 rows, i64 row, i64 from) {
     }
     return d;
 }
-/* The same, computed where it is called and nowhere else. */
-static __device__ __noinline__ eb_deal eb_share_apart(i64 rows, i64 row, i64 from) { return eb_share(rows, row, from); }
-/* The same on entry to a segment. */
+/* The same, computed where it is called and nowhere else: on entry to a segment. */
 static __device__ __noinline__ eb_deal eb_share_once(i64 rows, i64 row, i64 from, b8 proved, eb_plan *plan) {
-    const eb_deal d = eb_share_apart(rows, row, from);
+    const eb_deal d = eb_share(rows, row, from);
     if (threadIdx.x == 0) { plan->rows = (nx)rows; plan->row = (nx)row; plan->columns = d.columns; plan->step = d.step; plan->proved = proved; }
     return d;
 }

@@ -49,7 +49,7 @@ lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d1_0 - 1 - 0)) + 1);
 if (__builtin_expect(wild, 0)) hi = lo;
 left = eb_max(left, lo); right = eb_min(right, hi); }
 if (right > left) { from = left; to = right; margin = 0; } }
-const eb_plan plan = plan0; const eb_deal deal = {column0, plan.columns, first0, plan.step};
+const eb_deal deal = {column0, plan0.columns, first0, plan0.step};
 const nx few_rows = (nx)rows, few_columns = (nx)row; (void)few_rows; (void)few_columns;
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
 for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
@@ -122,7 +122,7 @@ if (d0_0 != d1_0) { eb_fault(f, EB_SHAPES, 0, 1, 0, 0); eb_barrier(f); goto leav
 leave: ;
 if (f->epoch == 0) eb_barrier(f);
 if (f->thread == 0) {
-for (int k = 0; k < launch.patches; k++) f->values[launch.patched[k]] = launch.patch[k];
+eb_keep(launch);
 f->shared->ended = f->shared->fault != 0;
 f->data[0] = a0;
 f->data[1] = a1;

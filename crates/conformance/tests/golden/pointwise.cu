@@ -27,7 +27,7 @@ if (inner) {
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
-const eb_deal deal = eb_share_apart(rows, row, f0);
+const eb_deal deal = {column0, plan0.columns, first0, plan0.step};
 for (i64 column = deal.column; column < row; column += deal.columns) {
 for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v4 = f0 + column;
@@ -36,7 +36,7 @@ f64 h0 = a0[at0];
 const ix at1 = (ix)v4;
 f64 h1 = a1[at1];
 for (i64 pass = 0; pass < passes;) {
-if (pass > 0 && eb_stopped(f)) goto exit1;
+if (pass > 0 && eb_stopped(f)) goto exit3;
 const i64 until = eb_until(pass, passes);
 #pragma unroll 8
 for (; pass < until; pass++) { v3 = begin + pass;
@@ -51,7 +51,7 @@ h0 = (h0 + v10);
 } }
 a0[at0] = h0;
 } }
-exit1: ;
+exit3: ;
 }
 if (eb_barrier(f)) goto leave;
 } else {
@@ -78,27 +78,27 @@ const f64 v6 = __ldg(&a1[(ix)v4]);
 const f64 v8 = eb_tanh_f64(v5);
 const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
-const f64 old3 = a0[(ix)v4];
-a0[(ix)v4] = (old3 + v10);
+const f64 old2 = a0[(ix)v4];
+a0[(ix)v4] = (old2 + v10);
 } } }
 } else
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
 for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
 for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
 const i64 v4 = j;
-if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault2; }
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault1; }
 const f64 v5 = a0[v4];
-if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault2; }
+if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault1; }
 const f64 v6 = __ldg(&a1[v4]);
 const f64 v8 = called_eb_tanh_f64(v5);
 const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
-if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault2; }
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault1; }
 a0[v4] = (a0[v4] + v10);
 } }
-goto exit2;
-fault2: eb_out_of_bounds(f, oops, oops_index, oops_extent);
-exit2: ;
+goto exit1;
+fault1: eb_out_of_bounds(f, oops, oops_index, oops_extent);
+exit1: ;
 if (!proved && eb_barrier(f)) goto leave;
 }
 }
@@ -106,7 +106,7 @@ if (!proved && eb_barrier(f)) goto leave;
 leave: ;
 if (f->epoch == 0) eb_barrier(f);
 if (f->thread == 0) {
-for (int k = 0; k < launch.patches; k++) f->values[launch.patched[k]] = launch.patch[k];
+eb_keep(launch);
 f->shared->ended = f->shared->fault != 0;
 f->data[0] = a0;
 f->data[1] = a1;

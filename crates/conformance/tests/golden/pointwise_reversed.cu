@@ -26,7 +26,7 @@ if (inner) {
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
-const eb_deal deal = eb_share_apart(rows, row, f0);
+const eb_deal deal = {column0, plan0.columns, first0, plan0.step};
 for (i64 column = deal.column; column < row; column += deal.columns) {
 for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v4 = f0 + column;
@@ -35,7 +35,7 @@ f64 h0 = a0[at0];
 const ix at1 = (ix)v4;
 f64 h1 = a1[at1];
 for (i64 pass = 0; pass < passes;) {
-if (pass > 0 && eb_stopped(f)) goto exit1;
+if (pass > 0 && eb_stopped(f)) goto exit3;
 const i64 until = eb_until(pass, passes);
 #pragma unroll 8
 for (; pass < until; pass++) { v3 = begin + pass;
@@ -50,7 +50,7 @@ h0 = (h0 + v10);
 } }
 a0[at0] = h0;
 } }
-exit1: ;
+exit3: ;
 }
 if (eb_barrier(f)) goto leave;
 } else {
@@ -77,27 +77,27 @@ const f64 v6 = __ldg(&a1[(ix)v4]);
 const f64 v8 = eb_tanh_f64(v5);
 const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
-const f64 old3 = a0[(ix)v4];
-a0[(ix)v4] = (old3 + v10);
+const f64 old2 = a0[(ix)v4];
+a0[(ix)v4] = (old2 + v10);
 } } }
 } else
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
 for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
 for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
 const i64 v4 = j;
-if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault2; }
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault1; }
 const f64 v5 = a0[v4];
-if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault2; }
+if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault1; }
 const f64 v6 = __ldg(&a1[v4]);
 const f64 v8 = called_eb_tanh_f64(v5);
 const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
-if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault2; }
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault1; }
 a0[v4] = (a0[v4] + v10);
 } }
-goto exit2;
-fault2: eb_out_of_bounds(f, oops, oops_index, oops_extent);
-exit2: ;
+goto exit1;
+fault1: eb_out_of_bounds(f, oops, oops_index, oops_extent);
+exit1: ;
 if (!proved && eb_barrier(f)) goto leave;
 }
 }
@@ -105,7 +105,7 @@ if (!proved && eb_barrier(f)) goto leave;
 leave: ;
 if (f->epoch == 0) eb_barrier(f);
 if (f->thread == 0) {
-for (int k = 0; k < launch.patches; k++) f->values[launch.patched[k]] = launch.patch[k];
+eb_keep(launch);
 f->shared->ended = f->shared->fault != 0;
 f->data[0] = a0;
 f->data[1] = a1;
@@ -145,7 +145,7 @@ eb_settle(f, &t0);
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
-const eb_deal deal = eb_share_apart(rows, row, f0);
+const eb_deal deal = {column2, plan2.columns, first2, plan2.step};
 for (i64 column = deal.column; column < row; column += deal.columns) {
 for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v4 = f0 + column;
@@ -157,7 +157,7 @@ const ix at10 = (ix)v4;
 f64 h10 = 0;
 eb_pushes<f64, 8> q0; q0.begin(t0, at0, passes * 1);
 for (i64 pass = 0; pass < passes;) {
-if (pass > 0 && eb_stopped(f)) goto exit4;
+if (pass > 0 && eb_stopped(f)) goto exit6;
 const i64 until = eb_until(pass, passes);
 while (pass + 8 <= until) {
 q0.ahead();
@@ -198,7 +198,7 @@ h0 = v23;
 }
 a0[at0] = h0;
 } }
-exit4: ;
+exit6: ;
 }
 t0.depth += passes * 1;
 if (eb_barrier(f)) goto leave;
@@ -240,22 +240,22 @@ for (i64 column = deal.column; column < row; column += deal.columns) { const i64
 for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
 for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
 const i64 v4 = j;
-if ((u64)v4 >= (u64)d10_0) { oops = 17; oops_index = v4; oops_extent = d10_0; goto fault5; }
+if ((u64)v4 >= (u64)d10_0) { oops = 17; oops_index = v4; oops_extent = d10_0; goto fault4; }
 const f64 v18 = a10[v4];
-if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault5; }
+if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault4; }
 const f64 v6 = __ldg(&a1[v4]);
 const f64 v19 = called_eb_tanh_f64(v18);
 const f64 v20 = (0.1 * v19);
 const f64 v21 = (v20 * v6);
-if ((u64)v4 >= (u64)d10_0) { oops = 17; oops_index = v4; oops_extent = d10_0; goto fault5; }
+if ((u64)v4 >= (u64)d10_0) { oops = 17; oops_index = v4; oops_extent = d10_0; goto fault4; }
 const f64 v22 = a10[v4];
 const f64 v23 = (v22 + v21);
-if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault5; }
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault4; }
 a0[v4] = v23;
 } }
-goto exit5;
-fault5: eb_out_of_bounds(f, oops, oops_index, oops_extent);
-exit5: ;
+goto exit4;
+fault4: eb_out_of_bounds(f, oops, oops_index, oops_extent);
+exit4: ;
 if (!proved && eb_barrier(f)) goto leave;
 }
 }
@@ -264,7 +264,7 @@ leave: ;
 if (f->epoch == 0) eb_barrier(f);
 eb_close(f, &t0, 0);
 if (f->thread == 0) {
-for (int k = 0; k < launch.patches; k++) f->values[launch.patched[k]] = launch.patch[k];
+eb_keep(launch);
 f->shared->ended = f->shared->fault != 0;
 f->data[0] = a0;
 f->data[1] = a1;
@@ -309,7 +309,7 @@ __builtin_assume(__isGlobal(a1));
 __builtin_assume(__isGlobal(a7));
 __builtin_assume(__isGlobal(a8));
 if (rows > 0 && row > 0) {
-const eb_deal deal = eb_share_apart(rows, row, f0);
+const eb_deal deal = {column4, plan4.columns, first4, plan4.step};
 for (i64 column = deal.column; column < row; column += deal.columns) {
 for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v39 = f0 + column;
@@ -323,7 +323,7 @@ const ix at8 = (ix)v39;
 f64 h8 = a8[at8];
 eb_pops<f64, 8> q0; q0.begin(t0, at0, passes * 1);
 for (i64 pass = 0; pass < passes;) {
-if (pass > 0 && eb_stopped(f)) goto exit7;
+if (pass > 0 && eb_stopped(f)) goto exit10;
 const i64 until = eb_until(pass, passes);
 while (pass + 8 <= until) {
 q0.ahead();
@@ -374,7 +374,7 @@ a0[at0] = h0;
 a7[at7] = h7;
 a8[at8] = h8;
 } }
-exit7: ;
+exit10: ;
 }
 t0.depth -= passes * 1;
 if (eb_barrier(f)) goto leave;
@@ -412,23 +412,23 @@ const f64 v49 = (v47 * 0.1);
 const f64 v51 = (v43 * v43);
 const f64 v52 = (1.0 - v51);
 const f64 v53 = (v49 * v52);
-const f64 old9 = a8[(ix)v39];
-const f64 old10 = a7[(ix)v39];
-a8[(ix)v39] = (old9 + v48);
-a7[(ix)v39] = (old10 + v53);
+const f64 old8 = a8[(ix)v39];
+const f64 old9 = a7[(ix)v39];
+a8[(ix)v39] = (old8 + v48);
+a7[(ix)v39] = (old9 + v53);
 } } }
 } else
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
 for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
 for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
 const i64 v39 = j;
-if ((u64)v39 >= (u64)d0_0) { oops = 1; oops_index = v39; oops_extent = d0_0; goto fault8; }
+if ((u64)v39 >= (u64)d0_0) { oops = 1; oops_index = v39; oops_extent = d0_0; goto fault7; }
 const f64 v40 = a0[v39];
-if ((u64)v39 >= (u64)d1_0) { oops = 9; oops_index = v39; oops_extent = d1_0; goto fault8; }
+if ((u64)v39 >= (u64)d1_0) { oops = 9; oops_index = v39; oops_extent = d1_0; goto fault7; }
 const f64 v41 = __ldg(&a1[v39]);
 const f64 v43 = called_eb_tanh_f64(v40);
 const f64 v44 = (0.1 * v43);
-if ((u64)v39 >= (u64)d7_0) { oops = 25; oops_index = v39; oops_extent = d7_0; goto fault8; }
+if ((u64)v39 >= (u64)d7_0) { oops = 25; oops_index = v39; oops_extent = d7_0; goto fault7; }
 const f64 v46 = a7[v39];
 const f64 v47 = (v46 * v41);
 const f64 v48 = (v46 * v44);
@@ -436,14 +436,14 @@ const f64 v49 = (v47 * 0.1);
 const f64 v51 = (v43 * v43);
 const f64 v52 = (1.0 - v51);
 const f64 v53 = (v49 * v52);
-if ((u64)v39 >= (u64)d8_0) { oops = 33; oops_index = v39; oops_extent = d8_0; goto fault8; }
+if ((u64)v39 >= (u64)d8_0) { oops = 33; oops_index = v39; oops_extent = d8_0; goto fault7; }
 a8[v39] = (a8[v39] + v48);
-if ((u64)v39 >= (u64)d7_0) { oops = 25; oops_index = v39; oops_extent = d7_0; goto fault8; }
+if ((u64)v39 >= (u64)d7_0) { oops = 25; oops_index = v39; oops_extent = d7_0; goto fault7; }
 a7[v39] = (a7[v39] + v53);
 } }
-goto exit8;
-fault8: eb_out_of_bounds(f, oops, oops_index, oops_extent);
-exit8: ;
+goto exit7;
+fault7: eb_out_of_bounds(f, oops, oops_index, oops_extent);
+exit7: ;
 if (!proved && eb_barrier(f)) goto leave;
 }
 }
@@ -452,7 +452,7 @@ leave: ;
 if (f->epoch == 0) eb_barrier(f);
 eb_close(f, &t0, 0);
 if (f->thread == 0) {
-for (int k = 0; k < launch.patches; k++) f->values[launch.patched[k]] = launch.patch[k];
+eb_keep(launch);
 f->shared->ended = f->shared->fault != 0;
 f->data[0] = a0;
 f->data[1] = a1;

@@ -236,7 +236,7 @@ if (!proved && eb_barrier(f)) goto leave;
 leave: ;
 if (f->epoch == 0) eb_barrier(f);
 if (f->thread == 0) {
-for (int k = 0; k < launch.patches; k++) f->values[launch.patched[k]] = launch.patch[k];
+eb_keep(launch);
 f->shared->ended = f->shared->fault != 0;
 f->data[0] = a0;
 f->data[1] = a1;
