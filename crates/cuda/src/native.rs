@@ -246,6 +246,8 @@ struct Aside {
     places: Places,
     /// Steps that were asked for and not launched.
     waiting: Waiting,
+    /// Did the last segment that was run yield, and is the host told?
+    yielded: bool,
 }
 
 impl Drop for Aside {
@@ -358,7 +360,7 @@ impl Native {
             .any(|(view, decl)| view.bytes / decl.ty.size() > i32::MAX as usize);
         let places = if enormous { Places::Wide } else { Places::Narrow };
         let (tables, home, waiting) = (Some(tables), self.spare.clone(), Waiting::default());
-        Ok((frame, Box::new(Aside { tables, home, grids, places, waiting })))
+        Ok((frame, Box::new(Aside { tables, home, grids, places, waiting, yielded: false })))
     }
 
     /// The most threads that a block of a segment can have.
@@ -417,6 +419,7 @@ impl Native {
         wanted: Wanted,
     ) -> Result<()> {
         self.launch_waiting(frame, aside, Wanted::Nothing)?;
+        aside.yielded = false;
         let kernel = &self.loaded(aside.places)?.kernels[segment];
         let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, frame));
         let Some(tables) = &mut aside.tables else { return Err(lost()) };
@@ -494,6 +497,7 @@ impl Native {
         let fetched = self
             .launch_waiting(frame, &mut aside, Wanted::Report)
             .and_then(|()| aside.tables.as_mut().ok_or_else(lost)?.fetch(frame));
+        aside.yielded = fetched.as_ref().is_ok_and(|(shared, _)| shared.outcome != 0);
         frame.aside = Some(aside);
         let (shared, passes) = fetched?;
         let Shared { fault: kind, access, dimension, index, extent, .. } = shared;
@@ -519,7 +523,10 @@ impl Native {
     fn copies(&self, frame: &mut Frame, arrays: &[ArrayId], slots: &[*mut u8], way: Way) -> Result<()> {
         let (frame, mut aside) = self.tables(frame, None)?;
         let bytes = |array: &ArrayId| frame.arrays[array.index()].bytes;
-        let copied = if self.may_wait(&aside) && arrays.iter().map(bytes).all(|bytes| bytes <= SMALL_COPY) {
+        let small = arrays.iter().map(bytes).all(|bytes| bytes <= SMALL_COPY);
+        // For copies alone nothing is compiled.
+        let among_segments = !aside.waiting.is_empty() || self.script.get().is_some();
+        let copied = if self.may_wait(&aside) && small && among_segments {
             arrays.iter().zip(slots).try_for_each(|(array, slot)| {
                 let step = Step::copy(way, array.index(), *slot as Address, bytes(array));
                 let threads = (bytes(array).div_ceil(16) as u32).next_power_of_two();
@@ -617,9 +624,11 @@ impl Executable for Native {
         if frame.aside.is_none() {
             return Ok(());
         }
+        let aside = frame.aside.as_ref().and_then(|aside| aside.downcast_ref::<Aside>());
+        let told = aside.is_some_and(|aside| aside.yielded);
         match self.finish(frame)? {
-            Outcome::Done => Ok(()),
-            Outcome::Yielded { .. } => Err(Error::UnexpectedYield),
+            Outcome::Yielded { .. } if !told => Err(Error::UnexpectedYield),
+            _ => Ok(()),
         }
     }
 

@@ -104,6 +104,7 @@ on_cuda! {
     }
     library {
         products_have_the_same_bits_on_every_device_for_every_shape,
+        products_of_a_few_tiles_have_the_same_bits_on_every_device,
         a_product_is_what_the_law_says,
         scans_add_one_element_after_the_other,
         compact_counts_all_and_writes_what_has_room,
@@ -218,4 +219,28 @@ fn c50_a_loop_on_the_device_is_one_launch_however_long_it_is() {
     assert_eq!(costs[0].0, 1);
     assert_eq!(costs[0], costs[1]);
     assert_eq!(costs[0], costs[2]);
+}
+
+/// Steps for which one block is enough wait for each other, and go together.
+#[test]
+#[ignore = "needs CUDA"]
+fn a_gradient_of_few_elements_is_one_launch_and_one_wait() {
+    use crate::gradients::{bits, pointwise};
+    use ebbtide_runtime::Budget;
+
+    let options = Options::new().cache(Cache::at(folder()));
+    let (device, counters) = options.build().expect("these tests need a GPU, its driver and NVRTC");
+    let case = pointwise(100, 203);
+    let expected = bits(&case.run(&case.compile(&interpreter())).0);
+    let compiled = case.compile(&device);
+    for (budget, most) in [(Budget::StoreAll, 1), (Budget::Periodic { period: 10 }, 8)] {
+        let compiled = compiled.with_budget(budget);
+        for round in 0..2 {
+            let before = (counters.launches(), counters.waits());
+            let found = bits(&case.run(&compiled).0);
+            let (launches, waits) = (counters.launches() - before.0, counters.waits() - before.1);
+            assert_eq!(found, expected, "{budget:?}, round {round}");
+            assert!(launches <= most && waits == 1, "{budget:?}: {launches} launches, {waits} waits");
+        }
+    }
 }

@@ -62,7 +62,7 @@ pub struct Case {
 }
 
 /// The bits of some results.
-fn bits(results: &[Vec<f64>]) -> Vec<Vec<u64>> {
+pub fn bits(results: &[Vec<f64>]) -> Vec<Vec<u64>> {
     results.iter().map(|a| a.iter().map(|x| x.to_bits()).collect()).collect()
 }
 
@@ -89,7 +89,7 @@ impl Case {
         arrays
     }
 
-    fn compile(&self, device: &Device) -> CompiledGradient {
+    pub fn compile(&self, device: &Device) -> CompiledGradient {
         let request = Request {
             of: "loss".into(),
             wrt: self.wrt.iter().map(|s| s.to_string()).collect(),
@@ -100,7 +100,7 @@ impl Case {
     }
 
     /// The value and all derivatives, as numbers, and what the run did.
-    fn run(&self, compiled: &CompiledGradient) -> (Vec<Vec<f64>>, Ran) {
+    pub fn run(&self, compiled: &CompiledGradient) -> (Vec<Vec<f64>>, Ran) {
         self.with_arguments(compiled, |args| compiled.launch(args).unwrap())
     }
 
@@ -325,7 +325,7 @@ fn burgers(n: usize, steps: usize) -> Case {
     }
 }
 
-fn pointwise(n: usize, steps: usize) -> Case {
+pub fn pointwise(n: usize, steps: usize) -> Case {
     Case {
         program: with_misfit(programs::pointwise(), "s"),
         wrt: vec!["s", "p"],

@@ -72,6 +72,22 @@ pub fn products_have_the_same_bits_on_every_device_for_every_shape() {
     }
 }
 
+/// Few enough for tools that watch every access.
+#[test]
+pub fn products_of_a_few_tiles_have_the_same_bits_on_every_device() {
+    for (ty, into) in [(Type::F64, Assign::Replace), (Type::F32, Assign::Add)] {
+        for (left, right) in LAYOUTS.iter().flat_map(|l| LAYOUTS.map(|r| (*l, r))) {
+            let (m, k, n) = (35, 67, 40);
+            let inputs = [
+                Input::Array(lying(left, m, k), 1),
+                Input::Array(lying(right, k, n), 2),
+                Input::Array(vec![m, n], 3),
+            ];
+            check(&product(ty, left, right, into), &inputs).unwrap();
+        }
+    }
+}
+
 #[test]
 pub fn a_product_is_what_the_law_says() {
     let of = |values: &[f64]| values.iter().map(|x| Literal::from(*x)).collect::<Vec<_>>();

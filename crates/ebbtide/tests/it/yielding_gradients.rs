@@ -54,8 +54,18 @@ const FIRST_LIMIT: f64 = 1.6;
 
 #[test]
 fn c45_the_gradient_of_an_interrupted_run_is_that_of_one_that_had_the_hosts_values_from_the_start() {
+    interrupted_runs_have_their_gradient([Device::cpu(), Device::interpreter()]);
+}
+
+#[test]
+#[ignore = "needs CUDA"]
+fn c45_the_same_holds_on_cuda() {
+    interrupted_runs_have_their_gradient([Device::cuda().unwrap()]);
+}
+
+fn interrupted_runs_have_their_gradient<const N: usize>(devices: [Device; N]) {
     let start = [0.5, 0.8, 1.1];
-    for device in [Device::cpu(), Device::interpreter()] {
+    for device in devices {
         // Without the host, from a limit that is never reached: a different program run, for the loss of the last.
         let asked = Arc::new(AtomicU64::new(0));
         let seen: Arc<Mutex<Vec<String>>> = Arc::default();
