@@ -80,7 +80,7 @@ static inline i32 eb_barrier(eb_frame *f) {
 }
 
 /* Tells the host how many passes of an outermost loop are finished. */
-static inline void eb_tell(eb_frame *f, i64 passes) { if (f->thread == 0) *f->shared->done = passes; }
+static inline void eb_tell(eb_frame *f, i64 passes) { *f->shared->done = passes; }
 
 /* What a pass of a loop begins with: the first thread looks whether the host wants an end. The others learn it where
    they meet, which they do now and then even if nothing in the passes makes them: all count passes alike. */

@@ -547,7 +547,7 @@ impl Text<'_> {
             LoopKind::Forever => line!(self, "for (;; {pass}++) {{"),
         }
         if self.outer_loops == 0 {
-            line!(self, "eb_tell(f, {pass});");
+            line!(self, "if (f->thread == 0) eb_tell(f, {pass});");
         }
         line!(self, "if (eb_pause(f, {pass})) goto leave;");
         self.outer_loops += 1;

@@ -183,7 +183,8 @@ impl Gpu {
         let set = 1i32;
         // SAFETY (*Bounds*, *Liveness*): the word belongs to tables that the caller holds, and the copy has ended when this
         // returns, so that it meets no later launch.
-        let code = unsafe { (self.driver.cuMemcpyHtoDAsync_v2)(word, (&raw const set).cast(), 4, self.wishes) };
+        let code =
+            unsafe { (self.driver.cuMemcpyHtoDAsync_v2)(word, (&raw const set).cast(), 4, self.wishes) };
         self.check(code, "the stop word could not be set")?;
         self.wished()
     }
@@ -192,7 +193,8 @@ impl Gpu {
     fn ask(&self, word: Address) -> Result<i64> {
         let mut found = 0i64;
         // SAFETY (*Bounds*, *Liveness*): as above.
-        let code = unsafe { (self.driver.cuMemcpyDtoHAsync_v2)((&raw mut found).cast(), word, 8, self.wishes) };
+        let code =
+            unsafe { (self.driver.cuMemcpyDtoHAsync_v2)((&raw mut found).cast(), word, 8, self.wishes) };
         self.check(code, "the number of passes could not be had")?;
         self.wished()?;
         Ok(found)
