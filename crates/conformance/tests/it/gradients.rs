@@ -108,7 +108,7 @@ impl Case {
         self.with_arguments(compiled, |args| compiled.plan(args).unwrap()).1
     }
 
-    fn with_arguments<T>(
+    pub fn with_arguments<T>(
         &self,
         compiled: &CompiledGradient,
         what: impl FnOnce(&[Arg<'_>]) -> T,
