@@ -253,25 +253,19 @@ EB_DO void eb_settle(eb_thread *f, eb_tape *t) {
 template <typename T, int N, int STEP> struct eb_places {
     T *row[N];
     void **first;
-    i32 asked, count;
+    i32 asked, last;
     ix at;
-    EB_IN void begin(void **places, i64 all, ix element) { first = places; asked = 0; count = (i32)all; at = element; }
-    /* Asks for the next ones; where there are no more, for the last one again. */
+    EB_IN void begin(void **places, i64 count, ix element) {
+        first = places; asked = 0; last = (i32)count - 1; at = element;
+    }
+    /* Asks for the next ones; where there are no more, for the last one again. A branch here would make all wait. */
     EB_IN void ask() {
-        if (asked + N <= count) {
+#pragma unroll
+        for (int k = 0; k < N; k++) {
             void **const place = first + STEP * asked;
             __builtin_assume(__isGlobal(place));
-#pragma unroll
-            for (int k = 0; k < N; k++) row[k] = (T *)place[STEP * k];
-            asked += N;
-        } else {
-#pragma unroll
-            for (int k = 0; k < N; k++) {
-                asked = asked < count ? asked + 1 : count;
-                void **const place = first + STEP * (asked - 1);
-                __builtin_assume(__isGlobal(place));
-                row[k] = (T *)*place;
-            }
+            asked = asked < last ? asked + 1 : last;
+            row[k] = (T *)*place;
         }
     }
     /* The thread's element of one of them. */
@@ -288,7 +282,7 @@ template <typename T, int N> struct eb_pushes {
     T *place[N];
     EB_IN void begin(const eb_tape &t, ix at, i64 count) { up.begin(t.places + t.depth, count, at); ahead(); turn(); }
     EB_IN void ahead() { up.ask(); }
-    EB_IN void push(int k, T pushed) { __builtin_assume(__isGlobal(place[k])); *place[k] = pushed; }
+    EB_IN void push(int k, T pushed) { *place[k] = pushed; }
     EB_IN void turn() {
 #pragma unroll
         for (int k = 0; k < N; k++) place[k] = up.element(k);
