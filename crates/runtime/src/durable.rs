@@ -292,16 +292,12 @@ impl<'a> Run<'a> {
             far.restore(index, step as u64, &contents, spare)?;
         }
         for (kind, numbers, bytes) in pieces {
-            match (kind, numbers.as_slice()) {
-                ("slot", [id, in_tier, index, _]) => {
-                    let buffer = self.filled(bytes)?;
-                    let tier = if *in_tier == tier(Tier::Memory) { Tier::Memory } else { Tier::Disk };
-                    let slot = Slot { tier, index: *index };
-                    if let Some(driven) = driven.iter_mut().find(|d| d.sweep.id.index() == *id) {
-                        driven.slots.entry(slot).or_default().push(buffer);
-                    }
-                }
-                _ => {}
+            let ("slot", [id, in_tier, index, _]) = (kind, numbers.as_slice()) else { continue };
+            let buffer = self.filled(bytes)?;
+            let tier = if *in_tier == tier(Tier::Memory) { Tier::Memory } else { Tier::Disk };
+            let slot = Slot { tier, index: *index };
+            if let Some(driven) = driven.iter_mut().find(|d| d.sweep.id.index() == *id) {
+                driven.slots.entry(slot).or_default().push(buffer);
             }
         }
         self.sweeps = driven.into_iter().map(|d| (d.sweep.id, d)).collect();
