@@ -15,6 +15,7 @@ use crate::far::{Far, Hands};
 use crate::frame::Frame;
 use crate::gradient::Variant;
 use crate::hosted::{Log, OnYield};
+use crate::memory::Handed;
 use crate::planner::Schedules;
 use crate::script::{Step, Sweep};
 use crate::tiers::Tiers;
@@ -411,6 +412,8 @@ impl<'a> Run<'a> {
                     let bytes = self.frame.arrays[array.index()].bytes;
                     buffers.push(self.spare.take(bytes, self.device.meter())?);
                 }
+                // The host looks into slots where a run is made durable, and fills them where one is taken up.
+                buffers.iter().try_for_each(|buffer| buffer.hand_over(Handed::ForWriting))?;
                 self.executable.store(self.frame, &sweep.carried, &mut buffers)?;
                 driven.slots.insert(slot, buffers);
                 Ok(())
@@ -420,6 +423,7 @@ impl<'a> Run<'a> {
                 let Some(buffers) = driven.slots.get(&slot) else {
                     return Err(self.variant.lost("a slot is empty"));
                 };
+                buffers.iter().try_for_each(|buffer| buffer.hand_over(Handed::ForReading))?;
                 self.executable.load(self.frame, &sweep.carried, buffers)
             }
             Action::Drop { slot } => {

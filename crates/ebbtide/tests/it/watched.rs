@@ -154,3 +154,37 @@ fn a_durable_gradient_that_is_stopped_goes_on_to_the_same_bits() {
         assert_eq!(out.ran(), whole, "{budget:?}: nothing was done twice");
     }
 }
+
+#[test]
+fn a_durable_gradient_that_is_stopped_after_every_action_ends_with_the_same_bits() {
+    stopped_after_every_action(&Device::cpu());
+}
+
+#[test]
+#[ignore = "needs CUDA"]
+fn a_durable_gradient_that_is_stopped_after_every_action_ends_with_the_same_bits_on_cuda() {
+    stopped_after_every_action(&Device::cuda().unwrap());
+}
+
+fn stopped_after_every_action(device: &Device) {
+    const STEPS: usize = 60;
+    let (mut x, mut loss) = (device.array(&[0.3; 40]).unwrap(), device.scalar(0.0).unwrap());
+    let plain = cooling().grad(cooling::loss).wrt(cooling::x).compile(device).unwrap();
+    let expected = bits(&plain.launch((&mut x, STEPS, &mut loss)).unwrap());
+    let cancel = Cancel::new();
+    let durable = plain.with_budget(Budget::Revolve { slots: 3, block: 4 }).cancel_with(&cancel);
+    let dir = tempfile::tempdir().unwrap();
+    cancel.cancel();
+    let mut stops = 0;
+    let out = loop {
+        // Nothing but the stop makes the run durable.
+        let every = Duration::from_secs(1000);
+        match durable.launch_durable_every(every, dir.path().join("run"), (&mut x, STEPS, &mut loss)) {
+            Ok(out) => break out,
+            Err(error) => assert!(is_cancelled(Err(error))),
+        }
+        stops += 1;
+    };
+    assert_eq!(bits(&out), expected);
+    assert!(stops > 20, "{stops}");
+}
