@@ -105,11 +105,6 @@ impl Waiting {
         self.threads = self.threads.max(threads);
     }
 
-    /// Are there none?
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
-
     /// Are there as many as should go?
     pub fn is_full(&self) -> bool {
         self.steps.len() >= (Waiting::FIRST << self.rounds.min(8)).min(STEPS)
