@@ -1,10 +1,9 @@
 typedef unsigned char b8;
 /* What places of elements are computed in: wide where some array has 2^31 elements or more. */
 #ifdef EB_WIDE
-typedef i64 ix, nx;
+typedef i64 nx;
 #define EB_SMALL (1ll << 60)
 #else
-typedef u32 ix;
 typedef i32 nx;
 #define EB_SMALL (1ll << 30)
 #endif
@@ -174,14 +173,14 @@ template <typename T, int N> struct eb_places {
     T *row[N];
     void **first;
     i32 asked, last, step;
-    ix at;
+    nx at;
     EB_IN T *ask() {
         void **const place = first + step * asked;
         __builtin_assume(__isGlobal(place));
         asked = asked < last ? asked + 1 : last;
         return (T *)*place;
     }
-    EB_IN void begin(void **places, i32 direction, i64 count, ix element) {
+    EB_IN void begin(void **places, i32 direction, i64 count, nx element) {
         first = places; asked = 0; last = (i32)count - 1; step = direction; at = element;
 #pragma unroll
         for (int k = 0; k < N; k++) row[k] = ask();
@@ -198,14 +197,14 @@ template <typename T, int N> struct eb_places {
 };
 template <typename T, int N> struct eb_pushes {
     eb_places<T, N> up;
-    EB_IN void begin(const eb_tape &t, ix at, i64 count) { up.begin(t.places + t.depth, 1, count, at); }
+    EB_IN void begin(const eb_tape &t, nx at, i64 count) { up.begin(t.places + t.depth, 1, count, at); }
     EB_IN void push(T pushed) { *up.next() = pushed; }
 };
 /* Elements are on their way some passes before they are wanted, too. */
 template <typename T, int N> struct eb_pops {
     eb_places<T, N> down;
     T element[N];
-    EB_IN void begin(const eb_tape &t, ix at, i64 count) {
+    EB_IN void begin(const eb_tape &t, nx at, i64 count) {
         down.begin(t.places + t.depth - 1, -1, count, at);
 #pragma unroll
         for (int k = 0; k < N; k++) element[k] = *down.next();
@@ -218,6 +217,23 @@ template <typename T, int N> struct eb_pops {
         return popped;
     }
 };
+
+/* An address in global memory. The compiler must not see where it comes from: it would keep addresses that are exchanged in
+   a loop twice, once of each kind. */
+template <typename T> EB_DO T *eb_global(T *address) {
+    u64 global;
+    asm("cvta.to.global.u64 %0, %1;" : "=l"(global) : "l"(address));
+    return (T *)__cvta_global_to_generic(global);
+}
+
+/* An extent in the type of places. The compiler must not see that it was a wider number: it would compute with that one. */
+EB_DO nx eb_stride(i64 extent) {
+    nx stride = (nx)extent;
+#ifndef EB_WIDE
+    asm("" : "+r"(stride));
+#endif
+    return stride;
+}
 
 EB_DO i64 eb_min(i64 a, i64 b) { return a < b ? a : b; }
 EB_DO i64 eb_max(i64 a, i64 b) { return a > b ? a : b; }
