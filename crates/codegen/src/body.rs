@@ -1,8 +1,7 @@
 //! The body of a parallel loop, in its careful form or in its interior form.
 
 use ebbtide_ir::{
-    ArrayId, Binary, Block, Claim, Combine, Indices, Loop, LoopKind, Op, Site, Stmt, Store, Type, ValueId,
-    evaluate, walk,
+    ArrayId, Binary, Block, Claim, Combine, Indices, Op, Site, Stmt, Store, Type, ValueId, evaluate, walk,
 };
 
 use crate::interior::{Interior, taken};
@@ -49,7 +48,7 @@ pub(crate) struct Body<'i> {
 }
 
 impl<'i> Body<'i> {
-    fn interior(&self) -> Option<&'i Interior> {
+    pub fn interior(&self) -> Option<&'i Interior> {
         match self.form {
             Form::Careful => None,
             Form::Single(interior) | Form::Vector { interior, .. } => Some(interior),
@@ -110,7 +109,7 @@ impl Text<'_> {
             Stmt::Update(how, s) => self.body_store(body, Some(*how), s, mask),
             Stmt::Claim(claim) => self.claim(body, claim),
             Stmt::If(branch) => self.body_branch(body, branch, mask),
-            Stmt::Loop(l) => self.at_once(|text| text.body_loop(body, l, mask)),
+            Stmt::Loop(l) => self.at_once(|text| text.inner_loop(body, l, mask)),
             _ => {}
         }
     }
@@ -149,7 +148,7 @@ impl Text<'_> {
     }
 
     /// A value by name; conditions that the interior has decided are constants.
-    fn known(&self, body: &Body, v: ValueId) -> String {
+    pub fn known(&self, body: &Body, v: ValueId) -> String {
         match body.interior().and_then(|i| i.decided.get(&v)) {
             Some(decided) => format!("{}", u8::from(*decided)),
             None => self.value(v),
@@ -605,52 +604,6 @@ impl Text<'_> {
             self.body(body, &branch.otherwise, mask);
         }
         line!(self, "}}");
-    }
-
-    fn body_loop(&mut self, body: &Body, l: &Loop, mask: Option<&str>) {
-        match &l.kind {
-            LoopKind::For { var, from, to } => {
-                let (from, to) = (self.bound(body, *from), self.bound(body, *to));
-                let end = self.fresh();
-                line!(self, "{{ const i64 end{end} = {to};");
-                line!(self, "for (i64 v{0} = {from}; v{0} < end{end}; v{0}++) {{", var.index());
-                self.body(body, &l.body, mask);
-                self.leave(body, l);
-                line!(self, "}} }}");
-            }
-            LoopKind::While { head, condition } => {
-                line!(self, "for (;;) {{ {{");
-                self.body(body, head, mask);
-                line!(self, "if (!{}) break; }} {{", self.known(body, *condition));
-                self.body(body, &l.body, mask);
-                self.leave(body, l);
-                line!(self, "}} }}");
-            }
-            LoopKind::Forever => {
-                line!(self, "for (;;) {{");
-                self.body(body, &l.body, mask);
-                self.leave(body, l);
-                line!(self, "}}");
-            }
-        }
-    }
-
-    fn leave(&mut self, body: &Body, l: &Loop) {
-        if let Some(until) = l.until {
-            line!(self, "if ({}) break;", self.known(body, until));
-        }
-    }
-
-    /// A bound, which the interior form may have left unprinted.
-    fn bound(&self, body: &Body, v: ValueId) -> String {
-        match body.interior().and_then(|interior| self.linear_here(interior, v)) {
-            Some(sum) if sum.coefficient == 0 => sum.base,
-            Some(sum) => {
-                let j = self.innermost.map_or(String::new(), |j| self.value(j));
-                format!("(INT64_C({}) * {j} + {})", sum.coefficient, sum.base)
-            }
-            None => self.known(body, v),
-        }
     }
 
     /// A varying local under a mask.

@@ -141,14 +141,17 @@ impl Text<'_> {
         let mut statements = 0;
         walk(&l.body, &mut |_| statements += 1);
         let unrolled = UNROLLED.iter().find(|(most, _)| statements <= *most).map_or(1, |(_, passes)| *passes);
+        line!(self, "for (i64 pass = 0; pass < passes;) {{");
+        line!(self, "if (pass > 0 && eb_stopped(f)) goto exit{exit};");
+        line!(self, "const i64 until = eb_until(pass, passes);");
         line!(self, "#pragma unroll {unrolled}");
-        line!(self, "for (i64 pass = 0; pass < passes; pass++) {{");
+        line!(self, "for (; pass < until; pass++) {{");
         line!(self, "v{} = begin + pass;", var.index());
         self.own.arrays = plan.held.keys().copied().collect();
         self.pass(&l.body, exit);
         self.own = Own::default();
         self.checks = Checks::AtOnce;
-        line!(self, "}}");
+        line!(self, "}} }}");
         for (array, held) in &plan.held {
             if held.written {
                 line!(self, "a{0}[at{0}] = h{0};", array.index());

@@ -13,6 +13,7 @@
 mod body;
 mod deferred;
 mod guarded;
+mod inner;
 mod interchange;
 mod interchanged;
 mod interior;

@@ -5,8 +5,8 @@ typedef struct {
     i32 fault;       /* 0: none; else the kind of the first fault */
     i32 access;      /* which access of the table, or which division */
     i64 dimension, index, extent;
-    i32 verdict;     /* the fault or stop that the last barrier saw */
-    i32 stop;        /* set by the host */
+    i32 verdict;     /* the fault that the last barrier saw */
+    const volatile b8 *stop; /* the host's wish that the launch ends */
     i32 arrived, generation;
     i32 spins;       /* how often a waiting thread looks before it sleeps */
     void (*sleep)(i32 *generation, i32 seen);
@@ -47,11 +47,18 @@ static __attribute__((noinline, cold)) void eb_fault(eb_frame *f, i32 kind, i32 
     }
 }
 
+/* Does the host want the launch to end? */
+static inline i32 eb_stopped(eb_frame *f) {
+    if (__builtin_expect(!*f->shared->stop, 1)) return 0;
+    eb_fault(f, EB_STOPPED, 0, 0, 0, 0);
+    return 1;
+}
+
 static __attribute__((noinline)) i32 eb_meet(eb_shared *s, i64 threads) {
     i32 seen = __atomic_load_n(&s->generation, __ATOMIC_RELAXED);
     if (__atomic_add_fetch(&s->arrived, 1, __ATOMIC_ACQ_REL) == threads) {
         s->arrived = 0;
-        s->verdict = s->fault | __atomic_load_n(&s->stop, __ATOMIC_RELAXED);
+        s->verdict = s->fault;
         __atomic_store_n(&s->generation, seen + 1, __ATOMIC_RELEASE);
     } else {
         for (int spins = 0; __atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) == seen; spins++) {
@@ -67,11 +74,23 @@ static __attribute__((noinline)) i32 eb_meet(eb_shared *s, i64 threads) {
 /* All threads wait for each other; not zero if the launch must end. The verdict changes only when all have
    arrived, so that all threads leave at the same barrier. */
 static inline i32 eb_barrier(eb_frame *f) {
-    if (__builtin_expect(f->threads == 1, 1)) return f->shared->fault | *(volatile i32 *)&f->shared->stop;
+    if (__builtin_expect(f->threads == 1, 1)) return f->shared->fault;
     return eb_meet(f->shared, f->threads);
 }
 
+/* What a pass of a loop begins with: the first thread looks whether the host wants an end. The others learn it where
+   they meet, which they do now and then even if nothing in the passes makes them: all count passes alike. */
+enum { EB_PASSES = 1024 };
+static inline i32 eb_pause(eb_frame *f, i64 pass) {
+    if (f->thread == 0) eb_stopped(f);
+    if (f->threads > 1 && (pass & (EB_PASSES - 1)) != EB_PASSES - 1) return 0;
+    return eb_barrier(f);
+}
+
 static inline i64 eb_min(i64 a, i64 b) { return a < b ? a : b; }
+/* How far a loop inside an iteration goes from `pass` on before the thread looks whether the host wants an end. */
+enum { EB_ITERATIONS = 65536 };
+static inline i64 eb_until(i64 pass, i64 end) { return (u64)end - (u64)pass > EB_ITERATIONS ? pass + EB_ITERATIONS : end; }
 static inline i64 eb_max(i64 a, i64 b) { return a > b ? a : b; }
 /* Narrows lo..hi to the larger of the parts beside x. */
 static inline void eb_avoid(i64 *lo, i64 *hi, i64 x) {

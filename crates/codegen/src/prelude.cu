@@ -22,7 +22,8 @@ struct eb_shared {
     i32 ended;       /* written at the end of a segment alone: what comes after it does not run */
     i32 outcome;     /* 0: done; 1: yielded */
     i64 region, reason;
-    i64 exchanged;   /* did the memory of an array take the place of another? */
+    i32 exchanged;   /* did the memory of an array take the place of another? */
+    i32 stop;        /* the host's wish that the launch ends */
 };
 
 enum { EB_PATCHES = 6 };
@@ -106,8 +107,16 @@ static __device__ __noinline__ void eb_report(eb_shared *s, i32 kind, i32 access
 
 #define eb_out_of_bounds(f, oops, index, extent) eb_fault(f, EB_BOUNDS, ((oops) - 1) >> 3, ((oops) - 1) & 7, index, extent)
 
+/* Does the host want the launch to end? */
+EB_DO i32 eb_stopped(eb_thread *f) {
+    if (!*(volatile i32 *)&f->shared->stop) return 0;
+    eb_fault(f, EB_STOPPED, 0, 0, 0, 0);
+    return 1;
+}
+
 /* All threads wait for each other; not zero if the launch must end. Two counters take turns: a block that is ahead
-   counts on the other one, so that all read the same verdict. */
+   counts on the other one, so that all read the same verdict. While it waits for others, the first thread looks whether
+   the host wants an end; all learn it when they meet again. */
 #define EB_ARRIVALS ((1ull << 48) - 1)
 EB_DO i32 eb_barrier(eb_thread *f) {
     i32 bad = __syncthreads_or(f->bad);
@@ -117,12 +126,24 @@ EB_DO i32 eb_barrier(eb_thread *f) {
         u64 *const counter = f->meet + (epoch & 1);
         const u64 arrival = bad ? (1ull << 48) + 1 : 1, all = ((u64)epoch / 2 + 1) * gridDim.x;
         u64 seen;
+        i32 stop = 0;
         asm volatile("red.release.gpu.global.add.u64 [%0], %1;" :: "l"(counter), "l"(arrival) : "memory");
+        if (blockIdx.x == 0) asm volatile("ld.relaxed.sys.global.s32 %0, [%1];" : "=r"(stop) : "l"(&f->shared->stop) : "memory");
         do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(counter) : "memory");
         while ((seen & EB_ARRIVALS) < all);
         bad = seen > EB_ARRIVALS;
+        if (stop) eb_fault(f, EB_STOPPED, 0, 0, 0, 0);
     }
     return __syncthreads_or(bad);
+}
+
+/* What a pass of a loop begins with. Threads that need not meet meet now and then all the same, and look whether the host
+   wants an end: all count passes alike. */
+enum { EB_PASSES = 1024 };
+EB_DO i32 eb_pause(eb_thread *f, i64 pass) {
+    if ((pass & (EB_PASSES - 1)) != EB_PASSES - 1) return 0;
+    if (f->thread == 0) eb_stopped(f);
+    return eb_barrier(f);
 }
 
 /* The last thing that a thread does. */
@@ -236,6 +257,9 @@ EB_DO nx eb_stride(i64 extent) {
 }
 
 EB_DO i64 eb_min(i64 a, i64 b) { return a < b ? a : b; }
+/* How far a loop inside an iteration goes from `pass` on before the thread looks whether the host wants an end. */
+enum { EB_ITERATIONS = 65536 };
+EB_DO i64 eb_until(i64 pass, i64 end) { return (u64)end - (u64)pass > EB_ITERATIONS ? pass + EB_ITERATIONS : end; }
 EB_DO i64 eb_max(i64 a, i64 b) { return a > b ? a : b; }
 /* Narrows lo..hi to the larger of the parts beside x. */
 EB_DO void eb_avoid(i64 *lo, i64 *hi, i64 x) {

@@ -546,10 +546,8 @@ impl Text<'_> {
             }
             LoopKind::Forever => line!(self, "for (;; {pass}++) {{"),
         }
+        line!(self, "if (eb_pause(f, {pass})) goto leave;");
         self.statements(&l.body);
-        if self.family == Family::C {
-            line!(self, "if (*(volatile i32 *)&f->shared->stop) {{ if (eb_barrier(f)) goto leave; }}");
-        }
         if let Some(until) = l.until {
             line!(self, "if ({}) break;", self.value(until));
             left = left.or(&self.pending);

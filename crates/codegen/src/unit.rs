@@ -127,6 +127,7 @@ impl Unit {
                 let call = self.calls.get(raised.access as usize);
                 call.and_then(|call| call.misfit(program, shape)).unwrap_or(Fault::Tape)
             }
+            5 => Fault::Stopped,
             _ => Fault::Tape,
         }
     }
@@ -280,6 +281,8 @@ pub(crate) struct Text<'p> {
     pub constant: BTreeSet<ArrayId>,
     /// What an iteration holds in variables, where it runs through all passes of a loop.
     pub own: Own,
+    /// How many loops of an iteration are around what is being printed.
+    pub inner_loops: usize,
 }
 
 /// A place in the text that is being printed.
@@ -379,6 +382,7 @@ impl<'p> Text<'p> {
             late: None,
             constant: BTreeSet::new(),
             own: Own::default(),
+            inner_loops: 0,
         }
     }
 

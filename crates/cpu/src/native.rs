@@ -1,13 +1,13 @@
 //! Running compiled code.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ebbtide_codegen::{Raised, Unit, c_unit};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
-    self as ir, Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, enclosing, leaf, walk,
+    Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, enclosing, leaf, walk,
 };
 use ebbtide_runtime::cache::{Cache, Found};
 use ebbtide_runtime::{
@@ -27,7 +27,7 @@ struct Shared {
     index: i64,
     extent: i64,
     verdict: i32,
-    stop: i32,
+    stop: *const AtomicBool,
     arrived: i32,
     generation: i32,
     spins: i32,
@@ -171,6 +171,9 @@ struct Native {
     _library: libloading::Library,
 }
 
+/// What a launch that nobody can stop looks at.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
 /// Arrays below this many elements are not worth waking other threads for.
 const WORTH_WAKING: usize = 4096;
 
@@ -244,7 +247,7 @@ impl Native {
             index: 0,
             extent: 0,
             verdict: 0,
-            stop: 0,
+            stop: frame.cancel.as_ref().map_or(&raw const NEVER, |cancel| cancel.word()),
             arrived: 0,
             generation: 0,
             spins: self.pool.spins(),
@@ -341,7 +344,6 @@ impl Native {
 
     fn outcome(&self, shared: &Shared, frame: &Frame, passes: &[i64], message: String) -> Result<Outcome> {
         let fault = match shared.fault {
-            0 if shared.stop != 0 => Fault::Stopped,
             0 if shared.outcome == 0 => return Ok(Outcome::Done),
             0 => {
                 let region = RegionId::from_index(shared.region as usize);
@@ -364,7 +366,7 @@ impl Native {
                 self.unit.fault(&self.program, raised, |id| &frame.arrays[id.index()].shape)
             }
         };
-        Err(Error::Program(ir::Error::Run { program: self.program.name.clone(), fault }))
+        Err(Error::of_run(&self.program, fault))
     }
 }
 

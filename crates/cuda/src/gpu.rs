@@ -3,19 +3,22 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
+use std::time::Duration;
 
-use ebbtide_runtime::{Carried, Error, Memory, Piece, Result};
+use ebbtide_runtime::{Cancel, Carried, Error, Memory, Piece, Result};
 
 use crate::sys::{Address, Driver, Handle, driver};
 
 /// A GPU. All that is asked of it goes to one stream, so that it happens in order; but copies that travel to and from the
-/// host beside the computation have a stream of their own.
+/// host beside the computation have a stream of their own, and so have wishes that a kernel ends.
 pub struct Gpu {
     driver: &'static Driver,
     context: Handle,
     stream: Handle,
     /// For copies beside the computation.
     copies: Handle,
+    /// For words that a running kernel looks at.
+    wishes: Handle,
     pool: Handle,
     /// What it calls itself.
     pub name: String,
@@ -59,6 +62,10 @@ const NO_TIMING: u32 = 2;
 const OUT_OF_MEMORY: c_int = 2;
 const NOT_READY: c_int = 600;
 
+/// So many looks at a stream follow each other at once, which take about a millisecond; then the host sleeps between them.
+const SHORT_WAIT: u32 = 1000;
+const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
+
 impl Gpu {
     /// The first GPU; why not, where there is none that can be used.
     pub fn first() -> std::result::Result<Gpu, String> {
@@ -76,7 +83,7 @@ impl Gpu {
                 return Err("there is an NVIDIA driver, but no GPU".to_string());
             }
             let (mut device, mut context) = (0, null_mut());
-            let (mut stream, mut copies) = (null_mut(), null_mut());
+            let (mut stream, mut copies, mut wishes) = (null_mut(), null_mut(), null_mut());
             fine((driver.cuDeviceGet)(&mut device, 0), "the first GPU could not be asked for")?;
             let attribute = |attribute| {
                 let mut value = 0;
@@ -99,6 +106,7 @@ impl Gpu {
             fine((driver.cuCtxSetCurrent)(context), "the GPU could not be taken")?;
             fine((driver.cuStreamCreate)(&mut stream, NON_BLOCKING), "no stream could be made")?;
             fine((driver.cuStreamCreate)(&mut copies, NON_BLOCKING), "no stream could be made")?;
+            fine((driver.cuStreamCreate)(&mut wishes, NON_BLOCKING), "no stream could be made")?;
             let (mut pool, mut all) = (null_mut(), u64::MAX);
             fine((driver.cuDeviceGetDefaultMemPool)(&mut pool, device), "the GPU has no memory pool")?;
             let all: *mut c_void = (&raw mut all).cast();
@@ -111,6 +119,7 @@ impl Gpu {
                 context,
                 stream,
                 copies,
+                wishes,
                 pool,
                 name: CStr::from_ptr(name.as_ptr()).to_string_lossy().to_string(),
                 capability: (attribute(CAPABILITY_MAJOR)?, attribute(CAPABILITY_MINOR)?),
@@ -140,6 +149,37 @@ impl Gpu {
         // SAFETY: the stream lives as long as the process.
         let code = unsafe { (self.driver.cuStreamSynchronize)(self.stream) };
         self.check(code, "a kernel or a copy failed")
+    }
+
+    /// The same, and tells the GPU when the host wants the launch to end whose stop word this is.
+    pub fn wait_unless(&self, cancel: &Cancel, stop: Address) -> Result<()> {
+        self.enter()?;
+        for look in 0.. {
+            // SAFETY: the stream lives as long as the process.
+            match unsafe { (self.driver.cuStreamQuery)(self.stream) } {
+                NOT_READY if cancel.is_cancelled() => {
+                    self.tell(stop)?;
+                    break;
+                }
+                NOT_READY if look < SHORT_WAIT => std::hint::spin_loop(),
+                NOT_READY => std::thread::sleep(BETWEEN_LOOKS),
+                code => return self.check(code, "a kernel or a copy failed"),
+            }
+        }
+        self.wait()
+    }
+
+    /// Sets a word of the GPU's memory while a kernel looks at it.
+    fn tell(&self, word: Address) -> Result<()> {
+        let set = 1i32;
+        // SAFETY (*Bounds*, *Liveness*): the word belongs to tables that the caller holds; pageable memory has been copied
+        // when the driver returns. The copy has ended when this returns, so that it meets no later launch.
+        let code =
+            unsafe { (self.driver.cuMemcpyHtoDAsync_v2)(word, (&raw const set).cast(), 4, self.wishes) };
+        self.check(code, "the stop word could not be set")?;
+        // SAFETY: the stream lives as long as the process.
+        let code = unsafe { (self.driver.cuStreamSynchronize)(self.wishes) };
+        self.check(code, "the stop word could not be set")
     }
 
     /// Memory with anything in it.

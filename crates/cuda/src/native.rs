@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use ebbtide_codegen::{Raised, STAGE, Unit, Width, cuda_unit, staging_bytes};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
-    self as ir, ArrayId, Block, Entry, Facts, LoopId, Outcome, Place, Program, RegionId, Stmt, ValueId, leaf,
+    ArrayId, Block, Entry, Facts, LoopId, Outcome, Place, Program, RegionId, Stmt, ValueId, leaf,
     walk_program_level,
 };
 use ebbtide_runtime::cache::{Cache, Found};
@@ -414,7 +414,7 @@ impl Native {
                 self.clear_partials()?;
                 let raised = Raised { kind, access, dimension, index, extent };
                 let fault = self.unit.fault(&self.program, raised, |id| &frame.arrays[id.index()].shape);
-                Err(Error::Program(ir::Error::Run { program: self.program.name.clone(), fault }))
+                Err(Error::of_run(&self.program, fault))
             }
         }
     }

@@ -3,6 +3,7 @@
 //! They are sent once, when the first segment is asked for; from then on the GPU's are the true ones. The host says with
 //! each launch what it changed since, and fetches them when it must know.
 
+use std::mem::offset_of;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -56,7 +57,8 @@ pub struct Shared {
     pub outcome: i32,
     pub region: i64,
     pub reason: i64,
-    pub exchanged: i64,
+    pub exchanged: i32,
+    pub stop: i32,
 }
 
 /// The words of [`Shared`].
@@ -323,6 +325,11 @@ impl Tables {
         self.address + 8 * self.layout.data as u64
     }
 
+    /// Where the host says that it wants the launch to end.
+    fn stop_word(&self) -> Address {
+        self.address + (8 * self.layout.shared + offset_of!(Shared, stop)) as Address
+    }
+
     /// Waits for the GPU and brings the frame up to date; gives what the threads shared, and the passes of the loops.
     pub fn fetch(&mut self, frame: &mut Frame) -> Result<(Shared, Vec<i64>)> {
         let at = self.layout;
@@ -330,7 +337,10 @@ impl Tables {
             // SAFETY (*Bounds*, *Liveness*): both sides have so many words; the wait follows.
             unsafe { self.gpu.fetch(self.address, self.reported().cast(), 8 * at.tape)? };
         }
-        self.gpu.wait()?;
+        match &frame.cancel {
+            Some(cancel) => self.gpu.wait_unless(cancel, self.stop_word())?,
+            None => self.gpu.wait()?,
+        }
         // SAFETY: `Shared` is plain numbers, in as many words.
         let shared = unsafe { self.reported().add(at.shared).cast::<Shared>().read() };
         if shared.exchanged != 0 {

@@ -1,6 +1,7 @@
 //! The interpreter: what a program means, in one small, obvious place. The oracle of all tests.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::checks::Checks;
 use crate::error::Fault;
@@ -102,6 +103,8 @@ pub struct Machine<'p, 'a> {
     pub tapes: Vec<Tape<'a>>,
     /// What is checked beyond the law.
     pub checks: Checks,
+    /// Set by somebody who wants the run to end.
+    pub stop: Option<&'p AtomicBool>,
     /// The statements that the run is in, outermost first.
     pub(crate) trail: Vec<&'p Stmt>,
     iterations: Vec<u64>,
@@ -152,6 +155,7 @@ impl<'p, 'a> Machine<'p, 'a> {
             scalars,
             tapes: program.arrays.iter().map(|_| Tape::default()).collect(),
             checks: Checks::default(),
+            stop: None,
             trail: Vec::new(),
             iterations: Vec::new(),
             reductions: HashMap::new(),
@@ -197,6 +201,9 @@ impl<'p, 'a> Machine<'p, 'a> {
     // ---- statements; the depth of recursion is the depth of nesting in the source
 
     fn block(&mut self, block: &'p Block) -> Result<Flow, Fault> {
+        if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return Err(Fault::Stopped);
+        }
         self.rest(block, 0)
     }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use ebbtide_ir as ir;
-use ebbtide_runtime::{Device, Label, Next, Pending, Result, Status, Yielded};
+use ebbtide_runtime::{Cancel, Device, Label, Next, Pending, Result, Status, Yielded};
 
 use crate::program::Source;
 
@@ -59,6 +59,13 @@ impl<P: Source> Compiled<P> {
             };
         }
         Ok(status)
+    }
+
+    /// The same program, with launches that stop when `cancel` says so: from another thread, a signal handler, a button. They
+    /// return an error then; the arrays hold what an interrupted run left in them, and can be used again. Nothing is
+    /// compiled again. A single launch that the host does not wait for has [`Pending::cancel`].
+    pub fn cancel_with(&self, cancel: &Cancel) -> Compiled<P> {
+        Compiled::new(self.untyped.cancel_with(cancel))
     }
 
     /// Reads a [`Yielded`] of this program that [`Yielded::save`] wrote, in this process or another.

@@ -97,6 +97,12 @@ pub enum Error {
         /// What to do.
         remedy: &'static str,
     },
+    /// The host asked for an end, and the run met the wish before its own.
+    #[error("run error: program `{program}`: cancelled")]
+    Cancelled {
+        /// The program.
+        program: String,
+    },
     /// A piece of program yielded that was run without an eye on yields.
     #[error("a program yielded where nobody can resume it")]
     UnexpectedYield,
@@ -144,6 +150,15 @@ impl fmt::Debug for Error {
 }
 
 impl Error {
+    /// What ended a run of a program.
+    pub fn of_run(program: &ir::Program, fault: ir::Fault) -> Error {
+        let program = program.name.clone();
+        match fault {
+            ir::Fault::Stopped => Error::Cancelled { program },
+            fault => Error::Program(ir::Error::Run { program, fault }),
+        }
+    }
+
     /// A disk that failed a gradient run.
     pub(crate) fn disk(dir: &std::path::Path, source: ebbtide_snapshot::Error) -> Error {
         use ebbtide_snapshot::Error as Snapshot;

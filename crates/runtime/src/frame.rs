@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use ebbtide_ir::{ArrayId, Literal, Program, Role, Scalars};
+use ebbtide_sweep::Cancel;
 
 use crate::arguments::extents;
 use crate::buffer::{Buffer, Meter, Spare};
@@ -116,6 +117,8 @@ pub struct Frame {
     pub tapes: Vec<TapePlaces>,
     /// By array: room for a copy of what a region may undo, null where there is none. Empty if no region undoes.
     pub kept: Vec<*mut u8>,
+    /// What may ask the launch to stop.
+    pub cancel: Option<Cancel>,
     /// What an executable that runs apart from the host keeps of the frame on its side.
     pub aside: Option<Box<dyn Any + Send>>,
     /// The memory of temporaries, held for as long as their addresses are used.
@@ -178,10 +181,19 @@ impl Frame {
             scalars,
             tapes,
             kept: Vec::new(),
+            cancel: None,
             aside: None,
             temps,
             _undo: Vec::new(),
         })
+    }
+
+    /// An error where the launch was asked to stop.
+    pub fn go_on(&self, program: &Program) -> Result<()> {
+        match &self.cancel {
+            Some(cancel) if cancel.is_cancelled() => Err(Error::Cancelled { program: program.name.clone() }),
+            _ => Ok(()),
+        }
     }
 
     /// Makes room for copies of these arrays.

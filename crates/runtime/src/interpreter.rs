@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ebbtide_ir::{self as ir, Block, Bytes, Checks, Facts, HostArray, Machine, Outcome, Program, Role};
+use ebbtide_sweep::Cancel;
 
 use crate::device::{Backend, Device, Executable, Start};
 use crate::error::{Error, Result};
@@ -66,6 +67,7 @@ impl Executable for Interpreted {
         });
         let mut machine = Machine::new(program, &self.facts, &frame.arguments, arrays.collect());
         machine.checks = self.checks;
+        machine.stop = frame.cancel.as_ref().map(Cancel::word);
         machine.scalars = std::mem::take(&mut frame.scalars);
         for ((tape, kept), (view, decl)) in
             machine.tapes.iter_mut().zip(&frame.tapes).zip(frame.arrays.iter().zip(&program.arrays))
@@ -93,7 +95,7 @@ impl Executable for Interpreted {
             kept.places = tape.places.iter_mut().filter_map(address).collect();
         }
         frame.scalars = std::mem::take(&mut machine.scalars);
-        outcome.map_err(|fault| Error::Program(ir::Error::Run { program: program.name.clone(), fault }))
+        outcome.map_err(|fault| Error::of_run(program, fault))
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use ebbtide_ir::{
     self as ir, Access, Entry, Label, Made, Op, Outcome, Param, Place, Program, RegionId, Role, Stmt, Undone,
 };
+use ebbtide_sweep::Cancel;
 
 use crate::arguments::{Arg, bind, extents};
 use crate::device::{Device, Executable, Start};
@@ -26,6 +27,8 @@ pub struct Compiled {
     entries: Arc<[OnceLock<Entry>]>,
     /// The arrays of which some region keeps a copy.
     undone: Arc<[ir::ArrayId]>,
+    /// What may ask launches to stop.
+    cancel: Option<Cancel>,
 }
 
 impl Compiled {
@@ -37,7 +40,20 @@ impl Compiled {
         let executable = device.backend().compile(&program, &facts, &[&program.body])?;
         let entries = (0..program.regions).map(|_| OnceLock::new()).collect();
         let undone = undone_arrays(&program);
-        Ok(Compiled { program, device: device.clone(), executable, entries, undone: undone.into() })
+        Ok(Compiled {
+            program,
+            device: device.clone(),
+            executable,
+            entries,
+            undone: undone.into(),
+            cancel: None,
+        })
+    }
+
+    /// The same program, with launches that stop when `cancel` says so: they return [`Error::Cancelled`] then. The arrays
+    /// hold what an interrupted run left in them, and can be used again. Nothing is compiled again.
+    pub fn cancel_with(&self, cancel: &Cancel) -> Compiled {
+        Compiled { cancel: Some(cancel.clone()), ..self.clone() }
     }
 
     /// The program.
@@ -120,6 +136,7 @@ impl Compiled {
     pub(crate) fn prepare_start(&self, args: &[Arg<'_>]) -> Result<Prepared> {
         let (views, scalars) = bind(&self.program, &self.device, args)?;
         let mut frame = Frame::new(&self.program, views, scalars, self.device.meter())?;
+        frame.cancel.clone_from(&self.cancel);
         frame.reserve_undo(&self.undone, self.device.meter())?;
         Ok(Prepared { frame, place: None, known: None })
     }
@@ -152,6 +169,7 @@ impl Compiled {
             }
         }
         let mut frame = Frame::with(program, views, arguments, scalars, temps, self.device.meter())?;
+        frame.cancel.clone_from(&self.cancel);
         frame.reserve_undo(&self.undone, self.device.meter())?;
         let known = match known {
             None => {
@@ -194,6 +212,7 @@ impl Compiled {
             Some(_) => tracing::debug_span!("resume", program),
         }
         .entered();
+        frame.go_on(&self.program)?;
         let Outcome::Yielded { place, reason } = self.executable.run(0, frame, start)? else {
             return Ok(Status::Done);
         };

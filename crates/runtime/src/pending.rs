@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 
 use ebbtide_ir::{Access, Param, Program, Role};
+use ebbtide_sweep::Cancel;
 
 use crate::arguments::Arg;
 use crate::buffer::Buffer;
@@ -21,6 +22,7 @@ use crate::yielded::Yielded;
 #[must_use = "the status of a launch says whether it yielded or failed"]
 pub struct Pending {
     loan: Arc<Loan>,
+    cancel: Cancel,
 }
 
 impl Pending {
@@ -30,6 +32,15 @@ impl Pending {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }
+    }
+
+    /// Asks the launch to stop; where the program was given a [`Cancel`], all that have it. Returns at once:
+    /// [`Pending::wait`] then returns [`Error::Cancelled`], or how the launch ended if it met its own end first. The arrays
+    /// hold what an interrupted run left in them, and can be used again.
+    ///
+    /// A launch looks for the wish between passes of loops, and inside parallel loops whose iterations have loops.
+    pub fn cancel(&self) {
+        self.cancel.cancel();
     }
 
     /// Waits for the end of the launch.
@@ -213,9 +224,10 @@ impl Compiled {
         self.spawn(prepared, args)
     }
 
-    fn spawn(&self, prepared: Prepared, args: Vec<Arg<'_>>) -> Result<Pending> {
+    fn spawn(&self, mut prepared: Prepared, args: Vec<Arg<'_>>) -> Result<Pending> {
         let program = self.program_handle();
         let loan = Arc::<Loan>::default();
+        let cancel = prepared.frame.cancel.get_or_insert_default().clone();
         let (mut lent, mut read) = (vec![None; args.len()], Vec::new());
         for (k, (arg, param)) in args.into_iter().zip(&program.params).enumerate() {
             match (arg, param) {
@@ -236,7 +248,7 @@ impl Compiled {
             work.status = Some(compiled.execute(&mut work.prepared));
         });
         match spawned {
-            Ok(_) => Ok(Pending { loan }),
+            Ok(_) => Ok(Pending { loan, cancel }),
             Err(source) => {
                 Err(Error::Io { what: "a thread for the launch could not be started".to_string(), source })
             }

@@ -35,8 +35,11 @@ const ix at0 = (ix)v4;
 f64 h0 = a0[at0];
 const ix at1 = (ix)v4;
 f64 h1 = a1[at1];
+for (i64 pass = 0; pass < passes;) {
+if (pass > 0 && eb_stopped(f)) goto exit1;
+const i64 until = eb_until(pass, passes);
 #pragma unroll 8
-for (i64 pass = 0; pass < passes; pass++) {
+for (; pass < until; pass++) {
 v3 = begin + pass;
 {
 const f64 v5 = h0;
@@ -46,7 +49,7 @@ const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
 h0 = (h0 + v10);
 }
-}
+} }
 a0[at0] = h0;
 } }
 exit1: ;
@@ -55,6 +58,7 @@ if (eb_barrier(f)) goto leave;
 } else {
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v3 = INT64_C(0) + pass0;
+if (eb_pause(f, pass0)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;

@@ -34,8 +34,11 @@ const ix at0 = (ix)v4;
 f64 h0 = a0[at0];
 const ix at1 = (ix)v4;
 f64 h1 = a1[at1];
+for (i64 pass = 0; pass < passes;) {
+if (pass > 0 && eb_stopped(f)) goto exit1;
+const i64 until = eb_until(pass, passes);
 #pragma unroll 8
-for (i64 pass = 0; pass < passes; pass++) {
+for (; pass < until; pass++) {
 v3 = begin + pass;
 {
 const f64 v5 = h0;
@@ -45,7 +48,7 @@ const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
 h0 = (h0 + v10);
 }
-}
+} }
 a0[at0] = h0;
 } }
 exit1: ;
@@ -54,6 +57,7 @@ if (eb_barrier(f)) goto leave;
 } else {
 pass0 = 0;
 for (; v24 + pass0 < v25; pass0++) { v3 = v24 + pass0;
+if (eb_pause(f, pass0)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;
@@ -153,8 +157,11 @@ f64 h1 = a1[at1];
 const ix at10 = (ix)v4;
 f64 h10 = 0;
 eb_pushes<f64, 8> q0; q0.begin(t0, at0, passes * 1);
+for (i64 pass = 0; pass < passes;) {
+if (pass > 0 && eb_stopped(f)) goto exit4;
+const i64 until = eb_until(pass, passes);
 #pragma unroll 8
-for (i64 pass = 0; pass < passes; pass++) {
+for (; pass < until; pass++) {
 v3 = begin + pass;
 q0.push(h0);
 h10 = h0;
@@ -168,7 +175,7 @@ const f64 v22 = h10;
 const f64 v23 = (v22 + v21);
 h0 = v23;
 }
-}
+} }
 a0[at0] = h0;
 } }
 exit4: ;
@@ -178,6 +185,7 @@ if (eb_barrier(f)) goto leave;
 } else {
 pass0 = 0;
 for (; v24 + pass0 < v25; pass0++) { v3 = v24 + pass0;
+if (eb_pause(f, pass0)) goto leave;
 if (t0.depth >= t0.capacity) eb_fault(f, EB_TAPE, 0, 0, 0, 0);
 else {
 f64 *t = a0; a0 = (f64 *)eb_exchange(f, &t0, t0.depth++, t); a10 = t;
@@ -294,8 +302,11 @@ f64 h7 = a7[at7];
 const ix at8 = (ix)v39;
 f64 h8 = a8[at8];
 eb_pops<f64, 8> q0; q0.begin(t0, at0, passes * 1);
+for (i64 pass = 0; pass < passes;) {
+if (pass > 0 && eb_stopped(f)) goto exit7;
+const i64 until = eb_until(pass, passes);
 #pragma unroll 8
-for (i64 pass = 0; pass < passes; pass++) {
+for (; pass < until; pass++) {
 v34 = begin + pass;
 h0 = q0.pop();
 {
@@ -313,7 +324,7 @@ const f64 v53 = (v49 * v52);
 h8 = (h8 + v48);
 h7 = (h7 + v53);
 }
-}
+} }
 a0[at0] = h0;
 a7[at7] = h7;
 a8[at8] = h8;
@@ -325,6 +336,7 @@ if (eb_barrier(f)) goto leave;
 } else {
 pass0 = 0;
 for (; v24 + pass0 < v25; pass0++) { v34 = v24 + pass0;
+if (eb_pause(f, pass0)) goto leave;
 if (t0.depth == 0) eb_fault(f, EB_TAPE, 0, 0, 0, 0);
 else a0 = (f64 *)eb_exchange(f, &t0, --t0.depth, a0);
 { /* parallel loop */

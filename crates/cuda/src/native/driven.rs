@@ -1,6 +1,6 @@
 //! Segments with operations of the host in them: loops and branches around them are driven from here.
 
-use ebbtide_ir::{self as ir, Access, Bound, Fault, HostArg, LibraryCall, Literal, ValueId};
+use ebbtide_ir::{Access, Bound, Fault, HostArg, LibraryCall, Literal, ValueId};
 use ebbtide_runtime::{Error, Executable, Frame, Result, Start, View, from_arguments};
 
 use super::{Native, lost};
@@ -13,6 +13,7 @@ impl Native {
     /// source.
     pub(super) fn drive(&self, parts: &[Part], frame: &mut Frame) -> Result<()> {
         for part in parts {
+            frame.go_on(&self.program)?;
             match part {
                 Part::Kernel(kernel) => self.start(*kernel, frame, Start::Beginning, Wanted::Nothing)?,
                 Part::Call(call) => self.call(call, frame)?,
@@ -101,7 +102,7 @@ impl Native {
         operation.call(&mut args).map_err(|message| {
             let (operation, site) = (operation.name.clone(), call.site.clone());
             let fault = Fault::Operation { operation, message, site };
-            Error::Program(ir::Error::Run { program: self.program.name.clone(), fault })
+            Error::of_run(&self.program, fault)
         })?;
         let accesses = call.arguments.iter().filter_map(|bound| match bound {
             Bound::Array(_, access) => Some(*access),

@@ -1,0 +1,71 @@
+//! Loops inside the iterations of parallel loops.
+
+use ebbtide_ir::{Loop, LoopKind, ValueId};
+
+use crate::body::Body;
+use crate::unit::{Text, line};
+
+impl Text<'_> {
+    /// Prints a loop. An outermost one looks now and then whether the host wants the launch to end, between runs of passes
+    /// that know nothing of it.
+    pub fn inner_loop(&mut self, body: &Body, l: &Loop, mask: Option<&str>) {
+        let (number, outermost) = (self.fresh(), self.inner_loops == 0);
+        self.inner_loops += 1;
+        let looks = format!("if (eb_stopped(f)) goto exit{};", body.exit);
+        match &l.kind {
+            LoopKind::For { var, from, to } => {
+                let (from, to) = (self.bound(body, *from), self.bound(body, *to));
+                let v = format!("v{}", var.index());
+                line!(self, "{{ const i64 end{number} = {to};");
+                // A loop that can be left in the middle is left by one `break`.
+                if outermost && l.until.is_none() {
+                    line!(self, "for (i64 {v} = {from}; {v} < end{number};) {{");
+                    line!(self, "const i64 pause{number} = eb_until({v}, end{number});");
+                    line!(self, "for (; {v} < pause{number}; {v}++) {{");
+                    self.body(body, &l.body, mask);
+                    line!(self, "}} if ({v} < end{number}) {{ {looks} }} }} }}");
+                } else {
+                    line!(self, "for (i64 {v} = {from}; {v} < end{number}; {v}++) {{");
+                    self.body(body, &l.body, mask);
+                    self.leave(body, l);
+                    line!(self, "}} }}");
+                }
+            }
+            LoopKind::While { head, condition } => {
+                line!(self, "for (u32 pass{number} = 1;; pass{number}++) {{ {{");
+                self.body(body, head, mask);
+                line!(self, "if (!{}) break; }}", self.known(body, *condition));
+                line!(self, "if (pass{number} % EB_ITERATIONS == 0) {{ {looks} }} {{");
+                self.body(body, &l.body, mask);
+                self.leave(body, l);
+                line!(self, "}} }}");
+            }
+            LoopKind::Forever => {
+                line!(self, "for (u32 pass{number} = 1;; pass{number}++) {{");
+                line!(self, "if (pass{number} % EB_ITERATIONS == 0) {{ {looks} }}");
+                self.body(body, &l.body, mask);
+                self.leave(body, l);
+                line!(self, "}}");
+            }
+        }
+        self.inner_loops -= 1;
+    }
+
+    fn leave(&mut self, body: &Body, l: &Loop) {
+        if let Some(until) = l.until {
+            line!(self, "if ({}) break;", self.known(body, until));
+        }
+    }
+
+    /// A bound, which the interior form may have left unprinted.
+    fn bound(&self, body: &Body, v: ValueId) -> String {
+        match body.interior().and_then(|interior| self.linear_here(interior, v)) {
+            Some(sum) if sum.coefficient == 0 => sum.base,
+            Some(sum) => {
+                let j = self.innermost.map_or(String::new(), |j| self.value(j));
+                format!("(INT64_C({}) * {j} + {})", sum.coefficient, sum.base)
+            }
+            None => self.known(body, v),
+        }
+    }
+}

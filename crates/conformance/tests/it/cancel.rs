@@ -1,0 +1,225 @@
+//! Launches that the host stops. The programs here have no end of their own.
+
+use std::time::Duration;
+
+use ebbtide_ir::*;
+use ebbtide_runtime::{Arg, Array1, Cancel, Compiled, Device, Error, Status, interpreter};
+
+use crate::devices::cpu;
+use crate::programs::B;
+
+/// What a program does for ever.
+#[derive(Clone, Copy, Debug)]
+enum Endless {
+    /// Passes whose iterations touch their own elements alone: nothing makes threads meet.
+    OwnElements,
+    /// Passes that read neighbours.
+    Neighbours,
+    /// Passes that sum.
+    Sums,
+    /// A loop that data should end.
+    While,
+    /// A loop inside a loop inside a loop, each of few passes but the outermost.
+    Nested,
+    /// A counted loop inside iterations.
+    ForInside,
+    /// A loop inside iterations that data should end.
+    WhileInside,
+    /// One without a condition.
+    LoopInside,
+}
+
+const ALL: [Endless; 8] = [
+    Endless::OwnElements,
+    Endless::Neighbours,
+    Endless::Sums,
+    Endless::While,
+    Endless::Nested,
+    Endless::ForInside,
+    Endless::WhileInside,
+    Endless::LoopInside,
+];
+
+/// Adds 1 to every element of `a`, as often as `passes` says, or for ever where the data does not say otherwise.
+fn endless(kind: Endless) -> Program {
+    let mut b = B::new("endless");
+    let a = b.0.array("a", Type::F64, 1, Access::Write);
+    let other = b.0.array("other", Type::F64, 1, Access::Write);
+    let passes = b.0.scalar("passes", Type::Index);
+    let (zero, one, n) = (b.index(0), b.index(1), b.0.dim(a, 0));
+    let (unit, nought) = (b.real(1.0), b.real(0.0));
+    match kind {
+        Endless::OwnElements => {
+            b.0.begin_for("t", zero, passes);
+            let i = b.0.begin_par(&[("i", zero, n)])[0];
+            b.0.update(Combine::Add, a, &[i], unit);
+            b.0.end_par();
+            b.0.end_loop(None);
+        }
+        Endless::Neighbours => {
+            b.0.begin_for("t", zero, passes);
+            let i = b.0.begin_par(&[("i", zero, n)])[0];
+            let beside = b.add(i, one);
+            let beside = b.rem(beside, n);
+            let x = b.0.load(a, &[beside]);
+            let x = b.add(x, unit);
+            b.0.store(other, &[i], x);
+            b.0.end_par();
+            b.0.swap(a, other);
+            b.0.end_loop(None);
+        }
+        Endless::Sums => {
+            b.0.begin_for("t", zero, passes);
+            let i = b.0.begin_par(&[("i", zero, n)])[0];
+            let x = b.0.load(a, &[i]);
+            b.0.update(Combine::Max, other, &[zero], x);
+            b.0.end_par();
+            let i = b.0.begin_par(&[("i", zero, n)])[0];
+            b.0.update(Combine::Add, a, &[i], unit);
+            b.0.end_par();
+            b.0.end_loop(None);
+        }
+        Endless::While => {
+            b.0.begin_while();
+            let x = b.0.load(a, &[zero]);
+            let limit = b.0.cast(passes, Type::F64);
+            let goes_on = b.0.compare(Compare::Lt, x, limit);
+            b.0.while_condition(goes_on);
+            let i = b.0.begin_par(&[("i", zero, n)])[0];
+            b.0.update(Combine::Add, a, &[i], unit);
+            b.0.end_par();
+            b.0.end_loop(None);
+        }
+        Endless::Nested => {
+            b.0.begin_for("t", zero, passes);
+            for (name, times) in [("u", 3), ("v", 2)] {
+                let times = b.index(times);
+                b.0.begin_for(name, zero, times);
+            }
+            let i = b.0.begin_par(&[("i", zero, n)])[0];
+            let share = b.real(1.0 / 6.0);
+            b.0.update(Combine::Add, other, &[i], share);
+            b.0.end_par();
+            b.0.end_loop(None);
+            b.0.end_loop(None);
+            let i = b.0.begin_par(&[("i", zero, n)])[0];
+            b.0.update(Combine::Add, a, &[i], unit);
+            b.0.end_par();
+            b.0.end_loop(None);
+        }
+        Endless::ForInside => {
+            let i = b.0.begin_par(&[("i", zero, n)])[0];
+            b.0.begin_for("t", zero, passes);
+            let x = b.0.load(a, &[i]);
+            let x = b.add(x, unit);
+            b.0.store(a, &[i], x);
+            b.0.end_loop(None);
+            b.0.end_par();
+        }
+        Endless::WhileInside | Endless::LoopInside => {
+            let i = b.0.begin_par(&[("i", zero, n)])[0];
+            let count = b.0.local("count", nought);
+            let limit = b.0.cast(passes, Type::F64);
+            match kind {
+                Endless::WhileInside => {
+                    b.0.begin_while();
+                    let x = b.0.get(count);
+                    let goes_on = b.0.compare(Compare::Lt, x, limit);
+                    b.0.while_condition(goes_on);
+                }
+                _ => b.0.begin_loop(),
+            }
+            let x = b.0.get(count);
+            let x = b.add(x, unit);
+            b.0.set(count, x);
+            let enough = b.0.compare(Compare::Ge, x, limit);
+            b.0.end_loop(matches!(kind, Endless::LoopInside).then_some(enough));
+            let x = b.0.get(count);
+            b.0.update(Combine::Add, a, &[i], x);
+            b.0.end_par();
+        }
+    }
+    b.0.finish().unwrap()
+}
+
+/// So many that no machine comes to the end.
+const FOR_EVER: i64 = 1 << 60;
+
+fn args<'a>(a: &'a mut Array1<f64>, other: &'a mut Array1<f64>, passes: i64) -> Vec<Arg<'a>> {
+    vec![Arg::Write(a.any_mut()), Arg::Write(other.any_mut()), Arg::Scalar(Literal::index(passes))]
+}
+
+fn devices() -> [Device; 4] {
+    [interpreter(), cpu(1), cpu(2), cpu(5)]
+}
+
+fn is_cancelled(result: ebbtide_runtime::Result<Status>) -> bool {
+    match result {
+        Err(Error::Cancelled { program }) => program == "endless",
+        other => panic!("it was not cancelled: {other:?}"),
+    }
+}
+
+#[test]
+pub fn a_launch_that_never_ends_is_stopped_and_its_arrays_can_be_used_again() {
+    for kind in ALL {
+        let program = endless(kind);
+        for device in devices() {
+            let compiled = Compiled::new(&program, &device).unwrap();
+            for n in [3usize, 40_000] {
+                let mut a = device.zeros([n]).unwrap();
+                let mut other = device.zeros([n]).unwrap();
+                let pending = compiled.launch_async(args(&mut a, &mut other, FOR_EVER)).unwrap();
+                std::thread::sleep(Duration::from_millis(10));
+                assert!(pending.poll().is_pending(), "{kind:?} on {device:?}: it ended by itself");
+                pending.cancel();
+                assert!(is_cancelled(pending.wait()), "{kind:?} on {device:?}");
+                // What was interrupted has left nothing behind that another launch would see.
+                a.fill(0.0).unwrap();
+                other.fill(0.0).unwrap();
+                let status = compiled.launch(args(&mut a, &mut other, 7)).unwrap();
+                assert_eq!(status, Status::Done);
+                assert_eq!(a.to_vec(), vec![7.0; n], "{kind:?} on {device:?}");
+            }
+        }
+    }
+}
+
+#[test]
+pub fn one_switch_stops_all_launches_that_have_it() {
+    for device in devices() {
+        let plain = Compiled::new(&endless(Endless::Neighbours), &device).unwrap();
+        let cancel = Cancel::new();
+        let compiled = plain.cancel_with(&cancel);
+        let (mut a, mut other) = (device.zeros([100]).unwrap(), device.zeros([100]).unwrap());
+        // One that ends by itself is not touched by a wish that comes later.
+        assert_eq!(compiled.launch(args(&mut a, &mut other, 2)).unwrap(), Status::Done);
+        let switch = cancel.clone();
+        let later = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(10));
+            switch.cancel();
+        });
+        assert!(is_cancelled(compiled.launch(args(&mut a, &mut other, FOR_EVER))));
+        later.join().unwrap();
+        // The wish stands until it is taken back: nothing runs, nothing changes.
+        a.fill(5.0).unwrap();
+        assert!(is_cancelled(compiled.launch(args(&mut a, &mut other, 2))));
+        assert_eq!(a.to_vec(), vec![5.0; 100]);
+        assert_eq!(plain.launch(args(&mut a, &mut other, 2)).unwrap(), Status::Done);
+        cancel.reset();
+        assert_eq!(compiled.launch(args(&mut a, &mut other, 2)).unwrap(), Status::Done);
+        assert_eq!(a.to_vec(), vec![9.0; 100]);
+    }
+}
+
+#[test]
+pub fn a_wish_that_comes_after_the_end_changes_nothing() {
+    for device in devices() {
+        let compiled = Compiled::new(&endless(Endless::OwnElements), &device).unwrap();
+        let (mut a, mut other) = (device.zeros([100]).unwrap(), device.zeros([100]).unwrap());
+        let pending = compiled.launch_async(args(&mut a, &mut other, 3)).unwrap();
+        assert_eq!(a.to_vec(), vec![3.0; 100]);
+        pending.cancel();
+        assert_eq!(pending.wait().unwrap(), Status::Done);
+    }
+}
