@@ -142,6 +142,7 @@ impl Text<'_> {
         walk(&l.body, &mut |_| statements += 1);
         let unrolled = UNROLLED.iter().find(|(most, _)| statements <= *most).map_or(1, |(_, passes)| *passes);
         line!(self, "for (i64 pass = 0; pass < passes;) {{");
+        line!(self, "if (column == 0 && r == 0) eb_tell(f, pass);");
         line!(self, "if (pass > 0 && eb_stopped(f)) goto exit{exit};");
         line!(self, "const i64 until = eb_until(pass, passes);");
         line!(self, "#pragma unroll {unrolled}");

@@ -7,6 +7,7 @@ typedef struct {
     i64 dimension, index, extent;
     i32 verdict;     /* the fault that the last barrier saw */
     const volatile b8 *stop; /* the host's wish that the launch ends */
+    volatile i64 *done;      /* finished passes of the outermost loop, for the host to look at */
     i32 arrived, generation;
     i32 spins;       /* how often a waiting thread looks before it sleeps */
     void (*sleep)(i32 *generation, i32 seen);
@@ -77,6 +78,9 @@ static inline i32 eb_barrier(eb_frame *f) {
     if (__builtin_expect(f->threads == 1, 1)) return f->shared->fault;
     return eb_meet(f->shared, f->threads);
 }
+
+/* Tells the host how many passes of an outermost loop are finished. */
+static inline void eb_tell(eb_frame *f, i64 passes) { *f->shared->done = passes; }
 
 /* What a pass of a loop begins with: the first thread looks whether the host wants an end. The others learn it where
    they meet, which they do now and then even if nothing in the passes makes them: all count passes alike. */

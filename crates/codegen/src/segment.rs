@@ -546,8 +546,13 @@ impl Text<'_> {
             }
             LoopKind::Forever => line!(self, "for (;; {pass}++) {{"),
         }
+        if self.outer_loops == 0 {
+            line!(self, "if (f->thread == 0) eb_tell(f, {pass});");
+        }
         line!(self, "if (eb_pause(f, {pass})) goto leave;");
+        self.outer_loops += 1;
         self.statements(&l.body);
+        self.outer_loops -= 1;
         if let Some(until) = l.until {
             line!(self, "if ({}) break;", self.value(until));
             left = left.or(&self.pending);

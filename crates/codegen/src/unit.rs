@@ -281,6 +281,8 @@ pub(crate) struct Text<'p> {
     pub constant: BTreeSet<ArrayId>,
     /// What an iteration holds in variables, where it runs through all passes of a loop.
     pub own: Own,
+    /// How many loops around parallel ones are around what is being printed.
+    pub outer_loops: usize,
     /// How many loops of an iteration are around what is being printed.
     pub inner_loops: usize,
 }
@@ -382,6 +384,7 @@ impl<'p> Text<'p> {
             late: None,
             constant: BTreeSet::new(),
             own: Own::default(),
+            outer_loops: 0,
             inner_loops: 0,
         }
     }

@@ -1,7 +1,7 @@
 //! Running compiled code.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ebbtide_codegen::{Raised, Unit, c_unit};
@@ -28,6 +28,7 @@ struct Shared {
     extent: i64,
     verdict: i32,
     stop: *const AtomicBool,
+    done: *const AtomicI64,
     arrived: i32,
     generation: i32,
     spins: i32,
@@ -248,6 +249,7 @@ impl Native {
             extent: 0,
             verdict: 0,
             stop: frame.cancel.as_ref().map_or(&raw const NEVER, |cancel| cancel.word()),
+            done: &raw const *frame.done,
             arrived: 0,
             generation: 0,
             spins: self.pool.spins(),

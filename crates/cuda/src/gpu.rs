@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use ebbtide_runtime::{Cancel, Carried, Error, Memory, Piece, Result};
@@ -65,6 +66,8 @@ const NOT_READY: c_int = 600;
 /// So many looks at a stream follow each other at once, which take about a millisecond; then the host sleeps between them.
 const SHORT_WAIT: u32 = 1000;
 const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
+/// At each so many looks it asks how far the kernel is.
+const LOOKS_AT_PASSES: u32 = 200;
 
 impl Gpu {
     /// The first GPU; why not, where there is none that can be used.
@@ -151,10 +154,11 @@ impl Gpu {
         self.check(code, "a kernel or a copy failed")
     }
 
-    /// The same, and tells the GPU when the host wants the launch to end whose stop word this is.
-    pub fn wait_unless(&self, cancel: &Cancel, stop: Address) -> Result<()> {
+    /// The same, and meanwhile brings the host what a kernel says at `done`, and tells the kernel through the word `stop`
+    /// when it is to end.
+    pub fn watch(&self, cancel: &Cancel, stop: Address, passes: &AtomicI64, done: Address) -> Result<()> {
         self.enter()?;
-        for look in 0.. {
+        for look in 1u32.. {
             // SAFETY: the stream lives as long as the process.
             match unsafe { (self.driver.cuStreamQuery)(self.stream) } {
                 NOT_READY if cancel.is_cancelled() => {
@@ -162,7 +166,12 @@ impl Gpu {
                     break;
                 }
                 NOT_READY if look < SHORT_WAIT => std::hint::spin_loop(),
-                NOT_READY => std::thread::sleep(BETWEEN_LOOKS),
+                NOT_READY => {
+                    if look.is_multiple_of(LOOKS_AT_PASSES) {
+                        passes.store(self.ask(done)?, Ordering::Relaxed);
+                    }
+                    std::thread::sleep(BETWEEN_LOOKS);
+                }
                 code => return self.check(code, "a kernel or a copy failed"),
             }
         }
@@ -172,14 +181,29 @@ impl Gpu {
     /// Sets a word of the GPU's memory while a kernel looks at it.
     fn tell(&self, word: Address) -> Result<()> {
         let set = 1i32;
-        // SAFETY (*Bounds*, *Liveness*): the word belongs to tables that the caller holds; pageable memory has been copied
-        // when the driver returns. The copy has ended when this returns, so that it meets no later launch.
+        // SAFETY (*Bounds*, *Liveness*): the word belongs to tables that the caller holds, and the copy has ended when this
+        // returns, so that it meets no later launch.
         let code =
             unsafe { (self.driver.cuMemcpyHtoDAsync_v2)(word, (&raw const set).cast(), 4, self.wishes) };
         self.check(code, "the stop word could not be set")?;
+        self.wished()
+    }
+
+    /// What a word of the GPU's memory holds while a kernel writes it.
+    fn ask(&self, word: Address) -> Result<i64> {
+        let mut found = 0i64;
+        // SAFETY (*Bounds*, *Liveness*): as above.
+        let code =
+            unsafe { (self.driver.cuMemcpyDtoHAsync_v2)((&raw mut found).cast(), word, 8, self.wishes) };
+        self.check(code, "the number of passes could not be had")?;
+        self.wished()?;
+        Ok(found)
+    }
+
+    fn wished(&self) -> Result<()> {
         // SAFETY: the stream lives as long as the process.
         let code = unsafe { (self.driver.cuStreamSynchronize)(self.wishes) };
-        self.check(code, "the stop word could not be set")
+        self.check(code, "a word could not be copied")
     }
 
     /// Memory with anything in it.

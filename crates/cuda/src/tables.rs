@@ -6,6 +6,7 @@
 use std::mem::offset_of;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ebbtide_ir::Program;
 use ebbtide_runtime::{Frame, Result};
@@ -59,6 +60,7 @@ pub struct Shared {
     pub reason: i64,
     pub exchanged: i32,
     pub stop: i32,
+    pub done: i64,
 }
 
 /// The words of [`Shared`].
@@ -325,11 +327,6 @@ impl Tables {
         self.address + 8 * self.layout.data as u64
     }
 
-    /// Where the host says that it wants the launch to end.
-    fn stop_word(&self) -> Address {
-        self.address + (8 * self.layout.shared + offset_of!(Shared, stop)) as Address
-    }
-
     /// Waits for the GPU and brings the frame up to date; gives what the threads shared, and the passes of the loops.
     pub fn fetch(&mut self, frame: &mut Frame) -> Result<(Shared, Vec<i64>)> {
         let at = self.layout;
@@ -338,11 +335,17 @@ impl Tables {
             unsafe { self.gpu.fetch(self.address, self.reported().cast(), 8 * at.tape)? };
         }
         match &frame.cancel {
-            Some(cancel) => self.gpu.wait_unless(cancel, self.stop_word())?,
+            Some(cancel) => {
+                let words = [offset_of!(Shared, stop), offset_of!(Shared, done)];
+                let [stop, done] =
+                    words.map(|word| self.address + (8 * self.layout.shared + word) as Address);
+                self.gpu.watch(cancel, stop, &frame.done, done)?
+            }
             None => self.gpu.wait()?,
         }
         // SAFETY: `Shared` is plain numbers, in as many words.
         let shared = unsafe { self.reported().add(at.shared).cast::<Shared>().read() };
+        frame.done.store(shared.done, Ordering::Relaxed);
         if shared.exchanged != 0 {
             for (places, tape) in self.tapes.iter().zip(&mut frame.tapes) {
                 let count = places.count.min(tape.places.len());
@@ -408,7 +411,7 @@ impl Drop for Tables {
     }
 }
 
-const _: () = assert!(size_of::<Shared>() == 64, "the prelude declares as many bytes");
+const _: () = assert!(size_of::<Shared>() == 72, "the prelude declares as many bytes");
 const _: () = assert!(size_of::<Launch>() == 232, "the prelude declares as many bytes");
 
 #[cfg(test)]

@@ -57,8 +57,8 @@ pub use ebbtide_lang::{
 };
 pub use ebbtide_macros::{Arrays, Label, checkpoint, func, operation, program, relaxed, reverse};
 pub use ebbtide_runtime::{
-    Array, Array0, Array1, Array2, Array3, Array4, Device, HostView, HostViewMut, Next, Pending, Status,
-    Yielded,
+    Array, Array0, Array1, Array2, Array3, Array4, Cancel, Device, HostView, HostViewMut, Next, Pending,
+    Progress, Status, Yielded,
 };
 pub use error::{Error, Result};
 #[cfg(feature = "tape")]
@@ -67,10 +67,10 @@ pub use on_tape::{OnTape, TapeOperation, TapeProgram};
 /// Everything that programs and their hosts are written with.
 pub mod prelude {
     pub use crate::{
-        Array, Array0, Array1, Array2, Array3, Array4, Arrays, Budget, Bytes, Compiled, CompiledGrad, Device,
-        Devices, Direction, Float, Gradients, Label, Name, Next, Number, Pending, Plan, Program, Status,
-        Yielded, checkpoint, compact, copy, fill, func, matmul, operation, par, program, rand, relaxed,
-        reverse, scan, scatter_unique, select, swap,
+        Array, Array0, Array1, Array2, Array3, Array4, Arrays, Budget, Bytes, Cancel, Compiled, CompiledGrad,
+        Device, Devices, Direction, Float, Gradients, Label, Name, Next, Number, Pending, Plan, Program,
+        Status, Yielded, checkpoint, compact, copy, fill, func, matmul, operation, par, program, rand,
+        relaxed, reverse, scan, scatter_unique, select, swap,
     };
 }
 

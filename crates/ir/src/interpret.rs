@@ -1,7 +1,7 @@
 //! The interpreter: what a program means, in one small, obvious place. The oracle of all tests.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use crate::checks::Checks;
 use crate::error::Fault;
@@ -105,6 +105,8 @@ pub struct Machine<'p, 'a> {
     pub checks: Checks,
     /// Set by somebody who wants the run to end.
     pub stop: Option<&'p AtomicBool>,
+    /// Told how many passes of the outermost loop are finished.
+    pub done: Option<&'p AtomicI64>,
     /// The statements that the run is in, outermost first.
     pub(crate) trail: Vec<&'p Stmt>,
     iterations: Vec<u64>,
@@ -156,6 +158,7 @@ impl<'p, 'a> Machine<'p, 'a> {
             tapes: program.arrays.iter().map(|_| Tape::default()).collect(),
             checks: Checks::default(),
             stop: None,
+            done: None,
             trail: Vec::new(),
             iterations: Vec::new(),
             reductions: HashMap::new(),
@@ -316,6 +319,9 @@ impl<'p, 'a> Machine<'p, 'a> {
         let depth = self.iterations.len();
         loop {
             let pass = self.iterations[depth - 1];
+            if let (1, Some(done)) = (depth, self.done) {
+                done.store(pass as i64, Ordering::Relaxed);
+            }
             if let LoopKind::For { var, .. } = l.kind {
                 let [from, _] = self.scalars.bounds[l.id.index()];
                 self.scalars.values[var.index()] = from.wrapping_add(pass as i64) as Bits;

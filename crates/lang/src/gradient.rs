@@ -10,8 +10,8 @@ use std::time::Duration;
 use ebbtide_autodiff as autodiff;
 use ebbtide_ir as ir;
 use ebbtide_runtime::{
-    AnyArray, Arg, Array, Array0, Budget, CompiledGradient, Device, Error, OnYield, Plan, Ran, Replay,
-    Result, Tiers, Yielded,
+    AnyArray, Arg, Array, Array0, Budget, Cancel, CompiledGradient, Device, Error, OnYield, Plan, Progress,
+    Ran, Replay, Result, Tiers, Yielded,
 };
 
 use crate::host_arrays::Host;
@@ -408,6 +408,19 @@ impl<P: Source> CompiledGrad<P> {
     /// The same gradient with other room beyond memory; nothing is compiled again.
     pub fn with_tiers(&self, tiers: Tiers) -> CompiledGrad<P> {
         self.over(self.untyped.with_tiers(tiers))
+    }
+
+    /// The same gradient, with launches that stop when `cancel` says so: from another thread, a signal handler, a button.
+    /// They return an error then; the caller's arrays are as they were. A durable launch ends the passes that are under
+    /// way and keeps what they led to: launched again it goes on there. Nothing is compiled again.
+    pub fn cancel_with(&self, cancel: &Cancel) -> CompiledGrad<P> {
+        self.over(self.untyped.cancel_with(cancel))
+    }
+
+    /// The same gradient, with launches that tell `observer` how far they are, some dozen times a second and at their
+    /// end. Nothing is compiled again.
+    pub fn observe(&self, observer: impl Fn(&Progress) + Send + Sync + 'static) -> CompiledGrad<P> {
+        self.over(self.untyped.observe(Arc::new(observer)))
     }
 
     fn over(&self, untyped: CompiledGradient) -> CompiledGrad<P> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ebbtide_autodiff as autodiff;
 use ebbtide_ir::{self as ir, Access, Literal, Param, Role};
 use ebbtide_runtime::{
-    AnyArray, Arg, Array, Array0, Budget, Compiled, CompiledGradient, Device, Error, Result, Tiers,
+    AnyArray, Arg, Array, Array0, Budget, Cancel, Compiled, CompiledGradient, Device, Error, Result, Tiers,
 };
 
 use crate::gradient::{Bytes, Differentiable, Gradients, MakeOutput, make_output};
@@ -266,6 +266,21 @@ impl<P: Source> CompiledProduct<P> {
                 }
                 Ok(Gradients::new(outputs, ebbtide_runtime::Ran::default()))
             }
+        }
+    }
+
+    /// The same product, with launches that stop when `cancel` says so; they return an error then, and the caller's arrays
+    /// are as they were. Nothing is compiled again.
+    pub fn cancel_with(&self, cancel: &Cancel) -> CompiledProduct<P> {
+        CompiledProduct {
+            tangent: self.tangent.clone(),
+            runs: match &self.runs {
+                Runs::Forward(compiled) => Runs::Forward(compiled.cancel_with(cancel)),
+                Runs::Reverse(gradient) => Runs::Reverse(gradient.cancel_with(cancel)),
+            },
+            outputs: self.outputs.clone(),
+            device: self.device.clone(),
+            source: PhantomData,
         }
     }
 

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ebbtide_ir::{Access, ArrayId, Param, Program, Role};
-use ebbtide_schedule::{AnySchedule, Slot, Tier};
+use ebbtide_schedule::{Action, AnySchedule, Slot, Tier};
 use ebbtide_snapshot::fs::Disks;
-use ebbtide_snapshot::{Budget, Identity, Manifest, RunDir, State};
+use ebbtide_snapshot::{Budget, Dtype, Identity, Manifest, RunDir, State};
 
 use crate::arguments::Arg;
 use crate::buffer::Buffer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gradient::Variant;
 use crate::script::Step;
 use crate::sweeps::{Driven, Ran, Run};
@@ -53,6 +53,11 @@ impl Frontier {
     /// Is it time to make the run durable?
     pub fn is_due(&self) -> bool {
         self.last.elapsed() >= self.every
+    }
+
+    /// Returns when all that was committed is safe.
+    pub fn flush(&mut self) -> Result<()> {
+        Ok(self.dir.flush()?)
     }
 
     /// Brings a run to where its directory says that it was.
@@ -172,10 +177,17 @@ impl<'a> Run<'a> {
         for array in self.kept_arrays() {
             let bytes = self.contents(array)?;
             state.put(&format!("array {}", array.index()), &bytes)?;
-            for place in 0..self.frame.tapes[array.index()].depth {
+            let depth = self.frame.tapes[array.index()].depth;
+            if depth > 0 {
                 let mut buffer = self.spare.take(bytes.len(), self.device.meter())?;
-                self.frame.copy_tape_to(array, place, &mut buffer)?;
-                state.put(&format!("tape {} {place}", array.index()), buffer.bytes())?;
+                let shape = [depth, bytes.len()];
+                state.put_with(&format!("tape {}", array.index()), Dtype::U8, &shape, |tape| {
+                    for place in 0..depth {
+                        self.frame.copy_tape_to(array, place, &mut buffer)?;
+                        tape[place * bytes.len()..][..bytes.len()].copy_from_slice(buffer.bytes());
+                    }
+                    Ok::<(), Error>(())
+                })??;
                 self.spare.give([buffer]);
             }
         }
@@ -187,6 +199,9 @@ impl<'a> Run<'a> {
                         state.put(&format!("far {} {index} {step} {k}", id.index()), bytes)?;
                     }
                 }
+            }
+            if let Some(rest) = driven.rest {
+                state.put(&format!("rest {}", id.index()), &words(rest))?;
             }
             let text = driven.schedule.to_string();
             state.put(&format!("schedule {}", id.index()), text.as_bytes())?;
@@ -231,13 +246,21 @@ impl<'a> Run<'a> {
                 .map_err(|e: ebbtide_schedule::Error| variant.lost(&format!("in its directory: {e}")))?;
             let on_disk = state.get_vec::<u64>(&format!("on-disk {}", sweep.id.index())).unwrap_or_default();
             let on_disk = on_disk.first().map_or(0, |on_disk| *on_disk as usize);
-            driven.push(Driven::new(sweep, schedule, on_disk));
+            let rest = state.get_vec::<u64>(&format!("rest {}", sweep.id.index())).unwrap_or_default();
+            let mut found = Driven::new(sweep, schedule, on_disk);
+            found.rest = action(&rest);
+            driven.push(found);
         }
         // A file has its arrays in an order of its own.
         let mut pieces: Vec<(&str, Vec<usize>, &[u8])> = Vec::new();
         for array in state.arrays() {
             let mut words = array.name.split(' ');
             let kind = words.next().unwrap_or_default();
+            if kind == "tape" {
+                let id = words.next().and_then(|word| word.parse().ok());
+                self.push_tape(id.map(ArrayId::from_index), array.shape, array.bytes)?;
+                continue;
+            }
             pieces.push((kind, words.filter_map(|word| word.parse().ok()).collect(), array.bytes));
         }
         pieces.sort_unstable();
@@ -256,13 +279,6 @@ impl<'a> Run<'a> {
         }
         for (kind, numbers, bytes) in pieces {
             match (kind, numbers.as_slice()) {
-                ("tape", [id, _]) => {
-                    let id = ArrayId::from_index(*id);
-                    self.frame.reserve_tape(id, 1, self.spare, self.device.meter())?;
-                    let buffer = self.filled(bytes)?;
-                    self.frame.push_from(id, &buffer)?;
-                    self.spare.give([buffer]);
-                }
                 ("slot", [id, in_tier, index, _]) => {
                     let buffer = self.filled(bytes)?;
                     let tier = if *in_tier == tier(Tier::Memory) { Tier::Memory } else { Tier::Disk };
@@ -278,10 +294,48 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// Puts on the tape of an array what was on it.
+    fn push_tape(&mut self, array: Option<ArrayId>, shape: &[usize], bytes: &[u8]) -> Result<()> {
+        let kept = array.and_then(|id| Some((id, self.frame.arrays.get(id.index())?.bytes)));
+        let (Some((id, size)), &[depth, width]) = (kept, shape) else {
+            return Err(self.variant.lost("in its directory: a tape of an array that there is not"));
+        };
+        if size != width {
+            return Err(self.variant.lost("in its directory: a tape of an array of another size"));
+        }
+        self.frame.reserve_tape(id, depth, self.spare, self.device.meter())?;
+        for place in 0..depth {
+            let buffer = self.filled(&bytes[place * width..][..width])?;
+            self.frame.push_from(id, &buffer)?;
+            self.spare.give([buffer]);
+        }
+        Ok(())
+    }
+
     fn filled(&mut self, bytes: &[u8]) -> Result<Buffer> {
         let mut buffer = self.spare.take(bytes.len(), self.device.meter())?;
         buffer.bytes_mut().copy_from_slice(bytes);
         Ok(buffer)
+    }
+}
+
+/// What is left of an action, as numbers.
+fn words(action: Action) -> [u64; 3] {
+    match action {
+        Action::Advance { from, to } => [0, from, to],
+        Action::Record { from, to } => [1, from, to],
+        Action::Reverse { from, to } => [2, from, to],
+        // The others are done in one go.
+        _ => [3, 0, 0],
+    }
+}
+
+fn action(words: &[u64]) -> Option<Action> {
+    match *words {
+        [0, from, to] => Some(Action::Advance { from, to }),
+        [1, from, to] => Some(Action::Record { from, to }),
+        [2, from, to] => Some(Action::Reverse { from, to }),
+        _ => None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 use ebbtide_ir::{ArrayId, Literal, Program, Role, Scalars};
 use ebbtide_sweep::Cancel;
@@ -119,6 +120,8 @@ pub struct Frame {
     pub kept: Vec<*mut u8>,
     /// What may ask the launch to stop.
     pub cancel: Option<Cancel>,
+    /// Finished passes of the outermost loop that runs, for who wants to know how far the launch is.
+    pub done: Arc<AtomicI64>,
     /// What an executable that runs apart from the host keeps of the frame on its side.
     pub aside: Option<Box<dyn Any + Send>>,
     /// The memory of temporaries, held for as long as their addresses are used.
@@ -182,6 +185,7 @@ impl Frame {
             tapes,
             kept: Vec::new(),
             cancel: None,
+            done: Arc::default(),
             aside: None,
             temps,
             _undo: Vec::new(),

@@ -10,6 +10,7 @@ use ebbtide_ir::{
     self as ir, ArrayId, Block, Facts, Length, Literal, Loop, LoopId, LoopKind, Program, RegionId, Role,
     Stmt, ValueId,
 };
+use ebbtide_sweep::Cancel;
 
 use crate::arguments::{Arg, bind, bind_first, extents, from_arguments};
 use crate::buffer::Spare;
@@ -25,6 +26,7 @@ use crate::planner::{Found, Need, Schedules, free_memory, plan};
 use crate::script::{Script, Step, Sweep};
 use crate::sweeps::{Means, Ran, Replay, Run};
 use crate::tiers::{Reach, Tiers};
+use crate::watch::{Observer, Watch};
 
 /// The gradient of a program, compiled for a device, without the types of its parameters.
 ///
@@ -43,6 +45,9 @@ pub struct CompiledGradient {
     /// Whom to ask where the program yields.
     host: Option<Arc<OnYield>>,
     replay: Replay,
+    /// What may ask launches to stop.
+    cancel: Option<Cancel>,
+    observer: Option<Arc<Observer>>,
 }
 
 /// One gradient program.
@@ -295,6 +300,8 @@ impl CompiledGradient {
             spare: Arc::default(),
             host: None,
             replay: Replay::Trusted,
+            cancel: None,
+            observer: None,
         })
     }
 
@@ -321,6 +328,17 @@ impl CompiledGradient {
     /// The same gradient, with passes that are run again trusted or checked.
     pub fn with_replay(&self, replay: Replay) -> CompiledGradient {
         CompiledGradient { replay, spare: Arc::default(), ..self.clone() }
+    }
+
+    /// The same gradient, with launches that stop when `cancel` says so: they return [`Error::Cancelled`] then, and what
+    /// receives the results holds anything. A durable one ends the passes that are under way, and keeps what they led to.
+    pub fn cancel_with(&self, cancel: &Cancel) -> CompiledGradient {
+        CompiledGradient { cancel: Some(cancel.clone()), spare: Arc::default(), ..self.clone() }
+    }
+
+    /// The same gradient, with launches that tell `observer` now and then how far they are, and at their end.
+    pub fn observe(&self, observer: Arc<Observer>) -> CompiledGradient {
+        CompiledGradient { observer: Some(observer), spare: Arc::default(), ..self.clone() }
     }
 
     /// The gradient program; the one that keeps the tapes of inner loops, where there are two.
@@ -362,7 +380,9 @@ impl CompiledGradient {
         let (views, scalars) = bind(&variant.program, &self.device, args)?;
         let mut frame = self.frame(variant, views, scalars)?;
         frame.reserve_undo(&variant.undone, self.device.meter())?;
-        let means = self.means(variant, executable.as_ref());
+        frame.cancel.clone_from(&self.cancel);
+        let watch = self.observer.is_some().then(|| self.watch(&chosen.plan));
+        let means = self.means(variant, executable.as_ref(), watch);
         let ran = Run::new(means, &mut frame, chosen.schedules).follow();
         let settled = executable.settle(&mut frame);
         frame.leave(&self.spare);
@@ -389,7 +409,10 @@ impl CompiledGradient {
         let (views, scalars) = bind(&variant.program, &self.device, args)?;
         let mut frontier = Frontier::open(dir, every, variant, args)?;
         let mut frame = self.frame(variant, views, scalars)?;
-        let mut run = Run::new(self.means(variant, executable.as_ref()), &mut frame, chosen.schedules);
+        // Where every action is made durable, actions are whole.
+        let watched = self.observer.is_some() || self.cancel.is_some() || !every.is_zero();
+        let means = self.means(variant, executable.as_ref(), watched.then(|| self.watch(&chosen.plan)));
+        let mut run = Run::new(means, &mut frame, chosen.schedules);
         let ran = match frontier.restore(&mut run)? {
             Reached::End => Ok(run.ran),
             Reached::Middle => {
@@ -406,7 +429,16 @@ impl CompiledGradient {
         Ok(ran)
     }
 
-    fn means<'a>(&'a self, variant: &'a Variant, executable: &'a dyn Executable) -> Means<'a> {
+    fn watch(&self, plan: &Plan) -> Watch<'_> {
+        Watch::new(self.observer.as_deref(), self.cancel.as_ref(), plan)
+    }
+
+    fn means<'a>(
+        &'a self,
+        variant: &'a Variant,
+        executable: &'a dyn Executable,
+        watch: Option<Watch<'a>>,
+    ) -> Means<'a> {
         Means {
             variant,
             executable,
@@ -415,6 +447,7 @@ impl CompiledGradient {
             tiers: &self.tiers,
             host: self.host.as_deref(),
             replay: self.replay,
+            watch,
         }
     }
 

@@ -68,6 +68,7 @@ impl Executable for Interpreted {
         let mut machine = Machine::new(program, &self.facts, &frame.arguments, arrays.collect());
         machine.checks = self.checks;
         machine.stop = frame.cancel.as_ref().map(Cancel::word);
+        machine.done = Some(&frame.done);
         machine.scalars = std::mem::take(&mut frame.scalars);
         for ((tape, kept), (view, decl)) in
             machine.tapes.iter_mut().zip(&frame.tapes).zip(frame.arrays.iter().zip(&program.arrays))

@@ -32,6 +32,7 @@ mod sweeps;
 mod tiers;
 mod trace;
 mod view;
+mod watch;
 mod yielded;
 
 pub use arguments::{Arg, from_arguments};
@@ -58,4 +59,5 @@ pub use sweeps::{Ran, Replay};
 pub use tiers::{Rate, Rates, Tiers};
 pub use trace::warn;
 pub use view::{HostView, HostViewMut};
+pub use watch::{Observer, Progress};
 pub use yielded::Yielded;

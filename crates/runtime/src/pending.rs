@@ -4,6 +4,7 @@
 //! that it then has; memory that it reads it shares. So the borrows of the arguments end with the call, nothing
 //! depends on the [`Pending`] being kept or dropped, and whoever touches an array first waits for its writers.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 
@@ -23,6 +24,7 @@ use crate::yielded::Yielded;
 pub struct Pending {
     loan: Arc<Loan>,
     cancel: Cancel,
+    done: Arc<AtomicI64>,
 }
 
 impl Pending {
@@ -32,6 +34,12 @@ impl Pending {
             true => Poll::Ready(()),
             false => Poll::Pending,
         }
+    }
+
+    /// How many passes of the outermost loop that runs now, or ran last, were finished when the launch last told. A GPU
+    /// tells some dozen times a second.
+    pub fn passes(&self) -> u64 {
+        self.done.load(Ordering::Relaxed).max(0) as u64
     }
 
     /// Asks the launch to stop; where the program was given a [`Cancel`], all that have it. Returns at once:
@@ -228,6 +236,7 @@ impl Compiled {
         let program = self.program_handle();
         let loan = Arc::<Loan>::default();
         let cancel = prepared.frame.cancel.get_or_insert_default().clone();
+        let done = prepared.frame.done.clone();
         let (mut lent, mut read) = (vec![None; args.len()], Vec::new());
         for (k, (arg, param)) in args.into_iter().zip(&program.params).enumerate() {
             match (arg, param) {
@@ -248,7 +257,7 @@ impl Compiled {
             work.status = Some(compiled.execute(&mut work.prepared));
         });
         match spawned {
-            Ok(_) => Ok(Pending { loan, cancel }),
+            Ok(_) => Ok(Pending { loan, cancel, done }),
             Err(source) => {
                 Err(Error::Io { what: "a thread for the launch could not be started".to_string(), source })
             }

@@ -18,6 +18,7 @@ use crate::hosted::{Log, OnYield};
 use crate::planner::Schedules;
 use crate::script::{Step, Sweep};
 use crate::tiers::Tiers;
+use crate::watch::Watch;
 
 /// What a gradient run did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub(crate) struct Driven<'a> {
     pub far: Option<Far>,
     /// How many of those are on disk.
     pub on_disk: usize,
+    /// What is left of an action that was done in part: it comes before the next one.
+    pub rest: Option<Action>,
     /// Where replays are checked: the checksum of the state before each pass that was met.
     met: HashMap<u64, u32>,
     /// Memory of dropped slots, for the next ones.
@@ -68,7 +71,6 @@ pub enum Replay {
 }
 
 /// What a run works with.
-#[derive(Clone, Copy)]
 pub(crate) struct Means<'a> {
     pub variant: &'a Variant,
     pub executable: &'a dyn Executable,
@@ -77,6 +79,7 @@ pub(crate) struct Means<'a> {
     pub tiers: &'a Tiers,
     pub host: Option<&'a OnYield>,
     pub replay: Replay,
+    pub watch: Option<Watch<'a>>,
 }
 
 impl<'a> Driven<'a> {
@@ -87,6 +90,7 @@ impl<'a> Driven<'a> {
             slots: HashMap::new(),
             far: None,
             on_disk,
+            rest: None,
             met: HashMap::new(),
             spare: Vec::new(),
         }
@@ -112,11 +116,13 @@ pub(crate) struct Run<'a> {
     level: usize,
     /// Where the run is made durable, if it is.
     pub frontier: Option<&'a mut Frontier>,
+    /// Who wants to know how far it is.
+    pub watch: Option<Watch<'a>>,
 }
 
 impl<'a> Run<'a> {
     pub fn new(means: Means<'a>, frame: &'a mut Frame, schedules: Schedules) -> Run<'a> {
-        let Means { variant, executable, device, spare, tiers, host, replay } = means;
+        let Means { variant, executable, device, spare, tiers, host, replay, watch } = means;
         Run {
             variant,
             executable,
@@ -133,6 +139,7 @@ impl<'a> Run<'a> {
             at: 0,
             level: 0,
             frontier: None,
+            watch,
         }
     }
 
@@ -153,6 +160,12 @@ impl<'a> Run<'a> {
         while let Some(step) = steps.get(self.at) {
             self.steps(std::slice::from_ref(step))?;
             self.at += 1;
+        }
+        if self.watch.is_some() {
+            self.settle()?;
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.tell(&self.ran);
         }
         Ok(self.ran)
     }
@@ -244,14 +257,14 @@ impl<'a> Run<'a> {
 
     fn forward_rest(&mut self, id: LoopId) -> Result<()> {
         while let Some(mut driven) = self.sweeps.remove(&id) {
-            let action = driven.schedule.next().filter(|action| *action != Action::Turn);
+            let action = self.next_action(&mut driven).filter(|action| *action != Action::Turn);
             let acted = action.map(|action| self.act(&mut driven, action, &[]));
             self.sweeps.insert(id, driven);
             match acted {
                 Some(acted) => acted?,
                 None => break,
             }
-            self.keep_frontier()?;
+            self.look_up()?;
         }
         Ok(())
     }
@@ -259,7 +272,7 @@ impl<'a> Run<'a> {
     /// Follows the schedule of a loop from its turn to its end.
     fn backward(&mut self, id: LoopId, reverse: &'a [Step]) -> Result<()> {
         while let Some(mut driven) = self.sweeps.remove(&id) {
-            let Some(action) = driven.schedule.next() else {
+            let Some(action) = self.next_action(&mut driven) else {
                 self.spare.give(driven.slots.into_values().chain(driven.spare).flatten());
                 return driven.far.map_or(Ok(()), |far| far.finish(self.spare));
             };
@@ -268,21 +281,56 @@ impl<'a> Run<'a> {
             self.level -= 1;
             self.sweeps.insert(id, driven);
             acted?;
-            self.keep_frontier()?;
+            self.look_up()?;
         }
         Err(self.variant.lost("a loop is reversed that was not run"))
     }
 
-    /// Between the actions of an outermost sweep the run can be gone on with by another process.
-    fn keep_frontier(&mut self) -> Result<()> {
-        if self.level == 0 && self.frontier.as_ref().is_some_and(|frontier| frontier.is_due()) {
-            self.settle()?;
-            return self.commit();
+    /// The next action of a loop. In an outermost one that somebody watches, a long action is done part by part.
+    fn next_action(&mut self, driven: &mut Driven<'a>) -> Option<Action> {
+        let action = driven.rest.take().or_else(|| driven.schedule.next())?;
+        match &mut self.watch {
+            Some(watch) if self.level == 0 => {
+                let (part, rest) = watch.part(action);
+                driven.rest = rest;
+                Some(part)
+            }
+            _ => Some(action),
         }
-        Ok(())
+    }
+
+    /// Between the actions of an outermost sweep the run can be looked at, and gone on with by another process.
+    fn look_up(&mut self) -> Result<()> {
+        if self.level > 0 {
+            return Ok(());
+        }
+        if self.watch.as_mut().is_some_and(Watch::is_due) {
+            // What was asked for counts when it has happened.
+            self.settle()?;
+            if let Some(watch) = &mut self.watch {
+                watch.look(&self.ran);
+            }
+        }
+        let Some(frontier) = &mut self.frontier else { return Ok(()) };
+        let cancelled = self.watch.as_ref().is_some_and(Watch::is_cancelled);
+        if cancelled {
+            frontier.flush()?;
+        }
+        if cancelled || frontier.is_due() {
+            self.settle()?;
+            self.commit()?;
+        }
+        match &mut self.frontier {
+            Some(frontier) if cancelled => {
+                frontier.flush()?;
+                Err(Error::Cancelled { program: self.variant.source.name.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn act(&mut self, driven: &mut Driven<'a>, action: Action, reverse: &'a [Step]) -> Result<()> {
+        self.frame.go_on(&self.variant.source)?;
         let sweep = driven.sweep;
         let _span = crate::trace::action(&action, driven.on_disk);
         match action {
@@ -309,6 +357,7 @@ impl<'a> Run<'a> {
                     if locals[ended.index()] != 0 {
                         let wrong = |e: ebbtide_schedule::Error| self.variant.lost(&e.to_string());
                         driven.schedule.end(to).map_err(wrong)?;
+                        driven.rest = None;
                     }
                 }
                 self.ran.advanced += to - from;

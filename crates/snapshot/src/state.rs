@@ -93,6 +93,17 @@ impl State {
         Ok(())
     }
 
+    /// Adds an array of any rank, whose elements `fill` writes in row-major order, little-endian, all of them.
+    pub fn put_with<R>(
+        &mut self,
+        name: &str,
+        dtype: Dtype,
+        shape: &[usize],
+        fill: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<R, Error> {
+        Ok(fill(self.allot(name, dtype, shape)?))
+    }
+
     /// Adds an array and returns its bytes, to be filled by the caller.
     pub(crate) fn allot(&mut self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<&mut [u8], Error> {
         // A file keeps its own notes under this name.

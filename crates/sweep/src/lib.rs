@@ -67,6 +67,7 @@ pub use cancel::Cancel;
 pub use counters::{Counters, TierCounters};
 pub use durable::{Durable, Run};
 pub use error::Error;
+pub use pace::Pace;
 pub use stepper::Stepper;
 pub use sweep::{Event, Progress, Start, Sweep};
 

@@ -5,20 +5,27 @@ use std::time::{Duration, Instant};
 ///
 /// The clock is read only where a range is longer than the present portion; short ranges cost nothing.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub struct Pace {
     portion: u64,
     started: Option<Instant>,
 }
 
 const TARGET: Duration = Duration::from_millis(20);
 
+impl Default for Pace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Pace {
-    pub(crate) fn new() -> Self {
+    /// A pace that does not know yet what a step costs.
+    pub fn new() -> Self {
         Self { portion: 1, started: None }
     }
 
     /// The end of the next portion of `from..to`.
-    pub(crate) fn portion(&mut self, from: u64, to: u64) -> u64 {
+    pub fn portion(&mut self, from: u64, to: u64) -> u64 {
         if to.saturating_sub(from) <= self.portion {
             self.started = None;
             return to;
@@ -27,8 +34,13 @@ impl Pace {
         from + self.portion
     }
 
+    /// Is a portion under way whose time will say how long the next one may be?
+    pub fn is_timed(&self) -> bool {
+        self.started.is_some()
+    }
+
     /// The portion has been run.
-    pub(crate) fn ran(&mut self) {
+    pub fn ran(&mut self) {
         if let Some(started) = self.started.take() {
             let took = started.elapsed();
             if took < TARGET / 2 {

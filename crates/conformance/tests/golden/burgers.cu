@@ -17,6 +17,7 @@ v2 = (i64)f->scalars[2];
 v5 = d0_0;
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v2; pass0++) { v6 = INT64_C(0) + pass0;
+if (f->thread == 0) eb_tell(f, pass0);
 if (eb_pause(f, pass0)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v5);

@@ -36,6 +36,7 @@ f64 h0 = a0[at0];
 const ix at1 = (ix)v4;
 f64 h1 = a1[at1];
 for (i64 pass = 0; pass < passes;) {
+if (column == 0 && r == 0) eb_tell(f, pass);
 if (pass > 0 && eb_stopped(f)) goto exit1;
 const i64 until = eb_until(pass, passes);
 #pragma unroll 8
@@ -58,6 +59,7 @@ if (eb_barrier(f)) goto leave;
 } else {
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v3 = INT64_C(0) + pass0;
+if (f->thread == 0) eb_tell(f, pass0);
 if (eb_pause(f, pass0)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);

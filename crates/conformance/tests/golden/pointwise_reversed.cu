@@ -35,6 +35,7 @@ f64 h0 = a0[at0];
 const ix at1 = (ix)v4;
 f64 h1 = a1[at1];
 for (i64 pass = 0; pass < passes;) {
+if (column == 0 && r == 0) eb_tell(f, pass);
 if (pass > 0 && eb_stopped(f)) goto exit1;
 const i64 until = eb_until(pass, passes);
 #pragma unroll 8
@@ -57,6 +58,7 @@ if (eb_barrier(f)) goto leave;
 } else {
 pass0 = 0;
 for (; v24 + pass0 < v25; pass0++) { v3 = v24 + pass0;
+if (f->thread == 0) eb_tell(f, pass0);
 if (eb_pause(f, pass0)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
@@ -158,6 +160,7 @@ const ix at10 = (ix)v4;
 f64 h10 = 0;
 eb_pushes<f64, 8> q0; q0.begin(t0, at0, passes * 1);
 for (i64 pass = 0; pass < passes;) {
+if (column == 0 && r == 0) eb_tell(f, pass);
 if (pass > 0 && eb_stopped(f)) goto exit4;
 const i64 until = eb_until(pass, passes);
 #pragma unroll 8
@@ -185,6 +188,7 @@ if (eb_barrier(f)) goto leave;
 } else {
 pass0 = 0;
 for (; v24 + pass0 < v25; pass0++) { v3 = v24 + pass0;
+if (f->thread == 0) eb_tell(f, pass0);
 if (eb_pause(f, pass0)) goto leave;
 if (t0.depth >= t0.capacity) eb_fault(f, EB_TAPE, 0, 0, 0, 0);
 else {
@@ -303,6 +307,7 @@ const ix at8 = (ix)v39;
 f64 h8 = a8[at8];
 eb_pops<f64, 8> q0; q0.begin(t0, at0, passes * 1);
 for (i64 pass = 0; pass < passes;) {
+if (column == 0 && r == 0) eb_tell(f, pass);
 if (pass > 0 && eb_stopped(f)) goto exit7;
 const i64 until = eb_until(pass, passes);
 #pragma unroll 8
@@ -336,6 +341,7 @@ if (eb_barrier(f)) goto leave;
 } else {
 pass0 = 0;
 for (; v24 + pass0 < v25; pass0++) { v34 = v24 + pass0;
+if (f->thread == 0) eb_tell(f, pass0);
 if (eb_pause(f, pass0)) goto leave;
 if (t0.depth == 0) eb_fault(f, EB_TAPE, 0, 0, 0, 0);
 else a0 = (f64 *)eb_exchange(f, &t0, --t0.depth, a0);

@@ -45,6 +45,7 @@ v6 = ((i64)((u64)v4 - (u64)INT64_C(1)));
 v7 = ((i64)((u64)v5 - (u64)INT64_C(1)));
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v8 = INT64_C(0) + pass0;
+if (f->thread == 0) eb_tell(f, pass0);
 if (eb_pause(f, pass0)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(1), e0 = eb_extent(f0, v6);

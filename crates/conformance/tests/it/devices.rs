@@ -1,7 +1,7 @@
 //! The devices under test.
 
 use std::cell::Cell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ebbtide_conformance::{Input, literals, run};
 use ebbtide_cpu::{Cache, Options};
@@ -10,9 +10,10 @@ use ebbtide_runtime::{Device, interpreter};
 
 use crate::cuda;
 
-/// Where the whole test run keeps compiled code.
+/// Where test runs keep compiled code: for the next one, unless `EBBTIDE_TEST_CODE` says where else.
 pub fn folder() -> PathBuf {
-    std::env::temp_dir().join(format!("ebbtide-conformance-{}", std::process::id()))
+    let asked = std::env::var_os("EBBTIDE_TEST_CODE").map(PathBuf::from);
+    asked.unwrap_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled"))
 }
 
 /// The compiled device under test with so many threads: the CPU, unless the test runs on CUDA.

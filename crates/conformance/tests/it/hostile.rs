@@ -565,7 +565,7 @@ pub fn hostile_data_is_clean_under_sanitisers() {
         .env("ASAN_OPTIONS", "detect_leaks=0:allocator_may_return_null=1")
         .env("EBBTIDE_CFLAGS", FLAGS)
         .env("EBBTIDE_VECTOR_BYTES", "32")
-        .env("TMPDIR", &folder)
+        .env("EBBTIDE_TEST_CODE", &folder)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

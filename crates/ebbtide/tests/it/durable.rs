@@ -153,15 +153,26 @@ fn a_damaged_durable_run_gives_the_same_bits_or_says_what_is_damaged() {
     }
 }
 
-/// A device that breaks down after so many segments.
+/// A device that does something unusual after so many segments.
 pub(crate) struct Fragile {
     pub cpu: Device,
     pub left: Arc<AtomicI64>,
+    pub then: Then,
+}
+
+/// What it does.
+#[derive(Clone)]
+pub(crate) enum Then {
+    /// It breaks down.
+    Fail,
+    /// It wants the run to stop.
+    Cancel(Cancel),
 }
 
 struct FragileCode {
     code: Arc<dyn Executable>,
     left: Arc<AtomicI64>,
+    then: Then,
 }
 
 impl Backend for Fragile {
@@ -176,7 +187,7 @@ impl Backend for Fragile {
         segments: &[&ir::Block],
     ) -> ebbtide_runtime::Result<Arc<dyn Executable>> {
         let code = self.cpu.backend().compile(program, facts, segments)?;
-        Ok(Arc::new(FragileCode { code, left: self.left.clone() }))
+        Ok(Arc::new(FragileCode { code, left: self.left.clone(), then: self.then.clone() }))
     }
 }
 
@@ -192,7 +203,10 @@ impl Executable for FragileCode {
         start: Start<'_>,
     ) -> ebbtide_runtime::Result<ir::Outcome> {
         if self.left.fetch_sub(1, Ordering::Relaxed) <= 0 {
-            return Err(ebbtide_runtime::Error::OutOfMemory { bytes: 1 });
+            match &self.then {
+                Then::Fail => return Err(ebbtide_runtime::Error::OutOfMemory { bytes: 1 }),
+                Then::Cancel(cancel) => cancel.cancel(),
+            }
         }
         self.code.run(segment, frame, start)
     }
@@ -201,7 +215,7 @@ impl Executable for FragileCode {
 #[test]
 fn a_run_that_is_taken_up_goes_on_where_it_was() {
     let left = Arc::new(AtomicI64::new(i64::MAX));
-    let device = Device::new(Arc::new(Fragile { cpu: Device::cpu(), left: left.clone() }));
+    let device = Device::new(Arc::new(Fragile { cpu: Device::cpu(), left: left.clone(), then: Then::Fail }));
     let mut u = device.array(&(0..50).map(|i| 0.3 + 0.01 * i as f64).collect::<Vec<_>>()).unwrap();
     let mut c = device.zeros([50]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();

@@ -25,6 +25,7 @@ mod scatter;
 mod schedules;
 mod structs;
 mod tiers;
+mod watched;
 mod yielding_gradients;
 mod yields;
 

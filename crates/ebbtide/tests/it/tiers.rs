@@ -8,7 +8,7 @@ use std::time::Duration;
 use ebbtide::prelude::*;
 use ebbtide::{Rate, Rates, Tiers};
 
-use crate::durable::Fragile;
+use crate::durable::{Fragile, Then};
 
 /// A nonlinear wave whose states are two arrays, and whose tape is one.
 #[program]
@@ -178,7 +178,7 @@ fn a_budget_below_the_minimum_names_the_minimum_with_a_disk_too() {
 #[test]
 fn a_durable_run_that_broke_down_goes_on_with_its_states_on_disk() {
     let left = Arc::new(AtomicI64::new(i64::MAX));
-    let device = Device::new(Arc::new(Fragile { cpu: Device::cpu(), left: left.clone() }));
+    let device = Device::new(Arc::new(Fragile { cpu: Device::cpu(), left: left.clone(), then: Then::Fail }));
     let slots = tempfile::tempdir().unwrap();
     let Arrays { mut u, mut v, c, mut loss } = arrays(&device);
     let (g, steps) = (compile(&device), 90);

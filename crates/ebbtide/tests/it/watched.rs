@@ -1,0 +1,156 @@
+//! Gradients that somebody watches, or stops.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ebbtide::prelude::*;
+use ebbtide::{Error, Progress};
+
+use crate::durable::{Fragile, Then};
+
+#[program]
+pub fn cooling(x: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let n = x.len();
+    for t in 0..steps {
+        for i in par(0..n) {
+            x[i] = x[i] * 0.999 + 0.001 * (x[i] + (t as f64)).sin();
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+#[program]
+pub fn cooling_until(x: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let n = x.len();
+    let mut t = 0;
+    while t < steps {
+        for i in par(0..n) {
+            x[i] = x[i] * 0.999 + 0.001 * x[i].sin();
+        }
+        t += 1;
+    }
+    for i in par(0..n) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+const BUDGETS: [Budget; 4] = [
+    Budget::StoreAll,
+    Budget::Bytes(20_000),
+    Budget::Revolve { slots: 3, block: 2 },
+    Budget::Periodic { period: 70 },
+];
+
+fn bits(gradients: &Gradients) -> Vec<u64> {
+    gradients.get(cooling::x).unwrap().as_slice().iter().map(|x| x.to_bits()).collect()
+}
+
+fn is_cancelled(result: Result<Gradients, ebbtide_runtime::Error>) -> bool {
+    matches!(Error::from(result.unwrap_err()), Error::Runtime(ebbtide_runtime::Error::Cancelled { .. }))
+}
+
+#[test]
+fn an_observer_sees_the_work_grow_to_all_of_it_and_changes_no_bit() {
+    let device = Device::cpu();
+    let (mut x, mut loss) = (device.array(&[0.3; 40]).unwrap(), device.scalar(0.0).unwrap());
+    let plain = cooling().grad(cooling::loss).wrt(cooling::x).compile(&device).unwrap();
+    let expected = bits(&plain.launch((&mut x, 20_000, &mut loss)).unwrap());
+    for budget in BUDGETS {
+        let seen = Arc::new(Mutex::new(Vec::<Progress>::new()));
+        let told = seen.clone();
+        let watched = plain.with_budget(budget).observe(move |progress| told.lock().unwrap().push(*progress));
+        let steps = if matches!(budget, Budget::Revolve { .. }) { 300 } else { 20_000 };
+        let out = watched.launch((&mut x, steps, &mut loss)).unwrap();
+        if steps == 20_000 {
+            assert_eq!(bits(&out), expected, "{budget:?}");
+        }
+        let seen = seen.lock().unwrap();
+        let fractions: Vec<f64> = seen.iter().map(|progress| progress.fraction().unwrap()).collect();
+        assert!(fractions.is_sorted(), "{budget:?}: {fractions:?}");
+        assert_eq!(fractions.last(), Some(&1.0), "{budget:?}");
+        assert_eq!(seen.last().unwrap().ran, out.ran(), "{budget:?}");
+        let done = out.ran().advanced + out.ran().recorded + out.ran().reversed;
+        assert_eq!(seen.last().unwrap().passes, Some(done), "{budget:?}: the plan says how much there is");
+    }
+}
+
+#[test]
+fn a_loop_of_unknown_length_can_be_watched() {
+    let device = Device::cpu();
+    let (mut x, mut loss) = (device.array(&[0.3; 40]).unwrap(), device.scalar(0.0).unwrap());
+    let plain = cooling_until().grad(cooling_until::loss).wrt(cooling_until::x).compile(&device).unwrap();
+    for budget in [Budget::StoreAll, Budget::Bytes(20_000)] {
+        let plain = plain.with_budget(budget);
+        let expected = plain.launch((&mut x, 3000, &mut loss)).unwrap();
+        let seen = Arc::new(Mutex::new(Vec::<Progress>::new()));
+        let told = seen.clone();
+        let watched = plain.observe(move |progress| told.lock().unwrap().push(*progress));
+        let out = watched.launch((&mut x, 3000, &mut loss)).unwrap();
+        assert_eq!(
+            out.get(cooling_until::x).unwrap().to_vec(),
+            expected.get(cooling_until::x).unwrap().to_vec()
+        );
+        assert_eq!(out.ran(), expected.ran(), "{budget:?}");
+        assert_eq!(seen.lock().unwrap().last().unwrap().fraction(), None);
+    }
+}
+
+#[test]
+fn a_gradient_that_takes_for_ever_is_stopped_and_can_be_launched_again() {
+    for device in [Device::cpu(), Device::interpreter()] {
+        let (mut x, mut loss) = (device.array(&[0.3; 40]).unwrap(), device.scalar(0.0).unwrap());
+        let plain = cooling().grad(cooling::loss).wrt(cooling::x).compile(&device).unwrap();
+        let expected = bits(&plain.launch((&mut x, 30, &mut loss)).unwrap());
+        // One action of very many passes, and very many actions.
+        for budget in [Budget::Periodic { period: 1 << 40 }, Budget::Revolve { slots: 2, block: 1 }] {
+            let cancel = Cancel::new();
+            let stoppable = plain.with_budget(budget).cancel_with(&cancel);
+            let switch = cancel.clone();
+            let later = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(30));
+                switch.cancel();
+            });
+            assert!(is_cancelled(stoppable.launch((&mut x, 1 << 41, &mut loss))), "{budget:?}");
+            later.join().unwrap();
+            assert_eq!(x.to_vec(), [0.3; 40], "the caller's arrays stay as they are");
+            cancel.reset();
+            assert_eq!(bits(&stoppable.launch((&mut x, 30, &mut loss)).unwrap()), expected, "{budget:?}");
+        }
+    }
+}
+
+#[test]
+fn a_durable_gradient_that_is_stopped_goes_on_to_the_same_bits() {
+    let (cancel, left) = (Cancel::new(), Arc::new(AtomicI64::new(i64::MAX)));
+    let then = Then::Cancel(cancel.clone());
+    let device = Device::new(Arc::new(Fragile { cpu: Device::cpu(), left: left.clone(), then }));
+    let (mut x, mut loss) = (device.array(&[0.3; 40]).unwrap(), device.scalar(0.0).unwrap());
+    let plain = cooling().grad(cooling::loss).wrt(cooling::x).compile(&device).unwrap();
+    const STEPS: usize = 4000;
+    let expected = bits(&plain.launch((&mut x, STEPS, &mut loss)).unwrap());
+    for budget in [Budget::StoreAll, Budget::Bytes(500_000)] {
+        let whole = plain.with_budget(budget).launch((&mut x, STEPS, &mut loss)).unwrap().ran();
+        let durable = plain.with_budget(budget).cancel_with(&cancel);
+        let dir = tempfile::tempdir().unwrap();
+        let mut stops = 0;
+        let out = loop {
+            left.store(8, Ordering::Relaxed);
+            // Nothing but the stop makes the run durable.
+            let every = Duration::from_secs(1000);
+            match durable.launch_durable_every(every, dir.path().join("run"), (&mut x, STEPS, &mut loss)) {
+                Ok(out) => break out,
+                Err(error) => assert!(is_cancelled(Err(error))),
+            }
+            cancel.reset();
+            stops += 1;
+        };
+        left.store(i64::MAX, Ordering::Relaxed);
+        cancel.reset();
+        assert_eq!(bits(&out), expected, "{budget:?}");
+        assert!(stops > 2, "{budget:?}: {stops}");
+        assert_eq!(out.ran(), whole, "{budget:?}: nothing was done twice");
+    }
+}
