@@ -347,6 +347,7 @@ impl Text<'_> {
                 self.each_side(together, |text| {
                     text.outer_variables(par, "nx", &format!("(r + {})", text.side()));
                     line!(text, "const nx {} = j;", text.value(par.ranges[last].var));
+                    text.not_below(par);
                 });
                 self.unchecked(par, &[], exit, together);
                 self.jam = None;
@@ -356,6 +357,7 @@ impl Text<'_> {
             }
             self.outer_variables(par, "nx", "r");
             line!(self, "const nx v{j} = j;");
+            self.not_below(par);
             self.unchecked(par, &[], exit, 1);
             line!(self, "}} }} }}");
             self.narrow.clear();
@@ -386,6 +388,15 @@ impl Text<'_> {
         }
         line!(self, "exit{exit}: ;");
         self.after_loop(par, inside.interior.is_none().then_some("proved"));
+    }
+
+    /// Tells the compiler that variables are not below where their ranges begin: conditions that follow from that go.
+    fn not_below(&mut self, par: &Par) {
+        for range in &par.ranges {
+            if self.program.literal(range.from).is_some() {
+                line!(self, "__builtin_assume({} >= (nx){});", self.value(range.var), self.value(range.from));
+            }
+        }
     }
 
     /// How many rows a thread takes at once: neighbouring rows share what they load, and loads of one need not wait for

@@ -259,6 +259,8 @@ pub(crate) struct Text<'p> {
     pub checks: Checks,
     /// What happened since all threads met.
     pub pending: Pending,
+    /// How often all threads have met for certain.
+    pub meetings: usize,
     /// The ways in which loops of the segment being printed are dealt out between threads.
     pub mappings: Vec<Mapping>,
     /// The values that the segment being printed is given.
@@ -374,6 +376,7 @@ impl<'p> Text<'p> {
             checks: Checks::AtOnce,
             ok: None,
             pending: Pending::default(),
+            meetings: 0,
             mappings: Vec::new(),
             given: BTreeSet::new(),
             named: BTreeSet::new(),

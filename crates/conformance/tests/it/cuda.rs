@@ -77,6 +77,10 @@ macro_rules! on_cuda {
 }
 
 on_cuda! {
+    boundaries {
+        conditions_over_indices_are_the_same_everywhere,
+        neighbours_in_three_dimensions_are_the_same_everywhere,
+    }
     cancel {
         a_launch_that_never_ends_is_stopped_and_its_arrays_can_be_used_again,
         one_switch_stops_all_launches_that_have_it,
