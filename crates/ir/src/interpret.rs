@@ -1,15 +1,17 @@
 //! The interpreter: what a program means, in one small, obvious place. The oracle of all tests.
 
+mod elements;
+mod par;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use crate::checks::Checks;
 use crate::error::Fault;
-use crate::evaluate::{Bits, combine, evaluate, neutral};
-use crate::leaf::{LANES, Leaves};
+use crate::evaluate::Bits;
+use crate::leaf::LANES;
 use crate::place::{Place, Turn, Undone, path_in};
 use crate::program::*;
-use crate::races::Sharing;
 use crate::types::{Literal, Type};
 use crate::verify::Facts;
 
@@ -382,246 +384,8 @@ impl<'p, 'a> Machine<'p, 'a> {
         Ok(Flow::Yield { region: region.id, reason })
     }
 
-    // ---- parallel loops: one iteration after the other, last dimension fastest
-
-    fn par(&mut self, par: &'p Par) -> Result<(), Fault> {
-        let from: Vec<i64> = par.ranges.iter().map(|r| self.index(r.from)).collect();
-        let to: Vec<i64> = par.ranges.iter().map(|r| self.index(r.to)).collect();
-        let extents: Vec<i64> = from.iter().zip(&to).map(|(f, t)| t.saturating_sub(*f).max(0)).collect();
-        if extents.contains(&0) {
-            return Ok(());
-        }
-        self.begin_reductions(par);
-        let leaves = Leaves::of(&extents);
-        let (mut at, mut row, mut leaf) = (from.clone(), 0, 0);
-        loop {
-            for (range, i) in par.ranges.iter().zip(&at) {
-                self.scalars.values[range.var.index()] = *i as Bits;
-            }
-            let last = at.len() - 1;
-            let place = at[last] - from[last];
-            self.lane = place as usize % LANES;
-            if !self.reductions.is_empty() && leaves.leaf(row, place) != leaf {
-                leaf = leaves.leaf(row, place);
-                self.end_leaf();
-            }
-            self.block(&par.body)?;
-            // The next iteration, like an odometer.
-            let Some(d) = (0..at.len()).rev().find(|d| at[*d] + 1 < to[*d]) else { break };
-            at[d] += 1;
-            if d < last {
-                row += 1;
-                at[d + 1..].copy_from_slice(&from[d + 1..]);
-            }
-        }
-        self.end_reductions(par)
-    }
-
-    fn begin_reductions(&mut self, par: &'p Par) {
-        let facts = &self.facts.pars[&par.id];
-        walk(&par.body, &mut |stmt| {
-            if let Stmt::Update(how, s) = stmt
-                && facts.sharing.get(&s.array) == Some(&Sharing::Reduce)
-            {
-                let ty = self.program.array(s.array).ty;
-                let start = neutral(*how, ty);
-                let reduction =
-                    Reduction { how: *how, ty, lanes: [start; LANES], total: start, element: None };
-                self.reductions.insert(s, reduction);
-            }
-        });
-    }
-
-    fn end_leaf(&mut self) {
-        for r in self.reductions.values_mut() {
-            let mut width = LANES / 2;
-            while width > 0 {
-                for lane in 0..width {
-                    r.lanes[lane] = combine(r.how, r.ty, r.lanes[lane], r.lanes[lane + width]);
-                }
-                width /= 2;
-            }
-            r.total = combine(r.how, r.ty, r.total, r.lanes[0]);
-            r.lanes = [neutral(r.how, r.ty); LANES];
-        }
-    }
-
-    fn end_reductions(&mut self, par: &'p Par) -> Result<(), Fault> {
-        self.end_leaf();
-        let mut checked = Ok(());
-        walk(&par.body, &mut |stmt| {
-            if let Stmt::Update(_, s) = stmt
-                && let Some(r) = self.reductions.remove(&std::ptr::from_ref(s))
-                && let Some((array, at)) = r.element
-            {
-                let old = self.read(array, at);
-                self.write(array, at, combine(r.how, r.ty, old, r.total));
-                if checked.is_ok() {
-                    checked = self.check_element(array, at, &s.site);
-                }
-            }
-        });
-        checked
-    }
-
-    fn update(&mut self, how: Combine, s: &'p Store) -> Result<(), Fault> {
-        let at = self.element(s.array, s.index, &s.site)?;
-        let (value, ty) = (self.bits(s.value), self.program.array(s.array).ty);
-        let lane = self.lane;
-        match self.reductions.get_mut(&std::ptr::from_ref(s)) {
-            Some(r) => {
-                r.element = Some((s.array, at));
-                r.lanes[lane] = combine(how, ty, r.lanes[lane], value);
-            }
-            None => {
-                let old = self.read(s.array, at);
-                self.write(s.array, at, combine(how, ty, old, value));
-                self.check_element(s.array, at, &s.site)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn claim(&mut self, claim: &Claim) -> Result<(), Fault> {
-        let at = self.element(claim.array, claim.index, &claim.site)?;
-        if self.read(claim.taken, at) != 0 {
-            return Err(Fault::WrittenTwice {
-                array: self.program.array(claim.array).name.clone(),
-                index: claim.index.as_slice().iter().map(|v| self.index(*v)).collect(),
-                site: claim.site.clone(),
-            });
-        }
-        self.write(claim.taken, at, 1);
-        Ok(())
-    }
-
     /// Finished passes of the sequential loops that the run is in.
     pub(crate) fn passes_done(&self) -> &[u64] {
         &self.iterations
-    }
-
-    // ---- values and elements
-
-    pub(crate) fn bits(&self, v: ValueId) -> Bits {
-        self.scalars.values[v.index()]
-    }
-
-    fn index(&self, v: ValueId) -> i64 {
-        self.bits(v) as i64
-    }
-
-    fn compute(&self, v: ValueId) -> Result<Bits, Fault> {
-        let decl = self.program.value(v);
-        Ok(match decl.op {
-            Op::Scalar(s) => self.arguments[s.index()].bits(),
-            Op::Dim(array, k) => self.arrays[array.index()].shape[k as usize] as Bits,
-            Op::LoopVar => self.bits(v),
-            Op::Get(local) => self.scalars.locals[local.index()],
-            Op::Load(array, index) => {
-                let at = self.element(array, index, &decl.site)?;
-                self.read(array, at)
-            }
-            _ => match evaluate(self.program, v, |operand| self.bits(operand)) {
-                Some(result) => result.map_err(|_| Fault::DivisionByZero { site: decl.site.clone() })?,
-                None => 0,
-            },
-        })
-    }
-
-    /// The place of an element in its array.
-    fn element(&self, array: ArrayId, index: Indices, site: &Option<Site>) -> Result<usize, Fault> {
-        let shape = &self.arrays[array.index()].shape;
-        let mut at = 0;
-        for (dimension, (v, extent)) in index.as_slice().iter().zip(shape).enumerate() {
-            let (index, extent) = (self.index(*v), *extent);
-            if index < 0 || index >= extent {
-                let array = self.program.array(array).name.clone();
-                return Err(Fault::OutOfBounds { array, dimension, index, extent, site: site.clone() });
-            }
-            at = at * extent as usize + index as usize;
-        }
-        Ok(at)
-    }
-
-    pub(crate) fn read(&self, array: ArrayId, at: usize) -> Bits {
-        let bytes = self.arrays[array.index()].bytes.read();
-        match self.program.array(array).ty.size() {
-            1 => Bits::from(bytes[at]),
-            4 => Bits::from(u32::from_ne_bytes([
-                bytes[4 * at],
-                bytes[4 * at + 1],
-                bytes[4 * at + 2],
-                bytes[4 * at + 3],
-            ])),
-            _ => {
-                let mut eight = [0; 8];
-                eight.copy_from_slice(&bytes[8 * at..8 * at + 8]);
-                Bits::from_ne_bytes(eight)
-            }
-        }
-    }
-
-    pub(crate) fn write(&mut self, array: ArrayId, at: usize, value: Bits) {
-        let size = self.program.array(array).ty.size();
-        let bytes = &mut self.arrays[array.index()].bytes.write()[size * at..size * (at + 1)];
-        match size {
-            1 => bytes[0] = value as u8,
-            4 => bytes.copy_from_slice(&(value as u32).to_ne_bytes()),
-            _ => bytes.copy_from_slice(&value.to_ne_bytes()),
-        }
-    }
-
-    fn fill(&mut self, array: ArrayId, value: Bits) {
-        let count = self.arrays[array.index()].shape.iter().product::<i64>() as usize;
-        (0..count).for_each(|at| self.write(array, at, value));
-    }
-
-    fn temp(&mut self, array: ArrayId) {
-        if let Role::Temp(shape) = &self.program.array(array).role {
-            let shape: Vec<i64> = shape.iter().map(|v| self.index(*v).max(0)).collect();
-            let size = shape.iter().product::<i64>() as usize * self.program.array(array).ty.size();
-            let place = &mut self.arrays[array.index()];
-            place.shape = shape;
-            // The host may have brought memory for it.
-            match place.bytes.write() {
-                bytes if bytes.len() == size => bytes.fill(0),
-                _ => place.bytes = Bytes::Own(vec![0; size]),
-            }
-        }
-    }
-
-    fn push(&mut self, push: Push) -> Result<(), Fault> {
-        let tape = &mut self.tapes[push.array.index()];
-        let place = tape.places.get_mut(tape.depth).ok_or(Fault::Tape)?;
-        tape.depth += 1;
-        let array = &mut self.arrays[push.array.index()];
-        match push.after {
-            After::Same => place.bytes.write().copy_from_slice(array.bytes.read()),
-            After::Anything(old) => {
-                // Read through a copy: two names for one place are not to be had here.
-                let copy =
-                    HostArray { shape: array.shape.clone(), bytes: Bytes::Own(array.bytes.read().to_vec()) };
-                std::mem::swap(place, array);
-                self.arrays[old.index()] = copy;
-            }
-        }
-        Ok(())
-    }
-
-    fn pop(&mut self, array: ArrayId) -> Result<(), Fault> {
-        let tape = &mut self.tapes[array.index()];
-        tape.depth = tape.depth.checked_sub(1).ok_or(Fault::Tape)?;
-        std::mem::swap(&mut tape.places[tape.depth], &mut self.arrays[array.index()]);
-        Ok(())
-    }
-
-    fn equal_shapes(&self, a: ArrayId, b: ArrayId) -> Result<(), Fault> {
-        let describe = |id: ArrayId| {
-            format!("`{}` of shape {:?}", self.program.array(id).name, self.arrays[id.index()].shape)
-        };
-        if self.arrays[a.index()].shape == self.arrays[b.index()].shape {
-            return Ok(());
-        }
-        Err(Fault::ShapesDiffer { left: describe(a), right: describe(b) })
     }
 }

@@ -17,6 +17,7 @@ use crate::arguments::Arg;
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::gradient::Variant;
+use crate::hosted::Log;
 use crate::script::Step;
 use crate::sweeps::{Driven, Ran, Run};
 
@@ -174,6 +175,9 @@ impl<'a> Run<'a> {
         put_ran(state, &self.ran)?;
         state.put("values", &self.frame.scalars.values)?;
         state.put("locals", &self.frame.scalars.locals)?;
+        if !self.variant.hosted.is_empty() {
+            state.put("host", &self.log.to_bytes())?;
+        }
         for array in self.kept_arrays() {
             let bytes = self.contents(array)?;
             state.put(&format!("array {}", array.index()), &bytes)?;
@@ -231,6 +235,16 @@ impl<'a> Run<'a> {
         self.ran = read_ran(state)?;
         state.get("values", &mut self.frame.scalars.values)?;
         state.get("locals", &mut self.frame.scalars.locals)?;
+        if !self.variant.hosted.is_empty() {
+            let (arrays, source) = (&self.frame.arrays, &self.variant.source);
+            let size = |array: ArrayId| {
+                let decl = source.arrays.get(array.index())?;
+                Some((arrays[array.index()].bytes, decl.ty.size()))
+            };
+            let log = Log::from_bytes(&state.get_vec::<u8>("host")?).filter(|log| log.fits(size));
+            self.log =
+                log.ok_or_else(|| self.variant.lost("in its directory: what the host did is damaged"))?;
+        }
         for array in self.kept_arrays() {
             let bytes: Vec<u8> = state.get_vec(&format!("array {}", array.index()))?;
             self.set_contents(array, &bytes)?;
@@ -278,16 +292,12 @@ impl<'a> Run<'a> {
             far.restore(index, step as u64, &contents, spare)?;
         }
         for (kind, numbers, bytes) in pieces {
-            match (kind, numbers.as_slice()) {
-                ("slot", [id, in_tier, index, _]) => {
-                    let buffer = self.filled(bytes)?;
-                    let tier = if *in_tier == tier(Tier::Memory) { Tier::Memory } else { Tier::Disk };
-                    let slot = Slot { tier, index: *index };
-                    if let Some(driven) = driven.iter_mut().find(|d| d.sweep.id.index() == *id) {
-                        driven.slots.entry(slot).or_default().push(buffer);
-                    }
-                }
-                _ => {}
+            let ("slot", [id, in_tier, index, _]) = (kind, numbers.as_slice()) else { continue };
+            let buffer = self.filled(bytes)?;
+            let tier = if *in_tier == tier(Tier::Memory) { Tier::Memory } else { Tier::Disk };
+            let slot = Slot { tier, index: *index };
+            if let Some(driven) = driven.iter_mut().find(|d| d.sweep.id.index() == *id) {
+                driven.slots.entry(slot).or_default().push(buffer);
             }
         }
         self.sweeps = driven.into_iter().map(|d| (d.sweep.id, d)).collect();

@@ -400,15 +400,11 @@ impl CompiledGradient {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
         let chosen = self.choose(args)?;
         let variant = &self.variants[chosen.variant];
-        if !variant.hosted.is_empty() {
-            return Err(
-                variant.lost("a program that can yield has no durable gradient yet: launch it plainly")
-            );
-        }
         let executable = variant.executable(&self.device)?;
         let (views, scalars) = bind(&variant.program, &self.device, args)?;
         let mut frontier = Frontier::open(dir, every, variant, args)?;
         let mut frame = self.frame(variant, views, scalars)?;
+        frame.reserve_undo(&variant.undone, self.device.meter())?;
         // Where every action is made durable, actions are whole.
         let watched = self.observer.is_some() || self.cancel.is_some() || !every.is_zero();
         let means = self.means(variant, executable.as_ref(), watched.then(|| self.watch(&chosen.plan)));

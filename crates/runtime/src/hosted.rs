@@ -1,6 +1,8 @@
 //! What the host does when a differentiated program yields, and doing it again.
 
-use std::collections::{BTreeMap, HashMap};
+mod log;
+
+use std::collections::BTreeMap;
 
 use ebbtide_ir::{
     Access, Again, ArrayId, Loop, LoopKind, Outcome, Param, Place, RegionId, Role, Stmt, enclosing,
@@ -12,6 +14,8 @@ use crate::device::Start;
 use crate::error::{Error, Result};
 use crate::sweeps::Run;
 use crate::yielded::Yielded;
+
+pub(crate) use log::{Change, Log};
 
 /// What the host does when a differentiated program yields: repairs arrays, so that the region can be run again.
 pub type OnYield = dyn Fn(&Yielded, &mut Host) -> Result<()> + Send + Sync;
@@ -61,21 +65,6 @@ impl Host {
             }
         }
     }
-}
-
-/// The elements of an array that the host changed.
-struct Change {
-    array: ArrayId,
-    /// Which bytes, and what they were and became; an element is changed as a whole.
-    elements: Vec<usize>,
-    old: Vec<u8>,
-    new: Vec<u8>,
-}
-
-/// What the host did, by region of the source and number of its execution.
-#[derive(Default)]
-pub(crate) struct Log {
-    done: HashMap<(RegionId, i64), Vec<Change>>,
 }
 
 impl<'a> Run<'a> {

@@ -5,6 +5,7 @@
 mod arguments;
 mod array;
 mod buffer;
+mod by_type;
 pub mod cache;
 mod counters;
 mod device;

@@ -7,20 +7,8 @@ use ebbtide_snapshot::{self as snapshot, ArrayView, Dtype, State, fs::Disks};
 
 use crate::arguments::Arg;
 use crate::array::Element;
+use crate::by_type::by_type;
 use crate::error::{Error, Result};
-
-macro_rules! by_type {
-    ($ty:expr, $run:ident) => {
-        match $ty {
-            Type::F32 => $run!(f32),
-            Type::F64 => $run!(f64),
-            Type::I32 => $run!(i32),
-            Type::I64 | Type::Index => $run!(i64),
-            Type::U32 => $run!(u32),
-            Type::Bool => $run!(bool),
-        }
-    };
-}
 
 fn dtype(ty: Type) -> Dtype {
     macro_rules! dtype {

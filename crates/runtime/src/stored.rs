@@ -15,6 +15,7 @@ use ebbtide_snapshot::{self as snapshot, State, fs::Disks};
 
 use crate::array::Element as _;
 use crate::buffer::Meter;
+use crate::by_type::by_type;
 use crate::error::{Error, Result};
 use crate::frame::Temp;
 use crate::yielded::{Yielded, entry};
@@ -76,19 +77,6 @@ impl Yielded {
 /// Several temporaries may have one name.
 fn temp_name(program: &Program, array: ArrayId) -> String {
     format!("temp.{}.{}", array.index(), program.array(array).name)
-}
-
-macro_rules! by_type {
-    ($ty:expr, $run:ident) => {
-        match $ty {
-            Type::F32 => $run!(f32),
-            Type::F64 => $run!(f64),
-            Type::I32 => $run!(i32),
-            Type::I64 | Type::Index => $run!(i64),
-            Type::U32 => $run!(u32),
-            Type::Bool => $run!(bool),
-        }
-    };
 }
 
 fn put_temp(program: &Program, state: &mut State, temp: &Temp) -> Result<()> {

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use ebbtide_ir::*;
-use ebbtide_runtime::{Arg, Array1, Cancel, Compiled, Device, Error, Status, interpreter};
+use ebbtide_runtime::{Arg, Array1, Budget, Cancel, Compiled, Device, Error, Status, interpreter};
 
 use crate::devices::cpu;
+use crate::gradients::{Case, Given, bits, with_misfit};
 use crate::programs::B;
 
 /// What a program does for ever.
@@ -231,5 +232,48 @@ pub fn a_wish_that_comes_after_the_end_changes_nothing() {
         assert_eq!(a.to_vec(), vec![3.0; 100]);
         pending.cancel();
         assert_eq!(pending.wait().unwrap(), Status::Done);
+    }
+}
+
+#[test]
+pub fn a_gradient_that_never_ends_is_stopped_and_can_be_launched_again() {
+    for kind in [Endless::OwnElements, Endless::Neighbours] {
+        let case = |passes: i64| Case {
+            program: with_misfit(endless(kind), "a"),
+            wrt: vec!["a"],
+            given: vec![
+                Given::Shape(vec![3000]),
+                Given::Shape(vec![3000]),
+                Given::Scalar(Literal::index(passes)),
+                Given::Shape(vec![]),
+            ],
+        };
+        let (short, long) = (case(9), case(1 << 33));
+        for device in devices() {
+            let plain = short.compile(&device);
+            let expected = bits(&short.run(&plain).0);
+            // One action of very many passes, and very many actions.
+            for budget in [Budget::Periodic { period: 1 << 32 }, Budget::Revolve { slots: 2, block: 1 }] {
+                let cancel = Cancel::new();
+                let stoppable = plain.with_budget(budget).cancel_with(&cancel);
+                let switch = cancel.clone();
+                let later = std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(20));
+                    switch.cancel();
+                });
+                let stopped = long.with_arguments(&stoppable, |args| stoppable.launch(args)).1;
+                assert!(
+                    matches!(stopped, Err(Error::Cancelled { .. })),
+                    "{kind:?} on {device:?}: {stopped:?}"
+                );
+                later.join().unwrap();
+                cancel.reset();
+                assert_eq!(
+                    bits(&short.run(&stoppable).0),
+                    expected,
+                    "{kind:?} on {device:?} under {budget:?}"
+                );
+            }
+        }
     }
 }

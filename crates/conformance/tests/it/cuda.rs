@@ -85,6 +85,7 @@ on_cuda! {
         a_launch_that_never_ends_is_stopped_and_its_arrays_can_be_used_again,
         one_switch_stops_all_launches_that_have_it,
         a_wish_that_comes_after_the_end_changes_nothing,
+        a_gradient_that_never_ends_is_stopped_and_can_be_launched_again,
     }
     gradients {
         gradients_have_the_same_bits_under_every_budget_on_every_device,

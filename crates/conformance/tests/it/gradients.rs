@@ -62,7 +62,7 @@ pub struct Case {
 }
 
 /// The bits of some results.
-fn bits(results: &[Vec<f64>]) -> Vec<Vec<u64>> {
+pub fn bits(results: &[Vec<f64>]) -> Vec<Vec<u64>> {
     results.iter().map(|a| a.iter().map(|x| x.to_bits()).collect()).collect()
 }
 
@@ -89,7 +89,7 @@ impl Case {
         arrays
     }
 
-    fn compile(&self, device: &Device) -> CompiledGradient {
+    pub fn compile(&self, device: &Device) -> CompiledGradient {
         let request = Request {
             of: "loss".into(),
             wrt: self.wrt.iter().map(|s| s.to_string()).collect(),
@@ -100,7 +100,7 @@ impl Case {
     }
 
     /// The value and all derivatives, as numbers, and what the run did.
-    fn run(&self, compiled: &CompiledGradient) -> (Vec<Vec<f64>>, Ran) {
+    pub fn run(&self, compiled: &CompiledGradient) -> (Vec<Vec<f64>>, Ran) {
         self.with_arguments(compiled, |args| compiled.launch(args).unwrap())
     }
 
@@ -108,7 +108,7 @@ impl Case {
         self.with_arguments(compiled, |args| compiled.plan(args).unwrap()).1
     }
 
-    fn with_arguments<T>(
+    pub fn with_arguments<T>(
         &self,
         compiled: &CompiledGradient,
         what: impl FnOnce(&[Arg<'_>]) -> T,

@@ -1,9 +1,12 @@
 //! Gradients of programs that yield: the host steps in once, and what it did is done again on the way back.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ebbtide::prelude::*;
+
+use crate::durable::{Fragile, Then};
 
 #[derive(Label, Clone, Copy, PartialEq, Debug)]
 enum Stage {
@@ -169,4 +172,54 @@ fn a_gradient_that_yields_without_a_callback_says_what_to_do() {
     // Where it does not yield, nobody is missing.
     limit.fill(1e9).unwrap();
     g.launch((&mut u, &mut limit, &mut over, 3, &mut loss)).unwrap();
+}
+
+#[test]
+fn a_durable_gradient_remembers_what_the_host_did() {
+    let left = Arc::new(AtomicI64::new(i64::MAX));
+    let device = Device::new(Arc::new(Fragile { cpu: Device::cpu(), left: left.clone(), then: Then::Fail }));
+    let asked = Arc::new(AtomicU64::new(0));
+    let count = asked.clone();
+    let g = limited()
+        .grad(limited::loss)
+        .wrt(limited::u)
+        .on_yield(move |_, host| {
+            count.fetch_add(1, Ordering::Relaxed);
+            host.with(limited::limit, |limit| {
+                let raised = limit.value() * 1.5;
+                limit.fill(raised)
+            })??;
+            host.fill(limited::over, 0)
+        })
+        .compile(&device)
+        .unwrap();
+    let mut u = device.array(&[0.5, 0.8, 1.1]).unwrap();
+    let mut limit = device.scalar(FIRST_LIMIT).unwrap();
+    let mut over = device.scalar(0).unwrap();
+    let mut loss = device.scalar(0.0).unwrap();
+    for budget in [Budget::StoreAll, Budget::Revolve { slots: 3, block: 2 }] {
+        let g = g.with_budget(budget);
+        left.store(1 << 40, Ordering::Relaxed);
+        let out = g.launch((&mut u, &mut limit, &mut over, 20, &mut loss)).unwrap();
+        let (expected, segments) =
+            (bits(out.get(limited::u).unwrap()), (1 << 40) - left.load(Ordering::Relaxed));
+        let yields = asked.swap(0, Ordering::Relaxed);
+        assert!(yields > 2, "{yields}");
+        let mut remembered = 0;
+        for until in 1..segments {
+            let dir = tempfile::tempdir().unwrap();
+            let mut launch = |segments: i64| {
+                left.store(segments, Ordering::Relaxed);
+                let args = (&mut u, &mut limit, &mut over, 20, &mut loss);
+                g.launch_durable_every(Duration::ZERO, dir.path().join("run"), args)
+            };
+            assert!(launch(until).is_err());
+            asked.store(0, Ordering::Relaxed);
+            let out = launch(1 << 40).unwrap();
+            assert_eq!(bits(out.get(limited::u).unwrap()), expected, "{budget:?}: broken down after {until}");
+            remembered += u64::from(asked.load(Ordering::Relaxed) < yields);
+        }
+        asked.store(0, Ordering::Relaxed);
+        assert!(remembered > 0, "{budget:?}: the host was asked everything again every time");
+    }
 }

@@ -1,0 +1,121 @@
+//! Parallel loops: one iteration after the other, last dimension fastest.
+
+use super::{Machine, Reduction};
+use crate::error::Fault;
+use crate::evaluate::{Bits, combine, neutral};
+use crate::leaf::{LANES, Leaves};
+use crate::program::*;
+use crate::races::Sharing;
+
+impl<'p> Machine<'p, '_> {
+    pub(super) fn par(&mut self, par: &'p Par) -> Result<(), Fault> {
+        let from: Vec<i64> = par.ranges.iter().map(|r| self.index(r.from)).collect();
+        let to: Vec<i64> = par.ranges.iter().map(|r| self.index(r.to)).collect();
+        let extents: Vec<i64> = from.iter().zip(&to).map(|(f, t)| t.saturating_sub(*f).max(0)).collect();
+        if extents.contains(&0) {
+            return Ok(());
+        }
+        self.begin_reductions(par);
+        let leaves = Leaves::of(&extents);
+        let (mut at, mut row, mut leaf) = (from.clone(), 0, 0);
+        loop {
+            for (range, i) in par.ranges.iter().zip(&at) {
+                self.scalars.values[range.var.index()] = *i as Bits;
+            }
+            let last = at.len() - 1;
+            let place = at[last] - from[last];
+            self.lane = place as usize % LANES;
+            if !self.reductions.is_empty() && leaves.leaf(row, place) != leaf {
+                leaf = leaves.leaf(row, place);
+                self.end_leaf();
+            }
+            self.block(&par.body)?;
+            // The next iteration, like an odometer.
+            let Some(d) = (0..at.len()).rev().find(|d| at[*d] + 1 < to[*d]) else { break };
+            at[d] += 1;
+            if d < last {
+                row += 1;
+                at[d + 1..].copy_from_slice(&from[d + 1..]);
+            }
+        }
+        self.end_reductions(par)
+    }
+
+    fn begin_reductions(&mut self, par: &'p Par) {
+        let facts = &self.facts.pars[&par.id];
+        walk(&par.body, &mut |stmt| {
+            if let Stmt::Update(how, s) = stmt
+                && facts.sharing.get(&s.array) == Some(&Sharing::Reduce)
+            {
+                let ty = self.program.array(s.array).ty;
+                let start = neutral(*how, ty);
+                let reduction =
+                    Reduction { how: *how, ty, lanes: [start; LANES], total: start, element: None };
+                self.reductions.insert(s, reduction);
+            }
+        });
+    }
+
+    fn end_leaf(&mut self) {
+        for r in self.reductions.values_mut() {
+            let mut width = LANES / 2;
+            while width > 0 {
+                for lane in 0..width {
+                    r.lanes[lane] = combine(r.how, r.ty, r.lanes[lane], r.lanes[lane + width]);
+                }
+                width /= 2;
+            }
+            r.total = combine(r.how, r.ty, r.total, r.lanes[0]);
+            r.lanes = [neutral(r.how, r.ty); LANES];
+        }
+    }
+
+    fn end_reductions(&mut self, par: &'p Par) -> Result<(), Fault> {
+        self.end_leaf();
+        let mut checked = Ok(());
+        walk(&par.body, &mut |stmt| {
+            if let Stmt::Update(_, s) = stmt
+                && let Some(r) = self.reductions.remove(&std::ptr::from_ref(s))
+                && let Some((array, at)) = r.element
+            {
+                let old = self.read(array, at);
+                self.write(array, at, combine(r.how, r.ty, old, r.total));
+                if checked.is_ok() {
+                    checked = self.check_element(array, at, &s.site);
+                }
+            }
+        });
+        checked
+    }
+
+    pub(super) fn update(&mut self, how: Combine, s: &'p Store) -> Result<(), Fault> {
+        let at = self.element(s.array, s.index, &s.site)?;
+        let (value, ty) = (self.bits(s.value), self.program.array(s.array).ty);
+        let lane = self.lane;
+        match self.reductions.get_mut(&std::ptr::from_ref(s)) {
+            Some(r) => {
+                r.element = Some((s.array, at));
+                r.lanes[lane] = combine(how, ty, r.lanes[lane], value);
+            }
+            None => {
+                let old = self.read(s.array, at);
+                self.write(s.array, at, combine(how, ty, old, value));
+                self.check_element(s.array, at, &s.site)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn claim(&mut self, claim: &Claim) -> Result<(), Fault> {
+        let at = self.element(claim.array, claim.index, &claim.site)?;
+        if self.read(claim.taken, at) != 0 {
+            return Err(Fault::WrittenTwice {
+                array: self.program.array(claim.array).name.clone(),
+                index: claim.index.as_slice().iter().map(|v| self.index(*v)).collect(),
+                site: claim.site.clone(),
+            });
+        }
+        self.write(claim.taken, at, 1);
+        Ok(())
+    }
+}
