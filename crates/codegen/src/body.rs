@@ -60,9 +60,6 @@ impl Text<'_> {
     /// Prints the statements of a block; `mask` names the lanes that take part, where not all do.
     pub fn body(&mut self, body: &Body, block: &Block, mask: Option<&str>) {
         for stmt in block {
-            if !self.in_phase(stmt) {
-                continue;
-            }
             for number in 0..self.copies(body, stmt) {
                 if let (Some(jam), Form::Vector { .. }) = (&mut self.jam, body.form) {
                     jam.number = number;
@@ -315,8 +312,8 @@ impl Text<'_> {
         }
         if self.family == Family::Cuda && !checked {
             // In bounds: what is wanted of the sums fits the narrow type where the array is not enormous.
-            let narrow: Vec<String> = names.iter().map(|name| format!("(ix){name}")).collect();
-            return flatten(array, &narrow, "(ix)");
+            let narrow: Vec<String> = names.iter().map(|name| format!("(nx){name}")).collect();
+            return flatten(array, &narrow, "(nx)");
         }
         flatten(array, &names, "")
     }
@@ -346,6 +343,7 @@ impl Text<'_> {
         }
         let offset = self.offset(body, array, index, &site);
         let name = format!("a{}", array.index());
+        let element = self.near(array, index).unwrap_or_else(|| format!("{name}[{offset}]"));
         if let (Checks::Proved, Some(mask)) = (self.checks, mask) {
             self.ok = Some(mask.to_string());
         }
@@ -373,15 +371,15 @@ impl Text<'_> {
             _ if self.ok.is_some() => {
                 let ok = self.ok.take().unwrap_or_default();
                 let element = match self.constant.contains(&array) {
-                    true => format!("__ldg(&{name}[{offset}])"),
-                    false => format!("{name}[{offset}]"),
+                    true => format!("__ldg(&{element})"),
+                    false => element,
                 };
                 line!(self, "const {0} {1} = {ok} ? {element} : ({0})1;", c_type(ty), self.value(v))
             }
             _ if self.constant.contains(&array) => {
-                line!(self, "const {} {} = __ldg(&{name}[{offset}]);", c_type(ty), self.value(v))
+                line!(self, "const {} {} = __ldg(&{element});", c_type(ty), self.value(v))
             }
-            _ => line!(self, "const {} {} = {name}[{offset}];", c_type(ty), self.value(v)),
+            _ => line!(self, "const {} {} = {element};", c_type(ty), self.value(v)),
         }
     }
 
@@ -430,7 +428,7 @@ impl Text<'_> {
                 let condition = condition.map_or(String::new(), |c| format!("if ({c}) "));
                 return line!(self, "{condition}eb_atomic_{how}(&{name}[{offset}], {value});");
             }
-            let element = format!("{name}[{offset}]");
+            let element = self.near(s.array, s.index).unwrap_or_else(|| format!("{name}[{offset}]"));
             let Some(now) =
                 self.store_late(Late { array: s.array, number: self.side(), element, condition, how, value })
             else {
@@ -525,6 +523,9 @@ impl Text<'_> {
             self.body(body, block, mask);
             return line!(self, "}}");
         }
+        if let Some(arm) = self.usual_arm(branch) {
+            return self.body(body, arm, mask);
+        }
         let condition = self.known(body, branch.condition);
         if self.checks == Checks::Proved && (mask.is_some() || self.straight(branch)) {
             return self.predicated_branch(body, &condition, branch, mask);
@@ -580,12 +581,10 @@ impl Text<'_> {
     ) {
         let outer = mask.map_or(String::new(), |mask| format!("{mask} && "));
         let arms = [(&branch.then, condition.to_string()), (&branch.otherwise, format!("!{condition}"))];
-        for (arm, (block, condition)) in arms.into_iter().enumerate() {
+        for (block, condition) in arms {
             if !block.is_empty() {
-                let (name, new) = self.mask_name(branch, arm);
-                if new {
-                    line!(self, "const b8 {name} = {outer}{condition};");
-                }
+                let name = format!("m{}", self.fresh());
+                line!(self, "const b8 {name} = {outer}{condition};");
                 self.body(body, block, Some(&name));
             }
         }

@@ -219,10 +219,10 @@ impl Text<'_> {
 
     /// The elements of an iteration, before its first pass; so many passes go together.
     fn take_elements(&mut self, plan: &Interchange, first: &Par, together: usize) {
-        let index: Vec<String> = first.ranges.iter().map(|r| format!("(ix)v{}", r.var.index())).collect();
+        let index: Vec<String> = first.ranges.iter().map(|r| format!("(nx)v{}", r.var.index())).collect();
         for (array, held) in &plan.held {
             let (a, t) = (array.index(), c_type(self.program.array(*array).ty));
-            line!(self, "const ix at{a} = {};", flatten(*array, &index, "(ix)"));
+            line!(self, "const nx at{a} = {};", flatten(*array, &index, "(nx)"));
             match held.old {
                 true => line!(self, "{t} h{a} = 0;"),
                 false => line!(self, "{t} h{a} = a{a}[at{a}];"),

@@ -525,7 +525,7 @@ fn mentions(text: &str, name: &str) -> bool {
 }
 
 /// Tries a condition with sizes of 1000 and indices of `at`: where it leads in the middle is where most iterations go.
-fn far_from_boundaries(program: &Program, v: ValueId, at: u64) -> bool {
+pub(crate) fn far_from_boundaries(program: &Program, v: ValueId, at: u64) -> bool {
     let index = at;
     let mut known: BTreeMap<ValueId, u64> = BTreeMap::new();
     let mut needed = vec![v];

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use ebbtide_ir::{After, ArrayId, Combine, Literal, Op, Par, Stmt, Store, Type, ValueId, evaluate, walk};
 
 use crate::body::{Body, Form};
-use crate::early::{Early, Phase};
 use crate::interior::{Interior, Rows};
+use crate::near::Near;
 use crate::par::proved;
 use crate::segment::Touched;
 use crate::staged::scattered;
@@ -114,8 +114,9 @@ impl Text<'_> {
         }
     }
 
-    /// Addresses come from tables: the compiler cannot know that all are of global memory.
-    fn assume_global(&mut self, par: &Par) {
+    /// Addresses come from tables: the compiler cannot know that all are of global memory. What is printed until the next
+    /// closing brace knows.
+    fn in_global_memory(&mut self, par: &Par) {
         let mut arrays = BTreeSet::new();
         walk(&par.body, &mut |stmt| match stmt {
             Stmt::Let(v) => {
@@ -127,8 +128,14 @@ impl Text<'_> {
             Stmt::Claim(claim) => drop(arrays.insert(claim.taken)),
             _ => {}
         });
-        for array in arrays {
-            line!(self, "__builtin_assume(__isGlobal(a{}));", array.index());
+        let types: Vec<(usize, &str)> =
+            arrays.iter().map(|a| (a.index(), c_type(self.program.array(*a).ty))).collect();
+        for (a, t) in &types {
+            line!(self, "{t} *const g{a} = eb_global(a{a});");
+        }
+        line!(self, "{{");
+        for (a, t) in &types {
+            line!(self, "{t} *const a{a} = g{a};");
         }
     }
 
@@ -142,7 +149,7 @@ impl Text<'_> {
         if any_order {
             self.atomics = scattered;
         }
-        self.assume_global(par);
+        self.in_global_memory(par);
         if reductions.is_empty() && !in_order {
             self.all_threads(par, exit);
         } else {
@@ -166,7 +173,7 @@ impl Text<'_> {
             self.finish_reductions(reductions);
             self.after_leaves(reductions.iter().map(|r| r.1.array));
         }
-        line!(self, "}}");
+        line!(self, "}} }}");
         self.atomics.clear();
         self.inside.clear();
         self.innermost = None;
@@ -261,23 +268,27 @@ impl Text<'_> {
 
     /// So many iterations side by side, without checks.
     fn unchecked(&mut self, par: &Par, stores: &[&Store], exit: usize, sides: usize) {
-        let body = Body { form: Form::Careful, reductions: stores, exit };
         self.checks = Checks::Proved;
-        self.late = Some(Vec::new());
-        self.early = Early::default();
-        for phase in [Phase::Loads, Phase::Rest] {
-            for number in 0..sides {
-                if let Some(jam) = &mut self.jam {
-                    jam.number = number;
-                }
-                self.begin_phase(phase);
-                self.body(&body, &par.body, None);
-            }
-        }
-        self.phase = Phase::Whole;
-        self.store_all();
-        self.late = None;
+        self.usual_and_other(par, sides, |text| {
+            text.late = Some(Vec::new());
+            let body = Body { form: Form::Careful, reductions: stores, exit };
+            text.know_elements(par, sides);
+            text.each_side(sides, |text| text.body(&body, &par.body, None));
+            text.store_all();
+            text.late = None;
+            text.near = Near::default();
+        });
         self.checks = Checks::AtOnce;
+    }
+
+    /// Prints something for each of so many iterations side by side.
+    pub fn each_side(&mut self, sides: usize, mut print: impl FnMut(&mut Self)) {
+        for number in 0..sides {
+            if let Some(jam) = &mut self.jam {
+                jam.number = number;
+            }
+            print(self);
+        }
     }
 
     /// One iteration, every index checked.
@@ -336,6 +347,7 @@ impl Text<'_> {
             // Loops of their own: what careful iterations compute would slow these down.
             line!(self, "if (proved) {{");
             self.narrow = self.narrow_values(par);
+            self.narrow_bounds(par);
             line!(
                 self,
                 "for (nx column = deal.column; column < few_columns; column += deal.columns) {{ const nx j = (nx)jf + column;"
@@ -344,13 +356,11 @@ impl Text<'_> {
             if together > 1 {
                 line!(self, "if (r + {} < few_rows) {{", together - 1);
                 self.jam = Some(self.side_by_side_values(par));
-                for number in 0..together {
-                    if let Some(jam) = &mut self.jam {
-                        jam.number = number;
-                    }
-                    self.outer_variables(par, "nx", &format!("(r + {number})"));
-                    line!(self, "const nx {} = j;", self.value(par.ranges[last].var));
-                }
+                self.each_side(together, |text| {
+                    text.outer_variables(par, "nx", &format!("(r + {})", text.side()));
+                    line!(text, "const nx {} = j;", text.value(par.ranges[last].var));
+                    text.not_below(par);
+                });
                 self.unchecked(par, &[], exit, together);
                 self.jam = None;
                 line!(self, "}} else for (nx rest = r; rest < few_rows; rest++) {{ const nx r = rest;");
@@ -359,6 +369,7 @@ impl Text<'_> {
             }
             self.outer_variables(par, "nx", "r");
             line!(self, "const nx v{j} = j;");
+            self.not_below(par);
             self.unchecked(par, &[], exit, 1);
             line!(self, "}} }} }}");
             self.narrow.clear();
@@ -389,6 +400,15 @@ impl Text<'_> {
         }
         line!(self, "exit{exit}: ;");
         self.after_loop(par, inside.interior.is_none().then_some("proved"));
+    }
+
+    /// Tells the compiler that variables are not below where their ranges begin: conditions that follow from that go.
+    fn not_below(&mut self, par: &Par) {
+        for range in &par.ranges {
+            if self.program.literal(range.from).is_some() {
+                line!(self, "__builtin_assume({} >= (nx){});", self.value(range.var), self.value(range.from));
+            }
+        }
     }
 
     /// How many rows a thread takes at once: neighbouring rows share what they load, and loads of one need not wait for

@@ -27,7 +27,10 @@ impl Text<'_> {
         if self.late.is_none() {
             return Some(late);
         }
-        self.store_now(late.array);
+        if late.how.is_some() {
+            // It loads the element before anything is stored.
+            self.store_now(late.array);
+        }
         self.late.get_or_insert_default().push(late);
         None
     }

@@ -12,7 +12,6 @@
 
 mod body;
 mod deferred;
-mod early;
 mod guarded;
 mod inner;
 mod interchange;
@@ -24,6 +23,7 @@ mod late;
 mod library;
 mod mapping;
 mod narrow;
+mod near;
 mod operation;
 mod par;
 mod pending;
@@ -31,6 +31,7 @@ mod product;
 mod segment;
 mod staged;
 mod unit;
+mod usual;
 
 pub use staged::{STAGE, staging_bytes};
 pub use unit::{Access, Raised, Target, Unit, Width, c_unit, cuda_unit};

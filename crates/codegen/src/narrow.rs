@@ -4,12 +4,12 @@
 //! constants fit 32 bits, which halves what a GPU computes for each element. Comparisons with other values compare with the
 //! nearest narrow one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{Binary, Op, Par, Stmt, Type, ValueId, walk};
 
 use crate::operation::sign;
-use crate::unit::{Checks, Text};
+use crate::unit::{Checks, Text, line};
 
 /// Parallel variables of narrow loops are not further from zero; `EB_SMALL` of the prelude.
 const SMALL: i64 = 1 << 30;
@@ -32,6 +32,34 @@ impl Text<'_> {
             }
         });
         narrow
+    }
+
+    /// Prints the narrow values that those of a loop are compared with: on entry to the segment, where they are known there.
+    pub fn narrow_bounds(&mut self, par: &Par) {
+        let mut bounds = BTreeSet::new();
+        walk(&par.body, &mut |stmt| {
+            if let Stmt::Let(v) = stmt
+                && let Op::Compare(_, a, b) = *self.program.op(*v)
+                && (self.narrow.contains_key(&a) || self.narrow.contains_key(&b))
+            {
+                bounds.extend(
+                    [a, b]
+                        .into_iter()
+                        .filter(|v| self.distance(&self.narrow, *v).is_none() && !self.inside.contains(v)),
+                );
+            }
+        });
+        for v in bounds {
+            match self.on_entry(v) {
+                Some(value) => {
+                    let known = format!("const nx n{} = eb_narrow({value});\n", v.index());
+                    if !self.entry.contains(&known) {
+                        self.entry.push_str(&known);
+                    }
+                }
+                None => line!(self, "const nx n{} = eb_narrow({});", v.index(), self.value(v)),
+            }
+        }
     }
 
     /// How far from zero a value of a narrow loop can be.
@@ -61,6 +89,9 @@ impl Text<'_> {
         match self.distance(&self.narrow, v) {
             Some(_) if self.program.literal(v).is_some() => format!("(nx){}", self.value(v)),
             Some(_) => self.value(v),
+            None if self.program.literal(v).is_none() && !self.inside.contains(&v) => {
+                format!("n{}", v.index())
+            }
             None => format!("eb_narrow({})", self.value(v)),
         }
     }

@@ -138,6 +138,7 @@ impl Text<'_> {
     /// All threads meet here.
     pub fn meet(&mut self) {
         self.pending = Pending::default();
+        self.meetings += 1;
         line!(self, "if (eb_barrier(f)) goto leave;");
     }
 

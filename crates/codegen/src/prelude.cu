@@ -1,10 +1,9 @@
 typedef unsigned char b8;
 /* What places of elements are computed in: wide where some array has 2^31 elements or more. */
 #ifdef EB_WIDE
-typedef i64 ix, nx;
+typedef i64 nx;
 #define EB_SMALL (1ll << 60)
 #else
-typedef u32 ix;
 typedef i32 nx;
 #define EB_SMALL (1ll << 30)
 #endif
@@ -254,8 +253,8 @@ template <typename T, int N, int STEP> struct eb_places {
     T *row[N];
     void **first;
     i32 asked, last;
-    ix at;
-    EB_IN void begin(void **places, i64 count, ix element) {
+    nx at;
+    EB_IN void begin(void **places, i64 count, nx element) {
         first = places; asked = 0; last = (i32)count - 1; at = element;
     }
     /* Asks for the next ones; where there are no more, for the last one again. A branch here would make all wait. */
@@ -280,7 +279,7 @@ template <typename T, int N, int STEP> struct eb_places {
 template <typename T, int N> struct eb_pushes {
     eb_places<T, N, 1> up;
     T *place[N];
-    EB_IN void begin(const eb_tape &t, ix at, i64 count) { up.begin(t.places + t.depth, count, at); ahead(); turn(); }
+    EB_IN void begin(const eb_tape &t, nx at, i64 count) { up.begin(t.places + t.depth, count, at); ahead(); turn(); }
     EB_IN void ahead() { up.ask(); }
     EB_IN void push(int k, T pushed) { *place[k] = pushed; }
     EB_IN void turn() {
@@ -291,7 +290,7 @@ template <typename T, int N> struct eb_pushes {
 template <typename T, int N> struct eb_pops {
     eb_places<T, N, -1> down;
     T here[N], coming[N];
-    EB_IN void begin(const eb_tape &t, ix at, i64 count) {
+    EB_IN void begin(const eb_tape &t, nx at, i64 count) {
         down.begin(t.places + t.depth - 1, count, at); down.ask(); ahead(); turn();
     }
     EB_IN void ahead() {
@@ -305,6 +304,23 @@ template <typename T, int N> struct eb_pops {
         for (int k = 0; k < N; k++) here[k] = coming[k];
     }
 };
+
+/* An address in global memory. The compiler must not see where it comes from: it would keep addresses that are exchanged in
+   a loop twice, once of each kind. */
+template <typename T> EB_DO T *eb_global(T *address) {
+    u64 global;
+    asm("cvta.to.global.u64 %0, %1;" : "=l"(global) : "l"(address));
+    return (T *)__cvta_global_to_generic(global);
+}
+
+/* An extent in the type of places. The compiler must not see that it was a wider number: it would compute with that one. */
+EB_DO nx eb_stride(i64 extent) {
+    nx stride = (nx)extent;
+#ifndef EB_WIDE
+    asm("" : "+r"(stride));
+#endif
+    return stride;
+}
 
 EB_DO i64 eb_min(i64 a, i64 b) { return a < b ? a : b; }
 /* How far a loop inside an iteration goes from `pass` on before the thread looks whether the host wants an end. */

@@ -301,13 +301,15 @@ impl Text<'_> {
             }
             Stmt::If(branch) => {
                 line!(self, "if ({}) {{", self.value(branch.condition));
-                let before = self.pending.clone();
+                let (before, meetings) = (self.pending.clone(), self.meetings);
                 self.statements(&branch.then);
                 let then = std::mem::replace(&mut self.pending, before);
+                let met = std::mem::replace(&mut self.meetings, meetings);
                 line!(self, "}} else {{");
                 self.statements(&branch.otherwise);
                 line!(self, "}}");
                 self.pending = then.or(&self.pending);
+                self.meetings = self.meetings.min(met);
             }
             Stmt::Loop(l) => self.program_loop(l),
             Stmt::Par(par) => self.par(par),
@@ -529,7 +531,7 @@ impl Text<'_> {
 
     /// Prints a loop whose passes begin with this pending; gives what is pending where it is left.
     fn passes(&mut self, l: &Loop, begun: &Pending) -> Pending {
-        let pass = format!("pass{}", l.id.index());
+        let (pass, meetings) = (format!("pass{}", l.id.index()), self.meetings);
         line!(self, "{pass} = 0;");
         let mut left = begun.clone();
         match &l.kind {
@@ -558,10 +560,17 @@ impl Text<'_> {
         if self.outer_loops == 0 {
             line!(self, "if (f->thread == 0) eb_tell(f, {pass});");
         }
+        let pause = self.out.len();
         line!(self, "if (eb_pause(f, {pass})) goto leave;");
         self.outer_loops += 1;
         self.statements(&l.body);
         self.outer_loops -= 1;
+        if self.family == Family::Cuda && self.meetings > meetings {
+            // Blocks that meet in every pass look there whether the host wants an end.
+            self.out.insert_str(pause, "if (gridDim.x == 1) ");
+        }
+        // There may be no pass at all.
+        self.meetings = meetings;
         if let Some(until) = l.until {
             line!(self, "if ({}) break;", self.value(until));
             left = left.or(&self.pending);

@@ -10,13 +10,14 @@ use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
 
 use crate::deferred::waiting;
-use crate::early::{Early, Phase};
 use crate::interchanged::Own;
 use crate::late::Late;
 use crate::mapping::Mapping;
 use crate::narrow::Narrow;
+use crate::near::Near;
 use crate::pending::Pending;
 use crate::product::products;
+use crate::usual::Usual;
 
 /// The processor that the text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,6 +261,8 @@ pub(crate) struct Text<'p> {
     pub checks: Checks,
     /// What happened since all threads met.
     pub pending: Pending,
+    /// How often all threads have met for certain.
+    pub meetings: usize,
     /// The ways in which loops of the segment being printed are dealt out between threads.
     pub mappings: Vec<Mapping>,
     /// The values that the segment being printed is given.
@@ -270,10 +273,10 @@ pub(crate) struct Text<'p> {
     pub entry: String,
     /// The index values of the loop being printed that fit the narrow type, where it is used.
     pub narrow: Narrow,
-    /// Which statements of a body are printed now.
-    pub phase: Phase,
-    /// What was printed before the rest of the iteration being printed.
-    pub early: Early,
+    /// The elements whose addresses the iterations being printed know.
+    pub near: Near,
+    /// What conditions are in the iterations being printed.
+    pub usual: Usual,
     /// The stores that wait for the end of the iteration being printed, where they do.
     pub late: Option<Vec<Late>>,
     /// The name of what the last such look found.
@@ -375,13 +378,14 @@ impl<'p> Text<'p> {
             checks: Checks::AtOnce,
             ok: None,
             pending: Pending::default(),
+            meetings: 0,
             mappings: Vec::new(),
             given: BTreeSet::new(),
             named: BTreeSet::new(),
             entry: String::new(),
             narrow: Narrow::new(),
-            phase: Phase::Whole,
-            early: Early::default(),
+            near: Near::default(),
+            usual: Usual::new(),
             late: None,
             constant: BTreeSet::new(),
             own: Own::default(),

@@ -24,12 +24,15 @@ v5 = d0_0;
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v2; pass0++) { v6 = INT64_C(0) + pass0;
 if (f->thread == 0) eb_tell(f, pass0);
-if (eb_pause(f, pass0)) goto leave;
+if (gridDim.x == 1) if (eb_pause(f, pass0)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v5);
 const i64 rows = 1, row = e0;
-__builtin_assume(__isGlobal(a0));
-__builtin_assume(__isGlobal(a1));
+f64 *const g0 = eb_global(a0);
+f64 *const g1 = eb_global(a1);
+{
+f64 *const a0 = g0;
+f64 *const a1 = g1;
 const i64 jf = f0, jt = f0 + row;
 i64 from = jf, to = jf, margin = 0;
 { i64 left = jf, right = jt;
@@ -64,11 +67,11 @@ if (__all_sync(__activemask(), j >= lo && j < hi)) {
 const i64 v8 = INT64_C(1) * v7 + v5;
 const i64 v9 = INT64_C(1) * v7 + (v5 - INT64_C(1));
 const i64 v10 = INT64_C(1) * v7 + w10;
-const f64 v11 = a0[(ix)(INT64_C(1) * v7 + w10)];
+const f64 v11 = a0[(nx)(INT64_C(1) * v7 + w10)];
 const i64 v12 = INT64_C(1) * v7 + INT64_C(1);
 const i64 v13 = INT64_C(1) * v7 + w13;
-const f64 v14 = a0[(ix)(INT64_C(1) * v7 + w13)];
-const f64 v15 = a0[(ix)(INT64_C(1) * v7 + 0)];
+const f64 v14 = a0[(nx)(INT64_C(1) * v7 + w13)];
+const f64 v15 = a0[(nx)(INT64_C(1) * v7 + 0)];
 const f64 v18 = (2.0 * v15);
 const f64 v19 = (v11 - v18);
 const f64 v20 = (v19 + v14);
@@ -79,7 +82,7 @@ const f64 v24 = (v23 * v22);
 const f64 v25 = (v21 - v24);
 const f64 v26 = (v1 * v25);
 const f64 v27 = (v15 + v26);
-a1[(ix)(INT64_C(1) * v7 + 0)] = v27;
+a1[(nx)(INT64_C(1) * v7 + 0)] = v27;
 } else {
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 const i64 v8 = ((i64)((u64)v7 + (u64)v5));
@@ -116,7 +119,7 @@ if (oops) { eb_out_of_bounds(f, oops, oops_index, oops_extent); goto exit1; }
 } }
 exit1: ;
 if (eb_barrier(f)) goto leave;
-}
+} }
 if (d0_0 != d1_0) { eb_fault(f, EB_SHAPES, 0, 1, 0, 0); eb_barrier(f); goto leave; }
 { f64 *t = a0; a0 = a1; a1 = t; }
 }

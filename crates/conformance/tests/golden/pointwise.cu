@@ -31,13 +31,13 @@ const eb_deal deal = {column0, plan0.columns, first0, plan0.step};
 for (i64 column = deal.column; column < row; column += deal.columns) {
 for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v4 = f0 + column;
-const ix at0 = (ix)v4;
+const nx at0 = (nx)v4;
 f64 h0 = a0[at0];
-const ix at1 = (ix)v4;
+const nx at1 = (nx)v4;
 f64 h1 = a1[at1];
 for (i64 pass = 0; pass < passes;) {
 if (column == 0 && r == 0) eb_tell(f, pass);
-if (pass > 0 && eb_stopped(f)) goto exit3;
+if (pass > 0 && eb_stopped(f)) goto exit5;
 const i64 until = eb_until(pass, passes);
 #pragma unroll 8
 for (; pass < until; pass++) { v3 = begin + pass;
@@ -52,7 +52,7 @@ h0 = (h0 + v10);
 } }
 a0[at0] = h0;
 } }
-exit3: ;
+exit5: ;
 }
 if (eb_barrier(f)) goto leave;
 } else {
@@ -63,8 +63,11 @@ if (eb_pause(f, pass0)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;
-__builtin_assume(__isGlobal(a0));
-__builtin_assume(__isGlobal(a1));
+f64 *const g0 = eb_global(a0);
+f64 *const g1 = eb_global(a1);
+{
+f64 *const a0 = g0;
+f64 *const a1 = g1;
 const i64 jf = f0; i64 wild = 0; (void)wild;
 const eb_plan plan = plan0; const eb_deal deal = {column0, plan.columns, first0, plan.step};
 const nx few_rows = plan.rows, few_columns = plan.row;
@@ -75,13 +78,16 @@ for (nx column = deal.column; column < few_columns; column += deal.columns) { co
 for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
 {
 const nx v4 = j;
-const f64 v5 = a0[(ix)v4];
-const f64 v6 = __ldg(&a1[(ix)v4]);
+__builtin_assume(v4 >= (nx)INT64_C(0));
+f64 *const p2 = a0 + v4;
+f64 *const p3 = a1 + v4;
+const f64 v5 = p2[0];
+const f64 v6 = __ldg(&p3[0]);
 const f64 v8 = eb_tanh_f64(v5);
 const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
-const f64 old2 = a0[(ix)v4];
-a0[(ix)v4] = (old2 + v10);
+const f64 old4 = p2[0];
+p2[0] = (old4 + v10);
 } } }
 } else
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
@@ -102,7 +108,7 @@ goto exit1;
 fault1: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit1: ;
 if (!proved && eb_barrier(f)) goto leave;
-}
+} }
 }
 } }
 leave: ;

@@ -30,13 +30,13 @@ const eb_deal deal = {column0, plan0.columns, first0, plan0.step};
 for (i64 column = deal.column; column < row; column += deal.columns) {
 for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v4 = f0 + column;
-const ix at0 = (ix)v4;
+const nx at0 = (nx)v4;
 f64 h0 = a0[at0];
-const ix at1 = (ix)v4;
+const nx at1 = (nx)v4;
 f64 h1 = a1[at1];
 for (i64 pass = 0; pass < passes;) {
 if (column == 0 && r == 0) eb_tell(f, pass);
-if (pass > 0 && eb_stopped(f)) goto exit3;
+if (pass > 0 && eb_stopped(f)) goto exit5;
 const i64 until = eb_until(pass, passes);
 #pragma unroll 8
 for (; pass < until; pass++) { v3 = begin + pass;
@@ -51,7 +51,7 @@ h0 = (h0 + v10);
 } }
 a0[at0] = h0;
 } }
-exit3: ;
+exit5: ;
 }
 if (eb_barrier(f)) goto leave;
 } else {
@@ -62,8 +62,11 @@ if (eb_pause(f, pass0)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;
-__builtin_assume(__isGlobal(a0));
-__builtin_assume(__isGlobal(a1));
+f64 *const g0 = eb_global(a0);
+f64 *const g1 = eb_global(a1);
+{
+f64 *const a0 = g0;
+f64 *const a1 = g1;
 const i64 jf = f0; i64 wild = 0; (void)wild;
 const eb_plan plan = plan0; const eb_deal deal = {column0, plan.columns, first0, plan.step};
 const nx few_rows = plan.rows, few_columns = plan.row;
@@ -74,13 +77,16 @@ for (nx column = deal.column; column < few_columns; column += deal.columns) { co
 for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
 {
 const nx v4 = j;
-const f64 v5 = a0[(ix)v4];
-const f64 v6 = __ldg(&a1[(ix)v4]);
+__builtin_assume(v4 >= (nx)INT64_C(0));
+f64 *const p2 = a0 + v4;
+f64 *const p3 = a1 + v4;
+const f64 v5 = p2[0];
+const f64 v6 = __ldg(&p3[0]);
 const f64 v8 = eb_tanh_f64(v5);
 const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
-const f64 old2 = a0[(ix)v4];
-a0[(ix)v4] = (old2 + v10);
+const f64 old4 = p2[0];
+p2[0] = (old4 + v10);
 } } }
 } else
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
@@ -101,7 +107,7 @@ goto exit1;
 fault1: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit1: ;
 if (!proved && eb_barrier(f)) goto leave;
-}
+} }
 }
 } }
 leave: ;
@@ -151,16 +157,16 @@ const eb_deal deal = {column2, plan2.columns, first2, plan2.step};
 for (i64 column = deal.column; column < row; column += deal.columns) {
 for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v4 = f0 + column;
-const ix at0 = (ix)v4;
+const nx at0 = (nx)v4;
 f64 h0 = a0[at0];
-const ix at1 = (ix)v4;
+const nx at1 = (nx)v4;
 f64 h1 = a1[at1];
-const ix at10 = (ix)v4;
+const nx at10 = (nx)v4;
 f64 h10 = 0;
 eb_pushes<f64, 8> q0; q0.begin(t0, at0, passes * 1);
 for (i64 pass = 0; pass < passes;) {
 if (column == 0 && r == 0) eb_tell(f, pass);
-if (pass > 0 && eb_stopped(f)) goto exit6;
+if (pass > 0 && eb_stopped(f)) goto exit11;
 const i64 until = eb_until(pass, passes);
 while (pass + 8 <= until) {
 q0.ahead();
@@ -201,7 +207,7 @@ h0 = v23;
 }
 a0[at0] = h0;
 } }
-exit6: ;
+exit11: ;
 }
 t0.depth += passes * 1;
 if (eb_barrier(f)) goto leave;
@@ -217,9 +223,13 @@ f64 *t = a0; a0 = (f64 *)eb_exchange(f, &t0, t0.depth++, t); a10 = t;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;
-__builtin_assume(__isGlobal(a0));
-__builtin_assume(__isGlobal(a1));
-__builtin_assume(__isGlobal(a10));
+f64 *const g0 = eb_global(a0);
+f64 *const g1 = eb_global(a1);
+f64 *const g10 = eb_global(a10);
+{
+f64 *const a0 = g0;
+f64 *const a1 = g1;
+f64 *const a10 = g10;
 const i64 jf = f0; i64 wild = 0; (void)wild;
 const eb_plan plan = plan2; const eb_deal deal = {column2, plan.columns, first2, plan.step};
 const nx few_rows = plan.rows, few_columns = plan.row;
@@ -230,38 +240,42 @@ for (nx column = deal.column; column < few_columns; column += deal.columns) { co
 for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
 {
 const nx v4 = j;
-const f64 v18 = a10[(ix)v4];
-const f64 v6 = __ldg(&a1[(ix)v4]);
-const f64 v22 = a10[(ix)v4];
+__builtin_assume(v4 >= (nx)INT64_C(0));
+f64 *const p7 = a10 + v4;
+f64 *const p8 = a1 + v4;
+f64 *const p9 = a0 + v4;
+const f64 v18 = p7[0];
+const f64 v6 = __ldg(&p8[0]);
 const f64 v19 = eb_tanh_f64(v18);
 const f64 v20 = (0.1 * v19);
 const f64 v21 = (v20 * v6);
+const f64 v22 = p7[0];
 const f64 v23 = (v22 + v21);
-a0[(ix)v4] = v23;
+p9[0] = v23;
 } } }
 } else
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
 for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
 for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
 const i64 v4 = j;
-if ((u64)v4 >= (u64)d10_0) { oops = 17; oops_index = v4; oops_extent = d10_0; goto fault4; }
+if ((u64)v4 >= (u64)d10_0) { oops = 17; oops_index = v4; oops_extent = d10_0; goto fault6; }
 const f64 v18 = a10[v4];
-if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault4; }
+if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault6; }
 const f64 v6 = __ldg(&a1[v4]);
 const f64 v19 = called_eb_tanh_f64(v18);
 const f64 v20 = (0.1 * v19);
 const f64 v21 = (v20 * v6);
-if ((u64)v4 >= (u64)d10_0) { oops = 17; oops_index = v4; oops_extent = d10_0; goto fault4; }
+if ((u64)v4 >= (u64)d10_0) { oops = 17; oops_index = v4; oops_extent = d10_0; goto fault6; }
 const f64 v22 = a10[v4];
 const f64 v23 = (v22 + v21);
-if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault4; }
+if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault6; }
 a0[v4] = v23;
 } }
-goto exit4;
-fault4: eb_out_of_bounds(f, oops, oops_index, oops_extent);
-exit4: ;
+goto exit6;
+fault6: eb_out_of_bounds(f, oops, oops_index, oops_extent);
+exit6: ;
 if (!proved && eb_barrier(f)) goto leave;
-}
+} }
 }
 } }
 leave: ;
@@ -317,18 +331,18 @@ const eb_deal deal = {column4, plan4.columns, first4, plan4.step};
 for (i64 column = deal.column; column < row; column += deal.columns) {
 for (i64 r = deal.first; r < rows; r += deal.step) {
 const i64 v39 = f0 + column;
-const ix at0 = (ix)v39;
+const nx at0 = (nx)v39;
 f64 h0 = a0[at0];
-const ix at1 = (ix)v39;
+const nx at1 = (nx)v39;
 f64 h1 = a1[at1];
-const ix at7 = (ix)v39;
+const nx at7 = (nx)v39;
 f64 h7 = a7[at7];
-const ix at8 = (ix)v39;
+const nx at8 = (nx)v39;
 f64 h8 = a8[at8];
 eb_pops<f64, 8> q0; q0.begin(t0, at0, passes * 1);
 for (i64 pass = 0; pass < passes;) {
 if (column == 0 && r == 0) eb_tell(f, pass);
-if (pass > 0 && eb_stopped(f)) goto exit10;
+if (pass > 0 && eb_stopped(f)) goto exit19;
 const i64 until = eb_until(pass, passes);
 while (pass + 8 <= until) {
 q0.ahead();
@@ -379,7 +393,7 @@ a0[at0] = h0;
 a7[at7] = h7;
 a8[at8] = h8;
 } }
-exit10: ;
+exit19: ;
 }
 t0.depth -= passes * 1;
 if (eb_barrier(f)) goto leave;
@@ -393,10 +407,15 @@ else a0 = (f64 *)eb_exchange(f, &t0, --t0.depth, a0);
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;
-__builtin_assume(__isGlobal(a0));
-__builtin_assume(__isGlobal(a1));
-__builtin_assume(__isGlobal(a7));
-__builtin_assume(__isGlobal(a8));
+f64 *const g0 = eb_global(a0);
+f64 *const g1 = eb_global(a1);
+f64 *const g7 = eb_global(a7);
+f64 *const g8 = eb_global(a8);
+{
+f64 *const a0 = g0;
+f64 *const a1 = g1;
+f64 *const a7 = g7;
+f64 *const a8 = g8;
 const i64 jf = f0; i64 wild = 0; (void)wild;
 const eb_plan plan = plan4; const eb_deal deal = {column4, plan.columns, first4, plan.step};
 const nx few_rows = plan.rows, few_columns = plan.row;
@@ -407,34 +426,39 @@ for (nx column = deal.column; column < few_columns; column += deal.columns) { co
 for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
 {
 const nx v39 = j;
-const f64 v40 = a0[(ix)v39];
-const f64 v41 = __ldg(&a1[(ix)v39]);
-const f64 v46 = a7[(ix)v39];
+__builtin_assume(v39 >= (nx)INT64_C(0));
+f64 *const p13 = a0 + v39;
+f64 *const p14 = a1 + v39;
+f64 *const p15 = a7 + v39;
+f64 *const p16 = a8 + v39;
+const f64 v40 = p13[0];
+const f64 v41 = __ldg(&p14[0]);
 const f64 v43 = eb_tanh_f64(v40);
 const f64 v44 = (0.1 * v43);
+const f64 v46 = p15[0];
 const f64 v47 = (v46 * v41);
 const f64 v48 = (v46 * v44);
 const f64 v49 = (v47 * 0.1);
 const f64 v51 = (v43 * v43);
 const f64 v52 = (1.0 - v51);
 const f64 v53 = (v49 * v52);
-const f64 old8 = a8[(ix)v39];
-const f64 old9 = a7[(ix)v39];
-a8[(ix)v39] = (old8 + v48);
-a7[(ix)v39] = (old9 + v53);
+const f64 old17 = p16[0];
+const f64 old18 = p15[0];
+p16[0] = (old17 + v48);
+p15[0] = (old18 + v53);
 } } }
 } else
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
 for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
 for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
 const i64 v39 = j;
-if ((u64)v39 >= (u64)d0_0) { oops = 1; oops_index = v39; oops_extent = d0_0; goto fault7; }
+if ((u64)v39 >= (u64)d0_0) { oops = 1; oops_index = v39; oops_extent = d0_0; goto fault12; }
 const f64 v40 = a0[v39];
-if ((u64)v39 >= (u64)d1_0) { oops = 9; oops_index = v39; oops_extent = d1_0; goto fault7; }
+if ((u64)v39 >= (u64)d1_0) { oops = 9; oops_index = v39; oops_extent = d1_0; goto fault12; }
 const f64 v41 = __ldg(&a1[v39]);
 const f64 v43 = called_eb_tanh_f64(v40);
 const f64 v44 = (0.1 * v43);
-if ((u64)v39 >= (u64)d7_0) { oops = 25; oops_index = v39; oops_extent = d7_0; goto fault7; }
+if ((u64)v39 >= (u64)d7_0) { oops = 25; oops_index = v39; oops_extent = d7_0; goto fault12; }
 const f64 v46 = a7[v39];
 const f64 v47 = (v46 * v41);
 const f64 v48 = (v46 * v44);
@@ -442,16 +466,16 @@ const f64 v49 = (v47 * 0.1);
 const f64 v51 = (v43 * v43);
 const f64 v52 = (1.0 - v51);
 const f64 v53 = (v49 * v52);
-if ((u64)v39 >= (u64)d8_0) { oops = 33; oops_index = v39; oops_extent = d8_0; goto fault7; }
+if ((u64)v39 >= (u64)d8_0) { oops = 33; oops_index = v39; oops_extent = d8_0; goto fault12; }
 a8[v39] = (a8[v39] + v48);
-if ((u64)v39 >= (u64)d7_0) { oops = 25; oops_index = v39; oops_extent = d7_0; goto fault7; }
+if ((u64)v39 >= (u64)d7_0) { oops = 25; oops_index = v39; oops_extent = d7_0; goto fault12; }
 a7[v39] = (a7[v39] + v53);
 } }
-goto exit7;
-fault7: eb_out_of_bounds(f, oops, oops_index, oops_extent);
-exit7: ;
+goto exit12;
+fault12: eb_out_of_bounds(f, oops, oops_index, oops_extent);
+exit12: ;
 if (!proved && eb_barrier(f)) goto leave;
-}
+} }
 }
 } }
 leave: ;

@@ -90,6 +90,10 @@ on_cuda! {
 
 on_cuda! {
     with_cuda,
+    boundaries {
+        conditions_over_indices_are_the_same_everywhere,
+        neighbours_in_three_dimensions_are_the_same_everywhere,
+    }
     gradients {
         gradients_have_the_same_bits_under_every_budget_on_every_device,
         gradients_have_the_same_bits_wherever_states_are_kept,

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use ebbtide_autodiff::{Inner, Request, gradient};
 use ebbtide_cuda::compiler::{Architecture, Kernels, Places, compile};
-use ebbtide_ir::{Block, Program, Stmt, verify, walk_program_level};
+use ebbtide_ir::{Block, Program, Stmt, Type, verify, walk_program_level};
 use expect_test::{ExpectFile, expect_file};
 
 use crate::gradients::with_misfit;
 use crate::meetings::{Between, survey};
-use crate::{interchange, programs, stages};
+use crate::{boundaries, interchange, programs, stages};
 
 /// The text of a program, all of it.
 fn text(program: &Program) -> String {
@@ -89,6 +89,11 @@ fn a_plane_with_boundaries_needs_no_checks() {
 }
 
 #[test]
+fn away_from_boundaries_there_are_no_conditions() {
+    check(&boundaries::guarded(1, Type::F32), expect_file!["../golden/guarded.cu"]);
+}
+
+#[test]
 fn a_region_that_yields_is_a_label() {
     check(&yielding(), expect_file!["../golden/yielding.cu"]);
 }
@@ -121,7 +126,8 @@ fn c49_a_yield_is_looked_for_only_where_a_region_can_yield() {
 fn every_fixture_compiles_with_narrow_and_with_wide_places_and_as_a_script() {
     let own = [interchange::relay(), interchange::plane(), interchange::gathered(), interchange::nested()];
     let others = [programs::pointwise(), programs::burgers(), programs::wave(), yielding()];
-    for program in own.into_iter().chain(others) {
+    let guarded = [boundaries::guarded(1, Type::F32), boundaries::guarded(2, Type::F64)];
+    for program in own.into_iter().chain(others).chain(guarded) {
         for (places, kernels) in [
             (Places::Narrow, Kernels::Segments),
             (Places::Wide, Kernels::Segments),

@@ -1,6 +1,7 @@
 //! The contract, on the interpreter, on the CPU, and where asked for on CUDA.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod boundaries;
 mod cache;
 mod cancel;
 mod cuda;
