@@ -305,8 +305,10 @@ impl Maker<'_> {
                 let body = w.end();
                 let body = drop_unused_values(&w.program, body);
                 self.env = env;
+                // In a segment that has both, the loop and its reverse are two.
+                let id = if driven { l.id } else { w.new_loop() };
                 break vec![Stmt::Loop(Loop {
-                    id: l.id,
+                    id,
                     kind: LoopKind::For { var: back, from: piece.0, to: piece.1 },
                     body,
                     until: None,

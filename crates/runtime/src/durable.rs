@@ -18,7 +18,7 @@ use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::gradient::Variant;
 use crate::hosted::Log;
-use crate::script::Step;
+use crate::script::{Step, Sweep};
 use crate::sweeps::{Driven, Ran, Run};
 
 /// Where a run is made durable.
@@ -171,7 +171,8 @@ impl<'a> Run<'a> {
                 None => return Ok(()),
             },
         };
-        state.put("at", &[self.at as u64])?;
+        let at: Vec<u64> = self.at.iter().map(|step| *step as u64).collect();
+        state.put("at", &at)?;
         put_ran(state, &self.ran)?;
         state.put("values", &self.frame.scalars.values)?;
         state.put("locals", &self.frame.scalars.locals)?;
@@ -229,9 +230,7 @@ impl<'a> Run<'a> {
     }
 
     fn read(&mut self, state: &State) -> Result<()> {
-        let mut at = [0u64];
-        state.get("at", &mut at)?;
-        self.at = at[0] as usize;
+        self.at = state.get_vec::<u64>("at")?.into_iter().map(|step| step as usize).collect();
         self.ran = read_ran(state)?;
         state.get("values", &mut self.frame.scalars.values)?;
         state.get("locals", &mut self.frame.scalars.locals)?;
@@ -251,8 +250,7 @@ impl<'a> Run<'a> {
         }
         let mut driven: Vec<Driven<'a>> = Vec::new();
         let variant = self.variant;
-        for step in &variant.script.steps {
-            let Step::Forward(sweep) = step else { continue };
+        for sweep in outermost(&variant.script.steps) {
             let Ok(text) = state.get_vec::<u8>(&format!("schedule {}", sweep.id.index())) else { continue };
             let text = String::from_utf8_lossy(&text);
             let schedule: AnySchedule = text
@@ -327,6 +325,21 @@ impl<'a> Run<'a> {
         buffer.bytes_mut().copy_from_slice(bytes);
         Ok(buffer)
     }
+}
+
+/// The sweeps that are in no other one, those in branches too.
+fn outermost(steps: &[Step]) -> Vec<&Sweep> {
+    let (mut sweeps, mut work) = (Vec::new(), vec![steps]);
+    while let Some(steps) = work.pop() {
+        for step in steps {
+            match step {
+                Step::Forward(sweep) => sweeps.push(sweep),
+                Step::If { then, otherwise, .. } => work.extend([&then[..], otherwise]),
+                _ => {}
+            }
+        }
+    }
+    sweeps
 }
 
 /// What is left of an action, as numbers.

@@ -412,7 +412,12 @@ impl CompiledGradient {
         let means = self.means(variant, executable.as_ref(), watched.then(|| self.watch(&chosen.plan)));
         let mut run = Run::new(means, &mut frame, chosen.schedules);
         let ran = match frontier.restore(&mut run)? {
-            Reached::End => Ok(run.ran),
+            Reached::End => {
+                if let Some(watch) = &mut run.watch {
+                    watch.end(&run.ran);
+                }
+                Ok(run.ran)
+            }
             Reached::Middle => {
                 run.frontier = Some(&mut frontier);
                 run.follow().and_then(|ran| run.settle().and_then(|()| run.finish()).map(|()| ran))

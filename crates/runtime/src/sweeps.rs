@@ -111,8 +111,8 @@ pub(crate) struct Run<'a> {
     schedules: Schedules,
     pub sweeps: HashMap<LoopId, Driven<'a>>,
     pub ran: Ran,
-    /// The step of the whole script that is being done.
-    pub at: usize,
+    /// Which step of the whole script is being done; where that is a branch, which one of the branch, and so on inward.
+    pub at: Vec<usize>,
     /// How many sweeps are being reversed around this place.
     level: usize,
     /// Where the run is made durable, if it is.
@@ -137,46 +137,46 @@ impl<'a> Run<'a> {
             schedules,
             sweeps: HashMap::new(),
             ran: Ran::default(),
-            at: 0,
+            at: Vec::new(),
             level: 0,
             frontier: None,
             watch,
         }
     }
 
-    /// Runs the segments and drives the loops, to the end.
+    /// Runs the segments and drives the loops, to the end. A run that is gone on with may be in the middle of a sweep.
     pub fn follow(&mut self) -> Result<Ran> {
-        let steps = &self.variant.script.steps;
-        // A run that is gone on with may be in the middle of a sweep.
-        if let Some(step) = steps.get(self.at)
-            && self.is_under_way(step)
-        {
-            match step {
-                Step::Forward(sweep) => self.forward_rest(sweep.id)?,
-                Step::Backward(id, reverse) => self.backward(*id, reverse)?,
-                _ => {}
-            }
-            self.at += 1;
-        }
-        while let Some(step) = steps.get(self.at) {
-            self.steps(std::slice::from_ref(step))?;
-            self.at += 1;
-        }
+        let reached = std::mem::take(&mut self.at);
+        self.steps_from(&self.variant.script.steps, &reached)?;
         if self.watch.is_some() {
             self.settle()?;
         }
         if let Some(watch) = &mut self.watch {
-            watch.tell(&self.ran);
+            watch.end(&self.ran);
         }
         Ok(self.ran)
     }
 
-    fn is_under_way(&self, step: &Step) -> bool {
-        match step {
-            Step::Forward(sweep) => self.sweeps.contains_key(&sweep.id),
-            Step::Backward(id, _) => self.sweeps.contains_key(id),
-            _ => false,
+    /// Does steps outside of all sweeps, from the one that was reached on: its number, then that of a step of the branch
+    /// that it takes, and so on inward.
+    fn steps_from(&mut self, steps: &'a [Step], reached: &[usize]) -> Result<()> {
+        let (first, mut inward) =
+            reached.split_first().map_or((0, reached), |(first, inward)| (*first, inward));
+        for (k, step) in steps.iter().enumerate().skip(first) {
+            self.at.push(k);
+            match step {
+                Step::Forward(sweep) if self.sweeps.contains_key(&sweep.id) => self.forward_rest(sweep.id)?,
+                Step::If { condition, then, otherwise } => {
+                    self.settle()?;
+                    let taken = self.frame.scalars.locals[condition.index()] != 0;
+                    self.steps_from(if taken { then } else { otherwise }, inward)?;
+                }
+                step => self.steps(std::slice::from_ref(step))?,
+            }
+            self.at.pop();
+            inward = &[];
         }
+        Ok(())
     }
 
     /// The depth of recursion is that of nesting in the source.

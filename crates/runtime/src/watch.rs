@@ -14,17 +14,21 @@ use crate::sweeps::Ran;
 pub struct Progress {
     /// What it has done.
     pub ran: Ran,
-    /// How many passes it will have run and reversed in the end, those that are run again included; `None` where the
-    /// number of passes of a loop is not known before it ends.
+    /// How many passes it will have run and reversed in the end, those that are run again included; fewer where a branch
+    /// with a loop is not taken. `None` where the number of passes of a loop is not known before it ends.
     pub passes: Option<u64>,
 }
 
 impl Progress {
     /// The part of the work that is done, from 0 to 1, where it is known how much there is.
     pub fn fraction(&self) -> Option<f64> {
-        let done = self.ran.advanced + self.ran.recorded + self.ran.reversed;
+        let done = passes(&self.ran);
         self.passes.map(|passes| if passes == 0 { 1.0 } else { (done as f64 / passes as f64).min(1.0) })
     }
+}
+
+fn passes(ran: &Ran) -> u64 {
+    ran.advanced + ran.recorded + ran.reversed
 }
 
 /// Is told how far a run is.
@@ -85,8 +89,13 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Tells the observer.
-    pub fn tell(&mut self, ran: &Ran) {
+    /// The run has ended: that was all there was.
+    pub fn end(&mut self, ran: &Ran) {
+        self.passes = self.passes.map(|_| passes(ran));
+        self.tell(ran);
+    }
+
+    fn tell(&mut self, ran: &Ran) {
         self.last = Instant::now();
         if let Some(observer) = self.observer {
             observer(&Progress { ran: *ran, passes: self.passes });

@@ -37,6 +37,35 @@ pub fn cooling_until(x: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) 
     }
 }
 
+/// Loops that run only where data says so, one of them inside a second branch.
+#[program]
+pub fn chosen(x: &mut Array1<f64>, y: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let n = x.len();
+    if x[0] > 0.0 {
+        for i in par(0..n) {
+            y[i] = x[i] * x[i];
+        }
+        for t in 0..steps {
+            for i in par(0..n) {
+                x[i] = x[i] * 0.999 + 0.001 * (x[i] + y[i] + (t as f64)).sin();
+            }
+        }
+        if x[1] < 100.0 {
+            for t in 0..steps {
+                for i in par(0..n) {
+                    y[i] = y[i] * 0.998 + 0.002 * (x[i] * y[i] - (t as f64)).sin();
+                }
+            }
+        }
+        for i in par(0..n) {
+            x[i] = x[i] * y[i];
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
 const BUDGETS: [Budget; 4] = [
     Budget::StoreAll,
     Budget::Bytes(20_000),
@@ -187,4 +216,54 @@ fn stopped_after_every_action(device: &Device) {
     };
     assert_eq!(bits(&out), expected);
     assert!(stops > 20, "{stops}");
+}
+
+#[test]
+fn gradients_of_loops_in_branches_are_watched_stopped_and_taken_up() {
+    let (cancel, left) = (Cancel::new(), Arc::new(AtomicI64::new(i64::MAX)));
+    let then = Then::Cancel(cancel.clone());
+    let device = Device::new(Arc::new(Fragile { cpu: Device::cpu(), left: left.clone(), then }));
+    let mut y = device.zeros([40]).unwrap();
+    let mut loss = device.scalar(0.0).unwrap();
+    let plain = chosen().grad(chosen::loss).wrt(chosen::x).compile(&device).unwrap();
+    let bits = |out: &Gradients| -> Vec<u64> {
+        out.get(chosen::x).unwrap().as_slice().iter().map(|x| x.to_bits()).collect()
+    };
+    const STEPS: usize = 500;
+    for (first, taken) in [(0.3, true), (-0.3, false)] {
+        let mut x = device.array(&[first; 40]).unwrap();
+        let expected = bits(&plain.launch((&mut x, &mut y, STEPS, &mut loss)).unwrap());
+        for budget in [Budget::Periodic { period: 100 }, Budget::Revolve { slots: 3, block: 2 }] {
+            let plain = plain.with_budget(budget);
+            let whole = plain.launch((&mut x, &mut y, STEPS, &mut loss)).unwrap();
+            assert_eq!(bits(&whole), expected, "{budget:?}");
+            assert_eq!(whole.ran().reversed, if taken { 2 * STEPS as u64 } else { 0 }, "{budget:?}");
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            let told = seen.clone();
+            let durable = plain
+                .cancel_with(&cancel)
+                .observe(move |progress| told.lock().unwrap().push(progress.fraction().unwrap()));
+            let dir = tempfile::tempdir().unwrap();
+            let mut stops = 0;
+            let out = loop {
+                left.store(12, Ordering::Relaxed);
+                let every = Duration::from_secs(1000);
+                let args = (&mut x, &mut y, STEPS, &mut loss);
+                match durable.launch_durable_every(every, dir.path().join("run"), args) {
+                    Ok(out) => break out,
+                    Err(error) => assert!(is_cancelled(Err(error))),
+                }
+                cancel.reset();
+                stops += 1;
+            };
+            left.store(i64::MAX, Ordering::Relaxed);
+            cancel.reset();
+            assert_eq!((bits(&out), out.ran()), (expected.clone(), whole.ran()), "{budget:?}");
+            assert!(stops > 2 || !taken, "{budget:?}: {stops}");
+            // What has ended is read, and there is no more to do.
+            durable.launch_durable(dir.path().join("run"), (&mut x, &mut y, STEPS, &mut loss)).unwrap();
+            let seen = seen.lock().unwrap();
+            assert!(seen.is_sorted() && seen.ends_with(&[1.0, 1.0]), "{budget:?}: {seen:?}");
+        }
+    }
 }
