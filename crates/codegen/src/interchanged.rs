@@ -161,7 +161,9 @@ impl Text<'_> {
         let together = unrolled.max(2).min(AHEAD / used.max(1) as usize).max(1);
         self.take_elements(plan, first, together);
         line!(self, "for (i64 pass = 0; pass < passes;) {{");
-        line!(self, "if (column == 0 && r == 0) eb_tell(f, pass);");
+        if self.outer_loops == 0 {
+            line!(self, "if (column == 0 && r == 0) eb_tell(f, pass);");
+        }
         line!(self, "if (pass > 0 && eb_stopped(f)) goto exit{exit};");
         line!(self, "const i64 until = eb_until(pass, passes);");
         let var = var.index();
@@ -205,6 +207,9 @@ impl Text<'_> {
                 Tape::Pushes(count) => line!(self, "t{}.depth += passes * {count};", array.index()),
                 Tape::Pops(count) => line!(self, "t{}.depth -= passes * {count};", array.index()),
             }
+        }
+        if self.outer_loops == 0 {
+            line!(self, "if (f->thread == 0) eb_tell(f, passes);");
         }
         self.meet();
     }

@@ -105,8 +105,7 @@ static __attribute__((noinline)) i32 eb_look(eb_frame *f) {
 
 /* What a pass of a loop begins with: the first thread looks whether the host wants an end. The others learn it where
    they meet. All count passes alike, those of inner loops and of outer ones together. */
-static inline i32 eb_pause(eb_frame *f, i64 pass) {
-    (void)pass;
+static inline i32 eb_pause(eb_frame *f) {
     if (f->thread == 0) eb_stopped(f);
     if (f->threads == 1) return f->shared->fault;
     return __builtin_expect(++f->passed < f->apart, 1) ? 0 : eb_look(f);

@@ -65,6 +65,7 @@ struct eb_thread : eb_tables {
     i64 thread, threads;
     u32 epoch;              /* how often it met the others */
     i32 bad;                /* did it meet a fault? */
+    u32 passed;             /* passes of all loops together */
 };
 
 /* The tape of one array. Threads exchange an array's memory with that of a place all at once, each in variables of its
@@ -125,6 +126,7 @@ EB_DO eb_thread eb_enter(const eb_launch &launch) {
     me.threads = (i64)gridDim.x * blockDim.x;
     me.epoch = 0;
     me.bad = 0;
+    me.passed = 0;
     if (me.thread == 0) { launch.next[0] = 0; launch.next[1] = 0; }
     return me;
 }
@@ -193,14 +195,14 @@ EB_DO i32 eb_barrier(eb_thread *f) {
 #endif
 }
 
-/* Tells the host, now and then, how many passes of an outermost loop are finished. */
-EB_DO void eb_tell(eb_thread *f, i64 passes) { if ((passes & 15) == 0) *(volatile i64 *)&f->shared->done = passes; }
+/* Tells the host how many passes of an outermost loop are finished. */
+EB_DO void eb_tell(eb_thread *f, i64 passes) { *(volatile i64 *)&f->shared->done = passes; }
 
 /* What a pass of a loop begins with. Threads that need not meet meet now and then all the same, and look whether the host
-   wants an end: all count passes alike. */
+   wants an end: all count passes alike, those of inner loops and of outer ones together. */
 enum { EB_PASSES = 1024 };
-EB_DO i32 eb_pause(eb_thread *f, i64 pass) {
-    if ((pass & (EB_PASSES - 1)) != EB_PASSES - 1) return 0;
+EB_DO i32 eb_pause(eb_thread *f) {
+    if (++f->passed % EB_PASSES != 0) return 0;
     if (f->thread == 0) eb_stopped(f);
     return eb_barrier(f);
 }

@@ -558,10 +558,12 @@ impl Text<'_> {
             LoopKind::Forever => line!(self, "for (;; {pass}++) {{"),
         }
         if self.outer_loops == 0 {
-            line!(self, "if (f->thread == 0) eb_tell(f, {pass});");
+            let now_and_then =
+                if self.family == Family::Cuda { format!(" && {pass} % 16 == 0") } else { String::new() };
+            line!(self, "if (f->thread == 0{now_and_then}) eb_tell(f, {pass});");
         }
         let pause = self.out.len();
-        line!(self, "if (eb_pause(f, {pass})) goto leave;");
+        line!(self, "if (eb_pause(f)) goto leave;");
         self.outer_loops += 1;
         self.statements(&l.body);
         self.outer_loops -= 1;
@@ -572,10 +574,13 @@ impl Text<'_> {
         // There may be no pass at all.
         self.meetings = meetings;
         if let Some(until) = l.until {
-            line!(self, "if ({}) break;", self.value(until));
+            line!(self, "if ({}) {{ {pass}++; break; }}", self.value(until));
             left = left.or(&self.pending);
         }
         line!(self, "}}");
+        if self.outer_loops == 0 {
+            line!(self, "if (f->thread == 0) eb_tell(f, {pass});");
+        }
         left
     }
 

@@ -321,9 +321,7 @@ impl<'p, 'a> Machine<'p, 'a> {
         let depth = self.iterations.len();
         loop {
             let pass = self.iterations[depth - 1];
-            if let (1, Some(done)) = (depth, self.done) {
-                done.store(pass as i64, Ordering::Relaxed);
-            }
+            self.tell(depth, pass);
             if let LoopKind::For { var, .. } = l.kind {
                 let [from, _] = self.scalars.bounds[l.id.index()];
                 self.scalars.values[var.index()] = from.wrapping_add(pass as i64) as Bits;
@@ -335,16 +333,24 @@ impl<'p, 'a> Machine<'p, 'a> {
             if let Flow::Yield { .. } = flow {
                 return Ok(flow);
             }
+            self.iterations[depth - 1] += 1;
             if l.until.is_some_and(|until| self.bits(until) != 0) {
                 break;
             }
-            self.iterations[depth - 1] += 1;
             if !self.goes_on(l)? {
                 break;
             }
         }
+        self.tell(depth, self.iterations[depth - 1]);
         self.iterations.pop();
         Ok(Flow::Next)
+    }
+
+    /// Tells how many passes of a loop at this depth are finished, if somebody wants to know.
+    fn tell(&self, depth: usize, passes: u64) {
+        if let (1, Some(done)) = (depth, self.done) {
+            done.store(passes as i64, Ordering::Relaxed);
+        }
     }
 
     /// Does the loop begin another pass?

@@ -73,7 +73,8 @@ impl<P: Source> Compiled<P> {
         self.untyped.load(path)
     }
 
-    /// Starts the program and returns at once; the arrays can be touched again at any time, which waits.
+    /// Starts the program and returns at once; the arrays can be touched again at any time, which waits. So does this call
+    /// where an earlier launch still writes one of them, or reads one that this one writes.
     pub fn launch_async(&self, args: P::Args<'_>) -> Result<Pending> {
         self.untyped.launch_async(P::arguments(args))
     }

@@ -35,6 +35,12 @@ pub(crate) enum Reached {
 }
 
 impl Frontier {
+    /// Which of these gradient programs the run in a directory follows, if there is a run.
+    pub fn follows(dir: &Path, variants: &[Variant]) -> Option<usize> {
+        let manifest = Manifest::read(&Disks, dir).ok()?;
+        variants.iter().position(|variant| hash(variant) == manifest.identity.hash())
+    }
+
     /// The directory of a run: made, or found as another process left it.
     pub fn open(dir: &Path, every: Duration, variant: &Variant, args: &[Arg<'_>]) -> Result<Frontier> {
         let identity = identity(variant, args);
@@ -80,10 +86,14 @@ impl Frontier {
     }
 }
 
+fn hash(variant: &Variant) -> String {
+    format!("{:?}", variant.program.hash())
+}
+
 /// What is computed: the gradient program and everything that its result depends on.
 fn identity(variant: &Variant, args: &[Arg<'_>]) -> Identity {
     let program = &variant.program;
-    let mut identity = Identity::new(variant.source.name.clone(), format!("{:?}", program.hash()));
+    let mut identity = Identity::new(variant.source.name.clone(), hash(variant));
     for (param, arg) in program.params.iter().zip(args) {
         let array = match (param, arg) {
             (Param::Array(a), Arg::Read(array)) => Some((a, *array)),

@@ -400,7 +400,8 @@ impl CompiledGradient {
     /// there, to the same bits; if it had ended, the results are read.
     pub fn launch_durable(&self, dir: &Path, every: Duration, args: &[Arg<'_>]) -> Result<Ran> {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
-        let chosen = self.choose(args)?;
+        // Which gradient program is the cheapest may have changed since the run began; its state belongs to that one.
+        let chosen = self.choose_among(args, Frontier::follows(dir, &self.variants))?;
         let variant = &self.variants[chosen.variant];
         let executable = variant.executable(&self.device)?;
         let (views, scalars) = bind(&variant.program, &self.device, args)?;
@@ -469,10 +470,17 @@ impl CompiledGradient {
 
     /// The gradient program whose plan is the cheapest.
     fn choose(&self, args: &[Arg<'_>]) -> Result<Chosen> {
+        self.choose_among(args, None)
+    }
+
+    /// The gradient program whose plan is the cheapest, or the only one that will do.
+    fn choose_among(&self, args: &[Arg<'_>], only: Option<usize>) -> Result<Chosen> {
         let mut needs: Vec<(Vec<Need>, u64)> = Vec::new();
         let mut of_variant = HashMap::new();
         let mut failed = None;
-        for (k, variant) in self.variants.iter().enumerate() {
+        for (k, variant) in
+            self.variants.iter().enumerate().filter(|(k, _)| only.is_none_or(|only| only == *k))
+        {
             let (views, scalars) = bind_first(&variant.program, &self.device, args)?;
             match variant.needs(&views, &scalars) {
                 Ok(found) => {
@@ -483,7 +491,8 @@ impl CompiledGradient {
             }
         }
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = plans.iter().find(|p| (&p.0, p.1, &p.2) == (&needs, self.budget, &self.tiers)) {
+        let remembered = plans.iter().find(|p| (&p.0, p.1, &p.2) == (&needs, self.budget, &self.tiers));
+        if let (Some(known), None) = (remembered, only) {
             return Ok(known.3.clone());
         }
         let _span = tracing::debug_span!("plan", program = self.program().name).entered();
@@ -515,10 +524,12 @@ impl CompiledGradient {
         }
         found.plan.beyond = (self.tiers.host, self.tiers.disk.as_ref().map(|(_, bytes)| *bytes));
         let chosen = Chosen { variant, plan: found.plan, schedules: found.schedules };
-        if plans.len() >= REMEMBERED {
-            plans.remove(0);
+        if only.is_none() {
+            if plans.len() >= REMEMBERED {
+                plans.remove(0);
+            }
+            plans.push((needs, self.budget, self.tiers.clone(), chosen.clone()));
         }
-        plans.push((needs, self.budget, self.tiers.clone(), chosen.clone()));
         Ok(chosen)
     }
 

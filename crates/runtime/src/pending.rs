@@ -207,7 +207,10 @@ impl Drop for Work {
             }
         }
         let mut state = self.loan.lock();
-        if let (true, Some(Err(error))) = (state.forgotten, &self.status) {
+        // A wish that was granted is no failure.
+        let failed = self.status.as_ref().and_then(|status| status.as_ref().err());
+        let failed = failed.filter(|error| !matches!(error, Error::Cancelled { .. }));
+        if let (true, Some(error)) = (state.forgotten, failed) {
             crate::warn(&format!("a launch that nobody waited for failed: {error}"));
         }
         state.buffers = buffers;
@@ -220,7 +223,8 @@ impl Drop for Work {
 }
 
 impl Compiled {
-    /// Starts the program and returns at once; the arrays can be touched again at any time, which waits.
+    /// Starts the program and returns at once; the arrays can be touched again at any time, which waits. So does this call
+    /// where an earlier launch still writes one of them, or reads one that this one writes.
     pub fn launch_async(&self, args: Vec<Arg<'_>>) -> Result<Pending> {
         let prepared = self.prepare_start(&args)?;
         self.spawn(prepared, args)

@@ -23,8 +23,8 @@ v2 = (i64)f->scalars[2];
 v5 = d0_0;
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v2; pass0++) { v6 = INT64_C(0) + pass0;
-if (f->thread == 0) eb_tell(f, pass0);
-if (gridDim.x == 1) if (eb_pause(f, pass0)) goto leave;
+if (f->thread == 0 && pass0 % 16 == 0) eb_tell(f, pass0);
+if (gridDim.x == 1) if (eb_pause(f)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v5);
 const i64 rows = 1, row = e0;
@@ -123,6 +123,7 @@ if (eb_barrier(f)) goto leave;
 if (d0_0 != d1_0) { eb_fault(f, EB_SHAPES, 0, 1, 0, 0); eb_barrier(f); goto leave; }
 { f64 *t = a0; a0 = a1; a1 = t; }
 }
+if (f->thread == 0) eb_tell(f, pass0);
 leave: ;
 if (f->epoch == 0) eb_barrier(f);
 if (f->thread == 0) {

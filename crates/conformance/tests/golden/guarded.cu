@@ -38,8 +38,8 @@ v6 = ((i64)((u64)v4 - (u64)INT64_C(1)));
 v8 = ((f32)0.5);
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v9 = INT64_C(0) + pass0;
-if (f->thread == 0) eb_tell(f, pass0);
-if (gridDim.x == 1) if (eb_pause(f, pass0)) goto leave;
+if (f->thread == 0 && pass0 % 16 == 0) eb_tell(f, pass0);
+if (gridDim.x == 1) if (eb_pause(f)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v3);
 const i64 f1 = INT64_C(0), e1 = eb_extent(f1, v4);
@@ -425,6 +425,7 @@ if (!proved && eb_barrier(f)) goto leave;
 if (d1_0 != d2_0 || d1_1 != d2_1) { eb_fault(f, EB_SHAPES, 1, 2, 0, 0); eb_barrier(f); goto leave; }
 { f32 *t = a1; a1 = a2; a2 = t; }
 }
+if (f->thread == 0) eb_tell(f, pass0);
 leave: ;
 if (f->epoch == 0) eb_barrier(f);
 if (f->thread == 0) {

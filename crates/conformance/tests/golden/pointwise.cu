@@ -54,12 +54,13 @@ a0[at0] = h0;
 } }
 exit5: ;
 }
+if (f->thread == 0) eb_tell(f, passes);
 if (eb_barrier(f)) goto leave;
 } else {
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v3 = INT64_C(0) + pass0;
-if (f->thread == 0) eb_tell(f, pass0);
-if (eb_pause(f, pass0)) goto leave;
+if (f->thread == 0 && pass0 % 16 == 0) eb_tell(f, pass0);
+if (eb_pause(f)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;
@@ -110,6 +111,7 @@ exit1: ;
 if (!proved && eb_barrier(f)) goto leave;
 } }
 }
+if (f->thread == 0) eb_tell(f, pass0);
 } }
 leave: ;
 if (f->epoch == 0) eb_barrier(f);

@@ -53,12 +53,13 @@ a0[at0] = h0;
 } }
 exit5: ;
 }
+if (f->thread == 0) eb_tell(f, passes);
 if (eb_barrier(f)) goto leave;
 } else {
 pass0 = 0;
 for (; v24 + pass0 < v25; pass0++) { v3 = v24 + pass0;
-if (f->thread == 0) eb_tell(f, pass0);
-if (eb_pause(f, pass0)) goto leave;
+if (f->thread == 0 && pass0 % 16 == 0) eb_tell(f, pass0);
+if (eb_pause(f)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;
@@ -109,6 +110,7 @@ exit1: ;
 if (!proved && eb_barrier(f)) goto leave;
 } }
 }
+if (f->thread == 0) eb_tell(f, pass0);
 } }
 leave: ;
 if (f->epoch == 0) eb_barrier(f);
@@ -210,12 +212,13 @@ a0[at0] = h0;
 exit11: ;
 }
 t0.depth += passes * 1;
+if (f->thread == 0) eb_tell(f, passes);
 if (eb_barrier(f)) goto leave;
 } else {
 pass0 = 0;
 for (; v24 + pass0 < v25; pass0++) { v3 = v24 + pass0;
-if (f->thread == 0) eb_tell(f, pass0);
-if (eb_pause(f, pass0)) goto leave;
+if (f->thread == 0 && pass0 % 16 == 0) eb_tell(f, pass0);
+if (eb_pause(f)) goto leave;
 if (t0.depth >= t0.capacity) eb_fault(f, EB_TAPE, 0, 0, 0, 0);
 else {
 f64 *t = a0; a0 = (f64 *)eb_exchange(f, &t0, t0.depth++, t); a10 = t;
@@ -277,6 +280,7 @@ exit6: ;
 if (!proved && eb_barrier(f)) goto leave;
 } }
 }
+if (f->thread == 0) eb_tell(f, pass0);
 } }
 leave: ;
 if (f->epoch == 0) eb_barrier(f);
@@ -396,12 +400,13 @@ a8[at8] = h8;
 exit19: ;
 }
 t0.depth -= passes * 1;
+if (f->thread == 0) eb_tell(f, passes);
 if (eb_barrier(f)) goto leave;
 } else {
 pass0 = 0;
 for (; v24 + pass0 < v25; pass0++) { v34 = v24 + pass0;
-if (f->thread == 0) eb_tell(f, pass0);
-if (eb_pause(f, pass0)) goto leave;
+if (f->thread == 0 && pass0 % 16 == 0) eb_tell(f, pass0);
+if (eb_pause(f)) goto leave;
 if (t0.depth == 0) eb_fault(f, EB_TAPE, 0, 0, 0, 0);
 else a0 = (f64 *)eb_exchange(f, &t0, --t0.depth, a0);
 { /* parallel loop */
@@ -477,6 +482,7 @@ exit12: ;
 if (!proved && eb_barrier(f)) goto leave;
 } }
 }
+if (f->thread == 0) eb_tell(f, pass0);
 } }
 leave: ;
 if (f->epoch == 0) eb_barrier(f);

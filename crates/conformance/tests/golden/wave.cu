@@ -45,8 +45,8 @@ v6 = ((i64)((u64)v4 - (u64)INT64_C(1)));
 v7 = ((i64)((u64)v5 - (u64)INT64_C(1)));
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v8 = INT64_C(0) + pass0;
-if (f->thread == 0) eb_tell(f, pass0);
-if (gridDim.x == 1) if (eb_pause(f, pass0)) goto leave;
+if (f->thread == 0 && pass0 % 16 == 0) eb_tell(f, pass0);
+if (gridDim.x == 1) if (eb_pause(f)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(1), e0 = eb_extent(f0, v6);
 const i64 f1 = INT64_C(1), e1 = eb_extent(f1, v7);
@@ -262,6 +262,7 @@ exit12: ;
 if (!proved && eb_barrier(f)) goto leave;
 } }
 }
+if (f->thread == 0) eb_tell(f, pass0);
 leave: ;
 if (f->epoch == 0) eb_barrier(f);
 if (f->thread == 0) {

@@ -195,7 +195,7 @@ pub fn a_launch_that_never_ends_is_stopped_and_its_arrays_can_be_used_again() {
 
 /// Where nothing makes threads meet, they do so by themselves, however few passes each of the inner loops has.
 #[test]
-fn inner_loops_of_few_passes_do_not_put_an_end_off() {
+pub fn inner_loops_of_few_passes_do_not_put_an_end_off() {
     stopped_and_used_again(&[Endless::NestedOwnElements]);
 }
 
@@ -262,6 +262,7 @@ pub fn a_wish_that_comes_after_the_end_changes_nothing() {
         let (mut a, mut other) = (device.zeros([100]).unwrap(), device.zeros([100]).unwrap());
         let pending = compiled.launch_async(args(&mut a, &mut other, 3)).unwrap();
         assert_eq!(a.to_vec(), vec![3.0; 100]);
+        assert_eq!(pending.passes(), 3);
         pending.cancel();
         assert_eq!(pending.wait().unwrap(), Status::Done);
     }

@@ -82,6 +82,7 @@ on_cuda! {
     with_cuda_alone,
     cancel {
         a_launch_that_never_ends_is_stopped_and_its_arrays_can_be_used_again,
+        inner_loops_of_few_passes_do_not_put_an_end_off,
         one_switch_stops_all_launches_that_have_it,
         a_wish_that_comes_after_the_end_changes_nothing,
         a_gradient_that_never_ends_is_stopped_and_can_be_launched_again,

@@ -248,3 +248,28 @@ fn a_run_that_is_taken_up_goes_on_where_it_was() {
         }
     }
 }
+
+#[test]
+fn a_run_goes_on_with_the_gradient_program_that_it_began_with() {
+    let left = Arc::new(AtomicI64::new(i64::MAX));
+    let device = Device::new(Arc::new(Fragile { cpu: Device::cpu(), left: left.clone(), then: Then::Fail }));
+    let mut u = device.array(&[0.3; 500]).unwrap();
+    let mut c = device.zeros([500]).unwrap();
+    let mut loss = device.scalar(0.0).unwrap();
+    let g = simulation().grad(P::loss).wrt(P::u).compile(&device).unwrap();
+    let bits =
+        |out: &Gradients| out.get(P::u).unwrap().as_slice().iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    let expected = bits(&g.launch((&mut u, &mut c, 30, 20, &mut loss)).unwrap());
+    // With all memory the tapes of inner loops are kept; with little, these loops are swept. Each begins a run that the
+    // other goes on with.
+    for [first, then] in [[BUDGETS[0], BUDGETS[2]], [BUDGETS[2], BUDGETS[0]]] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut launch = |budget: Budget, segments: i64| {
+            left.store(segments, Ordering::Relaxed);
+            let args = (&mut u, &mut c, 30, 20, &mut loss);
+            g.with_budget(budget).launch_durable_every(Duration::ZERO, dir.path().join("run"), args)
+        };
+        assert!(launch(first, 3).is_err());
+        assert_eq!(bits(&launch(then, i64::MAX).unwrap()), expected, "{first:?}, then {then:?}");
+    }
+}
