@@ -8,6 +8,8 @@ typedef struct {
     i32 verdict;     /* the fault that the last barrier saw */
     const volatile b8 *stop; /* the host's wish that the launch ends */
     volatile i64 *done;      /* finished passes of the outermost loop, for the host to look at */
+    i64 apart[2], met;       /* how long threads go on without a look, in passes, by turns; when they last met for one */
+    i64 (*now)(void);        /* in nanoseconds */
     i32 arrived, generation;
     i32 spins;       /* how often a waiting thread looks before it sleeps */
     void (*sleep)(i32 *generation, i32 seen);
@@ -34,6 +36,8 @@ typedef struct {
     eb_shared *shared;
     i64 thread, threads;
     i64 resume;             /* the region to go on at, or -1 */
+    i64 passed, apart;      /* passes, of whatever loops, since it met the others for a look; with how many it will again */
+    i64 looks;              /* how often it did */
 } eb_frame;
 
 enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7, EB_OPERATION = 8 };
@@ -82,13 +86,30 @@ static inline i32 eb_barrier(eb_frame *f) {
 /* Tells the host how many passes of an outermost loop are finished. */
 static inline void eb_tell(eb_frame *f, i64 passes) { *f->shared->done = passes; }
 
+/* Threads that need not meet meet all the same, to look whether the launch must end, some dozen times a second: the first
+   one says when they do so next. It says so where nobody reads any more: all have read it when they met last. */
+enum { EB_SOON = 10000000, EB_MOST_APART = 1 << 20 };
+static __attribute__((noinline)) i32 eb_look(eb_frame *f) {
+    eb_shared *const s = f->shared;
+    i64 *const next = &s->apart[f->looks++ & 1];
+    if (f->thread == 0) {
+        const i64 now = s->now(), took = now - s->met;
+        *next = took > 2 * EB_SOON ? (f->apart + 1) / 2 : took < EB_SOON && f->apart < EB_MOST_APART ? 2 * f->apart : f->apart;
+        s->met = now;
+    }
+    const i32 bad = eb_meet(s, f->threads);
+    f->apart = *next;
+    f->passed = 0;
+    return bad;
+}
+
 /* What a pass of a loop begins with: the first thread looks whether the host wants an end. The others learn it where
-   they meet, which they do now and then even if nothing in the passes makes them: all count passes alike. */
-enum { EB_PASSES = 1024 };
+   they meet. All count passes alike, those of inner loops and of outer ones together. */
 static inline i32 eb_pause(eb_frame *f, i64 pass) {
+    (void)pass;
     if (f->thread == 0) eb_stopped(f);
-    if (f->threads > 1 && (pass & (EB_PASSES - 1)) != EB_PASSES - 1) return 0;
-    return eb_barrier(f);
+    if (f->threads == 1) return f->shared->fault;
+    return __builtin_expect(++f->passed < f->apart, 1) ? 0 : eb_look(f);
 }
 
 static inline i64 eb_min(i64 a, i64 b) { return a < b ? a : b; }

@@ -2,7 +2,8 @@
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Instant;
 
 use ebbtide_codegen::{Raised, Unit, c_unit};
 use ebbtide_ir::passes::simplify_segments;
@@ -29,6 +30,9 @@ struct Shared {
     verdict: i32,
     stop: *const AtomicBool,
     done: *const AtomicI64,
+    apart: [i64; 2],
+    met: i64,
+    now: extern "C" fn() -> i64,
     arrived: i32,
     generation: i32,
     spins: i32,
@@ -59,6 +63,9 @@ struct ThreadFrame {
     thread: i64,
     threads: i64,
     resume: i64,
+    passed: i64,
+    apart: i64,
+    looks: i64,
 }
 
 type Segment = unsafe extern "C" fn(*mut ThreadFrame) -> i64;
@@ -175,6 +182,16 @@ struct Native {
 /// What a launch that nobody can stop looks at.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
+/// After so many passes threads that nothing else makes meet do so for the first time; then one of them knows how long a
+/// pass takes.
+const PASSES_APART: i64 = 16;
+
+/// Nanoseconds since some moment.
+extern "C" fn now() -> i64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    START.elapsed().as_nanos() as i64
+}
+
 /// Arrays below this many elements are not worth waking other threads for.
 const WORTH_WAKING: usize = 4096;
 
@@ -250,6 +267,9 @@ impl Native {
             verdict: 0,
             stop: frame.cancel.as_ref().map_or(&raw const NEVER, |cancel| cancel.word()),
             done: &raw const *frame.done,
+            apart: [0; 2],
+            met: now(),
+            now,
             arrived: 0,
             generation: 0,
             spins: self.pool.spins(),
@@ -306,6 +326,9 @@ impl Native {
                 thread: thread as i64,
                 threads: threads as i64,
                 resume,
+                passed: 0,
+                apart: PASSES_APART,
+                looks: 0,
             };
             // SAFETY (*Bounds*, *Exclusive access*): every table has an entry for each identifier of the program
             // that the code was made from; arrays are owned or exclusively borrowed by the launch; indices are

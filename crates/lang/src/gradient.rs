@@ -417,8 +417,8 @@ impl<P: Source> CompiledGrad<P> {
         self.over(self.untyped.cancel_with(cancel))
     }
 
-    /// The same gradient, with launches that tell `observer` how far they are, some dozen times a second and at their
-    /// end. Nothing is compiled again.
+    /// The same gradient, with launches that tell `observer` how far they are, some dozen times a second, between
+    /// passes of outermost loops, and at their end. Nothing is compiled again.
     pub fn observe(&self, observer: impl Fn(&Progress) + Send + Sync + 'static) -> CompiledGrad<P> {
         self.over(self.untyped.observe(Arc::new(observer)))
     }

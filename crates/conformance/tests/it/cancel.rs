@@ -22,6 +22,8 @@ enum Endless {
     While,
     /// A loop inside a loop inside a loop, each of few passes but the outermost.
     Nested,
+    /// The same of many passes each, whose iterations touch their own elements alone.
+    NestedOwnElements,
     /// A counted loop inside iterations.
     ForInside,
     /// A loop inside iterations that data should end.
@@ -32,7 +34,10 @@ enum Endless {
 
 impl Endless {
     fn has_passes(self) -> bool {
-        !matches!(self, Endless::ForInside | Endless::WhileInside | Endless::LoopInside)
+        !matches!(
+            self,
+            Endless::NestedOwnElements | Endless::ForInside | Endless::WhileInside | Endless::LoopInside
+        )
     }
 }
 
@@ -114,6 +119,22 @@ fn endless(kind: Endless) -> Program {
             b.0.end_par();
             b.0.end_loop(None);
         }
+        Endless::NestedOwnElements => {
+            b.0.begin_for("t", zero, passes);
+            let many = b.index(1000);
+            let times = b.0.binary(Binary::Min, passes, many);
+            b.0.begin_for("u", zero, times);
+            b.0.begin_for("v", zero, times);
+            let i = b.0.begin_par(&[("i", zero, n)])[0];
+            b.0.update(Combine::Add, other, &[i], unit);
+            b.0.end_par();
+            b.0.end_loop(None);
+            b.0.end_loop(None);
+            let i = b.0.begin_par(&[("i", zero, n)])[0];
+            b.0.update(Combine::Add, a, &[i], unit);
+            b.0.end_par();
+            b.0.end_loop(None);
+        }
         Endless::ForInside => {
             let i = b.0.begin_par(&[("i", zero, n)])[0];
             b.0.begin_for("t", zero, passes);
@@ -169,7 +190,17 @@ fn is_cancelled(result: ebbtide_runtime::Result<Status>) -> bool {
 
 #[test]
 pub fn a_launch_that_never_ends_is_stopped_and_its_arrays_can_be_used_again() {
-    for kind in ALL {
+    stopped_and_used_again(&ALL);
+}
+
+/// Where nothing makes threads meet, they do so by themselves, however few passes each of the inner loops has.
+#[test]
+fn inner_loops_of_few_passes_do_not_put_an_end_off() {
+    stopped_and_used_again(&[Endless::NestedOwnElements]);
+}
+
+fn stopped_and_used_again(kinds: &[Endless]) {
+    for kind in kinds.iter().copied() {
         let program = endless(kind);
         for device in devices() {
             let compiled = Compiled::new(&program, &device).unwrap();
@@ -179,7 +210,8 @@ pub fn a_launch_that_never_ends_is_stopped_and_its_arrays_can_be_used_again() {
                 let pending = compiled.launch_async(args(&mut a, &mut other, FOR_EVER)).unwrap();
                 std::thread::sleep(Duration::from_millis(10));
                 assert!(pending.poll().is_pending(), "{kind:?} on {device:?}: it ended by itself");
-                // A loop around parallel ones says how far it is; inside iterations there is no such place.
+                // A loop around parallel ones says how far it is, when a pass of it has ended; inside iterations there is no
+                // such place.
                 while kind.has_passes() && pending.passes() == 0 {
                     std::thread::yield_now();
                 }
