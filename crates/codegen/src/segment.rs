@@ -604,7 +604,7 @@ impl Text<'_> {
         if let Some(flag) = region.flag {
             self.before_read(flag);
             line!(self, "if (a{}[0]) {{", flag.index());
-            let pending = self.pending.clone();
+            let (pending, meetings) = (self.pending.clone(), self.meetings);
             for a in &undone.arrays {
                 let t = c_type(self.program.array(*a).ty);
                 line!(self, "{{ const {t} *kept = (const {t} *)f->kept[{}];", a.index());
@@ -620,7 +620,7 @@ impl Text<'_> {
                 flag.index()
             );
             line!(self, "eb_barrier(f); goto leave; }}");
-            self.pending = pending;
+            (self.pending, self.meetings) = (pending, meetings);
             self.after_read(flag);
         }
     }
