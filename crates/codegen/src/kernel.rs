@@ -549,15 +549,7 @@ impl Text<'_> {
         );
         self.iteration(par, stores, exit, &inside);
         line!(self, "}} }}");
-        for (k, (how, s)) in reductions.iter().enumerate() {
-            let ty = self.program.array(s.array).ty;
-            let combined = self.combine(*how, ty, 1, &format!("r{k}.lane[k]"), &format!("r{k}.lane[k + w]"));
-            line!(
-                self,
-                "for (int w = 8; w > 0; w /= 2) for (int k = 0; k < w; k++) r{k}.lane[k] = {combined};"
-            );
-            line!(self, "f->partials[{k} * EB_PARTIALS + leaf] = {};", to_bits(ty, &format!("r{k}.lane[0]")));
-        }
+        self.end_leaf(reductions);
         line!(self, "}}");
         line!(self, "exit{exit}: ;");
     }

@@ -25,6 +25,7 @@ mod mapping;
 mod narrow;
 mod near;
 mod operation;
+mod outer;
 mod par;
 mod pending;
 mod product;

@@ -192,6 +192,19 @@ impl Text<'_> {
             line!(self, "for (int k = 0; k < 16; k++) r{k}.lane[k] = {neutral};");
         }
         self.rows(par, reductions, stores, exit);
+        self.end_leaf(reductions);
+        line!(self, "}}");
+        for (k, _) in reductions.iter().enumerate() {
+            // Whether any iteration combined at all decides whether the element is touched.
+            line!(
+                self,
+                "if (seen{k}) __atomic_store_n(&f->partials[{k} * EB_PARTIALS + EB_SEEN], 1, __ATOMIC_RELAXED);"
+            );
+        }
+    }
+
+    /// The sums of a leaf, from those of its lanes.
+    pub fn end_leaf(&mut self, reductions: &[(Combine, &Store)]) {
         for (k, (how, s)) in reductions.iter().enumerate() {
             let ty = self.program.array(s.array).ty;
             let combined = self.combine(*how, ty, 1, &format!("r{k}.lane[k]"), &format!("r{k}.lane[k + w]"));
@@ -200,14 +213,6 @@ impl Text<'_> {
                 "for (int w = 8; w > 0; w /= 2) for (int k = 0; k < w; k++) r{k}.lane[k] = {combined};"
             );
             line!(self, "f->partials[{k} * EB_PARTIALS + leaf] = {};", to_bits(ty, &format!("r{k}.lane[0]")));
-        }
-        line!(self, "}}");
-        for (k, _) in reductions.iter().enumerate() {
-            // Whether any iteration combined at all decides whether the element is touched.
-            line!(
-                self,
-                "if (seen{k}) __atomic_store_n(&f->partials[{k} * EB_PARTIALS + EB_SEEN], 1, __ATOMIC_RELAXED);"
-            );
         }
     }
 

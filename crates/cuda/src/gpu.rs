@@ -1,12 +1,13 @@
 //! One GPU: its context, its streams, its memory.
 
+mod beside;
+mod watched;
+
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
 
-use ebbtide_runtime::{Cancel, Carried, Error, Memory, Piece, Result};
+use ebbtide_runtime::{Carried, Error, Memory, Piece, Result};
 
 use crate::sys::{Address, Driver, Handle, driver};
 
@@ -56,18 +57,9 @@ const USED: c_int = 7;
 /// A stream that does not wait for the legacy default stream.
 const NON_BLOCKING: u32 = 1;
 
-/// An event that does not measure time.
-const NO_TIMING: u32 = 2;
-
 /// The driver's codes for memory that could not be had, and for what has not ended yet.
 const OUT_OF_MEMORY: c_int = 2;
 const NOT_READY: c_int = 600;
-
-/// So many looks at a stream follow each other at once, which take about a millisecond; then the host sleeps between them.
-const SHORT_WAIT: u32 = 1000;
-const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
-/// At each so many looks it asks how far the kernel is.
-const LOOKS_AT_PASSES: u32 = 200;
 
 impl Gpu {
     /// The first GPU; why not, where there is none that can be used.
@@ -152,59 +144,6 @@ impl Gpu {
         // SAFETY: the stream lives as long as the process.
         let code = unsafe { (self.driver.cuStreamSynchronize)(self.stream) };
         self.check(code, "a kernel or a copy failed")
-    }
-
-    /// The same, and meanwhile brings the host what a kernel says at `done`, and tells the kernel through the word `stop`
-    /// when it is to end.
-    pub fn watch(&self, cancel: &Cancel, stop: Address, passes: &AtomicI64, done: Address) -> Result<()> {
-        self.enter()?;
-        for look in 1u32.. {
-            // SAFETY: the stream lives as long as the process.
-            match unsafe { (self.driver.cuStreamQuery)(self.stream) } {
-                NOT_READY if cancel.is_cancelled() => {
-                    // Again and again: what was said before the launch took its tables is lost.
-                    self.tell(stop)?;
-                    std::thread::sleep(BETWEEN_LOOKS);
-                }
-                NOT_READY if look < SHORT_WAIT => std::hint::spin_loop(),
-                NOT_READY => {
-                    if look.is_multiple_of(LOOKS_AT_PASSES) {
-                        passes.store(self.ask(done)?, Ordering::Relaxed);
-                    }
-                    std::thread::sleep(BETWEEN_LOOKS);
-                }
-                code => return self.check(code, "a kernel or a copy failed"),
-            }
-        }
-        self.wait()
-    }
-
-    /// Sets a word of the GPU's memory while a kernel looks at it.
-    fn tell(&self, word: Address) -> Result<()> {
-        let set = 1i32;
-        // SAFETY (*Bounds*, *Liveness*): the word belongs to tables that the caller holds, and the copy has ended when this
-        // returns, so that it meets no later launch.
-        let code =
-            unsafe { (self.driver.cuMemcpyHtoDAsync_v2)(word, (&raw const set).cast(), 4, self.wishes) };
-        self.check(code, "the stop word could not be set")?;
-        self.wished()
-    }
-
-    /// What a word of the GPU's memory holds while a kernel writes it.
-    fn ask(&self, word: Address) -> Result<i64> {
-        let mut found = 0i64;
-        // SAFETY (*Bounds*, *Liveness*): as above.
-        let code =
-            unsafe { (self.driver.cuMemcpyDtoHAsync_v2)((&raw mut found).cast(), word, 8, self.wishes) };
-        self.check(code, "the number of passes could not be had")?;
-        self.wished()?;
-        Ok(found)
-    }
-
-    fn wished(&self) -> Result<()> {
-        // SAFETY: the stream lives as long as the process.
-        let code = unsafe { (self.driver.cuStreamSynchronize)(self.wishes) };
-        self.check(code, "a word could not be copied")
     }
 
     /// Memory with anything in it.
@@ -313,37 +252,6 @@ impl Gpu {
         }
     }
 
-    /// An event after all that a stream was asked for.
-    fn event(&self, stream: Handle) -> Result<Event> {
-        self.enter()?;
-        let mut handle = null_mut();
-        // SAFETY: the driver writes a handle; both streams live as long as the process.
-        unsafe {
-            self.check((self.driver.cuEventCreate)(&mut handle, NO_TIMING), "no event could be made")?;
-            let event = Event { handle, driver: self.driver, context: self.context };
-            self.check((self.driver.cuEventRecord)(handle, stream), "an event could not be recorded")?;
-            Ok(event)
-        }
-    }
-
-    /// Lets a stream wait for an event; the host goes on.
-    fn hold(&self, stream: Handle, event: &Event) -> Result<()> {
-        self.enter()?;
-        // SAFETY: the event and the stream are there.
-        let code = unsafe { (self.driver.cuStreamWaitEvent)(stream, event.handle, 0) };
-        self.check(code, "a stream could not be told to wait")
-    }
-
-    /// Copies beside the computation, after all that was asked for.
-    fn carry(&self, pieces: &[Piece], one: impl Fn(&Piece) -> c_int) -> Result<Arc<dyn Carried>> {
-        self.hold(self.copies, &self.event(self.stream)?)?;
-        for piece in pieces.iter().filter(|(_, _, bytes)| *bytes > 0) {
-            self.check(one(piece), "a state could not be copied between the GPU and the host")?;
-        }
-        let event = self.event(self.copies)?;
-        Ok(Arc::new(Copying { event, stream: self.stream }))
-    }
-
     /// Loads machine code.
     pub fn load(&self, image: &[u8]) -> Result<Module> {
         self.enter()?;
@@ -429,82 +337,6 @@ impl Gpu {
             }
         };
         self.check(code, "a kernel could not be launched")
-    }
-}
-
-/// A moment in a stream.
-struct Event {
-    handle: Handle,
-    driver: &'static Driver,
-    context: Handle,
-}
-
-// SAFETY: handles of the driver may be used from any thread that has set the context.
-unsafe impl Send for Event {}
-// SAFETY: as above.
-unsafe impl Sync for Event {}
-
-impl Event {
-    /// Asks the driver something about the event.
-    fn ask(&self, question: unsafe extern "C" fn(Handle) -> c_int) -> c_int {
-        // SAFETY: the context is retained as long as the process lives, the event as long as `self`.
-        unsafe {
-            match (self.driver.cuCtxSetCurrent)(self.context) {
-                0 => question(self.handle),
-                code => code,
-            }
-        }
-    }
-
-    fn fine(&self, code: c_int) -> Result<()> {
-        match code {
-            0 => Ok(()),
-            code => Err(failure(format!("a kernel or a copy failed: {}", describe(self.driver, code)))),
-        }
-    }
-}
-
-impl Drop for Event {
-    fn drop(&mut self) {
-        // The driver keeps what a stream still waits for.
-        self.ask(self.driver.cuEventDestroy_v2);
-    }
-}
-
-/// A copy on the stream of copies.
-struct Copying {
-    event: Event,
-    /// The stream of everything else.
-    stream: Handle,
-}
-
-// SAFETY: as for `Event`.
-unsafe impl Send for Copying {}
-// SAFETY: as above.
-unsafe impl Sync for Copying {}
-
-impl Carried for Copying {
-    fn is_over(&self) -> Result<bool> {
-        match self.event.ask(self.event.driver.cuEventQuery) {
-            NOT_READY => Ok(false),
-            code => self.event.fine(code).map(|()| true),
-        }
-    }
-
-    fn wait(&self) -> Result<()> {
-        self.event.fine(self.event.ask(self.event.driver.cuEventSynchronize))
-    }
-
-    fn hold(&self) -> Result<()> {
-        let Event { driver, context, handle } = self.event;
-        // SAFETY: the context is retained as long as the process lives; so are its streams.
-        let code = unsafe {
-            match (driver.cuCtxSetCurrent)(context) {
-                0 => (driver.cuStreamWaitEvent)(self.stream, handle, 0),
-                code => code,
-            }
-        };
-        self.event.fine(code)
     }
 }
 
