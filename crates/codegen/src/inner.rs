@@ -1,19 +1,23 @@
 //! Loops inside the iterations of parallel loops.
 
-use ebbtide_ir::{Loop, LoopKind, ValueId};
+use ebbtide_ir::{Loop, LoopKind, Op, ValueId};
 
 use crate::body::Body;
-use crate::unit::{Text, line};
+use crate::unit::{Family, Text, line};
 
 impl Text<'_> {
     /// Prints a loop. An outermost one looks now and then whether the host wants the launch to end, between runs of passes
-    /// that know nothing of it.
+    /// that know nothing of it; on a CPU, where a look is one load, before the first ones too.
     pub fn inner_loop(&mut self, body: &Body, l: &Loop, mask: Option<&str>) {
         let (number, outermost) = (self.fresh(), self.inner_loops == 0);
         self.inner_loops += 1;
         let looks = format!("if (eb_stopped(f)) goto exit{};", body.exit);
         match &l.kind {
             LoopKind::For { var, from, to } => {
+                let of_data = [*from, *to].iter().any(|v| !matches!(self.program.op(*v), Op::Literal(_)));
+                if outermost && of_data && self.family == Family::C {
+                    line!(self, "{looks}");
+                }
                 let (from, to) = (self.bound(body, *from), self.bound(body, *to));
                 let v = format!("v{}", var.index());
                 line!(self, "{{ const i64 end{number} = {to};");

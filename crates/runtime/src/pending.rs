@@ -46,7 +46,7 @@ impl Pending {
     /// [`Pending::wait`] then returns [`Error::Cancelled`], or how the launch ended if it met its own end first. The arrays
     /// hold what an interrupted run left in them, and can be used again.
     ///
-    /// A launch looks for the wish between passes of loops, and inside parallel loops whose iterations have long loops.
+    /// A launch looks for the wish between passes of loops, and inside parallel loops whose iterations have loops.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }

@@ -310,3 +310,42 @@ pub fn a_gradient_that_never_ends_is_stopped_and_can_be_launched_again() {
         }
     }
 }
+
+/// On a GPU an iteration looks only after very many passes of its own.
+#[test]
+fn a_parallel_loop_whose_iterations_have_short_loops_is_stopped_in_its_middle() {
+    let mut b = B::new("endless");
+    let a = b.0.array("a", Type::F64, 1, Access::Write);
+    let _other = b.0.array("other", Type::F64, 1, Access::Write);
+    let passes = b.0.scalar("passes", Type::Index);
+    let (zero, n) = (b.index(0), b.0.dim(a, 0));
+    // Iterations are as many as the array has elements only where passes are few.
+    let many = b.mul(n, passes);
+    let i = b.0.begin_par(&[("i", zero, many)])[0];
+    let times = b.index(1000);
+    let times = b.0.binary(Binary::Min, times, passes);
+    let sum = b.real(0.0);
+    let sum = b.0.local("sum", sum);
+    b.0.begin_for("k", zero, times);
+    let (x, unit) = (b.0.get(sum), b.real(1.0));
+    let x = b.add(x, unit);
+    b.0.set(sum, x);
+    b.0.end_loop(None);
+    let inside = b.0.compare(Compare::Lt, i, n);
+    b.0.begin_if(inside);
+    let x = b.0.get(sum);
+    b.0.store(a, &[i], x);
+    b.0.end_if();
+    b.0.end_par();
+    let program = b.0.finish().unwrap();
+    for device in devices() {
+        let compiled = Compiled::new(&program, &device).unwrap();
+        let (mut a, mut other) = (device.zeros([9000]).unwrap(), device.zeros([1]).unwrap());
+        let pending = compiled.launch_async(args(&mut a, &mut other, 1 << 40)).unwrap();
+        std::thread::sleep(Duration::from_millis(10));
+        pending.cancel();
+        assert!(is_cancelled(pending.wait()), "{device:?}");
+        assert_eq!(compiled.launch(args(&mut a, &mut other, 1)).unwrap(), Status::Done);
+        assert_eq!(a.to_vec(), [1.0; 9000], "{device:?}");
+    }
+}
