@@ -1,13 +1,11 @@
 //! The body of a parallel loop, in its careful form or in its interior form.
 
-use ebbtide_ir::{
-    ArrayId, Binary, Block, Claim, Combine, Indices, Op, Site, Stmt, Store, Type, ValueId, evaluate, walk,
-};
+use ebbtide_ir::{ArrayId, Binary, Block, Indices, Op, Site, Stmt, Store, Type, ValueId};
 
-use crate::interior::{Interior, taken};
-use crate::late::Late;
+use crate::c_types::c_type;
+use crate::interior::Interior;
 use crate::operation::{mask_type, vector_type};
-use crate::unit::{Checks, Family, Lanes, Text, c_literal, c_type, line};
+use crate::unit::{Checks, Family, Text, line};
 
 /// How a body is printed.
 #[derive(Clone, Copy)]
@@ -119,12 +117,12 @@ impl Text<'_> {
     }
 
     /// Does the value differ between lanes, so that it is held in a vector?
-    fn is_vector(&self, body: &Body, v: ValueId) -> bool {
+    pub fn is_vector(&self, body: &Body, v: ValueId) -> bool {
         matches!(body.form, Form::Vector { interior, .. } if !interior.varying.uniform(v))
     }
 
     /// A value as an operand of a vector operation, or of a scalar one.
-    fn operand(&self, body: &Body, v: ValueId, ty: Type, wanted_in_vector: bool) -> (String, String) {
+    pub fn operand(&self, body: &Body, v: ValueId, ty: Type, wanted_in_vector: bool) -> (String, String) {
         let Form::Vector { element, lanes, .. } = body.form else {
             return (c_type(ty).to_string(), self.known(body, v));
         };
@@ -319,7 +317,7 @@ impl Text<'_> {
     }
 
     /// Is the element of lane k right behind that of lane k - 1 (or the same in all lanes, or neither)?
-    fn stride(&self, interior: &Interior, index: Indices) -> Stride {
+    pub fn stride(&self, interior: &Interior, index: Indices) -> Stride {
         let sums: Vec<_> =
             index.as_slice().iter().map(|v| self.linear_here(interior, *v).map(|s| s.coefficient)).collect();
         match sums.split_last() {
@@ -393,219 +391,6 @@ impl Text<'_> {
         flatten(array, &coefficients, "")
     }
 
-    fn body_store(&mut self, body: &Body, how: Option<Combine>, s: &Store, mask: Option<&str>) {
-        let ty = self.program.array(s.array).ty;
-        if how.is_some()
-            && let Some(at) = body.reductions.iter().position(|r| std::ptr::eq(*r, s))
-        {
-            return self.reduce(body, how.unwrap_or(Combine::Add), s, at, mask);
-        }
-        if let Some(held) = self.held(s.array, s.index) {
-            let value = self.known(body, s.value);
-            let value = how.map_or(value.clone(), |how| self.combine(how, ty, 1, &held, &value));
-            let value = mask.map_or(value.clone(), |mask| format!("{mask} ? {value} : {held}"));
-            return line!(self, "{held} = {value};");
-        }
-        let offset = self.offset(body, s.array, s.index, &s.site);
-        let name = format!("a{}", s.array.index());
-        let Form::Vector { lanes, part, .. } = body.form else {
-            let condition = match (self.ok.take(), mask) {
-                (Some(ok), _) => Some(format!("{ok} && !oops")),
-                (None, mask) => mask.map(str::to_string),
-            };
-            let value = self.known(body, s.value);
-            if let Some((n, at)) = self.staged.get(&std::ptr::from_ref(s)) {
-                let (n, at) = (*n, at.clone());
-                let condition = condition.map_or(String::new(), |c| format!("if ({c}) "));
-                return line!(self, "{condition}{{ keys{n}{at} = (nx)({offset}); terms{n}{at} = {value}; }}");
-            }
-            if let Some(how) = how.filter(|_| self.atomics.contains(&s.array)) {
-                let how = match how {
-                    Combine::Add => "add",
-                    Combine::Min => "min",
-                    Combine::Max => "max",
-                };
-                let condition = condition.map_or(String::new(), |c| format!("if ({c}) "));
-                return line!(self, "{condition}eb_atomic_{how}(&{name}[{offset}], {value});");
-            }
-            let element = self.near(s.array, s.index).unwrap_or_else(|| format!("{name}[{offset}]"));
-            let Some(now) =
-                self.store_late(Late { array: s.array, number: self.side(), element, condition, how, value })
-            else {
-                return;
-            };
-            let value = match how {
-                Some(how) => self.combine(how, ty, 1, &now.element, &now.value),
-                None => now.value,
-            };
-            let condition = now.condition.map_or(String::new(), |c| format!("if ({c}) "));
-            return line!(self, "{condition}{} = {value};", now.element);
-        };
-        let Form::Vector { interior, .. } = body.form else { return };
-        self.failed |= !matches!(self.stride(interior, s.index), Stride::Next);
-        let vector = vector_type(ty, lanes);
-        let (_, mut value) = self.operand(body, s.value, ty, true);
-        let (load, store) = match part {
-            Part::Whole => (
-                format!("eb_load_{vector}({name} + {offset})"),
-                format!("eb_store_{vector}({name} + {offset}, "),
-            ),
-            Part::Tail => (
-                format!("eb_load_part_{vector}({name} + {offset}, tail)"),
-                format!("eb_store_part_{vector}({name} + {offset}, tail, "),
-            ),
-        };
-        if let Some(how) = how {
-            value = self.combine(how, ty, lanes, &load, &value);
-        }
-        if let Some(mask) = mask {
-            value = format!("op_select_{vector}({mask}, {value}, {load})");
-        }
-        line!(self, "{store}{value});");
-    }
-
-    /// Elements are taken one by one, from all threads.
-    fn claim(&mut self, body: &Body, claim: &Claim) {
-        self.failed |= matches!(body.form, Form::Vector { .. });
-        let offset = self.offset(body, claim.array, claim.index, &claim.site);
-        let access = self.access(Some(claim.array), &claim.site);
-        let taken = format!("a{} + {offset}", claim.taken.index());
-        let take = match self.family {
-            Family::C => format!("__atomic_exchange_n({taken}, 1, __ATOMIC_RELAXED)"),
-            Family::Cuda => format!("eb_take({taken})"),
-        };
-        line!(
-            self,
-            "if ({take}) {{ eb_fault(f, EB_TAKEN, {access}, 0, {offset}, 0); goto exit{}; }}",
-            body.exit
-        );
-    }
-
-    fn reduce(&mut self, body: &Body, how: Combine, s: &Store, at: usize, mask: Option<&str>) {
-        let ty = self.program.array(s.array).ty;
-        // The element itself is checked and combined into once, after the loop.
-        match (self.checks, mask) {
-            (Checks::Proved, Some(mask)) => line!(self, "if ({mask}) seen{at} = 1;"),
-            _ => line!(self, "seen{at} = 1;"),
-        }
-        match body.form {
-            Form::Vector { lanes, vector, .. } => {
-                let (_, mut value) = self.operand(body, s.value, ty, true);
-                if let Some(mask) = mask {
-                    let neutral = c_literal(ebbtide_ir::Literal::from_bits(ty, evaluate::neutral(how, ty)));
-                    let t = vector_type(ty, lanes);
-                    value = format!("op_select_{t}({mask}, {value}, op_float_{t}({neutral}))");
-                }
-                let name = format!("r{at}_{vector}");
-                let combined = self.combine(how, ty, lanes, &name, &value);
-                line!(self, "{name} = {combined};");
-            }
-            _ => {
-                let value = self.known(body, s.value);
-                let sum = match self.lanes {
-                    Lanes::InTable => format!("r{at}.lane[lane]"),
-                    Lanes::InThreads => format!("r{at}"),
-                };
-                let combined = self.combine(how, ty, 1, &sum, &value);
-                match mask {
-                    Some(mask) => line!(self, "if ({mask}) {sum} = {combined};"),
-                    None => line!(self, "{sum} = {combined};"),
-                }
-            }
-        }
-    }
-
-    // ---- control
-
-    fn body_branch(&mut self, body: &Body, branch: &ebbtide_ir::Branch, mask: Option<&str>) {
-        if let Some(block) = body.interior().and_then(|interior| taken(interior, branch)) {
-            line!(self, "{{");
-            self.body(body, block, mask);
-            return line!(self, "}}");
-        }
-        if let Some(arm) = self.usual_arm(branch) {
-            return self.body(body, arm, mask);
-        }
-        let condition = self.known(body, branch.condition);
-        if self.checks == Checks::Proved && (mask.is_some() || self.straight(branch)) {
-            return self.predicated_branch(body, &condition, branch, mask);
-        }
-        let Form::Vector { element, lanes, .. } = body.form else {
-            return self.at_once(|text| text.plain_branch(body, &condition, branch, mask));
-        };
-        if !self.is_vector(body, branch.condition) {
-            return self.plain_branch(body, &condition, branch, mask);
-        }
-        // Masks are not printed side by side.
-        self.failed |= self.jam.is_some();
-        let m = mask_type(element, lanes);
-        for (block, condition) in
-            [(&branch.then, condition.clone()), (&branch.otherwise, format!("op_not_{m}({condition})"))]
-        {
-            if block.is_empty() {
-                continue;
-            }
-            let name = format!("m{}", self.fresh());
-            let inner = match mask {
-                Some(outer) => format!("op_and_{m}({outer}, {condition})"),
-                None => condition,
-            };
-            line!(self, "{{ const {m} {name} = {inner};");
-            self.body(body, block, Some(&name));
-            line!(self, "}}");
-        }
-    }
-
-    /// Can both arms of a branch be run one after the other, for the cost of a little arithmetic?
-    pub fn straight(&self, branch: &ebbtide_ir::Branch) -> bool {
-        let (mut straight, mut statements) = (true, 0);
-        for block in [&branch.then, &branch.otherwise] {
-            walk(block, &mut |stmt| {
-                statements += 1;
-                straight &= match stmt {
-                    Stmt::Let(v) => !matches!(self.program.op(*v), Op::Math(..) | Op::Rand(..)),
-                    stmt => !matches!(stmt, Stmt::Loop(_)),
-                };
-            });
-        }
-        straight && statements < 200
-    }
-
-    /// Both arms one after the other, each statement under its condition: nothing waits for it but stores.
-    fn predicated_branch(
-        &mut self,
-        body: &Body,
-        condition: &str,
-        branch: &ebbtide_ir::Branch,
-        mask: Option<&str>,
-    ) {
-        let outer = mask.map_or(String::new(), |mask| format!("{mask} && "));
-        let arms = [(&branch.then, condition.to_string()), (&branch.otherwise, format!("!{condition}"))];
-        for (block, condition) in arms {
-            if !block.is_empty() {
-                let name = format!("m{}", self.fresh());
-                line!(self, "const b8 {name} = {outer}{condition};");
-                self.body(body, block, Some(&name));
-            }
-        }
-    }
-
-    fn plain_branch(
-        &mut self,
-        body: &Body,
-        condition: &str,
-        branch: &ebbtide_ir::Branch,
-        mask: Option<&str>,
-    ) {
-        line!(self, "if ({condition}) {{");
-        self.body(body, &branch.then, mask);
-        if !branch.otherwise.is_empty() {
-            line!(self, "}} else {{");
-            self.body(body, &branch.otherwise, mask);
-        }
-        line!(self, "}}");
-    }
-
     /// A varying local under a mask.
     fn choose(&self, body: &Body, ty: Type, mask: &str, new: &str, old: &str) -> String {
         let Form::Vector { element, lanes, .. } = body.form else { return new.to_string() };
@@ -617,7 +402,7 @@ impl Text<'_> {
     }
 }
 
-enum Stride {
+pub(crate) enum Stride {
     Same,
     Next,
     Apart(String),

@@ -11,7 +11,8 @@ use ebbtide_ir::{
     After, ArrayId, Assign, Block, Layout, LibraryCall, LibraryOp, LoopId, Op, Program, Stmt, Undone, walk,
 };
 
-use crate::unit::{Text, c_type, line};
+use crate::c_types::c_type;
+use crate::unit::{Text, line};
 
 /// By outermost loop: the matrices to which it adds products of transposed rows by rows, and with which it does nothing
 /// else.

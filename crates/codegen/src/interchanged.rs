@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use ebbtide_ir::{After, ArrayId, Block, Indices, Loop, LoopKind, Op, Par, Stmt, ValueId, walk};
 
 use crate::body::{Body, Form, flatten};
+use crate::c_types::c_type;
 use crate::interchange::{Interchange, Tape, interchange, is_at};
-use crate::unit::{Checks, Family, Text, Width, c_type, line};
+use crate::unit::{Checks, Family, Text, Width, line};
 
 /// Passes of at most so many statements are printed so many as one.
 const UNROLLED: [(usize, usize); 3] = [(40, 8), (100, 4), (usize::MAX, 1)];

@@ -13,8 +13,9 @@ use ebbtide_ir::{
     evaluate,
 };
 
+use crate::c_types::c_literal;
 use crate::lanes::Varying;
-use crate::unit::{Family, Text, c_literal, line};
+use crate::unit::{Family, Text, line};
 
 /// Coefficients at least this large are not worth a proof.
 const LARGE: i64 = 1 << 20;

@@ -9,12 +9,13 @@ use std::collections::BTreeSet;
 use ebbtide_ir::{After, ArrayId, Combine, Literal, Op, Par, Stmt, Store, Type, ValueId, evaluate, walk};
 
 use crate::body::{Body, Form};
+use crate::c_types::{c_literal, c_type, to_bits};
 use crate::interior::{Interior, Rows};
 use crate::near::Near;
 use crate::par::proved;
 use crate::segment::Touched;
 use crate::staged::scattered;
-use crate::unit::{Checks, Family, Jam, Lanes, Pace, Text, Width, c_literal, c_type, line, to_bits};
+use crate::unit::{Checks, Family, Jam, Lanes, Pace, Text, Width, line};
 
 /// Rows so near to a boundary are looked at one by one.
 const MARGIN: i64 = 4;

@@ -6,7 +6,8 @@
 
 use ebbtide_ir::{ArrayId, Combine};
 
-use crate::unit::{Text, c_type, line};
+use crate::c_types::c_type;
+use crate::unit::{Text, line};
 
 /// A store that waits.
 pub(crate) struct Late {

@@ -11,6 +11,8 @@
 #![forbid(unsafe_code)]
 
 mod body;
+mod branches;
+mod c_types;
 mod deferred;
 mod guarded;
 mod inner;
@@ -29,10 +31,13 @@ mod outer;
 mod par;
 mod pending;
 mod product;
+mod raised;
 mod segment;
 mod staged;
+mod stores;
 mod unit;
 mod usual;
 
+pub use raised::{Access, Raised};
 pub use staged::{STAGE, staging_bytes};
-pub use unit::{Access, Raised, Target, Unit, Width, c_unit, cuda_unit};
+pub use unit::{Target, Unit, Width, c_unit, cuda_unit};

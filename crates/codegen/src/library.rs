@@ -1,6 +1,7 @@
 //! Library operations.
 
-use crate::unit::{Text, c_type, line, to_bits};
+use crate::c_types::{c_type, to_bits};
+use crate::unit::{Text, line};
 use std::collections::BTreeSet;
 
 use ebbtide_ir::{ArrayId, Assign, Bound, Layout, LibraryCall, LibraryOp, Way};

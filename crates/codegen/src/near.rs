@@ -6,7 +6,8 @@
 
 use ebbtide_ir::{ArrayId, Block, Indices, Op, Par, Stmt, ValueId};
 
-use crate::unit::{Text, c_type, line};
+use crate::c_types::c_type;
+use crate::unit::{Text, line};
 
 /// The elements whose addresses the iterations being printed know.
 #[derive(Default)]

@@ -2,7 +2,8 @@
 
 use ebbtide_ir::{Binary, Combine, Compare, Function, Op, Type, Unary, ValueId};
 
-use crate::unit::{Family, Text, c_type};
+use crate::c_types::c_type;
+use crate::unit::{Family, Text};
 
 impl Text<'_> {
     /// A pure operation on scalars, its operands given as text; integer divisors are known not to be zero.
@@ -12,7 +13,7 @@ impl Text<'_> {
         let at = |this: &Self, v| operand(this, v);
         match op {
             Op::Literal(_) | Op::LoopVar => self.value(v),
-            Op::Scalar(s) => crate::unit::from_bits(ty, &format!("f->scalars[{}]", s.index())),
+            Op::Scalar(s) => crate::c_types::from_bits(ty, &format!("f->scalars[{}]", s.index())),
             Op::Dim(array, k) => format!("d{}_{k}", array.index()),
             Op::Get(local) => self.local(local),
             Op::Unary(op, a) => {
@@ -199,7 +200,7 @@ impl Text<'_> {
     fn plain_function(&mut self, name: &str, ty: Type, lanes: usize) -> String {
         use ebbtide_math::c::{Item, Shape};
         let function = ebbtide_math::Function::from_name(name);
-        let shape = Shape::new(crate::unit::format(ty), lanes).ok();
+        let shape = Shape::new(crate::c_types::format(ty), lanes).ok();
         if let (Some(function), Some(shape)) = (function, shape) {
             self.items.insert(Item { kernel: ebbtide_math::Kernel::Function(function), shape });
         }

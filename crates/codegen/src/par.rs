@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use ebbtide_ir::{Block, Combine, LoopKind, Op, Par, Sharing, Stmt, Store, Type, ValueId, evaluate, walk};
 
 use crate::body::{Body, Form, Part};
+use crate::c_types::{c_literal, c_type, to_bits};
 use crate::interior::Interior;
 use crate::lanes::vector_element;
 use crate::operation::vector_type;
-use crate::unit::{Family, Jam, Pace, Text, c_literal, c_type, line, to_bits};
+use crate::unit::{Family, Jam, Pace, Text, line};
 
 /// Vectors of iterations that run side by side where the body has loops.
 const SIDE_BY_SIDE: usize = 4;
@@ -224,7 +225,7 @@ impl Text<'_> {
         for (k, (how, s)) in reductions.iter().enumerate() {
             let ty = self.program.array(s.array).ty;
             let t = c_type(ty);
-            let partial = crate::unit::from_bits(ty, &format!("f->partials[{k} * EB_PARTIALS + leaf]"));
+            let partial = crate::c_types::from_bits(ty, &format!("f->partials[{k} * EB_PARTIALS + leaf]"));
             let exit = self.fresh();
             line!(
                 self,

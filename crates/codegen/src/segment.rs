@@ -10,9 +10,10 @@ use ebbtide_ir::{
     Store, Undone, ValueId, walk, walk_program_level,
 };
 
+use crate::c_types::{c_type, from_bits, to_bits};
 use crate::deferred::only_added_to;
 use crate::pending::{By, Pending};
-use crate::unit::{Family, Text, c_type, from_bits, line, to_bits};
+use crate::unit::{Family, Text, line};
 
 /// What a piece of program uses and makes, outside the bodies of parallel loops.
 #[derive(Default)]

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{ArrayId, Combine, Facts, Ordering, Par, Program, Sharing, Stmt, Store, Type, walk};
 
-use crate::unit::{Text, c_type, line};
+use crate::c_types::c_type;
+use crate::unit::{Text, line};
 
 /// How many iterations are noted before what they noted is combined; `EB_STAGE` of the prelude.
 pub const STAGE: usize = 65536;

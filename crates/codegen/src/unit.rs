@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Block, Facts, Fault, Function, LibraryCall, Literal, LocalId, LoopId, Op, Program, Site, Store,
-    Type, ValueId,
+    ArrayId, Block, Facts, Function, LibraryCall, LocalId, LoopId, Op, Program, Site, Store, Type, ValueId,
 };
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
 
+use crate::c_types::{c_literal, format};
 use crate::deferred::waiting;
 use crate::interchanged::Own;
 use crate::late::Late;
@@ -17,6 +17,7 @@ use crate::narrow::Narrow;
 use crate::near::Near;
 use crate::pending::Pending;
 use crate::product::products;
+use crate::raised::Access;
 use crate::usual::Usual;
 
 /// The processor that the text is for.
@@ -33,15 +34,6 @@ pub(crate) enum Family {
     C,
     /// CUDA C, for a grid of threads that share all tables.
     Cuda,
-}
-
-/// What a fault of compiled code refers to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Access {
-    /// The array, where an element was out of bounds.
-    pub array: Option<ArrayId>,
-    /// Where it stands in the source.
-    pub site: Option<Site>,
 }
 
 /// The text of a program and what is needed to understand its faults.
@@ -68,80 +60,6 @@ pub enum Width {
     Full,
     /// Half of them, each with twice the registers: they hardly meet, so that any number of blocks is as good.
     Half,
-}
-
-/// What compiled code says of the first fault it met.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Raised {
-    /// Which kind: a constant `EB_…` of the prelude.
-    pub kind: i32,
-    /// Which access of the table, or which array.
-    pub access: i32,
-    /// In which dimension, or which other array.
-    pub dimension: i64,
-    /// The index that was out of bounds.
-    pub index: i64,
-    /// The bound.
-    pub extent: i64,
-}
-
-impl Unit {
-    /// A fault in words; `shape` gives the extents of an array, padded or not.
-    pub fn fault<'s>(
-        &self,
-        program: &Program,
-        raised: Raised,
-        shape: impl Fn(ArrayId) -> &'s [i64],
-    ) -> Fault {
-        let shape = |id: ArrayId| &shape(id)[..program.array(id).rank];
-        let site = |access: Option<&Access>| access.and_then(|a| a.site.clone());
-        let access = self.accesses.get(raised.access as usize);
-        match raised.kind {
-            1 => Fault::OutOfBounds {
-                array: access.and_then(|a| a.array).map_or(String::new(), |a| program.array(a).name.clone()),
-                dimension: raised.dimension as usize,
-                index: raised.index,
-                extent: raised.extent,
-                site: site(access),
-            },
-            2 => Fault::DivisionByZero { site: site(access) },
-            3 => {
-                let describe = |id: i64| {
-                    let id = ArrayId::from_index(id as usize);
-                    format!("`{}` of shape {:?}", program.array(id).name, shape(id))
-                };
-                Fault::ShapesDiffer {
-                    left: describe(raised.access.into()),
-                    right: describe(raised.dimension),
-                }
-            }
-            7 => {
-                let array = access.and_then(|a| a.array);
-                Fault::WrittenTwice {
-                    array: array.map_or(String::new(), |a| program.array(a).name.clone()),
-                    index: unflatten(raised.index, array.map_or(&[][..], shape)),
-                    site: site(access),
-                }
-            }
-            6 => {
-                let call = self.calls.get(raised.access as usize);
-                call.and_then(|call| call.misfit(program, shape)).unwrap_or(Fault::Tape)
-            }
-            5 => Fault::Stopped,
-            _ => Fault::Tape,
-        }
-    }
-}
-
-/// The index of the element at this place of an array.
-fn unflatten(mut at: i64, shape: &[i64]) -> Vec<i64> {
-    let mut index: Vec<i64> = Vec::with_capacity(shape.len());
-    for extent in shape.iter().rev() {
-        index.push(at % extent);
-        at /= extent;
-    }
-    index.reverse();
-    index
 }
 
 /// Prints the segments of a program: function `segment_K` runs `segments[K]`.
@@ -512,76 +430,6 @@ impl Text<'_> {
         let item = Item { kernel, shape: Shape::scalar(Format::F64) };
         self.items.insert(item);
         item.name()
-    }
-}
-
-/// The format of a float type.
-pub(crate) fn format(ty: Type) -> Format {
-    if ty == Type::F32 { Format::F32 } else { Format::F64 }
-}
-
-/// The C type of a value.
-pub(crate) fn c_type(ty: Type) -> &'static str {
-    match ty {
-        Type::F32 => "f32",
-        Type::F64 => "f64",
-        Type::I32 => "i32",
-        Type::I64 | Type::Index => "i64",
-        Type::U32 => "u32",
-        Type::Bool => "b8",
-    }
-}
-
-/// A constant.
-pub(crate) fn c_literal(literal: Literal) -> String {
-    let bits = literal.bits();
-    match literal.ty() {
-        Type::F64 => c_float(f64::from_bits(bits), format!("{:?}", f64::from_bits(bits)), ""),
-        Type::F32 => {
-            let x = f32::from_bits(bits as u32);
-            c_float(f64::from(x), format!("{x:?}"), "f")
-        }
-        Type::I32 => match bits as u32 as i32 {
-            i32::MIN => "INT32_MIN".to_string(),
-            x if x < 0 => format!("({x})"),
-            x => format!("{x}"),
-        },
-        Type::I64 | Type::Index => match bits as i64 {
-            i64::MIN => "INT64_MIN".to_string(),
-            x if x < 0 => format!("(INT64_C({x}))"),
-            x => format!("INT64_C({x})"),
-        },
-        Type::U32 => format!("{}u", bits as u32),
-        Type::Bool => format!("{bits}"),
-    }
-}
-
-fn c_float(value: f64, digits: String, suffix: &str) -> String {
-    match value {
-        x if x.is_nan() => "EB_NAN".to_string(),
-        x if x.is_infinite() && x > 0.0 => "EB_INFINITY".to_string(),
-        x if x.is_infinite() => "(-EB_INFINITY)".to_string(),
-        x if x.is_sign_negative() => format!("({digits}{suffix})"),
-        _ => format!("{digits}{suffix}"),
-    }
-}
-
-/// The bits of a value as C takes them from the tables of the frame.
-pub(crate) fn from_bits(ty: Type, bits: &str) -> String {
-    match ty {
-        Type::F32 => format!("eb_f32_bits({bits})"),
-        Type::F64 => format!("eb_f64_bits({bits})"),
-        _ => format!("({}){bits}", c_type(ty)),
-    }
-}
-
-/// The bits of a value as C puts them into the tables of the frame.
-pub(crate) fn to_bits(ty: Type, value: &str) -> String {
-    match ty {
-        Type::F32 => format!("eb_bits_f32({value})"),
-        Type::F64 => format!("eb_bits_f64({value})"),
-        Type::I32 => format!("(u64)(u32){value}"),
-        _ => format!("(u64){value}"),
     }
 }
 

@@ -1,0 +1,88 @@
+//! Faults of compiled code, in the words of the program.
+
+use ebbtide_ir::{ArrayId, Fault, Program, Site};
+
+use crate::unit::Unit;
+
+/// What a fault of compiled code refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The array, where an element was out of bounds.
+    pub array: Option<ArrayId>,
+    /// Where it stands in the source.
+    pub site: Option<Site>,
+}
+
+/// What compiled code says of the first fault it met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Raised {
+    /// Which kind: a constant `EB_…` of the prelude.
+    pub kind: i32,
+    /// Which access of the table, or which array.
+    pub access: i32,
+    /// In which dimension, or which other array.
+    pub dimension: i64,
+    /// The index that was out of bounds.
+    pub index: i64,
+    /// The bound.
+    pub extent: i64,
+}
+
+impl Unit {
+    /// A fault in words; `shape` gives the extents of an array, padded or not.
+    pub fn fault<'s>(
+        &self,
+        program: &Program,
+        raised: Raised,
+        shape: impl Fn(ArrayId) -> &'s [i64],
+    ) -> Fault {
+        let shape = |id: ArrayId| &shape(id)[..program.array(id).rank];
+        let site = |access: Option<&Access>| access.and_then(|a| a.site.clone());
+        let access = self.accesses.get(raised.access as usize);
+        match raised.kind {
+            1 => Fault::OutOfBounds {
+                array: access.and_then(|a| a.array).map_or(String::new(), |a| program.array(a).name.clone()),
+                dimension: raised.dimension as usize,
+                index: raised.index,
+                extent: raised.extent,
+                site: site(access),
+            },
+            2 => Fault::DivisionByZero { site: site(access) },
+            3 => {
+                let describe = |id: i64| {
+                    let id = ArrayId::from_index(id as usize);
+                    format!("`{}` of shape {:?}", program.array(id).name, shape(id))
+                };
+                Fault::ShapesDiffer {
+                    left: describe(raised.access.into()),
+                    right: describe(raised.dimension),
+                }
+            }
+            7 => {
+                let array = access.and_then(|a| a.array);
+                Fault::WrittenTwice {
+                    array: array.map_or(String::new(), |a| program.array(a).name.clone()),
+                    index: unflatten(raised.index, array.map_or(&[][..], shape)),
+                    site: site(access),
+                }
+            }
+            6 => {
+                let call = self.calls.get(raised.access as usize);
+                call.and_then(|call| call.misfit(program, shape)).unwrap_or(Fault::Tape)
+            }
+            5 => Fault::Stopped,
+            _ => Fault::Tape,
+        }
+    }
+}
+
+/// The index of the element at this place of an array.
+fn unflatten(mut at: i64, shape: &[i64]) -> Vec<i64> {
+    let mut index: Vec<i64> = Vec::with_capacity(shape.len());
+    for extent in shape.iter().rev() {
+        index.push(at % extent);
+        at /= extent;
+    }
+    index.reverse();
+    index
+}
