@@ -32,6 +32,7 @@ mod par;
 mod pending;
 mod product;
 mod raised;
+mod region;
 mod segment;
 mod staged;
 mod stores;

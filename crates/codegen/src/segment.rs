@@ -6,13 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    After, ArrayId, Binary, Block, Indices, LocalId, Loop, LoopKind, Op, Program, Push, Region, Site, Stmt,
-    Store, Undone, ValueId, walk, walk_program_level,
+    After, ArrayId, Binary, Block, Indices, LocalId, Loop, LoopKind, Op, Program, Push, Site, Stmt, Store,
+    Undone, ValueId, walk, walk_program_level,
 };
 
 use crate::c_types::{c_type, from_bits, to_bits};
 use crate::deferred::only_added_to;
 use crate::pending::{By, Pending};
+use crate::region::regions;
 use crate::unit::{Family, Text, line};
 
 /// What a piece of program uses and makes, outside the bodies of parallel loops.
@@ -499,47 +500,6 @@ impl Text<'_> {
         offset
     }
 
-    fn region(&mut self, region: &Region) {
-        let id = region.id.index();
-        line!(self, "/* region {id} */");
-        if self.yields {
-            line!(self, "region{id}: ;");
-        }
-        let undone = Undone::by(region);
-        for a in &undone.arrays {
-            let t = c_type(self.program.array(*a).ty);
-            line!(self, "{{ {t} *kept = ({t} *)f->kept[{}];", a.index());
-            self.elements(*a, Touched::Read, |a| format!("kept[k] = a{a}[k];"));
-            line!(self, "}}");
-        }
-        for l in &undone.locals {
-            line!(self, "kept_l{0} = l{0};", l.index());
-        }
-        self.statements(&region.body);
-        if let Some(flag) = region.flag {
-            self.before_read(flag);
-            line!(self, "if (a{}[0]) {{", flag.index());
-            let (pending, meetings) = (self.pending.clone(), self.meetings);
-            for a in &undone.arrays {
-                let t = c_type(self.program.array(*a).ty);
-                line!(self, "{{ const {t} *kept = (const {t} *)f->kept[{}];", a.index());
-                self.elements(*a, Touched::Written, |a| format!("a{a}[k] = kept[k];"));
-                line!(self, "}}");
-            }
-            for l in &undone.locals {
-                line!(self, "l{0} = kept_l{0};", l.index());
-            }
-            line!(
-                self,
-                "if (f->thread == 0) {{ f->shared->outcome = 1; f->shared->region = {id}; f->shared->reason = a{}[0]; }}",
-                flag.index()
-            );
-            line!(self, "eb_barrier(f); goto leave; }}");
-            (self.pending, self.meetings) = (pending, meetings);
-            self.after_read(flag);
-        }
-    }
-
     fn same_shape(&mut self, a: ArrayId, b: ArrayId) {
         let differ: Vec<String> = (0..self.program.array(a).rank)
             .map(|d| format!("d{}_{d} != d{}_{d}", a.index(), b.index()))
@@ -587,15 +547,4 @@ fn written(block: &Block) -> BTreeSet<ArrayId> {
         _ => {}
     });
     written
-}
-
-/// The regions of a block.
-fn regions(block: &Block) -> Vec<&Region> {
-    let mut regions = Vec::new();
-    walk_program_level(block, &mut |stmt| {
-        if let Stmt::Region(region) = stmt {
-            regions.push(region);
-        }
-    });
-    regions
 }
