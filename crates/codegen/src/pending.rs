@@ -250,7 +250,9 @@ impl Text<'_> {
         }
     }
 
-    /// After a loop; `safe` is a condition, the same for all threads, under which it cannot have met a fault.
+    /// After a loop; `safe` is a condition, the same for all threads, under which it cannot have met a fault. One that the
+    /// host stopped may have been left half-way all the same: that is learnt at the next meeting, and until then every index
+    /// is checked or proved as ever.
     pub fn after_loop(&mut self, par: &Par, safe: Option<&str>) {
         let Some(safe) = safe else { return self.meet() };
         match self.family {

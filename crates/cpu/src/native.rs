@@ -268,7 +268,7 @@ impl Native {
             stop: frame.cancel.as_ref().map_or(&raw const NEVER, |cancel| cancel.word()),
             done: &raw const *frame.done,
             apart: [0; 2],
-            met: now(),
+            met: if wanted > 1 { now() } else { 0 },
             now,
             arrived: 0,
             generation: 0,

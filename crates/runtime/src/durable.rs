@@ -316,7 +316,7 @@ impl<'a> Run<'a> {
     fn push_tape(&mut self, array: Option<ArrayId>, shape: &[usize], bytes: &[u8]) -> Result<()> {
         let kept = array.and_then(|id| Some((id, self.frame.arrays.get(id.index())?.bytes)));
         let (Some((id, size)), &[depth, width]) = (kept, shape) else {
-            return Err(self.variant.lost("in its directory: a tape of an array that there is not"));
+            return Err(self.variant.lost("in its directory: a tape that this version cannot read"));
         };
         if size != width {
             return Err(self.variant.lost("in its directory: a tape of an array of another size"));
