@@ -122,6 +122,15 @@ impl Plan {
         self.loops.iter().map(|l| l.away.disk_bytes).sum()
     }
 
+    /// How many passes the run will run and reverse, those that are run again included, if all branches with loops are
+    /// taken; `None` where the number of passes of a loop is not known before it ends.
+    pub fn passes(&self) -> Option<u64> {
+        let of_loop =
+            |l: &LoopPlan| Some(u128::from(l.entries) * (l.totals.executions() + u128::from(l.steps?)));
+        let passes: Option<u128> = self.loops.iter().map(of_loop).sum();
+        passes.and_then(|passes| passes.try_into().ok())
+    }
+
     /// Forward work per work of the program itself: 1 means that nothing is recomputed.
     pub fn recompute_factor(&self) -> f64 {
         let done: f64 =

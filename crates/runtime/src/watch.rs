@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ebbtide_schedule::Action;
 use ebbtide_sweep::{Cancel, Pace};
 
-use crate::plan::{LoopPlan, Plan};
+use crate::plan::Plan;
 use crate::sweeps::Ran;
 
 /// How far a gradient run is.
@@ -48,11 +48,7 @@ pub(crate) struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     pub fn new(observer: Option<&'a Observer>, cancel: Option<&'a Cancel>, plan: &Plan) -> Watch<'a> {
-        let of_loop =
-            |l: &LoopPlan| Some(u128::from(l.entries) * (l.totals.executions() + u128::from(l.steps?)));
-        let passes: Option<u128> = plan.loops.iter().map(of_loop).sum();
-        let passes = passes.and_then(|passes| passes.try_into().ok());
-        Watch { observer, cancel, passes, pace: Pace::new(), last: Instant::now() }
+        Watch { observer, cancel, passes: plan.passes(), pace: Pace::new(), last: Instant::now() }
     }
 
     /// A part of an action that takes no longer than one wants to wait, and what is left of it.
