@@ -350,8 +350,11 @@ fn profile(device: &Device, n: usize) -> Result<()> {
 
 fn main() -> Result<()> {
     println!("{}", ebbtide_cuda::describe()?);
-    let shapes: &[(u32, u32)] =
-        if std::env::args().any(|a| a == "--tune") { &[(512, 2), (1024, 1)] } else { &[(0, 0)] };
+    let shapes: &[(u32, u32)] = if std::env::args().any(|a| a == "--tune") {
+        &[(512, 1), (512, 2), (768, 1), (1024, 1)]
+    } else {
+        &[(0, 0)]
+    };
     for (threads, crowd) in shapes {
         let mut options = Options::new();
         if *threads > 0 {
@@ -360,7 +363,10 @@ fn main() -> Result<()> {
         }
         let (device, counters) = options.build()?;
         if std::env::args().any(|a| a == "--profile") {
-            profile(&device, 512)?;
+            let sizes: Vec<usize> = std::env::args().filter_map(|a| a.parse().ok()).collect();
+            for n in if sizes.is_empty() { &[512, 2048][..] } else { &sizes } {
+                profile(&device, *n)?;
+            }
         } else if std::env::args().any(|a| a == "--tiers") {
             tiers(&device, 2048)?;
         } else {

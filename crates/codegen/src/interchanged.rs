@@ -145,8 +145,9 @@ impl Text<'_> {
         }
         line!(self, "if (rows > 0 && row > 0) {{");
         self.deal(first, &format!("f{}", first.ranges.len() - 1));
+        line!(self, "const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);");
         line!(self, "for (i64 column = deal.column; column < row; column += deal.columns) {{");
-        line!(self, "for (i64 r = deal.first; r < rows; r += deal.step) {{");
+        line!(self, "for (i64 r = begun; r < ended; r++) {{");
         let last = first.ranges.len() - 1;
         line!(self, "const i64 v{} = f{last} + column;", first.ranges[last].var.index());
         self.outer_variables(first, "i64", "r");
@@ -163,7 +164,7 @@ impl Text<'_> {
         self.take_elements(plan, first, together);
         line!(self, "for (i64 pass = 0; pass < passes;) {{");
         if self.outer_loops == 0 {
-            line!(self, "if (column == 0 && r == 0) eb_tell(f, pass);");
+            line!(self, "f->pass = pass; if (column == 0 && r == 0) eb_tell(f);");
         }
         line!(self, "if (pass > 0 && eb_stopped(f)) goto exit{exit};");
         line!(self, "const i64 until = eb_until(pass, passes);");
@@ -209,10 +210,11 @@ impl Text<'_> {
                 Tape::Pops(count) => line!(self, "t{}.depth -= passes * {count};", array.index()),
             }
         }
-        if self.outer_loops == 0 {
-            line!(self, "if (f->thread == 0) eb_tell(f, passes);");
-        }
         self.meet();
+        // After all: another thread tells of passes on their way.
+        if self.outer_loops == 0 {
+            self.tell("passes");
+        }
     }
 
     /// One pass, on the elements that an iteration holds.

@@ -323,7 +323,7 @@ impl Text<'_> {
                 line!(self, "const i64 jf = f{last}; i64 wild = 0; (void)wild;");
                 line!(
                     self,
-                    "const eb_plan plan = plan{number}; const eb_deal deal = {{column{number}, plan.columns, first{number}, plan.step}};"
+                    "const eb_plan plan = plan{number}; const eb_deal deal = {{column{number}, plan.columns, nth{number}, plan.band}};"
                 );
                 line!(self, "const nx few_rows = plan.rows, few_columns = plan.row;");
                 match self.is_known_on_entry(tests) {
@@ -349,13 +349,15 @@ impl Text<'_> {
             line!(self, "if (proved) {{");
             self.narrow = self.narrow_values(par);
             self.narrow_bounds(par);
+            line!(self, "const nx band = (nx)deal.band, first = deal.nth * band;");
+            line!(self, "const nx end = few_rows - first > band ? first + band : few_rows;");
             line!(
                 self,
                 "for (nx column = deal.column; column < few_columns; column += deal.columns) {{ const nx j = (nx)jf + column;"
             );
-            line!(self, "for (nx r = {together} * deal.first; r < few_rows; r += {together} * deal.step) {{");
+            line!(self, "for (nx r = first; r < end; r += {together}) {{");
             if together > 1 {
-                line!(self, "if (r + {} < few_rows) {{", together - 1);
+                line!(self, "if (r + {} < end) {{", together - 1);
                 self.jam = Some(self.side_by_side_values(par));
                 self.each_side(together, |text| {
                     text.outer_variables(par, "nx", &format!("(r + {})", text.side()));
@@ -364,7 +366,7 @@ impl Text<'_> {
                 });
                 self.unchecked(par, &[], exit, together);
                 self.jam = None;
-                line!(self, "}} else for (nx rest = r; rest < few_rows; rest++) {{ const nx r = rest;");
+                line!(self, "}} else for (nx rest = r; rest < end; rest++) {{ const nx r = rest;");
             } else {
                 line!(self, "{{");
             }
@@ -376,12 +378,12 @@ impl Text<'_> {
             self.narrow.clear();
             line!(self, "}} else");
         }
+        line!(self, "{{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);");
         line!(
             self,
             "for (i64 column = deal.column; column < row; column += deal.columns) {{ const i64 j = jf + column;"
         );
-        line!(self, "for (i64 turn = {together} * deal.first; turn < rows; turn += {together} * deal.step)");
-        line!(self, "for (i64 r = turn; r < eb_min(turn + {together}, rows); r++) {{");
+        line!(self, "for (i64 r = first; r < end; r++) {{");
         self.row(par, &inside);
         if inside.interior.is_some() {
             self.iteration(par, &[], exit, &inside);
@@ -394,7 +396,7 @@ impl Text<'_> {
             self.checks = Checks::AtOnce;
             self.pace = Pace::Often;
         }
-        line!(self, "}} }}");
+        line!(self, "}} }} }}");
         if inside.interior.is_none() {
             line!(self, "goto exit{exit};");
             line!(self, "fault{exit}: eb_out_of_bounds(f, oops, oops_index, oops_extent);");
@@ -449,9 +451,11 @@ impl Text<'_> {
         match self.is_dealt_on_entry(number) {
             true => line!(
                 self,
-                "const eb_deal deal = {{column{number}, plan{number}.columns, first{number}, plan{number}.step}};"
+                "const eb_deal deal = {{column{number}, plan{number}.columns, nth{number}, plan{number}.band}};"
             ),
-            false => line!(self, "const eb_deal deal = eb_share(rows, row, {from});"),
+            false => {
+                line!(self, "const eb_deal deal = eb_share(rows, row, {from}, {});", self.rows_together(par))
+            }
         }
     }
 
@@ -469,7 +473,7 @@ impl Text<'_> {
             return Some(number);
         }
         let last = ranges.len() - 1;
-        let mut entry = format!("__shared__ eb_plan plan{number}; i32 column{number}, first{number}; {{\n");
+        let mut entry = format!("__shared__ eb_plan plan{number}; i32 column{number}, nth{number}; {{\n");
         for (d, (from, to)) in ranges.iter().enumerate() {
             entry.push_str(&format!("const i64 f{d} = {from}, e{d} = eb_extent(f{d}, {to});\n"));
         }
@@ -477,9 +481,10 @@ impl Text<'_> {
         let tests = if self.is_known_on_entry(tests) { tests } else { "1" };
         entry.push_str(&format!("i64 wild = 0; const b8 proved = {tests}; (void)wild;\n"));
         entry.push_str(&format!(
-            "const eb_deal deal = eb_share_once({rows}, e{last}, f{last}, proved, &plan{number});\n"
+            "const eb_deal deal = eb_share_once({rows}, e{last}, f{last}, {}, proved, &plan{number});\n",
+            self.rows_together(par)
         ));
-        entry.push_str(&format!("column{number} = deal.column; first{number} = deal.first; }}\n"));
+        entry.push_str(&format!("column{number} = deal.column; nth{number} = deal.nth; }}\n"));
         self.entry.push_str(&entry);
         Some(number)
     }

@@ -52,10 +52,14 @@ impl Text<'_> {
         for v in bounds {
             match self.on_entry(v) {
                 Some(value) => {
-                    let known = format!("const nx n{} = eb_narrow({value});\n", v.index());
+                    let v = v.index();
+                    let known = format!(
+                        "__shared__ nx bound{v}; if (threadIdx.x == 0) bound{v} = eb_narrow({value});\n"
+                    );
                     if !self.entry.contains(&known) {
                         self.entry.push_str(&known);
                     }
+                    line!(self, "const nx n{v} = bound{v};");
                 }
                 None => line!(self, "const nx n{} = eb_narrow({});", v.index(), self.value(v)),
             }

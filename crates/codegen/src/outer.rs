@@ -1,6 +1,6 @@
 //! Loops around parallel loops.
 
-use ebbtide_ir::{Loop, LoopKind};
+use ebbtide_ir::{Block, Loop, LoopKind, Stmt, walk_program_level};
 
 use crate::pending::Pending;
 use crate::unit::{Family, Text, line};
@@ -66,12 +66,18 @@ impl Text<'_> {
             LoopKind::Forever => line!(self, "for (;; {pass}++) {{"),
         }
         if self.outer_loops == 0 {
-            let now_and_then =
-                if self.family == Family::Cuda { format!(" && {pass} % 16 == 0") } else { String::new() };
-            line!(self, "if (f->thread == 0{now_and_then}) eb_tell(f, {pass});");
+            match self.family {
+                Family::C => line!(self, "if (f->thread == 0) eb_tell(f, {pass});"),
+                // The host is told where the first thread looks what it wants.
+                Family::Cuda => line!(self, "f->pass = {pass};"),
+            }
         }
         let pause = self.out.len();
-        line!(self, "if (eb_pause(f)) goto leave;");
+        match self.family == Family::Cuda && self.outer_loops == 0 && !has_loops(&l.body) {
+            // It counts its passes itself.
+            true => line!(self, "if (eb_pause_after(f, (u32){pass} + 1)) goto leave;"),
+            false => line!(self, "if (eb_pause(f)) goto leave;"),
+        }
         self.outer_loops += 1;
         self.statements(&l.body);
         self.outer_loops -= 1;
@@ -87,8 +93,23 @@ impl Text<'_> {
         }
         line!(self, "}}");
         if self.outer_loops == 0 {
-            line!(self, "if (f->thread == 0) eb_tell(f, {pass});");
+            self.tell(&pass);
         }
         left
     }
+
+    /// Tells the host how many passes of an outermost loop there were.
+    pub fn tell(&mut self, passes: &str) {
+        match self.family {
+            Family::C => line!(self, "if (f->thread == 0) eb_tell(f, {passes});"),
+            Family::Cuda => line!(self, "f->pass = {passes}; if (eb_first()) eb_tell(f);"),
+        }
+    }
+}
+
+/// Are there loops around parallel ones in it?
+fn has_loops(block: &Block) -> bool {
+    let mut found = false;
+    walk_program_level(block, &mut |stmt| found |= matches!(stmt, Stmt::Loop(_)));
+    found
 }

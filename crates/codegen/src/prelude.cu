@@ -23,8 +23,12 @@ struct eb_shared {
     i32 outcome;     /* 0: done; 1: yielded */
     i64 region, reason;
     i32 exchanged;   /* did the memory of an array take the place of another? */
+};
+
+/* What the host and a running kernel say to each other, in the memory of the host. */
+struct eb_words {
+    i64 done;        /* finished passes of the outermost loop */
     i32 stop;        /* the host's wish that the launch ends */
-    i64 done;        /* finished passes of the outermost loop, for the host to look at */
 };
 
 enum { EB_PATCHES = 6 };
@@ -43,6 +47,7 @@ struct eb_tables {
     u64 *partials;          /* by reduction: results of its leaves, then whether any iteration combined */
     u64 *stage;             /* what iterations note for ordered sums: keys, then terms */
     eb_shared *shared;
+    eb_words *said;
     u64 *meet, *next;       /* where the blocks of this launch meet, and those of the next one */
     const u64 *tables;      /* all that changes of these, `words` of it, and where the host wants it at the end, if it does */
     u64 *report;
@@ -66,6 +71,7 @@ struct eb_thread : eb_tables {
     u32 epoch;              /* how often it met the others */
     i32 bad;                /* did it meet a fault? */
     u32 passed;             /* passes of all loops together */
+    i64 pass;               /* finished passes of the outermost loop */
 };
 
 /* The tape of one array. Threads exchange an array's memory with that of a place all at once, each in variables of its
@@ -127,6 +133,7 @@ EB_DO eb_thread eb_enter(const eb_launch &launch) {
     me.epoch = 0;
     me.bad = 0;
     me.passed = 0;
+    me.pass = 0;
     if (me.thread == 0) { launch.next[0] = 0; launch.next[1] = 0; }
     return me;
 }
@@ -160,17 +167,24 @@ static __device__ __noinline__ void eb_report(eb_shared *s, i32 kind, i32 access
 
 #define eb_out_of_bounds(f, oops, index, extent) eb_fault(f, EB_BOUNDS, ((oops) - 1) >> 3, ((oops) - 1) & 7, index, extent)
 
-/* Does the host want the launch to end? */
+/* Is this the thread that speaks for all? */
+EB_DO b8 eb_first() { return (threadIdx.x | blockIdx.x) == 0; }
+
+/* Does the host want the launch to end? The way to its memory is long. */
 EB_DO i32 eb_stopped(eb_thread *f) {
-    if (!*(volatile i32 *)&f->shared->stop) return 0;
+    if (!*(volatile i32 *)&f->said->stop) return 0;
     eb_fault(f, EB_STOPPED, 0, 0, 0, 0);
     return 1;
 }
 
+/* Tells the host how many passes of an outermost loop are finished. */
+EB_DO void eb_tell(eb_thread *f) { *(volatile i64 *)&f->said->done = f->pass; }
+
 /* All threads wait for each other; not zero if the launch must end. Two counters take turns: a block that is ahead
-   counts on the other one, so that all read the same verdict. While it waits for others, the first thread looks whether
-   the host wants an end; all learn it when they meet again. */
+   counts on the other one, so that all read the same verdict. Now and then, while it waits for others, the first thread
+   tells the host how far it is, and looks whether the host wants an end; all learn it when they meet again. */
 #define EB_ARRIVALS ((1ull << 48) - 1)
+enum { EB_MEETINGS = 64 };
 EB_DO i32 eb_barrier(eb_thread *f) {
     i32 bad = __syncthreads_or(f->bad);
     const u32 epoch = f->epoch++;
@@ -183,29 +197,25 @@ EB_DO i32 eb_barrier(eb_thread *f) {
         u64 *const counter = f->meet + (epoch & 1);
         const u64 arrival = bad ? (1ull << 48) + 1 : 1, all = ((u64)epoch / 2 + 1) * gridDim.x;
         u64 seen;
-        i32 stop = 0;
         asm volatile("red.release.gpu.global.add.u64 [%0], %1;" :: "l"(counter), "l"(arrival) : "memory");
-        if (blockIdx.x == 0) asm volatile("ld.relaxed.sys.global.s32 %0, [%1];" : "=r"(stop) : "l"(&f->shared->stop) : "memory");
+        if (blockIdx.x == 0 && epoch % EB_MEETINGS == 0) { eb_tell(f); eb_stopped(f); }
         do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(counter) : "memory");
         while ((seen & EB_ARRIVALS) < all);
         bad = seen > EB_ARRIVALS;
-        if (stop) eb_fault(f, EB_STOPPED, 0, 0, 0, 0);
     }
     return __syncthreads_or(bad);
 #endif
 }
 
-/* Tells the host how many passes of an outermost loop are finished. */
-EB_DO void eb_tell(eb_thread *f, i64 passes) { *(volatile i64 *)&f->shared->done = passes; }
-
 /* What a pass of a loop begins with. Threads that need not meet meet now and then all the same, and look whether the host
    wants an end: all count passes alike, those of inner loops and of outer ones together. */
 enum { EB_PASSES = 1024 };
-EB_DO i32 eb_pause(eb_thread *f) {
-    if (++f->passed % EB_PASSES != 0) return 0;
-    if (f->thread == 0) eb_stopped(f);
+EB_DO i32 eb_pause_after(eb_thread *f, u32 passes) {
+    if (passes % EB_PASSES != 0) return 0;
+    if (eb_first()) { eb_tell(f); eb_stopped(f); }
     return eb_barrier(f);
 }
+EB_DO i32 eb_pause(eb_thread *f) { return eb_pause_after(f, ++f->passed); }
 
 /* The last thing that a thread does: it tells the host what there is now, if the host wants to know. */
 EB_DO void eb_leave(const eb_tables *f) {
@@ -218,17 +228,20 @@ EB_DO eb_tape eb_open(const eb_thread *f, i32 array) {
     eb_tape t = {f->tape[array], 0, (i32)f->depth[array], (i32)f->capacity[array], -1, 0};
     return t;
 }
+/* Thread 0 writes what waits into the table: all have read what was there. */
+EB_DO void eb_write(eb_thread *f, eb_tape *t) {
+    if (t->epoch == f->epoch) eb_barrier(f);
+    if (eb_first()) t->places[t->pending] = t->value;
+}
 EB_DO void *eb_place(eb_thread *f, eb_tape *t, i32 place) {
     if (t->pending >= 0) {
-        if (t->epoch == f->epoch) eb_barrier(f);
-        if (f->thread == 0) t->places[t->pending] = t->value;
+        eb_write(f, t);
         if (place == t->pending) return t->value;
     }
     return t->places[place];
 }
 EB_DO void *eb_exchange(eb_thread *f, eb_tape *t, i32 place, void *mine) {
     void *const theirs = eb_place(f, t, place);
-    if (f->thread == 0) f->shared->exchanged = 1;
     t->pending = place;
     t->value = mine;
     t->epoch = f->epoch;
@@ -236,17 +249,17 @@ EB_DO void *eb_exchange(eb_thread *f, eb_tape *t, i32 place, void *mine) {
 }
 EB_DO void eb_close(eb_thread *f, eb_tape *t, i32 array) {
     if (t->pending >= 0) {
-        if (t->epoch == f->epoch) eb_barrier(f);
-        if (f->thread == 0) t->places[t->pending] = t->value;
+        eb_write(f, t);
+        if (eb_first()) f->shared->exchanged = 1;
     }
-    if (f->thread == 0) f->depth[array] = t->depth;
+    if (eb_first()) f->depth[array] = t->depth;
 }
 
 /* Before each thread takes elements from the places of a tape, or puts them there, on its own: all know the table. */
 EB_DO void eb_settle(eb_thread *f, eb_tape *t) {
     if (t->pending < 0) return;
     eb_barrier(f);
-    if (f->thread == 0) t->places[t->pending] = t->value;
+    if (eb_first()) { t->places[t->pending] = t->value; f->shared->exchanged = 1; }
     t->pending = -1;
     eb_barrier(f);
 }
@@ -313,6 +326,12 @@ template <typename T> EB_DO T *eb_global(T *address) {
     u64 global;
     asm("cvta.to.global.u64 %0, %1;" : "=l"(global) : "l"(address));
     return (T *)__cvta_global_to_generic(global);
+}
+
+/* What is computed on entry to a segment, and kept: the compiler must not compute it again in every pass. */
+EB_DO i32 eb_kept(i32 known) {
+    asm("" : "+r"(known));
+    return known;
 }
 
 /* An extent in the type of places. The compiler must not see that it was a wider number: it would compute with that one. */
@@ -401,10 +420,11 @@ static __device__ __noinline__ eb_leaves eb_cut(i64 rows, i64 row) {
 }
 
 /* Which iterations a thread takes: neighbouring threads take neighbouring columns, from a line of memory on, `width` of
-   them at a time; a block takes several rows at once where they are short. */
-struct eb_deal { i32 column, columns, first, step; };
+   them at a time; a block takes several rows at once where they are short. A thread goes through a band of rows one after
+   the other: what it loads of the next row is near by the time that it comes there. */
+struct eb_deal { i32 column, columns, nth; i64 band; };
 /* What all threads of a block know of a loop that is dealt out on entry to a segment. */
-struct eb_plan { nx rows, row; i32 columns, step, proved; };
+struct eb_plan { i64 band; nx rows, row; i32 columns, proved; };
 enum { EB_LINE = 32, EB_NOTHING = 1 << 30 };
 /* The nearest value that narrow ones can be compared with. */
 EB_DO nx eb_narrow(i64 x) { return (nx)eb_max(eb_min(x, 2 * EB_SMALL - 1), 1 - 2 * EB_SMALL); }
@@ -415,9 +435,16 @@ EB_DO u32 eb_ratio(u32 a, u32 b) {
     q += (q + 1) * b <= a;
     return q;
 }
-EB_DO eb_deal eb_share(i64 rows, i64 row, i64 from) {
+/* How many rows a band has where each of so many workers takes one: whole pairs, where two rows are taken together. */
+EB_DO i64 eb_band(i64 rows, i64 together, u32 workers) {
+    const i64 groups = together == 1 ? rows : rows / 2 + rows % 2;
+    const int shift = groups >> 31 ? 33 - __clzll(groups) : 0;
+    const u32 most = (u32)(groups >> shift), each = most / workers;
+    return (shift ? (i64)(each + 1) << shift : each + (each * workers < most)) * together;
+}
+EB_DO eb_deal eb_share(i64 rows, i64 row, i64 from, i64 together) {
     const i64 threads = (i64)gridDim.x * blockDim.x, thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
-    eb_deal d = {EB_NOTHING, EB_NOTHING, 0, 1};
+    eb_deal d = {EB_NOTHING, EB_NOTHING, 0, rows};
     if (rows <= 0 || row <= 0) return d;
     const int shift = row <= 1 ? 0 : 32 - __clz((int)eb_min(row, blockDim.x) - 1);
     const i64 width = 1ll << shift, workers = threads >> shift;
@@ -433,25 +460,28 @@ EB_DO eb_deal eb_share(i64 rows, i64 row, i64 from) {
     } else {
         const u32 each = eb_ratio((u32)workers, (u32)pieces), at = eb_ratio((u32)worker, (u32)pieces);
         const i64 begin = ((u32)worker - at * (u32)pieces) * width + column;
-        d.step = each;
-        if (at < each && begin >= 0) { d.column = begin; d.first = at; }
+        d.band = eb_band(rows, together, each);
+        if (at < each && begin >= 0) { d.column = begin; d.nth = at; }
     }
     return d;
 }
+/* The rows of a thread: a band, or what there is of it. */
+EB_DO i64 eb_first_row(eb_deal d) { return eb_times(d.nth, d.band); }
+EB_DO i64 eb_end_row(eb_deal d, i64 first, i64 rows) { return rows - first > d.band ? first + d.band : rows; }
 /* The same, computed where it is called and nowhere else: on entry to a segment. */
-static __device__ __noinline__ eb_deal eb_share_once(i64 rows, i64 row, i64 from, b8 proved, eb_plan *plan) {
-    const eb_deal d = eb_share(rows, row, from);
-    if (threadIdx.x == 0) { plan->rows = (nx)rows; plan->row = (nx)row; plan->columns = d.columns; plan->step = d.step; plan->proved = proved; }
+static __device__ __noinline__ eb_deal eb_share_once(i64 rows, i64 row, i64 from, i64 together, b8 proved, eb_plan *plan) {
+    const eb_deal d = eb_share(rows, row, from, together);
+    if (threadIdx.x == 0) { plan->rows = (nx)rows; plan->row = (nx)row; plan->columns = d.columns; plan->band = d.band; plan->proved = proved; }
     return d;
 }
 /* How far into from..from + extent the nearest value is. */
 EB_DO i64 eb_nearest(i64 at, i64 from, i64 extent) { return at < from ? 0 : eb_max(eb_min(at - from, extent - 1), 0); }
 /* Does this thread take the iteration at this row and column? Of an empty domain the first thread has all. */
 EB_DO b8 eb_owns(const eb_thread *f, i64 rows, i64 row, i64 from, i64 together, i64 r, i64 c) {
-    r /= together;
     if (rows <= 0 || row <= 0) return f->thread == 0;
-    const eb_deal d = eb_share(rows, row, from);
-    return c >= d.column && (c - d.column) % d.columns == 0 && r >= d.first && (r - d.first) % d.step == 0;
+    const eb_deal d = eb_share(rows, row, from, together);
+    const i64 first = eb_first_row(d);
+    return c >= d.column && (c - d.column) % d.columns == 0 && r >= first && r < eb_end_row(d, first, rows);
 }
 
 /* Combines, in the order of the notes, those that fall on elements of this warp. Few of 32 do, so that most of the time

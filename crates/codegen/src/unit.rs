@@ -189,6 +189,8 @@ pub(crate) struct Text<'p> {
     pub named: BTreeSet<ArrayId>,
     /// What is computed once, on entry to it.
     pub entry: String,
+    /// Pairs of arrays of one shape, as conditions that they are not; on a GPU.
+    pub unlike: Vec<String>,
     /// The index values of the loop being printed that fit the narrow type, where it is used.
     pub narrow: Narrow,
     /// The elements whose addresses the iterations being printed know.
@@ -301,6 +303,7 @@ impl<'p> Text<'p> {
             given: BTreeSet::new(),
             named: BTreeSet::new(),
             entry: String::new(),
+            unlike: Vec::new(),
             narrow: Narrow::new(),
             near: Near::default(),
             usual: Usual::new(),

@@ -1,7 +1,6 @@
 //! One GPU: its context, its streams, its memory.
 
 mod beside;
-mod watched;
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{NonNull, null_mut};
@@ -12,15 +11,13 @@ use ebbtide_runtime::{Carried, Error, Memory, Piece, Result};
 use crate::sys::{Address, Driver, Handle, driver};
 
 /// A GPU. All that is asked of it goes to one stream, so that it happens in order; but copies that travel to and from the
-/// host beside the computation have a stream of their own, and so have wishes that a kernel ends.
+/// host beside the computation have a stream of their own.
 pub struct Gpu {
     driver: &'static Driver,
     context: Handle,
     stream: Handle,
     /// For copies beside the computation.
     copies: Handle,
-    /// For words that a running kernel looks at.
-    wishes: Handle,
     pool: Handle,
     /// What it calls itself.
     pub name: String,
@@ -78,7 +75,7 @@ impl Gpu {
                 return Err("there is an NVIDIA driver, but no GPU".to_string());
             }
             let (mut device, mut context) = (0, null_mut());
-            let (mut stream, mut copies, mut wishes) = (null_mut(), null_mut(), null_mut());
+            let (mut stream, mut copies) = (null_mut(), null_mut());
             fine((driver.cuDeviceGet)(&mut device, 0), "the first GPU could not be asked for")?;
             let attribute = |attribute| {
                 let mut value = 0;
@@ -101,7 +98,6 @@ impl Gpu {
             fine((driver.cuCtxSetCurrent)(context), "the GPU could not be taken")?;
             fine((driver.cuStreamCreate)(&mut stream, NON_BLOCKING), "no stream could be made")?;
             fine((driver.cuStreamCreate)(&mut copies, NON_BLOCKING), "no stream could be made")?;
-            fine((driver.cuStreamCreate)(&mut wishes, NON_BLOCKING), "no stream could be made")?;
             let (mut pool, mut all) = (null_mut(), u64::MAX);
             fine((driver.cuDeviceGetDefaultMemPool)(&mut pool, device), "the GPU has no memory pool")?;
             let all: *mut c_void = (&raw mut all).cast();
@@ -114,7 +110,6 @@ impl Gpu {
                 context,
                 stream,
                 copies,
-                wishes,
                 pool,
                 name: CStr::from_ptr(name.as_ptr()).to_string_lossy().to_string(),
                 capability: (attribute(CAPABILITY_MAJOR)?, attribute(CAPABILITY_MINOR)?),

@@ -12,6 +12,7 @@
 pub mod compiler;
 mod gpu;
 mod hosted;
+mod lookout;
 mod native;
 mod script;
 mod sys;

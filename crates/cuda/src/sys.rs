@@ -51,7 +51,6 @@ functions! {
     cuCtxSetCurrent(context: Handle);
     cuStreamCreate(stream: *mut Handle, flags: c_uint);
     cuStreamSynchronize(stream: Handle);
-    cuStreamQuery(stream: Handle);
     cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint);
     cuEventCreate(event: *mut Handle, flags: c_uint);
     cuEventRecord(event: Handle, stream: Handle);

@@ -3,7 +3,6 @@
 //! They are sent once, when the first segment is asked for, or taken from the host by it; from then on the GPU's are the
 //! true ones. The host says with each launch what it changed since, and fetches them when it must know.
 
-use std::mem::offset_of;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,6 +11,7 @@ use ebbtide_ir::Program;
 use ebbtide_runtime::{Frame, Result};
 
 use crate::gpu::Gpu;
+use crate::lookout::{Watch, Words};
 use crate::script::{Script, Step};
 use crate::sys::Address;
 
@@ -35,6 +35,7 @@ pub struct Launch {
     pub partials: Address,
     pub stage: Address,
     pub shared: Address,
+    pub said: Address,
     pub meet: Address,
     pub next: Address,
     pub tables: Address,
@@ -63,12 +64,11 @@ pub struct Shared {
     pub region: i64,
     pub reason: i64,
     pub exchanged: i32,
-    pub stop: i32,
-    pub done: i64,
 }
 
-/// The words of [`Shared`].
+/// The words of [`Shared`], and of what the host and a running kernel say to each other.
 const SHARED: usize = size_of::<Shared>() / 8;
+const SAID: usize = size_of::<Words>() / 8;
 /// Two counters for this launch, two for the next.
 const MEET: usize = 4;
 
@@ -134,7 +134,7 @@ pub struct Tables {
     layout: Layout,
     /// On the GPU.
     address: Address,
-    /// What is sent, and behind it as much room for what comes back.
+    /// What is sent, behind it as much room for what comes back, and what is said while a kernel runs.
     staging: NonNull<u64>,
     tapes: Vec<Places>,
     /// What the host knows of the GPU's values, locals and depths of tapes.
@@ -149,6 +149,8 @@ pub struct Tables {
     pub busy: bool,
     /// Does the last launch report what changed?
     reports: bool,
+    /// Who looks whether the launches are to end, where somebody may want that.
+    watch: Option<Watch>,
 }
 
 /// What the host changed.
@@ -174,7 +176,9 @@ unsafe impl Send for Tables {}
 impl Tables {
     /// Tables for frames of this layout, holding nothing yet.
     pub fn new(gpu: &Arc<Gpu>, layout: Layout, arrays: usize) -> Result<Tables> {
-        let staging = gpu.pinned(2 * layout.words)?;
+        let staging = gpu.pinned(2 * layout.words + SAID)?;
+        // SAFETY (*Bounds*): there is room for them behind the rest.
+        unsafe { staging.add(2 * layout.words).cast::<Words>().write(Words::default()) };
         let address = match gpu.reserve(8 * layout.words) {
             Ok(address) => address,
             Err(error) => {
@@ -196,6 +200,7 @@ impl Tables {
             staged: false,
             busy: false,
             reports: false,
+            watch: None,
         })
     }
 
@@ -230,6 +235,8 @@ impl Tables {
             self.put(at.tape + array, [self.tapes[array].address]);
             self.put(at.capacity + array, [self.tapes[array].count as u64]);
         }
+        // SAFETY (*Liveness*): they are there as long as the tables.
+        unsafe { self.said().as_ref() }.done.store(0, Ordering::Relaxed);
         self.busy = true;
         self.staged = true;
         Ok(())
@@ -303,6 +310,21 @@ impl Tables {
         unsafe { self.staging.as_ptr().add(self.layout.words) }
     }
 
+    /// What the host and a running kernel say to each other.
+    fn said(&self) -> NonNull<Words> {
+        // SAFETY (*Bounds*): they are behind the rest.
+        unsafe { self.staging.add(2 * self.layout.words).cast() }
+    }
+
+    /// Lets somebody look whether the frame's launches are to end.
+    fn look_after(&mut self, frame: &Frame) -> Result<()> {
+        if let (Some(cancel), None) = (&frame.cancel, &self.watch) {
+            // SAFETY (*Liveness*): the watch ends before the words go.
+            self.watch = Some(unsafe { Watch::begin(cancel, &frame.done, self.said())? });
+        }
+        Ok(())
+    }
+
     /// What the host changed since the last step: values, and other words by their place in the tables.
     pub fn changes(&mut self, frame: &Frame) -> Changes {
         let at = self.layout;
@@ -336,6 +358,7 @@ impl Tables {
             partials,
             stage,
             shared: table(at.shared),
+            said: self.said().as_ptr() as Address,
             meet: table(2 * turn),
             next: table(2 - 2 * turn),
             tables: self.address,
@@ -377,6 +400,7 @@ impl Tables {
         if blocks > 1 {
             self.send()?;
         }
+        self.look_after(frame)?;
         let report = self.report(wanted);
         let mut launch = Launch { report, resume, ..self.parameter(scratch) };
         launch.patches = few.len() as i32;
@@ -395,6 +419,7 @@ impl Tables {
         wanted: Wanted,
     ) -> Result<Box<Script>> {
         self.grow_tapes(frame)?;
+        self.look_after(frame)?;
         let report = self.report(wanted);
         let launch = Launch { report, ..self.parameter(scratch) };
         Ok(Box::new(Script::new(launch, steps)))
@@ -413,18 +438,12 @@ impl Tables {
             // SAFETY (*Bounds*, *Liveness*): both sides have so many words; the wait follows.
             unsafe { self.gpu.fetch(self.address, self.reported().cast(), 8 * at.tape)? };
         }
-        match &frame.cancel {
-            Some(cancel) => {
-                let words = [offset_of!(Shared, stop), offset_of!(Shared, done)];
-                let [stop, done] =
-                    words.map(|word| self.address + (8 * self.layout.shared + word) as Address);
-                self.gpu.watch(cancel, stop, &frame.done, done)?
-            }
-            None => self.gpu.wait()?,
-        }
+        self.gpu.wait()?;
+        self.watch = None;
         // SAFETY: `Shared` is plain numbers, in as many words.
         let shared = unsafe { self.reported().add(at.shared).cast::<Shared>().read() };
-        frame.done.store(shared.done, Ordering::Relaxed);
+        // SAFETY (*Liveness*): they are there as long as the tables.
+        frame.done.store(unsafe { self.said().as_ref() }.done.load(Ordering::Relaxed), Ordering::Relaxed);
         if shared.exchanged != 0 {
             for (places, tape) in self.tapes.iter_mut().zip(&mut frame.tapes) {
                 places.held.clear();
@@ -496,6 +515,7 @@ impl Drop for Tables {
             // What was sent from the staging has left it then; the error was told to who asked.
             let _ = self.gpu.wait();
         }
+        self.watch = None;
         self.tapes
             .iter()
             .filter(|places| places.room > 0)
@@ -505,8 +525,8 @@ impl Drop for Tables {
     }
 }
 
-const _: () = assert!(size_of::<Shared>() == 72, "the prelude declares as many bytes");
-const _: () = assert!(size_of::<Launch>() == 256, "the prelude declares as many bytes");
+const _: () = assert!(size_of::<Shared>() == 64, "the prelude declares as many bytes");
+const _: () = assert!(size_of::<Launch>() == 264, "the prelude declares as many bytes");
 
 #[cfg(test)]
 mod tests {

@@ -37,7 +37,7 @@ impl Pending {
     }
 
     /// How many passes of the outermost loop that runs now, or ran last, were finished when the launch last told. A GPU
-    /// tells some dozen times a second.
+    /// tells once in some dozen passes.
     pub fn passes(&self) -> u64 {
         self.done.load(Ordering::Relaxed).max(0) as u64
     }

@@ -11,11 +11,12 @@ i64 v2 = (i64)f->scalars[2];
 i64 v5 = d0_0;
 i64 v6 = 0;
 i64 pass0 = 0;
-__shared__ eb_plan plan0; i32 column0, first0; {
+__shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_0);
 i64 wild = 0; const b8 proved = 1; (void)wild;
-const eb_deal deal = eb_share_once(1, e0, f0, proved, &plan0);
-column0 = deal.column; first0 = deal.first; }
+const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan0);
+column0 = deal.column; nth0 = deal.nth; }
+const i32 unlike = eb_kept(d0_0 != d1_0);
 __syncthreads();
 v0 = eb_f64_bits(f->scalars[0]);
 v1 = eb_f64_bits(f->scalars[1]);
@@ -23,8 +24,8 @@ v2 = (i64)f->scalars[2];
 v5 = d0_0;
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v2; pass0++) { v6 = INT64_C(0) + pass0;
-if (f->thread == 0 && pass0 % 16 == 0) eb_tell(f, pass0);
-if (gridDim.x == 1) if (eb_pause(f)) goto leave;
+f->pass = pass0;
+if (gridDim.x == 1) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v5);
 const i64 rows = 1, row = e0;
@@ -53,11 +54,11 @@ lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d1_0 - 1 - 0)) + 1);
 if (__builtin_expect(wild, 0)) hi = lo;
 left = eb_max(left, lo); right = eb_min(right, hi); }
 if (right > left) { from = left; to = right; margin = 0; } }
-const eb_deal deal = {column0, plan0.columns, first0, plan0.step};
+const eb_deal deal = {column0, plan0.columns, nth0, plan0.band};
 const nx few_rows = (nx)rows, few_columns = (nx)row; (void)few_rows; (void)few_columns;
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
-for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
-for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
+for (i64 r = first; r < end; r++) {
 const i64 lo = from, hi = to;
 i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);
 const i64 w10 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) - eb_near_div(eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
@@ -116,14 +117,14 @@ if ((u64)v7 >= (u64)d1_0) { ok5 = 0; if (!oops) { oops = 17; oops_index = v7; oo
 if (ok5 && !oops) a1[v7] = v27;
 if (oops) { eb_out_of_bounds(f, oops, oops_index, oops_extent); goto exit1; }
 }
-} }
+} } }
 exit1: ;
 if (eb_barrier(f)) goto leave;
 } }
-if (d0_0 != d1_0) { eb_fault(f, EB_SHAPES, 0, 1, 0, 0); eb_barrier(f); goto leave; }
+if (unlike && (d0_0 != d1_0)) { eb_fault(f, EB_SHAPES, 0, 1, 0, 0); eb_barrier(f); goto leave; }
 { f64 *t = a0; a0 = a1; a1 = t; }
 }
-if (f->thread == 0) eb_tell(f, pass0);
+f->pass = pass0; if (eb_first()) eb_tell(f);
 leave: ;
 if (f->epoch == 0) eb_barrier(f);
 if (f->thread == 0) {

@@ -21,14 +21,15 @@ i64 v6 = (i64)((u64)(d0_1) - (u64)(INT64_C(1)));
 f32 v8 = 0;
 i64 v9 = 0;
 i64 pass0 = 0;
-__shared__ eb_plan plan0; i32 column0, first0; {
+__shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_0);
 const i64 f1 = INT64_C(0), e1 = eb_extent(f1, d0_1);
 i64 wild = 0; const b8 proved = INT64_C(1) >= 0 && INT64_C(3) >= 0 && INT64_C(7) <= d2_1 && e0 <= EB_SMALL - f0 && e1 <= EB_SMALL - f1 && eb_difference(&wild, v5, INT64_C(1)) <= d1_0 && eb_sum(&wild, INT64_C(3), 1) <= d2_0 && eb_sum(&wild, eb_difference(&wild, INT64_C(1), eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d2_0 && f0 >= -EB_SMALL && f0 >= 0 && f1 + e1 <= d0_1 && f1 + e1 <= d1_1 && f1 + e1 <= d2_1 && f1 >= -EB_SMALL && f1 >= 0 && v5 <= d1_0 && v5 <= d2_0 && v5 <= d3_0 && v6 <= d1_1 && v6 <= d2_1 && v6 <= d3_1 && !wild; (void)wild;
-const eb_deal deal = eb_share_once(eb_times(1, e0), e1, f1, proved, &plan0);
-column0 = deal.column; first0 = deal.first; }
-const nx n5 = eb_narrow((i64)((u64)(d0_0) - (u64)(INT64_C(1))));
-const nx n6 = eb_narrow((i64)((u64)(d0_1) - (u64)(INT64_C(1))));
+const eb_deal deal = eb_share_once(eb_times(1, e0), e1, f1, 1, proved, &plan0);
+column0 = deal.column; nth0 = deal.nth; }
+__shared__ nx bound5; if (threadIdx.x == 0) bound5 = eb_narrow((i64)((u64)(d0_0) - (u64)(INT64_C(1))));
+__shared__ nx bound6; if (threadIdx.x == 0) bound6 = eb_narrow((i64)((u64)(d0_1) - (u64)(INT64_C(1))));
+const i32 unlike = eb_kept(d1_0 != d2_0 || d1_1 != d2_1);
 __syncthreads();
 v0 = (i64)f->scalars[0];
 v3 = d0_0;
@@ -38,8 +39,8 @@ v6 = ((i64)((u64)v4 - (u64)INT64_C(1)));
 v8 = ((f32)0.5);
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v9 = INT64_C(0) + pass0;
-if (f->thread == 0 && pass0 % 16 == 0) eb_tell(f, pass0);
-if (gridDim.x == 1) if (eb_pause(f)) goto leave;
+f->pass = pass0;
+if (gridDim.x == 1) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v3);
 const i64 f1 = INT64_C(0), e1 = eb_extent(f1, v4);
@@ -55,13 +56,17 @@ f32 *const a1 = g1;
 f32 *const a2 = g2;
 f32 *const a3 = g3;
 const i64 jf = f1; i64 wild = 0; (void)wild;
-const eb_plan plan = plan0; const eb_deal deal = {column0, plan.columns, first0, plan.step};
+const eb_plan plan = plan0; const eb_deal deal = {column0, plan.columns, nth0, plan.band};
 const nx few_rows = plan.rows, few_columns = plan.row;
 const b8 proved = plan.proved;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
+const nx n5 = bound5;
+const nx n6 = bound6;
+const nx band = (nx)deal.band, first = deal.nth * band;
+const nx end = few_rows - first > band ? first + band : few_rows;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
-for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
+for (nx r = first; r < end; r += 1) {
 {
 const nx v10 = (nx)f0 + r;
 const nx v11 = j;
@@ -277,9 +282,9 @@ if (m20) a2[((nx)v10 * (nx)d2_1 + (nx)v11)] = eb_max_f32(old23, v8);
 } }
 } } }
 } else
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
-for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
-for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
+for (i64 r = first; r < end; r++) {
 const i64 v10 = (i64)f0 + r;
 const i64 v11 = j;
 f32 l0 = 0.0f;
@@ -416,16 +421,16 @@ if ((u64)v10 >= (u64)d2_0) { oops = 25; oops_index = v10; oops_extent = d2_0; go
 if ((u64)v11 >= (u64)d2_1) { oops = 26; oops_index = v11; oops_extent = d2_1; goto fault1; }
 a2[(v10 * d2_1 + v11)] = eb_max_f32(a2[(v10 * d2_1 + v11)], v8);
 }
-} }
+} } }
 goto exit1;
 fault1: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit1: ;
 if (!proved && eb_barrier(f)) goto leave;
 } }
-if (d1_0 != d2_0 || d1_1 != d2_1) { eb_fault(f, EB_SHAPES, 1, 2, 0, 0); eb_barrier(f); goto leave; }
+if (unlike && (d1_0 != d2_0 || d1_1 != d2_1)) { eb_fault(f, EB_SHAPES, 1, 2, 0, 0); eb_barrier(f); goto leave; }
 { f32 *t = a1; a1 = a2; a2 = t; }
 }
-if (f->thread == 0) eb_tell(f, pass0);
+f->pass = pass0; if (eb_first()) eb_tell(f);
 leave: ;
 if (f->epoch == 0) eb_barrier(f);
 if (f->thread == 0) {

@@ -9,11 +9,11 @@ i64 v0 = (i64)f->scalars[0];
 i64 v2 = d0_0;
 i64 v3 = 0;
 i64 pass0 = 0;
-__shared__ eb_plan plan0; i32 column0, first0; {
+__shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_0);
 i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
-const eb_deal deal = eb_share_once(1, e0, f0, proved, &plan0);
-column0 = deal.column; first0 = deal.first; }
+const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan0);
+column0 = deal.column; nth0 = deal.nth; }
 __syncthreads();
 v0 = (i64)f->scalars[0];
 v2 = d0_0;
@@ -27,16 +27,17 @@ if (inner) {
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
-const eb_deal deal = {column0, plan0.columns, first0, plan0.step};
+const eb_deal deal = {column0, plan0.columns, nth0, plan0.band};
+const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);
 for (i64 column = deal.column; column < row; column += deal.columns) {
-for (i64 r = deal.first; r < rows; r += deal.step) {
+for (i64 r = begun; r < ended; r++) {
 const i64 v4 = f0 + column;
 const nx at0 = (nx)v4;
 f64 h0 = a0[at0];
 const nx at1 = (nx)v4;
 f64 h1 = a1[at1];
 for (i64 pass = 0; pass < passes;) {
-if (column == 0 && r == 0) eb_tell(f, pass);
+f->pass = pass; if (column == 0 && r == 0) eb_tell(f);
 if (pass > 0 && eb_stopped(f)) goto exit5;
 const i64 until = eb_until(pass, passes);
 #pragma unroll 8
@@ -54,13 +55,13 @@ a0[at0] = h0;
 } }
 exit5: ;
 }
-if (f->thread == 0) eb_tell(f, passes);
 if (eb_barrier(f)) goto leave;
+f->pass = passes; if (eb_first()) eb_tell(f);
 } else {
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v3 = INT64_C(0) + pass0;
-if (f->thread == 0 && pass0 % 16 == 0) eb_tell(f, pass0);
-if (eb_pause(f)) goto leave;
+f->pass = pass0;
+if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;
@@ -70,13 +71,15 @@ f64 *const g1 = eb_global(a1);
 f64 *const a0 = g0;
 f64 *const a1 = g1;
 const i64 jf = f0; i64 wild = 0; (void)wild;
-const eb_plan plan = plan0; const eb_deal deal = {column0, plan.columns, first0, plan.step};
+const eb_plan plan = plan0; const eb_deal deal = {column0, plan.columns, nth0, plan.band};
 const nx few_rows = plan.rows, few_columns = plan.row;
 const b8 proved = plan.proved;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
+const nx band = (nx)deal.band, first = deal.nth * band;
+const nx end = few_rows - first > band ? first + band : few_rows;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
-for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
+for (nx r = first; r < end; r += 1) {
 {
 const nx v4 = j;
 __builtin_assume(v4 >= (nx)INT64_C(0));
@@ -91,9 +94,9 @@ const f64 old4 = p2[0];
 p2[0] = (old4 + v10);
 } } }
 } else
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
-for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
-for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
+for (i64 r = first; r < end; r++) {
 const i64 v4 = j;
 if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault1; }
 const f64 v5 = a0[v4];
@@ -104,14 +107,14 @@ const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
 if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault1; }
 a0[v4] = (a0[v4] + v10);
-} }
+} } }
 goto exit1;
 fault1: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit1: ;
 if (!proved && eb_barrier(f)) goto leave;
 } }
 }
-if (f->thread == 0) eb_tell(f, pass0);
+f->pass = pass0; if (eb_first()) eb_tell(f);
 } }
 leave: ;
 if (f->epoch == 0) eb_barrier(f);

@@ -10,11 +10,11 @@ const i64 v24 = (i64)eb_value(launch, 24);
 const i64 v25 = (i64)eb_value(launch, 25);
 i64 v3 = 0;
 i64 pass0 = 0;
-__shared__ eb_plan plan0; i32 column0, first0; {
+__shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
-const eb_deal deal = eb_share_once(1, e0, f0, proved, &plan0);
-column0 = deal.column; first0 = deal.first; }
+const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan0);
+column0 = deal.column; nth0 = deal.nth; }
 __syncthreads();
 { /* loop 0, inside its parallel loops */
 const i64 begin = v24, passes = eb_extent(begin, v25);
@@ -26,16 +26,17 @@ if (inner) {
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
-const eb_deal deal = {column0, plan0.columns, first0, plan0.step};
+const eb_deal deal = {column0, plan0.columns, nth0, plan0.band};
+const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);
 for (i64 column = deal.column; column < row; column += deal.columns) {
-for (i64 r = deal.first; r < rows; r += deal.step) {
+for (i64 r = begun; r < ended; r++) {
 const i64 v4 = f0 + column;
 const nx at0 = (nx)v4;
 f64 h0 = a0[at0];
 const nx at1 = (nx)v4;
 f64 h1 = a1[at1];
 for (i64 pass = 0; pass < passes;) {
-if (column == 0 && r == 0) eb_tell(f, pass);
+f->pass = pass; if (column == 0 && r == 0) eb_tell(f);
 if (pass > 0 && eb_stopped(f)) goto exit5;
 const i64 until = eb_until(pass, passes);
 #pragma unroll 8
@@ -53,13 +54,13 @@ a0[at0] = h0;
 } }
 exit5: ;
 }
-if (f->thread == 0) eb_tell(f, passes);
 if (eb_barrier(f)) goto leave;
+f->pass = passes; if (eb_first()) eb_tell(f);
 } else {
 pass0 = 0;
 for (; v24 + pass0 < v25; pass0++) { v3 = v24 + pass0;
-if (f->thread == 0 && pass0 % 16 == 0) eb_tell(f, pass0);
-if (eb_pause(f)) goto leave;
+f->pass = pass0;
+if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;
@@ -69,13 +70,15 @@ f64 *const g1 = eb_global(a1);
 f64 *const a0 = g0;
 f64 *const a1 = g1;
 const i64 jf = f0; i64 wild = 0; (void)wild;
-const eb_plan plan = plan0; const eb_deal deal = {column0, plan.columns, first0, plan.step};
+const eb_plan plan = plan0; const eb_deal deal = {column0, plan.columns, nth0, plan.band};
 const nx few_rows = plan.rows, few_columns = plan.row;
 const b8 proved = plan.proved;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
+const nx band = (nx)deal.band, first = deal.nth * band;
+const nx end = few_rows - first > band ? first + band : few_rows;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
-for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
+for (nx r = first; r < end; r += 1) {
 {
 const nx v4 = j;
 __builtin_assume(v4 >= (nx)INT64_C(0));
@@ -90,9 +93,9 @@ const f64 old4 = p2[0];
 p2[0] = (old4 + v10);
 } } }
 } else
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
-for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
-for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
+for (i64 r = first; r < end; r++) {
 const i64 v4 = j;
 if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault1; }
 const f64 v5 = a0[v4];
@@ -103,14 +106,14 @@ const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
 if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault1; }
 a0[v4] = (a0[v4] + v10);
-} }
+} } }
 goto exit1;
 fault1: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit1: ;
 if (!proved && eb_barrier(f)) goto leave;
 } }
 }
-if (f->thread == 0) eb_tell(f, pass0);
+f->pass = pass0; if (eb_first()) eb_tell(f);
 } }
 leave: ;
 if (f->epoch == 0) eb_barrier(f);
@@ -138,11 +141,11 @@ const i64 v24 = (i64)eb_value(launch, 24);
 const i64 v25 = (i64)eb_value(launch, 25);
 i64 v3 = 0;
 i64 pass0 = 0;
-__shared__ eb_plan plan2; i32 column2, first2; {
+__shared__ eb_plan plan2; i32 column2, nth2; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d10_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
-const eb_deal deal = eb_share_once(1, e0, f0, proved, &plan2);
-column2 = deal.column; first2 = deal.first; }
+const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan2);
+column2 = deal.column; nth2 = deal.nth; }
 __syncthreads();
 { /* loop 0, inside its parallel loops */
 const i64 begin = v24, passes = eb_extent(begin, v25);
@@ -155,9 +158,10 @@ eb_settle(f, &t0);
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
-const eb_deal deal = {column2, plan2.columns, first2, plan2.step};
+const eb_deal deal = {column2, plan2.columns, nth2, plan2.band};
+const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);
 for (i64 column = deal.column; column < row; column += deal.columns) {
-for (i64 r = deal.first; r < rows; r += deal.step) {
+for (i64 r = begun; r < ended; r++) {
 const i64 v4 = f0 + column;
 const nx at0 = (nx)v4;
 f64 h0 = a0[at0];
@@ -167,7 +171,7 @@ const nx at10 = (nx)v4;
 f64 h10 = 0;
 eb_pushes<f64, 8> q0; q0.begin(t0, at0, passes * 1);
 for (i64 pass = 0; pass < passes;) {
-if (column == 0 && r == 0) eb_tell(f, pass);
+f->pass = pass; if (column == 0 && r == 0) eb_tell(f);
 if (pass > 0 && eb_stopped(f)) goto exit11;
 const i64 until = eb_until(pass, passes);
 while (pass + 8 <= until) {
@@ -212,13 +216,13 @@ a0[at0] = h0;
 exit11: ;
 }
 t0.depth += passes * 1;
-if (f->thread == 0) eb_tell(f, passes);
 if (eb_barrier(f)) goto leave;
+f->pass = passes; if (eb_first()) eb_tell(f);
 } else {
 pass0 = 0;
 for (; v24 + pass0 < v25; pass0++) { v3 = v24 + pass0;
-if (f->thread == 0 && pass0 % 16 == 0) eb_tell(f, pass0);
-if (eb_pause(f)) goto leave;
+f->pass = pass0;
+if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
 if (t0.depth >= t0.capacity) eb_fault(f, EB_TAPE, 0, 0, 0, 0);
 else {
 f64 *t = a0; a0 = (f64 *)eb_exchange(f, &t0, t0.depth++, t); a10 = t;
@@ -234,13 +238,15 @@ f64 *const a0 = g0;
 f64 *const a1 = g1;
 f64 *const a10 = g10;
 const i64 jf = f0; i64 wild = 0; (void)wild;
-const eb_plan plan = plan2; const eb_deal deal = {column2, plan.columns, first2, plan.step};
+const eb_plan plan = plan2; const eb_deal deal = {column2, plan.columns, nth2, plan.band};
 const nx few_rows = plan.rows, few_columns = plan.row;
 const b8 proved = plan.proved;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
+const nx band = (nx)deal.band, first = deal.nth * band;
+const nx end = few_rows - first > band ? first + band : few_rows;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
-for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
+for (nx r = first; r < end; r += 1) {
 {
 const nx v4 = j;
 __builtin_assume(v4 >= (nx)INT64_C(0));
@@ -257,9 +263,9 @@ const f64 v23 = (v22 + v21);
 p9[0] = v23;
 } } }
 } else
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
-for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
-for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
+for (i64 r = first; r < end; r++) {
 const i64 v4 = j;
 if ((u64)v4 >= (u64)d10_0) { oops = 17; oops_index = v4; oops_extent = d10_0; goto fault6; }
 const f64 v18 = a10[v4];
@@ -273,14 +279,14 @@ const f64 v22 = a10[v4];
 const f64 v23 = (v22 + v21);
 if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault6; }
 a0[v4] = v23;
-} }
+} } }
 goto exit6;
 fault6: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit6: ;
 if (!proved && eb_barrier(f)) goto leave;
 } }
 }
-if (f->thread == 0) eb_tell(f, pass0);
+f->pass = pass0; if (eb_first()) eb_tell(f);
 } }
 leave: ;
 if (f->epoch == 0) eb_barrier(f);
@@ -312,11 +318,11 @@ const i64 v24 = (i64)eb_value(launch, 24);
 const i64 v25 = (i64)eb_value(launch, 25);
 i64 v34 = 0;
 i64 pass0 = 0;
-__shared__ eb_plan plan4; i32 column4, first4; {
+__shared__ eb_plan plan4; i32 column4, nth4; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d7_0 && f0 + e0 <= d8_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
-const eb_deal deal = eb_share_once(1, e0, f0, proved, &plan4);
-column4 = deal.column; first4 = deal.first; }
+const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan4);
+column4 = deal.column; nth4 = deal.nth; }
 __syncthreads();
 { /* loop 0, inside its parallel loops */
 const i64 begin = v24, passes = eb_extent(begin, v25);
@@ -331,9 +337,10 @@ __builtin_assume(__isGlobal(a1));
 __builtin_assume(__isGlobal(a7));
 __builtin_assume(__isGlobal(a8));
 if (rows > 0 && row > 0) {
-const eb_deal deal = {column4, plan4.columns, first4, plan4.step};
+const eb_deal deal = {column4, plan4.columns, nth4, plan4.band};
+const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);
 for (i64 column = deal.column; column < row; column += deal.columns) {
-for (i64 r = deal.first; r < rows; r += deal.step) {
+for (i64 r = begun; r < ended; r++) {
 const i64 v39 = f0 + column;
 const nx at0 = (nx)v39;
 f64 h0 = a0[at0];
@@ -345,7 +352,7 @@ const nx at8 = (nx)v39;
 f64 h8 = a8[at8];
 eb_pops<f64, 8> q0; q0.begin(t0, at0, passes * 1);
 for (i64 pass = 0; pass < passes;) {
-if (column == 0 && r == 0) eb_tell(f, pass);
+f->pass = pass; if (column == 0 && r == 0) eb_tell(f);
 if (pass > 0 && eb_stopped(f)) goto exit19;
 const i64 until = eb_until(pass, passes);
 while (pass + 8 <= until) {
@@ -400,13 +407,13 @@ a8[at8] = h8;
 exit19: ;
 }
 t0.depth -= passes * 1;
-if (f->thread == 0) eb_tell(f, passes);
 if (eb_barrier(f)) goto leave;
+f->pass = passes; if (eb_first()) eb_tell(f);
 } else {
 pass0 = 0;
 for (; v24 + pass0 < v25; pass0++) { v34 = v24 + pass0;
-if (f->thread == 0 && pass0 % 16 == 0) eb_tell(f, pass0);
-if (eb_pause(f)) goto leave;
+f->pass = pass0;
+if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
 if (t0.depth == 0) eb_fault(f, EB_TAPE, 0, 0, 0, 0);
 else a0 = (f64 *)eb_exchange(f, &t0, --t0.depth, a0);
 { /* parallel loop */
@@ -422,13 +429,15 @@ f64 *const a1 = g1;
 f64 *const a7 = g7;
 f64 *const a8 = g8;
 const i64 jf = f0; i64 wild = 0; (void)wild;
-const eb_plan plan = plan4; const eb_deal deal = {column4, plan.columns, first4, plan.step};
+const eb_plan plan = plan4; const eb_deal deal = {column4, plan.columns, nth4, plan.band};
 const nx few_rows = plan.rows, few_columns = plan.row;
 const b8 proved = plan.proved;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
+const nx band = (nx)deal.band, first = deal.nth * band;
+const nx end = few_rows - first > band ? first + band : few_rows;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
-for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
+for (nx r = first; r < end; r += 1) {
 {
 const nx v39 = j;
 __builtin_assume(v39 >= (nx)INT64_C(0));
@@ -453,9 +462,9 @@ p16[0] = (old17 + v48);
 p15[0] = (old18 + v53);
 } } }
 } else
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
-for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
-for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
+for (i64 r = first; r < end; r++) {
 const i64 v39 = j;
 if ((u64)v39 >= (u64)d0_0) { oops = 1; oops_index = v39; oops_extent = d0_0; goto fault12; }
 const f64 v40 = a0[v39];
@@ -475,14 +484,14 @@ if ((u64)v39 >= (u64)d8_0) { oops = 33; oops_index = v39; oops_extent = d8_0; go
 a8[v39] = (a8[v39] + v48);
 if ((u64)v39 >= (u64)d7_0) { oops = 25; oops_index = v39; oops_extent = d7_0; goto fault12; }
 a7[v39] = (a7[v39] + v53);
-} }
+} } }
 goto exit12;
 fault12: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit12: ;
 if (!proved && eb_barrier(f)) goto leave;
 } }
 }
-if (f->thread == 0) eb_tell(f, pass0);
+f->pass = pass0; if (eb_first()) eb_tell(f);
 } }
 leave: ;
 if (f->epoch == 0) eb_barrier(f);

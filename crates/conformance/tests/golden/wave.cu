@@ -25,18 +25,19 @@ f32 v33 = 0;
 i64 v34 = ((d0_0) / 2);
 i64 v35 = ((d0_1) / 2);
 i64 pass0 = 0;
-__shared__ eb_plan plan0; i32 column0, first0; {
+__shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(1), e0 = eb_extent(f0, (i64)((u64)(d0_0) - (u64)(INT64_C(1))));
 const i64 f1 = INT64_C(1), e1 = eb_extent(f1, (i64)((u64)(d0_1) - (u64)(INT64_C(1))));
 i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && e1 <= EB_SMALL - f1 && eb_difference(&wild, eb_sum(&wild, f0 + e0, eb_sum(&wild, INT64_C(1), 1)), 1) <= d0_0 && eb_difference(&wild, eb_sum(&wild, f1 + e1, eb_sum(&wild, INT64_C(1), 1)), 1) <= d0_1 && eb_difference(&wild, f0 + e0, INT64_C(1)) <= d0_0 && eb_difference(&wild, f1 + e1, INT64_C(1)) <= d0_1 && eb_sum(&wild, eb_difference(&wild, f0, eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_sum(&wild, eb_difference(&wild, f1, eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_sum(&wild, f0, INT64_C(1)) >= 0 && eb_sum(&wild, f1, INT64_C(1)) >= 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d2_0 && f0 >= -EB_SMALL && f0 >= 0 && f1 + e1 <= d0_1 && f1 + e1 <= d1_1 && f1 + e1 <= d2_1 && f1 >= -EB_SMALL && f1 >= 0 && !wild; (void)wild;
-const eb_deal deal = eb_share_once(eb_times(1, e0), e1, f1, proved, &plan0);
-column0 = deal.column; first0 = deal.first; }
+const eb_deal deal = eb_share_once(eb_times(1, e0), e1, f1, 2, proved, &plan0);
+column0 = deal.column; nth0 = deal.nth; }
 const b8 owns11 = eb_owns(f, eb_extent(INT64_C(1), (i64)((u64)(d0_0) - (u64)(INT64_C(1)))), eb_extent(INT64_C(1), (i64)((u64)(d0_1) - (u64)(INT64_C(1)))), INT64_C(1), 2, eb_nearest(((d0_0) / 2), INT64_C(1), eb_extent(INT64_C(1), (i64)((u64)(d0_0) - (u64)(INT64_C(1))))), eb_nearest(((d0_1) / 2), INT64_C(1), eb_extent(INT64_C(1), (i64)((u64)(d0_1) - (u64)(INT64_C(1))))));
-__shared__ eb_plan plan1; i32 column1, first1; {
+__shared__ eb_plan plan1; i32 column1, nth1; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_1);
 i64 wild = 0; const b8 proved = 1; (void)wild;
-const eb_deal deal = eb_share_once(1, e0, f0, proved, &plan1);
-column1 = deal.column; first1 = deal.first; }
+const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan1);
+column1 = deal.column; nth1 = deal.nth; }
+const i32 unlike = eb_kept(d0_0 != d1_0 || d0_1 != d1_1);
 __syncthreads();
 v0 = (i64)f->scalars[0];
 v4 = d0_0;
@@ -45,8 +46,8 @@ v6 = ((i64)((u64)v4 - (u64)INT64_C(1)));
 v7 = ((i64)((u64)v5 - (u64)INT64_C(1)));
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v8 = INT64_C(0) + pass0;
-if (f->thread == 0 && pass0 % 16 == 0) eb_tell(f, pass0);
-if (gridDim.x == 1) if (eb_pause(f)) goto leave;
+f->pass = pass0;
+if (gridDim.x == 1) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(1), e0 = eb_extent(f0, v6);
 const i64 f1 = INT64_C(1), e1 = eb_extent(f1, v7);
@@ -59,14 +60,16 @@ f32 *const a0 = g0;
 f32 *const a1 = g1;
 f32 *const a2 = g2;
 const i64 jf = f1; i64 wild = 0; (void)wild;
-const eb_plan plan = plan0; const eb_deal deal = {column0, plan.columns, first0, plan.step};
+const eb_plan plan = plan0; const eb_deal deal = {column0, plan.columns, nth0, plan.band};
 const nx few_rows = plan.rows, few_columns = plan.row;
 const b8 proved = plan.proved;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
+const nx band = (nx)deal.band, first = deal.nth * band;
+const nx end = few_rows - first > band ? first + band : few_rows;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
-for (nx r = 2 * deal.first; r < few_rows; r += 2 * deal.step) {
-if (r + 1 < few_rows) {
+for (nx r = first; r < end; r += 2) {
+if (r + 1 < end) {
 const nx v9_0 = (nx)f0 + (r + 0);
 const nx v10_0 = j;
 __builtin_assume(v9_0 >= (nx)INT64_C(1));
@@ -123,7 +126,7 @@ const f32 v31_1 = (v30_1 - v29_1);
 const f32 v32_1 = (v31_1 + v28_1);
 p4[0] = v32_0;
 p4[s1_1] = v32_1;
-} else for (nx rest = r; rest < few_rows; rest++) { const nx r = rest;
+} else for (nx rest = r; rest < end; rest++) { const nx r = rest;
 const nx v9 = (nx)f0 + r;
 const nx v10 = j;
 __builtin_assume(v9 >= (nx)INT64_C(1));
@@ -157,9 +160,9 @@ const f32 v32 = (v31 + v28);
 p9[0] = v32;
 } } }
 } else
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
-for (i64 turn = 2 * deal.first; turn < rows; turn += 2 * deal.step)
-for (i64 r = turn; r < eb_min(turn + 2, rows); r++) {
+for (i64 r = first; r < end; r++) {
 const i64 v9 = (i64)f0 + r;
 const i64 v10 = j;
 const i64 v11 = ((i64)((u64)v9 - (u64)INT64_C(1)));
@@ -199,13 +202,13 @@ const f32 v32 = (v31 + v28);
 if ((u64)v9 >= (u64)d1_0) { oops = 17; oops_index = v9; oops_extent = d1_0; goto fault1; }
 if ((u64)v10 >= (u64)d1_1) { oops = 18; oops_index = v10; oops_extent = d1_1; goto fault1; }
 a1[(v9 * d1_1 + v10)] = v32;
-} }
+} } }
 goto exit1;
 fault1: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit1: ;
 if (!proved && eb_barrier(f)) goto leave;
 } }
-if (d0_0 != d1_0 || d0_1 != d1_1) { eb_fault(f, EB_SHAPES, 0, 1, 0, 0); eb_barrier(f); goto leave; }
+if (unlike && (d0_0 != d1_0 || d0_1 != d1_1)) { eb_fault(f, EB_SHAPES, 0, 1, 0, 0); eb_barrier(f); goto leave; }
 { f32 *t = a0; a0 = a1; a1 = t; }
 if ((u64)v8 >= (u64)d3_0) { eb_fault(f, EB_BOUNDS, 3, 0, v8, d3_0); eb_barrier(f); goto leave; }
 v33 = a3[v8];
@@ -229,13 +232,15 @@ f32 *const g4 = eb_global(a4);
 f32 *const a0 = g0;
 f32 *const a4 = g4;
 const i64 jf = f0; i64 wild = 0; (void)wild;
-const eb_plan plan = plan1; const eb_deal deal = {column1, plan.columns, first1, plan.step};
+const eb_plan plan = plan1; const eb_deal deal = {column1, plan.columns, nth1, plan.band};
 const nx few_rows = plan.rows, few_columns = plan.row;
 const b8 proved = INT64_C(2) >= 0 && e0 <= EB_SMALL - f0 && eb_sum(&wild, INT64_C(2), 1) <= d0_0 && eb_sum(&wild, v8, 1) <= d4_0 && f0 + e0 <= d0_1 && f0 + e0 <= d4_1 && f0 >= -EB_SMALL && f0 >= 0 && v8 >= 0 && !wild;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
+const nx band = (nx)deal.band, first = deal.nth * band;
+const nx end = few_rows - first > band ? first + band : few_rows;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
-for (nx r = 1 * deal.first; r < few_rows; r += 1 * deal.step) {
+for (nx r = first; r < end; r += 1) {
 {
 const nx v36 = j;
 __builtin_assume(v36 >= (nx)INT64_C(0));
@@ -245,9 +250,9 @@ const f32 v37 = p13[0];
 a4[((nx)v8 * (nx)d4_1 + (nx)v36)] = v37;
 } } }
 } else
+{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
-for (i64 turn = 1 * deal.first; turn < rows; turn += 1 * deal.step)
-for (i64 r = turn; r < eb_min(turn + 1, rows); r++) {
+for (i64 r = first; r < end; r++) {
 const i64 v36 = j;
 if ((u64)INT64_C(2) >= (u64)d0_0) { oops = 1; oops_index = INT64_C(2); oops_extent = d0_0; goto fault12; }
 if ((u64)v36 >= (u64)d0_1) { oops = 2; oops_index = v36; oops_extent = d0_1; goto fault12; }
@@ -255,14 +260,14 @@ const f32 v37 = a0[(INT64_C(2) * d0_1 + v36)];
 if ((u64)v8 >= (u64)d4_0) { oops = 41; oops_index = v8; oops_extent = d4_0; goto fault12; }
 if ((u64)v36 >= (u64)d4_1) { oops = 42; oops_index = v36; oops_extent = d4_1; goto fault12; }
 a4[(v8 * d4_1 + v36)] = v37;
-} }
+} } }
 goto exit12;
 fault12: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit12: ;
 if (!proved && eb_barrier(f)) goto leave;
 } }
 }
-if (f->thread == 0) eb_tell(f, pass0);
+f->pass = pass0; if (eb_first()) eb_tell(f);
 leave: ;
 if (f->epoch == 0) eb_barrier(f);
 if (f->thread == 0) {

@@ -268,6 +268,26 @@ pub fn a_wish_that_comes_after_the_end_changes_nothing() {
     }
 }
 
+/// A GPU loads no code while a kernel runs, and its driver lets everybody wait meanwhile.
+#[test]
+pub fn a_launch_is_stopped_while_others_are_compiled() {
+    for device in devices() {
+        let compiled = Compiled::new(&endless(Endless::Neighbours), &device).unwrap();
+        let (mut a, mut other) = (device.zeros([3000]).unwrap(), device.zeros([3000]).unwrap());
+        let pending = compiled.launch_async(args(&mut a, &mut other, FOR_EVER)).unwrap();
+        let beside = device.clone();
+        let compiling = std::thread::spawn(move || {
+            for kind in ALL {
+                let _compiled = Compiled::new(&endless(kind), &beside).unwrap();
+            }
+        });
+        std::thread::sleep(Duration::from_millis(50));
+        pending.cancel();
+        assert!(is_cancelled(pending.wait()), "{device:?}");
+        compiling.join().unwrap();
+    }
+}
+
 #[test]
 pub fn a_gradient_that_never_ends_is_stopped_and_can_be_launched_again() {
     for kind in [Endless::OwnElements, Endless::Neighbours] {

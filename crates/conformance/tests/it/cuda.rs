@@ -12,7 +12,7 @@ use ebbtide_cuda::compiler::{Architecture, Kernels, cubin};
 use ebbtide_ir::{Block, Facts, Program};
 use ebbtide_runtime::{Backend, Device, Error, Executable, Result, interpreter};
 
-use crate::devices::{beside_others, folder};
+use crate::devices::folder;
 
 /// The GPU; for tests that ask for more than one thread, with so many blocks that they must meet across the GPU.
 pub fn device(threads: usize) -> Device {
@@ -63,7 +63,7 @@ impl Backend for TextAlone {
 
 /// Tests of other modules, run on CUDA.
 macro_rules! on_cuda {
-    ($how:ident, $($module:ident { $($test:ident,)* })*) => {$(
+    ($($module:ident { $($test:ident,)* })*) => {$(
         mod $module {
             use crate::$module as tests;
 
@@ -71,7 +71,7 @@ macro_rules! on_cuda {
                 #[test]
                 #[ignore = "needs CUDA"]
                 fn $test() {
-                    crate::devices::$how(tests::$test);
+                    crate::devices::with_cuda(tests::$test);
                 }
             )*
         }
@@ -79,21 +79,17 @@ macro_rules! on_cuda {
 }
 
 on_cuda! {
-    with_cuda_alone,
+    boundaries {
+        conditions_over_indices_are_the_same_everywhere,
+        neighbours_in_three_dimensions_are_the_same_everywhere,
+    }
     cancel {
         a_launch_that_never_ends_is_stopped_and_its_arrays_can_be_used_again,
         inner_loops_of_few_passes_do_not_put_an_end_off,
         one_switch_stops_all_launches_that_have_it,
         a_wish_that_comes_after_the_end_changes_nothing,
+        a_launch_is_stopped_while_others_are_compiled,
         a_gradient_that_never_ends_is_stopped_and_can_be_launched_again,
-    }
-}
-
-on_cuda! {
-    with_cuda,
-    boundaries {
-        conditions_over_indices_are_the_same_everywhere,
-        neighbours_in_three_dimensions_are_the_same_everywhere,
     }
     gradients {
         gradients_have_the_same_bits_under_every_budget_on_every_device,
@@ -210,7 +206,6 @@ fn c50_a_loop_on_the_device_is_one_launch_however_long_it_is() {
     use ebbtide_conformance::{Input, run};
     use ebbtide_ir::Literal;
 
-    let _beside = beside_others();
     let options = Options::new().cache(Cache::at(folder()));
     let (device, counters) = options.build().expect("these tests need a GPU, its driver and NVRTC");
     let mut costs = Vec::new();
@@ -239,7 +234,6 @@ fn a_gradient_of_few_elements_is_one_launch_and_one_wait() {
     use crate::gradients::{bits, pointwise};
     use ebbtide_runtime::Budget;
 
-    let _beside = beside_others();
     let options = Options::new().cache(Cache::at(folder()));
     let (device, counters) = options.build().expect("these tests need a GPU, its driver and NVRTC");
     let case = pointwise(100, 203);

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use ebbtide_conformance::{Input, literals, run};
 use ebbtide_cpu::{Cache, Options};
@@ -40,28 +39,8 @@ pub fn on_cuda() -> bool {
     ON_CUDA.get()
 }
 
-/// Tests whose launches have no end of their own run while no other uses the GPU: code cannot be loaded there until they
-/// have ended, and whoever tries to load some keeps the driver from everybody, also from who would stop them.
-static GPU: RwLock<()> = RwLock::new(());
-
-/// Runs a test on CUDA instead of the CPU, while no other does.
-pub fn with_cuda_alone(test: impl FnOnce()) {
-    let _alone = GPU.write().unwrap_or_else(PoisonError::into_inner);
-    on_the_gpu(test);
-}
-
-/// Runs a test on CUDA instead of the CPU, beside others.
+/// Runs a test on CUDA instead of the CPU.
 pub fn with_cuda(test: impl FnOnce()) {
-    let _beside = beside_others();
-    on_the_gpu(test);
-}
-
-/// Until it is dropped, nobody has the GPU alone.
-pub fn beside_others() -> RwLockReadGuard<'static, ()> {
-    GPU.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn on_the_gpu(test: impl FnOnce()) {
     struct Back;
     impl Drop for Back {
         fn drop(&mut self) {
