@@ -114,6 +114,16 @@ fn gated(
     }
 }
 
+/// A sum over a plane in every pass, as a norm that a loop looks at.
+#[program]
+fn sums(x: &Array2<f32>, steps: usize, sum: &mut Array0<f32>) {
+    for _t in 0..steps {
+        for (i, j) in par(0..x.dim(0), 0..x.dim(1)) {
+            sum[[]] += x[[i, j]] * x[[i, j]];
+        }
+    }
+}
+
 /// Particles that add to the cells that they are in, in order.
 #[program]
 fn deposit(cells: &mut Array1<f32>, cell: &Array1<i32>, charge: &Array1<f32>) {
@@ -209,6 +219,16 @@ fn run(device: &Device) -> Result<()> {
             })?;
             say(&format!("survey {n} gradient, sqrt"), time, STEPS, 0.0);
         }
+    }
+    for n in [512, 2048] {
+        const SUMS: usize = 100;
+        let (x, mut sum) = (device.zeros([n, n])?, device.zeros([])?);
+        let compiled = sums().compile(device)?;
+        let time = best(|| {
+            let _done = compiled.launch((&x, SUMS, &mut sum))?;
+            Ok(())
+        })?;
+        say(&format!("sum of {n} x {n} squares"), time, SUMS, 0.0);
     }
     for n in [64, 100_000] {
         const LIMIT: i32 = 1000;

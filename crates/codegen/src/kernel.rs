@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 use ebbtide_ir::{After, ArrayId, Combine, Literal, Op, Par, Stmt, Store, Type, ValueId, evaluate, walk};
 
 use crate::body::{Body, Form};
-use crate::c_types::{c_literal, c_type, to_bits};
+use crate::c_types::{c_literal, c_type};
 use crate::interior::{Interior, Rows};
 use crate::near::Near;
 use crate::par::proved;
 use crate::segment::Touched;
 use crate::staged::scattered;
-use crate::unit::{Checks, Family, Jam, Lanes, Pace, Text, Width, line};
+use crate::unit::{Checks, Family, Jam, Pace, Text, Width, line};
 
 /// Rows so near to a boundary are looked at one by one.
 const MARGIN: i64 = 4;
@@ -23,7 +23,7 @@ const MARGIN: i64 = 4;
 /// Where the interior form of a loop is right.
 pub(crate) struct Inside {
     /// `None` where everything is proved before the loop starts, or nothing is.
-    interior: Option<Interior>,
+    pub interior: Option<Interior>,
     /// The text of the names that it needs in each row.
     names: String,
 }
@@ -171,7 +171,7 @@ impl Text<'_> {
             self.meet();
         }
         if !reductions.is_empty() {
-            self.finish_reductions(reductions);
+            self.combine_leaves(reductions);
             self.after_leaves(reductions.iter().map(|r| r.1.array));
         }
         line!(self, "}} }}");
@@ -268,7 +268,7 @@ impl Text<'_> {
     }
 
     /// So many iterations side by side, without checks.
-    fn unchecked(&mut self, par: &Par, stores: &[&Store], exit: usize, sides: usize) {
+    pub fn unchecked(&mut self, par: &Par, stores: &[&Store], exit: usize, sides: usize) {
         self.checks = Checks::Proved;
         self.usual_and_other(par, sides, |text| {
             text.late = Some(Vec::new());
@@ -293,7 +293,7 @@ impl Text<'_> {
     }
 
     /// One iteration, every index checked.
-    fn careful(&mut self, par: &Par, stores: &[&Store], exit: usize) {
+    pub fn careful(&mut self, par: &Par, stores: &[&Store], exit: usize) {
         let mut loops = false;
         walk(&par.body, &mut |stmt| loops |= matches!(stmt, Stmt::Loop(_) | Stmt::Claim(_)));
         self.pace = Pace::Rare;
@@ -479,7 +479,9 @@ impl Text<'_> {
         }
         let rows = (0..last).fold("1".to_string(), |rows, d| format!("eb_times({rows}, e{d})"));
         let tests = if self.is_known_on_entry(tests) { tests } else { "1" };
-        entry.push_str(&format!("i64 wild = 0; const b8 proved = {tests}; (void)wild;\n"));
+        // The first thread of a block writes it down for all.
+        entry
+            .push_str(&format!("i64 wild = 0; const b8 proved = threadIdx.x == 0 && {tests}; (void)wild;\n"));
         entry.push_str(&format!(
             "const eb_deal deal = eb_share_once({rows}, e{last}, f{last}, {}, proved, &plan{number});\n",
             self.rows_together(par)
@@ -487,53 +489,6 @@ impl Text<'_> {
         entry.push_str(&format!("column{number} = deal.column; nth{number} = deal.nth; }}\n"));
         self.entry.push_str(&entry);
         Some(number)
-    }
-
-    /// Sixteen threads take a leaf, each the sums of one lane.
-    fn leaf_by_leaf(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
-        let inside = self.interval(par, stores);
-        line!(self, "const eb_leaves cut = eb_cut(rows, row);");
-        line!(self, "const int lane = threadIdx.x & 15; const u32 sixteen = 0xffffu << (threadIdx.x & 16);");
-        line!(self, "EB_LOOP for (i64 leaf = f->thread >> 4; leaf < cut.count; leaf += f->threads >> 4) {{");
-        self.leaf();
-        for (k, (how, s)) in reductions.iter().enumerate() {
-            let ty = self.program.array(s.array).ty;
-            line!(self, "{} r{k} = {};", c_type(ty), neutral(*how, ty));
-        }
-        line!(self, "EB_LOOP for (i64 r = first; r < end; r++) {{");
-        self.row(par, &inside);
-        line!(self, "EB_LOOP for (i64 j = left + lane; j < right; j += 16) {{");
-        self.lanes = Lanes::InThreads;
-        self.iteration(par, stores, exit, &inside);
-        self.lanes = Lanes::InTable;
-        line!(self, "}} }}");
-        // Who met a fault comes here: the others wait for its part of the sums.
-        line!(self, "exit{exit}: ;");
-        for (k, (how, s)) in reductions.iter().enumerate() {
-            let ty = self.program.array(s.array).ty;
-            let combined = self.combine(*how, ty, 1, &format!("r{k}"), "other");
-            line!(
-                self,
-                "for (int w = 8; w > 0; w /= 2) {{ const {} other = __shfl_down_sync(sixteen, r{k}, w, 16); r{k} = {combined}; }}",
-                c_type(ty)
-            );
-            let bits = to_bits(ty, &format!("r{k}"));
-            line!(self, "if (lane == 0) f->partials[{k} * EB_PARTIALS + leaf] = {bits};");
-        }
-        line!(self, "}}");
-    }
-
-    /// The rows `first..end` and columns `left..right` of a leaf.
-    fn leaf(&mut self) {
-        line!(self, "const i64 group = leaf / cut.pieces, piece = leaf % cut.pieces;");
-        line!(
-            self,
-            "const i64 first = group * cut.rows_per_leaf, end = eb_min(first + cut.rows_per_leaf, rows);"
-        );
-        line!(
-            self,
-            "const i64 left = jf + piece * cut.size, right = jf + eb_min((piece + 1) * cut.size, row);"
-        );
     }
 
     /// Ordered sums at shared elements, where iterations cannot note them for later: one thread takes all in order.
@@ -569,6 +524,6 @@ fn narrow(par: &Par, mut tests: BTreeSet<String>) -> BTreeSet<String> {
     tests
 }
 
-fn neutral(how: Combine, ty: Type) -> String {
+pub(crate) fn neutral(how: Combine, ty: Type) -> String {
     c_literal(Literal::from_bits(ty, evaluate::neutral(how, ty)))
 }

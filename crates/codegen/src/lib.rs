@@ -22,6 +22,7 @@ mod interior;
 mod kernel;
 mod lanes;
 mod late;
+mod leaves;
 mod library;
 mod mapping;
 mod narrow;

@@ -235,16 +235,21 @@ impl Text<'_> {
             line!(self, "{t} total = {neutral};");
             let combined = self.combine(*how, ty, 1, "total", &partial);
             line!(self, "for (i64 leaf = 0; leaf < count; leaf++) total = {combined};");
-            let access = self.access(Some(s.array), &s.site);
-            let offset = self.outer_offset(s, |k, index, extent| {
-                format!("eb_fault(f, EB_BOUNDS, {access}, {k}, {index}, {extent}); goto exit{exit};")
-            });
-            let name = format!("a{}[{offset}]", s.array.index());
-            let combined = self.combine(*how, ty, 1, &name, "total");
-            line!(self, "{name} = {combined};");
+            self.combine_total(*how, s, exit);
             line!(self, "exit{exit}: ; }}");
         }
         line!(self, "}}");
+    }
+
+    /// Combines `total` into the element that a reduction is about.
+    pub fn combine_total(&mut self, how: Combine, s: &Store, exit: usize) {
+        let access = self.access(Some(s.array), &s.site);
+        let offset = self.outer_offset(s, |k, index, extent| {
+            format!("eb_fault(f, EB_BOUNDS, {access}, {k}, {index}, {extent}); goto exit{exit};")
+        });
+        let name = format!("a{}[{offset}]", s.array.index());
+        let combined = self.combine(how, self.program.array(s.array).ty, 1, &name, "total");
+        line!(self, "{name} = {combined};");
     }
 
     /// The outer variables of row `r`.

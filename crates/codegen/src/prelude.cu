@@ -93,12 +93,15 @@ enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 
 #define EB_SEGMENT(name, threads) EB_DO void name(const eb_launch &launch, const eb_extents &extents)
 #define EB_END(f)
 #define EB_LOOP _Pragma("unroll 1")
+#define EB_AT_ONCE(count) EB_LOOP
 #define __ldg(place) (*(place))
 #else
 #define EB_SEGMENT(name, threads) extern "C" __global__ void __launch_bounds__(threads, EB_BLOCKS) \
     name(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents)
 #define EB_END(f) eb_leave(f);
 #define EB_LOOP
+#define EB_PRAGMA(text) _Pragma(#text)
+#define EB_AT_ONCE(count) EB_PRAGMA(unroll count)
 #endif
 
 /* Where a single block runs, it can take the tables from the host itself. The way there is long: a thread asks for all that
@@ -419,6 +422,23 @@ static __device__ __noinline__ eb_leaves eb_cut(i64 rows, i64 row) {
     return c;
 }
 
+/* The results of leaves, one after the other, by a warp: its threads fetch them together, and all compute the same. */
+template <typename T, typename B, typename C>
+EB_DO T eb_in_order(const u64 *partials, i64 count, T total, B from_bits, C combine) {
+    const int lane = threadIdx.x & 31;
+    for (i64 leaf = 0; leaf < count; leaf += 32) {
+        const int here = (int)eb_min(count - leaf, 32);
+        const T own = lane < here ? from_bits(partials[leaf + lane]) : total;
+#pragma unroll
+        for (int k = 0; k < 32; k++) {
+            const T term = __shfl_sync(~0u, own, k);
+            if (k < here) total = combine(total, term);
+        }
+    }
+    __syncwarp();
+    return total;
+}
+
 /* Which iterations a thread takes: neighbouring threads take neighbouring columns, from a line of memory on, `width` of
    them at a time; a block takes several rows at once where they are short. A thread goes through a band of rows one after
    the other: what it loads of the next row is near by the time that it comes there. */
@@ -515,19 +535,18 @@ EB_DO void eb_combine_own(const eb_thread *f, T *a, const nx *keys, const T *ter
     }
 }
 
-/* Copies arrays to slots or back, wherever the arrays are by now. */
+/* Copies arrays to slots or back, wherever the arrays are by now: a row of blocks takes an array. */
 enum { EB_COPIES = 16 };
-struct eb_copies { void **data; i64 count, back; i64 array[EB_COPIES]; char *slot[EB_COPIES]; i64 bytes[EB_COPIES]; };
+struct eb_copies { void **data; i64 back; i64 array[EB_COPIES]; char *slot[EB_COPIES]; i64 bytes[EB_COPIES]; };
 extern "C" __global__ void __launch_bounds__(EB_THREADS) eb_copy_arrays(const __grid_constant__ eb_copies copies) {
-    for (i64 k = 0; k < copies.count; k++) {
-        char *const own = (char *)copies.data[copies.array[k]], *const slot = copies.slot[k];
-        char *const to = copies.back ? own : slot;
-        const char *const from = copies.back ? slot : own;
-        const i64 thread = (i64)blockIdx.x * EB_THREADS + threadIdx.x, threads = (i64)gridDim.x * EB_THREADS;
-        const i64 wide = copies.bytes[k] / 16;
-        for (i64 i = thread; i < wide; i += threads) ((int4 *)to)[i] = ((const int4 *)from)[i];
-        for (i64 i = 16 * wide + thread; i < copies.bytes[k]; i += threads) to[i] = from[i];
-    }
+    const u32 k = blockIdx.y;
+    char *const own = (char *)copies.data[copies.array[k]], *const slot = copies.slot[k];
+    char *const to = copies.back ? own : slot;
+    const char *const from = copies.back ? slot : own;
+    const i64 thread = (i64)blockIdx.x * EB_THREADS + threadIdx.x, threads = (i64)gridDim.x * EB_THREADS;
+    const i64 wide = copies.bytes[k] / 16;
+    for (i64 i = thread; i < wide; i += threads) ((int4 *)to)[i] = ((const int4 *)from)[i];
+    for (i64 i = 16 * wide + thread; i < copies.bytes[k]; i += threads) to[i] = from[i];
 }
 
 #ifdef EB_SCRIPT

@@ -300,7 +300,7 @@ impl Gpu {
         let mut parameters: Vec<*mut c_void> = parameters.iter().map(|p| p.cast_mut()).collect();
         let parameters = parameters.as_mut_ptr();
         let function = kernel.function;
-        let Grid { blocks, threads } = grid;
+        let Grid { blocks, rows, threads } = grid;
         // SAFETY: by the caller's promise.
         let code = unsafe {
             match meeting {
@@ -319,7 +319,7 @@ impl Gpu {
                 _ => (self.driver.cuLaunchKernel)(
                     function,
                     blocks,
-                    1,
+                    rows,
                     1,
                     threads,
                     1,
@@ -360,8 +360,17 @@ pub struct Kernel {
 pub struct Grid {
     /// How many blocks.
     pub blocks: u32,
+    /// How many rows of so many blocks.
+    pub rows: u32,
     /// How many threads each has.
     pub threads: u32,
+}
+
+impl Grid {
+    /// One row of blocks.
+    pub fn of(blocks: u32, threads: u32) -> Grid {
+        Grid { blocks, rows: 1, threads }
+    }
 }
 
 // SAFETY: handles of the driver may be used from any thread.

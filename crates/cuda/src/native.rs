@@ -353,21 +353,21 @@ impl Native {
         let most = kernel.most.min(self.target.blocks * self.gpu.multiprocessors).max(1);
         let mut threads = self.threads(segment);
         if let Some(blocks) = self.blocks {
-            return Grid { blocks: blocks.clamp(1, most), threads };
+            return Grid::of(blocks.clamp(1, most), threads);
         }
         let domains = &self.domains[segment];
         let largest = domains.largest(&self.simple, frame);
         let apart = self.unit.widths.get(segment) == Some(&Width::Half);
         if largest <= if apart { ONE_BLOCK_APART } else { ONE_BLOCK } {
             let fewer = (largest.max(32) as u32).next_power_of_two().min(threads);
-            return Grid { blocks: 1, threads: if domains.whole_blocks { threads } else { fewer } };
+            return Grid::of(1, if domains.whole_blocks { threads } else { fewer });
         }
         if apart {
             let each = largest.div_ceil(most.into()).min(threads.into()) as u32;
             threads = each.next_power_of_two().clamp(FEW_THREADS.min(threads), threads);
         }
         let wanted = u32::try_from(largest.div_ceil(threads.into())).unwrap_or(u32::MAX);
-        Grid { blocks: wanted.min(most), threads }
+        Grid::of(wanted.min(most), threads)
     }
 
     /// Asks for a kernel.

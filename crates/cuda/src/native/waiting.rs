@@ -16,7 +16,6 @@ use crate::tables::Wanted;
 #[repr(C)]
 struct Copies {
     data: Address,
-    count: i64,
     back: i64,
     array: [i64; COPIES],
     slot: [Address; COPIES],
@@ -101,7 +100,7 @@ impl Native {
         self.counters.add(Event::Launch, 1);
         // SAFETY (*Bounds*, *Exclusive access*): as for one segment; slots have the sizes of their arrays and live until
         // what was asked for is on its way, as the runtime sees to.
-        unsafe { self.gpu.launch(kernel, Grid { blocks: 1, threads }, Meeting::Nowhere, &parameters) }
+        unsafe { self.gpu.launch(kernel, Grid::of(1, threads), Meeting::Nowhere, &parameters) }
     }
 
     /// Copies arrays to slots, or back.
@@ -146,7 +145,6 @@ impl Native {
         for (arrays, slots) in arrays.chunks(COPIES).zip(slots.chunks(COPIES)) {
             let mut copies = Copies {
                 data: tables.data(),
-                count: arrays.len() as i64,
                 back: (way == Way::Load).into(),
                 array: [0; COPIES],
                 slot: [0; COPIES],
@@ -164,7 +162,14 @@ impl Native {
             self.counters.add(Event::Launch, 1);
             let parameters = [(&raw const copies).cast()];
             // SAFETY (*Bounds*): slots have the sizes of their arrays; the addresses are the tables'.
-            unsafe { self.gpu.launch(copier, Grid { blocks, threads }, Meeting::Nowhere, &parameters)? };
+            unsafe {
+                self.gpu.launch(
+                    copier,
+                    Grid { blocks, rows: arrays.len() as u32, threads },
+                    Meeting::Nowhere,
+                    &parameters,
+                )?
+            };
         }
         Ok(())
     }

@@ -1,0 +1,118 @@
+//! Sums over a grid of CUDA threads, in the order of leaves.
+
+use ebbtide_ir::{Combine, Op, Par, Stmt, Store, walk};
+
+use crate::c_types::{c_type, from_bits, to_bits};
+use crate::kernel::{Inside, neutral};
+use crate::unit::{Lanes, Text, line};
+
+impl Text<'_> {
+    /// Sixteen threads take a leaf, each the sums of one lane. Leaves are few: each block takes some.
+    pub fn leaf_by_leaf(
+        &mut self,
+        par: &Par,
+        reductions: &[(Combine, &Store)],
+        stores: &[&Store],
+        exit: usize,
+    ) {
+        let inside = self.interval(par, stores);
+        line!(self, "const eb_leaves cut = eb_cut(rows, row);");
+        line!(self, "const int lane = threadIdx.x & 15; const u32 sixteen = 0xffffu << (threadIdx.x & 16);");
+        line!(
+            self,
+            "EB_LOOP for (i64 leaf = (threadIdx.x >> 4) * gridDim.x + blockIdx.x; leaf < cut.count; leaf += f->threads >> 4) {{"
+        );
+        self.leaf();
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            line!(self, "{} r{k} = {};", c_type(ty), neutral(*how, ty));
+        }
+        line!(self, "EB_LOOP for (i64 r = first; r < end; r++) {{");
+        self.row(par, &inside);
+        self.lanes = Lanes::InThreads;
+        self.lane_of_row(par, stores, exit, &inside);
+        self.lanes = Lanes::InTable;
+        line!(self, "}}");
+        // Who met a fault comes here: the others wait for its part of the sums.
+        line!(self, "exit{exit}: ;");
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            let combined = self.combine(*how, ty, 1, &format!("r{k}"), "other");
+            line!(
+                self,
+                "for (int w = 8; w > 0; w /= 2) {{ const {} other = __shfl_down_sync(sixteen, r{k}, w, 16); r{k} = {combined}; }}",
+                c_type(ty)
+            );
+            let bits = to_bits(ty, &format!("r{k}"));
+            line!(self, "if (lane == 0) f->partials[{k} * EB_PARTIALS + leaf] = {bits};");
+        }
+        line!(self, "}}");
+    }
+
+    /// The iterations of one lane in a row: where they need no checks, several at a time, since each waits for what it loads.
+    fn lane_of_row(&mut self, par: &Par, stores: &[&Store], exit: usize, inside: &Inside) {
+        const EACH: &str = "for (i64 j = left + lane; j < right; j += 16) {";
+        if inside.interior.is_some() {
+            line!(self, "EB_LOOP {EACH}");
+            self.iteration(par, stores, exit, inside);
+            return line!(self, "}}");
+        }
+        let j = par.ranges[par.ranges.len() - 1].var.index();
+        line!(self, "if (proved) {{ EB_AT_ONCE({}) {EACH} const i64 v{j} = j;", self.at_once_in_lane(par));
+        self.unchecked(par, stores, exit, 1);
+        line!(self, "}} }} else EB_LOOP {EACH} const i64 v{j} = j;");
+        self.careful(par, stores, exit);
+        line!(self, "}}");
+    }
+
+    /// How many iterations of a lane are on their way at a time.
+    fn at_once_in_lane(&self, par: &Par) -> usize {
+        /// What they may load together.
+        const LOADS: usize = 16;
+        let (mut loads, mut simple) = (1, true);
+        walk(&par.body, &mut |stmt| match stmt {
+            Stmt::Let(v) if matches!(self.program.op(*v), Op::Load(..)) => loads += 1,
+            Stmt::Loop(_) | Stmt::Claim(_) => simple = false,
+            _ => {}
+        });
+        if simple { (LOADS / loads).clamp(1, LOADS / 2) } else { 1 }
+    }
+
+    /// The rows `first..end` and columns `left..right` of a leaf.
+    pub fn leaf(&mut self) {
+        line!(self, "const i64 group = leaf / cut.pieces, piece = leaf % cut.pieces;");
+        line!(
+            self,
+            "const i64 first = group * cut.rows_per_leaf, end = eb_min(first + cut.rows_per_leaf, rows);"
+        );
+        line!(
+            self,
+            "const i64 left = jf + piece * cut.size, right = jf + eb_min((piece + 1) * cut.size, row);"
+        );
+    }
+
+    /// Combines the results of leaves, in their order, into the elements that are summed to.
+    pub fn combine_leaves(&mut self, reductions: &[(Combine, &Store)]) {
+        line!(
+            self,
+            "if (f->thread < 32 && rows > 0 && row > 0) {{ const i64 count = eb_cut(rows, row).count;"
+        );
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            let (t, exit) = (c_type(ty), self.fresh());
+            let partials = format!("f->partials + {k} * EB_PARTIALS");
+            let partial = from_bits(ty, "bits");
+            let combined = self.combine(*how, ty, 1, "sum", "term");
+            line!(self, "if (({partials})[EB_SEEN]) {{");
+            line!(
+                self,
+                "const {t} total = eb_in_order({partials}, count, ({t}){}, [](u64 bits) {{ return {partial}; }}, [](const {t} sum, const {t} term) {{ return {combined}; }});",
+                neutral(*how, ty)
+            );
+            line!(self, "if (f->thread == 0) {{ ({partials})[EB_SEEN] = 0;");
+            self.combine_total(*how, s, exit);
+            line!(self, "exit{exit}: ; }} }}");
+        }
+        line!(self, "}}");
+    }
+}
