@@ -479,9 +479,7 @@ impl Text<'_> {
         }
         let rows = (0..last).fold("1".to_string(), |rows, d| format!("eb_times({rows}, e{d})"));
         let tests = if self.is_known_on_entry(tests) { tests } else { "1" };
-        // The first thread of a block writes it down for all.
-        entry
-            .push_str(&format!("i64 wild = 0; const b8 proved = threadIdx.x == 0 && {tests}; (void)wild;\n"));
+        entry.push_str(&format!("i64 wild = 0; const b8 proved = {tests}; (void)wild;\n"));
         entry.push_str(&format!(
             "const eb_deal deal = eb_share_once({rows}, e{last}, f{last}, {}, proved, &plan{number});\n",
             self.rows_together(par)

@@ -24,7 +24,7 @@ i64 pass0 = 0;
 __shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_0);
 const i64 f1 = INT64_C(0), e1 = eb_extent(f1, d0_1);
-i64 wild = 0; const b8 proved = threadIdx.x == 0 && INT64_C(1) >= 0 && INT64_C(3) >= 0 && INT64_C(7) <= d2_1 && e0 <= EB_SMALL - f0 && e1 <= EB_SMALL - f1 && eb_difference(&wild, v5, INT64_C(1)) <= d1_0 && eb_sum(&wild, INT64_C(3), 1) <= d2_0 && eb_sum(&wild, eb_difference(&wild, INT64_C(1), eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d2_0 && f0 >= -EB_SMALL && f0 >= 0 && f1 + e1 <= d0_1 && f1 + e1 <= d1_1 && f1 + e1 <= d2_1 && f1 >= -EB_SMALL && f1 >= 0 && v5 <= d1_0 && v5 <= d2_0 && v5 <= d3_0 && v6 <= d1_1 && v6 <= d2_1 && v6 <= d3_1 && !wild; (void)wild;
+i64 wild = 0; const b8 proved = INT64_C(1) >= 0 && INT64_C(3) >= 0 && INT64_C(7) <= d2_1 && e0 <= EB_SMALL - f0 && e1 <= EB_SMALL - f1 && eb_difference(&wild, v5, INT64_C(1)) <= d1_0 && eb_sum(&wild, INT64_C(3), 1) <= d2_0 && eb_sum(&wild, eb_difference(&wild, INT64_C(1), eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d2_0 && f0 >= -EB_SMALL && f0 >= 0 && f1 + e1 <= d0_1 && f1 + e1 <= d1_1 && f1 + e1 <= d2_1 && f1 >= -EB_SMALL && f1 >= 0 && v5 <= d1_0 && v5 <= d2_0 && v5 <= d3_0 && v6 <= d1_1 && v6 <= d2_1 && v6 <= d3_1 && !wild; (void)wild;
 const eb_deal deal = eb_share_once(eb_times(1, e0), e1, f1, 1, proved, &plan0);
 column0 = deal.column; nth0 = deal.nth; }
 __shared__ nx bound5; if (threadIdx.x == 0) bound5 = eb_narrow((i64)((u64)(d0_0) - (u64)(INT64_C(1))));

@@ -12,7 +12,7 @@ i64 v3 = 0;
 i64 pass0 = 0;
 __shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
-i64 wild = 0; const b8 proved = threadIdx.x == 0 && e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
 const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan0);
 column0 = deal.column; nth0 = deal.nth; }
 __syncthreads();
@@ -143,7 +143,7 @@ i64 v3 = 0;
 i64 pass0 = 0;
 __shared__ eb_plan plan2; i32 column2, nth2; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
-i64 wild = 0; const b8 proved = threadIdx.x == 0 && e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d10_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d10_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
 const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan2);
 column2 = deal.column; nth2 = deal.nth; }
 __syncthreads();
@@ -320,7 +320,7 @@ i64 v34 = 0;
 i64 pass0 = 0;
 __shared__ eb_plan plan4; i32 column4, nth4; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
-i64 wild = 0; const b8 proved = threadIdx.x == 0 && e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d7_0 && f0 + e0 <= d8_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d7_0 && f0 + e0 <= d8_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
 const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan4);
 column4 = deal.column; nth4 = deal.nth; }
 __syncthreads();

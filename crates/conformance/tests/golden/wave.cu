@@ -28,13 +28,13 @@ i64 pass0 = 0;
 __shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(1), e0 = eb_extent(f0, (i64)((u64)(d0_0) - (u64)(INT64_C(1))));
 const i64 f1 = INT64_C(1), e1 = eb_extent(f1, (i64)((u64)(d0_1) - (u64)(INT64_C(1))));
-i64 wild = 0; const b8 proved = threadIdx.x == 0 && e0 <= EB_SMALL - f0 && e1 <= EB_SMALL - f1 && eb_difference(&wild, eb_sum(&wild, f0 + e0, eb_sum(&wild, INT64_C(1), 1)), 1) <= d0_0 && eb_difference(&wild, eb_sum(&wild, f1 + e1, eb_sum(&wild, INT64_C(1), 1)), 1) <= d0_1 && eb_difference(&wild, f0 + e0, INT64_C(1)) <= d0_0 && eb_difference(&wild, f1 + e1, INT64_C(1)) <= d0_1 && eb_sum(&wild, eb_difference(&wild, f0, eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_sum(&wild, eb_difference(&wild, f1, eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_sum(&wild, f0, INT64_C(1)) >= 0 && eb_sum(&wild, f1, INT64_C(1)) >= 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d2_0 && f0 >= -EB_SMALL && f0 >= 0 && f1 + e1 <= d0_1 && f1 + e1 <= d1_1 && f1 + e1 <= d2_1 && f1 >= -EB_SMALL && f1 >= 0 && !wild; (void)wild;
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && e1 <= EB_SMALL - f1 && eb_difference(&wild, eb_sum(&wild, f0 + e0, eb_sum(&wild, INT64_C(1), 1)), 1) <= d0_0 && eb_difference(&wild, eb_sum(&wild, f1 + e1, eb_sum(&wild, INT64_C(1), 1)), 1) <= d0_1 && eb_difference(&wild, f0 + e0, INT64_C(1)) <= d0_0 && eb_difference(&wild, f1 + e1, INT64_C(1)) <= d0_1 && eb_sum(&wild, eb_difference(&wild, f0, eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_sum(&wild, eb_difference(&wild, f1, eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_sum(&wild, f0, INT64_C(1)) >= 0 && eb_sum(&wild, f1, INT64_C(1)) >= 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d2_0 && f0 >= -EB_SMALL && f0 >= 0 && f1 + e1 <= d0_1 && f1 + e1 <= d1_1 && f1 + e1 <= d2_1 && f1 >= -EB_SMALL && f1 >= 0 && !wild; (void)wild;
 const eb_deal deal = eb_share_once(eb_times(1, e0), e1, f1, 2, proved, &plan0);
 column0 = deal.column; nth0 = deal.nth; }
 const b8 owns11 = eb_owns(f, eb_extent(INT64_C(1), (i64)((u64)(d0_0) - (u64)(INT64_C(1)))), eb_extent(INT64_C(1), (i64)((u64)(d0_1) - (u64)(INT64_C(1)))), INT64_C(1), 2, eb_nearest(((d0_0) / 2), INT64_C(1), eb_extent(INT64_C(1), (i64)((u64)(d0_0) - (u64)(INT64_C(1))))), eb_nearest(((d0_1) / 2), INT64_C(1), eb_extent(INT64_C(1), (i64)((u64)(d0_1) - (u64)(INT64_C(1))))));
 __shared__ eb_plan plan1; i32 column1, nth1; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_1);
-i64 wild = 0; const b8 proved = threadIdx.x == 0 && 1; (void)wild;
+i64 wild = 0; const b8 proved = 1; (void)wild;
 const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan1);
 column1 = deal.column; nth1 = deal.nth; }
 const i32 unlike = eb_kept(d0_0 != d1_0 || d0_1 != d1_1);
