@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ebbtide::prelude::*;
+use ebbtide::{Rate, Rates, Tiers};
 
 use crate::durable::{Fragile, Then};
 
@@ -167,6 +168,73 @@ fn limited_by_a_table(u: &mut Array1<f64>, limits: &Array1<f64>, steps: usize, l
     }
     for i in par(0..n) {
         loss[[]] += u[i] * u[i] + 0.1 * limits[steps];
+    }
+}
+
+#[test]
+fn states_of_a_gradient_that_yields_may_be_kept_anywhere() {
+    yielding_with_states_elsewhere([Device::cpu(), Device::interpreter()]);
+}
+
+#[test]
+#[ignore = "needs CUDA"]
+fn the_same_of_states_kept_anywhere_holds_on_cuda() {
+    yielding_with_states_elsewhere([Device::cuda().unwrap()]);
+}
+
+fn yielding_with_states_elsewhere<const N: usize>(devices: [Device; N]) {
+    let start: Vec<f64> = (0..3000).map(|k| 0.5 + 0.6 * (k % 17) as f64 / 17.0).collect();
+    for device in devices {
+        let asked = Arc::new(AtomicU64::new(0));
+        let repair = {
+            let asked = asked.clone();
+            move |_: &Yielded, host: &mut ebbtide::Host<'_>| {
+                asked.fetch_add(1, Ordering::Relaxed);
+                host.with(limited::limit, |limit| {
+                    let raised = limit.value() * 1.5;
+                    limit.fill(raised)
+                })??;
+                host.fill(limited::over, 0)
+            }
+        };
+        let g = limited().grad(limited::loss).wrt(limited::u).on_yield(repair).compile(&device).unwrap();
+        let mut u = device.array(&start).unwrap();
+        let mut limit = device.scalar(FIRST_LIMIT).unwrap();
+        let mut over = device.scalar(0).unwrap();
+        let mut loss = device.scalar(0.0).unwrap();
+        let steps = 40;
+        let all = g.launch((&mut u, &mut limit, &mut over, steps, &mut loss)).unwrap();
+        let yields = asked.swap(0, Ordering::Relaxed);
+        assert!(yields > 2, "{yields}");
+        let plan = g.plan((&mut u, &mut limit, &mut over, steps, &mut loss)).unwrap();
+        let each = plan.loops[0].state_bytes + plan.loops[0].tape_bytes;
+        let g = g.with_memory(Bytes(plan.fixed_bytes + 4 * each));
+        let (slow, fast) = (Rate { latency: 1e-7, bandwidth: 1e10 }, Rate { latency: 1e-9, bandwidth: 1e13 });
+        let rates = Rates { memory: slow, host: fast, disk_write: fast, disk_read: fast };
+        let dir = tempfile::tempdir().unwrap();
+        let tiers = [
+            Tiers::new(),
+            Tiers::new().disk(dir.path(), 1 << 24).rates(rates),
+            Tiers::new().host_memory(1 << 24).rates(rates),
+        ];
+        let mut elsewhere = Vec::new();
+        for tiers in tiers {
+            let g = g.with_tiers(tiers);
+            let plan = g.plan((&mut u, &mut limit, &mut over, steps, &mut loss)).unwrap();
+            elsewhere.push((plan.loops[0].away.host_slots, plan.loops[0].away.disk_slots));
+            let out = g.launch((&mut u, &mut limit, &mut over, steps, &mut loss)).unwrap();
+            assert_eq!(
+                bits(out.get(limited::u).unwrap()),
+                bits(all.get(limited::u).unwrap()),
+                "{}",
+                plan.explain()
+            );
+            assert_eq!(asked.swap(0, Ordering::Relaxed), yields, "the host is asked once for each yield");
+        }
+        // Host memory is a place of its own where the device has another.
+        let apart = device.name() == "cuda";
+        assert!(elsewhere[0] == (0, 0) && elsewhere[1].1 > 3, "{elsewhere:?}");
+        assert_eq!(elsewhere[2].0 > 3, apart, "{elsewhere:?}");
     }
 }
 
