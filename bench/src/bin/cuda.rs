@@ -199,10 +199,18 @@ fn run(device: &Device) -> Result<()> {
         })?;
         say(&format!("wave {n} primal"), time, STEPS, primal_target);
         let g = wave().grad(wave::loss).wrt(wave::c).compile(device)?;
-        let g = g.with_budget(Budget::Periodic { period: 32 });
-        let mut out = g.launch((&mut u, &mut prev, &c, STEPS, &mut loss))?;
-        let time = best(|| Ok(g.launch_into(&mut out, (&mut u, &mut prev, &c, STEPS, &mut loss))?))?;
-        say(&format!("wave {n} gradient, sqrt"), time, STEPS, target);
+        // Every 32nd state; and what the plan makes of the bytes that this takes.
+        let plan = g.plan((&mut u, &mut prev, &c, STEPS, &mut loss))?;
+        let (state, tape) = (plan.loops[0].state_bytes, plan.loops[0].tape_bytes);
+        let bytes = plan.fixed_bytes + 32 * (state + tape);
+        for (name, budget) in
+            [("sqrt", Budget::Periodic { period: 32 }), ("planned in those bytes", Budget::Bytes(bytes))]
+        {
+            let g = g.with_budget(budget);
+            let mut out = g.launch((&mut u, &mut prev, &c, STEPS, &mut loss))?;
+            let time = best(|| Ok(g.launch_into(&mut out, (&mut u, &mut prev, &c, STEPS, &mut loss))?))?;
+            say(&format!("wave {n} gradient, {name}"), time, STEPS, target);
+        }
         if n == 512 {
             let (source, mut seen) = (device.zeros([STEPS])?, device.zeros([STEPS, n])?);
             let primal = survey().compile(device)?;
