@@ -77,7 +77,7 @@ impl Text<'_> {
 
     /// Up to where thread 0 alone writes tables: all have read them by then.
     pub fn leave_kernel(&mut self, taped: &BTreeSet<ArrayId>) {
-        line!(self, "if (f->epoch == 0) eb_barrier(f);");
+        line!(self, "if (f->epoch == EB_BEGIN) eb_barrier(f);");
         for a in taped {
             line!(self, "eb_close(f, &t{0}, {0});", a.index());
         }

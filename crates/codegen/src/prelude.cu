@@ -65,10 +65,13 @@ struct eb_launch : eb_tables {
     u64 patch[EB_PATCHES];
 };
 
+/* Long launches meet more often than 32 bits can count. They begin shortly before that, so that most of them show it. */
+enum : u32 { EB_BEGIN = 0xffffff00u };
+
 /* What one thread works on. */
 struct eb_thread : eb_tables {
     i64 thread, threads;
-    u32 epoch;              /* how often it met the others */
+    u32 epoch;              /* how often it met the others, from EB_BEGIN on; it wraps around */
     i32 bad;                /* did it meet a fault? */
     u32 passed;             /* passes of all loops together */
     i64 pass;               /* finished passes of the outermost loop */
@@ -133,7 +136,7 @@ EB_DO eb_thread eb_enter(const eb_launch &launch) {
     (eb_tables &)me = launch;
     me.thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
     me.threads = (i64)gridDim.x * blockDim.x;
-    me.epoch = 0;
+    me.epoch = EB_BEGIN;
     me.bad = 0;
     me.passed = 0;
     me.pass = 0;
@@ -184,7 +187,8 @@ EB_DO i32 eb_stopped(eb_thread *f) {
 EB_DO void eb_tell(eb_thread *f) { *(volatile i64 *)&f->said->done = f->pass; }
 
 /* All threads wait for each other; not zero if the launch must end. Two counters take turns: a block that is ahead
-   counts on the other one, so that all read the same verdict. Now and then, while it waits for others, the first thread
+   counts on the other one, so that all read the same verdict. Of arrivals no more than 31 bits are compared: they are as
+   many as wanted, or fewer by at most one of each block. Now and then, while it waits for others, the first thread
    tells the host how far it is, and looks whether the host wants an end; all learn it when they meet again. */
 #define EB_ARRIVALS ((1ull << 48) - 1)
 enum { EB_MEETINGS = 64 };
@@ -198,12 +202,13 @@ EB_DO i32 eb_barrier(eb_thread *f) {
     if (gridDim.x == 1) return bad;
     if (threadIdx.x == 0) {
         u64 *const counter = f->meet + (epoch & 1);
-        const u64 arrival = bad ? (1ull << 48) + 1 : 1, all = ((u64)epoch / 2 + 1) * gridDim.x;
+        const u64 arrival = bad ? (1ull << 48) + 1 : 1;
+        const u32 wanted = (epoch / 2 - EB_BEGIN / 2 + 1) * gridDim.x;
         u64 seen;
         asm volatile("red.release.gpu.global.add.u64 [%0], %1;" :: "l"(counter), "l"(arrival) : "memory");
         if (blockIdx.x == 0 && epoch % EB_MEETINGS == 0) { eb_tell(f); eb_stopped(f); }
         do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(counter) : "memory");
-        while ((seen & EB_ARRIVALS) < all);
+        while (((u32)seen - wanted) & (1u << 30));
         bad = seen > EB_ARRIVALS;
     }
     return __syncthreads_or(bad);

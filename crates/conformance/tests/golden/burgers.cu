@@ -126,7 +126,7 @@ if (unlike && (d0_0 != d1_0)) { eb_fault(f, EB_SHAPES, 0, 1, 0, 0); eb_barrier(f
 }
 f->pass = pass0; if (eb_first()) eb_tell(f);
 leave: ;
-if (f->epoch == 0) eb_barrier(f);
+if (f->epoch == EB_BEGIN) eb_barrier(f);
 if (f->thread == 0) {
 eb_keep(launch);
 f->shared->ended = f->shared->fault != 0;

@@ -432,7 +432,7 @@ if (unlike && (d1_0 != d2_0 || d1_1 != d2_1)) { eb_fault(f, EB_SHAPES, 1, 2, 0, 
 }
 f->pass = pass0; if (eb_first()) eb_tell(f);
 leave: ;
-if (f->epoch == 0) eb_barrier(f);
+if (f->epoch == EB_BEGIN) eb_barrier(f);
 if (f->thread == 0) {
 eb_keep(launch);
 f->shared->ended = f->shared->fault != 0;

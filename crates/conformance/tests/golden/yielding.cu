@@ -177,7 +177,7 @@ eb_barrier(f); goto leave; }
 }
 f->pass = pass0; if (eb_first()) eb_tell(f);
 leave: ;
-if (f->epoch == 0) eb_barrier(f);
+if (f->epoch == EB_BEGIN) eb_barrier(f);
 if (f->thread == 0) {
 eb_keep(launch);
 f->shared->ended = f->shared->fault != 0;
