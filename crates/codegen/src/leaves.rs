@@ -80,11 +80,7 @@ impl Text<'_> {
 
     /// The rows `first..end` and columns `left..right` of a leaf.
     pub fn leaf(&mut self) {
-        line!(self, "const i64 group = leaf / cut.pieces, piece = leaf % cut.pieces;");
-        line!(
-            self,
-            "const i64 first = group * cut.rows_per_leaf, end = eb_min(first + cut.rows_per_leaf, rows);"
-        );
+        self.rows_of_leaf();
         line!(
             self,
             "const i64 left = jf + piece * cut.size, right = jf + eb_min((piece + 1) * cut.size, row);"

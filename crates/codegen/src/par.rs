@@ -170,11 +170,7 @@ impl Text<'_> {
             self,
             "for (i64 leaf = eb_share(cut.count, part, parts); leaf < eb_share(cut.count, part + 1, parts); leaf++) {{"
         );
-        line!(self, "const i64 group = leaf / cut.pieces, piece = leaf % cut.pieces;");
-        line!(
-            self,
-            "const i64 first = group * cut.rows_per_leaf, end = eb_min(first + cut.rows_per_leaf, rows);"
-        );
+        self.rows_of_leaf();
         line!(
             self,
             "const i64 jf = f{last} + piece * cut.size, jt = f{last} + eb_min((piece + 1) * cut.size, row);"
@@ -202,6 +198,15 @@ impl Text<'_> {
                 "if (seen{k}) __atomic_store_n(&f->partials[{k} * EB_PARTIALS + EB_SEEN], 1, __ATOMIC_RELAXED);"
             );
         }
+    }
+
+    /// The rows `first..end` of a leaf, and which piece of them it has.
+    pub fn rows_of_leaf(&mut self) {
+        line!(self, "const i64 group = leaf / cut.pieces, piece = leaf % cut.pieces;");
+        line!(
+            self,
+            "const i64 first = group * cut.rows_per_leaf, end = eb_min(first + cut.rows_per_leaf, rows);"
+        );
     }
 
     /// The sums of a leaf, from those of its lanes.

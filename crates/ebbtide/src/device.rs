@@ -1,8 +1,6 @@
 //! Which device runs programs.
 
-use ebbtide_runtime::Device;
-
-use crate::error::{Error, Result};
+use ebbtide_runtime::{Device, Error, Result};
 
 /// The devices of this machine, as functions of [`Device`].
 pub trait Devices: Sized {

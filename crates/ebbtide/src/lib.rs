@@ -41,7 +41,6 @@
 extern crate self as ebbtide;
 
 mod device;
-mod error;
 #[cfg(feature = "tape")]
 mod on_tape;
 
@@ -57,10 +56,9 @@ pub use ebbtide_lang::{
 };
 pub use ebbtide_macros::{Arrays, Label, checkpoint, func, operation, program, relaxed, reverse};
 pub use ebbtide_runtime::{
-    Array, Array0, Array1, Array2, Array3, Array4, Cancel, Device, HostView, HostViewMut, Next, Pending,
-    Progress, Status, Yielded,
+    Array, Array0, Array1, Array2, Array3, Array4, Cancel, Device, Error, HostView, HostViewMut, Next,
+    Pending, Progress, Result, Status, Yielded,
 };
-pub use error::{Error, Result};
 #[cfg(feature = "tape")]
 pub use on_tape::{OnTape, TapeOperation, TapeProgram};
 

@@ -9,7 +9,7 @@ use ebbtide_runtime::{AnyArray, Arg, Array, Budget, Compiled, CompiledGradient, 
 use ebbtide_tape::{InputCotangents, Operation, Point, RuleResult};
 use ndarray::{ArrayD, IxDyn};
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// A program that is being made an operation: [`OnTape::on_tape`].
 pub struct TapeProgram<P: Source> {
@@ -127,10 +127,7 @@ impl<P: Source> TapeProgram<P> {
                     "parameter `{name}` is no input of the operation: say what it is given with `.scalar(\"{name}\", ..)` \
                      or `.array(..)`"
                 );
-                return Err(Error::from(ebbtide_runtime::Error::Plan {
-                    program: program.name.clone(),
-                    message,
-                }));
+                return Err(Error::Plan { program: program.name.clone(), message });
             }
         }
         let TapeProgram { output, inputs, given, .. } = self;

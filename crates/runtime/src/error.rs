@@ -4,7 +4,8 @@ use std::fmt;
 
 use ebbtide_ir as ir;
 
-/// An error of the runtime or of a device.
+/// Any error of programs, arrays and devices: a program could not be built, compiled, launched or run, an array or a device
+/// not be had.
 ///
 /// Its `Debug` form is its text: that is what `fn main() -> Result<..>` and `unwrap` print.
 #[derive(thiserror::Error)]
@@ -42,6 +43,20 @@ pub enum Error {
         left: Vec<usize>,
         /// The other.
         right: Vec<usize>,
+    },
+    /// The device that was asked for cannot be had on this machine.
+    #[error("there is no {device} device here: {reason}")]
+    NoDevice {
+        /// The device.
+        device: &'static str,
+        /// What is missing.
+        reason: String,
+    },
+    /// `EBBTIDE_DEVICE` names a device that does not exist.
+    #[error("there is no device `{name}`: EBBTIDE_DEVICE can be `cuda`, `cpu` or `interpreter`")]
+    UnknownDevice {
+        /// What it says.
+        name: String,
     },
     /// The device could not compile or load the program.
     #[error("the {device} device could not compile program `{program}`: {reason}")]

@@ -94,7 +94,7 @@ impl Inversion {
         let row = self.grid.row();
         let (x, rock, keep, wavelet) = (&self.x, &self.rock, &self.keep, &self.wavelet);
         let args = (x, rock, keep, self.ratio, wavelet, row, *column, heard, &mut self.loss);
-        Ok(self.gradient.plan(args)?)
+        self.gradient.plan(args)
     }
 
     pub fn used(&self) -> Used {
@@ -148,7 +148,7 @@ impl Inversion {
 
     fn set(&mut self, point: &[f64]) -> ebbtide::Result<()> {
         let unknowns = self.unknowns(point);
-        Ok(self.x.copy_from_slice(&unknowns)?)
+        self.x.copy_from_slice(&unknowns)
     }
 
     /// The misfit of one shot alone, without a gradient.

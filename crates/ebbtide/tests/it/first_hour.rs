@@ -173,7 +173,7 @@ fn rustc_errors() {
 /// `fn main() -> ebbtide::Result<()>` prints an error in its debug form.
 #[test]
 fn an_error_that_leaves_main_reads_like_its_text() {
-    let error = ebbtide::Error::from(smooth().compile(&Device::interpreter()).unwrap_err());
+    let error = smooth().compile(&Device::interpreter()).unwrap_err();
     assert_eq!(format!("{error:?}"), error.to_string());
 }
 

@@ -77,8 +77,8 @@ fn bits(gradients: &Gradients) -> Vec<u64> {
     gradients.get(cooling::x).unwrap().as_slice().iter().map(|x| x.to_bits()).collect()
 }
 
-fn is_cancelled(result: Result<Gradients, ebbtide_runtime::Error>) -> bool {
-    matches!(Error::from(result.unwrap_err()), Error::Runtime(ebbtide_runtime::Error::Cancelled { .. }))
+fn is_cancelled(result: Result<Gradients, Error>) -> bool {
+    matches!(result, Err(Error::Cancelled { .. }))
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ebbtide::prelude::*;
-use ebbtide::{Rate, Rates, Tiers};
+use ebbtide::{Host, Rate, Rates, Tiers};
 
 use crate::durable::{Fragile, Then};
 
@@ -56,6 +56,15 @@ fn bits(a: &Array1<f64>) -> Vec<u64> {
 
 const FIRST_LIMIT: f64 = 1.6;
 
+/// What the host does when it is asked.
+fn raise_the_limit(host: &mut Host<'_>) -> ebbtide::Result<()> {
+    host.with(limited::limit, |limit| {
+        let raised = limit.value() * 1.5;
+        limit.fill(raised)
+    })??;
+    host.fill(limited::over, 0)
+}
+
 #[test]
 fn c45_the_gradient_of_an_interrupted_run_is_that_of_one_that_had_the_hosts_values_from_the_start() {
     interrupted_runs_have_their_gradient([Device::cpu(), Device::interpreter()]);
@@ -75,15 +84,11 @@ fn interrupted_runs_have_their_gradient<const N: usize>(devices: [Device; N]) {
         let seen: Arc<Mutex<Vec<String>>> = Arc::default();
         let repair = {
             let (asked, seen) = (asked.clone(), seen.clone());
-            move |at: &Yielded, host: &mut ebbtide::Host<'_>| {
+            move |at: &Yielded, host: &mut Host<'_>| {
                 assert!(at.is(Stage::Step));
                 asked.fetch_add(1, Ordering::Relaxed);
                 seen.lock().unwrap().push(at.position().to_string());
-                host.with(limited::limit, |limit| {
-                    let raised = limit.value() * 1.5;
-                    limit.fill(raised)
-                })??;
-                host.fill(limited::over, 0)
+                raise_the_limit(host)
             }
         };
         let g = limited()
@@ -188,13 +193,9 @@ fn yielding_with_states_elsewhere<const N: usize>(devices: [Device; N]) {
         let asked = Arc::new(AtomicU64::new(0));
         let repair = {
             let asked = asked.clone();
-            move |_: &Yielded, host: &mut ebbtide::Host<'_>| {
+            move |_: &Yielded, host: &mut Host<'_>| {
                 asked.fetch_add(1, Ordering::Relaxed);
-                host.with(limited::limit, |limit| {
-                    let raised = limit.value() * 1.5;
-                    limit.fill(raised)
-                })??;
-                host.fill(limited::over, 0)
+                raise_the_limit(host)
             }
         };
         let g = limited().grad(limited::loss).wrt(limited::u).on_yield(repair).compile(&device).unwrap();

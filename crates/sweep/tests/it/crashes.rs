@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use ebbtide_schedule::{Disk, Multistage};
 use ebbtide_snapshot::fs::{Disks, FileSystem};
-use ebbtide_snapshot::{Error, Identity, State, Survey};
+use ebbtide_snapshot::{Error, State, Survey};
 use ebbtide_sweep::{Durable, Run, Stepper};
 
 use crate::durable::{bits, uninterrupted};
 use crate::heat::Heat;
+use crate::support::in_the_model_within;
 
 const CELLS: usize = 600;
 const STEPS: u64 = 1000;
@@ -33,33 +34,11 @@ impl Stepper for Slow {
         }
         Ok(())
     }
-    fn record(&mut self, steps: Range<u64>) -> Result<(), Error> {
-        self.0.record(steps)
-    }
-    fn turn(&mut self) -> Result<(), Error> {
-        self.0.turn()
-    }
-    fn reverse(&mut self, steps: Range<u64>) -> Result<(), Error> {
-        self.0.reverse(steps)
-    }
-    fn save(&self, state: &mut State) -> Result<(), Error> {
-        self.0.save(state)
-    }
-    fn restore(&mut self, state: &State) -> Result<(), Error> {
-        self.0.restore(state)
-    }
+    in_the_model_within!(run);
 }
 
 impl Durable for Slow {
-    fn identity(&self) -> Identity {
-        self.0.identity()
-    }
-    fn save_adjoint(&self, adjoint: &mut State) -> Result<(), Error> {
-        self.0.save_adjoint(adjoint)
-    }
-    fn restore_adjoint(&mut self, adjoint: &State) -> Result<(), Error> {
-        self.0.restore_adjoint(adjoint)
-    }
+    in_the_model_within!(keep);
 }
 
 #[test]

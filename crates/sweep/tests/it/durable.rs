@@ -298,10 +298,11 @@ struct Cooling(Heat, u64);
 mod cooling {
     use std::ops::Range;
 
-    use ebbtide_snapshot::{Error, Identity, State};
+    use ebbtide_snapshot::{Error, State};
     use ebbtide_sweep::{Durable, Stepper};
 
     use super::Cooling;
+    use crate::support::in_the_model_within;
 
     impl Stepper for Cooling {
         type State = State;
@@ -315,33 +316,11 @@ mod cooling {
             self.0.advance(steps.start..end)?;
             Ok(end)
         }
-        fn record(&mut self, steps: Range<u64>) -> Result<(), Error> {
-            self.0.record(steps)
-        }
-        fn turn(&mut self) -> Result<(), Error> {
-            self.0.turn()
-        }
-        fn reverse(&mut self, steps: Range<u64>) -> Result<(), Error> {
-            self.0.reverse(steps)
-        }
-        fn save(&self, state: &mut State) -> Result<(), Error> {
-            self.0.save(state)
-        }
-        fn restore(&mut self, state: &State) -> Result<(), Error> {
-            self.0.restore(state)
-        }
+        in_the_model_within!(run);
     }
 
     impl Durable for Cooling {
-        fn identity(&self) -> Identity {
-            self.0.identity()
-        }
-        fn save_adjoint(&self, adjoint: &mut State) -> Result<(), Error> {
-            self.0.save_adjoint(adjoint)
-        }
-        fn restore_adjoint(&mut self, adjoint: &State) -> Result<(), Error> {
-            self.0.restore_adjoint(adjoint)
-        }
+        in_the_model_within!(keep);
     }
 }
 

@@ -117,3 +117,36 @@ impl Stepper for Chain {
         size_of_val(self.tape.as_slice()) as u64
     }
 }
+
+/// What a model with another one in its first field leaves to that: to run steps, or to be kept.
+macro_rules! in_the_model_within {
+    (run) => {
+        fn record(&mut self, steps: std::ops::Range<u64>) -> Result<(), Self::Error> {
+            self.0.record(steps)
+        }
+        fn turn(&mut self) -> Result<(), Self::Error> {
+            self.0.turn()
+        }
+        fn reverse(&mut self, steps: std::ops::Range<u64>) -> Result<(), Self::Error> {
+            self.0.reverse(steps)
+        }
+        fn save(&self, state: &mut ebbtide_snapshot::State) -> Result<(), Self::Error> {
+            self.0.save(state)
+        }
+        fn restore(&mut self, state: &ebbtide_snapshot::State) -> Result<(), Self::Error> {
+            self.0.restore(state)
+        }
+    };
+    (keep) => {
+        fn identity(&self) -> ebbtide_snapshot::Identity {
+            self.0.identity()
+        }
+        fn save_adjoint(&self, adjoint: &mut ebbtide_snapshot::State) -> Result<(), Self::Error> {
+            self.0.save_adjoint(adjoint)
+        }
+        fn restore_adjoint(&mut self, adjoint: &ebbtide_snapshot::State) -> Result<(), Self::Error> {
+            self.0.restore_adjoint(adjoint)
+        }
+    };
+}
+pub(crate) use in_the_model_within;
