@@ -181,12 +181,14 @@ impl Maker<'_> {
         self.parameters(&mut w);
         let seed = request.seeded.then(|| {
             let decl = self.source.array(names.of);
-            let id = w.array(format!("seed_{}", decl.name), decl.ty, decl.rank, Role::Param(Access::Read));
+            let name = w.free_name(format!("seed_{}", decl.name));
+            let id = w.array(name, decl.ty, decl.rank, Role::Param(Access::Read));
             w.program.params.push(Param::Array(id));
             id
         });
         let output = |w: &mut Writer, prefix: &str, name: &str, ty: Type, rank: usize| {
-            let id = w.array(format!("{prefix}{name}"), ty, rank, Role::Param(Access::Write));
+            let name = w.free_name(format!("{prefix}{name}"));
+            let id = w.array(name, ty, rank, Role::Param(Access::Write));
             w.program.params.push(Param::Array(id));
             id
         };

@@ -35,6 +35,14 @@ pub enum Error {
         /// The names there are.
         known: String,
     },
+    /// One parameter named twice.
+    #[error("build error: the derivative of program `{program}` with respect to `{name}` is asked for twice")]
+    AskedTwice {
+        /// The program.
+        program: String,
+        /// The parameter.
+        name: String,
+    },
     /// The result of a gradient must be one number.
     #[error(
         "build error: the gradient of `{name}`, an array of rank {rank}, needs a cotangent: use `vjp`, or a rank-0 result"

@@ -173,6 +173,12 @@ fn rewrite(
 ) -> Block {
     let mut out = Block::new();
     for mut stmt in block {
+        if let Stmt::Par(par) = &mut stmt {
+            // All iterations read the same: before the loop, so that it is the same for whoever looks at the loop.
+            let mut read = Block::new();
+            take_reads(program, &mut par.body, arrays, &mut read);
+            out.extend(rewrite(program, read, arrays, index));
+        }
         stmt.blocks_mut().for_each(|b| *b = rewrite(program, std::mem::take(b), arrays, index));
         match stmt {
             Stmt::Declare(local, value) | Stmt::Set(local, value) => match arrays.get(&local) {
@@ -205,4 +211,17 @@ fn rewrite(
         }
     }
     out
+}
+
+/// Takes the reads of these variables out of a block. The depth of recursion is that of nesting in the source.
+fn take_reads(program: &Program, block: &mut Block, arrays: &BTreeMap<LocalId, ArrayId>, read: &mut Block) {
+    for mut stmt in std::mem::take(block) {
+        stmt.blocks_mut().for_each(|inner| take_reads(program, inner, arrays, read));
+        match stmt {
+            Stmt::Let(v) if matches!(program.op(v), Op::Get(local) if arrays.contains_key(local)) => {
+                read.push(stmt);
+            }
+            _ => block.push(stmt),
+        }
+    }
 }

@@ -20,11 +20,32 @@ pub struct Request {
 
 /// The names of all parameters, for error messages.
 pub(crate) fn parameter_names(source: &Program) -> String {
-    let names = source.params.iter().map(|p| match p {
+    names(source, source.params.iter())
+}
+
+fn names<'p>(source: &Program, params: impl Iterator<Item = &'p Param>) -> String {
+    let names = params.map(|p| match p {
         Param::Array(a) => format!("`{}`", source.array(*a).name),
         Param::Scalar(s) => format!("`{}`", source.scalars[s.index()].name),
     });
     names.collect::<Vec<_>>().join(", ")
+}
+
+/// What a derivative is asked for with respect to: something, and nothing twice.
+pub(crate) fn check_inputs(source: &Program, wrt: &[String]) -> Result<(), Error> {
+    let program = || source.name.clone();
+    if wrt.is_empty() {
+        let float = |p: &&Param| match p {
+            Param::Array(a) => source.array(*a).ty.is_float(),
+            Param::Scalar(s) => source.scalars[s.index()].ty.is_float(),
+        };
+        let known = names(source, source.params.iter().filter(float));
+        return Err(Error::NothingAsked { program: program(), known });
+    }
+    match wrt.iter().enumerate().find(|(k, name)| wrt[..*k].contains(name)) {
+        Some((_, name)) => Err(Error::AskedTwice { program: program(), name: name.clone() }),
+        None => Ok(()),
+    }
 }
 
 /// The parameters that a request names.
@@ -48,9 +69,7 @@ impl Names {
             let ty = source.array(id).ty;
             if ty.is_float() { Ok(id) } else { Err(Error::NotDifferentiable { name: name.to_string(), ty }) }
         };
-        if request.wrt.is_empty() {
-            return Err(Error::NothingAsked { program: source.name.clone(), known: parameter_names(source) });
-        }
+        check_inputs(source, &request.wrt)?;
         let of = array(&request.of)?;
         if !request.seeded && source.array(of).rank != 0 {
             return Err(Error::NotScalar { name: request.of.clone(), rank: source.array(of).rank });

@@ -1,6 +1,6 @@
 //! Tangents: beside every active number, how it changes along a direction of the inputs.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use ebbtide_ir::{
     Access, ArrayId, Block, Branch, Combine, LibraryCall, LibraryOp, LocalId, Loop, LoopKind, Op,
@@ -27,14 +27,15 @@ use crate::writer::Writer;
 pub struct Tangent {
     /// The program.
     pub program: Program,
-    /// The parameters that have a tangent, by name.
-    pub active: BTreeSet<String>,
+    /// The parameters that have a tangent, and what that is called.
+    pub dots: BTreeMap<String, String>,
 }
 
 /// The tangent of a program along a direction of the parameters `wrt`.
 pub fn tangent(source: &Program, wrt: &[String]) -> Result<Tangent, Error> {
     let source = &prepare(source);
     verify(source)?;
+    crate::request::check_inputs(source, wrt)?;
     let mut arrays = Vec::new();
     let mut scalars = Vec::new();
     for name in wrt {
@@ -96,7 +97,7 @@ impl Maker<'_> {
         program.body.clear();
         program.params.clear();
         let mut w = Writer::new(program);
-        let mut active = BTreeSet::new();
+        let mut dots = BTreeMap::new();
         let mut directions: HashMap<ScalarId, ScalarId> = HashMap::new();
         for param in &self.source.params {
             w.program.params.push(*param);
@@ -108,19 +109,20 @@ impl Maker<'_> {
                         Role::Param(Access::Read) => Role::Param(Access::Read),
                         _ => Role::Param(Access::Write),
                     };
-                    let dot = w.array(format!("dot_{}", decl.name), decl.ty, decl.rank, role);
+                    let name = w.free_name(format!("dot_{}", decl.name));
+                    let dot = w.array(name.clone(), decl.ty, decl.rank, role);
                     w.program.params.push(Param::Array(dot));
                     self.arrays.insert(a, dot);
-                    active.insert(decl.name);
+                    dots.insert(decl.name, name);
                 }
                 Param::Scalar(s) if scalars.contains(&s) => {
                     let decl = self.source.scalars[s.index()].clone();
-                    let name = format!("dot_{}", decl.name);
-                    w.program.scalars.push(ebbtide_ir::ScalarDecl { name, ty: decl.ty });
+                    let name = w.free_name(format!("dot_{}", decl.name));
+                    w.program.scalars.push(ebbtide_ir::ScalarDecl { name: name.clone(), ty: decl.ty });
                     let dot = ScalarId::from_index(w.program.scalars.len() - 1);
                     w.program.params.push(Param::Scalar(dot));
                     directions.insert(s, dot);
-                    active.insert(decl.name);
+                    dots.insert(decl.name, name);
                 }
                 _ => {}
             }
@@ -144,7 +146,7 @@ impl Maker<'_> {
         w.program.body = w.end();
         open(&mut w.program);
         verify(&w.program)?;
-        Ok(Tangent { program: w.program, active })
+        Ok(Tangent { program: w.program, dots })
     }
 
     fn nested(

@@ -67,6 +67,14 @@ impl Writer {
 
     // ---- declarations
 
+    /// A name that no parameter has: this one, or one like it.
+    pub fn free_name(&self, mut name: String) -> String {
+        while self.program.find_array(&name).is_some() || self.program.find_scalar(&name).is_some() {
+            name.push('_');
+        }
+        name
+    }
+
     pub fn array(&mut self, name: String, ty: Type, rank: usize, role: Role) -> ArrayId {
         self.program.arrays.push(ArrayDecl { name, ty, rank, role });
         ArrayId::from_index(self.program.arrays.len() - 1)

@@ -152,6 +152,8 @@ impl std::fmt::Display for Progress {
             Progress::Begun { steps: None } => f.write_str("just begun"),
             Progress::Forward { step, steps: Some(steps) } => write!(f, "{step} of {steps} steps forward"),
             Progress::Forward { step, steps: None } => write!(f, "{step} steps forward"),
+            // How many there are may not be known before all are reversed.
+            Progress::Backward { step: 0, steps } => write!(f, "{steps} steps reversed so far"),
             Progress::Backward { step, steps } => {
                 write!(f, "{} of {steps} steps reversed", steps - step.min(steps))
             }

@@ -154,9 +154,14 @@ static inline f64 eb_f64_bits(u64 b) { f64 x; memcpy(&x, &b, 8); return x; }
 static inline u64 eb_bits_f32(f32 x) { u32 b; memcpy(&b, &x, 4); return b; }
 static inline f32 eb_f32_bits(u64 b) { u32 c = (u32)b; f32 x; memcpy(&x, &c, 4); return x; }
 
-/* Conversions of Rust's `as`: saturating, NaN to zero. */
+/* Conversions of Rust's `as`: saturating, NaN to zero. The compiler must not see that an integer comes from a float: where it
+   becomes one again, it would round instead, and keep the sign of a zero. */
 #define EB_TO_INT(name, from, to, least, above, most) \
-    static inline to name(from x) { return x != x ? 0 : x <= (from)(least) ? (to)(least) : x >= (from)(above) ? (to)(most) : (to)x; }
+    static inline to name(from x) { \
+        to r = x != x ? 0 : x <= (from)(least) ? (to)(least) : x >= (from)(above) ? (to)(most) : (to)x; \
+        __asm__("" : "+r"(r)); \
+        return r; \
+    }
 EB_TO_INT(eb_i32_f64, f64, i32, INT32_MIN, 2147483648.0, INT32_MAX)
 EB_TO_INT(eb_i32_f32, f32, i32, INT32_MIN, 2147483648.0, INT32_MAX)
 EB_TO_INT(eb_u32_f64, f64, u32, 0, 4294967296.0, UINT32_MAX)

@@ -119,7 +119,7 @@ impl<P: Source> Product<P> {
         let tangent = self.tangent()?;
         Ok(match self.order {
             Order::First => tangent.program,
-            Order::Second => autodiff::gradient_to_show(&tangent.program, &self.request())?.program,
+            Order::Second => autodiff::gradient_to_show(&tangent.program, &self.request(&tangent))?.program,
         })
     }
 
@@ -127,16 +127,16 @@ impl<P: Source> Product<P> {
         let program = match &self.program {
             Ok(program) => program,
             Err(message) => {
-                let message = message.clone();
-                return Err(Error::Program(ir::Error::Launch { program: P::NAME.to_string(), message }));
+                return Err(refused::<P>(message.clone()));
             }
         };
         Ok(autodiff::tangent(program, &self.names())?)
     }
 
     /// For second order: the gradient of the tangent.
-    fn request(&self) -> autodiff::Request {
-        autodiff::Request { of: format!("dot_{}", self.of), wrt: self.names(), ..Default::default() }
+    fn request(&self, tangent: &autodiff::Tangent) -> autodiff::Request {
+        let of = tangent.dots.get(&self.of).cloned().unwrap_or_else(|| format!("dot_{}", self.of));
+        autodiff::Request { of, wrt: self.names(), ..Default::default() }
     }
 
     /// The product compiled for a device.
@@ -145,7 +145,7 @@ impl<P: Source> Product<P> {
         let runs = match self.order {
             Order::First => Runs::Forward(Compiled::new(&tangent.program, device)?),
             Order::Second => {
-                let request = self.request();
+                let request = self.request(&tangent);
                 let gradient = CompiledGradient::new(&tangent.program, &request, device, self.budget)?;
                 Runs::Reverse(gradient.with_tiers(self.tiers.clone()))
             }
@@ -156,6 +156,7 @@ impl<P: Source> Product<P> {
         };
         Ok(CompiledProduct {
             tangent: Arc::new(tangent),
+            moves: self.names(),
             runs,
             outputs,
             device: device.clone(),
@@ -172,6 +173,8 @@ enum Runs {
 /// A product compiled for a device: takes the arguments that the program takes, and a direction.
 pub struct CompiledProduct<P: Source> {
     tangent: Arc<autodiff::Tangent>,
+    /// The inputs that a direction may name.
+    moves: Vec<String>,
     runs: Runs,
     outputs: Vec<(String, MakeOutput)>,
     device: Device,
@@ -183,6 +186,7 @@ impl<P: Source> CompiledProduct<P> {
     ///
     /// Of a `jvp` the result has the tangent of the output, of an `hvp` the product for each input.
     pub fn launch(&self, args: P::Args<'_>, direction: &Direction<'_>) -> Result<Gradients> {
+        self.accept(direction)?;
         let mut given = P::arguments(args).into_iter();
         let program = &self.tangent.program;
         // Arrays of its own for all that the program writes, and for directions that nobody named.
@@ -197,35 +201,30 @@ impl<P: Source> CompiledProduct<P> {
             match *param {
                 Param::Scalar(s) => {
                     let decl = &program.scalars[s.index()];
-                    scalar = Some(
-                        match decl.name.strip_prefix("dot_").filter(|n| self.tangent.active.contains(*n)) {
-                            Some(name) => {
-                                direction.scalars.get(name).copied().unwrap_or(Literal::zero(decl.ty))
-                            }
-                            None => match next.next() {
-                                Some(Arg::Scalar(literal)) => *literal,
-                                _ => Literal::zero(decl.ty),
-                            },
+                    scalar = Some(match self.source_of(&decl.name) {
+                        Some(name) => direction.scalars.get(name).copied().unwrap_or(Literal::zero(decl.ty)),
+                        None => match next.next() {
+                            Some(Arg::Scalar(literal)) => *literal,
+                            _ => Literal::zero(decl.ty),
                         },
-                    );
+                    });
                 }
                 Param::Array(a) => {
                     let decl = program.array(a);
                     let written =
                         decl.role == Role::Param(Access::Write) && matches!(self.runs, Runs::Forward(_));
-                    let from =
-                        match decl.name.strip_prefix("dot_").filter(|n| self.tangent.active.contains(*n)) {
-                            Some(name) => direction.arrays.get(name).copied(),
-                            None => {
-                                let array = match next.next() {
-                                    Some(Arg::Read(array)) => Some(*array),
-                                    Some(Arg::Write(array)) => Some(&**array),
-                                    _ => None,
-                                };
-                                last_shape = array.map_or(Vec::new(), |a| a.shape().to_vec());
-                                array
-                            }
-                        };
+                    let from = match self.source_of(&decl.name) {
+                        Some(name) => self.along(name, direction, &last_shape)?,
+                        None => {
+                            let array = match next.next() {
+                                Some(Arg::Read(array)) => Some(*array),
+                                Some(Arg::Write(array)) => Some(&**array),
+                                _ => None,
+                            };
+                            last_shape = array.map_or(Vec::new(), |a| a.shape().to_vec());
+                            array
+                        }
+                    };
                     match from {
                         Some(array) if written => mine = Some(array.try_clone()?),
                         Some(array) => lent = Some(array),
@@ -259,7 +258,7 @@ impl<P: Source> CompiledProduct<P> {
             Runs::Forward(compiled) => {
                 let _done = compiled.launch(args)?;
                 for (name, output) in &mut outputs {
-                    let at = self.position(&format!("dot_{name}"));
+                    let at = self.tangent.dots.get(name).and_then(|dot| self.position(dot));
                     if let Some(Some(found)) = at.map(|k| &own[k]) {
                         output.array().bytes_mut().copy_from_slice(found.bytes());
                     }
@@ -274,6 +273,7 @@ impl<P: Source> CompiledProduct<P> {
     pub fn cancel_with(&self, cancel: &Cancel) -> CompiledProduct<P> {
         CompiledProduct {
             tangent: self.tangent.clone(),
+            moves: self.moves.clone(),
             runs: match &self.runs {
                 Runs::Forward(compiled) => Runs::Forward(compiled.cancel_with(cancel)),
                 Runs::Reverse(gradient) => Runs::Reverse(gradient.cancel_with(cancel)),
@@ -282,6 +282,39 @@ impl<P: Source> CompiledProduct<P> {
             device: self.device.clone(),
             source: PhantomData,
         }
+    }
+
+    /// Takes a direction of inputs that can move alone.
+    fn accept(&self, direction: &Direction<'_>) -> Result<()> {
+        let mut named = direction.arrays.keys().chain(direction.scalars.keys());
+        match named.find(|name| !self.moves.iter().any(|moves| moves == *name)) {
+            Some(name) => Err(refused::<P>(format!(
+                "the direction names `{name}`, which cannot move here: ask for it with `.wrt({}::{name})`",
+                P::NAME
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// How an array of this shape moves, if it does.
+    fn along<'d>(
+        &self,
+        name: &str,
+        direction: &Direction<'d>,
+        shape: &[usize],
+    ) -> Result<Option<&'d AnyArray>> {
+        match direction.arrays.get(name) {
+            Some(along) if along.shape() != shape => Err(refused::<P>(format!(
+                "the direction of `{name}` has shape {:?}, `{name}` itself has {shape:?}",
+                along.shape()
+            ))),
+            along => Ok(along.copied()),
+        }
+    }
+
+    /// The parameter whose tangent is called so, if it is one.
+    fn source_of(&self, name: &str) -> Option<&str> {
+        self.tangent.dots.iter().find(|(_, dot)| *dot == name).map(|(source, _)| source.as_str())
     }
 
     fn position(&self, name: &str) -> Option<usize> {
@@ -293,6 +326,10 @@ impl<P: Source> CompiledProduct<P> {
         let Some(k) = self.position(name) else { return Vec::new() };
         own[k].as_ref().or(shared[k]).map_or(Vec::new(), |a| a.shape().to_vec())
     }
+}
+
+fn refused<P: Source>(message: String) -> Error {
+    Error::Program(ir::Error::Launch { program: P::NAME.to_string(), message })
 }
 
 impl<P: Source> fmt::Debug for CompiledProduct<P> {

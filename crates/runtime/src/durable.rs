@@ -18,6 +18,7 @@ use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::gradient::Variant;
 use crate::hosted::Log;
+use crate::plan::Plan;
 use crate::script::{Step, Sweep};
 use crate::sweeps::{Driven, Ran, Run};
 
@@ -26,6 +27,8 @@ pub(crate) struct Frontier {
     dir: RunDir,
     every: Duration,
     last: Instant,
+    /// How many passes there are to reverse, where that is known.
+    to_reverse: Option<u64>,
 }
 
 /// How far a run had come.
@@ -42,7 +45,13 @@ impl Frontier {
     }
 
     /// The directory of a run: made, or found as another process left it.
-    pub fn open(dir: &Path, every: Duration, variant: &Variant, args: &[Arg<'_>]) -> Result<Frontier> {
+    pub fn open(
+        dir: &Path,
+        every: Duration,
+        variant: &Variant,
+        plan: &Plan,
+        args: &[Arg<'_>],
+    ) -> Result<Frontier> {
         let identity = identity(variant, args);
         let fs = Arc::new(Disks);
         let dir = if dir.join("manifest.json").exists() {
@@ -54,7 +63,7 @@ impl Frontier {
             let budget = Budget { slots: 0, block: 1, disk_slots: 0, disk_cost: 0 };
             RunDir::create(fs, dir, Manifest::new(identity, "of a compiled program", None, budget))?
         };
-        Ok(Frontier { dir, every, last: Instant::now() })
+        Ok(Frontier { dir, every, last: Instant::now(), to_reverse: plan.to_reverse() })
     }
 
     /// Is it time to make the run durable?
@@ -172,6 +181,7 @@ impl<'a> Run<'a> {
     }
 
     fn write_to(&mut self, frontier: &mut Frontier) -> Result<()> {
+        let to_reverse = frontier.to_reverse;
         let adjoints = frontier.dir.adjoints();
         // While the last one is still being written, the run goes on, unless every action is to be durable.
         let state = match frontier.every.is_zero() {
@@ -227,8 +237,10 @@ impl<'a> Run<'a> {
                 }
             }
         }
+        // Branches that are not taken have nothing to reverse, so there may be fewer passes, never more.
         let reversed = self.ran.reversed;
-        adjoints.commit(reversed, reversed);
+        let all = to_reverse.unwrap_or(reversed).max(reversed);
+        adjoints.commit(all - reversed, all);
         Ok(())
     }
 

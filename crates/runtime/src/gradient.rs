@@ -405,7 +405,7 @@ impl CompiledGradient {
         let variant = &self.variants[chosen.variant];
         let executable = variant.executable(&self.device)?;
         let (views, scalars) = bind(&variant.program, &self.device, args)?;
-        let mut frontier = Frontier::open(dir, every, variant, args)?;
+        let mut frontier = Frontier::open(dir, every, variant, &chosen.plan, args)?;
         let mut frame = self.frame(variant, views, scalars)?;
         frame.reserve_undo(&variant.undone, self.device.meter())?;
         // Where every action is made durable, actions are whole.

@@ -68,12 +68,15 @@ impl Host {
     }
 }
 
+/// A host that was asked so often at one place and changed nothing will not change anything.
+const PATIENCE: u32 = 1000;
+
 impl<'a> Run<'a> {
     /// Runs a segment to its end; wherever it yields, the host does what it did before, or is asked.
     pub(crate) fn yielding_segment(&mut self, segment: usize, piece: Option<u64>) -> Result<()> {
         let mut outcome = self.executable.run(segment, self.frame, Start::Beginning)?;
         let mut last: Option<(RegionId, i64)> = None;
-        let mut replayed = None;
+        let (mut replayed, mut in_vain) = (None, 0);
         while let Outcome::Yielded { place, reason } = outcome {
             let source = self.variant.copies.get(&place.region).copied().unwrap_or(place.region);
             let key = (source, self.visit(source)?);
@@ -84,7 +87,14 @@ impl<'a> Run<'a> {
                 let place = format!("region {}, execution {}", key.0.index(), key.1);
                 return Err(Error::NotReproduced { program: self.variant.source.name.clone(), place });
             } else {
-                self.ask(key, &place, reason, piece)?;
+                let changed = self.ask(key, &place, reason, piece)?;
+                in_vain = if changed || last != Some(key) { 0 } else { in_vain + 1 };
+                if in_vain == PATIENCE {
+                    return Err(self.variant.lost(&format!(
+                        "it yielded {PATIENCE} times at one place, and `on_yield` changed nothing there: let it clear the \
+                         flag, as `host.fill(step::flag, 0)` does"
+                    )));
+                }
             }
             last = Some(key);
             outcome = self.executable.run(segment, self.frame, Start::At(&place))?;
@@ -129,8 +139,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Asks the host, and remembers what it did.
-    fn ask(&mut self, key: (RegionId, i64), place: &Place, reason: i64, piece: Option<u64>) -> Result<()> {
+    /// Asks the host, and remembers what it did; says whether it did anything.
+    fn ask(&mut self, key: (RegionId, i64), place: &Place, reason: i64, piece: Option<u64>) -> Result<bool> {
         let variant = self.variant;
         // Regions of the source go by the loops of the source, of which a driven one is somewhere in its middle.
         let mut place = Place { region: key.0, iterations: place.iterations.clone() };
@@ -169,6 +179,7 @@ impl<'a> Run<'a> {
             lent.push((id, decl.name.clone(), bytes));
         }
         on_yield(&at, &mut host)?;
+        let mut did = false;
         for (array, name, old) in lent {
             let decl = variant.source.array(array);
             let Some(now) = host.arrays.get(&name) else { continue };
@@ -189,12 +200,13 @@ impl<'a> Run<'a> {
                 elements.iter().flat_map(|at| from[*at..at + size].to_vec()).collect::<Vec<u8>>()
             };
             let (before, after) = (pick(&old), pick(now.bytes()));
+            did = true;
             self.set_contents(array, now.bytes())?;
             self.log.done.entry(key).or_default().push(Change { array, elements, old: before, new: after });
         }
         // That nothing was changed is remembered too: then the host is not asked again on replay.
         self.log.done.entry(key).or_default();
-        Ok(())
+        Ok(did)
     }
 
     fn change(&mut self, key: (RegionId, i64), again: Again) -> Result<()> {

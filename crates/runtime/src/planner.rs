@@ -409,8 +409,10 @@ fn online_room(need: &Need, budget: Budget, share: u64, free: u64) -> Option<(us
         Budget::Bytes(_) => share,
         _ => share.min(free / 2),
     };
-    // A quarter for the tape of a block, the rest for states.
-    let block = (room / 4).checked_div(need.tape).map_or(MOST_BLOCK, |b| b.clamp(1, MOST_BLOCK));
+    // A quarter for the tape of a block, the rest for states; of one there must be room.
+    let beside_a_state = room.checked_sub(need.state)?;
+    let passes = |bytes: u64| bytes.checked_div(need.tape).map_or(MOST_BLOCK, |b| b.clamp(1, MOST_BLOCK));
+    let block = passes(room / 4).min(passes(beside_a_state));
     let left = room.checked_sub(block * need.tape).filter(|left| *left >= need.state)?;
     let slots = left.checked_div(need.state).unwrap_or(MOST_SLOTS).clamp(1, MOST_SLOTS);
     Some((slots as usize, block))

@@ -364,3 +364,169 @@ fn new_statements_have_the_same_bits_under_every_schedule() {
     check_schedules!(extremes);
     check_schedules!(unique_scatters);
 }
+
+#[program]
+fn scaled_square(x: &Array1<f64>, k: f64, y: &mut Array1<f64>) {
+    for i in par(0..x.len()) {
+        y[i] = k * x[i] * x[i];
+    }
+}
+
+/// A direction that would be ignored is refused: its product would be wrong.
+#[test]
+fn a_direction_moves_what_was_asked_for_and_has_its_shape() {
+    let device = Device::interpreter();
+    let (x, mut y) = (device.array(&[1.0, 2.0]).unwrap(), device.zeros([2]).unwrap());
+    let (dx, short) = (device.array(&[1.0, 0.0]).unwrap(), device.array(&[1.0]).unwrap());
+    type F = scaled_square;
+    let along_x = scaled_square().jvp(F::y).wrt(F::x).compile(&device).unwrap();
+    let both = scaled_square().jvp(F::y).wrt(F::x).wrt(F::k).compile(&device).unwrap();
+    let out = both.launch((&x, 1.0, &mut y), &Direction::new().array(F::x, &dx).scalar(F::k, 1.0)).unwrap();
+    assert_eq!(out.get(F::y).unwrap().to_vec(), [3.0, 4.0]);
+    let mut refused =
+        |direction: &Direction<'_>| along_x.launch((&x, 1.0, &mut y), direction).unwrap_err().to_string();
+    let text = refused(&Direction::new().array(F::x, &dx).scalar(F::k, 1.0));
+    assert!(text.contains("names `k`") && text.contains(".wrt(scaled_square::k)"), "{text}");
+    let text = refused(&Direction::new().array(F::x, &short));
+    assert!(text.contains("has shape [1], `x` itself has [2]"), "{text}");
+    let text = scaled_square().jvp(F::y).compile(&device).unwrap_err().to_string();
+    assert!(text.contains("with respect to nothing") && text.contains("`x`, `k`, `y`"), "{text}");
+}
+
+/// Parameters may be called like derivatives of others.
+#[program]
+fn grid(
+    x: &Array1<f64>,
+    d_x: &Array1<f64>,
+    dot_x: f64,
+    seed_y: &Array1<f64>,
+    y: &mut Array1<f64>,
+    loss: &mut Array0<f64>,
+) {
+    for i in par(0..x.len()) {
+        y[i] = x[i] * x[i] * d_x[i] * dot_x * seed_y[i];
+    }
+    for i in par(0..y.len()) {
+        loss[[]] += y[i];
+    }
+}
+
+#[test]
+fn parameters_may_be_called_like_derivatives() {
+    let device = Device::interpreter();
+    let of = |numbers: &[f64]| device.array(numbers).unwrap();
+    let (x, d_x, seed_y) = (of(&[1.0, 2.0]), of(&[3.0, 5.0]), of(&[7.0, 11.0]));
+    let (mut y, mut loss) = (device.zeros([2]).unwrap(), device.zeros([]).unwrap());
+    let g = grid().grad(grid::loss).wrt(grid::x).wrt(grid::d_x).compile(&device).unwrap();
+    let out = g.launch((&x, &d_x, 0.5, &seed_y, &mut y, &mut loss)).unwrap();
+    assert_eq!(out.get(grid::x).unwrap().to_vec(), [21.0, 110.0]);
+    assert_eq!(out.get(grid::d_x).unwrap().to_vec(), [3.5, 22.0]);
+    let direction = of(&[1.0, 0.0]);
+    let along = Direction::new().array(grid::x, &direction);
+    let jvp = grid().jvp(grid::y).wrt(grid::x).compile(&device).unwrap();
+    let out = jvp.launch((&x, &d_x, 0.5, &seed_y, &mut y, &mut loss), &along).unwrap();
+    assert_eq!(out.get(grid::y).unwrap().to_vec(), [21.0, 0.0]);
+    let hvp = grid().hvp(grid::loss).wrt(grid::x).compile(&device).unwrap();
+    let out = hvp.launch((&x, &d_x, 0.5, &seed_y, &mut y, &mut loss), &along).unwrap();
+    assert_eq!(out.get(grid::x).unwrap().to_vec(), [21.0, 0.0]);
+    let seed = of(&[1.0, 10.0]);
+    let vjp = grid().vjp(grid::y).wrt(grid::x).compile(&device).unwrap();
+    let out = vjp.launch_with(&seed, (&x, &d_x, 0.5, &seed_y, &mut y, &mut loss)).unwrap();
+    assert_eq!(out.get(grid::x).unwrap().to_vec(), [21.0, 1100.0]);
+    let text = grid().grad(grid::loss).wrt(grid::x).wrt(grid::x).compile(&device).unwrap_err().to_string();
+    assert!(text.contains("with respect to `x` is asked for twice"), "{text}");
+}
+
+#[program]
+fn flat_powers(u: &Array1<f64>, zero: f64, loss: &mut Array0<f64>) {
+    for i in par(0..u.len()) {
+        loss[[]] += u[i].powi(0) + u[i].powf(0.0) + u[i].powf(zero) + u[i].powi(1);
+    }
+}
+
+#[test]
+fn a_power_of_zero_is_flat_at_zero_too() {
+    for device in [Device::interpreter(), Device::cpu()] {
+        let g = flat_powers().grad(flat_powers::loss).wrt(flat_powers::u).compile(&device).unwrap();
+        let (u, mut loss) = (device.array(&[0.0, 0.5, 1.0]).unwrap(), device.zeros([]).unwrap());
+        let out = g.launch((&u, 0.0, &mut loss)).unwrap();
+        assert_eq!(out.get(flat_powers::u).unwrap().to_vec(), [1.0; 3]);
+    }
+}
+
+/// A counter of its own in a loop, used as an index by all iterations.
+#[program]
+fn counted(
+    u: &mut Array1<f64>,
+    w: &Array1<f64>,
+    steps: usize,
+    history: &mut Array1<f64>,
+    shifted: &mut Array1<f64>,
+    loss: &mut Array0<f64>,
+) {
+    let n = u.len();
+    let mut t: usize = 0;
+    while t < steps {
+        for i in par(0..n) {
+            u[i] += w[t] * u[i];
+        }
+        for i in par(0..n) {
+            history[t] += u[i] * u[i];
+        }
+        t += 1;
+    }
+    for i in par(t..n) {
+        shifted[i - t] = u[i] * w[0];
+    }
+    for k in 0..steps {
+        loss[[]] += history[k];
+    }
+    for i in par(0..n) {
+        loss[[]] += shifted[i] * u[(i + t) % n];
+    }
+}
+
+#[test]
+fn a_counter_that_iterations_use_is_the_same_in_a_gradient() {
+    let steps = 4;
+    for device in [Device::interpreter(), Device::cpu()] {
+        for n in [5, 17, 5000] {
+            let start: Vec<f64> = (0..n).map(|i| 0.3 + ((i * 7) % 11) as f64 / 13.0).collect();
+            let weights = [0.1, 0.02, 0.3, 0.04];
+            let plain = counted().compile(&device).unwrap();
+            let run = |weights: &[f64]| {
+                let (mut u, w) = (device.array(&start).unwrap(), device.array(weights).unwrap());
+                let (mut history, mut shifted) = (device.zeros([steps]).unwrap(), device.zeros([n]).unwrap());
+                let mut loss = device.zeros([]).unwrap();
+                let _done = plain.launch((&mut u, &w, steps, &mut history, &mut shifted, &mut loss)).unwrap();
+                loss.value()
+            };
+            let g = counted().value_and_grad(counted::loss).wrt(counted::w).compile(&device).unwrap();
+            let (mut u, w) = (device.array(&start).unwrap(), device.array(&weights).unwrap());
+            let (mut history, mut shifted) = (device.zeros([steps]).unwrap(), device.zeros([n]).unwrap());
+            let mut loss = device.zeros([]).unwrap();
+            let mut first: Option<Vec<u64>> = None;
+            for budget in [Budget::StoreAll, Budget::Revolve { slots: 2, block: 1 }] {
+                let g = g.with_budget(budget);
+                let out = g.launch((&mut u, &w, steps, &mut history, &mut shifted, &mut loss)).unwrap();
+                let value: f64 = out.value(counted::loss).unwrap().value();
+                assert_eq!(value.to_bits(), run(&weights).to_bits(), "{n} on {device:?}");
+                let found = out.get(counted::w).unwrap().to_vec();
+                for (k, slope) in found.iter().enumerate() {
+                    let moved = |h: f64| {
+                        let mut moved = weights;
+                        moved[k] += h;
+                        run(&moved)
+                    };
+                    let expected = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+                    assert!(
+                        (slope - expected).abs() < 1e-6 * (1.0 + expected.abs()),
+                        "{k}: {slope} {expected}"
+                    );
+                }
+                let bits: Vec<u64> = found.iter().map(|x| x.to_bits()).collect();
+                assert_eq!(*first.get_or_insert_with(|| bits.clone()), bits);
+            }
+        }
+    }
+}

@@ -525,3 +525,32 @@ fn multiply_adds_are_formed_where_they_are_asked_for() {
     let few = few.launch((&mut x, &mut v, 0.7, 100, &mut loss)).unwrap();
     assert_eq!(all.get(damped::x).unwrap().to_vec(), few.get(damped::x).unwrap().to_vec());
 }
+
+#[program]
+fn there_and_back(x: &Array1<f64>, whole: &mut Array1<i32>, y: &mut Array1<f64>, z: &mut Array1<f64>) {
+    for i in par(0..x.len()) {
+        y[i] = 1.0 / ((x[i] as i32) as f64);
+    }
+    for i in par(0..x.len()) {
+        whole[i] = x[i].floor() as i32;
+    }
+    for i in par(0..x.len()) {
+        z[i] = 1.0 / (whole[i] as f64);
+    }
+}
+
+/// An integer has no signed zero, also where it comes from a float and becomes one again.
+#[test]
+fn floats_that_were_integers_have_no_negative_zero() {
+    let numbers: Vec<f64> = [-0.5, 0.5, -0.0, 0.0, -1.5].repeat(20);
+    for device in [Device::interpreter(), Device::cpu()] {
+        let (x, mut whole) = (device.array(&numbers).unwrap(), device.zeros([100]).unwrap());
+        let (mut y, mut z) = (device.zeros([100]).unwrap(), device.zeros([100]).unwrap());
+        let compiled = there_and_back().compile(&device).unwrap();
+        let _done = compiled.launch((&x, &mut whole, &mut y, &mut z)).unwrap();
+        let expected: Vec<f64> = numbers.iter().map(|x| 1.0 / f64::from(*x as i32)).collect();
+        assert_eq!(y.to_vec(), expected, "{device:?}");
+        let expected: Vec<f64> = numbers.iter().map(|x| 1.0 / f64::from(x.floor() as i32)).collect();
+        assert_eq!(z.to_vec(), expected, "{device:?}");
+    }
+}

@@ -395,3 +395,39 @@ fn loops_of_unknown_length_are_reversed_online() {
         assert_eq!(run(&g.with_budget(Budget::Revolve { slots: 2, block: 2 })), found);
     }
 }
+
+#[program]
+fn walk_until(u: &mut Array1<f64>, a: f64, steps: usize, loss: &mut Array0<f64>) {
+    let mut x = a;
+    let mut t: usize = 0;
+    while t < steps {
+        x = x * 0.9 + 0.1 * u[t] * u[t];
+        u[t] = x;
+        t += 1;
+    }
+    loss[[]] += x;
+}
+
+/// Also where the number of passes is data, and a state is much larger than the tape of a pass.
+#[test]
+fn the_least_that_a_message_names_works() {
+    for device in [Device::interpreter(), Device::cpu()] {
+        let g = walk_until()
+            .grad(walk_until::loss)
+            .wrt(walk_until::u)
+            .wrt(walk_until::a)
+            .compile(&device)
+            .unwrap();
+        let (mut u, mut loss) = (device.array(&[0.5; 1000]).unwrap(), device.zeros([]).unwrap());
+        let all = g.launch((&mut u, 0.3, 20, &mut loss)).unwrap();
+        let Err(ebbtide::Error::BudgetTooSmall { minimum: least, .. }) =
+            g.with_memory(Bytes(1)).launch((&mut u, 0.3, 20, &mut loss))
+        else {
+            panic!("one byte is not enough");
+        };
+        let out = g.with_memory(Bytes(least)).launch((&mut u, 0.3, 20, &mut loss)).unwrap();
+        assert_eq!(out.get(walk_until::u).unwrap().to_vec(), all.get(walk_until::u).unwrap().to_vec());
+        let below = g.with_memory(Bytes(least - 1)).launch((&mut u, 0.3, 20, &mut loss));
+        assert!(matches!(below, Err(ebbtide::Error::BudgetTooSmall { .. })), "{device:?}");
+    }
+}

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use ebbtide::prelude::*;
 use ebbtide::{Error, Progress};
+use ebbtide_snapshot::Survey;
+use ebbtide_snapshot::fs::Disks;
 
 use crate::durable::{Fragile, Then};
 
@@ -166,7 +168,7 @@ fn a_durable_gradient_that_is_stopped_goes_on_to_the_same_bits() {
         let whole = plain.with_budget(budget).launch((&mut x, STEPS, &mut loss)).unwrap().ran();
         let durable = plain.with_budget(budget).cancel_with(&cancel);
         let dir = tempfile::tempdir().unwrap();
-        let mut stops = 0;
+        let (mut stops, mut to_reverse) = (0, STEPS as u64);
         let out = loop {
             left.store(8, Ordering::Relaxed);
             // Nothing but the stop makes the run durable.
@@ -177,9 +179,16 @@ fn a_durable_gradient_that_is_stopped_goes_on_to_the_same_bits() {
             }
             cancel.reset();
             stops += 1;
+            // What is told of the run: how many passes are still to be reversed, of how many.
+            let survey = Survey::read(&Disks, &dir.path().join("run")).unwrap();
+            let told = survey.adjoints.last().unwrap();
+            assert_eq!(told.steps, STEPS as u64);
+            assert!(told.step <= to_reverse, "{} after {to_reverse}", told.step);
+            to_reverse = told.step;
         };
         left.store(i64::MAX, Ordering::Relaxed);
         cancel.reset();
+        assert!(to_reverse < STEPS as u64);
         assert_eq!(bits(&out), expected, "{budget:?}");
         assert!(stops > 2, "{budget:?}: {stops}");
         assert_eq!(out.ran(), whole, "{budget:?}: nothing was done twice");

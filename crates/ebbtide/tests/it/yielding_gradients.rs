@@ -240,6 +240,19 @@ fn yielding_with_states_elsewhere<const N: usize>(devices: [Device; N]) {
 }
 
 #[test]
+fn a_callback_that_leaves_the_flag_as_it_is_does_not_run_for_ever() {
+    for device in [Device::cpu(), Device::interpreter()] {
+        let g =
+            limited().grad(limited::loss).wrt(limited::u).on_yield(|_, _| Ok(())).compile(&device).unwrap();
+        let mut u = device.array(&[0.5, 0.8, 1.1]).unwrap();
+        let mut limit = device.scalar(FIRST_LIMIT).unwrap();
+        let (mut over, mut loss) = (device.scalar(0).unwrap(), device.scalar(0.0).unwrap());
+        let error = g.launch((&mut u, &mut limit, &mut over, 20, &mut loss)).unwrap_err().to_string();
+        assert!(error.contains("clear the flag, as `host.fill(step::flag, 0)` does"), "{error}");
+    }
+}
+
+#[test]
 fn a_gradient_that_yields_without_a_callback_says_what_to_do() {
     let device = Device::cpu();
     let g = limited().grad(limited::loss).wrt(limited::u).compile(&device).unwrap();
