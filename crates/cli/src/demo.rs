@@ -89,6 +89,8 @@ pub struct Args {
 /// The devices that can be asked for.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Which {
+    /// The first NVIDIA GPU
+    Cuda,
     /// C through the system's compiler
     Cpu,
     /// Slow, obvious, always there
@@ -207,6 +209,7 @@ fn device(args: &Args) -> Result<Device, Failure> {
     let said = |name: &str| std::env::var_os(name).is_some();
     match args.device {
         None if said("EBBTIDE_DEVICE") => Ok(Device::best()?),
+        Some(Which::Cuda) => Ok(Device::cuda()?),
         Some(Which::Interpreter) => Ok(Device::interpreter()),
         _ if said("EBBTIDE_THREADS") => Ok(Device::cpu()),
         _ => {
