@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 use std::time::UNIX_EPOCH;
 
 use ebbtide_codegen::Target;
 use ebbtide_runtime::cache::{Cache, Found, Kind};
+
+use crate::setting;
 
 /// A C compiler.
 #[derive(Clone, Debug)]
@@ -139,11 +141,11 @@ fn locate(command: &Path) -> Option<(PathBuf, String)> {
 
 /// The widest vectors that this processor computes with; `EBBTIDE_VECTOR_BYTES` can lower it.
 fn vector_bytes() -> usize {
+    static ONCE: Once = Once::new();
     let widest = widest_vectors();
-    match std::env::var("EBBTIDE_VECTOR_BYTES").ok().and_then(|v| v.parse().ok()) {
-        Some(bytes) if [16, 32, 64].contains(&bytes) && bytes <= widest => bytes,
-        _ => widest,
-    }
+    let wanted = format!("16, 32 or 64, and at most {widest} here");
+    let fits = |bytes: &usize| [16, 32, 64].contains(bytes) && *bytes <= widest;
+    setting("EBBTIDE_VECTOR_BYTES", &wanted, &ONCE, fits).unwrap_or(widest)
 }
 
 #[cfg(target_arch = "x86_64")]

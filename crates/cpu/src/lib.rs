@@ -5,7 +5,7 @@ mod native;
 mod operation;
 mod pool;
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use ebbtide_runtime::Device;
 
@@ -51,8 +51,19 @@ impl Options {
 
 /// The number of threads that a device has if nobody says otherwise.
 pub fn default_threads() -> usize {
-    let asked = std::env::var("EBBTIDE_THREADS").ok().and_then(|v| v.parse().ok()).filter(|n| *n > 0);
+    static ONCE: Once = Once::new();
+    let asked = setting("EBBTIDE_THREADS", "a number of threads", &ONCE, |n| *n > 0);
     asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
+}
+
+/// What a variable of the environment says, where that fits; a warning, the first time, where it does not.
+fn setting(name: &str, wanted: &str, once: &Once, fits: impl Fn(&usize) -> bool) -> Option<usize> {
+    let said = std::env::var(name).ok().filter(|said| !said.is_empty())?;
+    let found = said.parse().ok().filter(fits);
+    if found.is_none() {
+        once.call_once(|| ebbtide_runtime::warn(&format!("{name}={said} is ignored: it wants {wanted}")));
+    }
+    found
 }
 
 /// The CPU; the interpreter, with a warning, where no C compiler is found.
@@ -60,7 +71,7 @@ pub fn cpu() -> Device {
     match Options::new().build() {
         Ok((device, _)) => device,
         Err(reason) => {
-            static ONCE: std::sync::Once = std::sync::Once::new();
+            static ONCE: Once = Once::new();
             ONCE.call_once(|| {
                 ebbtide_runtime::warn(&format!("programs are interpreted, which is slow: {reason}"));
             });

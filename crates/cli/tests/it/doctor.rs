@@ -58,3 +58,15 @@ fn cache_is_shown_and_cleared() {
     let shown = json(&ebbtide(&["cache", "show", "--json"], cache.path(), &[]));
     assert_eq!(shown["entries"], 0);
 }
+
+#[test]
+fn a_setting_that_makes_no_sense_is_told_and_ignored() {
+    let cache = tempfile::tempdir().unwrap();
+    let settings = [("EBBTIDE_THREADS", "many"), ("EBBTIDE_VECTOR_BYTES", "7")];
+    let output = ebbtide(&["doctor"], cache.path(), &settings);
+    assert!(output.status.success());
+    let told = String::from_utf8(output.stderr).unwrap();
+    for (name, value) in settings {
+        assert_eq!(told.matches(&format!("{name}={value} is ignored")).count(), 1, "{told}");
+    }
+}
