@@ -304,7 +304,9 @@ impl<P: Source> CompiledGrad<P> {
 
     /// As [`CompiledGrad::launch`], into the arrays of an earlier launch with the same shapes.
     pub fn launch_into(&self, gradients: &mut Gradients, args: P::Args<'_>) -> Result<()> {
-        self.run(gradients, P::arguments(args), None)
+        let args = P::arguments(args);
+        self.check_results(gradients, &args)?;
+        self.run(gradients, args, None)
     }
 
     /// As [`CompiledGrad::launch`], in a directory, so that it survives its process. Killed at any instant and launched
@@ -342,21 +344,48 @@ impl<P: Source> CompiledGrad<P> {
         Ok(gradients)
     }
 
-    fn empty(&self, args: &[Arg<'_>]) -> Result<Gradients> {
-        let shape = |name: &str| {
-            let param = self.program.params.iter().position(|p| match p {
-                ir::Param::Array(a) => self.program.array(*a).name == name,
-                ir::Param::Scalar(_) => false,
-            });
-            match param.and_then(|k| args.get(k)) {
-                Some(Arg::Read(array)) => array.shape().to_vec(),
-                Some(Arg::Write(array)) => array.shape().to_vec(),
-                _ => Vec::new(),
+    /// The shape of a parameter among these arguments.
+    fn shape<'a>(&self, name: &str, args: &'a [Arg<'_>]) -> &'a [usize] {
+        let param = self.program.params.iter().position(|p| match p {
+            ir::Param::Array(a) => self.program.array(*a).name == name,
+            ir::Param::Scalar(_) => false,
+        });
+        match param.and_then(|k| args.get(k)) {
+            Some(Arg::Read(array)) => array.shape(),
+            Some(Arg::Write(array)) => array.shape(),
+            _ => &[],
+        }
+    }
+
+    /// Are these results of this gradient, for arguments of these shapes?
+    fn check_results(&self, gradients: &mut Gradients, args: &[Arg<'_>]) -> Result<()> {
+        let lists = [(&mut gradients.values, &self.values), (&mut gradients.derivatives, &self.outputs)];
+        for (given, wanted) in lists {
+            if !given.iter().map(|(name, _)| name).eq(wanted.iter().map(|(name, _)| name)) {
+                return Err(
+                    self.refuse("the results to be written are those of another gradient".to_string())
+                );
             }
-        };
+            for (name, output) in given {
+                let (found, needed) = (output.array().shape(), self.shape(name, args));
+                if found != needed {
+                    return Err(self.refuse(format!(
+                        "the results to be written have shape {found:?} for `{name}`, which has shape {needed:?} now"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, message: String) -> Error {
+        Error::Plan { program: self.untyped.program().name.clone(), message }
+    }
+
+    fn empty(&self, args: &[Arg<'_>]) -> Result<Gradients> {
         let make = |list: &[(String, MakeOutput)]| {
             list.iter()
-                .map(|(name, make)| Ok((name.clone(), make(self.untyped.device(), &shape(name))?)))
+                .map(|(name, make)| Ok((name.clone(), make(self.untyped.device(), self.shape(name, args))?)))
                 .collect::<Result<Vec<_>>>()
         };
         Ok(Gradients { values: make(&self.values)?, derivatives: make(&self.outputs)?, ran: Ran::default() })
@@ -377,8 +406,7 @@ impl<P: Source> CompiledGrad<P> {
             _ => None,
         };
         if let Some(message) = said {
-            let program = self.untyped.program().name.clone();
-            return Err(Error::Plan { program, message: message.to_string() });
+            return Err(self.refuse(message.to_string()));
         }
         let ran = self.untyped.launch(&with_results(gradients, args, seed))?;
         gradients.ran = ran;

@@ -431,3 +431,19 @@ fn the_least_that_a_message_names_works() {
         assert!(matches!(below, Err(ebbtide::Error::BudgetTooSmall { .. })), "{device:?}");
     }
 }
+
+#[test]
+fn results_of_another_shape_or_gradient_are_refused() {
+    let device = Device::interpreter();
+    type W = walk_until;
+    let both = walk_until().grad(W::loss).wrt(W::u).wrt(W::a).compile(&device).unwrap();
+    let one = walk_until().grad(W::loss).wrt(W::a).compile(&device).unwrap();
+    let (mut long, mut short) = (device.array(&[0.5; 60]).unwrap(), device.array(&[0.5; 50]).unwrap());
+    let mut loss = device.zeros([]).unwrap();
+    let mut out = both.launch((&mut long, 0.3, 20, &mut loss)).unwrap();
+    let text = both.launch_into(&mut out, (&mut short, 0.3, 20, &mut loss)).unwrap_err().to_string();
+    assert!(text.contains("shape [60] for `u`, which has shape [50] now"), "{text}");
+    let text = one.launch_into(&mut out, (&mut long, 0.3, 20, &mut loss)).unwrap_err().to_string();
+    assert!(text.contains("those of another gradient"), "{text}");
+    both.launch_into(&mut out, (&mut long, 0.3, 20, &mut loss)).unwrap();
+}
