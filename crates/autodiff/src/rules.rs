@@ -156,8 +156,8 @@ fn math(w: &mut Writer, f: Function, a: ValueId, b: ValueId, y: ValueId) -> Vec<
             let less = w.sub(b, one);
             let lower = w.math2(Powf, a, less);
             let x = w.mul(b, lower);
+            let x = flat_at_zero(w, b, x);
             let zero = w.real(ty, 0.0);
-            let x = flat_at_zero(w, b, zero, x);
             // 0^b does not depend on b where it is zero, although ln 0 is infinite.
             let flat = w.compare(Compare::Eq, y, zero);
             let ln = w.math(Ln, a);
@@ -171,8 +171,7 @@ fn math(w: &mut Writer, f: Function, a: ValueId, b: ValueId, y: ValueId) -> Vec<
             let lower = w.math2(Powi, a, less);
             let n = w.cast(b, ty);
             let x = w.mul(n, lower);
-            let zero = w.real(ty, 0.0);
-            flat_at_zero(w, n, zero, x)
+            flat_at_zero(w, b, x)
         }
     };
     vec![(0, Partial::Factor(factor))]
@@ -180,15 +179,14 @@ fn math(w: &mut Writer, f: Function, a: ValueId, b: ValueId, y: ValueId) -> Vec<
 
 /// The slope of a power: a^0 is 1 everywhere, although 0 · 0^-1 is no number. An exponent that is seen not to be zero needs
 /// no test.
-fn flat_at_zero(w: &mut Writer, exponent: ValueId, zero: ValueId, slope: ValueId) -> ValueId {
-    let mut seen = exponent;
-    while let Op::Cast(of) = *w.program.op(seen) {
-        seen = of;
-    }
-    if w.program.literal(seen).is_some_and(|literal| literal.to_f64() != 0.0) {
+fn flat_at_zero(w: &mut Writer, exponent: ValueId, slope: ValueId) -> ValueId {
+    if w.program.literal(exponent).is_some_and(|literal| literal.to_f64() != 0.0) {
         return slope;
     }
-    let flat = w.compare(Compare::Eq, exponent, zero);
+    let ty = w.ty(exponent);
+    let nothing = w.value(Op::Literal(ebbtide_ir::Literal::of(ty, 0.0)), ty);
+    let flat = w.compare(Compare::Eq, exponent, nothing);
+    let zero = w.real(w.ty(slope), 0.0);
     w.select(flat, zero, slope)
 }
 

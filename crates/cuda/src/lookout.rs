@@ -48,7 +48,6 @@ impl Launch {
     }
 }
 
-#[derive(Default)]
 struct List {
     launches: Vec<Launch>,
     /// How many were ever listed.

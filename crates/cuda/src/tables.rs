@@ -439,11 +439,10 @@ impl Tables {
             unsafe { self.gpu.fetch(self.address, self.reported().cast(), 8 * at.tape)? };
         }
         self.gpu.wait()?;
+        // Its last look is at what the launch said last.
         self.watch = None;
         // SAFETY: `Shared` is plain numbers, in as many words.
         let shared = unsafe { self.reported().add(at.shared).cast::<Shared>().read() };
-        // SAFETY (*Liveness*): they are there as long as the tables.
-        frame.done.store(unsafe { self.said().as_ref() }.done.load(Ordering::Relaxed), Ordering::Relaxed);
         if shared.exchanged != 0 {
             for (places, tape) in self.tapes.iter_mut().zip(&mut frame.tapes) {
                 places.held.clear();
