@@ -3,7 +3,7 @@
 //! The candidates for a larger budget contain those for a smaller one, and of them the cheapest is taken, so
 //! more memory never gives a costlier plan. They are: store-all; Revolve with every block of a fixed
 //! series and the most slots that fit beside it (every count of a fixed series where storing costs time, since
-//! more slots need not be cheaper then); Mixed where its table is quickly made; and, where there is room beyond
+//! more slots need not be cheaper then), a coarse series first, then a fine one where it may be cheaper; Mixed where its table is quickly made; and, where there is room beyond
 //! memory, Multistage with a state out there every period of a fixed series, whose periods are reversed with every
 //! number of slots of a fixed series.
 //!
@@ -233,6 +233,17 @@ fn cheapest(problem: &Problem, budget: u64) -> Option<Plan> {
             }
         }
     }
+    for block in fine_series(problem.steps.max(1)) {
+        let Some(most) = fitting(problem, budget, problem.sizes.state.into(), block) else { break };
+        // Most are not worth a closer look.
+        let least = least_revolve(problem, most, block);
+        if best.as_ref().is_some_and(|best| least >= best.cost) {
+            continue;
+        }
+        for slots in counts(problem, fine_series(problem.steps.max(1)), most) {
+            offer(&mut best, revolve_plan(problem, slots, block));
+        }
+    }
     if problem.beyond.iter().any(|beyond| beyond.slots > 0) {
         for block in series(problem.steps.max(1)) {
             for slots in few_slots(problem, budget, block) {
@@ -268,20 +279,33 @@ fn series(most: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(Some(1), next)
 }
 
+/// 1 to 64, then 3 % apart, up to `most` and with it.
+fn fine_series(most: u64) -> impl Iterator<Item = u64> {
+    let next = move |&n: &u64| (n < most).then(|| (n + (n / 32).max(1)).min(most));
+    std::iter::successors(Some(1), next)
+}
+
 /// The numbers of slots to try, each slot taking `room` bytes.
 fn slot_counts(problem: &Problem, budget: u64, room: u128, block: u64, most: u64) -> Vec<usize> {
-    let Some(left) = u128::from(budget).checked_sub(problem.sizes.bytes(0, block.min(problem.steps))) else {
-        return Vec::new();
-    };
-    let fitting =
-        left.checked_div(room).unwrap_or(u128::MAX).min(problem.steps.max(1).into()).min(most.into());
-    let fitting = usize::try_from(fitting).unwrap_or(usize::MAX);
+    let Some(fitting) = fitting(problem, budget, room, block) else { return Vec::new() };
+    let most = most.min(problem.steps.max(1));
+    counts(problem, series(most), fitting.min(usize::try_from(most).unwrap_or(usize::MAX)))
+}
+
+/// The most slots of `room` bytes that fit beside a block; `None` where it does not fit itself.
+fn fitting(problem: &Problem, budget: u64, room: u128, block: u64) -> Option<usize> {
+    let left = u128::from(budget).checked_sub(problem.sizes.bytes(0, block.min(problem.steps)))?;
+    let fitting = left.checked_div(room).unwrap_or(u128::MAX).min(problem.steps.max(1).into());
+    Some(usize::try_from(fitting).unwrap_or(usize::MAX))
+}
+
+/// The numbers of slots to try out of a series: up to as many as fit.
+fn counts(problem: &Problem, series: impl Iterator<Item = u64>, fitting: usize) -> Vec<usize> {
     if problem.costs.store == 0.0 && problem.costs.load == 0.0 {
         // More slots are never costlier.
         return vec![fitting];
     }
-    let counts =
-        series(most.min(problem.steps.max(1))).map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+    let counts = series.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
     std::iter::once(0).chain(counts).take_while(|&count| count <= fitting).collect()
 }
 
@@ -311,6 +335,15 @@ fn revolve_plan(problem: &Problem, slots: usize, block: u64) -> Option<Plan> {
     let totals = revolve::totals(problem.steps, slots, options)?;
     let bytes = problem.sizes.bytes(totals.memory.peak_slots, totals.peak_tape);
     Some(finish(problem, Family::Revolve, slots, options, totals, bytes))
+}
+
+/// What a Revolve plan with at most so many slots costs at least: its steps, and each state loaded once.
+fn least_revolve(problem: &Problem, slots: usize, block: u64) -> f64 {
+    let Costs { advance, record, reverse, load, .. } = problem.costs;
+    let steps = Options::new().block(block).shape(problem.shape).virtual_steps(problem.steps);
+    let advances = revolve::advances_in_blocks(steps, slots, block).map_or(f64::INFINITY, |n| n as f64);
+    let loads = steps.div_ceil(block).saturating_sub(1) as f64;
+    advance * advances + problem.steps as f64 * (record + reverse) + loads * load
 }
 
 /// What a Multistage plan costs at least: its steps, and the copies of states on their way, if nothing waits for them.

@@ -79,23 +79,44 @@ fn everything_is_stored_when_it_fits() {
     assert_eq!((best.plan.family, best.plan.totals.advances), (Family::StoreAll, 0));
 }
 
-#[test]
-fn no_revolve_of_any_slots_and_block_is_cheaper() {
-    for (n, state, tape, budget) in [(60, 10, 3, 100), (60, 3, 10, 100), (37, 7, 7, 60)] {
-        let problem = problem(n, state, tape);
-        let best = best_plan(&problem, budget).unwrap();
-        for block in 1..=n.min(16) {
-            for slots in 0..=n as usize {
-                let Ok(schedule) = Revolve::with(n, slots, Options::new().block(block)) else { continue };
-                let totals = schedule.totals();
-                if problem.sizes.bytes(totals.memory.peak_slots, totals.peak_tape) <= budget.into() {
-                    assert!(
-                        best.plan.cost <= totals.cost(&problem.costs),
-                        "{slots} slots, blocks of {block}"
-                    );
-                }
+/// The cost of the cheapest Revolve with these blocks, by trying every number of slots.
+fn cheapest_revolve(problem: &Problem, budget: u64, blocks: impl Iterator<Item = u64>) -> f64 {
+    let mut least = f64::INFINITY;
+    for block in blocks {
+        for slots in 0..=problem.steps.div_ceil(block) as usize {
+            let options = Options::new().block(block);
+            let Ok(schedule) = Revolve::with(problem.steps, slots, options) else { continue };
+            let totals = schedule.totals();
+            if problem.sizes.bytes(totals.memory.peak_slots, totals.peak_tape) <= budget.into() {
+                least = least.min(totals.cost(&problem.costs));
             }
         }
+    }
+    least
+}
+
+#[test]
+fn no_revolve_of_any_slots_and_block_is_cheaper() {
+    let mut random = Random(11);
+    for _ in 0..cases(60) {
+        let mut problem = problem(2 + random.below(63), 1 + random.below(20), 1 + random.below(20));
+        problem.costs.store = random.below(3) as f64 / 4.0;
+        problem.costs.load = random.below(3) as f64 / 4.0;
+        let budget = 40 + random.below(300);
+        let least = cheapest_revolve(&problem, budget, 1..=problem.steps);
+        let plan = best_plan(&problem, budget).unwrap().plan;
+        assert!(plan.cost <= least, "{problem:?} in {budget}: {} instead of {least}", plan.cost);
+    }
+}
+
+#[test]
+fn of_long_runs_hardly_any_is() {
+    for (steps, state, tape, budget) in [(1000, 2, 1, 96), (3000, 1, 3, 400), (5000, 5, 1, 700)] {
+        let mut problem = Problem { holds: Holds::States, ..problem(steps, state, tape) };
+        (problem.costs.store, problem.costs.load) = (0.5, 0.5);
+        let least = cheapest_revolve(&problem, budget, 1..=steps);
+        let plan = best_plan(&problem, budget).unwrap().plan;
+        assert!(plan.cost <= 1.002 * least, "{problem:?}: {} instead of {least}", plan.cost);
     }
 }
 
