@@ -1,6 +1,6 @@
 //! The derivative of every operation, in one table.
 //!
-//! At ties and kinks: `abs` has slope 0 at 0; `min` and `max` of equal values pass the derivative to their first
+//! At ties and kinks: `abs` has slope 0 at 0, and so has `hypot`; `min` and `max` of equal values pass the derivative to their first
 //! argument (`min_assign` and `max_assign` share it equally, see `extremes`); of a number and NaN to the number. Roundings, comparisons, integers and casts from or to integers
 //! have derivative zero.
 
@@ -141,7 +141,11 @@ fn math(w: &mut Writer, f: Function, a: ValueId, b: ValueId, y: ValueId) -> Vec<
             scaled(w, std::f64::consts::FRAC_2_SQRT_PI, bell)
         }
         Hypot => {
+            // Flat at the tip of the cone, as `abs` is at 0.
+            let zero = w.real(ty, 0.0);
+            let tip = w.compare(Compare::Eq, y, zero);
             let (x, z) = (w.div(a, y), w.div(b, y));
+            let (x, z) = (w.select(tip, zero, x), w.select(tip, zero, z));
             return vec![(0, Partial::Factor(x)), (1, Partial::Factor(z))];
         }
         Atan2 => {

@@ -314,14 +314,14 @@ impl<P: Source> CompiledGrad<P> {
     /// if it had ended, the results are read from there. Its state is written every ten seconds (see
     /// [`CompiledGrad::launch_durable_every`]).
     pub fn launch_durable(&self, dir: impl AsRef<Path>, args: P::Args<'_>) -> Result<Gradients> {
-        self.launch_durable_every(Duration::from_secs(10), dir, args)
+        self.launch_durable_every(dir, Duration::from_secs(10), args)
     }
 
     /// As [`CompiledGrad::launch_durable`], its state written as often as is said: that bounds what a kill costs.
     pub fn launch_durable_every(
         &self,
-        every: Duration,
         dir: impl AsRef<Path>,
+        every: Duration,
         args: P::Args<'_>,
     ) -> Result<Gradients> {
         let args = P::arguments(args);

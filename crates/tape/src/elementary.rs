@@ -160,7 +160,7 @@ impl Binary {
             Binary::Sub => [1.0, -1.0],
             Binary::Mul => [y, x],
             Binary::Div => [1.0 / y, -x / (y * y)],
-            Binary::Pow => [y * x.powf(y - 1.0), x.powf(y) * x.ln()],
+            Binary::Pow => [zero_wins(y, x.powf(y - 1.0)), zero_wins(x.powf(y), x.ln())],
             Binary::Max => chosen(x >= y || y.is_nan()),
             Binary::Min => chosen(x <= y || y.is_nan()),
             Binary::Atan2 => {
@@ -169,7 +169,7 @@ impl Binary {
             }
             Binary::Hypot => {
                 let length = x.hypot(y);
-                [x / length, y / length]
+                if length == 0.0 { [0.0; 2] } else { [x / length, y / length] }
             }
         }
     }
@@ -182,8 +182,8 @@ impl Binary {
             Binary::Div => [0.0, -1.0 / (y * y), 2.0 * x / (y * y * y)],
             Binary::Pow => {
                 let (power, log) = (x.powf(y), x.ln());
-                let along_both = x.powf(y - 1.0) * (1.0 + y * log);
-                [y * (y - 1.0) * x.powf(y - 2.0), along_both, power * log * log]
+                let along_both = zero_wins(x.powf(y - 1.0), 1.0 + zero_wins(y, log));
+                [zero_wins(y * (y - 1.0), x.powf(y - 2.0)), along_both, zero_wins(power, log * log)]
             }
             Binary::Atan2 => {
                 let square = x * x + y * y;
@@ -192,7 +192,7 @@ impl Binary {
             }
             Binary::Hypot => {
                 let cube = x.hypot(y).powi(3);
-                [y * y / cube, -x * y / cube, x * x / cube]
+                if cube == 0.0 { [0.0; 3] } else { [y * y / cube, -x * y / cube, x * x / cube] }
             }
         }
     }
@@ -203,4 +203,9 @@ impl Binary {
             _ => SecondOrder::Smooth,
         }
     }
+}
+
+/// A product in which a factor of zero counts more than an infinite one, as where a power is flat.
+fn zero_wins(zero: f64, other: f64) -> f64 {
+    if zero == 0.0 { 0.0 } else { zero * other }
 }

@@ -530,3 +530,22 @@ fn a_counter_that_iterations_use_is_the_same_in_a_gradient() {
         }
     }
 }
+
+#[program]
+fn lengths(u: &Array1<f64>, v: &Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..u.len()) {
+        loss[[]] += u[i].hypot(v[i]);
+    }
+}
+
+#[test]
+fn a_length_is_flat_at_zero() {
+    for device in [Device::interpreter(), Device::cpu()] {
+        let g = lengths().grad(lengths::loss).wrt(lengths::u).wrt(lengths::v).compile(&device).unwrap();
+        let (u, v) = (device.array(&[0.0, 3.0]).unwrap(), device.array(&[0.0, 4.0]).unwrap());
+        let mut loss = device.zeros([]).unwrap();
+        let out = g.launch((&u, &v, &mut loss)).unwrap();
+        assert_eq!(out.get(lengths::u).unwrap().to_vec(), [0.0, 0.6]);
+        assert_eq!(out.get(lengths::v).unwrap().to_vec(), [0.0, 0.8]);
+    }
+}

@@ -57,7 +57,7 @@ fn gradient(dir: Option<&Path>, budget: Budget) -> Result<(Vec<u64>, u64), ebbti
     let g = simulation().value_and_grad(P::loss).wrt(P::u).budget(budget).compile(&device)?;
     let out = match dir {
         Some(dir) => {
-            g.launch_durable_every(Duration::from_millis(1), dir, (&mut u, &mut c, 30, 20, &mut loss))?
+            g.launch_durable_every(dir, Duration::from_millis(1), (&mut u, &mut c, 30, 20, &mut loss))?
         }
         None => g.launch((&mut u, &mut c, 30, 20, &mut loss))?,
     };
@@ -234,7 +234,7 @@ fn a_run_that_is_taken_up_goes_on_where_it_was() {
             let mut launch = |segments: i64| {
                 left.store(segments, Ordering::Relaxed);
                 let args = (&mut u, &mut c, 9, 4, &mut loss);
-                g.launch_durable_every(Duration::ZERO, dir.path().join("run"), args)
+                g.launch_durable_every(dir.path().join("run"), Duration::ZERO, args)
             };
             assert!(launch(until).is_err());
             let out = launch(1 << 40).unwrap();
@@ -267,7 +267,7 @@ fn a_run_goes_on_with_the_gradient_program_that_it_began_with() {
         let mut launch = |budget: Budget, segments: i64| {
             left.store(segments, Ordering::Relaxed);
             let args = (&mut u, &mut c, 30, 20, &mut loss);
-            g.with_budget(budget).launch_durable_every(Duration::ZERO, dir.path().join("run"), args)
+            g.with_budget(budget).launch_durable_every(dir.path().join("run"), Duration::ZERO, args)
         };
         assert!(launch(first, 3).is_err());
         assert_eq!(bits(&launch(then, i64::MAX).unwrap()), expected, "{first:?}, then {then:?}");

@@ -195,7 +195,7 @@ fn a_durable_run_that_broke_down_goes_on_with_its_states_on_disk() {
         let mut launch = |segments: i64| {
             left.store(segments, Ordering::Relaxed);
             let args = (&mut u, &mut v, &c, steps, &mut loss);
-            g.launch_durable_every(Duration::ZERO, dir.path().join("run"), args)
+            g.launch_durable_every(dir.path().join("run"), Duration::ZERO, args)
         };
         assert!(launch(until).is_err());
         assert!(is_empty(slots.path()), "an error leaves no slot files");

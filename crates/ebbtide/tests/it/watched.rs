@@ -173,7 +173,7 @@ fn a_durable_gradient_that_is_stopped_goes_on_to_the_same_bits() {
             left.store(8, Ordering::Relaxed);
             // Nothing but the stop makes the run durable.
             let every = Duration::from_secs(1000);
-            match durable.launch_durable_every(every, dir.path().join("run"), (&mut x, STEPS, &mut loss)) {
+            match durable.launch_durable_every(dir.path().join("run"), every, (&mut x, STEPS, &mut loss)) {
                 Ok(out) => break out,
                 Err(error) => assert!(is_cancelled(Err(error))),
             }
@@ -219,7 +219,7 @@ fn stopped_after_every_action(device: &Device) {
     let out = loop {
         // Nothing but the stop makes the run durable.
         let every = Duration::from_secs(1000);
-        match durable.launch_durable_every(every, dir.path().join("run"), (&mut x, STEPS, &mut loss)) {
+        match durable.launch_durable_every(dir.path().join("run"), every, (&mut x, STEPS, &mut loss)) {
             Ok(out) => break out,
             Err(error) => assert!(is_cancelled(Err(error))),
         }
@@ -260,7 +260,7 @@ fn gradients_of_loops_in_branches_are_watched_stopped_and_taken_up() {
                 left.store(12, Ordering::Relaxed);
                 let every = Duration::from_secs(1000);
                 let args = (&mut x, &mut y, STEPS, &mut loss);
-                match durable.launch_durable_every(every, dir.path().join("run"), args) {
+                match durable.launch_durable_every(dir.path().join("run"), every, args) {
                     Ok(out) => break out,
                     Err(error) => assert!(is_cancelled(Err(error))),
                 }

@@ -303,7 +303,7 @@ fn a_durable_gradient_remembers_what_the_host_did() {
             let mut launch = |segments: i64| {
                 left.store(segments, Ordering::Relaxed);
                 let args = (&mut u, &mut limit, &mut over, 20, &mut loss);
-                g.launch_durable_every(Duration::ZERO, dir.path().join("run"), args)
+                g.launch_durable_every(dir.path().join("run"), Duration::ZERO, args)
             };
             assert!(launch(until).is_err());
             asked.store(0, Ordering::Relaxed);

@@ -117,4 +117,11 @@ fn kinks_have_the_documented_derivative() {
     assert_eq!((gradients.wrt(&x), gradients.wrt(&y)), (1.0, 0.0));
     assert_eq!(x.powi(0).pullback().unwrap().wrt(&x), 0.0);
     assert_eq!(x.powi(1).pullback().unwrap().wrt(&x), 1.0);
+    let gradients = x.hypot(&y).pullback().unwrap();
+    assert_eq!((gradients.wrt(&x), gradients.wrt(&y)), (0.0, 0.0));
+    // 0^0 is flat along its base, 0^2 along both.
+    assert_eq!(x.pow(&y).pullback().unwrap().wrt(&x), 0.0);
+    let two = tape.leaf(2.0);
+    let gradients = x.pow(&two).pullback().unwrap();
+    assert_eq!((gradients.wrt(&x), gradients.wrt(&two)), (0.0, 0.0));
 }
