@@ -1,6 +1,6 @@
 //! Index arithmetic as sums: which values are the same, and which are affine in what.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::program::*;
 use crate::types::{Literal, Type};
@@ -76,6 +76,7 @@ impl Affines {
         let mut known: HashMap<(Op, Type), ValueId> = HashMap::new();
         let mut this =
             Affines { representative: Vec::new(), forms: Vec::new(), shapes: equal_shapes(program) };
+        let reads = equal_reads(program);
         for (i, value) in program.values.iter().enumerate() {
             let id = ValueId(i as u32);
             let representative = if value.op.is_pure() && value.op != Op::LoopVar {
@@ -85,7 +86,7 @@ impl Affines {
                 }
                 *known.entry((op, value.ty)).or_insert(id)
             } else {
-                id
+                reads.get(&id).copied().unwrap_or(id)
             };
             this.representative.push(representative);
             let form = this.form_of(program, representative);
@@ -151,6 +152,32 @@ fn equal_shapes(program: &Program) -> Vec<ArrayId> {
         }
     });
     first
+}
+
+/// For each read of a variable in a parallel loop around which it was declared, the first one in that loop: no iteration
+/// sets it.
+fn equal_reads(program: &Program) -> HashMap<ValueId, ValueId> {
+    let mut equal = HashMap::new();
+    walk_program_level(&program.body, &mut |stmt| {
+        let Stmt::Par(par) = stmt else { return };
+        let mut own: HashSet<LocalId> = HashSet::new();
+        let mut reads: HashMap<LocalId, Vec<ValueId>> = HashMap::new();
+        walk(&par.body, &mut |inner| match inner {
+            Stmt::Declare(local, _) => drop(own.insert(*local)),
+            Stmt::Let(v) => {
+                if let Op::Get(local) = program.op(*v) {
+                    reads.entry(*local).or_default().push(*v);
+                }
+            }
+            _ => {}
+        });
+        for (local, values) in reads {
+            if let (false, Some(first)) = (own.contains(&local), values.iter().min()) {
+                equal.extend(values.iter().map(|v| (*v, *first)));
+            }
+        }
+    });
+    equal
 }
 
 /// Is this a literal zero?

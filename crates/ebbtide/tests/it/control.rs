@@ -395,3 +395,40 @@ fn a_program_may_do_nothing() {
     assert_eq!(nothing().compile(&device).unwrap().launch(()).unwrap(), Status::Done);
     assert_eq!(ignores().compile(&device).unwrap().launch(1.0).unwrap(), Status::Done);
 }
+
+/// Iterations read a variable of the code around them in several places, the first of them in a branch.
+#[program]
+fn sliding(u: &Array1<f64>, v: &mut Array1<f64>, steps: usize) {
+    let n = u.len();
+    let mut lo = 0;
+    for _ in 0..steps {
+        for i in par(lo..n) {
+            if u[i] > 0.5 {
+                v[i - lo] += u[i];
+            } else {
+                v[i - lo] = u[i] * v[i - lo];
+            }
+            v[i - lo] = v[i - lo] + 1.0 / (lo as f64 + 1.0);
+        }
+        lo += 2;
+    }
+}
+
+#[test]
+fn a_variable_is_the_same_wherever_iterations_read_it() {
+    let (n, steps) = (1000, 3);
+    let start: Vec<f64> = (0..n).map(|i| ((i * 7) % 11) as f64 / 11.0).collect();
+    let mut expected = vec![0.25; n];
+    for lo in (0..2 * steps).step_by(2) {
+        for i in lo..n {
+            let v = &mut expected[i - lo];
+            *v = if start[i] > 0.5 { *v + start[i] } else { start[i] * *v };
+            *v += 1.0 / (lo as f64 + 1.0);
+        }
+    }
+    for device in [Device::interpreter(), Device::cpu()] {
+        let (u, mut v) = (device.array(&start).unwrap(), device.array(&vec![0.25; n]).unwrap());
+        let _done = sliding().compile(&device).unwrap().launch((&u, &mut v, steps)).unwrap();
+        assert_eq!(v.to_vec(), expected, "{device:?}");
+    }
+}
