@@ -762,9 +762,12 @@ pub fn c43_a_pending_launch_can_be_polled_waited_for_and_dropped() {
         // Dropped: the launch goes on, and who reads an array waits for it.
         drop(compiled.resume_async(&at, world.args()).unwrap());
         assert_eq!(counts(&world, 3), [1, 2, 1]);
-        // Forgotten, with an array dropped while the launch writes it.
+        // Forgotten, with an array dropped while the launch writes it: the next launch comes after it.
         std::mem::forget(compiled.launch_async(world.args()).unwrap());
         drop(world);
+        let mut next = World::new(compiled.device(), 1 << 13, &[0, 0, 1], &[0]);
+        let at = launch(compiled, &mut next);
+        assert_eq!((at.label_name(), counts(&next, 3)), (&label(2), vec![1, 1, 1]));
     });
 }
 
