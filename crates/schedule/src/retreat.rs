@@ -291,7 +291,7 @@ impl Retreat {
         };
         let grounded = lowest == 0 || self.held.first().is_some_and(|held| held.step == 0);
         let needs_slot = self.phase == Phase::At(0) && self.gap_length(0) > self.options.block;
-        let fits = !needs_slot || !self.held.is_empty() || self.pool.free() > 0;
+        let fits = !needs_slot || !self.held.is_empty() || self.pool.free() > 0 || self.disk.free() > 0;
         if at_hand && grounded && fits {
             Ok(())
         } else {

@@ -16,6 +16,9 @@ pub fn zoo() -> Vec<AnySchedule> {
                 let disk = Disk { slots: 4, write_cost: 1.5, read_cost: 0.25 };
                 zoo.push(Multistage::with(steps, 2, disk, options).unwrap().into());
                 zoo.push(Multistage::spaced(steps, 6, 2, 3, options).unwrap().into());
+                // States on disk alone.
+                let roomy = Disk { slots: 40, ..disk };
+                zoo.push(Multistage::with(steps, 0, roomy, options).unwrap().into());
                 let slot = |tier, index| Slot { tier, index };
                 let survivors = [(0, slot(Tier::Disk, 7)), (steps / 2 + 1, slot(Tier::Memory, 2))];
                 let survivors = &survivors[..1 + usize::from(steps > 1)];
