@@ -86,25 +86,18 @@ fn stores_in_blocks(steps: u64, slots: usize, block: u64) -> u128 {
     }
     let (mut steps, mut slots) = (steps, clamp(slots, steps));
     let mut count = 1;
-    // Of the two parts one is full, and a full part of rank r costs β(s−1, r) stores, its first state
-    // included. We follow the other.
+    // Beyond b·β(s, r−1) steps there are some over. As long as they are fewer than b·β(s−1, r−1), the right part is full:
+    // it costs β(s−2, r−1) stores, and the left part has rank r−1 and as many over. Then the left part is full, and costs
+    // β(s−1, r−1), its first state included. In all that is β(s−1, r−1) with the first r, and what is over is left.
     while steps > block && slots > 1 {
         let rank = rank(steps, slots, block);
         if rank.repetitions == 1 {
             // Every state but the last is kept, and the first is counted already.
             return count + u128::from(steps.div_ceil(block) - 2);
         }
-        let left_full = u128::from(block) * rank.below;
-        let right = rank.below * u128::from(slots) / (u128::from(slots) + u128::from(rank.repetitions) - 1);
-        let right_full = u128::from(block) * right;
-        if left_full <= u128::from(steps) - right_full {
-            count += beta(slots - 1, rank.repetitions - 1) - 1;
-            (steps, slots) = (steps - left_full as u64, slots - 1);
-            count += u128::from(steps > block);
-        } else {
-            count += beta(slots - 2, rank.repetitions - 1);
-            steps -= right_full as u64;
-        }
+        count += beta(slots - 1, rank.repetitions - 1) - 1;
+        (steps, slots) = (steps - (u128::from(block) * rank.below) as u64, slots - 1);
+        count += u128::from(steps > block);
     }
     count
 }
