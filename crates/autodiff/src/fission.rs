@@ -13,8 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    Affine, Affines, ArrayId, Block, Combine, Indices, LocalId, Loop, Op, Range, Stmt, Store, Type, ValueId,
-    is_zero, walk, written,
+    Affine, Affines, ArrayId, Block, Combine, Indices, LocalId, Loop, Op, Program, Range, Stmt, Store, Type,
+    ValueId, is_zero, walk, written,
 };
 
 mod copy;
@@ -86,7 +86,7 @@ pub(crate) fn split(w: &mut Writer, kept: &mut Kept, whole: Whole<'_>) -> Split 
     };
     let mut taken = BTreeSet::new();
     let mut keeps: BTreeMap<usize, Block> = BTreeMap::new();
-    for number in splitter.shared(&whole) {
+    for number in splitter.shared(&w.program, &whole) {
         let mut count = 0;
         for (at, stmt) in whole.body.iter().enumerate() {
             let here = updates(stmt);
@@ -138,13 +138,13 @@ enum Handed {
 
 impl Splitter<'_> {
     /// The updates, by number, at elements that other iterations come to as well.
-    fn shared(&self, whole: &Whole<'_>) -> Vec<usize> {
+    fn shared(&self, program: &Program, whole: &Whole<'_>) -> Vec<usize> {
         let mut all: BTreeMap<ArrayId, Vec<(usize, Option<Owner>)>> = BTreeMap::new();
         let mut number = 0;
         walk(&whole.body, &mut |stmt| {
             if let Stmt::Update(how, s) = stmt {
                 if *how == Combine::Add && whole.shadows.contains(&s.array) {
-                    all.entry(s.array).or_default().push((number, self.owner(s.index)));
+                    all.entry(s.array).or_default().push((number, self.owner(program, s.index)));
                 }
                 number += 1;
             }
@@ -161,9 +161,9 @@ impl Splitter<'_> {
 
     /// How the index tells the iterations of the loop apart. An element that is the same for all is left to an ordered
     /// reduction.
-    fn owner(&self, index: Indices) -> Option<Owner> {
+    fn owner(&self, program: &Program, index: Indices) -> Option<Owner> {
         let forms: Vec<&Affine> = index.as_slice().iter().map(|v| self.affines.form(*v)).collect();
-        let varies = |form: &Affine| form.terms.iter().any(|t| self.inside.contains(&t.0));
+        let varies = |form: &Affine| form.terms.iter().any(|t| self.varies(program, t.0));
         if !forms.iter().any(|form| varies(form)) {
             return Some(Vec::new());
         }
@@ -174,6 +174,22 @@ impl Splitter<'_> {
             owner.push((*forms.iter().find(tells)?).clone());
         }
         Some(owner)
+    }
+
+    /// May the value differ between iterations? What it is made of tells: where it stands says nothing, since of equal
+    /// values one speaks for all, and that may be any of them.
+    fn varies(&self, program: &Program, v: ValueId) -> bool {
+        let (mut work, mut seen) = (vec![v], BTreeSet::new());
+        while let Some(v) = work.pop() {
+            let op = program.op(v);
+            match op.is_pure() && *op != Op::LoopVar {
+                _ if !seen.insert(v) => {}
+                true => work.extend(op.operands()),
+                false if self.inside.contains(&v) => return true,
+                false => {}
+            }
+        }
+        false
     }
 
     /// Writes the sum over fibres for the one update in the slice of the statement `at`.
@@ -237,16 +253,21 @@ impl Splitter<'_> {
 
     /// The variables that a value is made of, where it can be made of them again.
     fn depends(&self, w: &Writer, v: ValueId, vars: &BTreeSet<ValueId>) -> Option<BTreeSet<ValueId>> {
-        let (mut on, mut work) = (BTreeSet::new(), vec![v]);
+        let (mut on, mut work, mut seen) = (BTreeSet::new(), vec![v], BTreeSet::new());
         while let Some(v) = work.pop() {
+            if !seen.insert(v) {
+                continue;
+            }
             if vars.contains(&v) {
                 on.insert(v);
-            } else if self.inside.contains(&v) {
-                match w.program.op(v) {
-                    Op::Get(_) | Op::LoopVar => return None,
-                    Op::Load(array, _) if self.written.contains(array) => return None,
-                    op => work.extend(op.operands()),
-                }
+                continue;
+            }
+            // A value that speaks for equal ones inside need not be there itself.
+            let inside = self.inside.contains(&v);
+            match w.program.op(v) {
+                Op::Get(_) | Op::LoopVar if inside => return None,
+                Op::Load(array, _) if inside && self.written.contains(array) => return None,
+                op => work.extend(op.operands()),
             }
         }
         Some(on)

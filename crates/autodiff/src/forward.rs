@@ -219,6 +219,13 @@ impl Maker<'_> {
         if matches!(&self.source.body[self.position], Stmt::Loop(top) if top.id == l.id) {
             let replaced = self.replaced_by_a_pass(l);
             carried.retain(|a| !replaced.contains(a) || self.needed.earlier(*a, self.position));
+        } else {
+            // Passes that run again record what they overwrite: they must find what the loop found.
+            let wanted: Vec<ArrayId> = changes(self.source, &l.body)
+                .into_iter()
+                .filter(|a| !carried.contains(a) && self.needed.before(*a, self.position))
+                .collect();
+            carried.extend(wanted);
         }
         carried
     }

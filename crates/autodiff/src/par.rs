@@ -98,6 +98,12 @@ impl ParAdjoint<'_> {
                 self.held.insert(*array, Held::Nothing);
             }
         }
+        // What was read before it was written has its part of what flows, also where nobody used what was written.
+        for array in &written {
+            if writes.get(array) != Some(&ShadowWrite::Forget) && all.iter().any(|site| site.1 == *array) {
+                self.held.insert(*array, Held::Numbers);
+            }
+        }
         Ok(())
     }
 

@@ -80,9 +80,14 @@ impl<'a> Copier<'a> {
                 let rest = self.sum(w, rest);
                 let at = difference(w, *sign, element[*dimension], rest);
                 let modulus = self.again(w, *modulus);
-                let at = w.binary(Binary::RemEuclid, at, modulus);
-                self.values.insert(variable.var, at);
-                self.each(w, steps, element, write);
+                // Elements beyond the modulus are nobody's.
+                let condition = w.compare(Compare::Lt, element[*dimension], modulus);
+                let then = self.inner(w, |this, w| {
+                    let at = w.binary(Binary::RemEuclid, at, modulus);
+                    this.values.insert(variable.var, at);
+                    this.each(w, steps, element, write);
+                });
+                w.push(Stmt::If(Branch { condition, then, otherwise: Block::new() }));
             }
             Step::Clamp { variable, dimension, sign, rest, clamp: Clamp { bounds, offset, index } } => {
                 let offset = self.sum(w, offset);
@@ -222,6 +227,7 @@ impl<'a> Copier<'a> {
             return *known;
         }
         match *w.program.op(v) {
+            Op::Load(..) if self.inside.contains(&v) => self.again(w, v),
             Op::LoopVar | Op::Get(_) | Op::Load(..) => v,
             op => {
                 let op = op.map(|o| self.atom(w, o));

@@ -43,7 +43,9 @@ impl ParAdjoint<'_> {
             let Some(inverse) = invert(self.source, self.affines, par, &varies, site.2) else { continue };
             let nested = !par.body.iter().any(|s| matches!(s, Stmt::Let(v) if *v == site.0));
             let always = |(k, variable): (usize, &Variable)| match variable {
-                Variable::Wrapped { .. } => true,
+                Variable::Wrapped { dimension, modulus, .. } => {
+                    is_dim(self.source, self.affines, array, *dimension, *modulus)
+                }
                 _ => self.reads_all(par, k, variable, array),
             };
             let conditional =
@@ -123,14 +125,20 @@ impl ParAdjoint<'_> {
         for (k, (range, variable)) in par.ranges.iter().zip(&inverse.variables).enumerate() {
             let (from, to) = (mapped(&map, range.from), mapped(&map, range.to));
             match variable {
-                Variable::Wrapped { dimension, sign, rest, modulus } => {
+                Variable::Wrapped { dimension, sign, rest, modulus: of } => {
+                    let modulus = self.sum(w, &map, self.affines.form(*of));
+                    if !is_dim(self.source, self.affines, array, *dimension, *of) {
+                        // Elements beyond the modulus are nobody's; where there are others, it is not zero.
+                        let below = w.compare(Compare::Lt, element[*dimension], modulus);
+                        open.push((both(w, asked.take(), below), None));
+                        w.begin();
+                    }
                     let rest = self.sum(w, &map, rest);
                     let x = if *sign > 0 {
                         w.sub(element[*dimension], rest)
                     } else {
                         w.sub(rest, element[*dimension])
                     };
-                    let modulus = self.sum(w, &map, self.affines.form(*modulus));
                     let i = w.binary(Binary::RemEuclid, x, modulus);
                     map.insert(range.var, i);
                 }

@@ -13,6 +13,7 @@ mod durable;
 mod expressions;
 mod fibres;
 mod first_hour;
+mod flows;
 mod generic;
 mod gradients;
 mod interior;
