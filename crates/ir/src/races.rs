@@ -99,6 +99,11 @@ fn share(
     if owners[0].is_some() && owners.iter().all(|o| *o == owners[0]) {
         return Ok(Sharing::Own);
     }
+    let apart = |a: usize, b: usize| never_meet(program, affines, par, inside, touches[a].index, touches[b].index);
+    let one_each = |a: usize| (0..a).all(|b| owners[a] == owners[b] || apart(a, b));
+    if owners.iter().all(Option::is_some) && (0..touches.len()).all(one_each) {
+        return Ok(Sharing::Own);
+    }
     if claimed(affines, touches) {
         return Ok(Sharing::Own);
     }
@@ -186,6 +191,37 @@ fn tells_apart(program: &Program, affines: &Affines, inside: &Inside, range: &Ra
         && is_zero(program, range.from)
         && affines.form(range.to) == affines.form(divisor)
         && dependence(program, affines, inside, divisor) == Dependence::Invariant
+}
+
+/// Are two indices certain to differ, whatever the iterations: in some dimension by a constant that no difference of
+/// parallel variables makes up for, as in `a[2 * i]` and `a[2 * i + 1]`?
+fn never_meet(
+    program: &Program,
+    affines: &Affines,
+    par: &Par,
+    inside: &Inside,
+    a: &[ValueId],
+    b: &[ValueId],
+) -> bool {
+    a.iter().zip(b).any(|(a, b)| {
+        let (a, b) = (affines.form(*a), affines.form(*b));
+        let Some(difference) = a.add_scaled(b, -1).and_then(|d| d.as_constant()) else { return false };
+        let parallel = |atom: ValueId| par.ranges.iter().any(|r| r.var == atom);
+        let known = |t: &(ValueId, i64)| {
+            parallel(t.0) || dependence(program, affines, inside, t.0) == Dependence::Invariant
+        };
+        let steps = a.terms.iter().filter(|t| parallel(t.0)).map(|t| t.1.unsigned_abs());
+        let step = steps.fold(0, greatest_common_divisor);
+        a.terms.iter().all(known) && difference != 0 && (step == 0 || difference.unsigned_abs() % step != 0)
+    })
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// What comes to life inside a parallel loop.

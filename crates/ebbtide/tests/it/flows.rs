@@ -219,3 +219,55 @@ fn the_order_of_a_sum_is_that_of_the_program_under_every_budget() {
         }
     }
 }
+
+/// Complex numbers side by side, turned by an angle that depends on them, in place.
+#[program]
+fn turned(w: &mut Array1<f64>, angle: f64, steps: usize, loss: &mut Array0<f64>) {
+    let n = w.len() / 2;
+    for _t in 0..steps {
+        for i in par(0..n) {
+            let a = angle + 0.1 * w[2 * i] * w[2 * i + 1];
+            let re = w[2 * i] * a.cos() - w[2 * i + 1] * a.sin();
+            w[2 * i + 1] = w[2 * i] * a.sin() + w[2 * i + 1] * a.cos();
+            w[2 * i] = re;
+            w[2 * i + 1] += 0.1 * w[2 * i];
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += w[2 * i] * w[2 * i] * w[2 * i + 1];
+    }
+}
+
+#[test]
+fn elements_side_by_side_belong_to_one_iteration() {
+    let start: Vec<f64> = (0..46).map(|k| f64::from(k * 7 % 11) / 11.0 - 0.3).collect();
+    let mut bits: Option<Vec<u64>> = None;
+    for device in devices() {
+        let plain = turned().compile(&device).unwrap();
+        let value = |start: &[f64], angle: f64| {
+            let (mut w, mut loss) = (device.array(start).unwrap(), device.zeros([]).unwrap());
+            let _done = plain.launch((&mut w, angle, 5, &mut loss)).unwrap();
+            loss.value()
+        };
+        let g = turned().grad(turned::loss).wrt(turned::w).wrt(turned::angle).compile(&device).unwrap();
+        for budget in BUDGETS {
+            let (mut w, mut loss) = (device.array(&start).unwrap(), device.zeros([]).unwrap());
+            let out = g.with_budget(budget).launch((&mut w, 0.4, 5, &mut loss)).unwrap();
+            let angle: f64 = out.get(turned::angle).unwrap();
+            let expected = (value(&start, 0.4 + 1e-6) - value(&start, 0.4 - 1e-6)) / 2e-6;
+            assert!((angle - expected).abs() < 1e-7, "{angle} {expected}");
+            let found = out.get(turned::w).unwrap().to_vec();
+            for (k, slope) in found.iter().enumerate() {
+                let moved = |h: f64| {
+                    let mut moved = start.clone();
+                    moved[k] += h;
+                    value(&moved, 0.4)
+                };
+                let expected = (moved(1e-6) - moved(-1e-6)) / 2e-6;
+                assert!((slope - expected).abs() < 1e-7, "{k}: {slope} {expected}");
+            }
+            let found: Vec<u64> = found.iter().chain([&angle]).map(|x| x.to_bits()).collect();
+            assert_eq!(*bits.get_or_insert_with(|| found.clone()), found, "{budget:?} on {device:?}");
+        }
+    }
+}
