@@ -379,9 +379,13 @@ impl Maker<'_> {
                     let part = w.load(shadow, Writer::no_index(), None);
                     w.accumulate(*to, Writer::no_index(), part, None);
                 }
-            } else if let Some(array) = self.source.find_array(name)
-                && let Some(shadow) = self.shadows.arrays.get(&array).copied()
-            {
+            } else if let Some(array) = self.source.find_array(name) {
+                let Some(shadow) = self.shadows.arrays.get(&array).copied() else {
+                    // Nothing flows to it.
+                    let zero = w.real(self.source.array(array).ty, 0.0);
+                    w.push(Stmt::Fill(*to, zero));
+                    continue;
+                };
                 if self.held.get(&array) == Some(&Held::Nothing) {
                     let zero = w.real(self.source.array(array).ty, 0.0);
                     w.push(Stmt::Fill(shadow, zero));

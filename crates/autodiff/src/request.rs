@@ -16,6 +16,9 @@ pub struct Request {
     pub values: Vec<String>,
     /// Is the cotangent of the output an argument (`seed`), instead of one?
     pub seeded: bool,
+    /// May the output not depend on an input? Its derivative is zero then. Of a gradient that is a mistake; of a second
+    /// derivative it is a matter of course, where an input enters linearly.
+    pub may_be_zero: bool,
 }
 
 /// The names of all parameters, for error messages.
@@ -92,6 +95,9 @@ impl Names {
     }
 
     pub fn check(&self, source: &Program, request: &Request, activity: &Activity) -> Result<(), Error> {
+        if request.may_be_zero {
+            return Ok(());
+        }
         let independent = |wrt: &str| Error::Independent {
             program: source.name.clone(),
             of: request.of.clone(),

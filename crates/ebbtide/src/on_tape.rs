@@ -114,6 +114,7 @@ impl<P: Source> TapeProgram<P> {
             wrt: self.inputs.clone(),
             values: Vec::new(),
             seeded: true,
+            ..Default::default()
         };
         let pullback = CompiledGradient::new(&program, &request, device, self.budget)?;
         let forward = Compiled::new(&program, device)?;

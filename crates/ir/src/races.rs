@@ -99,7 +99,8 @@ fn share(
     if owners[0].is_some() && owners.iter().all(|o| *o == owners[0]) {
         return Ok(Sharing::Own);
     }
-    let apart = |a: usize, b: usize| never_meet(program, affines, par, inside, touches[a].index, touches[b].index);
+    let apart =
+        |a: usize, b: usize| never_meet(program, affines, par, inside, touches[a].index, touches[b].index);
     let one_each = |a: usize| (0..a).all(|b| owners[a] == owners[b] || apart(a, b));
     if owners.iter().all(Option::is_some) && (0..touches.len()).all(one_each) {
         return Ok(Sharing::Own);

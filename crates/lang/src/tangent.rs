@@ -136,7 +136,7 @@ impl<P: Source> Product<P> {
     /// For second order: the gradient of the tangent.
     fn request(&self, tangent: &autodiff::Tangent) -> autodiff::Request {
         let of = tangent.dots.get(&self.of).cloned().unwrap_or_else(|| format!("dot_{}", self.of));
-        autodiff::Request { of, wrt: self.names(), ..Default::default() }
+        autodiff::Request { of, wrt: self.names(), may_be_zero: true, ..Default::default() }
     }
 
     /// The product compiled for a device.

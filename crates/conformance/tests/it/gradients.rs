@@ -95,6 +95,7 @@ impl Case {
             wrt: self.wrt.iter().map(|s| s.to_string()).collect(),
             values: vec!["loss".into()],
             seeded: false,
+            ..Default::default()
         };
         CompiledGradient::new(&self.program, &request, device, Budget::StoreAll).unwrap()
     }

@@ -271,3 +271,29 @@ fn elements_side_by_side_belong_to_one_iteration() {
         }
     }
 }
+
+#[program]
+fn half_linear(x: &Array1<f64>, s: &Array1<f64>, k: f64, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        loss[[]] += k * (s[i] + x[i] * x[i]);
+    }
+}
+
+#[test]
+fn second_derivatives_may_be_zero() {
+    for device in devices() {
+        let hvp = half_linear().hvp(half_linear::loss).wrt(half_linear::x).wrt(half_linear::s);
+        let hvp = hvp.compile(&device).unwrap();
+        let (x, s) = (device.array(&[1.0, 2.0]).unwrap(), device.array(&[5.0, 6.0]).unwrap());
+        let (along, mut loss) = (device.array(&[1.0, 10.0]).unwrap(), device.zeros([]).unwrap());
+        let direction = Direction::new().array(half_linear::x, &along).array(half_linear::s, &along);
+        let out = hvp.launch((&x, &s, 3.0, &mut loss), &direction).unwrap();
+        assert_eq!(out.get(half_linear::x).unwrap().to_vec(), [6.0, 60.0]);
+        assert_eq!(out.get(half_linear::s).unwrap().to_vec(), [0.0, 0.0]);
+        // Nothing at all is curved along `s` alone.
+        let hvp = half_linear().hvp(half_linear::loss).wrt(half_linear::s).compile(&device).unwrap();
+        let direction = Direction::new().array(half_linear::s, &along);
+        let out = hvp.launch((&x, &s, 3.0, &mut loss), &direction).unwrap();
+        assert_eq!(out.get(half_linear::s).unwrap().to_vec(), [0.0, 0.0]);
+    }
+}

@@ -18,7 +18,7 @@ const WRT: [&str; 6] = ["a", "p", "q", "x", "z", "real"];
 fn request(program: &Program) -> Result<Request, String> {
     let mut wrt: Vec<String> = WRT.iter().map(|name| name.to_string()).collect();
     loop {
-        let request = Request { of: "loss".into(), wrt: wrt.clone(), values: vec![], seeded: false };
+        let request = Request { of: "loss".into(), wrt: wrt.clone(), ..Request::default() };
         match ebbtide_autodiff::gradient_to_show(program, &request) {
             Err(Error::Independent { wrt: name, .. }) => wrt.retain(|n| *n != name),
             Err(error) => return Err(error.to_string()),
