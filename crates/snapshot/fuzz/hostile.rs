@@ -68,6 +68,9 @@ impl FileSystem for OneFile {
     fn create_dir(&self, _: &Path) -> io::Result<()> {
         nothing()
     }
+    fn create_new_dir(&self, _: &Path) -> io::Result<()> {
+        nothing()
+    }
     fn create(&self, _: &Path) -> io::Result<Box<dyn OutputFile>> {
         nothing()
     }

@@ -1,6 +1,6 @@
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::file::Kind;
 use crate::fs::{Disks, FileSystem};
@@ -8,6 +8,7 @@ use crate::journal::{FileNumber, Record};
 use crate::prefetch::Prefetcher;
 use crate::staging::Staging;
 use crate::store::{Owner, Store};
+use crate::unique::unique_name;
 use crate::writer::{Durability, Job, Writer};
 use crate::{Error, Place, State};
 
@@ -57,11 +58,10 @@ impl Disk {
 
     /// As [`scratch`](Self::scratch), on a file system of your own.
     pub fn scratch_on(fs: Arc<dyn FileSystem>, parent: &Path) -> Result<Self, Error> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let dir = parent.join(format!("ebbtide-scratch-{}-{count}", std::process::id()));
-        fs.create_dir(&dir).map_err(Error::io("create", &dir))?;
-        let store = Store::new(Arc::clone(&fs), &dir, Owner::default(), FileNumber(0));
+        let (dir, name) = new_scratch_dir(&*fs, parent)?;
+        // With an owner of its own no state of another launch passes for one of this, whoever put it here.
+        let owner = Owner { run: name, program: String::new() };
+        let store = Store::new(Arc::clone(&fs), &dir, owner, FileNumber(0));
         let writer = Arc::new(Writer::start(store.clone(), None, Durability::Scratch)?);
         let mut disk = Self::new(store, writer, Durability::Scratch, Vec::new());
         disk.scratch = Some(Scratch);
@@ -233,6 +233,20 @@ impl Place<State> for Disk {
 
     fn flush(&mut self) -> Result<(), Error> {
         self.writer.flush()
+    }
+}
+
+/// Makes a directory that nobody else has, and returns the name that makes it so.
+fn new_scratch_dir(fs: &dyn FileSystem, parent: &Path) -> Result<(PathBuf, String), Error> {
+    fs.create_dir(parent).map_err(Error::io("create", parent))?;
+    loop {
+        let name = unique_name();
+        let dir = parent.join(format!("ebbtide-scratch-{name}"));
+        match fs.create_new_dir(&dir) {
+            Ok(()) => return Ok((dir, name)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Error::io("create", &dir)(error)),
+        }
     }
 }
 

@@ -14,6 +14,8 @@ use crate::buffer::ALIGNMENT;
 pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Makes a directory and its parents; one that exists is fine.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Makes a directory in one that exists; a directory that has this name already is an error.
+    fn create_new_dir(&self, dir: &Path) -> io::Result<()>;
     /// Makes a new file; one that exists is an error.
     fn create(&self, file: &Path) -> io::Result<Box<dyn OutputFile>>;
     /// Opens a file to write at its end, and makes it if it is missing.
@@ -84,6 +86,10 @@ pub struct Disks;
 impl FileSystem for Disks {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         std::fs::create_dir_all(dir)
+    }
+
+    fn create_new_dir(&self, dir: &Path) -> io::Result<()> {
+        std::fs::create_dir(dir)
     }
 
     fn create(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {

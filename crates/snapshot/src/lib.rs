@@ -24,6 +24,7 @@ mod staging;
 mod state;
 mod store;
 mod survey;
+mod unique;
 mod writer;
 
 pub use disk::{Disk, STAGING_BUFFERS};

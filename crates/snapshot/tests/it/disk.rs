@@ -14,6 +14,8 @@ struct Gated {
     changed: Condvar,
     failing: AtomicBool,
     reads: AtomicU64,
+    /// How many new directories will be found to exist.
+    taken_dirs: AtomicU64,
 }
 
 impl Gated {
@@ -40,6 +42,13 @@ impl FileSystem for Gated {
     }
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         Disks.create_dir(dir)
+    }
+    fn create_new_dir(&self, dir: &Path) -> io::Result<()> {
+        let taken = |left: u64| left.checked_sub(1);
+        match self.taken_dirs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken) {
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => Disks.create_new_dir(dir),
+        }
     }
     fn append(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
         Disks.append(file)
@@ -222,8 +231,7 @@ fn a_disk_that_failed_leaves_nothing_behind() {
     store(&mut disk, 4, 4).unwrap();
     assert!(disk.flush().unwrap_err().to_string().contains("could not create"));
     // What a write that was cut off leaves.
-    let scratch = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
-    std::fs::write(scratch.join("00000004.safetensors.tmp"), b"half").unwrap();
+    std::fs::write(folder(&dir).join("00000004.safetensors.tmp"), b"half").unwrap();
     drop(disk);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
@@ -254,4 +262,37 @@ fn room_that_was_reserved_takes_all_arrays() {
         state.put(name, &[1.5; 100]).unwrap();
     }
     assert_eq!((state.bytes(), state.get_vec::<f64>("c").unwrap()), (2400, vec![1.5; 100]));
+}
+
+/// The folder of the one disk in a directory.
+fn folder(dir: &tempfile::TempDir) -> std::path::PathBuf {
+    std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path()
+}
+
+#[test]
+fn a_state_of_another_launch_is_an_error() {
+    let ((dir, _, mut disk), (other_dir, _, mut other)) = (gated(), gated());
+    for step in 0..8 {
+        store(&mut disk, step as usize, step).unwrap();
+        other.begin(step as usize).unwrap().put("x", &[-1.0; 10]).unwrap();
+        other.commit(step as usize, step).unwrap();
+    }
+    disk.flush().unwrap();
+    other.flush().unwrap();
+    // The same slot, the same step, the same file.
+    let file = "00000001.safetensors";
+    std::fs::copy(folder(&other_dir).join(file), folder(&dir).join(file)).unwrap();
+    let error = disk.load(1).err().unwrap().to_string();
+    assert!(error.contains("belongs to another run"), "{error}");
+    assert_eq!(value(&mut disk, 2), 2.0);
+}
+
+#[test]
+fn a_folder_that_another_launch_has_is_not_shared() {
+    let dir = tempfile::tempdir().unwrap();
+    let fs = Arc::new(Gated { taken_dirs: AtomicU64::new(3), ..Gated::default() });
+    let mut disk = Disk::scratch_on(fs.clone(), dir.path()).unwrap();
+    assert_eq!(fs.taken_dirs.load(Ordering::Relaxed), 0, "it asked until the folder was its own");
+    store(&mut disk, 0, 7).unwrap();
+    assert_eq!(value(&mut disk, 0), 7.0);
 }
