@@ -23,6 +23,20 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// A run was written in a format that this version does not read.
+    #[error(
+        "{} was written by another version of Ebbtide: its format is `{found}`, this version reads `{reads}`; \
+         end the run with the version that began it, or begin again in an empty directory",
+        path.display()
+    )]
+    OtherFormat {
+        /// The manifest of the run.
+        path: PathBuf,
+        /// The format that it has.
+        found: String,
+        /// The format that this version reads.
+        reads: &'static str,
+    },
     /// A state was asked for an array that it does not have.
     #[error("there is no array `{name}` in this state; it has: {known}")]
     NoArray {

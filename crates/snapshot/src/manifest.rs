@@ -8,10 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::file::temporary;
 use crate::fs::FileSystem;
 use crate::journal::now;
+use crate::unique::unique_name;
 use crate::{Element, Error, State};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
-const FORMAT: &str = "ebbtide run 1";
+/// Every format of a manifest begins so; what follows is its number.
+const FORMATS: &str = "ebbtide run ";
+const FORMAT: &str = "ebbtide run 2";
 const LARGEST_MANIFEST: u64 = 16 << 20;
 
 /// What a run computes: the program and everything that its result depends on.
@@ -41,7 +44,7 @@ impl Identity {
         self
     }
 
-    /// Adds an array that the result depends on; its length and checksum are kept.
+    /// Adds an array that the result depends on; its length and a hash are kept.
     #[must_use]
     pub fn input_array<T: Element>(self, name: impl Into<String>, values: &[T]) -> Self {
         let mut bytes = vec![0; values.len() * T::DTYPE.size()];
@@ -95,8 +98,10 @@ impl Identity {
     }
 }
 
+/// What stands for an array. A checksum finds damage; to tell one question from another takes a hash under which no two
+/// arrays are ever found to be the same.
 fn summary(dtype: crate::Dtype, shape: &[usize], bytes: &[u8]) -> String {
-    format!("{dtype}{shape:?}, checksum {:08x}", crc32fast::hash(bytes))
+    format!("{dtype}{shape:?}, hash {}", blake3::hash(bytes).to_hex())
 }
 
 /// What is written down once, when a run is created.
@@ -139,14 +144,12 @@ pub struct Budget {
 impl Manifest {
     /// A manifest for a run that begins now in this process.
     pub fn new(identity: Identity, schedule: impl Into<String>, steps: Option<u64>, budget: Budget) -> Self {
-        let (created, command) = (now(), command_line());
-        let seed = format!("{created} {} {command} {identity:?}", std::process::id());
         let mut manifest = Self {
             format: FORMAT.to_owned(),
             engine: env!("CARGO_PKG_VERSION").to_owned(),
-            run: format!("{:08x}{:08x}", crc32fast::hash(seed.as_bytes()), created as u32),
-            created,
-            command,
+            run: unique_name(),
+            created: now(),
+            command: command_line(),
             identity,
             schedule: schedule.into(),
             steps,
@@ -206,17 +209,25 @@ impl Manifest {
         }
         let mut text = vec![0; size as usize];
         file.read(&mut text).map_err(Error::io("read", &path))?;
-        let manifest: Self = serde_json::from_slice(&text)
-            .map_err(|error| Error::damaged(&path, format!("it does not parse: {error}")))?;
-        if manifest.format != FORMAT {
-            let what = format!("its format is `{}`, this version reads `{FORMAT}`", manifest.format);
-            return Err(Error::damaged(&path, what));
-        }
+        let other = |format: String| Error::OtherFormat { path: path.clone(), found: format, reads: FORMAT };
+        let manifest: Self = serde_json::from_slice(&text).map_err(|error| match format_of(&text) {
+            Some(format) if format.starts_with(FORMATS) && format != FORMAT => other(format),
+            _ => Error::damaged(&path, format!("it does not parse: {error}")),
+        })?;
         if manifest.checksum != manifest.expected_checksum() {
             return Err(Error::damaged(&path, "its checksum does not match"));
         }
+        if manifest.format != FORMAT {
+            return Err(other(manifest.format));
+        }
         Ok(manifest)
     }
+}
+
+/// The format that a text claims, whatever else is in it.
+fn format_of(text: &[u8]) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_slice(text).ok()?;
+    Some(value.get("format")?.as_str()?.to_owned())
 }
 
 /// The command that started this process, as one would type it from anywhere, shortened if it is very long.

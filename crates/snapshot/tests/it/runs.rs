@@ -150,6 +150,60 @@ fn pruning_takes_what_is_ours_and_leaves_the_rest() {
     assert!(!other.exists());
 }
 
+/// Changes the manifest as if it had been written so, checksum and all.
+fn rewrite_manifest(dir: &Path, from: &str, to: &str) {
+    let manifest = Manifest::read(&Disks, dir).unwrap();
+    let text = serde_json::to_string(&manifest).unwrap().replace(from, to);
+    let (head, old) = text.split_once(r#""checksum":"#).unwrap();
+    let bare = format!(r#"{head}"checksum":""}}"#);
+    assert!(old.len() == 11, "the checksum comes last");
+    let sealed = format!(r#"{head}"checksum":"{:08x}"}}"#, crc32fast::hash(bare.as_bytes()));
+    std::fs::write(dir.join("manifest.json"), sealed).unwrap();
+}
+
+/// Different values are different inputs, also where a checksum of 32 bits cannot tell them apart.
+#[test]
+fn inputs_with_the_same_checksum_are_told_apart() {
+    let of = |x: f64| Identity::new("grow", "f00d").input_array("x", &[x]);
+    let bytes = [0.07_f64, 168.707].map(|x| crc32fast::hash(&x.to_le_bytes()));
+    assert_eq!(bytes[0], bytes[1], "not the pair that this test needs");
+    let budget = Budget { slots: 4, block: 1, disk_slots: 0, disk_cost: 1 };
+    let manifest = Manifest::new(of(0.07), "revolve", Some(100), budget);
+    manifest.check(Path::new("run"), &of(0.07)).unwrap();
+    let refusal = manifest.check(Path::new("run"), &of(168.707)).unwrap_err().to_string();
+    assert!(refusal.contains("input `x` was `f64[1], hash "), "{refusal}");
+
+    let first = |x: f64| {
+        let mut state = ebbtide_snapshot::State::new();
+        state.put("x", &[x]).unwrap();
+        Identity::new("grow", "f00d").initial_state(&state)
+    };
+    assert_ne!(first(0.07), first(168.707));
+}
+
+#[test]
+fn a_manifest_of_another_format_is_not_called_damaged() {
+    let temporary = tempfile::tempdir().unwrap();
+    // The format before this one, and one to come that has another shape.
+    for older in [true, false] {
+        let dir = temporary.path().join(older.to_string());
+        some_run(&dir);
+        match older {
+            true => rewrite_manifest(&dir, "ebbtide run 2", "ebbtide run 1"),
+            false => {
+                let text = r#"{ "format": "ebbtide run 7", "all": "new" }"#;
+                std::fs::write(dir.join("manifest.json"), text).unwrap();
+            }
+        }
+        for error in [Manifest::read(&Disks, &dir).err(), RunDir::open(fs(), &dir).err()] {
+            let error = error.unwrap();
+            assert!(matches!(error, Error::OtherFormat { .. }), "{error:?}");
+            let said = error.to_string();
+            assert!(said.contains("another version of Ebbtide") && !said.contains("damaged"), "{said}");
+        }
+    }
+}
+
 #[test]
 fn a_run_of_another_version_or_program_is_refused_with_what_differs() {
     let temporary = tempfile::tempdir().unwrap();
@@ -168,13 +222,7 @@ fn a_run_of_another_version_or_program_is_refused_with_what_differs() {
         assert!(refusal(&other).contains(part), "{}", refusal(&other));
     }
 
-    // As another version would have written it, checksum and all.
-    let text = serde_json::to_string(&manifest).unwrap().replace(&manifest.engine, "9.9.9");
-    let (head, old) = text.split_once(r#""checksum":"#).unwrap();
-    let bare = format!(r#"{head}"checksum":""}}"#);
-    assert!(old.len() == 11, "the checksum comes last");
-    let sealed = format!(r#"{head}"checksum":"{:08x}"}}"#, crc32fast::hash(bare.as_bytes()));
-    std::fs::write(dir.join("manifest.json"), sealed).unwrap();
+    rewrite_manifest(&dir, &manifest.engine, "9.9.9");
     let refusal = Manifest::read(&Disks, &dir).unwrap().check(&dir, &me).unwrap_err().to_string();
     assert!(refusal.contains("it was made by Ebbtide 9.9.9 and this is"), "{refusal}");
 }

@@ -247,7 +247,7 @@ fn another_program_or_other_inputs_are_refused_by_name() {
     assert_eq!(refuse(&mut heat), "run belongs to another run: input `nu` was `0.1` and is now `0.2`");
     let mut heat = Heat::new(CELLS);
     heat.target[2] += 1.0;
-    assert!(refuse(&mut heat).contains("input `target` was `f64[9], checksum"));
+    assert!(refuse(&mut heat).contains("input `target` was `f64[9], hash"));
     let mut heat = Heat::new(CELLS);
     heat.u[0] += 1e-14;
     assert!(refuse(&mut heat).contains("input `initial u` was"));
