@@ -211,7 +211,7 @@ impl Manifest {
         file.read(&mut text).map_err(Error::io("read", &path))?;
         let other = |format: String| Error::OtherFormat { path: path.clone(), found: format, reads: FORMAT };
         let manifest: Self = serde_json::from_slice(&text).map_err(|error| match format_of(&text) {
-            Some(format) if format.starts_with(FORMATS) && format != FORMAT => other(format),
+            Some(format) if format != FORMAT => other(format),
             _ => Error::damaged(&path, format!("it does not parse: {error}")),
         })?;
         if manifest.checksum != manifest.expected_checksum() {
@@ -224,10 +224,11 @@ impl Manifest {
     }
 }
 
-/// The format that a text claims, whatever else is in it.
+/// The format of a manifest that a text claims to have, whatever else is in it.
 fn format_of(text: &[u8]) -> Option<String> {
     let value: serde_json::Value = serde_json::from_slice(text).ok()?;
-    Some(value.get("format")?.as_str()?.to_owned())
+    let format = value.get("format")?.as_str()?;
+    format.strip_prefix(FORMATS)?.bytes().all(|byte| byte.is_ascii_digit()).then(|| format.to_owned())
 }
 
 /// The command that started this process, as one would type it from anywhere, shortened if it is very long.
