@@ -1,14 +1,13 @@
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::file::Kind;
 use crate::fs::{Disks, FileSystem};
 use crate::journal::{FileNumber, Record};
 use crate::prefetch::Prefetcher;
+use crate::scratch::Scratch;
 use crate::staging::Staging;
 use crate::store::{Owner, Store};
-use crate::unique::unique_name;
 use crate::writer::{Durability, Job, Writer};
 use crate::{Error, Place, State};
 
@@ -25,7 +24,7 @@ pub struct Disk {
     staging: Staging,
     begun: Option<(usize, usize)>,
     prefetcher: Option<Prefetcher>,
-    /// The directory to remove in the end, for a disk that is not part of a run.
+    /// The directory that goes in the end, for a disk that is not part of a run.
     scratch: Option<Scratch>,
 }
 
@@ -58,13 +57,13 @@ impl Disk {
 
     /// As [`scratch`](Self::scratch), on a file system of your own.
     pub fn scratch_on(fs: Arc<dyn FileSystem>, parent: &Path) -> Result<Self, Error> {
-        let (dir, name) = new_scratch_dir(&*fs, parent)?;
+        let scratch = Scratch::make(Arc::clone(&fs), parent)?;
         // With an owner of its own no state of another launch passes for one of this, whoever put it here.
-        let owner = Owner { run: name, program: String::new() };
-        let store = Store::new(Arc::clone(&fs), &dir, owner, FileNumber(0));
+        let owner = Owner { run: scratch.name.clone(), program: String::new() };
+        let store = Store::new(fs, &scratch.dir, owner, FileNumber(0));
         let writer = Arc::new(Writer::start(store.clone(), None, Durability::Scratch)?);
         let mut disk = Self::new(store, writer, Durability::Scratch, Vec::new());
-        disk.scratch = Some(Scratch);
+        disk.scratch = Some(scratch);
         Ok(disk)
     }
 
@@ -236,23 +235,6 @@ impl Place<State> for Disk {
     }
 }
 
-/// Makes a directory that nobody else has, and returns the name that makes it so.
-fn new_scratch_dir(fs: &dyn FileSystem, parent: &Path) -> Result<(PathBuf, String), Error> {
-    fs.create_dir(parent).map_err(Error::io("create", parent))?;
-    loop {
-        let name = unique_name();
-        let dir = parent.join(format!("ebbtide-scratch-{name}"));
-        match fs.create_new_dir(&dir) {
-            Ok(()) => return Ok((dir, name)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(Error::io("create", &dir)(error)),
-        }
-    }
-}
-
-/// Marks a directory that goes when its disk goes.
-struct Scratch;
-
 impl Drop for Disk {
     fn drop(&mut self) {
         if self.scratch.is_some() {
@@ -264,11 +246,8 @@ impl Drop for Disk {
             let _ = self.writer.flush();
             let _ = self.writer.flush();
             self.prefetcher = None;
-            // A write that failed leaves a file that has no number.
-            for entry in self.store.fs.list(&self.store.dir).unwrap_or_default() {
-                let _ = self.store.fs.remove(&self.store.dir.join(entry.name));
-            }
-            let _ = self.store.fs.remove_dir(&self.store.dir);
+            // Nobody writes any more: what failed writes have left goes with the folder.
+            self.scratch = None;
         }
     }
 }

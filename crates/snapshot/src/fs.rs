@@ -32,7 +32,8 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// What is in a directory, in no particular order.
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
-    /// Takes the lock that `file` stands for until the guard is dropped; `None` if another has it.
+    /// Takes the lock that `file` stands for until the guard is dropped, and makes the file if it is missing; `None` if
+    /// another has the lock.
     fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>>;
 }
 

@@ -20,6 +20,7 @@ mod position;
 mod prefetch;
 pub mod prune;
 mod run_dir;
+mod scratch;
 mod staging;
 mod state;
 mod store;

@@ -112,9 +112,14 @@ fn every_slot_gives_back_its_own_state() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
+/// The number of files, beside locks.
 fn walk(dir: &Path) -> usize {
     let entries: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.iter().map(|path| if path.is_dir() { walk(path) } else { 1 }).sum()
+    let count = |path: &std::path::PathBuf| match path.is_dir() {
+        true => walk(path),
+        false => usize::from(!path.ends_with("lock")),
+    };
+    entries.iter().map(count).sum()
 }
 
 #[test]
@@ -295,4 +300,72 @@ fn a_folder_that_another_launch_has_is_not_shared() {
     assert_eq!(fs.taken_dirs.load(Ordering::Relaxed), 0, "it asked until the folder was its own");
     store(&mut disk, 0, 7).unwrap();
     assert_eq!(value(&mut disk, 0), 7.0);
+}
+
+/// What a process leaves that is killed with states on disk.
+fn abandoned(parent: &Path, files: &[&str]) -> std::path::PathBuf {
+    let dir = parent.join("ebbtide-scratch-0123456789abcdef");
+    std::fs::create_dir(&dir).unwrap();
+    for file in files {
+        std::fs::write(dir.join(file), "").unwrap();
+    }
+    dir
+}
+
+#[test]
+fn what_killed_launches_left_goes_with_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let left = abandoned(dir.path(), &["lock", "00000000.safetensors", "00000001.safetensors.tmp"]);
+    drop(Disk::scratch(dir.path()).unwrap());
+    assert!(!left.exists());
+}
+
+#[test]
+fn the_folder_of_a_launch_that_lives_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut disks: Vec<Disk> = (0..4).map(|_| Disk::scratch(dir.path()).unwrap()).collect();
+    for (step, disk) in disks.iter_mut().enumerate() {
+        for slot in 0..8 {
+            store(disk, slot, step as u64).unwrap();
+        }
+        disk.flush().unwrap();
+    }
+    drop(Disk::scratch(dir.path()).unwrap());
+    for (step, disk) in disks.iter_mut().enumerate() {
+        (0..8).for_each(|slot| assert_eq!(value(disk, slot), step as f64));
+    }
+    drop(disks);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_folder_without_a_lock_or_with_something_else_in_it_stays() {
+    for files in [&["00000000.safetensors"][..], &["lock", "00000000.safetensors", "thesis.tex"]] {
+        let dir = tempfile::tempdir().unwrap();
+        let left = abandoned(dir.path(), files);
+        drop(Disk::scratch(dir.path()).unwrap());
+        assert_eq!(std::fs::read_dir(&left).unwrap().count(), files.len());
+    }
+}
+
+/// Many make folders at once, each of which clears away what seems abandoned: nobody loses one that is in use.
+#[test]
+fn launches_that_begin_together_leave_each_other_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let parent = dir.path();
+            scope.spawn(move || {
+                for round in 0..25 {
+                    let mut disk = Disk::scratch(parent).unwrap().staging_buffers(1);
+                    let step = thread * 100 + round;
+                    store(&mut disk, 0, step).unwrap();
+                    store(&mut disk, 1, step + 1000).unwrap();
+                    disk.flush().unwrap();
+                    assert_eq!(value(&mut disk, 0), step as f64);
+                }
+            });
+        }
+    });
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
