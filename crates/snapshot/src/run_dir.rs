@@ -77,7 +77,10 @@ impl RunDir {
             let _ = fs.remove(&dir.join(name));
         }
         let journal_path = dir.join(JOURNAL);
-        let journal = Journal::open(&fs, &journal_path, &survey.history)?;
+        let mut journal = Journal::open(&fs, &journal_path, &survey.history)?;
+        if survey.history.records.is_empty() {
+            journal.append(&[Record::Begun])?;
+        }
         let writer = Arc::new(Writer::start(store.clone(), Some((journal, lock)), Durability::Durable)?);
         let adjoints = Adjoints {
             store: store.clone(),

@@ -247,3 +247,53 @@ fn a_lock_that_was_given_back_is_free_while_other_threads_start_processes() {
         assert_eq!(taken, 0, "locks were still held after they were given back");
     });
 }
+
+/// Without its journal nothing tells which of its states a run needs: none of them is touched, and nobody begins again
+/// as if nothing had been there.
+#[test]
+fn a_run_that_lost_its_journal_is_damaged_and_keeps_its_states() {
+    type Spoil = fn(&Path);
+    let spoils: [Spoil; 3] = [
+        |journal| std::fs::remove_file(journal).unwrap(),
+        |journal| std::fs::write(journal, "").unwrap(),
+        |journal| std::fs::write(journal, [0; 300]).unwrap(),
+    ];
+    for spoil in spoils {
+        let temporary = tempfile::tempdir().unwrap();
+        let dir = temporary.path().join("run");
+        some_run(&dir);
+        let snapshots = || {
+            let names = Disks.list(&dir).unwrap().into_iter().map(|entry| entry.name.into_string().unwrap());
+            names.filter(|name| name.ends_with(".safetensors")).count()
+        };
+        assert_eq!(snapshots(), 5);
+        spoil(&dir.join("journal.txt"));
+        let said = [
+            Survey::read(&Disks, &dir).map(drop),
+            RunDir::open(fs(), &dir).map(drop),
+            ebbtide_snapshot::prune::remove_leftovers(&Disks, &dir).map(drop),
+        ];
+        for said in said {
+            let error = said.unwrap_err();
+            assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
+            let error = error.to_string();
+            assert!(error.contains("journal.txt is damaged") && error.contains("snapshots (5)"), "{error}");
+        }
+        assert_eq!(snapshots(), 5);
+    }
+}
+
+#[test]
+fn a_run_that_was_interrupted_before_its_first_state_has_lost_nothing() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("run");
+    drop(RunDir::create(fs(), &dir, manifest()).unwrap());
+    // Between the manifest and the journal.
+    std::fs::remove_file(dir.join("journal.txt")).unwrap();
+    assert_eq!(Survey::read(&Disks, &dir).unwrap().verify(&fs()), Vec::<String>::new());
+    let (recovered, _) = RunDir::open(fs(), &dir).unwrap().take_recovered();
+    assert!(recovered.damage.is_empty() && recovered.states.is_empty());
+    // With a journal from here on, a state that is not in it yet is no damage.
+    std::fs::write(dir.join("00000000.safetensors"), "named in no line yet").unwrap();
+    RunDir::open(fs(), &dir).unwrap();
+}

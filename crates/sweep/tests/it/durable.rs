@@ -251,7 +251,7 @@ fn another_program_or_other_inputs_are_refused_by_name() {
     let mut heat = Heat::new(CELLS);
     heat.u[0] += 1e-14;
     assert!(refuse(&mut heat).contains("input `initial u` was"));
-    assert!(refuse(&mut Heat::new(CELLS + 1)).contains("`f64[10], checksum"));
+    assert!(refuse(&mut Heat::new(CELLS + 1)).contains("`f64[10], hash"));
     assert_eq!(open_and_run(&fs).unwrap(), uninterrupted(CELLS, STEPS), "the refusals spoiled the run");
 }
 
