@@ -9,16 +9,25 @@ use ebbtide_snapshot::{Disk, Error, Place, STAGING_BUFFERS, State};
 
 /// A disk whose writes wait for a gate and can be made to fail.
 #[derive(Debug, Default)]
-struct Gated {
+pub struct Gated {
     closed: Mutex<bool>,
     changed: Condvar,
     failing: AtomicBool,
     reads: AtomicU64,
     /// How many new directories will be found to exist.
     taken_dirs: AtomicU64,
+    /// Whether nothing can be written.
+    pub read_only: AtomicBool,
 }
 
 impl Gated {
+    fn writable(&self) -> io::Result<()> {
+        match self.read_only.load(Ordering::Relaxed) {
+            true => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
+            false => Ok(()),
+        }
+    }
+
     fn set_closed(&self, closed: bool) {
         *self.closed.lock().unwrap() = closed;
         self.changed.notify_all();
@@ -27,6 +36,7 @@ impl Gated {
 
 impl FileSystem for Gated {
     fn create(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
+        self.writable()?;
         let mut closed = self.closed.lock().unwrap();
         while *closed {
             closed = self.changed.wait(closed).unwrap();
@@ -51,12 +61,14 @@ impl FileSystem for Gated {
         }
     }
     fn append(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
+        self.writable()?;
         Disks.append(file)
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         Disks.rename(from, to)
     }
     fn remove(&self, file: &Path) -> io::Result<()> {
+        self.writable()?;
         Disks.remove(file)
     }
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
@@ -69,6 +81,7 @@ impl FileSystem for Gated {
         Disks.list(dir)
     }
     fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>> {
+        self.writable()?;
         Disks.lock(file)
     }
 }

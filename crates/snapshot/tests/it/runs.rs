@@ -119,7 +119,11 @@ fn a_directory_that_is_no_run_is_left_alone() {
     std::fs::write(dir.join("thesis.tex"), "all of it").unwrap();
     assert!(matches!(RunDir::open(fs(), &dir), Err(Error::NotARun { .. })));
     let refused = RunDir::create(fs(), &dir, manifest());
-    assert!(matches!(&refused, Err(Error::Differs { .. })));
+    let said = refused.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    assert!(
+        said.ends_with("is not empty: there is `thesis.tex` in it; a new run needs an empty directory"),
+        "{said}"
+    );
     drop(refused);
     let left: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["thesis.tex"]);
@@ -296,4 +300,66 @@ fn a_run_that_was_interrupted_before_its_first_state_has_lost_nothing() {
     // With a journal from here on, a state that is not in it yet is no damage.
     std::fs::write(dir.join("00000000.safetensors"), "named in no line yet").unwrap();
     RunDir::open(fs(), &dir).unwrap();
+}
+
+/// The gradient of [`some_run`].
+fn finish(dir: &Path) {
+    let mut run = RunDir::open(fs(), dir).unwrap();
+    run.adjoints().begin_waiting().unwrap().put("du", &[0.5; 100]).unwrap();
+    run.adjoints().finish(100).unwrap();
+}
+
+#[test]
+fn a_finished_run_is_read_where_nobody_may_write_and_while_another_has_it() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("run");
+    some_run(&dir);
+    let disk = Arc::new(crate::disk::Gated::default());
+    disk.read_only.store(true, std::sync::atomic::Ordering::Relaxed);
+    let error = RunDir::open(disk.clone(), &dir).err().unwrap();
+    assert!(error.to_string().starts_with("could not lock"), "to go on needs the lock: {error}");
+
+    finish(&dir);
+    let other = RunDir::open(fs(), &dir).unwrap();
+    for disk in [disk.clone() as Arc<dyn FileSystem>, fs()] {
+        let mut run = RunDir::open(disk, &dir).unwrap();
+        run.note_opened();
+        let (recovered, _) = run.take_recovered();
+        assert!(recovered.finished && recovered.damage.is_empty());
+        assert_eq!(recovered.adjoint.unwrap().1.get_vec::<f64>("du").unwrap(), [0.5; 100]);
+        run.flush().unwrap();
+    }
+    drop(other);
+
+    // A gradient that is damaged has to be computed again, and that needs the lock.
+    let file = Survey::read(&Disks, &dir).unwrap().adjoints[0].file;
+    std::fs::write(dir.join(format!("{:08}.safetensors", file.0)), "gone").unwrap();
+    assert!(matches!(RunDir::open(disk, &dir), Err(Error::Io { doing: "lock", .. })));
+}
+
+#[test]
+fn a_run_that_lost_its_manifest_is_not_called_another_run() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("run");
+    some_run(&dir);
+    std::fs::remove_file(dir.join("manifest.json")).unwrap();
+    let error = RunDir::create(fs(), &dir, manifest()).err().unwrap();
+    assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
+    assert!(error.to_string().contains("manifest.json is damaged: it is missing"), "{error}");
+}
+
+#[test]
+fn messages_are_true_and_well_formed() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("run");
+    some_run(&dir);
+    let run = RunDir::open(fs(), &dir).unwrap();
+    let busy = RunDir::open(fs(), &dir).err().unwrap().to_string();
+    assert!(busy.contains("in use by another process or another part of this one"), "{busy}");
+    drop(run);
+    let survey = Survey::read(&Disks, &dir).unwrap();
+    let name = |file: ebbtide_snapshot::FileNumber| dir.join(format!("{:08}.safetensors", file.0));
+    std::fs::copy(name(survey.adjoints[1].file), name(survey.states[1].0)).unwrap();
+    let found = survey.verify(&fs()).join("\n");
+    assert!(found.contains("it holds an adjoint of step 80, not a state of step 30"), "{found}");
 }

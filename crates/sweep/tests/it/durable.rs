@@ -268,7 +268,7 @@ fn a_new_run_does_not_go_over_an_old_one() {
     let fs = stopped(20);
     let heat = Heat::new(CELLS);
     let result = Run::create_on(Arc::new(fs.clone()), dir(), &heat, schedule(), BUDGET);
-    assert!(matches!(result, Err(Error::Durable(SnapshotError::Differs { .. }))));
+    assert!(matches!(result, Err(Error::Durable(SnapshotError::NotEmpty { .. }))));
     assert_eq!(open_and_run(&fs).unwrap(), uninterrupted(CELLS, STEPS));
 }
 
