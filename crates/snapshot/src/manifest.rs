@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::file::temporary;
 use crate::fs::FileSystem;
 use crate::journal::now;
+use crate::survey::JOURNAL;
 use crate::unique::unique_name;
 use crate::{Element, Error, State};
 
@@ -198,9 +199,7 @@ impl Manifest {
     pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<Self, Error> {
         let path = dir.join(MANIFEST);
         let mut file = fs.open(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-                Error::NotARun { path: dir.to_owned(), why: format!("it has no {MANIFEST}") }
-            }
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => missing(fs, dir),
             _ => Error::io("open", &path)(error),
         })?;
         let size = file.size();
@@ -222,6 +221,15 @@ impl Manifest {
         }
         Ok(manifest)
     }
+}
+
+/// Why there is no manifest: there never was a run, or one has lost it. The manifest is safe before the journal is made.
+fn missing(fs: &dyn FileSystem, dir: &Path) -> Error {
+    if fs.open(&dir.join(JOURNAL)).is_err() {
+        return Error::NotARun { path: dir.to_owned(), why: format!("it has no {MANIFEST}") };
+    }
+    let what = format!("it is missing, and there is a {JOURNAL}; put it back, or begin again elsewhere");
+    Error::damaged(&dir.join(MANIFEST), what)
 }
 
 /// The format of a manifest that a text claims to have, whatever else is in it.

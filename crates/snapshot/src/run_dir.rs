@@ -168,12 +168,10 @@ fn check_empty(fs: &dyn FileSystem, dir: &Path) -> Result<(), Error> {
     let entries = fs.list(dir).map_err(Error::io("list", dir))?;
     let mut names = entries.iter().map(|entry| entry.name.to_string_lossy().into_owned());
     let Some(name) = names.find(|name| !is_debris(name)) else { return Ok(()) };
-    let has = |name: &str| entries.iter().any(|entry| entry.name == name);
-    if has(JOURNAL) && !has(MANIFEST) {
-        let what = format!("it is missing, and there is a {JOURNAL}; put it back, or begin again elsewhere");
-        return Err(Error::damaged(&dir.join(MANIFEST), what));
+    match Manifest::read(fs, dir) {
+        Err(error @ Error::Damaged { .. }) => Err(error),
+        _ => Err(Error::NotEmpty { path: dir.to_owned(), name }),
     }
-    Err(Error::NotEmpty { path: dir.to_owned(), name })
 }
 
 /// What the interrupted creation of a run can have left.

@@ -343,9 +343,16 @@ fn a_run_that_lost_its_manifest_is_not_called_another_run() {
     let dir = temporary.path().join("run");
     some_run(&dir);
     std::fs::remove_file(dir.join("manifest.json")).unwrap();
-    let error = RunDir::create(fs(), &dir, manifest()).err().unwrap();
-    assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
-    assert!(error.to_string().contains("manifest.json is damaged: it is missing"), "{error}");
+    let said = [
+        RunDir::create(fs(), &dir, manifest()).map(drop),
+        RunDir::open(fs(), &dir).map(drop),
+        Survey::read(&Disks, &dir).map(drop),
+    ];
+    for said in said {
+        let error = said.unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
+        assert!(error.to_string().contains("manifest.json is damaged: it is missing"), "{error}");
+    }
 }
 
 #[test]
