@@ -107,6 +107,16 @@ impl Mixed {
         })
     }
 
+    /// How many states and kept tapes there are at most, together.
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// The steps of a block.
+    pub fn block(&self) -> u64 {
+        self.options.block
+    }
+
     /// The number of units, the empty one at the end of a plain forward sweep included.
     fn count_units(steps: u64, options: Options) -> u64 {
         options.virtual_steps(steps).div_ceil(options.block)

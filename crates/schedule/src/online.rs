@@ -93,6 +93,22 @@ impl Online {
         Ok(Online { way: Way::Forward(forward) })
     }
 
+    /// How many states it keeps at most.
+    pub fn slots(&self) -> usize {
+        match &self.way {
+            Way::Forward(forward) => forward.pool.limit(),
+            Way::Back { retreat, .. } => retreat.slots(),
+        }
+    }
+
+    /// The steps of a block.
+    pub fn block(&self) -> u64 {
+        match &self.way {
+            Way::Forward(forward) => forward.options.block,
+            Way::Back { retreat, .. } => retreat.options().block,
+        }
+    }
+
     pub(crate) fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
         match &self.way {
             Way::Forward(forward) => {

@@ -1,11 +1,11 @@
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::file::Kind;
 use crate::fs::{Disks, FileSystem};
 use crate::journal::{FileNumber, Record};
 use crate::prefetch::Prefetcher;
+use crate::scratch::Scratch;
 use crate::staging::Staging;
 use crate::store::{Owner, Store};
 use crate::writer::{Durability, Job, Writer};
@@ -24,7 +24,7 @@ pub struct Disk {
     staging: Staging,
     begun: Option<(usize, usize)>,
     prefetcher: Option<Prefetcher>,
-    /// The directory to remove in the end, for a disk that is not part of a run.
+    /// The directory that goes in the end, for a disk that is not part of a run.
     scratch: Option<Scratch>,
 }
 
@@ -57,14 +57,13 @@ impl Disk {
 
     /// As [`scratch`](Self::scratch), on a file system of your own.
     pub fn scratch_on(fs: Arc<dyn FileSystem>, parent: &Path) -> Result<Self, Error> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let dir = parent.join(format!("ebbtide-scratch-{}-{count}", std::process::id()));
-        fs.create_dir(&dir).map_err(Error::io("create", &dir))?;
-        let store = Store::new(Arc::clone(&fs), &dir, Owner::default(), FileNumber(0));
+        let scratch = Scratch::make(Arc::clone(&fs), parent)?;
+        // With an owner of its own no state of another launch passes for one of this, whoever put it here.
+        let owner = Owner { run: scratch.name.clone(), program: String::new() };
+        let store = Store::new(fs, &scratch.dir, owner, FileNumber(0));
         let writer = Arc::new(Writer::start(store.clone(), None, Durability::Scratch)?);
         let mut disk = Self::new(store, writer, Durability::Scratch, Vec::new());
-        disk.scratch = Some(Scratch);
+        disk.scratch = Some(scratch);
         Ok(disk)
     }
 
@@ -236,9 +235,6 @@ impl Place<State> for Disk {
     }
 }
 
-/// Marks a directory that goes when its disk goes.
-struct Scratch;
-
 impl Drop for Disk {
     fn drop(&mut self) {
         if self.scratch.is_some() {
@@ -250,11 +246,8 @@ impl Drop for Disk {
             let _ = self.writer.flush();
             let _ = self.writer.flush();
             self.prefetcher = None;
-            // A write that failed leaves a file that has no number.
-            for entry in self.store.fs.list(&self.store.dir).unwrap_or_default() {
-                let _ = self.store.fs.remove(&self.store.dir.join(entry.name));
-            }
-            let _ = self.store.fs.remove_dir(&self.store.dir);
+            // Nobody writes any more: what failed writes have left goes with the folder.
+            self.scratch = None;
         }
     }
 }

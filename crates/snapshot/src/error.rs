@@ -23,6 +23,20 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// A run was written in a format that this version does not read.
+    #[error(
+        "{} was written by another version of Ebbtide: its format is `{found}`, this version reads `{reads}`; \
+         end the run with the version that began it, or begin again in an empty directory",
+        path.display()
+    )]
+    OtherFormat {
+        /// The manifest of the run.
+        path: PathBuf,
+        /// The format that it has.
+        found: String,
+        /// The format that this version reads.
+        reads: &'static str,
+    },
     /// A state was asked for an array that it does not have.
     #[error("there is no array `{name}` in this state; it has: {known}")]
     NoArray {
@@ -69,8 +83,8 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
-    /// Another process owns the run.
-    #[error("{} is in use by another process; wait for it or end it", path.display())]
+    /// Another process owns the run, or another part of this one does.
+    #[error("{} is in use by another process or another part of this one; wait for it or end it", path.display())]
     Busy {
         /// The directory of the run.
         path: PathBuf,
@@ -82,6 +96,14 @@ pub enum Error {
         path: PathBuf,
         /// What is missing.
         why: String,
+    },
+    /// A new run was to be made where there is something already.
+    #[error("{} is not empty: there is `{name}` in it; a new run needs an empty directory", path.display())]
+    NotEmpty {
+        /// The directory.
+        path: PathBuf,
+        /// The name of something in it.
+        name: String,
     },
     /// A run belongs to something else than what wants to go on with it.
     #[error("{} belongs to another run: {}", path.display(), differences.join("; "))]

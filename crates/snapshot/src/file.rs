@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::buffer::{ALIGNMENT, Buffer};
 use crate::fs::{FileSystem, OutputFile};
+use crate::unique::unique_name;
 use crate::{Dtype, Error, Position, State};
 
 const FORMAT: &str = "ebbtide snapshot 1";
@@ -81,14 +82,22 @@ pub(crate) fn write(
 
 /// Writes one state into one file and returns when it would survive a power cut.
 ///
-/// A file that has this name already is replaced in one move, when its successor is safe.
+/// A file that has this name already is replaced in one move, when its successor is safe. Until then that has a hidden
+/// name of its own (`.ebbtide-*.tmp`) in the same directory; only a process that is killed leaves it there.
 pub fn write_snapshot(fs: &dyn FileSystem, path: &Path, label: &Label, state: &State) -> Result<(), Error> {
-    let temporary = temporary(path);
-    // It can stay from a write that was interrupted.
-    let _ = fs.remove(&temporary);
-    write(fs, &temporary, label, state)?.sync().map_err(Error::io("sync", &temporary))?;
-    fs.rename(&temporary, path).map_err(Error::io("rename", &temporary))?;
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let temporary = dir.join(format!(".ebbtide-{}.tmp", unique_name()));
+    let written = write(fs, &temporary, label, state)
+        .and_then(|mut file| file.sync().map_err(Error::io("sync", &temporary)))
+        .and_then(|()| fs.rename(&temporary, path).map_err(Error::io("write", path)));
+    if let Err(error) = written {
+        let _ = fs.remove(&temporary);
+        // The name that the caller knows.
+        return Err(match error {
+            Error::Io { doing, source, .. } => Error::io(doing, path)(source),
+            other => other,
+        });
+    }
     fs.sync_dir(dir).map_err(Error::io("sync", dir))
 }
 
@@ -225,7 +234,7 @@ fn header(label: &Label, state: &State) -> Result<Buffer, String> {
     Ok(buffer)
 }
 
-/// The name that a file has until it is complete.
+/// The name that a file of a run has until it is complete.
 pub(crate) fn temporary(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".tmp");

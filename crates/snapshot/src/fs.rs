@@ -14,6 +14,8 @@ use crate::buffer::ALIGNMENT;
 pub trait FileSystem: Send + Sync + fmt::Debug {
     /// Makes a directory and its parents; one that exists is fine.
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Makes a directory in one that exists; a directory that has this name already is an error.
+    fn create_new_dir(&self, dir: &Path) -> io::Result<()>;
     /// Makes a new file; one that exists is an error.
     fn create(&self, file: &Path) -> io::Result<Box<dyn OutputFile>>;
     /// Opens a file to write at its end, and makes it if it is missing.
@@ -30,7 +32,8 @@ pub trait FileSystem: Send + Sync + fmt::Debug {
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// What is in a directory, in no particular order.
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
-    /// Takes the lock that `file` stands for until the guard is dropped; `None` if another has it.
+    /// Takes the lock that `file` stands for until the guard is dropped, and makes the file if it is missing; `None` if
+    /// another has the lock.
     fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>>;
 }
 
@@ -84,6 +87,10 @@ pub struct Disks;
 impl FileSystem for Disks {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         std::fs::create_dir_all(dir)
+    }
+
+    fn create_new_dir(&self, dir: &Path) -> io::Result<()> {
+        std::fs::create_dir(dir)
     }
 
     fn create(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {

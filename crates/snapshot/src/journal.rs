@@ -29,6 +29,8 @@ pub struct FileNumber(pub u64);
 #[serde(tag = "did", rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Record {
+    /// The run was made: the first line of every journal.
+    Begun,
     /// A process took the run up.
     Opened {
         /// The command line of that process.

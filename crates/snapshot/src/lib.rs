@@ -20,10 +20,12 @@ mod position;
 mod prefetch;
 pub mod prune;
 mod run_dir;
+mod scratch;
 mod staging;
 mod state;
 mod store;
 mod survey;
+mod unique;
 mod writer;
 
 pub use disk::{Disk, STAGING_BUFFERS};

@@ -8,10 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::file::temporary;
 use crate::fs::FileSystem;
 use crate::journal::now;
+use crate::survey::JOURNAL;
+use crate::unique::unique_name;
 use crate::{Element, Error, State};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
-const FORMAT: &str = "ebbtide run 1";
+/// Every format of a manifest begins so; what follows is its number.
+const FORMATS: &str = "ebbtide run ";
+const FORMAT: &str = "ebbtide run 2";
 const LARGEST_MANIFEST: u64 = 16 << 20;
 
 /// What a run computes: the program and everything that its result depends on.
@@ -41,7 +45,7 @@ impl Identity {
         self
     }
 
-    /// Adds an array that the result depends on; its length and checksum are kept.
+    /// Adds an array that the result depends on; its length and a hash are kept.
     #[must_use]
     pub fn input_array<T: Element>(self, name: impl Into<String>, values: &[T]) -> Self {
         let mut bytes = vec![0; values.len() * T::DTYPE.size()];
@@ -95,8 +99,10 @@ impl Identity {
     }
 }
 
+/// What stands for an array. A checksum finds damage; to tell one question from another takes a hash under which no two
+/// arrays are ever found to be the same.
 fn summary(dtype: crate::Dtype, shape: &[usize], bytes: &[u8]) -> String {
-    format!("{dtype}{shape:?}, checksum {:08x}", crc32fast::hash(bytes))
+    format!("{dtype}{shape:?}, hash {}", blake3::hash(bytes).to_hex())
 }
 
 /// What is written down once, when a run is created.
@@ -139,14 +145,12 @@ pub struct Budget {
 impl Manifest {
     /// A manifest for a run that begins now in this process.
     pub fn new(identity: Identity, schedule: impl Into<String>, steps: Option<u64>, budget: Budget) -> Self {
-        let (created, command) = (now(), command_line());
-        let seed = format!("{created} {} {command} {identity:?}", std::process::id());
         let mut manifest = Self {
             format: FORMAT.to_owned(),
             engine: env!("CARGO_PKG_VERSION").to_owned(),
-            run: format!("{:08x}{:08x}", crc32fast::hash(seed.as_bytes()), created as u32),
-            created,
-            command,
+            run: unique_name(),
+            created: now(),
+            command: command_line(),
             identity,
             schedule: schedule.into(),
             steps,
@@ -195,9 +199,7 @@ impl Manifest {
     pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<Self, Error> {
         let path = dir.join(MANIFEST);
         let mut file = fs.open(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-                Error::NotARun { path: dir.to_owned(), why: format!("it has no {MANIFEST}") }
-            }
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => missing(fs, dir),
             _ => Error::io("open", &path)(error),
         })?;
         let size = file.size();
@@ -206,17 +208,35 @@ impl Manifest {
         }
         let mut text = vec![0; size as usize];
         file.read(&mut text).map_err(Error::io("read", &path))?;
-        let manifest: Self = serde_json::from_slice(&text)
-            .map_err(|error| Error::damaged(&path, format!("it does not parse: {error}")))?;
-        if manifest.format != FORMAT {
-            let what = format!("its format is `{}`, this version reads `{FORMAT}`", manifest.format);
-            return Err(Error::damaged(&path, what));
-        }
+        let other = |format: String| Error::OtherFormat { path: path.clone(), found: format, reads: FORMAT };
+        let manifest: Self = serde_json::from_slice(&text).map_err(|error| match format_of(&text) {
+            Some(format) if format != FORMAT => other(format),
+            _ => Error::damaged(&path, format!("it does not parse: {error}")),
+        })?;
         if manifest.checksum != manifest.expected_checksum() {
             return Err(Error::damaged(&path, "its checksum does not match"));
         }
+        if manifest.format != FORMAT {
+            return Err(other(manifest.format));
+        }
         Ok(manifest)
     }
+}
+
+/// Why there is no manifest: there never was a run, or one has lost it. The manifest is safe before the journal is made.
+fn missing(fs: &dyn FileSystem, dir: &Path) -> Error {
+    if fs.open(&dir.join(JOURNAL)).is_err() {
+        return Error::NotARun { path: dir.to_owned(), why: format!("it has no {MANIFEST}") };
+    }
+    let what = format!("it is missing, and there is a {JOURNAL}; put it back, or begin again elsewhere");
+    Error::damaged(&dir.join(MANIFEST), what)
+}
+
+/// The format of a manifest that a text claims to have, whatever else is in it.
+fn format_of(text: &[u8]) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_slice(text).ok()?;
+    let format = value.get("format")?.as_str()?;
+    format.strip_prefix(FORMATS)?.bytes().all(|byte| byte.is_ascii_digit()).then(|| format.to_owned())
 }
 
 /// The command that started this process, as one would type it from anywhere, shortened if it is very long.

@@ -56,13 +56,34 @@ impl RunDir {
     }
 
     /// Takes up a run that another process has left, or that this one has.
+    ///
+    /// A finished run whose gradient is sound can always be read: where nobody may write, and while another reads it.
     pub fn open(fs: Arc<dyn FileSystem>, dir: &Path) -> Result<Self, Error> {
         // A directory that is no run must not get a lock file from us.
         Manifest::read(&*fs, dir)?;
-        let lock = lock(&*fs, dir)?;
+        let lock = match lock(&*fs, dir) {
+            Ok(lock) => lock,
+            Err(error) => return Self::read_finished(fs, dir)?.ok_or(error),
+        };
         let survey = Survey::read(&*fs, dir)?;
         let recovered = recover(&fs, &survey);
         Self::own(fs, survey, lock, recovered)
+    }
+
+    /// The run without its lock, if there is nothing left to do in it.
+    fn read_finished(fs: Arc<dyn FileSystem>, dir: &Path) -> Result<Option<Self>, Error> {
+        let survey = Survey::read(&*fs, dir)?;
+        if !survey.finished {
+            return Ok(None);
+        }
+        let recovered = recover(&fs, &survey);
+        if recovered.adjoint.is_none() {
+            return Ok(None);
+        }
+        let store = survey.store(fs);
+        // Without a journal nothing that it is told gets anywhere.
+        let writer = Arc::new(Writer::start(store.clone(), None, Durability::Durable)?);
+        Ok(Some(Self::with(survey, store, writer, recovered)))
     }
 
     fn own(
@@ -71,23 +92,31 @@ impl RunDir {
         lock: LockGuard,
         recovered: Recovered,
     ) -> Result<Self, Error> {
-        let (dir, store) = (survey.dir.clone(), survey.store(Arc::clone(&fs)));
+        let (dir, store) = (&survey.dir, survey.store(Arc::clone(&fs)));
         // The store has counted them, so their numbers are not used again even if one cannot be removed.
         for name in survey.leftovers.iter().filter(|name| number_in(name).is_some()) {
             let _ = fs.remove(&dir.join(name));
         }
         let journal_path = dir.join(JOURNAL);
-        let journal = Journal::open(&fs, &journal_path, &survey.history)?;
+        let mut journal = Journal::open(&fs, &journal_path, &survey.history)?;
+        if survey.history.records.is_empty() {
+            journal.append(&[Record::Begun])?;
+        }
         let writer = Arc::new(Writer::start(store.clone(), Some((journal, lock)), Durability::Durable)?);
+        // The journal may just have been made: its name must be as durable as its lines.
+        fs.sync_dir(dir).map_err(Error::io("sync", dir))?;
+        Ok(Self::with(survey, store, writer, recovered))
+    }
+
+    fn with(survey: Survey, store: Store, writer: Arc<Writer>, recovered: Recovered) -> Self {
         let adjoints = Adjoints {
             store: store.clone(),
             writer: Arc::clone(&writer),
             buffer: Arc::default(),
             kept: survey.adjoints.iter().map(|adjoint| adjoint.file).collect(),
         };
-        // The journal may just have been made: its name must be as durable as its lines.
-        fs.sync_dir(&dir).map_err(Error::io("sync", &dir))?;
-        Ok(Self { dir, manifest: survey.manifest, store, writer, recovered: Some(recovered), adjoints })
+        let Survey { dir, manifest, .. } = survey;
+        Self { dir, manifest, store, writer, recovered: Some(recovered), adjoints }
     }
 
     /// Where it is.
@@ -137,13 +166,11 @@ pub(crate) fn lock(fs: &dyn FileSystem, dir: &Path) -> Result<LockGuard, Error> 
 
 fn check_empty(fs: &dyn FileSystem, dir: &Path) -> Result<(), Error> {
     let entries = fs.list(dir).map_err(Error::io("list", dir))?;
-    match entries.iter().find(|entry| !is_debris(&entry.name.to_string_lossy())) {
-        None => Ok(()),
-        Some(entry) => {
-            let name = entry.name.to_string_lossy();
-            let difference = format!("there is `{name}` in it; a new run needs an empty directory");
-            Err(Error::Differs { path: dir.to_owned(), differences: vec![difference] })
-        }
+    let mut names = entries.iter().map(|entry| entry.name.to_string_lossy().into_owned());
+    let Some(name) = names.find(|name| !is_debris(name)) else { return Ok(()) };
+    match Manifest::read(fs, dir) {
+        Err(error @ Error::Damaged { .. }) => Err(error),
+        _ => Err(Error::NotEmpty { path: dir.to_owned(), name }),
     }
 }
 

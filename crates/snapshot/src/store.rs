@@ -59,7 +59,11 @@ impl Store {
         let what = if (&found.run, &found.program) != (&expected.run, &expected.program) {
             "it belongs to another run".to_owned()
         } else {
-            format!("it holds a {} of step {}, not a {kind} of step {step}", found.kind, found.step)
+            let [is, should] = [found.kind, kind].map(|kind| match kind {
+                Kind::State => "a state",
+                Kind::Adjoint => "an adjoint",
+            });
+            format!("it holds {is} of step {}, not {should} of step {step}", found.step)
         };
         Err(Error::damaged(&path, what))
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::file::Kind;
-use crate::fs::{EntryKind, FileSystem};
+use crate::fs::{Entry, EntryKind, FileSystem};
 use crate::journal::{FileNumber, History, Record, read_journal};
 use crate::manifest::{MANIFEST, Manifest};
 use crate::store::{Owner, Store, number_in};
@@ -51,7 +51,13 @@ impl Survey {
     /// Reads manifest, journal and directory. Reads no snapshot: see [`verify`](Self::verify).
     pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<Self, Error> {
         let manifest = Manifest::read(fs, dir)?;
-        let history = read_journal(fs, &dir.join(JOURNAL))?;
+        // Before the journal: a run that is being worked on has said that it began before it kept anything.
+        let entries = fs.list(dir).map_err(Error::io("list", dir))?;
+        let journal = dir.join(JOURNAL);
+        let history = read_journal(fs, &journal)?;
+        if history.records.is_empty() {
+            check_nothing_is_kept(&journal, &entries)?;
+        }
         let (states, adjoints, finished) = replay(&history);
         let mut survey = Self {
             dir: dir.to_owned(),
@@ -63,7 +69,7 @@ impl Survey {
             bytes: 0,
             leftovers: Vec::new(),
         };
-        for entry in fs.list(dir).map_err(Error::io("list", dir))? {
+        for entry in entries {
             survey.bytes += entry.bytes;
             let name = entry.name.to_string_lossy().into_owned();
             let ours = [MANIFEST, JOURNAL, LOCK].contains(&name.as_str())
@@ -132,6 +138,20 @@ impl Survey {
     }
 }
 
+/// A run whose journal tells nothing must not have kept anything: the first line is safe before the first snapshot is.
+fn check_nothing_is_kept(journal: &Path, entries: &[Entry]) -> Result<(), Error> {
+    let snapshot = |name: &str| !name.ends_with(".tmp") && number_in(name).is_some();
+    let count = entries.iter().filter(|entry| snapshot(&entry.name.to_string_lossy())).count();
+    if count == 0 {
+        return Ok(());
+    }
+    let what = format!(
+        "it tells nothing, and the run has kept snapshots ({count}); put back the journal that belongs to them, or begin \
+         again in an empty directory"
+    );
+    Err(Error::damaged(journal, what))
+}
+
 /// What a journal says is there in the end.
 fn replay(history: &History) -> (Vec<(FileNumber, u64)>, Vec<Adjoint>, bool) {
     let mut states = BTreeMap::new();
@@ -156,7 +176,7 @@ fn replay(history: &History) -> (Vec<(FileNumber, u64)>, Vec<Adjoint>, bool) {
                 states.clear();
                 finished = true;
             }
-            Record::Opened { .. } => {}
+            Record::Begun | Record::Opened { .. } => {}
         }
     }
     let mut states: Vec<_> = states.into_iter().collect();

@@ -384,25 +384,22 @@ fn survivors(disk: &mut Disk, first: Slot, steps: u64) -> Result<Vec<(u64, Slot)
 
 /// What a schedule takes, to be used again in planning anew.
 fn budget(schedule: &AnySchedule) -> Budget {
-    let Some(totals) = schedule.totals() else {
-        return Budget {
-            slots: SLOTS_IF_NOT_SAID,
-            block: 1,
-            disk_slots: 0,
-            disk_cost: DISK_COST_IF_NOT_SAID,
-        };
-    };
     let count = |slots: u64| usize::try_from(slots).unwrap_or(usize::MAX);
+    let totals = schedule.totals().unwrap_or_default();
+    let (slots, block) = match schedule {
+        AnySchedule::Online(online) => (online.slots(), online.block()),
+        // Its slots hold states or tapes, and one block is recorded beside them: with states alone in the slots, that
+        // block is all the tape there may be.
+        AnySchedule::Mixed(mixed) => (mixed.slots(), mixed.block()),
+        _ => (count(totals.memory.peak_slots), totals.peak_tape),
+    };
     Budget {
-        slots: count(totals.memory.peak_slots).max(1),
-        block: totals.peak_tape.max(1),
+        slots: slots.max(1),
+        block: block.max(1),
         disk_slots: count(totals.disk.peak_slots),
         disk_cost: DISK_COST_IF_NOT_SAID,
     }
 }
-
-/// Memory slots for planning anew where the schedule does not tell how many it takes.
-const SLOTS_IF_NOT_SAID: usize = 8;
 
 /// The cost of a state on disk in steps, which a schedule does not tell. Off by a factor of a few it places states a
 /// little too close or too far apart.

@@ -15,7 +15,9 @@ const LOOK_AHEAD: usize = 256;
 ///
 /// The sweep holds the slots; the [`Stepper`] holds the working state, the tape and the adjoint. If a run
 /// stops with an error, the sweep is intact: run it again with the same stepper and it goes on, computing the
-/// working state again from the closest stored one where that is needed.
+/// working state again from the closest stored one where that is needed. A schedule that stores no state, as
+/// [`StoreAll`](ebbtide_schedule::StoreAll), has nothing to compute it from: after a failure that may have spoilt the
+/// working state, such as one of [`record`](Stepper::record), it ends in [`Error::Lost`].
 pub struct Sweep<S, V> {
     schedule: S,
     slots: Slots<V>,

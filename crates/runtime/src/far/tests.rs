@@ -359,6 +359,9 @@ impl FileSystem for Bad {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         Disks.create_dir(dir)
     }
+    fn create_new_dir(&self, dir: &Path) -> io::Result<()> {
+        Disks.create_new_dir(dir)
+    }
     fn append(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
         Disks.append(file)
     }

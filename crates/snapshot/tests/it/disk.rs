@@ -9,14 +9,25 @@ use ebbtide_snapshot::{Disk, Error, Place, STAGING_BUFFERS, State};
 
 /// A disk whose writes wait for a gate and can be made to fail.
 #[derive(Debug, Default)]
-struct Gated {
+pub struct Gated {
     closed: Mutex<bool>,
     changed: Condvar,
     failing: AtomicBool,
     reads: AtomicU64,
+    /// How many new directories will be found to exist.
+    taken_dirs: AtomicU64,
+    /// Whether nothing can be written.
+    pub read_only: AtomicBool,
 }
 
 impl Gated {
+    fn writable(&self) -> io::Result<()> {
+        match self.read_only.load(Ordering::Relaxed) {
+            true => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
+            false => Ok(()),
+        }
+    }
+
     fn set_closed(&self, closed: bool) {
         *self.closed.lock().unwrap() = closed;
         self.changed.notify_all();
@@ -25,6 +36,7 @@ impl Gated {
 
 impl FileSystem for Gated {
     fn create(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
+        self.writable()?;
         let mut closed = self.closed.lock().unwrap();
         while *closed {
             closed = self.changed.wait(closed).unwrap();
@@ -41,13 +53,22 @@ impl FileSystem for Gated {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         Disks.create_dir(dir)
     }
+    fn create_new_dir(&self, dir: &Path) -> io::Result<()> {
+        let taken = |left: u64| left.checked_sub(1);
+        match self.taken_dirs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken) {
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => Disks.create_new_dir(dir),
+        }
+    }
     fn append(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
+        self.writable()?;
         Disks.append(file)
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         Disks.rename(from, to)
     }
     fn remove(&self, file: &Path) -> io::Result<()> {
+        self.writable()?;
         Disks.remove(file)
     }
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
@@ -60,6 +81,7 @@ impl FileSystem for Gated {
         Disks.list(dir)
     }
     fn lock(&self, file: &Path) -> io::Result<Option<LockGuard>> {
+        self.writable()?;
         Disks.lock(file)
     }
 }
@@ -103,9 +125,14 @@ fn every_slot_gives_back_its_own_state() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
+/// The number of files, beside locks.
 fn walk(dir: &Path) -> usize {
     let entries: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.iter().map(|path| if path.is_dir() { walk(path) } else { 1 }).sum()
+    let count = |path: &std::path::PathBuf| match path.is_dir() {
+        true => walk(path),
+        false => usize::from(!path.ends_with("lock")),
+    };
+    entries.iter().map(count).sum()
 }
 
 #[test]
@@ -222,8 +249,7 @@ fn a_disk_that_failed_leaves_nothing_behind() {
     store(&mut disk, 4, 4).unwrap();
     assert!(disk.flush().unwrap_err().to_string().contains("could not create"));
     // What a write that was cut off leaves.
-    let scratch = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
-    std::fs::write(scratch.join("00000004.safetensors.tmp"), b"half").unwrap();
+    std::fs::write(folder(&dir).join("00000004.safetensors.tmp"), b"half").unwrap();
     drop(disk);
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
@@ -254,4 +280,105 @@ fn room_that_was_reserved_takes_all_arrays() {
         state.put(name, &[1.5; 100]).unwrap();
     }
     assert_eq!((state.bytes(), state.get_vec::<f64>("c").unwrap()), (2400, vec![1.5; 100]));
+}
+
+/// The folder of the one disk in a directory.
+fn folder(dir: &tempfile::TempDir) -> std::path::PathBuf {
+    std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path()
+}
+
+#[test]
+fn a_state_of_another_launch_is_an_error() {
+    let ((dir, _, mut disk), (other_dir, _, mut other)) = (gated(), gated());
+    for step in 0..8 {
+        store(&mut disk, step as usize, step).unwrap();
+        other.begin(step as usize).unwrap().put("x", &[-1.0; 10]).unwrap();
+        other.commit(step as usize, step).unwrap();
+    }
+    disk.flush().unwrap();
+    other.flush().unwrap();
+    // The same slot, the same step, the same file.
+    let file = "00000001.safetensors";
+    std::fs::copy(folder(&other_dir).join(file), folder(&dir).join(file)).unwrap();
+    let error = disk.load(1).err().unwrap().to_string();
+    assert!(error.contains("belongs to another run"), "{error}");
+    assert_eq!(value(&mut disk, 2), 2.0);
+}
+
+#[test]
+fn a_folder_that_another_launch_has_is_not_shared() {
+    let dir = tempfile::tempdir().unwrap();
+    let fs = Arc::new(Gated { taken_dirs: AtomicU64::new(3), ..Gated::default() });
+    let mut disk = Disk::scratch_on(fs.clone(), dir.path()).unwrap();
+    assert_eq!(fs.taken_dirs.load(Ordering::Relaxed), 0, "it asked until the folder was its own");
+    store(&mut disk, 0, 7).unwrap();
+    assert_eq!(value(&mut disk, 0), 7.0);
+}
+
+/// What a process leaves that is killed with states on disk.
+fn abandoned(parent: &Path, files: &[&str]) -> std::path::PathBuf {
+    let dir = parent.join("ebbtide-scratch-0123456789abcdef");
+    std::fs::create_dir(&dir).unwrap();
+    for file in files {
+        std::fs::write(dir.join(file), "").unwrap();
+    }
+    dir
+}
+
+#[test]
+fn what_killed_launches_left_goes_with_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let left = abandoned(dir.path(), &["lock", "00000000.safetensors", "00000001.safetensors.tmp"]);
+    drop(Disk::scratch(dir.path()).unwrap());
+    assert!(!left.exists());
+}
+
+#[test]
+fn the_folder_of_a_launch_that_lives_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut disks: Vec<Disk> = (0..4).map(|_| Disk::scratch(dir.path()).unwrap()).collect();
+    for (step, disk) in disks.iter_mut().enumerate() {
+        for slot in 0..8 {
+            store(disk, slot, step as u64).unwrap();
+        }
+        disk.flush().unwrap();
+    }
+    drop(Disk::scratch(dir.path()).unwrap());
+    for (step, disk) in disks.iter_mut().enumerate() {
+        (0..8).for_each(|slot| assert_eq!(value(disk, slot), step as f64));
+    }
+    drop(disks);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_folder_without_a_lock_or_with_something_else_in_it_stays() {
+    for files in [&["00000000.safetensors"][..], &["lock", "00000000.safetensors", "thesis.tex"]] {
+        let dir = tempfile::tempdir().unwrap();
+        let left = abandoned(dir.path(), files);
+        drop(Disk::scratch(dir.path()).unwrap());
+        assert_eq!(std::fs::read_dir(&left).unwrap().count(), files.len());
+    }
+}
+
+/// Many make folders at once, each of which clears away what seems abandoned: nobody loses one that is in use.
+#[test]
+fn launches_that_begin_together_leave_each_other_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let parent = dir.path();
+            scope.spawn(move || {
+                for round in 0..25 {
+                    let mut disk = Disk::scratch(parent).unwrap().staging_buffers(1);
+                    let step = thread * 100 + round;
+                    store(&mut disk, 0, step).unwrap();
+                    store(&mut disk, 1, step + 1000).unwrap();
+                    disk.flush().unwrap();
+                    assert_eq!(value(&mut disk, 0), step as f64);
+                }
+            });
+        }
+    });
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }

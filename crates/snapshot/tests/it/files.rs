@@ -102,3 +102,55 @@ fn damage_is_described() {
     assert!(message(&|b| replace(b, "snapshot 1", "snapshot 2")).contains("this version reads"));
     assert!(message(&|b| b[8] = b'[').contains("its header does not parse"));
 }
+
+/// The names in a directory.
+fn names(dir: &tempfile::TempDir) -> Vec<String> {
+    let entries = std::fs::read_dir(dir.path()).unwrap();
+    let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn saving_touches_nothing_but_the_file_that_was_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let (label, state) = sound_state();
+    std::fs::write(dir.path().join("model.tmp"), "mine").unwrap();
+    write_snapshot(&Disks, &dir.path().join("model"), &label, &state).unwrap();
+    assert_eq!(names(&dir), ["model", "model.tmp"]);
+    assert_eq!(std::fs::read(dir.path().join("model.tmp")).unwrap(), b"mine");
+}
+
+#[test]
+fn a_save_that_fails_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let (label, state) = sound_state();
+    let target = dir.path().join("model");
+    std::fs::create_dir(&target).unwrap();
+    let error = write_snapshot(&Disks, &target, &label, &state).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("could not write {}: ", target.display())), "{error}");
+    assert_eq!(names(&dir), ["model"]);
+    let target = dir.path().join("nowhere").join("model");
+    let error = write_snapshot(&Disks, &target, &label, &state).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("could not create {}: ", target.display())), "{error}");
+}
+
+#[test]
+fn savers_of_one_file_do_not_disturb_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("model");
+    std::thread::scope(|scope| {
+        for saver in 0..4 {
+            let path = &path;
+            scope.spawn(move || {
+                let (mut label, state) = sound_state();
+                label.step = saver;
+                for _ in 0..50 {
+                    write_snapshot(&Disks, path, &label, &state).unwrap();
+                }
+            });
+        }
+    });
+    assert!(read_snapshot(&Disks, &path, &mut State::new()).unwrap().step < 4);
+    assert_eq!(names(&dir), ["model"]);
+}

@@ -119,7 +119,11 @@ fn a_directory_that_is_no_run_is_left_alone() {
     std::fs::write(dir.join("thesis.tex"), "all of it").unwrap();
     assert!(matches!(RunDir::open(fs(), &dir), Err(Error::NotARun { .. })));
     let refused = RunDir::create(fs(), &dir, manifest());
-    assert!(matches!(&refused, Err(Error::Differs { .. })));
+    let said = refused.as_ref().err().map(ToString::to_string).unwrap_or_default();
+    assert!(
+        said.ends_with("is not empty: there is `thesis.tex` in it; a new run needs an empty directory"),
+        "{said}"
+    );
     drop(refused);
     let left: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["thesis.tex"]);
@@ -150,6 +154,60 @@ fn pruning_takes_what_is_ours_and_leaves_the_rest() {
     assert!(!other.exists());
 }
 
+/// Changes the manifest as if it had been written so, checksum and all.
+fn rewrite_manifest(dir: &Path, from: &str, to: &str) {
+    let manifest = Manifest::read(&Disks, dir).unwrap();
+    let text = serde_json::to_string(&manifest).unwrap().replace(from, to);
+    let (head, old) = text.split_once(r#""checksum":"#).unwrap();
+    let bare = format!(r#"{head}"checksum":""}}"#);
+    assert!(old.len() == 11, "the checksum comes last");
+    let sealed = format!(r#"{head}"checksum":"{:08x}"}}"#, crc32fast::hash(bare.as_bytes()));
+    std::fs::write(dir.join("manifest.json"), sealed).unwrap();
+}
+
+/// Different values are different inputs, also where a checksum of 32 bits cannot tell them apart.
+#[test]
+fn inputs_with_the_same_checksum_are_told_apart() {
+    let of = |x: f64| Identity::new("grow", "f00d").input_array("x", &[x]);
+    let bytes = [0.07_f64, 168.707].map(|x| crc32fast::hash(&x.to_le_bytes()));
+    assert_eq!(bytes[0], bytes[1], "not the pair that this test needs");
+    let budget = Budget { slots: 4, block: 1, disk_slots: 0, disk_cost: 1 };
+    let manifest = Manifest::new(of(0.07), "revolve", Some(100), budget);
+    manifest.check(Path::new("run"), &of(0.07)).unwrap();
+    let refusal = manifest.check(Path::new("run"), &of(168.707)).unwrap_err().to_string();
+    assert!(refusal.contains("input `x` was `f64[1], hash "), "{refusal}");
+
+    let first = |x: f64| {
+        let mut state = ebbtide_snapshot::State::new();
+        state.put("x", &[x]).unwrap();
+        Identity::new("grow", "f00d").initial_state(&state)
+    };
+    assert_ne!(first(0.07), first(168.707));
+}
+
+#[test]
+fn a_manifest_of_another_format_is_not_called_damaged() {
+    let temporary = tempfile::tempdir().unwrap();
+    // The format before this one, and one to come that has another shape.
+    for older in [true, false] {
+        let dir = temporary.path().join(older.to_string());
+        some_run(&dir);
+        match older {
+            true => rewrite_manifest(&dir, "ebbtide run 2", "ebbtide run 1"),
+            false => {
+                let text = r#"{ "format": "ebbtide run 7", "all": "new" }"#;
+                std::fs::write(dir.join("manifest.json"), text).unwrap();
+            }
+        }
+        for error in [Manifest::read(&Disks, &dir).err(), RunDir::open(fs(), &dir).err()] {
+            let error = error.unwrap();
+            assert!(matches!(error, Error::OtherFormat { .. }), "{error:?}");
+            let said = error.to_string();
+            assert!(said.contains("another version of Ebbtide") && !said.contains("damaged"), "{said}");
+        }
+    }
+}
+
 #[test]
 fn a_run_of_another_version_or_program_is_refused_with_what_differs() {
     let temporary = tempfile::tempdir().unwrap();
@@ -168,13 +226,7 @@ fn a_run_of_another_version_or_program_is_refused_with_what_differs() {
         assert!(refusal(&other).contains(part), "{}", refusal(&other));
     }
 
-    // As another version would have written it, checksum and all.
-    let text = serde_json::to_string(&manifest).unwrap().replace(&manifest.engine, "9.9.9");
-    let (head, old) = text.split_once(r#""checksum":"#).unwrap();
-    let bare = format!(r#"{head}"checksum":""}}"#);
-    assert!(old.len() == 11, "the checksum comes last");
-    let sealed = format!(r#"{head}"checksum":"{:08x}"}}"#, crc32fast::hash(bare.as_bytes()));
-    std::fs::write(dir.join("manifest.json"), sealed).unwrap();
+    rewrite_manifest(&dir, &manifest.engine, "9.9.9");
     let refusal = Manifest::read(&Disks, &dir).unwrap().check(&dir, &me).unwrap_err().to_string();
     assert!(refusal.contains("it was made by Ebbtide 9.9.9 and this is"), "{refusal}");
 }
@@ -198,4 +250,123 @@ fn a_lock_that_was_given_back_is_free_while_other_threads_start_processes() {
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(taken, 0, "locks were still held after they were given back");
     });
+}
+
+/// Without its journal nothing tells which of its states a run needs: none of them is touched, and nobody begins again
+/// as if nothing had been there.
+#[test]
+fn a_run_that_lost_its_journal_is_damaged_and_keeps_its_states() {
+    type Spoil = fn(&Path);
+    let spoils: [Spoil; 3] = [
+        |journal| std::fs::remove_file(journal).unwrap(),
+        |journal| std::fs::write(journal, "").unwrap(),
+        |journal| std::fs::write(journal, [0; 300]).unwrap(),
+    ];
+    for spoil in spoils {
+        let temporary = tempfile::tempdir().unwrap();
+        let dir = temporary.path().join("run");
+        some_run(&dir);
+        let snapshots = || {
+            let names = Disks.list(&dir).unwrap().into_iter().map(|entry| entry.name.into_string().unwrap());
+            names.filter(|name| name.ends_with(".safetensors")).count()
+        };
+        assert_eq!(snapshots(), 5);
+        spoil(&dir.join("journal.txt"));
+        let said = [
+            Survey::read(&Disks, &dir).map(drop),
+            RunDir::open(fs(), &dir).map(drop),
+            ebbtide_snapshot::prune::remove_leftovers(&Disks, &dir).map(drop),
+        ];
+        for said in said {
+            let error = said.unwrap_err();
+            assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
+            let error = error.to_string();
+            assert!(error.contains("journal.txt is damaged") && error.contains("snapshots (5)"), "{error}");
+        }
+        assert_eq!(snapshots(), 5);
+    }
+}
+
+#[test]
+fn a_run_that_was_interrupted_before_its_first_state_has_lost_nothing() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("run");
+    drop(RunDir::create(fs(), &dir, manifest()).unwrap());
+    // Between the manifest and the journal.
+    std::fs::remove_file(dir.join("journal.txt")).unwrap();
+    assert_eq!(Survey::read(&Disks, &dir).unwrap().verify(&fs()), Vec::<String>::new());
+    let (recovered, _) = RunDir::open(fs(), &dir).unwrap().take_recovered();
+    assert!(recovered.damage.is_empty() && recovered.states.is_empty());
+    // With a journal from here on, a state that is not in it yet is no damage.
+    std::fs::write(dir.join("00000000.safetensors"), "named in no line yet").unwrap();
+    RunDir::open(fs(), &dir).unwrap();
+}
+
+/// The gradient of [`some_run`].
+fn finish(dir: &Path) {
+    let mut run = RunDir::open(fs(), dir).unwrap();
+    run.adjoints().begin_waiting().unwrap().put("du", &[0.5; 100]).unwrap();
+    run.adjoints().finish(100).unwrap();
+}
+
+#[test]
+fn a_finished_run_is_read_where_nobody_may_write_and_while_another_has_it() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("run");
+    some_run(&dir);
+    let disk = Arc::new(crate::disk::Gated::default());
+    disk.read_only.store(true, std::sync::atomic::Ordering::Relaxed);
+    let error = RunDir::open(disk.clone(), &dir).err().unwrap();
+    assert!(error.to_string().starts_with("could not lock"), "to go on needs the lock: {error}");
+
+    finish(&dir);
+    let other = RunDir::open(fs(), &dir).unwrap();
+    for disk in [disk.clone() as Arc<dyn FileSystem>, fs()] {
+        let mut run = RunDir::open(disk, &dir).unwrap();
+        run.note_opened();
+        let (recovered, _) = run.take_recovered();
+        assert!(recovered.finished && recovered.damage.is_empty());
+        assert_eq!(recovered.adjoint.unwrap().1.get_vec::<f64>("du").unwrap(), [0.5; 100]);
+        run.flush().unwrap();
+    }
+    drop(other);
+
+    // A gradient that is damaged has to be computed again, and that needs the lock.
+    let file = Survey::read(&Disks, &dir).unwrap().adjoints[0].file;
+    std::fs::write(dir.join(format!("{:08}.safetensors", file.0)), "gone").unwrap();
+    assert!(matches!(RunDir::open(disk, &dir), Err(Error::Io { doing: "lock", .. })));
+}
+
+#[test]
+fn a_run_that_lost_its_manifest_is_not_called_another_run() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("run");
+    some_run(&dir);
+    std::fs::remove_file(dir.join("manifest.json")).unwrap();
+    let said = [
+        RunDir::create(fs(), &dir, manifest()).map(drop),
+        RunDir::open(fs(), &dir).map(drop),
+        Survey::read(&Disks, &dir).map(drop),
+    ];
+    for said in said {
+        let error = said.unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
+        assert!(error.to_string().contains("manifest.json is damaged: it is missing"), "{error}");
+    }
+}
+
+#[test]
+fn messages_are_true_and_well_formed() {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("run");
+    some_run(&dir);
+    let run = RunDir::open(fs(), &dir).unwrap();
+    let busy = RunDir::open(fs(), &dir).err().unwrap().to_string();
+    assert!(busy.contains("in use by another process or another part of this one"), "{busy}");
+    drop(run);
+    let survey = Survey::read(&Disks, &dir).unwrap();
+    let name = |file: ebbtide_snapshot::FileNumber| dir.join(format!("{:08}.safetensors", file.0));
+    std::fs::copy(name(survey.adjoints[1].file), name(survey.states[1].0)).unwrap();
+    let found = survey.verify(&fs()).join("\n");
+    assert!(found.contains("it holds an adjoint of step 80, not a state of step 30"), "{found}");
 }

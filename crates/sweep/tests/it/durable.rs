@@ -2,13 +2,13 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ebbtide_schedule::{AnySchedule, Disk, Multistage, Online, Revolve, StoreAll};
+use ebbtide_schedule::{Action, AnySchedule, Disk, Mixed, Multistage, Online, Options, Revolve, StoreAll};
 use ebbtide_snapshot::fs::FileSystem;
 use ebbtide_snapshot::{Budget, Error as SnapshotError, Survey};
-use ebbtide_sweep::{Cancel, Durable, Error, Run, Sweep};
+use ebbtide_sweep::{Cancel, Durable, Error, Event, Run, Sweep};
 
 use crate::faulty::{Fault, Faulty, Unsynced};
 use crate::heat::Heat;
@@ -247,11 +247,11 @@ fn another_program_or_other_inputs_are_refused_by_name() {
     assert_eq!(refuse(&mut heat), "run belongs to another run: input `nu` was `0.1` and is now `0.2`");
     let mut heat = Heat::new(CELLS);
     heat.target[2] += 1.0;
-    assert!(refuse(&mut heat).contains("input `target` was `f64[9], checksum"));
+    assert!(refuse(&mut heat).contains("input `target` was `f64[9], hash"));
     let mut heat = Heat::new(CELLS);
     heat.u[0] += 1e-14;
     assert!(refuse(&mut heat).contains("input `initial u` was"));
-    assert!(refuse(&mut Heat::new(CELLS + 1)).contains("`f64[10], checksum"));
+    assert!(refuse(&mut Heat::new(CELLS + 1)).contains("`f64[10], hash"));
     assert_eq!(open_and_run(&fs).unwrap(), uninterrupted(CELLS, STEPS), "the refusals spoiled the run");
 }
 
@@ -268,7 +268,7 @@ fn a_new_run_does_not_go_over_an_old_one() {
     let fs = stopped(20);
     let heat = Heat::new(CELLS);
     let result = Run::create_on(Arc::new(fs.clone()), dir(), &heat, schedule(), BUDGET);
-    assert!(matches!(result, Err(Error::Durable(SnapshotError::Differs { .. }))));
+    assert!(matches!(result, Err(Error::Durable(SnapshotError::NotEmpty { .. }))));
     assert_eq!(open_and_run(&fs).unwrap(), uninterrupted(CELLS, STEPS));
 }
 
@@ -415,4 +415,55 @@ fn a_run_that_could_not_be_taken_up_is_not_begun_anew_with_a_spoilt_stepper() {
     let mut run = Run::open_on(Arc::new(fs.clone()), dir()).unwrap();
     run.resume(&mut fresh).unwrap();
     assert_eq!(bits(&fresh.0), uninterrupted(CELLS, STEPS));
+}
+
+/// States in memory and steps on the tape: the most of each at any time.
+fn peaks(run: Run, stop_after: Option<usize>) -> (usize, u64) {
+    let cancel = Cancel::new();
+    let (stop, most) = (cancel.clone(), Arc::new(Mutex::new((0, 0))));
+    let (seen, mut tape, mut actions) = (Arc::clone(&most), 0, 0);
+    let mut run = run.cancel_with(cancel).observe(move |progress| {
+        match progress.event {
+            Event::Did(Action::Record { from, to }) => tape += to - from,
+            Event::Did(Action::Reverse { from, to }) => tape -= to - from,
+            _ => {}
+        }
+        let mut most = seen.lock().unwrap();
+        *most = (progress.counters.memory.peak_slots, most.1.max(tape));
+        actions += 1;
+        if Some(actions) == stop_after {
+            stop.cancel();
+        }
+    });
+    let mut cooling = Cooling(Heat::new(CELLS), 200);
+    match (run.resume(&mut cooling), stop_after) {
+        (Ok(_), None) => assert_eq!(bits(&cooling.0), uninterrupted(CELLS, 200)),
+        (Err(Error::Cancelled { .. }), Some(_)) => {}
+        (other, _) => panic!("{other:?}"),
+    }
+    *most.lock().unwrap()
+}
+
+#[test]
+fn a_run_that_is_taken_up_keeps_within_what_it_began_with() {
+    let blocks = |block| Options::new().block(block);
+    let schedules: [(AnySchedule, usize, u64); 5] = [
+        (Online::new(2).unwrap().into(), 2, 1),
+        (Online::with(3, blocks(4)).unwrap().into(), 3, 4),
+        (Mixed::new(200, 5).unwrap().into(), 5, 1),
+        (Mixed::with(200, 5, blocks(4)).unwrap().into(), 5, 4),
+        (Revolve::with(200, 3, blocks(2)).unwrap().into(), 3, 2),
+    ];
+    for (schedule, slots, block) in schedules {
+        for stop_after in [12, 60, 120] {
+            let folder = tempfile::tempdir().unwrap();
+            let dir = folder.path().join("run");
+            let begun = Run::create(&dir, &Cooling(Heat::new(CELLS), 200), schedule.clone()).unwrap();
+            let name = format!("{}, stopped after {stop_after}", schedule.kind());
+            peaks(begun, Some(stop_after));
+            let (states, tape) = peaks(Run::open(&dir).unwrap(), None);
+            assert!(states <= slots, "{name}: {states} states");
+            assert_eq!(tape, block, "{name}: the tape");
+        }
+    }
 }

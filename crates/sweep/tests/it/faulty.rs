@@ -172,6 +172,10 @@ impl FileSystem for Faulty {
         self.plain("create_dir").map(|_| ())
     }
 
+    fn create_new_dir(&self, _dir: &Path) -> io::Result<()> {
+        self.plain("create_new_dir").map(|_| ())
+    }
+
     fn create(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
         let mut inner = self.plain("create")?;
         if inner.names.contains_key(file) {
