@@ -79,7 +79,7 @@ impl<'a> Copier<'a> {
             Step::Wrap { variable, dimension, sign, rest, modulus } => {
                 let rest = self.sum(w, rest);
                 let at = difference(w, *sign, element[*dimension], rest);
-                let modulus = self.again(w, *modulus);
+                let modulus = self.atom(w, *modulus);
                 // Elements beyond the modulus are nobody's.
                 let condition = w.compare(Compare::Lt, element[*dimension], modulus);
                 let then = self.inner(w, |this, w| {
@@ -95,7 +95,7 @@ impl<'a> Copier<'a> {
                 let (mut at_bound, mut between) = (None, None);
                 for bound in bounds {
                     let (Bound::Least(v) | Bound::Most(v)) = *bound;
-                    let v = self.again(w, v);
+                    let v = self.atom(w, v);
                     let inner = if let Bound::Least(_) = bound { Compare::Gt } else { Compare::Lt };
                     let (here, off) = (w.compare(Compare::Eq, k, v), w.compare(inner, k, v));
                     at_bound = Some(either(w, Binary::Or, at_bound, here));
@@ -103,7 +103,7 @@ impl<'a> Copier<'a> {
                 }
                 let then = self.inner(w, |this, w| {
                     let steps = |this: &mut Self, w: &mut Writer| {
-                        let at = this.again(w, *index);
+                        let at = this.atom(w, *index);
                         let condition = w.compare(Compare::Eq, at, element[*dimension]);
                         let then = this.inner(w, |this, w| this.each(w, steps, element, write));
                         w.push(Stmt::If(Branch { condition, then, otherwise: Block::new() }));

@@ -297,3 +297,26 @@ fn second_derivatives_may_be_zero() {
         assert_eq!(out.get(half_linear::s).unwrap().to_vec(), [0.0, 0.0]);
     }
 }
+
+#[program]
+fn clamped(x: &Array1<f64>, z: &Array1<f64>, y: &mut Array1<f64>) {
+    let n = z.len();
+    for i in par(0..n) {
+        if x[i] > 0.0 {
+            y[i] += z[(i + 1).min(n - 1).max(2)] * x[i];
+        } else {
+            y[i] += z[(i + 1).min(n - 1).max(2)];
+        }
+    }
+}
+
+#[test]
+fn a_clamped_index_in_a_branch_is_turned_round() {
+    for device in devices() {
+        let g = clamped().vjp(clamped::y).wrt(clamped::z).compile(&device).unwrap();
+        let (x, z) = (device.array(&[3.0, -1.0, 5.0, -2.0, 7.0]).unwrap(), device.array(&[1.0; 5]).unwrap());
+        let (mut y, seed) = (device.zeros([5]).unwrap(), device.array(&[1.0; 5]).unwrap());
+        let out = g.launch_with(&seed, (&x, &z, &mut y)).unwrap();
+        assert_eq!(out.get(clamped::z).unwrap().to_vec(), [0.0, 0.0, 4.0, 5.0, 8.0]);
+    }
+}
