@@ -89,19 +89,20 @@ enum Condition {
 }
 
 fn find(dir: &Path) -> Result<Vec<Found>, Failure> {
-    let has_manifest = |dir: &Path| {
+    // One that has lost its manifest is a run still, and must be told of.
+    let is_run = |dir: &Path| {
         let entries = Disks.list(dir).unwrap_or_default();
-        entries.iter().any(|entry| entry.name == "manifest.json")
+        entries.iter().any(|entry| entry.name == "manifest.json" || entry.name == "journal.txt")
     };
     let mut dirs = Vec::new();
-    if has_manifest(dir) {
+    if is_run(dir) {
         dirs.push(dir.to_owned());
     } else {
         let entries = Disks
             .list(dir)
             .map_err(|error| Failure::Other(format!("could not list {}: {error}", dir.display())))?;
         let below = entries.iter().filter(|entry| entry.kind == EntryKind::Directory);
-        dirs.extend(below.map(|entry| dir.join(&entry.name)).filter(|dir| has_manifest(dir)));
+        dirs.extend(below.map(|entry| dir.join(&entry.name)).filter(|dir| is_run(dir)));
         dirs.sort();
     }
     Ok(dirs
@@ -257,11 +258,14 @@ fn show_one(run: &Found) -> String {
     }
     line("schedule", shortened(&manifest.schedule));
     let budget = &manifest.budget;
-    let slots = format!(
-        "{} slots in memory, {} on disk, blocks of {}",
-        budget.slots, budget.disk_slots, budget.block
-    );
-    line("planning anew", slots);
+    // A gradient of a program goes on with the schedule that it has.
+    if budget.slots > 0 || budget.disk_slots > 0 {
+        let slots = format!(
+            "{} slots in memory, {} on disk, blocks of {}",
+            budget.slots, budget.disk_slots, budget.block
+        );
+        line("planning anew", slots);
+    }
     line("made by", format!("Ebbtide {}, {}", manifest.engine, ago(manifest.created)));
     line("last sign of life", ago(survey.last_sign_of_life()));
     line(
@@ -322,10 +326,15 @@ fn verify(place: &Where) -> Result<(), Failure> {
     let damaged = findings.iter().filter(|(_, findings)| !findings.is_empty()).count();
     match damaged {
         0 => Ok(()),
-        count => Err(Failure::Other(format!(
-            "{} damaged; a run goes on from what is sound, and computes the rest again",
-            if count == 1 { "1 run is".to_owned() } else { format!("{count} runs are") }
-        ))),
+        count => {
+            let many = if count == 1 { "1 run is".to_owned() } else { format!("{count} runs are") };
+            let lost = runs.iter().any(|run| run.survey.is_err());
+            let advice = match lost {
+                true => "one whose manifest or journal is lost cannot go on: remove it, or put the file back",
+                false => "a run goes on from what is sound, and computes the rest again",
+            };
+            Err(Failure::Other(format!("{many} damaged; {advice}")))
+        }
     }
 }
 

@@ -124,6 +124,12 @@ fn verification_finds_what_is_damaged_and_fails() {
     let sound: Vec<&Value> = (0..3).map(|run| &json["runs"][run]["sound"]).collect();
     assert_eq!(sound, [false, false, true]);
     assert!(text(&runs("list", dir.path(), &[])).contains("damaged"));
+    // One that has lost its manifest is a run still.
+    std::fs::remove_file(dir.path().join("c").join("manifest.json")).unwrap();
+    let output = runs("verify", &dir.path().join("c"), &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("cannot go on") && !said.contains("goes on from what is sound"), "{said}");
 }
 
 #[test]
