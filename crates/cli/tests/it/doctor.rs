@@ -46,15 +46,19 @@ fn doctor_says_what_is_wrong_and_what_to_do() {
 #[test]
 fn cache_is_shown_and_cleared() {
     let cache = tempfile::tempdir().unwrap();
-    std::fs::write(cache.path().join("one.so"), "12345").unwrap();
-    std::fs::write(cache.path().join("one.seal"), "seal").unwrap();
+    let one = cache.path().join("0123456789abcdef0123456789abcdef01234567.so");
+    std::fs::write(&one, "12345").unwrap();
+    std::fs::write(one.with_extension("seal"), "seal").unwrap();
+    let other = cache.path().join("other.so");
+    std::fs::write(&other, "123").unwrap();
     let shown = json(&ebbtide(&["cache", "show", "--json"], cache.path(), &[]));
     assert!(shown["entries"] == 1 && shown["bytes"] == 5, "{shown}");
     let text = ebbtide(&["cache", "show"], cache.path(), &[]).stdout;
     assert!(String::from_utf8_lossy(&text).contains("1 programs, 5 "), "{text:?}");
     let cleared = json(&ebbtide(&["cache", "clear", "--json"], cache.path(), &[]));
     assert_eq!(cleared["removed"], 1);
-    assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0);
+    assert!(std::fs::read_dir(cache.path()).unwrap().all(|left| left.unwrap().path() == other));
+    assert_eq!(std::fs::read(&other).unwrap(), b"123");
     let shown = json(&ebbtide(&["cache", "show", "--json"], cache.path(), &[]));
     assert_eq!(shown["entries"], 0);
 }
