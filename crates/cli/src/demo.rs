@@ -206,7 +206,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// On a small grid a time step is over before threads have met: there the CPU gets fewer of them, unless
 /// EBBTIDE_THREADS says how many.
 fn device(args: &Args) -> Result<Device, Failure> {
-    let said = |name: &str| std::env::var_os(name).is_some();
+    let said = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     match args.device {
         None if said("EBBTIDE_DEVICE") => Ok(Device::best()?),
         Some(Which::Cuda) => Ok(Device::cuda()?),

@@ -47,9 +47,9 @@ impl Devices for Device {
         if check_is_on() {
             return Ok(Device::checked());
         }
-        match std::env::var("EBBTIDE_DEVICE") {
-            Ok(name) => by_name(&name),
-            Err(_) => Ok(Device::cuda().unwrap_or_else(|_| Device::cpu())),
+        match std::env::var_os("EBBTIDE_DEVICE").filter(|name| !name.is_empty()) {
+            Some(name) => by_name(&name.to_string_lossy()),
+            None => Ok(Device::cuda().unwrap_or_else(|_| Device::cpu())),
         }
     }
 

@@ -66,11 +66,43 @@ fn cache_is_shown_and_cleared() {
 #[test]
 fn a_setting_that_makes_no_sense_is_told_and_ignored() {
     let cache = tempfile::tempdir().unwrap();
-    let settings = [("EBBTIDE_THREADS", "many"), ("EBBTIDE_VECTOR_BYTES", "7")];
-    let output = ebbtide(&["doctor"], cache.path(), &settings);
-    assert!(output.status.success());
-    let told = String::from_utf8(output.stderr).unwrap();
-    for (name, value) in settings {
-        assert_eq!(told.matches(&format!("{name}={value} is ignored")).count(), 1, "{told}");
+    let senseless = [
+        [("EBBTIDE_THREADS", "many"), ("EBBTIDE_VECTOR_BYTES", "7")],
+        [("EBBTIDE_THREADS", "20000"), ("EBBTIDE_VECTOR_BYTES", "sixteen")],
+    ];
+    for settings in senseless {
+        let output = ebbtide(&["doctor"], cache.path(), &settings);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{:?}: {told}", output.status);
+        for (name, value) in settings {
+            assert_eq!(told.matches(&format!("{name}={value} is ignored")).count(), 1, "{told}");
+        }
     }
+}
+
+#[test]
+fn an_empty_setting_is_none() {
+    let cache = tempfile::tempdir().unwrap();
+    let empty = ["THREADS", "CC", "CFLAGS", "CHECK", "DEVICE", "TRACE", "VECTOR_BYTES"]
+        .map(|name| format!("EBBTIDE_{name}"));
+    let settings: Vec<(&str, &str)> = empty.iter().map(|name| (name.as_str(), "")).collect();
+    let output = ebbtide(&["doctor", "--json"], cache.path(), &settings);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert_eq!(json(&output)["settings"], serde_json::json!([["EBBTIDE_CACHE", cache.path()]]));
+    let output = ebbtide(&["demo", "--steps", "4"], cache.path(), &settings);
+    assert!(output.status.success(), "{output:?}");
+    // The user's cache, and not the current folder.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ebbtide"));
+    command.args(["cache", "show", "--json"]).env("EBBTIDE_CACHE", "").env("XDG_CACHE_HOME", cache.path());
+    let shown = json(&command.output().unwrap());
+    assert_eq!(shown["folder"].as_str(), cache.path().join("ebbtide").to_str());
+}
+
+#[test]
+fn doctor_knows_that_there_is_no_such_device() {
+    let cache = tempfile::tempdir().unwrap();
+    let output = ebbtide(&["doctor"], cache.path(), &[("EBBTIDE_DEVICE", "abacus")]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("problem    there is no device `abacus`: EBBTIDE_DEVICE can be"), "{text}");
 }
