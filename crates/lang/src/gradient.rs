@@ -15,7 +15,7 @@ use ebbtide_runtime::{
 };
 
 use crate::host_arrays::Host;
-use crate::program::{Name, Program, Source};
+use crate::program::{Name, Program, Source, arguments};
 use crate::scalar::{Element, Float};
 
 /// A number of bytes.
@@ -291,12 +291,12 @@ pub struct CompiledGrad<P: Source> {
 impl<P: Source> CompiledGrad<P> {
     /// What a launch with these arguments would do. Runs nothing.
     pub fn plan(&self, args: P::Args<'_>) -> Result<Plan> {
-        self.untyped.plan(&P::arguments(args))
+        self.untyped.plan(&arguments::<P>(&self.program, args)?)
     }
 
     /// Runs the gradient; the caller's arrays stay as they are.
     pub fn launch(&self, args: P::Args<'_>) -> Result<Gradients> {
-        let args = P::arguments(args);
+        let args = arguments::<P>(&self.program, args)?;
         let mut gradients = self.empty(&args)?;
         self.run(&mut gradients, args, None)?;
         Ok(gradients)
@@ -304,7 +304,7 @@ impl<P: Source> CompiledGrad<P> {
 
     /// As [`CompiledGrad::launch`], into the arrays of an earlier launch with the same shapes.
     pub fn launch_into(&self, gradients: &mut Gradients, args: P::Args<'_>) -> Result<()> {
-        let args = P::arguments(args);
+        let args = arguments::<P>(&self.program, args)?;
         self.check_results(gradients, &args)?;
         self.run(gradients, args, None)
     }
@@ -324,7 +324,7 @@ impl<P: Source> CompiledGrad<P> {
         every: Duration,
         args: P::Args<'_>,
     ) -> Result<Gradients> {
-        let args = P::arguments(args);
+        let args = arguments::<P>(&self.program, args)?;
         let mut gradients = self.empty(&args)?;
         let ran =
             self.untyped.launch_durable(dir.as_ref(), every, &with_results(&mut gradients, args, None))?;
@@ -338,7 +338,7 @@ impl<P: Source> CompiledGrad<P> {
         seed: &Array<T, R>,
         args: P::Args<'_>,
     ) -> Result<Gradients> {
-        let args = P::arguments(args);
+        let args = arguments::<P>(&self.program, args)?;
         let mut gradients = self.empty(&args)?;
         self.run(&mut gradients, args, Some(seed.any()))?;
         Ok(gradients)
