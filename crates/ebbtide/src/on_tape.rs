@@ -57,7 +57,7 @@ pub trait OnTape<P: Source> {
     /// let end = tape.apply(decay, &[&start.sin(), &rate]).unwrap();
     /// let loss = (&end * &end).sum();
     /// let gradients = loss.pullback().unwrap();
-    /// assert!(gradients.wrt(&rate)[0] < 0.0);
+    /// assert!(gradients.wrt(&rate).unwrap()[0] < 0.0);
     /// # Ok::<(), ebbtide::Error>(())
     /// ```
     fn on_tape<const R: usize>(self, output: Name<Array<f64, R>>) -> TapeProgram<P>;

@@ -47,7 +47,7 @@ fn a_compiled_program_is_an_operation_that_a_tape_records_keeps_or_replays() {
         let loss = (&end * &end).sum();
         let value = loss.value().sum();
         let gradients = loss.pullback().unwrap();
-        (value, gradients.wrt(&u), gradients.wrt(&c))
+        (value, gradients.wrt(&u).unwrap(), gradients.wrt(&c).unwrap())
     };
     let (_, du, dc) = run(1.2, Mode::Off);
     let (_, du_replayed, dc_replayed) = run(1.2, Mode::Aggressive);

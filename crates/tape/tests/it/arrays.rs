@@ -58,7 +58,7 @@ fn derivatives(function: Function, at: &[Array; 2], direction: &[Array; 2], mode
         (&z * &z * &tape.constant(weights)).sum()
     });
     let hvp = tape.hvp(&loss, [(&x, direction[0].clone()), (&y, direction[1].clone())]).unwrap();
-    let both = |g: &Gradients<Array>| [g.wrt(&x), g.wrt(&y)];
+    let both = |g: &Gradients<Array>| [g.wrt(&x).unwrap(), g.wrt(&y).unwrap()];
     Derivatives { loss: loss.value().sum(), gradient: both(&hvp.gradients), product: both(&hvp.product) }
 }
 
