@@ -264,6 +264,7 @@ impl<P: Source> Gradient<P> {
             program,
             outputs: self.outputs.clone(),
             values: self.values.clone(),
+            seeded: self.request.seeded.then(|| self.request.of.clone()),
             source: PhantomData,
         })
     }
@@ -285,6 +286,8 @@ pub struct CompiledGrad<P: Source> {
     program: Arc<ir::Program>,
     outputs: Vec<(String, MakeOutput)>,
     values: Vec<(String, MakeOutput)>,
+    /// The output whose cotangent a launch takes.
+    seeded: Option<String>,
     source: PhantomData<fn() -> P>,
 }
 
@@ -325,6 +328,7 @@ impl<P: Source> CompiledGrad<P> {
         args: P::Args<'_>,
     ) -> Result<Gradients> {
         let args = arguments::<P>(&self.program, args)?;
+        self.check_seed(&args, None)?;
         let mut gradients = self.empty(&args)?;
         let ran =
             self.untyped.launch_durable(dir.as_ref(), every, &with_results(&mut gradients, args, None))?;
@@ -397,20 +401,30 @@ impl<P: Source> CompiledGrad<P> {
         args: Vec<Arg<'a>>,
         seed: Option<&'a AnyArray>,
     ) -> Result<()> {
-        // What the gradient program takes beside its results.
-        let results = self.values.len() + self.outputs.len();
-        let wanted = self.untyped.program().params.len().saturating_sub(results);
-        let said = match (wanted > args.len(), &seed) {
-            (true, None) => Some("a `vjp` takes a cotangent of its output: use `launch_with`"),
-            (false, Some(_)) => Some("only a `vjp` takes a cotangent: use `launch`"),
-            _ => None,
-        };
-        if let Some(message) = said {
-            return Err(self.refuse(message.to_string()));
-        }
+        self.check_seed(&args, seed)?;
         let ran = self.untyped.launch(&with_results(gradients, args, seed))?;
         gradients.ran = ran;
         Ok(())
+    }
+
+    /// Is there a cotangent where one is wanted, and does it fit?
+    fn check_seed(&self, args: &[Arg<'_>], seed: Option<&AnyArray>) -> Result<()> {
+        match (&self.seeded, seed) {
+            (Some(of), Some(seed)) => {
+                let (found, needed) = (seed.shape(), self.shape(of, args));
+                if found != needed {
+                    return Err(self.refuse(format!(
+                        "the cotangent has shape {found:?}, and `{of}`, whose cotangent it is, has shape {needed:?}"
+                    )));
+                }
+                Ok(())
+            }
+            (Some(_), None) => {
+                Err(self.refuse("a `vjp` takes a cotangent of its output: use `launch_with`".to_string()))
+            }
+            (None, Some(_)) => Err(self.refuse("only a `vjp` takes a cotangent: use `launch`".to_string())),
+            (None, None) => Ok(()),
+        }
     }
 
     /// The bytes that earlier launches left for the next one, so that it allocates nothing.
@@ -457,6 +471,7 @@ impl<P: Source> CompiledGrad<P> {
             program: self.program.clone(),
             outputs: self.outputs.clone(),
             values: self.values.clone(),
+            seeded: self.seeded.clone(),
             source: PhantomData,
         }
     }

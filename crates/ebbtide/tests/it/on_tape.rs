@@ -58,6 +58,25 @@ fn a_compiled_program_is_an_operation_that_a_tape_records_keeps_or_replays() {
 }
 
 #[test]
+fn what_an_operation_does_not_take_is_refused() {
+    let device = Device::interpreter();
+    let scratch = device.zeros([3]).unwrap();
+    let whole = || {
+        let step = step().on_tape(step::u).input(step::u).input(step::c);
+        step.array(step::scratch, &scratch).scalar("gain", 0.1).scalar("steps", 2usize)
+    };
+    let refused = |program: ebbtide::TapeProgram<step>| program.compile(&device).err().unwrap().to_string();
+    let error = refused(whole().scalar("setps", 2usize));
+    assert!(error.contains("there is no parameter `setps`; its parameters are `u`, "), "{error}");
+    let error = refused(whole().scalar("steps", 1usize << 63));
+    assert!(error.contains("`steps` is 9223372036854775808"), "{error}");
+    let tape = Tape::<ArrayD<f64>>::new();
+    let x = tape.leaf(ArrayD::zeros(vec![3]));
+    let error = tape.apply(whole().compile(&device).unwrap(), &[&x, &x, &x]).err().unwrap().to_string();
+    assert!(error.contains("3 inputs for an operation on `u`, `c`"), "{error}");
+}
+
+#[test]
 fn a_parameter_that_is_given_nothing_is_named() {
     let error = step().on_tape(step::u).input(step::u).compile(&Device::cpu()).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("`c`"), "{error}");
