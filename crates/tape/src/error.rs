@@ -31,6 +31,14 @@ pub enum Error {
         /// The node whose rule it is.
         node: NodeId,
     },
+    /// A seed or a direction is no tangent of its value.
+    #[error(
+        "what was given as the seed or direction of {node} does not fit its value: it must have the same shape"
+    )]
+    NotATangent {
+        /// The node that it was given for.
+        node: NodeId,
+    },
     /// The value is of another graph than the gradients that were asked about it.
     #[error(
         "the value is of another graph than these gradients: of another tape, or recorded before or after `free`"

@@ -150,3 +150,25 @@ fn a_byte_budget_counts_the_elements_of_arrays() {
     assert_eq!(free.get(&x), limited.get(&x));
     assert!(limited.counts().peak_bytes <= 40_000);
 }
+
+#[test]
+fn a_seed_or_direction_of_another_shape_is_an_error() {
+    let tape = Tape::<Array>::new();
+    let x = tape.leaf(ArrayD::zeros(vec![2, 3]));
+    let functions: [fn(&Var<Array>) -> Var<Array>; 4] =
+        [|x| x.clone(), |x| x.t(), |x| x.broadcast(&[4, 2, 3]).unwrap(), |x| x.sin()];
+    for (k, function) in functions.into_iter().enumerate() {
+        let y = function(&x);
+        let fitting = ArrayD::zeros(y.value().raw_dim());
+        assert!(tape.pullback_seeded(&y, fitting).is_ok(), "function {k}");
+        for shape in [vec![6], vec![], vec![7, 7]] {
+            let seeded = tape.pullback_seeded(&y, ArrayD::zeros(shape.clone()));
+            assert!(
+                matches!(&seeded, Err(Error::NotATangent { node }) if Some(*node) == y.node()),
+                "function {k}, {shape:?}: {seeded:?}"
+            );
+            let product = tape.hvp(&y.sum(), [(&x, ArrayD::zeros(shape.clone()))]);
+            assert!(matches!(product, Err(Error::NotATangent { .. })), "function {k}, {shape:?}");
+        }
+    }
+}
