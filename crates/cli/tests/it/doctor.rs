@@ -89,7 +89,9 @@ fn an_empty_setting_is_none() {
     let output = ebbtide(&["doctor", "--json"], cache.path(), &settings);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     assert_eq!(json(&output)["settings"], serde_json::json!([["EBBTIDE_CACHE", cache.path()]]));
-    let output = ebbtide(&["demo", "--steps", "4"], cache.path(), &settings);
+    let out = cache.path().join("demo");
+    let demo = ["demo", "--steps", "4", "--out", out.to_str().unwrap()];
+    let output = ebbtide(&demo, cache.path(), &settings);
     assert!(output.status.success(), "{output:?}");
     // The user's cache, and not the current folder.
     let mut command = Command::new(env!("CARGO_BIN_EXE_ebbtide"));
