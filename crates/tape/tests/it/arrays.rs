@@ -151,11 +151,13 @@ fn a_byte_budget_counts_the_elements_of_arrays() {
     assert!(limited.counts().peak_bytes <= 40_000);
 }
 
+type Shaped = fn(&Var<Array>) -> Var<Array>;
+
 #[test]
 fn a_seed_or_direction_of_another_shape_is_an_error() {
     let tape = Tape::<Array>::new();
     let x = tape.leaf(ArrayD::zeros(vec![2, 3]));
-    let functions: [fn(&Var<Array>) -> Var<Array>; 4] =
+    let functions: [Shaped; 4] =
         [|x| x.clone(), |x| x.t(), |x| x.broadcast(&[4, 2, 3]).unwrap(), |x| x.sin()];
     for (k, function) in functions.into_iter().enumerate() {
         let y = function(&x);
