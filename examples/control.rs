@@ -9,6 +9,7 @@
 //! ```
 
 #[path = "show.rs"]
+#[macro_use]
 mod show;
 
 use ebbtide::prelude::*;
@@ -66,17 +67,17 @@ pub fn main() -> Result<(), Failure> {
 
     let g =
         driven().value_and_grad(driven::loss).wrt(driven::force).memory(Bytes::kib(64)).compile(&device)?;
-    println!("{}", g.plan((&mut u, &mut next, &force, &target, STEPS, DT, &mut loss))?.explain());
+    say!("{}", g.plan((&mut u, &mut next, &force, &target, STEPS, DT, &mut loss))?.explain());
 
     // Gradient descent; the length of a step is what the last two points say about the curvature.
-    println!("iteration      misfit     |gradient|");
+    say!("iteration      misfit     |gradient|");
     let mut out = g.launch((&mut u, &mut next, &force, &target, STEPS, DT, &mut loss))?;
     let mut last: Option<(Vec<f64>, Vec<f64>)> = None;
     for iteration in 0..=60 {
         let gradient = out.get(driven::force)?.to_vec();
         if iteration % 10 == 0 {
             let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
-            println!("{iteration:>9} {:>11.6} {norm:>14.3e}", out.value(driven::loss)?.value());
+            say!("{iteration:>9} {:>11.6} {norm:>14.3e}", out.value(driven::loss)?.value());
         }
         let here = force.to_vec();
         let step = match &last {
@@ -107,7 +108,7 @@ pub fn main() -> Result<(), Failure> {
         &[('.', &start), ('o', &goal), ('#', &end)],
     );
 
-    println!();
+    say!();
     // Without any force, where the slope is not nearly zero.
     let none = device.zeros([PERIODS, CELLS])?;
     g.launch_into(&mut out, (&mut u, &mut next, &none, &target, STEPS, DT, &mut loss))?;

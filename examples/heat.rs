@@ -6,6 +6,10 @@
 
 #[path = "models/heat.rs"]
 mod model;
+#[path = "show.rs"]
+#[macro_use]
+#[allow(dead_code, reason = "this example has no curves")]
+mod show;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,8 +18,7 @@ use ebbtide_schedule::{AnySchedule, Disk as DiskSlots, Multistage, Periodic, Rev
 use ebbtide_snapshot::Disk;
 use ebbtide_sweep::{Run, Stepper, Sweep};
 use model::Heat;
-
-type Failure = Box<dyn std::error::Error>;
+use show::Failure;
 
 const CELLS: usize = 5_000;
 const STEPS: u64 = 3_000;
@@ -45,8 +48,8 @@ fn compare() -> Result<(), Failure> {
         ("revolve, 4 slots", Revolve::new(STEPS, 4)?.into()),
         ("4 slots + 60 on disk", Multistage::new(STEPS, 4, DISK)?.into()),
     ];
-    println!("{STEPS} steps of a heat equation on {CELLS} cells, J = misfit at the end\n");
-    println!("schedule               memory (MiB)  on disk (MiB)  steps run  per step   seconds   dJ/dnu");
+    say!("{STEPS} steps of a heat equation on {CELLS} cells, J = misfit at the end\n");
+    say!("schedule               memory (MiB)  on disk (MiB)  steps run  per step   seconds   dJ/dnu");
     for (name, schedule) in schedules {
         let mut heat = Heat::new(CELLS);
         let start = Instant::now();
@@ -54,7 +57,7 @@ fn compare() -> Result<(), Failure> {
         let counters = Sweep::new(schedule).with_place(Tier::Disk, disk).run(&mut heat)?;
         let run = counters.advanced + counters.recorded;
         let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-        println!(
+        say!(
             "{name:<22} {:>12.1} {:>14.1} {run:>10} {:>9.2} {:>9.2}   {:.15e}",
             mebibytes(counters.memory.peak_bytes + counters.peak_tape_bytes),
             mebibytes(counters.disk.peak_bytes),
@@ -79,7 +82,7 @@ fn check() -> Result<(), Failure> {
     let mut heat = Heat::new(cells);
     Sweep::new(Revolve::new(steps, 5)?).run(&mut heat)?;
     let difference = (objective(shift)? - objective(-shift)?) / (2.0 * shift);
-    println!(
+    say!(
         "\n{cells} cells, {steps} steps: dJ/dnu = {:.10}, by central differences {difference:.10}",
         heat.dnu
     );
@@ -87,7 +90,8 @@ fn check() -> Result<(), Failure> {
     if error < 1e-7 { Ok(()) } else { Err(format!("the gradient is off by {error:e}").into()) }
 }
 
-fn durable(dir: &Path) -> Result<(), Failure> {
+/// One gradient in a directory, kept there.
+pub fn durable(dir: &Path) -> Result<(), Failure> {
     let mut heat = Heat::new(CELLS);
     let run = match dir.exists() {
         true => Run::open(dir)?,
@@ -107,7 +111,7 @@ fn durable(dir: &Path) -> Result<(), Failure> {
     for finding in run.damage() {
         eprintln!("done without: {finding}");
     }
-    println!("this process advanced {} steps and reversed {}", counters.advanced, counters.reversed);
-    println!("J = {:.15e}\ndJ/dnu = {:.15e}", heat.objective, heat.dnu);
+    say!("this process advanced {} steps and reversed {}", counters.advanced, counters.reversed);
+    say!("J = {:.15e}\ndJ/dnu = {:.15e}", heat.objective, heat.dnu);
     Ok(())
 }

@@ -4,16 +4,21 @@
 
 #[path = "models/lorenz.rs"]
 mod model;
+#[path = "show.rs"]
+#[macro_use]
+#[allow(dead_code, reason = "this example has no curves")]
+mod show;
 
 use ebbtide_schedule::{AnySchedule, Online, Periodic, Revolve, StoreAll};
 use ebbtide_sweep::{Stepper, Sweep};
 use model::Lorenz;
+use show::Failure;
 
 const STEPS: u64 = 2_000;
 const START: model::Point = [1.0, 1.0, 20.0];
 
 /// Runs the example.
-pub fn main() -> Result<(), Box<dyn std::error::Error>> {
+pub fn main() -> Result<(), Failure> {
     let schedules: [(&str, AnySchedule); 6] = [
         ("store all", StoreAll::new(STEPS)?.into()),
         ("every 45 steps", Periodic::sqrt(STEPS)?.into()),
@@ -22,16 +27,14 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("revolve, 3 slots", Revolve::new(STEPS, 3)?.into()),
         ("online, 10 slots", Online::new(10)?.into()),
     ];
-    println!("{STEPS} steps of the Lorenz equations, J = |x(T)|²/2\n");
-    println!(
-        "schedule            states  memory (bytes)  steps run  per step   dJ/dx0               dJ/drho"
-    );
+    say!("{STEPS} steps of the Lorenz equations, J = |x(T)|²/2\n");
+    say!("schedule            states  memory (bytes)  steps run  per step   dJ/dx0               dJ/drho");
     for (name, schedule) in schedules {
         let mut lorenz = Lorenz::new(START);
         lorenz.ends_at = STEPS;
         let counters = Sweep::new(schedule).run(&mut lorenz)?;
         let run = counters.advanced + counters.recorded;
-        println!(
+        say!(
             "{name:<18} {:>7} {:>15} {run:>10} {:>9.2}   {:<19.13e} {:.13e}",
             counters.memory.peak_slots,
             counters.memory.peak_bytes + counters.peak_tape_bytes,
@@ -44,7 +47,7 @@ pub fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Compares the gradient with central differences over a shorter time: chaos spoils differences over a long one.
-fn check() -> Result<(), Box<dyn std::error::Error>> {
+fn check() -> Result<(), Failure> {
     let steps = 200;
     let objective = |shift: f64| {
         let mut lorenz = Lorenz::new([START[0] + shift, START[1], START[2]]);
@@ -54,7 +57,7 @@ fn check() -> Result<(), Box<dyn std::error::Error>> {
     let mut lorenz = Lorenz::new(START);
     Sweep::new(Revolve::new(steps, 5)?).run(&mut lorenz)?;
     let difference = (objective(1e-5) - objective(-1e-5)) / 2e-5;
-    println!("\nover {steps} steps: dJ/dx0 = {:.10}, by central differences {difference:.10}", lorenz.dx[0]);
+    say!("\nover {steps} steps: dJ/dx0 = {:.10}, by central differences {difference:.10}", lorenz.dx[0]);
     let error = ((lorenz.dx[0] - difference) / difference).abs();
     if error < 1e-7 { Ok(()) } else { Err(format!("the gradient is off by {error:e}").into()) }
 }

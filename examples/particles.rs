@@ -11,6 +11,7 @@
 //! ```
 
 #[path = "show.rs"]
+#[macro_use]
 mod show;
 
 use ebbtide::prelude::*;
@@ -163,25 +164,19 @@ pub fn main() -> Result<(), Failure> {
     let device = Device::best()?;
     let simulate = simulate().compile(&device)?;
 
-    println!("{PARTICLES} particles, {BLOCKS} blocks of 4 steps, on {}\n", device.name());
-    println!("{:<40} {:>7} {:>11} {:>6}    new", "the program yields at", "radius", "neighbours", "room");
+    say!("{PARTICLES} particles, {BLOCKS} blocks of 4 steps, on {}\n", device.name());
+    say!("{:<40} {:>7} {:>11} {:>6}    new", "the program yields at", "radius", "neighbours", "room");
     let mut grown = cloud(&device, 256)?;
     let mut yields = 0;
     let status = simulate.drive((&mut grown, BLOCKS), |at, (cloud, _)| {
         let room = cloud.list.len();
         let (position, radius) = (at.position().to_string(), half_radius(cloud));
-        println!("{position:<40} {radius:>7.2} {:>11} {room:>6} → {:>6}", at.reason(), 2 * room);
+        say!("{position:<40} {radius:>7.2} {:>11} {room:>6} → {:>6}", at.reason(), 2 * room);
         yields += 1;
         cloud.list = device.zeros([2 * room])?;
         cloud.overflow.fill(0)
     })?;
-    println!(
-        "{:<40} {:>7.2} {:>11} {:>6}",
-        "end",
-        half_radius(&grown),
-        grown.count.value(),
-        grown.list.len()
-    );
+    say!("{:<40} {:>7.2} {:>11} {:>6}", "end", half_radius(&grown), grown.count.value(), grown.list.len());
     assert_eq!(status, Status::Done);
     assert!(yields > 0, "the list was meant to overflow");
 
@@ -191,7 +186,7 @@ pub fn main() -> Result<(), Failure> {
 
     let bits = |cloud: &Cloud| cloud.track.as_slice().iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(&grown), bits(&ample), "an interrupted run differs from one that was not");
-    println!(
+    say!(
         "\nAll {} coordinates along the way are, bit for bit, those of a run with room for {}.",
         grown.track.len(),
         ample.list.len()
@@ -210,7 +205,7 @@ fn check(device: &Device, room: usize) -> Result<(), Failure> {
         .compile(device)?;
     let mut start = cloud(device, room)?;
     let mut loss = device.scalar(0.0)?;
-    println!("\n{}", g.plan((&mut start, blocks, &mut loss))?.explain());
+    say!("\n{}", g.plan((&mut start, blocks, &mut loss))?.explain());
     let out = g.launch((&mut start, blocks, &mut loss))?;
     let gradient = out.get_named::<Array2<f64>>("c.vel")?.to_vec();
 

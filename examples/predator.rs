@@ -10,6 +10,7 @@
 //! ```
 
 #[path = "show.rs"]
+#[macro_use]
 mod show;
 
 use ebbtide::prelude::*;
@@ -176,19 +177,19 @@ pub fn main() -> Result<(), Failure> {
         &mut w.seen,
         &mut w.loss,
     ))?;
-    println!("{}", plan.explain());
+    say!("{}", plan.explain());
 
     let mut at = vec![1.0, 0.35, 0.45, 0.11];
-    println!("iteration       misfit    birth    eaten   death     fed    steps tried");
+    say!("iteration       misfit    birth    eaten   death     fed    steps tried");
     let found = descend(&field, &plain, &g, &mut at)?;
-    println!("{:>9} {:>12} {}", "truth", "", row(&truth));
+    say!("{:>9} {:>12} {}", "truth", "", row(&truth));
 
     let end = field.run(&plain, &at)?;
     let hares = |all: &[f64]| all.iter().step_by(2).copied().collect::<Vec<_>>();
     let (counted, fitted) = (hares(&noisy), hares(end.seen.as_slice()));
     show::curves("hares, counted (o) and with the rates found (.)", 14, &[('.', &fitted), ('o', &counted)]);
 
-    println!();
+    say!();
     // Beside the minimum, where the slopes are not nearly zero.
     let beside = [1.12, 0.38, 0.41, 0.099];
     let (_, gradient) = field.gradient(&g, &beside)?;
@@ -203,7 +204,7 @@ pub fn main() -> Result<(), Failure> {
     }
     // The best rates fit the noisy counts at least as well as the true ones do.
     let of_truth = field.run(&plain, &truth)?.loss.value();
-    println!("misfit {found:.5} with the rates found, {of_truth:.5} with the true ones");
+    say!("misfit {found:.5} with the rates found, {of_truth:.5} with the true ones");
     if found <= of_truth { Ok(()) } else { Err("the rates found are not the best ones".into()) }
 }
 
@@ -227,7 +228,7 @@ fn descend(
     for iteration in 0..=40 {
         if iteration % 5 == 0 {
             let tried = field.run(plain, at)?.clock.tried.value();
-            println!("{iteration:>9} {value:>12.5} {} {tried:>14}", row(at));
+            say!("{iteration:>9} {value:>12.5} {} {tried:>14}", row(at));
         }
         let direction = times(&inverse, &slope);
         let mut length = 1.0;

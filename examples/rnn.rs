@@ -9,6 +9,7 @@
 //! ```
 
 #[path = "show.rs"]
+#[macro_use]
 mod show;
 
 use ebbtide::prelude::*;
@@ -113,7 +114,7 @@ pub fn main() -> Result<(), Failure> {
     let g = all.with_memory(Bytes::kib(64));
     let start = Weights::new(&device, &at)?;
     let plan = g.plan((&start.w, &start.input, &start.output, &x, &wanted, &mut said, &mut loss))?;
-    println!("{}", plan.explain());
+    say!("{}", plan.explain());
 
     let mut evaluate =
         |g: &CompiledGrad<network>, at: &[f64]| -> Result<(f64, Vec<f64>, Vec<f64>), Failure> {
@@ -127,12 +128,12 @@ pub fn main() -> Result<(), Failure> {
             Ok((out.value(network::loss)?.value(), parts.concat(), out.value(network::said)?.to_vec()))
         };
     let mut adam = Adam { mean: vec![0.0; count], square: vec![0.0; count], round: 0 };
-    println!("round   mean square error");
+    say!("round   mean square error");
     let untrained = evaluate(&g, &at)?;
     for round in 0..=ROUNDS {
         let (error, gradient, _) = evaluate(&g, &at)?;
         if round % 50 == 0 {
-            println!("{round:>5} {error:>19.6}");
+            say!("{round:>5} {error:>19.6}");
         }
         adam.step(&mut at, &gradient);
     }
@@ -145,7 +146,7 @@ pub fn main() -> Result<(), Failure> {
         &[('.', &before), ('o', &truth), ('#', &after)],
     );
 
-    println!();
+    say!();
     let along: Vec<f64> = (0..count).map(|k| (0.9 * k as f64).cos()).collect();
     let slope: f64 = trained.1.iter().zip(&along).map(|(g, a)| g * a).sum();
     let mut beside = |distance: f64| -> Result<f64, Failure> {
@@ -158,6 +159,6 @@ pub fn main() -> Result<(), Failure> {
     if stored.iter().zip(&trained.1).any(|(a, b)| a.to_bits() != b.to_bits()) {
         return Err("the budget changed a bit of the gradient".into());
     }
-    println!("all {count} derivatives are, bit for bit, those of a run that keeps every step");
+    say!("all {count} derivatives are, bit for bit, those of a run that keeps every step");
     if trained.0 < 0.01 { Ok(()) } else { Err(format!("the network is wrong by {}", trained.0).into()) }
 }

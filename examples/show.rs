@@ -1,7 +1,42 @@
-//! What the examples share: a picture of curves in letters, and the comparison of a slope with differences.
+//! What the examples share: lines of text, a picture of curves in letters, and the comparison of a slope with
+//! differences.
 
-/// Why an example stops.
-pub type Failure = Box<dyn std::error::Error>;
+use std::fmt;
+use std::io::{ErrorKind, Write as _};
+
+/// Why an example stops, in plain words also where it leaves `main`.
+pub struct Failure(Box<dyn std::error::Error>);
+
+impl<E: Into<Box<dyn std::error::Error>>> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure(error.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// Prints a line. Where whoever reads has read enough, as in `… | head -1`, the example ends.
+macro_rules! say {
+    () => { show::say("") };
+    ($($text:tt)+) => { show::say(format_args!($($text)+)) };
+}
+
+/// What the macro of the same name does.
+pub fn say(line: impl fmt::Display) {
+    if let Err(error) = writeln!(std::io::stdout(), "{line}") {
+        std::process::exit(if error.kind() == ErrorKind::BrokenPipe { 0 } else { 1 });
+    }
+}
 
 /// Prints curves over a common range, `rows` lines high; later curves are drawn over earlier ones.
 #[allow(dead_code, reason = "not every example has curves")]
@@ -17,21 +52,23 @@ pub fn curves(title: &str, rows: usize, curves: &[(char, &[f64])]) {
             canvas[row.min(rows - 1)][column] = *letter;
         }
     }
-    println!("\n{title}");
+    say(format_args!("\n{title}"));
     for (k, row) in canvas.iter().enumerate() {
         let label = match k {
             0 => format!("{high:.2}"),
             k if k == rows - 1 => format!("{low:.2}"),
             _ => String::new(),
         };
-        println!("{label:>8} │{}", row.iter().collect::<String>().trim_end());
+        say(format_args!("{label:>8} │{}", row.iter().collect::<String>().trim_end()));
     }
-    println!("{:>8} └{}", "", "─".repeat(width));
+    say(format_args!("{:>8} └{}", "", "─".repeat(width)));
 }
 
 /// Compares a slope that a gradient gives with central differences of the function; fails if they differ.
 pub fn check(what: &str, slope: f64, difference: f64, tolerance: f64) -> Result<(), Failure> {
     let error = (slope - difference).abs() / difference.abs().max(f64::MIN_POSITIVE);
-    println!("{what}: {slope:.10e} by the gradient, {difference:.10e} by differences, {error:.1e} apart");
+    say(format_args!(
+        "{what}: {slope:.10e} by the gradient, {difference:.10e} by differences, {error:.1e} apart"
+    ));
     if error < tolerance { Ok(()) } else { Err(format!("{what} is off by {error:e}").into()) }
 }

@@ -94,3 +94,10 @@ fn the_readme_lists_every_example() {
         assert!(readme.contains(&format!("[`{name}`]({name}.rs)")), "README.md does not list `{name}`");
     }
 }
+
+/// `main` prints an error in its debug form.
+#[test]
+fn an_error_that_leaves_main_reads_like_its_text() {
+    let failed = heat::durable(std::path::Path::new("/dev/null/run")).unwrap_err();
+    assert_eq!(format!("{failed:?}"), failed.to_string());
+}

@@ -17,7 +17,7 @@ pub struct Args {
 enum Command {
     /// Where the cache is and what it holds
     Show(Form),
-    /// Removes everything in it; programs are compiled again when they are next used
+    /// Removes all compiled programs (nothing else in the folder); programs are compiled again when they are next used
     Clear(Form),
 }
 

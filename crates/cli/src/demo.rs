@@ -133,7 +133,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     inversion.fire(&earth)?;
     let progress = Progress::new(args.iterations, sources, budget);
     progress.say(&format!(
-        "{sources} shots of {steps} steps on {grid} cells: {} a gradient to store all, {} allowed",
+        "{} of {} on {grid} cells: {} a gradient to store all, {} allowed",
+        counted(sources, "shot"),
+        counted(steps, "step"),
         size::Human(plan.store_all_bytes.into()),
         size::Human(budget.into()),
     ));
@@ -142,8 +144,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             .say("the program is interpreted, which is slow: is there a C compiler? --grid 32x44 is quick");
     }
     if resumed_after > 0 {
-        let evaluations = if resumed_after == 1 { "evaluation" } else { "evaluations" };
-        progress.say(&format!("going on after {resumed_after} {evaluations}"));
+        progress.say(&format!("going on after {}", counted(resumed_after as usize, "evaluation")));
     }
     let gradient_check = inversion.check_gradient(&start)?;
     while optimiser.evaluations() == 0 || optimiser.iterations() < args.iterations {
@@ -206,7 +207,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// On a small grid a time step is over before threads have met: there the CPU gets fewer of them, unless
 /// EBBTIDE_THREADS says how many.
 fn device(args: &Args) -> Result<Device, Failure> {
-    let said = |name: &str| std::env::var_os(name).is_some();
+    let said = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     match args.device {
         None if said("EBBTIDE_DEVICE") => Ok(Device::best()?),
         Some(Which::Cuda) => Ok(Device::cuda()?),
@@ -222,6 +223,11 @@ fn device(args: &Args) -> Result<Device, Failure> {
             })
         }
     }
+}
+
+/// So many of something.
+fn counted(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// Tells programs apart: FNV-1a of the text of the program and of the version.

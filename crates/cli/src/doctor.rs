@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use ebbtide::Devices as _;
 use ebbtide_cpu::{Cache, Compiler, Contents, Options, default_threads};
 use ebbtide_ir::{Access, Binary, Builder, Function, Literal, Type};
 use ebbtide_runtime::{Arg, Compiled, Device};
@@ -120,6 +121,10 @@ fn examine() -> Report {
             DeviceState { name: "cuda", about: Some(about), milliseconds: milliseconds.ok() }
         }
     };
+    let settings: Vec<(String, String)> = SETTINGS.iter().filter_map(|name| setting(name)).collect();
+    if settings.iter().any(|(name, _)| name == "EBBTIDE_DEVICE") {
+        problems.extend(Device::best().err().map(|error| error.to_string()));
+    }
     Report {
         version: env!("CARGO_PKG_VERSION"),
         processor: Processor {
@@ -130,14 +135,15 @@ fn examine() -> Report {
         compiler,
         cache: CacheState { folder: cache.folder().display().to_string(), entries, bytes },
         devices: vec![cpu, interpreter, cuda],
-        settings: SETTINGS
-            .iter()
-            .filter_map(|name| {
-                Some((name.to_string(), std::env::var_os(name)?.to_string_lossy().to_string()))
-            })
-            .collect(),
+        settings,
         problems,
     }
+}
+
+/// A variable and its value, where it is set; an empty one counts as not set.
+fn setting(name: &str) -> Option<(String, String)> {
+    let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
+    Some((name.to_string(), value.to_string_lossy().to_string()))
 }
 
 /// Compiles and runs a program on the CPU, past the cache.

@@ -86,7 +86,8 @@ pub struct Args {
 /// The kinds of schedule that can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// The cheapest that fits: everything stored, revolve or mixed; multistage if there are disk slots
+    /// With `--memory` the cheapest that fits: everything stored, revolve or mixed (revolve with `--block`); with
+    /// `--slots`, which hold states alone, revolve; multistage if there are disk slots
     Auto,
     /// The least recomputation for a known number of steps
     Revolve,
@@ -94,7 +95,7 @@ enum Kind {
     Online,
     /// States in memory and on disk
     Multistage,
-    /// A slot holds a state or the tape of a block
+    /// A slot holds a state or the tape of a block: fewer advances, where a tape is no larger than a state
     Mixed,
     /// A state every so many steps; no step runs more than twice
     Periodic,

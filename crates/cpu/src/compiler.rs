@@ -50,7 +50,8 @@ impl Compiler {
     }
 
     fn ask() -> Result<Compiler, String> {
-        let asked = std::env::var_os("EBBTIDE_CC").map_or_else(|| PathBuf::from("cc"), PathBuf::from);
+        let named = std::env::var_os("EBBTIDE_CC").filter(|name| !name.is_empty());
+        let asked = named.map_or_else(|| PathBuf::from("cc"), PathBuf::from);
         let (command, identity) = locate(&asked).ok_or_else(|| {
             format!("`{}` was not found: install a C compiler or name one in EBBTIDE_CC", asked.display())
         })?;

@@ -13,6 +13,9 @@ pub use compiler::Compiler;
 pub use ebbtide_runtime::Counters;
 pub use ebbtide_runtime::cache::{Cache, Contents};
 
+/// A device has at most so many threads: far more than machines have cores, and far less than a process can start.
+const MOST_THREADS: usize = 4096;
+
 /// How to make a CPU device.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -26,7 +29,7 @@ impl Options {
         Options::default()
     }
 
-    /// So many threads; more than there are cores is fine.
+    /// So many threads, at most 4096; more than there are cores is fine.
     pub fn threads(mut self, threads: usize) -> Options {
         self.threads = Some(threads.max(1));
         self
@@ -38,11 +41,15 @@ impl Options {
         self
     }
 
-    /// The device and its counters; why not, where no C compiler was found.
+    /// The device and its counters; why not, where no C compiler was found or there are too many threads.
     pub fn build(self) -> Result<(Device, Arc<Counters>), String> {
+        let threads = self.threads.unwrap_or_else(default_threads);
+        if threads > MOST_THREADS {
+            return Err(format!("{threads} threads are more than the {MOST_THREADS} that a device can have"));
+        }
         let compiler = Compiler::find()?;
         let counters = Arc::<Counters>::default();
-        let pool = Arc::new(pool::Pool::new(self.threads.unwrap_or_else(default_threads)));
+        let pool = Arc::new(pool::Pool::new(threads));
         let cache = self.cache.unwrap_or_else(Cache::of_user);
         let cpu = native::Cpu { compiler, cache, pool, counters: counters.clone() };
         Ok((Device::new(Arc::new(cpu)), counters))
@@ -52,8 +59,10 @@ impl Options {
 /// The number of threads that a device has if nobody says otherwise.
 pub fn default_threads() -> usize {
     static ONCE: Once = Once::new();
-    let asked = setting("EBBTIDE_THREADS", "a number of threads", &ONCE, |n| *n > 0);
-    asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()))
+    let wanted = format!("a number of threads from 1 to {MOST_THREADS}");
+    let asked = setting("EBBTIDE_THREADS", &wanted, &ONCE, |n| (1..=MOST_THREADS).contains(n));
+    let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+    asked.unwrap_or_else(|| cores().min(MOST_THREADS))
 }
 
 /// What a variable of the environment says, where that fits; a warning, the first time, where it does not.
@@ -77,5 +86,16 @@ pub fn cpu() -> Device {
             });
             ebbtide_runtime::interpreter()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_threads_are_refused() {
+        let error = Options::new().threads(20_000).build().err();
+        assert_eq!(error.as_deref(), Some("20000 threads are more than the 4096 that a device can have"));
     }
 }

@@ -23,7 +23,7 @@ pub trait Devices: Sized {
     /// use ebbtide::prelude::*;
     ///
     /// match Device::cuda() {
-    ///     Ok(device) => assert_eq!(device.name(), "cuda"),
+    ///     Ok(device) => println!("{}", device.name()),
     ///     Err(error) => println!("{error}"),
     /// }
     /// ```
@@ -47,19 +47,25 @@ impl Devices for Device {
         if check_is_on() {
             return Ok(Device::checked());
         }
-        match std::env::var("EBBTIDE_DEVICE") {
-            Ok(name) => by_name(&name),
-            Err(_) => Ok(Device::cuda().unwrap_or_else(|_| Device::cpu())),
+        match std::env::var_os("EBBTIDE_DEVICE").filter(|name| !name.is_empty()) {
+            Some(name) => by_name(&name.to_string_lossy()),
+            None => Ok(Device::cuda().unwrap_or_else(|_| Device::cpu())),
         }
     }
 
     #[cfg(feature = "cuda")]
     fn cuda() -> Result<Device> {
+        if check_is_on() {
+            return Ok(Device::checked());
+        }
         ebbtide_cuda::cuda().map_err(|reason| Error::NoDevice { device: "cuda", reason })
     }
 
     #[cfg(not(feature = "cuda"))]
     fn cuda() -> Result<Device> {
+        if check_is_on() {
+            return Ok(Device::checked());
+        }
         let reason = "Ebbtide was built without its feature `cuda`".to_string();
         Err(Error::NoDevice { device: "cuda", reason })
     }

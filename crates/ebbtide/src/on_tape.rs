@@ -57,7 +57,7 @@ pub trait OnTape<P: Source> {
     /// let end = tape.apply(decay, &[&start.sin(), &rate]).unwrap();
     /// let loss = (&end * &end).sum();
     /// let gradients = loss.pullback().unwrap();
-    /// assert!(gradients.wrt(&rate)[0] < 0.0);
+    /// assert!(gradients.wrt(&rate).unwrap()[0] < 0.0);
     /// # Ok::<(), ebbtide::Error>(())
     /// ```
     fn on_tape<const R: usize>(self, output: Name<Array<f64, R>>) -> TapeProgram<P>;
@@ -118,16 +118,27 @@ impl<P: Source> TapeProgram<P> {
         };
         let pullback = CompiledGradient::new(&program, &request, device, self.budget)?;
         let forward = Compiled::new(&program, device)?;
-        for param in &program.params {
-            let name = match param {
-                Param::Array(a) => &program.array(*a).name,
-                Param::Scalar(s) => &program.scalars[s.index()].name,
-            };
+        let named = |param: &Param| match param {
+            Param::Array(a) => program.array(*a).name.clone(),
+            Param::Scalar(s) => program.scalars[s.index()].name.clone(),
+        };
+        let names: Vec<String> = program.params.iter().map(named).collect();
+        for name in &names {
             if !self.inputs.contains(name) && !self.given.contains_key(name) {
                 let message = format!(
                     "parameter `{name}` is no input of the operation: say what it is given with `.scalar(\"{name}\", ..)` \
                      or `.array(..)`"
                 );
+                return Err(Error::Plan { program: program.name.clone(), message });
+            }
+        }
+        for (name, given) in &self.given {
+            if let Given::Scalar(literal) = given {
+                ebbtide_lang::__counted(&program.name, name, *literal)?;
+            }
+            if !names.contains(name) {
+                let message =
+                    format!("there is no parameter `{name}`; its parameters are `{}`", names.join("`, `"));
                 return Err(Error::Plan { program: program.name.clone(), message });
             }
         }
@@ -154,6 +165,10 @@ impl Parts {
     /// The arrays of the parameters, `None` for scalars.
     fn arrays(&self, inputs: &[Arc<ArrayD<f64>>]) -> RuleResult<Vec<Option<AnyArray>>> {
         let (program, device) = (self.forward.program(), self.forward.device());
+        if inputs.len() != self.inputs.len() {
+            let (given, wanted) = (inputs.len(), self.inputs.join("`, `"));
+            return Err(format!("{given} inputs for an operation on `{wanted}`").into());
+        }
         let mut arrays = Vec::with_capacity(program.params.len());
         for param in &program.params {
             let Param::Array(id) = param else {

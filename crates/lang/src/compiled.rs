@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use ebbtide_ir as ir;
-use ebbtide_runtime::{Cancel, Device, Label, Next, Pending, Result, Status, Yielded};
+use ebbtide_runtime::{Arg, Cancel, Device, Label, Next, Pending, Result, Status, Yielded};
 
-use crate::program::Source;
+use crate::program::{Source, arguments};
 
 /// A program compiled for a device: takes the arguments that its source declares.
 pub struct Compiled<P: Source> {
@@ -24,20 +24,20 @@ impl<P: Source> Compiled<P> {
     ///
     /// The arguments are the bare parameter if there is one, else the tuple in order.
     pub fn launch(&self, args: P::Args<'_>) -> Result<Status> {
-        self.untyped.launch(P::arguments(args))
+        self.untyped.launch(self.arguments(args)?)
     }
 
     /// Goes on where the program yielded: runs that region again, and what comes after it.
     ///
     /// The arguments may be others than before: the program goes on with their elements, shapes and scalars.
     pub fn resume(&self, at: &Yielded, args: P::Args<'_>) -> Result<Status> {
-        self.untyped.resume(at, P::arguments(args))
+        self.untyped.resume(at, self.arguments(args)?)
     }
 
     /// Runs the program from a label on, without a yield before it: every enclosing `for` starts at its first
     /// iteration, `while` and `loop` bodies are entered without asking their condition.
     pub fn resume_at(&self, label: impl Label, args: P::Args<'_>) -> Result<Status> {
-        self.untyped.resume_at(label, P::arguments(args))
+        self.untyped.resume_at(label, self.arguments(args)?)
     }
 
     /// Runs the program; after each yield `callback` repairs what must be repaired and says how to go on.
@@ -76,12 +76,16 @@ impl<P: Source> Compiled<P> {
     /// Starts the program and returns at once; the arrays can be touched again at any time, which waits. So does this call
     /// where an earlier launch still writes one of them, or reads one that this one writes.
     pub fn launch_async(&self, args: P::Args<'_>) -> Result<Pending> {
-        self.untyped.launch_async(P::arguments(args))
+        self.untyped.launch_async(self.arguments(args)?)
     }
 
     /// Goes on where the program yielded and returns at once; see [`Compiled::resume`].
     pub fn resume_async(&self, at: &Yielded, args: P::Args<'_>) -> Result<Pending> {
-        self.untyped.resume_async(at, P::arguments(args))
+        self.untyped.resume_async(at, self.arguments(args)?)
+    }
+
+    fn arguments<'a>(&self, args: P::Args<'a>) -> Result<Vec<Arg<'a>>> {
+        arguments::<P>(self.untyped.program(), args)
     }
 
     /// The generated source, where the device generates any.

@@ -15,7 +15,7 @@ use ebbtide_runtime::{
 };
 
 use crate::host_arrays::Host;
-use crate::program::{Name, Program, Source};
+use crate::program::{Name, Program, Source, arguments};
 use crate::scalar::{Element, Float};
 
 /// A number of bytes.
@@ -264,6 +264,7 @@ impl<P: Source> Gradient<P> {
             program,
             outputs: self.outputs.clone(),
             values: self.values.clone(),
+            seeded: self.request.seeded.then(|| self.request.of.clone()),
             source: PhantomData,
         })
     }
@@ -285,18 +286,20 @@ pub struct CompiledGrad<P: Source> {
     program: Arc<ir::Program>,
     outputs: Vec<(String, MakeOutput)>,
     values: Vec<(String, MakeOutput)>,
+    /// The output whose cotangent a launch takes.
+    seeded: Option<String>,
     source: PhantomData<fn() -> P>,
 }
 
 impl<P: Source> CompiledGrad<P> {
     /// What a launch with these arguments would do. Runs nothing.
     pub fn plan(&self, args: P::Args<'_>) -> Result<Plan> {
-        self.untyped.plan(&P::arguments(args))
+        self.untyped.plan(&arguments::<P>(&self.program, args)?)
     }
 
     /// Runs the gradient; the caller's arrays stay as they are.
     pub fn launch(&self, args: P::Args<'_>) -> Result<Gradients> {
-        let args = P::arguments(args);
+        let args = arguments::<P>(&self.program, args)?;
         let mut gradients = self.empty(&args)?;
         self.run(&mut gradients, args, None)?;
         Ok(gradients)
@@ -304,7 +307,7 @@ impl<P: Source> CompiledGrad<P> {
 
     /// As [`CompiledGrad::launch`], into the arrays of an earlier launch with the same shapes.
     pub fn launch_into(&self, gradients: &mut Gradients, args: P::Args<'_>) -> Result<()> {
-        let args = P::arguments(args);
+        let args = arguments::<P>(&self.program, args)?;
         self.check_results(gradients, &args)?;
         self.run(gradients, args, None)
     }
@@ -324,7 +327,8 @@ impl<P: Source> CompiledGrad<P> {
         every: Duration,
         args: P::Args<'_>,
     ) -> Result<Gradients> {
-        let args = P::arguments(args);
+        let args = arguments::<P>(&self.program, args)?;
+        self.check_seed(&args, None)?;
         let mut gradients = self.empty(&args)?;
         let ran =
             self.untyped.launch_durable(dir.as_ref(), every, &with_results(&mut gradients, args, None))?;
@@ -338,7 +342,7 @@ impl<P: Source> CompiledGrad<P> {
         seed: &Array<T, R>,
         args: P::Args<'_>,
     ) -> Result<Gradients> {
-        let args = P::arguments(args);
+        let args = arguments::<P>(&self.program, args)?;
         let mut gradients = self.empty(&args)?;
         self.run(&mut gradients, args, Some(seed.any()))?;
         Ok(gradients)
@@ -397,20 +401,30 @@ impl<P: Source> CompiledGrad<P> {
         args: Vec<Arg<'a>>,
         seed: Option<&'a AnyArray>,
     ) -> Result<()> {
-        // What the gradient program takes beside its results.
-        let results = self.values.len() + self.outputs.len();
-        let wanted = self.untyped.program().params.len().saturating_sub(results);
-        let said = match (wanted > args.len(), &seed) {
-            (true, None) => Some("a `vjp` takes a cotangent of its output: use `launch_with`"),
-            (false, Some(_)) => Some("only a `vjp` takes a cotangent: use `launch`"),
-            _ => None,
-        };
-        if let Some(message) = said {
-            return Err(self.refuse(message.to_string()));
-        }
+        self.check_seed(&args, seed)?;
         let ran = self.untyped.launch(&with_results(gradients, args, seed))?;
         gradients.ran = ran;
         Ok(())
+    }
+
+    /// Is there a cotangent where one is wanted, and does it fit?
+    fn check_seed(&self, args: &[Arg<'_>], seed: Option<&AnyArray>) -> Result<()> {
+        match (&self.seeded, seed) {
+            (Some(of), Some(seed)) => {
+                let (found, needed) = (seed.shape(), self.shape(of, args));
+                if found != needed {
+                    return Err(self.refuse(format!(
+                        "the cotangent has shape {found:?}, and `{of}`, whose cotangent it is, has shape {needed:?}"
+                    )));
+                }
+                Ok(())
+            }
+            (Some(_), None) => {
+                Err(self.refuse("a `vjp` takes a cotangent of its output: use `launch_with`".to_string()))
+            }
+            (None, Some(_)) => Err(self.refuse("only a `vjp` takes a cotangent: use `launch`".to_string())),
+            (None, None) => Ok(()),
+        }
     }
 
     /// The bytes that earlier launches left for the next one, so that it allocates nothing.
@@ -457,6 +471,7 @@ impl<P: Source> CompiledGrad<P> {
             program: self.program.clone(),
             outputs: self.outputs.clone(),
             values: self.values.clone(),
+            seeded: self.seeded.clone(),
             source: PhantomData,
         }
     }

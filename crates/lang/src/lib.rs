@@ -37,6 +37,8 @@ pub use handle::{
     member, set_scalar,
 };
 pub use host_arrays::Host;
+#[doc(hidden)]
+pub use program::counted as __counted;
 pub use program::{Name, Program, Source, name_of_member};
 pub use scalar::{Bits, Element, Float, Integer, Number, Scalar, Signed};
 pub use tangent::{CompiledProduct, Direction, Product};

@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ebbtide_ir as ir;
-use ebbtide_runtime::{Arg, Device, Result};
+use ebbtide_runtime::{Arg, Device, Error, Result};
 
 use crate::compiled::Compiled;
 use crate::cx::Cx;
@@ -39,6 +39,27 @@ pub trait Source: 'static {
 
     /// The same arguments for one launch of several: what is behind the references is lent until it ends.
     fn reborrow<'b, 'a: 'b>(args: &'b mut Self::Args<'a>) -> Self::Args<'b>;
+}
+
+/// The arguments as a list, for a program with these parameters first.
+pub(crate) fn arguments<'a, P: Source>(program: &ir::Program, args: P::Args<'a>) -> Result<Vec<Arg<'a>>> {
+    let args = P::arguments(args);
+    for (param, arg) in program.params.iter().zip(&args) {
+        if let (ir::Param::Scalar(s), Arg::Scalar(literal)) = (param, arg) {
+            counted(P::NAME, &program.scalars[s.index()].name, *literal)?;
+        }
+    }
+    Ok(args)
+}
+
+/// A scalar argument of the host. Programs count with signed numbers: a `usize` beyond them would be a negative one.
+pub fn counted(program: &str, name: &str, literal: ir::Literal) -> Result<ir::Literal> {
+    if literal.ty() != ir::Type::Index || literal.bits() <= i64::MAX as u64 {
+        return Ok(literal);
+    }
+    let message =
+        format!("`{name}` is {}, and a `usize` of a program is at most {}", literal.bits(), i64::MAX);
+    Err(Error::Program(ir::Error::Launch { program: program.to_string(), message }))
 }
 
 /// A program: built when it is first used, printed as text, compiled for a device.

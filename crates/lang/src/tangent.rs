@@ -12,7 +12,7 @@ use ebbtide_runtime::{
 };
 
 use crate::gradient::{Bytes, Differentiable, Gradients, MakeOutput, make_output};
-use crate::program::{Name, Program, Source};
+use crate::program::{Name, Program, Source, counted};
 use crate::scalar::{Element, Float};
 
 /// A direction of the inputs: how each moves. What is not named stays where it is.
@@ -204,7 +204,7 @@ impl<P: Source> CompiledProduct<P> {
                     scalar = Some(match self.source_of(&decl.name) {
                         Some(name) => direction.scalars.get(name).copied().unwrap_or(Literal::zero(decl.ty)),
                         None => match next.next() {
-                            Some(Arg::Scalar(literal)) => *literal,
+                            Some(Arg::Scalar(literal)) => counted(P::NAME, &decl.name, *literal)?,
                             _ => Literal::zero(decl.ty),
                         },
                     });

@@ -3,14 +3,29 @@
 //! An entry is a file `KEY.so` or `KEY.cubin` and a seal `KEY.seal` with the schema and the file's checksum. The key is
 //! a hash over everything that the file depends on. An entry whose seal does not fit, or that another user
 //! could have written, is not trusted: it is built again.
+//!
+//! The folder may hold other things: only files and folders whose names are made here are counted or removed, and
+//! the permissions of a folder that was there are left as they are.
 
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// Changes when what is stored changes its meaning.
 const SCHEMA: &str = "ebbtide-cache-1";
+
+/// Begins the names of files that are being written.
+const WRITING: &str = ".ebbtide-write-";
+
+/// Begins the names of folders in which something is built.
+const BUILDING: &str = ".ebbtide-build-";
+
+/// The hexadecimal digits of a key.
+const KEY_DIGITS: usize = 40;
+
+/// The random characters at the end of a temporary name.
+const RANDOM: usize = 6;
 
 /// The most bytes that the cache keeps; the oldest entries go first.
 const MOST_BYTES: u64 = 512 << 20;
@@ -68,6 +83,7 @@ impl Cache {
             std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute()).or_else(home)
         };
         let folder = std::env::var_os("EBBTIDE_CACHE")
+            .filter(|folder| !folder.is_empty())
             .map(PathBuf::from)
             .or_else(|| base().map(|base| base.join("ebbtide")))
             .unwrap_or_else(|| std::env::temp_dir().join("ebbtide-cache"));
@@ -107,7 +123,8 @@ impl Cache {
             return Ok((file, Found::Hit));
         }
         let work = tempfile::Builder::new()
-            .prefix("build-")
+            .prefix(BUILDING)
+            .rand_bytes(RANDOM)
             .tempdir_in(&self.folder)
             .map_err(|e| format!("no folder could be made in {}: {e}", self.folder.display()))?;
         let bytes = build(work.path())?;
@@ -126,7 +143,8 @@ impl Cache {
         })
     }
 
-    /// Removes all entries, and what interrupted builds left behind; says how many entries there were.
+    /// Removes all entries, and what interrupted builds left behind; says how many entries there were. What
+    /// others put into the folder stays.
     pub fn clear(&self) -> std::io::Result<u64> {
         let entries = self.entries();
         for (library, ..) in &entries {
@@ -135,9 +153,9 @@ impl Cache {
         for left in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let name = left.file_name();
             let name = name.to_string_lossy();
-            if name.starts_with("build-") {
+            if is_temporary(&name, BUILDING) {
                 let _ = fs::remove_dir_all(left.path());
-            } else if name.ends_with(".seal") || name.starts_with(".tmp") {
+            } else if has_key(&name, "seal") || is_temporary(&name, WRITING) {
                 let _ = fs::remove_file(left.path());
             }
         }
@@ -154,7 +172,7 @@ impl Cache {
         work.err()
     }
 
-    /// Makes the folder, private to the user; others' folders are not used.
+    /// Makes the folder, private to the user; a folder that others own or can write is not used.
     fn prepare(&self) -> Result<(), String> {
         let fail = |what: String| {
             Err(format!("the cache folder {} {what}; EBBTIDE_CACHE can name another", self.folder.display()))
@@ -169,10 +187,11 @@ impl Cache {
         if !is_own(&meta) {
             return fail("belongs to another user".to_string());
         }
-        if meta.mode() & 0o022 != 0
-            && let Err(e) = fs::set_permissions(&self.folder, fs::Permissions::from_mode(0o700))
-        {
-            return fail(format!("can be written by others: {e}"));
+        if meta.mode() & 0o022 != 0 {
+            return fail(
+                "can be written by others, who could put code there: if it is yours alone, `chmod go-w` it"
+                    .to_string(),
+            );
         }
         Ok(())
     }
@@ -192,7 +211,8 @@ impl Cache {
     /// Writes a file so that others see all of it or nothing.
     fn put(&self, path: &Path, bytes: &[u8]) -> Result<(), String> {
         let fail = |e: std::io::Error| format!("{} could not be written: {e}", path.display());
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder).map_err(fail)?;
+        let mut names = tempfile::Builder::new();
+        let mut file = names.prefix(WRITING).rand_bytes(RANDOM).tempfile_in(&self.folder).map_err(fail)?;
         file.write_all(bytes).map_err(fail)?;
         file.persist(path).map_err(|e| fail(e.error))?;
         Ok(())
@@ -204,11 +224,10 @@ impl Cache {
             .into_iter()
             .flatten()
             .flatten()
-            .filter(|entry| {
-                entry.path().extension().is_some_and(|e| Kind::ALL.iter().any(|kind| e == kind.extension()))
-            })
             .filter_map(|entry| {
-                let meta = entry.metadata().ok()?;
+                let name = entry.file_name();
+                let meta = entry.metadata().ok().filter(|meta| !meta.is_dir())?;
+                Kind::ALL.iter().find(|kind| has_key(&name.to_string_lossy(), kind.extension()))?;
                 Some((entry.path(), meta.len(), meta.modified().ok()?))
             })
             .collect();
@@ -236,13 +255,27 @@ fn is_own(meta: &fs::Metadata) -> bool {
     fs::metadata("/proc/self").map_or(true, |own| own.uid() == meta.uid())
 }
 
+/// Is it the name of an entry's file with this extension?
+fn has_key(name: &str, extension: &str) -> bool {
+    let key = name.strip_suffix(extension).and_then(|rest| rest.strip_suffix('.'));
+    key.is_some_and(|key| {
+        key.len() == KEY_DIGITS && key.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    })
+}
+
+/// Is it a temporary name that begins so?
+fn is_temporary(name: &str, prefix: &str) -> bool {
+    let random = name.strip_prefix(prefix);
+    random.is_some_and(|random| random.len() == RANDOM && random.bytes().all(|b| b.is_ascii_alphanumeric()))
+}
+
 fn key(parts: &[&str]) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in [SCHEMA, env!("CARGO_PKG_VERSION")].iter().chain(parts) {
         hasher.update(&(part.len() as u64).to_le_bytes());
         hasher.update(part.as_bytes());
     }
-    hasher.finalize().to_hex()[..40].to_string()
+    hasher.finalize().to_hex()[..KEY_DIGITS].to_string()
 }
 
 fn seal_of(library: &[u8]) -> String {

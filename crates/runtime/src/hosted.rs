@@ -87,6 +87,7 @@ impl<'a> Run<'a> {
                 let place = format!("region {}, execution {}", key.0.index(), key.1);
                 return Err(Error::NotReproduced { program: self.variant.source.name.clone(), place });
             } else {
+                self.may_ask(last == Some(key))?;
                 let changed = self.ask(key, &place, reason, piece)?;
                 in_vain = if changed || last != Some(key) { 0 } else { in_vain + 1 };
                 if in_vain == PATIENCE {
@@ -100,6 +101,18 @@ impl<'a> Run<'a> {
             outcome = self.executable.run(segment, self.frame, Start::At(&place))?;
         }
         Ok(())
+    }
+
+    /// An error where the run was asked to stop. A durable one first ends the passes that are under way, so that what they
+    /// lead to is kept, unless they do not end.
+    fn may_ask(&self, again: bool) -> Result<()> {
+        self.frame.go_on(&self.variant.source)?;
+        match &self.watch {
+            Some(watch) if again && watch.is_cancelled() => {
+                Err(Error::Cancelled { program: self.variant.source.name.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Does what the host did at the execution of a region that is being run again, or undoes it.

@@ -26,7 +26,7 @@ pub enum Error {
         /// The least number of slots that works.
         minimum: usize,
     },
-    /// A cost that is negative, infinite or not a number.
+    /// A cost that is negative, not a number, or 10^18 or more.
     BadCost {
         /// The name of the cost.
         what: &'static str,
@@ -70,7 +70,7 @@ impl fmt::Display for Error {
                 f,
                 "{slots} slots are too few: at least {minimum} are needed (the initial state takes one)"
             ),
-            Error::BadCost { what } => write!(f, "the {what} cost must be a finite number, zero or more"),
+            Error::BadCost { what } => write!(f, "the {what} cost must be a number from 0 to 10^18"),
             Error::BudgetTooSmall { budget, minimum } => {
                 write!(f, "a budget of {budget} bytes is too small: the least that works is {minimum} bytes")
             }

@@ -14,8 +14,9 @@ use crate::{
 
 pub(crate) type Values = ArrayD<f64>;
 
-/// Arrays of any rank. Cotangents have the shape of their values; one of another shape that cannot be broadcast
-/// to it (from a custom rule or seed) makes the sum NaN.
+/// Arrays of any rank. Cotangents have the shape of their values, and a seed or direction of another shape is an
+/// error. One that a custom rule makes is taken as it is: where another is added that cannot be broadcast to it, the
+/// sum is NaN.
 impl Differentiable for ArrayD<f64> {
     type Tangent = ArrayD<f64>;
     type Shared = Arc<ArrayD<f64>>;
@@ -29,6 +30,10 @@ impl Differentiable for ArrayD<f64> {
             Some(other) => *sum += &other,
             None => sum.fill(f64::NAN),
         }
+    }
+
+    fn admits(&self, tangent: &Values) -> bool {
+        tangent.shape() == self.shape()
     }
 
     fn element_count(&self) -> usize {

@@ -1,5 +1,5 @@
 //! The elementary functions and their first and second partial derivatives, as tables: one for scalars and
-//! arrays alike.
+//! arrays alike. They are written so that nothing on the way overflows or vanishes where the result does not.
 
 use crate::SecondOrder;
 
@@ -94,14 +94,17 @@ impl Unary {
             | Unary::Times(_)
             | Unary::Over(_)
             | Unary::Abs => 0.0,
-            Unary::DivideInto(_) => 2.0 * y / (x * x),
+            Unary::DivideInto(_) => 2.0 * (y / x / x),
             Unary::Sin | Unary::Cos => -y,
             Unary::Tan => 2.0 * y * (1.0 + y * y),
             Unary::Exp | Unary::Sinh | Unary::Cosh => y,
             Unary::Ln => -1.0 / (x * x),
-            Unary::Sqrt => -0.25 / (y * x),
+            Unary::Sqrt => -0.25 / y / x,
             Unary::Tanh => -2.0 * y * (1.0 - y * y),
-            Unary::Atan => -2.0 * x / ((1.0 + x * x) * (1.0 + x * x)),
+            Unary::Atan => {
+                let slope = 1.0 / (1.0 + x * x);
+                -2.0 * x * slope * slope
+            }
             Unary::Recip => 2.0 * y * y * y,
             Unary::Powi(0 | 1) => 0.0,
             Unary::Powi(n) => f64::from(n) * (f64::from(n) - 1.0) * x.powi(n.saturating_sub(2)),
@@ -159,17 +162,17 @@ impl Binary {
             Binary::Add => [1.0, 1.0],
             Binary::Sub => [1.0, -1.0],
             Binary::Mul => [y, x],
-            Binary::Div => [1.0 / y, -x / (y * y)],
+            Binary::Div => [1.0 / y, -(x / y) / y],
             Binary::Pow => [zero_wins(y, x.powf(y - 1.0)), zero_wins(x.powf(y), x.ln())],
             Binary::Max => chosen(x >= y || y.is_nan()),
             Binary::Min => chosen(x <= y || y.is_nan()),
             Binary::Atan2 => {
-                let square = x * x + y * y;
-                [y / square, -x / square]
+                let (length, [x, y]) = polar(x, y);
+                [y / length, -x / length]
             }
             Binary::Hypot => {
-                let length = x.hypot(y);
-                if length == 0.0 { [0.0; 2] } else { [x / length, y / length] }
+                let (length, direction) = polar(x, y);
+                if length == 0.0 { [0.0; 2] } else { direction }
             }
         }
     }
@@ -179,20 +182,21 @@ impl Binary {
         match self {
             Binary::Add | Binary::Sub | Binary::Max | Binary::Min => [0.0; 3],
             Binary::Mul => [0.0, 1.0, 0.0],
-            Binary::Div => [0.0, -1.0 / (y * y), 2.0 * x / (y * y * y)],
+            Binary::Div => [0.0, -1.0 / y / y, 2.0 * (x / y / y / y)],
             Binary::Pow => {
                 let (power, log) = (x.powf(y), x.ln());
                 let along_both = zero_wins(x.powf(y - 1.0), 1.0 + zero_wins(y, log));
                 [zero_wins(y * (y - 1.0), x.powf(y - 2.0)), along_both, zero_wins(power, log * log)]
             }
             Binary::Atan2 => {
-                let square = x * x + y * y;
-                let mixed = 2.0 * x * y / (square * square);
-                [-mixed, (x * x - y * y) / (square * square), mixed]
+                let (length, [x, y]) = polar(x, y);
+                let mixed = 2.0 * x * (y / length) / length;
+                [-mixed, (x - y) * ((x + y) / length) / length, mixed]
             }
             Binary::Hypot => {
-                let cube = x.hypot(y).powi(3);
-                if cube == 0.0 { [0.0; 3] } else { [y * y / cube, -x * y / cube, x * x / cube] }
+                let (length, [x, y]) = polar(x, y);
+                let bend = [y * (y / length), -x * (y / length), x * (x / length)];
+                if length == 0.0 { [0.0; 3] } else { bend }
             }
         }
     }
@@ -203,6 +207,12 @@ impl Binary {
             _ => SecondOrder::Smooth,
         }
     }
+}
+
+/// The length of (x, y) and its direction. Formulas in these do not overflow where a square of the length would.
+fn polar(x: f64, y: f64) -> (f64, [f64; 2]) {
+    let length = x.hypot(y);
+    (length, [x / length, y / length])
 }
 
 /// A product in which a factor of zero counts more than an infinite one, as where a power is flat.

@@ -31,10 +31,26 @@ pub enum Error {
         /// The node whose rule it is.
         node: NodeId,
     },
-    /// Only leaves have a tangent of their own.
-    #[error("{node} is not a leaf: give tangents to leaves, the others follow from them")]
+    /// A seed or a direction is no tangent of its value.
+    #[error(
+        "what was given as the seed or direction of {node} does not fit its value: it must have the same shape"
+    )]
+    NotATangent {
+        /// The node that it was given for.
+        node: NodeId,
+    },
+    /// The value is of another graph than the gradients that were asked about it.
+    #[error(
+        "the value is of another graph than these gradients: of another tape, or recorded before or after `free`"
+    )]
+    OtherGraph,
+    /// Only leaves have a direction and a gradient of their own.
+    #[error(
+        "{node} is not a leaf: directions and gradients are those of leaves; for an intermediate value, add a leaf that is \
+         zero to it"
+    )]
     NotALeaf {
-        /// The node that was given a tangent.
+        /// The node that was given a direction, or asked for its gradient.
         node: NodeId,
     },
     /// A rule can be attached to a placeholder once, and to nothing else.

@@ -3,7 +3,7 @@
 //! [`schedule`](crate::schedule) (under a limit).
 
 use crate::arena::Body;
-use crate::gradients::{Counts, Gradients, Hvp};
+use crate::gradients::{Collected, Counts, Gradients, Hvp};
 use crate::graph::{Graph, NodeRef};
 use crate::memo::Memo;
 use crate::recipe::{Mismatch, Outputs, ReplayResult};
@@ -25,7 +25,7 @@ pub(crate) struct Execution<'g, V: Differentiable> {
     pub(crate) schedule: Option<Box<Schedule>>,
     pub(crate) counts: Counts,
     pub(crate) live: Load,
-    leaves: Vec<(u32, V::Tangent)>,
+    leaves: Vec<Collected<V>>,
     /// The inputs of the replay in progress.
     inputs: Vec<V::Shared>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Second<V: Differentiable> {
     pub(crate) tangents: Vec<Option<V::Tangent>>,
     /// The change of each node's cotangent along the direction.
     pub(crate) changes: Vec<Option<V::Tangent>>,
-    leaves: Vec<(u32, V::Tangent)>,
+    leaves: Vec<Collected<V>>,
 }
 
 /// What is held: values and their bytes.
@@ -156,13 +156,11 @@ impl<'g, V: Differentiable> Execution<'g, V> {
             let zero = || leaf.node.primal.as_ref().map(|value| value.zero_tangent());
             let change = second.changes[leaf.index].take();
             // Both results speak of the same leaves: what is absent in one of them is zero.
-            if gradient.is_none() && change.is_none() {
-                return;
-            }
-            second.leaves.extend(change.or_else(zero).map(|change| (index, change)));
-            self.leaves.extend(gradient.or_else(zero).map(|gradient| (index, gradient)));
+            let received = gradient.is_some() || change.is_some();
+            second.leaves.push((index, if received { change.or_else(zero) } else { None }));
+            self.leaves.push((index, if received { gradient.or_else(zero) } else { None }));
         } else {
-            self.leaves.extend(gradient.map(|gradient| (index, gradient)));
+            self.leaves.push((index, gradient));
         }
     }
 
@@ -344,13 +342,13 @@ impl<'g, V: Differentiable> Execution<'g, V> {
 
     pub(crate) fn into_gradients(mut self) -> Gradients<V> {
         self.leaves.reverse();
-        Gradients::new(self.base, self.leaves, self.counts)
+        Gradients::new(self.base, self.leaves, self.cotangents.len() as u32, self.counts)
     }
 
     pub(crate) fn into_hvp(mut self) -> Hvp<V> {
         let mut products = self.second.take().map(|second| second.leaves).unwrap_or_default();
         products.reverse();
-        let product = Gradients::new(self.base, products, self.counts);
+        let product = Gradients::new(self.base, products, self.cotangents.len() as u32, self.counts);
         Hvp { gradients: self.into_gradients(), product }
     }
 }

@@ -1,6 +1,6 @@
 //! What a sweep gives: cotangents of the leaves, and an account of what it did.
 
-use crate::{Differentiable, NodeId, Var};
+use crate::{Differentiable, Error, NodeId, Result, Var};
 
 /// How often operations were replayed, by what asked for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,11 +36,16 @@ pub struct Counts {
     pub peak_bytes: u64,
 }
 
+/// A leaf, and the cotangent that it received.
+pub(crate) type Collected<V> = (u32, Option<<V as Differentiable>::Tangent>);
+
 /// The cotangents of the leaves that received one.
 pub struct Gradients<V: Differentiable> {
     base: NodeId,
-    /// Sorted by node.
-    leaves: Vec<(u32, V::Tangent)>,
+    /// All leaves recorded before what was pulled back, sorted by node.
+    leaves: Vec<Collected<V>>,
+    /// The first node that is recorded after it.
+    end: u32,
     counts: Counts,
 }
 
@@ -71,12 +76,16 @@ where
 }
 
 impl<V: Differentiable> Gradients<V> {
-    pub(crate) fn new(base: NodeId, leaves: Vec<(u32, V::Tangent)>, counts: Counts) -> Self {
-        Gradients { base, leaves, counts }
+    pub(crate) fn new(base: NodeId, leaves: Vec<Collected<V>>, end: u32, counts: Counts) -> Self {
+        Gradients { base, leaves, end, counts }
+    }
+
+    fn is_of_this_graph(&self, node: NodeId) -> bool {
+        (node.tape, node.generation) == (self.base.tape, self.base.generation)
     }
 
     fn position(&self, leaf: NodeId) -> Option<usize> {
-        if (leaf.tape, leaf.generation) != (self.base.tape, self.base.generation) {
+        if !self.is_of_this_graph(leaf) {
             return None;
         }
         self.leaves.binary_search_by_key(&leaf.index, |(index, _)| *index).ok()
@@ -89,36 +98,61 @@ impl<V: Differentiable> Gradients<V> {
 
     /// The cotangent of a leaf given by its node.
     pub fn get_node(&self, leaf: NodeId) -> Option<&V::Tangent> {
-        self.position(leaf).map(|position| &self.leaves[position].1)
+        self.position(leaf).and_then(|position| self.leaves[position].1.as_ref())
     }
 
-    /// A copy of the cotangent of a leaf, zero if it received none.
-    pub fn wrt(&self, leaf: &Var<V>) -> V::Tangent
+    /// A copy of the cotangent of a leaf, zero if what was pulled back does not depend on it.
+    ///
+    /// Anything else than a leaf of the same graph is an error, since its gradient is not known: the sweep keeps
+    /// those of leaves alone. For that of an intermediate value, add a leaf that is zero to it.
+    ///
+    /// ```
+    /// let tape = ebbtide_tape::Tape::<f64>::new();
+    /// let (x, unused) = (tape.leaf(3.0), tape.leaf(1.0));
+    /// let square = &x * &x;
+    /// let nudge = tape.leaf(0.0);
+    /// let gradients = (&square + &nudge).sin().pullback()?;
+    /// assert_eq!(gradients.wrt(&x)?, 6.0 * 9f64.cos());
+    /// assert_eq!(gradients.wrt(&nudge)?, 9f64.cos());
+    /// assert_eq!(gradients.wrt(&unused)?, 0.0);
+    /// assert!(gradients.wrt(&square).is_err());
+    /// # Ok::<(), ebbtide_tape::Error>(())
+    /// ```
+    pub fn wrt(&self, leaf: &Var<V>) -> Result<V::Tangent>
     where
         V::Tangent: Clone,
     {
-        self.get(leaf).cloned().unwrap_or_else(|| leaf.value().zero_tangent())
+        let node = leaf.try_tape().map(|_| leaf.node())?.ok_or(Error::MissingNode)?;
+        if !self.is_of_this_graph(node) {
+            return Err(Error::OtherGraph);
+        }
+        if node.index < self.end && self.position(node).is_none() {
+            return Err(Error::NotALeaf { node });
+        }
+        Ok(self.get_node(node).cloned().unwrap_or_else(|| leaf.value().zero_tangent()))
     }
 
     /// Takes the cotangent of a leaf out.
     pub fn take(&mut self, leaf: &Var<V>) -> Option<V::Tangent> {
         let position = self.position(leaf.node()?)?;
-        Some(self.leaves.remove(position).1)
+        self.leaves[position].1.take()
     }
 
     /// The leaves that received a cotangent, in the order of their recording.
     pub fn iter(&self) -> impl Iterator<Item = (NodeId, &V::Tangent)> {
-        self.leaves.iter().map(|(index, cotangent)| (NodeId { index: *index, ..self.base }, cotangent))
+        let received =
+            self.leaves.iter().filter_map(|(index, cotangent)| Some((*index, cotangent.as_ref()?)));
+        received.map(|(index, cotangent)| (NodeId { index, ..self.base }, cotangent))
     }
 
     /// The number of leaves that received a cotangent.
     pub fn len(&self) -> usize {
-        self.leaves.len()
+        self.iter().count()
     }
 
     /// Whether no leaf received a cotangent.
     pub fn is_empty(&self) -> bool {
-        self.leaves.is_empty()
+        self.iter().next().is_none()
     }
 
     /// What the sweep did.

@@ -12,7 +12,7 @@
 //! let (x, y) = (tape.leaf(1.5), tape.leaf(0.5));
 //! let loss = (&x * &y).sin() + x.exp() / &y;
 //! let gradients = loss.pullback()?;
-//! assert_eq!(gradients.wrt(&y), 1.5 * 0.75f64.cos() - 1.5f64.exp() / 0.25);
+//! assert_eq!(gradients.wrt(&y)?, 1.5 * 0.75f64.cos() - 1.5f64.exp() / 0.25);
 //!
 //! // A long chain keeps no value at all, and its gradient needs room for ten.
 //! let end = with_mode(Mode::Aggressive, || (0..1000).fold(x.clone(), |state, _| (state * &y).sin() + 1.0));
@@ -20,7 +20,7 @@
 //! assert!(gradients.counts().peak_values <= 11);
 //!
 //! // The Hessian times a direction.
-//! let product = tape.hvp(&loss, [(&x, 1.0)])?.product.wrt(&x);
+//! let product = tape.hvp(&loss, [(&x, 1.0)])?.product.wrt(&x)?;
 //! assert!((product - (1.5f64.exp() / 0.5 - 0.25 * 0.75f64.sin())).abs() < 1e-12);
 //! # Ok::<(), ebbtide_tape::Error>(())
 //! ```

@@ -84,6 +84,7 @@ impl<'t, V: Differentiable> Sweep<'t, V> {
     ) -> Result<Gradients<V>> {
         let (vars, cotangents): (Vec<&Var<V>>, Vec<_>) = seeds.into_iter().unzip();
         let (graph, base, nodes) = self.tape.snapshot(&vars)?;
+        check_tangents(&vars, &cotangents)?;
         let mut execution = Execution::new(&graph, base, &nodes, self.limit, None)?;
         nodes.into_iter().zip(cotangents).for_each(|(node, cotangent)| execution.seed(node, cotangent));
         execution.run()?;
@@ -100,12 +101,21 @@ impl<'t, V: Differentiable> Sweep<'t, V> {
         let (mut vars, tangents): (Vec<&Var<V>>, Vec<_>) = directions.into_iter().unzip();
         vars.push(loss);
         let (graph, base, mut nodes) = self.tape.snapshot(&vars)?;
+        check_tangents(&vars, &tangents)?;
         let Some(top) = nodes.pop() else { return Err(Error::MissingNode) };
         let second = Second::new(nodes.into_iter().zip(tangents).collect());
         let mut execution = Execution::new(&graph, base, &[top], self.limit, Some(second))?;
         execution.seed(top, seed);
         execution.run()?;
         Ok(execution.into_hvp())
+    }
+}
+
+/// Is each of them a tangent of its value?
+fn check_tangents<V: Differentiable>(vars: &[&Var<V>], tangents: &[V::Tangent]) -> Result<()> {
+    match vars.iter().zip(tangents).find(|(var, tangent)| !var.value().admits(tangent)) {
+        Some((var, _)) => Err(Error::NotATangent { node: var.node().ok_or(Error::MissingNode)? }),
+        None => Ok(()),
     }
 }
 

@@ -20,6 +20,12 @@ pub trait Differentiable: Send + Sync + Sized + 'static {
     /// Adds `other` to `sum`.
     fn accumulate(sum: &mut Self::Tangent, other: Self::Tangent);
 
+    /// Whether this is a tangent, or cotangent, of the value: asked of the seeds and directions that a sweep is given.
+    /// Unless the type says otherwise, everything is.
+    fn admits(&self, _tangent: &Self::Tangent) -> bool {
+        true
+    }
+
     /// The number of elements; a plain pullback starts from a value that has exactly one.
     fn element_count(&self) -> usize;
 

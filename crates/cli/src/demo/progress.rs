@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::inversion::Used;
 use super::lbfgs::Verdict;
+use super::report::left;
 use crate::size::Human;
 
 /// The misfits of the accepted points, the gradient at the first, and what the runs took.
@@ -105,7 +106,7 @@ impl Progress {
 
     fn figures(&self, history: &History, used: Used) -> String {
         let misfit = match (history.misfits.first(), history.misfits.last()) {
-            (Some(first), Some(last)) => format!("misfit {:.1} %", 100.0 * last / first),
+            (Some(first), Some(last)) => format!("misfit {:.1} %", 100.0 * left(*first, *last)),
             _ => "misfit …".to_owned(),
         };
         let (peak, budget) = (Human(used.peak_bytes.into()), Human(self.budget.into()));

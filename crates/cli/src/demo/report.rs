@@ -8,7 +8,7 @@ use super::canvas::{base64, escape};
 use super::curve::{self, percent};
 use super::earth::{Earth, Grid};
 use super::field::{Field, Palette};
-use super::schedule;
+use super::{counted, schedule};
 use crate::Failure;
 use crate::plan::report::grouped;
 use crate::size::Human;
@@ -39,16 +39,20 @@ pub struct Figures {
     pub resumed_after: u64,
 }
 
+/// The part of the misfit that is left: nothing where there was none.
+pub fn left(first: f64, last: f64) -> f64 {
+    if first > 0.0 { last / first } else { 0.0 }
+}
+
 impl Figures {
-    /// The part of the misfit that is left.
     fn left(&self) -> f64 {
-        if self.misfit_first > 0.0 { self.misfit_last / self.misfit_first } else { 0.0 }
+        left(self.misfit_first, self.misfit_last)
     }
 
     fn rows(&self) -> Vec<(&'static str, String)> {
         let bytes = |n: u64| Human(n.into()).to_string();
         vec![
-            ("grid", format!("{} cells, {} shots", self.grid.replace('x', " × "), self.shots)),
+            ("grid", format!("{} cells, {}", self.grid.replace('x', " × "), counted(self.shots, "shot"))),
             ("steps per shot", grouped(self.steps_per_shot as u128)),
             ("steps differentiated", grouped(u128::from(self.gradients) * self.steps_per_shot as u128)),
             ("device", self.device.clone()),
@@ -152,12 +156,13 @@ fn page(findings: &Findings<'_>, models: &str, charts: &str) -> String {
         .map(|(name, value)| format!("<tr><th>{name}</th><td>{}</td></tr>\n", escape(value)))
         .collect();
     let misfit = percent(figures.left());
+    let were = if figures.shots == 1 { "was" } else { "were" };
     let mut check = format!("{:.0e}", figures.gradient_check);
     if let Some((digits, exponent)) = check.clone().split_once('e') {
         check = format!("{digits}·10<sup>{}</sup>", exponent.replace('-', "−"));
     }
     let replacements = [
-        ("{shots}", figures.shots.to_string()),
+        ("{shots}", format!("{} {were}", counted(figures.shots, "shot"))),
         ("{steps}", grouped(figures.steps_per_shot as u128)),
         ("{total}", grouped(u128::from(figures.gradients) * figures.steps_per_shot as u128)),
         ("{peak}", bytes(figures.peak_bytes)),

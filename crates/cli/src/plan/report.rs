@@ -92,14 +92,9 @@ pub fn table(request: &Request, outcome: &Outcome, neighbours: &[Option<Outcome>
         }
         _ => ": by a rule that stays within 2 % of the optimum\n",
     };
-    text += &format!("\n{:18}", "");
-    for (title, _) in columns {
-        text += &format!("{title:>16}");
-    }
-    let mut row = |name: &str, value: &dyn Fn(&Outcome) -> String| {
-        let cells: String =
-            columns.iter().map(|(_, n)| format!("{:>16}", n.map_or("-".into(), value))).collect();
-        text += &format!("\n{name:18}{cells}");
+    let mut rows = vec![("", columns.map(|(title, _)| title.to_string()))];
+    let mut row = |name: &'static str, value: &dyn Fn(&Outcome) -> String| {
+        rows.push((name, columns.map(|(_, n)| n.map_or("-".into(), value))));
     };
     row("schedule", &|n| n.schedule.kind().to_string());
     row("slots", &|n| grouped(n.slots as u128));
@@ -117,6 +112,11 @@ pub fn table(request: &Request, outcome: &Outcome, neighbours: &[Option<Outcome>
         row("states on disk", &|n| grouped(n.totals.disk.peak_slots.into()));
         row("disk writes", &|n| grouped(n.totals.disk.stores));
         row("disk reads", &|n| grouped(n.totals.disk.loads));
+    }
+    let widest = rows.iter().flat_map(|(_, cells)| cells.iter().map(String::len)).max().unwrap_or(0);
+    let width = (widest + 2).max(16);
+    for (name, [half, this, double]) in rows {
+        text += &format!("\n{name:18}{half:>width$}{this:>width$}{double:>width$}");
     }
     text + "\n"
 }

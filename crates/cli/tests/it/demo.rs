@@ -128,3 +128,16 @@ fn bad_options_are_refused_with_a_hint() {
         assert!(error.contains(hint), "{arguments}: {error}");
     }
 }
+
+#[test]
+fn one_shot_of_one_step_hears_nothing_and_says_so_in_words() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = demo(dir.path(), "--grid 32x44 --steps 1 --sources 1 --iterations 1");
+    let page = std::fs::read_to_string(dir.path().join("out/report.html")).unwrap();
+    let said = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+    assert!(output.status.success() && said.contains("1 shot of 1 step on"), "{said}");
+    assert!(page.contains("1 shot was fired"));
+    for text in [said, page] {
+        assert!(!text.contains("NaN") && !text.contains("1 shots"), "{text}");
+    }
+}

@@ -46,15 +46,19 @@ fn doctor_says_what_is_wrong_and_what_to_do() {
 #[test]
 fn cache_is_shown_and_cleared() {
     let cache = tempfile::tempdir().unwrap();
-    std::fs::write(cache.path().join("one.so"), "12345").unwrap();
-    std::fs::write(cache.path().join("one.seal"), "seal").unwrap();
+    let one = cache.path().join("0123456789abcdef0123456789abcdef01234567.so");
+    std::fs::write(&one, "12345").unwrap();
+    std::fs::write(one.with_extension("seal"), "seal").unwrap();
+    let other = cache.path().join("other.so");
+    std::fs::write(&other, "123").unwrap();
     let shown = json(&ebbtide(&["cache", "show", "--json"], cache.path(), &[]));
     assert!(shown["entries"] == 1 && shown["bytes"] == 5, "{shown}");
     let text = ebbtide(&["cache", "show"], cache.path(), &[]).stdout;
     assert!(String::from_utf8_lossy(&text).contains("1 programs, 5 "), "{text:?}");
     let cleared = json(&ebbtide(&["cache", "clear", "--json"], cache.path(), &[]));
     assert_eq!(cleared["removed"], 1);
-    assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0);
+    assert!(std::fs::read_dir(cache.path()).unwrap().all(|left| left.unwrap().path() == other));
+    assert_eq!(std::fs::read(&other).unwrap(), b"123");
     let shown = json(&ebbtide(&["cache", "show", "--json"], cache.path(), &[]));
     assert_eq!(shown["entries"], 0);
 }
@@ -62,11 +66,45 @@ fn cache_is_shown_and_cleared() {
 #[test]
 fn a_setting_that_makes_no_sense_is_told_and_ignored() {
     let cache = tempfile::tempdir().unwrap();
-    let settings = [("EBBTIDE_THREADS", "many"), ("EBBTIDE_VECTOR_BYTES", "7")];
-    let output = ebbtide(&["doctor"], cache.path(), &settings);
-    assert!(output.status.success());
-    let told = String::from_utf8(output.stderr).unwrap();
-    for (name, value) in settings {
-        assert_eq!(told.matches(&format!("{name}={value} is ignored")).count(), 1, "{told}");
+    let senseless = [
+        [("EBBTIDE_THREADS", "many"), ("EBBTIDE_VECTOR_BYTES", "7")],
+        [("EBBTIDE_THREADS", "20000"), ("EBBTIDE_VECTOR_BYTES", "sixteen")],
+    ];
+    for settings in senseless {
+        let output = ebbtide(&["doctor"], cache.path(), &settings);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{:?}: {told}", output.status);
+        for (name, value) in settings {
+            assert_eq!(told.matches(&format!("{name}={value} is ignored")).count(), 1, "{told}");
+        }
     }
+}
+
+#[test]
+fn an_empty_setting_is_none() {
+    let cache = tempfile::tempdir().unwrap();
+    let empty = ["THREADS", "CC", "CFLAGS", "CHECK", "DEVICE", "TRACE", "VECTOR_BYTES"]
+        .map(|name| format!("EBBTIDE_{name}"));
+    let settings: Vec<(&str, &str)> = empty.iter().map(|name| (name.as_str(), "")).collect();
+    let output = ebbtide(&["doctor", "--json"], cache.path(), &settings);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert_eq!(json(&output)["settings"], serde_json::json!([["EBBTIDE_CACHE", cache.path()]]));
+    let out = cache.path().join("demo");
+    let demo = ["demo", "--steps", "4", "--out", out.to_str().unwrap()];
+    let output = ebbtide(&demo, cache.path(), &settings);
+    assert!(output.status.success(), "{output:?}");
+    // The user's cache, and not the current folder.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ebbtide"));
+    command.args(["cache", "show", "--json"]).env("EBBTIDE_CACHE", "").env("XDG_CACHE_HOME", cache.path());
+    let shown = json(&command.output().unwrap());
+    assert_eq!(shown["folder"].as_str(), cache.path().join("ebbtide").to_str());
+}
+
+#[test]
+fn doctor_knows_that_there_is_no_such_device() {
+    let cache = tempfile::tempdir().unwrap();
+    let output = ebbtide(&["doctor"], cache.path(), &[("EBBTIDE_DEVICE", "abacus")]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("problem    there is no device `abacus`: EBBTIDE_DEVICE can be"), "{text}");
 }

@@ -160,3 +160,28 @@ fn the_table_promises_no_bound_where_the_disk_is_too_small() {
     assert!(text("100").contains("more slots on disk would help"));
     assert!(text("100000").contains("within 2 % of the optimum"));
 }
+
+#[test]
+fn columns_of_large_numbers_stand_apart() {
+    let output = plan("--steps 4000000000000000000 --slots 1000000");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let rows: Vec<&str> =
+        text.lines().filter(|line| line.starts_with("advances") || line.contains("this plan")).collect();
+    assert_eq!(rows.len(), 2, "{text}");
+    // Groups of three digits are one space apart, columns at least two.
+    let columns = |row: &str| row.split("  ").filter(|cell| !cell.trim().is_empty()).count();
+    assert_eq!((columns(rows[0]), columns(rows[1])), (3, 4), "{text}");
+}
+
+#[test]
+fn a_cost_beyond_what_is_counted_is_refused_with_the_bounds() {
+    let (code, text) = refused("--steps 100 --slots 3 --disk-slots 4 --write-cost 1e300");
+    assert!(code == Some(2) || code == Some(1), "{code:?}");
+    assert!(text.contains("the write cost must be a number from 0 to 10^18"), "{text}");
+}
+
+#[test]
+fn auto_is_the_best_of_states_alone_with_slots_and_may_be_mixed_with_memory() {
+    assert_eq!(json("--steps 100 --slots 5")["schedule"], "revolve");
+    assert_eq!(json("--steps 100 --memory 6000 --state-bytes 1000")["schedule"], "mixed");
+}

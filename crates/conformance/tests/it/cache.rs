@@ -101,11 +101,65 @@ fn c46_an_entry_that_is_not_sound_is_rebuilt() {
 }
 
 #[test]
-fn c46_a_folder_that_others_can_write_is_made_private() {
+fn c46_a_folder_that_others_can_write_is_refused_and_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
-    compile(&Cache::at(folder.path()), 1.5);
-    assert_eq!(fs::metadata(folder.path()).unwrap().permissions().mode() & 0o777, 0o700);
+    for mode in [0o777, 0o770, 0o1777] {
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+        let (device, _) = Options::new().threads(1).cache(Cache::at(folder.path())).build().unwrap();
+        let error = Compiled::new(&program(1.5), &device).err().unwrap().to_string();
+        assert!(error.contains("can be written by others"), "{error}");
+        assert!(error.contains("chmod go-w") && error.contains("EBBTIDE_CACHE can name another"), "{error}");
+        assert_eq!(fs::metadata(folder.path()).unwrap().permissions().mode() & 0o7777, mode);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn c46_a_folder_that_the_cache_makes_is_private() {
+    let folder = tempfile::tempdir().unwrap();
+    compile(&Cache::at(folder.path().join("cache")), 1.5);
+    let made = fs::metadata(folder.path().join("cache")).unwrap();
+    assert_eq!(made.permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn c46_what_others_put_into_the_folder_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let digits = "0123456789abcdef0123456789abcdef01234567";
+    let files = [
+        "libmine.so".to_string(),
+        "kernel.cubin".to_string(),
+        "letter.seal".to_string(),
+        ".tmpfile".to_string(),
+        format!("{digits}8.so"),
+        format!("{}.so", digits.to_uppercase()),
+        format!("{digits}.txt"),
+        ".ebbtide-write-notes.md".to_string(),
+    ];
+    let folders = ["build-release", ".ebbtide-build-of-mine"];
+    files.iter().for_each(|name| fs::write(folder.path().join(name), "mine").unwrap());
+    for name in folders {
+        fs::create_dir(folder.path().join(name)).unwrap();
+        fs::write(folder.path().join(name).join("mine"), "mine").unwrap();
+    }
+    let all_there = || {
+        files
+            .iter()
+            .for_each(|name| assert_eq!(fs::read(folder.path().join(name)).unwrap(), b"mine", "{name}"));
+        folders.iter().for_each(|name| assert!(folder.path().join(name).join("mine").exists(), "{name}"));
+    };
+    let cache = Cache::at(folder.path());
+    compile(&cache, 1.5);
+    let cache = cache.clone().limit(cache.contents().bytes);
+    compile(&cache, 2.5);
+    all_there();
+    assert_eq!(cache.contents().entries, 1, "the older one went");
+    // What an interrupted build leaves behind goes, as entries do.
+    fs::write(folder.path().join(".ebbtide-write-a1B2c3"), "").unwrap();
+    fs::create_dir(folder.path().join(".ebbtide-build-a1B2c3")).unwrap();
+    assert_eq!(cache.clear().unwrap(), 1);
+    all_there();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), files.len() + folders.len());
 }
 
 #[test]

@@ -63,7 +63,8 @@ fn the_environment_asks_for_checked_runs() {
             .output()
             .unwrap()
     };
-    for (check, device) in [("1", "devices: checked checked checked"), ("0", "devices: cpu cpu interpreter")]
+    for (check, device) in
+        [("1", "devices: checked checked checked checked"), ("0", "devices: cpu cpu interpreter")]
     {
         let output = String::from_utf8(run(check).stdout).unwrap();
         assert!(output.contains(device), "{check}: {output}");
@@ -73,6 +74,7 @@ fn the_environment_asks_for_checked_runs() {
 #[test]
 fn names_the_device_that_the_environment_asks_for() {
     let devices = [Device::best().unwrap(), Device::cpu(), Device::interpreter()];
-    println!("devices: {}", devices.each_ref().map(Device::name).join(" "));
+    let cuda = Device::cuda().map_or("none".to_string(), |device| device.name().to_string());
+    println!("devices: {} {cuda}", devices.each_ref().map(Device::name).join(" "));
     assert_eq!(Device::checked().name(), "checked");
 }

@@ -129,6 +129,20 @@ fn launch_errors() {
     shown(out.get(fit::u));
     let seeded = fit().vjp(fit::loss).wrt(fit::k).compile(&device).unwrap();
     shown(seeded.launch((&mut u, &mut next, 0.1, 2, &seen, &bins, &mut loss)));
+    let dir = tempfile::tempdir().unwrap();
+    let run = dir.path().join("run");
+    shown(seeded.launch_durable(&run, (&mut u, &mut next, 0.1, 2, &seen, &bins, &mut loss)));
+    assert!(!run.exists());
+    let of_many = fit().vjp(fit::u).wrt(fit::k).compile(&device).unwrap();
+    let three = device.zeros::<f64, 1>([3]).unwrap();
+    let refused = of_many.launch_with(&three, (&mut u, &mut next, 0.1, 2, &seen, &bins, &mut loss));
+    assert!(
+        refused
+            .err()
+            .unwrap()
+            .to_string()
+            .ends_with("the cotangent has shape [3], and `u`, whose cotangent it is, has shape [4]")
+    );
     let one = device.scalar(1.0).unwrap();
     shown(g.launch_with(&one, (&mut u, &mut next, 0.1, 2, &seen, &bins, &mut loss)));
     let plain = fit().compile(&device).unwrap();

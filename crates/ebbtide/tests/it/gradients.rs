@@ -447,3 +447,36 @@ fn results_of_another_shape_or_gradient_are_refused() {
     assert!(text.contains("those of another gradient"), "{text}");
     both.launch_into(&mut out, (&mut long, 0.3, 20, &mut loss)).unwrap();
 }
+
+#[program]
+fn grows(x: &mut Array0<f64>, steps: usize, loss: &mut Array0<f64>) {
+    for _t in 0..steps {
+        x[[]] = 1.5 * x[[]] * x[[]];
+    }
+    loss[[]] += x[[]];
+}
+
+#[test]
+fn derivatives_refuse_a_usize_beyond_what_a_program_counts_to() {
+    for device in [Device::cpu(), Device::interpreter()] {
+        let (mut x, mut loss) = (device.scalar(1.0).unwrap(), device.scalar(0.0).unwrap());
+        let grad = grows().value_and_grad(grows::loss).wrt(grows::x).compile(&device).unwrap();
+        let jvp = grows().jvp(grows::loss).wrt(grows::x).compile(&device).unwrap();
+        let hvp = grows().hvp(grows::loss).wrt(grows::x).compile(&device).unwrap();
+        let along = device.scalar(1.0).unwrap();
+        let direction = Direction::new().array(grows::x, &along);
+        let dir = tempfile::tempdir().unwrap();
+        let much = usize::MAX;
+        for error in [
+            grad.plan((&mut x, much, &mut loss)).err().unwrap(),
+            grad.launch((&mut x, much, &mut loss)).err().unwrap(),
+            grad.launch_durable(dir.path().join("run"), (&mut x, much, &mut loss)).err().unwrap(),
+            jvp.launch((&mut x, much, &mut loss), &direction).err().unwrap(),
+            hvp.launch((&mut x, much, &mut loss), &direction).err().unwrap(),
+        ] {
+            let text = error.to_string();
+            assert!(text.contains("`steps` is 18446744073709551615, and a `usize`"), "{device:?}: {text}");
+        }
+        assert!(!dir.path().join("run").exists());
+    }
+}

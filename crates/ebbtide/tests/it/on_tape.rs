@@ -47,7 +47,7 @@ fn a_compiled_program_is_an_operation_that_a_tape_records_keeps_or_replays() {
         let loss = (&end * &end).sum();
         let value = loss.value().sum();
         let gradients = loss.pullback().unwrap();
-        (value, gradients.wrt(&u), gradients.wrt(&c))
+        (value, gradients.wrt(&u).unwrap(), gradients.wrt(&c).unwrap())
     };
     let (_, du, dc) = run(1.2, Mode::Off);
     let (_, du_replayed, dc_replayed) = run(1.2, Mode::Aggressive);
@@ -55,6 +55,25 @@ fn a_compiled_program_is_an_operation_that_a_tape_records_keeps_or_replays() {
     let h = 1e-6;
     let difference = (run(1.2 + h, Mode::Off).0 - run(1.2 - h, Mode::Off).0) / (2.0 * h);
     assert!((dc[0] - difference).abs() < 1e-8, "{} {difference}", dc[0]);
+}
+
+#[test]
+fn what_an_operation_does_not_take_is_refused() {
+    let device = Device::interpreter();
+    let scratch = device.zeros([3]).unwrap();
+    let whole = || {
+        let step = step().on_tape(step::u).input(step::u).input(step::c);
+        step.array(step::scratch, &scratch).scalar("gain", 0.1).scalar("steps", 2usize)
+    };
+    let refused = |program: ebbtide::TapeProgram<step>| program.compile(&device).err().unwrap().to_string();
+    let error = refused(whole().scalar("setps", 2usize));
+    assert!(error.contains("there is no parameter `setps`; its parameters are `u`, "), "{error}");
+    let error = refused(whole().scalar("steps", 1usize << 63));
+    assert!(error.contains("`steps` is 9223372036854775808"), "{error}");
+    let tape = Tape::<ArrayD<f64>>::new();
+    let x = tape.leaf(ArrayD::zeros(vec![3]));
+    let error = tape.apply(whole().compile(&device).unwrap(), &[&x, &x, &x]).err().unwrap().to_string();
+    assert!(error.contains("3 inputs for an operation on `u`, `c`"), "{error}");
 }
 
 #[test]

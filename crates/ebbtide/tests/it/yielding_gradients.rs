@@ -315,3 +315,38 @@ fn a_durable_gradient_remembers_what_the_host_did() {
         assert!(remembered > 0, "{budget:?}: the host was asked everything again every time");
     }
 }
+
+/// Clears the flag and leaves the cause: the program yields at the same place for ever.
+#[test]
+fn c45_a_gradient_whose_host_does_not_help_can_be_cancelled() {
+    for device in [Device::cpu(), Device::interpreter()] {
+        let (cancel, asked) = (Cancel::new(), Arc::new(AtomicU64::new(0)));
+        let (switch, count) = (cancel.clone(), asked.clone());
+        let useless = move |_: &Yielded, host: &mut Host<'_>| {
+            // The limit makes a test that fails end.
+            match count.fetch_add(1, Ordering::Relaxed) {
+                3 => switch.cancel(),
+                100 => raise_the_limit(host)?,
+                _ => {}
+            }
+            host.fill(limited::over, 0)
+        };
+        let g = limited().grad(limited::loss).wrt(limited::u).on_yield(useless).compile(&device).unwrap();
+        let g = g.cancel_with(&cancel);
+        let mut u = device.array(&[0.5, 0.8, 1.1]).unwrap();
+        let (mut limit, mut over) = (device.scalar(FIRST_LIMIT).unwrap(), device.scalar(0).unwrap());
+        let mut loss = device.scalar(0.0).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        for durable in [false, true] {
+            asked.store(0, Ordering::Relaxed);
+            cancel.reset();
+            let args = (&mut u, &mut limit, &mut over, 20, &mut loss);
+            let stopped = match durable {
+                false => g.launch(args),
+                true => g.launch_durable(dir.path().join("run"), args),
+            };
+            assert!(matches!(stopped, Err(ebbtide::Error::Cancelled { .. })), "{stopped:?}");
+            assert_eq!(asked.load(Ordering::Relaxed), 4, "durable: {durable}, on {device:?}");
+        }
+    }
+}

@@ -323,3 +323,24 @@ fn c35_errors_say_what_is_wrong() {
     let error = never.resume_at(Digit::One, &mut stop).unwrap_err().to_string();
     assert!(error.contains("it has no region that yields"), "{error}");
 }
+
+#[test]
+fn a_usize_beyond_what_a_program_counts_to_is_refused_and_nothing_runs() {
+    let much = 1usize << 63;
+    let expected =
+        "`passes` is 9223372036854775808, and a `usize` of a program is at most 9223372036854775807";
+    for device in devices() {
+        let adds = adds().compile(&device).unwrap();
+        let (mut digits, mut stop) = (device.zeros([3]).unwrap(), device.scalar(1).unwrap());
+        let at = adds.launch((&mut digits, &mut stop, 1, 1)).unwrap().yielded().unwrap();
+        for error in [
+            adds.launch((&mut digits, &mut stop, much, 1)).unwrap_err(),
+            adds.launch_async((&mut digits, &mut stop, much, 1)).err().unwrap(),
+            adds.resume(&at, (&mut digits, &mut stop, much, 1)).unwrap_err(),
+            adds.resume_at(Digit::Ten, (&mut digits, &mut stop, much, 1)).unwrap_err(),
+        ] {
+            assert!(error.to_string().contains(expected), "{device:?}: {error}");
+        }
+        assert_eq!(digits.to_vec(), [1, 1, 0]);
+    }
+}

@@ -58,7 +58,7 @@ fn derivatives(function: Function, at: &[Array; 2], direction: &[Array; 2], mode
         (&z * &z * &tape.constant(weights)).sum()
     });
     let hvp = tape.hvp(&loss, [(&x, direction[0].clone()), (&y, direction[1].clone())]).unwrap();
-    let both = |g: &Gradients<Array>| [g.wrt(&x), g.wrt(&y)];
+    let both = |g: &Gradients<Array>| [g.wrt(&x).unwrap(), g.wrt(&y).unwrap()];
     Derivatives { loss: loss.value().sum(), gradient: both(&hvp.gradients), product: both(&hvp.product) }
 }
 
@@ -149,4 +149,28 @@ fn a_byte_budget_counts_the_elements_of_arrays() {
     let limited = tape.sweep().bytes(40_000).pullback(&loss).unwrap();
     assert_eq!(free.get(&x), limited.get(&x));
     assert!(limited.counts().peak_bytes <= 40_000);
+}
+
+type Shaped = fn(&Var<Array>) -> Var<Array>;
+
+#[test]
+fn a_seed_or_direction_of_another_shape_is_an_error() {
+    let tape = Tape::<Array>::new();
+    let x = tape.leaf(ArrayD::zeros(vec![2, 3]));
+    let functions: [Shaped; 4] =
+        [|x| x.clone(), |x| x.t(), |x| x.broadcast(&[4, 2, 3]).unwrap(), |x| x.sin()];
+    for (k, function) in functions.into_iter().enumerate() {
+        let y = function(&x);
+        let fitting = ArrayD::zeros(y.value().raw_dim());
+        assert!(tape.pullback_seeded(&y, fitting).is_ok(), "function {k}");
+        for shape in [vec![6], vec![], vec![7, 7]] {
+            let seeded = tape.pullback_seeded(&y, ArrayD::zeros(shape.clone()));
+            assert!(
+                matches!(&seeded, Err(Error::NotATangent { node }) if Some(*node) == y.node()),
+                "function {k}, {shape:?}: {seeded:?}"
+            );
+            let product = tape.hvp(&y.sum(), [(&x, ArrayD::zeros(shape.clone()))]);
+            assert!(matches!(product, Err(Error::NotATangent { .. })), "function {k}, {shape:?}");
+        }
+    }
 }

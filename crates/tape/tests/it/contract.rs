@@ -141,7 +141,34 @@ fn a08_results_hold_leaves_only() {
     for other in [&unused, &constant, &inner, &loss] {
         assert_eq!(gradients.get(other), None);
     }
-    assert_eq!(gradients.wrt(&unused), 0.0);
+    assert_eq!(gradients.wrt(&unused).unwrap(), 0.0);
+}
+
+#[test]
+fn a08_only_a_leaf_that_the_loss_does_not_depend_on_has_gradient_zero() {
+    let tape = Tape::<f64>::new();
+    let (x, constant) = (tape.leaf(3.0), tape.constant(2.0));
+    let inner = &x * &constant;
+    let loss = inner.sin();
+    let mut gradients = loss.pullback().unwrap();
+    let product = tape.hvp(&loss, [(&x, 1.0)]).unwrap().product;
+    let later = tape.leaf(1.0);
+    for other in [&constant, &inner, &loss] {
+        for given in [&gradients, &product] {
+            let error = given.wrt(other).unwrap_err();
+            assert!(matches!(error, Error::NotALeaf { node } if Some(node) == other.node()), "{error}");
+        }
+    }
+    assert_eq!((gradients.wrt(&later).unwrap(), product.wrt(&later).unwrap()), (0.0, 0.0));
+    assert!(matches!(gradients.wrt(&Tape::new().leaf(3.0)), Err(Error::OtherGraph)));
+    assert!(matches!(gradients.wrt(&x.detach()), Err(Error::MissingNode)));
+    assert_eq!((gradients.take(&x), gradients.take(&x)), (Some(2.0 * 6f64.cos()), None));
+    assert_eq!((gradients.len(), gradients.wrt(&x).unwrap()), (0, 0.0), "what was taken is gone");
+    tape.free();
+    assert_eq!(product.wrt(&x).unwrap(), -4.0 * 6f64.sin(), "results outlive their graph");
+    let again = tape.leaf(3.0);
+    assert!(matches!(product.wrt(&again), Err(Error::OtherGraph)));
+    assert!(matches!(again.sin().pullback().unwrap().wrt(&x), Err(Error::OtherGraph)));
 }
 
 #[test]
@@ -225,7 +252,7 @@ fn a11_threads_record_and_pull_back_on_one_tape() {
                             return f64::NAN;
                         }
                     }
-                    y.pullback().unwrap().wrt(x)
+                    y.pullback().unwrap().wrt(x).unwrap()
                 })
             })
             .collect();
@@ -349,7 +376,7 @@ fn b17_a_recipe_may_use_its_own_tape() {
         let tape = own.upgrade().unwrap();
         let inner = tape.leaf(*inputs[0]);
         let cube = inner.powi(3);
-        let slope = cube.pullback().unwrap().wrt(&inner);
+        let slope = cube.pullback().unwrap().wrt(&inner).unwrap();
         ReplayResult::new(*cube.value(), rule_fn(move |c: &f64| [c * slope]))
     });
     let y = tape.record_checkpointed_op(27.0, &[&x], recipe).unwrap();

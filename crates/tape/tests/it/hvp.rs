@@ -44,7 +44,10 @@ fn a06_the_product_is_the_change_of_the_gradient() {
         let x = at.map(|x| tape.leaf(x));
         let loss = (&x[0] * &x[1]).sin() * &x[2] + (&x[2] / &x[0]).exp() * &x[1];
         let hvp = tape.hvp(&loss, x.iter().zip([0.3, -0.7, 0.2])).unwrap();
-        (x.each_ref().map(|x| hvp.gradients.wrt(x)), x.each_ref().map(|x| hvp.product.wrt(x)))
+        (
+            x.each_ref().map(|x| hvp.gradients.wrt(x).unwrap()),
+            x.each_ref().map(|x| hvp.product.wrt(x).unwrap()),
+        )
     };
     let step = 1e-5;
     let at = |t: f64| [0.8 + 0.3 * t, 0.5 - 0.7 * t, 1.2 + 0.2 * t];

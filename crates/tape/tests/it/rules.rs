@@ -58,7 +58,7 @@ fn derivatives(
         &z * &z * &z
     });
     let hvp = tape.hvp(&loss, [(&x, direction[0]), (&y, direction[1])]).unwrap();
-    let both = |g: &ebbtide_tape::Gradients<f64>| [g.wrt(&x), g.wrt(&y)];
+    let both = |g: &ebbtide_tape::Gradients<f64>| [g.wrt(&x).unwrap(), g.wrt(&y).unwrap()];
     (*loss.value(), both(&hvp.gradients), both(&hvp.product))
 }
 
@@ -112,16 +112,69 @@ fn forward_and_reverse_halves_satisfy_the_dot_product_identity() {
 fn kinks_have_the_documented_derivative() {
     let tape = Tape::<f64>::new();
     let (x, y) = (tape.leaf(0.0), tape.leaf(0.0));
-    assert_eq!(x.abs().pullback().unwrap().wrt(&x), 0.0);
+    assert_eq!(x.abs().pullback().unwrap().wrt(&x).unwrap(), 0.0);
     let gradients = x.max(&y).pullback().unwrap();
-    assert_eq!((gradients.wrt(&x), gradients.wrt(&y)), (1.0, 0.0));
-    assert_eq!(x.powi(0).pullback().unwrap().wrt(&x), 0.0);
-    assert_eq!(x.powi(1).pullback().unwrap().wrt(&x), 1.0);
+    assert_eq!((gradients.wrt(&x).unwrap(), gradients.wrt(&y).unwrap()), (1.0, 0.0));
+    assert_eq!(x.powi(0).pullback().unwrap().wrt(&x).unwrap(), 0.0);
+    assert_eq!(x.powi(1).pullback().unwrap().wrt(&x).unwrap(), 1.0);
     let gradients = x.hypot(&y).pullback().unwrap();
-    assert_eq!((gradients.wrt(&x), gradients.wrt(&y)), (0.0, 0.0));
+    assert_eq!((gradients.wrt(&x).unwrap(), gradients.wrt(&y).unwrap()), (0.0, 0.0));
     // 0^0 is flat along its base, 0^2 along both.
-    assert_eq!(x.pow(&y).pullback().unwrap().wrt(&x), 0.0);
+    assert_eq!(x.pow(&y).pullback().unwrap().wrt(&x).unwrap(), 0.0);
     let two = tape.leaf(2.0);
     let gradients = x.pow(&two).pullback().unwrap();
-    assert_eq!((gradients.wrt(&x), gradients.wrt(&two)), (0.0, 0.0));
+    assert_eq!((gradients.wrt(&x).unwrap(), gradients.wrt(&two).unwrap()), (0.0, 0.0));
+}
+
+/// A function, where, its derivatives along x and y, and its second ones along xx, xy and yy.
+type Extreme = (&'static str, Function, [f64; 2], [f64; 2], [f64; 3]);
+
+#[test]
+fn derivatives_are_right_where_squares_overflow_or_vanish() {
+    let big = [3e200, 4e200];
+    let small = [3e-200, 4e-200];
+    let cases: [Extreme; 9] = [
+        ("atan2, big", |x, y| x.atan2(y), big, [1.6e-201, -1.2e-201], [0.0; 3]),
+        (
+            "atan2, small",
+            |x, y| x.atan2(y),
+            small,
+            [1.6e199, -1.2e199],
+            [f64::NEG_INFINITY, f64::NEG_INFINITY, f64::INFINITY],
+        ),
+        (
+            "atan2, its squares big",
+            |x, y| x.atan2(y),
+            [3e100, 4e100],
+            [1.6e-101, -1.2e-101],
+            [-3.84e-202, -1.12e-202, 3.84e-202],
+        ),
+        (
+            "atan2, its squares small",
+            |x, y| x.atan2(y),
+            [3e-100, 4e-100],
+            [1.6e99, -1.2e99],
+            [-3.84e198, -1.12e198, 3.84e198],
+        ),
+        ("hypot, big", |x, y| x.hypot(y), big, [0.6, 0.8], [1.28e-201, -9.6e-202, 7.2e-202]),
+        ("hypot, small", |x, y| x.hypot(y), small, [0.6, 0.8], [1.28e199, -9.6e198, 7.2e198]),
+        ("a quotient", |x, y| x / y, [1e-300, 1e-200], [1e200, -1e100], [0.0, f64::NEG_INFINITY, 2e300]),
+        ("a quotient, its cubes small", |x, y| x / y, [1e-300, 1e-120], [1e120, -1e-60], [0.0, -1e240, 2e60]),
+        ("atan", |x, _| x.atan(), [1e100, 0.0], [1e-200, 0.0], [-2e-300, 0.0, 0.0]),
+    ];
+    for (name, function, at, first, [xx, xy, yy]) in cases {
+        let tape = Tape::new();
+        let (x, y) = (tape.leaf(at[0]), tape.leaf(at[1]));
+        let z = function(&x, &y);
+        let both = |g: &ebbtide_tape::Gradients<f64>| [g.wrt(&x).unwrap(), g.wrt(&y).unwrap()];
+        let near = |found: [f64; 2], expected: [f64; 2]| {
+            let close = |k: usize| {
+                found[k] == expected[k] || (found[k] - expected[k]).abs() <= 1e-14 * expected[k].abs()
+            };
+            assert!(close(0) && close(1), "{name}: {found:?} instead of {expected:?}");
+        };
+        near(both(&z.pullback().unwrap()), first);
+        near(both(&tape.hvp(&z, [(&x, 1.0)]).unwrap().product), [xx, xy]);
+        near(both(&tape.hvp(&z, [(&y, 1.0)]).unwrap().product), [xy, yy]);
+    }
 }
