@@ -546,49 +546,49 @@ fn elements_at_which_an_index_is_clamped_sum_over_all_that_lie_beyond() {
                         }
                         for k0 in par(0..d_x'.len()) {
                             let mut sum = 0.0;
-                            let v138 = n_2 - 1;
-                            if (k0 == v138) | (k0 == 5) {
+                            let v139 = x'.len() - 1;
+                            if (k0 == v139) | (k0 == 5) {
                                 for i_7 in 0..n_2 {
-                                    if (i_7 + 3).max(5).min(v138) == k0 {
+                                    if (i_7 + 3).max(5).min(x'.len() - 1) == k0 {
                                         sum = sum + kept0[i_7];
                                     }
                                 }
                             } else {
-                                let v157 = k0 - 3;
-                                if ((k0 < v138) & (k0 > 5)) & ((v157 >= 0) & (v157 < n_2)) {
-                                    sum = sum + kept0[v157];
+                                let v162 = k0 - 3;
+                                if ((k0 < v139) & (k0 > 5)) & ((v162 >= 0) & (v162 < n_2)) {
+                                    sum = sum + kept0[v162];
                                 }
                             }
-                            let v165 = sum;
+                            let v170 = sum;
                             let mut sum = 0.0;
-                            let v172 = n_2 - 1;
-                            if k0 == v172 {
+                            let v178 = x'.len() - 1;
+                            if k0 == v178 {
                                 for i_8 in 0..n_2 {
-                                    if (i_8 + 1).min(v172) == k0 {
+                                    if (i_8 + 1).min(x'.len() - 1) == k0 {
                                         sum = sum + kept1[i_8];
                                     }
                                 }
                             } else {
-                                let v185 = k0 - 1;
-                                if (k0 < v172) & ((v185 >= 0) & (v185 < n_2)) {
-                                    sum = sum + kept1[v185];
+                                let v194 = k0 - 1;
+                                if (k0 < v178) & ((v194 >= 0) & (v194 < n_2)) {
+                                    sum = sum + kept1[v194];
                                 }
                             }
-                            let v193 = sum;
+                            let v202 = sum;
                             let mut sum = 0.0;
-                            let v199 = k0 - -1;
-                            if v199 == 1 {
+                            let v208 = k0 - -1;
+                            if v208 == 1 {
                                 for i_9 in 0..n_2 {
                                     if i_9.max(1) - 1 == k0 {
                                         sum = sum + kept2[i_9];
                                     }
                                 }
                             } else {
-                                if (v199 > 1) & ((v199 >= 0) & (v199 < n_2)) {
-                                    sum = sum + kept2[v199];
+                                if (v208 > 1) & ((v208 >= 0) & (v208 < n_2)) {
+                                    sum = sum + kept2[v208];
                                 }
                             }
-                            d_x'[k0] += v165 + v193 + sum;
+                            d_x'[k0] += v170 + v202 + sum;
                         }
                     }
                 }
