@@ -177,6 +177,7 @@ on_cuda! {
         c42_a_yield_moves_between_devices,
         c42_a_forged_yield_is_refused,
         c43_a_pending_launch_can_be_polled_waited_for_and_dropped,
+        c43_a_launch_that_was_forgotten_holds_up_nobody,
         c43_arrays_wait_for_their_writers_and_readers,
         c44_undo_leaves_nothing_of_an_abandoned_region_but_its_flag,
         c44_drive_repairs_and_leaves,

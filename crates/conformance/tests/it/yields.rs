@@ -801,6 +801,28 @@ pub fn c43_arrays_wait_for_their_writers_and_readers() {
 }
 
 #[test]
+pub fn c43_a_launch_that_was_forgotten_holds_up_nobody() {
+    let mut b = B::new("count");
+    let to = b.0.array("to", Type::I32, 0, Access::Write);
+    let steps = b.0.scalar("steps", Type::Index);
+    let (zero, one) = (b.index(0), b.0.literal(Literal::from(1i32)));
+    b.0.begin_for("t", zero, steps);
+    b.0.update(Combine::Add, to, &[], one);
+    b.0.end_loop(None);
+    let program = b.0.finish().unwrap();
+    for device in all() {
+        let compiled = Compiled::new(&program, &device).unwrap();
+        let steps = |n: i64| Arg::Scalar(Literal::index(n));
+        let mut long = device.scalar(0).unwrap();
+        std::mem::forget(compiled.launch_async(vec![Arg::Write(long.any_mut()), steps(200_000)]).unwrap());
+        drop(long);
+        let mut short = device.scalar(0).unwrap();
+        done(compiled.launch(vec![Arg::Write(short.any_mut()), steps(3)]));
+        assert_eq!(short.value(), 3);
+    }
+}
+
+#[test]
 pub fn c44_undo_leaves_nothing_of_an_abandoned_region_but_its_flag() {
     let body = |undo| {
         let spot = Spot { label: 0, fires: Fires::Never, undo };
