@@ -91,6 +91,9 @@ pub const ARRAYS: [(&str, Type, &[usize]); 15] = [
     ("g", Type::I64, &[1]),
 ];
 
+/// Seeds of programs with nested loops.
+pub const NESTED: u64 = 10_000;
+
 /// The program `if which == 0 { … } else if which == 1 { … } …` of `count` random programs.
 pub fn unit(seed: u64, count: usize) -> Program {
     let mut g = Generator::new("random", seed);
@@ -112,14 +115,16 @@ pub fn unit(seed: u64, count: usize) -> Program {
     g.b.finish().expect("random programs are valid")
 }
 
-/// A random program that ends with a sum over all its floats, in the array `loss` behind the others.
+/// A random program that ends with a sum over all its floats, in the array `loss` behind the others. From [`NESTED`] on
+/// its loops and branches have others inside.
 pub fn with_loss(seed: u64) -> Program {
     let mut g = Generator::new("random", seed);
     let loss = g.b.array("loss", Type::F64, 0, Access::Write);
     g.fuel = 16;
+    let depth = if seed < NESTED { 1 } else { 3 };
     let outer = g.begin();
     for _ in 0..1 + g.dice.below(3) {
-        g.program_statement(1);
+        g.program_statement(depth);
     }
     g.end(outer);
     let zero = g.index(0);
