@@ -114,7 +114,7 @@ pub fn driver() -> Result<&'static Driver, String> {
 pub fn nvrtc() -> Result<&'static Nvrtc, String> {
     static FOUND: OnceLock<Result<Nvrtc, String>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
-        let library = match std::env::var_os("EBBTIDE_NVRTC") {
+        let library = match std::env::var_os("EBBTIDE_NVRTC").filter(|name| !name.is_empty()) {
             Some(named) => open(std::iter::once(PathBuf::from(named))),
             None => {
                 let names = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
