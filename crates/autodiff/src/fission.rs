@@ -182,11 +182,10 @@ impl Splitter<'_> {
         let (mut work, mut seen) = (vec![v], BTreeSet::new());
         while let Some(v) = work.pop() {
             let op = program.op(v);
-            match op.is_pure() && *op != Op::LoopVar {
-                _ if !seen.insert(v) => {}
-                true => work.extend(op.operands()),
-                false if self.inside.contains(&v) => return true,
-                false => {}
+            if op.is_pure() && *op != Op::LoopVar {
+                work.extend(op.operands().filter(|o| seen.insert(*o)));
+            } else if self.inside.contains(&v) {
+                return true;
             }
         }
         false

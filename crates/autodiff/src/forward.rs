@@ -221,11 +221,8 @@ impl Maker<'_> {
             carried.retain(|a| !replaced.contains(a) || self.needed.earlier(*a, self.position));
         } else {
             // Passes that run again record what they overwrite: they must find what the loop found.
-            let wanted: Vec<ArrayId> = changes(self.source, &l.body)
-                .into_iter()
-                .filter(|a| !carried.contains(a) && self.needed.before(*a, self.position))
-                .collect();
-            carried.extend(wanted);
+            let wanted = self.wanted_back(&l.body).filter(|a| !carried.contains(a));
+            carried.extend(wanted.collect::<Vec<_>>());
         }
         carried
     }
@@ -255,9 +252,13 @@ impl Maker<'_> {
         let whole = std::slice::from_ref(&self.source.body[self.position]).to_vec();
         let changing: BTreeSet<ArrayId> = changes(self.source, &whole).iter().map(|a| classes[a]).collect();
         let mut touched = read;
-        let replaced = changes(self.source, block).into_iter();
-        touched.extend(replaced.filter(|a| self.needed.before(*a, self.position)));
+        touched.extend(self.wanted_back(block));
         touched.into_iter().filter(|a| changing.contains(&classes[a])).collect()
+    }
+
+    /// What a block overwrites and the reversal reads.
+    fn wanted_back(&self, block: &Block) -> impl Iterator<Item = ArrayId> {
+        changes(self.source, block).into_iter().filter(|a| self.needed.before(*a, self.position))
     }
 
     /// Is the value made of data that a later pass overwrites?

@@ -1,8 +1,8 @@
 //! The derivative of every operation, in one table.
 //!
-//! At ties and kinks: `abs` has slope 0 at 0, and so has `hypot`; `min` and `max` of equal values pass the derivative to their first
-//! argument (`min_assign` and `max_assign` share it equally, see `extremes`); of a number and NaN to the number. Roundings, comparisons, integers and casts from or to integers
-//! have derivative zero.
+//! At ties and kinks: `abs` has slope 0 at 0, and so has `hypot`; `min` and `max` of equal values pass the derivative to
+//! their first argument (`min_assign` and `max_assign` share it equally, see `extremes`); of a number and NaN to the
+//! number. Roundings, comparisons, integers and casts from or to integers have derivative zero.
 
 use ebbtide_ir::{Binary, Compare, Function, Op, Type, Unary, ValueId};
 

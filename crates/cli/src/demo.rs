@@ -134,8 +134,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let progress = Progress::new(args.iterations, sources, budget);
     progress.say(&format!(
         "{} of {} on {grid} cells: {} a gradient to store all, {} allowed",
-        counted(sources, "shot"),
-        counted(steps, "step"),
+        size::counted(sources, "shot"),
+        size::counted(steps, "step"),
         size::Human(plan.store_all_bytes.into()),
         size::Human(budget.into()),
     ));
@@ -144,7 +144,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             .say("the program is interpreted, which is slow: is there a C compiler? --grid 32x44 is quick");
     }
     if resumed_after > 0 {
-        progress.say(&format!("going on after {}", counted(resumed_after as usize, "evaluation")));
+        progress.say(&format!("going on after {}", size::counted(resumed_after as usize, "evaluation")));
     }
     let gradient_check = inversion.check_gradient(&start)?;
     while optimiser.evaluations() == 0 || optimiser.iterations() < args.iterations {
@@ -223,11 +223,6 @@ fn device(args: &Args) -> Result<Device, Failure> {
             })
         }
     }
-}
-
-/// So many of something.
-fn counted(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// Tells programs apart: FNV-1a of the text of the program and of the version.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::Failure;
-use crate::size::Human;
+use crate::size::{Human, counted};
 
 /// Durable runs on disk: what is there, how far it is, whether it is sound.
 ///
@@ -89,10 +89,11 @@ enum Condition {
 }
 
 fn find(dir: &Path) -> Result<Vec<Found>, Failure> {
-    // One that has lost its manifest is a run still, and must be told of.
+    // One that has lost its manifest is a run still, and must be told of; a journal alone may be anybody's.
     let is_run = |dir: &Path| {
         let entries = Disks.list(dir).unwrap_or_default();
-        entries.iter().any(|entry| entry.name == "manifest.json" || entry.name == "journal.txt")
+        let has = |name: &str| entries.iter().any(|entry| entry.name == name);
+        has("manifest.json") || (has("journal.txt") && has("lock"))
     };
     let mut dirs = Vec::new();
     if is_run(dir) {
@@ -274,7 +275,7 @@ fn show_one(run: &Found) -> String {
             "{} in {} states and {}",
             Human(survey.bytes.into()),
             survey.states.len(),
-            plural(survey.adjoints.len(), "adjoint")
+            counted(survey.adjoints.len(), "adjoint")
         ),
     );
     if !survey.states.is_empty() {
@@ -313,7 +314,7 @@ fn verify(place: &Where) -> Result<(), Failure> {
         for (run, findings) in &findings {
             let verdict = match findings.len() {
                 0 => "sound".to_owned(),
-                count => plural(count, "finding"),
+                count => counted(count, "finding"),
             };
             text.push_str(&format!("{}: {verdict}\n", run.dir.display()));
             for finding in findings {
@@ -328,9 +329,8 @@ fn verify(place: &Where) -> Result<(), Failure> {
         0 => Ok(()),
         count => {
             let many = if count == 1 { "1 run is".to_owned() } else { format!("{count} runs are") };
-            let lost = runs.iter().any(|run| run.survey.is_err());
-            let advice = match lost {
-                true => "one whose manifest or journal is lost cannot go on: remove it, or put the file back",
+            let advice = match runs.iter().any(|run| run.survey.is_err()) {
+                true => "one whose manifest or journal cannot be read cannot go on as it is",
                 false => "a run goes on from what is sound, and computes the rest again",
             };
             Err(Failure::Other(format!("{many} damaged; {advice}")))
@@ -414,10 +414,6 @@ fn word(condition: Condition) -> &'static str {
     }
 }
 
-fn plural(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-}
-
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(100) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -435,5 +431,5 @@ fn ago(moment: u64) -> String {
         7200..=172_799 => (seconds / 3600, "hour"),
         _ => (seconds / 86_400, "day"),
     };
-    format!("{} ago", plural(count as usize, unit))
+    format!("{} ago", counted(count as usize, unit))
 }

@@ -1,7 +1,12 @@
-//! Numbers of bytes, as people write them.
+//! Numbers of bytes and of things, as people write them.
 
 use std::fmt;
 use std::str::FromStr;
+
+/// So many of something.
+pub fn counted(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
 
 /// A number of bytes: `1000`, `64MiB`, `1.5GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

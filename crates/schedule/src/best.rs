@@ -3,9 +3,9 @@
 //! The candidates for a larger budget contain those for a smaller one, and of them the cheapest is taken, so
 //! more memory never gives a costlier plan. They are: store-all; Revolve with every block of a fixed
 //! series and the most slots that fit beside it (every count of a fixed series where storing costs time, since
-//! more slots need not be cheaper then), a coarse series first, then a fine one where it may be cheaper; Mixed where its table is quickly made; and, where there is room beyond
-//! memory, Multistage with a state out there every period of a fixed series, whose periods are reversed with every
-//! number of slots of a fixed series.
+//! more slots need not be cheaper then), a coarse series first, then a fine one where it may be cheaper; Mixed where its
+//! table is quickly made; and, where there is room beyond memory, Multistage with a state out there every period of a
+//! fixed series, whose periods are reversed with every number of slots of a fixed series.
 //!
 //! Two levels, spaced evenly, each state beyond memory written once and read once: with plenty of room out there that
 //! is what Aupy, Herrmann, Hovland & Robert (2016) prove to be optimal for costs that nothing hides, and what we take

@@ -8,10 +8,10 @@ use super::canvas::{base64, escape};
 use super::curve::{self, percent};
 use super::earth::{Earth, Grid};
 use super::field::{Field, Palette};
-use super::{counted, schedule};
+use super::schedule;
 use crate::Failure;
 use crate::plan::report::grouped;
-use crate::size::Human;
+use crate::size::{Human, counted};
 
 /// The figures, as `--json` prints them.
 #[derive(Serialize)]
