@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    Access, Affines, ArrayId, LoopId, Op, Param, Program, RegionId, Role, Stmt, Type, ValueId, verify,
-    walk_program_level,
+    Access, Affines, ArrayId, Binary, Compare, Literal, LoopId, Op, ParFacts, ParId, Param, Program,
+    RegionId, Role, Stmt, SwappedShapes, Type, ValueId, verify, walk_program_level,
 };
 
 use crate::activity::Activity;
@@ -17,11 +17,13 @@ use crate::forward::pushes;
 use crate::host::{Hosted, count_visits};
 use crate::kept::Kept;
 use crate::needed::{Needed, needed_arrays};
+use crate::number_apart::number_apart;
+use crate::on_copies::on_copies;
 use crate::one_pass::Spares;
 use crate::par::Held;
 use crate::prepare::prepare;
 use crate::record::is_written_param;
-use crate::request::{Names, Request};
+use crate::request::{Mode, Names, Optimisation, Request};
 use crate::rewritten::rewritten;
 use crate::task::Shadows;
 use crate::writer::Writer;
@@ -71,7 +73,10 @@ pub enum Inner {
 }
 
 /// Has the program loops inside loops, or inside branches, so that [`Inner`] makes a difference?
-pub fn has_inner_loops(source: &Program) -> bool {
+pub fn has_inner_loops(source: &Program, request: &Request) -> bool {
+    if request.mode == Mode::Values {
+        return false;
+    }
     let mut found = false;
     for stmt in &prepare(source).body {
         let mut loops = 0;
@@ -85,6 +90,9 @@ pub fn has_inner_loops(source: &Program) -> bool {
 
 /// The gradient of a program.
 pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gradient, Error> {
+    if request.mode == Mode::Values {
+        return on_copies(source, &request.values);
+    }
     let mut source = prepare(source);
     let hosted = count_visits(&mut source);
     let source = &source;
@@ -94,10 +102,15 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
     names.check(source, request, &activity)?;
     refuse_yields(source)?;
     let derivatives = derivatives(source, &activity, Wanted::Adjoint)?;
-    let needed = needed_arrays((source, &facts.affines), &activity, &derivatives, &hosted);
+    let uses = |optimisation| !request.without.contains(&optimisation);
+    let mut needed = needed_arrays((source, &facts.affines), &activity, &derivatives, &hosted);
+    needed.everything = !uses(Optimisation::RecordWhatIsRead);
+    // One spare serves all arrays that are swapped with one another: they must be of one shape, and stay so.
+    let one_shape = hosted.is_empty() && source.swapped == SwappedShapes::Equal;
     let mut maker = Maker {
         source,
         affines: &facts.affines,
+        pars: &facts.pars,
         activity: &activity,
         needed: &needed,
         position: 0,
@@ -108,7 +121,8 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
         held: BTreeMap::new(),
         env: HashMap::new(),
         kept: HashMap::new(),
-        spares: hosted.is_empty().then(Spares::default),
+        spares: (one_shape && uses(Optimisation::JoinGather)).then(Spares::default),
+        without: &request.without,
         handed: Kept::default(),
         copies: BTreeMap::new(),
         nested: false,
@@ -126,9 +140,12 @@ pub fn gradient_to_show(source: &Program, request: &Request) -> Result<Gradient,
     gradient(source, request, Inner::Recorded).or_else(|_| gradient(source, request, Inner::Swept))
 }
 
+#[derive(Clone)]
 pub(crate) struct Maker<'a> {
     pub source: &'a Program,
     pub affines: &'a Affines,
+    /// How parallel loops share what they write.
+    pub pars: &'a BTreeMap<ParId, ParFacts>,
     pub activity: &'a Activity,
     pub needed: &'a Needed,
     /// The top-level statement that is being written.
@@ -145,8 +162,9 @@ pub(crate) struct Maker<'a> {
     pub env: HashMap<ValueId, ValueId>,
     /// For values and elements that are put aside in the forward half: the array of rank 0 that takes them.
     pub kept: HashMap<Aside, ArrayId>,
-    /// Memory beside shadows; `None` where the host may change shapes.
+    /// Memory beside shadows; `None` where shapes may differ.
     pub spares: Option<Spares>,
+    pub without: &'a BTreeSet<Optimisation>,
     /// What iterations of parallel loops keep for the loops that gather it.
     pub handed: Kept,
     /// Copies of arrays that parallel loops read after they have written them.
@@ -168,6 +186,10 @@ pub(crate) enum Aside {
 }
 
 impl Maker<'_> {
+    pub(crate) fn uses(&self, optimisation: Optimisation) -> bool {
+        !self.without.contains(&optimisation)
+    }
+
     pub(crate) fn unsupported(&self, what: impl Into<String>) -> Error {
         Error::Unsupported { program: self.source.name.clone(), what: what.into() }
     }
@@ -175,10 +197,11 @@ impl Maker<'_> {
     fn gradient(&mut self, request: &Request, names: &Names) -> Result<Gradient, Error> {
         let mut program = self.source.clone();
         program.name = format!("{}_gradient", self.source.name);
+        program.driven = true;
         program.body.clear();
         program.params.clear();
         let mut w = Writer::new(program);
-        self.parameters(&mut w);
+        working_copies(self.source, &mut w);
         let seed = request.seeded.then(|| {
             let decl = self.source.array(names.of);
             let name = w.free_name(format!("seed_{}", decl.name));
@@ -245,6 +268,7 @@ impl Maker<'_> {
         }
         let (mut program, copies) = (w.program, w.copies);
         open(&mut program);
+        number_apart(&mut program);
         verify(&program)?;
         let pushes_outside = pushes(&program.body);
         Ok(Gradient {
@@ -258,29 +282,6 @@ impl Maker<'_> {
             copies,
             shadows: self.shadows.arrays.clone(),
         })
-    }
-
-    /// The caller's arrays are only read: what the program writes are copies.
-    fn parameters(&mut self, w: &mut Writer) {
-        for param in &self.source.params {
-            let Param::Array(a) = *param else {
-                w.program.params.push(*param);
-                continue;
-            };
-            if !is_written_param(self.source, a) {
-                w.program.params.push(*param);
-                continue;
-            }
-            let decl = self.source.array(a).clone();
-            let given = w.array(decl.name.clone(), decl.ty, decl.rank, Role::Param(Access::Read));
-            w.program.params.push(Param::Array(given));
-            let shape: Vec<ValueId> = (0..decl.rank).map(|k| w.dim(given, k)).collect();
-            let working = &mut w.program.arrays[a.index()];
-            working.name = format!("{}'", decl.name);
-            working.role = Role::Temp(shape);
-            w.push(Stmt::Temp(a));
-            w.push(Stmt::Copy { from: given, to: a });
-        }
     }
 
     fn make_shadows(&mut self, w: &mut Writer) {
@@ -396,6 +397,29 @@ impl Maker<'_> {
     }
 }
 
+/// The caller's arrays are only read: what the program writes are copies.
+pub(crate) fn working_copies(source: &Program, w: &mut Writer) {
+    for param in &source.params {
+        let Param::Array(a) = *param else {
+            w.program.params.push(*param);
+            continue;
+        };
+        if !is_written_param(source, a) {
+            w.program.params.push(*param);
+            continue;
+        }
+        let decl = source.array(a).clone();
+        let given = w.array(decl.name.clone(), decl.ty, decl.rank, Role::Param(Access::Read));
+        w.program.params.push(Param::Array(given));
+        let shape: Vec<ValueId> = (0..decl.rank).map(|k| w.dim(given, k)).collect();
+        let working = &mut w.program.arrays[a.index()];
+        working.name = format!("{}'", decl.name);
+        working.role = Role::Temp(shape);
+        w.push(Stmt::Temp(a));
+        w.push(Stmt::Copy { from: given, to: a });
+    }
+}
+
 /// A value that depends on arguments alone, computed before everything else.
 pub(crate) fn early(source: &Program, w: &mut Writer, v: ValueId) -> ValueId {
     // The shape of a working copy is the caller's.
@@ -406,5 +430,24 @@ pub(crate) fn early(source: &Program, w: &mut Writer, v: ValueId) -> ValueId {
         return *extent;
     }
     let op = source.op(v).map(|o| early(source, w, o));
+    let (op, divisor) = without_fault(&mut w.program, op);
+    divisor.into_iter().for_each(|v| w.push(Stmt::Let(v)));
     w.value(op, source.ty(v))
+}
+
+/// An operation that is computed before the guards around it are asked: it divides by one where it would divide by zero,
+/// and then nothing uses its result. The second part is what must be computed for it.
+pub(crate) fn without_fault(program: &mut Program, op: Op) -> (Op, Vec<ValueId>) {
+    let Op::Binary(how @ (Binary::Div | Binary::Rem | Binary::RemEuclid), a, b) = op else {
+        return (op, Vec::new());
+    };
+    let ty = program.ty(b);
+    if ty.is_float() || program.literal(b).and_then(Literal::to_i64).is_some_and(|divisor| divisor != 0) {
+        return (op, Vec::new());
+    }
+    let zero = program.add_value(Op::Literal(Literal::of(ty, 0.0)), ty, None);
+    let one = program.add_value(Op::Literal(Literal::of(ty, 1.0)), ty, None);
+    let is_zero = program.add_value(Op::Compare(Compare::Eq, b, zero), Type::Bool, None);
+    let divisor = program.add_value(Op::Select(is_zero, one, b), ty, None);
+    (Op::Binary(how, a, divisor), vec![zero, one, is_zero, divisor])
 }

@@ -14,11 +14,19 @@ use crate::host::changes;
 use crate::needed::{reads, reads_of};
 use crate::record::Recorder;
 use crate::rename::rename;
+use crate::request::Optimisation;
 use crate::writer::Writer;
 
 impl Maker<'_> {
     pub(crate) fn recorder(&self) -> Recorder<'_> {
-        Recorder { source: self.source, affines: self.affines, needed: self.needed, position: self.position }
+        Recorder {
+            source: self.source,
+            affines: self.affines,
+            needed: self.needed,
+            pars: self.pars,
+            exchanges: self.uses(Optimisation::TapeByExchange),
+            position: self.position,
+        }
     }
 
     /// Writes statements with their tape.
@@ -217,7 +225,10 @@ impl Maker<'_> {
         // What stands before the loop may want back what the loop replaced, and of a loop inside another that is
         // not known.
         if matches!(&self.source.body[self.position], Stmt::Loop(top) if top.id == l.id) {
-            let replaced = self.replaced_by_a_pass(l);
+            let replaced = match self.uses(Optimisation::TrimSlots) {
+                true => self.replaced_by_a_pass(l),
+                false => BTreeSet::new(),
+            };
             carried.retain(|a| !replaced.contains(a) || self.needed.earlier(*a, self.position));
         } else {
             // Passes that run again record what they overwrite: they must find what the loop found.

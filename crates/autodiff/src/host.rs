@@ -7,14 +7,15 @@
 use std::collections::BTreeMap;
 
 use ebbtide_ir::{
-    Access, After, Again, ArrayDecl, ArrayId, Binary, Block, Indices, Literal, Op, Program, Push, Region,
-    RegionId, Role, Stmt, Store, Type, Undo, walk, written,
+    Access, Affines, After, Again, ArrayDecl, ArrayId, Binary, Block, Indices, Literal, Op, Program, Push,
+    Region, RegionId, Role, Stmt, Store, Type, Undo, walk, written,
 };
 
 use crate::adjoint::Maker;
 use crate::error::Error;
 use crate::needed::reads_of;
 use crate::rename::rename;
+use crate::reread::reread;
 use crate::writer::Writer;
 
 /// What the driver must know of a region that yields.
@@ -24,14 +25,27 @@ pub struct Hosted {
     pub visits: ArrayId,
     /// The flag of the region.
     pub flag: ArrayId,
+    /// An array that an abandoned execution may leave changed for the next one, so that a plain run computes something
+    /// else than this one, which undoes everything: then a yield is an error.
+    pub reread: Option<ArrayId>,
 }
 
 /// Makes yielding regions undo what they did, and counts their executions.
 pub(crate) fn count_visits(program: &mut Program) -> BTreeMap<RegionId, Hosted> {
     let mut hosted = BTreeMap::new();
     let Some(index) = Indices::new(&[]) else { return hosted };
+    let affines = Affines::of(program);
+    let mut reread_by = BTreeMap::new();
+    walk(&program.body, &mut |stmt| {
+        if let Stmt::Region(region) = stmt {
+            reread_by.insert(region.id, reread(program, &affines, region));
+        }
+    });
     let body = std::mem::take(&mut program.body);
     let body = counted(program, body, index, &mut hosted);
+    for (id, region) in &mut hosted {
+        region.reread = reread_by.get(id).copied().flatten();
+    }
     program.body = hosted.values().map(|h: &Hosted| Stmt::Temp(h.visits)).chain(body).collect();
     hosted
 }
@@ -53,7 +67,7 @@ fn counted(
         let name = format!("visits{}", id.index());
         program.arrays.push(ArrayDecl { name, ty: Type::I64, rank: 0, role: Role::Temp(Vec::new()) });
         let visits = ArrayId::from_index(program.arrays.len() - 1);
-        hosted.insert(*id, Hosted { visits, flag: *flag });
+        hosted.insert(*id, Hosted { visits, flag: *flag, reread: None });
         out.push(stmt);
         let before = program.add_value(Op::Load(visits, index), Type::I64, None);
         let one = program.add_value(Op::Literal(Literal::from(1i64)), Type::I64, None);

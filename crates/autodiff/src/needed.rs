@@ -26,17 +26,24 @@ pub(crate) struct Needed {
     reruns: BTreeMap<ArrayId, BTreeSet<usize>>,
     /// The statements that are loops.
     loops: BTreeSet<usize>,
+    /// Is everything recorded, whether something reads it or not?
+    pub everything: bool,
 }
 
 impl Needed {
     /// Must what `array` holds be recorded when a part of the top-level statement `position` overwrites it?
     pub fn before(&self, array: ArrayId, position: usize) -> bool {
-        self.within(array, position) || (!self.loops.contains(&position) && self.earlier(array, position))
+        self.everything
+            || self.within(array, position)
+            || (!self.loops.contains(&position) && self.earlier(array, position))
     }
 
     /// Must what `array` holds be recorded once, before the whole loop `position`, for what stands before it?
     pub fn around(&self, array: ArrayId, position: usize) -> bool {
-        self.loops.contains(&position) && self.earlier(array, position) && !self.within(array, position)
+        !self.everything
+            && self.loops.contains(&position)
+            && self.earlier(array, position)
+            && !self.within(array, position)
     }
 
     /// Does the adjoint of the statement itself read it?
@@ -119,9 +126,6 @@ pub(crate) fn needed_arrays(
                 values
                     .extend(matches!(stmt, Stmt::Update(Combine::Min | Combine::Max, _)).then_some(s.value));
             }
-            Stmt::Claim(claim) if activity.arrays.contains(&claim.array) => {
-                values.extend(claim.index.as_slice());
-            }
             // Rules get the scalars that the operation got.
             Stmt::Library(call) => {
                 values.extend(stmt.uses().into_iter().filter(|_| flows_through(call, activity)))
@@ -138,6 +142,10 @@ pub(crate) fn needed_arrays(
             Stmt::Par(par) => values.extend(par.ranges.iter().flat_map(|r| [r.from, r.to])),
             _ => {}
         };
+        for block in stmt.blocks().filter(|block| claims_for(block, activity)) {
+            let claims = block.iter().filter_map(|s| if let Stmt::Claim(c) = s { Some(c) } else { None });
+            values.extend(claims.flat_map(|claim| claim.index.as_slice()));
+        }
     });
     // What a local holds is made of everything that was ever put into it.
     let mut into: BTreeMap<_, Vec<ValueId>> = BTreeMap::new();
@@ -191,7 +199,14 @@ pub(crate) fn needed_arrays(
     };
     let is_loop = |stmt: &Stmt| matches!(stmt, Stmt::Loop(_));
     let loops = program.body.iter().enumerate().filter(|(_, s)| is_loop(s)).map(|(k, _)| k).collect();
-    Needed { adjoints: by_array(adjoints), reruns: by_array(reruns), loops }
+    Needed { adjoints: by_array(adjoints), reruns: by_array(reruns), loops, everything: false }
+}
+
+/// Is there something in this block that flows through elements which the block claims? They may be those of another
+/// array than the one that is claimed.
+pub(crate) fn claims_for(block: &[Stmt], activity: &Activity) -> bool {
+    let active = |stmt: &Stmt| matches!(stmt, Stmt::Store(s) | Stmt::Update(_, s) if activity.arrays.contains(&s.array));
+    block.iter().any(|stmt| matches!(stmt, Stmt::Claim(_))) && block.iter().any(active)
 }
 
 /// The arrays that a loop reads, its head included.

@@ -18,6 +18,7 @@ use crate::kept::{Domain, Kept};
 use crate::one_pass::Spares;
 use crate::prune::{prune, without_unread};
 use crate::record::{only_store, written_by};
+use crate::request::Optimisation;
 use crate::rewritten::{Rewritten, rewritten};
 use crate::task::{Purpose, ShadowWrite, Shadows, Storage, Tapes, Task, sites};
 use crate::writer::Writer;
@@ -52,6 +53,7 @@ pub(crate) struct ParAdjoint<'a> {
     pub env: &'a HashMap<ValueId, ValueId>,
     /// Where shadows are written anew while others still read them; `None` where the host may change shapes.
     pub spares: Option<&'a mut Spares>,
+    pub without: &'a BTreeSet<Optimisation>,
     /// What iterations keep for the loops that gather.
     pub kept: &'a mut Kept,
     /// Copies of arrays that parallel loops read after they have written them.
@@ -73,7 +75,8 @@ impl ParAdjoint<'_> {
         let rewritten = rewritten(self.source, self.affines, &par.body);
         let extreme = self.count_ties(w, par, &rewritten)?;
         let all = sites(self.source, self.activity, &par.body);
-        let gathered = match rewritten.arrays.is_empty() {
+        let turns = !self.without.contains(&Optimisation::GatherStencils);
+        let gathered = match turns && rewritten.arrays.is_empty() {
             true => self.gathered(par, &all, &written),
             // The copies are of the iterations: another loop cannot run bodies over them.
             false => BTreeSet::new(),
@@ -234,7 +237,8 @@ impl ParAdjoint<'_> {
         let storage = domain.map(|domain| (&mut *self.kept, domain, &mut tapes));
         let (ranges, body) = iterations(w, program, beside, self.env, (body, purpose), storage)?;
         let shadow = |array: &ArrayId| self.shadows.arrays.get(array).copied();
-        let shadows: BTreeSet<ArrayId> = scattered.iter().filter_map(shadow).collect();
+        let sums = !self.without.contains(&Optimisation::SumOverPreimages);
+        let shadows: BTreeSet<ArrayId> = scattered.iter().filter(|_| sums).filter_map(shadow).collect();
         let again = written_by(par).iter().any(|a| overwrites_itself(par, *a));
         let again = again || !rewritten.arrays.is_empty();
         let reads = if again { Reads::Anytime } else { Reads::First };

@@ -7,6 +7,7 @@ use ebbtide_ir::{
     Role, Stmt, Store, Type, ValueId, walk_program_level,
 };
 
+use crate::adjoint::without_fault;
 use crate::custom::closed;
 use crate::rewritten::rewritten;
 
@@ -114,6 +115,8 @@ fn at_the_start(program: &mut Program, start: &mut Block, v: ValueId) -> ValueId
     let operands: Vec<ValueId> = decl.op.operands().collect();
     let early: Vec<ValueId> = operands.iter().map(|o| at_the_start(program, start, *o)).collect();
     let op = decl.op.map(|o| operands.iter().position(|x| *x == o).map_or(o, |at| early[at]));
+    let (op, divisor) = without_fault(program, op);
+    start.extend(divisor.into_iter().map(Stmt::Let));
     let new = program.add_value(op, decl.ty, decl.site);
     start.push(Stmt::Let(new));
     new

@@ -1,10 +1,10 @@
 //! The forward half: the program with its tape.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    Access, Affines, After, ArrayId, Branch, Indices, LibraryCall, Op, Par, Program, Push, Role, Stmt, Store,
-    ValueId, walk,
+    Access, Affines, After, ArrayId, Branch, Indices, LibraryCall, Op, Par, ParFacts, ParId, Program, Push,
+    Role, Sharing, Stmt, Store, ValueId, walk,
 };
 
 use crate::gather::{covers, identity};
@@ -18,8 +18,19 @@ pub(crate) struct Recorder<'a> {
     pub affines: &'a Affines,
     /// Arrays whose old contents the adjoint reads.
     pub needed: &'a Needed,
+    /// How parallel loops share what they write.
+    pub pars: &'a BTreeMap<ParId, ParFacts>,
+    /// May the memory of arrays itself go on the tape?
+    pub exchanges: bool,
     /// The top-level statement that is being written.
     pub position: usize,
+}
+
+/// May a recorded loop run over more iterations than the program's?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Widening {
+    Lawful,
+    Unlawful,
 }
 
 /// The one write of an array in a parallel loop, where it is unconditional.
@@ -50,13 +61,14 @@ impl Recorder<'_> {
 
     /// A parallel loop that puts what it overwrites on the tape.
     pub fn par(&self, w: &mut Writer, par: &Par) {
+        let widens = self.may_widen(par);
         let mut par = par.clone();
         let pushed = self.pushed_by(&par);
         if !pushed.is_empty() {
             par.id = w.new_par();
         }
         for array in pushed {
-            match self.exchange(w, &mut par, array) {
+            match self.exchange(w, &mut par, array, widens) {
                 Some(old) => w.push(Stmt::Push(Push { array, after: After::Anything(old) })),
                 None => w.push(Stmt::Push(Push { array, after: After::Same })),
             }
@@ -67,8 +79,11 @@ impl Recorder<'_> {
     /// A library operation that puts what it overwrites on the tape: the memory itself where it writes all of it.
     pub fn library(&self, w: &mut Writer, call: &LibraryCall) {
         for array in self.pushed_by_call(call) {
-            let after =
-                if call.op.replaces_all() { After::Anything(self.old(w, array)) } else { After::Same };
+            let after = if call.op.replaces_all() && self.exchanges {
+                After::Anything(self.old(w, array))
+            } else {
+                After::Same
+            };
             w.push(Stmt::Push(Push { array, after }));
         }
         w.push(Stmt::Library(call.clone()));
@@ -87,9 +102,10 @@ impl Recorder<'_> {
 
     /// Rewrites the loop so that it writes every element and reads the old ones through an alias: then the array's
     /// memory itself goes on the tape, and nothing is copied. `None` where the loop does not allow it.
-    fn exchange(&self, w: &mut Writer, par: &mut Par, array: ArrayId) -> Option<ArrayId> {
-        let store = only_store(par, array)?.clone();
-        if !identity(self.affines, par, store.index) {
+    fn exchange(&self, w: &mut Writer, par: &mut Par, array: ArrayId, widens: Widening) -> Option<ArrayId> {
+        let store = only_store(par, array).filter(|_| self.exchanges)?.clone();
+        let whole = covers(self.source, self.affines, par, array, store.index);
+        if !identity(self.affines, par, store.index) || (!whole && widens == Widening::Unlawful) {
             return None;
         }
         let decl = self.source.array(array);
@@ -119,10 +135,35 @@ impl Recorder<'_> {
             let store = Stmt::Store(Store { value: sum, ..s });
             par.body.splice(at..=at, [Stmt::Let(before), Stmt::Let(sum), store]);
         }
-        if !covers(self.source, self.affines, par, array, store.index) {
+        if !whole {
             self.extend(w, par, array, old);
         }
         Some(old)
+    }
+
+    /// May the loop run over more iterations than it was written with, which copy and do nothing else? Not where the
+    /// range decides the order of a sum (law 8), nor where it is what tells iterations apart (`(i + k) % n`, law 7).
+    fn may_widen(&self, par: &Par) -> Widening {
+        let Some(facts) = self.pars.get(&par.id) else { return Widening::Unlawful };
+        let sums = facts.sharing.values().any(|sharing| *sharing == Sharing::Reduce);
+        let mut wraps = false;
+        let mut touches = |array: ArrayId, index: &Indices| {
+            let remainder = |v: &ValueId| {
+                let atoms = self.affines.form(*v).terms.iter();
+                atoms.into_iter().any(|(atom, _)| self.affines.remainder(self.source, *atom).is_some())
+            };
+            wraps |= facts.sharing.contains_key(&array) && index.as_slice().iter().any(remainder);
+        };
+        walk(&par.body, &mut |stmt| match stmt {
+            Stmt::Store(s) | Stmt::Update(_, s) => touches(s.array, &s.index),
+            Stmt::Let(v) => {
+                if let Op::Load(array, index) = self.source.op(*v) {
+                    touches(*array, index);
+                }
+            }
+            _ => {}
+        });
+        if sums || wraps { Widening::Unlawful } else { Widening::Lawful }
     }
 
     /// Lets the loop run over the whole array, copying old elements outside its own range.

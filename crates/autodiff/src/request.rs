@@ -1,19 +1,80 @@
 //! What a gradient is asked for, and the parameters that it names.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ebbtide_ir::{ArrayId, Op, Param, Program, Role, ScalarId};
 
 use crate::activity::Activity;
 use crate::error::Error;
 
+/// What is to be computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Derivatives of one output, in reverse.
+    #[default]
+    Adjoint,
+    /// The values asked for and nothing else, on copies of the caller's arrays: how tangent programs are run.
+    Values,
+}
+
+/// Something that makes an adjoint cheaper than the plain one, statement by statement, with everything recorded.
+///
+/// Each can be switched off by itself, to find out what it does. The first two define another order for sums of
+/// cotangents, and so other last bits; the others move or drop work and change no bit. None is chosen by shapes,
+/// budgets, devices or threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Optimisation {
+    /// Loads of stencils are turned round: each element of a shadow collects what flows to it.
+    GatherStencils,
+    /// What many iterations add to one element of a shadow is summed over them, instead of scattered.
+    SumOverPreimages,
+    /// The loop over a step's own iterations joins the loop that gathers.
+    JoinGather,
+    /// The memory of an array that is overwritten goes on the tape itself, instead of a copy.
+    TapeByExchange,
+    /// Slots do not hold what a pass of their loop replaces before anything reads it.
+    TrimSlots,
+    /// Shadows that are zero in meaning are not filled before something reads them.
+    LazyShadows,
+    /// Only those arrays are recorded whose old contents the adjoint reads.
+    RecordWhatIsRead,
+}
+
+impl Optimisation {
+    /// All of them, in the order in which an adjoint is made.
+    pub const ALL: [Optimisation; 7] = [
+        Optimisation::RecordWhatIsRead,
+        Optimisation::TapeByExchange,
+        Optimisation::TrimSlots,
+        Optimisation::LazyShadows,
+        Optimisation::GatherStencils,
+        Optimisation::SumOverPreimages,
+        Optimisation::JoinGather,
+    ];
+
+    /// Does it define another order for sums of cotangents?
+    pub fn changes_order(self) -> bool {
+        matches!(self, Optimisation::GatherStencils | Optimisation::SumOverPreimages)
+    }
+}
+
 /// What is asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
+    /// What the adjoint does without.
+    pub without: BTreeSet<Optimisation>,
+    /// What is to be computed.
+    pub mode: Mode,
     /// The output: a rank-0 array, or any array where a cotangent is given.
     pub of: String,
     /// The inputs: arrays or scalar parameters.
     pub wrt: Vec<String>,
     /// Outputs whose values are wanted too.
     pub values: Vec<String>,
+    /// Where the source is a tangent program: the names of arrays that have a tangent, and of these. Where the host writes
+    /// to the former, the latter become zero; it does not see them.
+    pub tangents: BTreeMap<String, String>,
     /// Is the cotangent of the output an argument (`seed`), instead of one?
     pub seeded: bool,
     /// May the output not depend on an input? Its derivative is zero then. Of a gradient that is a mistake; of a second

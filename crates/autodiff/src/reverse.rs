@@ -12,6 +12,7 @@ use crate::extremes::{Duel, each_element, extreme_arrays};
 use crate::library::LibraryAdjoint;
 use crate::par::{Held, ParAdjoint};
 use crate::prune::drop_unused_values;
+use crate::request::Optimisation;
 use crate::rules::{partials, pull};
 use crate::writer::Writer;
 
@@ -46,6 +47,7 @@ impl Maker<'_> {
                         held: &mut self.held,
                         env: &self.env,
                         spares: self.spares.as_mut(),
+                        without: self.without,
                         kept: &mut self.handed,
                         copies: &self.copies,
                     };
@@ -96,6 +98,10 @@ impl Maker<'_> {
                 }
                 _ => {}
             }
+            if !self.uses(Optimisation::LazyShadows) {
+                let shadows: Vec<ArrayId> = self.held.keys().copied().collect();
+                shadows.into_iter().for_each(|array| self.make_real(w, array));
+            }
         }
         Ok(())
     }
@@ -114,6 +120,7 @@ impl Maker<'_> {
             held: &mut self.held,
             env: &self.env,
             spares: None,
+            without: self.without,
             kept: &mut self.handed,
             copies: &self.copies,
         }
@@ -273,9 +280,8 @@ impl Maker<'_> {
         let mut assumed = start.clone();
         // What shadows hold at the beginning of a pass must be what they hold at its end: weaken until it is so.
         let body = loop {
-            let tables = w.program.clone();
-            let (env, kept, handed) = (self.env.clone(), self.kept.clone(), self.handed.clone());
-            let spares = self.spares.clone();
+            let before = (w.clone(), self.clone());
+            let env = self.env.clone();
             self.held.clone_from(&assumed);
             let name = var.and_then(|v| self.source.value(v).name.clone()).unwrap_or_else(|| "t".to_string());
             let back = w.loop_var(&format!("{name}_back"));
@@ -315,9 +321,8 @@ impl Maker<'_> {
                     schedule: None,
                 })];
             }
-            w.end();
-            w.program = tables;
-            (self.env, self.kept, self.handed, self.spares) = (env, kept, handed, spares);
+            // Nothing of what was written under the stronger assumption is left.
+            (*w, *self) = before;
             assumed = weaker;
         };
         self.nested = outer;

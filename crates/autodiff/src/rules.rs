@@ -149,18 +149,24 @@ fn math(w: &mut Writer, f: Function, a: ValueId, b: ValueId, y: ValueId) -> Vec<
             return vec![(0, Partial::Factor(x)), (1, Partial::Factor(z))];
         }
         Atan2 => {
-            let (aa, bb) = (w.mul(a, a), w.mul(b, b));
-            let square = w.add(aa, bb);
-            let x = w.div(b, square);
+            // Flat at the origin, where it has no slope (law 13). The square of the length would leave the range of floats
+            // before the slopes do.
+            let length = w.math2(Hypot, a, b);
+            let zero = w.real(ty, 0.0);
+            let tip = w.compare(Compare::Eq, length, zero);
             let minus = w.neg(a);
-            let z = w.div(minus, square);
+            let [x, z] = [b, minus].map(|side| {
+                let cosine = w.div(side, length);
+                let slope = w.div(cosine, length);
+                w.select(tip, zero, slope)
+            });
             return vec![(0, Partial::Factor(x)), (1, Partial::Factor(z))];
         }
         Powf => {
             let less = w.sub(b, one);
             let lower = w.math2(Powf, a, less);
+            let lower = finite_at_zero(w, b, lower);
             let x = w.mul(b, lower);
-            let x = flat_at_zero(w, b, x);
             let zero = w.real(ty, 0.0);
             // 0^b does not depend on b where it is zero, although ln 0 is infinite.
             let flat = w.compare(Compare::Eq, y, zero);
@@ -179,6 +185,20 @@ fn math(w: &mut Writer, f: Function, a: ValueId, b: ValueId, y: ValueId) -> Vec<
         }
     };
     vec![(0, Partial::Factor(factor))]
+}
+
+/// `a^(b - 1)` in the slope `b · a^(b - 1)` of a power: at `b = 0` that slope is zero whatever `a` is, so what is not
+/// finite becomes zero there. The slope still depends on `b`: its own derivative at `b = 0` is `1 / a`.
+fn finite_at_zero(w: &mut Writer, exponent: ValueId, lower: ValueId) -> ValueId {
+    if w.program.literal(exponent).is_some_and(|literal| literal.to_f64() != 0.0) {
+        return lower;
+    }
+    let zero = w.real(w.ty(lower), 0.0);
+    let nothing = w.compare(Compare::Eq, exponent, zero);
+    let difference = w.sub(lower, lower);
+    let infinite = w.compare(Compare::Ne, difference, zero);
+    let broken = w.value(Op::Binary(Binary::And, nothing, infinite), Type::Bool);
+    w.select(broken, zero, lower)
 }
 
 /// The slope of a power: a^0 is 1 everywhere, although 0 · 0^-1 is no number. An exponent that is seen not to be zero needs

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use ebbtide_ir::{
     Access, ArrayId, Block, Branch, Combine, LibraryCall, LibraryOp, LocalId, Loop, LoopKind, Op,
-    OperationId, Par, Param, Program, Role, ScalarId, Stmt, Store, ValueId, verify,
+    OperationId, Par, Param, Program, Role, ScalarId, Stmt, Store, Undo, ValueId, verify,
 };
 
 use crate::activity::Activity;
@@ -247,7 +247,15 @@ impl Maker<'_> {
                 }
                 Stmt::Region(region) => {
                     let body = self.nested(w, &region.body, d)?;
-                    w.push(Stmt::Region(ebbtide_ir::Region { body, ..region.clone() }));
+                    // What is put back takes its tangent with it.
+                    let undo = match &region.undo {
+                        Undo::Arrays(named) => {
+                            let tangents = named.iter().filter_map(|a| self.arrays.get(a));
+                            Undo::Arrays(named.iter().chain(tangents).copied().collect())
+                        }
+                        all_or_nothing => all_or_nothing.clone(),
+                    };
+                    w.push(Stmt::Region(ebbtide_ir::Region { body, undo, ..region.clone() }));
                 }
                 Stmt::Swap(a, b) => {
                     w.push(stmt.clone());

@@ -19,6 +19,7 @@ mod replay;
 use crate::activity::Activity;
 use crate::error::Error;
 use crate::extremes::{Extremes, find};
+use crate::needed::claims_for;
 use crate::rules::{partials, pull};
 use crate::writer::Writer;
 use bars::Bar;
@@ -328,7 +329,7 @@ impl<'a> Task<'a> {
                 Stmt::Declare(local, v) | Stmt::Set(local, v) => self.reverse_set(w, *local, *v),
                 Stmt::Store(s) => self.reverse_store(w, s),
                 Stmt::Update(how, s) => self.reverse_update(w, *how, s),
-                Stmt::Claim(claim) => self.reverse_claim(w, claim),
+                Stmt::Claim(claim) => self.reverse_claim(w, claim, block),
                 Stmt::If(branch) => self.reverse_branch(w, branch, entries.remove(&k).unwrap_or_default())?,
                 Stmt::Loop(l) => self.reverse_loop(w, l, entries.remove(&k).unwrap_or_default())?,
                 _ => {}
@@ -444,9 +445,9 @@ impl<'a> Task<'a> {
     }
 
     /// The shadow of what an iteration took is its own as well.
-    fn reverse_claim(&mut self, w: &mut Writer, claim: &Claim) {
+    fn reverse_claim(&mut self, w: &mut Writer, claim: &Claim, block: &Block) {
         if let Purpose::All { .. } = self.purpose
-            && self.shadows.arrays.contains_key(&claim.array)
+            && claims_for(block, self.activity)
         {
             w.push(Stmt::Claim(Claim { index: self.index(claim.index), ..claim.clone() }));
         }

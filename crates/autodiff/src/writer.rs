@@ -8,6 +8,7 @@ use ebbtide_ir::{
 };
 
 /// A program and the blocks of it that are open, innermost last.
+#[derive(Clone)]
 pub(crate) struct Writer {
     pub program: Program,
     open: Vec<Block>,

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    After, ArrayId, Binary, Block, Indices, LocalId, Loop, LoopKind, Op, Program, Push, Site, Stmt, Store,
-    Undone, ValueId, walk, walk_program_level,
+    After, ArrayId, Binary, Block, Entered, Indices, LocalId, Loop, LoopKind, Op, Program, Push, Site, Stmt,
+    Store, Undone, ValueId, walk, walk_program_level,
 };
 
 use crate::c_types::{c_type, from_bits, to_bits};
@@ -120,7 +120,8 @@ impl Text<'_> {
             Family::Cuda => BTreeMap::new(),
         };
         let waiting: BTreeSet<ArrayId> = self.waiting.values().flatten().copied().collect();
-        let yields = regions(block).iter().any(|r| r.flag.is_some());
+        let at_any_label = program.entered == Entered::AtAnyLabel;
+        let yields = regions(block).iter().any(|r| r.flag.is_some() || at_any_label);
         self.yields = yields;
         let taped = taped(block);
         match self.family {

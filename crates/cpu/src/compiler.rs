@@ -27,11 +27,14 @@ pub struct Compiler {
 
 /// Rounding is the program's business: nothing is contracted, reassociated or assumed about NaN. Errno and traps
 /// are nobody's, and if-conversion needs to know that. Integers wrap.
-const FLAGS: [&str; 11] = [
+const FLAGS: [&str; 13] = [
     "-O2",
     "-march=native",
     "-std=gnu11",
     "-ffp-contract=off",
+    // GCC's vectoriser makes fused multiply-adds of a complex product whatever it is told. Our vectors are explicit.
+    "-fno-tree-vectorize",
+    "-fno-tree-slp-vectorize",
     "-fno-math-errno",
     "-fno-trapping-math",
     "-fwrapv",

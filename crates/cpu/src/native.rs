@@ -120,11 +120,19 @@ impl Backend for Cpu {
         };
         let target = self.compiler.target;
         let unit = match simplify_segments(program, segments) {
-            Some(simple) => {
+            Ok(simple) => {
                 let blocks: Vec<&Block> = simple.segments.iter().collect();
                 c_unit(&simple.program, &simple.facts, &blocks, target)
             }
-            None => c_unit(program, facts, segments, target),
+            Err(flaw) => {
+                tracing::warn!(
+                    program = program.name,
+                    reason = flaw.message,
+                    "compiled without simplifying it"
+                );
+                self.counters.add(Event::Unsimplified, 1);
+                c_unit(program, facts, segments, target)
+            }
         };
         let unit = unit.map_err(|e| fail(e.to_string()))?;
         let (path, found) = tracing::debug_span!("cc", bytes = unit.source.len())

@@ -52,12 +52,13 @@ pub fn text(
     segments: &[&Block],
 ) -> std::result::Result<(Unit, Arc<Program>, Vec<Block>), String> {
     let (program, unit, segments) = match simplify_segments(program, segments) {
-        Some(simple) => {
+        Ok(simple) => {
             let blocks: Vec<&Block> = simple.segments.iter().collect();
             let unit = cuda_unit(&simple.program, &simple.facts, &blocks);
             (Arc::new(simple.program), unit, simple.segments)
         }
-        None => {
+        Err(flaw) => {
+            tracing::warn!(program = program.name, reason = flaw.message, "compiled without simplifying it");
             let unit = cuda_unit(program, facts, segments);
             (program.clone(), unit, segments.iter().map(|block| (*block).clone()).collect())
         }

@@ -52,7 +52,8 @@ pub use ebbtide_lang::items::{copy, fill, par, rand, scatter_unique, select, swa
 pub use ebbtide_lang::library::{compact, matmul, scan};
 pub use ebbtide_lang::{
     Arrays, Budget, Bytes, Compiled, CompiledGrad, CompiledProduct, Differentiable, Direction, Element,
-    Float, Gradient, Gradients, Host, Label, Name, Number, Plan, Product, Program, Ran, Rate, Rates, Tiers,
+    Float, Gradient, Gradients, Host, Label, Name, Number, Optimisation, Plan, Product, Program, Ran, Rate,
+    Rates, Tiers,
 };
 pub use ebbtide_macros::{Arrays, Label, checkpoint, func, operation, program, relaxed, reverse};
 pub use ebbtide_runtime::{

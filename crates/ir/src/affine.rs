@@ -139,18 +139,17 @@ impl Affines {
     }
 }
 
-/// For each array the first one that is certain to have the same shape: swapped arrays do.
+/// For each array the first one that is certain to have the same shape: swapped arrays, where the launch compares them.
 fn equal_shapes(program: &Program) -> Vec<ArrayId> {
     let mut first: Vec<ArrayId> = program.array_ids().collect();
-    walk(&program.body, &mut |stmt| {
-        if let Stmt::Swap(a, b) = stmt {
-            let (keep, replace) = {
-                let (a, b) = (first[a.index()], first[b.index()]);
-                (a.min(b), a.max(b))
-            };
-            first.iter_mut().filter(|f| **f == replace).for_each(|f| *f = keep);
-        }
-    });
+    if program.swapped == SwappedShapes::Unknown {
+        return first;
+    }
+    for (a, b) in program.swaps() {
+        let (a, b) = (first[a.index()], first[b.index()]);
+        let (keep, replace) = (a.min(b), a.max(b));
+        first.iter_mut().filter(|f| **f == replace).for_each(|f| *f = keep);
+    }
     first
 }
 

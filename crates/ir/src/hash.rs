@@ -43,6 +43,9 @@ impl Program {
         let mut w = Writer { program: self, hasher: blake3::Hasher::new() };
         w.text("ebbtide program 1");
         w.declarations();
+        if self.swapped == SwappedShapes::Unknown {
+            w.variant(self.swapped);
+        }
         w.block(&self.body);
         ProgramHash(*w.hasher.finalize().as_bytes())
     }

@@ -1,7 +1,7 @@
 //! Places as positions: paths in the program as written, which print and parse.
 //!
-//! Children are counted among the statements that have a body of their own (loops, branches, calls, regions), so
-//! that plain statements between them do not matter. The iteration of a `for` is the value of its variable, that
+//! Children are counted among the statements with a body of their own (loops, branches, calls, regions) that have the
+//! same name: a label that stands once in its block is its label and nothing else. The iteration of a `for` is the value of its variable, that
 //! of any other loop the number of finished passes.
 
 use ebbtide_snapshot::{Position, Step};
@@ -47,17 +47,19 @@ impl Place {
         let mut block = &program.body;
         for turn in path_to(program, self.region).unwrap_or_default() {
             let stmt = &block[turn.child];
-            let child = block[..turn.child].iter().filter(|stmt| has_body(stmt)).count() as u32;
+            let own = name(program, stmt);
+            let namesake = |stmt: &&Stmt| has_body(stmt) && name(program, stmt) == own;
+            let child = block[..turn.child].iter().filter(namesake).count() as u32;
             position = match stmt {
                 Stmt::Loop(l) => {
                     let pass = iterations.next().copied().unwrap_or(0);
-                    position.then_in_loop(child, name(program, stmt), first(l, scalars).saturating_add(pass))
+                    position.then_in_loop(child, own, first(l, scalars).saturating_add(pass))
                 }
                 Stmt::If(_) => {
                     let branch = if turn.block == 0 { "then" } else { "else" };
-                    position.then(child, "if").then(turn.block as u32, branch)
+                    position.then(child, "if").then(0, branch)
                 }
-                _ => position.then(child, name(program, stmt)),
+                _ => position.then(child, own),
             };
             match stmt.blocks().nth(turn.block) {
                 Some(inner) => block = inner,
@@ -75,7 +77,8 @@ impl Place {
         let mut block = &program.body;
         loop {
             let step: &Step = steps.next()?;
-            let stmt = block.iter().filter(|stmt| has_body(stmt)).nth(step.child as usize)?;
+            let namesake = |stmt: &&Stmt| has_body(stmt) && name(program, stmt) == step.name;
+            let stmt = block.iter().filter(namesake).nth(step.child as usize)?;
             let mut turn = Turn { child: 0, block: 0 };
             match stmt {
                 Stmt::Region(region) if steps.next().is_none() => {
@@ -85,7 +88,7 @@ impl Place {
                     iterations.push(step.iteration?.checked_sub(first(l, scalars))?);
                     turn.block = usize::from(matches!(l.kind, LoopKind::While { .. }));
                 }
-                Stmt::If(_) => turn.block = steps.next()?.child as usize,
+                Stmt::If(_) => turn.block = usize::from(steps.next()?.name == "else"),
                 Stmt::Call(_) => {}
                 _ => return None,
             }

@@ -376,8 +376,39 @@ pub struct Program {
     pub pars: u32,
     /// The number of regions.
     pub regions: u32,
+    /// What may be assumed of the shapes of arrays that it swaps.
+    pub swapped: SwappedShapes,
+    /// Where runs may begin, beside its beginning.
+    pub entered: Entered,
+    /// Is it run by a driver that does the host's part? Then regions of its source may stand in it more than once, and
+    /// their flags are the program's own. Autodiff alone makes such programs.
+    pub driven: bool,
     /// What it does.
     pub body: Block,
+}
+
+/// Where runs of a program may begin, beside its beginning. It changes what compiled code can do, not what it computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Entered {
+    /// At any label, if there is a region that yields: a program without one pays nothing for labels.
+    #[default]
+    IfItYields,
+    /// At any label.
+    AtAnyLabel,
+}
+
+/// What may be assumed of the shapes of arrays that a program swaps somewhere.
+///
+/// Only a `swap` that runs proves that two arrays have one shape, and whether it runs is data. So the proof comes from
+/// the launch: whoever runs a program compares the shapes of [`Program::swaps`] first, at the start and at every resume,
+/// and takes the form of the program that fits them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SwappedShapes {
+    /// The launch has found them equal.
+    #[default]
+    Equal,
+    /// Nothing is known.
+    Unknown,
 }
 
 impl Program {
@@ -415,6 +446,33 @@ impl Program {
             LibraryOp::Custom(id) => self.operations.get(id.index()),
             _ => None,
         }
+    }
+
+    /// The pairs of arrays that a `swap` of the program exchanges, each once.
+    pub fn swaps(&self) -> Vec<(ArrayId, ArrayId)> {
+        let mut pairs = Vec::new();
+        walk(&self.body, &mut |stmt| {
+            if let Stmt::Swap(a, b) = stmt
+                && a != b
+            {
+                pairs.push((*a.min(b), *a.max(b)));
+            }
+        });
+        pairs.sort_unstable();
+        pairs.dedup();
+        pairs
+    }
+
+    /// Is there a region that yields, so that runs may begin at labels?
+    pub fn yields(&self) -> bool {
+        let mut yields = false;
+        walk(&self.body, &mut |stmt| yields |= matches!(stmt, Stmt::Region(r) if r.flag.is_some()));
+        yields
+    }
+
+    /// The form of the program for launches in which swapped arrays differ in shape.
+    pub fn with_unknown_shapes(&self) -> Program {
+        Program { swapped: SwappedShapes::Unknown, ..self.clone() }
     }
 
     /// All identifiers of arrays.

@@ -24,12 +24,13 @@ pub fn verify(program: &Program) -> Result<Facts, Error> {
     let mut v = Verifier {
         program,
         defined: vec![false; program.values.len()],
+        computed: vec![false; program.values.len()],
         alive: vec![false; program.locals.len()],
         temps: BTreeSet::new(),
         labels: vec![BTreeSet::new()],
         par: None,
         region: None,
-        driven: is_driven(&program.body),
+        driven: program.driven,
         flaws: Vec::new(),
     };
     v.declarations();
@@ -53,16 +54,12 @@ pub fn verify(program: &Program) -> Result<Facts, Error> {
     Err(Error::Invalid { program: program.name.clone(), flaws })
 }
 
-/// Does the driver of a gradient program do the host's part?
-fn is_driven(block: &Block) -> bool {
-    let mut driven = false;
-    walk(block, &mut |stmt| driven |= matches!(stmt, Stmt::Host(..)));
-    driven
-}
-
 struct Verifier<'a> {
     program: &'a Program,
+    /// Values that are known at this place.
     defined: Vec<bool>,
+    /// Values that a statement before this one computes, known here or not.
+    computed: Vec<bool>,
     alive: Vec<bool>,
     temps: BTreeSet<ArrayId>,
     /// Labels seen in each source program being called, innermost last.
@@ -125,7 +122,8 @@ impl Verifier<'_> {
         match stmt {
             Stmt::Let(v) => {
                 self.value(*v);
-                if std::mem::replace(&mut self.defined[v.index()], true) {
+                self.defined[v.index()] = true;
+                if std::mem::replace(&mut self.computed[v.index()], true) {
                     self.flaw("1", &p.value(*v).site, format!("value {} is computed twice", v.0));
                 }
             }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ebbtide_autodiff as autodiff;
+use ebbtide_autodiff::{self as autodiff, Optimisation};
 use ebbtide_ir as ir;
 use ebbtide_runtime::{
     AnyArray, Arg, Array, Array0, Budget, Cancel, CompiledGradient, Device, Error, OnYield, Plan, Progress,
@@ -17,6 +17,9 @@ use ebbtide_runtime::{
 use crate::host_arrays::Host;
 use crate::program::{Name, Program, Source, arguments};
 use crate::scalar::{Element, Float};
+
+/// How often the state of a durable launch is written where the caller does not say it.
+pub(crate) const DURABLE_EVERY: Duration = Duration::from_secs(10);
 
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -245,6 +248,12 @@ impl<P: Source> Gradient<P> {
         self
     }
 
+    /// Leaves an optimisation of the adjoint out: to find out what it does, or whether it is to blame for a number.
+    pub fn without(mut self, optimisation: Optimisation) -> Gradient<P> {
+        self.request.without.insert(optimisation);
+        self
+    }
+
     /// The gradient program. Of loops inside loops it is the one that keeps their tapes, where there is one.
     pub fn ir(&self) -> Result<ir::Program> {
         let program = self.program.as_ref().map_err(|e| Error::Program(e.clone()))?;
@@ -317,7 +326,7 @@ impl<P: Source> CompiledGrad<P> {
     /// if it had ended, the results are read from there. Its state is written every ten seconds (see
     /// [`CompiledGrad::launch_durable_every`]).
     pub fn launch_durable(&self, dir: impl AsRef<Path>, args: P::Args<'_>) -> Result<Gradients> {
-        self.launch_durable_every(dir, Duration::from_secs(10), args)
+        self.launch_durable_every(dir, DURABLE_EVERY, args)
     }
 
     /// As [`CompiledGrad::launch_durable`], its state written as often as is said: that bounds what a kill costs.
@@ -327,11 +336,41 @@ impl<P: Source> CompiledGrad<P> {
         every: Duration,
         args: P::Args<'_>,
     ) -> Result<Gradients> {
+        self.run_durable(dir.as_ref(), every, None, args)
+    }
+
+    /// As [`CompiledGrad::launch_durable`], for a [`Program::vjp`] with this cotangent of its output.
+    pub fn launch_durable_with<T: Element, const R: usize>(
+        &self,
+        dir: impl AsRef<Path>,
+        seed: &Array<T, R>,
+        args: P::Args<'_>,
+    ) -> Result<Gradients> {
+        self.launch_durable_every_with(dir, DURABLE_EVERY, seed, args)
+    }
+
+    /// As [`CompiledGrad::launch_durable_with`], its state written as often as is said.
+    pub fn launch_durable_every_with<T: Element, const R: usize>(
+        &self,
+        dir: impl AsRef<Path>,
+        every: Duration,
+        seed: &Array<T, R>,
+        args: P::Args<'_>,
+    ) -> Result<Gradients> {
+        self.run_durable(dir.as_ref(), every, Some(seed.any()), args)
+    }
+
+    fn run_durable(
+        &self,
+        dir: &Path,
+        every: Duration,
+        seed: Option<&AnyArray>,
+        args: P::Args<'_>,
+    ) -> Result<Gradients> {
         let args = arguments::<P>(&self.program, args)?;
-        self.check_seed(&args, None)?;
+        self.check_seed(&args, seed)?;
         let mut gradients = self.empty(&args)?;
-        let ran =
-            self.untyped.launch_durable(dir.as_ref(), every, &with_results(&mut gradients, args, None))?;
+        let ran = self.untyped.launch_durable(dir, every, &with_results(&mut gradients, args, seed))?;
         gradients.ran = ran;
         Ok(gradients)
     }
@@ -419,9 +458,10 @@ impl<P: Source> CompiledGrad<P> {
                 }
                 Ok(())
             }
-            (Some(_), None) => {
-                Err(self.refuse("a `vjp` takes a cotangent of its output: use `launch_with`".to_string()))
-            }
+            (Some(_), None) => Err(self.refuse(
+                "a `vjp` takes a cotangent of its output: use `launch_with` or `launch_durable_with`"
+                    .to_string(),
+            )),
             (None, Some(_)) => Err(self.refuse("only a `vjp` takes a cotangent: use `launch`".to_string())),
             (None, None) => Ok(()),
         }

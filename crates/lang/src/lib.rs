@@ -29,6 +29,7 @@ pub use compiled::Compiled;
 pub use cx::Cx;
 #[doc(hidden)]
 pub use ebbtide_autodiff as __autodiff;
+pub use ebbtide_autodiff::Optimisation;
 pub use ebbtide_ir::{Access, ArrayId, Bound, HostArg, Literal, ReverseHint, Rules, Undo};
 pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Rate, Rates, Result, Tiers};
 pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};

@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ebbtide_autodiff as autodiff;
-use ebbtide_ir::{self as ir, Access, Literal, Param, Role};
+use ebbtide_ir::{self as ir, Literal, Param};
 use ebbtide_runtime::{
-    AnyArray, Arg, Array, Array0, Budget, Cancel, Compiled, CompiledGradient, Device, Error, Result, Tiers,
+    AnyArray, Arg, Array, Array0, Budget, Cancel, CompiledGradient, Device, Error, OnYield, Plan, Progress,
+    Ran, Result, Tiers, Yielded,
 };
 
-use crate::gradient::{Bytes, Differentiable, Gradients, MakeOutput, make_output};
+use crate::gradient::{Bytes, DURABLE_EVERY, Differentiable, Gradients, MakeOutput, make_output};
+use crate::host_arrays::Host;
 use crate::program::{Name, Program, Source, counted};
 use crate::scalar::{Element, Float};
 
@@ -53,6 +57,7 @@ pub struct Product<P: Source> {
     wrt: Vec<(String, MakeOutput)>,
     budget: Budget,
     tiers: Tiers,
+    host: Option<Arc<OnYield>>,
     order: Order,
     source: PhantomData<fn() -> P>,
 }
@@ -84,6 +89,7 @@ impl<P: Source> Program<P> {
             wrt,
             budget: Budget::default(),
             tiers: Tiers::default(),
+            host: None,
             order,
             source: PhantomData,
         }
@@ -97,9 +103,25 @@ impl<P: Source> Product<P> {
         self
     }
 
-    /// At most so many bytes beyond the caller's arrays and the results (for second order, which is reversed).
-    pub fn memory(mut self, bytes: Bytes) -> Product<P> {
-        self.budget = Budget::Bytes(bytes.0);
+    /// At most so many bytes beyond the caller's arrays and the results. First order keeps no states: what it allocates
+    /// are copies of what the program writes, tangents and temporaries; a launch that needs more is an error.
+    pub fn memory(self, bytes: Bytes) -> Product<P> {
+        self.budget(Budget::Bytes(bytes.0))
+    }
+
+    /// Says by hand how the memory is used; for second order, which is reversed.
+    pub fn budget(mut self, budget: Budget) -> Product<P> {
+        self.budget = budget;
+        self
+    }
+
+    /// What to do where the program yields: as [`Gradient::on_yield`](crate::Gradient::on_yield) says. What `repair` writes
+    /// does not move with the inputs.
+    pub fn on_yield(
+        mut self,
+        repair: impl Fn(&Yielded, &mut Host<'_>) -> Result<()> + Send + Sync + 'static,
+    ) -> Product<P> {
+        self.host = Some(Arc::new(move |at, lent| repair(at, &mut Host { lent })));
         self
     }
 
@@ -133,23 +155,37 @@ impl<P: Source> Product<P> {
         Ok(autodiff::tangent(program, &self.names())?)
     }
 
-    /// For second order: the gradient of the tangent.
+    /// Of first order the value of the tangent, of second order its gradient.
     fn request(&self, tangent: &autodiff::Tangent) -> autodiff::Request {
-        let of = tangent.dots.get(&self.of).cloned().unwrap_or_else(|| format!("dot_{}", self.of));
-        autodiff::Request { of, wrt: self.names(), may_be_zero: true, ..Default::default() }
+        let tangents = tangent.dots.clone();
+        let of = tangent.dots.get(&self.of);
+        match self.order {
+            // What nothing flows to has no tangent: it stays zero.
+            Order::First => autodiff::Request {
+                mode: autodiff::Mode::Values,
+                values: of.cloned().into_iter().collect(),
+                tangents,
+                ..Default::default()
+            },
+            Order::Second => autodiff::Request {
+                of: of.cloned().unwrap_or_else(|| format!("dot_{}", self.of)),
+                wrt: self.names(),
+                may_be_zero: true,
+                tangents,
+                ..Default::default()
+            },
+        }
     }
 
     /// The product compiled for a device.
     pub fn compile(&self, device: &Device) -> Result<CompiledProduct<P>> {
         let tangent = self.tangent()?;
-        let runs = match self.order {
-            Order::First => Runs::Forward(Compiled::new(&tangent.program, device)?),
-            Order::Second => {
-                let request = self.request(&tangent);
-                let gradient = CompiledGradient::new(&tangent.program, &request, device, self.budget)?;
-                Runs::Reverse(gradient.with_tiers(self.tiers.clone()))
-            }
-        };
+        let request = self.request(&tangent);
+        let mut untyped = CompiledGradient::new(&tangent.program, &request, device, self.budget)?;
+        untyped = untyped.with_tiers(self.tiers.clone());
+        if let Some(host) = &self.host {
+            untyped = untyped.with_host(host.clone());
+        }
         let outputs = match self.order {
             Order::First => vec![(self.of.clone(), self.of_output)],
             Order::Second => self.wrt.clone(),
@@ -157,17 +193,13 @@ impl<P: Source> Product<P> {
         Ok(CompiledProduct {
             tangent: Arc::new(tangent),
             moves: self.names(),
-            runs,
+            order: self.order,
+            untyped,
+            budget: self.budget,
             outputs,
-            device: device.clone(),
             source: PhantomData,
         })
     }
-}
-
-enum Runs {
-    Forward(Compiled),
-    Reverse(CompiledGradient),
 }
 
 /// A product compiled for a device: takes the arguments that the program takes, and a direction.
@@ -175,10 +207,57 @@ pub struct CompiledProduct<P: Source> {
     tangent: Arc<autodiff::Tangent>,
     /// The inputs that a direction may name.
     moves: Vec<String>,
-    runs: Runs,
+    order: Order,
+    untyped: CompiledGradient,
+    budget: Budget,
     outputs: Vec<(String, MakeOutput)>,
-    device: Device,
     source: PhantomData<fn() -> P>,
+}
+
+/// What a launch works with: the caller's arrays, directions, and zeros for those that were not named.
+struct Given<'a> {
+    source: Vec<Arg<'a>>,
+    /// By parameter of the tangent program.
+    parameters: Vec<Parameter<'a>>,
+    /// The bytes of the zeros.
+    zeros: u64,
+}
+
+enum Parameter<'a> {
+    /// The argument of the source with this number.
+    Source(usize),
+    Direction(&'a AnyArray),
+    Zeros(AnyArray),
+    Scalar(Literal),
+}
+
+impl Given<'_> {
+    /// An array among the arguments of the source.
+    fn array(&self, k: usize) -> Option<&AnyArray> {
+        match self.source.get(k) {
+            Some(Arg::Read(array)) => Some(array),
+            Some(Arg::Write(array)) => Some(array),
+            _ => None,
+        }
+    }
+
+    /// The arguments of the tangent program.
+    fn args(&self) -> Vec<Arg<'_>> {
+        self.parameters.iter().map(|parameter| self.arg(parameter)).collect()
+    }
+
+    fn arg<'b>(&'b self, parameter: &'b Parameter<'_>) -> Arg<'b> {
+        match parameter {
+            Parameter::Source(k) => match (self.array(*k), self.source.get(*k)) {
+                (Some(array), _) => Arg::Read(array),
+                (None, Some(Arg::Scalar(literal))) => Arg::Scalar(*literal),
+                _ => Arg::Scalar(Literal::from(false)),
+            },
+            Parameter::Direction(array) => Arg::Read(array),
+            Parameter::Zeros(array) => Arg::Read(array),
+            Parameter::Scalar(literal) => Arg::Scalar(*literal),
+        }
+    }
 }
 
 impl<P: Source> CompiledProduct<P> {
@@ -186,100 +265,160 @@ impl<P: Source> CompiledProduct<P> {
     ///
     /// Of a `jvp` the result has the tangent of the output, of an `hvp` the product for each input.
     pub fn launch(&self, args: P::Args<'_>, direction: &Direction<'_>) -> Result<Gradients> {
+        self.run(args, direction, |untyped, args| untyped.launch(args))
+    }
+
+    /// As [`CompiledProduct::launch`], in a directory, so that it survives its process; for second order, as
+    /// [`CompiledGrad::launch_durable`](crate::CompiledGrad::launch_durable) says.
+    pub fn launch_durable(
+        &self,
+        dir: impl AsRef<Path>,
+        args: P::Args<'_>,
+        direction: &Direction<'_>,
+    ) -> Result<Gradients> {
+        self.launch_durable_every(dir, DURABLE_EVERY, args, direction)
+    }
+
+    /// As [`CompiledProduct::launch_durable`], its state written as often as is said.
+    pub fn launch_durable_every(
+        &self,
+        dir: impl AsRef<Path>,
+        every: Duration,
+        args: P::Args<'_>,
+        direction: &Direction<'_>,
+    ) -> Result<Gradients> {
+        if self.order == Order::First {
+            return Err(refused::<P>(
+                "a `jvp` runs forward once and keeps no states that could be continued from, so it has no durable \
+                 launch: launch it again, or let the program yield and store the yield"
+                    .to_string(),
+            ));
+        }
+        self.run(args, direction, |untyped, args| untyped.launch_durable(dir.as_ref(), every, args))
+    }
+
+    /// What a launch with these arguments would do. Runs nothing.
+    pub fn plan(&self, args: P::Args<'_>, direction: &Direction<'_>) -> Result<Plan> {
+        let given = self.given(args, direction)?;
+        let mut plan = self.within(given.zeros, |untyped| untyped.plan(&given.args()))?;
+        plan.fixed_bytes += given.zeros;
+        plan.store_all_bytes += given.zeros;
+        plan.budget = plan.budget.map(|budget| budget + given.zeros);
+        Ok(plan)
+    }
+
+    fn run(
+        &self,
+        args: P::Args<'_>,
+        direction: &Direction<'_>,
+        launch: impl FnOnce(&CompiledGradient, &[Arg<'_>]) -> Result<Ran>,
+    ) -> Result<Gradients> {
+        let given = self.given(args, direction)?;
+        let mut outputs = Vec::new();
+        for (name, make) in &self.outputs {
+            let shape = self.position(name).and_then(|k| match &given.parameters[k] {
+                Parameter::Source(k) => given.array(*k).map(AnyArray::shape),
+                _ => None,
+            });
+            outputs.push((name.clone(), make(self.untyped.device(), shape.unwrap_or_default())?));
+        }
+        let mut args = given.args();
+        // What has no tangent is not among the results of the program.
+        let computed = self.untyped.program().params.len() - args.len();
+        args.extend(outputs.iter_mut().take(computed).map(|(_, output)| Arg::Write(output.array())));
+        let ran = self.within(given.zeros, |untyped| launch(untyped, &args))?;
+        drop(args);
+        Ok(Gradients::new(outputs, ran))
+    }
+
+    /// What the parameters of the tangent program are.
+    fn given<'a, 's: 'a, 'd: 'a>(&self, args: P::Args<'s>, direction: &Direction<'d>) -> Result<Given<'a>> {
         self.accept(direction)?;
-        let mut given = P::arguments(args).into_iter();
+        let mut given = Given { source: P::arguments(args), parameters: Vec::new(), zeros: 0 };
         let program = &self.tangent.program;
-        // Arrays of its own for all that the program writes, and for directions that nobody named.
-        let mut own: Vec<Option<AnyArray>> = Vec::new();
-        let mut shared: Vec<Option<&AnyArray>> = Vec::new();
-        let mut scalars: Vec<Option<Literal>> = Vec::new();
-        let source_args: Vec<Arg<'_>> = given.by_ref().collect();
-        let mut next = source_args.iter();
-        let mut last_shape: Vec<usize> = Vec::new();
+        let mut next = 0;
         for param in &program.params {
-            let (mut mine, mut lent, mut scalar) = (None, None, None);
-            match *param {
+            let parameter = match *param {
                 Param::Scalar(s) => {
                     let decl = &program.scalars[s.index()];
-                    scalar = Some(match self.source_of(&decl.name) {
-                        Some(name) => direction.scalars.get(name).copied().unwrap_or(Literal::zero(decl.ty)),
-                        None => match next.next() {
-                            Some(Arg::Scalar(literal)) => counted(P::NAME, &decl.name, *literal)?,
-                            _ => Literal::zero(decl.ty),
-                        },
-                    });
+                    match self.source_of(&decl.name) {
+                        Some(name) => {
+                            let along = direction.scalars.get(name).copied();
+                            Parameter::Scalar(along.unwrap_or(Literal::zero(decl.ty)))
+                        }
+                        None => {
+                            next += 1;
+                            match given.source.get(next - 1) {
+                                Some(Arg::Scalar(literal)) => {
+                                    Parameter::Scalar(counted(P::NAME, &decl.name, *literal)?)
+                                }
+                                _ => Parameter::Scalar(Literal::zero(decl.ty)),
+                            }
+                        }
+                    }
                 }
                 Param::Array(a) => {
                     let decl = program.array(a);
-                    let written =
-                        decl.role == Role::Param(Access::Write) && matches!(self.runs, Runs::Forward(_));
-                    let from = match self.source_of(&decl.name) {
-                        Some(name) => self.along(name, direction, &last_shape)?,
-                        None => {
-                            let array = match next.next() {
-                                Some(Arg::Read(array)) => Some(*array),
-                                Some(Arg::Write(array)) => Some(&**array),
-                                _ => None,
-                            };
-                            last_shape = array.map_or(Vec::new(), |a| a.shape().to_vec());
-                            array
-                        }
-                    };
-                    match from {
-                        Some(array) if written => mine = Some(array.try_clone()?),
-                        Some(array) => lent = Some(array),
+                    match self.source_of(&decl.name) {
                         // A direction stands right behind the array that it belongs to.
-                        None => mine = Some(AnyArray::zeros(&self.device, decl.ty, &last_shape)?),
+                        Some(name) => {
+                            let shape = given.array(next - 1).map_or(&[][..], AnyArray::shape);
+                            match self.along(name, direction, shape)? {
+                                Some(along) => Parameter::Direction(along),
+                                None => {
+                                    let zeros = AnyArray::zeros(self.untyped.device(), decl.ty, shape)?;
+                                    given.zeros += (shape.iter().product::<usize>() * decl.ty.size()) as u64;
+                                    Parameter::Zeros(zeros)
+                                }
+                            }
+                        }
+                        None => {
+                            next += 1;
+                            Parameter::Source(next - 1)
+                        }
                     }
                 }
+            };
+            given.parameters.push(parameter);
+        }
+        Ok(given)
+    }
+
+    /// Uses the product with so much less in its budget.
+    fn within<A>(&self, used: u64, work: impl FnOnce(&CompiledGradient) -> Result<A>) -> Result<A> {
+        let Budget::Bytes(whole) = self.budget else { return work(&self.untyped) };
+        let left = match used {
+            0 => work(&self.untyped),
+            _ => work(&self.untyped.with_budget(Budget::Bytes(whole.saturating_sub(used)))),
+        };
+        left.map_err(|error| match error {
+            Error::BudgetTooSmall { program, minimum, .. } => {
+                Error::BudgetTooSmall { program, budget: whole, minimum: minimum + used }
             }
-            own.push(mine);
-            shared.push(lent);
-            scalars.push(scalar);
-        }
-        let mut outputs = Vec::new();
-        for (name, make) in &self.outputs {
-            outputs.push((name.clone(), make(&self.device, &self.shape(name, &own, &shared))?));
-        }
-        let mut args: Vec<Arg<'_>> = Vec::new();
-        for ((mine, lent), scalar) in own.iter_mut().zip(&shared).zip(&scalars) {
-            args.push(match (mine, lent, scalar) {
-                (Some(mine), ..) => Arg::Write(mine),
-                (None, Some(lent), _) => Arg::Read(lent),
-                (None, None, scalar) => Arg::Scalar(scalar.unwrap_or(Literal::from(false))),
-            });
-        }
-        match &self.runs {
-            Runs::Reverse(gradient) => {
-                args.extend(outputs.iter_mut().map(|(_, output)| Arg::Write(output.array())));
-                let ran = gradient.launch(&args)?;
-                Ok(Gradients::new(outputs, ran))
-            }
-            Runs::Forward(compiled) => {
-                let _done = compiled.launch(args)?;
-                for (name, output) in &mut outputs {
-                    let at = self.tangent.dots.get(name).and_then(|dot| self.position(dot));
-                    if let Some(Some(found)) = at.map(|k| &own[k]) {
-                        output.array().bytes_mut().copy_from_slice(found.bytes());
-                    }
-                }
-                Ok(Gradients::new(outputs, ebbtide_runtime::Ran::default()))
-            }
-        }
+            other => other,
+        })
     }
 
     /// The same product, with launches that stop when `cancel` says so; they return an error then, and the caller's arrays
     /// are as they were. Nothing is compiled again.
     pub fn cancel_with(&self, cancel: &Cancel) -> CompiledProduct<P> {
+        self.over(self.untyped.cancel_with(cancel))
+    }
+
+    /// The same product, with launches that tell `observer` how far they are, some dozen times a second, and at their end.
+    /// A `jvp` tells how many iterations of the loop that runs now are finished. Nothing is compiled again.
+    pub fn observe(&self, observer: impl Fn(&Progress) + Send + Sync + 'static) -> CompiledProduct<P> {
+        self.over(self.untyped.observe(Arc::new(observer)))
+    }
+
+    fn over(&self, untyped: CompiledGradient) -> CompiledProduct<P> {
         CompiledProduct {
             tangent: self.tangent.clone(),
             moves: self.moves.clone(),
-            runs: match &self.runs {
-                Runs::Forward(compiled) => Runs::Forward(compiled.cancel_with(cancel)),
-                Runs::Reverse(gradient) => Runs::Reverse(gradient.cancel_with(cancel)),
-            },
+            order: self.order,
+            untyped,
+            budget: self.budget,
             outputs: self.outputs.clone(),
-            device: self.device.clone(),
             source: PhantomData,
         }
     }
@@ -321,11 +460,6 @@ impl<P: Source> CompiledProduct<P> {
         let program = &self.tangent.program;
         program.params.iter().position(|p| matches!(p, Param::Array(a) if program.array(*a).name == name))
     }
-
-    fn shape(&self, name: &str, own: &[Option<AnyArray>], shared: &[Option<&AnyArray>]) -> Vec<usize> {
-        let Some(k) = self.position(name) else { return Vec::new() };
-        own[k].as_ref().or(shared[k]).map_or(Vec::new(), |a| a.shape().to_vec())
-    }
 }
 
 fn refused<P: Source>(message: String) -> Error {
@@ -334,6 +468,6 @@ fn refused<P: Source>(message: String) -> Error {
 
 impl<P: Source> fmt::Debug for CompiledProduct<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CompiledProduct({} for {:?})", P::NAME, self.device)
+        write!(f, "CompiledProduct({} for {:?})", P::NAME, self.untyped.device())
     }
 }

@@ -210,11 +210,11 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
                 type Handle<__B: ::ebbtide::__lang::Borrow> = #of_b;
                 type Names = #names_of #ty_generics;
 
-                fn names(name: &'static str) -> Self::Names {
+                fn names(name: &'static ::core::primitive::str) -> Self::Names {
                     #names_of { #(#member_names,)* __types: ::core::marker::PhantomData }
                 }
 
-                fn paths(name: &str, paths: &mut ::std::vec::Vec<::std::string::String>) {
+                fn paths(name: &::core::primitive::str, paths: &mut ::std::vec::Vec<::std::string::String>) {
                     #(#paths)*
                 }
 
@@ -228,7 +228,7 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
 
                 fn declare<__B: ::ebbtide::__lang::Borrow>(
                     cx: &::ebbtide::__lang::Cx,
-                    name: &str,
+                    name: &::core::primitive::str,
                 ) -> #of_b {
                     #handle {
                         #(#idents: #declares,)*

@@ -291,7 +291,7 @@ impl Item<'_> {
             }
 
             impl #impl_generics ::ebbtide::__lang::Source for #name #ty_generics #where_clause {
-                const NAME: &'static str = #text;
+                const NAME: &'static ::core::primitive::str = #text;
                 type Args<'__a> = #args;
 
                 fn build(#cx: &::ebbtide::__lang::Cx) {

@@ -37,14 +37,14 @@ pub fn derive(item: TokenStream) -> TokenStream {
     let texts: Vec<String> = variants.iter().map(|v| v.to_string()).collect();
     quote! {
         impl ::ebbtide::__lang::Label for #name {
-            const FAMILY: &'static str = #family;
-            const VARIANTS: &'static [&'static str] = &[#(#texts),*];
+            const FAMILY: &'static ::core::primitive::str = #family;
+            const VARIANTS: &'static [&'static ::core::primitive::str] = &[#(#texts),*];
 
-            fn variant(&self) -> &'static str {
+            fn variant(&self) -> &'static ::core::primitive::str {
                 match *self { #(Self::#variants => #texts,)* }
             }
 
-            fn from_variant(name: &str) -> ::core::option::Option<Self> {
+            fn from_variant(name: &::core::primitive::str) -> ::core::option::Option<Self> {
                 match name {
                     #(#texts => ::core::option::Option::Some(Self::#variants),)*
                     _ => ::core::option::Option::None,

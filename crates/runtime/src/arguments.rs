@@ -156,9 +156,9 @@ pub(crate) fn extents(
     let decl = program.array(array);
     let Role::Temp(shape) = &decl.role else { return Ok(Vec::new()) };
     let extent = |v: &ValueId| {
-        let extent = from_arguments(program, *v, views, scalars).map(|bits| bits as i64);
-        extent.and_then(|e| usize::try_from(e).ok()).ok_or_else(|| {
-            let extent = extent.map_or("unknown".to_string(), |e| e.to_string());
+        // What cannot be computed (a division by zero) stands before a declaration that is not reached.
+        let extent = from_arguments(program, *v, views, scalars).unwrap_or(0) as i64;
+        usize::try_from(extent).map_err(|_| {
             Error::launch(program, format!("an extent of temporary `{}` is {extent}", decl.name))
         })
     };

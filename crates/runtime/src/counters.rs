@@ -17,12 +17,14 @@ pub enum Event {
     Region,
     /// A gradient run took a state back, to run passes again.
     Replay,
+    /// The passes that every device runs before it prints code were left out: one of them made a loop unlawful.
+    Unsimplified,
 }
 
 /// Counts what a device did since it was made.
 #[derive(Debug, Default)]
 pub struct Counters {
-    events: [AtomicU64; 6],
+    events: [AtomicU64; 7],
 }
 
 impl Counters {
@@ -63,6 +65,12 @@ impl Counters {
     /// How often gradient runs took a state back, to run passes again.
     pub fn replays(&self) -> u64 {
         self.of(Event::Replay)
+    }
+
+    /// How many programs were compiled as they stand, because a simplifying pass made one of their loops unlawful. That is
+    /// a flaw of Ebbtide; it costs speed alone.
+    pub fn unsimplified(&self) -> u64 {
+        self.of(Event::Unsimplified)
     }
 }
 

@@ -121,6 +121,20 @@ pub enum Error {
     /// A piece of program yielded that was run without an eye on yields.
     #[error("a program yielded where nobody can resume it")]
     UnexpectedYield,
+    /// A region yielded in a differentiated run, and running it again on what it left is not what the run does.
+    #[error(
+        "run error: gradient `{program}`: region `{label}` yielded, and it may read what it has itself written to `{array}`: \
+         a derivative runs it again on what it found, so its value would not be that of the program; write `undo` (or \
+         `undo = [.., {array}]`) in its `#[checkpoint(..)]`"
+    )]
+    NotIdempotent {
+        /// The program.
+        program: String,
+        /// The label of the region.
+        label: String,
+        /// The array.
+        array: String,
+    },
     /// What was run again did not give what it gave before.
     #[error(
         "run error: gradient `{program}`: {place}: running passes again gave another state than before: an operation in \

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ebbtide_autodiff::{self as autodiff, Hosted, Inner, Pushes, Request};
 use ebbtide_ir::{
     self as ir, ArrayId, Block, Facts, Length, Literal, Loop, LoopId, LoopKind, Program, RegionId, Role,
-    Stmt, ValueId,
+    Stmt, SwappedShapes, ValueId,
 };
 use ebbtide_sweep::Cancel;
 
@@ -20,13 +20,13 @@ use crate::durable::{Frontier, Reached};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Temp, View};
 use crate::hosted::OnYield;
-use crate::launch::undone_arrays;
+use crate::launch::{undone_arrays, unequal_shapes};
 use crate::plan::{Budget, Plan};
 use crate::planner::{Found, Need, Schedules, free_memory, plan};
 use crate::script::{Script, Step, Sweep};
 use crate::sweeps::{Means, Ran, Replay, Run};
 use crate::tiers::{Reach, Tiers};
-use crate::watch::{Observer, Watch};
+use crate::watch::{Observer, Watch, observed};
 
 /// The gradient of a program, compiled for a device, without the types of its parameters.
 ///
@@ -36,6 +36,9 @@ use crate::watch::{Observer, Watch};
 pub struct CompiledGradient {
     /// In order of preference.
     variants: Arc<[Variant]>,
+    /// For launches in which arrays that the program swaps differ in shape; made when they are first wanted.
+    unequal: Arc<OnceLock<Arc<[Variant]>>>,
+    request: Arc<Request>,
     device: Device,
     budget: Budget,
     tiers: Tiers,
@@ -66,6 +69,8 @@ pub(crate) struct Variant {
     /// Which region of the source each region of the program is a copy of.
     pub copies: BTreeMap<RegionId, RegionId>,
     pub shadows: BTreeMap<ArrayId, ArrayId>,
+    /// Of a tangent program: the tangent of each array that has one.
+    pub tangents: BTreeMap<ArrayId, ArrayId>,
     /// The arrays of which some region keeps a copy.
     undone: Vec<ArrayId>,
     /// Bytes that the device needs besides arrays.
@@ -74,8 +79,15 @@ pub(crate) struct Variant {
     executable: OnceLock<Arc<dyn Executable>>,
 }
 
+/// The arrays that have tangents, and these, by the names in the request.
+fn tangents(source: &Program, request: &Request) -> BTreeMap<ArrayId, ArrayId> {
+    let pair =
+        |(array, tangent): (&String, &String)| Some((source.find_array(array)?, source.find_array(tangent)?));
+    request.tangents.iter().filter_map(pair).collect()
+}
+
 /// Plans made before: planning is worth remembering, since most launches have the shapes of the last one.
-type Plans = Arc<Mutex<Vec<(Vec<(Vec<Need>, u64)>, Budget, Tiers, Chosen)>>>;
+type Plans = Arc<Mutex<Vec<(SwappedShapes, Vec<(Vec<Need>, u64)>, Budget, Tiers, Chosen)>>>;
 
 /// As many plans are remembered.
 const REMEMBERED: usize = 16;
@@ -92,6 +104,33 @@ struct Chosen {
 }
 
 impl Variant {
+    /// The gradient programs of a source program, in order of preference.
+    fn all(source: &Program, request: &Request, device: &Device) -> Result<Arc<[Variant]>> {
+        let recorded = Variant::new(source, request, Inner::Recorded, device);
+        if !autodiff::has_inner_loops(source, request) {
+            return Ok(Arc::new([recorded?]));
+        }
+        let swept = Variant::new(source, request, Inner::Swept, device)?;
+        // Where an inner loop has no length that is known before, its tape cannot be part of a pass's.
+        Ok(recorded.ok().into_iter().chain([swept]).collect())
+    }
+
+    /// Two arrays that the source swaps and that differ in shape in a launch with these arguments.
+    fn unequal_swap(&self, views: &[View], scalars: &[Literal]) -> Result<Option<(ArrayId, ArrayId)>> {
+        let shape = |a: ArrayId| match self.program.array(a).role {
+            Role::Temp(_) => extents(&self.program, a, views, scalars),
+            _ => {
+                Ok(views[a.index()].shape[..self.program.array(a).rank].iter().map(|n| *n as usize).collect())
+            }
+        };
+        for (a, b) in self.source.swaps() {
+            if shape(a)? != shape(b)? {
+                return Ok(Some((a, b)));
+            }
+        }
+        Ok(None)
+    }
+
     fn new(source: &Program, request: &Request, inner: Inner, device: &Device) -> Result<Variant> {
         let gradient = autodiff::gradient(source, request, inner)?;
         let mut program = gradient.program;
@@ -110,6 +149,7 @@ impl Variant {
             hosted: gradient.hosted,
             copies: gradient.copies,
             shadows: gradient.shadows,
+            tangents: tangents(source, request),
             undone,
             scratch,
             executable: OnceLock::new(),
@@ -210,10 +250,7 @@ impl Variant {
     fn need(&self, sweep: &Sweep, sizes: &[u64], views: &[View], scalars: &[Literal]) -> Result<Need> {
         let steps = match sweep.length {
             Length::Unknown { .. } => None,
-            Length::Known(from, to) => {
-                let passes = self.passes(from, to, views, scalars);
-                Some(passes.ok_or_else(|| self.lost("the bounds of a loop could not be computed"))?)
-            }
+            Length::Known(from, to) => Some(self.passes(from, to, views, scalars).unwrap_or(0)),
         };
         let mut tape = 0;
         for pushes in self.pushes.get(&sweep.id).into_iter().flatten() {
@@ -256,9 +293,15 @@ impl Variant {
         work
     }
 
+    /// The number of passes of a loop with these bounds, where it follows from the arguments. Bounds that cannot be
+    /// computed (a division by zero) belong to a loop that is not reached, or fail where it is: it has no passes.
     fn passes(&self, from: ValueId, to: ValueId, views: &[View], scalars: &[Literal]) -> Option<u64> {
         let value = |v: ValueId| from_arguments(&self.program, v, views, scalars).map(|bits| bits as i64);
-        Some(value(to)?.saturating_sub(value(from)?).max(0) as u64)
+        let alone = |v: ValueId| ir::depends_on_arguments_alone(&self.program, v);
+        match (value(from), value(to)) {
+            (Some(from), Some(to)) => Some(to.saturating_sub(from).max(0) as u64),
+            _ => (alone(from) && alone(to)).then_some(0),
+        }
     }
 
     /// How often one pass makes this push.
@@ -282,17 +325,12 @@ impl CompiledGradient {
         device: &Device,
         budget: Budget,
     ) -> Result<CompiledGradient> {
-        let recorded = Variant::new(source, request, Inner::Recorded, device);
-        let variants: Vec<Variant> = if autodiff::has_inner_loops(source) {
-            let swept = Variant::new(source, request, Inner::Swept, device)?;
-            // Where an inner loop has no length that is known before, its tape cannot be part of a pass's.
-            recorded.ok().into_iter().chain([swept]).collect()
-        } else {
-            vec![recorded?]
-        };
+        let variants = Variant::all(source, request, device)?;
         variants[0].executable(device)?;
         Ok(CompiledGradient {
-            variants: variants.into(),
+            variants,
+            unequal: Arc::default(),
+            request: Arc::new(request.clone()),
             device: device.clone(),
             budget,
             tiers: Tiers::default(),
@@ -368,14 +406,15 @@ impl CompiledGradient {
 
     /// What a launch with these arguments would do; those that receive results may be left out. Runs nothing.
     pub fn plan(&self, args: &[Arg<'_>]) -> Result<Plan> {
-        Ok(self.choose(args)?.plan)
+        Ok(self.choose_among(self.variants_for(args)?, args, None)?.plan)
     }
 
     /// Runs the gradient program.
     pub fn launch(&self, args: &[Arg<'_>]) -> Result<Ran> {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
-        let chosen = self.choose(args)?;
-        let variant = &self.variants[chosen.variant];
+        let variants = self.variants_for(args)?;
+        let chosen = self.choose_among(variants, args, None)?;
+        let variant = &variants[chosen.variant];
         let executable = variant.executable(&self.device)?;
         let (views, scalars) = bind(&variant.program, &self.device, args)?;
         let mut frame = self.frame(variant, views, scalars)?;
@@ -383,8 +422,14 @@ impl CompiledGradient {
         frame.cancel.clone_from(&self.cancel);
         let watch = self.observer.is_some().then(|| self.watch(&chosen.plan));
         let means = self.means(variant, executable.as_ref(), watch);
+        let done = frame.done.clone();
         let mut run = Run::new(means, &mut frame, chosen.schedules);
-        let ran = run.follow();
+        let ran = match &self.observer {
+            Some(observer) if !variant.script.has_sweeps() => {
+                observed(observer.as_ref(), &done, || run.follow())
+            }
+            _ => run.follow(),
+        };
         // Before the run's slots go: what was asked for may still want them.
         let settled = executable.settle(&mut frame);
         frame.leave(&self.spare);
@@ -401,8 +446,9 @@ impl CompiledGradient {
     pub fn launch_durable(&self, dir: &Path, every: Duration, args: &[Arg<'_>]) -> Result<Ran> {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
         // Which gradient program is the cheapest may have changed since the run began; its state belongs to that one.
-        let chosen = self.choose_among(args, Frontier::follows(dir, &self.variants))?;
-        let variant = &self.variants[chosen.variant];
+        let variants = self.variants_for(args)?;
+        let chosen = self.choose_among(variants, args, Frontier::follows(dir, variants))?;
+        let variant = &variants[chosen.variant];
         let executable = variant.executable(&self.device)?;
         let (views, scalars) = bind(&variant.program, &self.device, args)?;
         let mut frontier = Frontier::open(dir, every, variant, &chosen.plan, args)?;
@@ -468,19 +514,28 @@ impl CompiledGradient {
         Frame::with(program, views, scalars, ir::Scalars::of(program), temps, self.device.meter())
     }
 
-    /// The gradient program whose plan is the cheapest.
-    fn choose(&self, args: &[Arg<'_>]) -> Result<Chosen> {
-        self.choose_among(args, None)
+    /// The gradient programs for arrays of these shapes: the usual ones rely on swapped arrays being equal in shape.
+    fn variants_for(&self, args: &[Arg<'_>]) -> Result<&Arc<[Variant]>> {
+        let usual = &self.variants[0];
+        let (views, scalars) = bind_first(&usual.program, &self.device, args)?;
+        let Some(pair) = usual.unequal_swap(&views, &scalars)? else { return Ok(&self.variants) };
+        if let Some(variants) = self.unequal.get() {
+            return Ok(variants);
+        }
+        let source = usual.source.with_unknown_shapes();
+        if let Err(error) = ir::verify(&source) {
+            return Err(unequal_shapes(&source, pair, &error));
+        }
+        let variants = Variant::all(&source, &self.request, &self.device)?;
+        Ok(self.unequal.get_or_init(|| variants))
     }
 
     /// The gradient program whose plan is the cheapest, or the only one that will do.
-    fn choose_among(&self, args: &[Arg<'_>], only: Option<usize>) -> Result<Chosen> {
+    fn choose_among(&self, variants: &[Variant], args: &[Arg<'_>], only: Option<usize>) -> Result<Chosen> {
         let mut needs: Vec<(Vec<Need>, u64)> = Vec::new();
         let mut of_variant = HashMap::new();
         let mut failed = None;
-        for (k, variant) in
-            self.variants.iter().enumerate().filter(|(k, _)| only.is_none_or(|only| only == *k))
-        {
+        for (k, variant) in variants.iter().enumerate().filter(|(k, _)| only.is_none_or(|only| only == *k)) {
             let (views, scalars) = bind_first(&variant.program, &self.device, args)?;
             match variant.needs(&views, &scalars) {
                 Ok(found) => {
@@ -491,9 +546,13 @@ impl CompiledGradient {
             }
         }
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        let remembered = plans.iter().find(|p| (&p.0, p.1, &p.2) == (&needs, self.budget, &self.tiers));
+        let swapped = variants[0].source.swapped;
+        let remembered = plans
+            .iter()
+            .find(|p| (p.0, &p.1, p.2, &p.3) == (swapped, &needs, self.budget, &self.tiers))
+            .map(|p| p.4.clone());
         if let (Some(known), None) = (remembered, only) {
-            return Ok(known.3.clone());
+            return Ok(known);
         }
         let _span = tracing::debug_span!("plan", program = self.program().name).entered();
         let budget = self.whole_budget()?;
@@ -504,10 +563,9 @@ impl CompiledGradient {
             match plan(&self.program().name, needs, *fixed, budget, free, reach.as_ref()) {
                 Ok(found) => {
                     let k = of_variant[&at];
-                    if best
-                        .as_ref()
-                        .is_none_or(|(old, cheapest)| self.prefers(k, needs, &found, *old, cheapest))
-                    {
+                    if best.as_ref().is_none_or(|(old, cheapest)| {
+                        self.prefers(variants, needs, (k, &found), (*old, cheapest))
+                    }) {
                         best = Some((k, found));
                     }
                 }
@@ -528,7 +586,7 @@ impl CompiledGradient {
             if plans.len() >= REMEMBERED {
                 plans.remove(0);
             }
-            plans.push((needs, self.budget, self.tiers.clone(), chosen.clone()));
+            plans.push((swapped, needs, self.budget, self.tiers.clone(), chosen.clone()));
         }
         Ok(chosen)
     }
@@ -566,8 +624,14 @@ impl CompiledGradient {
     }
 
     /// Is the later variant `k` better than `old`?
-    fn prefers(&self, k: usize, needs: &[Need], found: &Found, old: usize, cheapest: &Found) -> bool {
-        let swept = self.variants[k].inner == Inner::Swept && self.variants[old].inner == Inner::Recorded;
+    fn prefers(
+        &self,
+        variants: &[Variant],
+        needs: &[Need],
+        (k, found): (usize, &Found),
+        (old, cheapest): (usize, &Found),
+    ) -> bool {
+        let swept = variants[k].inner == Inner::Swept && variants[old].inner == Inner::Recorded;
         match self.budget {
             // A schedule for every loop is asked for.
             Budget::Revolve { .. } | Budget::Periodic { .. } => swept,

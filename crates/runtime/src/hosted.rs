@@ -79,6 +79,7 @@ impl<'a> Run<'a> {
         let (mut replayed, mut in_vain) = (None, 0);
         while let Outcome::Yielded { place, reason } = outcome {
             let source = self.variant.copies.get(&place.region).copied().unwrap_or(place.region);
+            self.may_run_again(source)?;
             let key = (source, self.visit(source)?);
             if self.log.done.contains_key(&key) && last != Some(key) {
                 self.change(key, Again::Change)?;
@@ -101,6 +102,21 @@ impl<'a> Run<'a> {
             outcome = self.executable.run(segment, self.frame, Start::At(&place))?;
         }
         Ok(())
+    }
+
+    /// An error where a plain run would go on from something else than what the region found.
+    fn may_run_again(&self, region: RegionId) -> Result<()> {
+        let variant = self.variant;
+        let Some(array) = variant.hosted.get(&region).and_then(|hosted| hosted.reread) else { return Ok(()) };
+        // A variable of the program is an array of the gradient program alone.
+        let name = variant.program.array(array).name.trim_end_matches('\'').to_string();
+        let at =
+            Yielded { place: Place { region, iterations: Vec::new() }, ..Yielded::nowhere(&variant.source) };
+        Err(Error::NotIdempotent {
+            program: variant.source.name.clone(),
+            label: at.label_name().to_string(),
+            array: name,
+        })
     }
 
     /// An error where the run was asked to stop. A durable one first ends the passes that are under way, so that what they
@@ -170,7 +186,7 @@ impl<'a> Run<'a> {
         }
         let Some(on_yield) = self.host else {
             let message = format!(
-                "it yielded at `{}`, and nobody is there to ask: give the gradient a callback with `on_yield`",
+                "it yielded at `{}`, and no callback was given that could repair it: write `.on_yield(..)`",
                 at.label_name()
             );
             return Err(variant.lost(&message));
@@ -180,7 +196,7 @@ impl<'a> Run<'a> {
         for param in &variant.source.params {
             let Param::Array(id) = *param else { continue };
             let decl = variant.source.array(id);
-            if decl.role != Role::Param(Access::Write) {
+            if decl.role != Role::Param(Access::Write) || variant.tangents.values().any(|dot| *dot == id) {
                 continue;
             }
             let shape: Vec<usize> =
@@ -215,7 +231,17 @@ impl<'a> Run<'a> {
             let (before, after) = (pick(&old), pick(now.bytes()));
             did = true;
             self.set_contents(array, now.bytes())?;
-            self.log.done.entry(key).or_default().push(Change { array, elements, old: before, new: after });
+            let done = self.log.done.entry(key).or_default();
+            done.push(Change { array, elements: elements.clone(), old: before, new: after });
+            // What the host wrote does not move with the inputs.
+            if let Some(dot) = variant.tangents.get(&array).copied() {
+                let mut bytes = self.contents(dot)?;
+                let old = elements.iter().flat_map(|at| bytes[*at..at + size].to_vec()).collect::<Vec<u8>>();
+                elements.iter().for_each(|at| bytes[*at..at + size].fill(0));
+                self.set_contents(dot, &bytes)?;
+                let new = vec![0; old.len()];
+                self.log.done.entry(key).or_default().push(Change { array: dot, elements, old, new });
+            }
         }
         // That nothing was changed is remembered too: then the host is not asked again on replay.
         self.log.done.entry(key).or_default();

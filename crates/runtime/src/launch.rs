@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ebbtide_ir::{
-    self as ir, Access, Entry, Label, Made, Op, Outcome, Param, Place, Program, RegionId, Role, Stmt, Undone,
+    self as ir, Access, Entered, Entry, Label, Made, Op, Outcome, Param, Place, Program, RegionId, Role,
+    Stmt, SwappedShapes, Undone,
 };
 use ebbtide_sweep::Cancel;
 
@@ -17,12 +18,18 @@ use crate::status::{Next, Status};
 use crate::stored;
 use crate::yielded::{Yielded, entry};
 
+type Forms = Arc<Mutex<Vec<((SwappedShapes, Entered), Arc<dyn Executable>)>>>;
+
 /// A program compiled for a device, without the types of its parameters.
 #[derive(Clone)]
 pub struct Compiled {
     program: Arc<Program>,
     device: Device,
     executable: Arc<dyn Executable>,
+    /// The arrays that the program swaps.
+    swaps: Arc<[(ir::ArrayId, ir::ArrayId)]>,
+    /// Other forms of the program than the usual one, compiled when they are first wanted.
+    forms: Forms,
     /// What entering at each region takes, found out when it is first done.
     entries: Arc<[OnceLock<Entry>]>,
     /// The arrays of which some region keeps a copy.
@@ -41,9 +48,11 @@ impl Compiled {
         let entries = (0..program.regions).map(|_| OnceLock::new()).collect();
         let undone = undone_arrays(&program);
         Ok(Compiled {
+            swaps: program.swaps().into(),
             program,
             device: device.clone(),
             executable,
+            forms: Forms::default(),
             entries,
             undone: undone.into(),
             cancel: None,
@@ -213,7 +222,8 @@ impl Compiled {
         }
         .entered();
         frame.go_on(&self.program)?;
-        let Outcome::Yielded { place, reason } = self.executable.run(0, frame, start)? else {
+        let executable = self.executable_for(frame, start)?;
+        let Outcome::Yielded { place, reason } = executable.run(0, frame, start)? else {
             return Ok(Status::Done);
         };
         // What was skipped on the way to the entry may be unknown still.
@@ -238,6 +248,34 @@ impl Compiled {
         Ok(Status::Yielded(at))
     }
 
+    /// The code for a run on these arrays that begins here. The usual code relies on swapped arrays being equal in shape,
+    /// and has entries at labels only where the program yields.
+    fn executable_for(&self, frame: &Frame, start: Start<'_>) -> Result<Arc<dyn Executable>> {
+        let shape = |a: ir::ArrayId| &frame.arrays[a.index()].shape[..self.program.array(a).rank];
+        let unequal = self.swaps.iter().copied().find(|(a, b)| shape(*a) != shape(*b));
+        let swapped = unequal.map_or(SwappedShapes::Equal, |_| SwappedShapes::Unknown);
+        let entered = match start {
+            Start::At(_) if !self.program.yields() => Entered::AtAnyLabel,
+            _ => Entered::IfItYields,
+        };
+        if (swapped, entered) == (SwappedShapes::Equal, Entered::IfItYields) {
+            return Ok(self.executable.clone());
+        }
+        let mut forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, compiled)) = forms.iter().find(|(form, _)| *form == (swapped, entered)) {
+            return Ok(compiled.clone());
+        }
+        let _span = tracing::debug_span!("compile", program = self.program.name).entered();
+        let form = Arc::new(Program { swapped, entered, ..(*self.program).clone() });
+        let facts = ir::verify(&form).map_err(|error| match unequal {
+            Some(pair) => unequal_shapes(&form, pair, &error),
+            None => error.into(),
+        })?;
+        let compiled = self.device.backend().compile(&form, &Arc::new(facts), &[&form.body])?;
+        forms.push(((swapped, entered), compiled.clone()));
+        Ok(compiled)
+    }
+
     fn entry(&self, region: RegionId) -> Result<&Entry> {
         let Some(cell) = self.entries.get(region.index()) else {
             return Err(Error::launch(&self.program, format!("there is no {region:?}")));
@@ -248,6 +286,19 @@ impl Compiled {
         let found = entry(&self.program, region)?;
         Ok(cell.get_or_init(|| found))
     }
+}
+
+/// A program that is lawful only where two arrays that it swaps have one shape.
+pub(crate) fn unequal_shapes(
+    program: &Program,
+    (a, b): (ir::ArrayId, ir::ArrayId),
+    error: &ir::Error,
+) -> Error {
+    let [a, b] = [a, b].map(|id| &program.array(id).name);
+    let message = format!(
+        "`{a}` and `{b}`, which the program swaps, have different shapes, and then it is not lawful: {error}"
+    );
+    Error::launch(program, message)
 }
 
 /// The arrays of which some region keeps a copy.

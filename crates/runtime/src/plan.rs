@@ -150,7 +150,9 @@ impl Plan {
     /// The plan in words.
     pub fn explain(&self) -> String {
         let mut text = String::new();
-        let budget = self.budget.map_or("none: every tape is kept".to_string(), bytes);
+        let kept = self.loops.iter().all(|l| l.steps == Some(l.totals.peak_tape));
+        let without = if kept { "none: every tape is kept" } else { "none: schedules were chosen by hand" };
+        let budget = self.budget.map_or(without.to_string(), bytes);
         let _ = writeln!(text, "budget           {budget}");
         let _ = writeln!(text, "peak             {}", bytes(self.peak_bytes()));
         let _ = writeln!(

@@ -55,6 +55,11 @@ impl Script {
         script
     }
 
+    /// Is there a loop that a schedule drives?
+    pub fn has_sweeps(&self) -> bool {
+        self.steps.iter().any(|step| !matches!(step, Step::Run(_)))
+    }
+
     /// The steps of a block. The depth of recursion is that of nesting in the source.
     fn block(&mut self, program: &mut Program, block: Block) -> Vec<Step> {
         let mut steps = Vec::new();

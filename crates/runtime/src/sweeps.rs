@@ -482,6 +482,10 @@ impl<'a> Run<'a> {
 
     /// Makes room on the tapes for so many passes.
     fn reserve(&mut self, pushes: &[Pushes], passes: u64) -> Result<()> {
+        // Segments that may yield are waited for, and only then is it known how much of the tapes is used.
+        if !self.variant.hosted.is_empty() {
+            self.settle()?;
+        }
         for (array, count) in self.room(pushes, passes)? {
             self.frame.reserve_tape(array, count as usize, self.spare, self.device.meter())?;
         }

@@ -1,5 +1,7 @@
 //! Who watches a gradient run, or may stop it.
 
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use ebbtide_schedule::Action;
@@ -101,4 +103,21 @@ impl<'a> Watch<'a> {
     pub fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(Cancel::is_cancelled)
     }
+}
+
+/// Runs what cannot be done part by part, because it is one segment; the observer is told from another thread how many
+/// passes of its outermost loop are finished.
+pub(crate) fn observed<T>(observer: &Observer, done: &AtomicI64, run: impl FnOnce() -> T) -> T {
+    let (end, ended) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while ended.recv_timeout(BETWEEN_LOOKS) == Err(mpsc::RecvTimeoutError::Timeout) {
+                let advanced = done.load(Ordering::Relaxed).max(0) as u64;
+                observer(&Progress { ran: Ran { advanced, ..Ran::default() }, passes: None });
+            }
+        });
+        let result = run();
+        drop(end);
+        result
+    })
 }

@@ -140,13 +140,11 @@ pub(crate) fn find_region(program: &Program, label: &Label) -> Result<RegionId> 
             regions.push(region);
         }
     });
-    if regions.iter().all(|region| region.flag.is_none()) {
-        return Err(Error::launch(
-            program,
-            format!(
-                "it has no region that yields, so it cannot be resumed at `{label}`: add `yield_on` to a region"
-            ),
-        ));
+    if regions.is_empty() {
+        let message = format!(
+            "it has no labelled region, so it cannot be resumed at `{label}`: write `#[checkpoint({label})]` before a block"
+        );
+        return Err(Error::launch(program, message));
     }
     let found: Vec<RegionId> = regions
         .iter()

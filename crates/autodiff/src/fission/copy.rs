@@ -186,7 +186,8 @@ impl<'a> Copier<'a> {
             _ => (w.add(whole, first), w.add(whole, last)),
         };
         if *coefficient < 0 {
-            (low, high) = (w.neg(high), w.neg(low));
+            let zero = w.index(0);
+            (low, high) = (w.sub(zero, high), w.sub(zero, low));
         }
         if coefficient.abs() != 1 {
             let step = w.index(coefficient.abs());

@@ -99,7 +99,7 @@ pub fn c26_labels_come_back_as_enum_and_variant() {
         assert_eq!((at.label_name().family.as_str(), at.label_name().variant.as_str()), ("Stage", "S1"));
         assert_eq!(at.label_name(), &label(1));
         assert_ne!(at.label_name(), &Label { family: "Other".to_string(), variant: "S1".to_string() });
-        assert_eq!(at.position().to_string(), "staged/Stage::S1#1");
+        assert_eq!(at.position().to_string(), "staged/Stage::S1");
     });
 }
 
@@ -350,10 +350,23 @@ pub fn c35_errors_say_what_is_wrong() {
         let error = other.resume(&at, world.args()).unwrap_err().to_string();
         assert!(error.contains("asked to go on at `Stage::S0`, where program `staged` yielded"), "{error}");
 
-        let spot = Spot { label: 0, fires: Fires::NoFlag, undo: Undoes::Nothing };
-        let never = Compiled::new(&program(&[Node::Region(spot, vec![Node::Stage(0)])]), &device).unwrap();
+        let never = Compiled::new(&program(&[Node::Stage(0)]), &device).unwrap();
         let error = never.resume_at(label(0), world.args()).unwrap_err().to_string();
-        assert!(error.contains("it has no region that yields"), "{error}");
+        assert!(error.contains("it has no labelled region"), "{error}");
+    }
+}
+
+#[test]
+pub fn c34_a_program_that_never_yields_can_begin_at_its_labels() {
+    let spot = |label| Spot { label, fires: Fires::NoFlag, undo: Undoes::Nothing };
+    let nodes =
+        [0, 1, 2].map(|k| Node::Region(spot(k), vec![Node::Stage(k)])).into_iter().collect::<Vec<_>>();
+    for device in all() {
+        let never = Compiled::new(&program(&nodes), &device).unwrap();
+        let mut world = World::new(&device, 100, &[0, 0], &[0]);
+        assert_eq!(never.launch(world.args()).unwrap(), Status::Done);
+        assert_eq!(never.resume_at(label(1), world.args()).unwrap(), Status::Done);
+        assert_eq!(counts(&world, 3), [1, 2, 2]);
     }
 }
 

@@ -37,19 +37,15 @@ fn a_pointwise_step_records_one_array_and_reads_it_back() {
                 forward loop 0 over 0..steps carrying [s'] {
                   advance:
                     for _t in from..to {
-                        let v4 = s'.len();
-                        for i in par(0..v4) {
-                            let v10 = p[i];
-                            s'[i] += 0.1 * s'[i].tanh() * v10;
+                        for i in par(0..s'.len()) {
+                            s'[i] += 0.1 * s'[i].tanh() * p[i];
                         }
                     }
                   record:
-                    for _t in from..to {
-                        let v4 = s'.len();
+                    for _t_3 in from..to {
                         let s_old = push(s');
-                        for i in par(0..v4) {
-                            let v10 = p[i];
-                            s'[i] = s_old[i] + 0.1 * s_old[i].tanh() * v10;
+                        for i_5 in par(0..s'.len()) {
+                            s'[i_5] = s_old[i_5] + 0.1 * s_old[i_5].tanh() * p[i_5];
                         }
                     }
                 }
@@ -116,38 +112,14 @@ fn a_linear_periodic_stencil_gathers_and_records_nothing() {
                   advance:
                     for _t in from..to {
                         for i in par(0..n) {
-                            let v7 = u'[i];
-                            let v8 = 0.5 * v7;
-                            let v10 = i + n;
-                            let v12 = v10 - 1;
-                            let v13 = v12 % n;
-                            let v14 = u'[v13];
-                            let v16 = i + 1;
-                            let v17 = v16 % n;
-                            let v18 = u'[v17];
-                            let v19 = v14 + v18;
-                            let v20 = 0.25 * v19;
-                            let v21 = v8 + v20;
-                            next'[i] = v21;
+                            next'[i] = 0.5 * u'[i] + 0.25 * (u'[(i + n - 1) % n] + u'[(i + 1) % n]);
                         }
                         swap(u', next');
                     }
                   record:
-                    for _t in from..to {
-                        for i in par(0..n) {
-                            let v7 = u'[i];
-                            let v8 = 0.5 * v7;
-                            let v10 = i + n;
-                            let v12 = v10 - 1;
-                            let v13 = v12 % n;
-                            let v14 = u'[v13];
-                            let v16 = i + 1;
-                            let v17 = v16 % n;
-                            let v18 = u'[v17];
-                            let v19 = v14 + v18;
-                            let v20 = 0.25 * v19;
-                            let v21 = v8 + v20;
-                            next'[i] = v21;
+                    for _t_3 in from..to {
+                        for i_5 in par(0..n) {
+                            next'[i_5] = 0.5 * u'[i_5] + 0.25 * (u'[(i_5 + n - 1) % n] + u'[(i_5 + 1) % n]);
                         }
                         swap(u', next');
                     }
@@ -523,55 +495,29 @@ fn a_leapfrog_step_is_reversed_in_one_pass_and_puts_no_element_aside() {
                 forward loop 0 over 0..steps carrying [u', prev'] {
                   advance:
                     for t in from..to {
-                        let v6 = n - 1;
-                        for i in par(1..v6) {
-                            let v9 = u'[i];
-                            let v10 = 2.0f32 * v9;
-                            let v13 = c[i];
-                            let v15 = i - 1;
-                            let v16 = u'[v15];
-                            let v18 = i + 1;
-                            let v19 = u'[v18];
-                            let v20 = v16 + v19;
-                            let v21 = v13 * v20;
-                            prev'[i] = v10 - prev'[i] + v21;
+                        for i in par(1..n - 1) {
+                            prev'[i] = 2.0f32 * u'[i] - prev'[i] + c[i] * (u'[i - 1] + u'[i + 1]);
                         }
                         swap(u', prev');
-                        let v24 = source[t];
-                        u'[3] += v24;
-                        let v26 = seen'.dim(1);
-                        for k in par(0..v26) {
-                            let v28 = u'[k];
-                            seen'[[t, k]] = v28;
+                        u'[3] += source[t];
+                        for k in par(0..seen'.dim(1)) {
+                            seen'[[t, k]] = u'[k];
                         }
                     }
                   record:
-                    for t in from..to {
-                        let v6 = n - 1;
+                    for t_5 in from..to {
                         let prev_old = push(prev');
-                        for i in par(0..prev'.len()) {
-                            if (i >= 1) & (i < v6) {
-                                let v9 = u'[i];
-                                let v10 = 2.0f32 * v9;
-                                let v13 = c[i];
-                                let v15 = i - 1;
-                                let v16 = u'[v15];
-                                let v18 = i + 1;
-                                let v19 = u'[v18];
-                                let v20 = v16 + v19;
-                                let v21 = v13 * v20;
-                                prev'[i] = v10 - prev_old[i] + v21;
+                        for i_3 in par(0..prev'.len()) {
+                            if (i_3 >= 1) & (i_3 < n - 1) {
+                                prev'[i_3] = 2.0f32 * u'[i_3] - prev_old[i_3] + c[i_3] * (u'[i_3 - 1] + u'[i_3 + 1]);
                             } else {
-                                prev'[i] = prev_old[i];
+                                prev'[i_3] = prev_old[i_3];
                             }
                         }
                         swap(u', prev');
-                        let v24 = source[t];
-                        u'[3] += v24;
-                        let v26 = seen'.dim(1);
-                        for k in par(0..v26) {
-                            let v28 = u'[k];
-                            seen'[[t, k]] = v28;
+                        u'[3] += source[t_5];
+                        for k_5 in par(0..seen'.dim(1)) {
+                            seen'[[t_5, k_5]] = u'[k_5];
                         }
                     }
                 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod adjoints;
+mod any_program;
 mod body_loops;
 mod build_errors;
 mod calls;
@@ -19,6 +20,7 @@ mod gradients;
 mod interior;
 mod library;
 mod on_tape;
+mod options;
 mod refused;
 mod rewritten;
 mod rules;

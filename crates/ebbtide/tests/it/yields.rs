@@ -259,7 +259,7 @@ fn the_callback_of_drive_changes_scalars_and_says_how_to_go_on() {
         let status = adds
             .drive((&mut digits, &mut stop, 2, 1), |at, (digits, stop, _, by)| {
                 assert_eq!(digits.to_vec(), [1, 1, 0]);
-                assert_eq!(at.position().to_string(), "adds/for _pass=0/Digit::Ten#1");
+                assert_eq!(at.position().to_string(), "adds/for _pass=0/Digit::Ten");
                 stop.fill(0)?;
                 *by = 10;
                 Ok(Next::to(Digit::Hundred))
@@ -298,6 +298,15 @@ fn never_yields(x: &mut Array0<i32>) {
     {
         x[[]] += 1;
     }
+    #[checkpoint(Digit::Ten)]
+    {
+        x[[]] += 10;
+    }
+}
+
+#[program]
+fn no_labels(x: &mut Array0<i32>) {
+    x[[]] += 1;
 }
 
 #[test]
@@ -319,9 +328,23 @@ fn c35_errors_say_what_is_wrong() {
     let error = step.resume(&at, &mut world(&device, 1)).unwrap_err().to_string();
     assert!(error.contains("program `step`") && error.contains("where program `adds` yielded"), "{error}");
 
-    let never = never_yields().compile(&device).unwrap();
+    let never = no_labels().compile(&device).unwrap();
     let error = never.resume_at(Digit::One, &mut stop).unwrap_err().to_string();
-    assert!(error.contains("it has no region that yields"), "{error}");
+    assert!(error.contains("it has no labelled region"), "{error}");
+}
+
+#[test]
+fn c34_a_program_that_never_yields_can_begin_at_its_labels() {
+    for device in [Device::interpreter(), Device::cpu()] {
+        let never = never_yields().compile(&device).unwrap();
+        let mut x = device.scalar(0).unwrap();
+        for expected in [1, 2] {
+            assert_eq!(never.resume_at(Digit::Ten, &mut x).unwrap(), Status::Done);
+            assert_eq!(x.value(), 10 * expected);
+        }
+        assert_eq!(never.launch(&mut x).unwrap(), Status::Done);
+        assert_eq!(x.value(), 31);
+    }
 }
 
 #[test]

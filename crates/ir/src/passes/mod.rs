@@ -18,6 +18,7 @@ mod hoist;
 use std::collections::BTreeMap;
 
 use crate::affine::Affines;
+use crate::error::Flaw;
 use crate::operation::Bound;
 use crate::program::*;
 use crate::races::analyse;
@@ -89,21 +90,10 @@ pub struct Simplified {
     pub facts: Facts,
 }
 
-/// Simplifies blocks of a verified program that run apart; `None` where they compute values under one identifier in
-/// several places, as the halves of a sweep may: what is right for one need not be for the other.
-pub fn simplify_segments(program: &Program, segments: &[&Block]) -> Option<Simplified> {
-    let mut computed = vec![false; program.values.len()];
-    let mut twice = false;
-    for segment in segments {
-        walk(segment, &mut |stmt| {
-            if let Stmt::Let(v) = stmt {
-                twice |= std::mem::replace(&mut computed[v.index()], true);
-            }
-        });
-    }
-    if twice {
-        return None;
-    }
+/// Simplifies blocks of a verified program that run apart, one after the other: law 1 says that a value is computed in
+/// one place, so what is right for one block touches no other. An error says which loop a pass made unlawful; then the
+/// blocks are as good as they were.
+pub fn simplify_segments(program: &Program, segments: &[&Block]) -> Result<Simplified, Flaw> {
     let whole = &program.body;
     let mut program = Program { body: Block::new(), ..program.clone() };
     let mut simplified = Vec::new();
@@ -116,19 +106,22 @@ pub fn simplify_segments(program: &Program, segments: &[&Block]) -> Option<Simpl
     program.body.clone_from(whole);
     let affines = Affines::of(&program);
     let mut pars = BTreeMap::new();
-    let mut lawful = true;
+    let mut flaw = None;
     for segment in &simplified {
         walk(segment, &mut |stmt| {
             if let Stmt::Par(par) = stmt {
                 match analyse(&program, &affines, par) {
                     Ok(facts) => drop(pars.insert(par.id, facts)),
-                    Err(_) => lawful = false,
+                    Err(found) => flaw = Some(found),
                 }
             }
         });
     }
-    debug_assert!(lawful, "a pass made a race");
-    lawful.then_some(Simplified { program, segments: simplified, facts: Facts { affines, pars } })
+    debug_assert!(flaw.is_none(), "a pass made a race: {flaw:?}");
+    match flaw {
+        None => Ok(Simplified { program, segments: simplified, facts: Facts { affines, pars } }),
+        Some(flaw) => Err(flaw),
+    }
 }
 
 /// Can computing the value fail, whatever the data?

@@ -149,7 +149,7 @@ impl Translator<'_> {
         }
         let value = self.expr(argument);
         let cx = &self.cx;
-        quote_spanned!(span=> ::ebbtide::__lang::emit::cast::<#ty, f64>(#cx, #value))
+        quote_spanned!(span=> ::ebbtide::__lang::emit::cast::<#ty, ::core::primitive::f64>(#cx, #value))
     }
 
     /// `x.tanh()`, `u.len()`, `u.dim(0)`.
