@@ -3,4 +3,5 @@
 
 mod fixtures;
 mod passes;
+mod tapes;
 mod verifier;
