@@ -11,7 +11,7 @@ use crate::activity::Activity;
 use crate::custom::{
     Derivatives, Wanted, declare_scratch, derivatives, open, refuse_yields, without_derivative,
 };
-use crate::error::Error;
+use crate::error::{Error, verify_generated};
 use crate::extremes::{Extremes, declare, extreme_arrays};
 use crate::forward::pushes;
 use crate::host::{Hosted, count_visits};
@@ -245,7 +245,7 @@ impl Maker<'_> {
         }
         let (mut program, copies) = (w.program, w.copies);
         open(&mut program);
-        verify(&program)?;
+        verify_generated(&program)?;
         let pushes_outside = pushes(&program.body);
         Ok(Gradient {
             program,

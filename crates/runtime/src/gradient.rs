@@ -97,7 +97,7 @@ impl Variant {
         let mut program = gradient.program;
         let script = Script::cut(&mut program);
         let undone = undone_arrays(&program);
-        let facts = ir::verify(&program)?;
+        let facts = autodiff::verify_generated(&program)?;
         let scratch = device.backend().scratch_bytes(&program, &facts);
         Ok(Variant {
             inner,
