@@ -311,7 +311,7 @@ fn direction(name: &str, e: usize) -> f64 {
     element(Type::F64, seed + 77, e as u64).to_f64()
 }
 
-fn burgers(n: usize, steps: usize) -> Case {
+pub fn burgers(n: usize, steps: usize) -> Case {
     Case {
         program: with_misfit(programs::burgers(), "u"),
         wrt: vec!["u", "nu", "dt"],
@@ -339,7 +339,7 @@ pub fn pointwise(n: usize, steps: usize) -> Case {
     }
 }
 
-fn wave(n: usize, m: usize, steps: usize) -> Case {
+pub fn wave(n: usize, m: usize, steps: usize) -> Case {
     Case {
         program: with_misfit(programs::wave(), "seen"),
         wrt: vec!["c", "source", "u"],
