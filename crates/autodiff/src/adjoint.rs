@@ -21,7 +21,7 @@ use crate::one_pass::Spares;
 use crate::par::Held;
 use crate::prepare::prepare;
 use crate::record::is_written_param;
-use crate::request::{Names, Request};
+use crate::request::{DeadShadows, Names, Request};
 use crate::rewritten::rewritten;
 use crate::task::Shadows;
 use crate::writer::Writer;
@@ -115,6 +115,7 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
         inner,
         pieces: BTreeMap::new(),
         pushes: BTreeMap::new(),
+        dead_shadows: request.dead_shadows,
     };
     let mut gradient = maker.gradient(request, &names)?;
     gradient.hosted = hosted;
@@ -157,6 +158,7 @@ pub(crate) struct Maker<'a> {
     /// The bounds of the piece of a loop that a schedule runs.
     pub pieces: BTreeMap<LoopId, (ValueId, ValueId)>,
     pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
+    pub dead_shadows: DeadShadows,
 }
 
 /// Something of a loop's pass that the reverse half cannot compute again.

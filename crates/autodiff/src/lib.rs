@@ -44,5 +44,5 @@ pub use adjoint::{Gradient, Inner, Pushes, gradient, gradient_to_show, has_inner
 pub use error::{Error, verify_generated};
 pub use forward::pushes;
 pub use host::Hosted;
-pub use request::Request;
+pub use request::{DeadShadows, Request};
 pub use tangent::{Tangent, tangent};

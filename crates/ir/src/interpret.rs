@@ -278,7 +278,7 @@ impl<'p, 'a> Machine<'p, 'a> {
             }
             Stmt::Store(s) => {
                 let at = self.element(s.array, s.index, &s.site)?;
-                self.note(s.array, at, Touched::Written, &s.site)?;
+                self.note(s.array, at, Touched::Written, &s.site);
                 self.write(s.array, at, self.bits(s.value));
                 self.check_element(s.array, at, &s.site)?;
             }

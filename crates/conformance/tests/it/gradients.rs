@@ -89,15 +89,18 @@ impl Case {
         arrays
     }
 
-    pub fn compile(&self, device: &Device) -> CompiledGradient {
-        let request = Request {
+    pub fn request(&self) -> Request {
+        Request {
             of: "loss".into(),
             wrt: self.wrt.iter().map(|s| s.to_string()).collect(),
             values: vec!["loss".into()],
             seeded: false,
             ..Default::default()
-        };
-        CompiledGradient::new(&self.program, &request, device, Budget::StoreAll).unwrap()
+        }
+    }
+
+    pub fn compile(&self, device: &Device) -> CompiledGradient {
+        CompiledGradient::new(&self.program, &self.request(), device, Budget::StoreAll).unwrap()
     }
 
     /// The value and all derivatives, as numbers, and what the run did.

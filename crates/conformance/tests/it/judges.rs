@@ -1,7 +1,9 @@
 //! The modes of the interpreter as judges: no random program races, the order of iterations changes no bit, and no
 //! gradient reads what it may not. What is generated obeys the laws of generated programs, in every build.
 
-use ebbtide_autodiff::{Error, Inner, Request, gradient, gradient_to_show, tangent, verify_generated};
+use ebbtide_autodiff::{
+    DeadShadows, Error, Inner, Request, gradient, gradient_to_show, tangent, verify_generated,
+};
 use ebbtide_ir::{Block, Dead, IterationOrder, Modes, Program, Races, Stmt, passes, verify, walk};
 use ebbtide_runtime::{
     Budget, Compiled, CompiledGradient, Error as RuntimeError, interpreter, interpreter_with,
@@ -112,7 +114,9 @@ fn gradients_of_random_nests_read_nothing_that_is_dead_and_do_not_race() {
 fn gradients_of_workloads_read_nothing_that_is_dead_and_do_not_race() {
     let check = |case: &Case| {
         let (expected, _) = case.run(&case.compile(&interpreter()));
-        let judged = case.compile(&interpreter_with(strict(1)));
+        let poisoned = Request { dead_shadows: DeadShadows::Poisoned, ..case.request() };
+        let device = interpreter_with(strict(1));
+        let judged = CompiledGradient::new(&case.program, &poisoned, &device, Budget::StoreAll).unwrap();
         for budget in budgets() {
             let (found, _) = case.run(&judged.with_budget(budget));
             assert_eq!(bits(&found), bits(&expected), "{} with {budget:?}", case.program.name);
@@ -131,8 +135,8 @@ fn sources() -> Vec<(Program, Request)> {
     let mut sources: Vec<(Program, Request)> =
         random.filter_map(|program| Some((program.clone(), request(&program).ok()?))).collect();
     for case in [pointwise(3, 2), burgers(3, 2), wave(4, 4, 2)] {
-        let wrt = case.wrt.iter().map(|name| name.to_string()).collect();
-        sources.push((case.program, Request { of: "loss".into(), wrt, ..Request::default() }));
+        let request = case.request();
+        sources.push((case.program, request));
     }
     sources
 }

@@ -5,7 +5,7 @@
 
 use super::Machine;
 use super::race_log::{RaceLog, race};
-use crate::error::{Fault, Touched};
+use crate::error::{Fault, Race, Touched};
 use crate::evaluate::{Bits, combine};
 use crate::leaf::{LANES, Leaves};
 use crate::modes::{IterationOrder, Races};
@@ -20,6 +20,9 @@ pub(super) struct Underway<'p> {
     from: Vec<i64>,
     extents: Vec<i64>,
     log: Option<RaceLog<'p>>,
+    /// The first conflict. It stops the run when the iteration has ended: what it claims after a read may be taken, and
+    /// then that is the fault.
+    conflict: Option<Box<Race>>,
     /// The arrays that iterations share, each combined into in one way.
     shared: Vec<ArrayId>,
     /// What was combined into them.
@@ -69,7 +72,15 @@ impl<'p> Machine<'p, '_> {
         let count = extents.iter().product::<i64>() as u64;
         self.executions += 1;
         let numbers = self.modes.order.of(count, self.executions);
-        let mut underway = Box::new(Underway { iteration: 0, from, extents, log, shared, terms: Vec::new() });
+        let mut underway = Box::new(Underway {
+            iteration: 0,
+            from,
+            extents,
+            log,
+            conflict: None,
+            shared,
+            terms: Vec::new(),
+        });
         for number in numbers {
             underway.iteration = number;
             for (range, i) in par.ranges.iter().zip(underway.index(number)) {
@@ -81,39 +92,32 @@ impl<'p> Machine<'p, '_> {
                 Some(same) => underway = same,
                 None => return Ok(()),
             }
+            if let Some(race) = underway.conflict.take() {
+                return Err(Fault::Race(race));
+            }
         }
         self.combine_in_iteration_order(par, *underway)
     }
 
     /// Notes an access of the iteration that runs now. It is inlined so that a run without modes sees one test.
     #[inline]
-    pub(super) fn note(
-        &mut self,
-        array: ArrayId,
-        at: usize,
-        how: Touched,
-        site: &'p Option<Site>,
-    ) -> Result<(), Fault> {
-        if self.underway.is_none() { Ok(()) } else { self.note_under_way(array, at, how, site) }
+    pub(super) fn note(&mut self, array: ArrayId, at: usize, how: Touched, site: &'p Option<Site>) {
+        if self.underway.is_some() {
+            self.note_under_way(array, at, how, site);
+        }
     }
 
     #[cold]
-    fn note_under_way(
-        &mut self,
-        array: ArrayId,
-        at: usize,
-        how: Touched,
-        site: &'p Option<Site>,
-    ) -> Result<(), Fault> {
-        let Some(underway) = &mut self.underway else { return Ok(()) };
+    fn note_under_way(&mut self, array: ArrayId, at: usize, how: Touched, site: &'p Option<Site>) {
+        let Some(mut underway) = self.underway.take() else { return };
         let iteration = underway.iteration;
-        let Some(noted) = underway.log.as_mut().and_then(|log| log.note((array, at), iteration, how, site))
-        else {
-            return Ok(());
-        };
-        let (name, element) = (self.program.array(array).name.clone(), self.element_index(array, at));
-        let index = |number| self.underway.as_ref().map_or(Vec::new(), |u| u.index(number));
-        Err(Fault::Race(Box::new(race(name, element, noted, index))))
+        let noted = underway.log.as_mut().and_then(|log| log.note((array, at), iteration, how, site));
+        if let (Some(noted), None) = (noted, &underway.conflict) {
+            let (name, element) = (self.program.array(array).name.clone(), self.element_index(array, at));
+            let race = race(name, element, noted, |number| underway.index(number));
+            underway.conflict = Some(Box::new(race));
+        }
+        self.underway = Some(underway);
     }
 
     /// Keeps what an iteration combines into a shared element; says whether there was such an iteration.

@@ -25,7 +25,7 @@ impl<'p> Machine<'p, '_> {
             Op::Get(local) => self.scalars.locals[local.index()],
             Op::Load(array, index) => {
                 let at = self.element(array, index, &decl.site)?;
-                self.note(array, at, Touched::Read, &decl.site)?;
+                self.note(array, at, Touched::Read, &decl.site);
                 self.read(array, at)
             }
             _ => match evaluate(self.program, v, |operand| self.bits(operand)) {

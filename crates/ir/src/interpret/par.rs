@@ -94,7 +94,7 @@ impl<'p> Machine<'p, '_> {
 
     pub(super) fn update(&mut self, how: Combine, s: &'p Store) -> Result<(), Fault> {
         let at = self.element(s.array, s.index, &s.site)?;
-        self.note(s.array, at, Touched::Combined(how), &s.site)?;
+        self.note(s.array, at, Touched::Combined(how), &s.site);
         let (value, ty) = (self.bits(s.value), self.program.array(s.array).ty);
         if self.defer(how, s, at, value) == Deferred::Yes {
             return Ok(());
@@ -116,7 +116,7 @@ impl<'p> Machine<'p, '_> {
 
     pub(super) fn claim(&mut self, claim: &'p Claim) -> Result<(), Fault> {
         let at = self.element(claim.array, claim.index, &claim.site)?;
-        self.note(claim.taken, at, Touched::Claimed, &claim.site)?;
+        self.note(claim.taken, at, Touched::Claimed, &claim.site);
         if self.read(claim.taken, at) != 0 {
             return Err(Fault::WrittenTwice {
                 array: self.program.array(claim.array).name.clone(),

@@ -217,10 +217,11 @@ fn a_claimed_element_is_the_claimers() {
             "a race: element [3] of `x` is read by iteration [3], at p.rs:4:9, and written by iteration [4], at p.rs:3:9 (law 7)"
         ],
     );
-    // A second claim is a fault of its own in every order.
+    // A second claim is a fault of its own in every order, also where what is claimed is read before.
     let twice = over_two(|b, [x, _], i| {
-        let (half, one) = (half_of(b, i), b.literal(Literal::from(1.0)));
-        b.store_unique(x, &[half], one);
+        let half = half_of(b, i);
+        let v = b.load(x, &[half]);
+        b.store_unique(x, &[half], v);
     });
     for order in [IterationOrder::Ascending, IterationOrder::Descending, IterationOrder::Shuffled(5)] {
         let fault = run(&twice, Modes { order, ..WATCHED }).expect_err("claimed twice");
