@@ -329,6 +329,21 @@ pub fn burgers(n: usize, steps: usize) -> Case {
     }
 }
 
+/// Arrays that are overwritten whole before anything flows back to them, in every way that there is.
+pub fn overwritten(n: usize, steps: usize) -> Case {
+    Case {
+        program: with_misfit(programs::overwritten(), "b"),
+        wrt: vec!["x", "b"],
+        given: vec![
+            Given::Shape(vec![n]),
+            Given::Shape(vec![n]),
+            Given::Shape(vec![n]),
+            Given::Scalar(Literal::from(steps)),
+            Given::Shape(vec![]),
+        ],
+    }
+}
+
 pub fn pointwise(n: usize, steps: usize) -> Case {
     Case {
         program: with_misfit(programs::pointwise(), "s"),

@@ -17,6 +17,7 @@ mod flows;
 mod generic;
 mod gradients;
 mod interior;
+mod judges;
 mod library;
 mod on_tape;
 mod refused;

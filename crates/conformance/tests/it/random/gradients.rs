@@ -118,7 +118,11 @@ impl Setting {
 /// Checks one program and says whether there was something to check.
 fn check(seed: u64) -> bool {
     let program = with_loss(seed);
-    let Ok(request) = request(&program) else { return false };
+    let request = match request(&program) {
+        Ok(request) => request,
+        Err(error @ Error::Internal { .. }) => panic!("seed {seed}: {error}"),
+        Err(_) => return false,
+    };
     let oracle = CompiledGradient::new(&program, &request, &interpreter(), Budget::StoreAll)
         .unwrap_or_else(|e| panic!("seed {seed}: {e}\n{program}"));
     let native = seed.is_multiple_of(4).then(|| {
