@@ -11,7 +11,7 @@ use crate::activity::Activity;
 use crate::custom::{
     Derivatives, Wanted, declare_scratch, derivatives, open, refuse_yields, without_derivative,
 };
-use crate::error::Error;
+use crate::error::{Error, verify_generated};
 use crate::extremes::{Extremes, declare, extreme_arrays};
 use crate::forward::pushes;
 use crate::host::{Hosted, count_visits};
@@ -23,7 +23,7 @@ use crate::one_pass::Spares;
 use crate::par::Held;
 use crate::prepare::prepare;
 use crate::record::is_written_param;
-use crate::request::{Mode, Names, Optimisation, Request};
+use crate::request::{DeadShadows, Mode, Names, Optimisation, Request};
 use crate::rewritten::rewritten;
 use crate::task::Shadows;
 use crate::writer::Writer;
@@ -129,6 +129,7 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
         inner,
         pieces: BTreeMap::new(),
         pushes: BTreeMap::new(),
+        dead_shadows: request.dead_shadows,
     };
     let mut gradient = maker.gradient(request, &names)?;
     gradient.hosted = hosted;
@@ -175,6 +176,7 @@ pub(crate) struct Maker<'a> {
     /// The bounds of the piece of a loop that a schedule runs.
     pub pieces: BTreeMap<LoopId, (ValueId, ValueId)>,
     pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
+    pub dead_shadows: DeadShadows,
 }
 
 /// Something of a loop's pass that the reverse half cannot compute again.
@@ -269,7 +271,7 @@ impl Maker<'_> {
         let (mut program, copies) = (w.program, w.copies);
         open(&mut program);
         number_apart(&mut program);
-        verify(&program)?;
+        verify_generated(&program)?;
         let pushes_outside = pushes(&program.body);
         Ok(Gradient {
             program,

@@ -1,12 +1,22 @@
 //! Why a program could not be differentiated.
 
+use ebbtide_ir::{Facts, Program, verify};
+
 /// An error of differentiation: a *build error*.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The program itself, or the one made from it, breaks the law.
+    /// The program itself breaks the law.
     #[error(transparent)]
     Program(#[from] ebbtide_ir::Error),
+    /// The program that was made breaks the law, though the one that it was made from does not: a flaw of Ebbtide.
+    #[error("internal error: please report it, with this text: {flaws}\n{program}")]
+    Internal {
+        /// What is wrong with it.
+        flaws: Box<ebbtide_ir::Error>,
+        /// The program that was made, as text.
+        program: Box<str>,
+    },
     /// No parameter has this name.
     #[error("build error: program `{program}` has no parameter `{name}`; it has {known}")]
     UnknownName {
@@ -112,4 +122,10 @@ pub enum Error {
         /// What it is, and where.
         what: String,
     },
+}
+
+/// Holds a program that was made from a lawful one against the laws: if it breaks one, that is our mistake.
+pub fn verify_generated(program: &Program) -> Result<Facts, Error> {
+    let internal = |flaws| Error::Internal { flaws: Box::new(flaws), program: program.to_string().into() };
+    verify(program).map_err(internal)
 }

@@ -44,8 +44,8 @@ mod task;
 mod writer;
 
 pub use adjoint::{Gradient, Inner, Pushes, gradient, gradient_to_show, has_inner_loops};
-pub use error::Error;
+pub use error::{Error, verify_generated};
 pub use forward::pushes;
 pub use host::Hosted;
-pub use request::{Mode, Optimisation, Request};
+pub use request::{DeadShadows, Mode, Optimisation, Request};
 pub use tangent::{Tangent, tangent};

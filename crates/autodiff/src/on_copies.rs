@@ -11,7 +11,7 @@ use ebbtide_ir::{Access, ArrayId, Param, Program, Role, Stmt, verify};
 
 use crate::adjoint::{Gradient, working_copies};
 use crate::custom::{open, refuse_yields};
-use crate::error::Error;
+use crate::error::{Error, verify_generated};
 use crate::host::count_visits;
 use crate::number_apart::number_apart;
 use crate::prepare::prepare;
@@ -46,7 +46,7 @@ pub(crate) fn on_copies(source: &Program, wanted: &[String]) -> Result<Gradient,
     let mut program = Program { body, ..w.program };
     open(&mut program);
     number_apart(&mut program);
-    verify(&program)?;
+    verify_generated(&program)?;
     Ok(Gradient {
         program,
         seed: None,

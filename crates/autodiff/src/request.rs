@@ -80,6 +80,19 @@ pub struct Request {
     /// May the output not depend on an input? Its derivative is zero then. Of a gradient that is a mistake; of a second
     /// derivative it is a matter of course, where an input enters linearly.
     pub may_be_zero: bool,
+    /// What memory holds where a cotangent is zero in meaning alone.
+    pub dead_shadows: DeadShadows,
+}
+
+/// What memory holds where a cotangent is zero in meaning alone. The program fills it with zeros before it reads it: so
+/// this makes no difference, and tests hold that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeadShadows {
+    /// Numbers that were cotangents before.
+    #[default]
+    Kept,
+    /// NaN.
+    Poisoned,
 }
 
 /// The names of all parameters, for error messages.

@@ -12,13 +12,14 @@ use crate::extremes::{Duel, each_element, extreme_arrays};
 use crate::library::LibraryAdjoint;
 use crate::par::{Held, ParAdjoint};
 use crate::prune::drop_unused_values;
-use crate::request::Optimisation;
+use crate::request::{DeadShadows, Optimisation};
 use crate::rules::{partials, pull};
 use crate::writer::Writer;
 
 impl Maker<'_> {
     pub(crate) fn reverse(&mut self, w: &mut Writer, block: &[Stmt]) -> Result<(), Error> {
         for (k, stmt) in block.iter().enumerate().rev() {
+            let before = (self.dead_shadows == DeadShadows::Poisoned).then(|| self.held.clone());
             match stmt {
                 Stmt::Let(v) => self.reverse_value(w, *v)?,
                 Stmt::Store(s) | Stmt::Update(_, s) => {
@@ -98,12 +99,28 @@ impl Maker<'_> {
                 }
                 _ => {}
             }
+            if let Some(before) = before {
+                self.poison_dead_shadows(w, &before);
+            }
             if !self.uses(Optimisation::LazyShadows) {
                 let shadows: Vec<ArrayId> = self.held.keys().copied().collect();
                 shadows.into_iter().for_each(|array| self.make_real(w, array));
             }
         }
         Ok(())
+    }
+
+    /// Overwrites the shadows that became zero in meaning alone.
+    fn poison_dead_shadows(&self, w: &mut Writer, before: &BTreeMap<ArrayId, Held>) {
+        for (array, held) in &self.held {
+            if *held == Held::Nothing
+                && before.get(array) != Some(held)
+                && let Some(shadow) = self.shadows.arrays.get(array)
+            {
+                let nan = w.real(self.source.array(*array).ty, f64::NAN);
+                w.push(Stmt::Fill(*shadow, nan));
+            }
+        }
     }
 
     pub(crate) fn known(&self, v: ValueId) -> ValueId {

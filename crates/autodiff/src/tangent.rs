@@ -12,7 +12,7 @@ use crate::custom::{
     Derivatives, Wanted, call_rule, declare_scratch, derivatives, float_arrays, open, saved_arrays,
     without_derivative,
 };
-use crate::error::Error;
+use crate::error::{Error, verify_generated};
 use crate::extremes::{Duel, Extremes, check, declare, extreme_arrays};
 use crate::par::over_iterations;
 use crate::prepare::prepare;
@@ -145,7 +145,7 @@ impl Maker<'_> {
         self.block(&mut w, &body, &directions)?;
         w.program.body = w.end();
         open(&mut w.program);
-        verify(&w.program)?;
+        verify_generated(&w.program)?;
         Ok(Tangent { program: w.program, dots })
     }
 

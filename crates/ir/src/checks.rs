@@ -30,9 +30,16 @@ impl<'p> Machine<'p, '_> {
 
     /// Is what was written to an element a number? It is not asked in usual runs.
     pub(crate) fn check_element(&self, array: ArrayId, at: usize, site: &Option<Site>) -> Result<(), Fault> {
-        if self.checks == Checks::Usual || self.is_number(array, at) {
+        if self.modes.checks == Checks::Usual || self.is_number(array, at) {
             return Ok(());
         }
+        let name = self.program.array(array).name.clone();
+        let index = self.element_index(array, at).into();
+        Err(Fault::NotANumber { array: name, index, position: self.whereabouts(), site: site.clone() })
+    }
+
+    /// The index of an element by its place in the array.
+    pub(crate) fn element_index(&self, array: ArrayId, at: usize) -> Vec<i64> {
         let mut index = Vec::new();
         let mut rest = at as i64;
         for extent in self.arrays[array.index()].shape.iter().rev() {
@@ -40,14 +47,12 @@ impl<'p> Machine<'p, '_> {
             rest /= extent;
         }
         index.reverse();
-        let name = self.program.array(array).name.clone();
-        let index = index.into();
-        Err(Fault::NotANumber { array: name, index, position: self.whereabouts(), site: site.clone() })
+        index
     }
 
     /// Is all that was written to these arrays a number?
     pub(crate) fn check_arrays(&self, arrays: &[ArrayId], site: &Option<Site>) -> Result<(), Fault> {
-        if self.checks == Checks::Usual {
+        if self.modes.checks == Checks::Usual {
             return Ok(());
         }
         for array in arrays.iter().filter(|a| self.program.array(**a).ty.is_float()) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::program::Site;
+use crate::program::{Combine, Site};
 
 /// One thing that is wrong with a program: a *build error*.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +89,8 @@ pub enum Fault {
         /// Where it stands in the source.
         site: Option<Site>,
     },
+    /// Two iterations of a parallel loop touched one element, in ways that do not go together.
+    Race(Box<Race>),
     /// A checked run wrote something that is not a number.
     NotANumber {
         /// The array.
@@ -135,6 +137,68 @@ pub enum Fault {
     Sweep,
 }
 
+/// Two iterations of a parallel loop that touch one element, in ways that do not go together (law 7).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Race {
+    /// The array.
+    pub array: String,
+    /// The element.
+    pub element: Vec<i64>,
+    /// The access that was made first, in the order in which the iterations ran.
+    pub first: Touch,
+    /// The access that conflicts with it.
+    pub second: Touch,
+}
+
+/// What an iteration of a parallel loop did to an element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// The way.
+    pub how: Touched,
+    /// The iteration: the values of the loop's variables.
+    pub iteration: Vec<i64>,
+    /// Where it stands in the source.
+    pub site: Option<Site>,
+}
+
+/// A way to touch an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touched {
+    /// It was read.
+    Read,
+    /// It was written.
+    Written,
+    /// It was combined with a value.
+    Combined(Combine),
+    /// It says which element is taken, and it was asked and set in one step.
+    Claimed,
+}
+
+impl fmt::Display for Touch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = match self.how {
+            Touched::Read => "read",
+            Touched::Written => "written",
+            Touched::Combined(Combine::Add) => "added to",
+            Touched::Combined(Combine::Min) => "combined into (`min`)",
+            Touched::Combined(Combine::Max) => "combined into (`max`)",
+            Touched::Claimed => "claimed",
+        };
+        write!(f, "{how} by iteration {:?}", self.iteration)?;
+        match &self.site {
+            Some(site) => write!(f, ", at {site}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Race {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Race { array, element, first, second } = self;
+        write!(f, "a race: element {element:?} of `{array}` is {first}, and {second} (law 7)")
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let site = match self {
@@ -157,6 +221,7 @@ impl fmt::Display for Fault {
                 )?;
                 site
             }
+            Fault::Race(race) => return write!(f, "{race}"),
             Fault::NotANumber { array, index, position, site } => {
                 write!(f, "the first NaN was written to element {index:?} of `{array}`, in {position}")?;
                 site

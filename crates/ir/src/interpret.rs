@@ -1,15 +1,18 @@
 //! The interpreter: what a program means, in one small, obvious place. The oracle of all tests.
 
+mod any_order;
 mod elements;
 mod par;
+mod poison;
+mod race_log;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use crate::checks::Checks;
-use crate::error::Fault;
+use crate::error::{Fault, Touched};
 use crate::evaluate::Bits;
 use crate::leaf::LANES;
+use crate::modes::{Dead, Modes};
 use crate::place::{Place, Turn, Undone, path_in};
 use crate::program::*;
 use crate::types::{Literal, Type};
@@ -103,8 +106,8 @@ pub struct Machine<'p, 'a> {
     pub scalars: Scalars,
     /// The tape of each array: places that were taken before, and how many hold something now.
     pub tapes: Vec<Tape<'a>>,
-    /// What is checked beyond the law.
-    pub checks: Checks,
+    /// What the run does beyond the law.
+    pub modes: Modes,
     /// Set by somebody who wants the run to end.
     pub stop: Option<&'p AtomicBool>,
     /// Told how many passes of the outermost loop are finished.
@@ -115,6 +118,14 @@ pub struct Machine<'p, 'a> {
     reductions: HashMap<*const Store, Reduction>,
     /// The lane of the iteration that runs now.
     lane: usize,
+    /// The parallel loop that runs now, where a mode wants to know of its iterations.
+    underway: Option<Box<any_order::Underway<'p>>>,
+    /// How many parallel loops have run under such a mode.
+    executions: u64,
+    /// Aliases of old contents that may still be read, where dead contents are poisoned.
+    aliases: Vec<ArrayId>,
+    /// Has the program a tape? Found out where dead contents are poisoned.
+    records: Option<bool>,
 }
 
 /// The tape of one array.
@@ -158,19 +169,26 @@ impl<'p, 'a> Machine<'p, 'a> {
             arrays,
             scalars,
             tapes: program.arrays.iter().map(|_| Tape::default()).collect(),
-            checks: Checks::default(),
+            modes: Modes::default(),
             stop: None,
             done: None,
             trail: Vec::new(),
             iterations: Vec::new(),
             reductions: HashMap::new(),
             lane: 0,
+            underway: None,
+            executions: 0,
+            aliases: Vec::new(),
+            records: None,
         }
     }
 
     /// Runs the program from its beginning.
     pub fn run(&mut self) -> Result<Outcome, Fault> {
         let program = self.program;
+        if self.modes.dead == Dead::Poisoned {
+            self.forget_temporaries();
+        }
         self.go(|machine| machine.block(&program.body))
     }
 
@@ -194,6 +212,7 @@ impl<'p, 'a> Machine<'p, 'a> {
     fn go(&mut self, run: impl FnOnce(&mut Self) -> Result<Flow, Fault>) -> Result<Outcome, Fault> {
         self.iterations.clear();
         self.trail.clear();
+        self.underway = None;
         Ok(match run(self)? {
             Flow::Next => Outcome::Done,
             Flow::Yield { region, reason } => {
@@ -209,7 +228,11 @@ impl<'p, 'a> Machine<'p, 'a> {
         if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             return Err(Fault::Stopped);
         }
-        self.rest(block, 0)
+        let flow = self.rest(block, 0)?;
+        if let (Flow::Next, Dead::Poisoned) = (&flow, self.modes.dead) {
+            self.forget_declared(block);
+        }
+        Ok(flow)
     }
 
     fn rest(&mut self, block: &'p Block, from: usize) -> Result<Flow, Fault> {
@@ -255,6 +278,7 @@ impl<'p, 'a> Machine<'p, 'a> {
             }
             Stmt::Store(s) => {
                 let at = self.element(s.array, s.index, &s.site)?;
+                self.note(s.array, at, Touched::Written, &s.site);
                 self.write(s.array, at, self.bits(s.value));
                 self.check_element(s.array, at, &s.site)?;
             }
@@ -265,7 +289,10 @@ impl<'p, 'a> Machine<'p, 'a> {
             }
             Stmt::If(branch) => return self.within(stmt, |machine| machine.block(&branch.otherwise)),
             Stmt::Loop(l) => return self.within(stmt, |machine| machine.sequential(l)),
-            Stmt::Par(par) => self.within(stmt, |machine| machine.par(par))?,
+            Stmt::Par(par) => {
+                self.within(stmt, |machine| machine.par(par))?;
+                self.forget_aliases();
+            }
             Stmt::Region(region) => return self.within(stmt, |machine| machine.region(region)),
             Stmt::Call(call) => return self.within(stmt, |machine| machine.block(&call.body)),
             Stmt::Swap(a, b) => {
@@ -283,6 +310,7 @@ impl<'p, 'a> Machine<'p, 'a> {
             }
             Stmt::Library(call) => {
                 self.library(call)?;
+                self.forget_aliases();
                 self.check_arrays(&call.writes, &call.site)?;
             }
             Stmt::Temp(a) => self.temp(*a),

@@ -55,6 +55,13 @@
 //! 12. **Rules.** A called program or custom operation that brings its own derivatives ([`Rules`]) is differentiated by
 //!     these alone; what it does is not looked at. What it declares as saved is there for its derivatives: no derivative
 //!     flows through it.
+//!
+//! Generated programs obey one more:
+//!
+//! 14. **Tapes.** Each array has a tape. Along every path of a program, what is pushed on it is popped exactly once, in
+//!     the mirrored order: a branch pops what the same arm of its mirror pushed, an iteration of a loop what an iteration of
+//!     its mirror pushed, the reverse half of a loop what its forward half recorded. Iterations that keep nothing, and
+//!     conditions of loops, leave every tape as it is. A loop that is run to be reversed is reversed once.
 #![forbid(unsafe_code)]
 
 mod affine;
@@ -69,6 +76,7 @@ mod instance;
 mod interpret;
 pub mod leaf;
 mod library;
+mod modes;
 mod operation;
 pub mod passes;
 mod place;
@@ -77,6 +85,7 @@ mod print;
 mod program;
 mod races;
 mod statement;
+mod tapes;
 mod types;
 mod verify;
 
@@ -84,11 +93,12 @@ pub use affine::{Affine, Affines, is_zero};
 pub use builder::Builder;
 pub use checks::Checks;
 pub use entry::{Derivation, Entry, Made, loop_bounds};
-pub use error::{Error, Fault, Flaw};
+pub use error::{Error, Fault, Flaw, Race, Touch, Touched};
 pub use function::Function;
 pub use hash::ProgramHash;
 pub use interpret::{Bytes, HostArray, Machine, Outcome, Scalars, Tape};
 pub use library::{Assign, Layout, LibraryCall, LibraryOp, Way};
+pub use modes::{Dead, IterationOrder, Modes, Races, poison};
 pub use operation::{Bound, HostArg, HostFunction, Operation, Rule, Ruled, Rules, Saved, Work};
 pub use place::{Place, Turn, Undone, enclosing, path_to};
 pub use program::*;

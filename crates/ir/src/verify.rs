@@ -8,6 +8,7 @@ use crate::function::Function;
 use crate::library::LibraryOp;
 use crate::program::*;
 use crate::races::{self, ParFacts};
+use crate::tapes;
 use crate::types::Type;
 
 /// What the verifier found out about a program; back ends use it instead of finding it again.
@@ -36,6 +37,9 @@ pub fn verify(program: &Program) -> Result<Facts, Error> {
     v.declarations();
     v.block(&program.body);
     let mut flaws = v.flaws;
+    if flaws.is_empty() {
+        flaws = tapes::flaws(program);
+    }
     if flaws.is_empty() {
         let affines = Affines::of(program);
         let mut pars = BTreeMap::new();

@@ -97,6 +97,10 @@ pub trait Executable: Send + Sync {
         Ok(())
     }
 
+    /// What these arrays hold is not read any more before it is written, after all that was asked for before. A device
+    /// need not do anything; the interpreter overwrites it where a mode asks for that.
+    fn forget(&self, _frame: &mut Frame, _arrays: &[ArrayId]) {}
+
     /// Copies arrays to buffers of their size, after all that was asked for before.
     fn store(&self, frame: &mut Frame, arrays: &[ArrayId], to: &mut [Buffer]) -> Result<()> {
         arrays.iter().zip(to).try_for_each(|(array, buffer)| frame.copy_to(*array, buffer))

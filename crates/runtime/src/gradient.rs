@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use ebbtide_autodiff::{self as autodiff, Hosted, Inner, Pushes, Request};
 use ebbtide_ir::{
-    self as ir, ArrayId, Block, Facts, Length, Literal, Loop, LoopId, LoopKind, Program, RegionId, Role,
-    Stmt, SwappedShapes, ValueId,
+    self as ir, Access, ArrayId, Block, Facts, Length, Literal, Loop, LoopId, LoopKind, Program, RegionId,
+    Role, Stmt, SwappedShapes, ValueId,
 };
 use ebbtide_sweep::Cancel;
 
@@ -73,6 +73,8 @@ pub(crate) struct Variant {
     pub tangents: BTreeMap<ArrayId, ArrayId>,
     /// The arrays of which some region keeps a copy.
     undone: Vec<ArrayId>,
+    /// The temporaries and the results: when a launch begins, they hold nothing.
+    empty: Vec<ArrayId>,
     /// Bytes that the device needs besides arrays.
     scratch: u64,
     /// Compiled when it is first wanted.
@@ -136,7 +138,10 @@ impl Variant {
         let mut program = gradient.program;
         let script = Script::cut(&mut program);
         let undone = undone_arrays(&program);
-        let facts = ir::verify(&program)?;
+        let facts = autodiff::verify_generated(&program)?;
+        let empty =
+            |a: &ArrayId| matches!(program.array(*a).role, Role::Temp(_) | Role::Param(Access::Write));
+        let empty = program.array_ids().filter(empty).collect();
         let scratch = device.backend().scratch_bytes(&program, &facts);
         Ok(Variant {
             inner,
@@ -151,6 +156,7 @@ impl Variant {
             shadows: gradient.shadows,
             tangents: tangents(source, request),
             undone,
+            empty,
             scratch,
             executable: OnceLock::new(),
         })
@@ -418,6 +424,7 @@ impl CompiledGradient {
         let executable = variant.executable(&self.device)?;
         let (views, scalars) = bind(&variant.program, &self.device, args)?;
         let mut frame = self.frame(variant, views, scalars)?;
+        executable.forget(&mut frame, &variant.empty);
         frame.reserve_undo(&variant.undone, self.device.meter())?;
         frame.cancel.clone_from(&self.cancel);
         let watch = self.observer.is_some().then(|| self.watch(&chosen.plan));
@@ -453,6 +460,7 @@ impl CompiledGradient {
         let (views, scalars) = bind(&variant.program, &self.device, args)?;
         let mut frontier = Frontier::open(dir, every, variant, &chosen.plan, args)?;
         let mut frame = self.frame(variant, views, scalars)?;
+        executable.forget(&mut frame, &variant.empty);
         frame.reserve_undo(&variant.undone, self.device.meter())?;
         // Where every action is made durable, actions are whole.
         let watched = self.observer.is_some() || self.cancel.is_some() || !every.is_zero();

@@ -10,6 +10,7 @@ use ebbtide_ir::{
 
 use crate::arguments::from_arguments;
 use crate::array::{AnyArray, Array, Element};
+use crate::codec::{ByteOrder, elements};
 use crate::device::Start;
 use crate::error::{Error, Result};
 use crate::memory::Handed;
@@ -144,7 +145,7 @@ impl<'a> Run<'a> {
             return Err(self.variant.lost("a region yielded that has no flag"));
         };
         let bytes = self.contents(hosted.visits)?;
-        Ok(bytes.try_into().map_or(0, i64::from_le_bytes))
+        Ok(elements(&bytes, ByteOrder::MEMORY).first().copied().unwrap_or(0))
     }
 
     /// What an array holds.

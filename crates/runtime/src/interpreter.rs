@@ -2,37 +2,50 @@
 
 use std::sync::Arc;
 
-use ebbtide_ir::{self as ir, Block, Bytes, Checks, Facts, HostArray, Machine, Outcome, Program, Role};
+use ebbtide_ir::{
+    self as ir, ArrayId, Block, Bytes, Checks, Dead, Facts, HostArray, Machine, Modes, Outcome, Program,
+    Role, poison,
+};
 use ebbtide_sweep::Cancel;
 
 use crate::device::{Backend, Device, Executable, Start};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, View};
 
-/// A device that interprets programs.
+/// A device that interprets programs. `EBBTIDE_MODES` names [modes](Modes) that it runs under, for tests:
+/// `EBBTIDE_MODES=poison,races,shuffled=1`.
 pub fn interpreter() -> Device {
-    Device::new(Arc::new(Interpreter { checks: Checks::Usual }))
+    let asked = std::env::var("EBBTIDE_MODES").unwrap_or_default();
+    interpreter_with(asked.parse().unwrap_or_else(|error: String| {
+        crate::warn(&format!("EBBTIDE_MODES: {error}"));
+        Modes::default()
+    }))
 }
 
 /// A device that interprets programs and stops at the first NaN that one writes.
 pub fn checked() -> Device {
-    Device::new(Arc::new(Interpreter { checks: Checks::Numbers }))
+    interpreter_with(Modes { checks: Checks::Numbers, ..Modes::default() })
+}
+
+/// A device that interprets programs under these modes.
+pub fn interpreter_with(modes: Modes) -> Device {
+    Device::new(Arc::new(Interpreter { modes }))
 }
 
 struct Interpreter {
-    checks: Checks,
+    modes: Modes,
 }
 
 struct Interpreted {
     program: Arc<Program>,
     facts: Arc<Facts>,
     segments: Vec<Block>,
-    checks: Checks,
+    modes: Modes,
 }
 
 impl Backend for Interpreter {
     fn name(&self) -> &str {
-        match self.checks {
+        match self.modes.checks {
             Checks::Usual => "interpreter",
             Checks::Numbers => "checked",
         }
@@ -46,7 +59,7 @@ impl Backend for Interpreter {
     ) -> Result<Arc<dyn Executable>> {
         let segments = segments.iter().map(|block| (*block).clone()).collect();
         let (program, facts) = (program.clone(), facts.clone());
-        Ok(Arc::new(Interpreted { program, facts, segments, checks: self.checks }))
+        Ok(Arc::new(Interpreted { program, facts, segments, modes: self.modes }))
     }
 }
 
@@ -66,7 +79,7 @@ impl Executable for Interpreted {
             )
         });
         let mut machine = Machine::new(program, &self.facts, &frame.arguments, arrays.collect());
-        machine.checks = self.checks;
+        machine.modes = self.modes;
         machine.stop = frame.cancel.as_ref().map(Cancel::word);
         machine.done = Some(&frame.done);
         machine.scalars = std::mem::take(&mut frame.scalars);
@@ -97,6 +110,14 @@ impl Executable for Interpreted {
         }
         frame.scalars = std::mem::take(&mut machine.scalars);
         outcome.map_err(|fault| Error::of_run(program, fault))
+    }
+
+    fn forget(&self, frame: &mut Frame, arrays: &[ArrayId]) {
+        if self.modes.dead == Dead::Poisoned {
+            for array in arrays {
+                poison(self.program.array(*array).ty, frame.bytes_mut(*array));
+            }
+        }
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Compiled {
     entries: Arc<[OnceLock<Entry>]>,
     /// The arrays of which some region keeps a copy.
     undone: Arc<[ir::ArrayId]>,
+    /// The temporaries: when a launch begins, they hold nothing.
+    temps: Arc<[ir::ArrayId]>,
     /// What may ask launches to stop.
     cancel: Option<Cancel>,
 }
@@ -47,6 +49,7 @@ impl Compiled {
         let executable = device.backend().compile(&program, &facts, &[&program.body])?;
         let entries = (0..program.regions).map(|_| OnceLock::new()).collect();
         let undone = undone_arrays(&program);
+        let temps = program.array_ids().filter(|a| matches!(program.array(*a).role, Role::Temp(_))).collect();
         Ok(Compiled {
             swaps: program.swaps().into(),
             program,
@@ -55,6 +58,7 @@ impl Compiled {
             forms: Forms::default(),
             entries,
             undone: undone.into(),
+            temps,
             cancel: None,
         })
     }
@@ -145,6 +149,7 @@ impl Compiled {
     pub(crate) fn prepare_start(&self, args: &[Arg<'_>]) -> Result<Prepared> {
         let (views, scalars) = bind(&self.program, &self.device, args)?;
         let mut frame = Frame::new(&self.program, views, scalars, self.device.meter())?;
+        self.executable.forget(&mut frame, &self.temps);
         frame.cancel.clone_from(&self.cancel);
         frame.reserve_undo(&self.undone, self.device.meter())?;
         Ok(Prepared { frame, place: None, known: None })

@@ -8,6 +8,7 @@ use ebbtide_snapshot::{self as snapshot, ArrayView, Dtype, State, fs::Disks};
 use crate::arguments::Arg;
 use crate::array::Element;
 use crate::by_type::by_type;
+use crate::codec::{ByteOrder, elements, put_elements};
 use crate::error::{Error, Result};
 
 fn dtype(ty: Type) -> Dtype {
@@ -37,7 +38,7 @@ pub fn save(path: &Path, members: &[(String, Arg<'_>)]) -> Result<()> {
         macro_rules! put {
             ($t:ty) => {{
                 let elements: Vec<$t> = match (bytes, arg) {
-                    (Some(bytes), _) => bytes.chunks_exact(size_of::<$t>()).map(element::<$t>).collect(),
+                    (Some(bytes), _) => elements::<$t>(bytes, ByteOrder::MEMORY),
                     (None, Arg::Scalar(literal)) => {
                         vec![<$t>::from_literal(Literal::from_bits(<$t>::TYPE, literal.bits()))]
                     }
@@ -69,12 +70,7 @@ pub fn load(path: &Path, members: &mut [(String, Arg<'_>)]) -> Result<Vec<Litera
             ($t:ty) => {{
                 let elements = state.get_vec::<$t>(name)?;
                 match arg {
-                    Arg::Write(array) => {
-                        let places = array.bytes_mut().chunks_exact_mut(size_of::<$t>());
-                        for (place, element) in places.zip(elements) {
-                            place.copy_from_slice(&element.to_literal().bits().to_ne_bytes()[low::<$t>()]);
-                        }
-                    }
+                    Arg::Write(array) => put_elements(array.bytes_mut(), &elements, ByteOrder::MEMORY),
                     _ => scalars
                         .extend(elements.first().map(|e| Literal::from_bits(ty, e.to_literal().bits()))),
                 }
@@ -83,17 +79,6 @@ pub fn load(path: &Path, members: &mut [(String, Arg<'_>)]) -> Result<Vec<Litera
         by_type!(ty, get);
     }
     Ok(scalars)
-}
-
-/// The bytes of a word that hold an element.
-fn low<T>() -> std::ops::Range<usize> {
-    if cfg!(target_endian = "little") { 0..size_of::<T>() } else { 8 - size_of::<T>()..8 }
-}
-
-fn element<T: Element>(bytes: &[u8]) -> T {
-    let mut word = [0; 8];
-    word[low::<T>()].copy_from_slice(bytes);
-    T::from_literal(Literal::from_bits(T::TYPE, u64::from_ne_bytes(word)))
 }
 
 /// What of the file does not fit, one by one.

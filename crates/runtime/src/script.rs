@@ -3,8 +3,8 @@
 
 use ebbtide_autodiff::{Pushes, pushes};
 use ebbtide_ir::{
-    Again, ArrayId, Block, Length, LocalDecl, LocalId, Loop, LoopId, LoopKind, Program, RegionId,
-    ReverseHint, Stmt, ValueId, walk_program_level,
+    Again, ArrayId, Block, Forward, Length, LocalDecl, LocalId, Loop, LoopId, LoopKind, Program, RegionId,
+    ReverseHint, Stmt, ValueId, walk_program_level, written,
 };
 
 /// One thing to do.
@@ -31,6 +31,8 @@ pub(crate) struct Sweep {
     pub length: Length,
     pub piece: (ValueId, ValueId),
     pub carried: Vec<ArrayId>,
+    /// Arrays that its iterations write and slots do not hold: a restored state has nothing in them.
+    pub lost: Vec<ArrayId>,
     pub advance: usize,
     pub record: usize,
     pub hint: Option<ReverseHint>,
@@ -72,12 +74,14 @@ impl Script {
             match stmt {
                 Stmt::Forward(f) => {
                     self.close(&mut steps, &mut open);
+                    let lost = lost(&f);
                     let (advance, record) = (self.segment(f.advance), self.segment(f.record));
                     steps.push(Step::Forward(Sweep {
                         id: f.id,
                         length: f.length,
                         piece: (f.from, f.to),
                         carried: f.carried,
+                        lost,
                         advance,
                         record,
                         hint: f.schedule,
@@ -125,6 +129,16 @@ impl Script {
             steps.push(Step::Run(segment));
         }
     }
+}
+
+/// What the forward half of a loop writes and does not carry.
+fn lost(f: &Forward) -> Vec<ArrayId> {
+    let mut lost = written(&f.advance);
+    lost.extend(written(&f.record));
+    lost.sort_unstable();
+    lost.dedup();
+    lost.retain(|array| !f.carried.contains(array));
+    lost
 }
 
 fn has_sweeps(stmt: &Stmt) -> bool {

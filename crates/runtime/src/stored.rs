@@ -8,14 +8,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ebbtide_ir::{
-    ArrayId, Entry, Literal, LocalId, LoopKind, Made, Place, Program, Role, Scalars, Stmt, Type, ValueId,
-    enclosing,
+    ArrayId, Entry, LocalId, LoopKind, Made, Place, Program, Role, Scalars, Stmt, Type, ValueId, enclosing,
 };
 use ebbtide_snapshot::{self as snapshot, State, fs::Disks};
 
-use crate::array::Element as _;
 use crate::buffer::Meter;
 use crate::by_type::by_type;
+use crate::codec::{ByteOrder, elements, put_elements};
 use crate::error::{Error, Result};
 use crate::frame::Temp;
 use crate::yielded::{Yielded, entry};
@@ -84,19 +83,7 @@ fn put_temp(program: &Program, state: &mut State, temp: &Temp) -> Result<()> {
     let shape: Vec<usize> = temp.shape[..decl.rank].iter().map(|extent| *extent as usize).collect();
     let name = temp_name(program, temp.array);
     macro_rules! put {
-        ($t:ty) => {{
-            let elements: Vec<$t> = temp
-                .buffer
-                .bytes()
-                .chunks_exact(size_of::<$t>())
-                .map(|chunk| {
-                    let mut eight = [0; 8];
-                    eight[..chunk.len()].copy_from_slice(chunk);
-                    <$t>::from_literal(Literal::from_bits(<$t>::TYPE, u64::from_le_bytes(eight)))
-                })
-                .collect();
-            state.put_shaped(&name, &shape, &elements)?
-        }};
+        ($t:ty) => {{ state.put_shaped(&name, &shape, &elements::<$t>(temp.buffer.bytes(), ByteOrder::MEMORY))? }};
     }
     by_type!(decl.ty, put);
     Ok(())
@@ -113,9 +100,7 @@ fn get_temp(program: &Program, state: &State, array: ArrayId, meter: &Arc<Meter>
     macro_rules! get {
         ($t:ty) => {{
             let elements = state.get_vec::<$t>(&name)?;
-            for (chunk, element) in temp.buffer.bytes_mut().chunks_exact_mut(size_of::<$t>()).zip(elements) {
-                chunk.copy_from_slice(&element.to_literal().bits().to_le_bytes()[..size_of::<$t>()]);
-            }
+            put_elements(temp.buffer.bytes_mut(), &elements, ByteOrder::MEMORY);
         }};
     }
     by_type!(decl.ty, get);

@@ -400,6 +400,7 @@ impl<'a> Run<'a> {
                 let (far, mut hands) = self.far(driven);
                 far.load(&mut hands, index, step)?;
                 let (bytes, from_disk) = (far.bytes(), index < far.on_disk);
+                self.executable.forget(self.frame, &sweep.lost);
                 self.ran.loaded += 1;
                 *(if from_disk { &mut self.ran.from_disk } else { &mut self.ran.from_host }) += bytes;
                 Ok(())
@@ -424,7 +425,9 @@ impl<'a> Run<'a> {
                     return Err(self.variant.lost("a slot is empty"));
                 };
                 buffers.iter().try_for_each(|buffer| buffer.hand_over(Handed::ForReading))?;
-                self.executable.load(self.frame, &sweep.carried, buffers)
+                self.executable.load(self.frame, &sweep.carried, buffers)?;
+                self.executable.forget(self.frame, &sweep.lost);
+                Ok(())
             }
             Action::Drop { slot } => {
                 driven.spare.extend(driven.slots.remove(&slot));

@@ -10,7 +10,7 @@ use super::*;
 
 /// What the analysis says of the first sequential loop of a program.
 fn check(program: &Program, expected: Expect) {
-    let facts = verify(program).unwrap();
+    let facts = verify(&without_tapes(program)).unwrap();
     let mut first = None;
     walk_program_level(&program.body, &mut |stmt| {
         if let Stmt::Loop(l) = stmt {
@@ -39,6 +39,17 @@ fn check(program: &Program, expected: Expect) {
         }
     };
     expected.assert_eq(&text);
+}
+
+/// The program without its pushes and pops: one half of a gradient by itself is no lawful program.
+fn without_tapes(program: &Program) -> Program {
+    let mut program = program.clone();
+    for stmt in &mut program.body {
+        if let Stmt::Loop(l) = stmt {
+            l.body.retain(|stmt| !matches!(stmt, Stmt::Push(_) | Stmt::Pop(_)));
+        }
+    }
+    program
 }
 
 /// A program with a loop over `t` in `0..steps`, arrays `u` and `v` of `n` elements, `rows` of `[steps, n]`, a row

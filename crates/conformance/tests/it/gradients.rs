@@ -89,15 +89,18 @@ impl Case {
         arrays
     }
 
-    pub fn compile(&self, device: &Device) -> CompiledGradient {
-        let request = Request {
+    pub fn request(&self) -> Request {
+        Request {
             of: "loss".into(),
             wrt: self.wrt.iter().map(|s| s.to_string()).collect(),
             values: vec!["loss".into()],
             seeded: false,
             ..Default::default()
-        };
-        CompiledGradient::new(&self.program, &request, device, Budget::StoreAll).unwrap()
+        }
+    }
+
+    pub fn compile(&self, device: &Device) -> CompiledGradient {
+        CompiledGradient::new(&self.program, &self.request(), device, Budget::StoreAll).unwrap()
     }
 
     /// The value and all derivatives, as numbers, and what the run did.
@@ -311,7 +314,7 @@ fn direction(name: &str, e: usize) -> f64 {
     element(Type::F64, seed + 77, e as u64).to_f64()
 }
 
-fn burgers(n: usize, steps: usize) -> Case {
+pub fn burgers(n: usize, steps: usize) -> Case {
     Case {
         program: with_misfit(programs::burgers(), "u"),
         wrt: vec!["u", "nu", "dt"],
@@ -320,6 +323,21 @@ fn burgers(n: usize, steps: usize) -> Case {
             Given::Shape(vec![n]),
             Given::Scalar(Literal::from(0.1)),
             Given::Scalar(Literal::from(0.05)),
+            Given::Scalar(Literal::from(steps)),
+            Given::Shape(vec![]),
+        ],
+    }
+}
+
+/// Arrays that are overwritten whole before anything flows back to them, in every way that there is.
+pub fn overwritten(n: usize, steps: usize) -> Case {
+    Case {
+        program: with_misfit(programs::overwritten(), "b"),
+        wrt: vec!["x", "b"],
+        given: vec![
+            Given::Shape(vec![n]),
+            Given::Shape(vec![n]),
+            Given::Shape(vec![n]),
             Given::Scalar(Literal::from(steps)),
             Given::Shape(vec![]),
         ],
@@ -339,7 +357,7 @@ pub fn pointwise(n: usize, steps: usize) -> Case {
     }
 }
 
-fn wave(n: usize, m: usize, steps: usize) -> Case {
+pub fn wave(n: usize, m: usize, steps: usize) -> Case {
     Case {
         program: with_misfit(programs::wave(), "seen"),
         wrt: vec!["c", "source", "u"],

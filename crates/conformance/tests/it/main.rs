@@ -11,6 +11,7 @@ mod gradients;
 mod hostile;
 mod interchange;
 mod introspection;
+mod judges;
 mod library;
 mod loops;
 mod meetings;

@@ -87,6 +87,43 @@ pub fn burgers() -> Program {
     b.0.finish().unwrap()
 }
 
+/// Whole arrays overwritten by loops, `fill` and `copy` between reads.
+pub fn overwritten() -> Program {
+    let mut b = B::new("overwritten");
+    let a = b.0.array("a", Type::F64, 1, Access::Write);
+    let c = b.0.array("b", Type::F64, 1, Access::Write);
+    let x = b.0.array("x", Type::F64, 1, Access::Read);
+    let steps = b.0.scalar("steps", Type::Index);
+    let (zero, n) = (b.index(0), b.0.dim(a, 0));
+    b.0.begin_for("t", zero, steps);
+    let i = b.0.begin_par(&[("i", zero, n)])[0];
+    let (u, v) = (b.0.load(x, &[i]), b.0.load(c, &[i]));
+    let (square, product) = (b.mul(u, u), b.mul(u, v));
+    let sine = b.0.math(Function::Sin, &[product]);
+    b.0.store(a, &[i], square);
+    b.0.store(c, &[i], sine);
+    b.0.end_par();
+    let i = b.0.begin_par(&[("i", zero, n)])[0];
+    let (u, v) = (b.0.load(x, &[i]), b.0.load(c, &[i]));
+    let product = b.mul(u, v);
+    b.0.store(a, &[i], product);
+    b.0.end_par();
+    let half = b.real(0.5);
+    b.0.fill(c, half);
+    let i = b.0.begin_par(&[("i", zero, n)])[0];
+    let v = b.0.load(a, &[i]);
+    b.0.update(Combine::Add, c, &[i], v);
+    b.0.end_par();
+    b.0.copy(c, a);
+    let i = b.0.begin_par(&[("i", zero, n)])[0];
+    let (u, v) = (b.0.load(x, &[i]), b.0.load(a, &[i]));
+    let product = b.mul(u, v);
+    b.0.update(Combine::Add, c, &[i], product);
+    b.0.end_par();
+    b.0.end_loop(None);
+    b.0.finish().unwrap()
+}
+
 /// The acoustic wave equation on a plane with a source and a row of receivers, in `f32`.
 pub fn wave() -> Program {
     let mut b = B::new("wave");

@@ -2,7 +2,7 @@
 //!
 //! Fixed seeds; `EBBTIDE_CASES` says how many programs are tried.
 
-mod generate;
+pub mod generate;
 pub mod gradients;
 pub mod regressions;
 
@@ -19,11 +19,11 @@ const PER_UNIT: usize = 12;
 /// Programs tried unless `EBBTIDE_CASES` says otherwise.
 const CASES: usize = 48;
 
-fn cases() -> usize {
+pub fn cases() -> usize {
     std::env::var("EBBTIDE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(CASES)
 }
 
-fn inputs(n: usize, m: usize, which: usize, seed: u64) -> Vec<Input> {
+pub fn inputs(n: usize, m: usize, which: usize, seed: u64) -> Vec<Input> {
     let extent = [n, m];
     let arrays = ARRAYS
         .iter()
@@ -42,7 +42,7 @@ fn inputs(n: usize, m: usize, which: usize, seed: u64) -> Vec<Input> {
 
 /// The elements of all arrays after a run, or the fault; faults are compared as such, since which of several is
 /// reported is not defined.
-fn outcome(compiled: &Compiled, inputs: &[Input]) -> Result<Vec<Vec<Literal>>, String> {
+pub fn outcome(compiled: &Compiled, inputs: &[Input]) -> Result<Vec<Vec<Literal>>, String> {
     let bytes = launch(compiled, inputs).map_err(|e| e.to_string())?;
     Ok(ARRAYS.iter().zip(&bytes).map(|((_, ty, _), bytes)| literals(*ty, bytes)).collect())
 }

@@ -18,6 +18,7 @@ mod flows;
 mod generic;
 mod gradients;
 mod interior;
+mod judges;
 mod library;
 mod on_tape;
 mod options;

@@ -1,11 +1,12 @@
 //! Values and elements, and what happens to whole arrays.
 
 use super::{Bytes, HostArray, Machine};
-use crate::error::Fault;
+use crate::error::{Fault, Touched};
 use crate::evaluate::{Bits, evaluate};
+use crate::modes::Dead;
 use crate::program::*;
 
-impl Machine<'_, '_> {
+impl<'p> Machine<'p, '_> {
     pub(crate) fn bits(&self, v: ValueId) -> Bits {
         self.scalars.values[v.index()]
     }
@@ -14,8 +15,9 @@ impl Machine<'_, '_> {
         self.bits(v) as i64
     }
 
-    pub(super) fn compute(&self, v: ValueId) -> Result<Bits, Fault> {
-        let decl = self.program.value(v);
+    pub(super) fn compute(&mut self, v: ValueId) -> Result<Bits, Fault> {
+        let program: &'p Program = self.program;
+        let decl = program.value(v);
         Ok(match decl.op {
             Op::Scalar(s) => self.arguments[s.index()].bits(),
             Op::Dim(array, k) => self.arrays[array.index()].shape[k as usize] as Bits,
@@ -23,6 +25,7 @@ impl Machine<'_, '_> {
             Op::Get(local) => self.scalars.locals[local.index()],
             Op::Load(array, index) => {
                 let at = self.element(array, index, &decl.site)?;
+                self.note(array, at, Touched::Read, &decl.site);
                 self.read(array, at)
             }
             _ => match evaluate(self.program, v, |operand| self.bits(operand)) {
@@ -112,6 +115,10 @@ impl Machine<'_, '_> {
                     HostArray { shape: array.shape.clone(), bytes: Bytes::Own(array.bytes.read().to_vec()) };
                 std::mem::swap(place, array);
                 self.arrays[old.index()] = copy;
+                if self.modes.dead == Dead::Poisoned {
+                    self.aliases.push(old);
+                    self.forget(push.array);
+                }
             }
         }
         Ok(())
@@ -121,6 +128,7 @@ impl Machine<'_, '_> {
         let tape = &mut self.tapes[array.index()];
         tape.depth = tape.depth.checked_sub(1).ok_or(Fault::Tape)?;
         std::mem::swap(&mut tape.places[tape.depth], &mut self.arrays[array.index()]);
+        self.forget_popped(array);
         Ok(())
     }
 

@@ -1,7 +1,8 @@
 //! Parallel loops: one iteration after the other, last dimension fastest.
 
+use super::any_order::Deferred;
 use super::{Machine, Reduction};
-use crate::error::Fault;
+use crate::error::{Fault, Touched};
 use crate::evaluate::{Bits, combine, neutral};
 use crate::leaf::{LANES, Leaves};
 use crate::program::*;
@@ -14,6 +15,9 @@ impl<'p> Machine<'p, '_> {
         let extents: Vec<i64> = from.iter().zip(&to).map(|(f, t)| t.saturating_sub(*f).max(0)).collect();
         if extents.contains(&0) {
             return Ok(());
+        }
+        if self.orders_or_watches() {
+            return self.par_in_any_order(par, from, extents);
         }
         self.begin_reductions(par);
         let leaves = Leaves::of(&extents);
@@ -41,8 +45,8 @@ impl<'p> Machine<'p, '_> {
         self.end_reductions(par)
     }
 
-    fn begin_reductions(&mut self, par: &'p Par) {
-        let facts = &self.facts.pars[&par.id];
+    pub(super) fn begin_reductions(&mut self, par: &'p Par) {
+        let Some(facts) = self.facts.pars.get(&par.id) else { return };
         walk(&par.body, &mut |stmt| {
             if let Stmt::Update(how, s) = stmt
                 && facts.sharing.get(&s.array) == Some(&Sharing::Reduce)
@@ -56,7 +60,7 @@ impl<'p> Machine<'p, '_> {
         });
     }
 
-    fn end_leaf(&mut self) {
+    pub(super) fn end_leaf(&mut self) {
         for r in self.reductions.values_mut() {
             let mut width = LANES / 2;
             while width > 0 {
@@ -70,7 +74,7 @@ impl<'p> Machine<'p, '_> {
         }
     }
 
-    fn end_reductions(&mut self, par: &'p Par) -> Result<(), Fault> {
+    pub(super) fn end_reductions(&mut self, par: &'p Par) -> Result<(), Fault> {
         self.end_leaf();
         let mut checked = Ok(());
         walk(&par.body, &mut |stmt| {
@@ -90,7 +94,11 @@ impl<'p> Machine<'p, '_> {
 
     pub(super) fn update(&mut self, how: Combine, s: &'p Store) -> Result<(), Fault> {
         let at = self.element(s.array, s.index, &s.site)?;
+        self.note(s.array, at, Touched::Combined(how), &s.site);
         let (value, ty) = (self.bits(s.value), self.program.array(s.array).ty);
+        if self.defer(how, s, at, value) == Deferred::Yes {
+            return Ok(());
+        }
         let lane = self.lane;
         match self.reductions.get_mut(&std::ptr::from_ref(s)) {
             Some(r) => {
@@ -106,8 +114,9 @@ impl<'p> Machine<'p, '_> {
         Ok(())
     }
 
-    pub(super) fn claim(&mut self, claim: &Claim) -> Result<(), Fault> {
+    pub(super) fn claim(&mut self, claim: &'p Claim) -> Result<(), Fault> {
         let at = self.element(claim.array, claim.index, &claim.site)?;
+        self.note(claim.taken, at, Touched::Claimed, &claim.site);
         if self.read(claim.taken, at) != 0 {
             return Err(Fault::WrittenTwice {
                 array: self.program.array(claim.array).name.clone(),

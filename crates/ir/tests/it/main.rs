@@ -3,4 +3,7 @@
 
 mod fixtures;
 mod passes;
+mod poison;
+mod races;
+mod tapes;
 mod verifier;
