@@ -9,6 +9,7 @@
 
 pub mod judge;
 pub mod oracle;
+pub mod random;
 
 use ebbtide_ir::{Access, Literal, Param, Program, Role, Type};
 use ebbtide_runtime::{AnyArray, Arg, Compiled, Device, Result};

@@ -10,7 +10,7 @@ use ebbtide_runtime::{
 };
 
 use super::{Question, Wrong};
-use crate::oracle::{Direction, Host, Lent, Yield};
+use crate::oracle::{Direction, Host, Lent, PATIENCE, Yield};
 use crate::{Input, literals, put};
 
 /// A compiled gradient of a question.
@@ -56,9 +56,10 @@ impl Question<'_> {
     pub fn run_compiled(&self, compiled: &Compiled) -> Ran<Vec<(String, Vec<Literal>)>> {
         let mut arrays = self.arrays(compiled.device())?;
         let args = arguments(self.program, self.inputs, &mut arrays);
-        let host = self.host.clone();
+        let (host, mut yields) = (self.host.clone(), 0);
         let _status = compiled.drive(args, |at, args| match &host {
             Some(host) => {
+                yields = patient(&self.program.name, yields)?;
                 answer_in_place(self.program, host, at, args);
                 Ok(Next::Resume)
             }
@@ -125,9 +126,10 @@ impl Question<'_> {
             });
         }
         let args = arguments(program, &inputs, &mut arrays);
-        let host = self.host.clone();
+        let (host, mut yields) = (self.host.clone(), 0);
         let _status = compiled.drive(args, |at, args| match &host {
             Some(host) => {
+                yields = patient(&program.name, yields)?;
                 answer_tangent(self.program, tangent, host, at, args);
                 Ok(Next::Resume)
             }
@@ -176,7 +178,12 @@ impl Question<'_> {
     pub fn hvp(&self, device: &Device, budget: Budget) -> Result<Vec<Vec<Literal>>, Wrong> {
         let tangent = self.tangent()?;
         let Some(dot) = tangent.dots.get(&self.of).cloned() else {
-            return Err(Wrong::Refused(format!("the tangent program has no tangent of `{}`", self.of)));
+            // An output that does not move has no second derivative either.
+            let zeros = |name: &String| {
+                let n = self.input(name).map_or(0, |input| input.shape().iter().product());
+                vec![Literal::zero(self.ty(name)); n]
+            };
+            return Ok(self.wrt.iter().map(zeros).collect());
         };
         let request = Request { of: dot, wrt: self.wrt.clone(), may_be_zero: true, ..Request::default() };
         let compiled = CompiledGradient::new(&tangent.program, &request, device, budget).map_err(refused)?;
@@ -236,6 +243,15 @@ impl Gradient {
     pub fn compiled(&self) -> &CompiledGradient {
         &self.compiled
     }
+}
+
+/// One yield more; an error where they do not end.
+fn patient(program: &str, yields: u32) -> Ran<u32> {
+    if yields == PATIENCE {
+        let message = format!("it yielded {PATIENCE} times");
+        return Err(Error::Plan { program: program.to_string(), message });
+    }
+    Ok(yields + 1)
 }
 
 /// Arguments of a launch, for the parameters of a program.

@@ -47,6 +47,8 @@ pub struct Question<'a> {
     pub wrt: Vec<String>,
     /// What the host does where the program yields.
     pub host: Option<Arc<Host<'static>>>,
+    /// The oracle gives up after this many statements.
+    pub most_statements: u64,
 }
 
 /// What is wrong with an answer.
@@ -77,7 +79,7 @@ impl<'a> Question<'a> {
     /// The derivatives of output `of` by the inputs `wrt`.
     pub fn new(program: &'a Program, inputs: &'a [Input], of: &str, wrt: &[&str]) -> Question<'a> {
         let wrt = wrt.iter().map(|name| name.to_string()).collect();
-        Question { program, inputs, of: of.to_string(), wrt, host: None }
+        Question { program, inputs, of: of.to_string(), wrt, host: None, most_statements: 100_000_000 }
     }
 
     /// The same question of a program that yields.
@@ -118,7 +120,13 @@ impl<'a> Question<'a> {
 
     /// The oracle's answer.
     pub fn trace(&self) -> Result<Trace, Stop> {
-        oracle::trace(self.program, self.inputs, &self.direction(), self.host.as_deref())
+        oracle::trace(
+            self.program,
+            self.inputs,
+            &self.direction(),
+            self.host.as_deref(),
+            self.most_statements,
+        )
     }
 
     /// How close to the oracle's an answer must be: a share of the largest component.

@@ -26,9 +26,11 @@ impl Dual {
 
     /// A function with this value and slope at this number.
     fn chain(self, value: f64, slope: f64) -> Dual {
+        // What cancelled in the argument is missing in the value.
+        let cancelled = self.value_size - self.value.abs();
         Dual {
             value,
-            value_size: value.abs(),
+            value_size: value.abs() + times(slope.abs(), cancelled),
             tangent: times(slope, self.tangent),
             tangent_size: times(slope.abs(), self.tangent_size),
         }
@@ -60,10 +62,10 @@ impl Dual {
         self.chain(self.value.cosh(), self.value.sinh())
     }
 
-    /// Hyperbolic tangent.
+    /// Hyperbolic tangent. Its slope is as exact as one minus its square is.
     pub fn tanh(self) -> Dual {
         let c = self.value.cosh();
-        self.chain(self.value.tanh(), 1.0 / (c * c))
+        Dual { tangent_size: 2.0 * self.tangent_size, ..self.chain(self.value.tanh(), 1.0 / (c * c)) }
     }
 
     /// Exponential function.

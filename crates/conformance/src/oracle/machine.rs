@@ -35,11 +35,8 @@ pub struct TapedArray {
     pub elements: Vec<Taped>,
 }
 
-/// A run gives up after this many statements.
-const MOST_STATEMENTS: u64 = 50_000_000;
-
 /// A host that was asked this often at one place will not let the program continue.
-const PATIENCE: u32 = 1000;
+pub const PATIENCE: u32 = 1000;
 
 pub struct Machine<'p> {
     pub program: &'p Program,
@@ -60,6 +57,8 @@ pub struct Machine<'p> {
     /// The least distance from a kink of anything that moves, relative to its size.
     pub nearest_kink: f64,
     statements: u64,
+    /// A run gives up after this many statements.
+    pub most_statements: u64,
 }
 
 impl<'p> Machine<'p> {
@@ -81,6 +80,7 @@ impl<'p> Machine<'p> {
             yields: 0,
             nearest_kink: f64::INFINITY,
             statements: 0,
+            most_statements: u64::MAX,
         }
     }
 
@@ -90,8 +90,8 @@ impl<'p> Machine<'p> {
 
     fn stmt(&mut self, stmt: &'p Stmt) -> Result<(), Stop> {
         self.statements += 1;
-        if self.statements > MOST_STATEMENTS {
-            return Err(Stop::Unsupported(format!("a run of more than {MOST_STATEMENTS} statements")));
+        if self.statements > self.most_statements {
+            return Err(Stop::Unsupported(format!("a run of more than {} statements", self.most_statements)));
         }
         match stmt {
             Stmt::Let(v) => self.values[v.index()] = self.compute(*v)?,

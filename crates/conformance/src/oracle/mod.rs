@@ -24,6 +24,7 @@ use ebbtide_ir::{Literal, Param, Program, Type, verify};
 use crate::{Input, element};
 pub use dual::Dual;
 pub use host::{Host, Lent, Yield};
+pub use machine::PATIENCE;
 use machine::{Machine, Taped, TapedArray};
 use tape::{Node, Tape};
 
@@ -64,16 +65,19 @@ pub struct Trace {
     pub nearest_kink: f64,
 }
 
-/// Runs a program with these arguments. Every float input can be differentiated by; those in `along` move.
+/// Runs a program with these arguments, for at most so many statements. Every float input can be differentiated by;
+/// those in `along` move.
 pub fn trace(
     program: &Program,
     inputs: &[Input],
     along: &Direction,
     host: Option<&Host<'_>>,
+    most_statements: u64,
 ) -> Result<Trace, Stop> {
     let facts = verify(program).map_err(|e| Stop::Invalid(e.to_string()))?;
     let mut machine = Machine::new(program, &facts);
     machine.host = host;
+    machine.most_statements = most_statements;
     let mut nodes = BTreeMap::new();
     if program.params.len() != inputs.len() {
         return Err(Stop::Invalid(format!("{} parameters, {} inputs", program.params.len(), inputs.len())));
