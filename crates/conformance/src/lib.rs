@@ -2,7 +2,14 @@
 //!
 //! [`run`] gives a program deterministic arguments on a device and returns the bits of every array afterwards, so
 //! that devices can be compared with the interpreter.
+//!
+//! [`oracle`] is an interpreter over taped scalars, which judges derivatives and shares no code with the crate that makes
+//! them; [`judge`] holds the derivatives of a program against it.
 #![forbid(unsafe_code)]
+
+pub mod judge;
+pub mod oracle;
+pub mod random;
 
 use ebbtide_ir::{Access, Literal, Param, Program, Role, Type};
 use ebbtide_runtime::{AnyArray, Arg, Compiled, Device, Result};
@@ -90,8 +97,12 @@ pub fn literals(ty: Type, bytes: &[u8]) -> Vec<Literal> {
     let literal = |chunk: &[u8]| {
         let mut eight = [0; 8];
         eight[..chunk.len()].copy_from_slice(chunk);
-        let literal = Literal::from_bits(ty, u64::from_le_bytes(eight));
-        if literal.to_f64().is_nan() { Literal::of(ty, f64::NAN) } else { literal }
+        one_nan(Literal::from_bits(ty, u64::from_le_bytes(eight)))
     };
     bytes.chunks_exact(ty.size()).map(literal).collect()
+}
+
+/// The literal, or the one NaN of its type if it is any NaN.
+pub fn one_nan(literal: Literal) -> Literal {
+    if literal.to_f64().is_nan() { Literal::of(literal.ty(), f64::NAN) } else { literal }
 }

@@ -55,6 +55,24 @@
 //! 12. **Rules.** A called program or custom operation that brings its own derivatives ([`Rules`]) is differentiated by
 //!     these alone; what it does is not looked at. What it declares as saved is there for its derivatives: no derivative
 //!     flows through it.
+//! 13. **Derivatives** are those of the operations that a run executes, at the values that it computes. Where an
+//!     operation has none, or more than one:
+//!     - `abs` has slope 0 at 0; `hypot` and `atan2` have slope 0 at the origin; a power has slope 0 in its base
+//!       where the exponent is 0, and slope 0 in its exponent where the power is 0. Other slopes that grow without
+//!       bound are infinite (`sqrt` and `cbrt` at 0, `ln` at 0) or what IEEE arithmetic makes of their formula.
+//!     - `min` and `max` of equal operands pass the derivative to the first one. Zeros are equal whatever their signs;
+//!       of a number and NaN the number has the derivative.
+//!     - An element that is combined by `min_assign` or `max_assign` depends in equal shares on all that attain the
+//!       result: what it held before, and each update; in a parallel loop, all updates of that loop share.
+//!     - `x % y` has slope 1 in `x` and minus the truncated quotient in `y`, also where the quotient jumps.
+//!     - `floor`, `ceil`, `round` and `trunc` have slope 0. Comparisons, random numbers and casts from or to integers and
+//!       `bool` carry no derivative. A cast between floats has slope 1. What is made of these follows: `signum` has
+//!       slope 0, `clamp` slope 1 where it changes nothing, bounds included, else that of the bound.
+//!     - A branch that is not taken, an operand that `select` does not choose, an element that is overwritten and an
+//!       iteration that does not run contribute nothing, however steep their slopes.
+//!     - What the host changes at a yield is constant: an element whose bits differ afterwards depends on nothing.
+//!
+//!     A second derivative is the derivative of the first where that has one; elsewhere it is not specified.
 //!
 //! Generated programs obey one more:
 //!

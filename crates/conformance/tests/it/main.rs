@@ -17,6 +17,7 @@ mod loops;
 mod meetings;
 mod model;
 mod operations;
+mod oracle;
 mod programs;
 mod random;
 mod stages;

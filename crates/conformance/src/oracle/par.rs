@@ -1,0 +1,216 @@
+//! Parallel loops and the order of reductions (law 8).
+
+use ebbtide_ir::evaluate::{Bits, combine, neutral};
+use ebbtide_ir::leaf::{LANES, Leaves};
+use ebbtide_ir::{ArrayId, Combine, Literal, Par, Sharing, Stmt, Store, Type, walk};
+
+use super::Stop;
+use super::dual::Dual;
+use super::machine::{Machine, Taped};
+use super::tape::{Node, Tape};
+
+/// The lanes of one update statement in the parallel loop that runs now.
+pub struct Reduction {
+    how: Combine,
+    ty: Type,
+    lanes: [Taped; LANES],
+    total: Taped,
+    /// Of minima and maxima of floats: what attains them so far.
+    attained: Ties,
+    element: Option<(ArrayId, usize)>,
+}
+
+/// A least or greatest float, and the nodes of all that attain it. They share its derivative equally (law 13).
+#[derive(Clone, Debug, Default)]
+pub struct Ties {
+    best: Option<f64>,
+    nodes: Vec<Node>,
+}
+
+impl Ties {
+    /// One more candidate, or several equal ones. Of a number and NaN the number counts.
+    fn add(&mut self, how: Combine, value: f64, nodes: &[Node]) {
+        if value.is_nan() {
+            return;
+        }
+        let beats =
+            self.best.is_none_or(|best| if how == Combine::Min { value < best } else { value > best });
+        if beats {
+            self.nodes.clear();
+            self.best = Some(value);
+        }
+        if self.best == Some(value) {
+            self.nodes.extend(nodes);
+        }
+    }
+
+    fn node(&self, tape: &mut Tape) -> Node {
+        match self.nodes.as_slice() {
+            [] => Node::CONSTANT,
+            [only] => *only,
+            all => {
+                let share = Dual::constant(1.0 / all.len() as f64);
+                tape.push(&all.iter().map(|node| (*node, share)).collect::<Vec<_>>())
+            }
+        }
+    }
+}
+
+/// The address of a statement of the program, which does not move while it runs.
+fn key(store: &Store) -> usize {
+    std::ptr::from_ref(store).addr()
+}
+
+impl<'p> Machine<'p> {
+    pub(super) fn par(&mut self, par: &'p Par) -> Result<(), Stop> {
+        let from: Vec<i64> = par.ranges.iter().map(|r| self.index(r.from)).collect();
+        let to: Vec<i64> = par.ranges.iter().map(|r| self.index(r.to)).collect();
+        let extents: Vec<i64> = from.iter().zip(&to).map(|(f, t)| t.saturating_sub(*f).max(0)).collect();
+        if extents.contains(&0) {
+            return Ok(());
+        }
+        self.begin_reductions(par);
+        let leaves = Leaves::of(&extents);
+        let row_length = extents.last().copied().unwrap_or(1);
+        let mut leaf = 0;
+        self.in_parallel = true;
+        for iteration in 0..extents.iter().product::<i64>() {
+            let mut rest = iteration;
+            for (d, range) in par.ranges.iter().enumerate().rev() {
+                let i = from[d] + rest % extents[d];
+                rest /= extents[d];
+                self.values[range.var.index()] = Taped::constant(i as Bits);
+            }
+            let (row, place) = (iteration / row_length, iteration % row_length);
+            if leaves.leaf(row, place) != leaf {
+                leaf = leaves.leaf(row, place);
+                self.end_leaf();
+            }
+            self.lane = place as usize % LANES;
+            self.block(&par.body)?;
+        }
+        self.end_reductions(par);
+        self.in_parallel = false;
+        self.ties.clear();
+        Ok(())
+    }
+
+    fn begin_reductions(&mut self, par: &'p Par) {
+        let Some(facts) = self.facts.pars.get(&par.id) else { return };
+        walk(&par.body, &mut |stmt| {
+            if let Stmt::Update(how, s) = stmt
+                && facts.sharing.get(&s.array) == Some(&Sharing::Reduce)
+            {
+                let ty = self.program.array(s.array).ty;
+                let start = Taped::constant(neutral(*how, ty));
+                let lanes = [start; LANES];
+                let reduction = Reduction {
+                    how: *how,
+                    ty,
+                    lanes,
+                    total: start,
+                    attained: Ties::default(),
+                    element: None,
+                };
+                self.reductions.insert(key(s), reduction);
+            }
+        });
+    }
+
+    fn end_leaf(&mut self) {
+        let mut reductions = std::mem::take(&mut self.reductions);
+        for r in reductions.values_mut() {
+            let mut width = LANES / 2;
+            while width > 0 {
+                for lane in 0..width {
+                    r.lanes[lane] = self.sum_or_bits(r.how, r.ty, r.lanes[lane], r.lanes[lane + width]);
+                }
+                width /= 2;
+            }
+            r.total = self.sum_or_bits(r.how, r.ty, r.total, r.lanes[0]);
+            r.lanes = [Taped::constant(neutral(r.how, r.ty)); LANES];
+        }
+        self.reductions = reductions;
+    }
+
+    fn end_reductions(&mut self, par: &'p Par) {
+        self.end_leaf();
+        walk(&par.body, &mut |stmt| {
+            if let Stmt::Update(_, s) = stmt
+                && let Some(r) = self.reductions.remove(&key(s))
+                && let Some((array, at)) = r.element
+            {
+                let attained = (r.how != Combine::Add).then_some(&r.attained);
+                self.combine_into(r.how, array, at, r.total, attained);
+            }
+        });
+    }
+
+    pub(super) fn update(&mut self, how: Combine, s: &'p Store) -> Result<(), Stop> {
+        let at = self.element(s.array, s.index)?;
+        let (value, ty) = (self.values[s.value.index()], self.program.array(s.array).ty);
+        let lane = self.lane;
+        let Some(mut r) = self.reductions.remove(&key(s)) else {
+            self.combine_into(how, s.array, at, value, None);
+            return Ok(());
+        };
+        r.element = Some((s.array, at));
+        if how != Combine::Add && ty.is_float() {
+            let number = Literal::from_bits(ty, value.bits).to_f64();
+            self.note_tie(r.attained.best, number, &[value.node]);
+            r.attained.add(how, number, &[value.node]);
+        }
+        r.lanes[lane] = self.sum_or_bits(how, ty, r.lanes[lane], value);
+        self.reductions.insert(key(s), r);
+        Ok(())
+    }
+
+    /// Combines an element with a value. Minima and maxima within one parallel loop remember who attains them.
+    fn combine_into(
+        &mut self,
+        how: Combine,
+        array: ArrayId,
+        at: usize,
+        value: Taped,
+        attained: Option<&Ties>,
+    ) {
+        let ty = self.program.array(array).ty;
+        let old = self.arrays[array.index()].elements[at];
+        let mut new = self.sum_or_bits(how, ty, old, value);
+        if how != Combine::Add && ty.is_float() {
+            let [before, number] = [old, value].map(|t| Literal::from_bits(ty, t.bits).to_f64());
+            let nodes = attained.map_or(vec![value.node], |ties| ties.nodes.clone());
+            self.note_tie(Some(before), number, &nodes);
+            let mut ties = self.ties.remove(&(array, at)).unwrap_or_default();
+            if ties.best != Some(before) {
+                ties = Ties::default();
+                ties.add(how, before, &[old.node]);
+            }
+            ties.add(how, number, &nodes);
+            new.node = ties.node(&mut self.tape);
+            if self.in_parallel {
+                self.ties.insert((array, at), ties);
+            }
+        }
+        self.arrays[array.index()].elements[at] = new;
+    }
+
+    fn note_tie(&mut self, best: Option<f64>, value: f64, nodes: &[Node]) {
+        if let Some(best) = best
+            && nodes.iter().any(|node| !node.is_constant())
+        {
+            let distance = (best - value).abs() / best.abs().max(value.abs()).max(1e-3);
+            self.nearest_kink = self.nearest_kink.min(distance);
+        }
+    }
+
+    /// An element combined with a value; of minima and maxima the bits alone.
+    pub(super) fn sum_or_bits(&mut self, how: Combine, ty: Type, element: Taped, value: Taped) -> Taped {
+        let bits = combine(how, ty, element.bits, value.bits);
+        let node = match how {
+            Combine::Add if ty.is_float() => self.tape.sum(element.node, value.node),
+            _ => Node::CONSTANT,
+        };
+        Taped { bits, node }
+    }
+}

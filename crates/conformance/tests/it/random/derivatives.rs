@@ -1,0 +1,131 @@
+//! Derivatives of random programs of the whole language, held against the oracle.
+//!
+//! Seeds are fixed: case `k` has seed `EBBTIDE_SEED + k` (0 unless said otherwise). `EBBTIDE_CASES` says how many there
+//! are, `EBBTIDE_SHARD=3/16` that this process takes every sixteenth from the third on. A failure is made smaller
+//! and printed in the surface language.
+
+use std::collections::BTreeMap;
+
+use ebbtide_conformance::random::generate::{Dice, generate};
+use ebbtide_conformance::random::shrink::shrink;
+use ebbtide_conformance::random::text::text;
+use ebbtide_conformance::random::{Case, Sizes, Sketch, Verdict};
+use ebbtide_runtime::Device;
+
+use crate::devices::cpu;
+
+/// Cases that run in every test run.
+const CASES: u64 = 300;
+
+/// One case in so many runs on the CPU too.
+const ON_CPU: u64 = 12;
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|n| n.parse().ok())
+}
+
+/// The sizes of a case: small ones, none, and now and then beyond a leaf of a reduction.
+fn sizes(seed: u64) -> Sizes {
+    let mut dice = Dice::new(seed ^ 0xface);
+    let n = match dice.below(24) {
+        0 => 0,
+        1 | 2 => 1,
+        3..=5 => 2,
+        6..=17 => 5,
+        18..=22 => 33,
+        _ => 4200,
+    };
+    let m = if n > 1000 { 1 } else { dice.pick(&[1, 2, 3, 3, 5]) };
+    Sizes { n, m, steps: dice.pick(&[0, 1, 2, 3, 4, 5]) }
+}
+
+fn case(seed: u64) -> Case {
+    Case { sketch: generate(seed), sizes: sizes(seed), seed }
+}
+
+fn devices(seed: u64) -> Vec<Device> {
+    if seed.is_multiple_of(variable("EBBTIDE_ON_CPU").unwrap_or(ON_CPU)) {
+        [1, 2, 5].map(cpu).to_vec()
+    } else {
+        Vec::new()
+    }
+}
+
+/// A smaller case that fails in the same way, as a text to be pasted.
+fn report(seed: u64, verdict: &Verdict) -> String {
+    let whole = case(seed);
+    let kind = verdict.kind();
+    // Compiling every candidate takes minutes, and is seldom needed.
+    let on_cpu = !whole.check(&Vec::new).is_failure();
+    let all = || if on_cpu { devices(seed) } else { Vec::new() };
+    let most = if on_cpu { 200 } else { 3000 };
+    let fails = |sketch: &Sketch, sizes: Sizes| {
+        Case { sketch: sketch.clone(), sizes, seed }.check(&all).kind() == kind
+    };
+    let (sketch, sizes) = shrink(&whole.sketch, whole.sizes, most, &fails);
+    let small = Case { sketch, sizes, seed };
+    let arguments =
+        small.sketch.arrays.iter().map(|a| &a.name).chain(small.sketch.scalars.iter().map(|s| &s.name));
+    let arguments: Vec<String> =
+        arguments.zip(small.inputs()).map(|(name, input)| format!("// {name} = {input:?}")).collect();
+    format!(
+        "seed {seed}: {:?}\n{:?}, by {:?}\n{}{}\n",
+        small.check(&all),
+        sizes,
+        small.wrt(),
+        text(&small.sketch),
+        arguments.join("\n")
+    )
+}
+
+/// Checks a share of all cases, and prints what became of them.
+fn run(part: u64, parts: u64) {
+    let asked = variable("EBBTIDE_CASES");
+    let (first, cases) = (variable("EBBTIDE_SEED").unwrap_or(0), asked.unwrap_or(CASES));
+    let shard = std::env::var("EBBTIDE_SHARD").ok();
+    let shard = shard.as_deref().and_then(|s| s.split_once('/'));
+    let shard = shard.and_then(|(k, n)| Some((k.parse::<u64>().ok()?, n.parse::<u64>().ok()?)));
+    let (shard, shards) = shard.unwrap_or((0, 1));
+    let mut counts: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let mut failures = Vec::new();
+    for seed in first + part..first + cases {
+        if (seed - first) % parts != part || (seed - first) / parts % shards != shard % shards {
+            continue;
+        }
+        let verdict = case(seed).check(&|| devices(seed));
+        counts.entry(verdict.kind()).or_default().push(seed);
+        if verdict.is_failure() {
+            println!("seed {seed}: {verdict:?}");
+            failures.push((seed, verdict));
+        }
+    }
+    for (kind, seeds) in &counts {
+        println!("{:6} {kind} {:?}", seeds.len(), &seeds[..seeds.len().min(4)]);
+    }
+    let reports: Vec<String> =
+        failures.iter().take(8).map(|(seed, verdict)| report(*seed, verdict)).collect();
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), reports.join("\n"));
+    let right = counts.get("right: ").map_or(0, Vec::len);
+    let all: usize = counts.values().map(Vec::len).sum();
+    assert!(4 * right >= 3 * all, "only {right} of {all} programs are judged to be right: what is tested?");
+}
+
+#[test]
+fn derivatives_of_random_programs_are_the_oracles_one() {
+    run(0, 2);
+}
+
+#[test]
+fn derivatives_of_random_programs_are_the_oracles_two() {
+    run(1, 2);
+}
+
+#[test]
+#[ignore = "a tool: prints what the seeds in EBBTIDE_SEEDS shrink to"]
+fn what_seeds_shrink_to() {
+    let seeds = std::env::var("EBBTIDE_SEEDS").unwrap_or_default();
+    for seed in seeds.split(',').filter_map(|seed| seed.parse().ok()) {
+        let verdict = case(seed).check(&|| devices(seed));
+        println!("{}", report(seed, &verdict));
+    }
+}
