@@ -383,3 +383,20 @@ fn c54_tapes_have_room_behind_a_loop_of_a_program_that_yields() {
         }
     }
 }
+
+#[test]
+fn a_plan_says_that_every_tape_is_kept_only_where_it_is() {
+    let device = Device::interpreter();
+    let (mut u, v) = (device.zeros([10]).unwrap(), device.zeros([10]).unwrap());
+    let mut loss = device.zeros([]).unwrap();
+    let mut explained = |budget: Budget| {
+        let g = decay().grad(decay::loss).wrt(decay::u).budget(budget).compile(&device).unwrap();
+        g.plan((&mut u, &v, 30, &mut loss)).unwrap().explain()
+    };
+    let kept = "none: every tape is kept";
+    assert!(explained(Budget::StoreAll).contains(kept));
+    for by_hand in [Budget::Periodic { period: 5 }, Budget::Revolve { slots: 3, block: 1 }] {
+        let text = explained(by_hand);
+        assert!(!text.contains(kept) && text.contains("none: schedules were chosen by hand"), "{text}");
+    }
+}
