@@ -139,7 +139,7 @@ const i64 d10_0 = extents.of[40];
 const i64 v2 = (i64)eb_value(launch, 2);
 const i64 v24 = (i64)eb_value(launch, 24);
 const i64 v25 = (i64)eb_value(launch, 25);
-i64 v3 = 0;
+i64 v54 = 0;
 i64 pass0 = 0;
 __shared__ eb_plan plan2; i32 column2, nth2; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
@@ -162,12 +162,12 @@ const eb_deal deal = {column2, plan2.columns, nth2, plan2.band};
 const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);
 for (i64 column = deal.column; column < row; column += deal.columns) {
 for (i64 r = begun; r < ended; r++) {
-const i64 v4 = f0 + column;
-const nx at0 = (nx)v4;
+const i64 v55 = f0 + column;
+const nx at0 = (nx)v55;
 f64 h0 = a0[at0];
-const nx at1 = (nx)v4;
+const nx at1 = (nx)v55;
 f64 h1 = a1[at1];
-const nx at10 = (nx)v4;
+const nx at10 = (nx)v55;
 f64 h10 = 0;
 eb_pushes<f64, 8> q0; q0.begin(t0, at0, passes * 1);
 for (i64 pass = 0; pass < passes;) {
@@ -177,18 +177,17 @@ const i64 until = eb_until(pass, passes);
 while (pass + 8 <= until) {
 q0.ahead();
 #pragma unroll
-for (int nth = 0; nth < 8; nth++, pass++) { v3 = begin + pass;
+for (int nth = 0; nth < 8; nth++, pass++) { v54 = begin + pass;
 q0.push(nth, h0);
 h10 = h0;
 {
-const f64 v18 = h10;
-const f64 v6 = h1;
-const f64 v19 = eb_tanh_f64(v18);
-const f64 v20 = (0.1 * v19);
-const f64 v21 = (v20 * v6);
-const f64 v22 = h10;
-const f64 v23 = (v22 + v21);
-h0 = v23;
+const f64 v56 = h10;
+const f64 v57 = h1;
+const f64 v59 = eb_tanh_f64(v56);
+const f64 v60 = (0.1 * v59);
+const f64 v61 = (v60 * v57);
+const f64 v63 = (v56 + v61);
+h0 = v63;
 }
 }
 q0.turn();
@@ -196,18 +195,17 @@ q0.turn();
 #pragma unroll
 for (int nth = 0; nth < 7; nth++, pass++) {
 if (pass >= until) break;
-v3 = begin + pass;
+v54 = begin + pass;
 q0.push(nth, h0);
 h10 = h0;
 {
-const f64 v18 = h10;
-const f64 v6 = h1;
-const f64 v19 = eb_tanh_f64(v18);
-const f64 v20 = (0.1 * v19);
-const f64 v21 = (v20 * v6);
-const f64 v22 = h10;
-const f64 v23 = (v22 + v21);
-h0 = v23;
+const f64 v56 = h10;
+const f64 v57 = h1;
+const f64 v59 = eb_tanh_f64(v56);
+const f64 v60 = (0.1 * v59);
+const f64 v61 = (v60 * v57);
+const f64 v63 = (v56 + v61);
+h0 = v63;
 }
 }
 }
@@ -220,7 +218,7 @@ if (eb_barrier(f)) goto leave;
 f->pass = passes; if (eb_first()) eb_tell(f);
 } else {
 pass0 = 0;
-for (; v24 + pass0 < v25; pass0++) { v3 = v24 + pass0;
+for (; v24 + pass0 < v25; pass0++) { v54 = v24 + pass0;
 f->pass = pass0;
 if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
 if (t0.depth >= t0.capacity) eb_fault(f, EB_TAPE, 0, 0, 0, 0);
@@ -248,37 +246,34 @@ const nx end = few_rows - first > band ? first + band : few_rows;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
 for (nx r = first; r < end; r += 1) {
 {
-const nx v4 = j;
-__builtin_assume(v4 >= (nx)INT64_C(0));
-f64 *const p7 = a10 + v4;
-f64 *const p8 = a1 + v4;
-f64 *const p9 = a0 + v4;
-const f64 v18 = p7[0];
-const f64 v6 = __ldg(&p8[0]);
-const f64 v19 = eb_tanh_f64(v18);
-const f64 v20 = (0.1 * v19);
-const f64 v21 = (v20 * v6);
-const f64 v22 = p7[0];
-const f64 v23 = (v22 + v21);
-p9[0] = v23;
+const nx v55 = j;
+__builtin_assume(v55 >= (nx)INT64_C(0));
+f64 *const p7 = a10 + v55;
+f64 *const p8 = a1 + v55;
+f64 *const p9 = a0 + v55;
+const f64 v56 = p7[0];
+const f64 v57 = __ldg(&p8[0]);
+const f64 v59 = eb_tanh_f64(v56);
+const f64 v60 = (0.1 * v59);
+const f64 v61 = (v60 * v57);
+const f64 v63 = (v56 + v61);
+p9[0] = v63;
 } } }
 } else
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
-const i64 v4 = j;
-if ((u64)v4 >= (u64)d10_0) { oops = 17; oops_index = v4; oops_extent = d10_0; goto fault6; }
-const f64 v18 = a10[v4];
-if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault6; }
-const f64 v6 = __ldg(&a1[v4]);
-const f64 v19 = called_eb_tanh_f64(v18);
-const f64 v20 = (0.1 * v19);
-const f64 v21 = (v20 * v6);
-if ((u64)v4 >= (u64)d10_0) { oops = 17; oops_index = v4; oops_extent = d10_0; goto fault6; }
-const f64 v22 = a10[v4];
-const f64 v23 = (v22 + v21);
-if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault6; }
-a0[v4] = v23;
+const i64 v55 = j;
+if ((u64)v55 >= (u64)d10_0) { oops = 17; oops_index = v55; oops_extent = d10_0; goto fault6; }
+const f64 v56 = a10[v55];
+if ((u64)v55 >= (u64)d1_0) { oops = 9; oops_index = v55; oops_extent = d1_0; goto fault6; }
+const f64 v57 = __ldg(&a1[v55]);
+const f64 v59 = called_eb_tanh_f64(v56);
+const f64 v60 = (0.1 * v59);
+const f64 v61 = (v60 * v57);
+const f64 v63 = (v56 + v61);
+if ((u64)v55 >= (u64)d0_0) { oops = 1; oops_index = v55; oops_extent = d0_0; goto fault6; }
+a0[v55] = v63;
 } } }
 goto exit6;
 fault6: eb_out_of_bounds(f, oops, oops_index, oops_extent);

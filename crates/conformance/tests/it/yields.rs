@@ -358,15 +358,25 @@ pub fn c35_errors_say_what_is_wrong() {
 
 #[test]
 pub fn c34_a_program_that_never_yields_can_begin_at_its_labels() {
-    let spot = |label| Spot { label, fires: Fires::NoFlag, undo: Undoes::Nothing };
-    let nodes =
-        [0, 1, 2].map(|k| Node::Region(spot(k), vec![Node::Stage(k)])).into_iter().collect::<Vec<_>>();
+    let mut b = B::new("unflagged");
+    let x = b.0.array("x", Type::I32, 1, Access::Write);
+    for (k, by) in [1, 10, 100].into_iter().enumerate() {
+        b.0.begin_region(label(k), None, Undo::Nothing);
+        let (zero, n, by) = (b.index(0), b.0.dim(x, 0), b.0.literal(Literal::from(by)));
+        let i = b.0.begin_par(&[("i", zero, n)])[0];
+        b.0.update(Combine::Add, x, &[i], by);
+        b.0.end_par();
+        b.0.end_region();
+    }
+    let program = b.0.finish().unwrap();
     for device in all() {
-        let never = Compiled::new(&program(&nodes), &device).unwrap();
-        let mut world = World::new(&device, 100, &[0, 0], &[0]);
-        assert_eq!(never.launch(world.args()).unwrap(), Status::Done);
-        assert_eq!(never.resume_at(label(1), world.args()).unwrap(), Status::Done);
-        assert_eq!(counts(&world, 3), [1, 2, 2]);
+        let never = Compiled::new(&program, &device).unwrap();
+        let mut x = device.array(&[0; 5]).unwrap();
+        done(never.resume_at(label(1), vec![Arg::Write(x.any_mut())]));
+        assert_eq!(x.to_vec(), [110; 5]);
+        done(never.launch(vec![Arg::Write(x.any_mut())]));
+        done(never.resume_at(label(2), vec![Arg::Write(x.any_mut())]));
+        assert_eq!(x.to_vec(), [321; 5]);
     }
 }
 
