@@ -242,7 +242,9 @@ impl Maker<'_> {
     pub(crate) fn carried(&self, l: &Loop) -> Vec<ArrayId> {
         let classes = crate::needed::swap_classes(self.source);
         let read: BTreeSet<ArrayId> = reads(self.source, l).iter().map(|a| classes[a]).collect();
-        changes(self.source, &l.body).into_iter().filter(|a| read.contains(&classes[a])).collect()
+        // Where everything is recorded, a pass that runs again must find everything as it was.
+        let carried = |a: &ArrayId| self.needed.everything || read.contains(&classes[a]);
+        changes(self.source, &l.body).into_iter().filter(carried).collect()
     }
 
     /// Arrays that are recorded once before a loop that overwrites them, for what stands before it.

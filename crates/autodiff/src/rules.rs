@@ -217,30 +217,24 @@ fn flat_at_zero(w: &mut Writer, exponent: ValueId, slope: ValueId) -> ValueId {
 /// What flows back to an operand whose result has cotangent `bar`.
 pub(crate) fn pull(w: &mut Writer, partial: &Partial, bar: ValueId, operand_type: Type) -> ValueId {
     let ty = w.ty(bar);
-    let masked = w.is_masked(bar);
     let flowing = match *partial {
         Partial::One => return bar,
         Partial::MinusOne => w.neg(bar),
-        Partial::Factor(factor) if masked => {
-            let (product, zero) = (w.mul(bar, factor), w.real(ty, 0.0));
-            let nothing = w.compare(Compare::Eq, bar, zero);
-            w.select(nothing, zero, product)
-        }
-        Partial::Factor(factor) => w.mul(bar, factor),
+        Partial::Factor(factor) => return w.scaled(bar, factor),
         // An arm that is not taken contributes nothing, whatever it holds.
         Partial::Where(c) => {
             let zero = w.real(ty, 0.0);
             let part = w.select(c, bar, zero);
-            return w.mask(part);
+            return w.mask_arm(part, bar, |_| c);
         }
         Partial::Unless(c) => {
             let zero = w.real(ty, 0.0);
             let part = w.select(c, zero, bar);
-            return w.mask(part);
+            return w.mask_arm(part, bar, |w| w.unary(Unary::Not, c));
         }
         Partial::Cast => w.cast(bar, operand_type),
     };
-    if masked { w.mask(flowing) } else { flowing }
+    w.mask_like(flowing, bar)
 }
 
 /// Does the derivative of this operation need the values of its operands or of its result?

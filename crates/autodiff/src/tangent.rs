@@ -96,7 +96,7 @@ impl Maker<'_> {
         program.name = format!("{}_tangent", self.source.name);
         program.body.clear();
         program.params.clear();
-        let mut w = Writer::new(program);
+        let mut w = Writer::of_tangent(program);
         let mut dots = BTreeMap::new();
         let mut directions: HashMap<ScalarId, ScalarId> = HashMap::new();
         for param in &self.source.params {

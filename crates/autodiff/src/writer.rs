@@ -1,6 +1,6 @@
 //! Writes statements into a program that is being made from another one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use ebbtide_ir::{
     ArrayDecl, ArrayId, Binary, Block, Combine, Compare, Function, Indices, Literal, LocalDecl, LocalId,
@@ -12,27 +12,101 @@ use ebbtide_ir::{
 pub(crate) struct Writer {
     pub program: Program,
     open: Vec<Block>,
-    /// Cotangents that may be zero because an arm was not taken: times an infinite slope they stay zero.
-    masked: BTreeSet<ValueId>,
+    /// Derivatives that may be zero because an arm was not taken: times an infinite slope they stay zero.
+    masked: BTreeMap<ValueId, Mask>,
+    /// How it is told whether an arm was taken.
+    masks: Masks,
     /// Regions that are copies, and what they are copies of.
     pub copies: BTreeMap<RegionId, RegionId>,
+}
+
+/// How it is told whether a derivative is zero because an arm was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Masks {
+    /// It is zero. A program that is not differentiated again can be told so: it needs nothing but the number.
+    ByValue,
+    /// By the condition of the arm. A derivative that happens to be zero still moves, so this is what a program needs
+    /// that is differentiated again.
+    ByCondition,
+}
+
+/// Why a derivative may be zero.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mask {
+    Value,
+    /// It is not where this holds.
+    Condition(ValueId),
 }
 
 impl Writer {
     /// A writer that adds to the tables of `program`.
     pub fn new(program: Program) -> Writer {
-        Writer { program, open: vec![Block::new()], masked: BTreeSet::new(), copies: BTreeMap::new() }
+        Writer {
+            program,
+            open: vec![Block::new()],
+            masked: BTreeMap::new(),
+            masks: Masks::ByValue,
+            copies: BTreeMap::new(),
+        }
+    }
+
+    /// A writer of a program that may be differentiated again.
+    pub fn of_tangent(program: Program) -> Writer {
+        Writer { masks: Masks::ByCondition, ..Writer::new(program) }
     }
 
     /// Remembers that a cotangent may be zero because an arm was not taken.
     pub fn mask(&mut self, bar: ValueId) -> ValueId {
-        self.masked.insert(bar);
+        self.masked.insert(bar, Mask::Value);
         bar
+    }
+
+    /// Remembers that `part`, the part of `bar` that flows where `taken` holds, may be zero because it does not hold.
+    pub fn mask_arm(
+        &mut self,
+        part: ValueId,
+        bar: ValueId,
+        taken: impl FnOnce(&mut Writer) -> ValueId,
+    ) -> ValueId {
+        let mask = match (self.masks, self.masked.get(&bar).copied()) {
+            (Masks::ByValue, _) | (_, Some(Mask::Value)) => Mask::Value,
+            (Masks::ByCondition, None) => Mask::Condition(taken(self)),
+            (Masks::ByCondition, Some(Mask::Condition(before))) => {
+                let taken = taken(self);
+                Mask::Condition(self.value(Op::Binary(Binary::And, before, taken), Type::Bool))
+            }
+        };
+        self.masked.insert(part, mask);
+        part
+    }
+
+    /// The product of a derivative with a slope: nothing where an arm was not taken, however steep the slope.
+    pub fn scaled(&mut self, bar: ValueId, slope: ValueId) -> ValueId {
+        let product = self.mul(bar, slope);
+        let Some(mask) = self.masked.get(&bar).copied() else { return product };
+        let zero = self.real(self.ty(bar), 0.0);
+        let flowing = match mask {
+            Mask::Value => {
+                let nothing = self.compare(Compare::Eq, bar, zero);
+                self.select(nothing, zero, product)
+            }
+            Mask::Condition(taken) => self.select(taken, product, zero),
+        };
+        self.masked.insert(flowing, mask);
+        flowing
+    }
+
+    /// `to` is zero where `from` is.
+    pub fn mask_like(&mut self, to: ValueId, from: ValueId) -> ValueId {
+        if let Some(mask) = self.masked.get(&from).copied() {
+            self.masked.insert(to, mask);
+        }
+        to
     }
 
     /// May the cotangent be zero because an arm was not taken?
     pub fn is_masked(&self, bar: ValueId) -> bool {
-        self.masked.contains(&bar)
+        self.masked.contains_key(&bar)
     }
 
     /// The sum of two cotangents.

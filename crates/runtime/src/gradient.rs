@@ -577,7 +577,16 @@ impl CompiledGradient {
                         best = Some((k, found));
                     }
                 }
-                Err(error) => failed = Some(error),
+                // The least that works is that of the gradient program which needs the least.
+                Err(error) => {
+                    let least = |error: &Error| match error {
+                        Error::BudgetTooSmall { minimum, .. } => *minimum,
+                        _ => u64::MAX,
+                    };
+                    if failed.as_ref().is_none_or(|old| least(&error) < least(old)) {
+                        failed = Some(error);
+                    }
+                }
             }
         }
         let Some((variant, mut found)) = best else {

@@ -86,6 +86,43 @@ pub(crate) fn plan(
     free: u64,
     reach: Option<&Reach>,
 ) -> Result<Found> {
+    plan_within(program, needs, fixed, budget, free, reach).map_err(|error| match error {
+        Error::BudgetTooSmall { program, budget, minimum } => {
+            let fits = |bytes| plan_within(&program, needs, fixed, Budget::Bytes(bytes), free, reach).is_ok();
+            Error::BudgetTooSmall { minimum: least_that_fits(budget.max(minimum), fits), program, budget }
+        }
+        other => other,
+    })
+}
+
+/// The least number of bytes that fits, where every larger one does: hinted loops take what they take, and only planning
+/// tells how much that is. `from` where none does.
+fn least_that_fits(from: u64, fits: impl Fn(u64) -> bool) -> u64 {
+    if fits(from) {
+        return from;
+    }
+    let (mut low, mut high) = (from, from.max(1));
+    while !fits(high) {
+        if high > u64::MAX / 2 {
+            return from;
+        }
+        (low, high) = (high, 2 * high);
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if fits(middle) { high = middle } else { low = middle }
+    }
+    high
+}
+
+fn plan_within(
+    program: &str,
+    needs: &[Need],
+    fixed: u64,
+    budget: Budget,
+    free: u64,
+    reach: Option<&Reach>,
+) -> Result<Found> {
     let store_all = fixed + needs.iter().map(Need::store_all).sum::<u64>();
     let budget = match budget {
         Budget::Auto => automatic(program, store_all, free),

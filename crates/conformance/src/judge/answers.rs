@@ -197,9 +197,15 @@ impl Question<'_> {
             };
             return Ok(self.wrt.iter().map(zeros).collect());
         };
-        let request = Request { of: dot, wrt: self.wrt.clone(), may_be_zero: true, ..Request::default() };
+        let request = Request {
+            of: dot,
+            wrt: self.wrt.clone(),
+            may_be_zero: true,
+            tangents: tangent.dots.clone(),
+            ..Request::default()
+        };
         let compiled = CompiledGradient::new(&tangent.program, &request, device, budget).map_err(refused)?;
-        let host = self.host.as_ref().map(|host| tangent_on_yield(self.program, &tangent, host.clone()));
+        let host = self.host.as_ref().map(|host| on_yield(self.program, host.clone()));
         let compiled = match host {
             Some(host) => compiled.with_host(host),
             None => compiled,
@@ -402,37 +408,4 @@ fn answer_tangent(
             new.iter().enumerate().for_each(|(k, e)| put(array.bytes_mut(), ty, k, *e));
         }
     }
-}
-
-/// The host of a gradient run of a tangent program.
-fn tangent_on_yield(source: &Program, tangent: &Tangent, host: Arc<Host<'static>>) -> Arc<OnYield> {
-    let names = writable(source);
-    let of_tangent = writable(&tangent.program);
-    let dots: Vec<(String, String)> = names
-        .iter()
-        .filter_map(|name| Some((name.clone(), tangent.dots.get(name)?.clone())))
-        .filter(|(_, dot)| of_tangent.contains(dot))
-        .collect();
-    Arc::new(move |at, given| {
-        let mut lent = Lent::new();
-        for name in &names {
-            let array = given.any(name)?;
-            lent.insert(name.clone(), raw(array.ty(), array.bytes()));
-        }
-        let mut moved = BTreeMap::new();
-        for (name, dot) in &dots {
-            let array = given.any(dot)?;
-            moved.insert(name.clone(), raw(array.ty(), array.bytes()));
-        }
-        let before = lent.clone();
-        host(&yielded(at), &mut lent);
-        let moved = still(&before, &lent, &moved);
-        let all = lent.iter().chain(dots.iter().filter_map(|(name, dot)| Some((dot, moved.get(name)?))));
-        for (name, new) in all {
-            let array = given.any(name)?;
-            let ty = array.ty();
-            new.iter().enumerate().for_each(|(k, e)| put(array.bytes_mut(), ty, k, *e));
-        }
-        Ok(())
-    })
 }

@@ -255,6 +255,59 @@ fn c48_a_complex_product_has_the_bits_of_the_interpreter() {
     assert_eq!(results[0], results[1]);
 }
 
+/// The tangent of the chosen arm is zero at zero, and still moves.
+#[program]
+fn chosen(x: &Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        loss[[]] += select(x[i] < 10.0, x[i] * x[i], 0.5).atan();
+    }
+}
+
+#[test]
+fn c54_a_tangent_that_is_zero_has_a_derivative() {
+    for device in devices() {
+        let hvp = chosen().hvp(chosen::loss).wrt(chosen::x).compile(&device).unwrap();
+        let (x, along) = (device.array(&[0.0, 11.0]).unwrap(), device.array(&[1.0, 1.0]).unwrap());
+        let mut loss = device.zeros([]).unwrap();
+        let out = hvp.launch((&x, &mut loss), &Direction::new().array(chosen::x, &along)).unwrap();
+        assert_eq!(out.get(chosen::x).unwrap().to_vec(), [2.0, 0.0]);
+    }
+}
+
+/// The inner loop takes what its hint says, whatever the budget.
+#[program]
+fn hinted(z: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    for _t in 0..steps {
+        #[reverse(revolve = 3)]
+        for _k in 0..5 {
+            for i in par(0..z.len()) {
+                z[i] += 0.1 * z[i] * z[i];
+            }
+        }
+    }
+    for i in par(0..z.len()) {
+        loss[[]] += z[i];
+    }
+}
+
+#[test]
+fn the_minimum_that_an_error_names_is_enough_and_one_byte_less_is_not() {
+    let device = Device::interpreter();
+    let g = hinted().grad(hinted::loss).wrt(hinted::z).compile(&device).unwrap();
+    let launch = |bytes: u64| {
+        let (mut z, mut loss) = (device.array(&[0.1, 0.2, 0.3]).unwrap(), device.zeros([]).unwrap());
+        g.with_memory(Bytes(bytes))
+            .launch((&mut z, 4, &mut loss))
+            .map(|out| out.get(hinted::z).unwrap().to_vec())
+    };
+    let Err(ebbtide::Error::BudgetTooSmall { minimum, .. }) = launch(0) else { panic!("0 bytes are enough") };
+    launch(minimum).unwrap();
+    let Err(ebbtide::Error::BudgetTooSmall { minimum: again, .. }) = launch(minimum - 1) else {
+        panic!("less than the minimum is enough")
+    };
+    assert_eq!(again, minimum);
+}
+
 mod names {
     use super::*;
 
