@@ -248,10 +248,12 @@ impl Planner<'_> {
                 let bytes = nodes.iter().zip(&need.inner).map(beyond).max().unwrap_or(0);
                 rungs.push(Rung { bytes, nodes });
             }
-            if bytes >= most || bytes == 0 || !matches!(self.budget, Budget::Bytes(_)) {
+            // Hinted loops may take more than any plan of ours would.
+            let enough = !rungs.is_empty() && (bytes >= most || bytes == 0);
+            if enough || bytes == u64::MAX || !matches!(self.budget, Budget::Bytes(_)) {
                 return Ok(Tree { need, rungs, ways: Vec::new() });
             }
-            bytes = bytes.saturating_mul(2);
+            bytes = bytes.saturating_mul(2).max(1);
         }
     }
 
