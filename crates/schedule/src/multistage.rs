@@ -32,8 +32,9 @@ pub struct Disk {
 ///   worth one, or if `steps² × slots on disk` is at most 2³⁰: that is 10000 steps with 10 slots, 4000 with 64;
 /// - at any length with up to 16384 slots on a disk that costs nothing.
 ///
-/// Otherwise it is periodic, within 2 % of the optimum: [`Multistage::method`] says which, and [`Multistage::loss`] has
-/// the bound that is proven for this very plan.
+/// Otherwise it is periodic, as a rule within 2 % of the optimum: [`Multistage::method`] says which, and
+/// [`Multistage::loss`] has the bound that is proven for this very plan, which is larger where few states with high costs
+/// go to disk.
 ///
 /// ```
 /// use ebbtide_schedule::{Disk, Multistage};
