@@ -9,6 +9,7 @@ use std::time::UNIX_EPOCH;
 use ebbtide_codegen::Target;
 use ebbtide_runtime::cache::{Cache, Found, Kind};
 
+use crate::flags::{compile_flags_here, libraries_here, library_name};
 use crate::setting;
 
 /// A C compiler.
@@ -25,25 +26,6 @@ pub struct Compiler {
     pub target: Target,
 }
 
-/// Rounding is the program's business: nothing is contracted, reassociated or assumed about NaN. Errno and traps
-/// are nobody's, and if-conversion needs to know that. Integers wrap.
-const FLAGS: [&str; 13] = [
-    "-O2",
-    "-march=native",
-    "-std=gnu11",
-    "-ffp-contract=off",
-    // GCC's vectoriser makes fused multiply-adds of a complex product whatever it is told. Our vectors are explicit.
-    "-fno-tree-vectorize",
-    "-fno-tree-slp-vectorize",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-fwrapv",
-    "-fPIC",
-    "-w",
-    "-Werror=implicit-function-declaration",
-    "-Wl,-z,now",
-];
-
 impl Compiler {
     /// The compiler that `EBBTIDE_CC` names, or `cc`; a reason if there is none. `EBBTIDE_CFLAGS` adds flags,
     /// those of a sanitiser say.
@@ -59,7 +41,7 @@ impl Compiler {
             format!("`{}` was not found: install a C compiler or name one in EBBTIDE_CC", asked.display())
         })?;
         let target = Target { vector_bytes: vector_bytes() };
-        let mut flags: Vec<String> = FLAGS.iter().map(|f| f.to_string()).collect();
+        let mut flags: Vec<String> = compile_flags_here().into_iter().map(str::to_string).collect();
         if target.vector_bytes == 64 {
             flags.push("-mprefer-vector-width=512".to_string());
         } else if cfg!(target_arch = "x86_64") {
@@ -90,7 +72,7 @@ impl Compiler {
     pub(crate) fn library(&self, source: &str, cache: &Cache) -> Result<(PathBuf, Found), String> {
         let parts = [&self.identity, &self.flags.join(" "), &processor(), source];
         cache.entry(Kind::Library, &parts, |work| {
-            let (text, built) = (work.join("program.c"), work.join("program.so"));
+            let (text, built) = (work.join("program.c"), work.join(library_name("program")));
             fs::write(&text, source).map_err(|e| format!("{} could not be written: {e}", text.display()))?;
             self.compile(&text, &built)?;
             fs::read(&built).map_err(|e| format!("{} could not be read: {e}", built.display()))
@@ -105,7 +87,7 @@ impl Compiler {
             .arg("-o")
             .arg(library)
             .arg(source)
-            .arg("-lm")
+            .args(libraries_here())
             .output()
             .map_err(|e| format!("`{}` could not be run: {e}", self.command.display()))?;
         if output.status.success() {

@@ -1,6 +1,7 @@
 //! The CPU device: C through the system's compiler, run by a pool of threads.
 
 mod compiler;
+mod flags;
 mod native;
 mod operation;
 mod pool;

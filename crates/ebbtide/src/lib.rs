@@ -72,37 +72,3 @@ pub mod prelude {
         relaxed, reverse, scan, scatter_unique, select, swap,
     };
 }
-
-/// The pages of the guide that speak of this crate, and the README: their examples are compiled and run.
-#[cfg(doctest)]
-mod guide {
-    #[doc = include_str!("../../../docs/src/why.md")]
-    struct Why;
-
-    #[doc = include_str!("../../../docs/src/first.md")]
-    struct FirstHour;
-
-    #[doc = include_str!("../../../docs/src/language.md")]
-    struct Language;
-
-    #[doc = include_str!("../../../docs/src/gradients.md")]
-    struct Gradients;
-
-    #[doc = include_str!("../../../docs/src/yield.md")]
-    struct Yield;
-
-    #[doc = include_str!("../../../docs/src/devices.md")]
-    struct DevicesPage;
-
-    #[doc = include_str!("../../../docs/src/durable.md")]
-    struct DurableRuns;
-
-    #[doc = include_str!("../../../docs/src/errors.md")]
-    struct Errors;
-
-    #[doc = include_str!("../../../docs/src/coming-from.md")]
-    struct ComingFrom;
-
-    #[doc = include_str!("../../../README.md")]
-    struct Readme;
-}

@@ -5,18 +5,18 @@
 //! read (in advances):
 //!
 //! - R(l) = min(M(l), min over m of m + M(l−m) + r + R(m)): the first state is on disk and at hand;
-//! - F(l, d) = min(M(l), min over m of w + m + F(l−m, d−1) + r + R(m)): it is at hand alone, and d slots are
-//!   free on disk.
+//! - F(l) = min(M(l), min over m of w + m + F(l−m) + r + R(m)): it is at hand alone.
 //!
 //! Disk states are written on the first sweep only. With enough slots on disk that is no restriction (their
-//! theorem); with fewer it is one, and the plan is the best that obeys it.
+//! theorem); for fewer see `scarce_table` and `scarce_tree`.
 //!
-//! Departures: blocks (M counts them), a limited number of disk slots, and the scan for F, which is cut
-//! short where a lower bound shows that nothing better can follow. The gaps between disk states are nearly
+//! Departures: blocks (M counts them), and the scan for F, which is cut short where a lower bound shows that nothing
+//! better can follow. The gaps between disk states are nearly
 //! periodic, so longer loops repeat the period with the least cost per step until the rest is within reach of
 //! the table.
 
 use crate::binomial::beta;
+use crate::placement::Room;
 use crate::{Method, revolve};
 
 /// Loops up to this length (plus a block for a plain forward sweep) are planned exactly.
@@ -43,8 +43,6 @@ pub(crate) struct DiskPlan {
     /// First sweep with any number of disk slots, by length, and how many it uses.
     free: Vec<Split>,
     used: Vec<u32>,
-    /// First sweep with d disk slots, by d and length: only where the disk is too small for `free`.
-    scarce: Vec<Vec<Split>>,
     /// The gap between disk states with the least cost per step.
     period: u64,
     /// The longest rest that is better done in memory than with more gaps of a period.
@@ -55,28 +53,10 @@ pub(crate) struct DiskPlan {
 }
 
 impl DiskPlan {
-    /// A plan for `length` steps.
-    pub fn new(
-        length: u64,
-        memory_slots: usize,
-        disk_slots: usize,
-        block: u64,
-        prices: Prices,
-        method: Method,
-    ) -> DiskPlan {
-        let mut plan = DiskPlan {
-            memory_slots,
-            block,
-            prices,
-            reread: Vec::new(),
-            reread_cost: Vec::new(),
-            free: Vec::new(),
-            used: Vec::new(),
-            scarce: Vec::new(),
-            period: 1,
-            tail: 0,
-            given: false,
-        };
+    /// A plan for a room, but for its slots on disk.
+    pub fn new(room: &Room, method: Method) -> DiskPlan {
+        let &Room { length, memory_slots, block, prices, .. } = room;
+        let mut plan = DiskPlan { prices, given: false, ..DiskPlan::spaced(1, 0, memory_slots, block) };
         if method == Method::Exact {
             plan.extend(length as usize);
         } else {
@@ -90,12 +70,12 @@ impl DiskPlan {
             }
             plan.look_beyond();
         }
-        let disk_slots = disk_slots as u64;
-        let needed = plan.used.get(length as usize).copied().unwrap_or(0);
-        if u64::from(needed) > disk_slots {
-            plan.plan_scarce(disk_slots as usize);
-        }
         plan
+    }
+
+    /// The slots on disk that an exact plan for a length uses.
+    pub fn slots_used(&self, length: u64) -> u64 {
+        self.used.get(length as usize).copied().unwrap_or(0).into()
     }
 
     /// A state on disk every `period` steps of what is longer than `tail`, and the gaps reversed in memory.
@@ -108,7 +88,6 @@ impl DiskPlan {
             reread_cost: Vec::new(),
             free: Vec::new(),
             used: Vec::new(),
-            scarce: Vec::new(),
             period,
             tail,
             given: true,
@@ -131,7 +110,12 @@ impl DiskPlan {
         for l in self.reread.len()..=length {
             let (mut best, mut split) = (memory[l], 0);
             if l as u64 > self.block {
+                // In memory all steps but a block are advanced over at least once.
+                let advanced = (l as u64 - self.block) as f64;
                 for m in 1..l {
+                    if self.prices.read + self.reread_cost[m] + advanced > best {
+                        break;
+                    }
                     let cost = m as f64 + memory[l - m] + self.prices.read + self.reread_cost[m];
                     if cost < best {
                         (best, split) = (cost, m as Split);
@@ -146,7 +130,7 @@ impl DiskPlan {
         self.period = (shortest..=length)
             .min_by(|&a, &b| rate(self, a).total_cmp(&rate(self, b)))
             .map_or(1, |m| m as u64);
-        let (cost, split) = self.first_sweep(&memory, None);
+        let (cost, split) = self.first_sweep(&memory);
         self.free = split;
         self.used = vec![0; cost.len()];
         for l in 0..cost.len() {
@@ -156,8 +140,8 @@ impl DiskPlan {
         }
     }
 
-    /// F for all lengths, where the sweep goes on with costs `then` after a write, or with F itself.
-    fn first_sweep(&self, memory: &[f64], then: Option<&[f64]>) -> (Vec<f64>, Vec<Split>) {
+    /// F for all lengths.
+    fn first_sweep(&self, memory: &[f64]) -> (Vec<f64>, Vec<Split>) {
         let gap: Vec<f64> = (0..memory.len()).map(|m| self.gap_cost(m)).collect();
         // Any rate gives a bound: F(x) ≥ rate·x − slack. The cheapest one cuts the scan shortest.
         let rate = gap.get(self.period as usize).map_or(1.0, |cost| cost / self.period as f64);
@@ -174,7 +158,7 @@ impl DiskPlan {
                     if least_excess[m] - slack > best - rate * l as f64 {
                         break;
                     }
-                    let candidate = gap[m] + then.unwrap_or(&cost)[l - m];
+                    let candidate = gap[m] + cost[l - m];
                     if candidate < best {
                         (best, first) = (candidate, m as Split);
                     }
@@ -182,21 +166,9 @@ impl DiskPlan {
             }
             cost.push(best);
             split.push(first);
-            slack = slack.max(rate * l as f64 - then.unwrap_or(&cost)[l]);
+            slack = slack.max(rate * l as f64 - cost[l]);
         }
         (cost, split)
-    }
-
-    /// F for every number of disk slots up to `slots`.
-    fn plan_scarce(&mut self, slots: usize) {
-        let memory: Vec<f64> = (0..self.reread.len() as u64).map(|l| self.memory_cost(l)).collect();
-        let mut cost = memory.clone();
-        self.scarce.push(vec![0; memory.len()]);
-        for _ in 0..slots {
-            let (next, split) = self.first_sweep(&memory, Some(&cost));
-            self.scarce.push(split);
-            cost = next;
-        }
     }
 
     /// A period that is longer than the table, if memory alone makes one worth while; and the tail.
@@ -217,20 +189,27 @@ impl DiskPlan {
         (self.period, self.tail) = (period, u64::try_from(tail).unwrap_or(u64::MAX));
     }
 
+    /// What no plan for a length undercuts, however large the disk is; `None` if the best period lies beyond the table.
+    ///
+    /// A plan consists of gaps, none with a lower cost per step than a period, and a rest in memory.
+    pub fn bound(&self, length: u64) -> Option<f64> {
+        let period = usize::try_from(self.period).ok().filter(|&period| 2 * period < self.reread.len())?;
+        let rate = self.gap_cost(period) / self.period as f64;
+        let rests = (0..self.reread.len() as u64).chain([self.tail]).map(|rest| rest.min(length));
+        let rest = rests.map(|rest| rate * rest as f64 - self.memory_cost(rest));
+        Some(rate * length as f64 - rest.fold(0.0, f64::max))
+    }
+
     /// How far to advance from a state that goes to disk on the first sweep; `None` if the rest is better
     /// done in memory.
     pub fn first_advance(&self, length: u64, free_slots: usize) -> Option<u64> {
         if free_slots == 0 || length <= self.block {
             return None;
         }
-        if let Some(&split) = self.free.get(length as usize) {
-            if self.used[length as usize] as usize <= free_slots {
-                return (split > 0).then(|| split.into());
-            }
-            if let Some(layer) = self.scarce.get(free_slots) {
-                let split = layer[length as usize];
-                return (split > 0).then(|| split.into());
-            }
+        if let Some(&split) = self.free.get(length as usize)
+            && self.used[length as usize] as usize <= free_slots
+        {
+            return (split > 0).then(|| split.into());
         }
         if length <= self.tail {
             return None;

@@ -64,7 +64,8 @@ impl Gap {
     /// Keeps the state in memory if there is room, then advances as is optimal for the slots in memory.
     pub fn revolve(&self) -> Move {
         self.in_memory_by(|slots| {
-            revolve::split_in_blocks(self.length, slots, self.block).unwrap_or(self.length - self.block)
+            revolve::split_with_fewest_stores(self.length, slots, self.block)
+                .unwrap_or(self.length - self.block)
         })
     }
 

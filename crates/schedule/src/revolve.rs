@@ -6,14 +6,21 @@
 //! Blocks carry over exactly, at the grain of single steps: where up to b steps are recorded and reversed
 //! at once, every optimal first advance lies between
 //! `max(b·β(s, r−2), n − b·β(s−1, r), 1)` and `min(b·β(s, r−1), n − b·β(s−1, r−1), n−1)`,
-//! r is the least number with b·β(s, r) ≥ n, and the minimum is `r·n − b·C(s + r, s + 1)`. We take the upper
-//! end. One of the two parts is then always *full* (its length is b times a binomial number), so that
-//! there are ⌈n/b⌉ blocks of which one is short, and all totals have closed forms.
+//! r is the least number with b·β(s, r) ≥ n, and the minimum is `r·n − b·C(s + r, s + 1)`.
+//!
+//! Among all of these, the schedule takes an advance with the fewest stores. The number of stores as a function of the
+//! number of blocks is constant from β(s, r−1) to γ(s, r) = β(s, r) − β(s−2, r), at β(s−1, r−1), and then rises by one
+//! with each block to β(s, r). Since γ(s, r) = γ(s, r−1) + γ(s−1, r), the fewest stores are those of the advance
+//! `min(b·β(s, r−1), n − b·β(s−1, r−1), max(b·γ(s, r−1), n − b·γ(s−1, r)))`: both parts stay where the function is
+//! constant as long as they can. This is ours, held against dynamic programming in tests.
+//!
+//! One of the two parts is then always a whole number of blocks, so that there are ⌈n/b⌉ blocks of which one is short,
+//! and all totals have closed forms.
 //!
 //! A plain forward sweep of n steps costs as many advances as n + b steps whose last block is recorded
 //! on the way: the last block of those is never advanced over.
 
-use crate::binomial::{beta, rank};
+use crate::binomial::{Rank, beta, rank};
 use crate::retreat::Retreat;
 use crate::schedule::same_end;
 use crate::text::{Fields, Writer};
@@ -43,6 +50,38 @@ pub fn split_in_blocks(steps: u64, slots: usize, block: u64) -> Option<u64> {
     let right = rank.below * u128::from(slots) / (u128::from(slots) + u128::from(rank.repetitions) - 1);
     let upper = (block * rank.below).min(u128::from(steps) - block * right);
     Some(upper as u64)
+}
+
+/// The optimal first advance with the fewest stores where up to `block` steps are recorded at once: the largest one of
+/// these. `None` if there is nothing to split or no slot.
+///
+/// ```
+/// use ebbtide_schedule::revolve;
+///
+/// assert_eq!(revolve::split_with_fewest_stores(9, 4, 1), Some(2)); // 4 stores; 5 with an advance of 5 steps
+/// assert_eq!(revolve::split_in_blocks(9, 4, 1), Some(5));
+/// ```
+pub fn split_with_fewest_stores(steps: u64, slots: usize, block: u64) -> Option<u64> {
+    let largest = split_in_blocks(steps, slots, block)?;
+    let slots = clamp(slots, steps);
+    let rank = rank(steps, slots, block);
+    if slots == 1 || rank.repetitions == 1 {
+        return Some(largest);
+    }
+    let block = u128::from(block);
+    let left = block.saturating_mul(constant_up_to(slots, rank.repetitions - 1));
+    let right = block.saturating_mul(constant_up_to(slots - 1, rank.repetitions));
+    let thrifty = left.max(u128::from(steps).saturating_sub(right));
+    Some(u64::try_from(thrifty).map_or(largest, |thrifty| thrifty.min(largest)))
+}
+
+/// γ(s, r) = β(s, r) − β(s−2, r): from β(s, r−1) to this many blocks the number of stores is the same.
+fn constant_up_to(slots: u64, repetitions: u64) -> u128 {
+    match slots {
+        0 | 1 => beta(slots, repetitions),
+        // β(s, r) = β(s, r−1) + β(s−1, r−1) + β(s−2, r), whose first two terms are small enough to be exact.
+        _ => beta(slots - 1, repetitions - 1).saturating_add(beta(slots, repetitions - 1)),
+    }
 }
 
 /// The least number of plain advances for `steps` steps and `slots` slots (the initial state included):
@@ -84,22 +123,13 @@ fn stores_in_blocks(steps: u64, slots: usize, block: u64) -> u128 {
     if steps <= block {
         return 0;
     }
-    let (mut steps, mut slots) = (steps, clamp(slots, steps));
-    let mut count = 1;
-    // Beyond b·β(s, r−1) steps there are some over. As long as they are fewer than b·β(s−1, r−1), the right part is full:
-    // it costs β(s−2, r−1) stores, and the left part has rank r−1 and as many over. Then the left part is full, and costs
-    // β(s−1, r−1), its first state included. In all that is β(s−1, r−1) with the first r, and what is over is left.
-    while steps > block && slots > 1 {
-        let rank = rank(steps, slots, block);
-        if rank.repetitions == 1 {
-            // Every state but the last is kept, and the first is counted already.
-            return count + u128::from(steps.div_ceil(block) - 2);
-        }
-        count += beta(slots - 1, rank.repetitions - 1) - 1;
-        (steps, slots) = (steps - (u128::from(block) * rank.below) as u64, slots - 1);
-        count += u128::from(steps > block);
+    let slots = clamp(slots, steps);
+    if slots <= 1 {
+        return 1;
     }
-    count
+    let Rank { repetitions, .. } = rank(steps, slots, block);
+    let blocks = u128::from(steps.div_ceil(block));
+    beta(slots - 1, repetitions - 1) + blocks.saturating_sub(constant_up_to(slots, repetitions))
 }
 
 /// All totals of a Revolve schedule, by formula. `None` if there are too few slots.
@@ -126,8 +156,8 @@ pub(crate) fn totals(steps: u64, slots: usize, options: Options) -> Option<Total
 
 /// Reverses `steps` steps with at most `slots` stored states, the initial one included.
 ///
-/// Optimal in the number of plain advances (see [the module](crate::revolve)), for every block and both
-/// shapes. It streams: the first action comes at once and the memory is that of the states it holds.
+/// Optimal in the number of plain advances, and among those schedules in the number of stores (see [the
+/// module](crate::revolve)), for every block and both shapes. It streams: the first action comes at once and the memory is that of the states it holds.
 ///
 /// ```
 /// use ebbtide_schedule::{Action, Revolve};

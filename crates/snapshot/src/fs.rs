@@ -161,6 +161,7 @@ impl Drop for Locked {
 
 /// Options under which opening a symbolic link fails and opening a pipe does not hang.
 fn options() -> OpenOptions {
+    #[cfg_attr(not(unix), allow(unused_mut))]
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     {

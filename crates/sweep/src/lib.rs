@@ -70,8 +70,3 @@ pub use error::Error;
 pub use pace::Pace;
 pub use stepper::Stepper;
 pub use sweep::{Event, Progress, Start, Sweep};
-
-/// The page of the guide that speaks of this crate: its example is compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/src/own-step.md")]
-struct Guide;

@@ -87,8 +87,3 @@ pub use sweep::{Limit, Sweep};
 pub use tape::{NodeId, Tape, WeakTape};
 pub use value::{Differentiable, Inline, Share, mix_words};
 pub use var::Var;
-
-// The code of the guide is compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/src/tape.md")]
-struct Guide;

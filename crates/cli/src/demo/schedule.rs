@@ -29,7 +29,7 @@ pub fn draw(plan: &ebbtide::Plan) -> Option<Pictures> {
     let sizes = Sizes { state: one.state_bytes, tape: one.tape_bytes };
     let request = Request::of_loop(one.steps?, sizes, memory);
     let peak_bytes = Some(one.peak_bytes.into());
-    let outcome = Outcome { schedule, slots, block, totals, method: Method::Exact, peak_bytes };
+    let outcome = Outcome { schedule, slots, block, totals, method: Method::Exact, loss: None, peak_bytes };
     let neighbours = [Share::Half, Share::Double].map(|share| request.plan(share).ok());
     Some(Pictures {
         schedule: picture::draw_schedule(&request, &outcome),

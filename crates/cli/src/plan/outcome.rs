@@ -41,6 +41,8 @@ pub struct Outcome {
     pub block: u64,
     pub totals: Totals,
     pub method: Method,
+    /// What an approximate plan costs at most over the optimum, where that is known.
+    pub loss: Option<f64>,
     /// `None` if the sizes are not known.
     pub peak_bytes: Option<u128>,
 }
@@ -116,6 +118,7 @@ impl Request {
             block: plan.block(),
             totals: plan.totals,
             method: Method::Exact,
+            loss: None,
             peak_bytes: Some(plan.peak_bytes),
         })
     }
@@ -160,7 +163,7 @@ impl Request {
 
     fn with_slots(&self, slots: usize) -> Result<Outcome, Failure> {
         let (steps, options) = (self.steps, self.options);
-        let mut method = Method::Exact;
+        let (mut method, mut loss) = (Method::Exact, None);
         let schedule: AnySchedule = match self.kind {
             Kind::Auto | Kind::Revolve => Revolve::with(steps, slots, options)?.into(),
             Kind::Mixed => {
@@ -171,7 +174,7 @@ impl Request {
             Kind::Multistage => {
                 let disk = self.disk.ok_or_else(|| Failure::Usage("no --disk-slots".into()))?;
                 let schedule = Multistage::with(steps, slots, disk, options)?;
-                method = schedule.method();
+                (method, loss) = (schedule.method(), schedule.loss());
                 schedule.into()
             }
             Kind::Periodic => {
@@ -202,7 +205,7 @@ impl Request {
             }
             _ => sizes.bytes(totals.memory.peak_slots, totals.peak_tape),
         });
-        Ok(Outcome { schedule, slots, block, totals, method, peak_bytes })
+        Ok(Outcome { schedule, slots, block, totals, method, loss, peak_bytes })
     }
 
     /// Carries out a schedule that has no formula on the abstract machine.

@@ -24,6 +24,7 @@ struct Json {
     peak_bytes: Option<u128>,
     recompute_factor: f64,
     optimal: bool,
+    loss: Option<f64>,
     disk_stores: u128,
     disk_loads: u128,
     disk_peak_slots: u64,
@@ -49,6 +50,7 @@ impl Json {
             peak_bytes: outcome.peak_bytes,
             recompute_factor: totals.recompute_factor(),
             optimal: outcome.is_optimal(),
+            loss: outcome.loss,
             disk_stores: totals.disk.stores,
             disk_loads: totals.disk.loads,
             disk_peak_slots: totals.disk.peak_slots,
@@ -62,6 +64,24 @@ impl Outcome {
     /// Whether no schedule of its kind does better. A periodic one is what it is.
     fn is_optimal(&self) -> bool {
         self.method == Method::Exact && self.schedule.kind() != "periodic"
+    }
+
+    /// How good the schedule is, in a few words.
+    fn quality(&self) -> String {
+        match (self.schedule.kind(), self.loss) {
+            ("store-all", _) => "every step is recorded once and nothing is computed again".into(),
+            ("multistage", _) if self.is_optimal() => "optimal in steps, writes and reads".into(),
+            _ if self.is_optimal() => "the least recomputation".into(),
+            ("periodic", _) => "no step is run more than twice".into(),
+            ("online", _) => "as if the length were known only at the end".into(),
+            ("multistage", Some(loss)) => {
+                // Rounded up, but for the last bits of the division.
+                let percent = ((loss - 1.0 - 1e-9) * 100.0).ceil().max(2.0);
+                format!("periodic, within {percent} % of the optimum")
+            }
+            ("multistage", None) => "periodic; how close that is to the optimum is not known".into(),
+            _ => "by a rule that stays within 2 % of the optimum".into(),
+        }
     }
 }
 
@@ -82,16 +102,7 @@ pub fn table(request: &Request, outcome: &Outcome, neighbours: &[Option<Outcome>
     let [half, double] = neighbours;
     let columns = [("half", half.as_ref()), ("this plan", Some(outcome)), ("double", double.as_ref())];
     let mut text = format!("{} steps, {}", grouped(request.steps.into()), outcome.schedule.kind());
-    text += match outcome.schedule.kind() {
-        "store-all" => ": every step is recorded once and nothing is computed again\n",
-        _ if outcome.is_optimal() => ": the least recomputation\n",
-        "periodic" => ": no step is run more than twice\n",
-        "online" => ": as if the length were known only at the end\n",
-        _ if request.disk.is_some_and(|disk| disk.slots as u64 == outcome.totals.disk.peak_slots) => {
-            ": by a rule, since the loop is long; more slots on disk would help\n"
-        }
-        _ => ": by a rule that stays within 2 % of the optimum\n",
-    };
+    text += &format!(": {}\n", outcome.quality());
     let mut rows = vec![("", columns.map(|(title, _)| title.to_string()))];
     let mut row = |name: &'static str, value: &dyn Fn(&Outcome) -> String| {
         rows.push((name, columns.map(|(_, n)| n.map_or("-".into(), value))));

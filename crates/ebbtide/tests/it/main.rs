@@ -13,7 +13,6 @@ mod design;
 mod durable;
 mod expressions;
 mod fibres;
-mod first_hour;
 mod flows;
 mod generic;
 mod gradients;

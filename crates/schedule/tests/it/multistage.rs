@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use ebbtide_schedule::*;
 
 use crate::support::options;
@@ -18,23 +20,20 @@ fn counted(n: u64, slots: usize, disk: Disk, options: Options) -> Totals {
     counted
 }
 
-/// The recurrences of Disk-Revolve, straight from the paper.
+/// The recurrences of H-Revolve for two tiers, straight from the paper; with as many slots on disk as steps they are
+/// those of Disk-Revolve.
 fn by_dynamic_programming(n: usize, slots: usize, disk: &Disk) -> f64 {
     let memory = |l: usize| revolve::advances(l as u64, slots).map_or(f64::INFINITY, |t| t as f64);
-    let mut reread = vec![0.0; n + 1];
-    for l in 2..=n {
-        reread[l] =
-            (1..l).map(|m| m as f64 + memory(l - m) + disk.read_cost + reread[m]).fold(memory(l), f64::min);
-    }
-    let mut first: Vec<f64> = (0..=n).map(memory).collect();
+    let alone: Vec<f64> = (0..=n).map(memory).collect();
+    let mut first = alone.clone();
     for _ in 0..disk.slots.min(n) {
-        let mut next: Vec<f64> = (0..=n).map(memory).collect();
+        let mut reread = alone.clone();
         for l in 2..=n {
-            next[l] = (1..l)
-                .map(|m| disk.write_cost + m as f64 + first[l - m] + disk.read_cost + reread[m])
-                .fold(next[l], f64::min);
+            reread[l] = (1..l)
+                .map(|m| m as f64 + first[l - m] + disk.read_cost + reread[m])
+                .fold(reread[l], f64::min);
         }
-        first = next;
+        first = (0..=n).map(|l| alone[l].min(disk.write_cost + reread[l])).collect();
     }
     first[n]
 }
@@ -128,6 +127,119 @@ fn no_plan_at_all_is_cheaper_when_the_disk_is_large() {
 }
 
 #[test]
+fn no_plan_at_all_is_cheaper_when_the_disk_is_small() {
+    for n in 1..=9 {
+        for slots in 0..=2 {
+            for disk_slots in 1..=3 {
+                if n > 7 && slots + disk_slots > 3 {
+                    continue;
+                }
+                for (write_cost, read_cost) in [
+                    (0.0, 0.0),
+                    (0.0, 1.0),
+                    (1.0, 0.0),
+                    (0.5, 0.5),
+                    (1.0, 2.0),
+                    (3.0, 0.5),
+                    (0.5, 3.0),
+                    (6.0, 0.0),
+                ] {
+                    let disk = Disk { slots: disk_slots, write_cost, read_cost };
+                    let totals = counted(n, slots, disk, Options::new());
+                    let least = by_wide_search(n as u8, slots, &disk);
+                    assert_eq!(cost(&totals, &disk), least, "n={n} s={slots} {disk:?}");
+                }
+            }
+        }
+    }
+}
+
+/// All that a machine knows: the state at hand (or none, which is n), what is in memory and on disk (by bits), and the
+/// steps that are not reversed yet.
+type Place = (u8, u16, u16, u8);
+
+/// [`by_search`] for more steps: only places that can be reached are remembered, and a state that stands at or beyond
+/// the reversed steps is forgotten at once.
+fn by_wide_search(n: u8, slots: usize, disk: &Disk) -> f64 {
+    let (write, read) = ((disk.write_cost * 2.0) as usize, (disk.read_cost * 2.0) as usize);
+    let mut seen: HashSet<Place> = HashSet::new();
+    let mut queue: Vec<Vec<Place>> = vec![vec![(0, 0, 0, n)]];
+    let mut price = 0;
+    while price < queue.len() {
+        while let Some(place) = queue[price].pop() {
+            let (at, memory, on_disk, end) = place;
+            if end == 0 {
+                return price as f64 / 2.0;
+            }
+            if !seen.insert(place) {
+                continue;
+            }
+            let mut go = |more: usize, next: Place| {
+                if queue.len() <= price + more {
+                    queue.resize(price + more + 1, Vec::new());
+                }
+                queue[price + more].push(next);
+            };
+            if at + 1 == end {
+                let below = (1 << at) - 1;
+                go(0, (n, memory & below, on_disk & below, at));
+            } else if at < end {
+                go(2, (at + 1, memory, on_disk, end));
+            }
+            if at < end {
+                // Into a free slot, or instead of a state that is there.
+                for victim in (0..n).map(|step| 1 << step).chain([0]) {
+                    if (memory & !victim).count_ones() < slots as u32 {
+                        go(0, (at, memory & !victim | 1 << at, on_disk, end));
+                    }
+                    if (on_disk & !victim).count_ones() < disk.slots as u32 {
+                        go(write, (at, memory, on_disk & !victim | 1 << at, end));
+                    }
+                }
+            }
+            for step in 0..n {
+                if memory >> step & 1 == 1 {
+                    go(0, (step, memory, on_disk, end));
+                }
+                if on_disk >> step & 1 == 1 {
+                    go(read, (step, memory, on_disk, end));
+                }
+            }
+        }
+        price += 1;
+    }
+    f64::INFINITY
+}
+
+#[test]
+fn totals_of_h_revolve_are_met() {
+    for (n, slots, disk_slots, price, total) in [
+        (50, 2, 3, 0.0, 172.0),
+        (100, 3, 5, 0.0, 345.0),
+        (200, 2, 3, 1.0, 1034.0),
+        (300, 2, 4, 2.0, 1613.0),
+        (1000, 3, 5, 0.0, 5285.0),
+    ] {
+        let disk = Disk { slots: disk_slots, write_cost: price, read_cost: price };
+        let totals = counted(n, slots, disk, Options::new());
+        assert_eq!(cost(&totals, &disk) + n as f64, total, "n={n} s={slots} {disk:?}");
+    }
+}
+
+#[test]
+fn a_disk_that_costs_nothing_is_as_good_as_memory_at_any_length() {
+    for (n, slots, disk_slots) in [(60, 2, 3), (5000, 3, 40), (1_000_000, 5, 100), (1_000_000_000, 10, 30)] {
+        for options in options(3) {
+            let disk = Disk { slots: disk_slots, write_cost: 0.0, read_cost: 0.0 };
+            let schedule = Multistage::with(n, slots, disk, options).unwrap();
+            assert_eq!(schedule.method(), Method::Exact);
+            let memory = Revolve::with(n, slots + disk_slots, options).unwrap();
+            assert_eq!(schedule.totals().advances, memory.totals().advances, "n={n} s={slots} {disk:?}");
+        }
+    }
+}
+
+#[test]
 fn multistage_is_legal_and_its_totals_are_exact_for_every_block_and_shape() {
     for n in [0, 1, 2, 7, 30, 61] {
         for block in [1, 2, 5] {
@@ -186,6 +298,73 @@ fn the_periodic_plan_is_within_two_per_cent_of_the_exact_one() {
                 let disk = Disk { slots: usize::MAX, write_cost, read_cost };
                 let loss = loss(n, slots, disk);
                 assert!((1.0..=1.02).contains(&loss), "n={n} s={slots} {disk:?}: {loss}");
+            }
+        }
+    }
+}
+
+#[test]
+fn with_few_slots_on_disk_the_periodic_plan_is_within_two_per_cent_of_the_exact_one() {
+    let mut worst: f64 = 1.0;
+    for n in [300, 1000] {
+        for slots in [1, 2, 3, 10] {
+            for disk_slots in [1, 2, 5, 20] {
+                for (write_cost, read_cost) in [(1.0, 1.0), (5.0, 5.0), (0.0, 30.0), (50.0, 50.0), (7.5, 0.0)]
+                {
+                    let disk = Disk { slots: disk_slots, write_cost, read_cost };
+                    let loss = loss(n, slots, disk);
+                    worst = worst.max(loss);
+                    assert!((1.0..=1.02).contains(&loss), "n={n} s={slots} {disk:?}: {loss}");
+                }
+            }
+        }
+    }
+    assert!(worst > 1.0, "the periodic plan is another one");
+}
+
+#[test]
+fn beyond_the_exact_plans_two_per_cent_are_proven_for_each_plan() {
+    for n in [20_000, 1_000_000_000] {
+        for (slots, write_cost, read_cost) in [(1, 5.0, 5.0), (3, 1.0, 1.0), (10, 200.0, 100.0)] {
+            for disk_slots in [1, 10, 200, usize::MAX] {
+                let disk = Disk { slots: disk_slots, write_cost, read_cost };
+                let schedule = Multistage::new(n, slots, disk).unwrap();
+                assert_eq!(schedule.method(), Method::Approximate);
+                let loss = schedule.loss();
+                let close = loss.is_some_and(|loss| (1.0..=1.02).contains(&loss));
+                assert!(close, "n={n} s={slots} {disk:?}: {loss:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_proven_bound_is_below_the_optimum() {
+    for (n, slots) in [(700, 1), (900, 2), (1000, 3), (1000, 8)] {
+        for disk_slots in [1, 4, 20, usize::MAX] {
+            for (write_cost, read_cost) in [(1.0, 1.0), (5.0, 2.5), (40.0, 40.0)] {
+                let disk = Disk { slots: disk_slots, write_cost, read_cost };
+                let periodic = Multistage::periodic(n, slots, disk, Options::new()).unwrap();
+                let proven = periodic.loss().unwrap();
+                assert!(loss(n, slots, disk) <= proven + 1e-9, "n={n} s={slots} {disk:?}: {proven}");
+            }
+        }
+    }
+}
+
+#[test]
+fn periodic_plans_with_few_slots_on_disk_are_legal_and_their_totals_are_exact() {
+    for (n, slots, disk_slots) in
+        [(700, 1, 3), (2000, 2, 10), (2000, 3, 1), (30_000, 3, 60), (30_000, 10, 1000)]
+    {
+        for block in [1, 4] {
+            for options in options(block) {
+                let disk = Disk { slots: disk_slots, write_cost: 4.0, read_cost: 2.0 };
+                let schedule = Multistage::periodic(n, slots, disk, options).unwrap();
+                let formula = schedule.totals();
+                let limits = Limits { memory_slots: slots, disk_slots, ..Limits::default() };
+                let counted = Machine::new(n).limits(limits).run(schedule).unwrap();
+                assert_eq!(counted, formula, "n={n} s={slots} {disk:?} {options:?}");
             }
         }
     }

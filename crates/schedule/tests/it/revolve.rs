@@ -120,6 +120,55 @@ fn reference_totals_of_the_field() {
     assert_eq!(advances(10, 3), Some(15));
 }
 
+/// The fewest stores after that of the first state among schedules with the fewest advances, straight from the
+/// definition.
+fn fewest_stores(t: &[Vec<u128>], block: usize) -> Vec<Vec<u128>> {
+    let (slots, steps) = (t.len() - 1, t[0].len() - 1);
+    let mut stores = vec![vec![0; steps + 1]; slots + 1];
+    for s in 2..=slots {
+        for n in block + 1..=steps {
+            let optimal = (1..n).filter(|&m| m as u128 + t[s - 1][n - m] + t[s][m] == t[s][n]);
+            let count = |m: usize| u128::from(n - m > block) + stores[s - 1][n - m] + stores[s][m];
+            stores[s][n] = optimal.map(count).min().unwrap();
+        }
+    }
+    stores
+}
+
+#[test]
+fn stores_are_the_fewest_at_the_optimal_number_of_advances() {
+    for block in [1, 2, 3, 5] {
+        let most = if block == 1 { 120 } else { 60 };
+        let t = by_dynamic_programming(most + block, 12, block);
+        let stores = fewest_stores(&t, block);
+        for n in block + 1..=most {
+            for s in 1..=12 {
+                for (options, more) in options(block as u64).into_iter().zip([0, block]) {
+                    let totals = Machine::new(n as u64)
+                        .limits(Limits { memory_slots: s, ..Limits::default() })
+                        .run(Revolve::with(n as u64, s, options).unwrap())
+                        .unwrap();
+                    assert_eq!(
+                        totals.memory.stores,
+                        1 + stores[s][n + more],
+                        "n={n} s={s} b={block} {options:?}"
+                    );
+                    assert_eq!(totals.advances, t[s][n + more], "n={n} s={s} b={block} {options:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn reference_stores_of_the_field() {
+    for (n, s, stores) in [(50, 7, 28), (100, 10, 55), (100, 20, 79), (100, 3, 28), (250, 25, 224)] {
+        let totals = Machine::new(n).run(Revolve::new(n, s).unwrap()).unwrap();
+        assert_eq!(totals.memory.stores, stores, "n={n} s={s}");
+        assert_eq!(Some(totals.advances), advances(n, s), "n={n} s={s}");
+    }
+}
+
 #[test]
 fn the_split_is_the_largest_optimal_one() {
     for block in [1, 2, 3] {

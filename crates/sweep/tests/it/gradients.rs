@@ -94,14 +94,13 @@ fn without_slots_only_what_is_recorded_at_once_can_be_reversed() {
 
 #[test]
 fn a_billion_steps_start_at_once_and_can_be_stopped() {
-    let start = std::time::Instant::now();
     let mut sweep = Sweep::new(Revolve::new(1_000_000_000, 100).unwrap());
     let mut chain = Chain::new();
     for _ in 0..12 {
         assert!(sweep.step(&mut chain).unwrap());
     }
-    assert!(sweep.live().is_some_and(|step| step > 100 && step < 100_000_000));
-    assert!(start.elapsed().as_secs() < 10, "a portion of a long advance took too long");
+    // A store, then 11 portions of the first advance, each at least one step and at most twice as long as the last.
+    assert!(sweep.live().is_some_and(|step| (11..1 << 11).contains(&step)), "{:?}", sweep.live());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use ebbtide::prelude::*;
 
 /// The guide's page on what goes wrong.
-const PAGE: &str = include_str!("../../../../docs/src/errors.md");
+const PAGE: &str = include_str!("../../../docs/src/errors.md");
 
 /// Is the message on the page? Places differ, since the page's reader has another file than this one.
 fn shown<T, E: std::fmt::Display>(result: Result<T, E>) {
@@ -176,7 +176,7 @@ fn run_errors() {
 /// What rustc says is held by `tests/ui`; here, that the page quotes it.
 #[test]
 fn rustc_errors() {
-    let said = include_str!("../ui/the_first_hour.stderr");
+    let said = include_str!("../../ebbtide/tests/ui/the_first_hour.stderr");
     let quoted: Vec<&str> = PAGE.lines().filter(|line| line.starts_with("error")).collect();
     assert!(quoted.len() >= 5, "{quoted:?}");
     for line in quoted {
