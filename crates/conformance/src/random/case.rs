@@ -278,6 +278,9 @@ impl Case {
         budget: Budget,
     ) -> Result<Answer, Verdict> {
         gradient.try_launch(question, budget).map_err(|error| match error {
+            Error::Plan { message, .. } if message.contains("could not be computed") => {
+                Verdict::Internal(format!("at launch: {message}"))
+            }
             Error::Plan { message, .. } => Verdict::Refused(format!("at launch: {message}")),
             other => Verdict::Internal(format!("a gradient run under {budget:?}: {other}")),
         })

@@ -63,7 +63,7 @@ fn devices(seed: u64) -> Vec<Device> {
 }
 
 /// Failures whose causes are known: words that their kinds have in common, and why. What is mended leaves this list.
-const KNOWN: [([&str; 2], &str); 2] = [
+const KNOWN: [([&str; 2], &str); 4] = [
     (
         ["internal: a gradient run under", "a tape is too short"],
         "a tape is too short where a program that may yield combines into an element in a loop",
@@ -72,6 +72,11 @@ const KNOWN: [([&str; 2], &str); 2] = [
         ["internal:", "is not valid: a race"],
         "a wrapped write is widened when it is recorded (issue 17, wrong 1)",
     ),
+    (
+        ["internal:", "this operation needs a signed number"],
+        "`x[j + 2 - i]`, `x[4 - i - j]` (issue 17, wrong 5)",
+    ),
+    (["internal: at launch", "bounds of a loop"], "guarded bounds are evaluated early (issue 17, wrong 5)"),
 ];
 
 /// The cause of a failure, where it is known.
