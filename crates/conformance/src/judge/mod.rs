@@ -187,6 +187,28 @@ impl<'a> Question<'a> {
             .map_err(|what| Wrong::Number(format!("jvp of `{}`: {what}", self.of)))
     }
 
+    /// A `jvp` times the cotangent of the output is the `vjp` times the direction of the inputs.
+    pub fn judge_pairing(
+        &self,
+        trace: &Trace,
+        pushed: &[Literal],
+        pulled: &[Vec<Literal>],
+    ) -> Result<(), Wrong> {
+        let (seed, along) = (self.seed(), self.direction());
+        let forward: f64 = pushed.iter().zip(&seed).map(|(p, s)| p.to_f64() * s).sum();
+        let sizes = trace.tangents(&self.of).unwrap_or_default();
+        let size: f64 = sizes.iter().zip(&seed).map(|(t, s)| t.value_size * s.abs()).sum();
+        let mut backward = 0.0;
+        for (name, pulled) in self.wrt.iter().zip(pulled) {
+            let moves = along.get(name).map(Vec::as_slice).unwrap_or_default();
+            backward += pulled.iter().zip(moves).map(|(p, m)| p.to_f64() * m).sum::<f64>();
+        }
+        if (forward - backward).abs() > self.tolerance() * size {
+            return Err(Wrong::Number(format!("the jvp gives {forward:e} where the vjp gives {backward:e}")));
+        }
+        Ok(())
+    }
+
     fn judge_reverse(
         &self,
         trace: &Trace,

@@ -306,6 +306,9 @@ impl Case {
         budget: Budget,
     ) -> Result<Answer, Verdict> {
         gradient.try_launch(question, budget).map_err(|error| match error {
+            Error::Plan { message, .. } if message.contains("could not be computed") => {
+                Verdict::Internal(format!("at launch: {message}"))
+            }
             Error::Plan { message, .. } => Verdict::Refused(format!("at launch: {message}")),
             other => Verdict::Internal(format!("a gradient run under {budget:?}: {other}")),
         })
@@ -325,6 +328,7 @@ impl Case {
             other.judge_gradient(trace, true, &answer.derivatives).map_err(|w| failed("vjp", w))?;
             let pushed = other.jvp(&interpreter()).map_err(refused_as("jvp"))?;
             other.judge_jvp(trace, &pushed).map_err(|w| failed("jvp", w))?;
+            other.judge_pairing(trace, &pushed, &answer.derivatives).map_err(|w| failed("pairing", w))?;
         }
         let product = question.hvp(&interpreter(), Budget::StoreAll).map_err(refused_as("hvp"))?;
         question.judge_hvp(trace, &product).map_err(|w| failed("hvp", w))

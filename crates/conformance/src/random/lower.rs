@@ -308,6 +308,9 @@ impl<'s> Lowering<'s> {
         }
         for (term, scalar) in scalars.iter().zip(&callee.scalars) {
             let v = self.term(term)?;
+            if self.b.ty(v) != scalar.ty {
+                return Err(format!("`{}` has another type", scalar.name));
+            }
             inside.insert(scalar.name.clone(), Meaning::Value(v));
         }
         self.b.begin_call(&callee.name);

@@ -2,7 +2,6 @@
 //!
 //! Fixed seeds; `EBBTIDE_CASES` says how many programs are tried.
 
-mod derivatives;
 pub mod generate;
 pub mod gradients;
 pub mod regressions;

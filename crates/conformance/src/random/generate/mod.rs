@@ -165,7 +165,7 @@ pub fn generate(seed: u64) -> Sketch {
     maker.scope.values = all_scalars().iter().map(|s| (s.name.clone(), s.ty)).collect();
     maker.restrict();
     let mut body = Vec::new();
-    for _ in 0..1 + maker.dice.below(4) {
+    for _ in 0..2 + maker.dice.below(4) {
         let depth = maker.dice.pick(&[1, 2, 2, 3]);
         body.extend(maker.statement(depth));
     }
@@ -187,7 +187,7 @@ pub fn generate(seed: u64) -> Sketch {
 impl Maker {
     /// Few arrays make programs in which they meet more often.
     fn restrict(&mut self) {
-        let kept = 4 + self.dice.below(9);
+        let kept = 2 + self.dice.below(7);
         let always = ["g", "o", "perm", "a"];
         let mut others: Vec<ArrayOf> =
             self.scope.arrays.iter().filter(|a| !always.contains(&a.name.as_str())).cloned().collect();

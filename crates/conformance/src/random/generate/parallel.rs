@@ -36,7 +36,7 @@ impl Maker {
     /// A parallel loop; where `only` is given, it writes that array alone, and does not read it.
     pub(super) fn parallel_writing(&mut self, only: Option<&ArrayOf>) -> Line {
         use Extent::{Fixed, M, N};
-        let spaces: [&[Extent]; 10] = [
+        let spaces: [&[Extent]; 11] = [
             &[N],
             &[N],
             &[N],
@@ -47,6 +47,7 @@ impl Maker {
             &[N, M, Fixed(2)],
             &[Fixed(5)],
             &[Fixed(2), N],
+            &[Fixed(3), Fixed(3)],
         ];
         let space = match only {
             Some(array) => array.extents.clone(),
@@ -82,6 +83,11 @@ impl Maker {
                 if only.is_some() || !maker.dice.one_in(5) {
                     body.extend(maker.write(name));
                 }
+            }
+            if body.iter().all(|line| matches!(line, Line::Let(..) | Line::Mut(..)))
+                && let Some((name, _)) = uses.first()
+            {
+                body.extend(maker.write(name));
             }
             maker.uses = None;
             maker.outer_locals = 0;

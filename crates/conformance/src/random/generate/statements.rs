@@ -11,7 +11,7 @@ impl Maker {
             return vec![self.parallel()];
         }
         self.fuel -= 1;
-        match self.dice.below(if depth == 0 { 19 } else { 28 }) {
+        match self.dice.below(if depth == 0 { 19 } else { 30 }) {
             0..=8 => vec![self.parallel()],
             9 => self.swaps(),
             10 => self.whole_array().into_iter().collect(),
@@ -38,8 +38,42 @@ impl Maker {
                 };
                 vec![Line::If(condition, then, otherwise)]
             }
+            26 => self.dead_exchange().into_iter().collect(),
+            27 => vec![self.guarded_loop(depth)],
             _ => self.data_loop(depth),
         }
+    }
+
+    /// Exchanges arrays of different shapes, where that never happens: it proves nothing about them.
+    fn dead_exchange(&mut self) -> Option<Line> {
+        let candidates: Vec<ArrayOf> = self
+            .scope
+            .arrays
+            .iter()
+            .filter(|a| a.access == Access::Write && a.ty.is_float() && !a.name.starts_with("temp"))
+            .filter(|a| !self.banned.contains(&a.name))
+            .cloned()
+            .collect();
+        let one = (!candidates.is_empty()).then(|| self.dice.pick(&candidates))?;
+        let other = candidates
+            .iter()
+            .find(|a| a.ty == one.ty && a.extents.len() == one.extents.len() && a.extents != one.extents)?;
+        let name = self.fresh("l");
+        let body = vec![Line::Swap(one.name, other.name.clone())];
+        Some(Line::For { name, from: Term::index(0), to: Term::index(0), hint: None, body, until: None })
+    }
+
+    /// A loop whose bound divides by what a condition around it has looked at.
+    fn guarded_loop(&mut self, depth: usize) -> Line {
+        let few = Term::name("few");
+        let name = self.fresh("l");
+        let to = Term::binary(Binary::Div, Term::index(6), few.clone());
+        let variable = Variable { name: name.clone(), low: 0, within: None };
+        let repeated = self.scoped(|m| {
+            m.scope.variables.push(variable);
+            Line::For { name, from: Term::index(0), to, hint: None, body: m.several(depth - 1), until: None }
+        });
+        Line::If(Term::compare(Compare::Gt, few, Term::index(1)), vec![repeated], Vec::new())
     }
 
     fn several(&mut self, depth: usize) -> Vec<Line> {

@@ -235,12 +235,25 @@ impl Maker {
                 _ => name,
             };
         }
-        if extent == Extent::Fixed(5) && self.scope.variables.len() >= 2 && self.dice.one_in(2) {
-            let vars: Vec<String> = self.scope.variables.iter().map(|v| v.name.clone()).collect();
-            let (i, j) = (self.dice.pick(&vars), self.dice.pick(&vars));
-            let few = |name: &str| Term::binary(Binary::Rem, Term::name(name), Term::index(3));
-            let sum = Term::binary(Binary::Add, few(&i), Term::index(2));
-            return Term::binary(Binary::Sub, sum, few(&j));
+        let thirds: Vec<Term> = self
+            .scope
+            .variables
+            .iter()
+            .filter(|v| v.within.is_some_and(|(e, _)| e == Extent::Fixed(3)))
+            .map(|v| Term::name(&v.name))
+            .collect();
+        if extent == Extent::Fixed(5) && thirds.len() >= 2 {
+            let (i, j) = (self.dice.pick(&thirds), self.dice.pick(&thirds));
+            return match self.dice.one_in(2) {
+                true => {
+                    let sum = Term::binary(Binary::Add, j, Term::index(2));
+                    Term::binary(Binary::Sub, sum, i)
+                }
+                false => {
+                    let rest = Term::binary(Binary::Sub, Term::index(4), i);
+                    Term::binary(Binary::Sub, rest, j)
+                }
+            };
         }
         let shift = Term::index(self.dice.below(4) as i64);
         match (self.dice.below(4), self.variable()) {

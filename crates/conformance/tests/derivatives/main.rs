@@ -4,15 +4,19 @@
 //! are, `EBBTIDE_SHARD=3/16` that this process takes every sixteenth from the third on. A failure is made smaller
 //! and printed in the surface language.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod targeted;
+
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use ebbtide_conformance::random::generate::{Dice, generate};
 use ebbtide_conformance::random::shrink::shrink;
 use ebbtide_conformance::random::text::text;
 use ebbtide_conformance::random::{Case, Sizes, Sketch, Verdict};
+use ebbtide_cpu::{Cache, Options};
 use ebbtide_runtime::Device;
-
-use crate::devices::cpu;
 
 /// Cases that run in every test run.
 const CASES: u64 = 300;
@@ -41,6 +45,13 @@ fn sizes(seed: u64) -> Sizes {
 
 fn case(seed: u64) -> Case {
     Case { sketch: generate(seed), sizes: sizes(seed), seed }
+}
+
+/// The CPU with so many threads; what it compiles is kept for the next run.
+fn cpu(threads: usize) -> Device {
+    let kept = std::env::var_os("EBBTIDE_TEST_CODE");
+    let folder = kept.map_or(Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled"), Into::into);
+    Options::new().threads(threads).cache(Cache::at(folder)).build().unwrap().0
 }
 
 fn devices(seed: u64) -> Vec<Device> {
@@ -107,7 +118,7 @@ fn run(part: u64, parts: u64) {
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), reports.join("\n"));
     let right = counts.get("right: ").map_or(0, Vec::len);
     let all: usize = counts.values().map(Vec::len).sum();
-    assert!(4 * right >= 3 * all, "only {right} of {all} programs are judged to be right: what is tested?");
+    assert!(3 * right >= 2 * all, "only {right} of {all} programs are judged to be right: what is tested?");
 }
 
 #[test]
