@@ -77,6 +77,7 @@ mod print;
 mod program;
 mod races;
 mod statement;
+mod structure;
 mod types;
 mod verify;
 

@@ -8,6 +8,7 @@ use crate::function::Function;
 use crate::library::LibraryOp;
 use crate::program::*;
 use crate::races::{self, ParFacts};
+use crate::structure;
 use crate::types::Type;
 
 /// What the verifier found out about a program; back ends use it instead of finding it again.
@@ -21,6 +22,10 @@ pub struct Facts {
 
 /// Holds `program` against the laws.
 pub fn verify(program: &Program) -> Result<Facts, Error> {
+    let flaws = structure::flaws(program);
+    if !flaws.is_empty() {
+        return Err(Error::Invalid { program: program.name.clone(), flaws });
+    }
     let mut v = Verifier {
         program,
         defined: vec![false; program.values.len()],

@@ -10,8 +10,8 @@ use std::time::Duration;
 use ebbtide_autodiff as autodiff;
 use ebbtide_ir as ir;
 use ebbtide_runtime::{
-    AnyArray, Arg, Array, Array0, Budget, Cancel, CompiledGradient, Device, Error, OnYield, Plan, Progress,
-    Ran, Replay, Result, Tiers, Yielded,
+    AnyArray, AnyMut, Arg, Array, Array0, Budget, Cancel, CompiledGradient, Device, Error, OnYield, Plan,
+    Progress, Ran, Replay, Result, Tiers, Yielded,
 };
 
 use crate::host_arrays::Host;
@@ -53,7 +53,7 @@ pub trait Differentiable: Sized + 'static {
     /// An empty holder for a parameter of this shape.
     fn holder(device: &Device, shape: &[usize]) -> Result<Self::Holder>;
     /// The array in the holder.
-    fn array(holder: &mut Self::Holder) -> &mut AnyArray;
+    fn array(holder: &mut Self::Holder) -> AnyMut<'_>;
     /// The derivative in the holder.
     fn derivative(holder: &Self::Holder) -> Self::Derivative<'_>;
 }
@@ -68,7 +68,7 @@ impl<T: Element, const R: usize> Differentiable for Array<T, R> {
         device.zeros(extents)
     }
 
-    fn array(holder: &mut Array<T, R>) -> &mut AnyArray {
+    fn array(holder: &mut Array<T, R>) -> AnyMut<'_> {
         holder.any_mut()
     }
 
@@ -87,7 +87,7 @@ macro_rules! differentiable_scalars {
                 device.zeros([])
             }
 
-            fn array(holder: &mut Array0<$t>) -> &mut AnyArray {
+            fn array(holder: &mut Array0<$t>) -> AnyMut<'_> {
                 holder.any_mut()
             }
 
@@ -102,14 +102,14 @@ differentiable_scalars! { f32 f64 }
 
 /// Something that a gradient run fills.
 pub(crate) trait Output: Send + Sync {
-    fn array(&mut self) -> &mut AnyArray;
+    fn array(&mut self) -> AnyMut<'_>;
     fn holder(&self) -> &dyn Any;
 }
 
 struct Held<T: Differentiable>(T::Holder);
 
 impl<T: Differentiable> Output for Held<T> {
-    fn array(&mut self) -> &mut AnyArray {
+    fn array(&mut self) -> AnyMut<'_> {
         T::array(&mut self.0)
     }
 
@@ -371,7 +371,8 @@ impl<P: Source> CompiledGrad<P> {
                 );
             }
             for (name, output) in given {
-                let (found, needed) = (output.array().shape(), self.shape(name, args));
+                let (array, needed) = (output.array(), self.shape(name, args));
+                let found = array.shape();
                 if found != needed {
                     return Err(self.refuse(format!(
                         "the results to be written have shape {found:?} for `{name}`, which has shape {needed:?} now"

@@ -244,7 +244,7 @@ impl<P: Source> CompiledProduct<P> {
         let mut args: Vec<Arg<'_>> = Vec::new();
         for ((mine, lent), scalar) in own.iter_mut().zip(&shared).zip(&scalars) {
             args.push(match (mine, lent, scalar) {
-                (Some(mine), ..) => Arg::Write(mine),
+                (Some(mine), ..) => Arg::Write(mine.any_mut()),
                 (None, Some(lent), _) => Arg::Read(lent),
                 (None, None, scalar) => Arg::Scalar(scalar.unwrap_or(Literal::from(false))),
             });
@@ -260,7 +260,7 @@ impl<P: Source> CompiledProduct<P> {
                 for (name, output) in &mut outputs {
                     let at = self.tangent.dots.get(name).and_then(|dot| self.position(dot));
                     if let Some(Some(found)) = at.map(|k| &own[k]) {
-                        output.array().bytes_mut().copy_from_slice(found.bytes());
+                        output.array().copy_from_bytes(found.bytes())?;
                     }
                 }
                 Ok(Gradients::new(outputs, ebbtide_runtime::Ran::default()))

@@ -70,10 +70,8 @@ pub fn load(path: &Path, members: &mut [(String, Arg<'_>)]) -> Result<Vec<Litera
                 let elements = state.get_vec::<$t>(name)?;
                 match arg {
                     Arg::Write(array) => {
-                        let places = array.bytes_mut().chunks_exact_mut(size_of::<$t>());
-                        for (place, element) in places.zip(elements) {
-                            place.copy_from_slice(&element.to_literal().bits().to_ne_bytes()[low::<$t>()]);
-                        }
+                        let places = array.as_mut_slice::<$t>().unwrap_or_default();
+                        places.iter_mut().zip(elements).for_each(|(place, element)| *place = element);
                     }
                     _ => scalars
                         .extend(elements.first().map(|e| Literal::from_bits(ty, e.to_literal().bits()))),
