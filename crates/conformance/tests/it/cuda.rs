@@ -92,6 +92,11 @@ on_cuda! {
         a_launch_is_stopped_while_others_are_compiled,
         a_gradient_that_never_ends_is_stopped_and_can_be_launched_again,
     }
+    extremes {
+        c59_indices_near_the_ends_of_their_type_are_errors_or_lawful,
+        c59_temporaries_with_extents_near_the_ends_of_their_type_are_errors_or_lawful,
+        c59_arrays_without_elements_are_like_any_other,
+    }
     gradients {
         gradients_have_the_same_bits_under_every_budget_on_every_device,
         gradients_have_the_same_bits_wherever_states_are_kept,

@@ -107,6 +107,7 @@ impl<'p> Machine<'p, '_> {
     }
 
     pub(super) fn claim(&mut self, claim: &Claim) -> Result<(), Fault> {
+        self.equal_shapes(claim.array, claim.taken)?;
         let at = self.element(claim.array, claim.index, &claim.site)?;
         if self.read(claim.taken, at) != 0 {
             return Err(Fault::WrittenTwice {
