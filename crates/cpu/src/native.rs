@@ -17,6 +17,7 @@ use ebbtide_runtime::{
 };
 
 use crate::compiler::Compiler;
+use crate::load::load;
 use crate::operation::{Context, call};
 use crate::pool::Pool;
 
@@ -130,8 +131,8 @@ unsafe impl Backend for Cpu {
             None => c_unit(program, facts, segments, target),
         };
         let unit = unit.map_err(|e| fail(e.to_string()))?;
-        let (path, found) = tracing::debug_span!("cc", bytes = unit.source.len())
-            .in_scope(|| self.compiler.library(&unit.source, &self.cache))
+        let (library, found) = tracing::debug_span!("cc", bytes = unit.source.len())
+            .in_scope(|| load(&self.compiler, &unit.source, &self.cache))
             .map_err(fail)?;
         self.counters.add(Event::Region, yielding_regions(segments));
         match found {
@@ -139,9 +140,6 @@ unsafe impl Backend for Cpu {
             Found::Built => self.counters.add(Event::Build, 1),
         };
         tracing::debug!(program = program.name, ?found, "compiled");
-        // SAFETY (*Trusted code*): the library was made from our own text by the user's compiler, or carries the seal of one
-        // that was; it has no initialisers.
-        let library = unsafe { libloading::Library::new(&path) }.map_err(|e| fail(e.to_string()))?;
         let mut taped = false;
         for block in segments {
             walk(block, &mut |stmt| taped |= matches!(stmt, Stmt::Push(_) | Stmt::Pop(_)));
