@@ -4,7 +4,8 @@ use ebbtide_cpu::Cache;
 use serde_json::json;
 
 use crate::Failure;
-use crate::size::Human;
+use crate::output::{self, say};
+use crate::size::{Human, counted};
 
 /// Compiled code on disk: where it is, how much there is, and away with it.
 #[derive(clap::Args)]
@@ -17,7 +18,8 @@ pub struct Args {
 enum Command {
     /// Where the cache is and what it holds
     Show(Form),
-    /// Removes all compiled programs (nothing else in the folder); programs are compiled again when they are next used
+    /// Removes all compiled programs (nothing else in the folder, and not what is being compiled now); programs are compiled
+    /// again when they are next used
     Clear(Form),
 }
 
@@ -30,25 +32,37 @@ struct Form {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let cache = Cache::of_user();
-    let folder = cache.folder().display().to_string();
+    let folder = output::shown(cache.folder());
     match &args.command {
         Command::Show(form) => {
             let contents = cache.contents();
             if form.json {
-                println!(
+                return say!(
                     "{}",
-                    json!({ "folder": folder, "entries": contents.entries, "bytes": contents.bytes })
+                    json!({
+                        "folder": folder,
+                        "entries": contents.entries,
+                        "bytes": contents.bytes,
+                        "abandoned": contents.abandoned,
+                        "abandoned_bytes": contents.abandoned_bytes,
+                    })
                 );
-            } else {
-                println!("{folder}: {} programs, {}", contents.entries, Human(contents.bytes.into()));
+            }
+            say!("{folder}: {} programs, {}", contents.entries, Human(contents.bytes.into()))?;
+            if contents.abandoned > 0 {
+                say!(
+                    "{} left by compilations that were stopped, {}: `ebbtide cache clear` removes them",
+                    counted(contents.abandoned as usize, "folder"),
+                    Human(contents.abandoned_bytes.into())
+                )?;
             }
         }
         Command::Clear(form) => {
             let removed = cache.clear().map_err(|e| Failure::Other(format!("{folder}: {e}")))?;
             if form.json {
-                println!("{}", json!({ "folder": folder, "removed": removed }));
+                say!("{}", json!({ "folder": folder, "removed": removed }))?;
             } else {
-                println!("{folder}: {removed} programs removed");
+                say!("{folder}: {removed} programs removed")?;
             }
         }
     }

@@ -1,6 +1,5 @@
 //! `ebbtide demo`: full-waveform inversion with Ebbtide's own language and gradients.
 
-use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -8,6 +7,7 @@ use clap::ValueEnum;
 use ebbtide::prelude::*;
 
 use crate::Failure;
+use crate::output;
 use crate::size;
 
 mod canvas;
@@ -99,6 +99,8 @@ enum Which {
 
 /// Inverts, shows, reports.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    // Before anything is computed: what cannot be shown is not worth the time.
+    report::prepare(&args.out)?;
     let device = device(args)?;
     let (grid, budget) = (args.grid, args.memory.0);
     let steps = args.steps.map_or(grid.steps(), |steps| steps as usize);
@@ -195,11 +197,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         true => serde_json::to_string_pretty(&figures)? + "\n",
         false => format!("{}\nsee {}\n", figures.table(), args.out.join("report.html").display()),
     };
-    match std::io::stdout().write_all(text.as_bytes()) {
-        // Whoever reads has read enough.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => Ok(result?),
-    }
+    output::write(format_args!("{text}"))
 }
 
 /// The device that was asked for.

@@ -9,6 +9,7 @@ use ebbtide_runtime::{Arg, Compiled, Device};
 use serde::Serialize;
 
 use crate::Failure;
+use crate::output::{plain, plain_lines, say};
 use crate::size::Human;
 
 /// What Ebbtide finds on this machine: devices, compiler, vectors, cache, and what is wrong.
@@ -52,6 +53,8 @@ struct CacheState {
     folder: String,
     entries: u64,
     bytes: u64,
+    /// Folders of compilations that were stopped.
+    abandoned: u64,
 }
 
 #[derive(Serialize)]
@@ -63,9 +66,10 @@ struct DeviceState {
     milliseconds: Option<f64>,
 }
 
-const SETTINGS: [&str; 9] = [
+const SETTINGS: [&str; 10] = [
     "EBBTIDE_CACHE",
     "EBBTIDE_CC",
+    "EBBTIDE_CC_SECONDS",
     "EBBTIDE_CFLAGS",
     "EBBTIDE_CHECK",
     "EBBTIDE_DEVICE",
@@ -78,14 +82,14 @@ const SETTINGS: [&str; 9] = [
 pub fn run(args: &Args) -> Result<(), Failure> {
     let report = examine();
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        say!("{}", serde_json::to_string_pretty(&report)?)?;
     } else {
-        print(&report);
+        print(&report)?;
     }
     match report.problems.len() {
         0 => Ok(()),
-        1 => Err(Failure::Other("one thing is wrong".to_string())),
-        n => Err(Failure::Other(format!("{n} things are wrong"))),
+        1 => Err(Failure::Told("one thing is wrong".to_string())),
+        n => Err(Failure::Told(format!("{n} things are wrong"))),
     }
 }
 
@@ -97,16 +101,17 @@ fn examine() -> Report {
         .and_then(|c| Ok(CCompiler { command: c.command.display().to_string(), version: c.version()? }));
     let compiler = described.map_err(|reason| problems.push(format!("no C compiler: {reason}"))).ok();
     let cache = Cache::of_user();
-    problems.extend(cache.problem());
-    let Contents { entries, bytes } = cache.contents();
+    let unusable = cache.problem();
+    let Contents { entries, bytes, abandoned, .. } = cache.contents();
     let interpreter = DeviceState {
         name: "interpreter",
         about: None,
         milliseconds: trial(&ebbtide_runtime::interpreter()).ok(),
     };
     let mut cpu = DeviceState { name: "cpu", about: None, milliseconds: None };
-    if compiler.is_some() {
-        match try_cpu() {
+    // What keeps the cache from being used keeps the device from working: that is said once.
+    if compiler.is_some() && unusable.is_none() {
+        match try_cpu(&cache) {
             Ok(milliseconds) => cpu.milliseconds = Some(milliseconds),
             Err(reason) => problems.push(format!("the cpu device does not work: {reason}")),
         }
@@ -115,12 +120,13 @@ fn examine() -> Report {
         // Most machines have no GPU: that is nothing wrong.
         Err(reason) => DeviceState { name: "cuda", about: Some(reason), milliseconds: None },
         Ok(about) => {
-            let milliseconds = try_cuda().map_err(|reason| {
+            let milliseconds = try_cuda(&cache).map_err(|reason| {
                 problems.push(format!("the cuda device does not work: {reason}"));
             });
             DeviceState { name: "cuda", about: Some(about), milliseconds: milliseconds.ok() }
         }
     };
+    problems.extend(unusable);
     let settings: Vec<(String, String)> = SETTINGS.iter().filter_map(|name| setting(name)).collect();
     if settings.iter().any(|(name, _)| name == "EBBTIDE_DEVICE") {
         problems.extend(Device::best().err().map(|error| error.to_string()));
@@ -133,7 +139,7 @@ fn examine() -> Report {
             vector_bits,
         },
         compiler,
-        cache: CacheState { folder: cache.folder().display().to_string(), entries, bytes },
+        cache: CacheState { folder: cache.folder().display().to_string(), entries, bytes, abandoned },
         devices: vec![cpu, interpreter, cuda],
         settings,
         problems,
@@ -146,17 +152,17 @@ fn setting(name: &str) -> Option<(String, String)> {
     Some((name.to_string(), value.to_string_lossy().to_string()))
 }
 
-/// Compiles and runs a program on the CPU, past the cache.
-fn try_cpu() -> Result<f64, String> {
-    let folder = tempfile::tempdir().map_err(|e| format!("no temporary folder: {e}"))?;
-    let (device, _) = Options::new().cache(Cache::at(folder.path())).build()?;
+/// Compiles and runs a program on the CPU, in an empty cache where the user's is: so it goes the way that programs go.
+fn try_cpu(cache: &Cache) -> Result<f64, String> {
+    let probe = cache.probe()?;
+    let (device, _) = Options::new().cache(probe.cache().clone()).build()?;
     trial(&device)
 }
 
-/// Compiles and runs a program on the GPU, past the cache.
-fn try_cuda() -> Result<f64, String> {
-    let folder = tempfile::tempdir().map_err(|e| format!("no temporary folder: {e}"))?;
-    let (device, _) = ebbtide_cuda::Options::new().cache(Cache::at(folder.path())).build()?;
+/// The same on the GPU.
+fn try_cuda(cache: &Cache) -> Result<f64, String> {
+    let probe = cache.probe()?;
+    let (device, _) = ebbtide_cuda::Options::new().cache(probe.cache().clone()).build()?;
     trial(&device)
 }
 
@@ -184,39 +190,40 @@ fn trial(device: &Device) -> Result<f64, String> {
     }
 }
 
-fn print(report: &Report) {
-    println!("ebbtide    {}", report.version);
+fn print(report: &Report) -> Result<(), Failure> {
+    say!("ebbtide    {}", report.version)?;
     let p = &report.processor;
     let vectors = p.vector_bits.map_or(String::new(), |bits| format!(", {bits}-bit vectors"));
-    println!("processor  {}, {} threads{vectors}", p.architecture, p.threads);
+    say!("processor  {}, {} threads{vectors}", p.architecture, p.threads)?;
     match &report.compiler {
-        Some(c) => println!("compiler   {} ({})", c.command, c.version),
-        None => println!("compiler   none"),
+        Some(c) => say!("compiler   {} ({})", plain(&c.command), plain(&c.version))?,
+        None => say!("compiler   none")?,
     }
-    println!(
+    say!(
         "cache      {}: {} programs, {}",
-        report.cache.folder,
+        plain(&report.cache.folder),
         report.cache.entries,
         Human(report.cache.bytes.into())
-    );
+    )?;
     for device in &report.devices {
         let name = device.name;
         match (device.milliseconds, &device.about) {
             (Some(ms), about) => {
                 let about = about.as_ref().map_or(String::new(), |about| format!(" ({about})"));
-                println!("device     {name}: works, a small program compiled and ran in {ms:.0} ms{about}")
+                say!("device     {name}: works, a small program compiled and ran in {ms:.0} ms{about}")?
             }
-            (None, Some(about)) => println!("device     {name}: none, {about}"),
-            (None, None) => println!("device     {name}: does not work"),
+            (None, Some(about)) => say!("device     {name}: none, {}", plain(about))?,
+            (None, None) => say!("device     {name}: does not work")?,
         }
     }
     for (name, value) in &report.settings {
-        println!("setting    {name}={value}");
+        say!("setting    {name}={}", plain(value))?;
     }
     for problem in &report.problems {
-        println!("problem    {problem}");
+        say!("problem    {}", plain_lines(problem))?;
     }
     if report.problems.is_empty() {
-        println!("all is well");
+        say!("all is well")?;
     }
+    Ok(())
 }

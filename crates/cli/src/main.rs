@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 mod cache;
 mod demo;
 mod doctor;
+mod output;
 mod plan;
 mod runs;
 mod size;
@@ -36,6 +37,8 @@ enum Failure {
     Usage(String),
     /// Anything else: exit code 1.
     Other(String),
+    /// The output has told, or cannot be written: exit code 1.
+    Told(String),
 }
 
 impl<E: std::error::Error> From<E> for Failure {
@@ -45,7 +48,18 @@ impl<E: std::error::Error> From<E> for Failure {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    // Whoever asked for an object gets one, whatever happens.
+    let json = std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json");
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if json && error.use_stderr() => return fail(true, "usage", &error.to_string(), 2),
+        Err(error) => {
+            // Help goes to standard output, whose reader may have gone away.
+            let _ = error.print();
+            return ExitCode::from(u8::from(error.use_stderr()) * 2);
+        }
+    };
+    let result = match cli.command {
         Command::Cache(args) => cache::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Demo(args) => demo::run(&args),
@@ -54,13 +68,25 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Usage(why)) if json => fail(true, "usage", &why, 2),
         Err(Failure::Usage(why)) => {
-            eprintln!("error: {why}\n\nFor more information, try '--help'.");
-            ExitCode::from(2)
+            fail(false, "usage", &format!("{why}\n\nFor more information, try '--help'."), 2)
         }
-        Err(Failure::Other(why)) => {
-            eprintln!("error: {why}");
-            ExitCode::FAILURE
-        }
+        Err(Failure::Other(why)) => fail(json, "failure", &why, 1),
+        Err(Failure::Told(why)) => fail(false, "failure", &why, 1),
     }
+}
+
+/// Says why a command did not do its work: on standard error, and as an object where one was asked for.
+fn fail(json: bool, kind: &str, why: &str, code: u8) -> ExitCode {
+    if json {
+        // Nobody is left to be told where this fails.
+        let _ = output::write(format_args!(
+            "{}\n",
+            output::as_object(kind, why.trim_start_matches("error: ").trim_end())
+        ));
+    }
+    let why = output::plain_lines(why);
+    output::complain(&if why.starts_with("error: ") { why } else { format!("error: {why}\n") });
+    ExitCode::from(code)
 }

@@ -1,11 +1,11 @@
 //! `ebbtide plan`: what a schedule costs, before anything runs.
 
-use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 
 use crate::Failure;
+use crate::output;
 use crate::size::Bytes;
 
 pub mod outcome;
@@ -123,9 +123,5 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(note) = note.filter(|_| !args.json) {
         text += &format!("\n{note}\n");
     }
-    match std::io::stdout().write_all(text.as_bytes()) {
-        // Whoever reads has read enough: `ebbtide plan … | head` is no failure.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => Ok(result?),
-    }
+    output::write(format_args!("{text}"))
 }

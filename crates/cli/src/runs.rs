@@ -1,16 +1,16 @@
 //! `ebbtide runs`: durable runs on disk, for people to see, check and clear away.
 
-use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ebbtide_snapshot::fs::{Disks, EntryKind, FileSystem};
+use ebbtide_snapshot::fs::{Disks, Entry, EntryKind, FileSystem};
 use ebbtide_snapshot::{Survey, prune};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::Failure;
+use crate::output::{self, plain, shown};
 use crate::size::{Human, counted};
 
 /// Durable runs on disk: what is there, how far it is, whether it is sound.
@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// A run, or a directory that should be one and cannot be read.
 struct Found {
     dir: PathBuf,
-    survey: Result<Survey, ebbtide_snapshot::Error>,
+    survey: Result<Survey, String>,
     in_use: bool,
 }
 
@@ -90,33 +90,42 @@ enum Condition {
 
 fn find(dir: &Path) -> Result<Vec<Found>, Failure> {
     // One that has lost its manifest is a run still, and must be told of; a journal alone may be anybody's.
-    let is_run = |dir: &Path| {
-        let entries = Disks.list(dir).unwrap_or_default();
+    let is_run = |entries: &[Entry]| {
         let has = |name: &str| entries.iter().any(|entry| entry.name == name);
         has("manifest.json") || (has("journal.txt") && has("lock"))
     };
-    let mut dirs = Vec::new();
-    if is_run(dir) {
-        dirs.push(dir.to_owned());
-    } else {
-        let entries = Disks
-            .list(dir)
-            .map_err(|error| Failure::Other(format!("could not list {}: {error}", dir.display())))?;
-        let below = entries.iter().filter(|entry| entry.kind == EntryKind::Directory);
-        dirs.extend(below.map(|entry| dir.join(&entry.name)).filter(|dir| is_run(dir)));
-        dirs.sort();
+    let list =
+        |dir: &Path| Disks.list(dir).map_err(|error| format!("could not list {}: {error}", dir.display()));
+    let entries = list(dir).map_err(Failure::Other)?;
+    if is_run(&entries) {
+        return Ok(vec![Found::at(dir.to_owned())]);
     }
-    Ok(dirs
-        .into_iter()
-        .map(|dir| {
-            let survey = Survey::read(&Disks, &dir);
-            let in_use = survey.as_ref().is_ok_and(|survey| survey.in_use(&Disks).unwrap_or(false));
-            Found { dir, survey, in_use }
-        })
-        .collect())
+    let mut found = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Directory) {
+        let dir = dir.join(&entry.name);
+        match list(&dir) {
+            Ok(entries) if is_run(&entries) => found.push(Found::at(dir)),
+            Ok(_) => {}
+            // Nobody can tell what it is; the others are shown all the same.
+            Err(error) => found.push(Found { dir, survey: Err(error), in_use: false }),
+        }
+    }
+    found.sort_by(|a, b| a.dir.cmp(&b.dir));
+    Ok(found)
 }
 
 impl Found {
+    fn at(dir: PathBuf) -> Found {
+        let survey = Survey::read(&Disks, &dir).map_err(|error| error.to_string());
+        let in_use = survey.as_ref().is_ok_and(|survey| survey.in_use(&Disks).unwrap_or(false));
+        Found { dir, survey, in_use }
+    }
+
+    /// The directory as programs read it: a name that is not UTF-8 has marks where it is not.
+    fn name(&self) -> String {
+        self.dir.to_string_lossy().into_owned()
+    }
+
     fn condition(&self) -> Condition {
         match &self.survey {
             Err(_) => Condition::Damaged,
@@ -168,7 +177,7 @@ fn summaries(runs: &[Found]) -> Vec<serde_json::Value> {
     runs.iter()
         .map(|run| match &run.survey {
             Ok(survey) => json!({
-                "dir": run.dir,
+                "dir": run.name(),
                 "condition": run.condition(),
                 "program": survey.manifest.identity.program(),
                 "progress": progress(survey),
@@ -176,7 +185,7 @@ fn summaries(runs: &[Found]) -> Vec<serde_json::Value> {
                 "last_sign_of_life_ms": survey.last_sign_of_life(),
             }),
             Err(error) => {
-                json!({ "dir": run.dir, "condition": run.condition(), "error": error.to_string() })
+                json!({ "dir": run.name(), "condition": run.condition(), "error": error })
             }
         })
         .collect()
@@ -211,7 +220,7 @@ fn list(runs: &[Found]) -> String {
     let mut table = vec![header.map(str::to_owned)];
     for run in runs {
         let name = run.dir.file_name().unwrap_or(run.dir.as_os_str()).to_string_lossy().into_owned();
-        table.push(match &run.survey {
+        let row = match &run.survey {
             Ok(survey) => [
                 name,
                 survey.manifest.identity.program().to_owned(),
@@ -221,9 +230,10 @@ fn list(runs: &[Found]) -> String {
                 ago(survey.last_sign_of_life()),
             ],
             Err(error) => {
-                [name, String::new(), "damaged".to_owned(), error.to_string(), String::new(), String::new()]
+                [name, String::new(), "damaged".to_owned(), error.clone(), String::new(), String::new()]
             }
-        });
+        };
+        table.push(row.map(|cell| plain(&cell)));
     }
     let widths: Vec<usize> = (0..header.len())
         .map(|column| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
@@ -247,12 +257,12 @@ fn show(runs: &[Found]) -> String {
 fn show_one(run: &Found) -> String {
     let survey = match &run.survey {
         Ok(survey) => survey,
-        Err(error) => return format!("{}: damaged\n  {error}\n", run.dir.display()),
+        Err(error) => return format!("{}: damaged\n  {}\n", shown(&run.dir), plain(error)),
     };
     let manifest = &survey.manifest;
     let identity = &manifest.identity;
-    let mut text = format!("{}: {}, {}\n", run.dir.display(), word(run.condition()), progress(survey));
-    let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<18} {value}\n"));
+    let mut text = format!("{}: {}, {}\n", shown(&run.dir), word(run.condition()), progress(survey));
+    let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<18} {}\n", plain(&value)));
     line("program", format!("{} ({})", identity.program(), identity.hash()));
     for (name, value) in identity.inputs() {
         line("input", format!("{name} = {value}"));
@@ -300,12 +310,12 @@ fn verify(place: &Where) -> Result<(), Failure> {
         .iter()
         .map(|run| match &run.survey {
             Ok(survey) => (run, survey.verify(&fs)),
-            Err(error) => (run, vec![error.to_string()]),
+            Err(error) => (run, vec![error.clone()]),
         })
         .collect();
     let as_json = || {
         let runs = findings.iter().map(
-            |(run, findings)| json!({ "dir": run.dir, "sound": findings.is_empty(), "findings": findings }),
+            |(run, findings)| json!({ "dir": run.name(), "sound": findings.is_empty(), "findings": findings }),
         );
         json!({ "runs": runs.collect::<Vec<_>>() })
     };
@@ -316,9 +326,9 @@ fn verify(place: &Where) -> Result<(), Failure> {
                 0 => "sound".to_owned(),
                 count => counted(count, "finding"),
             };
-            text.push_str(&format!("{}: {verdict}\n", run.dir.display()));
+            text.push_str(&format!("{}: {verdict}\n", shown(&run.dir)));
             for finding in findings {
-                text.push_str(&format!("  {finding}\n"));
+                text.push_str(&format!("  {}\n", plain(finding)));
             }
         }
         if text.is_empty() { "no runs here\n".to_owned() } else { text }
@@ -333,7 +343,7 @@ fn verify(place: &Where) -> Result<(), Failure> {
                 true => "one whose manifest or journal cannot be read cannot go on as it is",
                 false => "a run goes on from what is sound, and computes the rest again",
             };
-            Err(Failure::Other(format!("{many} damaged; {advice}")))
+            Err(Failure::Told(format!("{many} damaged; {advice}")))
         }
     }
 }
@@ -353,7 +363,7 @@ enum Mode {
 }
 
 fn clear_away(place: &Where, scope: Scope, mode: Mode) -> Result<(), Failure> {
-    let (mut removed, mut kept) = (Vec::new(), Vec::new());
+    let (mut removed, mut kept, mut failed) = (Vec::new(), Vec::new(), 0usize);
     for run in find(&place.dir)? {
         let survey = match &run.survey {
             Ok(survey) if !run.in_use => survey,
@@ -362,34 +372,46 @@ fn clear_away(place: &Where, scope: Scope, mode: Mode) -> Result<(), Failure> {
                 continue;
             }
             Err(error) => {
-                kept.push((run.dir, error.to_string()));
+                let error = error.clone();
+                kept.push((run.dir, error));
                 continue;
             }
         };
-        if survey.finished && scope == Scope::FinishedRunsToo {
-            if mode == Mode::Remove {
-                prune::remove_run(&Disks, &run.dir)?;
+        // One that cannot be removed does not keep the others.
+        let gone = match (survey.finished && scope == Scope::FinishedRunsToo, mode) {
+            (true, Mode::Tell) => Ok(vec![run.dir.clone()]),
+            (true, Mode::Remove) => prune::remove_run(&Disks, &run.dir).map(|()| vec![run.dir.clone()]),
+            (false, Mode::Tell) => {
+                Ok(prune::leftovers(survey).iter().map(|name| run.dir.join(name)).collect())
             }
-            removed.push(run.dir);
-        } else {
-            let names = match mode {
-                Mode::Tell => prune::leftovers(survey),
-                Mode::Remove => prune::remove_leftovers(&Disks, &run.dir)?,
-            };
-            removed.extend(names.iter().map(|name| run.dir.join(name)));
+            (false, Mode::Remove) => prune::remove_leftovers(&Disks, &run.dir)
+                .map(|names| names.iter().map(|name| run.dir.join(name)).collect()),
+        };
+        match gone {
+            Ok(gone) => removed.extend(gone),
+            Err(error) => {
+                failed += 1;
+                kept.push((run.dir, error.to_string()));
+            }
         }
     }
+    let removed: Vec<PathBuf> = removed;
     let as_json = || {
-        let kept = kept.iter().map(|(dir, why)| json!({ "dir": dir, "why": why }));
+        let kept = kept.iter().map(|(dir, why)| json!({ "dir": dir.to_string_lossy(), "why": why }));
+        let removed: Vec<_> = removed.iter().map(|path| path.to_string_lossy()).collect();
         json!({ "removed": removed, "dry_run": mode == Mode::Tell, "not_touched": kept.collect::<Vec<_>>() })
     };
     let as_text = || {
         let verb = if mode == Mode::Tell { "would remove" } else { "removed" };
-        let mut text: String = removed.iter().map(|path| format!("{verb} {}\n", path.display())).collect();
-        text.extend(kept.iter().map(|(dir, why)| format!("did not touch {}: {why}\n", dir.display())));
+        let mut text: String = removed.iter().map(|path| format!("{verb} {}\n", shown(path))).collect();
+        text.extend(kept.iter().map(|(dir, why)| format!("did not touch {}: {}\n", shown(dir), plain(why))));
         if text.is_empty() { "nothing to remove\n".to_owned() } else { text }
     };
-    print(place, as_json, as_text)
+    print(place, as_json, as_text)?;
+    match failed {
+        0 => Ok(()),
+        failed => Err(Failure::Told(format!("{} could not be cleared", counted(failed, "run")))),
+    }
 }
 
 /// Prints for people or for programs. A reader that has gone away is not an error.
@@ -399,10 +421,7 @@ fn print(
     as_text: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     let text = if place.json { format!("{}\n", as_json()) } else { as_text() };
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Other(error.to_string())),
-        _ => Ok(()),
-    }
+    output::write(format_args!("{text}"))
 }
 
 fn word(condition: Condition) -> &'static str {

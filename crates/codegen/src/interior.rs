@@ -88,6 +88,10 @@ impl Text<'_> {
         };
         let mut narrowed = BTreeSet::new();
         line!(self, "i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);");
+        if self.family == Family::C {
+            // Lanes are counted from where the whole row begins; a GPU has no other beginning.
+            line!(self, "eb_tame(&wild, f{});", par.ranges.len() - 1);
+        }
         self.early(&mut interior, &mut narrowed, &par.body, &mut Vec::new());
         interior.narrowing.push_str("if (__builtin_expect(wild, 0)) hi = lo;\n");
         interior
@@ -182,7 +186,7 @@ impl Text<'_> {
                 else {
                     return;
                 };
-                if x.coefficient.abs() != 1
+                if x.coefficient.unsigned_abs() != 1
                     || m.coefficient != 0
                     || loops.iter().any(|l| mentions(&x.base, &format!("v{}", l.0.index())))
                 {
@@ -220,6 +224,7 @@ impl Text<'_> {
                 if bound.coefficient != 0 {
                     return;
                 }
+                interior.keep_exact(narrowed, &side);
                 let distance = match kind {
                     Binary::Min => {
                         Linear::new(-side.coefficient, format!("({} - {})", bound.tame(), side.tame()))
@@ -259,6 +264,8 @@ impl Text<'_> {
                     return;
                 }
                 let Some(coefficient) = a.coefficient.checked_sub(b.coefficient) else { return };
+                interior.keep_exact(narrowed, &a);
+                interior.keep_exact(narrowed, &b);
                 let difference = Linear::new(coefficient, format!("({} - {})", a.tame(), b.tame()));
                 let negated = Linear::new(-coefficient, format!("(-{})", difference.base));
                 let shift = |l: &Linear| Linear::new(l.coefficient, format!("({} - 1)", l.base));
@@ -373,7 +380,8 @@ impl Text<'_> {
                     }
                 };
                 let other = self.sum(interior, other, known)?;
-                let coefficient = other.coefficient.checked_mul(factor).filter(|c| c.abs() < LARGE)?;
+                let coefficient =
+                    other.coefficient.checked_mul(factor).filter(|c| c.unsigned_abs() < LARGE as u64)?;
                 let factor = c_literal(Literal::index(factor));
                 let base = match other.base.as_str() {
                     "0" => other.base,
@@ -477,6 +485,15 @@ impl Interior {
     /// Narrows to where `sum >= 0`.
     fn narrow_from_zero(&mut self, narrowed: &mut BTreeSet<String>, sum: &Linear) {
         self.once(narrowed, from_zero(sum));
+    }
+
+    /// Empties the interior where the sum could wrap for some `j`: what it is compared with tells nothing of it then.
+    fn keep_exact(&mut self, narrowed: &mut BTreeSet<String>, sum: &Linear) {
+        if sum.coefficient.unsigned_abs() > 1 {
+            let c = sum.coefficient;
+            let text = ["jf", "jt"].map(|j| format!("eb_tame(&wild, eb_product(&wild, INT64_C({c}), {j}));"));
+            self.once(narrowed, text.join(" "));
+        }
     }
 
     fn once(&mut self, narrowed: &mut BTreeSet<String>, text: String) {

@@ -52,15 +52,18 @@ impl Text<'_> {
     /// The iterations of one lane in a row: where they need no checks, several at a time, since each waits for what it loads.
     fn lane_of_row(&mut self, par: &Par, stores: &[&Store], exit: usize, inside: &Inside) {
         const EACH: &str = "for (i64 j = left + lane; j < right; j += 16) {";
+        // Where columns may be near the end of their type, the distance from the first one is counted instead.
+        const ANY: &str =
+            "for (i64 away = lane; away < right - left; away += 16) { const i64 j = left + away;";
         if inside.interior.is_some() {
-            line!(self, "EB_LOOP {EACH}");
+            line!(self, "EB_LOOP {ANY}");
             self.iteration(par, stores, exit, inside);
             return line!(self, "}}");
         }
         let j = par.ranges[par.ranges.len() - 1].var.index();
         line!(self, "if (proved) {{ EB_AT_ONCE({}) {EACH} const i64 v{j} = j;", self.at_once_in_lane(par));
         self.unchecked(par, stores, exit, 1);
-        line!(self, "}} }} else EB_LOOP {EACH} const i64 v{j} = j;");
+        line!(self, "}} }} else EB_LOOP {ANY} const i64 v{j} = j;");
         self.careful(par, stores, exit);
         line!(self, "}}");
     }
@@ -83,7 +86,7 @@ impl Text<'_> {
         self.rows_of_leaf();
         line!(
             self,
-            "const i64 left = jf + piece * cut.size, right = jf + eb_min((piece + 1) * cut.size, row);"
+            "const i64 left = jf + piece * cut.size, right = left + eb_min(cut.size, row - piece * cut.size);"
         );
     }
 

@@ -118,7 +118,7 @@ impl Text<'_> {
             };
             Some(Place { variable, constant: form.constant })
         };
-        let near = |place: &Place| place.constant.abs() <= FAR;
+        let near = |place: &Place| place.constant.unsigned_abs() <= FAR as u64;
         index.as_slice().iter().map(|v| place(v).filter(near)).collect()
     }
 

@@ -80,6 +80,12 @@ impl Text<'_> {
             _ => {}
         });
         self.reductions = self.reductions.max(reductions.len());
+        // An element is claimed at the place that it has in its own array.
+        walk(&par.body, &mut |stmt| {
+            if let Stmt::Claim(claim) = stmt {
+                self.same_shape(claim.array, claim.taken);
+            }
+        });
         line!(
             self,
             "{{ /* {} */",
@@ -173,7 +179,7 @@ impl Text<'_> {
         self.rows_of_leaf();
         line!(
             self,
-            "const i64 jf = f{last} + piece * cut.size, jt = f{last} + eb_min((piece + 1) * cut.size, row);"
+            "const i64 jf = f{last} + piece * cut.size, jt = jf + eb_min(cut.size, row - piece * cut.size);"
         );
         for (k, (how, s)) in reductions.iter().enumerate() {
             let ty = self.program.array(s.array).ty;
@@ -205,7 +211,7 @@ impl Text<'_> {
         line!(self, "const i64 group = leaf / cut.pieces, piece = leaf % cut.pieces;");
         line!(
             self,
-            "const i64 first = group * cut.rows_per_leaf, end = eb_min(first + cut.rows_per_leaf, rows);"
+            "const i64 first = group * cut.rows_per_leaf, end = first + eb_min(cut.rows_per_leaf, rows - first);"
         );
     }
 
@@ -298,6 +304,8 @@ impl Text<'_> {
                 "const i64 f0_lane = f{last}; lo = eb_min(f0_lane + ((lo - f0_lane + 15) & -16), jt); hi = eb_max(hi, lo);"
             );
         }
+        // The interior is known with small numbers alone: then nothing above can have wrapped, and nothing below can.
+        line!(self, "if (__builtin_expect(wild, 0)) lo = hi = jt;");
         line!(self, "for (int side = 0; side < 2; side++) {{");
         line!(self, "for (const i64 stop = side ? jt : lo; j < stop; j++) {{ const i64 v{j} = j; {lane}");
         self.pace = Pace::Rare;
@@ -346,7 +354,7 @@ impl Text<'_> {
         let values = interior.varying.values.iter().copied().collect();
         let locals = interior.varying.locals.iter().copied().collect();
         self.jam = Some(Jam { number: 0, values, locals });
-        line!(self, "for (; j + {0} <= hi; j += {0}) {{", SIDE_BY_SIDE * lanes);
+        self.whole_vectors(SIDE_BY_SIDE * lanes, None);
         (0..SIDE_BY_SIDE).for_each(|u| line!(self, "const i64 v{j}_{u} = j + {};", u * lanes));
         let form = Form::Vector { interior, element, lanes, part: Part::Whole, vector: 0, jam: SIDE_BY_SIDE };
         self.body(&body(form), &par.body, None);
@@ -356,6 +364,17 @@ impl Text<'_> {
             self.out.truncate(start);
             self.failed = failed;
         }
+    }
+
+    /// Begins the loop over `j..hi` that takes so many iterations at a time, a power of two, as long as there are so many.
+    fn whole_vectors(&mut self, iterations: usize, pragma: Option<&str>) {
+        if let Some(pragma) = pragma {
+            line!(self, "{pragma}");
+        }
+        line!(
+            self,
+            "for (const i64 whole = j + ((hi - j) & -{iterations}); j < whole; j += {iterations}) {{"
+        );
     }
 
     /// Do lanes side by side combine into shared elements in the order of iterations? They do where one statement
@@ -399,10 +418,7 @@ impl Text<'_> {
         if reductions.is_empty() {
             self.side_by_side(par, body, interior, element);
         }
-        if self.is_light(par) {
-            line!(self, "#pragma GCC unroll 2");
-        }
-        line!(self, "for (; j + {} <= hi; j += {}) {{", lanes * count, lanes * count);
+        self.whole_vectors(lanes * count, self.is_light(par).then_some("#pragma GCC unroll 2"));
         for u in 0..count {
             line!(self, "{{ const i64 v{j} = j + {};", u * lanes);
             self.body(&body(form(Part::Whole, u)), &par.body, None);

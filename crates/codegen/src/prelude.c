@@ -184,6 +184,9 @@ static inline eb_leaves eb_cut(i64 rows, i64 row) {
     eb_leaves c = {0, 1, 1, size};
     if (row <= size) c.rows_per_leaf = eb_max(size / eb_max(row, 1), 1);
     else c.pieces = row / size + (row % size != 0);
+    /* More iterations than 64 bits count, in rows of more than one leaf or in too many rows: no more leaves than places. */
+    if (c.pieces > 1 && rows > EB_LEAVES / c.pieces) { c.pieces = 1; c.size = row; }
+    if (rows / c.rows_per_leaf >= EB_LEAVES) c.rows_per_leaf = rows / (EB_LEAVES / 2) + 1;
     c.count = (rows / c.rows_per_leaf + (rows % c.rows_per_leaf != 0)) * c.pieces;
     return c;
 }

@@ -505,7 +505,7 @@ impl Text<'_> {
         offset
     }
 
-    fn same_shape(&mut self, a: ArrayId, b: ArrayId) {
+    pub fn same_shape(&mut self, a: ArrayId, b: ArrayId) {
         let differ: Vec<String> = (0..self.program.array(a).rank)
             .map(|d| format!("d{}_{d} != d{}_{d}", a.index(), b.index()))
             .collect();

@@ -46,6 +46,13 @@ fn put(bytes: &mut [u8], ty: Type, k: usize, literal: Literal) {
     bytes[size * k..size * (k + 1)].copy_from_slice(&literal.bits().to_le_bytes()[..size]);
 }
 
+/// Writes a literal into element `k` of an array.
+pub fn set(array: &mut AnyArray, k: usize, literal: Literal) {
+    let mut bytes = array.bytes().to_vec();
+    put(&mut bytes, array.ty(), k, literal);
+    array.copy_from_bytes(&bytes).expect("the array has as many bytes as it had");
+}
+
 /// Runs a program on a device; the bytes of all arrays afterwards, by parameter.
 pub fn run(program: &Program, device: &Device, inputs: &[Input]) -> Result<Vec<Vec<u8>>> {
     launch(&Compiled::new(program, device)?, inputs)
@@ -61,13 +68,16 @@ pub fn launch(compiled: &Compiled, inputs: &[Input]) -> Result<Vec<Vec<u8>>> {
             let array = match input {
                 Input::Array(shape, seed) => {
                     let mut array = AnyArray::zeros(compiled.device(), ty, shape)?;
-                    (0..array.len())
-                        .for_each(|k| put(array.bytes_mut(), ty, k, element(ty, *seed, k as u64)));
+                    let mut bytes = array.bytes().to_vec();
+                    (0..array.len()).for_each(|k| put(&mut bytes, ty, k, element(ty, *seed, k as u64)));
+                    array.copy_from_bytes(&bytes)?;
                     array
                 }
                 Input::Elements(shape, elements) => {
                     let mut array = AnyArray::zeros(compiled.device(), ty, shape)?;
-                    elements.iter().enumerate().for_each(|(k, e)| put(array.bytes_mut(), ty, k, *e));
+                    let mut bytes = array.bytes().to_vec();
+                    elements.iter().enumerate().for_each(|(k, e)| put(&mut bytes, ty, k, *e));
+                    array.copy_from_bytes(&bytes)?;
                     array
                 }
                 Input::Scalar(_) => AnyArray::zeros(compiled.device(), ty, &[])?,
@@ -82,7 +92,7 @@ pub fn launch(compiled: &Compiled, inputs: &[Input]) -> Result<Vec<Vec<u8>>> {
             (Param::Scalar(_), Input::Scalar(literal)) => Arg::Scalar(*literal),
             (Param::Scalar(_), _) => Arg::Scalar(Literal::from(false)),
             (Param::Array(id), _) => match (rest.next(), &program.array(*id).role) {
-                (Some(array), Role::Param(Access::Write)) => Arg::Write(array),
+                (Some(array), Role::Param(Access::Write)) => Arg::Write(array.any_mut()),
                 (Some(array), _) => Arg::Read(array),
                 (None, _) => Arg::Scalar(Literal::from(false)),
             },

@@ -2,14 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Once, OnceLock};
 use std::time::UNIX_EPOCH;
 
 use ebbtide_codegen::Target;
 use ebbtide_runtime::cache::{Cache, Found, Kind};
 
+use crate::command::{Done, run};
 use crate::flags::{compile_flags_here, libraries_here, library_name};
+use crate::processor::processor;
 use crate::setting;
 
 /// A C compiler.
@@ -22,6 +23,8 @@ pub struct Compiler {
     pub identity: String,
     /// The flags that every compilation gets.
     pub flags: Vec<String>,
+    /// Those of `EBBTIDE_CFLAGS`, which come after them.
+    pub more: Vec<String>,
     /// What it compiles for.
     pub target: Target,
 }
@@ -48,64 +51,93 @@ impl Compiler {
             // Narrow vectors were asked for, or are all that a tool such as valgrind understands.
             flags.push("-mno-avx512f".to_string());
         }
-        let more = std::env::var("EBBTIDE_CFLAGS").unwrap_or_default();
-        flags.extend(more.split_whitespace().map(str::to_string));
-        Ok(Compiler { command, identity, flags, target })
+        let more = match std::env::var_os("EBBTIDE_CFLAGS").unwrap_or_default().into_string() {
+            Ok(more) => more.split_whitespace().map(str::to_string).collect(),
+            Err(more) => return Err(format!("EBBTIDE_CFLAGS is not UTF-8: {}", more.to_string_lossy())),
+        };
+        Ok(Compiler { command, identity, flags, more, target })
     }
 
     /// The first line of what it says about its version; this runs it.
     pub fn version(&self) -> Result<String, String> {
-        let shown = self.command.display();
-        let output = Command::new(&self.command)
-            .arg("--version")
-            .output()
-            .map_err(|e| format!("`{shown}` could not be run: {e}"))?;
-        if !output.status.success() {
+        let done = run(&self.command, |command| _ = command.arg("--version"))?;
+        if !done.status.success() {
             return Err(format!(
-                "`{shown} --version` failed: is it a C compiler? EBBTIDE_CC can name another"
+                "`{} --version` failed: is it a C compiler? EBBTIDE_CC can name another",
+                self.command.display()
             ));
         }
-        Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_string())
+        Ok(done.stdout.lines().next().unwrap_or_default().to_string())
     }
 
     /// The library of this source, from the cache or built now.
     pub(crate) fn library(&self, source: &str, cache: &Cache) -> Result<(PathBuf, Found), String> {
-        let parts = [&self.identity, &self.flags.join(" "), &processor(), source];
+        let [flags, more] = [&self.flags, &self.more].map(|flags| flags.join(" "));
+        let parts = [&self.identity, &flags, &more, processor(), source];
         cache.entry(Kind::Library, &parts, |work| {
             let (text, built) = (work.join("program.c"), work.join(library_name("program")));
             fs::write(&text, source).map_err(|e| format!("{} could not be written: {e}", text.display()))?;
             self.compile(&text, &built)?;
-            fs::read(&built).map_err(|e| format!("{} could not be read: {e}", built.display()))
+            fs::read(&built).map_err(|e| {
+                format!(
+                    "`{}` says that it compiled, and {} cannot be read: {e}: is it a C compiler? EBBTIDE_CC can name another",
+                    self.command.display(),
+                    built.display()
+                )
+            })
         })
     }
 
     /// Compiles C text into a shared library.
     pub fn compile(&self, source: &Path, library: &Path) -> Result<(), String> {
-        let output = Command::new(&self.command)
-            .args(&self.flags)
-            .arg("-shared")
-            .arg("-o")
-            .arg(library)
-            .arg(source)
-            .args(libraries_here())
-            .output()
-            .map_err(|e| format!("`{}` could not be run: {e}", self.command.display()))?;
-        if output.status.success() {
+        let done = self.run(source, library, &self.more)?;
+        if done.status.success() {
             return Ok(());
         }
-        let message = String::from_utf8_lossy(&output.stderr);
-        if message.trim().is_empty() {
+        let shown = self.command.display();
+        if let Some(how) = done.killed() {
+            return Err(format!("`{shown}` {how}, while it compiled {}", source.display()));
+        }
+        if done.stderr.trim().is_empty() {
             return Err(format!(
-                "`{}` failed without a word: is it a C compiler? EBBTIDE_CC can name another",
-                self.command.display()
+                "`{shown}` failed without a word: is it a C compiler? EBBTIDE_CC can name another"
             ));
         }
-        let first: Vec<&str> = message.lines().take(12).collect();
-        Err(format!(
-            "`{}` refused the generated code, which is a flaw of Ebbtide:\n{}",
-            self.command.display(),
-            first.join("\n")
-        ))
+        let first: Vec<&str> = done.stderr.lines().take(12).collect();
+        Err(format!("{}:\n{}", self.suspect(source, library)?, first.join("\n")))
+    }
+
+    fn run(&self, source: &Path, library: &Path, more: &[String]) -> Result<Done, String> {
+        run(&self.command, |command| {
+            command.args(&self.flags).args(more).arg("-shared").arg("-o").arg(library).arg(source);
+            command.args(libraries_here());
+        })
+    }
+
+    /// What is to blame where the compiler refused a text: a few trials tell.
+    fn suspect(&self, source: &Path, library: &Path) -> Result<String, String> {
+        let shown = self.command.display();
+        let works = |source: &Path, more: &[String]| {
+            Ok::<bool, String>(self.run(source, library, more)?.status.success())
+        };
+        let least = source.with_file_name("least.c");
+        let text =
+            "#include <stdint.h>\n#include <string.h>\nint64_t segment_0(void *f) { return f != 0; }\n";
+        fs::write(&least, text).map_err(|e| format!("{} could not be written: {e}", least.display()))?;
+        if !works(&least, &[])? {
+            return Ok(format!(
+                "`{shown}` does not compile the least of programs: it needs the headers of the C library (`apt-get install \
+                 gcc libc6-dev`), room in its temporary folder, and to know {}; EBBTIDE_CC can name another",
+                self.flags.join(" ")
+            ));
+        }
+        if !self.more.is_empty() && (!works(&least, &self.more)? || works(source, &[])?) {
+            return Ok(format!(
+                "`{shown}` fails with the flags of EBBTIDE_CFLAGS, `{}`, and works without them",
+                self.more.join(" ")
+            ));
+        }
+        Ok(format!("`{shown}` refused the generated code, which is a flaw of Ebbtide"))
     }
 }
 
@@ -151,11 +183,4 @@ fn widest_vectors() -> usize {
 #[cfg(not(target_arch = "x86_64"))]
 fn widest_vectors() -> usize {
     16
-}
-
-/// What `-march=native` means here.
-fn processor() -> String {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = |name: &str| info.lines().find(|l| l.starts_with(name)).unwrap_or_default().to_string();
-    format!("{} {} {}", std::env::consts::ARCH, line("model name"), line("flags"))
 }

@@ -1,10 +1,13 @@
 //! The CPU device: C through the system's compiler, run by a pool of threads.
 
+mod command;
 mod compiler;
 mod flags;
+mod load;
 mod native;
 mod operation;
 mod pool;
+mod processor;
 
 use std::sync::{Arc, Once};
 
@@ -12,7 +15,7 @@ use ebbtide_runtime::Device;
 
 pub use compiler::Compiler;
 pub use ebbtide_runtime::Counters;
-pub use ebbtide_runtime::cache::{Cache, Contents};
+pub use ebbtide_runtime::cache::{Cache, Contents, Probe};
 
 /// A device has at most so many threads: far more than machines have cores, and far less than a process can start.
 const MOST_THREADS: usize = 4096;

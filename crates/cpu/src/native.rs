@@ -1,6 +1,7 @@
 //! Running compiled code.
 
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
@@ -16,6 +17,7 @@ use ebbtide_runtime::{
 };
 
 use crate::compiler::Compiler;
+use crate::load::load;
 use crate::operation::{Context, call};
 use crate::pool::Pool;
 
@@ -94,7 +96,9 @@ pub(crate) struct Cpu {
     pub counters: Arc<Counters>,
 }
 
-impl Backend for Cpu {
+// SAFETY (*Faithful code*): the code is made from the text of what is given, and found again by the hash of that text;
+// (*One memory*): the host's.
+unsafe impl Backend for Cpu {
     fn name(&self) -> &str {
         "cpu"
     }
@@ -135,8 +139,8 @@ impl Backend for Cpu {
             }
         };
         let unit = unit.map_err(|e| fail(e.to_string()))?;
-        let (path, found) = tracing::debug_span!("cc", bytes = unit.source.len())
-            .in_scope(|| self.compiler.library(&unit.source, &self.cache))
+        let (library, found) = tracing::debug_span!("cc", bytes = unit.source.len())
+            .in_scope(|| load(&self.compiler, &unit.source, &self.cache))
             .map_err(fail)?;
         self.counters.add(Event::Region, yielding_regions(segments));
         match found {
@@ -144,16 +148,13 @@ impl Backend for Cpu {
             Found::Built => self.counters.add(Event::Build, 1),
         };
         tracing::debug!(program = program.name, ?found, "compiled");
-        // SAFETY: the library was made from our own text by the user's compiler, or carries the seal of one that
-        // was; it has no initialisers.
-        let library = unsafe { libloading::Library::new(&path) }.map_err(|e| fail(e.to_string()))?;
         let mut taped = false;
         for block in segments {
             walk(block, &mut |stmt| taped |= matches!(stmt, Stmt::Push(_) | Stmt::Pop(_)));
         }
         let mut entries = Vec::new();
         for k in 0..segments.len() {
-            // SAFETY: the text declares `segment_K` with this signature.
+            // SAFETY (*Trusted code*): the text declares `segment_K` with this signature, and the library is made from it.
             let entry = unsafe { library.get::<Segment>(format!("segment_{k}").as_bytes()) }
                 .map_err(|e| fail(e.to_string()))?;
             entries.push(*entry);
@@ -203,7 +204,10 @@ extern "C" fn now() -> i64 {
 /// Arrays below this many elements are not worth waking other threads for.
 const WORTH_WAKING: usize = 4096;
 
-impl Executable for Native {
+// SAFETY (*Bounds*): every index of the generated code is checked, or proved with arithmetic that cannot wrap;
+// (*Exclusive access*): all threads have returned when `run` returns; (*Validity*): comparisons and conversions give 0 or 1;
+// (*Exchange*): `swap` compares shapes, tapes have places of their array's size.
+unsafe impl Executable for Native {
     fn source(&self) -> Option<&str> {
         Some(&self.unit.source)
     }
@@ -246,10 +250,10 @@ impl<T> Clone for Shareable<T> {
 
 impl<T> Copy for Shareable<T> {}
 
-// SAFETY: what is shared through it is either read only or written by one thread at a time, as the generated
+// SAFETY (*Exclusive access*): what is shared through it is either read only or written by one thread at a time, as the generated
 // code's barriers see to.
 unsafe impl<T> Send for Shareable<T> {}
-// SAFETY: as above.
+// SAFETY (*Exclusive access*): as above.
 unsafe impl<T> Sync for Shareable<T> {}
 
 impl<T> Shareable<T> {
@@ -352,12 +356,14 @@ impl Native {
         let together = wanted > 1 && {
             let all = Shareable(privates.as_mut_ptr());
             let job = |thread: usize| {
-                let _span = tracing::trace_span!("thread", thread).entered();
+                // A thread that does not arrive keeps the others waiting: what a subscriber throws ends here.
+                let span = catch_unwind(|| tracing::trace_span!("thread", thread).entered());
                 // SAFETY (*Exclusive access*): each thread has a number of its own, below `wanted`.
                 let private = unsafe { &mut *all.get().add(thread) };
                 enter(thread, wanted, private, shared_at.get(), tables.map(Shareable::get), passes_at.get());
+                drop(catch_unwind(AssertUnwindSafe(|| drop(span))));
             };
-            // SAFETY of sharing: the closure's captures are `Shareable` or read only.
+            // *Exclusive access*: the closure's captures are `Shareable` or read only.
             self.pool.run(AssertShared(job).into_fn()).is_some()
         };
         if !together {
@@ -414,9 +420,9 @@ fn enclosing_loops(program: &Program, region: RegionId) -> Vec<LoopId> {
 
 /// A job whose captures are shared between the threads of one launch under the launch's own rules.
 struct AssertShared<F>(F);
-// SAFETY: see `Native::run_segment`: captures are read only, or partitioned by thread number.
+// SAFETY (*Exclusive access*): see `Native::run_segment`: captures are read only, or partitioned by thread number.
 unsafe impl<F> Send for AssertShared<F> {}
-// SAFETY: as above.
+// SAFETY (*Exclusive access*): as above.
 unsafe impl<F> Sync for AssertShared<F> {}
 
 impl<F: Fn(usize)> AssertShared<F> {

@@ -68,7 +68,7 @@ fn run(
             Bound::Scalar(v) => {
                 // SAFETY (*Bounds*): the code prints one word for each scalar, in order, and one more.
                 let bits = unsafe { *scalars };
-                // SAFETY: as above.
+                // SAFETY (*Bounds*): as above.
                 scalars = unsafe { scalars.add(1) };
                 args.push(HostArg::Scalar(Literal::from_bits(program.ty(v), bits)));
             }

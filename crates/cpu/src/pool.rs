@@ -1,6 +1,7 @@
 //! A pool of threads that waits without using the CPU and starts together.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
 /// Some ten microseconds: longer than threads that share a task are apart.
@@ -31,6 +32,7 @@ struct State {
     job: Option<Job>,
     generation: u64,
     running: usize,
+    panicked: bool,
     closed: bool,
 }
 
@@ -66,31 +68,53 @@ impl Pool {
     }
 
     /// Runs `job` on all threads and waits for all; `None` where the pool is at work for somebody else.
+    ///
+    /// # Panics
+    ///
+    /// Where `job` panicked on some thread, after all threads have ended.
     pub fn run(&self, job: impl Fn(usize) + Send + Sync) -> Option<()> {
-        let _busy = self.busy.try_lock().ok()?;
+        let _busy = match self.busy.try_lock() {
+            Err(TryLockError::WouldBlock) => return None,
+            // A job that panicked has left nothing behind.
+            Err(TryLockError::Poisoned(free)) => free.into_inner(),
+            Ok(free) => free,
+        };
         if self.workers.is_empty() {
             job(0);
             return Some(());
         }
         let job: Arc<dyn Fn(usize) + Send + Sync + '_> = Arc::new(job);
-        // SAFETY (*Liveness*): the job borrows from this call. `run` does not return before all workers have
-        // dropped their handle on it, counted by `running`, and it takes its own back below.
+        // SAFETY (*Liveness*): the job borrows from this call, which is left, also by a panic, only through the drop of
+        // `all`: that waits until all workers have dropped their handle on the job, counted by `running`, and drops the
+        // pool's own.
         let forever: Job =
             unsafe { std::mem::transmute::<Arc<dyn Fn(usize) + Send + Sync + '_>, Job>(job.clone()) };
+        let all = UntilAllEnded(&self.shared);
         {
             let mut state = lock(&self.shared.state);
             state.job = Some(forever);
             state.generation += 1;
             state.running = self.workers.len();
+            state.panicked = false;
             self.shared.start.notify_all();
         }
         job(0);
-        let mut state = lock(&self.shared.state);
+        drop(all);
+        assert!(!lock(&self.shared.state).panicked, "a thread of the pool panicked");
+        Some(())
+    }
+}
+
+/// Waits, when it is dropped, for the workers' end of a job.
+struct UntilAllEnded<'a>(&'a Shared);
+
+impl Drop for UntilAllEnded<'_> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0.state);
         while state.running > 0 {
-            state = self.shared.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.0.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         state.job = None;
-        Some(())
     }
 }
 
@@ -108,10 +132,12 @@ fn work(shared: &Shared, number: usize) {
             seen = state.generation;
             state.job.clone()
         };
-        if let Some(job) = job {
-            job(number);
-        }
+        let panicked = job.is_some_and(|job| {
+            // The handle is dropped before `running` says so.
+            catch_unwind(AssertUnwindSafe(move || job(number))).is_err()
+        });
         let mut state = lock(&shared.state);
+        state.panicked |= panicked;
         state.running -= 1;
         if state.running == 0 {
             shared.done.notify_one();
@@ -124,8 +150,51 @@ impl Drop for Pool {
         lock(&self.shared.state).closed = true;
         self.shared.start.notify_all();
         for worker in self.workers.drain(..) {
-            // A worker runs compiled code alone and cannot panic; there is nobody to tell if it did.
+            // A worker catches what its jobs throw.
             let _ = worker.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn c59_a_job_that_unwinds_on_the_first_thread_outlives_no_worker() {
+        let pool = Pool::new(3);
+        for _ in 0..100 {
+            let (entered, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let borrowed = vec![7usize; 1000];
+            let caught = catch_unwind(AssertUnwindSafe(|| {
+                pool.run(|thread| {
+                    if thread == 0 {
+                        // The others are at work.
+                        while entered.load(Ordering::Acquire) < 2 {
+                            std::hint::spin_loop();
+                        }
+                        panic!("on purpose");
+                    }
+                    entered.fetch_add(1, Ordering::Release);
+                    (0..100).for_each(|_| assert_eq!(borrowed.iter().sum::<usize>(), 7000));
+                    ended.fetch_add(1, Ordering::Release);
+                })
+            }));
+            assert!(caught.is_err());
+            assert_eq!(ended.load(Ordering::Acquire), 2, "all had ended when the panic left `run`");
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_worker_is_the_callers_and_the_pool_goes_on() {
+        let pool = Pool::new(3);
+        let caught =
+            catch_unwind(AssertUnwindSafe(|| pool.run(|thread| assert_ne!(thread, 1, "on purpose"))));
+        assert!(caught.is_err());
+        let ran = AtomicUsize::new(0);
+        assert!(pool.run(|_| _ = ran.fetch_add(1, Ordering::Relaxed)).is_some());
+        assert_eq!(ran.into_inner(), 3);
     }
 }

@@ -72,7 +72,7 @@ const FLAGS: [&str; 6] = [
 /// The version of the compiler; why not, where there is none.
 pub fn version() -> Result<(i32, i32), String> {
     let (mut major, mut minor) = (0, 0);
-    // SAFETY: the function writes two numbers.
+    // SAFETY (*Driver's contract*): the function writes two numbers.
     unsafe { (nvrtc()?.nvrtcVersion)(&mut major, &mut minor) };
     Ok((major, minor))
 }

@@ -29,9 +29,9 @@ pub struct Gpu {
     pub bytes: u64,
 }
 
-// SAFETY: the driver's functions may be called from any thread that has set the context, which `enter` does.
+// SAFETY (*Driver's contract*): the driver's functions may be called from any thread that has set the context, which `enter` does.
 unsafe impl Send for Gpu {}
-// SAFETY: as above.
+// SAFETY (*Driver's contract*): as above.
 unsafe impl Sync for Gpu {}
 
 impl std::fmt::Debug for Gpu {
@@ -66,7 +66,7 @@ impl Gpu {
             0 => Ok(()),
             code => Err(format!("{what}: {}", describe(driver, code))),
         };
-        // SAFETY: every pointer is to a variable of the type that the documentation names.
+        // SAFETY (*Driver's contract*): every pointer is to a variable of the type that the documentation names.
         unsafe {
             fine((driver.cuInit)(0), "the NVIDIA driver could not be started")?;
             let mut count = 0;
@@ -129,14 +129,14 @@ impl Gpu {
 
     /// Makes the context that of this thread.
     fn enter(&self) -> Result<()> {
-        // SAFETY: the context is retained as long as the process lives.
+        // SAFETY (*Liveness*): the context is retained as long as the process lives.
         self.check(unsafe { (self.driver.cuCtxSetCurrent)(self.context) }, "the GPU could not be taken")
     }
 
     /// Waits for all that was asked for.
     pub fn wait(&self) -> Result<()> {
         self.enter()?;
-        // SAFETY: the stream lives as long as the process.
+        // SAFETY (*Liveness*): the stream lives as long as the process.
         let code = unsafe { (self.driver.cuStreamSynchronize)(self.stream) };
         self.check(code, "a kernel or a copy failed")
     }
@@ -147,7 +147,7 @@ impl Gpu {
         let mut address = 0;
         // Whole words: single bytes are taken through the word that they are in.
         let whole = bytes.max(1).checked_next_multiple_of(16).unwrap_or(bytes);
-        // SAFETY: the driver writes the address.
+        // SAFETY (*Driver's contract*): the driver writes the address.
         let code = unsafe { (self.driver.cuMemAllocAsync)(&mut address, whole, self.stream) };
         if code == OUT_OF_MEMORY {
             return Err(Error::OutOfMemory { bytes });
@@ -159,7 +159,7 @@ impl Gpu {
     /// Gives memory back that [`Gpu::reserve`] gave, after all that was asked for.
     pub fn release(&self, address: Address) {
         let freed = self.enter().and_then(|()| {
-            // SAFETY: the address came from `reserve` and is given back once.
+            // SAFETY (*Liveness*): the address came from `reserve` and is given back once.
             self.check(
                 unsafe { (self.driver.cuMemFreeAsync)(address, self.stream) },
                 "memory could not be given back",
@@ -177,7 +177,7 @@ impl Gpu {
     /// *Bounds*: there are so many bytes.
     pub unsafe fn zero(&self, to: Address, bytes: usize) -> Result<()> {
         self.enter()?;
-        // SAFETY: by the caller's promise.
+        // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
         self.check(
             unsafe { (self.driver.cuMemsetD8Async)(to, 0, bytes, self.stream) },
             "memory could not be zeroed",
@@ -194,7 +194,7 @@ impl Gpu {
             return Ok(());
         }
         self.enter()?;
-        // SAFETY: by the caller's promise.
+        // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
         let code = unsafe { (self.driver.cuMemcpyHtoDAsync_v2)(to, from.cast(), bytes, self.stream) };
         self.check(code, "data could not be sent to the GPU")
     }
@@ -209,7 +209,7 @@ impl Gpu {
             return Ok(());
         }
         self.enter()?;
-        // SAFETY: by the caller's promise.
+        // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
         let code = unsafe { (self.driver.cuMemcpyDtoHAsync_v2)(to.cast(), from, bytes, self.stream) };
         self.check(code, "data could not be fetched from the GPU")
     }
@@ -224,7 +224,7 @@ impl Gpu {
             return Ok(());
         }
         self.enter()?;
-        // SAFETY: by the caller's promise.
+        // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
         let code = unsafe { (self.driver.cuMemcpyDtoDAsync_v2)(to, from, bytes, self.stream) };
         self.check(code, "data could not be copied on the GPU")
     }
@@ -233,7 +233,7 @@ impl Gpu {
     pub fn pinned(&self, words: usize) -> Result<NonNull<u64>> {
         self.enter()?;
         let mut address = null_mut();
-        // SAFETY: the driver writes the address.
+        // SAFETY (*Driver's contract*): the driver writes the address.
         let code = unsafe { (self.driver.cuMemAllocHost_v2)(&mut address, 8 * words.max(1)) };
         self.check(code, "pinned memory could not be had")?;
         NonNull::new(address.cast()).ok_or(Error::OutOfMemory { bytes: 8 * words })
@@ -242,7 +242,7 @@ impl Gpu {
     /// Gives back what [`Gpu::pinned`] gave.
     pub fn unpin(&self, address: NonNull<u64>) {
         if self.enter().is_ok() {
-            // SAFETY: the address came from `pinned` and is given back once.
+            // SAFETY (*Liveness*): the address came from `pinned` and is given back once.
             unsafe { (self.driver.cuMemFreeHost)(address.as_ptr().cast()) };
         }
     }
@@ -251,7 +251,7 @@ impl Gpu {
     pub fn load(&self, image: &[u8]) -> Result<Module> {
         self.enter()?;
         let mut module = null_mut();
-        // SAFETY: the image is machine code that the compiler made, whole.
+        // SAFETY (*Trusted code*): the image is machine code that the compiler made, whole.
         let code = unsafe { (self.driver.cuModuleLoadData)(&mut module, image.as_ptr().cast()) };
         self.check(code, "the compiled program could not be loaded")?;
         Ok(Module(module))
@@ -260,7 +260,7 @@ impl Gpu {
     /// Unloads machine code, after all that was asked for.
     pub fn unload(&self, module: &Module) {
         if self.wait().is_ok() {
-            // SAFETY: nothing of the module runs any more, and it is unloaded once.
+            // SAFETY (*Liveness*): nothing of the module runs any more, and it is unloaded once.
             unsafe { (self.driver.cuModuleUnload)(module.0) };
         }
     }
@@ -269,7 +269,7 @@ impl Gpu {
     pub fn kernel(&self, module: &Module, name: &CStr, threads: u32) -> Result<Kernel> {
         self.enter()?;
         let (mut function, mut blocks) = (null_mut(), 0);
-        // SAFETY: the module is loaded; the driver writes a handle and a number.
+        // SAFETY (*Liveness*): the module is loaded; the driver writes a handle and a number.
         unsafe {
             let code = (self.driver.cuModuleGetFunction)(&mut function, module.0, name.as_ptr());
             self.check(code, "a kernel is missing from the compiled program")?;
@@ -301,7 +301,7 @@ impl Gpu {
         let parameters = parameters.as_mut_ptr();
         let function = kernel.function;
         let Grid { blocks, rows, threads } = grid;
-        // SAFETY: by the caller's promise.
+        // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
         let code = unsafe {
             match meeting {
                 Meeting::Grid if blocks > 1 => (self.driver.cuLaunchCooperativeKernel)(
@@ -373,18 +373,18 @@ impl Grid {
     }
 }
 
-// SAFETY: handles of the driver may be used from any thread.
+// SAFETY (*Driver's contract*): handles of the driver may be used from any thread.
 unsafe impl Send for Module {}
-// SAFETY: as above.
+// SAFETY (*Driver's contract*): as above.
 unsafe impl Sync for Module {}
-// SAFETY: as above.
+// SAFETY (*Driver's contract*): as above.
 unsafe impl Send for Kernel {}
-// SAFETY: as above.
+// SAFETY (*Driver's contract*): as above.
 unsafe impl Sync for Kernel {}
 
 fn describe(driver: &Driver, code: c_int) -> String {
     let mut text = std::ptr::null();
-    // SAFETY: the driver writes a pointer to a text of its own, or null.
+    // SAFETY (*Driver's contract*): the driver writes a pointer to a text of its own, or null.
     unsafe {
         (driver.cuGetErrorString)(code, &mut text);
         if text.is_null() {
@@ -399,12 +399,14 @@ pub fn failure(reason: String) -> Error {
     Error::Device { device: "cuda".to_string(), reason }
 }
 
-impl Memory for Gpu {
+// SAFETY (*Allocation*): the driver's allocations, at least as large as asked for, zeroed on the stream before anything else
+// uses them; (*Copies*): on one stream, in the order in which they are asked for.
+unsafe impl Memory for Gpu {
     fn free_bytes(&self) -> Option<u64> {
         self.enter().ok()?;
         let (mut free, mut total) = (0, 0);
         let (mut reserved, mut used) = (0u64, 0u64);
-        // SAFETY: every pointer is to a variable of the type that the documentation names.
+        // SAFETY (*Driver's contract*): every pointer is to a variable of the type that the documentation names.
         let codes = unsafe {
             [
                 (self.driver.cuMemGetInfo_v2)(&mut free, &mut total),
@@ -428,17 +430,17 @@ impl Memory for Gpu {
     }
 
     unsafe fn copy(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
-        // SAFETY: by the caller's promise.
+        // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
         unsafe { self.copy_within(from as Address, to as Address, bytes) }
     }
 
     unsafe fn upload(&self, from: &[u8], to: *mut u8) -> Result<()> {
-        // SAFETY: by the caller's promise; the driver has copied pageable memory when it returns.
+        // SAFETY (*Bounds*, *Liveness*): by the caller's promise; the driver has copied pageable memory when it returns.
         unsafe { self.send(from.as_ptr(), to as Address, from.len()) }
     }
 
     unsafe fn download(&self, from: *const u8, to: &mut [u8]) -> Result<()> {
-        // SAFETY: by the caller's promise; the bytes are borrowed until they were waited for.
+        // SAFETY (*Bounds*, *Liveness*): by the caller's promise; the bytes are borrowed until they were waited for.
         unsafe { self.fetch(from as Address, to.as_mut_ptr(), to.len())? };
         self.wait()
     }
@@ -453,14 +455,14 @@ impl Memory for Gpu {
 
     unsafe fn carry_out(&self, pieces: &[Piece]) -> Result<Arc<dyn Carried>> {
         self.carry(pieces, |(from, to, bytes)| {
-            // SAFETY: by the caller's promise.
+            // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
             unsafe { (self.driver.cuMemcpyDtoHAsync_v2)(to.cast(), *from as Address, *bytes, self.copies) }
         })
     }
 
     unsafe fn carry_in(&self, pieces: &[Piece]) -> Result<Arc<dyn Carried>> {
         self.carry(pieces, |(from, to, bytes)| {
-            // SAFETY: by the caller's promise.
+            // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
             unsafe { (self.driver.cuMemcpyHtoDAsync_v2)(*to as Address, from.cast(), *bytes, self.copies) }
         })
     }

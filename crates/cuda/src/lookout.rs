@@ -34,7 +34,7 @@ struct Launch {
     words: NonNull<Words>,
 }
 
-// SAFETY: the words are atomic, and are there as long as the launch is listed.
+// SAFETY (*Liveness*): the words are atomic, and are there as long as the launch is listed.
 unsafe impl Send for Launch {}
 
 impl Launch {
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_wish_and_what_a_kernel_says_are_seen_until_nobody_looks() {
         let (words, cancel, passes) = (Words::default(), Cancel::new(), Arc::<AtomicI64>::default());
-        // SAFETY: the words outlive the watches.
+        // SAFETY (*Liveness*): the words outlive the watches.
         let watch = || unsafe { Watch::begin(&cancel, &passes, NonNull::from(&words)) }.unwrap();
         let until = |seen: &dyn Fn() -> bool| {
             while !seen() {
@@ -173,7 +173,7 @@ mod tests {
     fn each_launch_hears_its_own_wish() {
         let (one, two) = (Words::default(), Words::default());
         let (stays, ends) = (Cancel::new(), Cancel::new());
-        // SAFETY: the words outlive the watches.
+        // SAFETY (*Liveness*): the words outlive the watches.
         let watch = |cancel, words| unsafe { Watch::begin(cancel, &Arc::default(), NonNull::from(words)) };
         let watches = [watch(&stays, &one).unwrap(), watch(&ends, &two).unwrap()];
         ends.cancel();

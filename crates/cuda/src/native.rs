@@ -66,7 +66,9 @@ pub fn text(
     Ok((unit.map_err(|e| e.to_string())?, program, segments))
 }
 
-impl Backend for Cuda {
+// SAFETY (*Faithful code*): the code is made from the text of what is given, and found again by the hash of that text;
+// (*One memory*): the GPU's.
+unsafe impl Backend for Cuda {
     fn name(&self) -> &str {
         "cuda"
     }
@@ -282,15 +284,29 @@ impl Native {
 
     /// The text, compiled and loaded.
     fn module(&self, target: &Architecture) -> Result<Module> {
-        let (path, found) = cubin(&self.unit.source, target, &self.cache).map_err(|e| self.fail(e))?;
+        let (image, found) = self.image(target)?;
         match found {
             Found::Hit => self.counters.add(Event::CacheHit, 1),
             Found::Built => self.counters.add(Event::Build, 1),
         };
         tracing::debug!(program = self.program.name, ?found, places = ?target.places, kernels = ?target.kernels, "compiled");
-        let image = std::fs::read(&path)
-            .map_err(|e| self.fail(format!("{} could not be read: {e}", path.display())))?;
         self.gpu.load(&image)
+    }
+
+    /// The machine code of the text. Where somebody clears the cache before it is read, it is built again.
+    fn image(&self, target: &Architecture) -> Result<(Vec<u8>, Found)> {
+        /// How often that is done.
+        const TRIES: usize = 3;
+        let mut tries = 0;
+        loop {
+            let (path, found) = cubin(&self.unit.source, target, &self.cache).map_err(|e| self.fail(e))?;
+            tries += 1;
+            match std::fs::read(&path) {
+                Ok(image) => return Ok((image, found)),
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound && tries < TRIES => {}
+                Err(e) => return Err(self.fail(format!("{} could not be read: {e}", path.display()))),
+            }
+        }
     }
 
     fn kernel(&self, module: &Module, name: &str, threads: u32) -> Result<Kernel> {
@@ -445,7 +461,10 @@ fn lost() -> Error {
     crate::gpu::failure("the tables of a launch were lost".to_string())
 }
 
-impl Executable for Native {
+// SAFETY (*Bounds*): every index of the generated code is checked, or proved with arithmetic that cannot wrap;
+// (*Exclusive access*): `run` and `settle` wait for the stream; (*Validity*): comparisons and conversions give 0 or 1;
+// (*Exchange*): `swap` compares shapes, tapes have places of their array's size.
+unsafe impl Executable for Native {
     fn source(&self) -> Option<&str> {
         Some(&self.unit.source)
     }
@@ -494,12 +513,24 @@ impl Executable for Native {
     }
 
     fn store(&self, frame: &mut Frame, arrays: &[ArrayId], to: &mut [Buffer]) -> Result<()> {
-        let slots: Vec<*mut u8> = to.iter().map(Buffer::address).collect();
+        let slots = slots(frame, arrays, to)?;
         self.copies(frame, arrays, &slots, Way::Store)
     }
 
     fn load(&self, frame: &mut Frame, arrays: &[ArrayId], from: &[Buffer]) -> Result<()> {
-        let slots: Vec<*mut u8> = from.iter().map(Buffer::address).collect();
+        let slots = slots(frame, arrays, from)?;
         self.copies(frame, arrays, &slots, Way::Load)
     }
+}
+
+/// The addresses of buffers that have the sizes of these arrays.
+fn slots(frame: &Frame, arrays: &[ArrayId], buffers: &[Buffer]) -> Result<Vec<*mut u8>> {
+    let address = |(array, buffer): (&ArrayId, &Buffer)| {
+        let needed = frame.arrays[array.index()].bytes;
+        match buffer.len() {
+            found if found == needed => Ok(buffer.address()),
+            found => Err(Error::WrongSize { needed, found }),
+        }
+    };
+    arrays.iter().zip(buffers).map(address).collect()
 }

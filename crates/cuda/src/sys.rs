@@ -27,7 +27,7 @@ macro_rules! functions {
         impl $table {
             fn of(library: Library) -> Result<$table, String> {
                 $(
-                    // SAFETY: the signature is that of the documentation.
+                    // SAFETY (*Driver's contract*): the signature is that of the documentation.
                     let $name = *unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) }
                         .map_err(|e| e.to_string())?;
                 )*
@@ -93,7 +93,7 @@ functions! {
 /// The first of these libraries that is there.
 fn open(names: impl Iterator<Item = PathBuf>) -> Option<Library> {
     names.into_iter().find_map(|name| {
-        // SAFETY: the initialisers of NVIDIA's libraries are trusted as the system's own are.
+        // SAFETY (*Trusted code*): the initialisers of NVIDIA's libraries are trusted as the system's own are.
         unsafe { Library::new(name) }.ok()
     })
 }

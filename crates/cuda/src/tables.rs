@@ -170,7 +170,7 @@ pub enum Wanted {
     Nothing,
 }
 
-// SAFETY: the pinned memory is owned, and used through `&mut self` alone.
+// SAFETY (*Exclusive access*): the pinned memory is owned, and used through `&mut self` alone.
 unsafe impl Send for Tables {}
 
 impl Tables {
@@ -441,7 +441,7 @@ impl Tables {
         self.gpu.wait()?;
         // Its last look is at what the launch said last.
         self.watch = None;
-        // SAFETY: `Shared` is plain numbers, in as many words.
+        // SAFETY (*Bounds*, *Validity*): `Shared` is plain numbers, in as many words.
         let shared = unsafe { self.reported().add(at.shared).cast::<Shared>().read() };
         if shared.exchanged != 0 {
             for (places, tape) in self.tapes.iter_mut().zip(&mut frame.tapes) {

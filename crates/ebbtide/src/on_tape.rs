@@ -183,7 +183,7 @@ impl Parts {
                 }
                 (None, Some(Given::Array { ty, shape, bytes })) => {
                     let mut array = AnyArray::zeros(device, *ty, shape)?;
-                    array.bytes_mut().copy_from_slice(bytes);
+                    array.copy_from_bytes(bytes)?;
                     array
                 }
                 _ => return Err(format!("parameter `{name}` is given a scalar, and is an array").into()),
@@ -209,7 +209,7 @@ impl Operation<ArrayD<f64>> for TapeOperation {
         for (param, array) in program.params.iter().zip(&mut arrays) {
             args.push(match (param, array) {
                 (Param::Array(id), Some(array)) => match program.array(*id).role {
-                    Role::Param(Access::Write) => Arg::Write(array),
+                    Role::Param(Access::Write) => Arg::Write(array.any_mut()),
                     _ => Arg::Read(array),
                 },
                 (Param::Scalar(s), _) => Arg::Scalar(parts.scalar(&program.scalars[s.index()].name)?),
@@ -249,7 +249,7 @@ impl Operation<ArrayD<f64>> for TapeOperation {
             });
         }
         args.push(Arg::Read(&seed));
-        args.extend(results.iter_mut().map(Arg::Write));
+        args.extend(results.iter_mut().map(|array| Arg::Write(array.any_mut())));
         parts.pullback.launch(&args)?;
         drop(args);
         for (k, result) in results.iter().enumerate() {
@@ -263,14 +263,11 @@ impl Operation<ArrayD<f64>> for TapeOperation {
 
 fn from_ndarray(device: &Device, value: &ArrayD<f64>) -> RuleResult<AnyArray> {
     let mut array = AnyArray::zeros(device, Type::F64, value.shape())?;
-    for (to, from) in array.bytes_mut().chunks_exact_mut(8).zip(value) {
-        to.copy_from_slice(&from.to_ne_bytes());
-    }
+    array.as_mut_slice().unwrap_or_default().iter_mut().zip(value).for_each(|(to, from)| *to = *from);
     Ok(array)
 }
 
 fn to_ndarray(array: &AnyArray) -> RuleResult<ArrayD<f64>> {
-    let elements =
-        array.bytes().chunks_exact(8).map(|b| f64::from_ne_bytes(b.try_into().unwrap_or_default()));
-    Ok(ArrayD::from_shape_vec(IxDyn(array.shape()), elements.collect())?)
+    let elements: &[f64] = array.as_slice().unwrap_or_default();
+    Ok(ArrayD::from_shape_vec(IxDyn(array.shape()), elements.to_vec())?)
 }

@@ -34,11 +34,20 @@ impl Leaves {
         let lanes = LANES as i64;
         let share = rows.saturating_mul(row) / (MOST / 2) + 1;
         let size = share.max(LEAST).saturating_add(lanes - 1) / lanes * lanes;
-        if row <= size {
+        let mut cut = if row <= size {
             Leaves { rows, rows_per_leaf: (size / row.max(1)).max(1), row, pieces: 1, size }
         } else {
             Leaves { rows, rows_per_leaf: 1, row, pieces: ceil(row, size), size }
+        };
+        // Where there are more iterations than 64 bits count, the share of a leaf is too small: there are places for
+        // `MOST` leaves all the same.
+        if cut.pieces > 1 && rows > MOST / cut.pieces {
+            (cut.pieces, cut.size) = (1, row);
         }
+        if rows / cut.rows_per_leaf >= MOST {
+            cut.rows_per_leaf = rows / (MOST / 2) + 1;
+        }
+        cut
     }
 
     /// The number of leaves.
@@ -71,7 +80,10 @@ mod tests {
                 assert!(Leaves::of(&[rows, row]).count() <= MOST, "{rows} x {row}");
             }
         }
-        assert!(Leaves::of(&[i64::MAX]).count() <= MOST);
+        let large = [1, 3, 1000, 1 << 20, 1 << 31, 1 << 32, 1 << 40, 1 << 53, 1 << 62, i64::MAX];
+        for extents in large.iter().flat_map(|a| large.map(|b| [*a, b])) {
+            assert!(Leaves::of(&extents).count() <= MOST, "{extents:?}");
+        }
     }
 
     #[test]

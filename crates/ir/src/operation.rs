@@ -130,16 +130,47 @@ pub enum Work {
 }
 
 impl Operation {
-    /// Runs it on the host; a panic is an error like any other.
+    /// Runs it on the host; a panic is an error like any other. Whatever it does, a `bool` in an array is 0 or 1 then.
     pub fn call(&self, args: &mut [HostArg<'_>]) -> Result<(), String> {
         let Work::Host(function) = &self.work else {
             return Err("it is the body of a program".to_string());
         };
-        catch_unwind(AssertUnwindSafe(|| function(args))).unwrap_or_else(|panic| {
+        // It may exchange its arguments: it is given others, so that all that it could write is looked at afterwards.
+        let mut lent: Vec<HostArg<'_>> = args.iter_mut().map(HostArg::reborrow).collect();
+        let result = catch_unwind(AssertUnwindSafe(|| function(&mut lent))).unwrap_or_else(|panic| {
             let said = panic.downcast_ref::<String>().map(String::as_str);
             let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
             Err(format!("it panicked: {}", said.unwrap_or("with something that is no text")))
-        })
+        });
+        drop(lent);
+        let no_bool = args.iter_mut().fold(None, |found, arg| arg.make_valid().or(found));
+        match (result, no_bool) {
+            (Ok(()), Some(byte)) => {
+                Err(format!("it wrote {byte} into an array of `bool`, whose bytes are 0 or 1"))
+            }
+            (result, _) => result,
+        }
+    }
+}
+
+impl HostArg<'_> {
+    /// The same argument, for a shorter time.
+    fn reborrow(&mut self) -> HostArg<'_> {
+        match self {
+            HostArg::Read { ty, shape, bytes } => HostArg::Read { ty: *ty, shape, bytes },
+            HostArg::Write { ty, shape, bytes } => HostArg::Write { ty: *ty, shape, bytes },
+            HostArg::Scalar(literal) => HostArg::Scalar(*literal),
+        }
+    }
+
+    /// Makes every element a value of its type; gives a byte that was none.
+    fn make_valid(&mut self) -> Option<u8> {
+        let HostArg::Write { ty: Type::Bool, bytes, .. } = self else { return None };
+        let mut wrong = None;
+        for byte in bytes.iter_mut().filter(|byte| **byte > 1) {
+            wrong = Some(std::mem::replace(byte, 1));
+        }
+        wrong
     }
 }
 

@@ -8,6 +8,7 @@ use crate::function::Function;
 use crate::library::LibraryOp;
 use crate::program::*;
 use crate::races::{self, ParFacts};
+use crate::structure;
 use crate::tapes;
 use crate::types::Type;
 
@@ -22,6 +23,10 @@ pub struct Facts {
 
 /// Holds `program` against the laws.
 pub fn verify(program: &Program) -> Result<Facts, Error> {
+    let flaws = structure::flaws(program);
+    if !flaws.is_empty() {
+        return Err(Error::Invalid { program: program.name.clone(), flaws });
+    }
     let mut v = Verifier {
         program,
         defined: vec![false; program.values.len()],

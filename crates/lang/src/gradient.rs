@@ -10,8 +10,8 @@ use std::time::Duration;
 use ebbtide_autodiff::{self as autodiff, Optimisation};
 use ebbtide_ir as ir;
 use ebbtide_runtime::{
-    AnyArray, Arg, Array, Array0, Budget, Cancel, CompiledGradient, Device, Error, OnYield, Plan, Progress,
-    Ran, Replay, Result, Tiers, Yielded,
+    AnyArray, AnyMut, Arg, Array, Array0, Budget, Cancel, CompiledGradient, Device, Error, OnYield, Plan,
+    Progress, Ran, Replay, Result, Tiers, Yielded,
 };
 
 use crate::host_arrays::Host;
@@ -56,7 +56,7 @@ pub trait Differentiable: Sized + 'static {
     /// An empty holder for a parameter of this shape.
     fn holder(device: &Device, shape: &[usize]) -> Result<Self::Holder>;
     /// The array in the holder.
-    fn array(holder: &mut Self::Holder) -> &mut AnyArray;
+    fn array(holder: &mut Self::Holder) -> AnyMut<'_>;
     /// The derivative in the holder.
     fn derivative(holder: &Self::Holder) -> Self::Derivative<'_>;
 }
@@ -71,7 +71,7 @@ impl<T: Element, const R: usize> Differentiable for Array<T, R> {
         device.zeros(extents)
     }
 
-    fn array(holder: &mut Array<T, R>) -> &mut AnyArray {
+    fn array(holder: &mut Array<T, R>) -> AnyMut<'_> {
         holder.any_mut()
     }
 
@@ -90,7 +90,7 @@ macro_rules! differentiable_scalars {
                 device.zeros([])
             }
 
-            fn array(holder: &mut Array0<$t>) -> &mut AnyArray {
+            fn array(holder: &mut Array0<$t>) -> AnyMut<'_> {
                 holder.any_mut()
             }
 
@@ -105,14 +105,14 @@ differentiable_scalars! { f32 f64 }
 
 /// Something that a gradient run fills.
 pub(crate) trait Output: Send + Sync {
-    fn array(&mut self) -> &mut AnyArray;
+    fn array(&mut self) -> AnyMut<'_>;
     fn holder(&self) -> &dyn Any;
 }
 
 struct Held<T: Differentiable>(T::Holder);
 
 impl<T: Differentiable> Output for Held<T> {
-    fn array(&mut self) -> &mut AnyArray {
+    fn array(&mut self) -> AnyMut<'_> {
         T::array(&mut self.0)
     }
 
@@ -410,7 +410,8 @@ impl<P: Source> CompiledGrad<P> {
                 );
             }
             for (name, output) in given {
-                let (found, needed) = (output.array().shape(), self.shape(name, args));
+                let (array, needed) = (output.array(), self.shape(name, args));
+                let found = array.shape();
                 if found != needed {
                     return Err(self.refuse(format!(
                         "the results to be written have shape {found:?} for `{name}`, which has shape {needed:?} now"

@@ -4,7 +4,7 @@
 //! empty type of the same name that holds its expansion inside programs.
 
 use ebbtide_ir::{Access, ArrayId, Builder};
-use ebbtide_runtime::{AnyArray, Arg, Array, Result};
+use ebbtide_runtime::{AnyArray, AnyMut, Arg, Array, Result};
 
 use crate::cx::Cx;
 use crate::handle::{Argument, ArrayHandle, ByMut, ByRef};
@@ -115,7 +115,7 @@ impl compact {
 fn alone(
     name: &str,
     reads: &[&AnyArray],
-    writes: &mut [&mut AnyArray],
+    writes: &mut [AnyMut<'_>],
     statement: impl FnOnce(&mut Builder, &[ArrayId], &[ArrayId]),
 ) -> Result<()> {
     let mut builder = Builder::new(name);
@@ -130,7 +130,7 @@ fn alone(
     let Some(device) = writes.first().map(|a| a.device().clone()) else { return Ok(()) };
     let compiled = ebbtide_runtime::Compiled::new(&builder.finish()?, &device)?;
     let mut args: Vec<Arg<'_>> = reads.iter().map(|a| Arg::Read(a)).collect();
-    args.extend(writes.iter_mut().map(|a| Arg::Write(a)));
+    args.extend(writes.iter_mut().map(|a| Arg::Write(a.reborrow())));
     // A program of one statement cannot yield.
     compiled.launch(args).map(|_done| ())
 }

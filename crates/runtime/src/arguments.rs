@@ -2,7 +2,7 @@
 
 use ebbtide_ir::{Access, ArrayId, Literal, Op, Param, Program, Role, ValueId, evaluate};
 
-use crate::array::AnyArray;
+use crate::any_array::{AnyArray, AnyMut};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::frame::View;
@@ -14,7 +14,7 @@ pub enum Arg<'a> {
     /// An array that the program reads.
     Read(&'a AnyArray),
     /// An array that the program may write.
-    Write(&'a mut AnyArray),
+    Write(AnyMut<'a>),
     /// A scalar.
     Scalar(Literal),
 }

@@ -69,10 +69,10 @@ enum Place {
     Device { memory: Arc<dyn Memory>, start: NonNull<u8>, mirror: Mirror },
 }
 
-// SAFETY: a buffer owns its memory alone; shared access to the bytes goes through `&self`, exclusive access
+// SAFETY (*Exclusive access*): a buffer owns its memory alone; shared access to the bytes goes through `&self`, exclusive access
 // through `&mut self`, as for a `Vec<u8>`.
 unsafe impl Send for Buffer {}
-// SAFETY: as above.
+// SAFETY (*Exclusive access*): as above.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
@@ -140,7 +140,7 @@ impl Buffer {
         if let Place::Device { mirror, .. } = &self.place {
             mirror.host_writes();
         }
-        // SAFETY: as for `bytes`, and `&mut self` is exclusive.
+        // SAFETY (*Bounds*, *Liveness*, *Exclusive access*): as for `bytes`, and `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(seen, self.bytes) }
     }
 
@@ -171,10 +171,18 @@ impl Buffer {
 
     /// Replaces the bytes by those of another buffer of the same device and length, which were handed over.
     pub(crate) fn copy_from(&mut self, other: &Buffer) -> Result<(), Error> {
-        debug_assert!(self.bytes == other.bytes, "copies are made between buffers of one length");
+        self.of_size(other.bytes)?;
         other.hand_over(Handed::ForReading)?;
-        // SAFETY (*Bounds*): the other has as many bytes; two buffers do not overlap.
+        // SAFETY (*Bounds*): the other has as many bytes (checked above); two buffers do not overlap.
         unsafe { self.copy_in(other.address()) }
+    }
+
+    /// An error where the buffer has not so many bytes.
+    pub(crate) fn of_size(&self, bytes: usize) -> Result<(), Error> {
+        match self.bytes == bytes {
+            true => Ok(()),
+            false => Err(Error::WrongSize { needed: bytes, found: self.bytes }),
+        }
     }
 
     /// Replaces the bytes by those at an address of the same device.
@@ -185,13 +193,13 @@ impl Buffer {
     pub(crate) unsafe fn copy_in(&mut self, from: *const u8) -> Result<(), Error> {
         match &self.place {
             Place::Host(memory) => {
-                // SAFETY: by the caller's promise; `&mut self` is exclusive.
+                // SAFETY (*Bounds*): by the caller's promise; `&mut self` is exclusive.
                 unsafe { std::ptr::copy_nonoverlapping(from, memory.address(), self.bytes) };
                 Ok(())
             }
             Place::Device { memory, start, mirror } => {
                 mirror.hand_over(memory.as_ref(), *start, Handed::ForWriting)?;
-                // SAFETY: by the caller's promise.
+                // SAFETY (*Bounds*): by the caller's promise.
                 unsafe { memory.copy(from, start.as_ptr(), self.bytes) }
             }
         }
@@ -205,13 +213,13 @@ impl Buffer {
     pub(crate) unsafe fn copy_out(&self, to: *mut u8) -> Result<(), Error> {
         match &self.place {
             Place::Host(memory) => {
-                // SAFETY: by the caller's promise.
+                // SAFETY (*Bounds*): by the caller's promise.
                 unsafe { std::ptr::copy_nonoverlapping(memory.address(), to, self.bytes) };
                 Ok(())
             }
             Place::Device { memory, start, mirror } => {
                 mirror.hand_over(memory.as_ref(), *start, Handed::ForReading)?;
-                // SAFETY: by the caller's promise.
+                // SAFETY (*Bounds*): by the caller's promise.
                 unsafe { memory.copy(start.as_ptr(), to, self.bytes) }
             }
         }

@@ -1,31 +1,27 @@
 //! Compiled code on disk: content-addressed, checksummed, written atomically, private to the user.
 //!
-//! An entry is a file `KEY.so` or `KEY.cubin` and a seal `KEY.seal` with the schema and the file's checksum. The key is
-//! a hash over everything that the file depends on. An entry whose seal does not fit, or that another user
-//! could have written, is not trusted: it is built again.
+//! An entry is a file `KEY.so` or `KEY.cubin` and a seal `KEY.seal` that binds its bytes to its name. The key is a hash
+//! over everything that the file depends on: the text, compiler, flags, processor, the version of the laws. An entry whose
+//! seal does not fit, or that another user could have written, is not trusted: it is built again.
 //!
 //! The folder may hold other things: only files and folders whose names are made here are counted or removed, and
 //! the permissions of a folder that was there are left as they are.
 
+mod seal;
+#[cfg(test)]
+mod tests;
+mod workplace;
+
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// Changes when what is stored changes its meaning.
-const SCHEMA: &str = "ebbtide-cache-1";
+use seal::KEY_DIGITS;
+use workplace::{Workplace, abandoned, bytes_in, is_temporary};
 
-/// Begins the names of files that are being written.
+/// Began the names of files that were being written, in earlier versions.
 const WRITING: &str = ".ebbtide-write-";
-
-/// Begins the names of folders in which something is built.
-const BUILDING: &str = ".ebbtide-build-";
-
-/// The hexadecimal digits of a key.
-const KEY_DIGITS: usize = 40;
-
-/// The random characters at the end of a temporary name.
-const RANDOM: usize = 6;
 
 /// The most bytes that the cache keeps; the oldest entries go first.
 const MOST_BYTES: u64 = 512 << 20;
@@ -73,6 +69,10 @@ pub struct Contents {
     pub entries: u64,
     /// Their size.
     pub bytes: u64,
+    /// The number of folders in which processes that are gone were building.
+    pub abandoned: u64,
+    /// Their size.
+    pub abandoned_bytes: u64,
 }
 
 impl Cache {
@@ -113,7 +113,7 @@ impl Cache {
         parts: &[&str],
         build: impl FnOnce(&Path) -> Result<Vec<u8>, String>,
     ) -> Result<(PathBuf, Found), String> {
-        let key = key(parts);
+        let key = seal::key(parts);
         let (file, seal) = (
             self.folder.join(format!("{key}.{}", kind.extension())),
             self.folder.join(format!("{key}.seal")),
@@ -122,40 +122,68 @@ impl Cache {
         if self.is_sound(&file, &seal) {
             return Ok((file, Found::Hit));
         }
-        let work = tempfile::Builder::new()
-            .prefix(BUILDING)
-            .rand_bytes(RANDOM)
-            .tempdir_in(&self.folder)
-            .map_err(|e| format!("no folder could be made in {}: {e}", self.folder.display()))?;
+        let work = self.workplace()?;
         let bytes = build(work.path())?;
         // The file first: a seal without its file, or with another one, does not fit.
-        self.put(&file, &bytes)?;
-        self.put(&seal, seal_of(&bytes).as_bytes())?;
+        put(work.path(), &file, &bytes)?;
+        put(work.path(), &seal, seal::seal(&name_of(&file), &bytes).as_bytes())?;
         self.trim();
         Ok((file, Found::Built))
     }
 
-    /// What the cache holds.
-    pub fn contents(&self) -> Contents {
-        self.entries().iter().fold(Contents::default(), |c, (_, bytes, _)| Contents {
-            entries: c.entries + 1,
-            bytes: c.bytes + bytes,
+    /// Removes an entry that turned out to be of no use: the next one who wants it builds it again.
+    pub fn remove(&self, file: &Path) {
+        let _ = fs::remove_file(file.with_extension("seal"));
+        let _ = fs::remove_file(file);
+    }
+
+    fn workplace(&self) -> Result<Workplace, String> {
+        Workplace::new(&self.folder).map_err(|e| {
+            format!(
+                "no folder could be made in the cache folder {}: {e}; EBBTIDE_CACHE can name another",
+                self.folder.display()
+            )
         })
     }
 
-    /// Removes all entries, and what interrupted builds left behind; says how many entries there were. What
-    /// others put into the folder stays.
+    /// An empty cache inside this one, in the same file system and with the same limits: what goes wrong in one goes wrong
+    /// in the other. It goes when it is dropped.
+    pub fn probe(&self) -> Result<Probe, String> {
+        self.prepare()?;
+        let work = self.workplace()?;
+        Ok(Probe { cache: Cache::at(work.path().join("probe")), _work: work })
+    }
+
+    /// What the cache holds.
+    pub fn contents(&self) -> Contents {
+        let (entries, abandoned) = (self.entries(), abandoned(&self.folder));
+        Contents {
+            entries: entries.len() as u64,
+            bytes: entries.iter().map(|entry| entry.1).sum(),
+            abandoned: abandoned.len() as u64,
+            abandoned_bytes: abandoned.iter().map(|place| bytes_in(place)).sum(),
+        }
+    }
+
+    /// Removes all entries, and what interrupted builds left behind; says how many entries there were. What is being built
+    /// now, and what others put into the folder, stays.
     pub fn clear(&self) -> std::io::Result<u64> {
         let entries = self.entries();
         for (library, ..) in &entries {
-            fs::remove_file(library)?;
+            let _ = fs::remove_file(library.with_extension("seal"));
+            match fs::remove_file(library) {
+                // Somebody else was faster.
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
         }
+        self.remove_abandoned();
         for left in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let name = left.file_name();
             let name = name.to_string_lossy();
-            if is_temporary(&name, BUILDING) {
-                let _ = fs::remove_dir_all(left.path());
-            } else if has_key(&name, "seal") || is_temporary(&name, WRITING) {
+            let orphan = has_key(&name, "seal")
+                && !Kind::ALL.iter().any(|kind| left.path().with_extension(kind.extension()).exists());
+            if orphan || is_temporary(&name, WRITING) {
                 let _ = fs::remove_file(left.path());
             }
         }
@@ -164,11 +192,7 @@ impl Cache {
 
     /// What keeps the cache from being used, in words.
     pub fn problem(&self) -> Option<String> {
-        let work = self.prepare().and_then(|()| {
-            tempfile::tempfile_in(&self.folder)
-                .map(drop)
-                .map_err(|e| format!("nothing can be written to {}: {e}", self.folder.display()))
-        });
+        let work = self.prepare().and_then(|()| self.workplace().map(drop));
         work.err()
     }
 
@@ -204,18 +228,8 @@ impl Cache {
         if !own(library) || !own(seal) {
             return false;
         }
-        let (Ok(bytes), Ok(seal)) = (fs::read(library), fs::read_to_string(seal)) else { return false };
-        seal == seal_of(&bytes)
-    }
-
-    /// Writes a file so that others see all of it or nothing.
-    fn put(&self, path: &Path, bytes: &[u8]) -> Result<(), String> {
-        let fail = |e: std::io::Error| format!("{} could not be written: {e}", path.display());
-        let mut names = tempfile::Builder::new();
-        let mut file = names.prefix(WRITING).rand_bytes(RANDOM).tempfile_in(&self.folder).map_err(fail)?;
-        file.write_all(bytes).map_err(fail)?;
-        file.persist(path).map_err(|e| fail(e.error))?;
-        Ok(())
+        let (Ok(bytes), Ok(found)) = (fs::read(library), read_seal(seal)) else { return false };
+        found == seal::seal(&name_of(library), &bytes).as_bytes()
     }
 
     /// The libraries, oldest first, with their size.
@@ -235,7 +249,14 @@ impl Cache {
         entries
     }
 
+    fn remove_abandoned(&self) {
+        for place in abandoned(&self.folder) {
+            let _ = fs::remove_dir_all(place);
+        }
+    }
+
     fn trim(&self) {
+        self.remove_abandoned();
         let entries = self.entries();
         let mut bytes: u64 = entries.iter().map(|e| e.1).sum();
         for (library, size, _) in entries {
@@ -243,8 +264,7 @@ impl Cache {
                 break;
             }
             // A process that has it loaded keeps it.
-            let _ = fs::remove_file(library.with_extension("seal"));
-            let _ = fs::remove_file(&library);
+            self.remove(&library);
             bytes -= size;
         }
     }
@@ -263,21 +283,37 @@ fn has_key(name: &str, extension: &str) -> bool {
     })
 }
 
-/// Is it a temporary name that begins so?
-fn is_temporary(name: &str, prefix: &str) -> bool {
-    let random = name.strip_prefix(prefix);
-    random.is_some_and(|random| random.len() == RANDOM && random.bytes().all(|b| b.is_ascii_alphanumeric()))
+/// Writes a file so that others see all of it or nothing.
+fn put(work: &Path, path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let fail = |e: std::io::Error| format!("{} could not be written: {e}", path.display());
+    let mut file = tempfile::NamedTempFile::new_in(work).map_err(fail)?;
+    file.write_all(bytes).map_err(fail)?;
+    file.persist(path).map_err(|e| fail(e.error))?;
+    Ok(())
 }
 
-fn key(parts: &[&str]) -> String {
-    let mut hasher = blake3::Hasher::new();
-    for part in [SCHEMA, env!("CARGO_PKG_VERSION")].iter().chain(parts) {
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part.as_bytes());
+/// The name of a file, which the cache made.
+fn name_of(file: &Path) -> String {
+    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// What a seal says, or the beginning of what is too long for one.
+fn read_seal(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(seal::MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// An empty cache inside another one.
+#[derive(Debug)]
+pub struct Probe {
+    cache: Cache,
+    _work: Workplace,
+}
+
+impl Probe {
+    /// The cache.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
     }
-    hasher.finalize().to_hex()[..KEY_DIGITS].to_string()
-}
-
-fn seal_of(library: &[u8]) -> String {
-    format!("{SCHEMA} {}\n", blake3::hash(library).to_hex())
 }

@@ -13,7 +13,13 @@ use crate::frame::Frame;
 use crate::memory::Memory;
 
 /// What a device must be able to do.
-pub trait Backend: Send + Sync {
+///
+/// # Safety
+///
+/// Launches hand memory of safe Rust to what a back end compiles. Whoever implements it promises
+/// - *Faithful code*: [`Backend::compile`] gives an executable of the very program, facts and segments that it is given;
+/// - *One memory*: [`Backend::memory`] gives the same memory at every call, or always none, and executables compute there.
+pub unsafe trait Backend: Send + Sync {
     /// Its name, as `EBBTIDE_DEVICE` takes it.
     fn name(&self) -> &str;
 
@@ -69,7 +75,18 @@ pub enum Start<'a> {
 }
 
 /// A program compiled for a device.
-pub trait Executable: Send + Sync {
+///
+/// # Safety
+///
+/// A [`Frame`] has the addresses of arrays that safe Rust owns or lent. Whoever implements this promises
+/// - *Bounds*: no element outside an array, a place of a tape or a copy for undoing is touched, whatever the elements,
+///   shapes and scalars are;
+/// - *Exclusive access*: arrays that the program only reads are not written, and nothing is touched when
+///   [`Executable::run`] or [`Executable::settle`] has returned;
+/// - *Validity*: a `bool` that is written is 0 or 1;
+/// - *Exchange*: when they return, addresses of arrays, and of places on tapes, are those that were there before, at most
+///   exchanged between arrays and places of equal type and shape; shapes and numbers of bytes are unchanged.
+pub unsafe trait Executable: Send + Sync {
     /// The generated source, where there is one.
     fn source(&self) -> Option<&str>;
 

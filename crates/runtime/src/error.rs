@@ -30,6 +30,24 @@ pub enum Error {
         /// What was given.
         found: usize,
     },
+    /// Bytes that are no elements of the type that was asked for.
+    #[error("byte {at} is {byte}, which is no `{ty}`: a `bool` is 0 or 1")]
+    NoElement {
+        /// The type.
+        ty: ir::Type,
+        /// Which byte.
+        at: usize,
+        /// What it is.
+        byte: u8,
+    },
+    /// Memory of one size where that of another is needed.
+    #[error("{found} bytes are no state of an array of {needed} bytes")]
+    WrongSize {
+        /// What the array takes.
+        needed: usize,
+        /// What there was.
+        found: usize,
+    },
     /// A shape with more elements than memory can have.
     #[error("shape {shape:?} has more elements than fit in memory")]
     TooLarge {

@@ -338,7 +338,7 @@ impl Far {
                 (unsafe { from.add(range.start) }.cast_const(), buffer.address(), range.len())
             })
             .collect();
-        // SAFETY: as for `carry_out`.
+        // SAFETY (*Bounds*, *Liveness*): as for `carry_out`.
         let carried = unsafe { apart.memory.carry_in(&pieces)? };
         apart.last = Some(carried.clone());
         if let Some(place) = read {

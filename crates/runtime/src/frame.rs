@@ -130,7 +130,7 @@ pub struct Frame {
     _undo: Vec<Buffer>,
 }
 
-// SAFETY: a frame's addresses point into buffers that it owns or that its launch borrows for as long as it lives.
+// SAFETY (*Liveness*, *Exclusive access*): a frame's addresses point into buffers that it owns or that its launch borrows for as long as it lives.
 unsafe impl Send for Frame {}
 
 impl Frame {
@@ -167,8 +167,8 @@ impl Frame {
         for id in program.array_ids() {
             let decl = program.array(id);
             if let Role::Old(array) = decl.role {
-                // Its address is set by each push; its shape is the array's.
-                views[id.index()] = View { address: std::ptr::null_mut(), ..views[array.index()] };
+                // Its address is set by each push; until then it is the array itself, of the same shape.
+                views[id.index()] = views[array.index()];
             }
             if let Role::Temp(_) = decl.role
                 && views[id.index()].address.is_null()
@@ -283,34 +283,32 @@ impl Frame {
         if view.bytes == 0 {
             return &mut [];
         }
-        // SAFETY: as above; the launch holds written arrays exclusively, and temporaries are the frame's own.
+        // SAFETY (*Bounds*, *Exclusive access*): as above; the launch holds written arrays exclusively, and temporaries are the frame's own.
         unsafe { std::slice::from_raw_parts_mut(view.address, view.bytes) }
     }
 
     /// Copies an array to a buffer of its size.
     pub(crate) fn copy_to(&self, array: ArrayId, buffer: &mut Buffer) -> Result<()> {
         let view = self.arrays[array.index()];
-        debug_assert!(view.bytes == buffer.len(), "slots have the sizes of their arrays");
-        // SAFETY (*Liveness*, *Bounds*): a view's memory is owned or borrowed by the launch and has `bytes` bytes;
-        // buffers of slots are neither.
+        buffer.of_size(view.bytes)?;
+        // SAFETY (*Liveness*, *Bounds*): a view's memory is owned or borrowed by the launch and has `bytes` bytes, as the
+        // buffer has (checked above); buffers of slots are neither.
         unsafe { buffer.copy_in(view.address) }
     }
 
     /// Copies what a place on the tape of an array holds to a buffer of its size.
     pub(crate) fn copy_tape_to(&self, array: ArrayId, place: usize, buffer: &mut Buffer) -> Result<()> {
-        debug_assert!(
-            self.arrays[array.index()].bytes == buffer.len(),
-            "places have the sizes of their arrays"
-        );
-        // SAFETY (*Liveness*, *Bounds*): places own memory of the array's size for as long as the frame lives.
+        buffer.of_size(self.arrays[array.index()].bytes)?;
+        // SAFETY (*Liveness*, *Bounds*): places own memory of the array's size, which the buffer has (checked above), for as
+        // long as the frame lives.
         unsafe { buffer.copy_in(self.tapes[array.index()].places[place]) }
     }
 
     /// Puts a buffer of its size on the tape of an array, where room was reserved.
     pub(crate) fn push_from(&mut self, array: ArrayId, buffer: &Buffer) -> Result<()> {
+        buffer.of_size(self.arrays[array.index()].bytes)?;
         let tape = &mut self.tapes[array.index()];
-        debug_assert!(tape.depth < tape.places.len(), "room was reserved");
-        // SAFETY: as above.
+        // SAFETY (*Liveness*, *Bounds*): as above; a place that was not reserved is a panic.
         unsafe { buffer.copy_out(tape.places[tape.depth])? };
         tape.depth += 1;
         Ok(())
@@ -319,8 +317,8 @@ impl Frame {
     /// Copies a buffer of its size to an array.
     pub(crate) fn copy_from(&mut self, array: ArrayId, buffer: &Buffer) -> Result<()> {
         let view = self.arrays[array.index()];
-        debug_assert!(view.bytes == buffer.len(), "slots have the sizes of their arrays");
-        // SAFETY: as above; the launch holds written arrays exclusively, and temporaries are the frame's own.
+        buffer.of_size(view.bytes)?;
+        // SAFETY (*Liveness*, *Bounds*): as for `copy_to`; (*Exclusive access*): the launch holds written arrays exclusively, and temporaries are the frame's own.
         unsafe { buffer.copy_out(view.address) }
     }
 }

@@ -8,8 +8,9 @@ use ebbtide_ir::{
     Access, Again, ArrayId, Loop, LoopKind, Outcome, Param, Place, RegionId, Role, Stmt, enclosing,
 };
 
+use crate::any_array::AnyArray;
 use crate::arguments::from_arguments;
-use crate::array::{AnyArray, Array, Element};
+use crate::array::{Array, Element};
 use crate::codec::{ByteOrder, elements};
 use crate::device::Start;
 use crate::error::{Error, Result};
@@ -204,7 +205,7 @@ impl<'a> Run<'a> {
                 self.frame.arrays[id.index()].shape[..decl.rank].iter().map(|n| *n as usize).collect();
             let bytes = self.contents(id)?;
             let mut array = AnyArray::zeros(self.device, decl.ty, &shape)?;
-            array.bytes_mut().copy_from_slice(&bytes);
+            array.copy_from_bytes(&bytes)?;
             host.arrays.insert(decl.name.clone(), array);
             lent.push((id, decl.name.clone(), bytes));
         }
@@ -213,10 +214,12 @@ impl<'a> Run<'a> {
         for (array, name, old) in lent {
             let decl = variant.source.array(array);
             let Some(now) = host.arrays.get(&name) else { continue };
-            if now.bytes().len() != old.len() {
+            let shape = &self.frame.arrays[array.index()].shape[..decl.rank];
+            let alike = |now: &AnyArray| now.shape().iter().map(|n| *n as i64).eq(shape.iter().copied());
+            if now.ty() != decl.ty || !alike(now) {
                 let message = format!(
-                    "the host gave `{name}` another shape where the program yielded: a differentiated run keeps the \
-                     shapes that it was launched with; make the array large enough before"
+                    "the host gave `{name}` another type or shape where the program yielded: a differentiated run keeps \
+                     those that it was launched with; make the array large enough before"
                 );
                 return Err(variant.lost(&message));
             }

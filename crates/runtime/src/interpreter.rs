@@ -43,7 +43,8 @@ struct Interpreted {
     modes: Modes,
 }
 
-impl Backend for Interpreter {
+// SAFETY (*Faithful code*): what is interpreted is what is given; (*One memory*): the host's.
+unsafe impl Backend for Interpreter {
     fn name(&self) -> &str {
         match self.modes.checks {
             Checks::Usual => "interpreter",
@@ -63,7 +64,10 @@ impl Backend for Interpreter {
     }
 }
 
-impl Executable for Interpreted {
+// SAFETY (*Bounds*, *Exclusive access*): the machine is safe Rust over slices of the frame's arrays, shared ones where the
+// program only reads; (*Validity*): the verifier has checked that what is stored has the array's type; (*Exchange*): the
+// machine exchanges slices of arrays of equal shapes, which it checks.
+unsafe impl Executable for Interpreted {
     fn source(&self) -> Option<&str> {
         None
     }
@@ -72,6 +76,14 @@ impl Executable for Interpreted {
         let program = &self.program;
         let arrays = program.array_ids().map(|id| {
             let decl = program.array(id);
+            if let Role::Old(_) = decl.role {
+                // Each push makes it a copy of its own: two names for one place are not to be had here.
+                let view = frame.arrays[id.index()];
+                return HostArray {
+                    shape: view.shape[..decl.rank].to_vec(),
+                    bytes: Bytes::Own(vec![0; view.bytes]),
+                };
+            }
             host_array(
                 frame.arrays[id.index()],
                 decl.rank,

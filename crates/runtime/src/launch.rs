@@ -393,7 +393,8 @@ fn give_back(program: &Program, frame: &Frame, args: &mut [Arg<'_>]) {
         }
         let Some(&j) = owner.get(&wanted) else { continue };
         if let Ok([Arg::Write(a), Arg::Write(b)]) = args.get_disjoint_mut([i, j]) {
-            std::mem::swap(&mut a.buffer, &mut b.buffer);
+            // Both have the type and the shape of what `swap` exchanged.
+            std::mem::swap(a.buffer_mut(), b.buffer_mut());
             owner.insert(wanted, i);
             owner.insert(held, j);
         }

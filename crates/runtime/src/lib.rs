@@ -2,6 +2,7 @@
 //!
 //! `runtime` never looks inside a task. Nothing above it knows which devices exist.
 
+mod any_array;
 mod arguments;
 mod array;
 mod buffer;
@@ -37,8 +38,9 @@ mod view;
 mod watch;
 mod yielded;
 
+pub use any_array::{AnyArray, AnyMut};
 pub use arguments::{Arg, from_arguments};
-pub use array::{AnyArray, Array, Array0, Array1, Array2, Array3, Array4, Element};
+pub use array::{Array, Array0, Array1, Array2, Array3, Array4, Element};
 pub use buffer::{ALIGNMENT, Buffer, Meter};
 pub use counters::{Counters, Event, yielding_regions};
 pub use device::{Backend, Device, Executable, Start, partial_sums};

@@ -10,7 +10,15 @@ use crate::error::{Error, Result};
 
 /// Memory that the host cannot touch. All that is asked of it happens in the order in which it was asked, also
 /// relative to the launches of its device; only [`Memory::download`] waits.
-pub trait Memory: fmt::Debug + Send + Sync {
+///
+/// # Safety
+///
+/// Whoever implements this promises
+/// - *Allocation*: [`Memory::allocate`] and [`Memory::pin`] give memory of at least as many bytes as were asked for, zeroed,
+///   aligned to [`ALIGNMENT`], that nobody else has until it is freed; what `pin` gives, the host can read and write;
+/// - *Copies*: as many bytes are copied as were asked for, none elsewhere, and a copy has ended where its method, or
+///   [`Carried`], says so.
+pub unsafe trait Memory: fmt::Debug + Send + Sync {
     /// The bytes that could still be had, where the device says.
     fn free_bytes(&self) -> Option<u64> {
         None
@@ -70,7 +78,7 @@ pub trait Memory: fmt::Debug + Send + Sync {
     /// *Bounds*, and *Liveness*: both sides stay as they are until the copy has ended, except by what was asked for before.
     unsafe fn carry_out(&self, pieces: &[Piece]) -> Result<Arc<dyn Carried>> {
         for (from, to, bytes) in pieces {
-            // SAFETY: by the caller's promise; pinned memory has as many bytes.
+            // SAFETY (*Bounds*, *Liveness*): by the caller's promise; pinned memory has as many bytes.
             unsafe { self.download(*from, std::slice::from_raw_parts_mut(*to, *bytes))? };
         }
         Ok(Arc::new(Over))
@@ -83,7 +91,7 @@ pub trait Memory: fmt::Debug + Send + Sync {
     /// As for [`Memory::carry_out`].
     unsafe fn carry_in(&self, pieces: &[Piece]) -> Result<Arc<dyn Carried>> {
         for (from, to, bytes) in pieces {
-            // SAFETY: by the caller's promise; pinned memory has as many bytes.
+            // SAFETY (*Bounds*, *Liveness*): by the caller's promise; pinned memory has as many bytes.
             unsafe { self.upload(std::slice::from_raw_parts(*from, *bytes), *to)? };
         }
         Ok(Arc::new(Over))
@@ -94,7 +102,12 @@ pub trait Memory: fmt::Debug + Send + Sync {
 pub type Piece = (*const u8, *mut u8, usize);
 
 /// A copy between a device and the host that goes on beside other work.
-pub trait Carried: Send + Sync {
+///
+/// # Safety
+///
+/// *Liveness*: the memory of a copy is used by others when [`Carried::is_over`] said `true` or [`Carried::wait`] returned
+/// without an error: nothing touches it for this copy then.
+pub unsafe trait Carried: Send + Sync {
     /// Has it ended?
     fn is_over(&self) -> Result<bool>;
 
@@ -108,7 +121,8 @@ pub trait Carried: Send + Sync {
 /// A copy that ended before anybody could ask.
 struct Over;
 
-impl Carried for Over {
+// SAFETY (*Liveness*): the copy had ended before this was made.
+unsafe impl Carried for Over {
     fn is_over(&self) -> Result<bool> {
         Ok(true)
     }
@@ -129,16 +143,16 @@ pub(crate) struct HostMemory {
     bytes: usize,
 }
 
-// SAFETY: it owns its memory alone; access goes through its owner's borrows.
+// SAFETY (*Exclusive access*): it owns its memory alone; access goes through its owner's borrows.
 unsafe impl Send for HostMemory {}
-// SAFETY: as above.
+// SAFETY (*Exclusive access*): as above.
 unsafe impl Sync for HostMemory {}
 
 impl HostMemory {
     pub fn zeroed(bytes: usize) -> Result<HostMemory> {
         let too_large = || Error::OutOfMemory { bytes };
         let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT).map_err(|_| too_large())?;
-        // SAFETY: the layout has a size of at least one byte.
+        // SAFETY (*Allocation*): the layout has a size of at least one byte.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(too_large)?;
         Ok(HostMemory { start, bytes })
     }
@@ -163,7 +177,7 @@ impl HostMemory {
 impl Drop for HostMemory {
     fn drop(&mut self) {
         if let Ok(layout) = Layout::from_size_align(self.bytes.max(1), ALIGNMENT) {
-            // SAFETY: `start` came from `alloc_zeroed` with this very layout and is freed once, here.
+            // SAFETY (*Liveness*): `start` came from `alloc_zeroed` with this very layout and is freed once, here.
             unsafe { dealloc(self.start.as_ptr(), layout) }
         }
     }
@@ -270,7 +284,8 @@ mod tests {
         downloads: AtomicU64,
     }
 
-    impl Memory for Far {
+    // SAFETY (*Allocation*, *Copies*): host memory of the size asked for, copied at once.
+    unsafe impl Memory for Far {
         fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
             Ok(HostMemory::zeroed(bytes)?.into_raw())
         }
@@ -280,21 +295,21 @@ mod tests {
         }
 
         unsafe fn copy(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
-            // SAFETY: by the caller's promise.
+            // SAFETY (*Bounds*): by the caller's promise.
             unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
             Ok(())
         }
 
         unsafe fn upload(&self, from: &[u8], to: *mut u8) -> Result<()> {
             self.uploads.fetch_add(1, Ordering::Relaxed);
-            // SAFETY: by the caller's promise.
+            // SAFETY (*Bounds*): by the caller's promise.
             unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
             Ok(())
         }
 
         unsafe fn download(&self, from: *const u8, to: &mut [u8]) -> Result<()> {
             self.downloads.fetch_add(1, Ordering::Relaxed);
-            // SAFETY: by the caller's promise.
+            // SAFETY (*Bounds*): by the caller's promise.
             unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) };
             Ok(())
         }
@@ -302,7 +317,8 @@ mod tests {
 
     struct FarAway(Arc<Far>, Device);
 
-    impl Backend for FarAway {
+    // SAFETY (*Faithful code*): the interpreter's; (*One memory*): one for all calls, which the host can touch.
+    unsafe impl Backend for FarAway {
         fn name(&self) -> &str {
             "far"
         }

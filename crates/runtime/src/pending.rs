@@ -244,10 +244,10 @@ impl Compiled {
         let (mut lent, mut read) = (vec![None; args.len()], Vec::new());
         for (k, (arg, param)) in args.into_iter().zip(&program.params).enumerate() {
             match (arg, param) {
-                (Arg::Write(array), Param::Array(id))
+                (Arg::Write(mut array), Param::Array(id))
                     if program.array(*id).role == Role::Param(Access::Write) =>
                 {
-                    lent[k] = array.buffer.lend(&loan, k);
+                    lent[k] = array.buffer_mut().lend(&loan, k);
                 }
                 (Arg::Write(array), _) => read.push(array.buffer.share(&loan)),
                 (Arg::Read(array), _) => read.push(array.buffer.share(&loan)),

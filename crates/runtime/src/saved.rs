@@ -8,7 +8,7 @@ use ebbtide_snapshot::{self as snapshot, ArrayView, Dtype, State, fs::Disks};
 use crate::arguments::Arg;
 use crate::array::Element;
 use crate::by_type::by_type;
-use crate::codec::{ByteOrder, elements, put_elements};
+use crate::codec::{ByteOrder, elements};
 use crate::error::{Error, Result};
 
 fn dtype(ty: Type) -> Dtype {
@@ -70,7 +70,10 @@ pub fn load(path: &Path, members: &mut [(String, Arg<'_>)]) -> Result<Vec<Litera
             ($t:ty) => {{
                 let elements = state.get_vec::<$t>(name)?;
                 match arg {
-                    Arg::Write(array) => put_elements(array.bytes_mut(), &elements, ByteOrder::MEMORY),
+                    Arg::Write(array) => {
+                        let places = array.as_mut_slice::<$t>().unwrap_or_default();
+                        places.iter_mut().zip(elements).for_each(|(place, element)| *place = element);
+                    }
                     _ => scalars
                         .extend(elements.first().map(|e| Literal::from_bits(ty, e.to_literal().bits()))),
                 }

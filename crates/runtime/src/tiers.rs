@@ -306,7 +306,7 @@ pub(crate) struct Pinned {
     meter: Arc<Meter>,
 }
 
-// SAFETY: it owns its memory alone.
+// SAFETY (*Exclusive access*): it owns its memory alone.
 unsafe impl Send for Pinned {}
 
 impl Pinned {

@@ -4,6 +4,7 @@ use std::ops::{Index, IndexMut};
 
 use ebbtide_ir::HostArg;
 
+use crate::any_array::invalid_element;
 use crate::array::Element;
 
 /// An array that a custom operation reads.
@@ -21,7 +22,8 @@ pub struct HostViewMut<'a, T: Element, const R: usize> {
 }
 
 impl<'a, T: Element, const R: usize> HostView<'a, T, R> {
-    /// The view that an argument is; `None` if it is not an array of this type and rank.
+    /// The view that an argument is; `None` if it is not an array of this type and rank, or if what it holds are no
+    /// elements of this type.
     pub fn of(arg: &'a HostArg<'_>) -> Option<HostView<'a, T, R>> {
         let HostArg::Read { ty, shape, bytes } = *arg else { return None };
         let shape = extents(shape).filter(|_| ty == T::TYPE)?;
@@ -29,8 +31,8 @@ impl<'a, T: Element, const R: usize> HostView<'a, T, R> {
         if len == 0 {
             return Some(HostView { shape, elements: &[] });
         }
-        // SAFETY: the bytes are aligned and as many as `len` elements take (checked), and every bit pattern in an
-        // array of this type is a `T`.
+        // SAFETY (*Bounds*, *Validity*): the bytes are aligned, as many as `len` elements take, and elements of this type:
+        // `element_count` has checked all three.
         let elements = unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), len) };
         Some(HostView { shape, elements })
     }
@@ -42,7 +44,8 @@ impl<'a, T: Element, const R: usize> HostView<'a, T, R> {
 }
 
 impl<'a, T: Element, const R: usize> HostViewMut<'a, T, R> {
-    /// The view that an argument is; `None` if it is not a written array of this type and rank.
+    /// The view that an argument is; `None` if it is not a written array of this type and rank, or if what it holds are no
+    /// elements of this type.
     pub fn of(arg: &'a mut HostArg<'_>) -> Option<HostViewMut<'a, T, R>> {
         let HostArg::Write { ty, shape, bytes } = arg else { return None };
         let shape = extents(shape).filter(|_| *ty == T::TYPE)?;
@@ -50,7 +53,7 @@ impl<'a, T: Element, const R: usize> HostViewMut<'a, T, R> {
         if len == 0 {
             return Some(HostViewMut { shape, elements: &mut [] });
         }
-        // SAFETY: as for `HostView`, and the borrow is exclusive; what is written is a `T`.
+        // SAFETY (*Bounds*, *Validity*): as for `HostView`; (*Exclusive access*): by the borrow; what is written is a `T`.
         let elements = unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), len) };
         Some(HostViewMut { shape, elements })
     }
@@ -79,12 +82,12 @@ fn extents<const R: usize>(shape: &[i64]) -> Option<[usize; R]> {
     (shape.len() == R).then_some(extents)
 }
 
-/// The number of elements, where the bytes are memory for them.
+/// The number of elements, where the bytes are memory for them and hold values of their type.
 fn element_count<T: Element>(shape: &[usize], bytes: &[u8]) -> Option<usize> {
     let len = shape.iter().try_fold(1usize, |n, extent| n.checked_mul(*extent))?;
     let fits = len.checked_mul(size_of::<T>()) == Some(bytes.len());
     let aligned = bytes.is_empty() || bytes.as_ptr().cast::<T>().is_aligned();
-    (fits && aligned).then_some(len)
+    (fits && aligned && invalid_element(T::TYPE, bytes).is_none()).then_some(len)
 }
 
 fn place<const R: usize>(shape: [usize; R], index: [usize; R]) -> usize {

@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::inversion::Used;
 use super::lbfgs::Verdict;
 use super::report::left;
+use crate::output::complain;
 use crate::size::Human;
 
 /// The misfits of the accepted points, the gradient at the first, and what the runs took.
@@ -77,7 +78,7 @@ impl Progress {
     pub fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(line),
-            None => eprintln!("{line}"),
+            None => complain(&format!("{line}\n")),
         }
     }
 
@@ -98,7 +99,8 @@ impl Progress {
             None if verdict == Verdict::Accepted => {
                 let seconds = self.begun.elapsed().as_secs_f64();
                 let figures = self.figures(history, used);
-                eprintln!("{seconds:6.1} s  iteration {iterations}/{}  {figures}", self.iterations);
+                let whole = self.iterations;
+                complain(&format!("{seconds:6.1} s  iteration {iterations}/{whole}  {figures}\n"));
             }
             None => {}
         }

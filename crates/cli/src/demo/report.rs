@@ -85,10 +85,21 @@ pub struct Findings<'a> {
     pub plan: &'a ebbtide::Plan,
 }
 
+/// Makes the directory that pictures and page go to, and looks whether files can be written there.
+pub fn prepare(dir: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(dir)
+        .and_then(|()| tempfile::tempfile_in(dir).map(drop))
+        .map_err(|error| cannot_write(dir, &error))
+}
+
+fn cannot_write(dir: &Path, error: &std::io::Error) -> Failure {
+    Failure::Other(format!("cannot write into {}: {error}; --out names another directory", dir.display()))
+}
+
 /// Writes pictures and page into a directory.
 pub fn write(findings: &Findings<'_>, dir: &Path) -> Result<(), Failure> {
-    let at = |error: std::io::Error| Failure::Other(format!("cannot write into {}: {error}", dir.display()));
-    std::fs::create_dir_all(dir).map_err(at)?;
+    prepare(dir)?;
+    let at = |error| cannot_write(dir, &error);
     let write = |name: &str, bytes: &[u8]| std::fs::write(dir.join(name), bytes).map_err(at);
     let Findings { grid, earth, figures, .. } = *findings;
     let sources = grid.sources(figures.shots);

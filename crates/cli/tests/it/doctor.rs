@@ -108,3 +108,27 @@ fn doctor_knows_that_there_is_no_such_device() {
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("problem    there is no device `abacus`: EBBTIDE_DEVICE can be"), "{text}");
 }
+
+#[test]
+fn doctor_finds_what_keeps_programs_from_running() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("cc");
+    let bad = |text: &str, settings: &[(&str, &str)], said: &[&str]| {
+        std::fs::write(&script, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let cache = tempfile::tempdir().unwrap();
+        let settings = [&[("EBBTIDE_CC", script.to_str().unwrap())], settings].concat();
+        let output = ebbtide(&["doctor"], cache.path(), &settings);
+        let found = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{text}: {found}");
+        said.iter().for_each(|said| assert!(found.contains(said), "{text}: {said}: {found}"));
+        assert!(!found.contains("flaw of Ebbtide"), "{text}: {found}");
+        assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0, "{text}");
+    };
+    bad("exec cc \"$@\"", &[("EBBTIDE_CFLAGS", "-fno-such-flag")], &["EBBTIDE_CFLAGS, `-fno-such-flag`"]);
+    bad("[ \"$1\" = --version ] && echo 1.0; exit 0", &[], &["says that it compiled"]);
+    let garbage = "[ \"$1\" = --version ] && exec echo 1.0; while [ $# -gt 0 ]; do [ \"$1\" = -o ] && echo no > \"$2\"; shift; done";
+    bad(garbage, &[], &["could not be loaded", "EBBTIDE_CC can name another"]);
+    bad("exec tail -f /dev/null", &[("EBBTIDE_CC_SECONDS", "1")], &["did not come to an end in 1 seconds"]);
+}

@@ -4,6 +4,7 @@
 mod book;
 mod demo;
 mod doctor;
+mod hostile;
 mod plan;
 mod runs;
 mod trace;

@@ -33,10 +33,17 @@ fn refused(error: Error) -> Wrong {
     Wrong::Refused(error.to_string())
 }
 
+/// The bytes of these elements in memory.
+fn image(ty: Type, elements: &[Literal]) -> Vec<u8> {
+    let mut bytes = vec![0; elements.len() * ty.size()];
+    elements.iter().enumerate().for_each(|(k, e)| put(&mut bytes, ty, k, *e));
+    bytes
+}
+
 /// A device array of these elements.
 fn filled(device: &Device, ty: Type, shape: &[usize], elements: &[Literal]) -> Ran<AnyArray> {
     let mut array = AnyArray::zeros(device, ty, shape)?;
-    elements.iter().enumerate().for_each(|(k, e)| put(array.bytes_mut(), ty, k, *e));
+    array.copy_from_bytes(&image(ty, elements))?;
     Ok(array)
 }
 
@@ -231,7 +238,7 @@ impl Question<'_> {
         }
         let mut args = arguments(self.program, self.inputs, &mut arrays);
         args.extend(seed.map(Arg::Read));
-        args.extend(results.iter_mut().map(Arg::Write));
+        args.extend(results.iter_mut().map(|array| Arg::Write(array.any_mut())));
         compiled.launch(&args)?;
         drop(args);
         Ok(results.iter().map(|a| literals(a.ty(), a.bytes())).collect())
@@ -278,7 +285,7 @@ fn arguments<'a>(program: &Program, inputs: &[Input], arrays: &'a mut [Option<An
     let argument =
         |((param, input), array): ((&Param, &Input), &'a mut Option<AnyArray>)| match (param, array) {
             (Param::Array(id), Some(array)) => match program.array(*id).role {
-                Role::Param(Access::Write) => Arg::Write(array),
+                Role::Param(Access::Write) => Arg::Write(array.any_mut()),
                 _ => Arg::Read(array),
             },
             _ => Arg::Scalar(match input {
@@ -308,8 +315,8 @@ fn answer_in_place(program: &Program, host: &Arc<Host<'static>>, at: &Yielded, a
     host(&yielded(at), &mut lent);
     for (param, arg) in program.params.iter().zip(args.iter_mut()) {
         if let (Arg::Write(array), Some(new)) = (arg, lent.get(&named(param))) {
-            let ty = array.ty();
-            new.iter().enumerate().for_each(|(k, e)| put(array.bytes_mut(), ty, k, *e));
+            let bytes = image(array.ty(), new);
+            array.copy_from_bytes(&bytes).expect("the host gives back as many elements as it got");
         }
     }
 }
@@ -347,8 +354,7 @@ fn on_yield(program: &Program, host: Arc<Host<'static>>) -> Arc<OnYield> {
         host(&yielded(at), &mut lent);
         for (name, new) in &lent {
             let array = given.any(name)?;
-            let ty = array.ty();
-            new.iter().enumerate().for_each(|(k, e)| put(array.bytes_mut(), ty, k, *e));
+            array.copy_from_bytes(&image(array.ty(), new))?;
         }
         Ok(())
     })
@@ -404,8 +410,8 @@ fn answer_tangent(
             .map(|(name, new)| (tangent.dots.get(name).map(String::as_str), new)),
     ) {
         if let Some(Arg::Write(array)) = name.and_then(position).map(|k| &mut args[k]) {
-            let ty = array.ty();
-            new.iter().enumerate().for_each(|(k, e)| put(array.bytes_mut(), ty, k, *e));
+            let bytes = image(array.ty(), new);
+            array.copy_from_bytes(&bytes).expect("the host gives back as many elements as it got");
         }
     }
 }

@@ -101,6 +101,29 @@ fn c46_an_entry_that_is_not_sound_is_rebuilt() {
 }
 
 #[test]
+fn c60_entries_that_change_places_are_built_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::at(folder.path());
+    compile(&cache, 1.5);
+    let first = entry(folder.path());
+    compile(&cache, 2.5);
+    let all = fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().path());
+    let second =
+        all.into_iter().find(|path| path.extension().is_some_and(|e| e == "so") && *path != first.0).unwrap();
+    let second = (second.clone(), second.with_extension("seal"));
+    let aside = folder.path().join("aside");
+    for (a, b) in [(&first.0, &second.0), (&first.1, &second.1)] {
+        fs::rename(a, &aside).unwrap();
+        fs::rename(b, a).unwrap();
+        fs::rename(&aside, b).unwrap();
+    }
+    // `compile` compares what comes out.
+    assert_eq!(compile(&cache, 1.5), (1, 0));
+    assert_eq!(compile(&cache, 2.5), (1, 0));
+    assert_eq!((compile(&cache, 1.5), compile(&cache, 2.5)), ((0, 1), (0, 1)));
+}
+
+#[test]
 fn c46_a_folder_that_others_can_write_is_refused_and_left_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     for mode in [0o777, 0o770, 0o1777] {
@@ -233,4 +256,90 @@ fn c46_processes_that_build_the_same_entry_at_once_are_safe() {
     }
     assert_eq!(Cache::at(&cache).contents().entries, 1);
     assert_eq!(compile(&Cache::at(&cache), 7.5).0, 0);
+}
+
+/// A command that is no good C compiler: what is said of it.
+struct Bad {
+    what: &'static str,
+    /// The script; the good one if there is none.
+    script: Option<&'static str>,
+    flags: &'static str,
+    /// What the error says, all of it.
+    said: &'static [&'static str],
+}
+
+const BAD: [Bad; 9] = [
+    Bad {
+        what: "never ends",
+        script: Some("exec tail -f /dev/null"),
+        flags: "",
+        said: &["did not come to an end in 1 seconds", "EBBTIDE_CC_SECONDS", "EBBTIDE_CC can"],
+    },
+    Bad {
+        what: "starts something that never ends",
+        script: Some("tail -f /dev/null & wait"),
+        flags: "",
+        said: &["did not come to an end in 1 seconds"],
+    },
+    Bad {
+        what: "writes garbage",
+        script: Some("while [ $# -gt 0 ]; do [ \"$1\" = -o ] && echo garbage > \"$2\"; shift; done"),
+        flags: "",
+        said: &[".so could not be loaded", "EBBTIDE_CC can name another", "EBBTIDE_CACHE can name another"],
+    },
+    Bad {
+        what: "writes nothing",
+        script: Some("exit 0"),
+        flags: "",
+        said: &["says that it compiled", "program.so cannot be read", "EBBTIDE_CC can name another"],
+    },
+    Bad {
+        what: "is killed",
+        script: Some("kill -9 $$"),
+        flags: "",
+        said: &["was ended by signal 9", "memory"],
+    },
+    Bad {
+        what: "says no",
+        script: Some("echo 'no such header' >&2; exit 1"),
+        flags: "",
+        said: &["does not compile the least of programs", "no such header", "libc6-dev"],
+    },
+    Bad { what: "fails without a word", script: Some("exit 1"), flags: "", said: &["failed without a word"] },
+    Bad {
+        what: "does not know a flag",
+        script: None,
+        flags: "-fno-such-thing",
+        said: &["EBBTIDE_CFLAGS, `-fno-such-thing`, and works without them", "-fno-such-thing"],
+    },
+    Bad {
+        what: "is given a flag that spoils the library",
+        script: None,
+        flags: "-O1 -include /nowhere.h",
+        said: &["EBBTIDE_CFLAGS", "/nowhere.h"],
+    },
+];
+
+#[test]
+fn c46_a_compiler_that_is_none_is_an_error_that_says_what_to_do() {
+    for Bad { what, script, flags, said } in BAD {
+        let folder = tempfile::tempdir().unwrap();
+        let (compiler, cache) = (folder.path().join("cc"), folder.path().join("cache"));
+        let script = script.unwrap_or("exec cc \"$@\"");
+        fs::write(&compiler, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&compiler, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut process = process(&cache, &compiler);
+        process.env("EBBTIDE_CFLAGS", flags).stderr(std::process::Stdio::piped());
+        if what.contains("never ends") {
+            process.env("EBBTIDE_CC_SECONDS", "1");
+        }
+        let output = process.output().unwrap();
+        let text =
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(!output.status.success(), "{what}: {text}");
+        said.iter().for_each(|said| assert!(text.contains(said), "{what}: {said}: {text}"));
+        assert!(!text.contains("flaw of Ebbtide"), "{what}: {text}");
+        let left: Vec<_> = fs::read_dir(&cache).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(left.is_empty(), "{what}: {left:?}");
+    }
 }

@@ -36,7 +36,8 @@ pub fn device(threads: usize) -> Device {
 /// Compiles for CUDA, and interprets.
 struct TextAlone(Device);
 
-impl Backend for TextAlone {
+// SAFETY (*Faithful code*): the interpreter's, of what is given; (*One memory*): the host's.
+unsafe impl Backend for TextAlone {
     fn name(&self) -> &str {
         "cuda"
     }
@@ -90,6 +91,11 @@ on_cuda! {
         a_wish_that_comes_after_the_end_changes_nothing,
         a_launch_is_stopped_while_others_are_compiled,
         a_gradient_that_never_ends_is_stopped_and_can_be_launched_again,
+    }
+    extremes {
+        c59_indices_near_the_ends_of_their_type_are_errors_or_lawful,
+        c59_temporaries_with_extents_near_the_ends_of_their_type_are_errors_or_lawful,
+        c59_arrays_without_elements_are_like_any_other,
     }
     gradients {
         gradients_have_the_same_bits_under_every_budget_on_every_device,

@@ -80,8 +80,7 @@ impl Case {
                     } else {
                         Literal::of(ty, 0.3 * element(ty, k as u64, e as u64).to_f64())
                     };
-                    array.bytes_mut()[e * ty.size()..][..ty.size()]
-                        .copy_from_slice(&x.bits().to_le_bytes()[..ty.size()]);
+                    ebbtide_conformance::set(&mut array, e, x);
                 }
                 arrays.push(array);
             }
@@ -148,7 +147,7 @@ impl Case {
                 Given::Scalar(l) => Arg::Scalar(*l),
             })
             .collect();
-        args.extend(outputs.iter_mut().map(Arg::Write));
+        args.extend(outputs.iter_mut().map(|array| Arg::Write(array.any_mut())));
         let answer = what(&args);
         drop(args);
         let numbers = |a: &AnyArray| {
@@ -169,12 +168,10 @@ impl Case {
                 Param::Array(id) => {
                     let decl = self.program.array(*id);
                     if self.wrt.contains(&decl.name.as_str()) {
-                        let size = decl.ty.size();
                         let old = ebbtide_conformance::literals(decl.ty, arrays[k].bytes());
                         for (e, x) in old.iter().enumerate() {
                             let moved = Literal::of(decl.ty, x.to_f64() + step * direction(&decl.name, e));
-                            arrays[k].bytes_mut()[e * size..][..size]
-                                .copy_from_slice(&moved.bits().to_le_bytes()[..size]);
+                            ebbtide_conformance::set(&mut arrays[k], e, moved);
                         }
                     }
                     k += 1;
@@ -195,7 +192,7 @@ impl Case {
             .zip(&given)
             .map(|(p, g)| match (p, g) {
                 (Param::Array(id), _) => match self.program.array(*id).role {
-                    Role::Param(Access::Write) => Arg::Write(rest.next().unwrap()),
+                    Role::Param(Access::Write) => Arg::Write(rest.next().unwrap().any_mut()),
                     _ => Arg::Read(rest.next().unwrap()),
                 },
                 (_, Given::Scalar(l)) => Arg::Scalar(*l),

@@ -7,6 +7,7 @@ mod cancel;
 mod cuda;
 mod cuda_text;
 mod devices;
+mod extremes;
 mod gradients;
 mod hostile;
 mod interchange;

@@ -68,7 +68,7 @@ fn compare(seed: u64, count: usize) -> usize {
     let oracle = compile(interpreter());
     let devices = [1, 2, 5].map(|threads| (threads, compile(cpu(threads))));
     let source = devices[0].1.source().unwrap_or_default();
-    let vectors = source.matches(" <= hi; j += ").count();
+    let vectors = source.matches("; j < whole; j += ").count();
     let mut done = 0;
     for which in 0..count {
         for (n, m) in [(1, 1), (0, 3), (9, 4), (37, 21), (1700, 3)] {

@@ -878,7 +878,7 @@ pub fn c44_drive_repairs_and_leaves() {
         let status = compiled.drive(world.args(), |at, args| {
             seen.push(at.label_name().variant.clone());
             if let Arg::Write(flag) = &mut args[4] {
-                flag.bytes_mut().fill(0);
+                flag.as_mut_slice::<i32>().unwrap().fill(0);
             }
             Ok(())
         });

@@ -17,7 +17,7 @@ impl Gpu {
     fn event(&self, stream: Handle) -> Result<Event> {
         self.enter()?;
         let mut handle = null_mut();
-        // SAFETY: the driver writes a handle; both streams live as long as the process.
+        // SAFETY (*Driver's contract*): the driver writes a handle; both streams live as long as the process.
         unsafe {
             self.check((self.driver.cuEventCreate)(&mut handle, NO_TIMING), "no event could be made")?;
             let event = Event { handle, driver: self.driver, context: self.context };
@@ -29,7 +29,7 @@ impl Gpu {
     /// Lets a stream wait for an event; the host goes on.
     fn hold(&self, stream: Handle, event: &Event) -> Result<()> {
         self.enter()?;
-        // SAFETY: the event and the stream are there.
+        // SAFETY (*Liveness*): the event and the stream are there.
         let code = unsafe { (self.driver.cuStreamWaitEvent)(stream, event.handle, 0) };
         self.check(code, "a stream could not be told to wait")
     }
@@ -52,15 +52,15 @@ struct Event {
     context: Handle,
 }
 
-// SAFETY: handles of the driver may be used from any thread that has set the context.
+// SAFETY (*Driver's contract*): handles of the driver may be used from any thread that has set the context.
 unsafe impl Send for Event {}
-// SAFETY: as above.
+// SAFETY (*Driver's contract*): as above.
 unsafe impl Sync for Event {}
 
 impl Event {
     /// Asks the driver something about the event.
     fn ask(&self, question: unsafe extern "C" fn(Handle) -> c_int) -> c_int {
-        // SAFETY: the context is retained as long as the process lives, the event as long as `self`.
+        // SAFETY (*Liveness*): the context is retained as long as the process lives, the event as long as `self`.
         unsafe {
             match (self.driver.cuCtxSetCurrent)(self.context) {
                 0 => question(self.handle),
@@ -91,12 +91,13 @@ struct Copying {
     stream: Handle,
 }
 
-// SAFETY: as for `Event`.
+// SAFETY (*Driver's contract*): as for `Event`.
 unsafe impl Send for Copying {}
-// SAFETY: as above.
+// SAFETY (*Driver's contract*): as above.
 unsafe impl Sync for Copying {}
 
-impl Carried for Copying {
+// SAFETY (*Liveness*): the event was recorded behind the copy on its stream.
+unsafe impl Carried for Copying {
     fn is_over(&self) -> Result<bool> {
         match self.event.ask(self.event.driver.cuEventQuery) {
             NOT_READY => Ok(false),
@@ -110,7 +111,7 @@ impl Carried for Copying {
 
     fn hold(&self) -> Result<()> {
         let Event { driver, context, handle } = self.event;
-        // SAFETY: the context is retained as long as the process lives; so are its streams.
+        // SAFETY (*Liveness*): the context is retained as long as the process lives; so are its streams.
         let code = unsafe {
             match (driver.cuCtxSetCurrent)(context) {
                 0 => (driver.cuStreamWaitEvent)(self.stream, handle, 0),

@@ -175,7 +175,8 @@ struct FragileCode {
     then: Then,
 }
 
-impl Backend for Fragile {
+// SAFETY (*Faithful code*): the CPU's, of what is given; (*One memory*): the host's.
+unsafe impl Backend for Fragile {
     fn name(&self) -> &str {
         "fragile"
     }
@@ -191,7 +192,8 @@ impl Backend for Fragile {
     }
 }
 
-impl Executable for FragileCode {
+// SAFETY: all clauses by the CPU's code.
+unsafe impl Executable for FragileCode {
     fn source(&self) -> Option<&str> {
         self.code.source()
     }

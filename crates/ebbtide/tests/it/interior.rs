@@ -7,11 +7,12 @@ use expect_test::{Expect, expect};
 /// Compares the vector loop of a program that has one, whatever the width of this machine's vectors.
 fn check(source: Result<String, ebbtide::Error>, expected: Expect) {
     let source = source.unwrap();
-    let begin = source.find("for (; j + ").expect("a loop in vectors");
+    let head = "for (const i64 whole = j + ((hi - j) & -";
+    let begin = source.find(head).expect("a loop in vectors");
     let end = begin + source[begin..].find("if (j < hi)").expect("its last, shorter vector");
-    let width: String = source[begin + 11..].chars().take_while(char::is_ascii_digit).collect();
+    let width: String = source[begin + head.len()..].chars().take_while(char::is_ascii_digit).collect();
     let text = source[begin..end].replace(&format!("x{width}"), "xN");
-    let text = text.replace(&format!("j + {width}"), "j + N").replace(&format!("j += {width}"), "j += N");
+    let text = text.replace(&format!("& -{width}"), "& -N").replace(&format!("j += {width}"), "j += N");
     for word in ["%", "eb_rem", "if (", "?", "eb_fault", "eb_min", "eb_max", "op_select"] {
         assert!(!text.contains(word), "`{word}` in the interior:\n{text}");
     }
@@ -35,7 +36,7 @@ fn indices_that_wrap_around_are_sums() {
     check(
         source(periodic()),
         expect![[r#"
-        for (; j + N <= hi; j += N) {
+        for (const i64 whole = j + ((hi - j) & -N); j < whole; j += N) {
         { const i64 v2 = j + 0;
         const f64xN v7 = eb_load_f64xN(a0 + (INT64_C(1) * v2 + w6));
         const f64xN v11 = eb_load_f64xN(a0 + (INT64_C(1) * v2 + w10));
@@ -60,7 +61,7 @@ fn clamped_indices_are_sums() {
     check(
         source(clamped()),
         expect![[r#"
-        for (; j + N <= hi; j += N) {
+        for (const i64 whole = j + ((hi - j) & -N); j < whole; j += N) {
         { const i64 v2 = j + 0;
         const f64xN v7 = eb_load_f64xN(a0 + (INT64_C(1) * v2 + (0 - INT64_C(1))));
         const f64xN v13 = eb_load_f64xN(a0 + (INT64_C(1) * v2 + INT64_C(2)));
@@ -88,7 +89,7 @@ fn conditions_at_boundaries_are_decided() {
     check(
         source(bounded()),
         expect![[r#"
-        for (; j + N <= hi; j += N) {
+        for (const i64 whole = j + ((hi - j) & -N); j < whole; j += N) {
         { const i64 v5 = j + 0;
         {
         const f64xN v15 = eb_load_f64xN(a0 + (v4 * d0_1 + (INT64_C(1) * v5 + (0 - INT64_C(1)))));

@@ -115,6 +115,7 @@ impl<'p> Machine<'p, '_> {
     }
 
     pub(super) fn claim(&mut self, claim: &'p Claim) -> Result<(), Fault> {
+        self.equal_shapes(claim.array, claim.taken)?;
         let at = self.element(claim.array, claim.index, &claim.site)?;
         self.note(claim.taken, at, Touched::Claimed, &claim.site);
         if self.read(claim.taken, at) != 0 {

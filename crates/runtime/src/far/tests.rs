@@ -43,7 +43,7 @@ impl Late {
         let mut waiting = self.waiting();
         while waiting.front().is_some_and(|(next, _)| *next <= number) {
             for (from, to, bytes) in waiting.pop_front().unwrap().1 {
-                // SAFETY: the caller of `carry_*` promised that both are there until the copy is over.
+                // SAFETY (*Bounds*, *Liveness*): the caller of `carry_*` promised that both are there until the copy is over.
                 unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes) };
             }
         }
@@ -70,7 +70,8 @@ struct LateCopy {
     memory: Arc<Late>,
 }
 
-impl Carried for LateCopy {
+// SAFETY (*Liveness*): it is made, whole, before it is called over.
+unsafe impl Carried for LateCopy {
     fn is_over(&self) -> Result<bool> {
         Ok(self.memory.waiting().front().is_none_or(|(next, _)| *next > self.number))
     }
@@ -85,30 +86,31 @@ impl Carried for LateCopy {
     }
 }
 
-impl Memory for Late {
+// SAFETY (*Allocation*): host memory of the size asked for; (*Copies*): made when they are waited for, whole.
+unsafe impl Memory for Late {
     fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
         self.pin(bytes)
     }
 
     unsafe fn free(&self, start: NonNull<u8>, bytes: usize) {
-        // SAFETY: by the caller's promise.
+        // SAFETY (*Bounds*): by the caller's promise.
         unsafe { self.unpin(start, bytes) }
     }
 
     unsafe fn copy(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
-        // SAFETY: by the caller's promise.
+        // SAFETY (*Bounds*): by the caller's promise.
         unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
         Ok(())
     }
 
     unsafe fn upload(&self, from: &[u8], to: *mut u8) -> Result<()> {
-        // SAFETY: by the caller's promise.
+        // SAFETY (*Bounds*): by the caller's promise.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
         Ok(())
     }
 
     unsafe fn download(&self, from: *const u8, to: &mut [u8]) -> Result<()> {
-        // SAFETY: by the caller's promise.
+        // SAFETY (*Bounds*): by the caller's promise.
         unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) };
         Ok(())
     }
@@ -116,7 +118,7 @@ impl Memory for Late {
     unsafe fn unpin(&self, start: NonNull<u8>, bytes: usize) {
         self.assert_unused(start, bytes);
         let layout = std::alloc::Layout::from_size_align(bytes.max(1), crate::ALIGNMENT).unwrap();
-        // SAFETY: `pin` gave it, with this layout.
+        // SAFETY (*Liveness*): `pin` gave it, with this layout.
         unsafe { std::alloc::dealloc(start.as_ptr(), layout) }
     }
 
@@ -138,7 +140,8 @@ struct Apart {
 
 struct Code(Arc<dyn Executable>, Arc<AtomicI64>);
 
-impl Executable for Code {
+// SAFETY: all clauses by the interpreter's code.
+unsafe impl Executable for Code {
     fn source(&self) -> Option<&str> {
         None
     }
@@ -151,7 +154,8 @@ impl Executable for Code {
     }
 }
 
-impl Backend for Apart {
+// SAFETY (*Faithful code*): the interpreter's, of what is given; (*One memory*): one for all calls.
+unsafe impl Backend for Apart {
     fn name(&self) -> &str {
         "apart"
     }

@@ -40,11 +40,10 @@ impl Setting {
 
     fn filled(&self, device: &Device, ty: Type, shape: &[usize], seed: u64) -> AnyArray {
         let mut array = AnyArray::zeros(device, ty, shape).unwrap();
-        let size = ty.size();
         for k in 0..array.len() {
             let e = element(ty, seed, k as u64);
             let e = if ty.is_float() { Literal::of(ty, 0.5 * e.to_f64()) } else { e };
-            array.bytes_mut()[k * size..][..size].copy_from_slice(&e.bits().to_le_bytes()[..size]);
+            ebbtide_conformance::set(&mut array, k, e);
         }
         array
     }
@@ -92,7 +91,7 @@ impl Setting {
                     Arg::Scalar(self.scalar(&decl.name, decl.ty))
                 }
                 (Param::Array(id), Some(array)) => match program.array(*id).role {
-                    Role::Param(ebbtide_ir::Access::Write) => Arg::Write(array),
+                    Role::Param(ebbtide_ir::Access::Write) => Arg::Write(array.any_mut()),
                     _ => Arg::Read(array),
                 },
                 _ => unreachable!("every array has elements"),
@@ -184,7 +183,7 @@ fn slope(setting: &Setting, program: &Program, request: &Request, gradient: &[Ve
         let name = &tangent.program.array(*id).name;
         let moves = request.wrt.iter().any(|w| *name == format!("dot_{w}"));
         if let (true, false, Some(array)) = (name.starts_with("dot_"), moves, array) {
-            array.bytes_mut().fill(0);
+            *array = AnyArray::zeros(array.device(), array.ty(), array.shape()).unwrap();
         }
     }
     if compiled.launch(setting.args(&tangent.program, &mut arrays)).is_err() {
