@@ -42,6 +42,7 @@ impl Program {
     pub fn hash(&self) -> ProgramHash {
         let mut w = Writer { program: self, hasher: blake3::Hasher::new() };
         w.text("ebbtide program 1");
+        w.number(u64::from(crate::LAWS));
         w.declarations();
         w.block(&self.body);
         ProgramHash(*w.hasher.finalize().as_bytes())
