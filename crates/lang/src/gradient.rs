@@ -10,8 +10,8 @@ use std::time::Duration;
 use ebbtide_autodiff as autodiff;
 use ebbtide_ir as ir;
 use ebbtide_runtime::{
-    AnyArray, Arg, Array, Array0, Budget, Cancel, CompiledGradient, Device, Error, OnYield, Plan, Progress,
-    Ran, Replay, Result, Tiers, Yielded,
+    AnyArray, Arg, Array, Array0, Budget, Cancel, CompiledGradient, Device, Disks, Error, FileSystem,
+    OnYield, Plan, Progress, Ran, Replay, Result, Tiers, Yielded,
 };
 
 use crate::host_arrays::Host;
@@ -327,11 +327,22 @@ impl<P: Source> CompiledGrad<P> {
         every: Duration,
         args: P::Args<'_>,
     ) -> Result<Gradients> {
+        self.launch_durable_on(Arc::new(Disks), dir, every, args)
+    }
+
+    /// As [`CompiledGrad::launch_durable_every`], on a file system of your own.
+    pub fn launch_durable_on(
+        &self,
+        fs: Arc<dyn FileSystem>,
+        dir: impl AsRef<Path>,
+        every: Duration,
+        args: P::Args<'_>,
+    ) -> Result<Gradients> {
         let args = arguments::<P>(&self.program, args)?;
         self.check_seed(&args, None)?;
         let mut gradients = self.empty(&args)?;
-        let ran =
-            self.untyped.launch_durable(dir.as_ref(), every, &with_results(&mut gradients, args, None))?;
+        let results = with_results(&mut gradients, args, None);
+        let ran = self.untyped.launch_durable_on(fs, dir.as_ref(), every, &results)?;
         gradients.ran = ran;
         Ok(gradients)
     }
