@@ -7,3 +7,6 @@ mod doctor;
 mod plan;
 mod runs;
 mod trace;
+
+#[path = "../../../snapshot/tests/support/kill.rs"]
+mod kill;
