@@ -303,38 +303,71 @@ fn show_one(run: &Found) -> String {
     text
 }
 
+/// What was found when every byte of a run was read.
+struct Verdict<'a> {
+    run: &'a Found,
+    findings: Vec<String>,
+    /// Sound snapshots that the journal does not name.
+    unnamed: Vec<String>,
+    /// What the next launch would do.
+    next: Option<String>,
+}
+
+fn verdict<'a>(run: &'a Found, fs: &Arc<dyn FileSystem>) -> Verdict<'a> {
+    match &run.survey {
+        Err(error) => Verdict { run, findings: vec![error.to_string()], unnamed: Vec::new(), next: None },
+        Ok(survey) => {
+            let found = survey.examine(fs);
+            let next = match (&found.adjoint, found.states.last()) {
+                (Some(_), _) if found.finished => "the result is sound".to_owned(),
+                (Some(adjoint), _) => {
+                    let reversed = adjoint.steps - adjoint.step.min(adjoint.steps);
+                    format!("continues with {reversed} of {} steps reversed", adjoint.steps)
+                }
+                (None, Some((_, step))) => format!("continues from step {step}"),
+                (None, None) => "starts from its beginning".to_owned(),
+            };
+            Verdict { run, findings: found.damage, unnamed: found.adopted, next: Some(next) }
+        }
+    }
+}
+
 fn verify(place: &Where) -> Result<(), Failure> {
     let runs = find(&place.dir)?;
     let fs: Arc<dyn FileSystem> = Arc::new(Disks);
-    let findings: Vec<(&Found, Vec<String>)> = runs
-        .iter()
-        .map(|run| match &run.survey {
-            Ok(survey) => (run, survey.verify(&fs)),
-            Err(error) => (run, vec![error.clone()]),
-        })
-        .collect();
+    let verdicts: Vec<Verdict<'_>> = runs.iter().map(|run| verdict(run, &fs)).collect();
     let as_json = || {
-        let runs = findings.iter().map(
-            |(run, findings)| json!({ "dir": run.name(), "sound": findings.is_empty(), "findings": findings }),
-        );
+        let runs = verdicts.iter().map(|Verdict { run, findings, unnamed, next }| {
+            json!({
+                "dir": run.name(),
+                "sound": findings.is_empty(),
+                "findings": findings,
+                "not_in_the_journal": unnamed,
+                "next": next,
+            })
+        });
         json!({ "runs": runs.collect::<Vec<_>>() })
     };
     let as_text = || {
         let mut text = String::new();
-        for (run, findings) in &findings {
+        for Verdict { run, findings, unnamed, next } in &verdicts {
             let verdict = match findings.len() {
                 0 => "sound".to_owned(),
                 count => counted(count, "finding"),
             };
-            text.push_str(&format!("{}: {verdict}\n", shown(&run.dir)));
+            let next = next.as_ref().map_or(String::new(), |next| format!("; {next}"));
+            text.push_str(&format!("{}: {verdict}{next}\n", shown(&run.dir)));
             for finding in findings {
                 text.push_str(&format!("  {}\n", plain(finding)));
+            }
+            for snapshot in unnamed {
+                text.push_str(&format!("  sound: {}\n", plain(snapshot)));
             }
         }
         if text.is_empty() { "no runs here\n".to_owned() } else { text }
     };
     print(place, as_json, as_text)?;
-    let damaged = findings.iter().filter(|(_, findings)| !findings.is_empty()).count();
+    let damaged = verdicts.iter().filter(|verdict| !verdict.findings.is_empty()).count();
     match damaged {
         0 => Ok(()),
         count => {
@@ -364,6 +397,7 @@ enum Mode {
 
 fn clear_away(place: &Where, scope: Scope, mode: Mode) -> Result<(), Failure> {
     let (mut removed, mut kept, mut failed) = (Vec::new(), Vec::new(), 0usize);
+    let fs: Arc<dyn FileSystem> = Arc::new(Disks);
     for run in find(&place.dir)? {
         let survey = match &run.survey {
             Ok(survey) if !run.in_use => survey,
@@ -382,9 +416,9 @@ fn clear_away(place: &Where, scope: Scope, mode: Mode) -> Result<(), Failure> {
             (true, Mode::Tell) => Ok(vec![run.dir.clone()]),
             (true, Mode::Remove) => prune::remove_run(&Disks, &run.dir).map(|()| vec![run.dir.clone()]),
             (false, Mode::Tell) => {
-                Ok(prune::leftovers(survey).iter().map(|name| run.dir.join(name)).collect())
+                Ok(prune::leftovers(&fs, survey).iter().map(|name| run.dir.join(name)).collect())
             }
-            (false, Mode::Remove) => prune::remove_leftovers(&Disks, &run.dir)
+            (false, Mode::Remove) => prune::remove_leftovers(&fs, &run.dir)
                 .map(|names| names.iter().map(|name| run.dir.join(name)).collect()),
         };
         match gone {

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use ebbtide::prelude::*;
 use ebbtide::{Rate, Rates, Tiers};
@@ -62,8 +64,141 @@ fn wave(
     }
 }
 
+/// What is measured is that of the whole process.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// The bytes that `work` held at most beyond what was held before.
+fn peak_of<R>(work: impl FnOnce() -> R) -> (u64, R) {
+    let before = LIVE.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    let result = work();
+    ((PEAK.load(Ordering::Relaxed) - before) as u64, result)
+}
+
+/// Temporaries, a reduction that is read in the next pass, and a sibling loop.
+#[program]
+fn relaxed_sum(u: &mut Array1<f64>, mean: &mut Array0<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let n = u.len();
+    let mut next = Array1::<f64>::zeros([n]);
+    for _t in 0..steps {
+        fill(mean, 0.0);
+        for i in par(0..n) {
+            mean[[]] += u[i] * u[i];
+        }
+        for i in par(0..n) {
+            next[i] = u[i] * 0.99 + 0.001 * u[i] * u[i] - 1e-9 * mean[[]] * u[(i + 1) % n];
+        }
+        copy(next, u);
+    }
+    for _t in 0..steps {
+        for i in par(0..n) {
+            u[i] = u[i].sin();
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += u[i];
+    }
+}
+
+/// As many passes as it takes.
+#[program]
+fn until(u: &mut Array1<f64>, most: &mut Array0<f64>, loss: &mut Array0<f64>) {
+    let n = u.len();
+    loop {
+        fill(most, 0.0);
+        for i in par(0..n) {
+            u[i] = u[i] * 0.97 - 0.01 * u[i] * u[i];
+            most[[]].max_assign(u[i]);
+        }
+        if most[[]] < 0.1 {
+            break;
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += u[i];
+    }
+}
+
+/// Measures a gradient as it is, durable from its beginning, and durable from its middle; `results` bytes are the caller's.
+macro_rules! held_to_its_budget {
+    ($g:expr, $kib:expr, $results:expr, $args:expr) => {{
+        let g = $g.with_memory(Bytes::kib($kib));
+        let expected = g.launch($args).unwrap();
+        let plan = g.plan($args).unwrap();
+        let most = ($kib as u64) << 10;
+        let slack = (most / 50).max(64 << 10);
+        let check = |kind: &str, peak: u64| {
+            let used = peak.saturating_sub($results as u64);
+            println!("{kind}: {used} of {most} bytes, planned {}", plan.peak_bytes());
+            assert!(used <= most + slack, "{kind}: {used} bytes of {most}:\n{}", plan.explain());
+            assert!(used <= plan.peak_bytes() + slack, "{kind}: {used} bytes:\n{}", plan.explain());
+        };
+        g.release();
+        let (peak, out) = peak_of(|| g.launch($args).unwrap());
+        check("plain", peak);
+        assert_eq!(out.ran(), expected.ran());
+        let folder = tempfile::tempdir().unwrap();
+        g.release();
+        let run = folder.path().join("whole");
+        let (peak, out) = peak_of(|| g.launch_durable_every(&run, Duration::ZERO, $args).unwrap());
+        check("durable", peak);
+        assert_eq!(out.ran(), expected.ran());
+        // Stopped after its first actions, and continued from there.
+        let cancel = Cancel::new();
+        let stoppable = g.cancel_with(&cancel);
+        let run = folder.path().join("stopped");
+        cancel.cancel();
+        for _ in 0..3 {
+            let _ = stoppable.launch_durable_every(&run, Duration::ZERO, $args);
+        }
+        g.release();
+        stoppable.release();
+        let (peak, out) = peak_of(|| g.launch_durable_every(&run, Duration::ZERO, $args).unwrap());
+        check("continued", peak);
+        assert_eq!(out.ran(), expected.ran());
+    }};
+}
+
+#[test]
+fn c58_a_budget_holds_for_durable_gradients_too() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap();
+    let device = Device::cpu();
+    let (n, m, steps, inner) = (128, 96, 12, 4);
+    let start: Vec<f64> = (0..n * m).map(|k| ((k % 97) as f64 * 0.1).sin()).collect();
+    let mut u = device.array_with_shape([n, m], &start).unwrap();
+    let mut v = device.zeros([n, m]).unwrap();
+    let c = device.array_with_shape([n, m], &vec![0.1; n * m]).unwrap();
+    let mut traces = device.zeros([steps, m]).unwrap();
+    let mut loss = device.scalar(0.0).unwrap();
+    let g = wave().grad(wave::loss).wrt(wave::u).wrt(wave::c).compile(&device).unwrap();
+    for kib in [1500, 3000, 20000] {
+        held_to_its_budget!(
+            g,
+            kib,
+            2 * 8 * n * m,
+            (&mut u, &mut v, &c, &mut traces, steps, inner, &mut loss)
+        );
+    }
+
+    let n = 20_000;
+    let mut u = device.array(&vec![0.5; n]).unwrap();
+    let mut mean = device.scalar(0.0).unwrap();
+    let g = relaxed_sum().grad(relaxed_sum::loss).wrt(relaxed_sum::u).compile(&device).unwrap();
+    for kib in [2200, 5000, 20000] {
+        held_to_its_budget!(g, kib, 8 * n, (&mut u, &mut mean, 20, &mut loss));
+    }
+
+    let mut u = device.array(&vec![0.9; n]).unwrap();
+    let mut most = device.scalar(0.0).unwrap();
+    let g = until().grad(until::loss).wrt(until::u).compile(&device).unwrap();
+    for kib in [2000, 8000] {
+        held_to_its_budget!(g, kib, 8 * n, (&mut u, &mut most, &mut loss));
+    }
+}
+
 #[test]
 fn the_planned_peak_is_the_measured_peak_of_the_process() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap();
     let device = Device::cpu();
     let (n, m, steps, inner) = (96, 80, 40, 5);
     let start: Vec<f64> = (0..n * m).map(|k| ((k % 97) as f64 * 0.1).sin()).collect();

@@ -10,8 +10,8 @@ use std::time::Duration;
 use ebbtide_autodiff::{self as autodiff, Optimisation};
 use ebbtide_ir as ir;
 use ebbtide_runtime::{
-    AnyArray, AnyMut, Arg, Array, Array0, Budget, Cancel, CompiledGradient, Device, Error, OnYield, Plan,
-    Progress, Ran, Replay, Result, Tiers, Yielded,
+    AnyArray, AnyMut, Arg, Array, Array0, Budget, Cancel, CompiledGradient, Device, Disks, Error, FileSystem,
+    OnYield, Plan, Progress, Ran, Replay, Result, Tiers, Yielded,
 };
 
 use crate::host_arrays::Host;
@@ -336,7 +336,18 @@ impl<P: Source> CompiledGrad<P> {
         every: Duration,
         args: P::Args<'_>,
     ) -> Result<Gradients> {
-        self.run_durable(dir.as_ref(), every, None, args)
+        self.launch_durable_on(Arc::new(Disks), dir, every, args)
+    }
+
+    /// As [`CompiledGrad::launch_durable_every`], on a file system of your own.
+    pub fn launch_durable_on(
+        &self,
+        fs: Arc<dyn FileSystem>,
+        dir: impl AsRef<Path>,
+        every: Duration,
+        args: P::Args<'_>,
+    ) -> Result<Gradients> {
+        self.run_durable((fs, dir.as_ref()), every, None, args)
     }
 
     /// As [`CompiledGrad::launch_durable`], for a [`Program::vjp`] with this cotangent of its output.
@@ -357,12 +368,12 @@ impl<P: Source> CompiledGrad<P> {
         seed: &Array<T, R>,
         args: P::Args<'_>,
     ) -> Result<Gradients> {
-        self.run_durable(dir.as_ref(), every, Some(seed.any()), args)
+        self.run_durable((Arc::new(Disks), dir.as_ref()), every, Some(seed.any()), args)
     }
 
     fn run_durable(
         &self,
-        dir: &Path,
+        (fs, dir): (Arc<dyn FileSystem>, &Path),
         every: Duration,
         seed: Option<&AnyArray>,
         args: P::Args<'_>,
@@ -370,7 +381,8 @@ impl<P: Source> CompiledGrad<P> {
         let args = arguments::<P>(&self.program, args)?;
         self.check_seed(&args, seed)?;
         let mut gradients = self.empty(&args)?;
-        let ran = self.untyped.launch_durable(dir, every, &with_results(&mut gradients, args, seed))?;
+        let results = with_results(&mut gradients, args, seed);
+        let ran = self.untyped.launch_durable_on(fs, dir, every, &results)?;
         gradients.ran = ran;
         Ok(gradients)
     }

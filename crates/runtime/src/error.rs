@@ -120,6 +120,19 @@ pub enum Error {
         /// The least that works.
         minimum: u64,
     },
+    /// What a gradient run would take is more than there is.
+    #[error(
+        "launch error: gradient `{program}`: it takes {needed} bytes of memory and {free} bytes are free: give it a smaller \
+         budget with `.memory(..)`, or room on disk with `.disk(..)`"
+    )]
+    DoesNotFit {
+        /// The gradient program.
+        program: String,
+        /// What it takes.
+        needed: u64,
+        /// What is free.
+        free: u64,
+    },
     /// A state of a gradient run could not be written to disk or read back.
     #[error("run error: states on disk, in {}: {source}; {remedy}", dir.display())]
     Disk {

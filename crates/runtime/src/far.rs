@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use ebbtide_ir::ArrayId;
 use ebbtide_snapshot::fs::FileSystem;
-use ebbtide_snapshot::{Disk, Place as _, State};
+use ebbtide_snapshot::{Disk, Dtype, Place as _, State};
 
 use crate::buffer::{Buffer, Meter, Spare};
 use crate::device::{Device, Executable};
@@ -135,6 +135,11 @@ impl Far {
     }
 
     fn disk(&mut self) -> Result<&mut Disk> {
+        if self.dir.as_os_str().is_empty() {
+            let why = "its schedule keeps states on disk, and the launch was given no directory for them"
+                .to_string();
+            return Err(ebbtide_snapshot::Error::NotARun { path: self.dir.clone(), why }.into());
+        }
         match &mut self.disk {
             Some(disk) => Ok(disk),
             none => Ok(none.insert(scratch(file_system(), &self.dir)?.staging_buffers(STAGING))),
@@ -149,7 +154,7 @@ impl Far {
             let (fail, bytes) = (self.fail(), self.bytes() as usize);
             let disk = self.disk()?;
             let state = disk.begin(index).map_err(&fail)?;
-            state.reserve(bytes);
+            state.reserve(bytes).map_err(&fail)?;
             put(state, hands.arrays.iter().map(|array| hands.frame.bytes(*array))).map_err(&fail)?;
             disk.commit(index, step).map_err(&fail)?;
         }
@@ -214,44 +219,47 @@ impl Far {
         }
     }
 
-    /// What a slot holds, array by array, when nothing is being computed.
-    pub fn contents(&mut self, index: usize) -> Result<Vec<Vec<u8>>> {
+    /// Shows what a slot holds, array by array, when nothing is being computed.
+    pub fn visit(&mut self, index: usize, visit: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         if let Some(apart) = &mut self.apart
             && let Some(place) = apart.in_host.get_mut(&index)
         {
             apart.last.as_ref().map_or(Ok(()), |last| last.wait())?;
             // SAFETY (*Exclusive access*): the last of all copies has been waited for.
             let bytes = unsafe { place.bytes() };
-            return Ok(ranges(&self.sizes).map(|range| bytes[range].to_vec()).collect());
+            return ranges(&self.sizes).map(|range| &bytes[range]).try_for_each(visit);
         }
         self.write_behind(0)?;
         let (fail, count) = (self.fail(), self.sizes.len());
         let state = self.disk()?.load(index).map_err(&fail)?;
-        Ok(arrays(state, count).map_err(&fail)?.into_iter().map(<[u8]>::to_vec).collect())
+        arrays(state, count).map_err(&fail)?.into_iter().try_for_each(visit)
     }
 
-    /// Fills a slot with what [`Far::contents`] gave.
-    pub fn restore(&mut self, index: usize, step: u64, contents: &[&[u8]], spare: &Spare) -> Result<()> {
-        if let Some((size, found)) =
-            self.sizes.iter().zip(contents).find(|(size, bytes)| bytes.len() != **size)
-        {
-            return Err(wrong_size(*size, found.len()).into());
-        }
+    /// Fills a slot with what [`Far::visit`] showed: `fill` writes one array after the other.
+    pub fn restore(
+        &mut self,
+        index: usize,
+        step: u64,
+        spare: &Spare,
+        fill: &mut dyn FnMut(&mut [u8]) -> Result<()>,
+    ) -> Result<()> {
         self.held.insert(step, index);
         let bytes = self.bytes() as usize;
         if let Some(apart) = self.apart.as_mut().filter(|_| index >= self.on_disk) {
             let mut place = apart.pinned(bytes, spare)?;
             // SAFETY (*Exclusive access*): nobody copies to or from new memory.
             let room = unsafe { place.bytes() };
-            ranges(&self.sizes).zip(contents).for_each(|(range, bytes)| room[range].copy_from_slice(bytes));
+            ranges(&self.sizes).try_for_each(|range| fill(&mut room[range]))?;
             apart.in_host.insert(index, place);
             return Ok(());
         }
-        let fail = self.fail();
+        let (fail, sizes) = (self.fail(), self.sizes.clone());
         let disk = self.disk()?;
         let state = disk.begin(index).map_err(&fail)?;
-        state.reserve(bytes);
-        put(state, contents.iter().copied()).map_err(&fail)?;
+        state.reserve(bytes).map_err(&fail)?;
+        for (k, size) in sizes.iter().enumerate() {
+            state.put_with(&k.to_string(), Dtype::U8, &[*size], &mut *fill).map_err(&fail)??;
+        }
         disk.commit(index, step).map_err(fail)
     }
 
@@ -361,7 +369,7 @@ impl Far {
             let (fail, sizes, bytes) = (self.fail(), self.sizes.clone(), self.bytes() as usize);
             let disk = self.disk()?;
             let state = disk.begin(first.index).map_err(&fail)?;
-            state.reserve(bytes);
+            state.reserve(bytes).map_err(&fail)?;
             // SAFETY (*Exclusive access*): the one copy to this place was waited for.
             let place = unsafe { first.place.bytes() };
             put(state, ranges(&sizes).map(|range| &place[range])).map_err(&fail)?;

@@ -10,6 +10,7 @@ use ebbtide_ir::{
     self as ir, Access, ArrayId, Block, Facts, Length, Literal, Loop, LoopId, LoopKind, Program, RegionId,
     Role, Stmt, SwappedShapes, ValueId,
 };
+use ebbtide_snapshot::fs::{Disks, FileSystem};
 use ebbtide_sweep::Cancel;
 
 use crate::arguments::{Arg, bind, bind_first, extents, from_arguments};
@@ -420,6 +421,7 @@ impl CompiledGradient {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
         let variants = self.variants_for(args)?;
         let chosen = self.choose_among(variants, args, None)?;
+        self.check_fits(&chosen.plan)?;
         let variant = &variants[chosen.variant];
         let executable = variant.executable(&self.device)?;
         let (views, scalars) = bind(&variant.program, &self.device, args)?;
@@ -451,14 +453,26 @@ impl CompiledGradient {
     /// each interval `every` between two actions of its schedules. Launched again with the same arguments it goes on
     /// there, to the same bits; if it had ended, the results are read.
     pub fn launch_durable(&self, dir: &Path, every: Duration, args: &[Arg<'_>]) -> Result<Ran> {
+        self.launch_durable_on(Arc::new(Disks), dir, every, args)
+    }
+
+    /// As [`launch_durable`](Self::launch_durable), on a file system of your own.
+    pub fn launch_durable_on(
+        &self,
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        every: Duration,
+        args: &[Arg<'_>],
+    ) -> Result<Ran> {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
         // Which gradient program is the cheapest may have changed since the run began; its state belongs to that one.
         let variants = self.variants_for(args)?;
-        let chosen = self.choose_among(variants, args, Frontier::follows(dir, variants))?;
+        let chosen = self.choose_among(variants, args, Frontier::follows(&*fs, dir, variants))?;
+        self.check_fits(&chosen.plan)?;
         let variant = &variants[chosen.variant];
         let executable = variant.executable(&self.device)?;
         let (views, scalars) = bind(&variant.program, &self.device, args)?;
-        let mut frontier = Frontier::open(dir, every, variant, &chosen.plan, args)?;
+        let mut frontier = Frontier::open(fs, dir, every, variant, &chosen.plan, args)?;
         let mut frame = self.frame(variant, views, scalars)?;
         executable.forget(&mut frame, &variant.empty);
         frame.reserve_undo(&variant.undone, self.device.meter())?;
@@ -627,6 +641,25 @@ impl CompiledGradient {
     fn free_bytes(&self) -> u64 {
         let own = self.device.backend().memory().and_then(|memory| memory.free_bytes());
         own.unwrap_or_else(free_memory)
+    }
+
+    /// Refuses a launch for which there is not enough memory, unless its schedule was chosen by hand. To look takes as long
+    /// as a small launch.
+    fn check_fits(&self, plan: &Plan) -> Result<()> {
+        const WORTH_A_LOOK: u64 = 256 << 20;
+        if matches!(self.budget, Budget::Revolve { .. } | Budget::Periodic { .. }) {
+            return Ok(());
+        }
+        let needed = plan.peak_bytes().saturating_sub(self.spare.bytes());
+        if needed < WORTH_A_LOOK {
+            return Ok(());
+        }
+        match self.free_bytes() {
+            free if free < needed => {
+                Err(Error::DoesNotFit { program: self.program().name.clone(), needed, free })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What is beyond memory, where a plan may want it: then it is seen how fast it is.

@@ -44,6 +44,7 @@ pub use array::{Array, Array0, Array1, Array2, Array3, Array4, Element};
 pub use buffer::{ALIGNMENT, Buffer, Meter};
 pub use counters::{Counters, Event, yielding_regions};
 pub use device::{Backend, Device, Executable, Start, partial_sums};
+pub use ebbtide_snapshot::fs::{Disks, FileSystem};
 pub use ebbtide_sweep::Cancel;
 pub use error::{Error, Result};
 pub use frame::{Frame, TapePlaces, View};

@@ -483,10 +483,7 @@ fn automatic(program: &str, store_all: u64, free: u64) -> Budget {
     Budget::Bytes(half)
 }
 
-/// The bytes that the system says are available to the host; a cautious guess where it says nothing.
+/// The bytes that this process can still have; a cautious guess where the system says nothing.
 pub(crate) fn free_memory() -> u64 {
-    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let available = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = available.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    kib.map_or(2 << 30, |kib| kib << 10)
+    ebbtide_snapshot::free_memory().unwrap_or(2 << 30)
 }

@@ -49,8 +49,7 @@ pub fn save(path: &Path, members: &[(String, Arg<'_>)]) -> Result<()> {
         }
         by_type!(ty, put);
     }
-    let label =
-        snapshot::Label { kind: snapshot::Kind::State, step: 0, run: String::new(), program: String::new() };
+    let label = snapshot::Label::of_no_run("");
     Ok(snapshot::write_snapshot(&Disks, path, &label, &state)?)
 }
 

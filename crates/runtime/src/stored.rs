@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ebbtide_ir::{
-    ArrayId, Entry, LocalId, LoopKind, Made, Place, Program, Role, Scalars, Stmt, Type, ValueId, enclosing,
+    ArrayId, Entry, LAWS, LocalId, LoopKind, Made, Place, Program, Role, Scalars, Stmt, Type, ValueId,
+    enclosing,
 };
 use ebbtide_snapshot::{self as snapshot, State, fs::Disks};
 
@@ -20,7 +21,7 @@ use crate::frame::Temp;
 use crate::yielded::{Yielded, entry};
 
 /// Changes when the meaning of the arrays in the file does.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 impl Yielded {
     /// Writes it to a file, from which [`Compiled::load`](crate::Compiled::load) reads it back, in this process or
@@ -29,12 +30,7 @@ impl Yielded {
     ///
     /// The caller's arrays are not part of it: who resumes in another process brings them.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let label = snapshot::Label {
-            kind: snapshot::Kind::State,
-            step: 0,
-            run: String::new(),
-            program: self.program.hash().to_string(),
-        };
+        let label = snapshot::Label::of_no_run(self.program.hash().to_string());
         Ok(snapshot::write_snapshot(&Disks, path.as_ref(), &label, &self.state()?)?)
     }
 
@@ -44,6 +40,8 @@ impl Yielded {
         let mut state = State::new();
         state.set_position(Some(self.position()));
         state.put_scalar("yielded", VERSION)?;
+        state.put_scalar("laws", LAWS)?;
+        state.put("engine", env!("CARGO_PKG_VERSION").as_bytes())?;
         state.put_scalar("reason", self.reason)?;
         state.put_scalar("kept", self.kept as u64)?;
         let values: Vec<u64> =
@@ -119,6 +117,12 @@ pub(crate) fn load(program: &Arc<Program>, path: &Path, meter: &Arc<Meter>) -> R
         }
         Err(_) => return Err(fail("it is a snapshot, but not of a yielded program")),
     }
+    let laws = state.scalar::<u32>("laws")?;
+    if laws != LAWS {
+        let engine = String::from_utf8_lossy(&state.get_vec::<u8>("engine")?).into_owned();
+        let other = snapshot::Error::OtherLaws { path: path.to_path_buf(), then: laws, now: LAWS, engine };
+        return Err(other.into());
+    }
     let hash = program.hash().to_string();
     if label.program != hash {
         return Err(fail(&format!(
@@ -129,6 +133,7 @@ pub(crate) fn load(program: &Arc<Program>, path: &Path, meter: &Arc<Meter>) -> R
     let position = state.position().cloned().ok_or_else(|| fail("it has no position"))?;
     let mut scalars = Scalars::of(program);
     let mut known = Made::default();
+    check_shapes(program, &state).map_err(|what| fail(&what))?;
     for pair in state.get_vec::<u64>("values")?.chunks_exact(2) {
         let v = ValueId::from_index(pair[0] as usize);
         let decl =
@@ -183,8 +188,29 @@ pub(crate) fn load(program: &Arc<Program>, path: &Path, meter: &Arc<Meter>) -> R
     })
 }
 
+/// Every array of the file must be one that a yield of this program has, in a shape that it can have there.
+fn check_shapes(program: &Program, state: &State) -> std::result::Result<(), String> {
+    let temps: Vec<String> = program
+        .array_ids()
+        .filter(|a| matches!(program.array(*a).role, Role::Temp(_)))
+        .map(|a| temp_name(program, a))
+        .collect();
+    for array in state.arrays() {
+        let fits = match array.name {
+            "yielded" | "laws" | "reason" | "kept" => array.shape.is_empty(),
+            "engine" => array.shape.len() == 1,
+            "values" | "locals" | "bounds" => matches!(array.shape, [_, 2]),
+            name => temps.iter().any(|temp| temp == name),
+        };
+        if !fits {
+            return Err(format!("`{}` of shape {:?} is not of this program", array.name, array.shape));
+        }
+    }
+    Ok(())
+}
+
 /// Bits as a value of this type has them.
-fn plain(ty: Type, bits: u64) -> u64 {
+pub(crate) fn plain(ty: Type, bits: u64) -> u64 {
     match ty {
         Type::Bool => u64::from(bits != 0),
         Type::F32 | Type::I32 | Type::U32 => u64::from(bits as u32),

@@ -258,7 +258,7 @@ impl<'a> Run<'a> {
 
     fn forward_rest(&mut self, id: LoopId) -> Result<()> {
         while let Some(mut driven) = self.sweeps.remove(&id) {
-            let action = self.next_action(&mut driven).filter(|action| *action != Action::Turn);
+            let action = self.next_action(&mut driven)?.filter(|action| *action != Action::Turn);
             let acted = action.map(|action| self.act(&mut driven, action, &[]));
             self.sweeps.insert(id, driven);
             match acted {
@@ -273,7 +273,7 @@ impl<'a> Run<'a> {
     /// Follows the schedule of a loop from its turn to its end.
     fn backward(&mut self, id: LoopId, reverse: &'a [Step]) -> Result<()> {
         while let Some(mut driven) = self.sweeps.remove(&id) {
-            let Some(action) = self.next_action(&mut driven) else {
+            let Some(action) = self.next_action(&mut driven)? else {
                 if !driven.slots.is_empty() || !driven.spare.is_empty() {
                     self.executable.submit(self.frame)?;
                 }
@@ -291,16 +291,23 @@ impl<'a> Run<'a> {
     }
 
     /// The next action of a loop. In an outermost one that somebody watches, a long action is done part by part.
-    fn next_action(&mut self, driven: &mut Driven<'a>) -> Option<Action> {
-        let action = driven.rest.take().or_else(|| driven.schedule.next())?;
-        match &mut self.watch {
+    fn next_action(&mut self, driven: &mut Driven<'a>) -> Result<Option<Action>> {
+        let Some(action) = driven.rest.take().or_else(|| driven.schedule.next()) else { return Ok(None) };
+        // A schedule may come from a file that anybody can write.
+        if let Action::Advance { from, to } | Action::Record { from, to } | Action::Reverse { from, to } =
+            action
+            && (from > to || to > driven.schedule.steps().unwrap_or(i64::MAX as u64))
+        {
+            return Err(self.variant.lost("a schedule asks for passes that its loop does not have"));
+        }
+        Ok(match &mut self.watch {
             Some(watch) if self.level == 0 => {
                 let (part, rest) = watch.part(action);
                 driven.rest = rest;
                 Some(part)
             }
             _ => Some(action),
-        }
+        })
     }
 
     /// Between the actions of an outermost sweep the run can be looked at, and gone on with by another process.

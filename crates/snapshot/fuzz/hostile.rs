@@ -99,7 +99,13 @@ impl FileSystem for OneFile {
 
 /// A sound snapshot, to spoil.
 pub fn sound_state() -> (Label, State) {
-    let label = Label { kind: Kind::State, step: 41, run: "0123abcd".into(), program: "f00d".into() };
+    let label = Label {
+        kind: Kind::State,
+        step: 41,
+        steps: Some(90),
+        run: "0123abcd".into(),
+        program: "f00d".into(),
+    };
     let mut state = State::new();
     let result = state
         .put("u", &[1.0, 2.5, -3.0])
@@ -245,7 +251,11 @@ pub fn check_snapshot(file: Vec<u8>) {
 pub fn check_journal(file: Vec<u8>) {
     let lines = file.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).count();
     match read_journal(&OneFile(file), Path::new("journal")) {
-        Ok(history) => assert_eq!(history.records.len() + history.damage.len(), lines),
+        Ok(history) => {
+            // Of lines that are missing there is one sentence, of very many damaged ones too.
+            let whole = history.damage.iter().filter(|what| what.starts_with("the journal line")).count();
+            assert!(history.records.len() + whole == lines || whole == 20);
+        }
         Err(error) => panic!("{error}"),
     }
 }

@@ -1,3 +1,5 @@
+use crate::{Error, room};
+
 /// The alignment that unbuffered writes ask for, and that the data of a snapshot file starts at.
 pub(crate) const ALIGNMENT: usize = 4096;
 
@@ -35,47 +37,59 @@ impl Buffer {
     }
 
     /// Makes room for `len` bytes in all, at once and no more than that.
-    pub(crate) fn reserve(&mut self, len: usize) {
-        let needed = len.next_multiple_of(ALIGNMENT);
-        if needed > self.raw.len().saturating_sub(self.start) {
-            self.grow(needed);
-        }
+    pub(crate) fn reserve(&mut self, len: usize) -> Result<(), Error> {
+        let needed = whole(len)?;
+        if needed > self.capacity() { self.grow(needed) } else { Ok(()) }
+    }
+
+    /// How many bytes there is room for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.raw.len().saturating_sub(self.start)
     }
 
     /// Makes the buffer `more` bytes longer and returns the new part, whose content is unspecified.
-    pub(crate) fn extend(&mut self, more: usize) -> &mut [u8] {
+    pub(crate) fn extend(&mut self, more: usize) -> Result<&mut [u8], Error> {
         let old = self.len;
-        self.resize(old + more);
-        &mut self.as_mut_slice()[old..]
+        self.resize(old.checked_add(more).ok_or(Error::NoMemory { bytes: u64::MAX })?)?;
+        Ok(&mut self.as_mut_slice()[old..])
     }
 
     /// Sets the length; what is new is unspecified.
-    pub(crate) fn resize(&mut self, len: usize) {
-        let needed = len.next_multiple_of(ALIGNMENT);
-        if needed > self.raw.len().saturating_sub(self.start) {
+    pub(crate) fn resize(&mut self, len: usize) -> Result<(), Error> {
+        let needed = whole(len)?;
+        if needed > self.capacity() {
             // Doubling keeps a state that is put together from many arrays linear.
-            self.grow(needed.max(2 * self.len).next_multiple_of(ALIGNMENT));
+            self.grow(needed.max(2 * self.len).next_multiple_of(ALIGNMENT))?;
         }
         self.len = len;
+        Ok(())
     }
 
-    fn grow(&mut self, capacity: usize) {
+    fn grow(&mut self, capacity: usize) -> Result<(), Error> {
         if self.len == 0 {
             // Nothing to keep: the old storage need not live beside the new.
             self.raw = Vec::new();
             self.start = 0;
         }
-        let mut raw = vec![0; capacity + ALIGNMENT];
+        let mut raw = room::zeroed(capacity + ALIGNMENT)?;
         let start = raw.as_ptr().addr().next_multiple_of(ALIGNMENT) - raw.as_ptr().addr();
         raw[start..start + self.len].copy_from_slice(self.as_slice());
         (self.raw, self.start) = (raw, start);
+        Ok(())
     }
+}
+
+/// So many bytes and as many more as fill the last block.
+fn whole(len: usize) -> Result<usize, Error> {
+    let most = isize::MAX as usize / 4;
+    if len > most { Err(Error::NoMemory { bytes: len as u64 }) } else { Ok(len.next_multiple_of(ALIGNMENT)) }
 }
 
 impl Clone for Buffer {
     fn clone(&self) -> Self {
-        let mut copy = Self::default();
-        copy.extend(self.len).copy_from_slice(self.as_slice());
-        copy
+        let mut raw = vec![0; whole(self.len).unwrap_or(self.len) + ALIGNMENT];
+        let start = raw.as_ptr().addr().next_multiple_of(ALIGNMENT) - raw.as_ptr().addr();
+        raw[start..start + self.len].copy_from_slice(self.as_slice());
+        Self { raw, start, len: self.len }
     }
 }

@@ -1,14 +1,15 @@
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::file::Kind;
 use crate::fs::{Disks, FileSystem};
+use crate::header::Kind;
 use crate::journal::{FileNumber, Record};
 use crate::prefetch::Prefetcher;
 use crate::scratch::Scratch;
 use crate::staging::Staging;
 use crate::store::{Owner, Store};
-use crate::writer::{Durability, Job, Writer};
+use crate::writer::{Content, Durability, Job, Writer};
 use crate::{Error, Place, State};
 
 /// Slots on disk, one `safetensors` file each.
@@ -20,7 +21,7 @@ pub struct Disk {
     store: Store,
     writer: Arc<Writer>,
     durability: Durability,
-    slots: Vec<Option<Held>>,
+    slots: BTreeMap<usize, Held>,
     staging: Staging,
     begun: Option<(usize, usize)>,
     prefetcher: Option<Prefetcher>,
@@ -62,7 +63,7 @@ impl Disk {
         let owner = Owner { run: scratch.name.clone(), program: String::new() };
         let store = Store::new(fs, &scratch.dir, owner, FileNumber(0));
         let writer = Arc::new(Writer::start(store.clone(), None, Durability::Scratch)?);
-        let mut disk = Self::new(store, writer, Durability::Scratch, Vec::new());
+        let mut disk = Self::new(store, writer, Durability::Scratch, BTreeMap::new());
         disk.scratch = Some(scratch);
         Ok(disk)
     }
@@ -71,14 +72,14 @@ impl Disk {
         store: Store,
         writer: Arc<Writer>,
         durability: Durability,
-        slots: Vec<Option<Held>>,
+        slots: BTreeMap<usize, Held>,
     ) -> Self {
         let staging = Staging::new(STAGING_BUFFERS);
         Self { store, writer, durability, slots, staging, begun: None, prefetcher: None, scratch: None }
     }
 
     fn held_in(&self, slot: usize) -> Option<Held> {
-        self.slots.get(slot).copied().flatten()
+        self.slots.get(&slot).copied()
     }
 
     /// A staging buffer to save into, as soon as there is one.
@@ -147,19 +148,15 @@ impl Place<State> for Disk {
         let file = self.store.next_number();
         let state = self.staging.share(index, file);
         let held = Held { file, step, bytes: state.bytes() };
-        if slot >= self.slots.len() {
-            self.slots.resize(slot + 1, None);
-        }
         // The journal line of the new state supersedes that of the old one: no line of its own is needed.
-        let supersedes = self.slots[slot].replace(held).map(|old| old.file);
+        let supersedes = self.slots.insert(slot, held).map(|old| old.file);
         if let Some(old) = supersedes {
             self.staging.forget(old);
             self.writer.give_up(old);
         }
         self.writer.submit(Job::Keep {
             file,
-            label: self.store.label(Kind::State, step),
-            state,
+            content: Content::State { label: self.store.label(Kind::State, step, None), state },
             record: self.record(Record::Stored { step, file, supersedes }),
             supersedes,
         });
@@ -189,7 +186,7 @@ impl Place<State> for Disk {
     }
 
     fn discard(&mut self, slot: usize) -> Result<(), Error> {
-        if let Some(held) = self.slots.get_mut(slot).and_then(Option::take) {
+        if let Some(held) = self.slots.remove(&slot) {
             self.staging.forget(held.file);
             self.writer.give_up(held.file);
             let record = self.record(Record::Dropped { file: held.file });
@@ -203,11 +200,11 @@ impl Place<State> for Disk {
     }
 
     fn held(&self) -> Vec<(usize, u64)> {
-        (0..self.slots.len()).filter_map(|slot| self.step(slot).map(|step| (slot, step))).collect()
+        self.slots.iter().map(|(slot, held)| (*slot, held.step)).collect()
     }
 
     fn bytes(&self) -> u64 {
-        self.slots.iter().flatten().map(|held| held.bytes).sum()
+        self.slots.values().map(|held| held.bytes).sum()
     }
 
     fn prefetch(&mut self, slot: usize) {
@@ -239,7 +236,7 @@ impl Drop for Disk {
     fn drop(&mut self) {
         if self.scratch.is_some() {
             // Best effort: a scratch directory that stays harms nobody.
-            for slot in 0..self.slots.len() {
+            for slot in self.slots.keys().copied().collect::<Vec<_>>() {
                 let _ = self.discard(slot);
             }
             // What failed before is reported by the first of these, and the removals are waited for by the second.

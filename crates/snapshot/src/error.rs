@@ -113,6 +113,38 @@ pub enum Error {
         /// One sentence for each thing that differs.
         differences: Vec<String>,
     },
+    /// A run was made under other laws of the language.
+    #[error(
+        "{} was made under version {then} of the laws by Ebbtide {engine}, and this is version {now}: continue it with \
+         Ebbtide {engine}, or begin again in an empty directory",
+        path.display()
+    )]
+    OtherLaws {
+        /// The directory of the run, or the file.
+        path: PathBuf,
+        /// The version that it was made under.
+        then: u32,
+        /// The version that this engine has.
+        now: u32,
+        /// The version of Ebbtide that made it, and that continues it.
+        engine: String,
+    },
+    /// A file holds more than there is memory for.
+    #[error("{} holds {bytes} bytes, and {free} bytes of memory are free: read it where there is more", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        bytes: u64,
+        /// What is free.
+        free: u64,
+    },
+    /// The system has no memory left.
+    #[error("{bytes} bytes of memory could not be allocated")]
+    NoMemory {
+        /// How much was asked for.
+        bytes: u64,
+    },
     /// The thread that writes or reads in the background is gone.
     #[error("the background thread that {doing} has died")]
     WorkerDied {

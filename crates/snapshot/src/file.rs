@@ -1,62 +1,102 @@
 //! One state, one `safetensors` file.
 //!
 //! The file starts with the length of its header (8 bytes), the header (JSON) and then the arrays, one after
-//! the other. The header is filled up with spaces so that the arrays start at a multiple of 4 KiB. Besides
-//! the arrays it holds text notes (`__metadata__`): what the file is, and checksums of each array and of
-//! the header itself, so that no flipped bit passes for a number.
+//! the other. The header is filled up with spaces so that the arrays start at a multiple of 4 KiB. Files are written and
+//! read piece by piece: nothing here takes memory in proportion to the arrays, unless a whole [`State`] is asked for.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
-
 use crate::buffer::{ALIGNMENT, Buffer};
-use crate::fs::{FileSystem, OutputFile};
+use crate::fs::{FileSystem, InputFile, OutputFile};
+use crate::header::{ArrayInfo, Header, LARGEST_HEADER, Label};
 use crate::unique::unique_name;
-use crate::{Dtype, Error, Position, State};
+use crate::{Error, Position, State, room};
 
-const FORMAT: &str = "ebbtide snapshot 1";
-/// What a header may take at most. Millions of arrays fit; a hostile length does not.
-const LARGEST_HEADER: u64 = 100_000_000;
 /// Large enough for the disk to run at full speed, small enough to be one request.
 const PIECE: usize = 8 << 20;
+/// What passes through memory when a file is only looked at.
+const GLANCE: usize = 1 << 20;
 
-/// What a snapshot file holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// A working state, from which the run can go forward.
-    State,
-    /// An adjoint, with which the run can go on reversing.
-    Adjoint,
+/// A snapshot that is being written, array by array.
+pub struct SnapshotWriter {
+    file: Box<dyn OutputFile>,
+    path: PathBuf,
+    /// Bytes that wait to be written as whole blocks.
+    waiting: Buffer,
+    capacity: usize,
+    /// How many bytes of arrays are still to come.
+    left: u64,
+    length: u64,
 }
 
-impl Kind {
-    fn parse(text: &str) -> Option<Self> {
-        [Kind::State, Kind::Adjoint].into_iter().find(|kind| kind.to_string() == text)
+impl SnapshotWriter {
+    /// Begins a new file. `arrays` must be what [`write`](Self::write) will be given, in this order.
+    ///
+    /// A buffer of `buffer` bytes, at least a block, is all the memory that writing takes.
+    pub(crate) fn create(
+        fs: &dyn FileSystem,
+        path: &Path,
+        header: &Header,
+        buffer: usize,
+    ) -> Result<Self, Error> {
+        let text = encode(header).map_err(|what| Error::damaged(path, what))?;
+        let mut file = create(fs, path)?;
+        for piece in text.as_slice().chunks(PIECE) {
+            file.write(piece).map_err(Error::io("write", path))?;
+        }
+        let capacity = buffer.next_multiple_of(ALIGNMENT).max(ALIGNMENT);
+        let mut waiting = Buffer::default();
+        waiting.reserve(capacity)?;
+        let left = header.data_bytes();
+        let length = text.len() as u64 + left;
+        Ok(Self { file, path: path.to_owned(), waiting, capacity, left, length })
+    }
+
+    /// Writes the next bytes of the arrays.
+    pub fn write(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+        self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
+            Error::damaged(&self.path, "more was to be written into it than its header says")
+        })?;
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(self.capacity - self.waiting.len()));
+            self.waiting.extend(now.len())?.copy_from_slice(now);
+            bytes = later;
+            if self.waiting.len() == self.capacity {
+                self.file.write(self.waiting.as_slice()).map_err(Error::io("write", &self.path))?;
+                self.waiting.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// The file, complete, but not synced.
+    pub(crate) fn finish(mut self) -> Result<Box<dyn OutputFile>, Error> {
+        if self.left > 0 {
+            return Err(Error::damaged(&self.path, "less was written into it than its header says"));
+        }
+        let io = || Error::io("write", &self.path);
+        if self.waiting.len() > 0 {
+            // Whole blocks, then cut: what a disk likes best.
+            self.file.write(self.waiting.whole_blocks()).map_err(io())?;
+            if !self.waiting.len().is_multiple_of(ALIGNMENT) {
+                self.file.set_len(self.length).map_err(io())?;
+            }
+        }
+        Ok(self.file)
     }
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Kind::State => "state",
-            Kind::Adjoint => "adjoint",
-        })
+/// Makes a new file under a temporary name. One that is there was left by an attempt that failed, or by a process that was
+/// interrupted: nothing speaks of it.
+fn create(fs: &dyn FileSystem, path: &Path) -> Result<Box<dyn OutputFile>, Error> {
+    match fs.create(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            fs.remove(path).map_err(Error::io("replace", path))?;
+            fs.create(path).map_err(Error::io("create", path))
+        }
+        other => other.map_err(Error::io("create", path)),
     }
-}
-
-/// What a snapshot file says about itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Label {
-    /// What it holds.
-    pub kind: Kind,
-    /// The step that the state stands before, or down to which the adjoint has come.
-    pub step: u64,
-    /// The run that it belongs to; empty if none.
-    pub run: String,
-    /// The hash of the program; empty if none.
-    pub program: String,
 }
 
 /// Writes a snapshot into a new file. The file is complete, but not synced, when this returns.
@@ -66,16 +106,15 @@ pub(crate) fn write(
     label: &Label,
     state: &State,
 ) -> Result<Box<dyn OutputFile>, Error> {
-    let header = header(label, state).map_err(|what| Error::damaged(path, what))?;
-    let mut file = fs.create(path).map_err(Error::io("create", path))?;
+    let text = encode(&header(label, state)).map_err(|what| Error::damaged(path, what))?;
+    let mut file = create(fs, path)?;
     let data = state.data();
-    // Whole blocks, then cut: what a disk likes best.
-    let pieces = header.as_slice().chunks(PIECE).chain(data.whole_blocks().chunks(PIECE));
+    let pieces = text.as_slice().chunks(PIECE).chain(data.whole_blocks().chunks(PIECE));
     for piece in pieces {
         file.write(piece).map_err(Error::io("write", path))?;
     }
     if !data.len().is_multiple_of(ALIGNMENT) {
-        file.set_len((header.len() + data.len()) as u64).map_err(Error::io("write", path))?;
+        file.set_len((text.len() + data.len()) as u64).map_err(Error::io("write", path))?;
     }
     Ok(file)
 }
@@ -101,133 +140,191 @@ pub fn write_snapshot(fs: &dyn FileSystem, path: &Path, label: &Label, state: &S
     fs.sync_dir(dir).map_err(Error::io("sync", dir))
 }
 
+/// A snapshot file whose header has been read and is sound, and whose arrays can be read one after the other.
+pub struct SnapshotReader {
+    file: Box<dyn InputFile>,
+    path: PathBuf,
+    header: Header,
+    /// The array that is being read, how much of it has been, and the checksum so far.
+    at: usize,
+    done: usize,
+    sum: crc32fast::Hasher,
+}
+
+impl SnapshotReader {
+    /// Opens a file and reads its header. Every length is checked against the size of the file before anything is
+    /// allocated for it.
+    pub fn open(fs: &dyn FileSystem, path: &Path) -> Result<Self, Error> {
+        let damaged = |what: String| Error::damaged(path, what);
+        let mut file = fs.open(path).map_err(Error::io("open", path))?;
+        let size = file.size();
+        if size < 8 {
+            return Err(damaged(format!("it has only {size} bytes")));
+        }
+        let mut length = [0; 8];
+        file.read(&mut length).map_err(Error::io("read", path))?;
+        let header_len = u64::from_le_bytes(length);
+        if header_len > LARGEST_HEADER || header_len > size - 8 {
+            return Err(damaged(format!("its header claims {header_len} bytes, the file has {size}")));
+        }
+        let mut text = room::zeroed(header_len as usize)?;
+        file.read(&mut text).map_err(Error::io("read", path))?;
+        let header = Header::decode(&text, size - 8 - header_len).map_err(damaged)?;
+        let path = path.to_owned();
+        Ok(Self { file, path, header, at: 0, done: 0, sum: crc32fast::Hasher::new() })
+    }
+
+    /// What the file says about itself.
+    pub fn label(&self) -> &Label {
+        &self.header.label
+    }
+
+    /// The position that the state belongs to, if it was told.
+    pub fn position(&self) -> Option<&Position> {
+        self.header.position.as_ref()
+    }
+
+    /// The arrays, in the order in which they are read.
+    pub fn arrays(&self) -> &[ArrayInfo] {
+        &self.header.arrays
+    }
+
+    /// The bytes of all arrays together.
+    pub fn bytes(&self) -> u64 {
+        self.header.data_bytes()
+    }
+
+    /// An error that names this file.
+    pub fn damaged(&self, what: impl Into<String>) -> Error {
+        Error::damaged(&self.path, what)
+    }
+
+    /// The array that comes next.
+    pub fn next_array(&self) -> Option<&ArrayInfo> {
+        self.header.arrays.get(self.at)
+    }
+
+    /// Goes past the array that comes next, if it has no bytes.
+    pub fn pass_empty(&mut self) -> Result<(), Error> {
+        match self.next_array() {
+            Some(array) if array.bytes == 0 => self.end_array(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the next part of the array that comes next. With its last byte its checksum is compared.
+    pub fn read(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let Some(array) = self.header.arrays.get(self.at) else {
+            return Err(self.damaged("it has fewer arrays than were asked for"));
+        };
+        if bytes.len() > array.bytes - self.done {
+            return Err(self.damaged(format!("array `{}` is shorter than was asked for", array.name)));
+        }
+        for piece in bytes.chunks_mut(PIECE) {
+            self.file.read(piece).map_err(Error::io("read", &self.path))?;
+            self.sum.update(piece);
+        }
+        self.done += bytes.len();
+        if self.done == array.bytes { self.end_array() } else { Ok(()) }
+    }
+
+    fn end_array(&mut self) -> Result<(), Error> {
+        let sum = std::mem::take(&mut self.sum).finalize();
+        match self.next_array() {
+            Some(array) if array.checksum != sum => {
+                Err(self.damaged(format!("the checksum of array `{}` does not match", array.name)))
+            }
+            _ => {
+                (self.at, self.done) = (self.at + 1, 0);
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads so many bytes of the array that comes next.
+    pub fn read_vec(&mut self, count: usize) -> Result<Vec<u8>, Error> {
+        if self.next_array().map_or(0, |array| array.bytes - self.done) < count {
+            return Err(self.damaged("it is shorter than was asked for"));
+        }
+        let mut bytes = room::zeroed(count)?;
+        self.read(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads all that has not been read and compares every checksum.
+    pub fn verify(mut self) -> Result<Label, Error> {
+        let mut piece = room::zeroed(GLANCE.min(usize::try_from(self.bytes()).unwrap_or(GLANCE)))?;
+        while let Some(array) = self.next_array() {
+            let count = piece.len().min(array.bytes - self.done);
+            self.read(&mut piece[..count])?;
+            self.pass_empty()?;
+        }
+        Ok(self.header.label)
+    }
+
+    /// Reads the whole file into `state`.
+    fn read_state(mut self, state: &mut State) -> Result<Label, Error> {
+        let bytes = self.bytes();
+        if bytes > state.capacity() as u64 {
+            room::check(&self.path, bytes)?;
+        }
+        state.reserve(bytes as usize)?;
+        for array in &self.header.arrays {
+            state
+                .allot(&array.name, array.dtype, &array.shape)
+                .map_err(|error| self.damaged(error.to_string()))?;
+        }
+        let mut rest = state.data_mut();
+        while let Some(array) = self.next_array() {
+            let (first, later) = rest.split_at_mut(array.bytes);
+            let empty = first.is_empty();
+            self.read(first)?;
+            if empty {
+                self.pass_empty()?;
+            }
+            rest = later;
+        }
+        state.set_position(self.header.position);
+        Ok(self.header.label)
+    }
+}
+
 /// Reads a snapshot file into `state` and returns what it says about itself.
 ///
-/// Every length is checked against the size of the file before anything is allocated for it, and every
-/// checksum against the content. `state` is empty after an error.
+/// Every length is checked against the size of the file and the memory that is free before anything is allocated for it,
+/// and every checksum against the content. `state` is empty after an error.
 pub fn read_snapshot(fs: &dyn FileSystem, path: &Path, state: &mut State) -> Result<Label, Error> {
     state.clear();
-    let result = read(fs, path, state);
+    let result = SnapshotReader::open(fs, path).and_then(|reader| reader.read_state(state));
     if result.is_err() {
         state.clear();
     }
     result
 }
 
-fn read(fs: &dyn FileSystem, path: &Path, state: &mut State) -> Result<Label, Error> {
-    let damaged = |what: String| Error::damaged(path, what);
-    let mut file = fs.open(path).map_err(Error::io("open", path))?;
-    let size = file.size();
-    let mut length = [0; 8];
-    if size < 8 {
-        return Err(damaged(format!("it has only {size} bytes")));
-    }
-    file.read(&mut length).map_err(Error::io("read", path))?;
-    let header_len = u64::from_le_bytes(length);
-    if header_len > LARGEST_HEADER || header_len > size - 8 {
-        return Err(damaged(format!("its header claims {header_len} bytes, the file has {size}")));
-    }
-    let mut header_text = vec![0; header_len as usize];
-    file.read(&mut header_text).map_err(Error::io("read", path))?;
-    let metadata: safetensors::tensor::Metadata = serde_json::from_slice(&header_text)
-        .map_err(|error| damaged(format!("its header does not parse: {error}")))?;
-
-    let promised = size - 8 - header_len;
-    if metadata.data_len() as u64 != promised {
-        let claimed = metadata.data_len();
-        return Err(damaged(format!("its arrays claim {claimed} bytes, the file has {promised}")));
-    }
-    state.reserve(promised as usize);
-    for name in metadata.offset_keys() {
-        let Some(info) = metadata.info(&name) else { continue };
-        let dtype = Dtype::from_file(info.dtype)
-            .ok_or_else(|| damaged(format!("array `{name}` has elements of type {:?}", info.dtype)))?;
-        state.allot(&name, dtype, &info.shape).map_err(|error| damaged(error.to_string()))?;
-    }
-    for piece in state.data_mut().chunks_mut(PIECE) {
-        file.read(piece).map_err(Error::io("read", path))?;
-    }
-    let empty = Default::default();
-    let notes = metadata.metadata().as_ref().unwrap_or(&empty);
-    let note = |key: &str| notes.get(key).map(String::as_str);
-    check(note, state).map_err(damaged)
-}
-
-/// Compares the notes of a header with the arrays that were read.
-fn check<'a>(note: impl Fn(&str) -> Option<&'a str>, state: &mut State) -> Result<Label, String> {
-    let missing = |key: &str| format!("its header has no `{key}`");
-    match note("format") {
-        Some(FORMAT) => {}
-        Some(other) => return Err(format!("its format is `{other}`, this version reads `{FORMAT}`")),
-        None => return Err("it is not a snapshot: its header has no `format`".to_owned()),
-    }
-    for array in state.arrays() {
-        let key = format!("crc32.{}", array.name);
-        let written = note(&key).ok_or_else(|| missing(&key))?;
-        if written != crc_text(array.bytes) {
-            return Err(format!("the checksum of array `{}` does not match", array.name));
-        }
-    }
-    let position = note("position").map(str::parse::<Position>).transpose().map_err(|e| e.to_string())?;
-    state.set_position(position);
-    let label = Label {
-        kind: note("kind").and_then(Kind::parse).ok_or_else(|| missing("kind"))?,
-        step: note("step").and_then(|text| text.parse().ok()).ok_or_else(|| missing("step"))?,
-        run: note("run").unwrap_or_default().to_owned(),
-        program: note("program").unwrap_or_default().to_owned(),
-    };
-    // Writing the same header again is the simplest way to see that not a bit of it has changed.
-    let (_, checksum) = notes_and_checksum(&label, state)?;
-    if note("checksum") != Some(&checksum) {
-        return Err("the checksum of its header does not match".to_owned());
-    }
-    Ok(label)
-}
-
-fn crc_text(bytes: &[u8]) -> String {
-    format!("{:08x}", crc32fast::hash(bytes))
-}
-
-/// The header as a JSON object without its own checksum, and that checksum.
-fn notes_and_checksum(label: &Label, state: &State) -> Result<(Map<String, Value>, String), String> {
-    let mut notes = BTreeMap::from([
-        ("format".to_owned(), FORMAT.to_owned()),
-        ("kind".to_owned(), label.kind.to_string()),
-        ("step".to_owned(), label.step.to_string()),
-        ("run".to_owned(), label.run.clone()),
-        ("program".to_owned(), label.program.clone()),
-    ]);
-    if let Some(position) = state.position() {
-        notes.insert("position".to_owned(), position.to_string());
-    }
-    let mut header = Map::new();
-    let mut offset = 0;
-    for array in state.arrays() {
-        notes.insert(format!("crc32.{}", array.name), crc_text(array.bytes));
-        let end = offset + array.bytes.len();
-        let dtype = array.dtype.in_file().to_string();
-        let info = json!({ "dtype": dtype, "shape": array.shape, "data_offsets": [offset, end] });
-        header.insert(array.name.to_owned(), info);
-        offset = end;
-    }
-    header.insert("__metadata__".to_owned(), json!(notes));
-    let text = serde_json::to_string(&header).map_err(|error| error.to_string())?;
-    Ok((header, crc_text(text.as_bytes())))
+fn header(label: &Label, state: &State) -> Header {
+    let arrays = state.arrays().map(|array| ArrayInfo {
+        name: array.name.to_owned(),
+        dtype: array.dtype,
+        shape: array.shape.to_vec(),
+        bytes: array.bytes.len(),
+        checksum: crc32fast::hash(array.bytes),
+    });
+    Header { label: label.clone(), position: state.position().cloned(), arrays: arrays.collect() }
 }
 
 /// Length, header and padding: everything that stands before the arrays.
-fn header(label: &Label, state: &State) -> Result<Buffer, String> {
-    let (mut header, checksum) = notes_and_checksum(label, state)?;
-    if let Some(Value::Object(notes)) = header.get_mut("__metadata__") {
-        notes.insert("checksum".to_owned(), Value::String(checksum));
-    }
-    let text = serde_json::to_string(&header).map_err(|error| error.to_string())?;
+fn encode(header: &Header) -> Result<Buffer, String> {
+    let text = header.encode()?;
     let total = (8 + text.len()).next_multiple_of(ALIGNMENT);
     if (total - 8) as u64 > LARGEST_HEADER {
         return Err("its header would be too large: there are too many arrays".to_owned());
     }
     let mut buffer = Buffer::default();
-    let bytes = buffer.extend(total);
+    let bytes = buffer.extend(total).map_err(|error| error.to_string())?;
     bytes[..8].copy_from_slice(&((total - 8) as u64).to_le_bytes());
     bytes[8..8 + text.len()].copy_from_slice(text.as_bytes());
     bytes[8 + text.len()..].fill(b' ');

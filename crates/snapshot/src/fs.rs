@@ -1,5 +1,7 @@
 //! The file-system seam: what this crate asks of a disk, so that tests can stand in for a failing one.
 
+mod kill;
+
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -7,6 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::buffer::ALIGNMENT;
+use kill::{Operation, at, at_write};
 
 /// The operations that snapshots and runs need of a file system.
 ///
@@ -86,20 +89,21 @@ pub struct Disks;
 
 impl FileSystem for Disks {
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        std::fs::create_dir_all(dir)
+        at(Operation::Create, || std::fs::create_dir_all(dir))
     }
 
     fn create_new_dir(&self, dir: &Path) -> io::Result<()> {
-        std::fs::create_dir(dir)
+        at(Operation::Create, || std::fs::create_dir(dir))
     }
 
     fn create(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
-        let file = options().write(true).create_new(true).open(file)?;
+        let file = at(Operation::Create, || options().write(true).create_new(true).open(file))?;
         Ok(Box::new(NewFile { file, direct: false, able: true }))
     }
 
     fn append(&self, file: &Path) -> io::Result<Box<dyn OutputFile>> {
-        Ok(Box::new(regular(options().append(true).create(true).open(file)?)?))
+        let file = at(Operation::Create, || options().append(true).create(true).open(file))?;
+        Ok(Box::new(Appended(regular(file)?)))
     }
 
     fn open(&self, file: &Path) -> io::Result<Box<dyn InputFile>> {
@@ -107,20 +111,20 @@ impl FileSystem for Disks {
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        std::fs::rename(from, to)
+        at(Operation::Rename, || std::fs::rename(from, to))
     }
 
     fn remove(&self, file: &Path) -> io::Result<()> {
-        std::fs::remove_file(file)
+        at(Operation::Remove, || std::fs::remove_file(file))
     }
 
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
-        std::fs::remove_dir(dir)
+        at(Operation::Remove, || std::fs::remove_dir(dir))
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         // Other systems keep names without being asked, and cannot open a directory as a file.
-        if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
+        at(Operation::SyncDir, || if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) })
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
@@ -193,8 +197,8 @@ struct NewFile {
 /// Pieces from here on are worth a way past the page cache.
 const LARGE: usize = 256 << 10;
 
-impl OutputFile for NewFile {
-    fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+impl NewFile {
+    fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         let aligned = |bytes: &[u8]| (bytes.len() | bytes.as_ptr().addr()).is_multiple_of(ALIGNMENT);
         if self.able && !self.direct && bytes.len() >= LARGE && aligned(bytes) {
             self.able = set_direct(&self.file, true);
@@ -221,13 +225,19 @@ impl OutputFile for NewFile {
         }
         self.file.write_all(bytes)
     }
+}
+
+impl OutputFile for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        at_write(Operation::Write, bytes, |bytes| self.write_all(bytes))
+    }
 
     fn set_len(&mut self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)
+        at(Operation::Write, || self.file.set_len(len))
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_all()
+        at(Operation::Sync, || self.file.sync_all())
     }
 }
 
@@ -245,17 +255,20 @@ fn set_direct(_file: &File, _on: bool) -> bool {
     false
 }
 
-impl OutputFile for File {
+/// A file that is written at its end.
+struct Appended(File);
+
+impl OutputFile for Appended {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.write_all(bytes)
+        at_write(Operation::Commit, bytes, |bytes| self.0.write_all(bytes))
     }
 
     fn set_len(&mut self, len: u64) -> io::Result<()> {
-        File::set_len(self, len)
+        at(Operation::Write, || self.0.set_len(len))
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.sync_all()
+        at(Operation::Sync, || self.0.sync_all())
     }
 }
 

@@ -11,13 +11,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::fs::{FileSystem, OutputFile};
+use crate::{Error, room};
 
 /// The longest line that can be a record.
 const LONGEST_LINE: usize = 1 << 16;
-/// A journal beyond this size was not written by us.
-const LARGEST_JOURNAL: u64 = 1 << 32;
+/// A journal beyond this size was not written by us: it has room for millions of lines.
+const LARGEST_JOURNAL: u64 = 256 << 20;
+/// How much of a journal is in memory at one time.
+const PIECE: usize = 1 << 18;
+/// How many damaged lines are spoken of one by one.
+const MOST_SENTENCES: usize = 20;
 
 /// The number of a snapshot file within its run. Files are never written twice, so a number is one content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -92,7 +96,8 @@ struct Line {
 pub struct History {
     /// The good records in order, each with the time of its writing in milliseconds since 1970.
     pub records: Vec<(u64, Record)>,
-    /// One sentence for each line that had to be passed over.
+    /// One sentence for each line that had to be passed over, and for lines that are missing; of very many damaged lines
+    /// the last sentence tells the number.
     pub damage: Vec<String>,
     next: u64,
     ends_in_newline: bool,
@@ -108,25 +113,85 @@ pub fn read_journal(fs: &dyn FileSystem, path: &Path) -> Result<History, Error> 
     };
     let size = file.size();
     if size > LARGEST_JOURNAL {
-        return Err(Error::damaged(path, format!("it has {size} bytes, more than any journal")));
+        let what = format!(
+            "it has {size} bytes, more than any journal; set it aside: the run continues from the snapshots that it has"
+        );
+        return Err(Error::damaged(path, what));
     }
-    let mut text = vec![0; size as usize];
-    file.read(&mut text).map_err(Error::io("read", path))?;
-    history.ends_in_newline = text.last().is_none_or(|&byte| byte == b'\n');
-    let mut offset = 0;
-    for line in text.split(|&byte| byte == b'\n') {
-        if !line.is_empty() {
-            match parse(line) {
+    let mut piece = room::zeroed(PIECE.min(size as usize))?;
+    let (mut left, mut offset) = (size, 0);
+    let mut lines = Lines { history, offset: 0, line: Vec::new(), skipped: 0, gap: None };
+    while left > 0 {
+        let count = piece.len().min(usize::try_from(left).unwrap_or(piece.len()));
+        file.read(&mut piece[..count]).map_err(Error::io("read", path))?;
+        for part in piece[..count].split_inclusive(|&byte| byte == b'\n') {
+            lines.take(part, offset);
+            offset += part.len() as u64;
+        }
+        left -= count as u64;
+    }
+    history = lines.end();
+    Ok(history)
+}
+
+/// Lines that come in parts.
+struct Lines {
+    history: History,
+    /// Where the line that is being put together begins.
+    offset: u64,
+    line: Vec<u8>,
+    /// Damaged lines that are not spoken of one by one.
+    skipped: u64,
+    /// Lines that are missing before a sound one.
+    gap: Option<(u64, u64)>,
+}
+
+impl Lines {
+    fn take(&mut self, part: &[u8], offset: u64) {
+        if self.line.is_empty() {
+            self.offset = offset;
+        }
+        let whole = part.strip_suffix(b"\n");
+        // What is longer than any line is not kept, only that it is.
+        let room = (LONGEST_LINE + 1).saturating_sub(self.line.len());
+        let bytes = whole.unwrap_or(part);
+        self.line.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.history.ends_in_newline = whole.is_some();
+        if whole.is_some() {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        if !self.line.is_empty() {
+            match parse(&self.line) {
                 Ok(line) => {
-                    history.next = history.next.max(line.n.saturating_add(1));
-                    history.records.push((line.at, line.record));
+                    if line.n > self.history.next {
+                        self.gap.get_or_insert((self.history.next, line.n - 1));
+                    }
+                    self.history.next = self.history.next.max(line.n.saturating_add(1));
+                    self.history.records.push((line.at, line.record));
                 }
-                Err(why) => history.damage.push(format!("the journal line at byte {offset} {why}")),
+                Err(_) if self.history.damage.len() >= MOST_SENTENCES => self.skipped += 1,
+                Err(why) => {
+                    self.history.damage.push(format!("the journal line at byte {} {why}", self.offset));
+                }
             }
         }
-        offset += line.len() + 1;
+        self.line.clear();
     }
-    Ok(history)
+
+    fn end(mut self) -> History {
+        self.close();
+        if self.skipped > 0 {
+            self.history.damage.push(format!("the journal has {} more damaged lines", self.skipped));
+        }
+        // Where damaged lines are told of, they are what is missing.
+        if let (Some((from, to)), true) = (self.gap, self.history.damage.is_empty()) {
+            self.history.damage.push(format!("the journal has lost its lines {from} to {to}"));
+        }
+        self.history
+    }
 }
 
 fn parse(line: &[u8]) -> Result<Line, &'static str> {
@@ -160,9 +225,10 @@ impl Journal {
     /// Adds records and returns when they are safe.
     pub(crate) fn append(&mut self, records: &[Record]) -> Result<(), Error> {
         let mut text = if self.torn { vec![b'\n'] } else { Vec::new() };
+        let mut next = self.next;
         for record in records {
-            let line = Line { n: self.next, at: now(), record: record.clone() };
-            self.next += 1;
+            let line = Line { n: next, at: now(), record: record.clone() };
+            next += 1;
             let json =
                 serde_json::to_vec(&line).map_err(|error| Error::io("write", &self.path)(error.into()))?;
             text.extend_from_slice(format!("{:08x} ", crc32fast::hash(&json)).as_bytes());
@@ -173,7 +239,8 @@ impl Journal {
         self.torn = true;
         self.file.write(&text).map_err(Error::io("write", &self.path))?;
         self.file.sync().map_err(Error::io("sync", &self.path))?;
-        self.torn = false;
+        // Lines that failed are written again under the same numbers: a gap in these means that lines were lost.
+        (self.torn, self.next) = (false, next);
         Ok(())
     }
 }

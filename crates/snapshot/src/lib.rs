@@ -6,12 +6,14 @@
 //! run a step (that is `sweep`).
 #![forbid(unsafe_code)]
 
+mod adjoints;
 mod buffer;
 mod disk;
 mod element;
 mod error;
 mod file;
 pub mod fs;
+mod header;
 mod journal;
 mod manifest;
 mod memory;
@@ -19,6 +21,8 @@ mod place;
 mod position;
 mod prefetch;
 pub mod prune;
+mod recovery;
+mod room;
 mod run_dir;
 mod scratch;
 mod staging;
@@ -28,15 +32,19 @@ mod survey;
 mod unique;
 mod writer;
 
+pub use adjoints::{Adjoints, Patience, Reached};
 pub use disk::{Disk, STAGING_BUFFERS};
 pub use element::{Dtype, Element};
 pub use error::Error;
-pub use file::{Kind, Label, read_snapshot, write_snapshot};
+pub use file::{SnapshotReader, SnapshotWriter, read_snapshot, write_snapshot};
+pub use header::{ArrayInfo, Kind, Label};
 pub use journal::{FileNumber, History, Record, read_journal};
 pub use manifest::{Budget, Identity, Manifest};
 pub use memory::Memory;
 pub use place::{Place, Saved};
 pub use position::{Position, Step};
-pub use run_dir::{Adjoints, Recovered, RunDir};
+pub use recovery::Recovered;
+pub use room::free_memory;
+pub use run_dir::{FoundRun, RunDir};
 pub use state::{ArrayView, State};
 pub use survey::{Adjoint, Survey};

@@ -10,12 +10,12 @@ use crate::fs::FileSystem;
 use crate::journal::now;
 use crate::survey::JOURNAL;
 use crate::unique::unique_name;
-use crate::{Element, Error, State};
+use crate::{Element, Error, State, room};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 /// Every format of a manifest begins so; what follows is its number.
 const FORMATS: &str = "ebbtide run ";
-const FORMAT: &str = "ebbtide run 2";
+const FORMAT: &str = "ebbtide run 3";
 const LARGEST_MANIFEST: u64 = 16 << 20;
 
 /// What a run computes: the program and everything that its result depends on.
@@ -29,13 +29,23 @@ const LARGEST_MANIFEST: u64 = 16 << 20;
 pub struct Identity {
     program: String,
     hash: String,
+    /// The version of the laws of the language, where the program is written in ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    laws: Option<u32>,
     inputs: BTreeMap<String, String>,
 }
 
 impl Identity {
     /// A program, by the name that people know and a hash that changes when its meaning does.
     pub fn new(program: impl Into<String>, hash: impl Into<String>) -> Self {
-        Self { program: program.into(), hash: hash.into(), inputs: BTreeMap::new() }
+        Self { program: program.into(), hash: hash.into(), laws: None, inputs: BTreeMap::new() }
+    }
+
+    /// Says under which version of the laws of the language the program is run.
+    #[must_use]
+    pub fn laws(mut self, version: u32) -> Self {
+        self.laws = Some(version);
+        self
     }
 
     /// Adds a value that the result depends on.
@@ -51,6 +61,13 @@ impl Identity {
         let mut bytes = vec![0; values.len() * T::DTYPE.size()];
         T::encode(values, &mut bytes);
         let summary = summary(T::DTYPE, &[values.len()], &bytes);
+        self.input(name, summary)
+    }
+
+    /// Adds bytes that the result depends on, as they lie in memory; their number and a hash are kept.
+    #[must_use]
+    pub fn input_bytes(self, name: impl Into<String>, bytes: &[u8]) -> Self {
+        let summary = summary(crate::Dtype::U8, &[bytes.len()], bytes);
         self.input(name, summary)
     }
 
@@ -79,6 +96,13 @@ impl Identity {
         self.inputs.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
+    /// A hash of all that: snapshots carry it, so that each proves which question it belongs to.
+    pub(crate) fn digest(&self) -> String {
+        // Plain strings and numbers always have a JSON form.
+        let text = serde_json::to_string(self).unwrap_or_default();
+        blake3::hash(text.as_bytes()).to_hex().to_string()
+    }
+
     /// One sentence for each thing in which `now` differs from this.
     fn differences(&self, now: &Identity) -> Vec<String> {
         let mut found = Vec::new();
@@ -91,6 +115,8 @@ impl Identity {
         };
         compare("the program", Some(&self.program), Some(&now.program));
         compare("the hash of the program", Some(&self.hash), Some(&now.hash));
+        let [laws_then, laws_now] = [self, now].map(|identity| identity.laws.map(|laws| laws.to_string()));
+        compare("the version of the laws", laws_then.as_ref(), laws_now.as_ref());
         let names: BTreeSet<&String> = self.inputs.keys().chain(now.inputs.keys()).collect();
         for name in names {
             compare(&format!("input `{name}`"), self.inputs.get(name), now.inputs.get(name));
@@ -170,11 +196,12 @@ impl Manifest {
 
     /// Refuses to go on with this run for a program that is not the one it was made for.
     pub fn check(&self, dir: &Path, identity: &Identity) -> Result<(), Error> {
-        let mut differences = self.identity.differences(identity);
-        let engine = env!("CARGO_PKG_VERSION");
-        if self.engine != engine {
-            differences.push(format!("it was made by Ebbtide {} and this is {engine}", self.engine));
+        if let (Some(then), Some(now)) = (self.identity.laws, identity.laws)
+            && then != now
+        {
+            return Err(Error::OtherLaws { path: dir.to_owned(), then, now, engine: self.engine.clone() });
         }
+        let differences = self.identity.differences(identity);
         if differences.is_empty() {
             Ok(())
         } else {
@@ -206,7 +233,7 @@ impl Manifest {
         if size > LARGEST_MANIFEST {
             return Err(Error::damaged(&path, format!("it has {size} bytes, more than any manifest")));
         }
-        let mut text = vec![0; size as usize];
+        let mut text = room::zeroed(size as usize)?;
         file.read(&mut text).map_err(Error::io("read", &path))?;
         let other = |format: String| Error::OtherFormat { path: path.clone(), found: format, reads: FORMAT };
         let manifest: Self = serde_json::from_slice(&text).map_err(|error| match format_of(&text) {

@@ -1,7 +1,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use crate::file::Kind;
+use crate::header::Kind;
 use crate::journal::FileNumber;
 use crate::store::Store;
 use crate::{Error, State};

@@ -1,21 +1,108 @@
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::{Disk, Held};
-use crate::file::Kind;
+use crate::adjoints::Adjoints;
+use crate::disk::Disk;
+use crate::file::{SnapshotReader, read_snapshot};
 use crate::fs::{FileSystem, LockGuard};
-use crate::journal::{FileNumber, Journal, Record};
-use crate::manifest::{MANIFEST, Manifest, command_line};
-use crate::store::{Store, number_in};
+use crate::journal::{Journal, Record};
+use crate::manifest::{Identity, MANIFEST, Manifest, command_line};
+use crate::recovery::Recovered;
+use crate::store::Store;
 use crate::survey::{Adjoint, JOURNAL, LOCK, Survey};
 use crate::writer::{Durability, Job, Writer};
 use crate::{Error, State};
 
+/// The directory of a run that is there, looked at and not yet touched.
+pub struct FoundRun {
+    fs: Arc<dyn FileSystem>,
+    survey: Survey,
+    recovered: Recovered,
+    access: Access,
+}
+
+/// What this process may do with a run.
+enum Access {
+    Write(LockGuard),
+    /// There is no lock yet: the directory is a copy, or was made by hand.
+    Unlocked,
+    /// The run is finished, and another process has it or nobody may write there.
+    Read,
+}
+
+impl FoundRun {
+    /// Looks at a run that another process has left, or that this one has. Reads every snapshot, changes nothing.
+    ///
+    /// A finished run whose gradient is sound can always be read: where nobody may write, and while another reads it.
+    pub fn open(fs: Arc<dyn FileSystem>, dir: &Path) -> Result<Self, Error> {
+        // A directory that is no run must not get a lock file from us.
+        Manifest::read(&*fs, dir)?;
+        let entries = fs.list(dir).map_err(Error::io("list", dir))?;
+        let (access, busy) = match entries.iter().any(|entry| entry.name == LOCK) {
+            false => (Access::Unlocked, None),
+            true => match lock(&*fs, dir) {
+                Ok(lock) => (Access::Write(lock), None),
+                Err(error) => (Access::Read, Some(error)),
+            },
+        };
+        let survey = Survey::read(&*fs, dir)?;
+        // Whether it is finished is seen before all of a run that another process works on is read.
+        if let Some(error) = busy {
+            if !survey.finished {
+                return Err(error);
+            }
+            let recovered = survey.examine(&fs);
+            return if recovered.finished { Ok(Self { fs, survey, recovered, access }) } else { Err(error) };
+        }
+        let recovered = survey.examine(&fs);
+        Ok(Self { fs, survey, recovered, access })
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.survey.dir
+    }
+
+    /// What was written down when the run was created.
+    pub fn manifest(&self) -> &Manifest {
+        &self.survey.manifest
+    }
+
+    /// Refuses to continue this run for anything but what it was made for.
+    pub fn check(&self, identity: &Identity) -> Result<(), Error> {
+        self.survey.manifest.check(&self.survey.dir, identity)
+    }
+
+    /// Makes this process the owner of the run, if it was made for this. A refusal leaves everything as it was.
+    pub fn take_up(self, identity: &Identity) -> Result<RunDir, Error> {
+        self.check(identity)?;
+        let Self { fs, mut survey, mut recovered, access } = self;
+        let lock = match access {
+            Access::Write(lock) => lock,
+            Access::Unlocked => match lock(&*fs, &survey.dir) {
+                Ok(lock) => {
+                    // Another process may have been here since.
+                    survey = Survey::read(&*fs, &survey.dir)?;
+                    recovered = survey.examine(&fs);
+                    lock
+                }
+                Err(_) if recovered.finished => return RunDir::read_only(fs, survey, recovered),
+                Err(error) => return Err(error),
+            },
+            Access::Read => return RunDir::read_only(fs, survey, recovered),
+        };
+        let run = RunDir::own(fs, survey, lock, recovered)?;
+        run.writer.submit(Job::Note(Record::Opened { command: command_line() }));
+        Ok(run)
+    }
+}
+
 /// The directory of a durable run, owned by this process.
 ///
 /// It holds a manifest (what the run is), a journal (what it has done) and numbered snapshot files. Files are only
-/// ever added under new numbers; the journal says which of them count, and a file that it speaks of is complete.
+/// ever added under new numbers. A file that the journal speaks of is complete; one that it does not speak of is used
+/// if it proves to be complete and of this run. None is removed but those that this process has superseded.
 pub struct RunDir {
     dir: PathBuf,
     manifest: Manifest,
@@ -23,20 +110,6 @@ pub struct RunDir {
     writer: Arc<Writer>,
     recovered: Option<Recovered>,
     adjoints: Adjoints,
-}
-
-/// What was found in the directory of a run and can be gone on with.
-#[derive(Default)]
-pub struct Recovered {
-    /// The states that are sound, by step: the slot in `disk` that holds each, and its step.
-    pub states: Vec<(usize, u64)>,
-    /// The latest adjoint that is sound, if the turn has come.
-    pub adjoint: Option<(Adjoint, State)>,
-    /// Whether that adjoint is the complete gradient.
-    pub finished: bool,
-    /// One sentence for each thing that was found damaged or missing and is done without.
-    pub damage: Vec<String>,
-    held: Vec<Option<Held>>,
 }
 
 impl RunDir {
@@ -55,35 +128,19 @@ impl RunDir {
         Self::own(fs, survey, lock, Recovered::default())
     }
 
-    /// Takes up a run that another process has left, or that this one has.
-    ///
-    /// A finished run whose gradient is sound can always be read: where nobody may write, and while another reads it.
-    pub fn open(fs: Arc<dyn FileSystem>, dir: &Path) -> Result<Self, Error> {
-        // A directory that is no run must not get a lock file from us.
-        Manifest::read(&*fs, dir)?;
-        let lock = match lock(&*fs, dir) {
-            Ok(lock) => lock,
-            Err(error) => return Self::read_finished(fs, dir)?.ok_or(error),
-        };
-        let survey = Survey::read(&*fs, dir)?;
-        let recovered = recover(&fs, &survey);
-        Self::own(fs, survey, lock, recovered)
+    /// Takes up the run in a directory, if it was made for this: [`FoundRun::open`] and [`FoundRun::take_up`].
+    pub fn open(fs: Arc<dyn FileSystem>, dir: &Path, identity: &Identity) -> Result<Self, Error> {
+        // Before the lock and the snapshots: a refusal costs nothing and changes nothing.
+        Manifest::read(&*fs, dir)?.check(dir, identity)?;
+        FoundRun::open(fs, dir)?.take_up(identity)
     }
 
-    /// The run without its lock, if there is nothing left to do in it.
-    fn read_finished(fs: Arc<dyn FileSystem>, dir: &Path) -> Result<Option<Self>, Error> {
-        let survey = Survey::read(&*fs, dir)?;
-        if !survey.finished {
-            return Ok(None);
-        }
-        let recovered = recover(&fs, &survey);
-        if recovered.adjoint.is_none() {
-            return Ok(None);
-        }
+    /// A finished run that is not ours.
+    fn read_only(fs: Arc<dyn FileSystem>, survey: Survey, recovered: Recovered) -> Result<Self, Error> {
         let store = survey.store(fs);
         // Without a journal nothing that it is told gets anywhere.
         let writer = Arc::new(Writer::start(store.clone(), None, Durability::Durable)?);
-        Ok(Some(Self::with(survey, store, writer, recovered)))
+        Ok(Self::with(survey, store, writer, recovered))
     }
 
     fn own(
@@ -93,10 +150,6 @@ impl RunDir {
         recovered: Recovered,
     ) -> Result<Self, Error> {
         let (dir, store) = (&survey.dir, survey.store(Arc::clone(&fs)));
-        // The store has counted them, so their numbers are not used again even if one cannot be removed.
-        for name in survey.leftovers.iter().filter(|name| number_in(name).is_some()) {
-            let _ = fs.remove(&dir.join(name));
-        }
         let journal_path = dir.join(JOURNAL);
         let mut journal = Journal::open(&fs, &journal_path, &survey.history)?;
         if survey.history.records.is_empty() {
@@ -109,12 +162,8 @@ impl RunDir {
     }
 
     fn with(survey: Survey, store: Store, writer: Arc<Writer>, recovered: Recovered) -> Self {
-        let adjoints = Adjoints {
-            store: store.clone(),
-            writer: Arc::clone(&writer),
-            buffer: Arc::default(),
-            kept: survey.adjoints.iter().map(|adjoint| adjoint.file).collect(),
-        };
+        let kept = recovered.adjoints.iter().map(|adjoint| adjoint.file).collect();
+        let adjoints = Adjoints::new(store.clone(), Arc::clone(&writer), kept);
         let Survey { dir, manifest, .. } = survey;
         Self { dir, manifest, store, writer, recovered: Some(recovered), adjoints }
     }
@@ -129,11 +178,6 @@ impl RunDir {
         &self.manifest
     }
 
-    /// Writes down that this process goes on with the run, once it is sure that it may.
-    pub fn note_opened(&self) {
-        self.writer.submit(Job::Note(Record::Opened { command: command_line() }));
-    }
-
     /// What was found, once, with the disk whose slots hold the states that were found.
     pub fn take_recovered(&mut self) -> (Recovered, Disk) {
         let mut recovered = self.recovered.take().unwrap_or_default();
@@ -144,7 +188,21 @@ impl RunDir {
 
     /// A disk with no states, beside others of the same run.
     pub fn empty_disk(&self) -> Disk {
-        Disk::new(self.store.clone(), Arc::clone(&self.writer), Durability::Durable, Vec::new())
+        Disk::new(self.store.clone(), Arc::clone(&self.writer), Durability::Durable, BTreeMap::new())
+    }
+
+    /// Reads an adjoint that was found.
+    pub fn read_adjoint(&self, adjoint: &Adjoint, state: &mut State) -> Result<(), Error> {
+        state.clear();
+        let path = self.store.path(adjoint.file);
+        let label = self.store.open(adjoint.file)?.label().clone();
+        let found = read_snapshot(&*self.store.fs, &path, state)?;
+        if found == label { Ok(()) } else { Err(Error::damaged(&path, "it was replaced while it was read")) }
+    }
+
+    /// Opens an adjoint that was found, to be read piece by piece.
+    pub fn open_adjoint(&self, adjoint: &Adjoint) -> Result<SnapshotReader, Error> {
+        self.store.open(adjoint.file)
     }
 
     /// Where adjoints are kept.
@@ -177,101 +235,4 @@ fn check_empty(fs: &dyn FileSystem, dir: &Path) -> Result<(), Error> {
 /// What the interrupted creation of a run can have left.
 fn is_debris(name: &str) -> bool {
     name == LOCK || name.strip_suffix(".tmp") == Some(MANIFEST)
-}
-
-fn recover(fs: &Arc<dyn FileSystem>, survey: &Survey) -> Recovered {
-    let mut recovered = Recovered {
-        finished: survey.finished,
-        damage: survey.history.damage.clone(),
-        ..Recovered::default()
-    };
-    let (store, mut state) = (survey.store(Arc::clone(fs)), State::new());
-    for &(file, step) in &survey.states {
-        match store.read(file, Kind::State, step, &mut state) {
-            Ok(()) => {
-                recovered.states.push((recovered.held.len(), step));
-                recovered.held.push(Some(Held { file, step, bytes: state.bytes() }));
-            }
-            Err(error) => recovered.damage.push(error.to_string()),
-        }
-    }
-    for &adjoint in survey.adjoints.iter().rev() {
-        match store.read(adjoint.file, Kind::Adjoint, adjoint.step, &mut state) {
-            Ok(()) => {
-                recovered.adjoint = Some((adjoint, state));
-                break;
-            }
-            Err(error) => recovered.damage.push(error.to_string()),
-        }
-    }
-    recovered
-}
-
-/// How many adjoints stay on disk: the latest, and one to fall back on.
-const GENERATIONS: usize = 2;
-
-/// The adjoints of a run on disk: the frontier of its reverse sweep.
-pub struct Adjoints {
-    store: Store,
-    writer: Arc<Writer>,
-    buffer: Arc<State>,
-    kept: VecDeque<FileNumber>,
-}
-
-impl Adjoints {
-    /// A state to save the adjoint into; `None` while the one before is still being written.
-    pub fn begin(&mut self) -> Result<Option<&mut State>, Error> {
-        self.writer.check()?;
-        let Some(state) = Arc::get_mut(&mut self.buffer) else { return Ok(None) };
-        state.clear();
-        Ok(Some(state))
-    }
-
-    /// As [`begin`](Self::begin), but waits.
-    pub fn begin_waiting(&mut self) -> Result<&mut State, Error> {
-        loop {
-            let seen = self.writer.progress();
-            self.writer.check()?;
-            if Arc::get_mut(&mut self.buffer).is_some() {
-                break;
-            }
-            self.writer.wait_beyond(seen)?;
-        }
-        self.begin()?.ok_or(Error::WorkerDied { doing: "writes snapshots" })
-    }
-
-    /// Keeps what was saved: of `steps` steps everything down to `step` is reversed.
-    pub fn commit(&mut self, step: u64, steps: u64) {
-        let supersedes = if self.kept.len() < GENERATIONS { None } else { self.kept.pop_front() };
-        let file = self.keep(step, supersedes, |file| Record::Reversed { step, steps, file, supersedes });
-        self.kept.push_back(file);
-    }
-
-    /// Keeps what was saved as the complete gradient and returns when it is durable.
-    pub fn finish(&mut self, steps: u64) -> Result<(), Error> {
-        let file = self.keep(0, None, |file| Record::Finished { steps, file });
-        self.writer.flush()?;
-        for old in std::mem::take(&mut self.kept) {
-            self.writer.submit(Job::Remove { file: old, record: None });
-        }
-        self.kept.push_back(file);
-        self.writer.flush()
-    }
-
-    fn keep(
-        &self,
-        step: u64,
-        supersedes: Option<FileNumber>,
-        record: impl FnOnce(FileNumber) -> Record,
-    ) -> FileNumber {
-        let file = self.store.next_number();
-        self.writer.submit(Job::Keep {
-            file,
-            label: self.store.label(Kind::Adjoint, step),
-            state: Arc::clone(&self.buffer),
-            record: Some(record(file)),
-            supersedes,
-        });
-        file
-    }
 }

@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
 
 use crate::buffer::Buffer;
@@ -27,6 +29,10 @@ pub struct State {
     /// The first `used` are the arrays; the others keep their storage for the next filling.
     arrays: Vec<Array>,
     used: usize,
+    /// By the hash of its name, an array: a state of very many is filled in linear time. Of two names with one hash the
+    /// first is here.
+    by_name: HashMap<u64, usize>,
+    hasher: RandomState,
     data: Buffer,
     position: Option<Position>,
 }
@@ -61,13 +67,19 @@ impl State {
     /// Forgets arrays and position; storage stays for the next filling.
     pub fn clear(&mut self) {
         self.used = 0;
+        self.by_name.clear();
         self.data.clear();
         self.position = None;
     }
 
     /// Makes room for arrays of so many bytes together, so that putting them allocates nothing more.
-    pub fn reserve(&mut self, bytes: usize) {
-        self.data.reserve(bytes);
+    pub fn reserve(&mut self, bytes: usize) -> Result<(), Error> {
+        self.data.reserve(bytes)
+    }
+
+    /// How many bytes of arrays there is room for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.data.capacity()
     }
 
     /// Adds an array of rank one.
@@ -116,7 +128,9 @@ impl State {
                 found: format!("shape {shape:?}"),
                 expected: "an array that fits into memory".to_owned(),
             })?;
-        let range = self.data.len()..self.data.len() + bytes;
+        let start = self.data.len();
+        self.data.extend(bytes)?;
+        let range = start..start + bytes;
         match self.arrays.get_mut(self.used) {
             Some(spare) => {
                 spare.name.clear();
@@ -130,8 +144,9 @@ impl State {
                 self.arrays.push(Array { name: name.to_owned(), dtype, shape: shape.to_vec(), range });
             }
         }
+        self.by_name.entry(self.hasher.hash_one(name)).or_insert(self.used);
         self.used += 1;
-        Ok(self.data.extend(bytes))
+        Ok(&mut self.data.as_mut_slice()[start..])
     }
 
     /// Copies an array into `values`, which must have its element type and number of elements.
@@ -152,7 +167,10 @@ impl State {
     /// Copies an array into a new vector, whatever its length.
     pub fn get_vec<T: Element>(&self, name: &str) -> Result<Vec<T>, Error> {
         let array = self.typed::<T>(name)?;
-        let mut values = vec![T::zero(); array.bytes.len() / T::DTYPE.size()];
+        let count = array.bytes.len() / T::DTYPE.size();
+        let mut values = Vec::new();
+        values.try_reserve_exact(count).map_err(|_| Error::NoMemory { bytes: array.bytes.len() as u64 })?;
+        values.resize(count, T::zero());
         T::decode(array.bytes, &mut values);
         Ok(values)
     }
@@ -198,6 +216,10 @@ impl State {
     }
 
     fn find(&self, name: &str) -> Option<&Array> {
+        let first = self.arrays.get(*self.by_name.get(&self.hasher.hash_one(name))?)?;
+        if first.name == name {
+            return Some(first);
+        }
         self.arrays[..self.used].iter().find(|array| array.name == name)
     }
 

@@ -2,8 +2,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::file::{Kind, Label, read_snapshot};
+use crate::file::{SnapshotReader, read_snapshot};
 use crate::fs::FileSystem;
+use crate::header::{Kind, Label};
 use crate::journal::FileNumber;
 use crate::{Error, State};
 
@@ -38,8 +39,17 @@ impl Store {
         self.dir.join(file_name(file))
     }
 
-    pub(crate) fn label(&self, kind: Kind, step: u64) -> Label {
-        Label { kind, step, run: self.owner.run.clone(), program: self.owner.program.clone() }
+    pub(crate) fn label(&self, kind: Kind, step: u64, steps: Option<u64>) -> Label {
+        Label { kind, step, steps, run: self.owner.run.clone(), program: self.owner.program.clone() }
+    }
+
+    /// Opens a file of this owner; one of another is an error.
+    pub(crate) fn open(&self, file: FileNumber) -> Result<SnapshotReader, Error> {
+        let reader = SnapshotReader::open(&*self.fs, &self.path(file))?;
+        if (&reader.label().run, &reader.label().program) != (&self.owner.run, &self.owner.program) {
+            return Err(reader.damaged("it belongs to another run"));
+        }
+        Ok(reader)
     }
 
     /// Reads a file that must hold exactly what `kind` and `step` say.
@@ -51,22 +61,32 @@ impl Store {
         state: &mut State,
     ) -> Result<(), Error> {
         let path = self.path(file);
-        let (found, expected) = (read_snapshot(&*self.fs, &path, state)?, self.label(kind, step));
-        if found == expected {
+        let found = read_snapshot(&*self.fs, &path, state)?;
+        let (owner, held) = (&self.owner, (found.kind, found.step));
+        if (&found.run, &found.program) == (&owner.run, &owner.program) && held == (kind, step) {
             return Ok(());
         }
         state.clear();
-        let what = if (&found.run, &found.program) != (&expected.run, &expected.program) {
+        let what = if (&found.run, &found.program) != (&owner.run, &owner.program) {
             "it belongs to another run".to_owned()
         } else {
-            let [is, should] = [found.kind, kind].map(|kind| match kind {
-                Kind::State => "a state",
-                Kind::Adjoint => "an adjoint",
-            });
-            format!("it holds {is} of step {}, not {should} of step {step}", found.step)
+            other_content(held, (kind, step))
         };
         Err(Error::damaged(&path, what))
     }
+}
+
+/// How to say that a file holds something else than it should.
+pub(crate) fn other_content(found: (Kind, u64), expected: (Kind, u64)) -> String {
+    let [is, should] = [found, expected].map(|(kind, step)| {
+        let what = match kind {
+            Kind::State => "a state",
+            Kind::Adjoint => "an adjoint",
+            Kind::Result => "the result",
+        };
+        format!("{what} of step {step}")
+    });
+    format!("it holds {is}, not {should}")
 }
 
 pub(crate) fn file_name(file: FileNumber) -> String {

@@ -1,15 +1,16 @@
 //! What there is in the directory of a run, without touching it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::file::Kind;
-use crate::fs::{Entry, EntryKind, FileSystem};
+use crate::Error;
+use crate::fs::{EntryKind, FileSystem};
+use crate::header::Kind;
 use crate::journal::{FileNumber, History, Record, read_journal};
 use crate::manifest::{MANIFEST, Manifest};
+use crate::recovery::{self, Recovered};
 use crate::store::{Owner, Store, number_in};
-use crate::{Error, State};
 
 pub(crate) const JOURNAL: &str = "journal.txt";
 pub(crate) const LOCK: &str = "lock";
@@ -34,6 +35,10 @@ pub struct Survey {
     pub bytes: u64,
     /// Names that nothing speaks of: what an interruption left behind, or what does not belong here.
     pub leftovers: Vec<String>,
+    /// The snapshot files that are there, whether the journal names them or not.
+    pub(crate) files: BTreeSet<FileNumber>,
+    /// The files that the journal says are not needed any more.
+    obsolete: BTreeSet<FileNumber>,
 }
 
 /// An adjoint on disk: of `steps` steps everything down to `step` is reversed.
@@ -48,17 +53,15 @@ pub struct Adjoint {
 }
 
 impl Survey {
-    /// Reads manifest, journal and directory. Reads no snapshot: see [`verify`](Self::verify).
+    /// Reads manifest, journal and directory. Reads no snapshot: see [`examine`](Self::examine).
     pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<Self, Error> {
         let manifest = Manifest::read(fs, dir)?;
         // Before the journal: a run that is being worked on has said that it began before it kept anything.
         let entries = fs.list(dir).map_err(Error::io("list", dir))?;
         let journal = dir.join(JOURNAL);
         let history = read_journal(fs, &journal)?;
-        if history.records.is_empty() {
-            check_nothing_is_kept(&journal, &entries)?;
-        }
         let (states, adjoints, finished) = replay(&history);
+        let obsolete = obsolete(&history);
         let mut survey = Self {
             dir: dir.to_owned(),
             manifest,
@@ -68,14 +71,17 @@ impl Survey {
             finished,
             bytes: 0,
             leftovers: Vec::new(),
+            files: BTreeSet::new(),
+            obsolete,
         };
         for entry in entries {
             survey.bytes += entry.bytes;
             let name = entry.name.to_string_lossy().into_owned();
+            let snapshot =
+                number_in(&name).filter(|_| entry.kind == EntryKind::File && !name.ends_with(".tmp"));
+            survey.files.extend(snapshot);
             let ours = [MANIFEST, JOURNAL, LOCK].contains(&name.as_str())
-                || (entry.kind == EntryKind::File
-                    && !name.ends_with(".tmp")
-                    && number_in(&name).is_some_and(|file| survey.names(file)));
+                || snapshot.is_some_and(|file| survey.names(file));
             if !ours {
                 survey.leftovers.push(name);
             }
@@ -84,18 +90,33 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Reads every snapshot that the journal names; one sentence for each thing that is wrong.
+    /// Reads every snapshot that is there, and says what a process that takes the run up would find.
+    pub fn examine(&self, fs: &Arc<dyn FileSystem>) -> Recovered {
+        recovery::examine(fs, self)
+    }
+
+    /// Reads every snapshot that is there; one sentence for each thing that is wrong.
     pub fn verify(&self, fs: &Arc<dyn FileSystem>) -> Vec<String> {
-        let mut findings = self.history.damage.clone();
-        let (store, mut state) = (self.store(Arc::clone(fs)), State::new());
-        let states = self.states.iter().map(|&(file, step)| (file, Kind::State, step));
-        let adjoints = self.adjoints.iter().map(|adjoint| (adjoint.file, Kind::Adjoint, adjoint.step));
-        for (file, kind, step) in states.chain(adjoints) {
-            if let Err(error) = store.read(file, kind, step, &mut state) {
-                findings.push(error.to_string());
-            }
-        }
-        findings
+        self.examine(fs).damage
+    }
+
+    /// What the journal says each file holds.
+    pub(crate) fn named(&self) -> BTreeMap<FileNumber, (Kind, u64)> {
+        let last = if self.finished { Kind::Result } else { Kind::Adjoint };
+        let states = self.states.iter().map(|&(file, step)| (file, (Kind::State, step)));
+        let adjoints = self.adjoints.iter().map(|adjoint| (adjoint.file, (last, adjoint.step)));
+        states.chain(adjoints).collect()
+    }
+
+    /// Whether the journal says that a file is not needed any more.
+    pub(crate) fn is_obsolete(&self, file: FileNumber) -> bool {
+        self.obsolete.contains(&file)
+    }
+
+    /// Whether the run has ever kept a snapshot.
+    pub(crate) fn has_kept_something(&self) -> bool {
+        let kept = |record: &Record| !matches!(record, Record::Begun | Record::Opened { .. });
+        !self.files.is_empty() || self.history.records.iter().any(|(_, record)| kept(record))
     }
 
     /// When the run last said anything, in milliseconds since 1970.
@@ -122,34 +143,42 @@ impl Survey {
         self.states.iter().any(|state| state.0 == file) || self.adjoints.iter().any(|a| a.file == file)
     }
 
-    /// A store whose next file number is used by nothing that is in the directory or was ever spoken of.
+    /// A store whose next file number is used by no snapshot that is in the directory or was ever spoken of.
     pub(crate) fn store(&self, fs: Arc<dyn FileSystem>) -> Store {
-        let leftover = self.leftovers.iter().filter_map(|name| number_in(name));
+        let taken = self.leftovers.iter().filter(|name| !name.ends_with(".tmp"));
+        let files = self.files.iter().copied().chain(taken.filter_map(|name| number_in(name)));
         let spoken = self.history.records.iter().filter_map(|(_, record)| match record {
             Record::Stored { file, .. } | Record::Reversed { file, .. } | Record::Finished { file, .. } => {
                 Some(*file)
             }
             _ => None,
         });
-        let next = FileNumber(leftover.chain(spoken).map(|file| file.0.saturating_add(1)).max().unwrap_or(0));
+        let next = FileNumber(files.chain(spoken).map(|file| file.0.saturating_add(1)).max().unwrap_or(0));
         let identity = &self.manifest.identity;
-        let owner = Owner { run: self.manifest.run.clone(), program: identity.hash().to_owned() };
+        let owner = Owner { run: self.manifest.run.clone(), program: identity.digest() };
         Store::new(fs, &self.dir, owner, next)
     }
 }
 
-/// A run whose journal tells nothing must not have kept anything: the first line is safe before the first snapshot is.
-fn check_nothing_is_kept(journal: &Path, entries: &[Entry]) -> Result<(), Error> {
-    let snapshot = |name: &str| !name.ends_with(".tmp") && number_in(name).is_some();
-    let count = entries.iter().filter(|entry| snapshot(&entry.name.to_string_lossy())).count();
-    if count == 0 {
-        return Ok(());
+/// What a journal says is not needed any more.
+fn obsolete(history: &History) -> BTreeSet<FileNumber> {
+    let (mut obsolete, mut spoken) = (BTreeSet::new(), BTreeSet::new());
+    for (_, record) in &history.records {
+        match *record {
+            Record::Stored { file, supersedes, .. } | Record::Reversed { file, supersedes, .. } => {
+                spoken.insert(file);
+                obsolete.extend(supersedes);
+            }
+            Record::Dropped { file } => drop(obsolete.insert(file)),
+            Record::Finished { file, .. } => {
+                // The result makes all else superfluous.
+                obsolete.append(&mut spoken);
+                spoken.insert(file);
+            }
+            Record::Begun | Record::Opened { .. } => {}
+        }
     }
-    let what = format!(
-        "it tells nothing, and the run has kept snapshots ({count}); put back the journal that belongs to them, or begin \
-         again in an empty directory"
-    );
-    Err(Error::damaged(journal, what))
+    obsolete
 }
 
 /// What a journal says is there in the end.

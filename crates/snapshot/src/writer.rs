@@ -10,8 +10,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::file::{self, Label, temporary};
-use crate::fs::{FileSystem, LockGuard};
+use crate::file::{self, temporary};
+use crate::fs::{FileSystem, LockGuard, OutputFile};
+use crate::header::Label;
 use crate::journal::{FileNumber, Journal, Record};
 use crate::store::Store;
 use crate::{Error, State};
@@ -22,20 +23,22 @@ const BATCH: usize = 16;
 const DOOMED: usize = 16;
 
 pub(crate) enum Job {
-    /// Write a state into a new file, then say so in the journal, then remove the file it supersedes.
-    Keep {
-        file: FileNumber,
-        label: Label,
-        state: Arc<State>,
-        record: Option<Record>,
-        supersedes: Option<FileNumber>,
-    },
+    /// Complete a new file, then say so in the journal, then remove the file it supersedes.
+    Keep { file: FileNumber, content: Content, record: Option<Record>, supersedes: Option<FileNumber> },
     /// Say so in the journal, then remove the file.
     Remove { file: FileNumber, record: Option<Record> },
     /// Add a line to the journal.
     Note(Record),
     /// Carry out the removals that wait.
     Settle,
+}
+
+/// What a new file will hold.
+pub(crate) enum Content {
+    /// This state.
+    State { label: Label, state: Arc<State> },
+    /// What has been written into it under its temporary name; it is not synced.
+    Written(Box<dyn OutputFile>),
 }
 
 /// Whether files must survive a power cut.
@@ -263,10 +266,10 @@ impl Worker {
         }
     }
 
-    fn prepare(&mut self, job: Job, batch: &mut Batch) {
+    fn prepare(&mut self, mut job: Job, batch: &mut Batch) {
         match job {
-            Job::Keep { file, ref label, ref state, ref record, supersedes } => {
-                match self.write(file, label, state) {
+            Job::Keep { file, ref mut content, ref record, supersedes } => {
+                match self.complete(file, content) {
                     Ok(()) => {
                         batch.renamed = true;
                         batch.records.extend(record.clone());
@@ -288,12 +291,17 @@ impl Worker {
         }
     }
 
-    fn write(&self, file: FileNumber, label: &Label, state: &State) -> Result<(), Error> {
+    fn complete(&self, file: FileNumber, content: &mut Content) -> Result<(), Error> {
         let path = self.store.path(file);
         let temporary = temporary(&path);
-        // It can stay from an attempt that failed.
-        let _ = self.fs.remove(&temporary);
-        let mut output = file::write(&*self.fs, &temporary, label, state)?;
+        let mut written;
+        let output = match content {
+            Content::State { label, state } => {
+                written = file::write(&*self.fs, &temporary, label, state)?;
+                &mut written
+            }
+            Content::Written(output) => output,
+        };
         if self.durability == Durability::Durable {
             output.sync().map_err(Error::io("sync", &temporary))?;
         }
@@ -304,7 +312,7 @@ impl Worker {
         match self.make_durable(&batch) {
             Ok(()) => {
                 for file in batch.obsolete {
-                    // Best effort: what stays is removed when the run is opened again.
+                    // Best effort: what stays harms nobody.
                     let _ = self.fs.remove(&self.store.path(file));
                 }
             }

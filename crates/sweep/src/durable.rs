@@ -3,14 +3,14 @@
 //! This lives here and not in `snapshot` because going on after a crash means planning anew: it needs the schedules
 //! and the driver. `snapshot` owns the directory, the files and the journal.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ebbtide_schedule::{AnySchedule, Options, Progress as Reach, Schedule, Slot, Tier, replan};
 use ebbtide_snapshot::fs::{Disks, FileSystem};
 use ebbtide_snapshot::{
-    Budget, Disk, Error as SnapshotError, Identity, Manifest, Memory, Place, RunDir, State,
+    Budget, Disk, Error as SnapshotError, FoundRun, Identity, Manifest, Memory, Place, RunDir, State,
 };
 
 use crate::pace::Pace;
@@ -54,7 +54,9 @@ const ONCE_A_MINUTE: Duration = Duration::from_secs(60);
 /// # }
 /// ```
 pub struct Run {
-    dir: RunDir,
+    manifest: Manifest,
+    path: PathBuf,
+    dir: Held,
     every: Duration,
     cancel: Cancel,
     observer: Option<Observer>,
@@ -62,6 +64,15 @@ pub struct Run {
     taken_up: bool,
     work: Option<Work>,
     finished: bool,
+}
+
+/// What this process has of a directory.
+enum Held {
+    /// A run that was looked at and not touched.
+    Found(Box<FoundRun>),
+    Owned(Box<RunDir>),
+    /// A run that could not be taken up.
+    Lost,
 }
 
 /// A run that has begun in this process.
@@ -98,7 +109,8 @@ impl Run {
         let identity = full_identity(stepper)?;
         let schedule = schedule.into();
         let manifest = Manifest::new(identity, schedule.to_string(), schedule.steps(), budget);
-        Ok(Self::new(RunDir::create(fs, dir.as_ref(), manifest)?))
+        let dir = RunDir::create(fs, dir.as_ref(), manifest)?;
+        Ok(Self::new(dir.manifest().clone(), dir.dir().to_owned(), Held::Owned(Box::new(dir))))
     }
 
     /// Takes up a run that was interrupted, or the result of one that is complete.
@@ -108,11 +120,14 @@ impl Run {
 
     /// As [`open`](Self::open), on a file system of your own.
     pub fn open_on(fs: Arc<dyn FileSystem>, dir: impl AsRef<Path>) -> Result<Self, SnapshotError> {
-        Ok(Self::new(RunDir::open(fs, dir.as_ref())?))
+        let found = FoundRun::open(fs, dir.as_ref())?;
+        Ok(Self::new(found.manifest().clone(), found.dir().to_owned(), Held::Found(Box::new(found))))
     }
 
-    fn new(dir: RunDir) -> Self {
+    fn new(manifest: Manifest, path: PathBuf, dir: Held) -> Self {
         Self {
+            manifest,
+            path,
             dir,
             every: ONCE_A_MINUTE,
             cancel: Cancel::new(),
@@ -148,7 +163,7 @@ impl Run {
 
     /// What the run was made for.
     pub fn manifest(&self) -> &Manifest {
-        self.dir.manifest()
+        &self.manifest
     }
 
     /// What was found damaged or missing when the run was taken up, and is done without. Known once
@@ -178,35 +193,51 @@ impl Run {
         result
     }
 
+    fn owned(&mut self) -> Result<&mut RunDir, SnapshotError> {
+        match &mut self.dir {
+            Held::Owned(dir) => Ok(dir),
+            _ => Err(SnapshotError::Busy { path: self.path.clone() }),
+        }
+    }
+
     /// Looks at what is there and plans the rest; `None` if there is none.
     fn begin<T: Durable>(&mut self, stepper: &mut T) -> Result<Option<Work>, Error<T::Error>> {
-        self.dir.manifest().check(self.dir.dir(), &full_identity(stepper)?)?;
-        self.dir.note_opened();
-        let Manifest { budget, steps, .. } = *self.dir.manifest();
+        let identity = full_identity(stepper)?;
+        self.manifest.check(&self.path, &identity)?;
+        let Manifest { budget, steps, .. } = self.manifest;
         // From here on the stepper changes: whatever stops us, this stepper is not at its beginning any more.
         if std::mem::replace(&mut self.taken_up, true) {
             return Err(Error::TakenUp);
         }
-        let (recovered, mut disk) = self.dir.take_recovered();
+        self.dir = match std::mem::replace(&mut self.dir, Held::Lost) {
+            Held::Found(found) => Held::Owned(Box::new(found.take_up(&identity)?)),
+            other => other,
+        };
+        let dir = self.owned()?;
+        let (recovered, mut disk) = dir.take_recovered();
+        let mut frontier = dir.empty_disk();
+        let mut adjoint = State::new();
+        if let Some(found) = &recovered.adjoint {
+            dir.read_adjoint(found, &mut adjoint)?;
+        }
         self.damage = recovered.damage;
-        let mut frontier = self.dir.empty_disk();
         let mut memory = Memory::new();
 
         let reached = match &recovered.adjoint {
-            Some((adjoint, state)) => {
-                stepper.restore_adjoint(state).map_err(Error::Frontier)?;
+            Some(found) => {
+                stepper.restore_adjoint(&adjoint).map_err(Error::Frontier)?;
                 if recovered.finished {
                     self.finished = true;
                     return Ok(None);
                 }
-                Reach::Reversed(adjoint.step)
+                Reach::Reversed(found.step)
             }
             None => Reach::Forward,
         };
         let fresh = recovered.states.is_empty() && recovered.adjoint.is_none();
         let (schedule, start) = if fresh {
             // A large plan takes time to read back, so it is read here alone.
-            (Plan::Whole(self.dir.manifest().schedule.parse()?), Start { live: Some(0), reversed: None })
+            (Plan::Whole(self.manifest.schedule.parse()?), Start { live: Some(0), reversed: None })
         } else {
             // The stepper is at its beginning: that state is always there.
             let first = match disk.held().into_iter().find(|held| held.1 == 0) {
@@ -221,18 +252,22 @@ impl Run {
                     Slot { tier: Tier::Memory, index: 0 }
                 }
             };
-            let told = recovered.adjoint.as_ref().map(|found| found.0.steps);
+            let told = recovered.adjoint.as_ref().map(|found| found.steps);
             if let (Some(told), Some(steps)) = (told, steps)
                 && told != steps
             {
                 let what = format!("the journal speaks of {told} steps, the manifest of {steps}");
-                return Err(SnapshotError::Damaged { path: self.dir.dir().to_owned(), what }.into());
+                return Err(SnapshotError::Damaged { path: self.path.clone(), what }.into());
             }
             let steps = match told.or(steps) {
                 Some(steps) => steps,
                 None => self.find_end(&mut disk, &mut frontier, stepper)?,
             };
             let survivors = survivors(&mut disk, first, steps)?;
+            // A manifest may say anything; more slots than there are steps are of no use.
+            let most = usize::try_from(steps).unwrap_or(usize::MAX).max(1);
+            let budget =
+                Budget { slots: budget.slots.min(most), disk_slots: budget.disk_slots.min(most), ..budget };
             let plan = if budget.disk_slots > 0 {
                 Plan::WithDisk(Patchwork::new(steps, &survivors, reached, budget)?)
             } else {
@@ -300,9 +335,9 @@ impl Run {
                 Ok(false) => break,
                 Err(Error::Cancelled { step }) => {
                     // Once the writer is idle it takes the frontier for sure.
-                    self.dir.flush()?;
+                    self.owned()?.flush()?;
                     self.keep_frontier(work, stepper)?;
-                    self.dir.flush()?;
+                    self.owned()?.flush()?;
                     return Err(Error::Cancelled { step });
                 }
                 Err(error) => return Err(error),
@@ -315,8 +350,8 @@ impl Run {
         }
         work.frontier.discard(0)?;
         let steps = work.sweep.steps().unwrap_or(0);
-        stepper.save_adjoint(self.dir.adjoints().begin_waiting()?).map_err(Error::Frontier)?;
-        self.dir.adjoints().finish(steps)?;
+        stepper.save_adjoint(self.owned()?.adjoints().begin_waiting()?).map_err(Error::Frontier)?;
+        self.owned()?.adjoints().finish(steps)?;
         self.finished = true;
         Ok(*work.sweep.counters())
     }
@@ -326,10 +361,10 @@ impl Run {
         work.last_frontier = Instant::now();
         let reversed = work.sweep.reversed();
         if let (Some(step), Some(steps)) = (reversed, work.sweep.steps())
-            && let Some(state) = self.dir.adjoints().begin()?
+            && let Some(state) = self.owned()?.adjoints().begin()?
         {
             stepper.save_adjoint(state).map_err(Error::Frontier)?;
-            self.dir.adjoints().commit(step, steps);
+            self.owned()?.adjoints().commit(step, steps);
         }
         // On the way back too the working state is worth keeping: without it, a process that lives shorter than the
         // way from the last state on disk to the frontier would get nowhere.

@@ -92,6 +92,7 @@ impl Durable {
         let label = Label {
             kind: Kind::State,
             step: optimiser.evaluations(),
+            steps: None,
             run: String::new(),
             program: self.options.program.clone(),
         };

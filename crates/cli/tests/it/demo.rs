@@ -1,8 +1,9 @@
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output};
 
 use serde_json::Value;
+
+use crate::kill::{self, Life};
 
 /// A ground so small that it is inverted in a second, in a budget far below store-all.
 const TINY: &str = "--grid 32x44 --steps 200 --sources 2 --iterations 2 --memory 200KiB --json";
@@ -66,39 +67,42 @@ fn another_budget_changes_no_bit_of_the_result() {
     assert_eq!(large["recompute_factor"], 1.0);
 }
 
-/// Waits until the first evaluation is on disk.
-fn wait_for(file: &Path, child: &mut Child) {
-    let begun = Instant::now();
-    while !file.exists() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "nothing was written");
-        assert!(child.try_wait().unwrap().is_none(), "it ended without a word");
-        std::thread::sleep(Duration::from_millis(1));
+/// Each evaluation is one file that is written under a name of its own and renamed: killed on both sides of every such
+/// commit, it goes on with what was safe.
+#[test]
+fn c62_killed_at_any_evaluation_it_goes_on_to_the_same_bits() {
+    let dir = tempfile::tempdir().unwrap();
+    let steps = kill::sized(60);
+    let options = format!("--grid 24x32 --steps {steps} --sources 1 --iterations 1 --memory 1MiB --json");
+    let whole = figures(&demo(dir.path(), &options));
+    let evaluations = whole["evaluations"].as_u64().unwrap();
+    let mut killed = 0;
+    for k in 1..=evaluations {
+        for (side, safe) in [("before", k - 1), ("after", k)] {
+            let folder = tempfile::tempdir().unwrap();
+            let durable = format!("{options} --durable run");
+            let life = kill::run_until(command(folder.path(), &durable), &format!("{side}:rename:{k}"));
+            assert_eq!(life, Life::Killed, "{side} evaluation {k} of {evaluations}");
+            killed += 1;
+            let rest = figures(&demo(folder.path(), &durable));
+            assert_eq!(rest["resumed_after"].as_u64().unwrap_or(0), safe, "{side} {k}: {rest}");
+            for key in ["misfit_first", "misfit_last", "evaluations", "gradient_check", "peak_bytes"] {
+                assert_eq!(rest[key], whole[key], "{side} {k}: {key}");
+            }
+        }
     }
+    assert!(killed >= 2, "{killed}");
 }
 
 #[test]
-fn killed_after_an_evaluation_it_goes_on_to_the_same_bits() {
+fn an_inversion_of_other_options_is_refused_and_one_that_is_done_is_reported() {
     let dir = tempfile::tempdir().unwrap();
-    let options = TINY.replace("--steps 200", "--steps 600").replace("--iterations 2", "--iterations 5");
-    let whole = figures(&demo(dir.path(), &options));
-
-    let durable = format!("{options} --durable run");
-    let mut child =
-        command(dir.path(), &durable).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_for(&dir.path().join("run/inversion.safetensors"), &mut child);
-    child.kill().unwrap();
-    child.wait().unwrap();
-
-    let rest = figures(&demo(dir.path(), &durable));
-    let done = rest["resumed_after"].as_u64().unwrap();
-    assert!(done >= 1 && done < rest["evaluations"].as_u64().unwrap(), "{rest}");
-    for key in ["misfit_first", "misfit_last", "evaluations", "gradient_check", "peak_bytes"] {
-        assert_eq!(rest[key], whole[key], "{key}");
-    }
-
-    let other = demo(dir.path(), &durable.replace("--steps 600", "--steps 601"));
+    let whole = figures(&demo(dir.path(), TINY));
+    let durable = format!("{TINY} --durable run");
+    figures(&demo(dir.path(), &durable));
+    let other = demo(dir.path(), &durable.replace("--steps 200", "--steps 201"));
     let error = String::from_utf8(other.stderr).unwrap();
-    assert!(error.contains("--steps was 600 and is 601") && error.contains("another directory"), "{error}");
+    assert!(error.contains("--steps was 200 and is 201") && error.contains("another directory"), "{error}");
     assert!(other.stdout.is_empty());
 
     // Run again when all is done, it has only to report.

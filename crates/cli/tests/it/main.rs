@@ -8,3 +8,6 @@ mod hostile;
 mod plan;
 mod runs;
 mod trace;
+
+#[path = "../../../snapshot/tests/support/kill.rs"]
+mod kill;

@@ -14,10 +14,13 @@ enum Reach {
     Finished,
 }
 
+fn identity() -> Identity {
+    Identity::new("heat", "f00d").input("nu", 0.1)
+}
+
 fn make_run(dir: &Path, reach: Reach) {
-    let identity = Identity::new("heat", "f00d").input("nu", 0.1);
     let manifest = Manifest::new(
-        identity,
+        identity(),
         "revolve",
         Some(100),
         Budget { slots: 4, block: 1, disk_slots: 0, disk_cost: 1 },
@@ -98,7 +101,7 @@ fn a_run_is_shown_with_its_inputs_and_the_command_that_goes_on() {
 #[test]
 fn a_run_in_use_is_running_and_not_touched() {
     let dir = three_runs();
-    let run = RunDir::open(Arc::new(Disks), &dir.path().join("c")).unwrap();
+    let run = RunDir::open(Arc::new(Disks), &dir.path().join("c"), &identity()).unwrap();
     assert_eq!(json("list", dir.path(), &[])["runs"][2]["condition"], "running");
     let pruned = json("prune", dir.path(), &["--finished"]);
     assert_eq!(pruned["not_touched"][0]["why"], "in use");

@@ -1,9 +1,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
+
+use crate::kill::{self, Life};
 
 fn demo(trace: &Path, out: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ebbtide"));
@@ -69,13 +70,11 @@ fn a_trace_shows_the_actions_of_the_schedule() {
 fn a_trace_is_whole_when_the_process_is_killed() {
     let dir = tempfile::tempdir().unwrap();
     let trace = dir.path().join("trace.json");
-    let mut child = demo(&trace, &dir.path().join("out"), &["--iterations", "1000"]).spawn().unwrap();
-    while std::fs::metadata(&trace).map_or(0, |meta| meta.len()) < 2_000 {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it had written so much");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let run = dir.path().join("run");
+    let durable = ["--iterations", "1000", "--durable", run.to_str().unwrap()];
+    // The first evaluation has been traced when it has become durable.
+    let life = kill::run_until(demo(&trace, &dir.path().join("out"), &durable), "after:rename:1");
+    assert_eq!(life, Life::Killed);
     let events = events(&trace);
     assert!(events.len() > 10);
     open_spans(&events);

@@ -1,7 +1,5 @@
 //! Launches that the host stops. The programs here have no end of their own.
 
-use std::time::Duration;
-
 use ebbtide_ir::*;
 use ebbtide_runtime::{Arg, Array1, Budget, Cancel, Compiled, Device, Error, Status, interpreter};
 
@@ -208,7 +206,6 @@ fn stopped_and_used_again(kinds: &[Endless]) {
                 let mut a = device.zeros([n]).unwrap();
                 let mut other = device.zeros([n]).unwrap();
                 let pending = compiled.launch_async(args(&mut a, &mut other, FOR_EVER)).unwrap();
-                std::thread::sleep(Duration::from_millis(10));
                 assert!(pending.poll().is_pending(), "{kind:?} on {device:?}: it ended by itself");
                 // A loop around parallel ones says how far it is, when a pass of it has ended; inside iterations there is no
                 // such place.
@@ -237,13 +234,12 @@ pub fn one_switch_stops_all_launches_that_have_it() {
         let (mut a, mut other) = (device.zeros([100]).unwrap(), device.zeros([100]).unwrap());
         // One that ends by itself is not touched by a wish that comes later.
         assert_eq!(compiled.launch(args(&mut a, &mut other, 2)).unwrap(), Status::Done);
-        let switch = cancel.clone();
-        let later = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(10));
-            switch.cancel();
-        });
-        assert!(is_cancelled(compiled.launch(args(&mut a, &mut other, FOR_EVER))));
-        later.join().unwrap();
+        let pending = compiled.launch_async(args(&mut a, &mut other, FOR_EVER)).unwrap();
+        while pending.passes() == 0 {
+            std::thread::yield_now();
+        }
+        cancel.cancel();
+        assert!(is_cancelled(pending.wait()));
         // The wish stands until it is taken back: nothing runs, nothing changes.
         a.fill(5.0).unwrap();
         assert!(is_cancelled(compiled.launch(args(&mut a, &mut other, 2))));
@@ -276,12 +272,14 @@ pub fn a_launch_is_stopped_while_others_are_compiled() {
         let (mut a, mut other) = (device.zeros([3000]).unwrap(), device.zeros([3000]).unwrap());
         let pending = compiled.launch_async(args(&mut a, &mut other, FOR_EVER)).unwrap();
         let beside = device.clone();
+        let (begin, begun) = std::sync::mpsc::channel();
         let compiling = std::thread::spawn(move || {
+            begin.send(()).unwrap();
             for kind in ALL {
                 let _compiled = Compiled::new(&endless(kind), &beside).unwrap();
             }
         });
-        std::thread::sleep(Duration::from_millis(50));
+        begun.recv().unwrap();
         pending.cancel();
         assert!(is_cancelled(pending.wait()), "{device:?}");
         compiling.join().unwrap();
@@ -310,8 +308,9 @@ pub fn a_gradient_that_never_ends_is_stopped_and_can_be_launched_again() {
                 let cancel = Cancel::new();
                 let stoppable = plain.with_budget(budget).cancel_with(&cancel);
                 let switch = cancel.clone();
+                // Before the launch, at its beginning or in its middle: it is stopped.
                 let later = std::thread::spawn(move || {
-                    std::thread::sleep(Duration::from_millis(20));
+                    (0..1000).for_each(|_| std::thread::yield_now());
                     switch.cancel();
                 });
                 let stopped = long.with_arguments(&stoppable, |args| stoppable.launch(args)).1;
@@ -362,7 +361,7 @@ fn a_parallel_loop_whose_iterations_have_short_loops_is_stopped_in_its_middle() 
         let compiled = Compiled::new(&program, &device).unwrap();
         let (mut a, mut other) = (device.zeros([9000]).unwrap(), device.zeros([1]).unwrap());
         let pending = compiled.launch_async(args(&mut a, &mut other, 1 << 40)).unwrap();
-        std::thread::sleep(Duration::from_millis(10));
+        (0..1000).for_each(|_| std::thread::yield_now());
         pending.cancel();
         assert!(is_cancelled(pending.wait()), "{device:?}");
         assert_eq!(compiled.launch(args(&mut a, &mut other, 1)).unwrap(), Status::Done);

@@ -1,7 +1,6 @@
 //! Gradients that survive their process.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -67,45 +66,6 @@ fn gradient(dir: Option<&Path>, budget: Budget) -> Result<(Vec<u64>, u64), ebbti
 
 const BUDGETS: [Budget; 3] =
     [Budget::StoreAll, Budget::Bytes(76_400), Budget::Revolve { slots: 2, block: 1 }];
-
-#[test]
-#[ignore = "a child of the test below"]
-fn child() {
-    let dir = std::env::var("EBBTIDE_TEST_RUN").unwrap();
-    let budget = std::env::var("EBBTIDE_TEST_BUDGET").unwrap().parse::<usize>().unwrap();
-    gradient(Some(Path::new(&dir)), BUDGETS[budget]).unwrap();
-}
-
-#[test]
-fn a_gradient_that_is_killed_again_and_again_ends_with_the_same_bits() {
-    let (expected, killed) = (gradient(None, Budget::StoreAll).unwrap(), std::cell::Cell::new(0));
-    for (k, budget) in BUDGETS.into_iter().enumerate() {
-        let dir = tempfile::tempdir().unwrap();
-        let run = dir.path().join("run");
-        for attempt in 0..40u64 {
-            let mut child = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "durable::child", "--ignored"])
-                .env("EBBTIDE_TEST_RUN", &run)
-                .env("EBBTIDE_TEST_BUDGET", k.to_string())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
-            std::thread::sleep(Duration::from_millis(20 + attempt * attempt * 7 % 400));
-            let done = child.try_wait().unwrap().is_some();
-            if done {
-                break;
-            }
-            child.kill().unwrap();
-            child.wait().unwrap();
-            killed.set(killed.get() + 1);
-        }
-        // Whatever it came to, it goes on from there; and once it has ended, it is read.
-        assert_eq!(gradient(Some(&run), budget).unwrap(), expected, "{budget:?}");
-        assert_eq!(gradient(Some(&run), budget).unwrap(), expected, "{budget:?}");
-    }
-    assert!(killed.get() > 3, "the children were too fast to be killed: {}", killed.get());
-}
 
 #[test]
 fn a_durable_run_of_other_arguments_is_refused() {

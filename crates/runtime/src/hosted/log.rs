@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_ir::{ArrayId, RegionId};
+use ebbtide_ir::{ArrayId, RegionId, Type};
 
 /// The elements of an array that the host changed.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,13 +47,21 @@ impl Log {
         bytes
     }
 
-    /// Does it speak of elements that there are? `size` gives the bytes of an array and of one of its elements.
-    pub fn fits(&self, size: impl Fn(ArrayId) -> Option<(usize, usize)>) -> bool {
+    /// Does it speak of elements that there are, and of values that they can have? `size` gives the bytes of an array and
+    /// the type of its elements.
+    pub fn fits(&self, size: impl Fn(ArrayId) -> Option<(usize, Type)>) -> bool {
         self.done.values().flatten().all(|change| {
-            let Some((bytes, element)) = size(change.array) else { return false };
+            let Some((bytes, ty)) = size(change.array) else { return false };
+            let element = ty.size();
+            if ty == Type::Bool && change.old.iter().chain(&change.new).any(|byte| *byte > 1) {
+                return false;
+            }
             let inside = |at: &usize| at.checked_add(element).is_some_and(|end| end <= bytes);
             let length = change.elements.len().checked_mul(element);
-            change.elements.iter().all(inside) && length == Some(change.old.len())
+            let aligned = |at: &usize| at.is_multiple_of(element);
+            change.elements.iter().all(inside)
+                && change.elements.iter().all(aligned)
+                && length == Some(change.old.len())
         })
     }
 
@@ -62,11 +70,12 @@ impl Log {
         let (words, []) = bytes.as_chunks::<8>() else { return None };
         let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
         let mut log = Log::default();
+        let index = |word: u64| u32::try_from(word).ok().map(|index| index as usize);
         while let Some(region) = words.next() {
-            let key = (RegionId::from_index(region as usize), words.next()? as i64);
+            let key = (RegionId::from_index(index(region)?), words.next()? as i64);
             let mut changes = Vec::new();
             for _ in 0..words.next()? {
-                let array = ArrayId::from_index(words.next()? as usize);
+                let array = ArrayId::from_index(index(words.next()?)?);
                 let (count, length) = (words.next()?, words.next()? as usize);
                 let elements: Vec<usize> =
                     (0..count).map(|_| Some(words.next()? as usize)).collect::<Option<_>>()?;
@@ -111,7 +120,12 @@ mod tests {
         assert_eq!(Log::from_bytes(&bytes[..bytes.len() - 8]), None);
         assert_eq!(Log::from_bytes(&bytes[1..]), None);
         let log = Log::from_bytes(&bytes).unwrap();
-        assert!(log.fits(|_| Some((16, 4))));
-        assert!(!log.fits(|_| Some((12, 4))) && !log.fits(|_| Some((16, 8))) && !log.fits(|_| None));
+        assert!(log.fits(|_| Some((16, Type::F32))));
+        assert!(!log.fits(|_| Some((12, Type::F32))) && !log.fits(|_| Some((16, Type::F64))));
+        assert!(!log.fits(|_| None));
+        // A `bool` is 0 or 1.
+        let mut log = Log::default();
+        log.done.insert((RegionId::from_index(0), 0), vec![change(vec![3], &[1])]);
+        assert!(!log.fits(|_| Some((16, Type::Bool))));
     }
 }

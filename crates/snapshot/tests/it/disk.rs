@@ -1,7 +1,6 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
 use std::{io, thread};
 
 use ebbtide_snapshot::fs::{Disks, Entry, FileSystem, InputFile, LockGuard, OutputFile};
@@ -153,18 +152,18 @@ fn a_slow_disk_makes_the_run_wait_instead_of_filling_memory() {
     for step in 0..STAGING_BUFFERS {
         store(&mut disk, step, step as u64).unwrap();
     }
-    let passed = Arc::new(AtomicBool::new(false));
-    let witness = Arc::clone(&passed);
+    let opened = Arc::new(AtomicBool::new(false));
+    let witness = Arc::clone(&opened);
     let run = thread::spawn(move || {
         store(&mut disk, 9, 9).unwrap();
-        witness.store(true, Ordering::SeqCst);
+        assert!(witness.load(Ordering::SeqCst), "it went on without a free buffer");
         disk.flush().unwrap();
     });
-    thread::sleep(Duration::from_millis(100));
-    assert!(!passed.load(Ordering::SeqCst), "it went on without a free buffer");
+    // Time for the thread to go wrong; a right one passes however long this takes.
+    (0..10_000).for_each(|_| thread::yield_now());
+    opened.store(true, Ordering::SeqCst);
     fs.set_closed(false);
     run.join().unwrap();
-    assert!(passed.load(Ordering::SeqCst));
 }
 
 #[test]
@@ -275,7 +274,7 @@ fn two_staging_buffers_are_enough_to_write_behind_and_read_ahead() {
 #[test]
 fn room_that_was_reserved_takes_all_arrays() {
     let mut state = State::new();
-    state.reserve(3 * 800);
+    state.reserve(3 * 800).unwrap();
     for name in ["a", "b", "c"] {
         state.put(name, &[1.5; 100]).unwrap();
     }

@@ -50,7 +50,7 @@ fn a_snapshot_comes_back_as_it_was_written() {
 fn an_empty_state_is_a_snapshot_too() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.safetensors");
-    let label = Label { kind: Kind::Adjoint, step: 0, run: String::new(), program: String::new() };
+    let label = Label { kind: Kind::Adjoint, ..Label::of_no_run("") };
     write_snapshot(&Disks, &path, &label, &State::new()).unwrap();
     let mut back = State::new();
     assert_eq!(read_snapshot(&Disks, &path, &mut back).unwrap(), label);

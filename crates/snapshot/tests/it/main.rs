@@ -4,6 +4,7 @@
 mod disk;
 mod files;
 mod hostile_files;
+mod hostile_sizes;
 mod memory;
 mod paths;
 mod positions;

@@ -31,7 +31,7 @@ fn replace_by_link(dir: &Path, bait: &Path, name: &str) {
 fn a_snapshot_behind_a_link_is_not_read() {
     let (_guard, dir, bait) = run_and_bait();
     replace_by_link(&dir, &bait, "00000001.safetensors");
-    let (recovered, _) = RunDir::open(fs(), &dir).unwrap().take_recovered();
+    let (recovered, _) = RunDir::open(fs(), &dir, &manifest().identity).unwrap().take_recovered();
     assert_eq!(recovered.states, [(0, 0), (1, 60)]);
     assert!(bait.join("00000001.safetensors").exists(), "what the link led to was removed");
 }
@@ -42,7 +42,7 @@ fn a_manifest_a_journal_or_a_lock_behind_a_link_is_refused() {
         let (_guard, dir, bait) = run_and_bait();
         replace_by_link(&dir, &bait, name);
         let before = std::fs::read(bait.join(name)).unwrap();
-        let error = RunDir::open(fs(), &dir).err().unwrap();
+        let error = RunDir::open(fs(), &dir, &manifest().identity).err().unwrap();
         assert!(matches!(error, Error::Io { .. }) && error.to_string().contains(name), "{error}");
         assert_eq!(std::fs::read(bait.join(name)).unwrap(), before);
     }
@@ -61,7 +61,7 @@ fn links_under_names_to_come_are_not_written_through() {
             }
         }
     }
-    let mut run = RunDir::open(fs(), &dir).unwrap();
+    let mut run = RunDir::open(fs(), &dir, &manifest().identity).unwrap();
     let (_, mut disk) = run.take_recovered();
     for step in 0..10 {
         disk.begin(9).unwrap().put("u", &[1.0]).unwrap();
@@ -81,7 +81,7 @@ fn a_pipe_or_a_directory_in_the_place_of_a_file_does_not_hang_or_confuse() {
     assert!(status.is_ok_and(|status| status.success()), "mkfifo is missing");
     std::fs::remove_file(dir.join("00000000.safetensors")).unwrap();
     std::fs::create_dir(dir.join("00000000.safetensors")).unwrap();
-    let (recovered, _) = RunDir::open(fs(), &dir).unwrap().take_recovered();
+    let (recovered, _) = RunDir::open(fs(), &dir, &manifest().identity).unwrap().take_recovered();
     assert_eq!((recovered.states, recovered.damage.len()), (vec![(0, 60)], 2));
 }
 
@@ -96,7 +96,7 @@ fn names_of_inputs_and_arrays_never_become_paths() {
     run.flush().unwrap();
     drop((run, disk));
     assert_eq!(std::fs::read_dir(temporary.path()).unwrap().count(), 1);
-    let (recovered, mut disk) = RunDir::open(fs(), &dir).unwrap().take_recovered();
+    let (recovered, mut disk) = RunDir::open(fs(), &dir, &manifest().identity).unwrap().take_recovered();
     assert_eq!(recovered.states, [(0, 0)]);
     assert_eq!(disk.load(0).unwrap().get_vec::<f64>("../../escaped").unwrap(), [1.0]);
 }

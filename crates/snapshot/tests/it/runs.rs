@@ -2,7 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ebbtide_snapshot::fs::{Disks, FileSystem};
-use ebbtide_snapshot::{Budget, Error, Identity, Manifest, Place, RunDir, Survey};
+use ebbtide_snapshot::{Budget, Error, Identity, Manifest, Place, RunDir, State, Survey};
 
 pub fn fs() -> Arc<dyn FileSystem> {
     Arc::new(Disks)
@@ -34,14 +34,16 @@ fn a_run_is_found_again_as_it_was_left() {
     let temporary = tempfile::tempdir().unwrap();
     let dir = temporary.path().join("run");
     some_run(&dir);
-    let mut run = RunDir::open(fs(), &dir).unwrap();
+    let mut run = RunDir::open(fs(), &dir, &manifest().identity).unwrap();
     assert_eq!(run.manifest().identity, manifest().identity);
     let (recovered, mut disk) = run.take_recovered();
     assert!(recovered.damage.is_empty() && !recovered.finished);
     assert_eq!(recovered.states, [(0, 0), (1, 30), (2, 60)]);
     assert_eq!(disk.load(1).unwrap().get_vec::<f64>("u").unwrap(), [30.0; 100]);
-    let (adjoint, state) = recovered.adjoint.unwrap();
+    let adjoint = recovered.adjoint.unwrap();
     assert_eq!((adjoint.step, adjoint.steps), (80, 100));
+    let mut state = State::new();
+    run.read_adjoint(&adjoint, &mut state).unwrap();
     assert_eq!(state.get_vec::<f64>("du").unwrap(), [80.0; 100]);
 }
 
@@ -59,22 +61,25 @@ fn a_survey_tells_what_is_there_and_whether_it_is_sound() {
     assert!(survey.bytes > 5 * 4096 && !survey.finished && !survey.in_use(&Disks).unwrap());
     assert_eq!(survey.verify(&fs()), Vec::<String>::new());
 
-    let run = RunDir::open(fs(), &dir).unwrap();
+    let run = RunDir::open(fs(), &dir, &manifest().identity).unwrap();
     assert!(survey.in_use(&Disks).unwrap());
-    assert!(matches!(RunDir::open(fs(), &dir), Err(Error::Busy { .. })));
+    assert!(matches!(RunDir::open(fs(), &dir, &manifest().identity), Err(Error::Busy { .. })));
     drop(run);
-    // Taking the run up has cleared away what was ours, and not what was not.
-    assert_eq!(Survey::read(&Disks, &dir).unwrap().leftovers, ["notes.txt"]);
+    // Taking a run up removes nothing.
+    assert_eq!(Survey::read(&Disks, &dir).unwrap().leftovers, ["00000077.safetensors.tmp", "notes.txt"]);
 
     let file = dir.join("00000001.safetensors");
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[4200] ^= 4;
     std::fs::write(&file, bytes).unwrap();
     std::fs::remove_file(dir.join("00000000.safetensors")).unwrap();
-    let findings = survey.verify(&fs());
+    let findings = Survey::read(&Disks, &dir).unwrap().verify(&fs());
     assert_eq!(findings.len(), 2, "{findings:?}");
-    assert!(findings[0].contains("could not open") && findings[1].contains("checksum of array `u`"));
-    let (recovered, _) = RunDir::open(fs(), &dir).unwrap().take_recovered();
+    assert!(
+        findings[0].contains("checksum of array `u`")
+            && findings[1].contains("00000000.safetensors is missing")
+    );
+    let (recovered, _) = RunDir::open(fs(), &dir, &manifest().identity).unwrap().take_recovered();
     assert_eq!((recovered.states, recovered.damage.len()), (vec![(0, 60)], 2));
 }
 
@@ -85,8 +90,8 @@ fn the_latest_sound_adjoint_is_taken() {
     some_run(&dir);
     let latest = Survey::read(&Disks, &dir).unwrap().adjoints[1].file;
     std::fs::write(dir.join(format!("{:08}.safetensors", latest.0)), "gone").unwrap();
-    let (recovered, _) = RunDir::open(fs(), &dir).unwrap().take_recovered();
-    assert_eq!(recovered.adjoint.unwrap().0.step, 90);
+    let (recovered, _) = RunDir::open(fs(), &dir, &manifest().identity).unwrap().take_recovered();
+    assert_eq!(recovered.adjoint.unwrap().step, 90);
 }
 
 #[test]
@@ -94,15 +99,15 @@ fn a_snapshot_of_another_run_is_not_taken_for_one_of_this() {
     let temporary = tempfile::tempdir().unwrap();
     let (dir, other) = (temporary.path().join("run"), temporary.path().join("other"));
     some_run(&dir);
-    std::thread::sleep(std::time::Duration::from_millis(2));
     some_run(&other);
     for file in ["00000001.safetensors", "00000002.safetensors"] {
         std::fs::copy(other.join(file), dir.join(file)).unwrap();
     }
     // The right run, but the wrong step.
     std::fs::copy(dir.join("00000000.safetensors"), dir.join("00000002.safetensors")).unwrap();
-    let (recovered, _) = RunDir::open(fs(), &dir).unwrap().take_recovered();
-    assert_eq!(recovered.states, [(0, 0)]);
+    let (recovered, _) = RunDir::open(fs(), &dir, &manifest().identity).unwrap().take_recovered();
+    // What the third file really holds is used; that it holds something else than it should is told.
+    assert_eq!(recovered.states, [(0, 0), (1, 0)]);
     assert!(recovered.damage[0].contains("belongs to another run"), "{:?}", recovered.damage);
     assert!(
         recovered.damage[1].contains("a state of step 0, not a state of step 60"),
@@ -117,7 +122,7 @@ fn a_directory_that_is_no_run_is_left_alone() {
     let dir = temporary.path().join("home");
     std::fs::create_dir(&dir).unwrap();
     std::fs::write(dir.join("thesis.tex"), "all of it").unwrap();
-    assert!(matches!(RunDir::open(fs(), &dir), Err(Error::NotARun { .. })));
+    assert!(matches!(RunDir::open(fs(), &dir, &manifest().identity), Err(Error::NotARun { .. })));
     let refused = RunDir::create(fs(), &dir, manifest());
     let said = refused.as_ref().err().map(ToString::to_string).unwrap_or_default();
     assert!(
@@ -127,7 +132,10 @@ fn a_directory_that_is_no_run_is_left_alone() {
     drop(refused);
     let left: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["thesis.tex"]);
-    assert!(matches!(RunDir::open(fs(), &temporary.path().join("nowhere")), Err(Error::NotARun { .. })));
+    assert!(matches!(
+        RunDir::open(fs(), &temporary.path().join("nowhere"), &manifest().identity),
+        Err(Error::NotARun { .. })
+    ));
 }
 
 #[test]
@@ -138,11 +146,12 @@ fn pruning_takes_what_is_ours_and_leaves_the_rest() {
     some_run(&dir);
     std::fs::write(dir.join("00000077.safetensors"), "not spoken of").unwrap();
     std::fs::write(dir.join("77.safetensors"), "not spelt as ours are").unwrap();
-    let run = RunDir::open(fs(), &dir).unwrap();
+    let run = RunDir::open(fs(), &dir, &manifest().identity).unwrap();
     assert!(matches!(prune::remove_run(&Disks, &dir), Err(Error::Busy { .. })));
     drop(run);
     std::fs::write(dir.join("00000078.safetensors.tmp"), "half").unwrap();
-    assert_eq!(prune::remove_leftovers(&Disks, &dir).unwrap(), ["00000078.safetensors.tmp"]);
+    let pruned = prune::remove_leftovers(&fs(), &dir).unwrap();
+    assert_eq!(pruned, ["00000077.safetensors", "00000078.safetensors.tmp"]);
     assert_eq!(Survey::read(&Disks, &dir).unwrap().verify(&fs()), Vec::<String>::new());
     prune::remove_run(&Disks, &dir).unwrap();
     let left: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -178,7 +187,7 @@ fn inputs_with_the_same_checksum_are_told_apart() {
     assert!(refusal.contains("input `x` was `f64[1], hash "), "{refusal}");
 
     let first = |x: f64| {
-        let mut state = ebbtide_snapshot::State::new();
+        let mut state = State::new();
         state.put("x", &[x]).unwrap();
         Identity::new("grow", "f00d").initial_state(&state)
     };
@@ -193,13 +202,15 @@ fn a_manifest_of_another_format_is_not_called_damaged() {
         let dir = temporary.path().join(older.to_string());
         some_run(&dir);
         match older {
-            true => rewrite_manifest(&dir, "ebbtide run 2", "ebbtide run 1"),
+            true => rewrite_manifest(&dir, "ebbtide run 3", "ebbtide run 2"),
             false => {
                 let text = r#"{ "format": "ebbtide run 7", "all": "new" }"#;
                 std::fs::write(dir.join("manifest.json"), text).unwrap();
             }
         }
-        for error in [Manifest::read(&Disks, &dir).err(), RunDir::open(fs(), &dir).err()] {
+        for error in
+            [Manifest::read(&Disks, &dir).err(), RunDir::open(fs(), &dir, &manifest().identity).err()]
+        {
             let error = error.unwrap();
             assert!(matches!(error, Error::OtherFormat { .. }), "{error:?}");
             let said = error.to_string();
@@ -226,9 +237,16 @@ fn a_run_of_another_version_or_program_is_refused_with_what_differs() {
         assert!(refusal(&other).contains(part), "{}", refusal(&other));
     }
 
+    // Under other laws, the version that continues the run is named; under the same ones, any version may continue it.
     rewrite_manifest(&dir, &manifest.engine, "9.9.9");
-    let refusal = Manifest::read(&Disks, &dir).unwrap().check(&dir, &me).unwrap_err().to_string();
-    assert!(refusal.contains("it was made by Ebbtide 9.9.9 and this is"), "{refusal}");
+    let newer = Manifest::read(&Disks, &dir).unwrap();
+    newer.check(&dir, &me).unwrap();
+    rewrite_manifest(&dir, r#""hash":"f00d","#, r#""hash":"f00d","laws":7,"#);
+    let newer = Manifest::read(&Disks, &dir).unwrap();
+    let refusal = newer.check(&dir, &me.clone().laws(8)).unwrap_err().to_string();
+    assert!(refusal.contains("version 7 of the laws by Ebbtide 9.9.9, and this is version 8"), "{refusal}");
+    assert!(refusal.contains("continue it with Ebbtide 9.9.9"), "{refusal}");
+    newer.check(&dir, &me.laws(7)).unwrap();
 }
 
 /// A process that is being started has all files of this one open for a moment.
@@ -252,10 +270,9 @@ fn a_lock_that_was_given_back_is_free_while_other_threads_start_processes() {
     });
 }
 
-/// Without its journal nothing tells which of its states a run needs: none of them is touched, and nobody begins again
-/// as if nothing had been there.
+/// The snapshots prove who they are: a run that has lost its journal continues from them.
 #[test]
-fn a_run_that_lost_its_journal_is_damaged_and_keeps_its_states() {
+fn c61_a_run_that_lost_its_journal_continues_from_its_snapshots() {
     type Spoil = fn(&Path);
     let spoils: [Spoil; 3] = [
         |journal| std::fs::remove_file(journal).unwrap(),
@@ -272,17 +289,17 @@ fn a_run_that_lost_its_journal_is_damaged_and_keeps_its_states() {
         };
         assert_eq!(snapshots(), 5);
         spoil(&dir.join("journal.txt"));
-        let said = [
-            Survey::read(&Disks, &dir).map(drop),
-            RunDir::open(fs(), &dir).map(drop),
-            ebbtide_snapshot::prune::remove_leftovers(&Disks, &dir).map(drop),
-        ];
-        for said in said {
-            let error = said.unwrap_err();
-            assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
-            let error = error.to_string();
-            assert!(error.contains("journal.txt is damaged") && error.contains("snapshots (5)"), "{error}");
-        }
+        let found = Survey::read(&Disks, &dir).unwrap().examine(&fs());
+        assert!(
+            found.damage.iter().any(|what| what.contains("the journal says nothing")),
+            "{:?}",
+            found.damage
+        );
+        assert_eq!(found.adopted.len(), 5, "{:?}", found.adopted);
+        assert!(ebbtide_snapshot::prune::remove_leftovers(&fs(), &dir).unwrap().is_empty());
+        let (recovered, _) = RunDir::open(fs(), &dir, &manifest().identity).unwrap().take_recovered();
+        assert_eq!(recovered.states, [(0, 0), (1, 30), (2, 60)]);
+        assert_eq!(recovered.adjoint.unwrap().step, 80);
         assert_eq!(snapshots(), 5);
     }
 }
@@ -295,16 +312,16 @@ fn a_run_that_was_interrupted_before_its_first_state_has_lost_nothing() {
     // Between the manifest and the journal.
     std::fs::remove_file(dir.join("journal.txt")).unwrap();
     assert_eq!(Survey::read(&Disks, &dir).unwrap().verify(&fs()), Vec::<String>::new());
-    let (recovered, _) = RunDir::open(fs(), &dir).unwrap().take_recovered();
+    let (recovered, _) = RunDir::open(fs(), &dir, &manifest().identity).unwrap().take_recovered();
     assert!(recovered.damage.is_empty() && recovered.states.is_empty());
     // With a journal from here on, a state that is not in it yet is no damage.
     std::fs::write(dir.join("00000000.safetensors"), "named in no line yet").unwrap();
-    RunDir::open(fs(), &dir).unwrap();
+    RunDir::open(fs(), &dir, &manifest().identity).unwrap();
 }
 
 /// The gradient of [`some_run`].
 fn finish(dir: &Path) {
-    let mut run = RunDir::open(fs(), dir).unwrap();
+    let mut run = RunDir::open(fs(), dir, &manifest().identity).unwrap();
     run.adjoints().begin_waiting().unwrap().put("du", &[0.5; 100]).unwrap();
     run.adjoints().finish(100).unwrap();
 }
@@ -316,17 +333,18 @@ fn a_finished_run_is_read_where_nobody_may_write_and_while_another_has_it() {
     some_run(&dir);
     let disk = Arc::new(crate::disk::Gated::default());
     disk.read_only.store(true, std::sync::atomic::Ordering::Relaxed);
-    let error = RunDir::open(disk.clone(), &dir).err().unwrap();
+    let error = RunDir::open(disk.clone(), &dir, &manifest().identity).err().unwrap();
     assert!(error.to_string().starts_with("could not lock"), "to go on needs the lock: {error}");
 
     finish(&dir);
-    let other = RunDir::open(fs(), &dir).unwrap();
+    let other = RunDir::open(fs(), &dir, &manifest().identity).unwrap();
     for disk in [disk.clone() as Arc<dyn FileSystem>, fs()] {
-        let mut run = RunDir::open(disk, &dir).unwrap();
-        run.note_opened();
+        let mut run = RunDir::open(disk, &dir, &manifest().identity).unwrap();
         let (recovered, _) = run.take_recovered();
         assert!(recovered.finished && recovered.damage.is_empty());
-        assert_eq!(recovered.adjoint.unwrap().1.get_vec::<f64>("du").unwrap(), [0.5; 100]);
+        let mut state = State::new();
+        run.read_adjoint(&recovered.adjoint.unwrap(), &mut state).unwrap();
+        assert_eq!(state.get_vec::<f64>("du").unwrap(), [0.5; 100]);
         run.flush().unwrap();
     }
     drop(other);
@@ -334,7 +352,7 @@ fn a_finished_run_is_read_where_nobody_may_write_and_while_another_has_it() {
     // A gradient that is damaged has to be computed again, and that needs the lock.
     let file = Survey::read(&Disks, &dir).unwrap().adjoints[0].file;
     std::fs::write(dir.join(format!("{:08}.safetensors", file.0)), "gone").unwrap();
-    assert!(matches!(RunDir::open(disk, &dir), Err(Error::Io { doing: "lock", .. })));
+    assert!(matches!(RunDir::open(disk, &dir, &manifest().identity), Err(Error::Io { doing: "lock", .. })));
 }
 
 #[test]
@@ -345,7 +363,7 @@ fn a_run_that_lost_its_manifest_is_not_called_another_run() {
     std::fs::remove_file(dir.join("manifest.json")).unwrap();
     let said = [
         RunDir::create(fs(), &dir, manifest()).map(drop),
-        RunDir::open(fs(), &dir).map(drop),
+        RunDir::open(fs(), &dir, &manifest().identity).map(drop),
         Survey::read(&Disks, &dir).map(drop),
     ];
     for said in said {
@@ -360,13 +378,13 @@ fn messages_are_true_and_well_formed() {
     let temporary = tempfile::tempdir().unwrap();
     let dir = temporary.path().join("run");
     some_run(&dir);
-    let run = RunDir::open(fs(), &dir).unwrap();
-    let busy = RunDir::open(fs(), &dir).err().unwrap().to_string();
+    let run = RunDir::open(fs(), &dir, &manifest().identity).unwrap();
+    let busy = RunDir::open(fs(), &dir, &manifest().identity).err().unwrap().to_string();
     assert!(busy.contains("in use by another process or another part of this one"), "{busy}");
     drop(run);
     let survey = Survey::read(&Disks, &dir).unwrap();
     let name = |file: ebbtide_snapshot::FileNumber| dir.join(format!("{:08}.safetensors", file.0));
     std::fs::copy(name(survey.adjoints[1].file), name(survey.states[1].0)).unwrap();
-    let found = survey.verify(&fs()).join("\n");
+    let found = Survey::read(&Disks, &dir).unwrap().verify(&fs()).join("\n");
     assert!(found.contains("it holds an adjoint of step 80, not a state of step 30"), "{found}");
 }

@@ -1,106 +1,86 @@
-//! A gradient whose process is killed over and over.
+//! A gradient whose process is killed at every point, over and over.
 
-use std::ops::Range;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ebbtide_schedule::{Disk, Multistage};
 use ebbtide_snapshot::fs::{Disks, FileSystem};
-use ebbtide_snapshot::{Error, State, Survey};
-use ebbtide_sweep::{Durable, Run, Stepper};
+use ebbtide_snapshot::{Error, Survey};
+use ebbtide_sweep::Run;
 
-use crate::durable::{bits, uninterrupted};
+use crate::durable::{Bits, bits, uninterrupted};
 use crate::heat::Heat;
-use crate::support::in_the_model_within;
+use crate::kill::{self, Life};
 
-const CELLS: usize = 600;
-const STEPS: u64 = 1000;
-const KILLS: usize = 50;
+const STEPS: u64 = 12;
 const DIR: &str = "EBBTIDE_TEST_RUN";
 
-/// Heat that takes its time, so that there is time to be killed in.
-struct Slow(Heat);
-
-impl Stepper for Slow {
-    type State = State;
-    type Error = Error;
-
-    fn advance(&mut self, steps: Range<u64>) -> Result<(), Error> {
-        for step in steps {
-            std::thread::sleep(Duration::from_micros(300));
-            self.0.advance(step..step + 1)?;
-        }
-        Ok(())
-    }
-    in_the_model_within!(run);
+fn cells() -> usize {
+    kill::sized(200)
 }
 
-impl Durable for Slow {
-    in_the_model_within!(keep);
-}
-
-#[test]
-#[ignore = "the process that the kill test kills"]
-fn victim() {
-    let Some(dir) = std::env::var_os(DIR) else { return };
-    let dir = Path::new(&dir);
-    let mut slow = Slow(Heat::new(CELLS));
+fn go_on(dir: &Path) -> Bits {
+    let mut heat = Heat::new(cells());
     let run = match Run::open(dir) {
         Err(Error::NotARun { .. }) => {
-            let disk = Disk { slots: 12, write_cost: 4.0, read_cost: 4.0 };
-            Run::create(dir, &slow, Multistage::new(STEPS, 4, disk).unwrap()).unwrap()
+            let disk = Disk { slots: 4, write_cost: 0.5, read_cost: 0.5 };
+            Run::create(dir, &heat, Multistage::new(STEPS, 2, disk).unwrap()).unwrap()
         }
         other => other.unwrap(),
     };
-    run.frontier_every(Duration::from_millis(8)).resume(&mut slow).unwrap();
+    run.frontier_every(Duration::ZERO).resume(&mut heat).unwrap();
+    bits(&heat)
 }
 
 #[test]
-fn fifty_kills_over_one_gradient_leave_its_bits_alone() {
-    let temporary = tempfile::tempdir().unwrap();
+#[ignore = "the process that the kill tests kill"]
+fn victim() {
+    let Some(dir) = std::env::var_os(DIR) else { return };
+    go_on(Path::new(&dir));
+}
+
+fn spawn(dir: &Path) -> Command {
+    let mut command = kill::child("crashes::victim");
+    command.env(DIR, dir);
+    command
+}
+
+#[test]
+fn c62_a_gradient_killed_at_any_point_goes_on_to_the_same_bits() {
+    let expected = uninterrupted(cells(), STEPS);
+    let temporary = kill::folder();
+    let mut lives = 0;
+    let killed = kill::at_every_point(1, |point| {
+        lives += 1;
+        let dir = temporary.path().join(lives.to_string());
+        let life = kill::run_until(spawn(&dir), point);
+        assert_eq!(go_on(&dir), expected, "{point}");
+        std::fs::remove_dir_all(&dir).unwrap();
+        life
+    });
+    assert!(killed > 80, "{killed}");
+}
+
+#[test]
+fn c62_a_gradient_killed_in_every_life_ends_with_the_same_bits() {
+    let temporary = kill::folder();
     let dir = temporary.path().join("run");
     let fs: Arc<dyn FileSystem> = Arc::new(Disks);
-    let (mut forward, mut backward, mut before_anything) = (0, 0, 0);
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut spawned = 0_u64;
-    while forward + backward < KILLS || forward < 10 || backward < 10 {
-        spawned += 1;
-        assert!(spawned < 1000, "the machine is too slow for this test");
-        let mut victim = spawn(&dir);
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        // On a machine that is too busy to get anywhere in such a short life, lives become longer.
-        std::thread::sleep(Duration::from_micros(random % (40_000 + 400 * spawned)));
-        assert!(victim.try_wait().unwrap().is_none_or(|status| status.success()));
-        victim.kill().unwrap();
-        victim.wait().unwrap();
+    let (mut forward, mut backward) = (0, 0);
+    // Each life comes a little farther than the one before it.
+    for k in 1.. {
+        if kill::run_until(spawn(&dir), &format!("before:any:{k}")) == Life::Done {
+            break;
+        }
         match Survey::read(&*fs, &dir) {
-            Err(Error::NotARun { .. }) => before_anything += 1,
+            Err(Error::NotARun { .. }) => {}
             Err(error) => panic!("{error}"),
-            Ok(survey) if survey.finished => panic!("finished after {} kills", forward + backward),
-            Ok(survey) if survey.adjoints.is_empty() => forward += 1,
+            Ok(survey) if survey.examine(&fs).adjoint.is_none() => forward += 1,
             Ok(_) => backward += 1,
         }
     }
-    assert!(spawn(&dir).wait().unwrap().success());
-
-    let survey = Survey::read(&*fs, &dir).unwrap();
-    assert!(survey.finished && survey.verify(&fs).iter().all(|finding| finding.contains("journal line")));
-    let mut heat = Heat::new(CELLS);
-    Run::open(&dir).unwrap().resume(&mut heat).unwrap();
-    assert_eq!(bits(&heat), uninterrupted(CELLS, STEPS));
-    println!("{before_anything} kills before there was a run, {forward} forward, {backward} backward");
-}
-
-fn spawn(dir: &Path) -> std::process::Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "crashes::victim", "--ignored", "--test-threads=1"])
-        .env(DIR, dir)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
+    assert!(forward >= 3 && backward >= 3, "{forward} kills on the way forward, {backward} on the way back");
+    assert_eq!(go_on(&dir), uninterrupted(cells(), STEPS));
 }

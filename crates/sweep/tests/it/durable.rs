@@ -228,8 +228,9 @@ fn a_finished_run_with_a_damaged_gradient_computes_it_again() {
     let counters = run.resume(&mut heat).unwrap();
     assert_eq!(bits(&heat), expected);
     assert_eq!(counters.reversed, STEPS);
-    assert_eq!(run.damage().len(), 1);
+    assert_eq!(run.damage().len(), 2);
     assert!(run.damage()[0].contains("checksum of array"), "{:?}", run.damage());
+    assert!(run.damage()[1].contains("starts again from its beginning"), "{:?}", run.damage());
 }
 
 #[test]

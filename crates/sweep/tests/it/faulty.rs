@@ -42,6 +42,8 @@ struct Inner {
     plan: Option<(u64, Fault)>,
     fired: bool,
     down: bool,
+    /// Every so many operations the disk is kept as it is.
+    recording: Option<(u64, Vec<Faulty>)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -61,6 +63,16 @@ impl Faulty {
         let mut inner = self.lock_inner();
         inner.plan = Some((inner.operations + operation, fault));
         inner.fired = false;
+    }
+
+    /// From now on keeps the disk as it is before every so many operations.
+    pub fn record_every(&self, stride: u64) {
+        self.lock_inner().recording = Some((stride, Vec::new()));
+    }
+
+    /// What was kept, in order.
+    pub fn take_recording(&self) -> Vec<Faulty> {
+        self.lock_inner().recording.take().map(|(_, moments)| moments).unwrap_or_default()
     }
 
     /// Whether the planned fault has come.
@@ -109,15 +121,44 @@ impl Faulty {
         inner.contents[id].durable = inner.contents[id].now.clone();
     }
 
+    /// Whether there is such a file.
+    pub fn exists(&self, file: &Path) -> bool {
+        self.lock_inner().names.contains_key(file)
+    }
+
+    /// What a file holds.
+    pub fn content(&self, file: &Path) -> Vec<u8> {
+        let inner = self.lock_inner();
+        inner.names.get(file).map(|&id| inner.contents[id].now.clone()).unwrap_or_default()
+    }
+
+    /// Makes a file hold this; one that is not there is made.
+    pub fn set_content(&self, file: &Path, bytes: Vec<u8>) {
+        let mut inner = self.lock_inner();
+        let id = match inner.names.get(file) {
+            Some(&id) => id,
+            None => inner.new_file(file),
+        };
+        inner.contents[id] = Content { now: bytes.clone(), durable: bytes };
+        inner.durable_names = inner.names.clone();
+    }
+
+    /// Removes a file, as somebody else would.
+    pub fn forget(&self, file: &Path) {
+        let mut inner = self.lock_inner();
+        inner.names.remove(file);
+        inner.durable_names.remove(file);
+    }
+
+    /// All names and contents.
+    pub fn everything(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let inner = self.lock_inner();
+        inner.names.iter().map(|(name, &id)| (name.clone(), inner.contents[id].now.clone())).collect()
+    }
+
     /// A disk with the same content that shares nothing with this one.
     pub fn fork(&self) -> Self {
-        let inner = self.lock_inner();
-        Self(Arc::new(Mutex::new(Inner {
-            names: inner.names.clone(),
-            durable_names: inner.durable_names.clone(),
-            contents: inner.contents.clone(),
-            ..Inner::default()
-        })))
+        self.lock_inner().fork()
     }
 
     /// The kinds of operations that were carried out.
@@ -137,6 +178,10 @@ impl Faulty {
         let mut inner = self.lock_inner();
         let number = inner.operations;
         inner.operations += 1;
+        if inner.recording.as_ref().is_some_and(|(stride, _)| number.is_multiple_of(*stride)) {
+            let now = inner.fork();
+            inner.recording.iter_mut().for_each(|(_, moments)| moments.push(now.clone()));
+        }
         inner.log.push(kind);
         let down = || io::Error::other("the machine is down");
         if inner.down {
@@ -240,11 +285,23 @@ impl FileSystem for Faulty {
         if !inner.locks.insert(file.to_owned()) {
             return Ok(None);
         }
+        if !inner.names.contains_key(file) {
+            inner.new_file(file);
+        }
         Ok(Some(Box::new(Lock { disk: self.clone(), file: file.to_owned() })))
     }
 }
 
 impl Inner {
+    fn fork(&self) -> Faulty {
+        Faulty(Arc::new(Mutex::new(Inner {
+            names: self.names.clone(),
+            durable_names: self.durable_names.clone(),
+            contents: self.contents.clone(),
+            ..Inner::default()
+        })))
+    }
+
     fn new_file(&mut self, file: &Path) -> usize {
         self.contents.push(Content::default());
         self.names.insert(file.to_owned(), self.contents.len() - 1);

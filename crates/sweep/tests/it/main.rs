@@ -11,7 +11,11 @@ mod lorenz;
 mod crashes;
 mod durable;
 mod failures;
+#[allow(dead_code, reason = "the tests of `ebbtide` use more of it")]
 mod faulty;
 mod gradients;
 mod legality;
 mod support;
+
+#[path = "../../../snapshot/tests/support/kill.rs"]
+mod kill;

@@ -1,0 +1,157 @@
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::file::{SnapshotWriter, temporary};
+use crate::header::{ArrayInfo, Header, Kind};
+use crate::journal::{FileNumber, Record};
+use crate::store::Store;
+use crate::writer::{Content, Job, Writer};
+use crate::{Error, State};
+
+/// How many adjoints stay on disk: the latest, and one to fall back on.
+const GENERATIONS: usize = 2;
+
+/// The adjoints of a run on disk: the frontier of its reverse sweep.
+///
+/// An adjoint is either put together in memory and written in the background ([`begin`](Self::begin),
+/// [`commit`](Self::commit)), or written from where it lies ([`stream`](Self::stream)): that takes no memory in proportion
+/// to it, and only syncing is done in the background.
+pub struct Adjoints {
+    store: Store,
+    writer: Arc<Writer>,
+    buffer: Arc<State>,
+    /// The adjoints on disk, the one to go first in front.
+    kept: VecDeque<FileNumber>,
+}
+
+/// What is to be done with an adjoint that comes while the one before is still on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// It waits.
+    Wait,
+    /// It is not written: the next one will do.
+    Skip,
+}
+
+/// How far a run is when its adjoint is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// Everything down to this step is reversed.
+    Step(u64),
+    /// The gradient is complete.
+    End,
+}
+
+impl Adjoints {
+    pub(crate) fn new(store: Store, writer: Arc<Writer>, kept: VecDeque<FileNumber>) -> Self {
+        Self { store, writer, buffer: Arc::default(), kept }
+    }
+
+    /// A state to save the adjoint into; `None` while the one before is still being written.
+    pub fn begin(&mut self) -> Result<Option<&mut State>, Error> {
+        self.writer.check()?;
+        let Some(state) = Arc::get_mut(&mut self.buffer) else { return Ok(None) };
+        state.clear();
+        Ok(Some(state))
+    }
+
+    /// As [`begin`](Self::begin), but waits.
+    pub fn begin_waiting(&mut self) -> Result<&mut State, Error> {
+        loop {
+            let seen = self.writer.progress();
+            self.writer.check()?;
+            if Arc::get_mut(&mut self.buffer).is_some() {
+                break;
+            }
+            self.writer.wait_beyond(seen)?;
+        }
+        self.begin()?.ok_or(Error::WorkerDied { doing: "writes snapshots" })
+    }
+
+    /// Keeps what was saved: of `steps` steps everything down to `step` is reversed.
+    pub fn commit(&mut self, step: u64, steps: u64) {
+        let file = self.store.next_number();
+        let label = self.store.label(Kind::Adjoint, step, Some(steps));
+        let content = Content::State { label, state: Arc::clone(&self.buffer) };
+        self.keep(file, content, step, steps);
+    }
+
+    /// Keeps what was saved as the complete gradient and returns when it is durable.
+    pub fn finish(&mut self, steps: u64) -> Result<(), Error> {
+        let file = self.store.next_number();
+        let label = self.store.label(Kind::Result, 0, Some(steps));
+        let content = Content::State { label, state: Arc::clone(&self.buffer) };
+        self.keep_result(file, content, steps)
+    }
+
+    /// Writes an adjoint of these arrays, whose bytes `fill` gives in order, through a buffer of so many bytes. Returns
+    /// whether it was written; a complete gradient always is, and is durable then.
+    pub fn stream<E: From<Error>>(
+        &mut self,
+        reached: Reached,
+        steps: u64,
+        arrays: Vec<ArrayInfo>,
+        buffer: usize,
+        patience: Patience,
+        fill: impl FnOnce(&mut SnapshotWriter) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        self.writer.check()?;
+        while !self.writer.is_idle() {
+            if patience == Patience::Skip && reached != Reached::End {
+                return Ok(false);
+            }
+            let seen = self.writer.progress();
+            if !self.writer.is_idle() {
+                self.writer.wait_beyond(seen)?;
+            }
+            self.writer.check()?;
+        }
+        let (kind, step) = match reached {
+            Reached::Step(step) => (Kind::Adjoint, step),
+            Reached::End => (Kind::Result, 0),
+        };
+        let file = self.store.next_number();
+        let label = self.store.label(kind, step, Some(steps));
+        let path = temporary(&self.store.path(file));
+        let header = Header { label, position: None, arrays };
+        let written = SnapshotWriter::create(&*self.store.fs, &path, &header, buffer)
+            .map_err(E::from)
+            .and_then(|mut writer| fill(&mut writer).and_then(|()| writer.finish().map_err(E::from)));
+        let content = match written {
+            Ok(output) => Content::Written(output),
+            Err(error) => {
+                let _ = self.store.fs.remove(&path);
+                return Err(error);
+            }
+        };
+        match reached {
+            Reached::Step(step) => self.keep(file, content, step, steps),
+            Reached::End => self.keep_result(file, content, steps)?,
+        }
+        Ok(true)
+    }
+
+    fn keep(&mut self, file: FileNumber, content: Content, step: u64, steps: u64) {
+        // More than two were found where files had been adopted.
+        while self.kept.len() > GENERATIONS {
+            if let Some(old) = self.kept.pop_front() {
+                self.writer.submit(Job::Remove { file: old, record: Some(Record::Dropped { file: old }) });
+            }
+        }
+        let supersedes = if self.kept.len() < GENERATIONS { None } else { self.kept.pop_front() };
+        let record = Some(Record::Reversed { step, steps, file, supersedes });
+        self.writer.submit(Job::Keep { file, content, record, supersedes });
+        self.kept.push_back(file);
+    }
+
+    fn keep_result(&mut self, file: FileNumber, content: Content, steps: u64) -> Result<(), Error> {
+        let record = Some(Record::Finished { steps, file });
+        self.writer.submit(Job::Keep { file, content, record, supersedes: None });
+        self.writer.flush()?;
+        for old in std::mem::take(&mut self.kept) {
+            self.writer.submit(Job::Remove { file: old, record: None });
+        }
+        self.kept.push_back(file);
+        self.writer.flush()
+    }
+}
