@@ -113,7 +113,7 @@ impl AnyArray {
     }
 }
 
-fn byte_count(shape: &[usize], ty: Type) -> Result<usize> {
+pub(crate) fn byte_count(shape: &[usize], ty: Type) -> Result<usize> {
     shape
         .iter()
         .try_fold(ty.size(), |bytes, extent| bytes.checked_mul(*extent))
