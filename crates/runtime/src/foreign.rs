@@ -48,7 +48,7 @@ impl AnyArray {
             return Err(Error::Device { device: device.name().to_string(), reason });
         }
         // SAFETY: the caller's promises are those of `HostMemory::foreign`.
-        let memory = unsafe { HostMemory::foreign(start, bytes, Owner(owner)) };
+        let memory = unsafe { HostMemory::foreign(start, bytes, Owner::new(owner)) };
         let buffer = Buffer::of_host(memory, bytes, device.meter());
         Ok(AnyArray { device: device.clone(), ty, shape: shape.to_vec(), buffer: Held::new(buffer) })
     }

@@ -132,7 +132,15 @@ pub(crate) struct HostMemory {
 }
 
 /// What keeps foreign memory alive.
-pub(crate) struct Owner(pub Box<dyn std::any::Any + Send + Sync>);
+pub(crate) struct Owner {
+    _kept: Box<dyn std::any::Any + Send + Sync>,
+}
+
+impl Owner {
+    pub fn new(kept: Box<dyn std::any::Any + Send + Sync>) -> Owner {
+        Owner { _kept: kept }
+    }
+}
 
 impl fmt::Debug for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
