@@ -23,15 +23,18 @@ class Program(ProgramBase):
 
     function: Callable[..., Any]
     name: str
+    _fma: bool
+    _names: list[str]
 
     def __new__(cls, function: Callable[..., Any], device: Optional[str] = None, fma: bool = False) -> "Program":
-        parameters = inspect.signature(function).parameters.values()
+        parameters = list(inspect.signature(function).parameters.values())
         empty = inspect.Parameter.empty
         defaults = [(p.default is not empty, None if p.default is empty else p.default) for p in parameters]
         self = super().__new__(cls, function.__name__, [p.name for p in parameters], defaults, device)
         self.function = function
         self.name = function.__name__
         self._fma = fma
+        self._names = [p.name for p in parameters]
         functools.update_wrapper(self, function)  # type: ignore[arg-type]
         return self
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 import os
-import pickle
 from typing import Any, Callable, Optional, Union
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from . import _native
 from ._native import Schedule
 from .derivatives import Size, byte_count
+from .errors import StorageError
 
 
 @dataclasses.dataclass
@@ -183,6 +184,8 @@ class _Stepper:
         self.step, self.backwards, self.turned = step, adjoint, turn
         self.state = copied(state) if in_place else state
         self.steps, self.in_place = steps, in_place
+        #: An adjoint is made of the classes that states are made of.
+        self.classes = _classes(state, {})
         self.tape: list[Any] = []
         self.last: Any = None
         self.bar: Any = None
@@ -219,60 +222,80 @@ class _Stepper:
         return _pack(self.state)
 
     def restore(self, pieces: list[tuple[str, bytes]]) -> None:
-        self.state = _unpack(pieces, self.state)
+        self.state = _unpack(pieces, self.classes)
 
     def save_adjoint(self) -> list[tuple[str, bytes]]:
         return _pack((self.last, self.bar))
 
     def restore_adjoint(self, pieces: list[tuple[str, bytes]]) -> None:
-        self.last, self.bar = _unpack(pieces, None)
+        self.last, self.bar = _unpack(pieces, self.classes)
+
+
+def _classes(tree: Any, found: dict[str, type]) -> dict[str, type]:
+    """The dataclasses and named tuples of a tree, by name: what is read from a file is made of these alone."""
+    if dataclasses.is_dataclass(tree) or (isinstance(tree, tuple) and hasattr(tree, "_fields")):
+        found[type(tree).__qualname__] = type(tree)
+    parts: Any = ()
+    if isinstance(tree, dict):
+        parts = tree.values()
+    elif isinstance(tree, (tuple, list)):
+        parts = tree
+    elif dataclasses.is_dataclass(tree):
+        parts = [getattr(tree, field.name) for field in dataclasses.fields(tree)]
+    for part in parts:
+        _classes(part, found)
+    return found
 
 
 def _pack(tree: Any) -> list[tuple[str, bytes]]:
-    """A tree as bytes: NumPy arrays beside the pickled rest."""
-    arrays: list[Any] = []
+    """A tree as bytes: its form as JSON, its arrays beside it."""
+    arrays: list[np.ndarray] = []
 
-    def strip(part: Any) -> Any:
-        if isinstance(part, np.ndarray):
-            arrays.append(part)
-            return _Hole(len(arrays) - 1, part.dtype.str, part.shape)
+    def form(part: Any) -> Any:
+        if isinstance(part, (np.ndarray, np.generic)):
+            arrays.append(np.asarray(part))
+            return {"array": len(arrays) - 1, "dtype": part.dtype.str, "shape": list(part.shape), "scalar": isinstance(part, np.generic)}
+        if part is None or isinstance(part, (bool, int, str)):
+            return {"value": part}
+        if isinstance(part, float):
+            return {"float": part.hex()}
         if isinstance(part, dict):
-            return {key: strip(inner) for key, inner in part.items()}
+            if not all(isinstance(key, str) for key in part):
+                raise TypeError("a durable run takes dictionaries whose keys are texts")
+            return {"dict": {key: form(inner) for key, inner in part.items()}}
         if isinstance(part, tuple) and hasattr(part, "_fields"):
-            return type(part)(*[strip(inner) for inner in part])
+            return {"class": type(part).__qualname__, "parts": [form(inner) for inner in part]}
         if isinstance(part, (tuple, list)):
-            return type(part)(strip(inner) for inner in part)
+            return {"tuple" if isinstance(part, tuple) else "list": [form(inner) for inner in part]}
         if dataclasses.is_dataclass(part) and not isinstance(part, type):
-            return dataclasses.replace(part, **{f.name: strip(getattr(part, f.name)) for f in dataclasses.fields(part)})
-        return part
+            return {"class": type(part).__qualname__, "parts": [form(getattr(part, f.name)) for f in dataclasses.fields(part)]}
+        raise TypeError(f"a durable run takes arrays, numbers and trees of them, not {type(part).__name__}")
 
-    shape = strip(tree)
-    pieces = [("tree", pickle.dumps(shape, protocol=4))]
-    pieces += [(f"array {k}", np.ascontiguousarray(array).tobytes()) for k, array in enumerate(arrays)]
-    return pieces
+    whole = json.dumps(form(tree)).encode()
+    return [("tree", whole)] + [(f"array {k}", np.ascontiguousarray(a).tobytes()) for k, a in enumerate(arrays)]
 
 
-@dataclasses.dataclass
-class _Hole:
-    index: int
-    dtype: str
-    shape: tuple[int, ...]
-
-
-def _unpack(pieces: list[tuple[str, bytes]], _like: Any) -> Any:
+def _unpack(pieces: list[tuple[str, bytes]], classes: dict[str, type]) -> Any:
     by_name = dict(pieces)
 
-    def fill(part: Any) -> Any:
-        if isinstance(part, _Hole):
-            return np.frombuffer(by_name[f"array {part.index}"], dtype=part.dtype).reshape(part.shape).copy()
-        if isinstance(part, dict):
-            return {key: fill(inner) for key, inner in part.items()}
-        if isinstance(part, tuple) and hasattr(part, "_fields"):
-            return type(part)(*[fill(inner) for inner in part])
-        if isinstance(part, (tuple, list)):
-            return type(part)(fill(inner) for inner in part)
-        if dataclasses.is_dataclass(part) and not isinstance(part, type):
-            return dataclasses.replace(part, **{f.name: fill(getattr(part, f.name)) for f in dataclasses.fields(part)})
-        return part
+    def made(form: Any) -> Any:
+        if "array" in form:
+            flat = np.frombuffer(by_name[f"array {form['array']}"], dtype=np.dtype(form["dtype"]))
+            array = flat.reshape(form["shape"]).copy()
+            return array[()] if form["scalar"] else array
+        if "value" in form:
+            return form["value"]
+        if "float" in form:
+            return float.fromhex(form["float"])
+        if "dict" in form:
+            return {key: made(inner) for key, inner in form["dict"].items()}
+        if "tuple" in form:
+            return tuple(made(inner) for inner in form["tuple"])
+        if "list" in form:
+            return [made(inner) for inner in form["list"]]
+        return classes[form["class"]](*[made(inner) for inner in form["parts"]])
 
-    return fill(pickle.loads(by_name["tree"]))
+    try:
+        return made(json.loads(by_name["tree"]))
+    except (KeyError, ValueError, TypeError) as error:
+        raise StorageError(f"the state of a durable run cannot be read: {error!r}") from error

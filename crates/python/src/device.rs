@@ -32,6 +32,25 @@ pub fn epoch() -> u64 {
 
 /// The device of this name; the default one for `None`.
 pub fn get(py: Python<'_>, name: Option<&str>) -> PyResult<Device> {
+    // Exceptions are made when the lock is free: making them runs Python, which may wait for a thread that wants the lock.
+    find(name).map_err(|error| match error {
+        Refused::Unknown(name) => {
+            let text = format!(
+                "there is no device `{name}`: there are `cpu`, `cuda`, `interpreter` and `checked` (the interpreter, which \
+                 stops at the first NaN)"
+            );
+            errors::raise(py, "DeviceError", &text, Vec::new())
+        }
+        Refused::Failed(error) => errors::exception(py, &error),
+    })
+}
+
+enum Refused {
+    Unknown(String),
+    Failed(Box<ebbtide_runtime::Error>),
+}
+
+fn find(name: Option<&str>) -> Result<Device, Refused> {
     let mut guard = registry();
     let registry = guard.get_or_insert_default();
     let name = name.map(str::to_string).or_else(|| registry.default.clone()).unwrap_or_default();
@@ -48,15 +67,9 @@ pub fn get(py: Python<'_>, name: Option<&str>) -> PyResult<Device> {
         "interpreter" => Ok(Device::interpreter()),
         "checked" => Ok(Device::checked()),
         "cuda" => Device::cuda(),
-        _ => {
-            let text = format!(
-                "there is no device `{name}`: there are `cpu`, `cuda`, `interpreter` and `checked` (the interpreter, which \
-                 stops at the first NaN)"
-            );
-            return Err(errors::raise(py, "DeviceError", &text, Vec::new()));
-        }
+        _ => return Err(Refused::Unknown(name)),
     };
-    let device = made.map_err(|error| errors::exception(py, &error))?;
+    let device = made.map_err(|error| Refused::Failed(Box::new(error)))?;
     registry.made.insert(name, device.clone());
     Ok(device)
 }

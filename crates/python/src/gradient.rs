@@ -53,13 +53,12 @@ pub struct DerivativeBase {
 /// A derivative compiled for one signature.
 #[derive(Clone)]
 pub enum Runs {
-    Gradient(Gradient),
+    Gradient(Arc<Gradient>),
     Product(Arc<Product>),
 }
 
 /// A gradient, once for the main thread, whose runs Ctrl-C cancels, and once for the others: runs leave memory for the
 /// next one of their kind.
-#[derive(Clone)]
 pub struct Gradient {
     main: CompiledGradient,
     other: CompiledGradient,
@@ -242,12 +241,12 @@ impl DerivativeBase {
             return Ok(runs.clone());
         }
         // Of an earlier epoch: in a child of `fork` what it belongs to does not exist.
-        known.drain(..).filter(|(_, epoch, _)| *epoch != now).for_each(std::mem::forget);
+        known.extract_if(.., |(_, epoch, _)| *epoch != now).for_each(std::mem::forget);
         drop(known);
         let device = device::get(py, self.program.get().device_name())?;
         let program = entry.program().clone();
         let runs = match self.kind {
-            Kind::Grad | Kind::Vjp => Runs::Gradient(self.compile(py, &program, &device)?),
+            Kind::Grad | Kind::Vjp => Runs::Gradient(Arc::new(self.compile(py, &program, &device)?)),
             Kind::Jvp | Kind::Hvp => Runs::Product(Arc::new(Product::new(py, self, &program, &device)?)),
         };
         lock(&self.compiled).push((key, now, runs.clone()));

@@ -21,7 +21,7 @@ pub struct Product {
 
 enum Order {
     First(Compiled),
-    Second(Gradient),
+    Second(Box<Gradient>),
 }
 
 /// One argument of the tangent program.
@@ -48,7 +48,7 @@ impl Product {
                     let wrt = asked.wrt.clone();
                     let request = autodiff::Request { of, wrt, may_be_zero: true, ..Default::default() };
                     let made = CompiledGradient::new(&tangent.program, &request, device, asked.budget())?;
-                    Order::Second(Gradient::new(asked.with_tiers(made)))
+                    Order::Second(Box::new(Gradient::new(asked.with_tiers(made))))
                 }
             };
             Ok(Product { tangent, device: device.clone(), runs })
@@ -211,10 +211,11 @@ impl Product {
 }
 
 fn arguments(pieces: &mut [Piece]) -> Vec<Arg<'_>> {
-    let argument = |piece| match piece {
-        &mut Piece::Own(ref mut array) => Arg::Write(array),
-        &mut Piece::Lent(ref array) => Arg::Read(array),
-        &mut Piece::Scalar(literal) => Arg::Scalar(literal),
-    };
-    pieces.iter_mut().map(argument).collect()
+    let each = pieces.iter_mut();
+    each.map(|piece| match piece {
+        Piece::Own(array) => Arg::Write(array),
+        Piece::Lent(array) => Arg::Read(array),
+        Piece::Scalar(literal) => Arg::Scalar(*literal),
+    })
+    .collect()
 }

@@ -311,9 +311,14 @@ class Expressions:
         if isinstance(found, Const):
             if found.ty is not None and found.ty != ty:
                 raise self.fail(node, f"{what} is `{ty}`, this is `{found.ty}`: convert it, `{ty}(...)`")
+            if ty in INTEGERS and isinstance(found.value, float):
+                raise self.fail(node, f"{what} is `{ty}`, `{found.value}` is a float: convert one of them")
             return self.literal(node, found, ty)
         if found.ty == ty:
             return found
+        adapted = found.adapt(ty) if found.adapt is not None else None
+        if adapted is not None:
+            return adapted
         if found.ty == "int" and (ty in FLOATS or ty == "i64"):
             return self.cast(node, found, ty)
         if found.weak is not None and ty in FLOATS + INTEGERS:
@@ -344,6 +349,10 @@ class Expressions:
             return left, right
         if a.ty == b.ty:
             return a, b
+        if a.adapt is not None and (adapted := a.adapt(b.ty)) is not None:
+            return adapted, b
+        if b.adapt is not None and (adapted := b.adapt(a.ty)) is not None:
+            return a, adapted
         for one, other in ((a, b), (b, a)):
             if one.weak is not None and other.ty in FLOATS + INTEGERS and not (one.ty in FLOATS and other.ty in INTEGERS):
                 raise Retype(one.weak.key, other.ty)
@@ -632,7 +641,25 @@ class Expressions:
         if isinstance(condition, Const):
             return self.scalar(node.body if condition.value else node.orelse)
         truth = self.truth(node.test, condition)
-        yes, no = self.alike(node, self.scalar(node.body), self.scalar(node.orelse), "if")
+        return self.chosen(node, self.scalar(node.body), self.scalar(node.orelse), lambda a, b: self.branch(node, truth, a, b))
+
+    def chosen(self, node: ast.AST, yes: Scalar, no: Scalar, make: Callable[[Value, Value], Value]) -> Value:
+        """A choice of two; among numbers without a type it takes the type of what it meets."""
+        result = make(*self.alike(node, yes, no, "if"))
+        numbers = [x.value for x in (yes, no) if isinstance(x, Const) and x.ty is None and not isinstance(x.value, bool)]
+        if len(numbers) == 2:
+            whole = all(isinstance(number, int) for number in numbers)
+
+            def adapt(ty: str) -> Optional[Value]:
+                if ty in FLOATS or (whole and ty in INTEGERS):
+                    assert isinstance(yes, Const) and isinstance(no, Const)
+                    return make(self.literal(node, yes, ty), self.literal(node, no, ty))
+                return None
+
+            result.adapt = adapt
+        return result
+
+    def branch(self, node: ast.AST, truth: Value, yes: Value, no: Value) -> Value:
         builder, ty = self.builder, yes.ty
 
         def emit() -> int:
@@ -809,8 +836,8 @@ class Expressions:
         condition, yes, no = self.arguments(node, 3)
         if isinstance(condition, Const):
             return yes if condition.value else no
-        a, b = self.alike(node, yes, no, "select")
-        return self.choose(node, self.truth(node.args[0], condition), a, b)
+        truth = self.truth(node.args[0], condition)
+        return self.chosen(node, yes, no, lambda a, b: self.choose(node, truth, a, b))
 
     def call_clip(self, node: ast.Call) -> Known:
         x, low, high = self.arguments(node, 3)

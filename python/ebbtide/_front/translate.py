@@ -92,7 +92,8 @@ class Translator(Statements):
             if name not in counts or bound is None:
                 continue
             if not isinstance(bound, (Named, Const)):
-                raise self.fail(source.tree, f"`{name}` is an array or a dataclass and cannot be assigned: `swap`, `copy` and `fill` change arrays")
+                # The assignment itself is refused, at its line.
+                continue
             # A parameter that is assigned is a variable that begins with the argument.
             value = self.default(source.tree, self.scalar_of(source.tree, bound))
             self.at(source.tree)

@@ -28,6 +28,8 @@ class Value:
     safe: bool = True
     #: The variable that it is, where that got its type from a number without one.
     weak: Optional["Local"] = None
+    #: The same value in another type, where it is chosen among numbers without one.
+    adapt: Optional[Callable[[str], Optional["Value"]]] = None
 
 
 Scalar = Union[Const, Value]

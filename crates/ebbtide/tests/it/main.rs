@@ -19,6 +19,7 @@ mod gradients;
 mod interior;
 mod library;
 mod on_tape;
+mod python;
 mod refused;
 mod rewritten;
 mod rules;
