@@ -26,8 +26,12 @@ impl AnyArray {
     /// An array of zeros.
     pub fn zeros(device: &Device, ty: Type, shape: &[usize]) -> Result<AnyArray> {
         let bytes = byte_count(shape, ty)?;
-        let buffer = Buffer::zeroed(bytes, device.meter())?;
-        Ok(AnyArray { device: device.clone(), ty, shape: shape.to_vec(), buffer: Held::new(buffer) })
+        Ok(AnyArray::of_buffer(device, ty, shape, Buffer::zeroed(bytes, device.meter())?))
+    }
+
+    /// An array in this memory, which has as many bytes as the shape takes, and valid elements.
+    pub(crate) fn of_buffer(device: &Device, ty: Type, shape: &[usize], buffer: Buffer) -> AnyArray {
+        AnyArray { device: device.clone(), ty, shape: shape.to_vec(), buffer: Held::new(buffer) }
     }
 
     /// The device that holds it.
@@ -190,7 +194,7 @@ pub(crate) fn invalid_element(ty: Type, bytes: &[u8]) -> Option<usize> {
 }
 
 /// The bytes of an array. Extents are indices of programs, so they fit 63 bits, also beside an extent of zero.
-fn byte_count(shape: &[usize], ty: Type) -> Result<usize> {
+pub(crate) fn byte_count(shape: &[usize], ty: Type) -> Result<usize> {
     shape
         .iter()
         .try_fold(ty.size(), |bytes, extent| bytes.checked_mul(*extent))

@@ -89,6 +89,12 @@ impl Buffer {
         Ok(Buffer { place, bytes, meter: meter.clone() })
     }
 
+    /// A buffer in memory of the host that exists already.
+    pub(crate) fn of_host(memory: HostMemory, bytes: usize, meter: &Arc<Meter>) -> Buffer {
+        meter.add(bytes as u64);
+        Buffer { place: Place::Host(memory), bytes, meter: meter.clone() }
+    }
+
     /// Is it in the memory that this meter counts?
     pub(crate) fn is_of(&self, meter: &Arc<Meter>) -> bool {
         Arc::ptr_eq(&self.meter, meter)

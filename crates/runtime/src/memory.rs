@@ -67,7 +67,7 @@ pub unsafe trait Memory: fmt::Debug + Send + Sync {
     ///
     /// *Liveness*: the address came from `pin` with as many bytes, and every copy that uses it has ended.
     unsafe fn unpin(&self, address: NonNull<u8>, bytes: usize) {
-        drop(HostMemory { start: address, bytes });
+        drop(HostMemory { start: address, bytes, owner: None });
     }
 
     /// Copies pieces to memory that [`Memory::pin`] gave, after all that was asked for before. What is asked for later
@@ -136,11 +136,30 @@ unsafe impl Carried for Over {
     }
 }
 
-/// Zeroed memory of the host.
+/// Memory of the host: zeroed and its own, or somebody else's.
 #[derive(Debug)]
 pub(crate) struct HostMemory {
     start: NonNull<u8>,
     bytes: usize,
+    /// Keeps memory alive that was not allocated here, and frees it by its own drop.
+    owner: Option<Owner>,
+}
+
+/// What keeps foreign memory alive.
+pub(crate) struct Owner {
+    _kept: Box<dyn std::any::Any + Send + Sync>,
+}
+
+impl Owner {
+    pub fn new(kept: Box<dyn std::any::Any + Send + Sync>) -> Owner {
+        Owner { _kept: kept }
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Owner")
+    }
 }
 
 // SAFETY (*Exclusive access*): it owns its memory alone; access goes through its owner's borrows.
@@ -154,7 +173,16 @@ impl HostMemory {
         let layout = Layout::from_size_align(bytes.max(1), ALIGNMENT).map_err(|_| too_large())?;
         // SAFETY (*Allocation*): the layout has a size of at least one byte.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(too_large)?;
-        Ok(HostMemory { start, bytes })
+        Ok(HostMemory { start, bytes, owner: None })
+    }
+
+    /// Memory that `owner` keeps alive.
+    ///
+    /// # Safety
+    ///
+    /// As for [`AnyArray::from_foreign`](crate::AnyArray::from_foreign).
+    pub unsafe fn foreign(start: NonNull<u8>, bytes: usize, owner: Owner) -> HostMemory {
+        HostMemory { start, bytes, owner: Some(owner) }
     }
 
     pub fn address(&self) -> *mut u8 {
@@ -176,6 +204,9 @@ impl HostMemory {
 
 impl Drop for HostMemory {
     fn drop(&mut self) {
+        if self.owner.is_some() {
+            return;
+        }
         if let Ok(layout) = Layout::from_size_align(self.bytes.max(1), ALIGNMENT) {
             // SAFETY (*Liveness*): `start` came from `alloc_zeroed` with this very layout and is freed once, here.
             unsafe { dealloc(self.start.as_ptr(), layout) }
@@ -291,7 +322,7 @@ mod tests {
         }
 
         unsafe fn free(&self, start: NonNull<u8>, bytes: usize) {
-            drop(HostMemory { start, bytes });
+            drop(HostMemory { start, bytes, owner: None });
         }
 
         unsafe fn copy(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {

@@ -1,0 +1,135 @@
+//! Arrays of other libraries, by DLPack: PyTorch, JAX, CuPy and their kin.
+//!
+//! Input: an object with `__dlpack__`. Output: its elements in place. The capsule is kept during the launch and is left
+//! unconsumed, so that its own destructor gives the memory back.
+
+use std::ffi::{CStr, c_void};
+
+use ebbtide_ir::Type;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict};
+
+use crate::arguments::Elements;
+
+const CPU: i32 = 1;
+const CUDA_HOST: i32 = 3;
+const READ_ONLY: u64 = 1;
+
+#[repr(C)]
+struct Device {
+    kind: i32,
+    id: i32,
+}
+
+#[repr(C)]
+struct DataType {
+    code: u8,
+    bits: u8,
+    lanes: u16,
+}
+
+#[repr(C)]
+struct Tensor {
+    data: *mut c_void,
+    device: Device,
+    ndim: i32,
+    dtype: DataType,
+    shape: *const i64,
+    strides: *const i64,
+    byte_offset: u64,
+}
+
+#[repr(C)]
+struct Versioned {
+    major: u32,
+    minor: u32,
+    manager: *mut c_void,
+    deleter: *mut c_void,
+    flags: u64,
+    tensor: Tensor,
+}
+
+const PLAIN: &CStr = c"dltensor";
+const VERSIONED: &CStr = c"dltensor_versioned";
+
+/// The elements of a foreign array, and the capsule that keeps them; `Err` has what is wrong, in words.
+pub fn elements<'py>(object: &Bound<'py, PyAny>) -> PyResult<Result<(Elements, Bound<'py, PyAny>), String>> {
+    let library = object.get_type().fully_qualified_name()?.to_string();
+    let (kind, _id): (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
+    if kind != CPU && kind != CUDA_HOST {
+        return Ok(Err(format!(
+            "this `{library}` is in the memory of a GPU (DLPack device {kind}); programs called from Python use host memory: \
+             move it there yourself (`.cpu()`, `jax.device_get`, `cupy.asnumpy`)"
+        )));
+    }
+    let options = PyDict::new(object.py());
+    options.set_item("max_version", (1, 0))?;
+    let capsule = match object.call_method("__dlpack__", (), Some(&options)) {
+        Ok(capsule) => capsule,
+        // Libraries that know the first form of DLPack alone.
+        Err(error) if error.is_instance_of::<pyo3::exceptions::PyTypeError>(object.py()) => {
+            object.call_method0("__dlpack__")?
+        }
+        Err(error) => return Err(error),
+    };
+    let Ok(handle) = capsule.cast::<PyCapsule>() else {
+        return Ok(Err(format!("`__dlpack__` of this `{library}` gave no capsule")));
+    };
+    let (tensor, flags) = if let Ok(start) = handle.pointer_checked(Some(VERSIONED)) {
+        // SAFETY: DLPack says that a capsule of this name heads this structure, alive until the capsule is gone.
+        let managed = unsafe { start.cast::<Versioned>().as_ref() };
+        if managed.major != 1 {
+            return Ok(Err(format!(
+                "this `{library}` speaks DLPack {}.{}, and version 1 is known here",
+                managed.major, managed.minor
+            )));
+        }
+        (&managed.tensor, managed.flags)
+    } else if let Ok(start) = handle.pointer_checked(Some(PLAIN)) {
+        // SAFETY: as above; a tensor is the first field of the first form.
+        (unsafe { start.cast::<Tensor>().as_ref() }, 0)
+    } else {
+        return Ok(Err(format!("`__dlpack__` of this `{library}` gave an unknown capsule")));
+    };
+    // JAX promises that its arrays never change, and its first form of DLPack cannot say so.
+    let read_only = flags & READ_ONLY != 0 || library.starts_with("jax");
+    Ok(read(tensor, read_only, &library).map(|elements| (elements, capsule)))
+}
+
+fn read(tensor: &Tensor, read_only: bool, library: &str) -> Result<Elements, String> {
+    let DataType { code, bits, lanes } = tensor.dtype;
+    let ty = match (code, bits, lanes) {
+        (2, 32, 1) => Type::F32,
+        (2, 64, 1) => Type::F64,
+        (0, 32, 1) => Type::I32,
+        (0, 64, 1) => Type::I64,
+        (1, 32, 1) => Type::U32,
+        (6, 8, 1) => Type::Bool,
+        _ => {
+            return Err(format!(
+                "this `{library}` has elements of DLPack type {code} with {bits} bits; programs know float32, float64, \
+                 int32, int64, uint32 and bool"
+            ));
+        }
+    };
+    let rank = usize::try_from(tensor.ndim).unwrap_or(usize::MAX);
+    if rank > 4 {
+        return Err(format!("it has {rank} dimensions; arrays of programs have at most 4"));
+    }
+    let mut shape = [0; 4];
+    let mut expected = 1i64;
+    let mut contiguous = true;
+    for k in (0..rank).rev() {
+        // SAFETY: DLPack says that `shape` and, where it is not null, `strides` have `ndim` numbers.
+        let (extent, stride) = unsafe {
+            let stride = (!tensor.strides.is_null()).then(|| *tensor.strides.add(k));
+            (*tensor.shape.add(k), stride)
+        };
+        shape[k] = usize::try_from(extent).map_err(|_| "it has a negative extent".to_string())?;
+        contiguous &= extent <= 1 || stride.is_none_or(|stride| stride == expected);
+        expected = expected.saturating_mul(extent);
+    }
+    contiguous |= shape[..rank].contains(&0);
+    let start = tensor.data.cast::<u8>().wrapping_add(usize::try_from(tensor.byte_offset).unwrap_or(0));
+    Ok(Elements { ty, start, shape, rank, contiguous, writeable: !read_only })
+}

@@ -1,0 +1,45 @@
+"""The examples, the page of the guide and the notebook run."""
+
+import importlib.util
+import pathlib
+import re
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples" / "python"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name, most", [("heat_inversion", 0.7), ("control", 0.2), ("waveform", 0.2), ("lorenz_reverse", 0.0)])
+def test_an_example_reaches_its_goal(name, most, monkeypatch):
+    if name in ("heat_inversion", "waveform"):
+        pytest.importorskip("scipy")
+    monkeypatch.setattr(sys, "argv", [name])
+    assert load(name).main() <= most
+
+
+def test_the_first_example_is_the_pages(capsys):
+    page = (ROOT / "docs" / "src" / "python.md").read_text()
+    code = re.search(r"```python\n(import numpy.*?)```", page, re.S)[1]
+    assert (EXAMPLES / "first.py").read_text().endswith(code)
+    load("first")
+    assert "0.0412219" in capsys.readouterr().out
+
+
+def test_the_notebook_runs_and_shows_pictures():
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.read(EXAMPLES / "plans.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    shown = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert sum("<svg" in str(output.get("data", {}).get("text/html", "")) for output in shown) == 2
