@@ -9,7 +9,7 @@ from typing import Any, Optional, Sequence
 import numpy as np
 
 from .. import language
-from .._types import FLOATS
+from .._types import FLOATS, INTEGERS
 from .expressions import _BINARY, Expressions
 from .ranges import Linear
 from .values import Array, Const, Gone, Local, LoopVariable, Named, Object, Struct, Value
@@ -352,7 +352,7 @@ class Statements(Expressions):
             ids = [i.emit() for i in index]
             old = Value(array.ty, self.emitting(statement.target, lambda: builder.load(array.id, ids)), safe=False)
             self.check_augmented(statement, array.ty, right)
-            new = self.binary(statement, type(statement.op), old, self.first(right))
+            new = self.binary(statement, type(statement.op), old, self.first(statement, right, array.ty))
             result = self.convert(statement, new, array.ty, f"`{array.name}`").emit()
             self.at(statement.target)
             builder.store(array.id, ids, result)
@@ -366,8 +366,8 @@ class Statements(Expressions):
             if isinstance(bound, Array):
                 raise self.fail(statement, f"`{bound.name}` is an array: write a loop over its elements")
             raise self.fail(statement, f"`{statement.target.id}` is read before it is assigned: assign it before, in the same block or around it")
-        right = self.first(self.scalar(statement.value))
         old_value = self.binding(statement.target, bound)
+        right = self.first(statement, self.scalar(statement.value), bound.ty)
         new = self.binary(statement, type(statement.op), old_value, right)  # type: ignore[arg-type]
         result = self.convert(statement, new, bound.ty, f"`{statement.target.id}` (since line {self.line(bound)})").emit()
         self.at(statement)
@@ -378,10 +378,15 @@ class Statements(Expressions):
         if isinstance(right, Value) and right.ty != ty and not (right.ty == "int" and ty in (*FLOATS, "i64")):
             raise self.fail(statement, f"the element is `{ty}`, the right side of `{symbol}=` is `{right.ty}`: convert it, `{ty}(...)`")
 
-    def first(self, found: Any) -> Any:
+    def first(self, statement: ast.AugAssign, found: Any, ty: str) -> Any:
         """The right side of `x op= y` is computed before `x` is read."""
-        if not isinstance(found, Value):
-            return found
+        if isinstance(found, Const):
+            fits = ty in FLOATS or (isinstance(found.value, int) and ty in INTEGERS)
+            if isinstance(statement.op, ast.Pow) or not fits or isinstance(found.value, bool) or found.ty not in (None, ty):
+                return found
+            found = self.literal(statement.value, found, ty)
+        elif found.adapt is not None:
+            found = found.adapt(ty) or found
         id = found.emit()
         return Value(found.ty, lambda: id, found.form, found.safe, found.weak)
 

@@ -34,6 +34,13 @@ def build(program: Any, kinds: list[Kind]) -> Ir:
     raise BuildError(f"build error: the types of the variables of `{program.name}` cannot be found: convert their first values")
 
 
+class _Silent:
+    """A builder that builds nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: 0
+
+
 class Translator(Statements):
     """Builds one program."""
 
@@ -168,6 +175,25 @@ class Translator(Statements):
         self.func, self.path = outer
         return returned
 
+    def call_func(self, node: ast.Call, callee: Any) -> Any:
+        """A function is expanded where its value is computed; a silent expansion before finds its type."""
+        builder = self.builder
+        self.builder = _Silent()
+        try:
+            found = self.call_source(node, callee, func=True)
+        finally:
+            self.builder = builder
+        if isinstance(found, Const):
+            return found
+        assert isinstance(found, Named)
+
+        def emit() -> int:
+            returned = self.call_source(node, callee, func=True)
+            assert isinstance(returned, Named)
+            return returned.id
+
+        return Value(found.ty, emit, safe=False)
+
     def pass_on(self, argument: ast.expr, name: str, callee: Any, declared: Optional[Kind]) -> Any:
         found = self.known(argument)
         if isinstance(found, Array):
@@ -226,8 +252,7 @@ class Translator(Statements):
         found = self.known(node.func)
         function = found.value if isinstance(found, Object) else None
         if isinstance(function, Func):
-            returned = self.call_source(node, function, func=True)
-            return self.scalar_of(node, returned)
+            return self.call_func(node, function)
         if isinstance(function, Program):
             raise self.fail(node, f"`{function.name}` is a program and has no value: call it on a line of its own")
         result = self.language_call(node, function)

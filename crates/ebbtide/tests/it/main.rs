@@ -19,7 +19,6 @@ mod gradients;
 mod interior;
 mod library;
 mod on_tape;
-mod python;
 mod refused;
 mod rewritten;
 mod rules;
