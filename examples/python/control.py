@@ -6,9 +6,8 @@
 import math
 import sys
 
-import numpy as np
-
 import ebbtide as eb
+import numpy as np
 
 
 @eb.program

@@ -3,9 +3,8 @@
     python examples/python/lorenz_reverse.py
 """
 
-import numpy as np
-
 import ebbtide as eb
+import numpy as np
 
 DT = 0.001
 

@@ -5,11 +5,10 @@
 
 import sys
 
-import numpy as np
-from scipy.optimize import minimize
-
 import ebbtide as eb
+import numpy as np
 from ebbtide import par, swap
+from scipy.optimize import minimize
 
 
 @eb.program

@@ -45,7 +45,7 @@ __version__ = "0.1.0"
 
 
 def device(name: str) -> str:
-    """Makes a device the default one: ``cpu``, ``interpreter``, ``checked`` (stops at the first NaN), ``cuda``."""
+    """Makes a device the default one: ``cpu``, ``interpreter``, or ``checked``, which stops at the first NaN."""
     return _native.set_device(name)
 
 

@@ -41,6 +41,16 @@ class Derivative(DerivativeBase):
 
     program: "Program"
     kind: str
+    of: str
+    wrt: list[str]
+    #: What the last run did: passes advanced, recorded, reversed, states stored and loaded.
+    ran: dict[str, int]
+    _single: bool
+    _values: list[str]
+    _durable: Optional[tuple[str, float]]
+    _progress: Optional[Callable[[int, Optional[int]], Any]]
+    _options: dict[str, Any]
+    _wrt: Union[str, Sequence[str]]
 
     def __new__(
         cls,
@@ -63,7 +73,7 @@ class Derivative(DerivativeBase):
         if schedule is not None:
             parts = (schedule,) if isinstance(schedule, str) else tuple(schedule)
             chosen = (parts[0], int(parts[1]) if len(parts) > 1 else 0, int(parts[2]) if len(parts) > 2 else 1)
-        self = super().__new__(
+        self: Any = super().__new__(
             cls,
             program,
             kind,
@@ -83,16 +93,16 @@ class Derivative(DerivativeBase):
         self.wrt = names
         self._single = isinstance(wrt, str)
         self._values = list(values)
-        self._durable: Optional[tuple[str, float]] = None
-        self._progress: Optional[Callable[[int, Optional[int]], Any]] = None
-        self._options: dict[str, Any] = {
+        self._durable = None
+        self._progress = None
+        self._options = {
             "memory": memory, "schedule": schedule, "host_memory": host_memory, "disk": disk, "values": values,
             "checked": checked, "on_yield": on_yield,
         }  # fmt: skip
         self._wrt = wrt
-        #: What the last run did: passes advanced, recorded, reversed, states stored and loaded.
-        self.ran: dict[str, int] = {}
-        return self
+        self.ran = {}
+        made: Derivative = self
+        return made
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
@@ -155,10 +165,6 @@ class Derivative(DerivativeBase):
 
     def _pick(self, grads: Sequence[Any]) -> Any:
         return grads[0] if self._single else tuple(grads)
-
-    def fun(self, x: np.ndarray, *args: Any, **kwargs: Any) -> tuple[float, np.ndarray]:
-        """Value and gradient as SciPy wants them: ``minimize(g.bind("u", ...).fun, x0, jac=True)``."""
-        raise TypeError('say which parameter is the variable: `g.bind("u", ...)` gives an object with `fun`')
 
     def bind(self, variable: str, **fixed: Any) -> "Bound":
         """The gradient as a function of one parameter, the others fixed: for SciPy and its kin."""

@@ -35,7 +35,7 @@ def op(program: Program, outputs: Union[str, Sequence[str]], wrt: Sequence[str],
 
     def host_arguments(values: Sequence[Any]) -> list[Any]:
         """Arguments as the program takes them: scalars of JAX are numbers."""
-        found = []
+        found: list[Any] = []
         for name, value in zip(parameters, values):
             if isinstance(value, (bool, int, float)):
                 found.append(value)

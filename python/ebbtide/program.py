@@ -30,13 +30,14 @@ class Program(ProgramBase):
         parameters = list(inspect.signature(function).parameters.values())
         empty = inspect.Parameter.empty
         defaults = [(p.default is not empty, None if p.default is empty else p.default) for p in parameters]
-        self = super().__new__(cls, function.__name__, [p.name for p in parameters], defaults, device)
+        self: Any = super().__new__(cls, function.__name__, [p.name for p in parameters], defaults, device)
         self.function = function
         self.name = function.__name__
         self._fma = fma
         self._names = [p.name for p in parameters]
-        functools.update_wrapper(self, function)  # type: ignore[arg-type]
-        return self
+        functools.update_wrapper(self, function)
+        made: Program = self
+        return made
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass

@@ -28,42 +28,32 @@ def to_checkpoint_schedules(actions: Iterable[Action]) -> Iterator[Any]:
     """
     from checkpoint_schedules import Copy, EndForward, EndReverse, Forward, Move, Reverse, StorageType
 
+    def storage(slot: Any) -> Any:
+        return StorageType.DISK if slot[0] == "disk" else StorageType.RAM
+
     waiting = [*actions]
-    stored: dict[Any, int] = {}
-    last_use: dict[Any, int] = {}
+    last_use = {(action.slot, action.start): k for k, action in enumerate(waiting) if action.kind == "load"}
+    store: Any = None
     for k, action in enumerate(waiting):
-        if action.kind == "load":
-            last_use[(action.slot, action.start)] = k
-    pending_store = None
-    at_end = True
-    for k, action in enumerate(waiting):
-        kind = action.kind
-        if kind == "store":
-            pending_store = action
-            stored[action.slot] = action.start
-        elif kind in ("advance", "record"):
-            to_disk = pending_store is not None and pending_store.slot[0] == "disk"
-            storage = StorageType.WORK if kind == "record" else StorageType.NONE
-            if pending_store is not None:
-                storage = StorageType.DISK if to_disk else StorageType.RAM
-            if kind == "record" and pending_store is not None:
-                # It has no action that keeps both a state and a tape.
-                yield Forward(action.start, action.start, True, False, storage)
-                storage = StorageType.WORK
-                pending_store = None
-            yield Forward(action.start, action.stop, pending_store is not None, kind == "record", storage)
-            pending_store = None
-        elif kind == "load":
-            source = StorageType.DISK if action.slot[0] == "disk" else StorageType.RAM
+        if action.kind == "store":
+            store = action
+        elif action.kind == "advance":
+            yield Forward(action.start, action.stop, store is not None, False, storage(store.slot) if store else StorageType.NONE)
+            store = None
+        elif action.kind == "record":
+            if store is not None:
+                # There is no action that keeps both a state and a tape.
+                yield Forward(action.start, action.start, True, False, storage(store.slot))
+                store = None
+            yield Forward(action.start, action.stop, False, True, StorageType.WORK)
+        elif action.kind == "load":
             last = last_use[(action.slot, action.start)] == k
-            yield (Move if last else Copy)(action.start, source, StorageType.WORK)
-        elif kind == "turn":
+            yield (Move if last else Copy)(action.start, storage(action.slot), StorageType.WORK)
+        elif action.kind == "turn":
             yield EndForward()
-        elif kind == "reverse":
+        elif action.kind == "reverse":
             yield Reverse(action.stop, action.start, True)
-            at_end = action.start == 0
-    if at_end:
-        yield EndReverse()
+    yield EndReverse()
 
 
 __all__ = ["Action", "Schedule", "best", "mixed", "multistage", "online", "parse", "periodic", "revolve", "store_all", "to_checkpoint_schedules"]

@@ -10,10 +10,9 @@ import textwrap
 import threading
 import weakref
 
+import ebbtide as eb
 import numpy as np
 import pytest
-
-import ebbtide as eb
 from ebbtide import Array0, Array1, f64, par, swap
 
 

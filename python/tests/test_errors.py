@@ -2,10 +2,9 @@
 
 import traceback
 
+import ebbtide as eb
 import numpy as np
 import pytest
-
-import ebbtide as eb
 from ebbtide import Array1, f64, par
 
 

@@ -1,9 +1,8 @@
 """Programs in the graphs of PyTorch and JAX; skipped where these are not installed."""
 
+import ebbtide as eb
 import numpy as np
 import pytest
-
-import ebbtide as eb
 from ebbtide import par
 
 

@@ -2,10 +2,9 @@
 
 import math
 
+import ebbtide as eb
 import numpy as np
 import pytest
-
-import ebbtide as eb
 from ebbtide import f32, f64, i32, par, select
 
 FLOATS = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.75, -7.25, 1e300, -1e-300, np.inf, -np.inf, np.nan, 4.0, 1e16])

@@ -8,10 +8,9 @@ import subprocess
 import sys
 import textwrap
 
+import ebbtide as eb
 import numpy as np
 import pytest
-
-import ebbtide as eb
 from ebbtide import schedules
 
 

@@ -5,13 +5,29 @@ import dataclasses
 import enum
 import pathlib
 
+import ebbtide as eb
 import numpy as np
 import pytest
-
-import ebbtide as eb
 from ebbtide import (
-    Array0, Array1, Array2, checkpoint, compact, copy, f32, f64, fill, i32, i64, matmul, max_assign, par, rand, scan,
-    scatter_unique, select, swap,
+    Array0,
+    Array1,
+    Array2,
+    checkpoint,
+    compact,
+    copy,
+    f32,
+    f64,
+    fill,
+    i32,
+    i64,
+    matmul,
+    max_assign,
+    par,
+    rand,
+    scan,
+    scatter_unique,
+    select,
+    swap,
 )  # fmt: skip
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "same_programs.txt"

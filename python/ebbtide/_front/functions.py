@@ -58,9 +58,9 @@ _SPECIAL: dict[str, list[Callable[..., Any]]] = {
     "is_finite": [math.isfinite, np.isfinite],
     "length": [len],
 }
-for _method, _functions in _SPECIAL.items():
-    for _function in _functions:
-        SPECIAL[_function] = _method
+for _method, _callables in _SPECIAL.items():
+    for _callable in _callables:
+        SPECIAL[_callable] = _method
 
 
 def known_names() -> str:

@@ -75,11 +75,10 @@ class Source:
         return [argument.arg for argument in arguments.args]
 
 
-_SOURCES: dict[Callable[..., Any], Source] = {}
-
-
 def source_of(function: Callable[..., Any]) -> Source:
-    known: Optional[Source] = _SOURCES.get(function)
-    if known is None:
-        known = _SOURCES[function] = Source(function)
+    """The source of a function, read once. It is kept by the function itself, so that both go together."""
+    known: Optional[Source] = getattr(function, "__ebbtide_source__", None)
+    if known is None or known.function is not function:
+        known = Source(function)
+        function.__ebbtide_source__ = known  # type: ignore[attr-defined]
     return known

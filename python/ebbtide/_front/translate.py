@@ -10,9 +10,10 @@ from .. import language
 from .._native import Builder, Ir
 from .._types import ArrayType, Kind, ScalarType, StructType, element_type, kind_of_annotation
 from ..errors import BuildError
+from .analysis import assigned_in
 from .ranges import Bounds, Linear
 from .source import Source, source_of
-from .statements import Statements, assigned_in
+from .statements import Statements
 from .values import Array, Const, Local, Named, Object, Retype, Struct, Value
 
 #: More rounds than a program has variables whose types are found one by one.
