@@ -30,6 +30,32 @@ def lengths(x, y, out):
         out[i] = 2.0 * length(x[i], y=y[i]) + length(3.0, 4.0) + at(x, i) + at(x, i, shift=2)
 
 
+WIDTH = 7.0
+
+
+def with_default():
+    WIDTH = 2.0
+
+    @func
+    def widened(x, by=WIDTH):
+        return x * by
+
+    return widened
+
+
+def test_defaults_have_the_value_that_they_had_where_the_function_was_defined():
+    widened = with_default()
+
+    @eb.program
+    def widen(u):
+        for i in par(len(u)):
+            u[i] = widened(u[i]) + WIDTH
+
+    u = np.ones(2)
+    widen(u)
+    assert u.tolist() == [9.0, 9.0]
+
+
 def test_functions_are_expanded_where_they_are_called():
     x, y, out = np.arange(5.0), np.ones(5), np.zeros(5)
     lengths(x, y, out)

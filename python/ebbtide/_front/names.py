@@ -177,8 +177,9 @@ class Names:
         return result
 
     def expr_Constant(self, node: ast.Constant) -> Known:
-        if isinstance(node.value, (bool, int, float)):
-            return Const(node.value)
+        found = self.host(node, node.value)
+        if isinstance(found, Const):
+            return found
         raise self.fail(node, "values of programs are numbers and bools")
 
     def expr_Name(self, node: ast.Name) -> Known:

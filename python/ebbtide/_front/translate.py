@@ -145,9 +145,10 @@ class Translator(Statements):
             if keyword.arg is None or keyword.arg not in names or keyword.arg in given:
                 raise self.fail(node, f"`{callee.name}` takes {', '.join(names)}")
             given[keyword.arg] = keyword.value
-        defaults = source.tree.args.defaults
+        # Python computes defaults where the function is defined: these are their values.
+        defaults = callee.function.__defaults__ or ()
         for name, default in zip(names[len(names) - len(defaults) :], defaults):
-            given.setdefault(name, default)
+            given.setdefault(name, ast.copy_location(ast.Constant(default), node))
         missing = [name for name in names if name not in given]
         if missing:
             raise self.fail(node, f"`{callee.name}` misses the argument `{missing[0]}`")
