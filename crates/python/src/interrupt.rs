@@ -104,7 +104,7 @@ impl Watched {
         });
         cancel.reset();
         running().push((INTERRUPTS.load(Ordering::Relaxed), cancel.clone()));
-        if ASLEEP.load(Ordering::Relaxed)
+        if ASLEEP.load(Ordering::SeqCst)
             && let Some(watcher) = WATCHER.get()
         {
             watcher.unpark();
@@ -137,8 +137,10 @@ fn watch() {
         match first {
             None if idle >= PATIENCE => {
                 ASLEEP.store(true, Ordering::SeqCst);
-                // A run that began before it could see us asleep is found by the look that follows.
-                thread::park_timeout(Duration::from_secs(1));
+                // A run that begins now sees us asleep and wakes us; one that began before is seen here.
+                if running().is_empty() {
+                    thread::park();
+                }
                 ASLEEP.store(false, Ordering::SeqCst);
                 idle = 0;
                 continue;
