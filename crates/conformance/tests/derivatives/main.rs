@@ -11,7 +11,7 @@ mod targeted;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ebbtide_conformance::random::generate::{Dice, generate};
+use ebbtide_conformance::random::generate::{Dice, generate, is_long};
 use ebbtide_conformance::random::shrink::shrink;
 use ebbtide_conformance::random::text::text;
 use ebbtide_conformance::random::{Case, Sizes, Sketch, Verdict};
@@ -32,6 +32,7 @@ fn variable(name: &str) -> Option<u64> {
 fn sizes(seed: u64) -> Sizes {
     let mut dice = Dice::new(seed ^ 0xface);
     let n = match dice.below(24) {
+        _ if is_long(seed) => 4200,
         0 => 0,
         1 | 2 => 1,
         3..=5 => 2,
@@ -79,8 +80,15 @@ const KNOWN: [([&str; 2], &str); 4] = [
     (["internal: at launch", "bounds of a loop"], "guarded bounds are evaluated early (issue 17, wrong 5)"),
 ];
 
+/// The known cause of other bits in cases beyond a leaf of a reduction.
+const KNOWN_LONG: &str =
+    "recorded loops are widened, so that their sums have other leaves (issue 17, wrong 1)";
+
 /// The cause of a failure, where it is known.
-fn known(verdict: &Verdict) -> Option<&'static str> {
+fn known(seed: u64, verdict: &Verdict) -> Option<&'static str> {
+    if is_long(seed) && matches!(verdict, Verdict::Bits(_)) {
+        return Some(KNOWN_LONG);
+    }
     let kind = verdict.kind();
     KNOWN.iter().find(|(words, _)| words.iter().all(|word| kind.contains(word))).map(|(_, cause)| *cause)
 }
@@ -100,8 +108,10 @@ fn report(seed: u64, verdict: &Verdict) -> String {
     let small = Case { sketch, sizes, seed };
     let arguments =
         small.sketch.arrays.iter().map(|a| &a.name).chain(small.sketch.scalars.iter().map(|s| &s.name));
-    let arguments: Vec<String> =
-        arguments.zip(small.inputs()).map(|(name, input)| format!("// {name} = {input:?}")).collect();
+    let arguments: Vec<String> = arguments
+        .zip(small.inputs())
+        .map(|(name, input)| format!("// {name} = {:.400}", format!("{input:?}")))
+        .collect();
     format!(
         "seed {seed}: {:?}\n{:?}, by {:?}\n{}{}\n",
         small.check(&all),
@@ -127,7 +137,7 @@ fn run(part: u64, parts: u64) {
             continue;
         }
         let verdict = case(seed).check(&|| devices(seed));
-        let cause = known(&verdict);
+        let cause = known(seed, &verdict);
         counts.entry(cause.map_or(verdict.kind(), |cause| format!("known: {cause}"))).or_default().push(seed);
         if verdict.is_failure() && cause.is_none() {
             println!("seed {seed}: {verdict:?}");
