@@ -11,7 +11,7 @@ mod targeted;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ebbtide_conformance::random::generate::{Dice, generate};
+use ebbtide_conformance::random::generate::{Dice, generate, is_long};
 use ebbtide_conformance::random::shrink::shrink;
 use ebbtide_conformance::random::text::text;
 use ebbtide_conformance::random::{Case, Sizes, Sketch, Verdict};
@@ -32,6 +32,7 @@ fn variable(name: &str) -> Option<u64> {
 fn sizes(seed: u64) -> Sizes {
     let mut dice = Dice::new(seed ^ 0xface);
     let n = match dice.below(24) {
+        _ if is_long(seed) => 4200,
         0 => 0,
         1 | 2 => 1,
         3..=5 => 2,
@@ -77,8 +78,10 @@ fn report(seed: u64, verdict: &Verdict) -> String {
     let small = Case { sketch, sizes, seed };
     let arguments =
         small.sketch.arrays.iter().map(|a| &a.name).chain(small.sketch.scalars.iter().map(|s| &s.name));
-    let arguments: Vec<String> =
-        arguments.zip(small.inputs()).map(|(name, input)| format!("// {name} = {input:?}")).collect();
+    let arguments: Vec<String> = arguments
+        .zip(small.inputs())
+        .map(|(name, input)| format!("// {name} = {:.400}", format!("{input:?}")))
+        .collect();
     format!(
         "seed {seed}: {:?}\n{:?}, by {:?}\n{}{}\n",
         small.check(&all),

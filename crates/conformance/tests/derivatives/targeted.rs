@@ -186,9 +186,8 @@ fn a_yield_without_a_host_is_not_judged() {
     assert!(matches!(question.check(), Err(Wrong::NotJudged(_))));
 }
 
-/// Where a slope vanishes behind a maximum, the second derivative of what is around it is lost today.
 #[test]
-fn the_second_derivative_at_a_stationary_point_behind_a_maximum_is_a_known_error() {
+fn a_stationary_point_behind_a_maximum_has_its_second_derivative() {
     let mut m = Maker::new("stationary");
     let (x, loss) = (m.floats("x", 1), m.floats("loss", 0));
     let (zero, n) = (m.zero(), m.b.dim(x, 0));
@@ -203,15 +202,11 @@ fn the_second_derivative_at_a_stationary_point_behind_a_maximum_is_a_known_error
     let program = m.b.finish().unwrap();
     let at = |x: f64| [Input::Elements(vec![1], vec![Literal::from(x)]), Input::Array(vec![], 1)];
     check_gradient(&program, &at(0.25), "loss", &["x"]);
-    // Mended? Then let `check_gradient` judge this point too.
-    let inputs = at(0.0);
-    let found = Question::new(&program, &inputs, "loss", &["x"]).check();
-    assert!(matches!(found, Err(Wrong::Number(ref what)) if what.starts_with("hvp")), "{found:?}");
+    check_gradient(&program, &at(0.0), "loss", &["x"]);
 }
 
-/// An exchange that never runs is taken for a proof that two shapes are equal today.
 #[test]
-fn an_exchange_that_never_runs_is_a_known_error() {
+fn an_exchange_that_never_runs_proves_nothing_about_shapes() {
     let mut m = Maker::new("exchange");
     let [a, d, sum] = ["a", "d", "sum"].map(|name| m.floats(name, 1));
     let loss = m.floats("loss", 0);
@@ -227,7 +222,5 @@ fn an_exchange_that_never_runs_is_a_known_error() {
     let program = m.b.finish().unwrap();
     let inputs = [1, 2, 1].map(|n| Input::Array(vec![n], n as u64));
     let inputs: Vec<Input> = inputs.into_iter().chain([Input::Array(vec![], 4)]).collect();
-    // Mended? Then let `check_gradient` judge it.
-    let found = Question::new(&program, &inputs, "loss", &["a", "d"]).check();
-    assert!(matches!(found, Err(Wrong::Number(_))), "{found:?}");
+    check_gradient(&program, &inputs, "loss", &["a", "d"]);
 }

@@ -145,6 +145,11 @@ fn all_scalars() -> Vec<ScalarOf> {
     all.iter().map(|(name, ty)| ScalarOf { name: name.to_string(), ty: *ty }).collect()
 }
 
+/// Does the sketch of this seed have a sum that is worth running beyond a leaf of a reduction?
+pub fn is_long(seed: u64) -> bool {
+    seed % 50 == 7
+}
+
 /// The sketch of a seed.
 pub fn generate(seed: u64) -> Sketch {
     let mut dice = Dice::new(seed);
@@ -165,6 +170,9 @@ pub fn generate(seed: u64) -> Sketch {
     maker.scope.values = all_scalars().iter().map(|s| (s.name.clone(), s.ty)).collect();
     maker.restrict();
     let mut body = Vec::new();
+    if is_long(seed) {
+        body.extend(maker.inner_sum());
+    }
     for _ in 0..2 + maker.dice.below(4) {
         let depth = maker.dice.pick(&[1, 2, 2, 3]);
         body.extend(maker.statement(depth));

@@ -44,6 +44,35 @@ impl Maker {
         }
     }
 
+    /// Time steps that change the inside of an array in place and sum it up: beyond a leaf, the order of the sum shows.
+    pub(super) fn inner_sum(&mut self) -> Vec<Line> {
+        let sum =
+            ArrayOf { name: "s".to_string(), ty: Type::F64, extents: Vec::new(), access: Access::Write };
+        if !self.scope.arrays.contains(&sum) {
+            self.scope.arrays.push(sum.clone());
+        }
+        let (time, i) = (self.fresh("l"), self.fresh("i"));
+        let here = || Term::Load("a".to_string(), vec![Term::name(&i)]);
+        let number = |x: f64| Term::number(Type::F64, x);
+        let slope = Term::binary(Binary::Sub, number(1.1), Term::binary(Binary::Mul, number(0.1), here()));
+        let step =
+            Line::Store("a".to_string(), vec![Term::name(&i)], Term::binary(Binary::Mul, here(), slope));
+        let add = Line::Update(Combine::Add, sum.name.clone(), Vec::new(), here());
+        let last = Term::binary(Binary::Sub, Term::Extent(Extent::N), Term::index(1));
+        let inside = Line::Par { ranges: vec![(i.clone(), Term::index(1), last)], body: vec![step, add] };
+        let mut body = vec![inside];
+        if self.dice.one_in(2) {
+            // Control flow that hangs on the last bits of the sum.
+            let whole =
+                Term::binary(Binary::Mul, number(1e12), Term::Load(sum.name, Vec::new())).cast(Type::I64);
+            let odd = Term::binary(Binary::And, whole, Term::number(Type::I64, 1.0));
+            let odd = Term::compare(Compare::Eq, odd, Term::number(Type::I64, 1.0));
+            body.push(Line::If(odd, self.scoped(|m| m.several(0)), Vec::new()));
+        }
+        let steps = Term::name("steps");
+        vec![Line::For { name: time, from: Term::index(0), to: steps, hint: None, body, until: None }]
+    }
+
     /// Exchanges arrays of different shapes, where that never happens: it proves nothing about them.
     fn dead_exchange(&mut self) -> Option<Line> {
         let candidates: Vec<ArrayOf> = self
