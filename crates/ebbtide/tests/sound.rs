@@ -182,7 +182,7 @@ enum Stage {
 
 #[program]
 fn asking(u: &mut Array1<f64>, flags: &mut Array2<bool>, over: &mut Array0<i32>, loss: &mut Array0<f64>) {
-    #[checkpoint(Stage::Ask, yield_on = over)]
+    #[checkpoint(Stage::Ask, yield_on = over, undo)]
     {
         for i in par(0..u.len()) {
             u[i] = 2.0 * u[i];

@@ -103,7 +103,8 @@ fn an_inversion_of_other_options_is_refused_and_one_that_is_done_is_reported() {
     let other = demo(dir.path(), &durable.replace("--steps 200", "--steps 201"));
     let error = String::from_utf8(other.stderr).unwrap();
     assert!(error.contains("--steps was 200 and is 201") && error.contains("another directory"), "{error}");
-    assert!(other.stdout.is_empty());
+    let told: Value = serde_json::from_slice(&other.stdout).unwrap();
+    assert!(told["error"].as_str().unwrap().contains("--steps was 200 and is 201"), "{told}");
 
     // Run again when all is done, it has only to report.
     let again = figures(&demo(dir.path(), &durable));

@@ -745,6 +745,9 @@ pub fn c42_a_forged_yield_is_refused() {
                     "i64" => forged
                         .put_shaped(array.name, array.shape, &state.get_vec::<i64>(array.name).unwrap())
                         .unwrap(),
+                    "u8" => forged
+                        .put_shaped(array.name, array.shape, &state.get_vec::<u8>(array.name).unwrap())
+                        .unwrap(),
                     _ => forged
                         .put_shaped(array.name, array.shape, &state.get_vec::<u64>(array.name).unwrap())
                         .unwrap(),
