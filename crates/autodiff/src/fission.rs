@@ -13,8 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    Affine, Affines, ArrayId, Block, Combine, Indices, LocalId, Loop, Op, Program, Range, Stmt, Store, Type,
-    ValueId, is_zero, walk, written,
+    Affine, Affines, ArrayId, Binary, Block, Combine, Indices, Literal, LocalId, Loop, Op, Program, Range,
+    Stmt, Store, Type, ValueId, is_zero, walk, written,
 };
 
 mod copy;
@@ -212,6 +212,10 @@ impl Splitter<'_> {
         }
         let vars: BTreeSet<ValueId> = variables.iter().map(|v| v.var).collect();
         let depends = |v: ValueId| self.depends(w, v, &vars);
+        let invariant = |v: ValueId| depends(v).is_some_and(|on| on.is_empty());
+        if update.index.as_slice().iter().any(|v| self.may_fault(&w.program, *v, &invariant)) {
+            return None;
+        }
         let steps = fibre(&w.program, self.affines, &variables, update.index, &depends)?;
         let read = slice::read_by(&w.program, slice);
         if !read.is_disjoint(&self.tapes.passing) {
@@ -248,6 +252,26 @@ impl Splitter<'_> {
         sum.add(w, &steps, lanes, &write)?;
         out.read.extend(tapes);
         Some(keeps)
+    }
+
+    /// Does an index hold something that is the same in all iterations and can fail? The sum computes it for each element,
+    /// also where the loop has no iterations and never computed it.
+    fn may_fault(&self, program: &Program, index: ValueId, invariant: &dyn Fn(ValueId) -> bool) -> bool {
+        let atoms = self.affines.form(index).terms.iter().map(|(atom, _)| *atom);
+        let mut work: Vec<ValueId> = atoms.filter(|atom| invariant(*atom)).collect();
+        while let Some(v) = work.pop() {
+            match *program.op(v) {
+                _ if !self.inside.contains(&v) => {}
+                Op::Load(array, _) if program.array(array).rank > 0 => return true,
+                Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, divisor)
+                    if program.literal(divisor).and_then(Literal::to_i64).is_none_or(|d| d == 0) =>
+                {
+                    return true;
+                }
+                op => work.extend(op.operands()),
+            }
+        }
+        false
     }
 
     /// The variables that a value is made of, where it can be made of them again.

@@ -34,6 +34,9 @@ pub fn agree(found: &[Literal], expected: &[Dual], part: Part, tolerance: f64) -
     // The last digits: 3 of the 7 that `f32` has, 3 of the 13 beyond the tolerance of `f64`.
     let digits = if tolerance > 1e-6 { 0.1 } else { 1e-3 };
     let allowed = tolerance * largest(|(value, _)| value).max(digits * largest(|(_, size)| size));
+    // What is below the least number of its type becomes zero.
+    let allowed =
+        allowed.max(if tolerance > 1e-6 { f64::from(f32::MIN_POSITIVE) } else { f64::MIN_POSITIVE });
     for (k, (found, expected)) in found.iter().zip(expected).enumerate() {
         let (found, (value, _)) = (found.to_f64(), part.of(expected));
         let close = (found - value).abs() <= allowed || found == value || (found.is_nan() && value.is_nan());

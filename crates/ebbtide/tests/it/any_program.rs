@@ -308,6 +308,28 @@ fn the_minimum_that_an_error_names_is_enough_and_one_byte_less_is_not() {
     assert_eq!(again, minimum);
 }
 
+/// The index cannot be computed where the loop has no iterations.
+#[program]
+fn looked_up(x: &Array1<f64>, perm: &Array1<i32>, n: usize, loss: &mut Array0<f64>) {
+    for _i in par(0..n) {
+        loss[[]] += x[perm[3 % n] as usize] * x[0];
+    }
+}
+
+#[test]
+fn c54_a_gradient_computes_no_index_that_the_program_does_not() {
+    for device in devices() {
+        let g = looked_up().grad(looked_up::loss).wrt(looked_up::x).compile(&device).unwrap();
+        let (x, mut loss) = (device.array(&[1.0, 2.0]).unwrap(), device.zeros([]).unwrap());
+        let none = device.array::<i32>(&[]).unwrap();
+        let out = g.launch((&x, &none, 0, &mut loss)).unwrap();
+        assert_eq!(out.get(looked_up::x).unwrap().to_vec(), [0.0, 0.0]);
+        let perm = device.array(&[0, 1]).unwrap();
+        let out = g.launch((&x, &perm, 2, &mut loss)).unwrap();
+        assert_eq!(out.get(looked_up::x).unwrap().to_vec(), [4.0, 2.0]);
+    }
+}
+
 mod names {
     use super::*;
 
