@@ -1,6 +1,6 @@
 //! Random programs of the whole language, and all that is asked of their derivatives.
 //!
-//! [`generate`](generate::generate) makes a [`Sketch`](sketch::Sketch) of a seed, [`Case`] gives it sizes and arguments
+//! [`generate`](generate::generate) makes a [`Sketch`] of a seed, [`Case`] gives it sizes and arguments
 //! and checks it, [`shrink`](shrink::shrink) makes what fails smaller, [`text`](text::text) prints it in the surface
 //! language.
 
