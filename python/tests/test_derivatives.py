@@ -217,7 +217,7 @@ def test_a_callback_drives_a_program():
 @eb.program
 def repaired(u, flag, steps: int, loss):
     for t in range(steps):
-        with checkpoint(Stage.SOLVE, yield_on=flag):
+        with checkpoint(Stage.SOLVE, yield_on=flag, undo=[u]):
             for i in par(len(u)):
                 u[i] = u[i] * u[i]
                 max_assign(flag, (), select(u[i] > 100.0, 1, 0))
