@@ -255,21 +255,25 @@ impl Splitter<'_> {
     }
 
     /// Does an index hold something that is the same in all iterations and can fail? The sum computes it for each element,
-    /// also where the loop has no iterations and never computed it.
+    /// also where the loop has no iterations and never computed it. The index's own operands tell, not the values that
+    /// stand for them in sums: where those are computed depends on the rest of the program.
     fn may_fault(&self, program: &Program, index: ValueId, invariant: &dyn Fn(ValueId) -> bool) -> bool {
-        let atoms = self.affines.form(index).terms.iter().map(|(atom, _)| *atom);
-        let mut work: Vec<ValueId> = atoms.filter(|atom| invariant(*atom)).collect();
+        let mut work = vec![index];
         while let Some(v) = work.pop() {
-            match *program.op(v) {
-                _ if !self.inside.contains(&v) => {}
-                Op::Load(array, _) if program.array(array).rank > 0 => return true,
-                Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, divisor)
-                    if program.literal(divisor).and_then(Literal::to_i64).is_none_or(|d| d == 0) =>
-                {
-                    return true;
-                }
-                op => work.extend(op.operands()),
+            if !self.inside.contains(&v) {
+                continue;
             }
+            let fails = match *program.op(v) {
+                Op::Load(array, _) => program.array(array).rank > 0,
+                Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, divisor) => {
+                    program.literal(divisor).and_then(Literal::to_i64).is_none_or(|d| d == 0)
+                }
+                _ => false,
+            };
+            if fails && invariant(v) {
+                return true;
+            }
+            work.extend(program.op(v).operands());
         }
         false
     }

@@ -284,7 +284,10 @@ impl Case {
                 return Err(Verdict::Bits(format!("value under a budget: {budget:?}")));
             }
             if found.derivatives != first.derivatives {
-                return Err(Verdict::Bits(format!("gradient under a budget: {budget:?}")));
+                let first = &first.derivatives;
+                let apart = (0..first.len()).filter(|&k| first[k] != found.derivatives[k]);
+                let apart: Vec<_> = apart.map(|k| (&first[k], &found.derivatives[k])).take(1).collect();
+                return Err(Verdict::Bits(format!("gradient under a budget: {budget:?}, {apart:.200?}")));
             }
         }
         Ok(first)
