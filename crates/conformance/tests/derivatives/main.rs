@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod frozen;
 mod targeted;
 
 use std::collections::BTreeMap;
