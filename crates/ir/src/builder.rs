@@ -6,10 +6,7 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use crate::error::{Error, Flaw};
-use crate::operation::Ruled;
-use crate::program::*;
-use crate::types::Type;
+use crate::syntax::*;
 
 /// Builds a program statement by statement.
 ///

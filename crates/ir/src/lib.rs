@@ -82,47 +82,23 @@
 //!     conditions of loops, leave every tape as it is. A loop that is run to be reversed is reversed once.
 #![forbid(unsafe_code)]
 
-mod affine;
+mod analysis;
 mod builder;
-mod checks;
-mod entry;
-mod error;
-pub mod evaluate;
-mod function;
-mod hash;
-mod instance;
-mod interpret;
-pub mod leaf;
-mod library;
-mod modes;
-mod operation;
+mod interp;
 pub mod passes;
-mod place;
-mod position;
-mod print;
-mod program;
-mod races;
-mod statement;
-mod structure;
-mod tapes;
-mod types;
+mod syntax;
 mod verify;
 
-pub use affine::{Affine, Affines, is_zero};
+pub use analysis::affine::{Affine, Affines, is_zero};
+pub use analysis::entry::{Derivation, Entry, Made, loop_bounds};
+pub use analysis::leaf;
+pub use analysis::races::{ParFacts, Sharing};
 pub use builder::Builder;
-pub use checks::Checks;
-pub use entry::{Derivation, Entry, Made, loop_bounds};
-pub use error::{Error, Fault, Flaw, Race, Touch, Touched};
-pub use function::Function;
-pub use hash::ProgramHash;
-pub use interpret::{Bytes, HostArray, Machine, Outcome, Scalars, Tape};
-pub use library::{Assign, Layout, LibraryCall, LibraryOp, Way};
-pub use modes::{Dead, IterationOrder, Modes, Races, poison};
-pub use operation::{Bound, HostArg, HostFunction, Operation, Rule, Ruled, Rules, Saved, Work};
-pub use place::{Place, Turn, Undone, enclosing, path_to};
-pub use program::*;
-pub use races::{ParFacts, Sharing};
-pub use types::{Literal, Type};
+pub use interp::evaluate;
+pub use interp::{
+    Bytes, Checks, Dead, HostArray, IterationOrder, Machine, Modes, Outcome, Races, Scalars, Tape, poison,
+};
+pub use syntax::*;
 pub use verify::{Facts, depends_on_arguments_alone, verify};
 
 /// The version of the laws above.

@@ -2,15 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::affine::Affines;
-use crate::error::{Error, Flaw};
-use crate::function::Function;
-use crate::library::LibraryOp;
-use crate::program::*;
-use crate::races::{self, ParFacts};
-use crate::structure;
-use crate::tapes;
-use crate::types::Type;
+mod structure;
+mod tapes;
+
+use crate::analysis::affine::Affines;
+use crate::analysis::races::{self, ParFacts};
+use crate::syntax::*;
 
 /// What the verifier found out about a program; back ends use it instead of finding it again.
 #[derive(Debug)]

@@ -1,8 +1,7 @@
 //! Blocks: branches, loops, regions, calls.
 
 use super::{Builder, Open, Owner};
-use crate::operation::{Bound, Ruled, Rules};
-use crate::program::*;
+use crate::syntax::*;
 
 impl Builder {
     fn begin(&mut self, owner: Owner) {

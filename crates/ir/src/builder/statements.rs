@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use super::{Builder, Owner};
-use crate::library::{Assign, Layout, LibraryCall, LibraryOp, Way};
-use crate::operation::{Bound, Operation};
-use crate::program::*;
-use crate::types::Type;
+use crate::syntax::*;
 
 impl Builder {
     pub(super) fn push(&mut self, stmt: Stmt) {

@@ -1,9 +1,7 @@
 //! Values: what operators and loads give.
 
 use super::Builder;
-use crate::function::Function;
-use crate::program::*;
-use crate::types::{Literal, Type};
+use crate::syntax::*;
 
 impl Builder {
     pub(super) fn value(&mut self, op: Op, ty: Type) -> ValueId {

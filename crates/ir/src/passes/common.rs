@@ -3,8 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{replace_inside, replace_uses};
-use crate::program::*;
-use crate::types::Type;
+use crate::syntax::*;
 
 type Known = HashMap<(Op, Type), ValueId>;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{for_each_par, may_fail};
-use crate::program::*;
+use crate::syntax::*;
 
 /// Removes from parallel bodies what is not used. What can fail stays: its error is part of the program.
 pub fn drop_dead_code(program: &Program) -> Program {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::program::*;
+use crate::syntax::*;
 
 /// Turns a product that is used once, by a sum or difference in the same block, into a multiply-add.
 ///

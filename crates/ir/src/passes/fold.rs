@@ -1,9 +1,8 @@
 //! Constant folding: operations on literals, and integer operations that change nothing.
 
 use super::{for_each_par, replace_inside};
-use crate::evaluate::evaluate;
-use crate::program::*;
-use crate::types::Literal;
+use crate::interp::evaluate::evaluate;
+use crate::syntax::*;
 
 /// Computes what depends on literals alone, and takes the arm of branches that are decided then.
 pub fn fold_constants(program: &Program) -> Program {

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{may_fail, replace_inside};
-use crate::affine::Affines;
-use crate::program::*;
-use crate::races::{Sharing, analyse};
-use crate::types::Type;
+use crate::analysis::affine::Affines;
+use crate::analysis::races::{Sharing, analyse};
+use crate::syntax::*;
 
 /// Fuses neighbouring parallel loops.
 ///

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::may_fail;
-use crate::program::*;
+use crate::syntax::*;
 
 /// Moves pure values that no iteration changes, and that cannot fail, out of parallel bodies.
 pub fn hoist_invariant_values(program: &Program) -> Program {

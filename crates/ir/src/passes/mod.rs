@@ -17,11 +17,9 @@ mod hoist;
 
 use std::collections::BTreeMap;
 
-use crate::affine::Affines;
-use crate::error::Flaw;
-use crate::operation::Bound;
-use crate::program::*;
-use crate::races::analyse;
+use crate::analysis::affine::Affines;
+use crate::analysis::races::analyse;
+use crate::syntax::*;
 use crate::verify::Facts;
 
 pub use common::share_common_values;
@@ -129,7 +127,7 @@ pub(crate) fn may_fail(program: &Program, v: ValueId) -> bool {
     match *program.op(v) {
         Op::Load(..) => true,
         Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) if !program.ty(v).is_float() => {
-            program.literal(b).and_then(crate::Literal::to_i64).is_none_or(|divisor| divisor == 0)
+            program.literal(b).and_then(Literal::to_i64).is_none_or(|divisor| divisor == 0)
         }
         _ => false,
     }

@@ -1,6 +1,7 @@
 //! Where a program stands: a region and the iterations of the loops around it.
 
-use crate::program::*;
+use super::ids::*;
+use super::program::*;
 
 /// A region and, for each sequential loop around it, outermost first, how many passes were finished before
 /// this one. Together with the program this is a full path.

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::affine::{Affine, Affines, is_zero};
-use crate::error::Flaw;
-use crate::program::*;
+use crate::analysis::affine::{Affine, Affines, is_zero};
+use crate::syntax::*;
 
 /// How the iterations of one parallel loop share an array that they write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

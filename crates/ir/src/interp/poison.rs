@@ -6,8 +6,8 @@
 //! forward half has left.) The driver of gradients knows more: it says so with `Executable::forget` of the runtime.
 
 use super::Machine;
-use crate::modes::{Dead, poison};
-use crate::program::*;
+use super::modes::{Dead, poison};
+use crate::syntax::*;
 
 impl Machine<'_, '_> {
     /// Overwrites what an array holds, where the mode asks for it.

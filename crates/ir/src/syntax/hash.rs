@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::program::*;
+use super::ids::*;
+use super::op::*;
+use super::program::*;
 
 /// The hash of a program. Equal programs have equal hashes, in every process and on every machine.
 ///

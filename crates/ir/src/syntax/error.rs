@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::program::{Combine, Site};
+use super::ids::Site;
+use super::op::Combine;
 
 /// One thing that is wrong with a program: a *build error*.
 #[derive(Clone, Debug, PartialEq, Eq)]

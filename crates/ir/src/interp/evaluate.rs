@@ -1,8 +1,6 @@
 //! What each operation computes, on bits. The interpreter and constant folding share it.
 
-use crate::function::Function;
-use crate::program::*;
-use crate::types::{Literal, Type};
+use crate::syntax::*;
 
 /// The bits of a value, in the low bytes.
 pub type Bits = u64;

@@ -1,22 +1,26 @@
 //! The interpreter: what a program means, in one small, obvious place. The oracle of all tests.
 
 mod any_order;
+mod checks;
 mod elements;
+pub mod evaluate;
+mod library;
+mod modes;
 mod par;
 mod poison;
+mod position;
 mod race_log;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use crate::error::{Fault, Touched};
-use crate::evaluate::Bits;
-use crate::leaf::LANES;
-use crate::modes::{Dead, Modes};
-use crate::place::{Place, Turn, Undone, path_in};
-use crate::program::*;
-use crate::types::{Literal, Type};
+use crate::analysis::leaf::LANES;
+use crate::syntax::*;
 use crate::verify::Facts;
+use evaluate::Bits;
+
+pub use checks::Checks;
+pub use modes::{Dead, IterationOrder, Modes, Races, poison};
 
 /// The elements of an array in host memory.
 #[derive(Debug)]

@@ -1,10 +1,9 @@
 //! Values and elements, and what happens to whole arrays.
 
+use super::evaluate::{Bits, evaluate};
+use super::modes::Dead;
 use super::{Bytes, HostArray, Machine};
-use crate::error::{Fault, Touched};
-use crate::evaluate::{Bits, evaluate};
-use crate::modes::Dead;
-use crate::program::*;
+use crate::syntax::*;
 
 impl<'p> Machine<'p, '_> {
     pub(crate) fn bits(&self, v: ValueId) -> Bits {

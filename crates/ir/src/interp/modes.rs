@@ -5,8 +5,8 @@
 
 use std::str::FromStr;
 
-use crate::checks::Checks;
-use crate::types::Type;
+use super::checks::Checks;
+use crate::syntax::Type;
 
 /// How the interpreter runs a program beyond the law.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl IterationOrder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::Literal;
+    use crate::syntax::Literal;
 
     #[test]
     fn poison_is_no_number_and_no_index() {

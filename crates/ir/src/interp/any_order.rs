@@ -4,13 +4,12 @@
 //! law 8, so that the order of execution changes no bit.
 
 use super::Machine;
+use super::evaluate::{Bits, combine};
+use super::modes::{IterationOrder, Races};
 use super::race_log::{RaceLog, race};
-use crate::error::{Fault, Race, Touched};
-use crate::evaluate::{Bits, combine};
-use crate::leaf::{LANES, Leaves};
-use crate::modes::{IterationOrder, Races};
-use crate::program::*;
-use crate::races::Sharing;
+use crate::analysis::leaf::{LANES, Leaves};
+use crate::analysis::races::Sharing;
+use crate::syntax::*;
 
 /// What the modes keep of the parallel loop that runs now.
 #[derive(Debug)]

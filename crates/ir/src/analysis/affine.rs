@@ -2,8 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::program::*;
-use crate::types::{Literal, Type};
+use crate::syntax::*;
 
 /// `Σ coefficient · atom + constant`; atoms are values into which the analysis does not look.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]

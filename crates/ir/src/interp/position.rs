@@ -6,9 +6,8 @@
 
 use ebbtide_snapshot::{Position, Step};
 
-use crate::interpret::Scalars;
-use crate::place::{Place, Turn, path_to};
-use crate::program::*;
+use super::Scalars;
+use crate::syntax::*;
 
 fn has_body(stmt: &Stmt) -> bool {
     stmt.blocks().next().is_some()

@@ -6,8 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::Flaw;
-use crate::program::*;
+use crate::syntax::*;
 
 /// What does not fit.
 pub(crate) fn flaws(program: &Program) -> Vec<Flaw> {
@@ -67,7 +66,7 @@ pub(crate) fn flaws(program: &Program) -> Vec<Flaw> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::Type;
+    use crate::syntax::Type;
     use crate::{Builder, Literal, verify};
 
     fn program() -> Program {

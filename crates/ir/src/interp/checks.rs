@@ -1,9 +1,7 @@
 //! Checked runs of the interpreter: the first NaN that is written stops them.
 
-use crate::error::Fault;
-use crate::interpret::Machine;
-use crate::program::*;
-use crate::types::{Literal, Type};
+use super::Machine;
+use crate::syntax::*;
 
 /// What a run checks beyond the law.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

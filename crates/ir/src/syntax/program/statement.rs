@@ -2,20 +2,9 @@
 
 use std::fmt;
 
-use crate::library::LibraryCall;
-use crate::operation::Ruled;
-use crate::program::{ArrayId, Indices, LabelId, LocalId, LoopId, ParId, RegionId, Site, ValueId};
-
-/// How an element is combined with a value in place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Combine {
-    /// `a[i] += x`.
-    Add,
-    /// `a[i].min_assign(x)`.
-    Min,
-    /// `a[i].max_assign(x)`.
-    Max,
-}
+use super::{LibraryCall, Ruled};
+use crate::syntax::ids::{ArrayId, Indices, LabelId, LocalId, LoopId, ParId, RegionId, Site, ValueId};
+use crate::syntax::op::Combine;
 
 /// Statements in order.
 pub type Block = Vec<Stmt>;

@@ -5,8 +5,9 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::operation::Rule;
-use crate::program::*;
+use super::ids::*;
+use super::op::*;
+use super::program::*;
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

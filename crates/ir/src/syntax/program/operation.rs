@@ -4,9 +4,10 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::error::Error;
-use crate::program::{Access, ArrayId, Block, Program, ValueId};
-use crate::types::{Literal, Type};
+use super::{Access, Block, Program};
+use crate::syntax::error::Error;
+use crate::syntax::ids::{ArrayId, ValueId};
+use crate::syntax::types::{Literal, Type};
 
 /// What a called program or operation gets for one of its parameters, structs taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

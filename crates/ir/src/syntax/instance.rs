@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::library::{LibraryCall, LibraryOp};
-use crate::operation::{Bound, Ruled};
-use crate::program::*;
+use super::ids::*;
+use super::op::*;
+use super::program::*;
 
 /// Where the tables of a program go in another one.
 struct Places<'a> {

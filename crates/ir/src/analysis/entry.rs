@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::place::path_to;
-use crate::program::*;
+use crate::syntax::*;
 
 /// Things that statements at program level make and that others use later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 
-use crate::error::{Race, Touch, Touched};
-use crate::program::{ArrayId, Site};
+use crate::syntax::{ArrayId, Site};
+use crate::syntax::{Race, Touch, Touched};
 
 /// The accesses of one execution of a parallel loop.
 #[derive(Debug, Default)]

@@ -1,12 +1,11 @@
 //! Parallel loops: one iteration after the other, last dimension fastest.
 
 use super::any_order::Deferred;
+use super::evaluate::{Bits, combine, neutral};
 use super::{Machine, Reduction};
-use crate::error::{Fault, Touched};
-use crate::evaluate::{Bits, combine, neutral};
-use crate::leaf::{LANES, Leaves};
-use crate::program::*;
-use crate::races::Sharing;
+use crate::analysis::leaf::{LANES, Leaves};
+use crate::analysis::races::Sharing;
+use crate::syntax::*;
 
 impl<'p> Machine<'p, '_> {
     pub(super) fn par(&mut self, par: &'p Par) -> Result<(), Fault> {

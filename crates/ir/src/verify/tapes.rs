@@ -11,8 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::error::Flaw;
-use crate::program::*;
+use crate::syntax::*;
 
 /// Something that is put on a tape or taken from it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,258 @@
+//! The form of a program: declarations, and the tree of statements over them.
+
+mod library;
+mod operation;
+mod statement;
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::ids::{ArrayId, ScalarId, Site, ValueId};
+use super::op::Op;
+use super::types::{Literal, Type};
+
+pub use library::{Assign, Layout, LibraryCall, LibraryOp, Way};
+pub(crate) use library::{Extents, extents};
+pub use operation::{Bound, HostArg, HostFunction, Operation, Rule, Ruled, Rules, Saved, Work};
+pub use statement::*;
+
+/// What a program may do with an array parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Read it (`&Array`).
+    Read,
+    /// Read and write it (`&mut Array`).
+    Write,
+}
+
+/// Where an array comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The caller's.
+    Param(Access),
+    /// The program's own: allocated once per launch, cleared where it is declared. The extents are values of
+    /// the index type that depend on shapes and scalar arguments alone.
+    Temp(Vec<ValueId>),
+    /// What another array held before its last [`Stmt::Push`]; made by autodiff alone, read only.
+    Old(ArrayId),
+}
+
+/// An array.
+#[derive(Clone, Debug)]
+pub struct ArrayDecl {
+    /// The name, with the path through structs: `w.pos`.
+    pub name: String,
+    /// The type of its elements.
+    pub ty: Type,
+    /// The number of dimensions, 0 to 4.
+    pub rank: usize,
+    /// Where it comes from.
+    pub role: Role,
+}
+
+/// A scalar parameter.
+#[derive(Clone, Debug)]
+pub struct ScalarDecl {
+    /// The name, with the path through structs.
+    pub name: String,
+    /// The type.
+    pub ty: Type,
+}
+
+/// A parameter of the program, in the order of the (flattened) argument list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Param {
+    /// An array.
+    Array(ArrayId),
+    /// A scalar.
+    Scalar(ScalarId),
+}
+
+/// A mutable local variable.
+#[derive(Clone, Debug)]
+pub struct LocalDecl {
+    /// The name in the source, or a made-up one.
+    pub name: String,
+    /// The type.
+    pub ty: Type,
+}
+
+/// A label: an enum and one of its variants, by name, so that it is the same in another process.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Label {
+    /// The name of the enum.
+    pub family: String,
+    /// The name of the variant.
+    pub variant: String,
+}
+
+impl From<&Label> for Label {
+    fn from(label: &Label) -> Label {
+        label.clone()
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}::{}", self.family, self.variant)
+    }
+}
+
+/// A value.
+#[derive(Clone, Debug)]
+pub struct ValueDecl {
+    /// How it is computed.
+    pub op: Op,
+    /// Its type.
+    pub ty: Type,
+    /// Its name in the source, where it has one.
+    pub name: Option<String>,
+    /// Where it stands in the source.
+    pub site: Option<Site>,
+}
+
+/// A program.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// Its parameters in order.
+    pub params: Vec<Param>,
+    /// All arrays: parameters and temporaries.
+    pub arrays: Vec<ArrayDecl>,
+    /// All scalar parameters.
+    pub scalars: Vec<ScalarDecl>,
+    /// All values.
+    pub values: Vec<ValueDecl>,
+    /// All local variables.
+    pub locals: Vec<LocalDecl>,
+    /// All labels.
+    pub labels: Vec<Label>,
+    /// All custom operations.
+    pub operations: Vec<Arc<Operation>>,
+    /// The number of sequential loops.
+    pub loops: u32,
+    /// The number of parallel loops.
+    pub pars: u32,
+    /// The number of regions.
+    pub regions: u32,
+    /// What may be assumed of the shapes of arrays that it swaps.
+    pub swapped: SwappedShapes,
+    /// Where runs may begin, beside its beginning.
+    pub entered: Entered,
+    /// Is it run by a driver that does the host's part? Then regions of its source may stand in it more than once, and
+    /// their flags are the program's own. Autodiff alone makes such programs.
+    pub driven: bool,
+    /// What it does.
+    pub body: Block,
+}
+
+/// Where runs of a program may begin, beside its beginning. It changes what compiled code can do, not what it computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Entered {
+    /// At any label, if there is a region that yields: a program without one pays nothing for labels.
+    #[default]
+    IfItYields,
+    /// At any label.
+    AtAnyLabel,
+}
+
+/// What may be assumed of the shapes of arrays that a program swaps somewhere.
+///
+/// Only a `swap` that runs proves that two arrays have one shape, and whether it runs is data. So the proof comes from
+/// the launch: whoever runs a program compares the shapes of [`Program::swaps`] first, at the start and at every resume,
+/// and takes the form of the program that fits them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SwappedShapes {
+    /// The launch has found them equal.
+    #[default]
+    Equal,
+    /// Nothing is known.
+    Unknown,
+}
+
+impl Program {
+    /// The declaration of an array.
+    pub fn array(&self, id: ArrayId) -> &ArrayDecl {
+        &self.arrays[id.index()]
+    }
+
+    /// The declaration of a value.
+    pub fn value(&self, id: ValueId) -> &ValueDecl {
+        &self.values[id.index()]
+    }
+
+    /// The type of a value.
+    pub fn ty(&self, id: ValueId) -> Type {
+        self.value(id).ty
+    }
+
+    /// The operation of a value.
+    pub fn op(&self, id: ValueId) -> &Op {
+        &self.value(id).op
+    }
+
+    /// The constant that a value is, where it is one.
+    pub fn literal(&self, id: ValueId) -> Option<Literal> {
+        match self.op(id) {
+            Op::Literal(literal) => Some(*literal),
+            _ => None,
+        }
+    }
+
+    /// The custom operation of a library call, where it is one.
+    pub fn operation(&self, call: &LibraryCall) -> Option<&Arc<Operation>> {
+        match call.op {
+            LibraryOp::Custom(id) => self.operations.get(id.index()),
+            _ => None,
+        }
+    }
+
+    /// The pairs of arrays that a `swap` of the program exchanges, each once.
+    pub fn swaps(&self) -> Vec<(ArrayId, ArrayId)> {
+        let mut pairs = Vec::new();
+        walk(&self.body, &mut |stmt| {
+            if let Stmt::Swap(a, b) = stmt
+                && a != b
+            {
+                pairs.push((*a.min(b), *a.max(b)));
+            }
+        });
+        pairs.sort_unstable();
+        pairs.dedup();
+        pairs
+    }
+
+    /// Is there a region that yields, so that runs may begin at labels?
+    pub fn yields(&self) -> bool {
+        let mut yields = false;
+        walk(&self.body, &mut |stmt| yields |= matches!(stmt, Stmt::Region(r) if r.flag.is_some()));
+        yields
+    }
+
+    /// The form of the program for launches in which swapped arrays differ in shape.
+    pub fn with_unknown_shapes(&self) -> Program {
+        Program { swapped: SwappedShapes::Unknown, ..self.clone() }
+    }
+
+    /// All identifiers of arrays.
+    pub fn array_ids(&self) -> impl Iterator<Item = ArrayId> + use<> {
+        (0..self.arrays.len()).map(ArrayId::from_index)
+    }
+
+    /// The array with this name.
+    pub fn find_array(&self, name: &str) -> Option<ArrayId> {
+        self.arrays.iter().position(|a| a.name == name).map(ArrayId::from_index)
+    }
+
+    /// The scalar parameter with this name.
+    pub fn find_scalar(&self, name: &str) -> Option<ScalarId> {
+        self.scalars.iter().position(|s| s.name == name).map(|i| ScalarId(i as u32))
+    }
+
+    /// Adds a value that no statement computes yet.
+    pub fn add_value(&mut self, op: Op, ty: Type, site: Option<Site>) -> ValueId {
+        self.values.push(ValueDecl { op, ty, name: None, site });
+        ValueId(self.values.len() as u32 - 1)
+    }
+}
