@@ -12,40 +12,21 @@
 //! a linear stencil nothing.
 #![forbid(unsafe_code)]
 
-mod activity;
-mod adjoint;
-mod custom;
+mod analysis;
 mod error;
-mod extremes;
-mod fibre;
-mod fission;
-mod forward;
-mod gather;
-mod host;
-mod kept;
-mod library;
-mod needed;
-mod number_apart;
-mod on_copies;
-mod one_pass;
-mod par;
-mod prepare;
-mod prune;
-mod record;
-mod rename;
-mod replaced;
+mod generate;
+mod gradient;
+mod normalize;
+mod optimize;
+mod pipeline;
+mod plan;
 mod request;
-mod reread;
-mod reverse;
-mod rewritten;
 mod rules;
-mod tangent;
-mod task;
 mod writer;
 
-pub use adjoint::{Gradient, Inner, Pushes, gradient, gradient_to_show, has_inner_loops};
+pub use analysis::regions::Hosted;
 pub use error::{Error, verify_generated};
-pub use forward::pushes;
-pub use host::Hosted;
+pub use generate::tangent::{Tangent, tangent};
+pub use gradient::{Gradient, Inner, Pushes, pushes};
+pub use pipeline::{gradient, gradient_to_show, has_inner_loops};
 pub use request::{DeadShadows, Mode, Optimisation, Request};
-pub use tangent::{Tangent, tangent};

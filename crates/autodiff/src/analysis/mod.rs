@@ -1,0 +1,15 @@
+//! Facts about a program: computed once, never changed.
+
+pub(crate) mod activity;
+pub(crate) mod dead_on_entry;
+pub(crate) mod effects;
+pub(crate) mod extremes;
+pub(crate) mod idempotence;
+pub(crate) mod index_inverse;
+pub(crate) mod index_preimage;
+pub(crate) mod names;
+pub(crate) mod needed;
+pub(crate) mod operation_arguments;
+pub(crate) mod operation_rules;
+pub(crate) mod regions;
+pub(crate) mod store_forwarding;

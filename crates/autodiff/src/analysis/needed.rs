@@ -1,0 +1,227 @@
+//! Which values the adjoint needs, and so which arrays must be put back before a step is reversed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ebbtide_ir::{
+    Affines, ArrayId, Binary, Combine, LibraryCall, LibraryOp, LoopKind, Op, Program, RegionId, Stmt,
+    ValueId, walk,
+};
+
+use crate::analysis::activity::Activity;
+use crate::analysis::effects::{reads, swap_classes};
+use crate::analysis::operation_rules::{Derivatives, flows_through, read_by};
+use crate::analysis::regions::Hosted;
+use crate::analysis::store_forwarding::rewritten;
+use crate::rules::is_linear;
+
+/// For each array the top-level statements whose reversal reads what it holds: what later statements overwrite
+/// must be recorded, so that it can be put back.
+///
+/// Arrays that are swapped with one another share memory in turn, so they are in together or not at all. What is
+/// read at program level is a scalar: it stays at hand, or is put aside.
+#[derive(Debug, Default)]
+pub(crate) struct Needed {
+    /// Read by the adjoints of parallel loops and library operations in these statements.
+    adjoints: BTreeMap<ArrayId, BTreeSet<usize>>,
+    /// Read by these loops, whose passes may be run again on the way back.
+    reruns: BTreeMap<ArrayId, BTreeSet<usize>>,
+    /// The statements that are loops.
+    loops: BTreeSet<usize>,
+    /// Is everything recorded, whether something reads it or not?
+    pub everything: bool,
+}
+
+impl Needed {
+    /// Must what `array` holds be recorded when a part of the top-level statement `position` overwrites it?
+    pub fn before(&self, array: ArrayId, position: usize) -> bool {
+        self.everything
+            || self.within(array, position)
+            || (!self.loops.contains(&position) && self.earlier(array, position))
+    }
+
+    /// Must what `array` holds be recorded once, before the whole loop `position`, for what stands before it?
+    pub fn around(&self, array: ArrayId, position: usize) -> bool {
+        !self.everything
+            && self.loops.contains(&position)
+            && self.earlier(array, position)
+            && !self.within(array, position)
+    }
+
+    /// Does the adjoint of the statement itself read it?
+    fn within(&self, array: ArrayId, position: usize) -> bool {
+        self.adjoints.get(&array).is_some_and(|at| at.contains(&position))
+    }
+
+    /// Does the reversal of an earlier statement read it?
+    pub fn earlier(&self, array: ArrayId, position: usize) -> bool {
+        let any = |at: &BTreeSet<usize>| at.first().is_some_and(|first| *first < position);
+        self.adjoints.get(&array).is_some_and(any) || self.reruns.get(&array).is_some_and(any)
+    }
+}
+
+/// Finds the arrays that the adjoint reads.
+pub(crate) fn needed_arrays(
+    (program, affines): (&Program, &Affines),
+    activity: &Activity,
+    rules: &Derivatives,
+    hosted: &BTreeMap<RegionId, Hosted>,
+) -> Needed {
+    let mut position: BTreeMap<ValueId, usize> = BTreeMap::new();
+    let classes = swap_classes(program);
+    let mut adjoints: BTreeMap<ArrayId, BTreeSet<usize>> = BTreeMap::new();
+    let mut reruns: BTreeMap<ArrayId, BTreeSet<usize>> = BTreeMap::new();
+    for (k, top) in program.body.iter().enumerate() {
+        walk(std::slice::from_ref(top), &mut |stmt| {
+            if let Stmt::Par(par) = stmt {
+                walk(&par.body, &mut |inner| {
+                    if let Stmt::Let(v) = inner {
+                        position.insert(*v, k);
+                    }
+                });
+            }
+            // Who won is told from what was there before and what is there after.
+            if let Stmt::Update(Combine::Min | Combine::Max, s) = stmt
+                && activity.arrays.contains(&s.array)
+            {
+                adjoints.entry(classes[&s.array]).or_default().insert(k);
+            }
+            if let Stmt::Library(call) = stmt {
+                for array in needed_by(call, activity, rules) {
+                    adjoints.entry(classes[&array]).or_default().insert(k);
+                }
+            }
+            if let Stmt::Region(region) = stmt
+                && let Some(Hosted { visits, .. }) = hosted.get(&region.id)
+            {
+                // The driver reads it.
+                adjoints.entry(*visits).or_default().insert(k);
+            }
+            if let Stmt::Loop(l) = stmt {
+                for array in reads(program, l) {
+                    reruns.entry(classes[&array]).or_default().insert(k);
+                }
+            }
+        });
+    }
+    let mut values: Vec<ValueId> = Vec::new();
+    let active = |v: &ValueId| activity.values.contains(v);
+    walk(&program.body, &mut |stmt| {
+        match stmt {
+            Stmt::Let(v) if active(v) => match *program.op(*v) {
+                Op::Load(_, index) => values.extend(index.as_slice()),
+                // Each factor is needed where the other one is active.
+                Op::Binary(Binary::Mul, a, b) => {
+                    values.extend(active(&b).then_some(a));
+                    values.extend(active(&a).then_some(b));
+                }
+                Op::Fma(a, b, _) => {
+                    values.extend(active(&b).then_some(a));
+                    values.extend(active(&a).then_some(b));
+                }
+                Op::Select(c, ..) => values.push(c),
+                op if is_linear(&op) => {}
+                op => values.extend(op.operands()),
+            },
+            Stmt::Store(s) | Stmt::Update(_, s) if activity.arrays.contains(&s.array) => {
+                values.extend(s.index.as_slice());
+                values
+                    .extend(matches!(stmt, Stmt::Update(Combine::Min | Combine::Max, _)).then_some(s.value));
+            }
+            // Rules get the scalars that the operation got.
+            Stmt::Library(call) => {
+                values.extend(stmt.uses().into_iter().filter(|_| flows_through(call, activity)))
+            }
+            Stmt::If(branch) => values.push(branch.condition),
+            Stmt::Loop(l) => {
+                match &l.kind {
+                    LoopKind::For { from, to, .. } => values.extend([*from, *to]),
+                    LoopKind::While { condition, .. } => values.push(*condition),
+                    LoopKind::Forever => {}
+                }
+                values.extend(l.until);
+            }
+            Stmt::Par(par) => values.extend(par.ranges.iter().flat_map(|r| [r.from, r.to])),
+            _ => {}
+        };
+        for block in stmt.blocks().filter(|block| claims_for(block, activity)) {
+            let claims = block.iter().filter_map(|s| if let Stmt::Claim(c) = s { Some(c) } else { None });
+            values.extend(claims.flat_map(|claim| claim.index.as_slice()));
+        }
+    });
+    // What a local holds is made of everything that was ever put into it.
+    let mut into: BTreeMap<_, Vec<ValueId>> = BTreeMap::new();
+    walk(&program.body, &mut |stmt| {
+        if let Stmt::Declare(local, v) | Stmt::Set(local, v) = stmt {
+            into.entry(*local).or_default().push(*v);
+        }
+    });
+    // What a parallel loop reads may be what it has written itself.
+    let mut stored: BTreeMap<ValueId, Vec<ValueId>> = BTreeMap::new();
+    walk(&program.body, &mut |stmt| {
+        let Stmt::Par(par) = stmt else { return };
+        let rewritten = rewritten(program, affines, &par.body);
+        stored.extend(rewritten.forwarded.iter().map(|(load, value)| (*load, vec![*value])));
+        let mut into: BTreeMap<ArrayId, Vec<ValueId>> = BTreeMap::new();
+        walk(&par.body, &mut |inner| {
+            if let Stmt::Store(s) | Stmt::Update(_, s) = inner
+                && rewritten.arrays.contains(&s.array)
+            {
+                into.entry(s.array).or_default().extend([&s.value].into_iter().chain(s.index.as_slice()));
+            }
+        });
+        walk(&par.body, &mut |inner| {
+            if let Stmt::Let(v) = inner
+                && let Op::Load(array, _) = program.op(*v)
+                && let Some(values) = into.get(array)
+            {
+                stored.insert(*v, values.clone());
+            }
+        });
+    });
+    let mut seen: BTreeSet<ValueId> = BTreeSet::new();
+    while let Some(v) = values.pop() {
+        if !seen.insert(v) {
+            continue;
+        }
+        match program.op(v) {
+            Op::Load(array, index) => {
+                if let Some(at) = position.get(&v) {
+                    adjoints.entry(classes[array]).or_default().insert(*at);
+                }
+                values.extend(index.as_slice());
+                values.extend(stored.get(&v).into_iter().flatten());
+            }
+            Op::Get(local) => values.extend(into.get(local).into_iter().flatten()),
+            op => values.extend(op.operands()),
+        }
+    }
+    let by_array = |by_class: BTreeMap<ArrayId, BTreeSet<usize>>| {
+        classes.iter().filter_map(|(array, class)| Some((*array, by_class.get(class)?.clone()))).collect()
+    };
+    let is_loop = |stmt: &Stmt| matches!(stmt, Stmt::Loop(_));
+    let loops = program.body.iter().enumerate().filter(|(_, s)| is_loop(s)).map(|(k, _)| k).collect();
+    Needed { adjoints: by_array(adjoints), reruns: by_array(reruns), loops, everything: false }
+}
+
+/// The arrays whose contents the adjoint of an operation reads: each factor of a product where the other one is
+/// active.
+pub(crate) fn needed_by(call: &LibraryCall, activity: &Activity, rules: &Derivatives) -> Vec<ArrayId> {
+    let active = |a: &ArrayId| activity.arrays.contains(a);
+    match (call.op, call.reads.as_slice(), call.writes.as_slice()) {
+        (LibraryOp::Matmul { .. }, [a, b], [c]) if active(c) => {
+            let left = active(b).then_some(*a);
+            left.into_iter().chain(active(a).then_some(*b)).collect()
+        }
+        (LibraryOp::Custom(id), ..) => {
+            rules.get(&id).map_or(Vec::new(), |rule| read_by(rule, call).into_iter().collect())
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Is there something in this block that flows through elements which the block claims? They may be those of another
+/// array than the one that is claimed.
+pub(crate) fn claims_for(block: &[Stmt], activity: &Activity) -> bool {
+    let active = |stmt: &Stmt| matches!(stmt, Stmt::Store(s) | Stmt::Update(_, s) if activity.arrays.contains(&s.array));
+    block.iter().any(|stmt| matches!(stmt, Stmt::Claim(_))) && block.iter().any(active)
+}

@@ -1,0 +1,291 @@
+//! The adjoint of a whole program.
+
+mod custom;
+mod forward;
+mod region;
+mod reverse;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use ebbtide_ir::{
+    Access, Affines, ArrayId, LoopId, Op, ParFacts, ParId, Param, Program, Role, Stmt, Type, ValueId,
+    walk_program_level,
+};
+
+use crate::analysis::activity::Activity;
+use crate::analysis::extremes::extreme_arrays;
+use crate::analysis::names::Names;
+use crate::analysis::needed::Needed;
+use crate::analysis::operation_rules::{Derivatives, without_derivative};
+use crate::analysis::store_forwarding::rewritten;
+use crate::error::{Error, verify_generated};
+use crate::generate::custom_call::declare_scratch;
+use crate::generate::extremes::{Extremes, declare};
+use crate::generate::par::join_gather::Spares;
+use crate::generate::working_copies::working_copies;
+use crate::gradient::{Gradient, Inner, Pushes, pushes};
+use crate::normalize::custom_calls::open;
+use crate::normalize::early::early;
+use crate::normalize::number_apart::number_apart;
+use crate::plan::scratch_arrays::Kept;
+use crate::plan::shadow_state::{Held, Shadows};
+use crate::request::{DeadShadows, Optimisation, Request};
+use crate::writer::Writer;
+
+#[derive(Clone)]
+pub(crate) struct Maker<'a> {
+    pub source: &'a Program,
+    pub affines: &'a Affines,
+    /// How parallel loops share what they write.
+    pub pars: &'a BTreeMap<ParId, ParFacts>,
+    pub activity: &'a Activity,
+    pub needed: &'a Needed,
+    /// The top-level statement that is being written.
+    pub position: usize,
+    pub shadows: Shadows,
+    /// Beside arrays that take minima or maxima.
+    pub extremes: Extremes,
+    /// Of custom operations, by what they bring themselves.
+    pub derivatives: &'a Derivatives,
+    /// Beside arrays of custom operations that have no shadow.
+    pub scratch: BTreeMap<ArrayId, ArrayId>,
+    pub held: BTreeMap<ArrayId, Held>,
+    /// Program-level values as they are known where the adjoint is written now.
+    pub env: HashMap<ValueId, ValueId>,
+    /// For values and elements that are put aside in the forward half: the array of rank 0 that takes them.
+    pub kept: HashMap<Aside, ArrayId>,
+    /// Memory beside shadows; `None` where shapes may differ.
+    pub spares: Option<Spares>,
+    pub without: &'a BTreeSet<Optimisation>,
+    /// What iterations of parallel loops keep for the loops that gather it.
+    pub handed: Kept,
+    /// Copies of arrays that parallel loops read after they have written them.
+    pub copies: BTreeMap<ArrayId, ArrayId>,
+    /// Are we inside a loop or a branch, so that values must be computed again, or put aside, for the reverse half?
+    pub nested: bool,
+    pub inner: Inner,
+    /// The bounds of the piece of a loop that a schedule runs.
+    pub pieces: BTreeMap<LoopId, (ValueId, ValueId)>,
+    pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
+    pub dead_shadows: DeadShadows,
+}
+
+/// Something of a loop's pass that the reverse half cannot compute again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Aside {
+    Value(ValueId),
+    /// The element that a program-level write replaces, by the value that it writes and the array.
+    Element(ArrayId, ValueId),
+}
+
+impl Maker<'_> {
+    pub(crate) fn uses(&self, optimisation: Optimisation) -> bool {
+        !self.without.contains(&optimisation)
+    }
+
+    pub(crate) fn unsupported(&self, what: impl Into<String>) -> Error {
+        Error::Unsupported { program: self.source.name.clone(), what: what.into() }
+    }
+
+    pub(crate) fn gradient(&mut self, request: &Request, names: &Names) -> Result<Gradient, Error> {
+        let mut program = self.source.clone();
+        program.name = format!("{}_gradient", self.source.name);
+        program.driven = true;
+        program.body.clear();
+        program.params.clear();
+        let mut w = Writer::new(program);
+        working_copies(self.source, &mut w);
+        let seed = request.seeded.then(|| {
+            let decl = self.source.array(names.of);
+            let name = w.free_name(format!("seed_{}", decl.name));
+            let id = w.array(name, decl.ty, decl.rank, Role::Param(Access::Read));
+            w.program.params.push(Param::Array(id));
+            id
+        });
+        let output = |w: &mut Writer, prefix: &str, name: &str, ty: Type, rank: usize| {
+            let name = w.free_name(format!("{prefix}{name}"));
+            let id = w.array(name, ty, rank, Role::Param(Access::Write));
+            w.program.params.push(Param::Array(id));
+            id
+        };
+        let values: Vec<ArrayId> = names
+            .values
+            .iter()
+            .map(|a| {
+                output(
+                    &mut w,
+                    "value_",
+                    &self.source.array(*a).name,
+                    self.source.array(*a).ty,
+                    self.source.array(*a).rank,
+                )
+            })
+            .collect();
+        let mut derivatives = Vec::new();
+        for name in &request.wrt {
+            let (ty, rank) = match self.source.find_scalar(name) {
+                Some(s) => (self.source.scalars[s.index()].ty, 0),
+                None => self
+                    .source
+                    .find_array(name)
+                    .map_or((Type::F64, 0), |a| (self.source.array(a).ty, self.source.array(a).rank)),
+            };
+            derivatives.push(output(&mut w, "d_", name, ty, rank));
+        }
+        self.make_shadows(&mut w);
+        let start = w.end();
+        w.begin();
+        let body = self.source.body.clone();
+        for (position, stmt) in body.iter().enumerate() {
+            self.position = position;
+            self.forward(&mut w, std::slice::from_ref(stmt))?;
+        }
+        for (a, value) in names.values.iter().zip(&values) {
+            w.push(Stmt::Copy { from: *a, to: *value });
+        }
+        self.seed(&mut w, names.of, seed);
+        for (position, stmt) in body.iter().enumerate().rev() {
+            self.position = position;
+            self.reverse(&mut w, std::slice::from_ref(stmt))?;
+        }
+        self.results(&mut w, request, &derivatives);
+        let body = w.end();
+        let mut asides: Vec<ArrayId> = self.kept.values().copied().collect();
+        asides.sort_unstable();
+        let asides = asides.into_iter().map(Stmt::Temp);
+        let handed = std::mem::take(&mut self.handed.declared);
+        w.program.body = asides.chain(start).chain(handed).chain(body).collect();
+        for (shadow, spare) in self.spares.iter().flat_map(Spares::declarations) {
+            let at = w.program.body.iter().position(|s| matches!(s, Stmt::Temp(a) if *a == shadow));
+            w.program.body.insert(at.map_or(0, |at| at + 1), Stmt::Temp(spare));
+        }
+        let (mut program, copies) = (w.program, w.copies);
+        open(&mut program);
+        number_apart(&mut program);
+        verify_generated(&program)?;
+        let pushes_outside = pushes(&program.body);
+        Ok(Gradient {
+            program,
+            seed,
+            values,
+            derivatives,
+            pushes: std::mem::take(&mut self.pushes),
+            pushes_outside,
+            hosted: BTreeMap::new(),
+            copies,
+            shadows: self.shadows.arrays.clone(),
+        })
+    }
+
+    fn make_shadows(&mut self, w: &mut Writer) {
+        for a in self.source.array_ids() {
+            // The shape of a temporary is known before everything else.
+            if let Role::Temp(shape) = &self.source.array(a).role {
+                let shape = shape.iter().map(|v| early(self.source, w, *v)).collect();
+                w.program.arrays[a.index()].role = Role::Temp(shape);
+            }
+        }
+        for a in &self.activity.arrays {
+            let decl = self.source.array(*a).clone();
+            let shape: Vec<ValueId> = match &w.program.array(*a).role {
+                Role::Temp(shape) => shape.clone(),
+                _ => (0..decl.rank).map(|k| w.dim(*a, k)).collect(),
+            };
+            let shadow = w.array(format!("d_{}'", decl.name), decl.ty, decl.rank, Role::Temp(shape));
+            w.push(Stmt::Temp(shadow));
+            self.shadows.arrays.insert(*a, shadow);
+            self.held.insert(*a, Held::Zeros);
+        }
+        for a in extreme_arrays(self.activity, &self.source.body) {
+            let shape = match &w.program.array(a).role {
+                Role::Temp(shape) => shape.clone(),
+                _ => (0..self.source.array(a).rank).map(|k| w.dim(a, k)).collect(),
+            };
+            let beside = declare(w, self.source, a, shape);
+            self.extremes.insert(a, beside);
+        }
+        for a in without_derivative(self.source, self.activity) {
+            let shape = match &w.program.array(a).role {
+                Role::Temp(shape) => shape.clone(),
+                _ => (0..self.source.array(a).rank).map(|k| w.dim(a, k)).collect(),
+            };
+            let scratch = declare_scratch(w, self.source, a, shape);
+            self.scratch.insert(a, scratch);
+        }
+        let mut read_again = BTreeSet::new();
+        walk_program_level(&self.source.body, &mut |stmt| {
+            if let Stmt::Par(par) = stmt {
+                read_again.extend(rewritten(self.source, self.affines, &par.body).arrays);
+            }
+        });
+        for a in read_again {
+            let decl = self.source.array(a);
+            let shape = match &w.program.array(a).role {
+                Role::Temp(shape) => shape.clone(),
+                _ => (0..decl.rank).map(|k| w.dim(a, k)).collect(),
+            };
+            let copy = w.array(format!("again_{}", decl.name), decl.ty, decl.rank, Role::Temp(shape));
+            w.push(Stmt::Temp(copy));
+            self.copies.insert(a, copy);
+        }
+        let mut program_level = BTreeSet::new();
+        walk_program_level(&self.source.body, &mut |stmt| {
+            if let Stmt::Let(v) = stmt
+                && self.activity.values.contains(v)
+            {
+                program_level.insert(*v);
+            }
+        });
+        for v in program_level {
+            let decl = self.source.value(v);
+            let name = decl.name.clone().unwrap_or_else(|| format!("v{}", v.index()));
+            let shadow = w.array(format!("d_{name}'"), decl.ty, 0, Role::Temp(Vec::new()));
+            w.push(Stmt::Temp(shadow));
+            self.shadows.values.insert(v, shadow);
+        }
+    }
+
+    fn seed(&mut self, w: &mut Writer, of: ArrayId, seed: Option<ArrayId>) {
+        let Some(shadow) = self.shadows.arrays.get(&of).copied() else { return };
+        match seed {
+            Some(seed) => w.push(Stmt::Copy { from: seed, to: shadow }),
+            None => {
+                let one = w.real(self.source.array(of).ty, 1.0);
+                w.store(shadow, Writer::no_index(), one, None);
+            }
+        }
+        self.held.insert(of, Held::Numbers);
+    }
+
+    fn results(&mut self, w: &mut Writer, request: &Request, derivatives: &[ArrayId]) {
+        for (name, to) in request.wrt.iter().zip(derivatives) {
+            if let Some(scalar) = self.source.find_scalar(name) {
+                let zero = w.real(self.source.scalars[scalar.index()].ty, 0.0);
+                w.push(Stmt::Fill(*to, zero));
+                let reads: Vec<ArrayId> = self
+                    .shadows
+                    .values
+                    .iter()
+                    .filter(|(v, _)| *self.source.op(**v) == Op::Scalar(scalar))
+                    .map(|(_, shadow)| *shadow)
+                    .collect();
+                for shadow in reads {
+                    let part = w.load(shadow, Writer::no_index(), None);
+                    w.accumulate(*to, Writer::no_index(), part, None);
+                }
+            } else if let Some(array) = self.source.find_array(name) {
+                let Some(shadow) = self.shadows.arrays.get(&array).copied() else {
+                    // Nothing flows to it.
+                    let zero = w.real(self.source.array(array).ty, 0.0);
+                    w.push(Stmt::Fill(*to, zero));
+                    continue;
+                };
+                if self.held.get(&array) == Some(&Held::Nothing) {
+                    let zero = w.real(self.source.array(array).ty, 0.0);
+                    w.push(Stmt::Fill(shadow, zero));
+                }
+                w.push(Stmt::Copy { from: shadow, to: *to });
+            }
+        }
+    }
+}

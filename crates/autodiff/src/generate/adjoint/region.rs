@@ -1,0 +1,48 @@
+//! Regions that yield, in a differentiated run.
+//!
+//! A yielding region is an `undo` region: its abandoned execution leaves nothing behind but its flag. Which execution
+//! of a region it is, is counted in the program itself, in an array that slots carry like any other: so what the host
+//! did is found again when that execution is run again.
+
+use ebbtide_ir::{After, Again, ArrayId, Push, Region, Stmt};
+
+use crate::analysis::effects::reads_of;
+use crate::error::Error;
+use crate::generate::adjoint::Maker;
+use crate::writer::Writer;
+use crate::writer::rename::rename;
+
+impl Maker<'_> {
+    /// A region is run as it is, whether its pass is recorded or not; what it needs to be run again is recorded.
+    pub(crate) fn forward_region(&mut self, w: &mut Writer, region: &Region) {
+        for array in self.region_entry(region) {
+            w.push(Stmt::Push(Push { array, after: After::Same }));
+        }
+        w.push(Stmt::Region(region.clone()));
+    }
+
+    /// Reversing a region runs it again, with what the host left, records it and reverses that.
+    pub(crate) fn reverse_region(&mut self, w: &mut Writer, region: &Region) -> Result<(), Error> {
+        for array in self.region_entry(region).into_iter().rev() {
+            w.push(Stmt::Pop(array));
+        }
+        w.push(Stmt::Host(region.id, Again::Change));
+        // Its statements are run and reversed in one go, like those of a whole program.
+        let (nested, env) = (std::mem::replace(&mut self.nested, false), self.env.clone());
+        w.begin();
+        self.forward(w, &region.body)?;
+        let recorded = w.end();
+        let mut known = self.env.clone();
+        rename(w, recorded, &mut known).into_iter().for_each(|stmt| w.push(stmt));
+        self.env = known;
+        self.reverse(w, &region.body)?;
+        (self.nested, self.env) = (nested, env);
+        w.push(Stmt::Host(region.id, Again::Undo));
+        Ok(())
+    }
+
+    fn region_entry(&self, region: &Region) -> Vec<ArrayId> {
+        let whole = vec![Stmt::Region(region.clone())];
+        self.entry(reads_of(self.source, &whole), &whole)
+    }
+}

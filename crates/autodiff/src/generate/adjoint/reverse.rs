@@ -1,0 +1,393 @@
+//! The reverse half of a gradient program: the program backwards.
+
+use std::collections::BTreeMap;
+
+use ebbtide_ir::{
+    ArrayId, Backward, Block, Branch, Combine, Indices, Loop, LoopKind, Op, Stmt, Store, Type, ValueId,
+};
+
+use crate::analysis::extremes::extreme_arrays;
+use crate::error::Error;
+use crate::generate::adjoint::{Aside, Maker};
+use crate::generate::extremes::Duel;
+use crate::generate::library::LibraryAdjoint;
+use crate::generate::par::ParAdjoint;
+use crate::gradient::Inner;
+use crate::plan::shadow_state::{Held, join};
+use crate::request::{DeadShadows, Optimisation};
+use crate::rules::{partials, pull};
+use crate::writer::prune::drop_unused_values;
+use crate::writer::{Writer, each_element};
+
+impl Maker<'_> {
+    pub(crate) fn reverse(&mut self, w: &mut Writer, block: &[Stmt]) -> Result<(), Error> {
+        for (k, stmt) in block.iter().enumerate().rev() {
+            let before = (self.dead_shadows == DeadShadows::Poisoned).then(|| self.held.clone());
+            match stmt {
+                Stmt::Let(v) => self.reverse_value(w, *v)?,
+                Stmt::Store(s) | Stmt::Update(_, s) => {
+                    if self.puts_aside(block, k) {
+                        self.put_back(w, s);
+                    }
+                    let how = if let Stmt::Update(how, _) = stmt { Some(*how) } else { None };
+                    self.reverse_store(w, s, how)?;
+                }
+                Stmt::Par(par) => {
+                    // What minima and maxima became, before what they were is brought back.
+                    for array in extreme_arrays(self.activity, &par.body) {
+                        if let Some(beside) = self.extremes.get(&array) {
+                            w.push(Stmt::Copy { from: array, to: beside.best });
+                        }
+                    }
+                    for array in self.recorder().pushed_by(par).into_iter().rev() {
+                        w.push(Stmt::Pop(array));
+                    }
+                    let mut adjoint = ParAdjoint {
+                        source: self.source,
+                        affines: self.affines,
+                        activity: self.activity,
+                        shadows: &self.shadows,
+                        extremes: &self.extremes,
+                        held: &mut self.held,
+                        env: &self.env,
+                        spares: self.spares.as_mut(),
+                        without: self.without,
+                        kept: &mut self.handed,
+                        copies: &self.copies,
+                    };
+                    adjoint.write(w, par)?;
+                }
+                Stmt::Swap(a, b) => {
+                    w.push(Stmt::Swap(*a, *b));
+                    if let (Some(x), Some(y)) = (self.shadows.arrays.get(a), self.shadows.arrays.get(b)) {
+                        w.push(Stmt::Swap(*x, *y));
+                        let (p, q) = (self.held.get(a).copied(), self.held.get(b).copied());
+                        self.held.extend(q.map(|q| (*a, q)));
+                        self.held.extend(p.map(|p| (*b, p)));
+                    }
+                }
+                Stmt::Fill(a, v) => {
+                    if self.needed.before(*a, self.position) {
+                        w.push(Stmt::Pop(*a));
+                    }
+                    if let Some(shadow) = self.shadows.arrays.get(a).copied() {
+                        if let (Some(target), Some(Held::Numbers)) =
+                            (self.shadows.values.get(v).copied(), self.held.get(a))
+                        {
+                            each_element(w, shadow, |w, index| {
+                                let bar = w.load(shadow, index, None);
+                                w.accumulate(target, Writer::no_index(), bar, None);
+                            });
+                        }
+                        self.held.insert(*a, Held::Nothing);
+                    }
+                }
+                Stmt::Copy { from, to } => self.reverse_copy(w, *from, *to),
+                Stmt::Library(call) => {
+                    // Rules see what the operation left.
+                    self.reverse_custom(w, call);
+                    for array in self.recorder().pushed_by_call(call).into_iter().rev() {
+                        w.push(Stmt::Pop(array));
+                    }
+                    LibraryAdjoint { shadows: &self.shadows, held: &mut self.held }.write(w, call);
+                }
+                Stmt::Temp(a) if self.shadows.arrays.contains_key(a) => {
+                    self.held.insert(*a, Held::Nothing);
+                }
+                Stmt::If(branch) => self.reverse_branch(w, branch)?,
+                Stmt::Loop(l) => self.reverse_loop(w, l)?,
+                Stmt::Region(region) => self.reverse_region(w, region)?,
+                Stmt::Declare(local, _) | Stmt::Set(local, _) if self.activity.locals.contains(local) => {
+                    return Err(self.unsupported("a program-level local variable that depends on the inputs"));
+                }
+                _ => {}
+            }
+            if let Some(before) = before {
+                self.poison_dead_shadows(w, &before);
+            }
+            if !self.uses(Optimisation::LazyShadows) {
+                let shadows: Vec<ArrayId> = self.held.keys().copied().collect();
+                shadows.into_iter().for_each(|array| self.make_real(w, array));
+            }
+        }
+        Ok(())
+    }
+
+    /// Overwrites the shadows that became zero in meaning alone.
+    fn poison_dead_shadows(&self, w: &mut Writer, before: &BTreeMap<ArrayId, Held>) {
+        for (array, held) in &self.held {
+            if *held == Held::Nothing
+                && before.get(array) != Some(held)
+                && let Some(shadow) = self.shadows.arrays.get(array)
+            {
+                let nan = w.real(self.source.array(*array).ty, f64::NAN);
+                w.push(Stmt::Fill(*shadow, nan));
+            }
+        }
+    }
+
+    pub(crate) fn known(&self, v: ValueId) -> ValueId {
+        self.env.get(&v).copied().unwrap_or(v)
+    }
+
+    pub(crate) fn make_real(&mut self, w: &mut Writer, array: ArrayId) {
+        ParAdjoint {
+            source: self.source,
+            affines: self.affines,
+            activity: self.activity,
+            shadows: &self.shadows,
+            extremes: &self.extremes,
+            held: &mut self.held,
+            env: &self.env,
+            spares: None,
+            without: self.without,
+            kept: &mut self.handed,
+            copies: &self.copies,
+        }
+        .make_real(w, array);
+    }
+
+    pub(crate) fn reverse_value(&mut self, w: &mut Writer, v: ValueId) -> Result<(), Error> {
+        let Some(shadow) = self.shadows.values.get(&v).copied() else { return Ok(()) };
+        let op = *self.source.op(v);
+        if let Op::Scalar(_) = op {
+            return Ok(());
+        }
+        let bar = w.load(shadow, Writer::no_index(), None);
+        w.mask(bar);
+        let zero = w.real(self.source.ty(v), 0.0);
+        w.store(shadow, Writer::no_index(), zero, None);
+        if let Op::Load(array, index) = op {
+            if let Some(target) = self.shadows.arrays.get(&array).copied() {
+                self.make_real(w, array);
+                w.accumulate(target, index.map(|i| self.known(i)), bar, self.source.value(v).site.clone());
+                self.held.insert(array, Held::Numbers);
+            }
+            return Ok(());
+        }
+        let operands: Vec<ValueId> = op.operands().collect();
+        let mapped = op.map(|o| self.known(o));
+        for (k, partial) in partials(w, mapped, self.known(v)) {
+            if let Some(target) = self.shadows.values.get(&operands[k]).copied() {
+                let flowing = pull(w, &partial, bar, self.source.ty(operands[k]));
+                w.accumulate(target, Writer::no_index(), flowing, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the element that a program-level write replaced back from the tape.
+    fn put_back(&mut self, w: &mut Writer, s: &Store) {
+        let Some(array) = self.kept.get(&Aside::Element(s.array, s.value)).copied() else { return };
+        w.push(Stmt::Pop(array));
+        let old = w.load(array, Writer::no_index(), None);
+        w.store(s.array, s.index.map(|v| self.known(v)), old, s.site.clone());
+    }
+
+    pub(crate) fn reverse_store(
+        &mut self,
+        w: &mut Writer,
+        s: &Store,
+        how: Option<Combine>,
+    ) -> Result<(), Error> {
+        let index: Indices = s.index.map(|v| self.known(v));
+        let Some(shadow) = self.shadows.arrays.get(&s.array).copied() else { return Ok(()) };
+        self.make_real(w, s.array);
+        let mut bar = w.load(shadow, index, s.site.clone());
+        if let Some(how @ (Combine::Min | Combine::Max)) = how {
+            // What it was is in its place again.
+            let old = w.load(s.array, index, s.site.clone());
+            let duel = Duel::new(w, how, old, self.known(s.value));
+            let kept = duel.olds_part(w, bar);
+            w.store(shadow, index, kept, s.site.clone());
+            bar = duel.values_part(w, bar);
+        }
+        if how.is_none() {
+            let zero = w.real(self.source.array(s.array).ty, 0.0);
+            w.store(shadow, index, zero, s.site.clone());
+        }
+        if let Some(target) = self.shadows.values.get(&s.value).copied() {
+            w.accumulate(target, Writer::no_index(), bar, None);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn reverse_copy(&mut self, w: &mut Writer, from: ArrayId, to: ArrayId) {
+        if self.needed.before(to, self.position) {
+            w.push(Stmt::Pop(to));
+        }
+        let (Some(source), Some(target)) =
+            (self.shadows.arrays.get(&from).copied(), self.shadows.arrays.get(&to).copied())
+        else {
+            if self.shadows.arrays.contains_key(&to) {
+                self.held.insert(to, Held::Nothing);
+            }
+            return;
+        };
+        if self.held.get(&to) == Some(&Held::Numbers) {
+            if self.held.get(&from) == Some(&Held::Numbers) {
+                each_element(w, source, |w, index| {
+                    let flowing = w.load(target, index, None);
+                    w.accumulate(source, index, flowing, None);
+                });
+            } else {
+                w.push(Stmt::Copy { from: target, to: source });
+            }
+            self.held.insert(from, Held::Numbers);
+        }
+        self.held.insert(to, Held::Nothing);
+    }
+
+    pub(crate) fn reverse_branch(&mut self, w: &mut Writer, branch: &Branch) -> Result<(), Error> {
+        let condition = self.known(branch.condition);
+        let before = self.held.clone();
+        let mut arms = Vec::new();
+        let mut ends = Vec::new();
+        let env = self.env.clone();
+        let outer = std::mem::replace(&mut self.nested, true);
+        for block in [&branch.then, &branch.otherwise] {
+            self.held.clone_from(&before);
+            w.begin();
+            self.repeat_values(w, block);
+            self.reverse(w, block)?;
+            arms.push(w.end());
+            ends.push(self.held.clone());
+            self.env.clone_from(&env);
+        }
+        self.nested = outer;
+        // After the branch a shadow is what both arms agree on, with real zeros where they do not.
+        for (arm, end) in arms.iter_mut().zip(&ends) {
+            w.begin();
+            for (a, held) in end {
+                if *held == Held::Nothing
+                    && ends.iter().any(|e| e.get(a) != Some(held))
+                    && let Some(shadow) = self.shadows.arrays.get(a)
+                {
+                    let zero = w.real(self.source.array(*a).ty, 0.0);
+                    w.push(Stmt::Fill(*shadow, zero));
+                }
+            }
+            arm.extend(w.end());
+        }
+        self.held = before.keys().map(|a| (*a, join(ends[0][a], ends[1][a]))).collect();
+        let otherwise = arms.pop().unwrap_or_default();
+        let then = arms.pop().unwrap_or_default();
+        w.push(Stmt::If(Branch { condition, then, otherwise }));
+        Ok(())
+    }
+
+    pub(crate) fn reverse_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
+        let driven = !self.nested || self.inner == Inner::Swept;
+        if self.nested && driven {
+            for array in self.loop_entry(l).into_iter().rev() {
+                w.push(Stmt::Pop(array));
+            }
+            self.forward_half(w, l)?;
+        }
+        // Passes of a loop of unknown length are counted from zero: its variable is `from` further on.
+        let (var, shift) = match l.kind {
+            LoopKind::For { var, .. } if !driven || self.has_known_length(l) => (Some(var), None),
+            LoopKind::For { var, from, .. } => (Some(var), Some(from)),
+            _ => (None, None),
+        };
+        let piece = match (self.pieces.get(&l.id), &l.kind) {
+            (Some(piece), _) if driven => *piece,
+            (_, LoopKind::For { from, to, .. }) => (self.known(*from), self.known(*to)),
+            _ => return Ok(()),
+        };
+        let outer = std::mem::replace(&mut self.nested, true);
+        let start = self.held.clone();
+        let mut assumed = start.clone();
+        // What shadows hold at the beginning of a pass must be what they hold at its end: weaken until it is so.
+        let body = loop {
+            let before = (w.clone(), self.clone());
+            let env = self.env.clone();
+            self.held.clone_from(&assumed);
+            let name = var.and_then(|v| self.source.value(v).name.clone()).unwrap_or_else(|| "t".to_string());
+            let back = w.loop_var(&format!("{name}_back"));
+            w.begin();
+            let sum = w.add(piece.0, piece.1);
+            let one = w.index(1);
+            let last = w.sub(sum, one);
+            let pass = w.sub(last, back);
+            w.program.values[pass.index()].name = Some(name);
+            if let Some(var) = var {
+                let counted = match shift {
+                    Some(from) => w.add(self.known(from), pass),
+                    None => pass,
+                };
+                self.env.insert(var, counted);
+            }
+            self.repeat_values(w, &l.body);
+            self.reverse(w, &l.body)?;
+            let weaker: BTreeMap<ArrayId, Held> =
+                assumed.iter().map(|(a, h)| (*a, join(*h, self.held[a]))).collect();
+            if weaker == assumed {
+                for (a, held) in self.held.clone() {
+                    if held == Held::Nothing && assumed[&a] != Held::Nothing {
+                        self.make_real(w, a);
+                    }
+                }
+                let body = w.end();
+                let body = drop_unused_values(&w.program, body);
+                self.env = env;
+                // In a segment that has both, the loop and its reverse are two.
+                let id = if driven { l.id } else { w.new_loop() };
+                break vec![Stmt::Loop(Loop {
+                    id,
+                    kind: LoopKind::For { var: back, from: piece.0, to: piece.1 },
+                    body,
+                    until: None,
+                    schedule: None,
+                })];
+            }
+            // Nothing of what was written under the stronger assumption is left.
+            (*w, *self) = before;
+            assumed = weaker;
+        };
+        self.nested = outer;
+        // Before the loop, zeros that passes will read as numbers must be real.
+        self.held = start;
+        for (a, held) in &assumed {
+            if *held != Held::Nothing {
+                self.make_real(w, *a);
+            }
+        }
+        self.held = assumed;
+        if driven {
+            w.push(Stmt::Backward(Backward { id: l.id, reverse: body }));
+        } else {
+            body.into_iter().for_each(|stmt| w.push(stmt));
+        }
+        if !self.nested {
+            for array in self.around(l).into_iter().rev() {
+                w.push(Stmt::Pop(array));
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes the program-level values of a block again, in the reverse half.
+    pub(crate) fn repeat_values(&mut self, w: &mut Writer, block: &Block) {
+        for stmt in block {
+            if let Stmt::Let(v) = stmt {
+                let decl = self.source.value(*v);
+                let new = match self.kept.get(&Aside::Value(*v)).copied() {
+                    Some(array) => {
+                        w.push(Stmt::Pop(array));
+                        let kept = w.load(array, Writer::no_index(), None);
+                        if decl.ty == Type::Index { w.cast(kept, Type::Index) } else { kept }
+                    }
+                    None => {
+                        let op = decl.op.map(|o| self.known(o));
+                        let id = w.program.add_value(op, decl.ty, decl.site.clone());
+                        w.program.values[id.index()].name.clone_from(&decl.name);
+                        w.push(Stmt::Let(id));
+                        id
+                    }
+                };
+                self.env.insert(*v, new);
+            }
+        }
+    }
+}

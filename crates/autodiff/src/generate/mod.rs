@@ -1,0 +1,12 @@
+//! Derivative programs, written statement by statement.
+
+pub(crate) mod adjoint;
+pub(crate) mod custom_call;
+pub(crate) mod extremes;
+pub(crate) mod library;
+pub(crate) mod on_copies;
+pub(crate) mod par;
+pub(crate) mod record;
+pub(crate) mod tangent;
+pub(crate) mod task;
+pub(crate) mod working_copies;

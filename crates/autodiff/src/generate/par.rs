@@ -1,0 +1,399 @@
+//! The adjoint of a parallel loop: loops that gather, then one over the loop's own iterations.
+
+mod gather;
+pub(crate) mod join_gather;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use ebbtide_ir::{
+    Affines, ArrayId, Block, Combine, Indices, Literal, Par, Program, Range, Stmt, ValueId, is_zero, walk,
+};
+
+use crate::analysis::activity::Activity;
+use crate::analysis::effects::{only_store, written_by};
+use crate::analysis::extremes::{check, extreme_arrays};
+use crate::analysis::index_inverse::{Inverse, Variable, covers, invert, is_own, varying};
+use crate::analysis::store_forwarding::{Rewritten, rewritten};
+use crate::error::Error;
+use crate::generate::extremes::Extremes;
+use crate::generate::task::{Purpose, ShadowWrite, Storage, Task, sites};
+use crate::optimize::scatter_to_sum::{Reads, Sum, Whole, split};
+use crate::plan::scratch_arrays::{Domain, Kept, Tapes};
+use crate::plan::shadow_state::{Held, Shadows};
+use crate::request::Optimisation;
+use crate::writer::Writer;
+use crate::writer::prune::{prune, without_unread};
+use join_gather::Spares;
+
+/// A loop over all elements of the shadow of `array`, each collecting what flows to it.
+pub(crate) struct Gather {
+    pub array: ArrayId,
+    pub par: Par,
+}
+
+/// Writes adjoints of parallel loops.
+pub(crate) struct ParAdjoint<'a> {
+    pub source: &'a Program,
+    pub affines: &'a Affines,
+    pub activity: &'a Activity,
+    pub shadows: &'a Shadows,
+    pub extremes: &'a Extremes,
+    /// What each shadow holds now, by the array that it shadows.
+    pub held: &'a mut BTreeMap<ArrayId, Held>,
+    /// Program-level values as they are known where the adjoint is written.
+    pub env: &'a HashMap<ValueId, ValueId>,
+    /// Where shadows are written anew while others still read them; `None` where the host may change shapes.
+    pub spares: Option<&'a mut Spares>,
+    pub without: &'a BTreeSet<Optimisation>,
+    /// What iterations keep for the loops that gather.
+    pub kept: &'a mut Kept,
+    /// Copies of arrays that parallel loops read after they have written them.
+    pub copies: &'a BTreeMap<ArrayId, ArrayId>,
+}
+
+impl ParAdjoint<'_> {
+    pub fn write(&mut self, w: &mut Writer, par: &Par) -> Result<(), Error> {
+        let written: BTreeSet<ArrayId> =
+            written_by(par).into_iter().filter(|a| self.shadows.arrays.contains_key(a)).collect();
+        // Nothing flows back through a loop whose results nobody used.
+        if written.iter().all(|a| self.held.get(a) != Some(&Held::Numbers)) {
+            return Ok(());
+        }
+        // Reading a shadow must find its zeros.
+        for a in &written {
+            self.make_real(w, *a);
+        }
+        let rewritten = rewritten(self.source, self.affines, &par.body);
+        let extreme = self.count_ties(w, par, &rewritten)?;
+        let all = sites(self.source, self.activity, &par.body);
+        let turns = !self.without.contains(&Optimisation::GatherStencils);
+        let gathered = match turns && rewritten.arrays.is_empty() {
+            true => self.gathered(par, &all, &written),
+            // The copies are of the iterations: another loop cannot run bodies over them.
+            false => BTreeSet::new(),
+        };
+        let mut loops = Vec::new();
+        for array in &gathered {
+            loops.extend(self.gather(w, (par, &rewritten), &all, *array)?);
+        }
+        let writes = self.shadow_writes(par, &all, &written);
+        let scattered: BTreeSet<ArrayId> =
+            all.iter().map(|s| s.1).filter(|a| !gathered.contains(a) && !written.contains(a)).collect();
+        let purpose = Purpose::All { gathered: &gathered, writes: &writes };
+        self.over_iterations(w, (par, &rewritten), purpose, &scattered, (loops, &all))?;
+        for array in extreme {
+            if let (Some(beside), Some(shadow)) = (self.extremes.get(&array), self.shadows.arrays.get(&array))
+            {
+                beside.keep_olds_part(w, array, *shadow);
+            }
+        }
+        for (array, write) in &writes {
+            if *write == ShadowWrite::Forget {
+                self.held.insert(*array, Held::Nothing);
+            }
+        }
+        // What was read before it was written has its part of what flows, also where nobody used what was written.
+        for array in &written {
+            if writes.get(array) != Some(&ShadowWrite::Forget) && all.iter().any(|site| site.1 == *array) {
+                self.held.insert(*array, Held::Numbers);
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills a shadow with zeros where it only stands for them.
+    pub fn make_real(&mut self, w: &mut Writer, array: ArrayId) {
+        if self.held.get(&array) == Some(&Held::Nothing)
+            && let Some(shadow) = self.shadows.arrays.get(&array)
+        {
+            let zero = w.real(self.source.array(array).ty, 0.0);
+            w.push(Stmt::Fill(*shadow, zero));
+            self.held.insert(array, Held::Zeros);
+        }
+    }
+
+    /// The arrays whose loads are turned round.
+    fn gathered(
+        &self,
+        par: &Par,
+        all: &[(ValueId, ArrayId, Indices)],
+        written: &BTreeSet<ArrayId>,
+    ) -> BTreeSet<ArrayId> {
+        // A gather takes each load by itself and writes no shadow: where an iteration overwrites what it wrote, nothing
+        // would tell the earlier write that nobody saw it.
+        if written.iter().any(|array| overwrites_itself(par, *array)) {
+            return BTreeSet::new();
+        }
+        // It would run inner loops again for each load; where iterations can keep what flows, they are run once.
+        let mut loops = false;
+        walk(&par.body, &mut |stmt| loops |= matches!(stmt, Stmt::Loop(_)));
+        if loops && Domain::of(self.source, self.affines, &par.ranges).is_some() {
+            return BTreeSet::new();
+        }
+        let varies = varying(self.source, par);
+        let arrays: BTreeSet<ArrayId> = all.iter().map(|s| s.1).filter(|a| !written.contains(a)).collect();
+        let fits = |array: &ArrayId| {
+            let indices: Vec<Indices> = all.iter().filter(|s| s.1 == *array).map(|s| s.2).collect();
+            let inverses: Option<Vec<Inverse>> =
+                indices.iter().map(|i| invert(self.source, self.affines, par, &varies, *i)).collect();
+            let Some(inverses) = inverses else { return false };
+            let forms =
+                |i: &Indices| i.as_slice().iter().map(|v| self.affines.form(*v).clone()).collect::<Vec<_>>();
+            let same = indices.iter().all(|i| forms(i) == forms(&indices[0]));
+            // One element per iteration is its own; one element for all iterations is a reduction.
+            let nothing_to_turn = inverses[0].variables.iter().all(|v| matches!(v, Variable::Free));
+            !(same && (is_own(&inverses[0]) || nothing_to_turn))
+        };
+        arrays.into_iter().filter(fits).collect()
+    }
+
+    /// What happens to the shadows of what the loop overwrites.
+    fn shadow_writes(
+        &self,
+        par: &Par,
+        all: &[(ValueId, ArrayId, Indices)],
+        written: &BTreeSet<ArrayId>,
+    ) -> BTreeMap<ArrayId, ShadowWrite> {
+        let mut writes = BTreeMap::new();
+        for array in written {
+            let overwritten = {
+                let mut stores = false;
+                walk(&par.body, &mut |stmt| stores |= matches!(stmt, Stmt::Store(s) if s.array == *array));
+                stores
+            };
+            if !overwritten {
+                continue;
+            }
+            let loads: Vec<&(ValueId, ArrayId, Indices)> = all.iter().filter(|s| s.1 == *array).collect();
+            let top = |v: ValueId| par.body.iter().any(|s| matches!(s, Stmt::Let(w) if *w == v));
+            let write = match (only_store(par, *array), loads.as_slice()) {
+                (Some(store), []) if covers(self.source, self.affines, par, *array, store.index) => {
+                    ShadowWrite::Forget
+                }
+                (Some(store), [load])
+                    if top(load.0)
+                        && same_index(self.affines, store.index, load.2)
+                        && reads_before(par, load.0) =>
+                {
+                    ShadowWrite::Replace
+                }
+                _ => ShadowWrite::Zero,
+            };
+            writes.insert(*array, write);
+        }
+        writes
+    }
+
+    /// Finds out how many values the minima and maxima of the loop are equal to; gives their arrays.
+    fn count_ties(
+        &mut self,
+        w: &mut Writer,
+        par: &Par,
+        rewritten: &Rewritten,
+    ) -> Result<BTreeSet<ArrayId>, Error> {
+        let arrays = extreme_arrays(self.activity, &par.body);
+        for array in &arrays {
+            check(self.source, par, *array)?;
+            if let Some(extreme) = self.extremes.get(array) {
+                extreme.begin_ties(w, *array);
+            }
+        }
+        if !arrays.is_empty() {
+            let beside = (self.shadows, self.extremes);
+            let purpose = Purpose::Count(self.extremes);
+            let copies = self.copy(w, rewritten);
+            let program = (self.source, self.activity);
+            over_iterations(w, program, beside, self.env, (par, rewritten, copies), purpose)?;
+        }
+        Ok(arrays)
+    }
+
+    /// Takes the iterations of the loop backwards. What they would scatter into the shadows of these arrays is summed up
+    /// element by element where it can be.
+    fn over_iterations(
+        &mut self,
+        w: &mut Writer,
+        (par, rewritten): (&Par, &Rewritten),
+        purpose: Purpose<'_>,
+        scattered: &BTreeSet<ArrayId>,
+        (mut gathers, all): (Vec<Gather>, &[(ValueId, ArrayId, Indices)]),
+    ) -> Result<(), Error> {
+        let beside = (self.shadows, self.extremes);
+        let domain = Domain::of(self.source, self.affines, &par.ranges);
+        let mut tapes = Tapes::default();
+        let copies = self.copy(w, rewritten);
+        tapes.passing.extend(copies.values());
+        let program = (self.source, self.activity);
+        let body = (par, rewritten, copies);
+        let storage = domain.map(|domain| (&mut *self.kept, domain, &mut tapes));
+        let (ranges, body) = iterations(w, program, beside, self.env, (body, purpose), storage)?;
+        let shadow = |array: &ArrayId| self.shadows.arrays.get(array).copied();
+        let sums = !self.without.contains(&Optimisation::SumOverPreimages);
+        let shadows: BTreeSet<ArrayId> = scattered.iter().filter(|_| sums).filter_map(shadow).collect();
+        let again = written_by(par).iter().any(|a| overwrites_itself(par, *a));
+        let again = again || !rewritten.arrays.is_empty();
+        let reads = if again { Reads::Anytime } else { Reads::First };
+        let whole = Whole { ranges: &ranges, body, shadows, domain, reads, tapes: &tapes };
+        let mut split = split(w, self.kept, whole);
+        let own = tapes.lasting.difference(&split.read).chain(&tapes.passing).copied().collect();
+        split.body = without_unread(&w.program, split.body, &own);
+        let left: BTreeSet<ArrayId> = ebbtide_ir::written(&split.body).into_iter().collect();
+        for array in scattered {
+            if shadow(array).is_some_and(|s| left.contains(&s)) {
+                self.make_real(w, *array);
+                self.held.insert(*array, Held::Numbers);
+            }
+        }
+        if !split.before.is_empty() {
+            gathers.drain(..).for_each(|gather| w.push(Stmt::Par(gather.par)));
+        }
+        self.sums(w, split.before, scattered);
+        let own = own_iterations(w, par, ranges, split.body);
+        self.write_loops(w, par, gathers, own, all);
+        self.sums(w, split.after, scattered);
+        Ok(())
+    }
+
+    /// Copies what a loop reads after it has written it, as it was before.
+    fn copy(&self, w: &mut Writer, rewritten: &Rewritten) -> BTreeMap<ArrayId, ArrayId> {
+        let copies = self.copies.iter().filter(|(array, _)| rewritten.arrays.contains(array));
+        let copies: BTreeMap<ArrayId, ArrayId> = copies.map(|(array, copy)| (*array, *copy)).collect();
+        for (array, copy) in &copies {
+            w.push(Stmt::Copy { from: *array, to: *copy });
+        }
+        copies
+    }
+
+    /// Adds sums over fibres to the shadows of these arrays.
+    fn sums(&mut self, w: &mut Writer, sums: Vec<Sum>, arrays: &BTreeSet<ArrayId>) {
+        for sum in sums {
+            let shadow = sum.shadow;
+            let Some(array) = arrays.iter().find(|a| self.shadows.arrays.get(a) == Some(&shadow)) else {
+                continue;
+            };
+            // A shadow that stands for zeros holds nothing but the sum.
+            let adds = self.held.get(array) == Some(&Held::Numbers);
+            sum.write(w, adds.then_some(Combine::Add));
+            self.held.insert(*array, Held::Numbers);
+        }
+    }
+}
+
+/// A parallel loop, what it reads after it has written it, and the copies over which its body runs therefore.
+pub(crate) type Run<'a> = (&'a Par, &'a Rewritten, BTreeMap<ArrayId, ArrayId>);
+
+/// A loop over the original iterations: own elements, reductions, scatters.
+pub(crate) fn over_iterations(
+    w: &mut Writer,
+    program: (&Program, &Activity),
+    beside: (&Shadows, &Extremes),
+    env: &HashMap<ValueId, ValueId>,
+    body: Run<'_>,
+    purpose: Purpose<'_>,
+) -> Result<(), Error> {
+    let par = body.0;
+    let (ranges, body) = iterations(w, program, beside, env, (body, purpose), None)?;
+    if let Some(own) = own_iterations(w, par, ranges, body) {
+        push_own(w, own);
+    }
+    Ok(())
+}
+
+/// The ranges and the body of a loop over the original iterations.
+fn iterations(
+    w: &mut Writer,
+    (source, activity): (&Program, &Activity),
+    beside: (&Shadows, &Extremes),
+    env: &HashMap<ValueId, ValueId>,
+    ((par, rewritten, copies), purpose): (Run<'_>, Purpose<'_>),
+    storage: Option<(&mut Kept, Domain<'_>, &mut Tapes)>,
+) -> Result<(Vec<Range>, Block), Error> {
+    let mut map = env.clone();
+    let ranges: Vec<Range> = par
+        .ranges
+        .iter()
+        .map(|r| {
+            let name = source.value(r.var).name.clone().unwrap_or_else(|| "i".to_string());
+            let var = w.loop_var(&name);
+            let range = Range { var, from: mapped(&map, r.from), to: mapped(&map, r.to) };
+            map.insert(r.var, var);
+            range
+        })
+        .collect();
+    w.begin();
+    let own: Vec<ValueId> = ranges
+        .iter()
+        .map(|r| if is_zero(&w.program, r.from) { r.var } else { w.sub(r.var, r.from) })
+        .collect();
+    let storage = storage.map(|(kept, domain, tapes)| Storage { kept, domain, own, tapes });
+    let body = (&par.body, &rewritten.forwarded);
+    let task = Task::new(source, activity, beside, purpose, map, body);
+    task.keeping(storage).over(copies).write(w, &par.body)?;
+    let body = w.end();
+    let body = prune(&w.program, body);
+    Ok((ranges, body))
+}
+
+/// A loop in place of another, if it does anything.
+fn own_iterations(w: &mut Writer, par: &Par, ranges: Vec<Range>, body: Block) -> Option<Par> {
+    let does = !body.is_empty();
+    does.then(|| Par { id: w.new_par(), ranges, body, ordering: par.ordering, site: par.site.clone() })
+}
+
+pub(crate) fn push_own(w: &mut Writer, own: Par) {
+    give_back(w, &own.body);
+    w.push(Stmt::Par(own));
+}
+
+/// Nothing is taken when a loop begins that claims elements.
+fn give_back(w: &mut Writer, body: &Block) {
+    let mut taken = BTreeSet::new();
+    walk(body, &mut |stmt| {
+        if let Stmt::Claim(claim) = stmt {
+            taken.insert(claim.taken);
+        }
+    });
+    for array in taken {
+        let no = w.literal(Literal::from(false));
+        w.push(Stmt::Fill(array, no));
+    }
+}
+
+fn mapped(map: &HashMap<ValueId, ValueId>, v: ValueId) -> ValueId {
+    map.get(&v).copied().unwrap_or(v)
+}
+
+fn same_index(affines: &Affines, a: Indices, b: Indices) -> bool {
+    a.as_slice().len() == b.as_slice().len()
+        && a.as_slice().iter().zip(b.as_slice()).all(|(a, b)| affines.form(*a) == affines.form(*b))
+}
+
+/// Does the load stand before any write of the loop?
+fn reads_before(par: &Par, load: ValueId) -> bool {
+    for stmt in &par.body {
+        match stmt {
+            Stmt::Let(v) if *v == load => return true,
+            Stmt::Store(_) | Stmt::Update(..) => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// May an iteration store to an element of the array that it has written before?
+fn overwrites_itself(par: &Par, array: ArrayId) -> bool {
+    let (mut writes, mut stores) = (0, 0);
+    let mut count = |stmt: &Stmt, times: usize| match stmt {
+        Stmt::Store(s) if s.array == array => (writes, stores) = (writes + times, stores + times),
+        Stmt::Update(_, s) if s.array == array => writes += times,
+        _ => {}
+    };
+    walk(&par.body, &mut |stmt| count(stmt, 1));
+    // Each pass of an inner loop writes again.
+    walk(&par.body, &mut |stmt| {
+        if let Stmt::Loop(l) = stmt {
+            walk(&l.body, &mut |inner| count(inner, 1));
+        }
+    });
+    stores > 0 && writes > 1
+}

@@ -1,0 +1,408 @@
+//! Tangents: beside every active number, how it changes along a direction of the inputs.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ebbtide_ir::{
+    Access, ArrayId, Block, Branch, Combine, LibraryCall, LibraryOp, LocalId, Loop, LoopKind, Op,
+    OperationId, Par, Param, Program, Role, ScalarId, Stmt, Store, Undo, ValueId, verify,
+};
+
+use crate::analysis::activity::Activity;
+use crate::analysis::extremes::{check, extreme_arrays};
+use crate::analysis::operation_arguments::{float_arrays, saved_arrays};
+use crate::analysis::operation_rules::{Derivatives, Wanted, derivatives, without_derivative};
+use crate::analysis::store_forwarding::rewritten;
+use crate::error::{Error, verify_generated};
+use crate::generate::custom_call::{call_rule, declare_scratch};
+use crate::generate::extremes::{Duel, Extremes, declare};
+use crate::generate::par::over_iterations;
+use crate::generate::task::Purpose;
+use crate::normalize::custom_calls::open;
+use crate::normalize::prepare::prepare;
+use crate::plan::shadow_state::Shadows;
+use crate::rules::{partials, pull};
+use crate::writer::Writer;
+
+/// A tangent program. Its parameters are those of the source, each active one followed by its tangent: `dot_x`
+/// beside array `x`, and a scalar `dot_c` beside scalar `c`.
+#[derive(Clone, Debug)]
+pub struct Tangent {
+    /// The program.
+    pub program: Program,
+    /// The parameters that have a tangent, and what that is called.
+    pub dots: BTreeMap<String, String>,
+}
+
+/// The tangent of a program along a direction of the parameters `wrt`.
+pub fn tangent(source: &Program, wrt: &[String]) -> Result<Tangent, Error> {
+    let source = &prepare(source);
+    verify(source)?;
+    crate::request::check_inputs(source, wrt)?;
+    let mut arrays = Vec::new();
+    let mut scalars = Vec::new();
+    for name in wrt {
+        match (source.find_scalar(name), source.find_array(name)) {
+            (Some(s), _) if source.scalars[s.index()].ty.is_float() => scalars.push(s),
+            (None, Some(a)) if source.array(a).ty.is_float() => arrays.push(a),
+            (None, None) => {
+                let known = crate::request::parameter_names(source);
+                return Err(Error::UnknownName { program: source.name.clone(), name: name.clone(), known });
+            }
+            (Some(s), _) => {
+                return Err(Error::NotDifferentiable {
+                    name: name.clone(),
+                    ty: source.scalars[s.index()].ty,
+                });
+            }
+            (None, Some(a)) => {
+                return Err(Error::NotDifferentiable { name: name.clone(), ty: source.array(a).ty });
+            }
+        }
+    }
+    let everything: Vec<ArrayId> = source.array_ids().filter(|a| source.array(*a).ty.is_float()).collect();
+    let activity = Activity::of(source, &arrays, &scalars, &everything);
+    let derivatives = derivatives(source, &activity, Wanted::Tangent)?;
+    let mut maker = Maker {
+        source,
+        activity: &activity,
+        arrays: HashMap::new(),
+        values: HashMap::new(),
+        locals: HashMap::new(),
+        extremes: Extremes::new(),
+        derivatives: &derivatives,
+        scratch: HashMap::new(),
+        inside: false,
+    };
+    maker.tangent(&scalars)
+}
+
+struct Maker<'a> {
+    source: &'a Program,
+    activity: &'a Activity,
+    arrays: HashMap<ArrayId, ArrayId>,
+    values: HashMap<ValueId, ValueId>,
+    locals: HashMap<LocalId, LocalId>,
+    /// Beside arrays that take minima or maxima.
+    extremes: Extremes,
+    /// Of custom operations, by what they bring themselves.
+    derivatives: &'a Derivatives,
+    /// Beside arrays of custom operations that have no tangent.
+    scratch: HashMap<ArrayId, ArrayId>,
+    /// Are we inside a parallel loop?
+    inside: bool,
+}
+
+impl Maker<'_> {
+    fn tangent(&mut self, scalars: &[ScalarId]) -> Result<Tangent, Error> {
+        let mut program = self.source.clone();
+        program.name = format!("{}_tangent", self.source.name);
+        program.body.clear();
+        program.params.clear();
+        let mut w = Writer::of_tangent(program);
+        let mut dots = BTreeMap::new();
+        let mut directions: HashMap<ScalarId, ScalarId> = HashMap::new();
+        for param in &self.source.params {
+            w.program.params.push(*param);
+            match *param {
+                Param::Array(a) if self.activity.arrays.contains(&a) => {
+                    let decl = self.source.array(a).clone();
+                    // A direction may be followed in place even where the array itself is only read.
+                    let role = match decl.role {
+                        Role::Param(Access::Read) => Role::Param(Access::Read),
+                        _ => Role::Param(Access::Write),
+                    };
+                    let name = w.free_name(format!("dot_{}", decl.name));
+                    let dot = w.array(name.clone(), decl.ty, decl.rank, role);
+                    w.program.params.push(Param::Array(dot));
+                    self.arrays.insert(a, dot);
+                    dots.insert(decl.name, name);
+                }
+                Param::Scalar(s) if scalars.contains(&s) => {
+                    let decl = self.source.scalars[s.index()].clone();
+                    let name = w.free_name(format!("dot_{}", decl.name));
+                    w.program.scalars.push(ebbtide_ir::ScalarDecl { name: name.clone(), ty: decl.ty });
+                    let dot = ScalarId::from_index(w.program.scalars.len() - 1);
+                    w.program.params.push(Param::Scalar(dot));
+                    directions.insert(s, dot);
+                    dots.insert(decl.name, name);
+                }
+                _ => {}
+            }
+        }
+        let body = self.source.body.clone();
+        for a in extreme_arrays(self.activity, &body) {
+            if let Role::Param(_) = self.source.array(a).role {
+                let shape = (0..self.source.array(a).rank).map(|k| w.dim(a, k)).collect();
+                let beside = declare(&mut w, self.source, a, shape);
+                self.extremes.insert(a, beside);
+            }
+        }
+        for a in without_derivative(self.source, self.activity) {
+            if let Role::Param(_) = self.source.array(a).role {
+                let shape = (0..self.source.array(a).rank).map(|k| w.dim(a, k)).collect();
+                let scratch = declare_scratch(&mut w, self.source, a, shape);
+                self.scratch.insert(a, scratch);
+            }
+        }
+        self.block(&mut w, &body, &directions)?;
+        w.program.body = w.end();
+        open(&mut w.program);
+        verify_generated(&w.program)?;
+        Ok(Tangent { program: w.program, dots })
+    }
+
+    fn nested(
+        &mut self,
+        w: &mut Writer,
+        block: &Block,
+        d: &HashMap<ScalarId, ScalarId>,
+    ) -> Result<Block, Error> {
+        w.begin();
+        self.block(w, block, d)?;
+        Ok(w.end())
+    }
+
+    /// The tangent of a value: zero where it does not change.
+    fn dot(&self, w: &mut Writer, v: ValueId) -> ValueId {
+        match self.values.get(&v) {
+            Some(dot) => *dot,
+            None => w.real(self.source.ty(v), 0.0),
+        }
+    }
+
+    fn block(&mut self, w: &mut Writer, block: &Block, d: &HashMap<ScalarId, ScalarId>) -> Result<(), Error> {
+        for stmt in block {
+            match stmt {
+                Stmt::Let(v) => {
+                    w.push(stmt.clone());
+                    if self.activity.values.contains(v) {
+                        self.value(w, *v, d);
+                    }
+                }
+                Stmt::Declare(local, v) => {
+                    w.push(stmt.clone());
+                    if self.activity.locals.contains(local) {
+                        let dot = self.dot(w, *v);
+                        let name = format!("dot_{}", self.source.locals[local.index()].name);
+                        let dot = w.local(&name, dot);
+                        self.locals.insert(*local, dot);
+                    }
+                }
+                Stmt::Set(local, v) => {
+                    w.push(stmt.clone());
+                    if let Some(dot_local) = self.locals.get(local).copied() {
+                        let dot = self.dot(w, *v);
+                        w.push(Stmt::Set(dot_local, dot));
+                    }
+                }
+                Stmt::Store(s) => {
+                    if let Some(shadow) = self.arrays.get(&s.array).copied() {
+                        let dot = self.dot(w, s.value);
+                        w.push(Stmt::Store(Store { array: shadow, value: dot, ..s.clone() }));
+                    }
+                    w.push(stmt.clone());
+                }
+                Stmt::Update(how, s) => {
+                    if let Some(shadow) = self.arrays.get(&s.array).copied() {
+                        let dot = self.dot(w, s.value);
+                        match (how, self.inside) {
+                            (Combine::Add, _) => w.accumulate(shadow, s.index, dot, s.site.clone()),
+                            (_, true) => {
+                                if let Some(beside) = self.extremes.get(&s.array) {
+                                    let part = beside.part(w, s.index, s.value, dot);
+                                    w.accumulate(shadow, s.index, part, s.site.clone());
+                                }
+                            }
+                            (_, false) => {
+                                let old = w.load(s.array, s.index, s.site.clone());
+                                let duel = Duel::new(w, *how, old, s.value);
+                                let old_dot = w.load(shadow, s.index, s.site.clone());
+                                let parts = [duel.olds_part(w, old_dot), duel.values_part(w, dot)];
+                                let sum = w.add(parts[0], parts[1]);
+                                w.store(shadow, s.index, sum, s.site.clone());
+                            }
+                        }
+                    }
+                    w.push(stmt.clone());
+                }
+                Stmt::If(branch) => {
+                    let then = self.nested(w, &branch.then, d)?;
+                    let otherwise = self.nested(w, &branch.otherwise, d)?;
+                    w.push(Stmt::If(Branch { condition: branch.condition, then, otherwise }));
+                }
+                Stmt::Loop(l) => {
+                    let body = self.nested(w, &l.body, d)?;
+                    let kind = match &l.kind {
+                        LoopKind::While { head, condition } => {
+                            LoopKind::While { head: self.nested(w, head, d)?, condition: *condition }
+                        }
+                        other => other.clone(),
+                    };
+                    w.push(Stmt::Loop(Loop { kind, body, ..l.clone() }));
+                }
+                Stmt::Par(par) => {
+                    self.find_extremes(w, par)?;
+                    self.inside = true;
+                    let body = self.nested(w, &par.body, d)?;
+                    self.inside = false;
+                    w.push(Stmt::Par(Par { body, ..par.clone() }));
+                }
+                Stmt::Region(region) => {
+                    let body = self.nested(w, &region.body, d)?;
+                    // What is put back takes its tangent with it.
+                    let undo = match &region.undo {
+                        Undo::Arrays(named) => {
+                            let tangents = named.iter().filter_map(|a| self.arrays.get(a));
+                            Undo::Arrays(named.iter().chain(tangents).copied().collect())
+                        }
+                        all_or_nothing => all_or_nothing.clone(),
+                    };
+                    w.push(Stmt::Region(ebbtide_ir::Region { body, undo, ..region.clone() }));
+                }
+                Stmt::Swap(a, b) => {
+                    w.push(stmt.clone());
+                    if let (Some(x), Some(y)) = (self.arrays.get(a), self.arrays.get(b)) {
+                        w.push(Stmt::Swap(*x, *y));
+                    }
+                }
+                Stmt::Fill(a, v) => {
+                    w.push(stmt.clone());
+                    if let Some(shadow) = self.arrays.get(a).copied() {
+                        let dot = self.dot(w, *v);
+                        w.push(Stmt::Fill(shadow, dot));
+                    }
+                }
+                Stmt::Copy { from, to } => {
+                    w.push(stmt.clone());
+                    match (self.arrays.get(from), self.arrays.get(to)) {
+                        (Some(x), Some(y)) => w.push(Stmt::Copy { from: *x, to: *y }),
+                        (None, Some(y)) => {
+                            let (y, zero) = (*y, w.real(self.source.array(*to).ty, 0.0));
+                            w.push(Stmt::Fill(y, zero));
+                        }
+                        _ => {}
+                    }
+                }
+                Stmt::Library(call) => {
+                    w.push(stmt.clone());
+                    match call.op {
+                        LibraryOp::Custom(id) => self.custom(w, call, id),
+                        _ => crate::generate::library::tangent(w, call, &self.arrays),
+                    }
+                }
+                Stmt::Temp(a) => {
+                    w.push(stmt.clone());
+                    if let Role::Temp(shape) = &self.source.array(*a).role
+                        && without_derivative(self.source, self.activity).contains(a)
+                    {
+                        let scratch = declare_scratch(w, self.source, *a, shape.clone());
+                        self.scratch.insert(*a, scratch);
+                    }
+                    if self.activity.arrays.contains(a) {
+                        let decl = self.source.array(*a).clone();
+                        let dot_role = decl.role;
+                        let dot = w.array(format!("dot_{}", decl.name), decl.ty, decl.rank, dot_role.clone());
+                        let shape = match &dot_role {
+                            Role::Temp(shape) => shape.clone(),
+                            _ => Vec::new(),
+                        };
+                        self.arrays.insert(*a, dot);
+                        w.push(Stmt::Temp(dot));
+                        if extreme_arrays(self.activity, &self.source.body).contains(a) {
+                            let beside = declare(w, self.source, *a, shape);
+                            self.extremes.insert(*a, beside);
+                        }
+                    }
+                }
+                other => w.push(other.clone()),
+            }
+        }
+        Ok(())
+    }
+
+    /// A custom operation has left what it leaves: its tangent follows.
+    fn custom(&self, w: &mut Writer, call: &LibraryCall, id: OperationId) {
+        let Some(rule) = self.derivatives.get(&id) else { return };
+        for scratch in float_arrays(self.source, call).iter().filter_map(|a| self.scratch.get(a)) {
+            let zero = w.real(w.program.array(*scratch).ty, 0.0);
+            w.push(Stmt::Fill(*scratch, zero));
+        }
+        let beside = |a: ArrayId| self.arrays.get(&a).or_else(|| self.scratch.get(&a)).copied();
+        call_rule(w, self.source, call, (rule, Wanted::Tangent), |v| v, beside);
+        for dot in saved_arrays(self.source, call).iter().filter_map(|a| self.arrays.get(a)) {
+            let zero = w.real(w.program.array(*dot).ty, 0.0);
+            w.push(Stmt::Fill(*dot, zero));
+        }
+    }
+
+    /// Before a loop that takes minima or maxima: what they will be, and how many values they will be equal to.
+    fn find_extremes(&self, w: &mut Writer, par: &Par) -> Result<(), Error> {
+        let here = extreme_arrays(self.activity, &par.body);
+        let beside: Extremes =
+            self.extremes.iter().filter(|(a, _)| here.contains(a)).map(|(a, e)| (*a, *e)).collect();
+        if beside.is_empty() {
+            return Ok(());
+        }
+        let affines = ebbtide_ir::Affines::of(self.source);
+        let rewritten = rewritten(self.source, &affines, &par.body);
+        if let Some(array) = rewritten.arrays.first() {
+            let name = &self.source.array(*array).name;
+            return Err(Error::Unsupported {
+                program: self.source.name.clone(),
+                what: format!(
+                    "the tangent of a parallel loop that takes minima or maxima and reads `{name}` after writing it at \
+                     another index or in a branch"
+                ),
+            });
+        }
+        let again = |w: &mut Writer, purpose: Purpose<'_>| {
+            let none = Shadows::default();
+            let body = (par, &rewritten, BTreeMap::new());
+            over_iterations(w, (self.source, self.activity), (&none, &beside), &HashMap::new(), body, purpose)
+        };
+        for (array, extreme) in &beside {
+            check(self.source, par, *array)?;
+            w.push(Stmt::Copy { from: *array, to: extreme.best });
+        }
+        again(w, Purpose::Find(&beside))?;
+        for (array, extreme) in &beside {
+            extreme.begin_ties(w, *array);
+        }
+        again(w, Purpose::Count(&beside))?;
+        for (array, extreme) in &beside {
+            if let Some(dot) = self.arrays.get(array) {
+                extreme.keep_olds_part(w, *array, *dot);
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, w: &mut Writer, v: ValueId, d: &HashMap<ScalarId, ScalarId>) {
+        let ty = self.source.ty(v);
+        let dot = match *self.source.op(v) {
+            Op::Scalar(s) => d.get(&s).map(|dot| w.value(Op::Scalar(*dot), ty)),
+            Op::Load(a, index) => {
+                self.arrays.get(&a).copied().map(|dot| w.load(dot, index, self.source.value(v).site.clone()))
+            }
+            Op::Get(local) => self.locals.get(&local).copied().map(|dot| w.get(dot)),
+            op => {
+                let operands: Vec<ValueId> = op.operands().collect();
+                let active = |k: usize| self.values.get(&operands[k]).copied();
+                let mut sum: Option<ValueId> = None;
+                for (k, partial) in partials(w, op, v) {
+                    let Some(dot) = active(k) else { continue };
+                    // The same products as in the adjoint, taken forward; a cast goes to the result's type.
+                    let term = pull(w, &partial, dot, ty);
+                    sum = Some(match sum {
+                        Some(sum) => w.add(sum, term),
+                        None => term,
+                    });
+                }
+                sum
+            }
+        };
+        if let Some(dot) = dot {
+            self.values.insert(v, dot);
+        }
+    }
+}

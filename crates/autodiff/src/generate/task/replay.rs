@@ -1,0 +1,268 @@
+//! How the passes of a loop inside a parallel body find what the passes before them left in locals.
+//!
+//! Where the number of passes is known before the program starts and the same for all iterations, each pass keeps what it
+//! finds: a tape of the body, with a place for each pass of each iteration. Elsewhere (`while`, `break`, bounds that are
+//! data or that differ between iterations) there are [`SLOTS`] places. The passes are cut into as many pieces, and what a
+//! piece finds is kept; then piece after piece, the last first, is run once more in the same way, cut into as many pieces
+//! again. Up to `SLOTS²` passes are so run three times in all before they are reversed; beyond, the smallest pieces have
+//! more than one pass, and each pass of them is reached from the beginning of its piece.
+
+use std::collections::HashMap;
+
+use ebbtide_ir::{
+    ArrayId, Binary, Branch, Compare, Indices, LocalId, Loop, LoopKind, Program, Stmt, Type, ValueId,
+    depends_on_arguments_alone,
+};
+
+use super::Task;
+use super::loops::last_first;
+use crate::error::Error;
+use crate::plan::scratch_arrays::{Domain, Kept, Places, Tapes};
+use crate::writer::Writer;
+
+/// The places that a loop of unknown length has on each of two levels.
+const SLOTS: i64 = 32;
+
+/// So many passes of a loop inside a loop are run again for each of them.
+const FEW: i64 = 8;
+
+/// Where the iterations of one parallel loop keep what they find.
+pub(crate) struct Storage<'a> {
+    pub kept: &'a mut Kept,
+    pub domain: Domain<'a>,
+    /// The place of the iteration in arrays of the loop's shape.
+    pub own: Vec<ValueId>,
+    pub tapes: &'a mut Tapes,
+}
+
+/// Is what a pass finds kept, to be read when it is reversed?
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Passes {
+    Kept,
+    Forgotten,
+}
+
+/// How often an iteration writes a place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    Once,
+    Often,
+}
+
+/// An array for each local that is carried.
+type Tape = Vec<(LocalId, ArrayId)>;
+
+/// How the passes of a loop find what earlier ones left.
+#[derive(Clone)]
+pub(super) enum Replay {
+    /// Nothing is left.
+    Nothing,
+    /// Each has kept it.
+    Tape(Tape),
+    /// On two levels.
+    Slots([Tape; 2]),
+    /// From the first pass on.
+    Rerun,
+}
+
+impl Storage<'_> {
+    /// An array of this type that nothing else of the loop uses.
+    pub(super) fn array(&mut self, w: &mut Writer, ty: Type, places: &Places, written: Written) -> ArrayId {
+        let ty = if ty == Type::Index { Type::I64 } else { ty };
+        let mut number = 0;
+        let array = loop {
+            let array = self.kept.array(w, ty, &self.domain, places, number);
+            if !self.tapes.lasting.contains(&array) && !self.tapes.passing.contains(&array) {
+                break array;
+            }
+            number += 1;
+        };
+        match written {
+            Written::Once => self.tapes.lasting.insert(array),
+            Written::Often => self.tapes.passing.insert(array),
+        };
+        array
+    }
+
+    pub(super) fn index(&self, place: ValueId) -> Option<Indices> {
+        let all: Vec<ValueId> = [place].into_iter().chain(self.own.iter().copied()).collect();
+        Indices::new(&all)
+    }
+}
+
+impl Task<'_> {
+    /// How the passes of a loop find what earlier ones left: decided once.
+    pub(super) fn replay(&mut self, w: &mut Writer, l: &Loop) -> Replay {
+        if let Some(replay) = self.replays.get(&l.id) {
+            return replay.clone();
+        }
+        let carried = self.carried(l);
+        let known = |v: &ValueId| depends_on_arguments_alone(self.source, *v);
+        let passes = match l.kind {
+            LoopKind::For { from, to, .. } if l.until.is_none() && [from, to].iter().all(known) => {
+                Places::Passes(vec![(from, to)])
+            }
+            _ => Places::Slots(SLOTS),
+        };
+        let once = self.depth == 0 && passes != Places::Slots(SLOTS);
+        let written = if once { Written::Once } else { Written::Often };
+        let mut tape = |places: &Places| -> Option<Tape> {
+            let store = self.store.as_mut().filter(|store| store.own.len() < Indices::MAX_RANK)?;
+            let each = |local: &LocalId| {
+                (*local, store.array(w, self.source.locals[local.index()].ty, places, written))
+            };
+            Some(carried.iter().map(each).collect())
+        };
+        let replay = match &passes {
+            _ if carried.is_empty() => Replay::Nothing,
+            // What is written often cannot be gathered: a few passes are run again instead.
+            _ if self.depth > 0 && is_short(self.source, l) => Replay::Rerun,
+            Places::Slots(_) => match (tape(&passes), tape(&passes)) {
+                (Some(coarse), Some(fine)) => Replay::Slots([coarse, fine]),
+                _ => Replay::Rerun,
+            },
+            _ => tape(&passes).map_or(Replay::Rerun, Replay::Tape),
+        };
+        self.replays.insert(l.id, replay.clone());
+        replay
+    }
+
+    /// Where each pass of a loop keeps what it finds.
+    pub(super) fn tape(&mut self, w: &mut Writer, l: &Loop) -> Tape {
+        match self.touches_active(&l.body).then(|| self.replay(w, l)) {
+            Some(Replay::Tape(tape)) => tape,
+            _ => Tape::new(),
+        }
+    }
+
+    /// Keeps what locals hold.
+    pub(super) fn keep(&mut self, w: &mut Writer, tape: &Tape, place: ValueId) {
+        let Some(index) = self.store.as_ref().and_then(|store| store.index(place)) else { return };
+        for (local, array) in tape {
+            let held = w.get(self.locals.get(local).copied().unwrap_or(*local));
+            let held = if w.ty(held) == Type::Index { w.cast(held, Type::I64) } else { held };
+            w.store(*array, index, held, None);
+        }
+    }
+
+    /// Reads what locals held.
+    pub(super) fn recall(
+        &mut self,
+        w: &mut Writer,
+        tape: &Tape,
+        place: ValueId,
+        entry: &mut HashMap<LocalId, ValueId>,
+    ) {
+        let Some(index) = self.store.as_ref().and_then(|store| store.index(place)) else { return };
+        for (local, array) in tape {
+            let held = w.load(*array, index, None);
+            let ty = self.source.locals[local.index()].ty;
+            let held = if ty == Type::Index { w.cast(held, Type::Index) } else { held };
+            entry.insert(*local, held);
+        }
+    }
+
+    /// Takes the passes of a loop backwards, piece by piece.
+    pub(super) fn reverse_segments(
+        &mut self,
+        w: &mut Writer,
+        l: &Loop,
+        (var, from, to): (Option<ValueId>, ValueId, ValueId),
+        entry: &HashMap<LocalId, ValueId>,
+        [coarse, fine]: &[Tape; 2],
+    ) -> Result<(), Error> {
+        let all = w.sub(to, from);
+        let piece = pieces(w, all);
+        self.run_keeping(w, l, (from, to, piece), entry, coarse)?;
+        let count = rounded_up(w, all, piece);
+        let (zero, name) = (w.index(0), "piece".to_string());
+        let back = w.loop_var("piece_back");
+        w.begin();
+        let number = last_first(w, zero, count, back, name);
+        let skipped = w.mul(number, piece);
+        let start = w.add(from, skipped);
+        let beyond = w.add(start, piece);
+        let end = w.binary(Binary::Min, beyond, to);
+        let mut at_start = entry.clone();
+        self.recall(w, coarse, number, &mut at_start);
+        let part = pieces(w, piece);
+        self.run_keeping(w, l, (start, end, part), &at_start, fine)?;
+        let (name, pass_back) = self.backwards(w, var);
+        w.begin();
+        let pass = last_first(w, start, end, pass_back, name);
+        let since = w.sub(pass, start);
+        let number = w.div(since, part);
+        let skipped = w.mul(number, part);
+        let first = w.add(start, skipped);
+        let mut before = entry.clone();
+        self.recall(w, fine, number, &mut before);
+        let outer = self.enter(w, &before);
+        let saved = self.map.clone();
+        self.forward_passes(w, l, (first, pass), |_, _, _| {})?;
+        self.map = saved;
+        self.map.extend(var.map(|var| (var, pass)));
+        self.within(l, pass, |this| this.reverse(w, &l.body))?;
+        self.locals = outer;
+        let body = w.end();
+        let (id, kind) = (w.new_loop(), LoopKind::For { var: pass_back, from: start, to: end });
+        w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
+        let body = w.end();
+        let (id, kind) = (w.new_loop(), LoopKind::For { var: back, from: zero, to: count });
+        w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
+        Ok(())
+    }
+
+    /// Runs passes and keeps what the first one of each piece finds.
+    fn run_keeping(
+        &mut self,
+        w: &mut Writer,
+        l: &Loop,
+        (from, to, piece): (ValueId, ValueId, ValueId),
+        entry: &HashMap<LocalId, ValueId>,
+        tape: &Tape,
+    ) -> Result<(), Error> {
+        let outer = self.enter(w, entry);
+        let saved = self.map.clone();
+        self.forward_passes(w, l, (from, to), |this, w, pass| {
+            let since = w.sub(pass, from);
+            let (rest, zero) = (w.binary(Binary::Rem, since, piece), w.index(0));
+            let condition = w.compare(Compare::Eq, rest, zero);
+            w.begin();
+            let place = w.div(since, piece);
+            this.keep(w, tape, place);
+            let then = w.end();
+            w.push(Stmt::If(Branch { condition, then, otherwise: Vec::new() }));
+        })?;
+        self.map = saved;
+        self.locals = outer;
+        Ok(())
+    }
+}
+
+/// Has the loop so few passes that they cost little?
+fn is_short(source: &Program, l: &Loop) -> bool {
+    let literal = |v: ValueId| source.literal(v).and_then(ebbtide_ir::Literal::to_i64);
+    match l.kind {
+        LoopKind::For { from, to, .. } => match (literal(from), literal(to)) {
+            (Some(from), Some(to)) => to.saturating_sub(from) <= FEW,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// The length of the pieces that so many passes are cut into: at most [`SLOTS`] of them.
+fn pieces(w: &mut Writer, passes: ValueId) -> ValueId {
+    let slots = w.index(SLOTS);
+    let length = rounded_up(w, passes, slots);
+    let one = w.index(1);
+    w.binary(Binary::Max, length, one)
+}
+
+/// `a / b`, rounded up, for `b > 0`; not above zero where `a` is not.
+fn rounded_up(w: &mut Writer, a: ValueId, b: ValueId) -> ValueId {
+    let one = w.index(1);
+    let more = w.sub(b, one);
+    let sum = w.add(a, more);
+    w.div(sum, b)
+}

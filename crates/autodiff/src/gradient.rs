@@ -1,0 +1,73 @@
+//! A gradient program, and what its driver must know of it.
+
+use std::collections::BTreeMap;
+
+use ebbtide_ir::{ArrayId, Block, Loop, LoopId, LoopKind, Program, RegionId, Stmt, ValueId};
+
+use crate::analysis::regions::Hosted;
+
+/// A gradient program and what its parameters mean. Its parameters are those of the source, in order (arrays are
+/// only read), then the seed where there is one, then the values, then the derivatives, each in the order asked
+/// for.
+#[derive(Clone, Debug)]
+pub struct Gradient {
+    /// The program.
+    pub program: Program,
+    /// The parameter for the cotangent of the output, if it is an argument.
+    pub seed: Option<ArrayId>,
+    /// The parameters that receive values.
+    pub values: Vec<ArrayId>,
+    /// The parameters that receive derivatives.
+    pub derivatives: Vec<ArrayId>,
+    /// For each loop under a schedule, how often a pass pushes each array.
+    pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
+    /// How often arrays are pushed outside these loops.
+    pub pushes_outside: Vec<Pushes>,
+    /// The regions of the source that yield.
+    pub hosted: BTreeMap<RegionId, Hosted>,
+    /// Which region of the source each region of the program is a copy of.
+    pub copies: BTreeMap<RegionId, RegionId>,
+    /// The shadow of each active array.
+    pub shadows: BTreeMap<ArrayId, ArrayId>,
+}
+
+/// How often one pass of a loop pushes an array: once for each element of the product of these loops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pushes {
+    /// The array.
+    pub array: ArrayId,
+    /// The ranges of inner loops around the push.
+    pub within: Vec<(ValueId, ValueId)>,
+}
+
+/// What becomes of a loop inside a loop (or a branch) that is reversed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Inner {
+    /// Its whole tape is part of the tape of the pass around it: nothing is run again, and the host is not asked.
+    Recorded,
+    /// The pass around it records what it needs to be run again; when that pass is reversed, it is swept under a
+    /// schedule of its own.
+    Swept,
+}
+
+/// The pushes of a block, sweeps left out, with the inner loops around each.
+pub fn pushes(block: &Block) -> Vec<Pushes> {
+    fn collect(block: &Block, within: &mut Vec<(ValueId, ValueId)>, out: &mut Vec<Pushes>) {
+        for stmt in block {
+            match stmt {
+                Stmt::Push(push) => out.push(Pushes { array: push.array, within: within.clone() }),
+                Stmt::Loop(Loop { kind: LoopKind::For { from, to, .. }, body, .. }) => {
+                    within.push((*from, *to));
+                    collect(body, within, out);
+                    within.pop();
+                }
+                // What a sweep pushes is counted with it.
+                Stmt::Par(_) | Stmt::Forward(_) | Stmt::Backward(_) => {}
+                _ => stmt.blocks().for_each(|b| collect(b, within, out)),
+            }
+        }
+    }
+    let mut out = Vec::new();
+    collect(block, &mut Vec::new(), &mut out);
+    out
+}

@@ -1,0 +1,7 @@
+//! What every derivative starts from, and what every derivative program goes through in the end.
+
+pub(crate) mod custom_calls;
+pub(crate) mod early;
+pub(crate) mod number_apart;
+pub(crate) mod prepare;
+pub(crate) mod visits;

@@ -1,0 +1,230 @@
+//! What every derivative starts from: the program with calls in place, but for those of programs that bring their own derivatives, and program-level variables in arrays.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ebbtide_ir::{
+    Affines, ArrayDecl, ArrayId, Binary, Block, Call, Combine, Indices, Literal, LocalId, Op, ParId, Program,
+    Role, Stmt, Store, Type, ValueId, walk_program_level,
+};
+
+use crate::analysis::store_forwarding::rewritten;
+use crate::normalize::custom_calls::closed;
+use crate::normalize::early::without_fault;
+
+/// The program in the form that transformations take.
+pub(crate) fn prepare(source: &Program) -> Program {
+    let mut program = source.clone();
+    let body = std::mem::take(&mut program.body);
+    let mut closed = Vec::new();
+    program.body = inline(&mut program, body, &mut closed);
+    temps_at_the_start(&mut program, closed);
+    locals_in_arrays(&mut program);
+    sums_in_place(&mut program);
+    program
+}
+
+/// `a[i] += x` is `a[i] = a[i] + x` where the same iteration reads `a` afterwards: then what it reads is known.
+fn sums_in_place(program: &mut Program) {
+    let affines = Affines::of(program);
+    let mut read: BTreeMap<ParId, BTreeSet<ArrayId>> = BTreeMap::new();
+    walk_program_level(&program.body, &mut |stmt| {
+        if let Stmt::Par(par) = stmt {
+            let arrays = rewritten(program, &affines, &par.body).arrays;
+            read.extend((!arrays.is_empty()).then_some((par.id, arrays)));
+        }
+    });
+    let mut body = std::mem::take(&mut program.body);
+    in_parallel_loops(program, &mut body, &read);
+    program.body = body;
+}
+
+/// The depth of recursion is that of nesting in the source.
+fn in_parallel_loops(program: &mut Program, block: &mut Block, read: &BTreeMap<ParId, BTreeSet<ArrayId>>) {
+    for stmt in block {
+        match stmt {
+            Stmt::Par(par) => {
+                if let Some(arrays) = read.get(&par.id) {
+                    updates_to_stores(program, &mut par.body, arrays);
+                }
+            }
+            _ => stmt.blocks_mut().for_each(|inner| in_parallel_loops(program, inner, read)),
+        }
+    }
+}
+
+fn updates_to_stores(program: &mut Program, block: &mut Block, arrays: &BTreeSet<ArrayId>) {
+    let mut out = Block::new();
+    for mut stmt in std::mem::take(block) {
+        stmt.blocks_mut().for_each(|inner| updates_to_stores(program, inner, arrays));
+        match stmt {
+            Stmt::Update(how, s) if arrays.contains(&s.array) => {
+                let ty = program.array(s.array).ty;
+                let op = match how {
+                    Combine::Add => Binary::Add,
+                    Combine::Min => Binary::Min,
+                    Combine::Max => Binary::Max,
+                };
+                let old = program.add_value(Op::Load(s.array, s.index), ty, s.site.clone());
+                let value = program.add_value(Op::Binary(op, old, s.value), ty, None);
+                out.extend([Stmt::Let(old), Stmt::Let(value), Stmt::Store(Store { value, ..s })]);
+            }
+            _ => out.push(stmt),
+        }
+    }
+    *block = out;
+}
+
+/// A temporary that is declared in a loop or a branch lives for the whole launch, and is filled with zeros where it
+/// was declared: then the reverse half can name it, and its contents go on the tape like those of any array.
+fn temps_at_the_start(program: &mut Program, mut inner: Vec<ArrayId>) {
+    let mut body = std::mem::take(&mut program.body);
+    for stmt in &mut body {
+        stmt.blocks_mut().for_each(|block| temps_to_fills(program, block, &mut inner));
+    }
+    let mut start = Block::new();
+    for array in inner {
+        let Role::Temp(shape) = program.array(array).role.clone() else { continue };
+        let shape = shape.into_iter().map(|v| at_the_start(program, &mut start, v)).collect();
+        program.arrays[array.index()].role = Role::Temp(shape);
+        start.push(Stmt::Temp(array));
+    }
+    start.extend(body);
+    program.body = start;
+}
+
+fn temps_to_fills(program: &mut Program, block: &mut Block, inner: &mut Vec<ArrayId>) {
+    let mut out = Block::new();
+    for mut stmt in std::mem::take(block) {
+        stmt.blocks_mut().for_each(|b| temps_to_fills(program, b, inner));
+        if let Stmt::Temp(array) = stmt {
+            inner.push(array);
+            let ty = program.array(array).ty;
+            let zero = program.add_value(Op::Literal(Literal::of(ty, 0.0)), ty, None);
+            out.extend([Stmt::Let(zero), Stmt::Fill(array, zero)]);
+        } else {
+            out.push(stmt);
+        }
+    }
+    *block = out;
+}
+
+/// A value that depends on arguments alone, computed before everything else. The depth of recursion is that of an
+/// expression in the source.
+fn at_the_start(program: &mut Program, start: &mut Block, v: ValueId) -> ValueId {
+    let decl = program.value(v).clone();
+    let operands: Vec<ValueId> = decl.op.operands().collect();
+    let early: Vec<ValueId> = operands.iter().map(|o| at_the_start(program, start, *o)).collect();
+    let op = decl.op.map(|o| operands.iter().position(|x| *x == o).map_or(o, |at| early[at]));
+    let (op, divisor) = without_fault(program, op);
+    start.extend(divisor.into_iter().map(Stmt::Let));
+    let new = program.add_value(op, decl.ty, decl.site);
+    start.push(Stmt::Let(new));
+    new
+}
+
+/// The bodies of called programs in place of the calls, and of regions that cannot yield in place of these. `temps`
+/// gets the temporaries of programs that bring their own derivatives.
+fn inline(program: &mut Program, block: Block, temps: &mut Vec<ArrayId>) -> Block {
+    let mut out = Block::new();
+    for mut stmt in block {
+        match stmt {
+            Stmt::Call(Call { name, mut body, ruled: Some(ruled) }) => {
+                temps_to_fills(program, &mut body, temps);
+                out.push(closed(program, name, body, ruled));
+            }
+            Stmt::Call(call) => out.extend(inline(program, call.body, temps)),
+            Stmt::Region(region) if region.flag.is_none() => {
+                out.extend(inline(program, region.body, temps));
+            }
+            _ => {
+                stmt.blocks_mut().for_each(|b| *b = inline(program, std::mem::take(b), temps));
+                out.push(stmt);
+            }
+        }
+    }
+    out
+}
+
+/// A mutable variable at program level becomes an array of rank 0: then it has a shadow and a tape, and slots carry
+/// it, like any other.
+fn locals_in_arrays(program: &mut Program) {
+    let mut arrays: BTreeMap<LocalId, ArrayId> = BTreeMap::new();
+    let mut locals: BTreeSet<LocalId> = BTreeSet::new();
+    walk_program_level(&program.body, &mut |stmt| {
+        if let Stmt::Declare(local, _) = stmt {
+            locals.insert(*local);
+        }
+    });
+    for local in locals {
+        let decl = program.locals[local.index()].clone();
+        let ty = if decl.ty == Type::Index { Type::I64 } else { decl.ty };
+        program.arrays.push(ArrayDecl { name: decl.name, ty, rank: 0, role: Role::Temp(Vec::new()) });
+        arrays.insert(local, ArrayId::from_index(program.arrays.len() - 1));
+    }
+    let Some(index) = Indices::new(&[]) else { return };
+    let body = std::mem::take(&mut program.body);
+    let body = rewrite(program, body, &arrays, index);
+    // They exist for the whole launch: what is declared again in a loop is only written again.
+    program.body = arrays.values().map(|a| Stmt::Temp(*a)).chain(body).collect();
+}
+
+fn rewrite(
+    program: &mut Program,
+    block: Block,
+    arrays: &BTreeMap<LocalId, ArrayId>,
+    index: Indices,
+) -> Block {
+    let mut out = Block::new();
+    for mut stmt in block {
+        if let Stmt::Par(par) = &mut stmt {
+            // All iterations read the same: before the loop, so that it is the same for whoever looks at the loop.
+            let mut read = Block::new();
+            take_reads(program, &mut par.body, arrays, &mut read);
+            out.extend(rewrite(program, read, arrays, index));
+        }
+        stmt.blocks_mut().for_each(|b| *b = rewrite(program, std::mem::take(b), arrays, index));
+        match stmt {
+            Stmt::Declare(local, value) | Stmt::Set(local, value) => match arrays.get(&local) {
+                Some(array) => {
+                    let mut value = value;
+                    if program.ty(value) == Type::Index {
+                        value = program.add_value(Op::Cast(value), Type::I64, None);
+                        out.push(Stmt::Let(value));
+                    }
+                    out.push(Stmt::Store(Store { array: *array, index, value, site: None }));
+                }
+                None => out.push(stmt),
+            },
+            Stmt::Let(v) => {
+                if let Op::Get(local) = *program.op(v)
+                    && let Some(array) = arrays.get(&local)
+                {
+                    let load = Op::Load(*array, index);
+                    program.values[v.index()].op = if program.ty(v) == Type::Index {
+                        let loaded = program.add_value(load, Type::I64, None);
+                        out.push(Stmt::Let(loaded));
+                        Op::Cast(loaded)
+                    } else {
+                        load
+                    };
+                }
+                out.push(stmt);
+            }
+            _ => out.push(stmt),
+        }
+    }
+    out
+}
+
+/// Takes the reads of these variables out of a block. The depth of recursion is that of nesting in the source.
+fn take_reads(program: &Program, block: &mut Block, arrays: &BTreeMap<LocalId, ArrayId>, read: &mut Block) {
+    for mut stmt in std::mem::take(block) {
+        stmt.blocks_mut().for_each(|inner| take_reads(program, inner, arrays, read));
+        match stmt {
+            Stmt::Let(v) if matches!(program.op(v), Op::Get(local) if arrays.contains_key(local)) => {
+                read.push(stmt);
+            }
+            _ => block.push(stmt),
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Decisions that both halves of a gradient program read.
+
+pub(crate) mod scratch_arrays;
+pub(crate) mod shadow_state;
