@@ -1,6 +1,7 @@
-//! The steps from a program to its gradient, in order.
-
-use std::collections::{BTreeMap, HashMap};
+//! The steps from a program to its derivatives, in order.
+//!
+//! Each step is a function in the module of its name; `EBBTIDE_DUMP=adjoint` prints the program after each of them to
+//! standard error.
 
 use ebbtide_ir::{Program, Stmt, SwappedShapes, verify, walk_program_level};
 
@@ -8,26 +9,47 @@ use crate::analysis::activity::Activity;
 use crate::analysis::names::Names;
 use crate::analysis::needed::needed_arrays;
 use crate::analysis::operation_rules::{Wanted, derivatives};
-use crate::error::Error;
-use crate::generate::adjoint::Maker;
-use crate::generate::extremes::Extremes;
+use crate::error::{Error, verify_generated};
+use crate::generate::adjoint::AdjointBuilder;
 use crate::generate::on_copies::on_copies;
-use crate::generate::par::join_gather::Spares;
-use crate::gradient::{Gradient, Inner};
-use crate::normalize::custom_calls::refuse_yields;
+use crate::generate::par::join_gather::ShadowDoubleBuffer;
+use crate::generate::tangent::{Tangent, build_tangent};
+use crate::gradient::{Gradient, Inner, pushes};
+use crate::normalize::custom_calls::{open, refuse_yields};
+use crate::normalize::number_apart::number_apart;
 use crate::normalize::prepare::prepare;
 use crate::normalize::visits::count_visits;
-use crate::plan::scratch_arrays::Kept;
-use crate::plan::shadow_state::Shadows;
+use crate::plan::tape_plan::TapePlan;
 use crate::request::{Mode, Optimisation, Request};
+
+/// A step that changes a derivative program in place.
+type Pass = fn(&mut Program);
+
+/// What a gradient program goes through once it is written.
+const FINISH_GRADIENT: [(&str, Pass); 2] =
+    [("put called programs back", open), ("number values apart", number_apart)];
+
+/// What a tangent program goes through once it is written.
+const FINISH_TANGENT: [(&str, Pass); 1] = [("put called programs back", open)];
 
 /// The gradient of a program.
 pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gradient, Error> {
-    if request.mode == Mode::Values {
-        return on_copies(source, &request.values);
-    }
+    dump("source", source);
+    let gradient = match request.mode {
+        Mode::Adjoint => adjoint(source, request, inner)?,
+        Mode::Values => on_copies(source, &request.values)?,
+    };
+    let program = finish(gradient.program, &FINISH_GRADIENT)?;
+    let pushes_outside = if request.mode == Mode::Values { Vec::new() } else { pushes(&program.body) };
+    Ok(Gradient { program, pushes_outside, ..gradient })
+}
+
+/// Normalises the program, finds the facts, plans the tape, and writes both halves.
+fn adjoint(source: &Program, request: &Request, inner: Inner) -> Result<Gradient, Error> {
     let mut source = prepare(source);
+    dump("prepare", &source);
     let hosted = count_visits(&mut source);
+    dump("count visits", &source);
     let source = &source;
     let facts = verify(source)?;
     let names = Names::find(source, request)?;
@@ -38,35 +60,43 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
     let uses = |optimisation| !request.without.contains(&optimisation);
     let mut needed = needed_arrays((source, &facts.affines), &activity, &derivatives, &hosted);
     needed.everything = !uses(Optimisation::RecordWhatIsRead);
-    // One spare serves all arrays that are swapped with one another: they must be of one shape, and stay so.
+    let plan = TapePlan::new((source, &facts.affines), &activity, needed, &request.without);
+    // One buffer serves all arrays that are swapped with one another: they must be of one shape, and stay so.
     let one_shape = hosted.is_empty() && source.swapped == SwappedShapes::Equal;
-    let mut maker = Maker {
-        source,
-        affines: &facts.affines,
-        pars: &facts.pars,
-        activity: &activity,
-        needed: &needed,
-        position: 0,
-        shadows: Shadows::default(),
-        extremes: Extremes::new(),
-        derivatives: &derivatives,
-        scratch: BTreeMap::new(),
-        held: BTreeMap::new(),
-        env: HashMap::new(),
-        kept: HashMap::new(),
-        spares: (one_shape && uses(Optimisation::JoinGather)).then(Spares::default),
-        without: &request.without,
-        handed: Kept::default(),
-        copies: BTreeMap::new(),
-        nested: false,
-        inner,
-        pieces: BTreeMap::new(),
-        pushes: BTreeMap::new(),
-        dead_shadows: request.dead_shadows,
-    };
-    let mut gradient = maker.gradient(request, &names)?;
-    gradient.hosted = hosted;
-    Ok(gradient)
+    let buffers = (one_shape && uses(Optimisation::JoinGather)).then(ShadowDoubleBuffer::default);
+    let known = (&activity, &derivatives);
+    let mut builder = AdjointBuilder::new((source, &facts), known, &plan, (request, inner), buffers);
+    let gradient = builder.gradient(request, &names)?;
+    dump("adjoint", &gradient.program);
+    Ok(Gradient { hosted, ..gradient })
+}
+
+/// The tangent of a program along a direction of the parameters `wrt`.
+pub fn tangent(source: &Program, wrt: &[String]) -> Result<Tangent, Error> {
+    dump("source", source);
+    let source = prepare(source);
+    dump("prepare", &source);
+    verify(&source)?;
+    let tangent = build_tangent(&source, wrt)?;
+    dump("tangent", &tangent.program);
+    Ok(Tangent { program: finish(tangent.program, &FINISH_TANGENT)?, ..tangent })
+}
+
+/// Runs passes, and verifies what they leave: a refusal is a flaw of ours.
+fn finish(mut program: Program, passes: &[(&str, Pass)]) -> Result<Program, Error> {
+    for (name, pass) in passes {
+        pass(&mut program);
+        dump(name, &program);
+    }
+    verify_generated(&program)?;
+    Ok(program)
+}
+
+/// Shows a program to somebody who looks for the step that broke it.
+fn dump(step: &str, program: &Program) {
+    if std::env::var_os("EBBTIDE_DUMP").is_some_and(|what| what == "adjoint") {
+        eprintln!("// {step}\n{program}");
+    }
 }
 
 /// Has the program loops inside loops, or inside branches, so that [`Inner`] makes a difference?

@@ -1,4 +1,4 @@
-//! The fibre of an element: the iterations of a parallel loop and of the loops inside it that come to it, in order.
+//! The preimage of an element: the iterations of a parallel loop and of the loops inside it that come to it, in order.
 
 use std::collections::BTreeSet;
 
@@ -138,7 +138,7 @@ fn shape(program: &Program, affines: &Affines, v: ValueId, depends: Depends<'_>)
 }
 
 /// The steps to the iterations that come to an element; `None` where the index is not affine in the variables.
-pub(crate) fn fibre(
+pub(crate) fn preimage(
     program: &Program,
     affines: &Affines,
     variables: &[Variable],

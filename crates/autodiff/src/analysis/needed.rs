@@ -11,7 +11,7 @@ use crate::analysis::activity::Activity;
 use crate::analysis::effects::{reads, swap_classes};
 use crate::analysis::operation_rules::{Derivatives, flows_through, read_by};
 use crate::analysis::regions::Hosted;
-use crate::analysis::store_forwarding::rewritten;
+use crate::analysis::store_forwarding::store_forwarding;
 use crate::rules::is_linear;
 
 /// For each array the top-level statements whose reversal reads what it holds: what later statements overwrite
@@ -159,12 +159,12 @@ pub(crate) fn needed_arrays(
     let mut stored: BTreeMap<ValueId, Vec<ValueId>> = BTreeMap::new();
     walk(&program.body, &mut |stmt| {
         let Stmt::Par(par) = stmt else { return };
-        let rewritten = rewritten(program, affines, &par.body);
-        stored.extend(rewritten.forwarded.iter().map(|(load, value)| (*load, vec![*value])));
+        let forwarding = store_forwarding(program, affines, &par.body);
+        stored.extend(forwarding.forwarded.iter().map(|(load, value)| (*load, vec![*value])));
         let mut into: BTreeMap<ArrayId, Vec<ValueId>> = BTreeMap::new();
         walk(&par.body, &mut |inner| {
             if let Stmt::Store(s) | Stmt::Update(_, s) = inner
-                && rewritten.arrays.contains(&s.array)
+                && forwarding.arrays.contains(&s.array)
             {
                 into.entry(s.array).or_default().extend([&s.value].into_iter().chain(s.index.as_slice()));
             }

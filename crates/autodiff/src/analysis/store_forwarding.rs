@@ -6,7 +6,7 @@ use ebbtide_ir::{Affines, ArrayId, Block, Indices, Loop, LoopKind, Op, Program, 
 
 /// Loads of what the same iteration has written.
 #[derive(Debug, Default)]
-pub(crate) struct Rewritten {
+pub(crate) struct StoreForwarding {
     /// Loads that give what was stored, and the value that was.
     pub forwarded: HashMap<ValueId, ValueId>,
     /// Arrays of which that is not known so simply: a run of the body over a copy tells.
@@ -17,20 +17,20 @@ pub(crate) struct Rewritten {
 type Written = HashMap<ArrayId, Option<(Indices, ValueId)>>;
 
 /// Looks at the body of a parallel loop.
-pub(crate) fn rewritten(source: &Program, affines: &Affines, body: &Block) -> Rewritten {
-    let mut found = Finder { source, affines, rewritten: Rewritten::default() };
+pub(crate) fn store_forwarding(source: &Program, affines: &Affines, body: &Block) -> StoreForwarding {
+    let mut found = Finder { source, affines, forwarding: StoreForwarding::default() };
     found.block(body, &mut Written::new());
-    let mut rewritten = found.rewritten;
-    rewritten.forwarded.retain(
-        |load, _| !matches!(source.op(*load), Op::Load(array, _) if rewritten.arrays.contains(array)),
+    let mut forwarding = found.forwarding;
+    forwarding.forwarded.retain(
+        |load, _| !matches!(source.op(*load), Op::Load(array, _) if forwarding.arrays.contains(array)),
     );
-    rewritten
+    forwarding
 }
 
 struct Finder<'a> {
     source: &'a Program,
     affines: &'a Affines,
-    rewritten: Rewritten,
+    forwarding: StoreForwarding,
 }
 
 impl Finder<'_> {
@@ -42,9 +42,9 @@ impl Finder<'_> {
                     if let Op::Load(array, index) = *self.source.op(*v) {
                         match written.get(&array) {
                             Some(Some((at, value))) if self.same(*at, index) => {
-                                self.rewritten.forwarded.insert(*v, *value);
+                                self.forwarding.forwarded.insert(*v, *value);
                             }
-                            Some(_) => drop(self.rewritten.arrays.insert(array)),
+                            Some(_) => drop(self.forwarding.arrays.insert(array)),
                             None => {}
                         }
                     }

@@ -8,38 +8,37 @@ mod reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    Access, Affines, ArrayId, LoopId, Op, ParFacts, ParId, Param, Program, Role, Stmt, Type, ValueId,
+    Access, Affines, ArrayId, Facts, LoopId, Op, ParFacts, ParId, Param, Program, Role, Stmt, Type, ValueId,
     walk_program_level,
 };
 
 use crate::analysis::activity::Activity;
 use crate::analysis::extremes::extreme_arrays;
 use crate::analysis::names::Names;
-use crate::analysis::needed::Needed;
 use crate::analysis::operation_rules::{Derivatives, without_derivative};
-use crate::analysis::store_forwarding::rewritten;
-use crate::error::{Error, verify_generated};
+use crate::analysis::store_forwarding::store_forwarding;
+use crate::error::Error;
 use crate::generate::custom_call::declare_scratch;
 use crate::generate::extremes::{Extremes, declare};
-use crate::generate::par::join_gather::Spares;
+use crate::generate::par::join_gather::ShadowDoubleBuffer;
 use crate::generate::working_copies::working_copies;
-use crate::gradient::{Gradient, Inner, Pushes, pushes};
-use crate::normalize::custom_calls::open;
+use crate::gradient::{Gradient, Inner, Pushes};
 use crate::normalize::early::early;
-use crate::normalize::number_apart::number_apart;
-use crate::plan::scratch_arrays::Kept;
-use crate::plan::shadow_state::{Held, Shadows};
+use crate::plan::scratch_arrays::ScratchArrays;
+use crate::plan::shadow_state::{ShadowState, Shadows};
+use crate::plan::tape_plan::{Aside, TapePlan};
 use crate::request::{DeadShadows, Optimisation, Request};
 use crate::writer::Writer;
 
+/// Writes the adjoint of a program, statement by statement.
 #[derive(Clone)]
-pub(crate) struct Maker<'a> {
+pub(crate) struct AdjointBuilder<'a> {
     pub source: &'a Program,
     pub affines: &'a Affines,
     /// How parallel loops share what they write.
     pub pars: &'a BTreeMap<ParId, ParFacts>,
     pub activity: &'a Activity,
-    pub needed: &'a Needed,
+    pub plan: &'a TapePlan,
     /// The top-level statement that is being written.
     pub position: usize,
     pub shadows: Shadows,
@@ -49,16 +48,18 @@ pub(crate) struct Maker<'a> {
     pub derivatives: &'a Derivatives,
     /// Beside arrays of custom operations that have no shadow.
     pub scratch: BTreeMap<ArrayId, ArrayId>,
-    pub held: BTreeMap<ArrayId, Held>,
+    pub shadow_states: BTreeMap<ArrayId, ShadowState>,
+    /// What shadows hold at the beginning of each iteration of a loop, as far as it was found before.
+    pub loop_states: BTreeMap<LoopId, BTreeMap<ArrayId, ShadowState>>,
     /// Program-level values as they are known where the adjoint is written now.
     pub env: HashMap<ValueId, ValueId>,
     /// For values and elements that are put aside in the forward half: the array of rank 0 that takes them.
-    pub kept: HashMap<Aside, ArrayId>,
+    pub aside_arrays: HashMap<Aside, ArrayId>,
     /// Memory beside shadows; `None` where shapes may differ.
-    pub spares: Option<Spares>,
+    pub double_buffer: Option<ShadowDoubleBuffer>,
     pub without: &'a BTreeSet<Optimisation>,
     /// What iterations of parallel loops keep for the loops that gather it.
-    pub handed: Kept,
+    pub scratch_arrays: ScratchArrays,
     /// Copies of arrays that parallel loops read after they have written them.
     pub copies: BTreeMap<ArrayId, ArrayId>,
     /// Are we inside a loop or a branch, so that values must be computed again, or put aside, for the reverse half?
@@ -70,15 +71,42 @@ pub(crate) struct Maker<'a> {
     pub dead_shadows: DeadShadows,
 }
 
-/// Something of a loop's pass that the reverse half cannot compute again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Aside {
-    Value(ValueId),
-    /// The element that a program-level write replaces, by the value that it writes and the array.
-    Element(ArrayId, ValueId),
-}
+impl<'a> AdjointBuilder<'a> {
+    /// A builder for this program and plan.
+    pub(crate) fn new(
+        (source, facts): (&'a Program, &'a Facts),
+        (activity, derivatives): (&'a Activity, &'a Derivatives),
+        plan: &'a TapePlan,
+        (request, inner): (&'a Request, Inner),
+        buffers: Option<ShadowDoubleBuffer>,
+    ) -> AdjointBuilder<'a> {
+        AdjointBuilder {
+            source,
+            affines: &facts.affines,
+            pars: &facts.pars,
+            activity,
+            plan,
+            position: 0,
+            shadows: Shadows::default(),
+            extremes: Extremes::new(),
+            derivatives,
+            scratch: BTreeMap::new(),
+            shadow_states: BTreeMap::new(),
+            loop_states: BTreeMap::new(),
+            env: HashMap::new(),
+            aside_arrays: HashMap::new(),
+            double_buffer: buffers,
+            without: &request.without,
+            scratch_arrays: ScratchArrays::default(),
+            copies: BTreeMap::new(),
+            nested: false,
+            inner,
+            pieces: BTreeMap::new(),
+            pushes: BTreeMap::new(),
+            dead_shadows: request.dead_shadows,
+        }
+    }
 
-impl Maker<'_> {
     pub(crate) fn uses(&self, optimisation: Optimisation) -> bool {
         !self.without.contains(&optimisation)
     }
@@ -150,29 +178,24 @@ impl Maker<'_> {
         }
         self.results(&mut w, request, &derivatives);
         let body = w.end();
-        let mut asides: Vec<ArrayId> = self.kept.values().copied().collect();
+        let mut asides: Vec<ArrayId> = self.aside_arrays.values().copied().collect();
         asides.sort_unstable();
         let asides = asides.into_iter().map(Stmt::Temp);
-        let handed = std::mem::take(&mut self.handed.declared);
+        let handed = std::mem::take(&mut self.scratch_arrays.declared);
         w.program.body = asides.chain(start).chain(handed).chain(body).collect();
-        for (shadow, spare) in self.spares.iter().flat_map(Spares::declarations) {
+        for (shadow, spare) in self.double_buffer.iter().flat_map(ShadowDoubleBuffer::declarations) {
             let at = w.program.body.iter().position(|s| matches!(s, Stmt::Temp(a) if *a == shadow));
             w.program.body.insert(at.map_or(0, |at| at + 1), Stmt::Temp(spare));
         }
-        let (mut program, copies) = (w.program, w.copies);
-        open(&mut program);
-        number_apart(&mut program);
-        verify_generated(&program)?;
-        let pushes_outside = pushes(&program.body);
         Ok(Gradient {
-            program,
+            program: w.program,
             seed,
             values,
             derivatives,
             pushes: std::mem::take(&mut self.pushes),
-            pushes_outside,
+            pushes_outside: Vec::new(),
             hosted: BTreeMap::new(),
-            copies,
+            copies: w.copies,
             shadows: self.shadows.arrays.clone(),
         })
     }
@@ -194,7 +217,7 @@ impl Maker<'_> {
             let shadow = w.array(format!("d_{}'", decl.name), decl.ty, decl.rank, Role::Temp(shape));
             w.push(Stmt::Temp(shadow));
             self.shadows.arrays.insert(*a, shadow);
-            self.held.insert(*a, Held::Zeros);
+            self.shadow_states.insert(*a, ShadowState::Zeros);
         }
         for a in extreme_arrays(self.activity, &self.source.body) {
             let shape = match &w.program.array(a).role {
@@ -215,7 +238,7 @@ impl Maker<'_> {
         let mut read_again = BTreeSet::new();
         walk_program_level(&self.source.body, &mut |stmt| {
             if let Stmt::Par(par) = stmt {
-                read_again.extend(rewritten(self.source, self.affines, &par.body).arrays);
+                read_again.extend(store_forwarding(self.source, self.affines, &par.body).arrays);
             }
         });
         for a in read_again {
@@ -254,7 +277,7 @@ impl Maker<'_> {
                 w.store(shadow, Writer::no_index(), one, None);
             }
         }
-        self.held.insert(of, Held::Numbers);
+        self.shadow_states.insert(of, ShadowState::Numbers);
     }
 
     fn results(&mut self, w: &mut Writer, request: &Request, derivatives: &[ArrayId]) {
@@ -280,7 +303,7 @@ impl Maker<'_> {
                     w.push(Stmt::Fill(*to, zero));
                     continue;
                 };
-                if self.held.get(&array) == Some(&Held::Nothing) {
+                if self.shadow_states.get(&array) == Some(&ShadowState::Nothing) {
                     let zero = w.real(self.source.array(array).ty, 0.0);
                     w.push(Stmt::Fill(shadow, zero));
                 }

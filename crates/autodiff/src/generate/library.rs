@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use ebbtide_ir::{ArrayId, Assign, Layout, LibraryCall, LibraryOp, Stmt, Way};
 
-use crate::plan::shadow_state::{Held, Shadows};
+use crate::plan::shadow_state::{ShadowState, Shadows};
 use crate::writer::Writer;
 
 /// Writes the tangent of an operation; `dots` has the arrays that carry tangents.
@@ -37,7 +37,7 @@ pub(crate) fn tangent(w: &mut Writer, call: &LibraryCall, dots: &HashMap<ArrayId
 pub(crate) struct LibraryAdjoint<'a> {
     pub shadows: &'a Shadows,
     /// What each shadow holds now, by the array that it shadows.
-    pub held: &'a mut BTreeMap<ArrayId, Held>,
+    pub shadow_states: &'a mut BTreeMap<ArrayId, ShadowState>,
 }
 
 impl LibraryAdjoint<'_> {
@@ -84,19 +84,19 @@ impl LibraryAdjoint<'_> {
     /// The way back from one array's shadow to another's; `None` where nothing flows.
     fn flow(&mut self, from: ArrayId, to: ArrayId) -> Option<Flow> {
         let (source, target) = (*self.shadows.arrays.get(&from)?, *self.shadows.arrays.get(&to)?);
-        if self.held.get(&from) != Some(&Held::Numbers) {
+        if self.shadow_states.get(&from) != Some(&ShadowState::Numbers) {
             return None;
         }
-        let into = match self.held.insert(to, Held::Numbers) {
-            Some(Held::Numbers) => Assign::Add,
+        let into = match self.shadow_states.insert(to, ShadowState::Numbers) {
+            Some(ShadowState::Numbers) => Assign::Add,
             _ => Assign::Replace,
         };
         Some(Flow { from: source, to: target, into })
     }
 
     fn forget(&mut self, call: &LibraryCall, written: ArrayId) {
-        if call.op.replaces_all() && self.held.get(&written) == Some(&Held::Numbers) {
-            self.held.insert(written, Held::Nothing);
+        if call.op.replaces_all() && self.shadow_states.get(&written) == Some(&ShadowState::Numbers) {
+            self.shadow_states.insert(written, ShadowState::Nothing);
         }
     }
 }

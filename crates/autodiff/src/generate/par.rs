@@ -13,17 +13,17 @@ use crate::analysis::activity::Activity;
 use crate::analysis::effects::{only_store, written_by};
 use crate::analysis::extremes::{check, extreme_arrays};
 use crate::analysis::index_inverse::{Inverse, Variable, covers, invert, is_own, varying};
-use crate::analysis::store_forwarding::{Rewritten, rewritten};
+use crate::analysis::store_forwarding::{StoreForwarding, store_forwarding};
 use crate::error::Error;
 use crate::generate::extremes::Extremes;
 use crate::generate::task::{Purpose, ShadowWrite, Storage, Task, sites};
 use crate::optimize::scatter_to_sum::{Reads, Sum, Whole, split};
-use crate::plan::scratch_arrays::{Domain, Kept, Tapes};
-use crate::plan::shadow_state::{Held, Shadows};
+use crate::plan::scratch_arrays::{Domain, ScratchArrays, Tapes};
+use crate::plan::shadow_state::{ShadowState, Shadows};
 use crate::request::Optimisation;
 use crate::writer::Writer;
 use crate::writer::prune::{prune, without_unread};
-use join_gather::Spares;
+use join_gather::ShadowDoubleBuffer;
 
 /// A loop over all elements of the shadow of `array`, each collecting what flows to it.
 pub(crate) struct Gather {
@@ -39,14 +39,14 @@ pub(crate) struct ParAdjoint<'a> {
     pub shadows: &'a Shadows,
     pub extremes: &'a Extremes,
     /// What each shadow holds now, by the array that it shadows.
-    pub held: &'a mut BTreeMap<ArrayId, Held>,
+    pub shadow_states: &'a mut BTreeMap<ArrayId, ShadowState>,
     /// Program-level values as they are known where the adjoint is written.
     pub env: &'a HashMap<ValueId, ValueId>,
     /// Where shadows are written anew while others still read them; `None` where the host may change shapes.
-    pub spares: Option<&'a mut Spares>,
+    pub double_buffer: Option<&'a mut ShadowDoubleBuffer>,
     pub without: &'a BTreeSet<Optimisation>,
     /// What iterations keep for the loops that gather.
-    pub kept: &'a mut Kept,
+    pub scratch_arrays: &'a mut ScratchArrays,
     /// Copies of arrays that parallel loops read after they have written them.
     pub copies: &'a BTreeMap<ArrayId, ArrayId>,
 }
@@ -56,31 +56,31 @@ impl ParAdjoint<'_> {
         let written: BTreeSet<ArrayId> =
             written_by(par).into_iter().filter(|a| self.shadows.arrays.contains_key(a)).collect();
         // Nothing flows back through a loop whose results nobody used.
-        if written.iter().all(|a| self.held.get(a) != Some(&Held::Numbers)) {
+        if written.iter().all(|a| self.shadow_states.get(a) != Some(&ShadowState::Numbers)) {
             return Ok(());
         }
         // Reading a shadow must find its zeros.
         for a in &written {
             self.make_real(w, *a);
         }
-        let rewritten = rewritten(self.source, self.affines, &par.body);
-        let extreme = self.count_ties(w, par, &rewritten)?;
+        let forwarding = store_forwarding(self.source, self.affines, &par.body);
+        let extreme = self.count_ties(w, par, &forwarding)?;
         let all = sites(self.source, self.activity, &par.body);
         let turns = !self.without.contains(&Optimisation::GatherStencils);
-        let gathered = match turns && rewritten.arrays.is_empty() {
+        let gathered = match turns && forwarding.arrays.is_empty() {
             true => self.gathered(par, &all, &written),
             // The copies are of the iterations: another loop cannot run bodies over them.
             false => BTreeSet::new(),
         };
         let mut loops = Vec::new();
         for array in &gathered {
-            loops.extend(self.gather(w, (par, &rewritten), &all, *array)?);
+            loops.extend(self.gather(w, (par, &forwarding), &all, *array)?);
         }
         let writes = self.shadow_writes(par, &all, &written);
         let scattered: BTreeSet<ArrayId> =
             all.iter().map(|s| s.1).filter(|a| !gathered.contains(a) && !written.contains(a)).collect();
         let purpose = Purpose::All { gathered: &gathered, writes: &writes };
-        self.over_iterations(w, (par, &rewritten), purpose, &scattered, (loops, &all))?;
+        self.over_iterations(w, (par, &forwarding), purpose, &scattered, (loops, &all))?;
         for array in extreme {
             if let (Some(beside), Some(shadow)) = (self.extremes.get(&array), self.shadows.arrays.get(&array))
             {
@@ -89,13 +89,13 @@ impl ParAdjoint<'_> {
         }
         for (array, write) in &writes {
             if *write == ShadowWrite::Forget {
-                self.held.insert(*array, Held::Nothing);
+                self.shadow_states.insert(*array, ShadowState::Nothing);
             }
         }
         // What was read before it was written has its part of what flows, also where nobody used what was written.
         for array in &written {
             if writes.get(array) != Some(&ShadowWrite::Forget) && all.iter().any(|site| site.1 == *array) {
-                self.held.insert(*array, Held::Numbers);
+                self.shadow_states.insert(*array, ShadowState::Numbers);
             }
         }
         Ok(())
@@ -103,12 +103,12 @@ impl ParAdjoint<'_> {
 
     /// Fills a shadow with zeros where it only stands for them.
     pub fn make_real(&mut self, w: &mut Writer, array: ArrayId) {
-        if self.held.get(&array) == Some(&Held::Nothing)
+        if self.shadow_states.get(&array) == Some(&ShadowState::Nothing)
             && let Some(shadow) = self.shadows.arrays.get(&array)
         {
             let zero = w.real(self.source.array(array).ty, 0.0);
             w.push(Stmt::Fill(*shadow, zero));
-            self.held.insert(array, Held::Zeros);
+            self.shadow_states.insert(array, ShadowState::Zeros);
         }
     }
 
@@ -189,7 +189,7 @@ impl ParAdjoint<'_> {
         &mut self,
         w: &mut Writer,
         par: &Par,
-        rewritten: &Rewritten,
+        forwarding: &StoreForwarding,
     ) -> Result<BTreeSet<ArrayId>, Error> {
         let arrays = extreme_arrays(self.activity, &par.body);
         for array in &arrays {
@@ -201,9 +201,9 @@ impl ParAdjoint<'_> {
         if !arrays.is_empty() {
             let beside = (self.shadows, self.extremes);
             let purpose = Purpose::Count(self.extremes);
-            let copies = self.copy(w, rewritten);
+            let copies = self.copy(w, forwarding);
             let program = (self.source, self.activity);
-            over_iterations(w, program, beside, self.env, (par, rewritten, copies), purpose)?;
+            over_iterations(w, program, beside, self.env, (par, forwarding, copies), purpose)?;
         }
         Ok(arrays)
     }
@@ -213,7 +213,7 @@ impl ParAdjoint<'_> {
     fn over_iterations(
         &mut self,
         w: &mut Writer,
-        (par, rewritten): (&Par, &Rewritten),
+        (par, forwarding): (&Par, &StoreForwarding),
         purpose: Purpose<'_>,
         scattered: &BTreeSet<ArrayId>,
         (mut gathers, all): (Vec<Gather>, &[(ValueId, ArrayId, Indices)]),
@@ -221,27 +221,27 @@ impl ParAdjoint<'_> {
         let beside = (self.shadows, self.extremes);
         let domain = Domain::of(self.source, self.affines, &par.ranges);
         let mut tapes = Tapes::default();
-        let copies = self.copy(w, rewritten);
+        let copies = self.copy(w, forwarding);
         tapes.passing.extend(copies.values());
         let program = (self.source, self.activity);
-        let body = (par, rewritten, copies);
-        let storage = domain.map(|domain| (&mut *self.kept, domain, &mut tapes));
+        let body = (par, forwarding, copies);
+        let storage = domain.map(|domain| (&mut *self.scratch_arrays, domain, &mut tapes));
         let (ranges, body) = iterations(w, program, beside, self.env, (body, purpose), storage)?;
         let shadow = |array: &ArrayId| self.shadows.arrays.get(array).copied();
         let sums = !self.without.contains(&Optimisation::SumOverPreimages);
         let shadows: BTreeSet<ArrayId> = scattered.iter().filter(|_| sums).filter_map(shadow).collect();
         let again = written_by(par).iter().any(|a| overwrites_itself(par, *a));
-        let again = again || !rewritten.arrays.is_empty();
+        let again = again || !forwarding.arrays.is_empty();
         let reads = if again { Reads::Anytime } else { Reads::First };
         let whole = Whole { ranges: &ranges, body, shadows, domain, reads, tapes: &tapes };
-        let mut split = split(w, self.kept, whole);
+        let mut split = split(w, self.scratch_arrays, whole);
         let own = tapes.lasting.difference(&split.read).chain(&tapes.passing).copied().collect();
         split.body = without_unread(&w.program, split.body, &own);
         let left: BTreeSet<ArrayId> = ebbtide_ir::written(&split.body).into_iter().collect();
         for array in scattered {
             if shadow(array).is_some_and(|s| left.contains(&s)) {
                 self.make_real(w, *array);
-                self.held.insert(*array, Held::Numbers);
+                self.shadow_states.insert(*array, ShadowState::Numbers);
             }
         }
         if !split.before.is_empty() {
@@ -255,8 +255,8 @@ impl ParAdjoint<'_> {
     }
 
     /// Copies what a loop reads after it has written it, as it was before.
-    fn copy(&self, w: &mut Writer, rewritten: &Rewritten) -> BTreeMap<ArrayId, ArrayId> {
-        let copies = self.copies.iter().filter(|(array, _)| rewritten.arrays.contains(array));
+    fn copy(&self, w: &mut Writer, forwarding: &StoreForwarding) -> BTreeMap<ArrayId, ArrayId> {
+        let copies = self.copies.iter().filter(|(array, _)| forwarding.arrays.contains(array));
         let copies: BTreeMap<ArrayId, ArrayId> = copies.map(|(array, copy)| (*array, *copy)).collect();
         for (array, copy) in &copies {
             w.push(Stmt::Copy { from: *array, to: *copy });
@@ -264,7 +264,7 @@ impl ParAdjoint<'_> {
         copies
     }
 
-    /// Adds sums over fibres to the shadows of these arrays.
+    /// Adds sums over preimages to the shadows of these arrays.
     fn sums(&mut self, w: &mut Writer, sums: Vec<Sum>, arrays: &BTreeSet<ArrayId>) {
         for sum in sums {
             let shadow = sum.shadow;
@@ -272,15 +272,15 @@ impl ParAdjoint<'_> {
                 continue;
             };
             // A shadow that stands for zeros holds nothing but the sum.
-            let adds = self.held.get(array) == Some(&Held::Numbers);
+            let adds = self.shadow_states.get(array) == Some(&ShadowState::Numbers);
             sum.write(w, adds.then_some(Combine::Add));
-            self.held.insert(*array, Held::Numbers);
+            self.shadow_states.insert(*array, ShadowState::Numbers);
         }
     }
 }
 
 /// A parallel loop, what it reads after it has written it, and the copies over which its body runs therefore.
-pub(crate) type Run<'a> = (&'a Par, &'a Rewritten, BTreeMap<ArrayId, ArrayId>);
+pub(crate) type Run<'a> = (&'a Par, &'a StoreForwarding, BTreeMap<ArrayId, ArrayId>);
 
 /// A loop over the original iterations: own elements, reductions, scatters.
 pub(crate) fn over_iterations(
@@ -305,8 +305,8 @@ fn iterations(
     (source, activity): (&Program, &Activity),
     beside: (&Shadows, &Extremes),
     env: &HashMap<ValueId, ValueId>,
-    ((par, rewritten, copies), purpose): (Run<'_>, Purpose<'_>),
-    storage: Option<(&mut Kept, Domain<'_>, &mut Tapes)>,
+    ((par, forwarding, copies), purpose): (Run<'_>, Purpose<'_>),
+    storage: Option<(&mut ScratchArrays, Domain<'_>, &mut Tapes)>,
 ) -> Result<(Vec<Range>, Block), Error> {
     let mut map = env.clone();
     let ranges: Vec<Range> = par
@@ -326,7 +326,7 @@ fn iterations(
         .map(|r| if is_zero(&w.program, r.from) { r.var } else { w.sub(r.var, r.from) })
         .collect();
     let storage = storage.map(|(kept, domain, tapes)| Storage { kept, domain, own, tapes });
-    let body = (&par.body, &rewritten.forwarded);
+    let body = (&par.body, &forwarding.forwarded);
     let task = Task::new(source, activity, beside, purpose, map, body);
     task.keeping(storage).over(copies).write(w, &par.body)?;
     let body = w.end();

@@ -7,17 +7,16 @@ use ebbtide_ir::{
     Sharing, Stmt, Store, ValueId, walk,
 };
 
-use crate::analysis::effects::{only_store, written_by};
+use crate::analysis::effects::only_store;
 use crate::analysis::index_inverse::{covers, identity};
-use crate::analysis::needed::Needed;
+use crate::plan::tape_plan::TapePlan;
 use crate::writer::{Writer, both, within};
 
 /// Writes statements with their tape.
 pub(crate) struct Recorder<'a> {
     pub source: &'a Program,
     pub affines: &'a Affines,
-    /// Arrays whose old contents the adjoint reads.
-    pub needed: &'a Needed,
+    pub plan: &'a TapePlan,
     /// How parallel loops share what they write.
     pub pars: &'a BTreeMap<ParId, ParFacts>,
     /// May the memory of arrays itself go on the tape?
@@ -34,16 +33,11 @@ enum Widening {
 }
 
 impl Recorder<'_> {
-    /// The arrays that reversing this loop takes back from the tape, in the order of their pushes.
-    pub fn pushed_by(&self, par: &Par) -> Vec<ArrayId> {
-        written_by(par).into_iter().filter(|a| self.needed.before(*a, self.position)).collect()
-    }
-
     /// A parallel loop that puts what it overwrites on the tape.
     pub fn par(&self, w: &mut Writer, par: &Par) {
         let widens = self.may_widen(par);
         let mut par = par.clone();
-        let pushed = self.pushed_by(&par);
+        let pushed = self.plan.par(&par).to_vec();
         if !pushed.is_empty() {
             par.id = w.new_par();
         }
@@ -58,7 +52,7 @@ impl Recorder<'_> {
 
     /// A library operation that puts what it overwrites on the tape: the memory itself where it writes all of it.
     pub fn library(&self, w: &mut Writer, call: &LibraryCall) {
-        for array in self.pushed_by_call(call) {
+        for array in self.plan.call(call, self.position) {
             let after = if call.op.replaces_all() && self.exchanges {
                 After::Anything(self.old(w, array))
             } else {
@@ -67,11 +61,6 @@ impl Recorder<'_> {
             w.push(Stmt::Push(Push { array, after }));
         }
         w.push(Stmt::Library(call.clone()));
-    }
-
-    /// The arrays that reversing this operation takes back from the tape, in the order of their pushes.
-    pub fn pushed_by_call(&self, call: &LibraryCall) -> Vec<ArrayId> {
-        call.writes.iter().copied().filter(|a| self.needed.before(*a, self.position)).collect()
     }
 
     /// A name for what an array held before.

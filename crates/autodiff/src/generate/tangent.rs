@@ -4,21 +4,19 @@ use std::collections::{BTreeMap, HashMap};
 
 use ebbtide_ir::{
     Access, ArrayId, Block, Branch, Combine, LibraryCall, LibraryOp, LocalId, Loop, LoopKind, Op,
-    OperationId, Par, Param, Program, Role, ScalarId, Stmt, Store, Undo, ValueId, verify,
+    OperationId, Par, Param, Program, Role, ScalarId, Stmt, Store, Undo, ValueId,
 };
 
 use crate::analysis::activity::Activity;
 use crate::analysis::extremes::{check, extreme_arrays};
 use crate::analysis::operation_arguments::{float_arrays, saved_arrays};
 use crate::analysis::operation_rules::{Derivatives, Wanted, derivatives, without_derivative};
-use crate::analysis::store_forwarding::rewritten;
-use crate::error::{Error, verify_generated};
+use crate::analysis::store_forwarding::store_forwarding;
+use crate::error::Error;
 use crate::generate::custom_call::{call_rule, declare_scratch};
 use crate::generate::extremes::{Duel, Extremes, declare};
 use crate::generate::par::over_iterations;
 use crate::generate::task::Purpose;
-use crate::normalize::custom_calls::open;
-use crate::normalize::prepare::prepare;
 use crate::plan::shadow_state::Shadows;
 use crate::rules::{partials, pull};
 use crate::writer::Writer;
@@ -33,10 +31,8 @@ pub struct Tangent {
     pub dots: BTreeMap<String, String>,
 }
 
-/// The tangent of a program along a direction of the parameters `wrt`.
-pub fn tangent(source: &Program, wrt: &[String]) -> Result<Tangent, Error> {
-    let source = &prepare(source);
-    verify(source)?;
+/// Writes the tangent of a program along a direction of the parameters `wrt`.
+pub(crate) fn build_tangent(source: &Program, wrt: &[String]) -> Result<Tangent, Error> {
     crate::request::check_inputs(source, wrt)?;
     let mut arrays = Vec::new();
     let mut scalars = Vec::new();
@@ -62,7 +58,7 @@ pub fn tangent(source: &Program, wrt: &[String]) -> Result<Tangent, Error> {
     let everything: Vec<ArrayId> = source.array_ids().filter(|a| source.array(*a).ty.is_float()).collect();
     let activity = Activity::of(source, &arrays, &scalars, &everything);
     let derivatives = derivatives(source, &activity, Wanted::Tangent)?;
-    let mut maker = Maker {
+    let mut maker = TangentBuilder {
         source,
         activity: &activity,
         arrays: HashMap::new(),
@@ -76,7 +72,7 @@ pub fn tangent(source: &Program, wrt: &[String]) -> Result<Tangent, Error> {
     maker.tangent(&scalars)
 }
 
-struct Maker<'a> {
+struct TangentBuilder<'a> {
     source: &'a Program,
     activity: &'a Activity,
     arrays: HashMap<ArrayId, ArrayId>,
@@ -92,7 +88,7 @@ struct Maker<'a> {
     inside: bool,
 }
 
-impl Maker<'_> {
+impl TangentBuilder<'_> {
     fn tangent(&mut self, scalars: &[ScalarId]) -> Result<Tangent, Error> {
         let mut program = self.source.clone();
         program.name = format!("{}_tangent", self.source.name);
@@ -146,8 +142,6 @@ impl Maker<'_> {
         }
         self.block(&mut w, &body, &directions)?;
         w.program.body = w.end();
-        open(&mut w.program);
-        verify_generated(&w.program)?;
         Ok(Tangent { program: w.program, dots })
     }
 
@@ -344,8 +338,8 @@ impl Maker<'_> {
             return Ok(());
         }
         let affines = ebbtide_ir::Affines::of(self.source);
-        let rewritten = rewritten(self.source, &affines, &par.body);
-        if let Some(array) = rewritten.arrays.first() {
+        let forwarding = store_forwarding(self.source, &affines, &par.body);
+        if let Some(array) = forwarding.arrays.first() {
             let name = &self.source.array(*array).name;
             return Err(Error::Unsupported {
                 program: self.source.name.clone(),
@@ -357,7 +351,7 @@ impl Maker<'_> {
         }
         let again = |w: &mut Writer, purpose: Purpose<'_>| {
             let none = Shadows::default();
-            let body = (par, &rewritten, BTreeMap::new());
+            let body = (par, &forwarding, BTreeMap::new());
             over_iterations(w, (self.source, self.activity), (&none, &beside), &HashMap::new(), body, purpose)
         };
         for (array, extreme) in &beside {

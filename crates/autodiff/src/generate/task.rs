@@ -25,7 +25,7 @@ mod loops;
 mod replay;
 
 use capture::{Around, Capture};
-use cotangents::Bar;
+use cotangents::Cotangent;
 use replay::{Passes, Replay};
 
 pub(crate) use replay::Storage;
@@ -73,7 +73,7 @@ pub(crate) struct Task<'a> {
     pub map: HashMap<ValueId, ValueId>,
     pub found: Option<ValueId>,
     inside: BTreeSet<ValueId>,
-    bars: HashMap<ValueId, Bar>,
+    bars: HashMap<ValueId, Cotangent>,
     locals: HashMap<LocalId, LocalId>,
     local_bars: HashMap<LocalId, LocalId>,
     /// Locals whose cotangent is the same in all passes of the loops being reversed, and what it is.

@@ -7,7 +7,7 @@ use ebbtide_ir::{
     Role, Stmt, Store, Type, ValueId, walk_program_level,
 };
 
-use crate::analysis::store_forwarding::rewritten;
+use crate::analysis::store_forwarding::store_forwarding;
 use crate::normalize::custom_calls::closed;
 use crate::normalize::early::without_fault;
 
@@ -29,7 +29,7 @@ fn sums_in_place(program: &mut Program) {
     let mut read: BTreeMap<ParId, BTreeSet<ArrayId>> = BTreeMap::new();
     walk_program_level(&program.body, &mut |stmt| {
         if let Stmt::Par(par) = stmt {
-            let arrays = rewritten(program, &affines, &par.body).arrays;
+            let arrays = store_forwarding(program, &affines, &par.body).arrays;
             read.extend((!arrays.is_empty()).then_some((par.id, arrays)));
         }
     });

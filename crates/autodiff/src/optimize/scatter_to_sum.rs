@@ -1,8 +1,8 @@
-//! Sums over fibres: what iterations of a parallel loop scatter into elements that they share is taken out of the loop
+//! Sums over preimages: what iterations of a parallel loop scatter into elements that they share is taken out of the loop
 //! and gathered, element by element.
 //!
 //! In `for i in par(..) { .. for k in .. { d_h[k] += w[[k, i]] * delta; } }` the iterations meet in every element of
-//! `d_h`. Taken out, it is a loop over the elements, each of which adds up what its *fibre* holds, the iterations
+//! `d_h`. Taken out, it is a loop over the elements, each of which adds up what its *preimage* holds, the iterations
 //! `(i, k)` that come to it: `for k in par(..) { for i in .. { d_h[k] += w[[k, i]] * delta[i]; } }`. What an iteration
 //! computed outside its inner loops and is not simply read again, here `delta`, is kept for the second loop in an array
 //! of the shape of the first one.
@@ -17,8 +17,8 @@ use ebbtide_ir::{
     Stmt, Store, Type, ValueId, is_zero, walk, written,
 };
 
-use crate::analysis::index_preimage::{Step, Variable, fibre};
-use crate::plan::scratch_arrays::{Domain, Kept, Places, Tapes};
+use crate::analysis::index_preimage::{Step, Variable, preimage};
+use crate::plan::scratch_arrays::{Domain, Places, ScratchArrays, Tapes};
 use crate::writer::Writer;
 use crate::writer::prune::prune;
 
@@ -71,7 +71,7 @@ pub(crate) struct Split {
 }
 
 /// Takes out of a loop what its iterations would scatter.
-pub(crate) fn split(w: &mut Writer, kept: &mut Kept, whole: Whole<'_>) -> Split {
+pub(crate) fn split(w: &mut Writer, kept: &mut ScratchArrays, whole: Whole<'_>) -> Split {
     let mut out = Split { body: Block::new(), before: Vec::new(), after: Vec::new(), read: BTreeSet::new() };
     let affines = Affines::of(&w.program);
     let mut splitter = Splitter {
@@ -191,11 +191,11 @@ impl Splitter<'_> {
         false
     }
 
-    /// Writes the sum over fibres for the one update in the slice of the statement `at`.
+    /// Writes the sum over preimages for the one update in the slice of the statement `at`.
     fn take(
         &mut self,
         w: &mut Writer,
-        kept: &mut Kept,
+        kept: &mut ScratchArrays,
         (slice, at): (&Block, usize),
         out: &mut Split,
     ) -> Option<Block> {
@@ -216,7 +216,7 @@ impl Splitter<'_> {
         if update.index.as_slice().iter().any(|v| self.may_fault(&w.program, *v, &invariant)) {
             return None;
         }
-        let steps = fibre(&w.program, self.affines, &variables, update.index, &depends)?;
+        let steps = preimage(&w.program, self.affines, &variables, update.index, &depends)?;
         let read = slice::read_by(&w.program, slice);
         if !read.is_disjoint(&self.tapes.passing) {
             return None;
@@ -345,7 +345,7 @@ impl Splitter<'_> {
     }
 
     /// Lets iterations keep what is handed on.
-    fn keep(&mut self, w: &mut Writer, kept: &mut Kept, handed: &BTreeSet<Handed>) -> Option<Block> {
+    fn keep(&mut self, w: &mut Writer, kept: &mut ScratchArrays, handed: &BTreeSet<Handed>) -> Option<Block> {
         w.begin();
         let own = self.own_index(w, |v| v);
         let mut stores = false;

@@ -2,3 +2,4 @@
 
 pub(crate) mod scratch_arrays;
 pub(crate) mod shadow_state;
+pub(crate) mod tape_plan;

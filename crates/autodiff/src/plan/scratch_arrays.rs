@@ -11,7 +11,7 @@ use crate::writer::Writer;
 /// The arrays there are. Nobody reads what one parallel loop kept after the loops that gather it: all loops of one shape
 /// share their arrays.
 #[derive(Clone, Default)]
-pub(crate) struct Kept {
+pub(crate) struct ScratchArrays {
     arrays: BTreeMap<Key, Vec<ArrayId>>,
     /// By type and extents, for sums in lanes.
     lanes: BTreeMap<(Type, Vec<ValueId>), Vec<ArrayId>>,
@@ -35,7 +35,7 @@ pub(crate) enum Places {
     Slots(i64),
 }
 
-impl Kept {
+impl ScratchArrays {
     /// The `number`th array of this type for a loop over this domain. With more than one place for each iteration the
     /// first dimension tells the places apart.
     pub fn array(
@@ -62,7 +62,7 @@ impl Kept {
     }
 }
 
-impl Kept {
+impl ScratchArrays {
     /// The `number`th array with so many places for each element of a shadow.
     pub fn lanes(&mut self, w: &mut Writer, shadow: ArrayId, lanes: i64, number: usize) -> Option<ArrayId> {
         let decl = w.program.array(shadow).clone();

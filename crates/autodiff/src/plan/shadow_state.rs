@@ -14,7 +14,7 @@ pub(crate) struct Shadows {
 
 /// What a shadow holds, as far as the text knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum ShadowState {
     /// Zeros.
     Zeros,
     /// Zeros in the meaning of the program, anything in memory.
@@ -24,10 +24,10 @@ pub(crate) enum Held {
 }
 
 /// What holds after either of two.
-pub(crate) fn join(a: Held, b: Held) -> Held {
+pub(crate) fn join(a: ShadowState, b: ShadowState) -> ShadowState {
     match (a, b) {
         _ if a == b => a,
-        (Held::Numbers, _) | (_, Held::Numbers) => Held::Numbers,
-        _ => Held::Nothing,
+        (ShadowState::Numbers, _) | (_, ShadowState::Numbers) => ShadowState::Numbers,
+        _ => ShadowState::Nothing,
     }
 }

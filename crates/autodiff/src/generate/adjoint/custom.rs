@@ -7,18 +7,18 @@ use ebbtide_ir::{ArrayId, LibraryCall, LibraryOp, Stmt};
 
 use crate::analysis::operation_arguments::{float_arrays, saved_arrays};
 use crate::analysis::operation_rules::Wanted;
-use crate::generate::adjoint::Maker;
+use crate::generate::adjoint::AdjointBuilder;
 use crate::generate::custom_call::call_rule;
-use crate::plan::shadow_state::Held;
+use crate::plan::shadow_state::ShadowState;
 use crate::writer::Writer;
 
-impl Maker<'_> {
+impl AdjointBuilder<'_> {
     /// Lets what a custom operation left flow back through its own adjoint.
     pub(crate) fn reverse_custom(&mut self, w: &mut Writer, call: &LibraryCall) {
         let LibraryOp::Custom(id) = call.op else { return };
         let Some(rule) = self.derivatives.get(&id).cloned() else { return };
         // Nothing flows back from results that nobody used.
-        if call.writes.iter().all(|a| self.held.get(a) != Some(&Held::Numbers)) {
+        if call.writes.iter().all(|a| self.shadow_states.get(a) != Some(&ShadowState::Numbers)) {
             return;
         }
         for a in float_arrays(self.source, call) {
@@ -29,7 +29,7 @@ impl Maker<'_> {
                 }
                 None => {
                     self.make_real(w, a);
-                    self.held.insert(a, Held::Numbers);
+                    self.shadow_states.insert(a, ShadowState::Numbers);
                 }
             }
         }
@@ -38,7 +38,7 @@ impl Maker<'_> {
         // What it saved overwrote what was there, and depends on nothing.
         for a in saved_arrays(self.source, call) {
             if self.shadows.arrays.contains_key(&a) {
-                self.held.insert(a, Held::Nothing);
+                self.shadow_states.insert(a, ShadowState::Nothing);
             }
         }
     }

@@ -1,29 +1,27 @@
 //! The forward half of a gradient program: the program with its tape.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use ebbtide_ir::{
-    After, ArrayId, Binary, Block, Branch, Combine, Compare, Forward, Length, Literal, LocalId, Loop,
-    LoopKind, Op, Push, Role, Stmt, Type, Unary, ValueId,
+    After, ArrayId, Binary, Block, Branch, Compare, Forward, Length, Literal, LocalId, Loop, LoopKind, Op,
+    Push, Role, Stmt, Type, Unary, ValueId,
 };
 
-use crate::analysis::dead_on_entry::dead_on_entry;
-use crate::analysis::effects::{changes, reads, reads_of};
-use crate::analysis::extremes::extreme_arrays;
 use crate::error::Error;
-use crate::generate::adjoint::{Aside, Maker};
+use crate::generate::adjoint::AdjointBuilder;
 use crate::generate::record::Recorder;
 use crate::gradient::{Inner, pushes};
+use crate::plan::tape_plan::Aside;
 use crate::request::Optimisation;
 use crate::writer::Writer;
 use crate::writer::rename::rename;
 
-impl Maker<'_> {
+impl AdjointBuilder<'_> {
     pub(crate) fn recorder(&self) -> Recorder<'_> {
         Recorder {
             source: self.source,
             affines: self.affines,
-            needed: self.needed,
+            plan: self.plan,
             pars: self.pars,
             exchanges: self.uses(Optimisation::TapeByExchange),
             position: self.position,
@@ -32,18 +30,18 @@ impl Maker<'_> {
 
     /// Writes statements with their tape.
     pub(crate) fn forward(&mut self, w: &mut Writer, block: &[Stmt]) -> Result<(), Error> {
-        for (k, stmt) in block.iter().enumerate() {
+        for stmt in block {
             match stmt {
                 Stmt::Let(v) => {
                     w.push(stmt.clone());
-                    if self.nested && self.cannot_repeat(*v) {
+                    if self.plan.puts_aside(Aside::Value(*v)) {
                         let array = self.aside(w, Aside::Value(*v), self.source.ty(*v));
                         w.store(array, Writer::no_index(), *v, None);
                         w.push(Stmt::Push(Push { array, after: After::Same }));
                     }
                 }
                 Stmt::Store(s) | Stmt::Update(_, s) => {
-                    if self.puts_aside(block, k) {
+                    if self.plan.puts_aside(Aside::Element(s.array, s.value)) {
                         let old = w.load(s.array, s.index, s.site.clone());
                         let array =
                             self.aside(w, Aside::Element(s.array, s.value), self.source.array(s.array).ty);
@@ -53,7 +51,7 @@ impl Maker<'_> {
                     w.push(stmt.clone());
                 }
                 Stmt::Fill(a, _) | Stmt::Copy { to: a, .. } => {
-                    if self.needed.before(*a, self.position) {
+                    if self.plan.records(*a, self.position) {
                         w.push(Stmt::Push(Push { array: *a, after: After::Same }));
                     }
                     w.push(stmt.clone());
@@ -81,7 +79,7 @@ impl Maker<'_> {
 
     fn forward_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
         if !self.nested {
-            for array in self.around(l) {
+            for array in self.plan.loop_plan(l).around {
                 w.push(Stmt::Push(Push { array, after: After::Same }));
             }
             return self.forward_half(w, l);
@@ -89,7 +87,7 @@ impl Maker<'_> {
         match (self.inner, &l.kind) {
             // It will be run again from here when this pass is reversed.
             (Inner::Swept, _) => {
-                for array in self.loop_entry(l) {
+                for array in self.plan.loop_plan(l).entry {
                     w.push(Stmt::Push(Push { array, after: After::Same }));
                 }
                 w.push(Stmt::Loop(l.clone()));
@@ -109,6 +107,7 @@ impl Maker<'_> {
 
     /// The forward half of a loop under a schedule.
     pub(crate) fn forward_half(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
+        let plan = self.plan.loop_plan(l);
         let outer = std::mem::replace(&mut self.nested, true);
         w.begin();
         self.forward(w, &l.body)?;
@@ -118,7 +117,7 @@ impl Maker<'_> {
         let piece = (w.loop_var("from"), w.loop_var("to"));
         self.pieces.insert(l.id, piece);
         let (length, [advance, record]) = match l.kind {
-            LoopKind::For { var, from, to } if self.has_known_length(l) => {
+            LoopKind::For { var, from, to } if plan.known_length => {
                 let run = |body: Block| {
                     let kind = LoopKind::For { var, from: piece.0, to: piece.1 };
                     let plain = Loop { id: l.id, kind, body, until: None, schedule: None };
@@ -133,7 +132,7 @@ impl Maker<'_> {
                 (Length::Unknown { reached, ended }, [l.body.clone(), recording].map(run))
             }
         };
-        let (carried, schedule) = (self.kept_in_slots(l), l.schedule);
+        let (carried, schedule) = (plan.slots, l.schedule);
         w.push(Stmt::Forward(Forward {
             id: l.id,
             length,
@@ -145,12 +144,6 @@ impl Maker<'_> {
             schedule,
         }));
         Ok(())
-    }
-
-    /// Is the number of passes known before the program starts?
-    pub(crate) fn has_known_length(&self, l: &Loop) -> bool {
-        let known = |v| ebbtide_ir::depends_on_arguments_alone(self.source, v);
-        matches!(l.kind, LoopKind::For { from, to, .. } if l.until.is_none() && known(from) && known(to))
     }
 
     /// Runs passes of a loop until it ends, or the piece does; says how far it came.
@@ -220,113 +213,15 @@ impl Maker<'_> {
         rename(w, passes, &mut self.env.clone())
     }
 
-    /// What a slot holds: what is carried, but for what a pass replaces before anything reads it.
-    fn kept_in_slots(&self, l: &Loop) -> Vec<ArrayId> {
-        let mut carried = self.carried(l);
-        // What stands before the loop may want back what the loop replaced, and of a loop inside another that is
-        // not known.
-        if matches!(&self.source.body[self.position], Stmt::Loop(top) if top.id == l.id) {
-            let replaced = match self.uses(Optimisation::TrimSlots) {
-                true => dead_on_entry(self.source, self.affines, l),
-                false => BTreeSet::new(),
-            };
-            carried.retain(|a| !replaced.contains(a) || self.needed.earlier(*a, self.position));
-        } else {
-            // Passes that run again record what they overwrite: they must find what the loop found.
-            let wanted = self.wanted_back(&l.body).filter(|a| !carried.contains(a));
-            carried.extend(wanted.collect::<Vec<_>>());
-        }
-        carried
-    }
-
-    /// What passes hand on: arrays that the loop writes and that a later pass, or the adjoint, reads.
-    pub(crate) fn carried(&self, l: &Loop) -> Vec<ArrayId> {
-        let classes = crate::analysis::effects::swap_classes(self.source);
-        let read: BTreeSet<ArrayId> = reads(self.source, l).iter().map(|a| classes[a]).collect();
-        // Where everything is recorded, a pass that runs again must find everything as it was.
-        let carried = |a: &ArrayId| self.needed.everything || read.contains(&classes[a]);
-        changes(self.source, &l.body).into_iter().filter(carried).collect()
-    }
-
-    /// Arrays that are recorded once before a loop that overwrites them, for what stands before it.
-    pub(crate) fn around(&self, l: &Loop) -> Vec<ArrayId> {
-        changes(self.source, &l.body).into_iter().filter(|a| self.needed.around(*a, self.position)).collect()
-    }
-
-    /// What a loop inside a recorded pass needs to be run again: it is recorded on entry.
-    pub(crate) fn loop_entry(&self, l: &Loop) -> Vec<ArrayId> {
-        let mut read = reads(self.source, l);
-        read.extend(self.carried(l));
-        self.entry(read, &l.body)
-    }
-
-    /// What a block that reads these arrays needs to be run again.
-    pub(crate) fn entry(&self, read: BTreeSet<ArrayId>, block: &Block) -> Vec<ArrayId> {
-        let classes = crate::analysis::effects::swap_classes(self.source);
-        let whole = std::slice::from_ref(&self.source.body[self.position]).to_vec();
-        let changing: BTreeSet<ArrayId> = changes(self.source, &whole).iter().map(|a| classes[a]).collect();
-        let mut touched = read;
-        touched.extend(self.wanted_back(block));
-        touched.into_iter().filter(|a| changing.contains(&classes[a])).collect()
-    }
-
-    /// What a block overwrites and the reversal reads.
-    fn wanted_back(&self, block: &Block) -> impl Iterator<Item = ArrayId> {
-        changes(self.source, block).into_iter().filter(|a| self.needed.before(*a, self.position))
-    }
-
-    /// Is the value made of data that a later pass overwrites?
-    pub(crate) fn cannot_repeat(&self, v: ValueId) -> bool {
-        match self.source.op(v) {
-            Op::Get(_) => true,
-            Op::Load(a, _) => {
-                let classes = crate::analysis::effects::swap_classes(self.source);
-                changes(self.source, &self.source.body).iter().any(|b| classes[a] == classes[b])
-            }
-            _ => false,
-        }
-    }
-
-    /// Must the element that the program-level write `block[at]` replaces be put aside? Not where its array comes back
-    /// from the tape whole, on the way back, before anything reads it.
-    pub(crate) fn puts_aside(&self, block: &[Stmt], at: usize) -> bool {
-        let Some(Stmt::Store(s) | Stmt::Update(_, s)) = block.get(at) else { return false };
-        if !self.needed.before(s.array, self.position) {
-            return false;
-        }
-        // Who won is told from what was there.
-        let extreme = |stmt: &Stmt| matches!(stmt, Stmt::Update(Combine::Min | Combine::Max, _));
-        if extreme(&block[at]) {
-            return true;
-        }
-        let mut array = s.array;
-        for stmt in block[..at].iter().rev() {
-            match stmt {
-                Stmt::Swap(a, b) if *a == array => array = *b,
-                Stmt::Swap(a, b) if *b == array => array = *a,
-                Stmt::Par(par) if self.recorder().pushed_by(par).contains(&array) => {
-                    return extreme_arrays(self.activity, &par.body).contains(&array);
-                }
-                Stmt::Par(par) if !reads_of(self.source, &par.body).contains(&array) => {}
-                Stmt::Fill(a, _) if *a == array => return false,
-                // Their reversal reads no elements of the program's own arrays.
-                Stmt::Let(_) | Stmt::Swap(..) | Stmt::Fill(..) | Stmt::Store(_) => {}
-                Stmt::Update(..) if !extreme(stmt) => {}
-                _ => return true,
-            }
-        }
-        true
-    }
-
     /// The array of rank 0 through which something goes on the tape.
     pub(crate) fn aside(&mut self, w: &mut Writer, what: Aside, ty: Type) -> ArrayId {
-        if let Some(array) = self.kept.get(&what) {
+        if let Some(array) = self.aside_arrays.get(&what) {
             return *array;
         }
         let ty = if ty == Type::Index { Type::I64 } else { ty };
-        let array = w.array(format!("aside{}", self.kept.len()), ty, 0, Role::Temp(Vec::new()));
+        let array = w.array(format!("aside{}", self.aside_arrays.len()), ty, 0, Role::Temp(Vec::new()));
         // Its memory exists for the whole launch; nothing reads it before it is written.
-        self.kept.insert(what, array);
+        self.aside_arrays.insert(what, array);
         array
     }
 }

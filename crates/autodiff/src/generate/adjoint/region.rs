@@ -4,18 +4,17 @@
 //! of a region it is, is counted in the program itself, in an array that slots carry like any other: so what the host
 //! did is found again when that execution is run again.
 
-use ebbtide_ir::{After, Again, ArrayId, Push, Region, Stmt};
+use ebbtide_ir::{After, Again, Push, Region, Stmt};
 
-use crate::analysis::effects::reads_of;
 use crate::error::Error;
-use crate::generate::adjoint::Maker;
+use crate::generate::adjoint::AdjointBuilder;
 use crate::writer::Writer;
 use crate::writer::rename::rename;
 
-impl Maker<'_> {
+impl AdjointBuilder<'_> {
     /// A region is run as it is, whether its pass is recorded or not; what it needs to be run again is recorded.
     pub(crate) fn forward_region(&mut self, w: &mut Writer, region: &Region) {
-        for array in self.region_entry(region) {
+        for array in self.plan.region(region).to_vec() {
             w.push(Stmt::Push(Push { array, after: After::Same }));
         }
         w.push(Stmt::Region(region.clone()));
@@ -23,7 +22,7 @@ impl Maker<'_> {
 
     /// Reversing a region runs it again, with what the host left, records it and reverses that.
     pub(crate) fn reverse_region(&mut self, w: &mut Writer, region: &Region) -> Result<(), Error> {
-        for array in self.region_entry(region).into_iter().rev() {
+        for array in self.plan.region(region).to_vec().into_iter().rev() {
             w.push(Stmt::Pop(array));
         }
         w.push(Stmt::Host(region.id, Again::Change));
@@ -39,10 +38,5 @@ impl Maker<'_> {
         (self.nested, self.env) = (nested, env);
         w.push(Stmt::Host(region.id, Again::Undo));
         Ok(())
-    }
-
-    fn region_entry(&self, region: &Region) -> Vec<ArrayId> {
-        let whole = vec![Stmt::Region(region.clone())];
-        self.entry(reads_of(self.source, &whole), &whole)
     }
 }

@@ -8,25 +8,32 @@ use ebbtide_ir::{
 
 use crate::analysis::extremes::extreme_arrays;
 use crate::error::Error;
-use crate::generate::adjoint::{Aside, Maker};
+use crate::generate::adjoint::AdjointBuilder;
 use crate::generate::extremes::Duel;
 use crate::generate::library::LibraryAdjoint;
 use crate::generate::par::ParAdjoint;
 use crate::gradient::Inner;
-use crate::plan::shadow_state::{Held, join};
+use crate::plan::shadow_state::{ShadowState, join};
+use crate::plan::tape_plan::Aside;
 use crate::request::{DeadShadows, Optimisation};
 use crate::rules::{partials, pull};
 use crate::writer::prune::drop_unused_values;
 use crate::writer::{Writer, each_element};
 
-impl Maker<'_> {
+#[cfg(test)]
+thread_local! {
+    /// How often the reversal of a loop has been written.
+    static WRITTEN: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+impl AdjointBuilder<'_> {
     pub(crate) fn reverse(&mut self, w: &mut Writer, block: &[Stmt]) -> Result<(), Error> {
-        for (k, stmt) in block.iter().enumerate().rev() {
-            let before = (self.dead_shadows == DeadShadows::Poisoned).then(|| self.held.clone());
+        for stmt in block.iter().rev() {
+            let before = (self.dead_shadows == DeadShadows::Poisoned).then(|| self.shadow_states.clone());
             match stmt {
                 Stmt::Let(v) => self.reverse_value(w, *v)?,
                 Stmt::Store(s) | Stmt::Update(_, s) => {
-                    if self.puts_aside(block, k) {
+                    if self.plan.puts_aside(Aside::Element(s.array, s.value)) {
                         self.put_back(w, s);
                     }
                     let how = if let Stmt::Update(how, _) = stmt { Some(*how) } else { None };
@@ -39,8 +46,8 @@ impl Maker<'_> {
                             w.push(Stmt::Copy { from: array, to: beside.best });
                         }
                     }
-                    for array in self.recorder().pushed_by(par).into_iter().rev() {
-                        w.push(Stmt::Pop(array));
+                    for array in self.plan.par(par).iter().rev() {
+                        w.push(Stmt::Pop(*array));
                     }
                     let mut adjoint = ParAdjoint {
                         source: self.source,
@@ -48,11 +55,11 @@ impl Maker<'_> {
                         activity: self.activity,
                         shadows: &self.shadows,
                         extremes: &self.extremes,
-                        held: &mut self.held,
+                        shadow_states: &mut self.shadow_states,
                         env: &self.env,
-                        spares: self.spares.as_mut(),
+                        double_buffer: self.double_buffer.as_mut(),
                         without: self.without,
-                        kept: &mut self.handed,
+                        scratch_arrays: &mut self.scratch_arrays,
                         copies: &self.copies,
                     };
                     adjoint.write(w, par)?;
@@ -61,38 +68,39 @@ impl Maker<'_> {
                     w.push(Stmt::Swap(*a, *b));
                     if let (Some(x), Some(y)) = (self.shadows.arrays.get(a), self.shadows.arrays.get(b)) {
                         w.push(Stmt::Swap(*x, *y));
-                        let (p, q) = (self.held.get(a).copied(), self.held.get(b).copied());
-                        self.held.extend(q.map(|q| (*a, q)));
-                        self.held.extend(p.map(|p| (*b, p)));
+                        let (p, q) = (self.shadow_states.get(a).copied(), self.shadow_states.get(b).copied());
+                        self.shadow_states.extend(q.map(|q| (*a, q)));
+                        self.shadow_states.extend(p.map(|p| (*b, p)));
                     }
                 }
                 Stmt::Fill(a, v) => {
-                    if self.needed.before(*a, self.position) {
+                    if self.plan.records(*a, self.position) {
                         w.push(Stmt::Pop(*a));
                     }
                     if let Some(shadow) = self.shadows.arrays.get(a).copied() {
-                        if let (Some(target), Some(Held::Numbers)) =
-                            (self.shadows.values.get(v).copied(), self.held.get(a))
+                        if let (Some(target), Some(ShadowState::Numbers)) =
+                            (self.shadows.values.get(v).copied(), self.shadow_states.get(a))
                         {
                             each_element(w, shadow, |w, index| {
                                 let bar = w.load(shadow, index, None);
                                 w.accumulate(target, Writer::no_index(), bar, None);
                             });
                         }
-                        self.held.insert(*a, Held::Nothing);
+                        self.shadow_states.insert(*a, ShadowState::Nothing);
                     }
                 }
                 Stmt::Copy { from, to } => self.reverse_copy(w, *from, *to),
                 Stmt::Library(call) => {
                     // Rules see what the operation left.
                     self.reverse_custom(w, call);
-                    for array in self.recorder().pushed_by_call(call).into_iter().rev() {
+                    for array in self.plan.call(call, self.position).into_iter().rev() {
                         w.push(Stmt::Pop(array));
                     }
-                    LibraryAdjoint { shadows: &self.shadows, held: &mut self.held }.write(w, call);
+                    LibraryAdjoint { shadows: &self.shadows, shadow_states: &mut self.shadow_states }
+                        .write(w, call);
                 }
                 Stmt::Temp(a) if self.shadows.arrays.contains_key(a) => {
-                    self.held.insert(*a, Held::Nothing);
+                    self.shadow_states.insert(*a, ShadowState::Nothing);
                 }
                 Stmt::If(branch) => self.reverse_branch(w, branch)?,
                 Stmt::Loop(l) => self.reverse_loop(w, l)?,
@@ -106,7 +114,7 @@ impl Maker<'_> {
                 self.poison_dead_shadows(w, &before);
             }
             if !self.uses(Optimisation::LazyShadows) {
-                let shadows: Vec<ArrayId> = self.held.keys().copied().collect();
+                let shadows: Vec<ArrayId> = self.shadow_states.keys().copied().collect();
                 shadows.into_iter().for_each(|array| self.make_real(w, array));
             }
         }
@@ -114,9 +122,9 @@ impl Maker<'_> {
     }
 
     /// Overwrites the shadows that became zero in meaning alone.
-    fn poison_dead_shadows(&self, w: &mut Writer, before: &BTreeMap<ArrayId, Held>) {
-        for (array, held) in &self.held {
-            if *held == Held::Nothing
+    fn poison_dead_shadows(&self, w: &mut Writer, before: &BTreeMap<ArrayId, ShadowState>) {
+        for (array, held) in &self.shadow_states {
+            if *held == ShadowState::Nothing
                 && before.get(array) != Some(held)
                 && let Some(shadow) = self.shadows.arrays.get(array)
             {
@@ -137,11 +145,11 @@ impl Maker<'_> {
             activity: self.activity,
             shadows: &self.shadows,
             extremes: &self.extremes,
-            held: &mut self.held,
+            shadow_states: &mut self.shadow_states,
             env: &self.env,
-            spares: None,
+            double_buffer: None,
             without: self.without,
-            kept: &mut self.handed,
+            scratch_arrays: &mut self.scratch_arrays,
             copies: &self.copies,
         }
         .make_real(w, array);
@@ -161,7 +169,7 @@ impl Maker<'_> {
             if let Some(target) = self.shadows.arrays.get(&array).copied() {
                 self.make_real(w, array);
                 w.accumulate(target, index.map(|i| self.known(i)), bar, self.source.value(v).site.clone());
-                self.held.insert(array, Held::Numbers);
+                self.shadow_states.insert(array, ShadowState::Numbers);
             }
             return Ok(());
         }
@@ -178,7 +186,7 @@ impl Maker<'_> {
 
     /// Takes the element that a program-level write replaced back from the tape.
     fn put_back(&mut self, w: &mut Writer, s: &Store) {
-        let Some(array) = self.kept.get(&Aside::Element(s.array, s.value)).copied() else { return };
+        let Some(array) = self.aside_arrays.get(&Aside::Element(s.array, s.value)).copied() else { return };
         w.push(Stmt::Pop(array));
         let old = w.load(array, Writer::no_index(), None);
         w.store(s.array, s.index.map(|v| self.known(v)), old, s.site.clone());
@@ -213,19 +221,19 @@ impl Maker<'_> {
     }
 
     pub(crate) fn reverse_copy(&mut self, w: &mut Writer, from: ArrayId, to: ArrayId) {
-        if self.needed.before(to, self.position) {
+        if self.plan.records(to, self.position) {
             w.push(Stmt::Pop(to));
         }
         let (Some(source), Some(target)) =
             (self.shadows.arrays.get(&from).copied(), self.shadows.arrays.get(&to).copied())
         else {
             if self.shadows.arrays.contains_key(&to) {
-                self.held.insert(to, Held::Nothing);
+                self.shadow_states.insert(to, ShadowState::Nothing);
             }
             return;
         };
-        if self.held.get(&to) == Some(&Held::Numbers) {
-            if self.held.get(&from) == Some(&Held::Numbers) {
+        if self.shadow_states.get(&to) == Some(&ShadowState::Numbers) {
+            if self.shadow_states.get(&from) == Some(&ShadowState::Numbers) {
                 each_element(w, source, |w, index| {
                     let flowing = w.load(target, index, None);
                     w.accumulate(source, index, flowing, None);
@@ -233,25 +241,25 @@ impl Maker<'_> {
             } else {
                 w.push(Stmt::Copy { from: target, to: source });
             }
-            self.held.insert(from, Held::Numbers);
+            self.shadow_states.insert(from, ShadowState::Numbers);
         }
-        self.held.insert(to, Held::Nothing);
+        self.shadow_states.insert(to, ShadowState::Nothing);
     }
 
     pub(crate) fn reverse_branch(&mut self, w: &mut Writer, branch: &Branch) -> Result<(), Error> {
         let condition = self.known(branch.condition);
-        let before = self.held.clone();
+        let before = self.shadow_states.clone();
         let mut arms = Vec::new();
         let mut ends = Vec::new();
         let env = self.env.clone();
         let outer = std::mem::replace(&mut self.nested, true);
         for block in [&branch.then, &branch.otherwise] {
-            self.held.clone_from(&before);
+            self.shadow_states.clone_from(&before);
             w.begin();
             self.repeat_values(w, block);
             self.reverse(w, block)?;
             arms.push(w.end());
-            ends.push(self.held.clone());
+            ends.push(self.shadow_states.clone());
             self.env.clone_from(&env);
         }
         self.nested = outer;
@@ -259,7 +267,7 @@ impl Maker<'_> {
         for (arm, end) in arms.iter_mut().zip(&ends) {
             w.begin();
             for (a, held) in end {
-                if *held == Held::Nothing
+                if *held == ShadowState::Nothing
                     && ends.iter().any(|e| e.get(a) != Some(held))
                     && let Some(shadow) = self.shadows.arrays.get(a)
                 {
@@ -269,7 +277,7 @@ impl Maker<'_> {
             }
             arm.extend(w.end());
         }
-        self.held = before.keys().map(|a| (*a, join(ends[0][a], ends[1][a]))).collect();
+        self.shadow_states = before.keys().map(|a| (*a, join(ends[0][a], ends[1][a]))).collect();
         let otherwise = arms.pop().unwrap_or_default();
         let then = arms.pop().unwrap_or_default();
         w.push(Stmt::If(Branch { condition, then, otherwise }));
@@ -279,14 +287,14 @@ impl Maker<'_> {
     pub(crate) fn reverse_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<(), Error> {
         let driven = !self.nested || self.inner == Inner::Swept;
         if self.nested && driven {
-            for array in self.loop_entry(l).into_iter().rev() {
+            for array in self.plan.loop_plan(l).entry.into_iter().rev() {
                 w.push(Stmt::Pop(array));
             }
             self.forward_half(w, l)?;
         }
         // Passes of a loop of unknown length are counted from zero: its variable is `from` further on.
         let (var, shift) = match l.kind {
-            LoopKind::For { var, .. } if !driven || self.has_known_length(l) => (Some(var), None),
+            LoopKind::For { var, .. } if !driven || self.plan.loop_plan(l).known_length => (Some(var), None),
             LoopKind::For { var, from, .. } => (Some(var), Some(from)),
             _ => (None, None),
         };
@@ -296,13 +304,20 @@ impl Maker<'_> {
             _ => return Ok(()),
         };
         let outer = std::mem::replace(&mut self.nested, true);
-        let start = self.held.clone();
-        let mut assumed = start.clone();
-        // What shadows hold at the beginning of a pass must be what they hold at its end: weaken until it is so.
+        let start = self.shadow_states.clone();
+        // What shadows hold at the beginning of an iteration must be what they hold at its end: weaken until it is so.
+        // Where the loops around this one are written again, their assumptions are weaker, and so is this one's: it
+        // begins with what it came to before. So a loop is written once for each loop around it, and not twice.
+        let mut assumed = match self.loop_states.get(&l.id) {
+            Some(before) => start.iter().map(|(a, held)| (*a, join(*held, before[a]))).collect(),
+            None => start.clone(),
+        };
         let body = loop {
+            #[cfg(test)]
+            WRITTEN.with(|written| written.set(written.get() + 1));
             let before = (w.clone(), self.clone());
             let env = self.env.clone();
-            self.held.clone_from(&assumed);
+            self.shadow_states.clone_from(&assumed);
             let name = var.and_then(|v| self.source.value(v).name.clone()).unwrap_or_else(|| "t".to_string());
             let back = w.loop_var(&format!("{name}_back"));
             w.begin();
@@ -320,11 +335,11 @@ impl Maker<'_> {
             }
             self.repeat_values(w, &l.body);
             self.reverse(w, &l.body)?;
-            let weaker: BTreeMap<ArrayId, Held> =
-                assumed.iter().map(|(a, h)| (*a, join(*h, self.held[a]))).collect();
+            let weaker: BTreeMap<ArrayId, ShadowState> =
+                assumed.iter().map(|(a, h)| (*a, join(*h, self.shadow_states[a]))).collect();
             if weaker == assumed {
-                for (a, held) in self.held.clone() {
-                    if held == Held::Nothing && assumed[&a] != Held::Nothing {
+                for (a, held) in self.shadow_states.clone() {
+                    if held == ShadowState::Nothing && assumed[&a] != ShadowState::Nothing {
                         self.make_real(w, a);
                     }
                 }
@@ -341,26 +356,29 @@ impl Maker<'_> {
                     schedule: None,
                 })];
             }
-            // Nothing of what was written under the stronger assumption is left.
+            // Nothing of what was written under the stronger assumption is left, but for what loops inside came to.
+            let states = std::mem::take(&mut self.loop_states);
             (*w, *self) = before;
+            self.loop_states = states;
             assumed = weaker;
         };
+        self.loop_states.insert(l.id, assumed.clone());
         self.nested = outer;
-        // Before the loop, zeros that passes will read as numbers must be real.
-        self.held = start;
+        // Before the loop, zeros that iterations will read as numbers must be real.
+        self.shadow_states = start;
         for (a, held) in &assumed {
-            if *held != Held::Nothing {
+            if *held != ShadowState::Nothing {
                 self.make_real(w, *a);
             }
         }
-        self.held = assumed;
+        self.shadow_states = assumed;
         if driven {
             w.push(Stmt::Backward(Backward { id: l.id, reverse: body }));
         } else {
             body.into_iter().for_each(|stmt| w.push(stmt));
         }
         if !self.nested {
-            for array in self.around(l).into_iter().rev() {
+            for array in self.plan.loop_plan(l).around.into_iter().rev() {
                 w.push(Stmt::Pop(array));
             }
         }
@@ -372,7 +390,7 @@ impl Maker<'_> {
         for stmt in block {
             if let Stmt::Let(v) = stmt {
                 let decl = self.source.value(*v);
-                let new = match self.kept.get(&Aside::Value(*v)).copied() {
+                let new = match self.aside_arrays.get(&Aside::Value(*v)).copied() {
                     Some(array) => {
                         w.push(Stmt::Pop(array));
                         let kept = w.load(array, Writer::no_index(), None);
@@ -388,6 +406,47 @@ impl Maker<'_> {
                 };
                 self.env.insert(*v, new);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_ir::{Access, Binary, Builder, Combine, Literal, Program, Type};
+
+    use super::WRITTEN;
+    use crate::{Inner, Request, gradient};
+
+    /// `loss += x[i] * y[i]` inside so many loops: what flows to `y` makes the assumption of each of them weaker.
+    fn nest(depth: usize) -> Program {
+        let mut b = Builder::new("nest");
+        let x = b.array("x", Type::F64, 1, Access::Write);
+        let y = b.array("y", Type::F64, 1, Access::Read);
+        let loss = b.array("loss", Type::F64, 0, Access::Write);
+        let (zero, two, n) = (b.literal(Literal::index(0)), b.literal(Literal::index(2)), b.dim(x, 0));
+        for k in 0..depth {
+            b.begin_for(&format!("t{k}"), zero, two);
+        }
+        let i = b.begin_par(&[("i", zero, n)])[0];
+        let (u, v) = (b.load(x, &[i]), b.load(y, &[i]));
+        let product = b.binary(Binary::Mul, u, v);
+        b.store(x, &[i], product);
+        b.update(Combine::Add, loss, &[], product);
+        b.end_par();
+        (0..depth).for_each(|_| b.end_loop(None));
+        b.finish().expect("the program is valid")
+    }
+
+    #[test]
+    fn the_work_of_writing_a_nest_is_quadratic_in_its_depth_at_most() {
+        let request = Request { of: "loss".to_string(), wrt: vec!["y".to_string()], ..Request::default() };
+        let written = |depth: usize| {
+            WRITTEN.with(|written| written.set(0));
+            gradient(&nest(depth), &request, Inner::Recorded).expect("it has a gradient");
+            WRITTEN.with(std::cell::Cell::get)
+        };
+        for depth in [1, 2, 4, 8, 16] {
+            assert!(written(depth) <= 2 * depth * depth.max(2), "{} for {depth} loops", written(depth));
         }
     }
 }

@@ -9,10 +9,10 @@ use ebbtide_ir::{
 
 use super::{Gather, ParAdjoint, mapped};
 use crate::analysis::index_inverse::{Inverse, Variable, invert, is_dim, varying};
-use crate::analysis::store_forwarding::Rewritten;
+use crate::analysis::store_forwarding::StoreForwarding;
 use crate::error::Error;
 use crate::generate::task::{Purpose, Sink, Task};
-use crate::plan::shadow_state::Held;
+use crate::plan::shadow_state::ShadowState;
 use crate::writer::prune::prune;
 use crate::writer::{Writer, both, within};
 
@@ -21,7 +21,7 @@ impl ParAdjoint<'_> {
     pub(super) fn gather(
         &mut self,
         w: &mut Writer,
-        (par, rewritten): (&Par, &Rewritten),
+        (par, forwarding): (&Par, &StoreForwarding),
         all: &[(ValueId, ArrayId, Indices)],
         array: ArrayId,
     ) -> Result<Option<Gather>, Error> {
@@ -59,7 +59,7 @@ impl ParAdjoint<'_> {
                 local = Some(w.local("sum", start));
             }
             let sink = local.map_or(Sink::Value, Sink::Local);
-            let found = self.turn_round(w, (par, rewritten), array, &inverse, &element, (number, sink))?;
+            let found = self.turn_round(w, (par, forwarding), array, &inverse, &element, (number, sink))?;
             if let (Some(found), None) = (found, local) {
                 sum = Some(match sum {
                     Some(sum) => w.add(sum, found),
@@ -72,7 +72,7 @@ impl ParAdjoint<'_> {
             (None, sum) => sum,
         };
         if let Some(total) = total {
-            if self.held.get(&array) == Some(&Held::Numbers) {
+            if self.shadow_states.get(&array) == Some(&ShadowState::Numbers) {
                 w.accumulate(shadow, index, total, par.site.clone());
             } else {
                 // It stands for zeros: what flows to it is all that it holds.
@@ -82,7 +82,7 @@ impl ParAdjoint<'_> {
         let body = w.end();
         let body = prune(&w.program, body);
         let id = w.new_par();
-        self.held.insert(array, Held::Numbers);
+        self.shadow_states.insert(array, ShadowState::Numbers);
         let par = Par { id, ranges, body, ordering: Ordering::Ordered, site: par.site.clone() };
         Ok(Some(Gather { array, par }))
     }
@@ -107,7 +107,7 @@ impl ParAdjoint<'_> {
     fn turn_round(
         &mut self,
         w: &mut Writer,
-        (par, rewritten): (&Par, &Rewritten),
+        (par, forwarding): (&Par, &StoreForwarding),
         array: ArrayId,
         inverse: &Inverse,
         element: &[ValueId],
@@ -180,7 +180,7 @@ impl ParAdjoint<'_> {
         }
         let purpose = Purpose::Site { number, into: sink };
         let beside = (self.shadows, self.extremes);
-        let body = (&par.body, &rewritten.forwarded);
+        let body = (&par.body, &forwarding.forwarded);
         let task = Task::new(self.source, self.activity, beside, purpose, map, body);
         let found = task.write(w, &par.body)?;
         for (condition, free) in open.into_iter().rev() {

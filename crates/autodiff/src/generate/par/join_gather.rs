@@ -16,12 +16,12 @@ use crate::writer::{Writer, both, within};
 
 /// Memory beside shadows, one for all arrays that are swapped with one another: they are of one shape.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Spares {
+pub(crate) struct ShadowDoubleBuffer {
     /// By the first array of a class: the shadow that the spare is declared after, and the spare.
     by_class: BTreeMap<ArrayId, (ArrayId, ArrayId)>,
 }
 
-impl Spares {
+impl ShadowDoubleBuffer {
     /// Each spare, and the shadow after whose declaration it is declared.
     pub fn declarations(&self) -> impl Iterator<Item = (ArrayId, ArrayId)> {
         self.by_class.values().copied()
@@ -66,7 +66,7 @@ impl ParAdjoint<'_> {
         own: &Par,
         all: &[(ValueId, ArrayId, Indices)],
     ) -> Option<BTreeSet<ArrayId>> {
-        self.spares.as_ref()?;
+        self.double_buffer.as_ref()?;
         // Every iteration reads its own element: then there is an element for every iteration.
         let unconditional = |v: ValueId| par.body.iter().any(|s| matches!(s, Stmt::Let(l) if *l == v));
         let reads_own = all.iter().any(|(v, array, index)| {
@@ -170,7 +170,7 @@ impl ParAdjoint<'_> {
     fn spare(&mut self, w: &mut Writer, shadow: ArrayId) -> Option<ArrayId> {
         let array = self.shadowed(shadow)?;
         let class = *swap_classes(self.source).get(&array)?;
-        let spares = self.spares.as_mut()?;
+        let spares = self.double_buffer.as_mut()?;
         if let Some((_, spare)) = spares.by_class.get(&class) {
             return Some(*spare);
         }

@@ -9,7 +9,7 @@ use crate::writer::Writer;
 
 /// A cotangent being summed up.
 #[derive(Clone, Copy)]
-pub(super) enum Bar {
+pub(super) enum Cotangent {
     Value(ValueId),
     Local(LocalId),
 }
@@ -22,12 +22,12 @@ impl Task<'_> {
             return;
         }
         match self.bars.get(&v).copied() {
-            None => drop(self.bars.insert(v, Bar::Value(flowing))),
-            Some(Bar::Value(old)) => {
+            None => drop(self.bars.insert(v, Cotangent::Value(flowing))),
+            Some(Cotangent::Value(old)) => {
                 let sum = w.add_bars(old, flowing);
-                self.bars.insert(v, Bar::Value(sum));
+                self.bars.insert(v, Cotangent::Value(sum));
             }
-            Some(Bar::Local(local)) => {
+            Some(Cotangent::Local(local)) => {
                 let old = w.get(local);
                 let sum = w.add(old, flowing);
                 w.push(Stmt::Set(local, sum));
@@ -37,9 +37,9 @@ impl Task<'_> {
 
     pub(super) fn take_bar(&mut self, w: &mut Writer, v: ValueId) -> Option<ValueId> {
         match self.bars.remove(&v)? {
-            Bar::Value(value) => Some(value),
+            Cotangent::Value(value) => Some(value),
             // What was collected in branches is zero where they were not taken.
-            Bar::Local(local) => {
+            Cotangent::Local(local) => {
                 let bar = w.get(local);
                 Some(w.mask(bar))
             }
@@ -59,15 +59,15 @@ impl Task<'_> {
         });
         for v in used.difference(&defined).copied() {
             let reachable = self.inside.contains(&v) || self.shadows.values.contains_key(&v);
-            if !self.active(v) || !reachable || matches!(self.bars.get(&v), Some(Bar::Local(_))) {
+            if !self.active(v) || !reachable || matches!(self.bars.get(&v), Some(Cotangent::Local(_))) {
                 continue;
             }
             let start = match self.bars.get(&v) {
-                Some(Bar::Value(value)) => *value,
+                Some(Cotangent::Value(value)) => *value,
                 _ => w.real(self.source.ty(v), 0.0),
             };
             let local = w.local(&format!("d_v{}", v.index()), start);
-            self.bars.insert(v, Bar::Local(local));
+            self.bars.insert(v, Cotangent::Local(local));
         }
     }
 }

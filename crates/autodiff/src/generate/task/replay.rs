@@ -17,7 +17,7 @@ use ebbtide_ir::{
 use super::Task;
 use super::loops::last_first;
 use crate::error::Error;
-use crate::plan::scratch_arrays::{Domain, Kept, Places, Tapes};
+use crate::plan::scratch_arrays::{Domain, Places, ScratchArrays, Tapes};
 use crate::writer::Writer;
 
 /// The places that a loop of unknown length has on each of two levels.
@@ -28,7 +28,7 @@ const FEW: i64 = 8;
 
 /// Where the iterations of one parallel loop keep what they find.
 pub(crate) struct Storage<'a> {
-    pub kept: &'a mut Kept,
+    pub kept: &'a mut ScratchArrays,
     pub domain: Domain<'a>,
     /// The place of the iteration in arrays of the loop's shape.
     pub own: Vec<ValueId>,

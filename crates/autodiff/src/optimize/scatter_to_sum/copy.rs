@@ -46,7 +46,7 @@ impl<'a> Copier<'a> {
         self.handed.insert(local, value);
     }
 
-    // ---- the iterations of a fibre
+    // ---- the iterations of a preimage
 
     /// Writes something for each iteration that comes to an element.
     ///

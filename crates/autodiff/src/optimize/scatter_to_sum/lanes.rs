@@ -1,8 +1,8 @@
 //! Long sums in lanes.
 //!
 //! A loop over the elements runs in vectors of neighbouring elements. Where these read what lies far apart in memory, and
-//! the iterations of a fibre read what lies side by side (`w[[k, i]]` for the sum over `i` at element `k`), it is the
-//! fibre that should run in vectors: it is dealt out to lanes, each of which adds up its share in order; then the lanes
+//! the iterations of a preimage read what lies side by side (`w[[k, i]]` for the sum over `i` at element `k`), it is the
+//! preimage that should run in vectors: it is dealt out to lanes, each of which adds up its share in order; then the lanes
 //! are added up in order, and what was left over behind them.
 
 use ebbtide_ir::{Affines, Block, Op, Program, Stmt, walk};

@@ -1,4 +1,4 @@
-//! Loops over the elements of a shadow, each of which sums over its fibre.
+//! Loops over the elements of a shadow, each of which sums over its preimage.
 
 use ebbtide_ir::{
     ArrayId, Block, Combine, Indices, LocalId, Loop, LoopKind, Ordering, Par, Range, Stmt, Store, ValueId,
@@ -12,7 +12,7 @@ use crate::writer::prune::prune;
 /// Writes what flows from the iterations that steps lead to, from an element, into a local.
 pub(super) type Write<'a> = &'a dyn Fn(&mut Writer, LocalId, &[Step], &[ValueId]);
 
-/// The sums over the fibres of a shadow's elements.
+/// The sums over the preimages of a shadow's elements.
 pub(crate) struct Sum {
     pub shadow: ArrayId,
     ranges: Vec<Range>,
