@@ -1,8 +1,8 @@
 //! What can go wrong between a program and a device.
 
-use std::fmt;
-
 use ebbtide_ir as ir;
+
+use std::fmt;
 
 /// Any error of programs, arrays and devices: a program could not be built, compiled, launched or run, an array or a device
 /// not be had.

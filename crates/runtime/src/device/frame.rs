@@ -1,0 +1,328 @@
+//! What compiled code works on: addresses, shapes, scalars, tapes.
+
+pub(crate) mod extents;
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
+use ebbtide_ir::{ArrayId, Literal, Program, Role, Scalars};
+use ebbtide_sweep::Cancel;
+
+use crate::device::frame::extents::extents;
+use crate::error::{Error, Result};
+use crate::memory::buffer::Buffer;
+use crate::memory::device_memory::Handed;
+use crate::memory::meter::Meter;
+use crate::memory::spare::Spare;
+
+/// One array as compiled code sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// The address of the first element.
+    pub address: *mut u8,
+    /// The extents, padded with ones.
+    pub shape: [i64; 4],
+    /// The number of bytes.
+    pub bytes: usize,
+}
+
+impl View {
+    /// A view of nothing.
+    pub const EMPTY: View = View { address: std::ptr::null_mut(), shape: [1; 4], bytes: 0 };
+
+    /// A view of memory in this shape.
+    pub fn new(address: *mut u8, shape: &[usize], bytes: usize) -> View {
+        let mut padded = [1; 4];
+        padded.iter_mut().zip(shape).for_each(|(p, s)| *p = *s as i64);
+        View { address, shape: padded, bytes }
+    }
+}
+
+/// The tape of one array: places of the array's size, and how many of them hold something.
+#[derive(Debug, Default)]
+pub struct TapePlaces {
+    /// The memory. Pushing exchanges an array's memory with that of a place, so places own memory in turn.
+    buffers: Vec<Buffer>,
+    /// The addresses, in the order of pushes.
+    pub places: Vec<*mut u8>,
+    /// How many of them hold something.
+    pub depth: usize,
+    /// How many may hold something when all that was enqueued has run.
+    claimed: usize,
+}
+
+fn byte_count(program: &Program, array: ArrayId, shape: &[usize]) -> Result<usize> {
+    shape
+        .iter()
+        .try_fold(program.array(array).ty.size(), |bytes, extent| bytes.checked_mul(*extent))
+        .filter(|bytes| *bytes < isize::MAX as usize / 2)
+        .ok_or_else(|| Error::TooLarge { shape: shape.to_vec() })
+}
+
+/// A temporary array and what it holds.
+#[derive(Debug)]
+pub(crate) struct Temp {
+    pub array: ArrayId,
+    /// The extents, padded with ones.
+    pub shape: [i64; 4],
+    pub buffer: Buffer,
+}
+
+impl Temp {
+    /// A temporary of zeros.
+    pub fn zeroed(program: &Program, array: ArrayId, shape: &[usize], meter: &Arc<Meter>) -> Result<Temp> {
+        let bytes = byte_count(program, array, shape)?;
+        let buffer = Buffer::zeroed(bytes, meter)?;
+        let shape = View::new(buffer.address(), shape, bytes).shape;
+        Ok(Temp { array, shape, buffer })
+    }
+
+    /// A temporary in memory that was used before: it holds anything until it is declared.
+    pub fn reused(
+        program: &Program,
+        array: ArrayId,
+        shape: &[usize],
+        spare: &Spare,
+        meter: &Arc<Meter>,
+    ) -> Result<Temp> {
+        let bytes = byte_count(program, array, shape)?;
+        let buffer = spare.take(bytes, meter)?;
+        let shape = View::new(buffer.address(), shape, bytes).shape;
+        Ok(Temp { array, shape, buffer })
+    }
+
+    /// The same, in the memory of this meter's device.
+    pub fn moved_to(self, meter: &Arc<Meter>) -> Result<Temp> {
+        if self.buffer.is_of(meter) { Ok(self) } else { self.try_clone(meter) }
+    }
+
+    /// A copy in memory of its own, on this meter's device.
+    pub fn try_clone(&self, meter: &Arc<Meter>) -> Result<Temp> {
+        let mut buffer = Buffer::zeroed(self.buffer.len(), meter)?;
+        if self.buffer.is_of(meter) {
+            buffer.copy_from(&self.buffer)?;
+        } else {
+            buffer.bytes_mut().copy_from_slice(self.buffer.bytes());
+        }
+        Ok(Temp { array: self.array, shape: self.shape, buffer })
+    }
+}
+
+/// What one launch works on.
+#[derive(Debug)]
+pub struct Frame {
+    /// All arrays by identifier.
+    pub arrays: Vec<View>,
+    /// The scalar arguments.
+    pub arguments: Vec<Literal>,
+    /// Values and locals that are known outside the piece of program that runs.
+    pub scalars: Scalars,
+    /// The tape of each array.
+    pub tapes: Vec<TapePlaces>,
+    /// By array: room for a copy of what a region may undo, null where there is none. Empty if no region undoes.
+    pub kept: Vec<*mut u8>,
+    /// What may ask the launch to stop.
+    pub cancel: Option<Cancel>,
+    /// Finished passes of the outermost loop that runs, for who wants to know how far the launch is.
+    pub done: Arc<AtomicI64>,
+    /// What an executable that runs apart from the host keeps of the frame on its side.
+    pub aside: Option<Box<dyn Any + Send>>,
+    /// The memory of temporaries, held for as long as their addresses are used.
+    temps: Vec<Buffer>,
+    /// The memory of `kept`.
+    _undo: Vec<Buffer>,
+}
+
+// SAFETY (*Liveness*, *Exclusive access*): a frame's addresses point into buffers that it owns or that its launch borrows for as long as it lives.
+unsafe impl Send for Frame {}
+
+impl Frame {
+    /// A frame for one launch; `views` has the parameters, temporaries are allocated here.
+    pub(crate) fn new(
+        program: &Program,
+        views: Vec<View>,
+        arguments: Vec<Literal>,
+        meter: &Arc<Meter>,
+    ) -> Result<Frame> {
+        Frame::with(program, views, arguments, Scalars::of(program), Vec::new(), meter)
+    }
+
+    /// A frame that goes on with these scalars and temporaries; temporaries that are not among them are made.
+    pub(crate) fn with(
+        program: &Program,
+        mut views: Vec<View>,
+        arguments: Vec<Literal>,
+        scalars: Scalars,
+        held: Vec<Temp>,
+        meter: &Arc<Meter>,
+    ) -> Result<Frame> {
+        let mut temps = Vec::new();
+        let mut place = |views: &mut Vec<View>, temp: Temp| {
+            temp.buffer.hand_over(Handed::ForWriting)?;
+            let (address, bytes) = (temp.buffer.address(), temp.buffer.len());
+            views[temp.array.index()] = View { address, shape: temp.shape, bytes };
+            temps.push(temp.buffer);
+            Ok::<(), Error>(())
+        };
+        for temp in held {
+            place(&mut views, temp)?;
+        }
+        for id in program.array_ids() {
+            let decl = program.array(id);
+            if let Role::Old(array) = decl.role {
+                // Its address is set by each push; until then it is the array itself, of the same shape.
+                views[id.index()] = views[array.index()];
+            }
+            if let Role::Temp(_) = decl.role
+                && views[id.index()].address.is_null()
+            {
+                let shape = extents(program, id, &views, &arguments)?;
+                place(&mut views, Temp::zeroed(program, id, &shape, meter)?)?;
+            }
+        }
+        let tapes = program.arrays.iter().map(|_| TapePlaces::default()).collect();
+        Ok(Frame {
+            arrays: views,
+            arguments,
+            scalars,
+            tapes,
+            kept: Vec::new(),
+            cancel: None,
+            done: Arc::default(),
+            aside: None,
+            temps,
+            _undo: Vec::new(),
+        })
+    }
+
+    /// An error where the launch was asked to stop.
+    pub fn go_on(&self, program: &Program) -> Result<()> {
+        match &self.cancel {
+            Some(cancel) if cancel.is_cancelled() => Err(Error::Cancelled { program: program.name.clone() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes room for copies of these arrays.
+    pub(crate) fn reserve_undo(&mut self, arrays: &[ArrayId], meter: &Arc<Meter>) -> Result<()> {
+        if !arrays.is_empty() {
+            self.kept = vec![std::ptr::null_mut(); self.arrays.len()];
+        }
+        for array in arrays {
+            let buffer = Buffer::zeroed(self.arrays[array.index()].bytes, meter)?;
+            self.kept[array.index()] = buffer.address();
+            self._undo.push(buffer);
+        }
+        Ok(())
+    }
+
+    /// The temporaries, each under the name that it has now.
+    pub(crate) fn take_temps(&mut self, program: &Program) -> Vec<Temp> {
+        let mut temps = Vec::with_capacity(self.temps.len());
+        let count = if self.temps.is_empty() { 0 } else { program.arrays.len() };
+        for array in program.array_ids().take(count) {
+            let view = self.arrays[array.index()];
+            if let Role::Temp(_) = program.array(array).role
+                && let Some(at) = self.temps.iter().position(|buffer| buffer.address() == view.address)
+            {
+                temps.push(Temp { array, shape: view.shape, buffer: self.temps.swap_remove(at) });
+            }
+        }
+        temps
+    }
+
+    /// Makes room for `count` more pushes of an array, until [`Frame::release_tape`].
+    pub(crate) fn reserve_tape(
+        &mut self,
+        array: ArrayId,
+        count: usize,
+        spare: &Spare,
+        meter: &Arc<Meter>,
+    ) -> Result<()> {
+        let bytes = self.arrays[array.index()].bytes;
+        let tape = &mut self.tapes[array.index()];
+        tape.claimed += count;
+        let missing = tape.claimed.saturating_sub(tape.places.len());
+        let buffers = spare.take_many(missing, bytes, meter)?;
+        tape.places.extend(buffers.iter().map(Buffer::address));
+        if tape.buffers.is_empty() {
+            tape.buffers = buffers;
+        } else {
+            tape.buffers.extend(buffers);
+        }
+        Ok(())
+    }
+
+    /// The last `count` places that were reserved for an array will be free again.
+    pub(crate) fn release_tape(&mut self, array: ArrayId, count: usize) {
+        let tape = &mut self.tapes[array.index()];
+        tape.claimed = tape.claimed.saturating_sub(count);
+    }
+
+    /// When nothing is enqueued, places that hold nothing are free.
+    pub(crate) fn settle_tapes(&mut self) {
+        self.tapes.iter_mut().for_each(|tape| tape.claimed = tape.depth);
+    }
+
+    /// Leaves all memory that the frame owns for another launch.
+    pub(crate) fn leave(self, spare: &Spare) {
+        spare.give(self.temps);
+        self.tapes.into_iter().for_each(|tape| spare.give_alike(tape.buffers));
+    }
+
+    /// What an array holds, where the device computes in host memory and nothing runs.
+    pub(crate) fn bytes(&self, array: ArrayId) -> &[u8] {
+        let view = self.arrays[array.index()];
+        if view.bytes == 0 {
+            return &[];
+        }
+        // SAFETY (*Liveness*, *Bounds*): a view's memory is owned or borrowed by the launch and has `bytes` bytes.
+        unsafe { std::slice::from_raw_parts(view.address, view.bytes) }
+    }
+
+    /// What an array holds, to be written: as for [`Frame::bytes`].
+    pub(crate) fn bytes_mut(&mut self, array: ArrayId) -> &mut [u8] {
+        let view = self.arrays[array.index()];
+        if view.bytes == 0 {
+            return &mut [];
+        }
+        // SAFETY (*Bounds*, *Exclusive access*): as above; the launch holds written arrays exclusively, and temporaries are the frame's own.
+        unsafe { std::slice::from_raw_parts_mut(view.address, view.bytes) }
+    }
+
+    /// Copies an array to a buffer of its size.
+    pub(crate) fn copy_to(&self, array: ArrayId, buffer: &mut Buffer) -> Result<()> {
+        let view = self.arrays[array.index()];
+        buffer.of_size(view.bytes)?;
+        // SAFETY (*Liveness*, *Bounds*): a view's memory is owned or borrowed by the launch and has `bytes` bytes, as the
+        // buffer has (checked above); buffers of slots are neither.
+        unsafe { buffer.copy_in(view.address) }
+    }
+
+    /// Copies what a place on the tape of an array holds to a buffer of its size.
+    pub(crate) fn copy_tape_to(&self, array: ArrayId, place: usize, buffer: &mut Buffer) -> Result<()> {
+        buffer.of_size(self.arrays[array.index()].bytes)?;
+        // SAFETY (*Liveness*, *Bounds*): places own memory of the array's size, which the buffer has (checked above), for as
+        // long as the frame lives.
+        unsafe { buffer.copy_in(self.tapes[array.index()].places[place]) }
+    }
+
+    /// Puts a buffer of its size on the tape of an array, where room was reserved.
+    pub(crate) fn push_from(&mut self, array: ArrayId, buffer: &Buffer) -> Result<()> {
+        buffer.of_size(self.arrays[array.index()].bytes)?;
+        let tape = &mut self.tapes[array.index()];
+        // SAFETY (*Liveness*, *Bounds*): as above; a place that was not reserved is a panic.
+        unsafe { buffer.copy_out(tape.places[tape.depth])? };
+        tape.depth += 1;
+        Ok(())
+    }
+
+    /// Copies a buffer of its size to an array.
+    pub(crate) fn copy_from(&mut self, array: ArrayId, buffer: &Buffer) -> Result<()> {
+        let view = self.arrays[array.index()];
+        buffer.of_size(view.bytes)?;
+        // SAFETY (*Liveness*, *Bounds*): as for `copy_to`; (*Exclusive access*): the launch holds written arrays exclusively, and temporaries are the frame's own.
+        unsafe { buffer.copy_out(view.address) }
+    }
+}

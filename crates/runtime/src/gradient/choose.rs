@@ -1,0 +1,190 @@
+//! Which gradient program a launch runs, and under which plan.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ebbtide_autodiff::Inner;
+use ebbtide_ir::{self as ir, SwappedShapes};
+
+use crate::array::arguments::{Arg, bind_first};
+use crate::error::{Error, Result};
+use crate::gradient::CompiledGradient;
+use crate::gradient::compile::Variant;
+use crate::gradient::plan::{Budget, Plan};
+use crate::gradient::planner::{Found, Need, Schedules, free_memory, plan};
+use crate::gradient::tiers::{Reach, Tiers};
+use crate::launch::unequal_shapes;
+
+/// Plans made before: planning is worth remembering, since most launches have the shapes of the last one.
+pub(super) type Plans = Arc<Mutex<Vec<(SwappedShapes, Vec<(Vec<Need>, u64)>, Budget, Tiers, Chosen)>>>;
+
+/// As many plans are remembered.
+const REMEMBERED: usize = 16;
+
+/// The gradient program to run, and how.
+#[derive(Clone)]
+pub(super) struct Chosen {
+    pub variant: usize,
+    pub plan: Plan,
+    pub schedules: Schedules,
+}
+
+impl CompiledGradient {
+    /// The gradient programs for arrays of these shapes: the usual ones rely on swapped arrays being equal in shape.
+    pub(super) fn variants_for(&self, args: &[Arg<'_>]) -> Result<&Arc<[Variant]>> {
+        let usual = &self.variants[0];
+        let (views, scalars) = bind_first(&usual.program, &self.device, args)?;
+        let Some(pair) = usual.unequal_swap(&views, &scalars)? else { return Ok(&self.variants) };
+        if let Some(variants) = self.unequal.get() {
+            return Ok(variants);
+        }
+        let source = usual.source.with_unknown_shapes();
+        if let Err(error) = ir::verify(&source) {
+            return Err(unequal_shapes(&source, pair, &error));
+        }
+        let variants = Variant::all(&source, &self.request, &self.device)?;
+        Ok(self.unequal.get_or_init(|| variants))
+    }
+
+    /// The gradient program whose plan is the cheapest, or the only one that will do.
+    pub(super) fn choose_among(
+        &self,
+        variants: &[Variant],
+        args: &[Arg<'_>],
+        only: Option<usize>,
+    ) -> Result<Chosen> {
+        let mut needs: Vec<(Vec<Need>, u64)> = Vec::new();
+        let mut of_variant = HashMap::new();
+        let mut failed = None;
+        for (k, variant) in variants.iter().enumerate().filter(|(k, _)| only.is_none_or(|only| only == *k)) {
+            let (views, scalars) = bind_first(&variant.program, &self.device, args)?;
+            match variant.needs(&views, &scalars) {
+                Ok(found) => {
+                    of_variant.insert(needs.len(), k);
+                    needs.push(found);
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let swapped = variants[0].source.swapped;
+        let remembered = plans
+            .iter()
+            .find(|p| (p.0, &p.1, p.2, &p.3) == (swapped, &needs, self.budget, &self.tiers))
+            .map(|p| p.4.clone());
+        if let (Some(known), None) = (remembered, only) {
+            return Ok(known);
+        }
+        let _span = tracing::debug_span!("plan", program = self.program().name).entered();
+        let budget = self.whole_budget()?;
+        let free = self.free_bytes();
+        let reach = self.reach(&needs, budget, free)?;
+        let mut best: Option<(usize, Found)> = None;
+        for (at, (needs, fixed)) in needs.iter().enumerate() {
+            match plan(&self.program().name, needs, *fixed, budget, free, reach.as_ref()) {
+                Ok(found) => {
+                    let k = of_variant[&at];
+                    if best.as_ref().is_none_or(|(old, cheapest)| {
+                        self.prefers(variants, needs, (k, &found), (*old, cheapest))
+                    }) {
+                        best = Some((k, found));
+                    }
+                }
+                // The least that works is that of the gradient program which needs the least.
+                Err(error) => {
+                    let least = |error: &Error| match error {
+                        Error::BudgetTooSmall { minimum, .. } => *minimum,
+                        _ => u64::MAX,
+                    };
+                    if failed.as_ref().is_none_or(|old| least(&error) < least(old)) {
+                        failed = Some(error);
+                    }
+                }
+            }
+        }
+        let Some((variant, mut found)) = best else {
+            return Err(failed.unwrap_or_else(|| self.variants[0].lost("there is no plan")));
+        };
+        if let Some((first, fixed)) = needs.first()
+            && let Ok(all) = plan(&self.program().name, first, *fixed, Budget::StoreAll, free, None)
+        {
+            found.plan.store_all_bytes = all.plan.store_all_bytes;
+        }
+        found.plan.beyond = (self.tiers.host, self.tiers.disk.as_ref().map(|(_, bytes)| *bytes));
+        let chosen = Chosen { variant, plan: found.plan, schedules: found.schedules };
+        if only.is_none() {
+            if plans.len() >= REMEMBERED {
+                plans.remove(0);
+            }
+            plans.push((swapped, needs, self.budget, self.tiers.clone(), chosen.clone()));
+        }
+        Ok(chosen)
+    }
+
+    /// The budget of the device's memory: where that is the host's, what was said of host memory belongs to it.
+    fn whole_budget(&self) -> Result<Budget> {
+        match self.budget {
+            Budget::Bytes(bytes) if self.device.backend().memory().is_none() => {
+                Ok(Budget::Bytes(bytes.saturating_add(self.tiers.host.unwrap_or(0))))
+            }
+            Budget::StoreAll | Budget::Revolve { .. } | Budget::Periodic { .. } if !self.tiers.is_empty() => {
+                let message = "a schedule that is chosen by hand keeps its states in memory: host memory and disk \
+                               extend `.memory(..)`";
+                Err(self.variants[0].lost(message))
+            }
+            budget => Ok(budget),
+        }
+    }
+
+    /// The memory of the device that is free.
+    fn free_bytes(&self) -> u64 {
+        let own = self.device.backend().memory().and_then(|memory| memory.free_bytes());
+        own.unwrap_or_else(free_memory)
+    }
+
+    /// Refuses a launch for which there is not enough memory, unless its schedule was chosen by hand. To look takes as long
+    /// as a small launch.
+    pub(super) fn check_fits(&self, plan: &Plan) -> Result<()> {
+        const WORTH_A_LOOK: u64 = 256 << 20;
+        if matches!(self.budget, Budget::Revolve { .. } | Budget::Periodic { .. }) {
+            return Ok(());
+        }
+        let needed = plan.peak_bytes().saturating_sub(self.spare.bytes());
+        if needed < WORTH_A_LOOK {
+            return Ok(());
+        }
+        match self.free_bytes() {
+            free if free < needed => {
+                Err(Error::DoesNotFit { program: self.program().name.clone(), needed, free })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is beyond memory, where a plan may want it: then it is seen how fast it is.
+    fn reach(&self, needs: &[(Vec<Need>, u64)], budget: Budget, free: u64) -> Result<Option<Reach>> {
+        let all = |(needs, fixed): &(Vec<Need>, u64)| fixed + needs.iter().map(Need::store_all).sum::<u64>();
+        let most = match budget {
+            Budget::Bytes(bytes) => bytes,
+            _ => free / 2,
+        };
+        let wanted = needs.iter().any(|needs| all(needs) > most);
+        (wanted && !self.tiers.is_empty()).then(|| self.tiers.reach(&self.device)).transpose()
+    }
+
+    /// Is the later variant `k` better than `old`?
+    fn prefers(
+        &self,
+        variants: &[Variant],
+        needs: &[Need],
+        (k, found): (usize, &Found),
+        (old, cheapest): (usize, &Found),
+    ) -> bool {
+        let swept = variants[k].inner == Inner::Swept && variants[old].inner == Inner::Recorded;
+        match self.budget {
+            // A schedule for every loop is asked for.
+            Budget::Revolve { .. } | Budget::Periodic { .. } => swept,
+            _ => found.cost < cheapest.cost || needs.iter().any(Need::has_inner_hint),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What a gradient program needs and does: bytes of states and tapes, and work of iterations.
+
+use std::collections::BTreeSet;
+
+use ebbtide_autodiff::Pushes;
+use ebbtide_ir::{self as ir, Block, Length, Literal, Loop, LoopId, LoopKind, Role, Stmt, ValueId};
+
+use crate::device::frame::View;
+use crate::device::frame::extents::{extents, from_arguments};
+use crate::error::Result;
+use crate::gradient::compile::Variant;
+use crate::gradient::planner::Need;
+use crate::gradient::steps::{Step, Sweep};
+
+/// Passes that are assumed of an inner loop whose number of passes is data.
+const UNKNOWN_PASSES: f64 = 100.0;
+
+impl Variant {
+    /// What has to be planned: the loops, and the bytes that every plan needs.
+    pub fn needs(&self, views: &[View], scalars: &[Literal]) -> Result<(Vec<Need>, u64)> {
+        let mut sizes = vec![0u64; self.program.arrays.len()];
+        let mut fixed = 0;
+        for id in self.program.array_ids() {
+            let decl = self.program.array(id);
+            sizes[id.index()] = match decl.role {
+                Role::Temp(_) => {
+                    let shape = extents(&self.program, id, views, scalars)?;
+                    let bytes = shape.iter().product::<usize>() as u64 * decl.ty.size() as u64;
+                    fixed += bytes;
+                    bytes
+                }
+                _ => views[id.index()].bytes as u64,
+            };
+        }
+        for pushes in &self.pushes_outside {
+            fixed += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
+        }
+        fixed += self.scratch;
+        fixed += self.undone.iter().map(|a| sizes[a.index()]).sum::<u64>();
+        for segment in self.reversing_segments(&self.steps.steps) {
+            for pushes in &self.steps.pushes[segment] {
+                fixed += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
+            }
+        }
+        Ok((self.needs_of(&self.steps.steps, &sizes, views, scalars)?, fixed))
+    }
+
+    /// Segments of reverse sweeps; where one of them runs a region again, it has a tape of its own.
+    fn reversing_segments(&self, steps: &[Step]) -> Vec<usize> {
+        let mut segments = Vec::new();
+        let mut work: Vec<(&Step, bool)> = steps.iter().map(|step| (step, false)).collect();
+        while let Some((step, reversing)) = work.pop() {
+            match step {
+                Step::Run(segment) => segments.extend(reversing.then_some(*segment)),
+                Step::Forward(_) | Step::Host(..) => {}
+                Step::Backward(_, inner) => work.extend(inner.iter().map(|s| (s, true))),
+                Step::For { body, .. } => work.extend(body.iter().map(|s| (s, reversing))),
+                Step::If { then, otherwise, .. } => {
+                    work.extend(then.iter().chain(otherwise).map(|s| (s, reversing)));
+                }
+            }
+        }
+        segments
+    }
+
+    /// The depth of recursion is that of nesting in the source.
+    fn needs_of(
+        &self,
+        steps: &[Step],
+        sizes: &[u64],
+        views: &[View],
+        scalars: &[Literal],
+    ) -> Result<Vec<Need>> {
+        let mut needs: Vec<Need> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Run(_) | Step::Host(..) => {}
+                Step::Forward(sweep) => needs.push(self.need(sweep, sizes, views, scalars)?),
+                Step::Backward(id, reverse) => {
+                    let mut inner = self.needs_of(reverse, sizes, views, scalars)?;
+                    inner.iter_mut().for_each(|need| need.reused = self.reused(*id, need.id, sizes));
+                    if let Some(need) = needs.iter_mut().find(|need| need.id == *id) {
+                        need.inner = inner;
+                    }
+                }
+                Step::For { body, .. } => needs.extend(self.needs_of(body, sizes, views, scalars)?),
+                Step::If { then, otherwise, .. } => {
+                    needs.extend(self.needs_of(then, sizes, views, scalars)?);
+                    needs.extend(self.needs_of(otherwise, sizes, views, scalars)?);
+                }
+            }
+        }
+        Ok(needs)
+    }
+
+    fn need(&self, sweep: &Sweep, sizes: &[u64], views: &[View], scalars: &[Literal]) -> Result<Need> {
+        let steps = match sweep.length {
+            Length::Unknown { .. } => None,
+            Length::Known(from, to) => Some(self.passes(from, to, views, scalars).unwrap_or(0)),
+        };
+        let mut tape = 0;
+        for pushes in self.pushes.get(&sweep.id).into_iter().flatten() {
+            tape += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
+        }
+        let state = sweep.carried.iter().map(|a| sizes[a.index()]).sum();
+        let mut work = 1.0;
+        for stmt in &self.steps.segments[sweep.advance] {
+            if let Stmt::Loop(Loop { body, .. }) = stmt {
+                work = self.work(body, views, scalars);
+            }
+        }
+        Ok(Need { id: sweep.id, steps, state, tape, work, hint: sweep.hint, reused: 0, inner: Vec::new() })
+    }
+
+    /// What a loop pushes was pushed before it by the pass around it, and has been popped when the loop is swept.
+    fn reused(&self, outer: LoopId, inner: LoopId, sizes: &[u64]) -> u64 {
+        let pushed =
+            |id| self.pushes.get(&id).into_iter().flatten().map(|p| p.array).collect::<BTreeSet<_>>();
+        pushed(outer).intersection(&pushed(inner)).map(|a| sizes[a.index()]).sum()
+    }
+
+    /// The work of a block: its own is 1, loops in it count with their passes.
+    fn work(&self, block: &Block, views: &[View], scalars: &[Literal]) -> f64 {
+        let mut work = 1.0;
+        for stmt in block {
+            match stmt {
+                Stmt::Par(_) => {}
+                Stmt::Loop(l) => {
+                    let passes = match l.kind {
+                        LoopKind::For { from, to, .. } => self.passes(from, to, views, scalars),
+                        _ => None,
+                    };
+                    let passes = passes.map_or(UNKNOWN_PASSES, |n| n as f64);
+                    work += passes * self.work(&l.body, views, scalars);
+                }
+                _ => work += stmt.blocks().map(|b| self.work(b, views, scalars) - 1.0).sum::<f64>(),
+            }
+        }
+        work
+    }
+
+    /// The number of passes of a loop with these bounds, where it follows from the arguments. Bounds that cannot be
+    /// computed (a division by zero) belong to a loop that is not reached, or fail where it is: it has no passes.
+    fn passes(&self, from: ValueId, to: ValueId, views: &[View], scalars: &[Literal]) -> Option<u64> {
+        let value = |v: ValueId| from_arguments(&self.program, v, views, scalars).map(|bits| bits as i64);
+        let alone = |v: ValueId| ir::depends_on_arguments_alone(&self.program, v);
+        match (value(from), value(to)) {
+            (Some(from), Some(to)) => Some(to.saturating_sub(from).max(0) as u64),
+            _ => (alone(from) && alone(to)).then_some(0),
+        }
+    }
+
+    /// How often one pass makes this push.
+    pub fn times(&self, pushes: &Pushes, views: &[View], scalars: &[Literal]) -> Result<u64> {
+        let mut times: u64 = 1;
+        for (from, to) in &pushes.within {
+            let passes = self.passes(*from, *to, views, scalars);
+            let unknown =
+                || self.lost("the number of passes of an inner loop is data: its tape has no known size");
+            times = times.saturating_mul(passes.ok_or_else(unknown)?);
+        }
+        Ok(times)
+    }
+}

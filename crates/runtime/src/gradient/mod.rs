@@ -1,0 +1,277 @@
+//! Gradients compiled for a device: which gradient program runs, under which plan.
+
+mod choose;
+mod compile;
+mod cost;
+pub(crate) mod offload;
+pub(crate) mod plan;
+pub(crate) mod planner;
+pub(crate) mod ran;
+pub(crate) mod run;
+pub(crate) mod steps;
+pub(crate) mod tiers;
+pub(crate) mod watch;
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use ebbtide_autodiff::Request;
+use ebbtide_ir::{self as ir, Literal, Program, Role};
+use ebbtide_snapshot::fs::{Disks, FileSystem};
+use ebbtide_sweep::Cancel;
+
+use crate::array::arguments::{Arg, bind};
+use crate::device::counters::Event;
+use crate::device::frame::extents::extents;
+use crate::device::frame::{Frame, Temp, View};
+use crate::device::{Device, Executable};
+use crate::error::Result;
+use crate::gradient::compile::Variant;
+use crate::gradient::plan::{Budget, Plan};
+use crate::gradient::ran::{Ran, Replay};
+use crate::gradient::run::durable::{Frontier, Reached};
+use crate::gradient::run::hosted::OnYield;
+use crate::gradient::run::{Means, Run};
+use crate::gradient::tiers::Tiers;
+use crate::gradient::watch::{Observer, Watch, observed};
+use crate::memory::spare::Spare;
+use choose::Plans;
+
+/// The gradient of a program, compiled for a device, without the types of its parameters.
+///
+/// Where the program has loops inside loops there are two gradient programs: one keeps the whole tape of inner loops
+/// within a pass, one sweeps them when that pass is reversed. Each launch takes the one whose plan is cheaper.
+#[derive(Clone)]
+pub struct CompiledGradient {
+    /// In order of preference.
+    variants: Arc<[Variant]>,
+    /// For launches in which arrays that the program swaps differ in shape; made when they are first wanted.
+    unequal: Arc<OnceLock<Arc<[Variant]>>>,
+    request: Arc<Request>,
+    device: Device,
+    budget: Budget,
+    tiers: Tiers,
+    plans: Plans,
+    /// What launches leave for the next one, so that it allocates nothing.
+    spare: Arc<Spare>,
+    /// Whom to ask where the program yields.
+    host: Option<Arc<OnYield>>,
+    replay: Replay,
+    /// What may ask launches to stop.
+    cancel: Option<Cancel>,
+    observer: Option<Arc<Observer>>,
+}
+
+impl CompiledGradient {
+    /// Differentiates a program and compiles its gradient.
+    pub fn new(
+        source: &Program,
+        request: &Request,
+        device: &Device,
+        budget: Budget,
+    ) -> Result<CompiledGradient> {
+        let variants = Variant::all(source, request, device)?;
+        variants[0].executable(device)?;
+        Ok(CompiledGradient {
+            variants,
+            unequal: Arc::default(),
+            request: Arc::new(request.clone()),
+            device: device.clone(),
+            budget,
+            tiers: Tiers::default(),
+            plans: Plans::default(),
+            spare: Arc::default(),
+            host: None,
+            replay: Replay::Trusted,
+            cancel: None,
+            observer: None,
+        })
+    }
+
+    /// The same gradient under another budget; nothing is compiled again.
+    pub fn with_budget(&self, budget: Budget) -> CompiledGradient {
+        CompiledGradient { budget, spare: Arc::default(), ..self.clone() }
+    }
+
+    /// The same gradient with this room beyond memory; nothing is compiled again.
+    pub fn with_tiers(&self, tiers: Tiers) -> CompiledGradient {
+        CompiledGradient { tiers, spare: Arc::default(), ..self.clone() }
+    }
+
+    /// The room beyond memory.
+    pub fn tiers(&self) -> &Tiers {
+        &self.tiers
+    }
+
+    /// The same gradient of a program that can yield: `host` is asked what to do, once for each yield.
+    pub fn with_host(&self, host: Arc<OnYield>) -> CompiledGradient {
+        CompiledGradient { host: Some(host), spare: Arc::default(), ..self.clone() }
+    }
+
+    /// The same gradient, with passes that are run again trusted or checked.
+    pub fn with_replay(&self, replay: Replay) -> CompiledGradient {
+        CompiledGradient { replay, spare: Arc::default(), ..self.clone() }
+    }
+
+    /// The same gradient, with launches that stop when `cancel` says so: they return [`Error::Cancelled`] then, and what
+    /// receives the results holds anything. A durable one ends the passes that are under way, and keeps what they led to.
+    pub fn cancel_with(&self, cancel: &Cancel) -> CompiledGradient {
+        CompiledGradient { cancel: Some(cancel.clone()), spare: Arc::default(), ..self.clone() }
+    }
+
+    /// The same gradient, with launches that tell `observer` now and then how far they are, and at their end.
+    pub fn observe(&self, observer: Arc<Observer>) -> CompiledGradient {
+        CompiledGradient { observer: Some(observer), spare: Arc::default(), ..self.clone() }
+    }
+
+    /// The gradient program; the one that keeps the tapes of inner loops, where there are two.
+    pub fn program(&self) -> &Program {
+        &self.variants[0].program
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The generated source, where the device generates any and it has been compiled.
+    pub fn source(&self) -> Option<&str> {
+        self.variants.iter().find_map(|v| v.executable.get())?.source()
+    }
+
+    /// The bytes that earlier launches left for the next one.
+    pub fn held_bytes(&self) -> u64 {
+        self.spare.bytes()
+    }
+
+    /// Frees what earlier launches left for the next one.
+    pub fn release(&self) {
+        self.spare.release();
+    }
+
+    /// What a launch with these arguments would do; those that receive results may be left out. Runs nothing.
+    pub fn plan(&self, args: &[Arg<'_>]) -> Result<Plan> {
+        Ok(self.choose_among(self.variants_for(args)?, args, None)?.plan)
+    }
+
+    /// Runs the gradient program.
+    pub fn launch(&self, args: &[Arg<'_>]) -> Result<Ran> {
+        let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
+        let variants = self.variants_for(args)?;
+        let chosen = self.choose_among(variants, args, None)?;
+        self.check_fits(&chosen.plan)?;
+        let variant = &variants[chosen.variant];
+        let executable = variant.executable(&self.device)?;
+        let (views, scalars) = bind(&variant.program, &self.device, args)?;
+        let mut frame = self.frame(variant, views, scalars)?;
+        executable.forget(&mut frame, &variant.empty);
+        frame.reserve_undo(&variant.undone, self.device.meter())?;
+        frame.cancel.clone_from(&self.cancel);
+        let watch = self.observer.is_some().then(|| self.watch(&chosen.plan));
+        let means = self.means(variant, executable.as_ref(), watch);
+        let done = frame.done.clone();
+        let mut run = Run::new(means, &mut frame, chosen.schedules);
+        let ran = match &self.observer {
+            Some(observer) if !variant.steps.has_sweeps() => {
+                observed(observer.as_ref(), &done, || run.follow())
+            }
+            _ => run.follow(),
+        };
+        // Before the run's slots go: what was asked for may still want them.
+        let settled = executable.settle(&mut frame);
+        frame.leave(&self.spare);
+        let ran = settled.and(ran)?;
+        if let Some(counters) = self.device.backend().counters() {
+            counters.add(Event::Replay, ran.loaded);
+        }
+        Ok(ran)
+    }
+
+    /// Runs the gradient program so that it survives its process: what it has done is kept in `dir`, at least once in
+    /// each interval `every` between two actions of its schedules. Launched again with the same arguments it goes on
+    /// there, to the same bits; if it had ended, the results are read.
+    pub fn launch_durable(&self, dir: &Path, every: Duration, args: &[Arg<'_>]) -> Result<Ran> {
+        self.launch_durable_on(Arc::new(Disks), dir, every, args)
+    }
+
+    /// As [`launch_durable`](Self::launch_durable), on a file system of your own.
+    pub fn launch_durable_on(
+        &self,
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        every: Duration,
+        args: &[Arg<'_>],
+    ) -> Result<Ran> {
+        let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
+        // Which gradient program is the cheapest may have changed since the run began; its state belongs to that one.
+        let variants = self.variants_for(args)?;
+        let chosen = self.choose_among(variants, args, Frontier::follows(&*fs, dir, variants))?;
+        self.check_fits(&chosen.plan)?;
+        let variant = &variants[chosen.variant];
+        let executable = variant.executable(&self.device)?;
+        let (views, scalars) = bind(&variant.program, &self.device, args)?;
+        let mut frontier = Frontier::open(fs, dir, every, variant, &chosen.plan, args)?;
+        let mut frame = self.frame(variant, views, scalars)?;
+        executable.forget(&mut frame, &variant.empty);
+        frame.reserve_undo(&variant.undone, self.device.meter())?;
+        // Where every action is made durable, actions are whole.
+        let watched = self.observer.is_some() || self.cancel.is_some() || !every.is_zero();
+        let means = self.means(variant, executable.as_ref(), watched.then(|| self.watch(&chosen.plan)));
+        let mut run = Run::new(means, &mut frame, chosen.schedules);
+        let ran = match frontier.restore(&mut run)? {
+            Reached::End => {
+                if let Some(watch) = &mut run.watch {
+                    watch.end(&run.ran);
+                }
+                Ok(run.ran)
+            }
+            Reached::Middle => {
+                run.frontier = Some(&mut frontier);
+                run.follow().and_then(|ran| run.settle().and_then(|()| run.finish()).map(|()| ran))
+            }
+        };
+        let settled = executable.settle(&mut frame);
+        frame.leave(&self.spare);
+        let ran = settled.and(ran)?;
+        if let Some(counters) = self.device.backend().counters() {
+            counters.add(Event::Replay, ran.loaded);
+        }
+        Ok(ran)
+    }
+
+    fn watch(&self, plan: &Plan) -> Watch<'_> {
+        Watch::new(self.observer.as_deref(), self.cancel.as_ref(), plan)
+    }
+
+    fn means<'a>(
+        &'a self,
+        variant: &'a Variant,
+        executable: &'a dyn Executable,
+        watch: Option<Watch<'a>>,
+    ) -> Means<'a> {
+        Means {
+            variant,
+            executable,
+            device: &self.device,
+            spare: &self.spare,
+            tiers: &self.tiers,
+            host: self.host.as_deref(),
+            replay: self.replay,
+            watch,
+        }
+    }
+
+    /// A frame in memory that earlier launches left.
+    fn frame(&self, variant: &Variant, views: Vec<View>, scalars: Vec<Literal>) -> Result<Frame> {
+        let program = &variant.program;
+        let mut temps = Vec::new();
+        for id in program.array_ids() {
+            if let Role::Temp(_) = program.array(id).role {
+                let shape = extents(program, id, &views, &scalars)?;
+                temps.push(Temp::reused(program, id, &shape, &self.spare, self.device.meter())?);
+            }
+        }
+        Frame::with(program, views, scalars, ir::Scalars::of(program), temps, self.device.meter())
+    }
+}

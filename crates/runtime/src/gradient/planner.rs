@@ -1,0 +1,489 @@
+//! Finds the plan of a gradient run: a schedule for each reversed loop, the loops inside it included.
+
+use std::collections::BTreeMap;
+
+use ebbtide_ir::{LoopId, ReverseHint};
+use ebbtide_schedule::{
+    AnySchedule, Costs, Family, Holds, Online, Options, Periodic, Problem, Revolve, Shape, Sizes, StoreAll,
+    Totals, Traffic, best_plan, cheapest_plan,
+};
+
+use crate::error::{Error, Result};
+use crate::gradient::plan::{Away, Budget, LoopPlan, Plan, bytes};
+use crate::gradient::tiers::{Reach, Way};
+
+/// States of a loop of unknown length: finding the one to give up takes time in proportion to their number.
+const MOST_SLOTS: u64 = 1 << 10;
+
+/// Passes of a loop of unknown length that are recorded at once.
+const MOST_BLOCK: u64 = 16;
+
+/// What has to be planned for one loop.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Need {
+    pub id: LoopId,
+    /// `None` where it is known only at the end of the loop.
+    pub steps: Option<u64>,
+    pub state: u64,
+    pub tape: u64,
+    /// The work of a pass; the pass of an innermost loop is 1.
+    pub work: f64,
+    pub hint: Option<ReverseHint>,
+    /// Bytes on the tape of the loop around it that are free again when it is swept, and that it will use.
+    pub reused: u64,
+    /// The loops that are swept, one after the other, when a pass of this one is reversed.
+    pub inner: Vec<Need>,
+}
+
+impl Need {
+    /// Bytes of the tapes of all passes.
+    pub fn store_all(&self) -> u64 {
+        let inner = self.inner.iter().map(|n| n.store_all().saturating_sub(n.reused)).max().unwrap_or(0);
+        self.steps.unwrap_or(0).saturating_mul(self.tape).saturating_add(inner)
+    }
+
+    /// The least bytes that work for the loop itself.
+    fn own_least(&self) -> u64 {
+        let one = self.state + self.tape;
+        self.steps.map_or(one, |steps| one.min(steps.saturating_mul(self.tape)))
+    }
+
+    /// The least bytes that work.
+    fn least(&self) -> u64 {
+        self.own_least() + self.inner.iter().map(|n| n.least().saturating_sub(n.reused)).max().unwrap_or(0)
+    }
+
+    /// Bytes beyond which more memory makes nothing faster.
+    fn most(&self) -> u64 {
+        let online = || (MOST_SLOTS * self.state).saturating_add(MOST_BLOCK * self.tape);
+        let own = self.steps.map_or_else(online, |steps| steps.saturating_mul(self.tape));
+        own.saturating_add(self.inner.iter().map(Need::most).max().unwrap_or(0))
+    }
+
+    /// Does the source say how a loop inside this one is to be reversed?
+    pub fn has_inner_hint(&self) -> bool {
+        self.inner.iter().any(|n| n.hint.is_some() || n.has_inner_hint())
+    }
+}
+
+/// A schedule for each loop, and how many of its states beyond memory are on disk.
+pub(crate) type Schedules = BTreeMap<LoopId, (AnySchedule, usize)>;
+
+/// A plan, its schedules and what it is predicted to cost, in passes of an innermost loop.
+pub(crate) struct Found {
+    pub plan: Plan,
+    pub schedules: Schedules,
+    pub cost: f64,
+}
+
+/// Plans a program whose outermost reversed loops are these, where so much memory is free, with what is beyond memory if
+/// anything is.
+pub(crate) fn plan(
+    program: &str,
+    needs: &[Need],
+    fixed: u64,
+    budget: Budget,
+    free: u64,
+    reach: Option<&Reach>,
+) -> Result<Found> {
+    plan_within(program, needs, fixed, budget, free, reach).map_err(|error| match error {
+        Error::BudgetTooSmall { program, budget, minimum } => {
+            let fits = |bytes| plan_within(&program, needs, fixed, Budget::Bytes(bytes), free, reach).is_ok();
+            Error::BudgetTooSmall { minimum: least_that_fits(budget.max(minimum), fits), program, budget }
+        }
+        other => other,
+    })
+}
+
+/// The least number of bytes that fits, where every larger one does: hinted loops take what they take, and only planning
+/// tells how much that is. `from` where none does.
+fn least_that_fits(from: u64, fits: impl Fn(u64) -> bool) -> u64 {
+    if fits(from) {
+        return from;
+    }
+    let (mut low, mut high) = (from, from.max(1));
+    while !fits(high) {
+        if high > u64::MAX / 2 {
+            return from;
+        }
+        (low, high) = (high, 2 * high);
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if fits(middle) { high = middle } else { low = middle }
+    }
+    high
+}
+
+fn plan_within(
+    program: &str,
+    needs: &[Need],
+    fixed: u64,
+    budget: Budget,
+    free: u64,
+    reach: Option<&Reach>,
+) -> Result<Found> {
+    let store_all = fixed + needs.iter().map(Need::store_all).sum::<u64>();
+    let budget = match budget {
+        Budget::Auto => automatic(program, store_all, free),
+        other => other,
+    };
+    let total = match budget {
+        Budget::Bytes(total) => Some(total),
+        _ => None,
+    };
+    let planner = Planner { program, budget, free };
+    let mut trees = needs.iter().map(|need| planner.tree(need)).collect::<Result<Vec<_>>>()?;
+    if let Some(reach) = reach {
+        // Each loop gets room beyond memory in proportion to what it would keep, if it could.
+        let all: f64 = needs.iter().map(|need| need.store_all() as f64).sum();
+        for tree in &mut trees {
+            tree.ways = reach.ways(tree.need.state, tree.need.store_all() as f64 / all.max(1.0));
+        }
+    }
+    let shares = match total {
+        Some(total) => planner.shares(&trees, fixed, total)?,
+        None => vec![u64::MAX; needs.len()],
+    };
+    let mut found = Found {
+        plan: Plan {
+            fixed_bytes: fixed,
+            loops: Vec::new(),
+            budget: total,
+            beyond: (None, None),
+            store_all_bytes: store_all,
+        },
+        schedules: Schedules::new(),
+        cost: 0.0,
+    };
+    for (tree, share) in trees.iter().zip(shares) {
+        let minimum = fixed + needs.iter().map(Need::least).sum::<u64>();
+        let too_small =
+            || Error::BudgetTooSmall { program: program.to_string(), budget: total.unwrap_or(0), minimum };
+        let node = planner.node(tree, share, Effort::Whole)?.ok_or_else(too_small)?;
+        found.cost += node.cost;
+        node.list(0, 1, &mut found);
+    }
+    Ok(found)
+}
+
+/// How much is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    /// Plans in memory alone: to see what a share of it is worth.
+    Sketch,
+    /// Plans beyond memory too, and those for half and double the memory.
+    Whole,
+}
+
+/// A loop that has been planned.
+#[derive(Clone)]
+struct Node {
+    id: LoopId,
+    plan: LoopPlan,
+    schedule: AnySchedule,
+    /// What sweeping it once is predicted to cost.
+    cost: f64,
+    inner: Vec<Node>,
+}
+
+impl Node {
+    fn list(self, depth: usize, entries: u64, found: &mut Found) {
+        let passes = self.plan.steps.unwrap_or(1);
+        found.plan.loops.push(LoopPlan { depth, entries, ..self.plan });
+        let on_disk = usize::try_from(self.plan.away.disk_slots).unwrap_or(usize::MAX);
+        found.schedules.insert(self.id, (self.schedule, on_disk));
+        for node in self.inner {
+            node.list(depth + 1, entries.saturating_mul(passes), found);
+        }
+    }
+}
+
+/// What only some plans have.
+#[derive(Default)]
+struct Extras {
+    away: Away,
+    neighbours: Option<(Option<f64>, f64)>,
+}
+
+/// What the loops inside a loop can be given, and what they make of it.
+struct Rung {
+    bytes: u64,
+    nodes: Vec<Node>,
+}
+
+/// A loop and, for the loops inside it, plans for a fixed series of bytes: whatever the budget is, they are the
+/// same, so a larger budget has all the choices of a smaller one.
+struct Tree<'a> {
+    need: &'a Need,
+    rungs: Vec<Rung>,
+    /// How it may use what is beyond memory: only loops that are entered once do.
+    ways: Vec<Way>,
+}
+
+struct Planner<'a> {
+    program: &'a str,
+    budget: Budget,
+    /// Bytes of memory that are free.
+    free: u64,
+}
+
+impl Planner<'_> {
+    fn tree<'n>(&self, need: &'n Need) -> Result<Tree<'n>> {
+        let inner = need.inner.iter().map(|n| self.tree(n)).collect::<Result<Vec<_>>>()?;
+        let most = need.inner.iter().map(Need::most).max().unwrap_or(0);
+        let mut bytes = need.inner.iter().map(Need::least).max().unwrap_or(0);
+        let mut rungs: Vec<Rung> = Vec::new();
+        loop {
+            let nodes: Option<Vec<Node>> = match self.budget {
+                Budget::Bytes(_) => {
+                    inner.iter().map(|t| self.node(t, bytes, Effort::Sketch)).collect::<Result<_>>()?
+                }
+                // Schedules that do not look at bytes.
+                _ => inner.iter().map(|t| self.node(t, u64::MAX, Effort::Sketch)).collect::<Result<_>>()?,
+            };
+            if let Some(nodes) = nodes {
+                // Hinted loops take what they take.
+                let beyond = |(node, need): (&Node, &Need)| node.plan.peak_bytes.saturating_sub(need.reused);
+                let bytes = nodes.iter().zip(&need.inner).map(beyond).max().unwrap_or(0);
+                rungs.push(Rung { bytes, nodes });
+            }
+            // Hinted loops may take more than any plan of ours would.
+            let enough = !rungs.is_empty() && (bytes >= most || bytes == 0);
+            if enough || bytes == u64::MAX || !matches!(self.budget, Budget::Bytes(_)) {
+                return Ok(Tree { need, rungs, ways: Vec::new() });
+            }
+            bytes = bytes.saturating_mul(2).max(1);
+        }
+    }
+
+    /// The cheapest plan of a loop within a number of bytes.
+    fn node(&self, tree: &Tree<'_>, share: u64, effort: Effort) -> Result<Option<Node>> {
+        let mut best: Option<Node> = None;
+        for rung in &tree.rungs {
+            let Some(own) = share.checked_sub(rung.bytes) else { continue };
+            let Some(node) = self.own(tree, own, rung, effort)? else { continue };
+            let better = |old: &Node| (node.cost, node.plan.peak_bytes) < (old.cost, old.plan.peak_bytes);
+            if best.as_ref().is_none_or(better) {
+                best = Some(node);
+            }
+        }
+        Ok(best)
+    }
+
+    /// The cheapest plan of a loop itself, its inner loops being planned.
+    fn own(&self, tree: &Tree<'_>, share: u64, rung: &Rung, effort: Effort) -> Result<Option<Node>> {
+        let need = tree.need;
+        let fail = |e: ebbtide_schedule::Error| Error::Plan {
+            program: self.program.to_string(),
+            message: e.to_string(),
+        };
+        if let Some(ReverseHint::Mixed(_)) = need.hint {
+            let message =
+                "`#[reverse(mixed = …)]` is not to be had for compiled loops yet: use `revolve`".to_string();
+            return Err(Error::Plan { program: self.program.to_string(), message });
+        }
+        // What the source says of a loop goes before what is said of all of them.
+        let budget = need.hint.map_or(self.budget, hinted);
+        let costs = costs(need, &rung.nodes);
+        let Some(steps) = need.steps else {
+            let Some((slots, block)) = online_room(need, budget, share, self.free) else { return Ok(None) };
+            let schedule = Online::with(slots, Options::new().block(block)).map_err(fail)?.into();
+            let own = slots as u64 * need.state + block * need.tape;
+            // Of a loop of unknown length it is known only that more states are better.
+            let cost = 1e3 * need.work * (1.0 + (need.state + need.tape) as f64 / own.max(1) as f64);
+            let memory = Traffic { peak_slots: slots as u64, ..Traffic::default() };
+            let room = Totals { memory, peak_tape: block, ..Totals::default() };
+            return Ok(self.finish(need, rung, schedule, room, own, share, cost, Extras::default()));
+        };
+        let mut extras = Extras::default();
+        let (schedule, totals, cost): (AnySchedule, Totals, f64) = match budget {
+            Budget::Bytes(_) => {
+                let problem = Problem {
+                    costs,
+                    holds: Holds::States,
+                    shape: Shape::RecordLast,
+                    ..Problem::new(steps, Sizes { state: need.state, tape: need.tape })
+                };
+                let ways = if effort == Effort::Whole { &tree.ways[..] } else { &[] };
+                let away = |way: &Way| Problem { beyond: way.beyond, passage: way.passage, ..problem };
+                let mut best = cheapest_plan(&problem, share).ok().map(|plan| (plan, problem, None));
+                for way in ways {
+                    let problem = away(way);
+                    if let Ok(plan) = cheapest_plan(&problem, share)
+                        && best.as_ref().is_none_or(|(old, ..)| plan.cost < old.cost)
+                    {
+                        best = Some((plan, problem, Some(way)));
+                    }
+                }
+                let Some((plan, problem, way)) = best else { return Ok(None) };
+                if let (Family::Multistage { .. }, Some(way)) = (plan.family, way) {
+                    extras.away = Away::of(&plan.totals, way, need.state);
+                }
+                if effort == Effort::Whole && rung.nodes.is_empty() {
+                    extras.neighbours = best_plan(&problem, share).ok().map(|best| {
+                        let factor = |p: &ebbtide_schedule::Plan| p.totals.recompute_factor();
+                        (best.with_half.as_ref().map(factor), factor(&best.with_double))
+                    });
+                }
+                (plan.schedule().map_err(fail)?, plan.totals, plan.cost)
+            }
+            Budget::Revolve { slots, block } => {
+                let schedule = Revolve::with(steps, slots, Options::new().block(block)).map_err(fail)?;
+                let totals = schedule.totals();
+                (schedule.into(), totals, totals.cost(&costs))
+            }
+            Budget::Periodic { period } => {
+                let schedule = Periodic::new(steps, period).map_err(fail)?;
+                let totals = schedule.totals();
+                (schedule.into(), totals, totals.cost(&costs))
+            }
+            _ => {
+                let schedule = StoreAll::new(steps).map_err(fail)?;
+                let totals = schedule.totals();
+                (schedule.into(), totals, totals.cost(&costs))
+            }
+        };
+        let own =
+            totals.memory.peak_slots * need.state + totals.peak_tape * need.tape + extras.away.passage_bytes;
+        Ok(self.finish(need, rung, schedule, totals, own, share, cost, extras))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of a node, put together in one place")]
+    fn finish(
+        &self,
+        need: &Need,
+        rung: &Rung,
+        schedule: AnySchedule,
+        totals: Totals,
+        own: u64,
+        share: u64,
+        cost: f64,
+        extras: Extras,
+    ) -> Option<Node> {
+        // A hint may ask for more than there is.
+        (own <= share).then(|| Node {
+            id: need.id,
+            plan: LoopPlan {
+                depth: 0,
+                entries: 1,
+                work: need.work,
+                steps: need.steps,
+                state_bytes: need.state,
+                tape_bytes: need.tape,
+                schedule: schedule.kind(),
+                totals,
+                peak_bytes: own + rung.bytes,
+                neighbours: extras.neighbours,
+                away: extras.away,
+            },
+            schedule,
+            cost,
+            inner: rung.nodes.clone(),
+        })
+    }
+
+    /// Splits what the budget leaves between sibling loops: each gets its minimum, the rest goes, piece by piece,
+    /// to the loop that gains most from it.
+    fn shares(&self, trees: &[Tree<'_>], fixed: u64, total: u64) -> Result<Vec<u64>> {
+        let mut least = Vec::with_capacity(trees.len());
+        for tree in trees {
+            // A hinted loop takes what it takes, budget or not.
+            let hinted = match tree.need.hint {
+                Some(_) => self.node(tree, u64::MAX, Effort::Sketch)?.map(|n| n.plan.peak_bytes),
+                None => None,
+            };
+            let rung = tree.rungs.iter().map(|r| r.bytes).min().unwrap_or(0);
+            least.push(hinted.unwrap_or(tree.need.own_least() + rung));
+        }
+        let minimum = fixed + least.iter().sum::<u64>();
+        if total < minimum {
+            return Err(Error::BudgetTooSmall { program: self.program.to_string(), budget: total, minimum });
+        }
+        let mut shares = least;
+        let mut rest = total - minimum;
+        if let [_] = trees {
+            return Ok(vec![shares[0] + rest]);
+        }
+        let cost = |k: usize, bytes: u64| -> Result<f64> {
+            Ok(self.node(&trees[k], bytes, Effort::Sketch)?.map_or(f64::INFINITY, |n| n.cost))
+        };
+        let mut now = Vec::with_capacity(trees.len());
+        for (k, share) in shares.iter().enumerate() {
+            now.push(cost(k, *share)?);
+        }
+        while rest > 0 {
+            let piece = (rest / 8).max(rest.min(1 << 12));
+            let mut winner: Option<(usize, f64)> = None;
+            for k in 0..trees.len() {
+                let with = cost(k, shares[k] + piece)?;
+                if winner.is_none_or(|(w, best)| now[k] - with > now[w] - best) {
+                    winner = Some((k, with));
+                }
+            }
+            let Some((k, with)) = winner else { break };
+            shares[k] += piece;
+            now[k] = with;
+            rest -= piece;
+        }
+        Ok(shares)
+    }
+}
+
+/// Recording a pass writes as much as running it; copying a state costs a fraction of a pass.
+fn costs(need: &Need, inner: &[Node]) -> Costs {
+    let reverse = if inner.is_empty() {
+        2.0 * need.work
+    } else {
+        2.0 + inner.iter().map(|node| node.cost).sum::<f64>()
+    };
+    Costs { advance: need.work, record: 1.1 * need.work, reverse, store: 0.5, load: 0.5, ..Costs::default() }
+}
+
+/// States and block for a loop of unknown length.
+fn online_room(need: &Need, budget: Budget, share: u64, free: u64) -> Option<(usize, u64)> {
+    let room = match budget {
+        Budget::Revolve { slots, block } => return Some((slots.max(1), block.max(1))),
+        Budget::Periodic { period } => return Some((64, period.max(1))),
+        Budget::Bytes(_) => share,
+        _ => share.min(free / 2),
+    };
+    // A quarter for the tape of a block, the rest for states; of one there must be room.
+    let beside_a_state = room.checked_sub(need.state)?;
+    let passes = |bytes: u64| bytes.checked_div(need.tape).map_or(MOST_BLOCK, |b| b.clamp(1, MOST_BLOCK));
+    let block = passes(room / 4).min(passes(beside_a_state));
+    let left = room.checked_sub(block * need.tape).filter(|left| *left >= need.state)?;
+    let slots = left.checked_div(need.state).unwrap_or(MOST_SLOTS).clamp(1, MOST_SLOTS);
+    Some((slots as usize, block))
+}
+
+/// What `#[reverse(…)]` asks for.
+fn hinted(hint: ReverseHint) -> Budget {
+    let slots = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    match hint {
+        ReverseHint::Periodic(period) => Budget::Periodic { period },
+        // Where the length is known, Revolve is what an online schedule strives for.
+        ReverseHint::Revolve(n) | ReverseHint::Online(n) => Budget::Revolve { slots: slots(n), block: 1 },
+        _ => Budget::StoreAll,
+    }
+}
+
+/// Store-all while it fits in half of what is free.
+fn automatic(program: &str, store_all: u64, free: u64) -> Budget {
+    let half = free / 2;
+    if store_all <= half {
+        return Budget::StoreAll;
+    }
+    crate::warn(&format!(
+        "gradient `{program}`: keeping every tape would take {}, more than half of what is free: planning for {}; \
+         say `.memory(..)` to choose yourself",
+        bytes(store_all),
+        bytes(half)
+    ));
+    Budget::Bytes(half)
+}
+
+/// The bytes that this process can still have; a cautious guess where the system says nothing.
+pub(crate) fn free_memory() -> u64 {
+    ebbtide_snapshot::free_memory().unwrap_or(2 << 30)
+}

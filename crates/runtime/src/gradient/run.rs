@@ -1,0 +1,476 @@
+//! A gradient run: segments run, loops driven by their schedules.
+
+pub(crate) mod durable;
+pub(crate) mod hosted;
+
+use std::collections::HashMap;
+
+use ebbtide_autodiff::Pushes;
+use ebbtide_ir::{ArrayId, Length, LoopId};
+use ebbtide_schedule::{Action, AnySchedule, Schedule, Slot, Tier};
+
+use crate::device::frame::Frame;
+use crate::device::frame::extents::from_arguments;
+use crate::device::{Device, Executable};
+use crate::error::{Error, Result};
+use crate::gradient::compile::Variant;
+use crate::gradient::offload::{Hands, Offload};
+use crate::gradient::planner::Schedules;
+use crate::gradient::ran::{Ran, Replay};
+use crate::gradient::run::durable::Frontier;
+use crate::gradient::run::hosted::{Log, OnYield};
+use crate::gradient::steps::{Step, Sweep};
+use crate::gradient::tiers::Tiers;
+use crate::gradient::watch::Watch;
+use crate::memory::buffer::Buffer;
+use crate::memory::device_memory::Handed;
+use crate::memory::spare::Spare;
+
+/// A loop that is being driven.
+pub(crate) struct Driven<'a> {
+    pub sweep: &'a Sweep,
+    pub schedule: AnySchedule,
+    pub slots: HashMap<Slot, Vec<Buffer>>,
+    /// States that are not in the memory of the device.
+    pub far: Option<Offload>,
+    /// How many of those are on disk.
+    pub on_disk: usize,
+    /// What is left of an action that was done in part: it comes before the next one.
+    pub rest: Option<Action>,
+    /// Where replays are checked: the checksum of the state before each pass that was met.
+    met: HashMap<u64, u32>,
+    /// Memory of dropped slots, for the next ones.
+    spare: Vec<Vec<Buffer>>,
+}
+
+/// What a run works with.
+pub(crate) struct Means<'a> {
+    pub variant: &'a Variant,
+    pub executable: &'a dyn Executable,
+    pub device: &'a Device,
+    pub spare: &'a Spare,
+    pub tiers: &'a Tiers,
+    pub host: Option<&'a OnYield>,
+    pub replay: Replay,
+    pub watch: Option<Watch<'a>>,
+}
+
+impl<'a> Driven<'a> {
+    pub fn new(sweep: &'a Sweep, schedule: AnySchedule, on_disk: usize) -> Driven<'a> {
+        Driven {
+            sweep,
+            schedule,
+            slots: HashMap::new(),
+            far: None,
+            on_disk,
+            rest: None,
+            met: HashMap::new(),
+            spare: Vec::new(),
+        }
+    }
+}
+
+pub(crate) struct Run<'a> {
+    pub variant: &'a Variant,
+    pub executable: &'a dyn Executable,
+    pub device: &'a Device,
+    pub spare: &'a Spare,
+    pub tiers: &'a Tiers,
+    pub host: Option<&'a OnYield>,
+    pub frame: &'a mut Frame,
+    pub log: Log,
+    replay: Replay,
+    schedules: Schedules,
+    pub sweeps: HashMap<LoopId, Driven<'a>>,
+    pub ran: Ran,
+    /// Which step of the whole run is being done; where that is a branch, which one of the branch, and so on inward.
+    pub at: Vec<usize>,
+    /// How many sweeps are being reversed around this place.
+    level: usize,
+    /// Where the run is made durable, if it is.
+    pub frontier: Option<&'a mut Frontier>,
+    /// Who wants to know how far it is.
+    pub watch: Option<Watch<'a>>,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(means: Means<'a>, frame: &'a mut Frame, schedules: Schedules) -> Run<'a> {
+        let Means { variant, executable, device, spare, tiers, host, replay, watch } = means;
+        Run {
+            variant,
+            executable,
+            device,
+            spare,
+            tiers,
+            host,
+            frame,
+            log: Log::default(),
+            replay,
+            schedules,
+            sweeps: HashMap::new(),
+            ran: Ran::default(),
+            at: Vec::new(),
+            level: 0,
+            frontier: None,
+            watch,
+        }
+    }
+
+    /// Runs the segments and drives the loops, to the end. A run that is gone on with may be in the middle of a sweep.
+    pub fn follow(&mut self) -> Result<Ran> {
+        let reached = std::mem::take(&mut self.at);
+        self.steps_from(&self.variant.steps.steps, &reached)?;
+        if self.watch.is_some() {
+            self.settle()?;
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.end(&self.ran);
+        }
+        Ok(self.ran)
+    }
+
+    /// Does steps outside of all sweeps, from the one that was reached on: its number, then that of a step of the branch
+    /// that it takes, and so on inward.
+    fn steps_from(&mut self, steps: &'a [Step], reached: &[usize]) -> Result<()> {
+        let (first, mut inward) =
+            reached.split_first().map_or((0, reached), |(first, inward)| (*first, inward));
+        for (k, step) in steps.iter().enumerate().skip(first) {
+            self.at.push(k);
+            match step {
+                Step::Forward(sweep) if self.sweeps.contains_key(&sweep.id) => self.forward_rest(sweep.id)?,
+                Step::If { condition, then, otherwise } => {
+                    self.settle()?;
+                    let taken = self.frame.scalars.locals[condition.index()] != 0;
+                    self.steps_from(if taken { then } else { otherwise }, inward)?;
+                }
+                step => self.steps(std::slice::from_ref(step))?,
+            }
+            self.at.pop();
+            inward = &[];
+        }
+        Ok(())
+    }
+
+    /// The depth of recursion is that of nesting in the source.
+    fn steps(&mut self, steps: &'a [Step]) -> Result<()> {
+        for step in steps {
+            match step {
+                Step::Run(segment) => {
+                    self.reserve(&self.variant.steps.pushes[*segment], 1)?;
+                    tracing::trace_span!("segment", segment).in_scope(|| self.segment(*segment, None))?;
+                }
+                Step::Forward(sweep) => self.forward(sweep)?,
+                Step::Backward(id, reverse) => self.backward(*id, reverse)?,
+                Step::Host(region, again) => self.host_again(*region, *again)?,
+                Step::For { var, from, to, body } => {
+                    self.settle()?;
+                    let [from, to] = [from, to].map(|l| self.frame.scalars.locals[l.index()] as i64);
+                    for pass in from..to {
+                        self.frame.scalars.values[var.index()] = pass as u64;
+                        self.steps(body)?;
+                    }
+                }
+                Step::If { condition, then, otherwise } => {
+                    self.settle()?;
+                    let taken = self.frame.scalars.locals[condition.index()] != 0;
+                    self.steps(if taken { then } else { otherwise })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a segment; `piece` is the first pass of the loop that it runs, if it is a piece of one.
+    fn segment(&mut self, segment: usize, piece: Option<u64>) -> Result<()> {
+        if self.variant.hosted.is_empty() {
+            return self.executable.enqueue(segment, self.frame);
+        }
+        self.settle()?;
+        self.yielding_segment(segment, piece)
+    }
+
+    /// Waits for what was enqueued: then variables and tapes are as the frame says.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        self.executable.settle(self.frame)?;
+        self.frame.settle_tapes();
+        Ok(())
+    }
+
+    /// Follows the schedule of a loop up to its turn.
+    fn forward(&mut self, sweep: &'a Sweep) -> Result<()> {
+        let schedule = self.schedules.get(&sweep.id).cloned();
+        let (schedule, on_disk) = schedule.ok_or_else(|| self.variant.lost("a loop has no schedule"))?;
+        // Inside another sweep, tapes that were used up make room. An outermost loop of known length asks for nothing that
+        // is not known before the run.
+        if self.level > 0 || matches!(sweep.length, Length::Unknown { .. }) {
+            self.settle()?;
+        }
+        self.sweeps.insert(sweep.id, Driven::new(sweep, schedule, on_disk));
+        self.forward_rest(sweep.id)?;
+        // The state that will be wanted first can be on its way before it is.
+        match self.sweeps.get_mut(&sweep.id).and_then(|driven| driven.far.as_mut()) {
+            Some(far) => {
+                let (executable, device, spare) = (self.executable, self.device, self.spare);
+                let frame = &mut *self.frame;
+                let mut hands = Hands { executable, frame, arrays: &sweep.carried, device, spare };
+                far.look_ahead(&mut hands, u64::MAX)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Where a loop keeps states beyond memory, and what moves them.
+    pub fn far<'d>(&'d mut self, driven: &'d mut Driven<'a>) -> (&'d mut Offload, Hands<'d>) {
+        let arrays = &driven.sweep.carried;
+        let (executable, device, spare) = (self.executable, self.device, self.spare);
+        let sizes = || arrays.iter().map(|array| self.frame.arrays[array.index()].bytes).collect();
+        let far = driven.far.get_or_insert_with(|| Offload::new(self.tiers, driven.on_disk, sizes(), device));
+        (far, Hands { executable, frame: &mut *self.frame, arrays, device, spare })
+    }
+
+    fn forward_rest(&mut self, id: LoopId) -> Result<()> {
+        while let Some(mut driven) = self.sweeps.remove(&id) {
+            let action = self.next_action(&mut driven)?.filter(|action| *action != Action::Turn);
+            let acted = action.map(|action| self.act(&mut driven, action, &[]));
+            self.sweeps.insert(id, driven);
+            match acted {
+                Some(acted) => acted?,
+                None => break,
+            }
+            self.look_up()?;
+        }
+        Ok(())
+    }
+
+    /// Follows the schedule of a loop from its turn to its end.
+    fn backward(&mut self, id: LoopId, reverse: &'a [Step]) -> Result<()> {
+        while let Some(mut driven) = self.sweeps.remove(&id) {
+            let Some(action) = self.next_action(&mut driven)? else {
+                if !driven.slots.is_empty() || !driven.spare.is_empty() {
+                    self.executable.submit(self.frame)?;
+                }
+                self.spare.give(driven.slots.into_values().chain(driven.spare).flatten());
+                return driven.far.map_or(Ok(()), |far| far.finish(self.spare));
+            };
+            self.level += 1;
+            let acted = self.act(&mut driven, action, reverse);
+            self.level -= 1;
+            self.sweeps.insert(id, driven);
+            acted?;
+            self.look_up()?;
+        }
+        Err(self.variant.lost("a loop is reversed that was not run"))
+    }
+
+    /// The next action of a loop. In an outermost one that somebody watches, a long action is done part by part.
+    fn next_action(&mut self, driven: &mut Driven<'a>) -> Result<Option<Action>> {
+        let Some(action) = driven.rest.take().or_else(|| driven.schedule.next()) else { return Ok(None) };
+        // A schedule may come from a file that anybody can write.
+        if let Action::Advance { from, to } | Action::Record { from, to } | Action::Reverse { from, to } =
+            action
+            && (from > to || to > driven.schedule.steps().unwrap_or(i64::MAX as u64))
+        {
+            return Err(self.variant.lost("a schedule asks for passes that its loop does not have"));
+        }
+        Ok(match &mut self.watch {
+            Some(watch) if self.level == 0 => {
+                let (part, rest) = watch.part(action);
+                driven.rest = rest;
+                Some(part)
+            }
+            _ => Some(action),
+        })
+    }
+
+    /// Between the actions of an outermost sweep the run can be looked at, and gone on with by another process.
+    fn look_up(&mut self) -> Result<()> {
+        if self.level > 0 {
+            return Ok(());
+        }
+        if self.watch.as_mut().is_some_and(Watch::is_due) {
+            // What was asked for counts when it has happened.
+            self.settle()?;
+            if let Some(watch) = &mut self.watch {
+                watch.look(&self.ran);
+            }
+        }
+        let Some(frontier) = &mut self.frontier else { return Ok(()) };
+        let cancelled = self.watch.as_ref().is_some_and(Watch::is_cancelled);
+        if cancelled {
+            frontier.flush()?;
+        }
+        if cancelled || frontier.is_due() {
+            self.settle()?;
+            self.commit()?;
+        }
+        match &mut self.frontier {
+            Some(frontier) if cancelled => {
+                frontier.flush()?;
+                Err(Error::Cancelled { program: self.variant.source.name.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn act(&mut self, driven: &mut Driven<'a>, action: Action, reverse: &'a [Step]) -> Result<()> {
+        self.frame.go_on(&self.variant.source)?;
+        let sweep = driven.sweep;
+        let _span = crate::trace::action(&action, driven.on_disk);
+        match action {
+            // Where replays are checked, the state after every pass is compared.
+            Action::Advance { from, to } if self.replay == Replay::Checked && to > from + 1 => {
+                for pass in from..to {
+                    self.act(driven, Action::Advance { from: pass, to: pass + 1 }, reverse)?;
+                    if driven.schedule.steps().is_some_and(|steps| steps <= pass + 1) {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            Action::Advance { from, to } => {
+                self.piece(sweep, from, to);
+                self.segment(sweep.advance, Some(from))?;
+                let mut to = to;
+                if let Length::Unknown { reached, ended } = sweep.length
+                    && driven.schedule.steps().is_none()
+                {
+                    self.settle()?;
+                    let locals = &self.frame.scalars.locals;
+                    to = locals[reached.index()];
+                    if locals[ended.index()] != 0 {
+                        let wrong = |e: ebbtide_schedule::Error| self.variant.lost(&e.to_string());
+                        driven.schedule.end(to).map_err(wrong)?;
+                        driven.rest = None;
+                    }
+                }
+                self.ran.advanced += to - from;
+                self.meet(driven, to)
+            }
+            Action::Record { from, to } => {
+                self.meet(driven, from)?;
+                self.ran.recorded += to - from;
+                let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
+                self.reserve(pushes, to - from)?;
+                self.piece(sweep, from, to);
+                self.segment(sweep.record, Some(from))
+            }
+            Action::Reverse { from, to } => {
+                self.ran.reversed += to - from;
+                self.piece(sweep, from, to);
+                self.steps(reverse)?;
+                if let [Step::Run(_)] = reverse {
+                    let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
+                    let room = self.room(pushes, to - from)?;
+                    room.into_iter()
+                        .for_each(|(array, count)| self.frame.release_tape(array, count as usize));
+                    return Ok(());
+                }
+                self.settle()
+            }
+            Action::Store { slot: Slot { tier: Tier::Disk, index }, step } => {
+                let (far, mut hands) = self.far(driven);
+                far.store(&mut hands, index, step)?;
+                let (bytes, to_disk) = (far.bytes(), index < far.on_disk);
+                self.ran.stored += 1;
+                *(if to_disk { &mut self.ran.to_disk } else { &mut self.ran.to_host }) += bytes;
+                Ok(())
+            }
+            Action::Load { slot: Slot { tier: Tier::Disk, index }, step } => {
+                let (far, mut hands) = self.far(driven);
+                far.load(&mut hands, index, step)?;
+                let (bytes, from_disk) = (far.bytes(), index < far.on_disk);
+                self.executable.forget(self.frame, &sweep.lost);
+                self.ran.loaded += 1;
+                *(if from_disk { &mut self.ran.from_disk } else { &mut self.ran.from_host }) += bytes;
+                Ok(())
+            }
+            Action::Drop { slot: Slot { tier: Tier::Disk, index } } => self.far(driven).0.discard(index),
+            Action::Store { slot, .. } => {
+                self.ran.stored += 1;
+                let mut buffers = driven.spare.pop().unwrap_or_default();
+                for array in sweep.carried.iter().skip(buffers.len()) {
+                    let bytes = self.frame.arrays[array.index()].bytes;
+                    buffers.push(self.spare.take(bytes, self.device.meter())?);
+                }
+                // The host looks into slots where a run is made durable, and fills them where one is taken up.
+                buffers.iter().try_for_each(|buffer| buffer.hand_over(Handed::ForWriting))?;
+                self.executable.store(self.frame, &sweep.carried, &mut buffers)?;
+                driven.slots.insert(slot, buffers);
+                Ok(())
+            }
+            Action::Load { slot, .. } => {
+                self.ran.loaded += 1;
+                let Some(buffers) = driven.slots.get(&slot) else {
+                    return Err(self.variant.lost("a slot is empty"));
+                };
+                buffers.iter().try_for_each(|buffer| buffer.hand_over(Handed::ForReading))?;
+                self.executable.load(self.frame, &sweep.carried, buffers)?;
+                self.executable.forget(self.frame, &sweep.lost);
+                Ok(())
+            }
+            Action::Drop { slot } => {
+                driven.spare.extend(driven.slots.remove(&slot));
+                Ok(())
+            }
+            Action::Turn => Ok(()),
+        }
+    }
+
+    /// Where replays are checked, compares the state before a pass with what it was when that pass was met before.
+    fn meet(&mut self, driven: &mut Driven<'a>, step: u64) -> Result<()> {
+        if self.replay == Replay::Trusted {
+            return Ok(());
+        }
+        let mut sum = crc32fast::Hasher::new();
+        for array in &driven.sweep.carried {
+            sum.update(&self.contents(*array)?);
+        }
+        let sum = sum.finalize();
+        if *driven.met.entry(step).or_insert(sum) == sum {
+            return Ok(());
+        }
+        Err(Error::NotReproduced {
+            program: self.variant.source.name.clone(),
+            place: format!("loop {}, before pass {step}", driven.sweep.id.index()),
+        })
+    }
+
+    /// Tells the segments which passes to run.
+    fn piece(&mut self, sweep: &Sweep, from: u64, to: u64) {
+        let first = self.first(sweep);
+        self.frame.scalars.values[sweep.piece.0.index()] = first.wrapping_add(from as i64) as u64;
+        self.frame.scalars.values[sweep.piece.1.index()] = first.wrapping_add(to as i64) as u64;
+    }
+
+    fn first(&self, sweep: &Sweep) -> i64 {
+        match sweep.length {
+            Length::Unknown { .. } => 0,
+            Length::Known(from, _) => {
+                from_arguments(&self.variant.program, from, &self.frame.arrays, &self.frame.arguments)
+                    .unwrap_or(0) as i64
+            }
+        }
+    }
+
+    /// What so many passes push.
+    fn room(&self, pushes: &[Pushes], passes: u64) -> Result<HashMap<ArrayId, u64>> {
+        let mut room: HashMap<ArrayId, u64> = HashMap::new();
+        for pushes in pushes {
+            let times = self.variant.times(pushes, &self.frame.arrays, &self.frame.arguments)?;
+            *room.entry(pushes.array).or_default() += times * passes;
+        }
+        Ok(room)
+    }
+
+    /// Makes room on the tapes for so many passes.
+    fn reserve(&mut self, pushes: &[Pushes], passes: u64) -> Result<()> {
+        // Segments that may yield are waited for, and only then is it known how much of the tapes is used.
+        if !self.variant.hosted.is_empty() {
+            self.settle()?;
+        }
+        for (array, count) in self.room(pushes, passes)? {
+            self.frame.reserve_tape(array, count as usize, self.spare, self.device.meter())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,153 @@
+//! Gradient runs that survive their process.
+//!
+//! Between two actions of an outermost sweep a run is: the arrays, tapes and slots that it holds, its scalars, and how
+//! far its steps and its schedules have come. All that is written, now and then, as one snapshot of the run's directory
+//! (`commit`), from where it lies: no copy of it is made in memory. A process that takes the run up reads the last one that
+//! is whole (`restore`), after every piece of it has been held against the program.
+
+mod commit;
+mod layout;
+mod restore;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ebbtide_ir::{self as ir, Access, ArrayId, Param, Program, Role};
+use ebbtide_snapshot::fs::FileSystem;
+use ebbtide_snapshot::{Budget, Error as SnapshotError, Identity, Manifest, RunDir};
+
+use crate::array::arguments::Arg;
+use crate::error::Result;
+use crate::gradient::compile::Variant;
+use crate::gradient::plan::Plan;
+use crate::gradient::run::Run;
+
+/// Where a run is made durable.
+pub(crate) struct Frontier {
+    dir: RunDir,
+    every: Duration,
+    last: Instant,
+    /// How many passes there are to reverse, where that is known.
+    to_reverse: Option<u64>,
+}
+
+/// How far a run had come.
+pub(crate) enum Reached {
+    Middle,
+    End,
+}
+
+impl Frontier {
+    /// Which of these gradient programs the run in a directory follows, if there is a run.
+    pub fn follows(fs: &dyn FileSystem, dir: &Path, variants: &[Variant]) -> Option<usize> {
+        let manifest = Manifest::read(fs, dir).ok()?;
+        variants.iter().position(|variant| hash(variant) == manifest.identity.hash())
+    }
+
+    /// The directory of a run: made, or found as another process left it. One of another question is refused untouched.
+    pub fn open(
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        every: Duration,
+        variant: &Variant,
+        plan: &Plan,
+        args: &[Arg<'_>],
+    ) -> Result<Frontier> {
+        let identity = identity(variant, args);
+        let dir = match RunDir::open(fs.clone(), dir, &identity) {
+            Err(SnapshotError::NotARun { .. }) => {
+                let budget = Budget { slots: 0, block: 1, disk_slots: 0, disk_cost: 0 };
+                RunDir::create(fs, dir, Manifest::new(identity, "of a compiled program", None, budget))?
+            }
+            found => found?,
+        };
+        Ok(Frontier { dir, every, last: Instant::now(), to_reverse: plan.to_reverse() })
+    }
+
+    /// How many passes there are to reverse, of which so many are. Branches that are not taken have nothing to reverse, so
+    /// there may be fewer, never more.
+    fn all(&self, reversed: u64) -> u64 {
+        self.to_reverse.unwrap_or(reversed).max(reversed)
+    }
+
+    /// Is it time to make the run durable?
+    pub fn is_due(&self) -> bool {
+        self.last.elapsed() >= self.every
+    }
+
+    /// Returns when all that was committed is safe.
+    pub fn flush(&mut self) -> Result<()> {
+        Ok(self.dir.flush()?)
+    }
+
+    /// Brings a run to where its directory says that it was.
+    pub fn restore(&mut self, run: &mut Run<'_>) -> Result<Reached> {
+        let (recovered, _) = self.dir.take_recovered();
+        for sentence in &recovered.damage {
+            crate::warn(&format!("durable gradient: {sentence}"));
+        }
+        for sentence in &recovered.adopted {
+            tracing::info!("durable gradient: continues from {sentence}");
+        }
+        let Some(adjoint) = recovered.adjoint else { return Ok(Reached::Middle) };
+        let mut reader = self.dir.open_adjoint(&adjoint)?;
+        if recovered.finished {
+            run.read_results(&mut reader)?;
+            return Ok(Reached::End);
+        }
+        run.read_state(&mut reader)?;
+        let (all, reversed) = (self.all(run.ran.reversed), run.ran.reversed);
+        if (adjoint.step, adjoint.steps) != (all - reversed, all) {
+            return Err(reader.damaged("it is not of the step that it says").into());
+        }
+        Ok(Reached::Middle)
+    }
+}
+
+fn hash(variant: &Variant) -> String {
+    format!("{:?}", variant.program.hash())
+}
+
+/// What is computed: the gradient program, the laws, and everything that its result depends on.
+fn identity(variant: &Variant, args: &[Arg<'_>]) -> Identity {
+    let program = &variant.program;
+    let mut identity = Identity::new(variant.source.name.clone(), hash(variant)).laws(ir::LAWS);
+    // Flags of the C compiler can change a rounding.
+    let flags = std::env::var("EBBTIDE_CFLAGS").unwrap_or_default();
+    if !flags.trim().is_empty() {
+        identity = identity.input("EBBTIDE_CFLAGS", flags.trim());
+    }
+    for (param, arg) in program.params.iter().zip(args) {
+        let array = match (param, arg) {
+            (Param::Array(a), Arg::Read(array)) => Some((a, *array)),
+            (Param::Array(a), Arg::Write(array)) => Some((a, &**array)),
+            (Param::Scalar(s), Arg::Scalar(literal)) => {
+                let name = program.scalars[s.index()].name.clone();
+                identity = identity.input(name, format!("{literal:?}"));
+                None
+            }
+            _ => None,
+        };
+        // What receives results is no input.
+        if let Some((id, array)) = array
+            && program.array(*id).role == Role::Param(Access::Read)
+        {
+            let name = program.array(*id).name.clone();
+            identity = identity.input(format!("shape of {name}"), format!("{:?}", array.shape()));
+            identity = identity.input_bytes(name, array.bytes());
+        }
+    }
+    identity
+}
+
+/// The arrays that receive results.
+fn results(program: &Program) -> Vec<ArrayId> {
+    program.array_ids().filter(|a| program.array(*a).role == Role::Param(Access::Write)).collect()
+}
+
+/// Arrays that hold something between two actions: everything but names for what others held.
+fn kept_arrays(program: &Program) -> Vec<ArrayId> {
+    let kept = |a: &ArrayId| matches!(program.array(*a).role, Role::Temp(_) | Role::Param(Access::Write));
+    program.array_ids().filter(kept).collect()
+}

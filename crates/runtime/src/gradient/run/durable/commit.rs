@@ -1,0 +1,222 @@
+//! Writes what a run is into its directory, from where it lies.
+//!
+//! Input: a run between two actions. Output: one snapshot. Each piece is gone over twice, once for its checksum, which stands
+//! before it in the file, and once to be written; what this takes in memory is one buffer of at most 1 % of the whole.
+
+use std::time::Instant;
+
+use ebbtide_ir::{ArrayId, LoopId};
+use ebbtide_schedule::Slot;
+use ebbtide_snapshot::{ArrayInfo, Dtype, Patience, Reached, SnapshotWriter};
+
+use super::layout::{LOOP_WORDS, action_words, bytes_of, ran_words, slot_words};
+use super::{Frontier, kept_arrays, results};
+use crate::error::{Error, Result};
+use crate::gradient::run::Run;
+use crate::memory::buffer::Buffer;
+
+/// One array of the snapshot: its name, its type and shape, and where its bytes are.
+struct Piece {
+    name: String,
+    dtype: Dtype,
+    shape: Vec<usize>,
+    from: Source,
+}
+
+enum Source {
+    Here(Vec<u8>),
+    Array(ArrayId),
+    Tape(ArrayId),
+    Slots(LoopId, Vec<Slot>),
+    Offload(LoopId, Vec<usize>),
+}
+
+impl Piece {
+    fn words(name: String, shape: &[usize], words: impl IntoIterator<Item = u64>) -> Piece {
+        let from = Source::Here(bytes_of(words));
+        Piece { name, dtype: Dtype::U64, shape: shape.to_vec(), from }
+    }
+
+    fn bytes(name: String, bytes: Vec<u8>) -> Piece {
+        Piece { name, dtype: Dtype::U8, shape: vec![bytes.len()], from: Source::Here(bytes) }
+    }
+
+    fn of(name: String, shape: &[usize], from: Source) -> Piece {
+        Piece { name, dtype: Dtype::U8, shape: shape.to_vec(), from }
+    }
+}
+
+/// Small beside the budget of the run, and large enough for the disk where there is much to write.
+fn buffer_bytes(pieces: &[ArrayInfo]) -> usize {
+    let all: usize = pieces.iter().map(|piece| piece.bytes).sum();
+    (all / 128).clamp(16 << 10, 1 << 20)
+}
+
+type Visit<'v> = &'v mut dyn FnMut(&[u8]) -> Result<()>;
+
+impl<'a> Run<'a> {
+    /// Makes what the run is now durable.
+    pub(crate) fn commit(&mut self) -> Result<()> {
+        let Some(frontier) = self.frontier.take() else { return Ok(()) };
+        // While the last one is still being synced, the run goes on, unless every action is to be durable.
+        let patience = if frontier.every.is_zero() { Patience::Wait } else { Patience::Skip };
+        let (all, reversed) = (frontier.all(self.ran.reversed), self.ran.reversed);
+        let pieces = self.pieces();
+        let written = self.write(frontier, Reached::Step(all - reversed), all, pieces, patience);
+        frontier.last = Instant::now();
+        self.frontier = Some(frontier);
+        written
+    }
+
+    /// Makes the results durable, and waits until they are.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        let Some(frontier) = self.frontier.take() else { return Ok(()) };
+        // All that was recorded has been used. A state that was made by hand may have had more.
+        if self.frame.tapes.iter().any(|tape| tape.depth > 0) {
+            let message =
+                "its tape is not used up in the end: the state that it was continued from is not one of it";
+            return Err(self.variant.lost(message));
+        }
+        let mut pieces = vec![Piece::words("ran".to_string(), &[9], ran_words(&self.ran))];
+        for array in results(&self.variant.program) {
+            pieces.push(self.array_piece(array));
+        }
+        self.write(frontier, Reached::End, self.ran.reversed, pieces, Patience::Wait)
+    }
+
+    fn write(
+        &mut self,
+        frontier: &mut Frontier,
+        reached: Reached,
+        steps: u64,
+        mut pieces: Vec<Piece>,
+        patience: Patience,
+    ) -> Result<()> {
+        pieces.retain(|piece| !piece.shape.contains(&0));
+        let mut arrays = Vec::with_capacity(pieces.len());
+        for piece in &pieces {
+            let mut sum = crc32fast::Hasher::new();
+            self.show(&piece.from, &mut |bytes| {
+                sum.update(bytes);
+                Ok(())
+            })?;
+            let info = ArrayInfo::new(piece.name.clone(), piece.dtype, &piece.shape, sum.finalize());
+            arrays.push(info.ok_or_else(|| self.variant.lost("what it is does not fit into a file"))?);
+        }
+        let buffer = buffer_bytes(&arrays);
+        let fill = |writer: &mut SnapshotWriter| -> Result<()> {
+            for piece in &pieces {
+                self.show(&piece.from, &mut |bytes| Ok(writer.write(bytes)?))?;
+            }
+            Ok(())
+        };
+        frontier.dir.adjoints().stream(reached, steps, arrays, buffer, patience, fill)?;
+        Ok(())
+    }
+
+    fn array_piece(&self, array: ArrayId) -> Piece {
+        let bytes = self.frame.arrays[array.index()].bytes;
+        Piece::of(format!("array {}", array.index()), &[bytes], Source::Array(array))
+    }
+
+    /// All that the run is, in the order of `layout`.
+    fn pieces(&mut self) -> Vec<Piece> {
+        let scalars = &self.frame.scalars;
+        let at: Vec<u64> = self.at.iter().map(|step| *step as u64).collect();
+        let mut pieces = vec![
+            Piece::words("position".to_string(), &[at.len()], at),
+            Piece::words("ran".to_string(), &[9], ran_words(&self.ran)),
+            Piece::words("values".to_string(), &[scalars.values.len()], scalars.values.iter().copied()),
+            Piece::words("locals".to_string(), &[scalars.locals.len()], scalars.locals.iter().copied()),
+        ];
+        if !self.variant.hosted.is_empty() {
+            pieces.push(Piece::bytes("host".to_string(), self.log.to_bytes()));
+        }
+        let mut data = Vec::new();
+        let mut loops: Vec<LoopId> = self.sweeps.keys().copied().collect();
+        loops.sort_unstable();
+        for id in loops {
+            let Some(driven) = self.sweeps.get(&id) else { continue };
+            let n = id.index();
+            let words = [[driven.on_disk as u64].as_slice(), &action_words(driven.rest)].concat();
+            pieces.push(Piece::words(format!("loop {n}"), &[LOOP_WORDS], words));
+            pieces.push(Piece::bytes(format!("schedule {n}"), driven.schedule.to_string().into_bytes()));
+            let mut slots: Vec<Slot> = driven.slots.keys().copied().collect();
+            slots.sort_unstable_by_key(|slot| slot_words(*slot));
+            let words: Vec<u64> = slots.iter().flat_map(|slot| slot_words(*slot)).collect();
+            pieces.push(Piece::words(format!("slots {n}"), &[slots.len(), 2], words));
+            let far = driven.far.as_ref().map(|far| far.held()).unwrap_or_default();
+            let words: Vec<u64> = far.iter().flat_map(|(index, step)| [*index as u64, *step]).collect();
+            pieces.push(Piece::words(format!("far {n}"), &[far.len(), 2], words));
+            let sizes = driven.sweep.carried.iter().map(|a| self.frame.arrays[a.index()].bytes);
+            let state: usize = sizes.sum();
+            let held: Vec<usize> = far.into_iter().map(|(index, _)| index).collect();
+            let shape = [slots.len(), state];
+            data.push(Piece::of(format!("slot data {n}"), &shape, Source::Slots(id, slots)));
+            let shape = [held.len(), state];
+            data.push(Piece::of(format!("far data {n}"), &shape, Source::Offload(id, held)));
+        }
+        for array in kept_arrays(&self.variant.program) {
+            pieces.push(self.array_piece(array));
+            let (depth, bytes) =
+                (self.frame.tapes[array.index()].depth, self.frame.arrays[array.index()].bytes);
+            if depth > 0 {
+                let name = format!("tape {}", array.index());
+                pieces.push(Piece::of(name, &[depth, bytes], Source::Tape(array)));
+            }
+        }
+        pieces.append(&mut data);
+        pieces
+    }
+
+    /// Shows all bytes of a piece, part by part.
+    fn show(&mut self, from: &Source, visit: Visit<'_>) -> Result<()> {
+        match from {
+            Source::Here(bytes) => visit(bytes),
+            Source::Array(array) if self.is_in_host_memory() => visit(self.frame.bytes(*array)),
+            Source::Array(array) => visit(&self.contents(*array)?),
+            Source::Tape(array) => {
+                let depth = self.frame.tapes[array.index()].depth;
+                for place in 0..depth {
+                    self.show_tape(*array, place, visit)?;
+                }
+                Ok(())
+            }
+            Source::Slots(id, slots) => {
+                let Some(driven) = self.sweeps.get(id) else { return Ok(()) };
+                let buffers = slots.iter().filter_map(|slot| driven.slots.get(slot)).flatten();
+                buffers.map(Buffer::bytes).try_for_each(visit)
+            }
+            Source::Offload(id, held) => {
+                let far = self.sweeps.get_mut(id).and_then(|driven| driven.far.as_mut());
+                let Some(far) = far else { return Ok(()) };
+                held.iter().try_for_each(|index| far.visit(*index, visit))
+            }
+        }
+    }
+
+    pub(super) fn is_in_host_memory(&self) -> bool {
+        self.device.backend().memory().is_none()
+    }
+
+    fn show_tape(&mut self, array: ArrayId, place: usize, visit: Visit<'_>) -> Result<()> {
+        let bytes = self.frame.arrays[array.index()].bytes;
+        if self.is_in_host_memory() {
+            let held = self.tape_place(array, place)?;
+            // SAFETY (*Liveness*, *Bounds*): a place on the tape owns memory of its array's size for as long as the frame
+            // lives; nothing runs between two actions.
+            return visit(unsafe { std::slice::from_raw_parts(held, bytes) });
+        }
+        let mut buffer = self.spare.take(bytes, self.device.meter())?;
+        self.frame.copy_tape_to(array, place, &mut buffer)?;
+        let visited = visit(buffer.bytes());
+        self.spare.give([buffer]);
+        visited
+    }
+
+    /// The address of a place on the tape of an array, which has the size of the array.
+    pub(super) fn tape_place(&self, array: ArrayId, place: usize) -> Result<*mut u8> {
+        let places = &self.frame.tapes[array.index()].places;
+        places.get(place).copied().ok_or_else(|| -> Error { self.variant.lost("a tape has no such place") })
+    }
+}

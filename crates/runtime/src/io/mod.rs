@@ -1,0 +1,4 @@
+//! Files: compiled code, named arrays.
+
+pub mod cache;
+pub(crate) mod saved;
