@@ -38,12 +38,15 @@ pub enum Optimisation {
     LazyShadows,
     /// Only those arrays are recorded whose old contents the adjoint reads.
     RecordWhatIsRead,
+    /// An array in which a loop writes another row in each iteration and keeps the earlier ones is its own tape.
+    KeepTrajectories,
 }
 
 impl Optimisation {
     /// All of them, in the order in which an adjoint is made.
-    pub const ALL: [Optimisation; 7] = [
+    pub const ALL: [Optimisation; 8] = [
         Optimisation::RecordWhatIsRead,
+        Optimisation::KeepTrajectories,
         Optimisation::TapeByExchange,
         Optimisation::TrimSlots,
         Optimisation::LazyShadows,

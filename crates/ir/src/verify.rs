@@ -245,7 +245,7 @@ impl Verifier<'_> {
             }
             Stmt::Forward(f) => {
                 self.at_program_level("a sweep", &None);
-                f.carried.iter().for_each(|a| self.read(*a, &None));
+                f.carried.iter().chain(&f.kept).for_each(|a| self.read(*a, &None));
                 if let Length::Known(from, to) = f.length {
                     self.is(from, Type::Index, "a bound", &None);
                     self.is(to, Type::Index, "a bound", &None);

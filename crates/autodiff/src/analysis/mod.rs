@@ -13,3 +13,4 @@ pub(crate) mod operation_arguments;
 pub(crate) mod operation_rules;
 pub(crate) mod regions;
 pub(crate) mod store_forwarding;
+pub(crate) mod trajectory;

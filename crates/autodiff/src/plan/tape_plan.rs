@@ -17,11 +17,14 @@ use crate::analysis::dead_on_entry::dead_on_entry;
 use crate::analysis::effects::{changes, reads, reads_of, swap_classes, written_by};
 use crate::analysis::extremes::extreme_arrays;
 use crate::analysis::needed::Needed;
+use crate::analysis::trajectory::{Trajectory, trajectories, written_in};
 use crate::request::Optimisation;
 
 /// What is recorded, and what loops carry.
 pub(crate) struct TapePlan {
     needed: Needed,
+    /// By top-level statement: arrays that are their own tape there.
+    trajectories: BTreeMap<usize, BTreeMap<ArrayId, Trajectory>>,
     pars: BTreeMap<ParId, Vec<ArrayId>>,
     loops: BTreeMap<LoopId, LoopPlan>,
     regions: BTreeMap<RegionId, Vec<ArrayId>>,
@@ -39,6 +42,8 @@ pub(crate) struct LoopPlan {
     pub entry: Vec<ArrayId>,
     /// What a slot of its schedule holds.
     pub slots: Vec<ArrayId>,
+    /// What iterations write and no slot need hold, since nothing overwrites what was read.
+    pub kept: Vec<ArrayId>,
 }
 
 /// Something of an iteration that the reverse half cannot compute again: it goes on the tape through an array of rank 0.
@@ -57,8 +62,15 @@ impl TapePlan {
         needed: Needed,
         without: &BTreeSet<Optimisation>,
     ) -> TapePlan {
+        let uses = |optimisation| !without.contains(&optimisation);
+        let keeps = uses(Optimisation::KeepTrajectories) && !needed.everything;
+        let own_tape = |(position, top): (usize, &Stmt)| match top {
+            Stmt::Loop(l) if keeps => Some((position, trajectories(source, affines, l))),
+            _ => None,
+        };
         let plan = TapePlan {
             needed,
+            trajectories: source.body.iter().enumerate().filter_map(own_tape).collect(),
             pars: BTreeMap::new(),
             loops: BTreeMap::new(),
             regions: BTreeMap::new(),
@@ -78,7 +90,11 @@ impl TapePlan {
 
     /// Is what the array holds recorded when a part of the top-level statement `position` overwrites it?
     pub fn records(&self, array: ArrayId, position: usize) -> bool {
-        self.needed.before(array, position)
+        self.needed.before(array, position) && self.trajectory(array, position).is_none()
+    }
+
+    fn trajectory(&self, array: ArrayId, position: usize) -> Option<Trajectory> {
+        self.trajectories.get(&position)?.get(&array).copied()
     }
 
     /// The arrays that reversing this parallel loop takes back from the tape, in the order of their pushes.
@@ -151,6 +167,7 @@ impl Planner<'_> {
                         around: self.around(l),
                         entry: self.loop_entry(l),
                         slots: self.slots(l),
+                        kept: written_in(l).into_iter().filter(|a| self.is_kept(a)).collect(),
                     };
                     self.plan.loops.insert(l.id, plan);
                     self.block(&l.body, Nested::Yes);
@@ -196,7 +213,13 @@ impl Planner<'_> {
             let wanted: Vec<ArrayId> = self.recorded_in(&l.body).filter(|a| !carried.contains(a)).collect();
             carried.extend(wanted);
         }
+        carried.retain(|a| !self.is_kept(a));
         carried
+    }
+
+    /// Does an iteration that is run again find the array as it was, whatever ran since?
+    fn is_kept(&self, array: &ArrayId) -> bool {
+        self.plan.trajectory(*array, self.position) == Some(Trajectory::Replaced)
     }
 
     /// What iterations hand on: arrays that the loop writes and that a later iteration, or the adjoint, reads.
@@ -208,7 +231,9 @@ impl Planner<'_> {
     }
 
     fn around(&self, l: &Loop) -> Vec<ArrayId> {
-        let around = |a: &ArrayId| self.plan.needed.around(*a, self.position);
+        let (needed, position) = (&self.plan.needed, self.position);
+        let kept = |a: ArrayId| self.plan.trajectory(a, position).is_some() && needed.earlier(a, position);
+        let around = |a: &ArrayId| needed.around(*a, position) || kept(*a);
         changes(self.source, &l.body).into_iter().filter(around).collect()
     }
 
@@ -224,7 +249,7 @@ impl Planner<'_> {
         let changing: BTreeSet<ArrayId> = whole.iter().map(|a| self.classes[a]).collect();
         let mut touched = read;
         touched.extend(self.recorded_in(block));
-        touched.into_iter().filter(|a| changing.contains(&self.classes[a])).collect()
+        touched.into_iter().filter(|a| changing.contains(&self.classes[a]) && !self.is_kept(a)).collect()
     }
 
     /// What a block overwrites and the reversal reads.

@@ -28,6 +28,7 @@ mod scatter;
 mod schedules;
 mod structs;
 mod tiers;
+mod trajectories;
 mod watched;
 mod yielding_gradients;
 mod yields;

@@ -254,7 +254,9 @@ fn needed_before_one(program: &Program, stmt: &Stmt, mut live: Made) -> Made {
         }
         Stmt::Region(region) => return needed_in_region(program, region, live),
         Stmt::Call(call) => return needed_before(program, &call.body, live),
-        Stmt::Forward(f) => live.temps.extend(f.carried.iter().copied().filter(|a| is_temp(*a))),
+        Stmt::Forward(f) => {
+            live.temps.extend(f.carried.iter().chain(&f.kept).copied().filter(|a| is_temp(*a)));
+        }
         _ => {}
     }
     // What the inside of a `while` or a `loop` defines for its end is not needed before it.

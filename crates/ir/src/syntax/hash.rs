@@ -247,6 +247,7 @@ impl Writer<'_> {
                 self.tagged("forward", f.id.index());
                 self.values(&[f.from, f.to]);
                 self.list(f.carried.iter().map(|a| a.index()));
+                self.list(f.kept.iter().map(|a| a.index()));
             }
             Stmt::Backward(b) => self.tagged("backward", b.id.index()),
         }

@@ -235,12 +235,16 @@ impl Printer<'_> {
     }
 
     fn forward(&mut self, f: &Forward) {
-        let carried: Vec<&str> = f.carried.iter().map(|a| self.program.array(*a).name.as_str()).collect();
         let range = match f.length {
             Length::Known(from, to) => format!("{}..{}", self.expr(from), self.expr(to)),
             Length::Unknown { .. } => "unknown".to_string(),
         };
-        let text = format!("forward loop {} over {range} carrying [{}] {{", f.id.0, carried.join(", "));
+        let names = |arrays: &[ArrayId]| {
+            arrays.iter().map(|a| self.program.array(*a).name.as_str()).collect::<Vec<_>>().join(", ")
+        };
+        let kept = if f.kept.is_empty() { String::new() } else { format!(" keeping [{}]", names(&f.kept)) };
+        let carried = names(&f.carried);
+        let text = format!("forward loop {} over {range} carrying [{carried}]{kept} {{", f.id.0);
         self.line(&text);
         for (name, block) in [("advance", &f.advance), ("record", &f.record)] {
             self.line(&format!("  {name}:"));

@@ -33,6 +33,7 @@ impl Parts {
             from: self.piece[0],
             to: self.piece[1],
             carried: vec![self.x],
+            kept: Vec::new(),
             advance,
             record,
             schedule: None,

@@ -131,13 +131,13 @@ impl Steps {
     }
 }
 
-/// What the forward half of a loop writes and does not carry.
+/// What the forward half of a loop writes and neither carries nor keeps.
 fn lost(f: &Forward) -> Vec<ArrayId> {
     let mut lost = written(&f.advance);
     lost.extend(written(&f.record));
     lost.sort_unstable();
     lost.dedup();
-    lost.retain(|array| !f.carried.contains(array));
+    lost.retain(|array| !f.carried.contains(array) && !f.kept.contains(array));
     lost
 }
 

@@ -132,13 +132,14 @@ impl AdjointBuilder<'_> {
                 (Length::Unknown { reached, ended }, [l.body.clone(), recording].map(run))
             }
         };
-        let (carried, schedule) = (plan.slots, l.schedule);
+        let (carried, kept, schedule) = (plan.slots, plan.kept, l.schedule);
         w.push(Stmt::Forward(Forward {
             id: l.id,
             length,
             from: piece.0,
             to: piece.1,
             carried,
+            kept,
             advance,
             record,
             schedule,

@@ -101,6 +101,9 @@ pub struct Forward {
     pub to: ValueId,
     /// Arrays that a later pass or the adjoint may read: what a slot holds.
     pub carried: Vec<ArrayId>,
+    /// Arrays that passes write and of which nothing that was read is ever overwritten: no slot holds them, and they stay as
+    /// they are when an earlier state comes back.
+    pub kept: Vec<ArrayId>,
     /// Runs passes and keeps nothing.
     pub advance: Block,
     /// Runs passes and keeps their tape.
