@@ -7,6 +7,9 @@ use crate::types::{Literal, Type};
 /// The bits of a value, in the low bytes.
 pub type Bits = u64;
 
+/// What index arithmetic gives where its result does not fit (law 4): no index, and less than every one.
+pub const OVERFLOW: i64 = i64::MIN;
+
 /// An integer division by zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DivisionByZero;
@@ -83,6 +86,7 @@ pub fn unary(op: Unary, ty: Type, a: Bits) -> Bits {
         Unary::Neg if ty.is_float() => float1(ty, a, |x| -x, |x| -x),
         Unary::Neg => wrap(ty, int(ty, a).wrapping_neg()),
         Unary::Not if ty == Type::Bool => a ^ 1,
+        Unary::Not if ty == Type::Index && a as i64 == OVERFLOW => a,
         Unary::Not => wrap(ty, !int(ty, a)),
         Unary::Abs if ty.is_float() => float1(ty, a, f32::abs, f64::abs),
         Unary::Abs => wrap(ty, int(ty, a).wrapping_abs()),
@@ -110,6 +114,9 @@ pub fn binary(op: Binary, ty: Type, a: Bits, b: Bits) -> Result<Bits, DivisionBy
         });
     }
     let (x, y) = (int(ty, a), int(ty, b));
+    if ty == Type::Index {
+        return index(op, x, y).map(|value| value as Bits);
+    }
     let width = 8 * ty.size() as u32;
     Ok(wrap(
         ty,
@@ -130,6 +137,35 @@ pub fn binary(op: Binary, ty: Type, a: Bits, b: Bits) -> Result<Bits, DivisionBy
             Binary::Shr => x >> (y as u32 % width),
         },
     ))
+}
+
+/// Law 4: an operation on `usize` is exact, or gives [`OVERFLOW`], and so does one on [`OVERFLOW`].
+fn index(op: Binary, x: i64, y: i64) -> Result<i64, DivisionByZero> {
+    if matches!(op, Binary::Div | Binary::Rem | Binary::RemEuclid) && y == 0 {
+        return Err(DivisionByZero);
+    }
+    if x == OVERFLOW || y == OVERFLOW {
+        return Ok(OVERFLOW);
+    }
+    let exact = match op {
+        Binary::Add => x.checked_add(y),
+        Binary::Sub => x.checked_sub(y),
+        Binary::Mul => x.checked_mul(y),
+        Binary::Div => x.checked_div(y),
+        Binary::Rem => x.checked_rem(y),
+        Binary::RemEuclid => x.checked_rem_euclid(y),
+        Binary::Min => Some(x.min(y)),
+        Binary::Max => Some(x.max(y)),
+        Binary::And => Some(x & y),
+        Binary::Or => Some(x | y),
+        Binary::Xor => Some(x ^ y),
+        Binary::Shl => {
+            let by = y as u32 % 64;
+            Some(x << by).filter(|shifted| shifted >> by == x)
+        }
+        Binary::Shr => Some(x >> (y as u32 % 64)),
+    };
+    Ok(exact.unwrap_or(OVERFLOW))
 }
 
 /// Law 4: a number beats NaN, and zeros are ordered by sign.
@@ -172,9 +208,17 @@ pub fn fma(ty: Type, a: Bits, b: Bits, c: Bits) -> Bits {
     }
 }
 
-/// Rust's `as`; `usize` is signed here.
+/// Rust's `as`; `usize` is signed here, and what did not fit becomes a value that is conspicuous.
 pub fn cast(from: Type, to: Type, a: Bits) -> Bits {
     match (from, to) {
+        (Type::Index, _) if a as i64 == OVERFLOW => match to {
+            Type::F32 => of_f32(f32::NAN),
+            Type::F64 => f64::NAN.to_bits(),
+            Type::I32 => wrap(to, i64::from(i32::MIN)),
+            Type::U32 => wrap(to, i64::from(u32::MAX)),
+            Type::I64 | Type::Index => a,
+            Type::Bool => 1,
+        },
         (Type::F32, Type::F64) => f64::from(f32_of(a)).to_bits(),
         (Type::F64, Type::F32) => of_f32(f64_of(a) as f32),
         (Type::F32 | Type::F64, _) => {

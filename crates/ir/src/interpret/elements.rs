@@ -2,7 +2,7 @@
 
 use super::{Bytes, HostArray, Machine};
 use crate::error::{Fault, Touched};
-use crate::evaluate::{Bits, evaluate};
+use crate::evaluate::{Bits, OVERFLOW, evaluate};
 use crate::modes::Dead;
 use crate::program::*;
 
@@ -13,6 +13,14 @@ impl<'p> Machine<'p, '_> {
 
     pub(super) fn index(&self, v: ValueId) -> i64 {
         self.bits(v) as i64
+    }
+
+    /// A bound of a loop, which must be a number.
+    pub(super) fn bound(&self, v: ValueId) -> Result<i64, Fault> {
+        match self.index(v) {
+            OVERFLOW => Err(Fault::IndexOverflow { site: self.program.value(v).site.clone() }),
+            bound => Ok(bound),
+        }
     }
 
     pub(super) fn compute(&mut self, v: ValueId) -> Result<Bits, Fault> {
