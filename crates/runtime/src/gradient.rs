@@ -17,7 +17,7 @@ use crate::arguments::{Arg, bind, bind_first, extents, from_arguments};
 use crate::buffer::Spare;
 use crate::counters::Event;
 use crate::device::{Device, Executable};
-use crate::durable::{Frontier, Reached};
+use crate::durable::{Frontier, Reached, of_restored};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Temp, View};
 use crate::hosted::OnYield;
@@ -186,21 +186,24 @@ impl Variant {
             sizes[id.index()] = match decl.role {
                 Role::Temp(_) => {
                     let shape = extents(&self.program, id, views, scalars)?;
-                    let bytes = shape.iter().product::<usize>() as u64 * decl.ty.size() as u64;
-                    fixed += bytes;
+                    let bytes =
+                        shape.iter().fold(decl.ty.size() as u64, |all, n| all.saturating_mul(*n as u64));
+                    fixed = bytes.saturating_add(fixed);
                     bytes
                 }
                 _ => views[id.index()].bytes as u64,
             };
         }
         for pushes in &self.pushes_outside {
-            fixed += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
+            let bytes = sizes[pushes.array.index()].saturating_mul(self.times(pushes, views, scalars)?);
+            fixed = bytes.saturating_add(fixed);
         }
-        fixed += self.scratch;
-        fixed += self.undone.iter().map(|a| sizes[a.index()]).sum::<u64>();
+        fixed = fixed.saturating_add(self.scratch);
+        fixed = self.undone.iter().fold(fixed, |all, a| all.saturating_add(sizes[a.index()]));
         for segment in self.reversing_segments(&self.script.steps) {
             for pushes in &self.script.pushes[segment] {
-                fixed += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
+                let bytes = sizes[pushes.array.index()].saturating_mul(self.times(pushes, views, scalars)?);
+                fixed = bytes.saturating_add(fixed);
             }
         }
         Ok((self.needs_of(&self.script.steps, &sizes, views, scalars)?, fixed))
@@ -259,9 +262,10 @@ impl Variant {
             Length::Unknown { .. } => None,
             Length::Known(from, to) => Some(self.passes(from, to, views, scalars).unwrap_or(0)),
         };
-        let mut tape = 0;
+        let mut tape: u64 = 0;
         for pushes in self.pushes.get(&sweep.id).into_iter().flatten() {
-            tape += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
+            let bytes = sizes[pushes.array.index()].saturating_mul(self.times(pushes, views, scalars)?);
+            tape = tape.saturating_add(bytes);
         }
         let state = sweep.carried.iter().map(|a| sizes[a.index()]).sum();
         let mut work = 1.0;
@@ -487,9 +491,13 @@ impl CompiledGradient {
                 }
                 Ok(run.ran)
             }
-            Reached::Middle => {
+            reached @ (Reached::Beginning | Reached::Middle { .. }) => {
                 run.frontier = Some(&mut frontier);
-                run.follow().and_then(|ran| run.settle().and_then(|()| run.finish()).map(|()| ran))
+                let ran = run.follow().and_then(|ran| run.settle().and_then(|()| run.finish()).map(|()| ran));
+                match reached {
+                    Reached::Middle { short } => ran.map_err(|error| of_restored(error, short)),
+                    _ => ran,
+                }
             }
         };
         let settled = executable.settle(&mut frame);
