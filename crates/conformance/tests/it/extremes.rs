@@ -800,7 +800,7 @@ const SHAPES: &[Shape] = &[
 ];
 
 /// All shapes in one program, of which `which` says which one runs, and which of them use the offset.
-fn all() -> (Program, Vec<bool>) {
+pub fn all() -> (Program, Vec<bool>) {
     let mut b = Builder::new("extremes");
     let [x, y] = ["x", "y"].map(|name| b.array(name, Type::F64, 1, Access::Write));
     let k = b.array("k", Type::I64, 1, Access::Write);
