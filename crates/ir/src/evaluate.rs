@@ -284,3 +284,51 @@ pub fn rand(ty: Type, seed: i64, counter: i64) -> Bits {
         _ => ebbtide_math::rand_f64(seed, counter).to_bits(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(op: Binary, a: i64, b: i64) -> i64 {
+        binary(op, Type::Index, a as Bits, b as Bits).map_or(0, |bits| bits as i64)
+    }
+
+    #[test]
+    fn index_arithmetic_is_exact_or_no_number() {
+        assert_eq!(of(Binary::Add, i64::MAX - 1, 1), i64::MAX);
+        assert_eq!(of(Binary::Sub, 3, 5), -2);
+        assert_eq!(of(Binary::Shl, 1, 62), 1 << 62);
+        for (op, a, b) in [
+            (Binary::Add, i64::MAX, 1),
+            (Binary::Sub, -2, i64::MAX),
+            (Binary::Mul, 2, 1 << 62),
+            (Binary::Mul, 3, i64::MAX / 2),
+            (Binary::Shl, 1, 63),
+            (Binary::Shl, 3, 62),
+        ] {
+            assert_eq!(of(op, a, b), OVERFLOW, "{op:?} {a} {b}");
+        }
+    }
+
+    #[test]
+    fn what_is_computed_from_no_number_is_none() {
+        use Binary::*;
+        for op in [Add, Sub, Mul, Div, Rem, RemEuclid, Min, Max, And, Or, Xor, Shl, Shr] {
+            for x in [1, 2, 7, -1, i64::MAX] {
+                assert_eq!((of(op, OVERFLOW, x), of(op, x, OVERFLOW)), (OVERFLOW, OVERFLOW), "{op:?} {x}");
+            }
+        }
+        assert_eq!(of(Mul, OVERFLOW, 0), OVERFLOW);
+        assert_eq!(binary(Rem, Type::Index, OVERFLOW as Bits, 0), Err(DivisionByZero));
+        assert_eq!(unary(Unary::Not, Type::Index, OVERFLOW as Bits) as i64, OVERFLOW);
+    }
+
+    #[test]
+    fn a_cast_shows_what_is_no_number() {
+        let to = |ty| cast(Type::Index, ty, OVERFLOW as Bits);
+        assert!(f64_of(to(Type::F64)).is_nan() && f32_of(to(Type::F32)).is_nan());
+        assert_eq!((to(Type::I32) as i32, to(Type::U32) as u32), (i32::MIN, u32::MAX));
+        assert_eq!((to(Type::I64) as i64, to(Type::Bool)), (i64::MIN, 1));
+        assert_eq!(cast(Type::I64, Type::F64, OVERFLOW as Bits), (i64::MIN as f64).to_bits());
+    }
+}
