@@ -57,6 +57,7 @@ impl<'i> Body<'i> {
 impl Text<'_> {
     /// Prints the statements of a block; `mask` names the lanes that take part, where not all do.
     pub fn body(&mut self, body: &Body, block: &Block, mask: Option<&str>) {
+        self.know_exact(body);
         for stmt in block {
             for number in 0..self.copies(body, stmt) {
                 if let (Some(jam), Form::Vector { .. }) = (&mut self.jam, body.form) {

@@ -16,20 +16,47 @@ type Guards = BTreeMap<ValueId, (Option<String>, Option<String>)>;
 /// A range as C expressions: its first value, and the one after its last.
 type Range = (String, String);
 
+/// What proves that a loop needs no checks.
+#[derive(Default)]
+pub(crate) struct Proof {
+    /// Conditions in C, which must all hold; nothing that they compute may set `wild`.
+    pub tests: BTreeSet<String>,
+    /// The values that are numbers then.
+    pub exact: BTreeSet<ValueId>,
+    /// The ranges of these values, which must be tame.
+    ranges: BTreeMap<ValueId, Range>,
+}
+
+impl Proof {
+    /// Adds the tests that make values numbers, where no other test computes the same.
+    fn keep_exact(mut self) -> Proof {
+        for (first, end) in std::mem::take(&mut self.ranges).into_values() {
+            let known = |text: &str| self.tests.iter().any(|test| test.contains(text));
+            if !known(&first) || !known(&end) {
+                self.tests.insert(format!("eb_exact(&wild, {first}, {end})"));
+            }
+        }
+        self
+    }
+}
+
 impl Text<'_> {
     /// The tests that prove all accesses of a loop; `None` where some access is not a sum of ranges.
-    pub fn proof(&self, par: &Par, reductions: &[&Store]) -> Option<BTreeSet<String>> {
+    pub fn proof(&self, par: &Par, reductions: &[&Store]) -> Option<Proof> {
         let mut guards: Guards = ranges(par).collect();
-        let mut tests = BTreeSet::new();
-        self.prove_block(&par.body, &mut guards, reductions, &mut tests)?;
-        Some(tests)
+        let mut proof = Proof::default();
+        self.prove_block(&par.body, &mut guards, reductions, &mut proof)?;
+        // What is near the variables of the loop fits where these are narrow, which is tested too.
+        let narrow = self.narrow_values(par);
+        proof.ranges.retain(|v, _| !narrow.contains_key(v));
+        Some(proof.keep_exact())
     }
 
     /// The tests that prove all accesses of a loop's passes, where the ranges of its parallel loops are printed.
-    pub fn proof_of_passes(&self, l: &Loop) -> Option<BTreeSet<String>> {
-        let (mut guards, mut tests) = (Guards::new(), BTreeSet::new());
-        self.prove_loop(l, &mut guards, &[], &mut tests)?;
-        Some(tests)
+    pub fn proof_of_passes(&self, l: &Loop) -> Option<Proof> {
+        let (mut guards, mut proof) = (Guards::new(), Proof::default());
+        self.prove_loop(l, &mut guards, &[], &mut proof)?;
+        Some(proof.keep_exact())
     }
 
     /// The depth of recursion is that of nesting in the source.
@@ -38,38 +65,43 @@ impl Text<'_> {
         block: &Block,
         guards: &mut Guards,
         reductions: &[&Store],
-        tests: &mut BTreeSet<String>,
+        proof: &mut Proof,
     ) -> Option<()> {
         for stmt in block {
             match stmt {
                 Stmt::Let(v) => match *self.program.op(*v) {
-                    Op::Load(array, index) => self.prove_access(array.index(), index, guards, tests)?,
+                    Op::Load(array, index) => self.prove_access(array.index(), index, guards, proof)?,
                     Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b)
                         if !self.program.ty(*v).is_float() =>
                     {
                         // A divisor that may be zero needs a look.
                         self.program.literal(b).and_then(|l| l.to_i64()).filter(|l| *l != 0)?;
                     }
+                    Op::Binary(Binary::Add | Binary::Sub | Binary::Mul, ..)
+                        if self.program.ty(*v) == Type::Index =>
+                    {
+                        self.prove_exact(*v, guards, proof);
+                    }
                     _ => {}
                 },
                 Stmt::Update(_, s) if reductions.iter().any(|r| std::ptr::eq(*r, s)) => {}
                 Stmt::Store(s) | Stmt::Update(_, s) => {
-                    self.prove_access(s.array.index(), s.index, guards, tests)?;
+                    self.prove_access(s.array.index(), s.index, guards, proof)?;
                 }
                 Stmt::If(branch) => {
                     let mut then = guards.clone();
                     self.learn(branch.condition, true, &mut then);
-                    self.prove_block(&branch.then, &mut then, reductions, tests)?;
+                    self.prove_block(&branch.then, &mut then, reductions, proof)?;
                     let mut otherwise = guards.clone();
                     self.learn(branch.condition, false, &mut otherwise);
-                    self.prove_block(&branch.otherwise, &mut otherwise, reductions, tests)?;
+                    self.prove_block(&branch.otherwise, &mut otherwise, reductions, proof)?;
                 }
-                Stmt::Loop(l) => self.prove_loop(l, guards, reductions, tests)?,
+                Stmt::Loop(l) => self.prove_loop(l, guards, reductions, proof)?,
                 Stmt::Par(par) => {
                     guards.extend(ranges(par));
-                    self.prove_block(&par.body, guards, reductions, tests)?;
+                    self.prove_block(&par.body, guards, reductions, proof)?;
                 }
-                Stmt::Call(call) => self.prove_block(&call.body, guards, reductions, tests)?,
+                Stmt::Call(call) => self.prove_block(&call.body, guards, reductions, proof)?,
                 // Taking an element is a fault that must be met at once.
                 Stmt::Claim(_) => return None,
                 _ => {}
@@ -83,29 +115,35 @@ impl Text<'_> {
         l: &Loop,
         guards: &mut Guards,
         reductions: &[&Store],
-        tests: &mut BTreeSet<String>,
+        proof: &mut Proof,
     ) -> Option<()> {
         let LoopKind::For { var, from, to } = l.kind else { return None };
+        self.prove_exact(from, guards, proof);
+        self.prove_exact(to, guards, proof);
         let (from, to) = (self.range(from, guards)?.0, self.range(to, guards)?.1);
         // The last value of the upper bound is one below its range's end.
         let to = format!("eb_difference(&wild, {to}, 1)");
         guards.insert(var, (Some(from), Some(to)));
-        self.prove_block(&l.body, guards, reductions, tests)
+        self.prove_block(&l.body, guards, reductions, proof)
     }
 
-    fn prove_access(
-        &self,
-        array: usize,
-        index: Indices,
-        guards: &Guards,
-        tests: &mut BTreeSet<String>,
-    ) -> Option<()> {
+    fn prove_access(&self, array: usize, index: Indices, guards: &Guards, proof: &mut Proof) -> Option<()> {
         for (k, v) in index.as_slice().iter().enumerate() {
             let (first, end) = self.range(*v, guards)?;
-            tests.insert(format!("{first} >= 0"));
-            tests.insert(format!("{end} <= d{array}_{k}"));
+            proof.tests.insert(format!("{first} >= 0"));
+            proof.tests.insert(format!("{end} <= d{array}_{k}"));
         }
         Some(())
+    }
+
+    /// Takes a value for a number, if the ranges of its operands are known.
+    fn prove_exact(&self, v: ValueId, guards: &Guards, proof: &mut Proof) {
+        let range =
+            if self.outside(v).is_some() { self.range(v, guards) } else { self.arithmetic(v, guards) };
+        if let Some(range) = range {
+            proof.exact.insert(v);
+            proof.ranges.insert(v, range);
+        }
     }
 
     /// What a condition says where it holds, or does not.
@@ -121,10 +159,10 @@ impl Text<'_> {
             }
             Op::Compare(op, a, b) if self.program.ty(a) == Type::Index => {
                 let op = if holds { op } else { opposite(op) };
-                if let Some(bound) = self.outside(b) {
+                if let Some(bound) = self.outside_number(b) {
                     narrow(guards.entry(a).or_default(), op, &bound);
                 }
-                if let Some(bound) = self.outside(a) {
+                if let Some(bound) = self.outside_number(a) {
                     narrow(guards.entry(b).or_default(), mirrored(op), &bound);
                 }
             }
@@ -137,17 +175,32 @@ impl Text<'_> {
         (self.program.literal(v).is_some() || !self.inside.contains(&v)).then(|| self.value(v))
     }
 
+    /// The same, in a proof: it is wild where it is no number.
+    fn outside_number(&self, v: ValueId) -> Option<String> {
+        let value = self.outside(v)?;
+        Some(if self.may_overflow(v) { format!("eb_tame(&wild, {value})") } else { value })
+    }
+
     /// The range of an index. The depth of recursion is that of the expression in the source.
     fn range(&self, v: ValueId, guards: &Guards) -> Option<Range> {
-        if let Some(value) = self.outside(v) {
-            let end = format!("eb_sum(&wild, {value}, 1)");
-            return Some((value, end));
+        if let (Some(first), Some(value)) = (self.outside_number(v), self.outside(v)) {
+            return Some((first, format!("eb_sum(&wild, {value}, 1)")));
         }
         let known = guards.get(&v);
         if let Some((Some(first), Some(end))) = known {
             return Some((first.clone(), end.clone()));
         }
-        let (first, end) = match *self.program.op(v) {
+        let (first, end) = self.arithmetic(v, guards)?;
+        // One side may be known better.
+        Some(match known {
+            Some((lower, upper)) => (lower.clone().unwrap_or(first), upper.clone().unwrap_or(end)),
+            None => (first, end),
+        })
+    }
+
+    /// The range of a sum or product, from those of its operands.
+    fn arithmetic(&self, v: ValueId, guards: &Guards) -> Option<Range> {
+        Some(match *self.program.op(v) {
             Op::Binary(Binary::Add, a, b) => {
                 let (a, b) = (self.range(a, guards)?, self.range(b, guards)?);
                 let end = format!("eb_difference(&wild, eb_sum(&wild, {}, {}), 1)", a.1, b.1);
@@ -170,11 +223,6 @@ impl Text<'_> {
                 (format!("eb_product(&wild, {first}, {factor}ll)"), format!("eb_sum(&wild, {end}, 1)"))
             }
             _ => return None,
-        };
-        // One side may be known better.
-        Some(match known {
-            Some((lower, upper)) => (lower.clone().unwrap_or(first), upper.clone().unwrap_or(end)),
-            None => (first, end),
         })
     }
 }

@@ -18,7 +18,7 @@ impl Text<'_> {
                 if outermost && of_data && self.family == Family::C {
                     line!(self, "{looks}");
                 }
-                let (from, to) = (self.bound(body, *from), self.bound(body, *to));
+                let [from, to] = [*from, *to].map(|v| self.checked_bound(body, v, mask));
                 let v = format!("v{}", var.index());
                 line!(self, "{{ const i64 end{number} = {to};");
                 // A loop that can be left in the middle is left by one `break`.
@@ -59,6 +59,23 @@ impl Text<'_> {
         if let Some(until) = l.until {
             line!(self, "if ({}) break;", self.known(body, until));
         }
+    }
+
+    /// A bound, after the look whether it is a number.
+    fn checked_bound(&mut self, body: &Body, v: ValueId, mask: Option<&str>) -> String {
+        let text = self.bound(body, v);
+        if self.may_overflow(v) {
+            // Lanes that are not here may have no number.
+            self.failed |= mask.is_some();
+            let site = self.program.value(v).site.clone();
+            let access = self.access(None, &site);
+            line!(
+                self,
+                "if (__builtin_expect({text} == INT64_MIN, 0)) {{ eb_fault(f, EB_OVERFLOW, {access}, 0, 0, 0); goto exit{}; }}",
+                body.exit
+            );
+        }
+        text
     }
 
     /// A bound, which the interior form may have left unprinted.

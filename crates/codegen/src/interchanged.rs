@@ -6,6 +6,7 @@
 //! so that only what one pass hands to the next makes anybody wait.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use ebbtide_ir::{After, ArrayId, Block, Indices, Loop, LoopKind, Op, Par, Stmt, ValueId, walk};
 
@@ -105,7 +106,15 @@ impl Text<'_> {
         let proof = self.proof_of_passes(l);
         self.inside.clear();
         self.checks = if proof.is_some() { Checks::Proved } else { Checks::AtOnce };
-        let mut tests = proof.unwrap_or_default();
+        let proof = proof.unwrap_or_default();
+        self.proved = Rc::new(proof.exact);
+        let mut tests = proof.tests;
+        // A bound that is no number is a fault of the other form.
+        for v in [from, to].into_iter().chain(first.ranges.iter().flat_map(|r| [r.from, r.to])) {
+            if self.may_overflow(v) {
+                tests.insert(format!("{} != INT64_MIN", self.value(v)));
+            }
+        }
         for (array, held) in &plan.held {
             for d in 0..self.program.array(*array).rank {
                 let extent = format!("d{}_{d}", array.index());
@@ -146,7 +155,10 @@ impl Text<'_> {
         line!(self, "if (rows > 0 && row > 0) {{");
         self.deal(first, &format!("f{}", first.ranges.len() - 1));
         line!(self, "const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);");
-        line!(self, "for (i64 column = deal.column; column < row; column += deal.columns) {{");
+        line!(
+            self,
+            "if (begun < ended) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) {{"
+        );
         line!(self, "for (i64 r = begun; r < ended; r++) {{");
         let last = first.ranges.len() - 1;
         line!(self, "const i64 v{} = f{last} + column;", first.ranges[last].var.index());
@@ -221,6 +233,7 @@ impl Text<'_> {
     fn pass_of(&mut self, l: &Loop, plan: &Interchange, exit: usize) {
         self.own.arrays = plan.held.keys().copied().collect();
         self.own.tapes = plan.tapes.iter().map(|(array, tape)| (*array, (0, tape.places()))).collect();
+        self.exact = if self.checks == Checks::Proved { self.proved.clone() } else { Default::default() };
         self.pass(&l.body, exit);
         self.own = Own::default();
     }

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 use ebbtide_ir::{
     Binary, Block, Branch, Compare, Indices, Literal, LoopKind, Op, Par, Program, Stmt, Type, Unary, ValueId,
@@ -14,6 +15,7 @@ use ebbtide_ir::{
 };
 
 use crate::c_types::c_literal;
+use crate::exact::Exact;
 use crate::lanes::Varying;
 use crate::unit::{Family, Text, line};
 
@@ -35,9 +37,15 @@ impl Linear {
         Linear { coefficient, exact: base.clone(), base }
     }
 
+    /// A value that is the same for all `j`; where it is no number, the interior is empty.
+    fn uniform(name: String, may_overflow: bool) -> Linear {
+        let exact = if may_overflow { tamed(&name) } else { name.clone() };
+        Linear { coefficient: 0, base: name, exact }
+    }
+
     /// The base for proofs, which is then far from the ends of its type.
     fn tame(&self) -> String {
-        if self.exact == "0" { "0".to_string() } else { format!("eb_tame(&wild, {})", self.exact) }
+        if self.exact == "0" { "0".to_string() } else { tamed(&self.exact) }
     }
 }
 
@@ -53,6 +61,10 @@ pub(crate) struct Interior {
     pub decided: BTreeMap<ValueId, bool>,
     /// Accesses (by index) that the interval does not prove to be in bounds.
     pub unproved: BTreeSet<Vec<ValueId>>,
+    /// The index values that are numbers in the interior, besides what cannot be anything else.
+    pub exact: Exact,
+    /// Sums that must be tame for that, each in its scope.
+    sums: BTreeSet<(String, String)>,
     /// The statements that narrow `lo` and `hi`.
     pub narrowing: String,
     /// Which rows the narrowing must be done for.
@@ -74,6 +86,7 @@ impl Text<'_> {
     /// Prints the names that the interior needs before the innermost loop; the statements that narrow `lo` and `hi`
     /// come back with it.
     pub fn interior(&mut self, par: &Par) -> Interior {
+        self.exact = Exact::default();
         let varying = Varying::of(self.program, par);
         let mut interior = Interior {
             varying,
@@ -82,6 +95,8 @@ impl Text<'_> {
             wraps: BTreeMap::new(),
             decided: BTreeMap::new(),
             unproved: BTreeSet::new(),
+            exact: Exact::default(),
+            sums: BTreeSet::new(),
             narrowing: String::new(),
             rows: Rows::Corners,
             outer: par.ranges.iter().rev().skip(1).map(|r| r.var).collect(),
@@ -93,6 +108,7 @@ impl Text<'_> {
             line!(self, "eb_tame(&wild, f{});", par.ranges.len() - 1);
         }
         self.early(&mut interior, &mut narrowed, &par.body, &mut Vec::new());
+        interior.tame_sums();
         interior.narrowing.push_str("if (__builtin_expect(wild, 0)) hi = lo;\n");
         interior
     }
@@ -108,6 +124,11 @@ impl Text<'_> {
             match stmt {
                 Stmt::Let(v) => {
                     self.early_value(interior, narrowed, *v, loops);
+                    if let Op::Binary(Binary::Add | Binary::Sub | Binary::Mul, ..) = *self.program.op(*v)
+                        && self.program.ty(*v) == Type::Index
+                    {
+                        self.exact_value(interior, narrowed, *v, loops);
+                    }
                     if let Op::Load(array, index) = *self.program.op(*v) {
                         self.prove(interior, narrowed, array.index(), index, loops);
                     }
@@ -126,6 +147,7 @@ impl Text<'_> {
                 },
                 Stmt::Loop(l) => {
                     if let LoopKind::For { var, from, to } = l.kind {
+                        [from, to].into_iter().for_each(|v| self.exact_value(interior, narrowed, v, loops));
                         loops.push((var, from, to));
                         self.early(interior, narrowed, &l.body, loops);
                         loops.pop();
@@ -238,6 +260,51 @@ impl Text<'_> {
         }
     }
 
+    /// Narrows to where a value is a number, if that can be known before the innermost loop.
+    fn exact_value(
+        &mut self,
+        interior: &mut Interior,
+        narrowed: &mut BTreeSet<String>,
+        v: ValueId,
+        loops: &[(ValueId, ValueId, ValueId)],
+    ) {
+        if !self.may_overflow(v) || interior.exact.contains(&v) {
+            return;
+        }
+        let Some(sum) = self.linear(interior, v, loops) else { return };
+        let used: Vec<_> =
+            loops.iter().filter(|l| mentions(&sum.base, &format!("v{}", l.0.index()))).copied().collect();
+        let Some(corners) = self.corners(interior, &used) else { return };
+        interior.keep_exact(narrowed, &sum);
+        interior.sums.extend(corners.into_iter().map(|scope| (scope, sum.exact.clone())));
+        Rc::make_mut(&mut interior.exact).insert(v);
+    }
+
+    /// The values of loop variables at the corners of their ranges, as declarations in C, where the ranges are the same for a
+    /// whole row: what is a sum is monotone in each of them.
+    fn corners(&self, interior: &mut Interior, loops: &[(ValueId, ValueId, ValueId)]) -> Option<Vec<String>> {
+        let mut bounds = Vec::with_capacity(loops.len());
+        for (_, from, to) in loops {
+            let (from, to) = (self.linear(interior, *from, &[])?, self.linear(interior, *to, &[])?);
+            if from.coefficient != 0 || to.coefficient != 0 {
+                return None;
+            }
+            // A variable that runs up to an outer one, times an outer one, is not a sum.
+            if interior.mentions_outer(&from.base) || interior.mentions_outer(&to.base) {
+                interior.rows = Rows::Each;
+            }
+            bounds.push((from.tame(), format!("{} - 1", to.tame())));
+        }
+        let scope = |corner: usize| {
+            let each = loops.iter().zip(&bounds).enumerate().map(|(bit, (l, (first, last)))| {
+                let value = if corner >> bit & 1 == 0 { first } else { last };
+                format!("const i64 v{} = {value}; ", l.0.index())
+            });
+            each.collect()
+        };
+        Some((0..1usize << loops.len()).map(scope).collect())
+    }
+
     /// Decides a boundary condition by trying it far from all boundaries, and narrows to where it holds.
     fn decide(
         &mut self,
@@ -321,9 +388,24 @@ impl Text<'_> {
         self.sum(interior, v, &|v| interior.early.contains(&v) || loops.iter().any(|l| l.0 == v))
     }
 
-    /// A value as a sum, in terms of any uniform name.
+    /// A value as a sum, in terms of any uniform name, where its interior is proved to have it as a number.
     pub fn linear_here(&self, interior: &Interior, v: ValueId) -> Option<Linear> {
-        self.sum(interior, v, &|_| true)
+        self.sum(interior, v, &|_| true).filter(|_| self.is_number(interior, v))
+    }
+
+    /// Is every sum and product that a varying value is made of, down to where it is made of others, known to be exact?
+    fn is_number(&self, interior: &Interior, v: ValueId) -> bool {
+        if interior.varying.uniform(v) || interior.wraps.contains_key(&v) {
+            return true;
+        }
+        match *self.program.op(v) {
+            Op::Binary(..) => interior.exact.contains(&v),
+            Op::Select(condition, a, b) => match interior.decided.get(&condition) {
+                Some(chosen) => self.is_number(interior, if *chosen { a } else { b }),
+                None => false,
+            },
+            _ => true,
+        }
     }
 
     fn sum(&self, interior: &Interior, v: ValueId, known: &dyn Fn(ValueId) -> bool) -> Option<Linear> {
@@ -337,7 +419,7 @@ impl Text<'_> {
         if interior.varying.uniform(v) {
             let outside = !self.inside.contains(&v);
             if outside || constant(v).is_some() || known(v) {
-                return Some(Linear::new(0, self.value(v)));
+                return Some(Linear::uniform(self.value(v), self.may_overflow(v)));
             }
         }
         match *self.program.op(v) {
@@ -408,34 +490,15 @@ impl Text<'_> {
     ) {
         let sums: Option<Vec<Linear>> =
             index.as_slice().iter().map(|v| self.linear(interior, *v, loops)).collect();
-        let bounds: Option<Vec<(Linear, Linear)>> = loops
-            .iter()
-            .map(|l| Some((self.linear(interior, l.1, &[])?, self.linear(interior, l.2, &[])?)))
-            .collect();
-        let uniform_bounds =
-            bounds.as_ref().is_some_and(|b| b.iter().all(|(f, t)| f.coefficient == 0 && t.coefficient == 0));
-        let (Some(sums), Some(bounds), true) = (sums, bounds, uniform_bounds) else {
+        let (Some(sums), true) = (sums, self.corners(interior, loops).is_some()) else {
             interior.unproved.insert(index.as_slice().to_vec());
             return;
         };
-        // A variable that runs up to an outer one, times an outer one, is not a sum.
-        if bounds.iter().any(|(f, t)| interior.mentions_outer(&f.base) || interior.mentions_outer(&t.base)) {
-            interior.rows = Rows::Each;
-        }
         for (k, sum) in sums.iter().enumerate() {
             let extent = format!("d{array}_{k}");
-            let used: Vec<usize> = (0..loops.len())
-                .filter(|l| mentions(&sum.base, &format!("v{}", loops[*l].0.index())))
-                .collect();
-            // A sum is monotone in each loop variable: its extremes are at the corners of their ranges.
-            for corner in 0..1usize << used.len() {
-                let mut scope = String::new();
-                for (bit, l) in used.iter().enumerate() {
-                    let (from, to) = &bounds[*l];
-                    let value =
-                        if corner >> bit & 1 == 0 { from.tame() } else { format!("{} - 1", to.tame()) };
-                    let _ = write!(scope, "const i64 v{} = {value}; ", loops[*l].0.index());
-                }
+            let used: Vec<_> =
+                loops.iter().filter(|l| mentions(&sum.base, &format!("v{}", l.0.index()))).copied().collect();
+            for scope in self.corners(interior, &used).unwrap_or_default() {
                 let [below, above] = within(sum, &extent);
                 let text = if scope.is_empty() {
                     format!("{below} {above}")
@@ -496,6 +559,20 @@ impl Interior {
         }
     }
 
+    /// Empties the interior where a sum that no access proves is not tame.
+    fn tame_sums(&mut self) {
+        for (scope, sum) in std::mem::take(&mut self.sums) {
+            let small = sum.strip_prefix("INT64_C(").and_then(|c| c.strip_suffix(')')?.parse::<i64>().ok());
+            let known = sum == "0" || small.is_some_and(|c| c < LARGE);
+            let sum = tamed(&sum);
+            if !known && !self.narrowing.contains(&sum) {
+                let open = if scope.is_empty() { "" } else { "{ " };
+                let close = if scope.is_empty() { "" } else { " }" };
+                let _ = writeln!(self.narrowing, "{open}{scope}{sum};{close}");
+            }
+        }
+    }
+
     fn once(&mut self, narrowed: &mut BTreeSet<String>, text: String) {
         if narrowed.insert(text.clone()) {
             let _ = writeln!(self.narrowing, "{text}");
@@ -518,6 +595,11 @@ impl Interior {
         };
         self.once(narrowed, format!("eb_avoid(&lo, &hi, {zero});"));
     }
+}
+
+/// A sum that empties the interior where it is not tame.
+fn tamed(sum: &str) -> String {
+    if sum.starts_with("eb_tame(") { sum.to_string() } else { format!("eb_tame(&wild, {sum})") }
 }
 
 /// The statement that narrows to where `sum >= 0`.

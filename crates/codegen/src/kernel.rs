@@ -5,6 +5,7 @@
 //! tables of the launch: thread 0 alone writes them, at the end, when all have read them.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use ebbtide_ir::{After, ArrayId, Combine, Literal, Op, Par, Stmt, Store, Type, ValueId, evaluate, walk};
 
@@ -185,9 +186,10 @@ impl Text<'_> {
     pub fn interval(&mut self, par: &Par, reductions: &[&Store]) -> Inside {
         let last = par.ranges.len() - 1;
         line!(self, "const i64 jf = f{last}, jt = f{last} + row;");
-        if let Some(tests) = self.proof(par, reductions) {
+        if let Some(proof) = self.proof(par, reductions) {
+            self.proved = Rc::new(proof.exact);
             line!(self, "i64 wild = 0;");
-            line!(self, "const b8 proved = {};", proved(&narrow(par, tests)));
+            line!(self, "const b8 proved = {};", proved(&narrow(par, proof.tests)));
             return Inside { interior: None, names: String::new() };
         }
         let start = self.out.len();
@@ -316,7 +318,10 @@ impl Text<'_> {
     fn all_threads(&mut self, par: &Par, exit: usize) {
         let last = par.ranges.len() - 1;
         let (j, together) = (par.ranges[last].var.index(), self.rows_together(par));
-        let tests = self.proof(par, &[]).map(|tests| proved(&narrow(par, tests)));
+        let tests = self.proof(par, &[]).map(|proof| {
+            self.proved = Rc::new(proof.exact);
+            proved(&narrow(par, proof.tests))
+        });
         let dealt = tests.as_deref().and_then(|tests| Some((tests, self.dealt_on_entry(par, tests)?)));
         let inside = match dealt {
             Some((tests, number)) => {
@@ -379,9 +384,10 @@ impl Text<'_> {
             line!(self, "}} else");
         }
         line!(self, "{{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);");
+        // Without rows there is nothing to do, however many columns there are.
         line!(
             self,
-            "for (i64 column = deal.column; column < row; column += deal.columns) {{ const i64 j = jf + column;"
+            "if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) {{ const i64 j = jf + column;"
         );
         line!(self, "for (i64 r = first; r < end; r++) {{");
         self.row(par, &inside);
@@ -517,7 +523,9 @@ impl Text<'_> {
 /// The tests, and those that the variables of the loop are narrow.
 fn narrow(par: &Par, mut tests: BTreeSet<String>) -> BTreeSet<String> {
     for d in 0..par.ranges.len() {
-        tests.extend([format!("f{d} >= -EB_SMALL"), format!("e{d} <= EB_SMALL - f{d}")]);
+        let far =
+            [format!("f{d} >= -EB_SMALL"), format!("e{d} <= EB_SMALL - f{d}"), format!("e{d} <= EB_SMALL")];
+        tests.extend(far);
     }
     tests
 }

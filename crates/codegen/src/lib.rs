@@ -14,6 +14,7 @@ mod body;
 mod branches;
 mod c_types;
 mod deferred;
+mod exact;
 mod guarded;
 mod inner;
 mod interchange;

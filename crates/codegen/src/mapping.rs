@@ -88,18 +88,16 @@ impl Text<'_> {
             Op::Dim(array, k) if self.named.contains(&array) => Some(format!("d{}_{k}", array.index())),
             Op::Scalar(s) => Some(format!("(i64)f->scalars[{}]", s.index())),
             Op::Binary(op @ (Binary::Add | Binary::Sub | Binary::Mul), a, b) => {
-                let sign = match op {
-                    Binary::Add => '+',
-                    Binary::Sub => '-',
-                    _ => '*',
+                let name = match op {
+                    Binary::Add => "add",
+                    Binary::Sub => "sub",
+                    _ => "mul",
                 };
-                // As index arithmetic of the program: it wraps.
-                let (a, b) = (self.on_entry(a)?, self.on_entry(b)?);
-                Some(format!("(i64)((u64)({a}) {sign} (u64)({b}))"))
+                Some(format!("eb_index_{name}({}, {})", self.on_entry(a)?, self.on_entry(b)?))
             }
             Op::Binary(Binary::Div, a, b) => {
                 let divisor = self.program.literal(b).and_then(|l| l.to_i64()).filter(|l| *l > 0)?;
-                Some(format!("(({}) / {divisor})", self.on_entry(a)?))
+                Some(format!("eb_index_div({}, {divisor})", self.on_entry(a)?))
             }
             _ => None,
         }

@@ -16,20 +16,26 @@ impl Text<'_> {
             Op::Scalar(s) => crate::c_types::from_bits(ty, &format!("f->scalars[{}]", s.index())),
             Op::Dim(array, k) => format!("d{}_{k}", array.index()),
             Op::Get(local) => self.local(local),
-            Op::Unary(op, a) => {
-                let a = at(self, a);
-                self.scalar_unary(op, ty, &a)
+            Op::Unary(op, x) => {
+                let a = at(self, x);
+                let text = self.scalar_unary(op, ty, &a);
+                if ty == Type::Index { self.index_unary(op, x, &a, text) } else { text }
             }
-            Op::Binary(op, a, b) => {
-                let (a, b) = (at(self, a), at(self, b));
-                self.scalar_binary(op, ty, &a, &b)
+            Op::Binary(op, x, y) => {
+                let (a, b) = (at(self, x), at(self, y));
+                let looked = if ty == Type::Index { self.index_binary(v, op, [x, y], &a, &b) } else { None };
+                looked.unwrap_or_else(|| self.scalar_binary(op, ty, &a, &b))
             }
             Op::Compare(op, a, b) => format!("({} {} {})", at(self, a), sign(op), at(self, b)),
             Op::Select(c, a, b) => format!("({} ? {} : {})", at(self, c), at(self, a), at(self, b)),
             Op::Fma(a, b, c) => {
                 format!("op_fma_{}({}, {}, {})", c_type(ty), at(self, a), at(self, b), at(self, c))
             }
-            Op::Cast(a) => cast(self.program.ty(a), ty, &at(self, a)),
+            Op::Cast(x) => {
+                let (from, a) = (self.program.ty(x), at(self, x));
+                let text = cast(from, ty, &a);
+                if from == Type::Index { self.index_cast(x, ty, &a, text) } else { text }
+            }
             Op::Math(f, a, b) => {
                 let name = self.function(f, ty, 1);
                 match f.arity() {

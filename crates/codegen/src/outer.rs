@@ -40,6 +40,9 @@ impl Text<'_> {
     /// Prints a loop whose passes begin with this pending; gives what is pending where it is left.
     fn passes(&mut self, l: &Loop, begun: &Pending) -> Pending {
         let (pass, meetings) = (format!("pass{}", l.id.index()), self.meetings);
+        if let LoopKind::For { from, to, .. } = l.kind {
+            self.check_bounds(&[from, to]);
+        }
         line!(self, "{pass} = 0;");
         let mut left = begun.clone();
         match &l.kind {

@@ -86,6 +86,8 @@ impl Text<'_> {
                 self.same_shape(claim.array, claim.taken);
             }
         });
+        let bounds: Vec<ValueId> = par.ranges.iter().flat_map(|r| [r.from, r.to]).collect();
+        self.check_bounds(&bounds);
         line!(
             self,
             "{{ /* {} */",
@@ -112,7 +114,7 @@ impl Text<'_> {
         line!(self, "}}");
         line!(self, "exit{exit}: ;");
         if reductions.is_empty() {
-            let safe = self.proof(par, &[]).map(|tests| proved(&tests));
+            let safe = self.proof(par, &[]).map(|proof| proved(&proof.tests));
             line!(self, "i64 wild = 0; (void)wild;");
             self.after_loop(par, safe.as_deref());
         } else {

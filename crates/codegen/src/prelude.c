@@ -40,7 +40,7 @@ typedef struct {
     i64 looks;              /* how often it did */
 } eb_frame;
 
-enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7, EB_OPERATION = 8 };
+enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7, EB_OPERATION = 8, EB_OVERFLOW = 9 };
 
 static __attribute__((noinline, cold)) void eb_fault(eb_frame *f, i32 kind, i32 access, i64 dimension, i64 index, i64 extent) {
     i32 none = 0;
@@ -147,8 +147,24 @@ static inline i64 eb_sum(i64 *wild, i64 a, i64 b) { i64 r; *wild |= __builtin_ad
 static inline i64 eb_difference(i64 *wild, i64 a, i64 b) { i64 r; *wild |= __builtin_sub_overflow(a, b, &r); return r; }
 static inline i64 eb_product(i64 *wild, i64 a, i64 b) { i64 r; *wild |= __builtin_mul_overflow(a, b, &r); return r; }
 static inline i64 eb_tame(i64 *wild, i64 a) { *wild |= (u64)a + (1ull << 60) >> 61; return a; }
+/* Not zero; what is not tame is wild. */
+static inline int eb_exact(i64 *wild, i64 first, i64 end) { eb_tame(wild, first); eb_tame(wild, end); return 1; }
+/* Index arithmetic: what does not fit is INT64_MIN, and so is what is computed from it. */
+static inline i64 eb_index_add(i64 a, i64 b) { i64 r; return (a == INT64_MIN) | (b == INT64_MIN) | __builtin_add_overflow(a, b, &r) ? INT64_MIN : r; }
+static inline i64 eb_index_sub(i64 a, i64 b) { i64 r; return (a == INT64_MIN) | (b == INT64_MIN) | __builtin_sub_overflow(a, b, &r) ? INT64_MIN : r; }
+static inline i64 eb_index_mul(i64 a, i64 b) { i64 r; return (a == INT64_MIN) | (b == INT64_MIN) | __builtin_mul_overflow(a, b, &r) ? INT64_MIN : r; }
+static inline i64 eb_index_shl(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : ((i64)((u64)a << (b & 63)) >> (b & 63) == a ? (i64)((u64)a << (b & 63)) : INT64_MIN); }
+static inline i64 eb_index_div(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a / b; }
+static inline i64 eb_index_rem(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (b == -1 ? 0 : a % b); }
+static inline i64 eb_index_min(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (a < b ? a : b); }
+static inline i64 eb_index_max(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (a > b ? a : b); }
+static inline i64 eb_index_and(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a & b; }
+static inline i64 eb_index_or(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a | b; }
+static inline i64 eb_index_xor(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a ^ b; }
+static inline i64 eb_index_shr(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a >> (b & 63); }
 static inline i64 eb_floor_div(i64 a, i64 b) { i64 q = a / b; return q * b > a == b > 0 && q * b != a ? q - 1 : q; }
 static inline i64 eb_rem_euclid(i64 a, i64 b) { i64 r = b == -1 ? 0 : a % b; return r < 0 ? r + (b < 0 ? -b : b) : r; }
+static inline i64 eb_index_rem_euclid(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : eb_rem_euclid(a, b); }
 static inline u64 eb_bits_f64(f64 x) { u64 b; memcpy(&b, &x, 8); return b; }
 static inline f64 eb_f64_bits(u64 b) { f64 x; memcpy(&x, &b, 8); return x; }
 static inline u64 eb_bits_f32(f32 x) { u32 b; memcpy(&b, &x, 4); return b; }

@@ -85,7 +85,7 @@ struct eb_tape {
     u32 epoch;
 };
 
-enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7 };
+enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7, EB_OVERFLOW = 9 };
 
 #define EB_DO static __device__ __forceinline__
 #define EB_IN __device__ __forceinline__
@@ -370,10 +370,26 @@ EB_DO i64 eb_tame(i64 *wild, i64 a) { *wild |= (i64)(((u64)a + (1ull << 60)) >> 
 /* The number of iterations of from..to, and of nested ones; too many to count is a great many. */
 EB_DO i64 eb_extent(i64 from, i64 to) { i64 over = 0, r = eb_difference(&over, to, from); return to <= from ? 0 : over ? INT64_MAX : r; }
 EB_DO i64 eb_times(i64 a, i64 b) { i64 over = 0, r = eb_product(&over, a, b); return over ? INT64_MAX : r; }
+/* Not zero; what is not tame is wild. */
+EB_DO b8 eb_exact(i64 *wild, i64 first, i64 end) { eb_tame(wild, first); eb_tame(wild, end); return 1; }
+/* Index arithmetic: what does not fit is INT64_MIN, and so is what is computed from it. */
+EB_DO i64 eb_index_add(i64 a, i64 b) { i64 over = 0, r = eb_sum(&over, a, b); return (a == INT64_MIN) | (b == INT64_MIN) | (over != 0) ? INT64_MIN : r; }
+EB_DO i64 eb_index_sub(i64 a, i64 b) { i64 over = 0, r = eb_difference(&over, a, b); return (a == INT64_MIN) | (b == INT64_MIN) | (over != 0) ? INT64_MIN : r; }
+EB_DO i64 eb_index_mul(i64 a, i64 b) { i64 over = 0, r = eb_product(&over, a, b); return (a == INT64_MIN) | (b == INT64_MIN) | (over != 0) ? INT64_MIN : r; }
+EB_DO i64 eb_index_shl(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : ((i64)((u64)a << (b & 63)) >> (b & 63) == a ? (i64)((u64)a << (b & 63)) : INT64_MIN); }
+EB_DO i64 eb_index_div(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a / b; }
+EB_DO i64 eb_index_rem(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (b == -1 ? 0 : a % b); }
+EB_DO i64 eb_index_min(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (a < b ? a : b); }
+EB_DO i64 eb_index_max(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (a > b ? a : b); }
+EB_DO i64 eb_index_and(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a & b; }
+EB_DO i64 eb_index_or(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a | b; }
+EB_DO i64 eb_index_xor(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a ^ b; }
+EB_DO i64 eb_index_shr(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a >> (b & 63); }
 EB_DO i64 eb_floor_div(i64 a, i64 b) { i64 q = a / b; return (q * b > a) == (b > 0) && q * b != a ? q - 1 : q; }
 /* The same or nearly so, without branches, so that the compiler can compute it before a loop. */
 EB_DO i64 eb_near_div(i64 a, i64 b) { return (i64)floor((f64)a / (f64)b); }
 EB_DO i64 eb_rem_euclid(i64 a, i64 b) { i64 r = b == -1 ? 0 : a % b; return r < 0 ? r + (b < 0 ? -b : b) : r; }
+EB_DO i64 eb_index_rem_euclid(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : eb_rem_euclid(a, b); }
 EB_DO u64 eb_bits_f64(f64 x) { return (u64)__double_as_longlong(x); }
 EB_DO f64 eb_f64_bits(u64 b) { return __longlong_as_double((i64)b); }
 EB_DO u64 eb_bits_f32(f32 x) { return (u32)__float_as_int(x); }
@@ -468,7 +484,8 @@ EB_DO i64 eb_band(i64 rows, i64 together, u32 workers) {
     const i64 groups = together == 1 ? rows : rows / 2 + rows % 2;
     const int shift = groups >> 31 ? 33 - __clzll(groups) : 0;
     const u32 most = (u32)(groups >> shift), each = most / workers;
-    return (shift ? (i64)(each + 1) << shift : each + (each * workers < most)) * together;
+    if (shift) return eb_times((i64)each + 1 > INT64_MAX >> shift ? INT64_MAX : (i64)(each + 1) << shift, together);
+    return (i64)(each + (each * workers < most)) * together;
 }
 EB_DO eb_deal eb_share(i64 rows, i64 row, i64 from, i64 together) {
     const i64 threads = (i64)gridDim.x * blockDim.x, thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
@@ -476,11 +493,11 @@ EB_DO eb_deal eb_share(i64 rows, i64 row, i64 from, i64 together) {
     if (rows <= 0 || row <= 0) return d;
     const int shift = row <= 1 ? 0 : 32 - __clz((int)eb_min(row, blockDim.x) - 1);
     const i64 width = 1ll << shift, workers = threads >> shift;
-    const i64 pieces = (row + width - 1) >> shift;
+    const i64 pieces = ((row - 1) >> shift) + 1;
     /* Small loops are for the last threads: large ones leave them idle, if any. */
     const i64 worker = eb_times(rows, pieces) <= workers / 2 ? workers - 1 - (thread >> shift) : thread >> shift;
     /* Columns are counted from the line of memory that the first one is on, where that takes no more threads. */
-    const i64 off = from & (EB_LINE - 1), lead = row + off <= pieces << shift ? off : 0;
+    const i64 off = from & (EB_LINE - 1), lead = (u64)off <= ((u64)pieces << shift) - (u64)row ? off : 0;
     const i64 column = (threadIdx.x & (width - 1)) - lead;
     if (pieces >= workers) {
         d.column = worker * width + column; d.columns = workers * width;
@@ -496,6 +513,8 @@ EB_DO eb_deal eb_share(i64 rows, i64 row, i64 from, i64 together) {
 /* The rows of a thread: a band, or what there is of it. */
 EB_DO i64 eb_first_row(eb_deal d) { return eb_times(d.nth, d.band); }
 EB_DO i64 eb_end_row(eb_deal d, i64 first, i64 rows) { return rows - first > d.band ? first + d.band : rows; }
+/* The column that a thread takes after this one, or the end of the row. */
+EB_DO i64 eb_next(i64 column, i64 columns, i64 row) { return row - column > columns ? column + columns : row; }
 /* The same, computed where it is called and nowhere else: on entry to a segment. */
 static __device__ __noinline__ eb_deal eb_share_once(i64 rows, i64 row, i64 from, i64 together, b8 proved, eb_plan *plan) {
     const eb_deal d = eb_share(rows, row, from, together);
@@ -503,7 +522,7 @@ static __device__ __noinline__ eb_deal eb_share_once(i64 rows, i64 row, i64 from
     return d;
 }
 /* How far into from..from + extent the nearest value is. */
-EB_DO i64 eb_nearest(i64 at, i64 from, i64 extent) { return at < from ? 0 : eb_max(eb_min(at - from, extent - 1), 0); }
+EB_DO i64 eb_nearest(i64 at, i64 from, i64 extent) { return eb_max(eb_min(eb_extent(from, at), extent - 1), 0); }
 /* Does this thread take the iteration at this row and column? Of an empty domain the first thread has all. */
 EB_DO b8 eb_owns(const eb_thread *f, i64 rows, i64 row, i64 from, i64 together, i64 r, i64 c) {
     if (rows <= 0 || row <= 0) return f->thread == 0;

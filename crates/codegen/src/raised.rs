@@ -48,6 +48,7 @@ impl Unit {
                 site: site(access),
             },
             2 => Fault::DivisionByZero { site: site(access) },
+            9 => Fault::IndexOverflow { site: site(access) },
             3 => {
                 let describe = |id: i64| {
                     let id = ArrayId::from_index(id as usize);

@@ -296,6 +296,8 @@ impl Text<'_> {
     }
 
     fn statement(&mut self, stmt: &Stmt) {
+        // What a loop proves is true inside that loop alone.
+        self.exact = Default::default();
         match stmt {
             Stmt::Let(v) => self.program_value(*v),
             Stmt::Declare(local, v) | Stmt::Set(local, v) => {
@@ -472,7 +474,8 @@ impl Text<'_> {
     /// The offset of the element that a reduction combines into, outside its loop; where it is out of bounds the
     /// statements `otherwise`, which are given the dimension, its index and extent.
     pub fn outer_offset(&mut self, s: &Store, otherwise: impl Fn(usize, &str, &str) -> String) -> String {
-        // Its index is the same in all iterations: what it is made of can be computed here.
+        // Its index is the same in all iterations: what it is made of can be computed here, and is not proved here.
+        self.exact = Default::default();
         let mut needed: Vec<ValueId> = s.index.as_slice().to_vec();
         let mut at = 0;
         while at < needed.len() {

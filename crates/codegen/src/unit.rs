@@ -10,6 +10,7 @@ use ebbtide_math::{Format, Kernel};
 
 use crate::c_types::{c_literal, format};
 use crate::deferred::waiting;
+use crate::exact::Exact;
 use crate::interchanged::Own;
 use crate::late::Late;
 use crate::mapping::Mapping;
@@ -193,6 +194,10 @@ pub(crate) struct Text<'p> {
     pub unlike: Vec<String>,
     /// The index values of the loop being printed that fit the narrow type, where it is used.
     pub narrow: Narrow,
+    /// The index values that need no look where they are printed now: they are proved to be numbers.
+    pub exact: Exact,
+    /// Those of the loop being printed, in its form without checks.
+    pub proved: Exact,
     /// The elements whose addresses the iterations being printed know.
     pub near: Near,
     /// What conditions are in the iterations being printed.
@@ -305,6 +310,8 @@ impl<'p> Text<'p> {
             entry: String::new(),
             unlike: Vec::new(),
             narrow: Narrow::new(),
+            exact: Exact::default(),
+            proved: Exact::default(),
             near: Near::default(),
             usual: Usual::new(),
             late: None,

@@ -329,7 +329,7 @@ impl<'p, 'a> Machine<'p, 'a> {
     fn sequential(&mut self, l: &'p Loop) -> Result<Flow, Fault> {
         match &l.kind {
             LoopKind::For { from, to, .. } => {
-                let bounds = [self.index(*from), self.index(*to)];
+                let bounds = [self.bound(*from)?, self.bound(*to)?];
                 self.scalars.bounds[l.id.index()] = bounds;
                 if bounds[0] >= bounds[1] {
                     return Ok(Flow::Next);

@@ -14,10 +14,16 @@
 //! 3. **Types.** Operands of one operation have one type; only a cast converts, as Rust's `as` does
 //!    (saturating from floats, truncating between integers).
 //! 4. **Arithmetic.** Floats follow IEEE 754 with round to nearest even; nothing is contracted or reassociated.
-//!    Integers other than `usize` wrap. `usize` is exact in 64 bits and may pass through negative values; a
-//!    negative index is out of bounds. Integer division by zero is a run error; the quotient truncates and
-//!    `MIN / -1` wraps. `min` and `max` of a number and NaN give the number, of two zeros `min` the negative and
-//!    `max` the positive one. Elementary functions have one definition, in `ebbtide-math`.
+//!    Integers other than `usize` wrap. `usize` is exact, and its values lie between −2⁶³ and 2⁶³, both excluded: they may
+//!    pass through negative ones, and a negative index is out of bounds. Arithmetic on `usize` whose result lies outside
+//!    *overflows*: its result is no number, and so is that of every operation on `usize` (a shift to the left is a product)
+//!    with such an operand, except that `select` passes on the operand that it chooses. What overflowed is out of bounds
+//!    as an index, a run error as a bound of a loop, and a launch error as an extent, as negative extents are. It compares as
+//!    less than every number. A cast makes it NaN, the least `i32` or `i64`, the greatest `u32`, or `true`. It is an
+//!    error to use it as an index or bound, not to compute it; so a value may be computed earlier, or not at all.
+//!    Integer division by zero is a run error; the quotient truncates and `MIN / -1` wraps. `min` and `max` of a number
+//!    and NaN give the number, of two zeros `min` the negative and `max` the positive one. Elementary functions have one
+//!    definition, in `ebbtide-math`.
 //! 5. **Sequential loops.** Bounds of a `for` are evaluated once, on entry. `if c { break; }` may close a body.
 //! 6. **Parallel loops** have one to four dimensions and hold no other parallel loop, region, call, `swap`,
 //!    `fill`, `copy` or library operation.
@@ -106,4 +112,4 @@ pub use verify::{Facts, depends_on_arguments_alone, verify};
 /// It changes with every change of the laws that can change a bit of a result: the order of a sum, the rounding of an
 /// operation, the definition of a function. It is part of a program's hash, of the key of compiled code, of stored yields
 /// and of the identity of a durable run, so that no run begun under one version is continued under another.
-pub const LAWS: u32 = 1;
+pub const LAWS: u32 = 2;

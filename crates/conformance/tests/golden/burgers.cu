@@ -22,6 +22,7 @@ v0 = eb_f64_bits(f->scalars[0]);
 v1 = eb_f64_bits(f->scalars[1]);
 v2 = (i64)f->scalars[2];
 v5 = d0_0;
+if (__builtin_expect(v2 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0); eb_barrier(f); goto leave; }
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v2; pass0++) { v6 = INT64_C(0) + pass0;
 f->pass = pass0;
@@ -57,7 +58,7 @@ if (right > left) { from = left; to = right; margin = 0; } }
 const eb_deal deal = {column0, plan0.columns, nth0, plan0.band};
 const nx few_rows = (nx)rows, few_columns = (nx)row; (void)few_rows; (void)few_columns;
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 lo = from, hi = to;
 i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);
@@ -86,16 +87,16 @@ const f64 v27 = (v15 + v26);
 a1[(nx)(INT64_C(1) * v7 + 0)] = v27;
 } else {
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
-const i64 v8 = ((i64)((u64)v7 + (u64)v5));
-const i64 v9 = ((i64)((u64)v8 - (u64)INT64_C(1)));
+const i64 v8 = eb_index_add(v7, v5);
+const i64 v9 = eb_index_sub(v8, INT64_C(1));
 if (v5 == 0) { if (oops) eb_out_of_bounds(f, oops, oops_index, oops_extent); else eb_fault(f, EB_DIVISION, 0, 0, 0, 0); goto exit1; }
-const i64 v10 = eb_rem_i64(v9, v5);
+const i64 v10 = eb_index_rem(v9, v5);
 b8 ok2 = 1;
 if ((u64)v10 >= (u64)d0_0) { ok2 = 0; if (!oops) { oops = 9; oops_index = v10; oops_extent = d0_0; } }
 const f64 v11 = ok2 ? a0[v10] : (f64)1;
-const i64 v12 = ((i64)((u64)v7 + (u64)INT64_C(1)));
+const i64 v12 = eb_index_add(v7, INT64_C(1));
 if (v5 == 0) { if (oops) eb_out_of_bounds(f, oops, oops_index, oops_extent); else eb_fault(f, EB_DIVISION, 0, 0, 0, 0); goto exit1; }
-const i64 v13 = eb_rem_i64(v12, v5);
+const i64 v13 = eb_index_rem(v12, v5);
 b8 ok3 = 1;
 if ((u64)v13 >= (u64)d0_0) { ok3 = 0; if (!oops) { oops = 9; oops_index = v13; oops_extent = d0_0; } }
 const f64 v14 = ok3 ? a0[v13] : (f64)1;

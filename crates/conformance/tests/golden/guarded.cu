@@ -16,27 +16,28 @@ const i64 d3_1 = extents.of[13];
 i64 v0 = (i64)f->scalars[0];
 i64 v3 = d0_0;
 i64 v4 = d0_1;
-i64 v5 = (i64)((u64)(d0_0) - (u64)(INT64_C(1)));
-i64 v6 = (i64)((u64)(d0_1) - (u64)(INT64_C(1)));
+i64 v5 = eb_index_sub(d0_0, INT64_C(1));
+i64 v6 = eb_index_sub(d0_1, INT64_C(1));
 f32 v8 = 0;
 i64 v9 = 0;
 i64 pass0 = 0;
 __shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_0);
 const i64 f1 = INT64_C(0), e1 = eb_extent(f1, d0_1);
-i64 wild = 0; const b8 proved = INT64_C(1) >= 0 && INT64_C(3) >= 0 && INT64_C(7) <= d2_1 && e0 <= EB_SMALL - f0 && e1 <= EB_SMALL - f1 && eb_difference(&wild, v5, INT64_C(1)) <= d1_0 && eb_sum(&wild, INT64_C(3), 1) <= d2_0 && eb_sum(&wild, eb_difference(&wild, INT64_C(1), eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d2_0 && f0 >= -EB_SMALL && f0 >= 0 && f1 + e1 <= d0_1 && f1 + e1 <= d1_1 && f1 + e1 <= d2_1 && f1 >= -EB_SMALL && f1 >= 0 && v5 <= d1_0 && v5 <= d2_0 && v5 <= d3_0 && v6 <= d1_1 && v6 <= d2_1 && v6 <= d3_1 && !wild; (void)wild;
+i64 wild = 0; const b8 proved = INT64_C(1) >= 0 && INT64_C(3) >= 0 && INT64_C(7) <= d2_1 && e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && e1 <= EB_SMALL && e1 <= EB_SMALL - f1 && eb_difference(&wild, eb_tame(&wild, v5), INT64_C(1)) <= d1_0 && eb_sum(&wild, INT64_C(3), 1) <= d2_0 && eb_sum(&wild, eb_difference(&wild, INT64_C(1), eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_tame(&wild, v5) <= d1_0 && eb_tame(&wild, v5) <= d2_0 && eb_tame(&wild, v5) <= d3_0 && eb_tame(&wild, v6) <= d1_1 && eb_tame(&wild, v6) <= d2_1 && eb_tame(&wild, v6) <= d3_1 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d2_0 && f0 >= -EB_SMALL && f0 >= 0 && f1 + e1 <= d0_1 && f1 + e1 <= d1_1 && f1 + e1 <= d2_1 && f1 >= -EB_SMALL && f1 >= 0 && !wild; (void)wild;
 const eb_deal deal = eb_share_once(eb_times(1, e0), e1, f1, 1, proved, &plan0);
 column0 = deal.column; nth0 = deal.nth; }
-__shared__ nx bound5; if (threadIdx.x == 0) bound5 = eb_narrow((i64)((u64)(d0_0) - (u64)(INT64_C(1))));
-__shared__ nx bound6; if (threadIdx.x == 0) bound6 = eb_narrow((i64)((u64)(d0_1) - (u64)(INT64_C(1))));
+__shared__ nx bound5; if (threadIdx.x == 0) bound5 = eb_narrow(eb_index_sub(d0_0, INT64_C(1)));
+__shared__ nx bound6; if (threadIdx.x == 0) bound6 = eb_narrow(eb_index_sub(d0_1, INT64_C(1)));
 const i32 unlike = eb_kept(d1_0 != d2_0 || d1_1 != d2_1);
 __syncthreads();
 v0 = (i64)f->scalars[0];
 v3 = d0_0;
 v4 = d0_1;
-v5 = ((i64)((u64)v3 - (u64)INT64_C(1)));
-v6 = ((i64)((u64)v4 - (u64)INT64_C(1)));
+v5 = eb_index_sub(v3, INT64_C(1));
+v6 = eb_index_sub(v4, INT64_C(1));
 v8 = ((f32)0.5);
+if (__builtin_expect(v0 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0); eb_barrier(f); goto leave; }
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v9 = INT64_C(0) + pass0;
 f->pass = pass0;
@@ -283,7 +284,7 @@ if (m20) a2[((nx)v10 * (nx)d2_1 + (nx)v11)] = eb_max_f32(old23, v8);
 } } }
 } else
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 v10 = (i64)f0 + r;
 const i64 v11 = j;
@@ -296,79 +297,79 @@ const b8 v22 = (v11 < v6);
 const b8 v23 = (v21 & v22);
 const b8 v24 = (v20 & v23);
 if (v24) {
-if ((u64)v10 >= (u64)d1_0) { oops = 1; oops_index = v10; oops_extent = d1_0; goto fault1; }
-if ((u64)v11 >= (u64)d1_1) { oops = 2; oops_index = v11; oops_extent = d1_1; goto fault1; }
+if ((u64)v10 >= (u64)d1_0) { oops = 9; oops_index = v10; oops_extent = d1_0; goto fault1; }
+if ((u64)v11 >= (u64)d1_1) { oops = 10; oops_index = v11; oops_extent = d1_1; goto fault1; }
 const f32 v25 = a1[(v10 * d1_1 + v11)];
-if ((u64)v10 >= (u64)d3_0) { oops = 9; oops_index = v10; oops_extent = d3_0; goto fault1; }
-if ((u64)v11 >= (u64)d3_1) { oops = 10; oops_index = v11; oops_extent = d3_1; goto fault1; }
+if ((u64)v10 >= (u64)d3_0) { oops = 17; oops_index = v10; oops_extent = d3_0; goto fault1; }
+if ((u64)v11 >= (u64)d3_1) { oops = 18; oops_index = v11; oops_extent = d3_1; goto fault1; }
 const f32 v26 = __ldg(&a3[(v10 * d3_1 + v11)]);
 const f32 v27 = (v25 * v26);
 const f32 v28 = l0;
 const f32 v29 = (v28 + v27);
 l0 = v29;
 }
-const i64 v32 = ((i64)((u64)v10 + (u64)INT64_C(1)));
+const i64 v32 = eb_index_add(v10, INT64_C(1));
 const b8 v34 = (v32 >= INT64_C(1));
 const b8 v35 = (v32 < v5);
 const b8 v36 = (v34 & v35);
 const b8 v40 = (v36 & v23);
 if (v40) {
-if ((u64)v32 >= (u64)d1_0) { oops = 1; oops_index = v32; oops_extent = d1_0; goto fault1; }
-if ((u64)v11 >= (u64)d1_1) { oops = 2; oops_index = v11; oops_extent = d1_1; goto fault1; }
+if ((u64)v32 >= (u64)d1_0) { oops = 9; oops_index = v32; oops_extent = d1_0; goto fault1; }
+if ((u64)v11 >= (u64)d1_1) { oops = 10; oops_index = v11; oops_extent = d1_1; goto fault1; }
 const f32 v41 = a1[(v32 * d1_1 + v11)];
-if ((u64)v32 >= (u64)d3_0) { oops = 9; oops_index = v32; oops_extent = d3_0; goto fault1; }
-if ((u64)v11 >= (u64)d3_1) { oops = 10; oops_index = v11; oops_extent = d3_1; goto fault1; }
+if ((u64)v32 >= (u64)d3_0) { oops = 17; oops_index = v32; oops_extent = d3_0; goto fault1; }
+if ((u64)v11 >= (u64)d3_1) { oops = 18; oops_index = v11; oops_extent = d3_1; goto fault1; }
 const f32 v42 = __ldg(&a3[(v32 * d3_1 + v11)]);
 const f32 v43 = (v41 * v42);
 const f32 v44 = l0;
 const f32 v45 = (v44 + v43);
 l0 = v45;
 }
-const i64 v48 = ((i64)((u64)v10 + (u64)(INT64_C(-1))));
+const i64 v48 = eb_index_add(v10, (INT64_C(-1)));
 const b8 v50 = (v48 >= INT64_C(1));
 const b8 v51 = (v48 < v5);
 const b8 v52 = (v50 & v51);
 const b8 v56 = (v52 & v23);
 if (v56) {
-if ((u64)v48 >= (u64)d1_0) { oops = 1; oops_index = v48; oops_extent = d1_0; goto fault1; }
-if ((u64)v11 >= (u64)d1_1) { oops = 2; oops_index = v11; oops_extent = d1_1; goto fault1; }
+if ((u64)v48 >= (u64)d1_0) { oops = 9; oops_index = v48; oops_extent = d1_0; goto fault1; }
+if ((u64)v11 >= (u64)d1_1) { oops = 10; oops_index = v11; oops_extent = d1_1; goto fault1; }
 const f32 v57 = a1[(v48 * d1_1 + v11)];
-if ((u64)v48 >= (u64)d3_0) { oops = 9; oops_index = v48; oops_extent = d3_0; goto fault1; }
-if ((u64)v11 >= (u64)d3_1) { oops = 10; oops_index = v11; oops_extent = d3_1; goto fault1; }
+if ((u64)v48 >= (u64)d3_0) { oops = 17; oops_index = v48; oops_extent = d3_0; goto fault1; }
+if ((u64)v11 >= (u64)d3_1) { oops = 18; oops_index = v11; oops_extent = d3_1; goto fault1; }
 const f32 v58 = __ldg(&a3[(v48 * d3_1 + v11)]);
 const f32 v59 = (v57 * v58);
 const f32 v60 = l0;
 const f32 v61 = (v60 + v59);
 l0 = v61;
 }
-const i64 v65 = ((i64)((u64)v11 + (u64)INT64_C(1)));
+const i64 v65 = eb_index_add(v11, INT64_C(1));
 const b8 v69 = (v65 >= INT64_C(1));
 const b8 v70 = (v65 < v6);
 const b8 v71 = (v69 & v70);
 const b8 v72 = (v20 & v71);
 if (v72) {
-if ((u64)v10 >= (u64)d1_0) { oops = 1; oops_index = v10; oops_extent = d1_0; goto fault1; }
-if ((u64)v65 >= (u64)d1_1) { oops = 2; oops_index = v65; oops_extent = d1_1; goto fault1; }
+if ((u64)v10 >= (u64)d1_0) { oops = 9; oops_index = v10; oops_extent = d1_0; goto fault1; }
+if ((u64)v65 >= (u64)d1_1) { oops = 10; oops_index = v65; oops_extent = d1_1; goto fault1; }
 const f32 v73 = a1[(v10 * d1_1 + v65)];
-if ((u64)v10 >= (u64)d3_0) { oops = 9; oops_index = v10; oops_extent = d3_0; goto fault1; }
-if ((u64)v65 >= (u64)d3_1) { oops = 10; oops_index = v65; oops_extent = d3_1; goto fault1; }
+if ((u64)v10 >= (u64)d3_0) { oops = 17; oops_index = v10; oops_extent = d3_0; goto fault1; }
+if ((u64)v65 >= (u64)d3_1) { oops = 18; oops_index = v65; oops_extent = d3_1; goto fault1; }
 const f32 v74 = __ldg(&a3[(v10 * d3_1 + v65)]);
 const f32 v75 = (v73 * v74);
 const f32 v76 = l0;
 const f32 v77 = (v76 + v75);
 l0 = v77;
 }
-const i64 v81 = ((i64)((u64)v11 + (u64)(INT64_C(-1))));
+const i64 v81 = eb_index_add(v11, (INT64_C(-1)));
 const b8 v85 = (v81 >= INT64_C(1));
 const b8 v86 = (v81 < v6);
 const b8 v87 = (v85 & v86);
 const b8 v88 = (v20 & v87);
 if (v88) {
-if ((u64)v10 >= (u64)d1_0) { oops = 1; oops_index = v10; oops_extent = d1_0; goto fault1; }
-if ((u64)v81 >= (u64)d1_1) { oops = 2; oops_index = v81; oops_extent = d1_1; goto fault1; }
+if ((u64)v10 >= (u64)d1_0) { oops = 9; oops_index = v10; oops_extent = d1_0; goto fault1; }
+if ((u64)v81 >= (u64)d1_1) { oops = 10; oops_index = v81; oops_extent = d1_1; goto fault1; }
 const f32 v89 = a1[(v10 * d1_1 + v81)];
-if ((u64)v10 >= (u64)d3_0) { oops = 9; oops_index = v10; oops_extent = d3_0; goto fault1; }
-if ((u64)v81 >= (u64)d3_1) { oops = 10; oops_index = v81; oops_extent = d3_1; goto fault1; }
+if ((u64)v10 >= (u64)d3_0) { oops = 17; oops_index = v10; oops_extent = d3_0; goto fault1; }
+if ((u64)v81 >= (u64)d3_1) { oops = 18; oops_index = v81; oops_extent = d3_1; goto fault1; }
 const f32 v90 = __ldg(&a3[(v10 * d3_1 + v81)]);
 const f32 v91 = (v89 * v90);
 const f32 v92 = l0;
@@ -377,11 +378,11 @@ l0 = v93;
 }
 const b8 v104 = (v36 & v87);
 if (v104) {
-if ((u64)v32 >= (u64)d1_0) { oops = 1; oops_index = v32; oops_extent = d1_0; goto fault1; }
-if ((u64)v81 >= (u64)d1_1) { oops = 2; oops_index = v81; oops_extent = d1_1; goto fault1; }
+if ((u64)v32 >= (u64)d1_0) { oops = 9; oops_index = v32; oops_extent = d1_0; goto fault1; }
+if ((u64)v81 >= (u64)d1_1) { oops = 10; oops_index = v81; oops_extent = d1_1; goto fault1; }
 const f32 v105 = a1[(v32 * d1_1 + v81)];
-if ((u64)v32 >= (u64)d3_0) { oops = 9; oops_index = v32; oops_extent = d3_0; goto fault1; }
-if ((u64)v81 >= (u64)d3_1) { oops = 10; oops_index = v81; oops_extent = d3_1; goto fault1; }
+if ((u64)v32 >= (u64)d3_0) { oops = 17; oops_index = v32; oops_extent = d3_0; goto fault1; }
+if ((u64)v81 >= (u64)d3_1) { oops = 18; oops_index = v81; oops_extent = d3_1; goto fault1; }
 const f32 v106 = __ldg(&a3[(v32 * d3_1 + v81)]);
 const f32 v107 = (v105 * v106);
 const f32 v108 = l0;
@@ -389,36 +390,36 @@ const f32 v109 = (v108 + v107);
 l0 = v109;
 }
 const f32 v110 = l0;
-if ((u64)v10 >= (u64)d0_0) { oops = 17; oops_index = v10; oops_extent = d0_0; goto fault1; }
-if ((u64)v11 >= (u64)d0_1) { oops = 18; oops_index = v11; oops_extent = d0_1; goto fault1; }
+if ((u64)v10 >= (u64)d0_0) { oops = 25; oops_index = v10; oops_extent = d0_0; goto fault1; }
+if ((u64)v11 >= (u64)d0_1) { oops = 26; oops_index = v11; oops_extent = d0_1; goto fault1; }
 a0[(v10 * d0_1 + v11)] = (a0[(v10 * d0_1 + v11)] + v110);
 if (v24) {
-const i64 v118 = ((i64)((u64)v10 - (u64)INT64_C(1)));
-if ((u64)v118 >= (u64)d1_0) { oops = 1; oops_index = v118; oops_extent = d1_0; goto fault1; }
-if ((u64)v11 >= (u64)d1_1) { oops = 2; oops_index = v11; oops_extent = d1_1; goto fault1; }
+const i64 v118 = eb_index_sub(v10, INT64_C(1));
+if ((u64)v118 >= (u64)d1_0) { oops = 9; oops_index = v118; oops_extent = d1_0; goto fault1; }
+if ((u64)v11 >= (u64)d1_1) { oops = 10; oops_index = v11; oops_extent = d1_1; goto fault1; }
 const f32 v119 = a1[(v118 * d1_1 + v11)];
 const f32 v120 = (v119 * v8);
-if ((u64)v10 >= (u64)d2_0) { oops = 25; oops_index = v10; oops_extent = d2_0; goto fault1; }
-if ((u64)v11 >= (u64)d2_1) { oops = 26; oops_index = v11; oops_extent = d2_1; goto fault1; }
+if ((u64)v10 >= (u64)d2_0) { oops = 33; oops_index = v10; oops_extent = d2_0; goto fault1; }
+if ((u64)v11 >= (u64)d2_1) { oops = 34; oops_index = v11; oops_extent = d2_1; goto fault1; }
 a2[(v10 * d2_1 + v11)] = v120;
 const b8 v122 = (v10 == INT64_C(3));
 if (v122) {
-if ((u64)v10 >= (u64)d2_0) { oops = 25; oops_index = v10; oops_extent = d2_0; goto fault1; }
-if ((u64)v11 >= (u64)d2_1) { oops = 26; oops_index = v11; oops_extent = d2_1; goto fault1; }
+if ((u64)v10 >= (u64)d2_0) { oops = 33; oops_index = v10; oops_extent = d2_0; goto fault1; }
+if ((u64)v11 >= (u64)d2_1) { oops = 34; oops_index = v11; oops_extent = d2_1; goto fault1; }
 a2[(v10 * d2_1 + v11)] = (a2[(v10 * d2_1 + v11)] + v8);
 }
 } else {
-if ((u64)v10 >= (u64)d1_0) { oops = 1; oops_index = v10; oops_extent = d1_0; goto fault1; }
-if ((u64)v11 >= (u64)d1_1) { oops = 2; oops_index = v11; oops_extent = d1_1; goto fault1; }
+if ((u64)v10 >= (u64)d1_0) { oops = 9; oops_index = v10; oops_extent = d1_0; goto fault1; }
+if ((u64)v11 >= (u64)d1_1) { oops = 10; oops_index = v11; oops_extent = d1_1; goto fault1; }
 const f32 v123 = a1[(v10 * d1_1 + v11)];
-if ((u64)v10 >= (u64)d2_0) { oops = 25; oops_index = v10; oops_extent = d2_0; goto fault1; }
-if ((u64)v11 >= (u64)d2_1) { oops = 26; oops_index = v11; oops_extent = d2_1; goto fault1; }
+if ((u64)v10 >= (u64)d2_0) { oops = 33; oops_index = v10; oops_extent = d2_0; goto fault1; }
+if ((u64)v11 >= (u64)d2_1) { oops = 34; oops_index = v11; oops_extent = d2_1; goto fault1; }
 a2[(v10 * d2_1 + v11)] = v123;
 }
 const b8 v125 = (v11 < INT64_C(7));
 if (v125) {
-if ((u64)v10 >= (u64)d2_0) { oops = 25; oops_index = v10; oops_extent = d2_0; goto fault1; }
-if ((u64)v11 >= (u64)d2_1) { oops = 26; oops_index = v11; oops_extent = d2_1; goto fault1; }
+if ((u64)v10 >= (u64)d2_0) { oops = 33; oops_index = v10; oops_extent = d2_0; goto fault1; }
+if ((u64)v11 >= (u64)d2_1) { oops = 34; oops_index = v11; oops_extent = d2_1; goto fault1; }
 a2[(v10 * d2_1 + v11)] = eb_max_f32(a2[(v10 * d2_1 + v11)], v8);
 }
 } } }

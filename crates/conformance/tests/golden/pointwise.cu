@@ -11,7 +11,7 @@ i64 v3 = 0;
 i64 pass0 = 0;
 __shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_0);
-i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
 const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan0);
 column0 = deal.column; nth0 = deal.nth; }
 __syncthreads();
@@ -22,14 +22,14 @@ const i64 begin = INT64_C(0), passes = eb_extent(begin, v0);
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;
 i64 wild = 0;
-const b8 inner = passes > 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= 0 && !wild;
+const b8 inner = passes > 0 && eb_exact(&wild, INT64_C(0), eb_sum(&wild, INT64_C(0), 1)) && eb_exact(&wild, eb_tame(&wild, v0), eb_sum(&wild, v0, 1)) && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= 0 && v0 != INT64_MIN && !wild;
 if (inner) {
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
 const eb_deal deal = {column0, plan0.columns, nth0, plan0.band};
 const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);
-for (i64 column = deal.column; column < row; column += deal.columns) {
+if (begun < ended) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) {
 for (i64 r = begun; r < ended; r++) {
 const i64 v4 = f0 + column;
 const nx at0 = (nx)v4;
@@ -58,6 +58,7 @@ exit5: ;
 if (eb_barrier(f)) goto leave;
 f->pass = passes; if (eb_first()) eb_tell(f);
 } else {
+if (__builtin_expect(v0 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0); eb_barrier(f); goto leave; }
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v3 = INT64_C(0) + pass0;
 f->pass = pass0;
@@ -95,17 +96,17 @@ p2[0] = (old4 + v10);
 } } }
 } else
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 v4 = j;
-if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault1; }
+if ((u64)v4 >= (u64)d0_0) { oops = 9; oops_index = v4; oops_extent = d0_0; goto fault1; }
 const f64 v5 = a0[v4];
-if ((u64)v4 >= (u64)d1_0) { oops = 9; oops_index = v4; oops_extent = d1_0; goto fault1; }
+if ((u64)v4 >= (u64)d1_0) { oops = 17; oops_index = v4; oops_extent = d1_0; goto fault1; }
 const f64 v6 = __ldg(&a1[v4]);
 const f64 v8 = called_eb_tanh_f64(v5);
 const f64 v9 = (0.1 * v8);
 const f64 v10 = (v9 * v6);
-if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault1; }
+if ((u64)v4 >= (u64)d0_0) { oops = 9; oops_index = v4; oops_extent = d0_0; goto fault1; }
 a0[v4] = (a0[v4] + v10);
 } } }
 goto exit1;

@@ -12,7 +12,7 @@ i64 v3 = 0;
 i64 pass0 = 0;
 __shared__ eb_plan plan0; i32 column0, nth0; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
-i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
 const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan0);
 column0 = deal.column; nth0 = deal.nth; }
 __syncthreads();
@@ -21,14 +21,14 @@ const i64 begin = v24, passes = eb_extent(begin, v25);
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;
 i64 wild = 0;
-const b8 inner = passes > 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= 0 && !wild;
+const b8 inner = passes > 0 && eb_exact(&wild, v24, eb_sum(&wild, v24, 1)) && eb_exact(&wild, v25, eb_sum(&wild, v25, 1)) && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 >= 0 && !wild;
 if (inner) {
 __builtin_assume(__isGlobal(a0));
 __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
 const eb_deal deal = {column0, plan0.columns, nth0, plan0.band};
 const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);
-for (i64 column = deal.column; column < row; column += deal.columns) {
+if (begun < ended) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) {
 for (i64 r = begun; r < ended; r++) {
 const i64 v4 = f0 + column;
 const nx at0 = (nx)v4;
@@ -94,7 +94,7 @@ p2[0] = (old4 + v10);
 } } }
 } else
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 v4 = j;
 if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault1; }
@@ -143,7 +143,7 @@ i64 v54 = 0;
 i64 pass0 = 0;
 __shared__ eb_plan plan2; i32 column2, nth2; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
-i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d10_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d10_0 && f0 + e0 <= d1_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
 const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan2);
 column2 = deal.column; nth2 = deal.nth; }
 __syncthreads();
@@ -152,7 +152,7 @@ const i64 begin = v24, passes = eb_extent(begin, v25);
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;
 i64 wild = 0;
-const b8 inner = passes > 0 && eb_times(passes, 1) <= eb_min(t0.capacity - t0.depth, INT32_MAX) && f0 + e0 <= d0_0 && f0 + e0 <= d10_0 && f0 + e0 <= d1_0 && f0 == 0 && e0 == d0_0 && f0 == 0 && e0 == d10_0 && f0 >= 0 && !wild;
+const b8 inner = passes > 0 && eb_exact(&wild, v24, eb_sum(&wild, v24, 1)) && eb_exact(&wild, v25, eb_sum(&wild, v25, 1)) && eb_times(passes, 1) <= eb_min(t0.capacity - t0.depth, INT32_MAX) && f0 + e0 <= d0_0 && f0 + e0 <= d10_0 && f0 + e0 <= d1_0 && f0 == 0 && e0 == d0_0 && f0 == 0 && e0 == d10_0 && f0 >= 0 && !wild;
 if (inner) {
 eb_settle(f, &t0);
 __builtin_assume(__isGlobal(a0));
@@ -160,7 +160,7 @@ __builtin_assume(__isGlobal(a1));
 if (rows > 0 && row > 0) {
 const eb_deal deal = {column2, plan2.columns, nth2, plan2.band};
 const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);
-for (i64 column = deal.column; column < row; column += deal.columns) {
+if (begun < ended) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) {
 for (i64 r = begun; r < ended; r++) {
 const i64 v55 = f0 + column;
 const nx at0 = (nx)v55;
@@ -261,7 +261,7 @@ p9[0] = v63;
 } } }
 } else
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 v55 = j;
 if ((u64)v55 >= (u64)d10_0) { oops = 17; oops_index = v55; oops_extent = d10_0; goto fault6; }
@@ -315,7 +315,7 @@ i64 v34 = 0;
 i64 pass0 = 0;
 __shared__ eb_plan plan4; i32 column4, nth4; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
-i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d7_0 && f0 + e0 <= d8_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d7_0 && f0 + e0 <= d8_0 && f0 >= -EB_SMALL && f0 >= 0 && !wild; (void)wild;
 const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan4);
 column4 = deal.column; nth4 = deal.nth; }
 __syncthreads();
@@ -324,7 +324,7 @@ const i64 begin = v24, passes = eb_extent(begin, v25);
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
 const i64 rows = 1, row = e0;
 i64 wild = 0;
-const b8 inner = passes > 0 && eb_times(passes, 1) <= eb_min(t0.depth, INT32_MAX) && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d7_0 && f0 + e0 <= d8_0 && f0 == 0 && e0 == d0_0 && f0 >= 0 && !wild;
+const b8 inner = passes > 0 && eb_exact(&wild, v24, eb_sum(&wild, v24, 1)) && eb_exact(&wild, v25, eb_sum(&wild, v25, 1)) && eb_times(passes, 1) <= eb_min(t0.depth, INT32_MAX) && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d7_0 && f0 + e0 <= d8_0 && f0 == 0 && e0 == d0_0 && f0 >= 0 && !wild;
 if (inner) {
 eb_settle(f, &t0);
 __builtin_assume(__isGlobal(a0));
@@ -334,7 +334,7 @@ __builtin_assume(__isGlobal(a8));
 if (rows > 0 && row > 0) {
 const eb_deal deal = {column4, plan4.columns, nth4, plan4.band};
 const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);
-for (i64 column = deal.column; column < row; column += deal.columns) {
+if (begun < ended) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) {
 for (i64 r = begun; r < ended; r++) {
 const i64 v39 = f0 + column;
 const nx at0 = (nx)v39;
@@ -458,7 +458,7 @@ p15[0] = (old18 + v53);
 } } }
 } else
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 v39 = j;
 if ((u64)v39 >= (u64)d0_0) { oops = 1; oops_index = v39; oops_extent = d0_0; goto fault12; }

@@ -18,20 +18,20 @@ const i64 d4_1 = extents.of[17];
 i64 v0 = (i64)f->scalars[0];
 i64 v4 = d0_0;
 i64 v5 = d0_1;
-i64 v6 = (i64)((u64)(d0_0) - (u64)(INT64_C(1)));
-i64 v7 = (i64)((u64)(d0_1) - (u64)(INT64_C(1)));
+i64 v6 = eb_index_sub(d0_0, INT64_C(1));
+i64 v7 = eb_index_sub(d0_1, INT64_C(1));
 i64 v8 = 0;
 f32 v33 = 0;
-i64 v34 = ((d0_0) / 2);
-i64 v35 = ((d0_1) / 2);
+i64 v34 = eb_index_div(d0_0, 2);
+i64 v35 = eb_index_div(d0_1, 2);
 i64 pass0 = 0;
 __shared__ eb_plan plan0; i32 column0, nth0; {
-const i64 f0 = INT64_C(1), e0 = eb_extent(f0, (i64)((u64)(d0_0) - (u64)(INT64_C(1))));
-const i64 f1 = INT64_C(1), e1 = eb_extent(f1, (i64)((u64)(d0_1) - (u64)(INT64_C(1))));
-i64 wild = 0; const b8 proved = e0 <= EB_SMALL - f0 && e1 <= EB_SMALL - f1 && eb_difference(&wild, eb_sum(&wild, f0 + e0, eb_sum(&wild, INT64_C(1), 1)), 1) <= d0_0 && eb_difference(&wild, eb_sum(&wild, f1 + e1, eb_sum(&wild, INT64_C(1), 1)), 1) <= d0_1 && eb_difference(&wild, f0 + e0, INT64_C(1)) <= d0_0 && eb_difference(&wild, f1 + e1, INT64_C(1)) <= d0_1 && eb_sum(&wild, eb_difference(&wild, f0, eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_sum(&wild, eb_difference(&wild, f1, eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_sum(&wild, f0, INT64_C(1)) >= 0 && eb_sum(&wild, f1, INT64_C(1)) >= 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d2_0 && f0 >= -EB_SMALL && f0 >= 0 && f1 + e1 <= d0_1 && f1 + e1 <= d1_1 && f1 + e1 <= d2_1 && f1 >= -EB_SMALL && f1 >= 0 && !wild; (void)wild;
+const i64 f0 = INT64_C(1), e0 = eb_extent(f0, eb_index_sub(d0_0, INT64_C(1)));
+const i64 f1 = INT64_C(1), e1 = eb_extent(f1, eb_index_sub(d0_1, INT64_C(1)));
+i64 wild = 0; const b8 proved = e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && e1 <= EB_SMALL && e1 <= EB_SMALL - f1 && eb_difference(&wild, eb_sum(&wild, f0 + e0, eb_sum(&wild, INT64_C(1), 1)), 1) <= d0_0 && eb_difference(&wild, eb_sum(&wild, f1 + e1, eb_sum(&wild, INT64_C(1), 1)), 1) <= d0_1 && eb_difference(&wild, f0 + e0, INT64_C(1)) <= d0_0 && eb_difference(&wild, f1 + e1, INT64_C(1)) <= d0_1 && eb_sum(&wild, eb_difference(&wild, f0, eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_sum(&wild, eb_difference(&wild, f1, eb_sum(&wild, INT64_C(1), 1)), 1) >= 0 && eb_sum(&wild, f0, INT64_C(1)) >= 0 && eb_sum(&wild, f1, INT64_C(1)) >= 0 && f0 + e0 <= d0_0 && f0 + e0 <= d1_0 && f0 + e0 <= d2_0 && f0 >= -EB_SMALL && f0 >= 0 && f1 + e1 <= d0_1 && f1 + e1 <= d1_1 && f1 + e1 <= d2_1 && f1 >= -EB_SMALL && f1 >= 0 && !wild; (void)wild;
 const eb_deal deal = eb_share_once(eb_times(1, e0), e1, f1, 2, proved, &plan0);
 column0 = deal.column; nth0 = deal.nth; }
-const b8 owns11 = eb_owns(f, eb_extent(INT64_C(1), (i64)((u64)(d0_0) - (u64)(INT64_C(1)))), eb_extent(INT64_C(1), (i64)((u64)(d0_1) - (u64)(INT64_C(1)))), INT64_C(1), 2, eb_nearest(((d0_0) / 2), INT64_C(1), eb_extent(INT64_C(1), (i64)((u64)(d0_0) - (u64)(INT64_C(1))))), eb_nearest(((d0_1) / 2), INT64_C(1), eb_extent(INT64_C(1), (i64)((u64)(d0_1) - (u64)(INT64_C(1))))));
+const b8 owns11 = eb_owns(f, eb_extent(INT64_C(1), eb_index_sub(d0_0, INT64_C(1))), eb_extent(INT64_C(1), eb_index_sub(d0_1, INT64_C(1))), INT64_C(1), 2, eb_nearest(eb_index_div(d0_0, 2), INT64_C(1), eb_extent(INT64_C(1), eb_index_sub(d0_0, INT64_C(1)))), eb_nearest(eb_index_div(d0_1, 2), INT64_C(1), eb_extent(INT64_C(1), eb_index_sub(d0_1, INT64_C(1)))));
 __shared__ eb_plan plan1; i32 column1, nth1; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_1);
 i64 wild = 0; const b8 proved = 1; (void)wild;
@@ -42,12 +42,15 @@ __syncthreads();
 v0 = (i64)f->scalars[0];
 v4 = d0_0;
 v5 = d0_1;
-v6 = ((i64)((u64)v4 - (u64)INT64_C(1)));
-v7 = ((i64)((u64)v5 - (u64)INT64_C(1)));
+v6 = eb_index_sub(v4, INT64_C(1));
+v7 = eb_index_sub(v5, INT64_C(1));
+if (__builtin_expect(v0 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0); eb_barrier(f); goto leave; }
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v8 = INT64_C(0) + pass0;
 f->pass = pass0;
 if (gridDim.x == 1) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
+if (__builtin_expect(v6 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0); eb_barrier(f); goto leave; }
+if (__builtin_expect(v7 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0); eb_barrier(f); goto leave; }
 { /* parallel loop */
 const i64 f0 = INT64_C(1), e0 = eb_extent(f0, v6);
 const i64 f1 = INT64_C(1), e1 = eb_extent(f1, v7);
@@ -161,46 +164,46 @@ p9[0] = v32;
 } } }
 } else
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 v9 = (i64)f0 + r;
 const i64 v10 = j;
-const i64 v11 = ((i64)((u64)v9 - (u64)INT64_C(1)));
-const i64 v12 = ((i64)((u64)v9 + (u64)INT64_C(1)));
-const i64 v13 = ((i64)((u64)v10 - (u64)INT64_C(1)));
-const i64 v14 = ((i64)((u64)v10 + (u64)INT64_C(1)));
-if ((u64)v9 >= (u64)d0_0) { oops = 1; oops_index = v9; oops_extent = d0_0; goto fault1; }
-if ((u64)v10 >= (u64)d0_1) { oops = 2; oops_index = v10; oops_extent = d0_1; goto fault1; }
+const i64 v11 = eb_index_sub(v9, INT64_C(1));
+const i64 v12 = eb_index_add(v9, INT64_C(1));
+const i64 v13 = eb_index_sub(v10, INT64_C(1));
+const i64 v14 = eb_index_add(v10, INT64_C(1));
+if ((u64)v9 >= (u64)d0_0) { oops = 9; oops_index = v9; oops_extent = d0_0; goto fault1; }
+if ((u64)v10 >= (u64)d0_1) { oops = 10; oops_index = v10; oops_extent = d0_1; goto fault1; }
 const f32 v15 = a0[(v9 * d0_1 + v10)];
-if ((u64)v11 >= (u64)d0_0) { oops = 1; oops_index = v11; oops_extent = d0_0; goto fault1; }
-if ((u64)v10 >= (u64)d0_1) { oops = 2; oops_index = v10; oops_extent = d0_1; goto fault1; }
+if ((u64)v11 >= (u64)d0_0) { oops = 9; oops_index = v11; oops_extent = d0_0; goto fault1; }
+if ((u64)v10 >= (u64)d0_1) { oops = 10; oops_index = v10; oops_extent = d0_1; goto fault1; }
 const f32 v16 = a0[(v11 * d0_1 + v10)];
-if ((u64)v12 >= (u64)d0_0) { oops = 1; oops_index = v12; oops_extent = d0_0; goto fault1; }
-if ((u64)v10 >= (u64)d0_1) { oops = 2; oops_index = v10; oops_extent = d0_1; goto fault1; }
+if ((u64)v12 >= (u64)d0_0) { oops = 9; oops_index = v12; oops_extent = d0_0; goto fault1; }
+if ((u64)v10 >= (u64)d0_1) { oops = 10; oops_index = v10; oops_extent = d0_1; goto fault1; }
 const f32 v17 = a0[(v12 * d0_1 + v10)];
-if ((u64)v9 >= (u64)d0_0) { oops = 1; oops_index = v9; oops_extent = d0_0; goto fault1; }
-if ((u64)v13 >= (u64)d0_1) { oops = 2; oops_index = v13; oops_extent = d0_1; goto fault1; }
+if ((u64)v9 >= (u64)d0_0) { oops = 9; oops_index = v9; oops_extent = d0_0; goto fault1; }
+if ((u64)v13 >= (u64)d0_1) { oops = 10; oops_index = v13; oops_extent = d0_1; goto fault1; }
 const f32 v18 = a0[(v9 * d0_1 + v13)];
-if ((u64)v9 >= (u64)d0_0) { oops = 1; oops_index = v9; oops_extent = d0_0; goto fault1; }
-if ((u64)v14 >= (u64)d0_1) { oops = 2; oops_index = v14; oops_extent = d0_1; goto fault1; }
+if ((u64)v9 >= (u64)d0_0) { oops = 9; oops_index = v9; oops_extent = d0_0; goto fault1; }
+if ((u64)v14 >= (u64)d0_1) { oops = 10; oops_index = v14; oops_extent = d0_1; goto fault1; }
 const f32 v19 = a0[(v9 * d0_1 + v14)];
 const f32 v20 = (v16 + v17);
 const f32 v21 = (v20 + v18);
 const f32 v22 = (v21 + v19);
 const f32 v25 = (4.0f * v15);
 const f32 v26 = (v22 - v25);
-if ((u64)v9 >= (u64)d2_0) { oops = 9; oops_index = v9; oops_extent = d2_0; goto fault1; }
-if ((u64)v10 >= (u64)d2_1) { oops = 10; oops_index = v10; oops_extent = d2_1; goto fault1; }
+if ((u64)v9 >= (u64)d2_0) { oops = 17; oops_index = v9; oops_extent = d2_0; goto fault1; }
+if ((u64)v10 >= (u64)d2_1) { oops = 18; oops_index = v10; oops_extent = d2_1; goto fault1; }
 const f32 v27 = __ldg(&a2[(v9 * d2_1 + v10)]);
 const f32 v28 = (v27 * v26);
-if ((u64)v9 >= (u64)d1_0) { oops = 17; oops_index = v9; oops_extent = d1_0; goto fault1; }
-if ((u64)v10 >= (u64)d1_1) { oops = 18; oops_index = v10; oops_extent = d1_1; goto fault1; }
+if ((u64)v9 >= (u64)d1_0) { oops = 25; oops_index = v9; oops_extent = d1_0; goto fault1; }
+if ((u64)v10 >= (u64)d1_1) { oops = 26; oops_index = v10; oops_extent = d1_1; goto fault1; }
 const f32 v29 = a1[(v9 * d1_1 + v10)];
 const f32 v30 = (2.0f * v15);
 const f32 v31 = (v30 - v29);
 const f32 v32 = (v31 + v28);
-if ((u64)v9 >= (u64)d1_0) { oops = 17; oops_index = v9; oops_extent = d1_0; goto fault1; }
-if ((u64)v10 >= (u64)d1_1) { oops = 18; oops_index = v10; oops_extent = d1_1; goto fault1; }
+if ((u64)v9 >= (u64)d1_0) { oops = 25; oops_index = v9; oops_extent = d1_0; goto fault1; }
+if ((u64)v10 >= (u64)d1_1) { oops = 26; oops_index = v10; oops_extent = d1_1; goto fault1; }
 a1[(v9 * d1_1 + v10)] = v32;
 } } }
 goto exit1;
@@ -210,16 +213,16 @@ if (!proved && eb_barrier(f)) goto leave;
 } }
 if (unlike && (d0_0 != d1_0 || d0_1 != d1_1)) { eb_fault(f, EB_SHAPES, 0, 1, 0, 0); eb_barrier(f); goto leave; }
 { f32 *t = a0; a0 = a1; a1 = t; }
-if ((u64)v8 >= (u64)d3_0) { eb_fault(f, EB_BOUNDS, 3, 0, v8, d3_0); eb_barrier(f); goto leave; }
+if ((u64)v8 >= (u64)d3_0) { eb_fault(f, EB_BOUNDS, 4, 0, v8, d3_0); eb_barrier(f); goto leave; }
 v33 = a3[v8];
-if (INT64_C(2) == 0) eb_fault(f, EB_DIVISION, 4, 0, 0, 0);
+if (INT64_C(2) == 0) eb_fault(f, EB_DIVISION, 0, 0, 0, 0);
 if (INT64_C(2) == 0) { eb_barrier(f); goto leave; }
 v34 = eb_div_i64(v4, INT64_C(2));
-if (INT64_C(2) == 0) eb_fault(f, EB_DIVISION, 4, 0, 0, 0);
+if (INT64_C(2) == 0) eb_fault(f, EB_DIVISION, 0, 0, 0, 0);
 if (INT64_C(2) == 0) { eb_barrier(f); goto leave; }
 v35 = eb_div_i64(v5, INT64_C(2));
-if ((u64)v34 >= (u64)d0_0) { eb_fault(f, EB_BOUNDS, 0, 0, v34, d0_0); eb_barrier(f); goto leave; }
-if ((u64)v35 >= (u64)d0_1) { eb_fault(f, EB_BOUNDS, 0, 1, v35, d0_1); eb_barrier(f); goto leave; }
+if ((u64)v34 >= (u64)d0_0) { eb_fault(f, EB_BOUNDS, 1, 0, v34, d0_0); eb_barrier(f); goto leave; }
+if ((u64)v35 >= (u64)d0_1) { eb_fault(f, EB_BOUNDS, 1, 1, v35, d0_1); eb_barrier(f); goto leave; }
 {
 if (owns11) a0[(v34 * d0_1 + v35)] = (a0[(v34 * d0_1 + v35)] + v33); }
 { /* parallel loop */
@@ -234,7 +237,7 @@ f32 *const a4 = g4;
 const i64 jf = f0; i64 wild = 0; (void)wild;
 const eb_plan plan = plan1; const eb_deal deal = {column1, plan.columns, nth1, plan.band};
 const nx few_rows = plan.rows, few_columns = plan.row;
-const b8 proved = INT64_C(2) >= 0 && e0 <= EB_SMALL - f0 && eb_sum(&wild, INT64_C(2), 1) <= d0_0 && eb_sum(&wild, v8, 1) <= d4_0 && f0 + e0 <= d0_1 && f0 + e0 <= d4_1 && f0 >= -EB_SMALL && f0 >= 0 && v8 >= 0 && !wild;
+const b8 proved = INT64_C(2) >= 0 && e0 <= EB_SMALL && e0 <= EB_SMALL - f0 && eb_sum(&wild, INT64_C(2), 1) <= d0_0 && eb_sum(&wild, v8, 1) <= d4_0 && f0 + e0 <= d0_1 && f0 + e0 <= d4_1 && f0 >= -EB_SMALL && f0 >= 0 && v8 >= 0 && !wild;
 i32 oops = 0; i64 oops_index = 0, oops_extent = 0;
 if (proved) {
 const nx band = (nx)deal.band, first = deal.nth * band;
@@ -251,11 +254,11 @@ a4[((nx)v8 * (nx)d4_1 + (nx)v36)] = v37;
 } } }
 } else
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
-for (i64 column = deal.column; column < row; column += deal.columns) { const i64 j = jf + column;
+if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 v36 = j;
-if ((u64)INT64_C(2) >= (u64)d0_0) { oops = 1; oops_index = INT64_C(2); oops_extent = d0_0; goto fault12; }
-if ((u64)v36 >= (u64)d0_1) { oops = 2; oops_index = v36; oops_extent = d0_1; goto fault12; }
+if ((u64)INT64_C(2) >= (u64)d0_0) { oops = 9; oops_index = INT64_C(2); oops_extent = d0_0; goto fault12; }
+if ((u64)v36 >= (u64)d0_1) { oops = 10; oops_index = v36; oops_extent = d0_1; goto fault12; }
 const f32 v37 = a0[(INT64_C(2) * d0_1 + v36)];
 if ((u64)v8 >= (u64)d4_0) { oops = 41; oops_index = v8; oops_extent = d4_0; goto fault12; }
 if ((u64)v36 >= (u64)d4_1) { oops = 42; oops_index = v36; oops_extent = d4_1; goto fault12; }

@@ -40,7 +40,7 @@ i64 v55 = 0;
 i32 v57 = 0;
 i64 v58 = 0;
 i64 v60 = d5_0;
-i64 v61 = (i64)((u64)(d5_0) - (u64)(INT64_C(1)));
+i64 v61 = eb_index_sub(d5_0, INT64_C(1));
 i64 v62 = 0;
 i32 v63 = 0;
 i32 l0 = (i32)f->locals[0];
@@ -162,8 +162,8 @@ if (f->thread == 0) a2[0] = ((i32)((u32)a2[0] + (u32)1)); }
 v57 = a6[0];
 v58 = ((i64)v57);
 v60 = d5_0;
-v61 = ((i64)((u64)v60 - (u64)INT64_C(1)));
-v62 = (v58 < v61 ? v58 : v61);
+v61 = eb_index_sub(v60, INT64_C(1));
+v62 = eb_index_min(v58, v61);
 if ((u64)v62 >= (u64)d5_0) { eb_fault(f, EB_BOUNDS, 5, 0, v62, d5_0); eb_barrier(f); goto leave; }
 v63 = a5[v62];
 {

@@ -123,6 +123,15 @@ fn c49_a_yield_is_looked_for_only_where_a_region_can_yield() {
 
 #[test]
 #[ignore = "needs NVRTC"]
+fn loops_with_bounds_of_any_size_compile() {
+    let target =
+        Architecture { places: Places::Narrow, kernels: Kernels::Segments, ..Architecture::of(9, 0) };
+    let machine_code = compile(&text(&crate::extremes::all().0), &target);
+    assert!(machine_code.is_ok_and(|code| code.starts_with(b"\x7fELF")));
+}
+
+#[test]
+#[ignore = "needs NVRTC"]
 fn every_fixture_compiles_with_narrow_and_with_wide_places_and_as_a_script() {
     let own = [interchange::relay(), interchange::plane(), interchange::gathered(), interchange::nested()];
     let others = [programs::pointwise(), programs::burgers(), programs::wave(), yielding()];

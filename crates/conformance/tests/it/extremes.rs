@@ -1,6 +1,6 @@
 //! Indices and bounds near 0, 2^31, 2^32, 2^62, 2^63 and 2^64: what the law says, or an error, on every device (c59).
 //!
-//! Index arithmetic is exact in 64 bits. Compiled loops compute where their indices need no checks: that must not wrap.
+//! Index arithmetic is exact, or overflows and gives no number (law 4). Compiled loops compute where their indices need no checks: that must not wrap.
 
 use ebbtide_ir::*;
 use ebbtide_runtime::{AnyArray, Arg, Compiled, Device, interpreter};
@@ -609,10 +609,198 @@ const SHAPES: &[Shape] = &[
         c.b.update(Combine::Add, c.k, &[at], one);
         c.b.end_par();
     }),
+    ("a remainder of a product that may overflow", Soon, |c| {
+        let i = c.par();
+        let s = c.offset();
+        let far = c.mul(i, s);
+        let at = c.b.binary(Binary::Rem, far, c.n);
+        c.copy(i, at);
+        c.b.end_par();
+    }),
+    ("a clamp of a product that may overflow", Soon, |c| {
+        let i = c.par();
+        let s = c.offset();
+        let far = c.mul(i, s);
+        let last = c.plus(c.n, -1);
+        let at = c.b.binary(Binary::Min, far, last);
+        let at = c.b.binary(Binary::Max, at, c.zero);
+        c.copy(i, at);
+        c.b.end_par();
+    }),
+    ("a product that comes back", Soon, |c| {
+        let i = c.par();
+        let s = c.offset();
+        let far = c.add(i, s);
+        let far = c.times(far, 4);
+        let back = c.times(s, 4);
+        let at = c.sub(far, back);
+        let at = c.sub(at, c.from);
+        c.copy(i, at);
+        c.b.end_par();
+    }),
+    ("a square as a number", Soon, |c| {
+        let i = c.par();
+        let square = c.mul(i, i);
+        c.put(i, square);
+        c.b.end_par();
+    }),
+    ("a sum as a number", Soon, |c| {
+        let i = c.par();
+        let s = c.offset();
+        let sum = c.add(i, s);
+        let sum = c.plus(sum, 3);
+        c.put(i, sum);
+        c.b.end_par();
+    }),
+    ("a multiple as a small integer", Soon, |c| {
+        let i = c.par();
+        let far = c.times(i, 3);
+        let small = c.b.cast(far, Type::I32);
+        c.put(i, small);
+        let unsigned = c.b.cast(far, Type::U32);
+        let (unsigned, at) = (c.b.cast(unsigned, Type::F32), c.at(i));
+        c.b.store(c.w, &[at], unsigned);
+        c.b.end_par();
+    }),
+    ("a multiple as a long integer and as a truth", Soon, |c| {
+        let i = c.par();
+        let far = c.times(i, 5);
+        let (long, at) = (c.b.cast(far, Type::I64), c.at(i));
+        c.b.store(c.k, &[at], long);
+        let truth = c.b.cast(far, Type::Bool);
+        let truth = c.b.cast(truth, Type::I32);
+        c.put(i, truth);
+        c.b.end_par();
+    }),
+    ("shifts and bits", Soon, |c| {
+        let i = c.par();
+        let s = c.offset();
+        let (by, mask) = (c.index(3), c.index(1023));
+        let far = c.b.binary(Binary::Shl, i, by);
+        let far = c.b.binary(Binary::Xor, far, s);
+        let at = c.b.binary(Binary::And, far, mask);
+        c.copy(i, at);
+        let inverse = c.b.unary(Unary::Not, far);
+        let (inverse, at) = (c.b.cast(inverse, Type::F32), c.at(i));
+        c.b.store(c.w, &[at], inverse);
+        c.b.end_par();
+    }),
+    ("bits of a sum", Soon, |c| {
+        let i = c.par();
+        let s = c.offset();
+        let far = c.add(i, s);
+        let both = c.b.binary(Binary::Or, far, i);
+        let both = c.b.binary(Binary::Shr, both, c.n);
+        c.put(i, both);
+        c.b.end_par();
+    }),
+    ("data with a factor", Soon, |c| {
+        let i = c.par();
+        let s = c.offset();
+        let at = c.at(i);
+        let k = c.b.load(c.k, &[at]);
+        let k = c.b.cast(k, Type::Index);
+        let far = c.mul(k, s);
+        let at = c.add(far, at);
+        c.copy(i, at);
+        c.b.end_par();
+    }),
+    ("a plane of products", Soon, |c| {
+        let columns = c.b.dim(c.m, 1);
+        let v = c.b.begin_par(&[("i", c.from, c.to), ("j", c.zero, columns)]);
+        let s = c.offset();
+        let far = c.mul(v[0], s);
+        let far = c.add(far, v[1]);
+        let (far, i) = (c.b.cast(far, Type::F64), c.at(v[0]));
+        c.b.store(c.m, &[i, v[1]], far);
+        c.b.end_par();
+    }),
+    ("a loop in each iteration whose bound may overflow", AtTheEnd, |c| {
+        let i = c.par();
+        let s = c.offset();
+        let zero = c.real(0.0);
+        let sum = c.b.local("sum", zero);
+        let far = c.mul(i, s);
+        let end = c.b.binary(Binary::Min, far, c.n);
+        c.b.begin_for("t", c.zero, end);
+        let (so_far, one) = (c.b.get(sum), c.real(1.0));
+        let more = c.add(so_far, one);
+        c.b.set(sum, more);
+        c.b.end_loop(None);
+        let (total, at) = (c.b.get(sum), c.at(i));
+        c.b.store(c.y, &[at], total);
+        c.b.end_par();
+    }),
+    ("a loop in each iteration with multiples of its variable", AtTheEnd, |c| {
+        let i = c.par();
+        let s = c.offset();
+        let zero = c.real(0.0);
+        let sum = c.b.local("sum", zero);
+        let few = c.index(7);
+        let t = c.b.begin_for("t", c.zero, few);
+        let far = c.mul(t, s);
+        let far = c.add(far, i);
+        let (so_far, far) = (c.b.get(sum), c.b.cast(far, Type::F64));
+        let more = c.add(so_far, far);
+        c.b.set(sum, more);
+        c.b.end_loop(None);
+        let (total, at) = (c.b.get(sum), c.at(i));
+        c.b.store(c.y, &[at], total);
+        c.b.end_par();
+    }),
+    ("passes up to a product", AtTheEnd, |c| {
+        let s = c.offset();
+        let far = c.mul(c.from, s);
+        let end = c.b.binary(Binary::Min, far, c.n);
+        let t = c.b.begin_for("t", c.zero, end);
+        c.mark(t);
+        c.b.end_loop(None);
+    }),
+    ("iterations up to a product", AtTheEnd, |c| {
+        let s = c.offset();
+        let far = c.mul(c.to, s);
+        let end = c.b.binary(Binary::Min, far, c.n);
+        let i = c.b.begin_par(&[("i", c.zero, end)])[0];
+        c.mark(i);
+        c.b.end_par();
+    }),
+    ("a sum over products", AtTheEnd, |c| {
+        let i = c.par();
+        let s = c.offset();
+        let far = c.mul(i, s);
+        let v = c.b.cast(far, Type::F64);
+        c.b.update(Combine::Add, c.r, &[], v);
+        c.b.end_par();
+    }),
+    ("a variable that grows", AtTheEnd, |c| {
+        let i = c.par();
+        let t = c.b.local("t", i);
+        let few = c.index(5);
+        c.b.begin_for("u", c.zero, few);
+        let now = c.b.get(t);
+        let next = c.times(now, 3);
+        c.b.set(t, next);
+        c.b.end_loop(None);
+        let grown = c.b.get(t);
+        c.put(i, grown);
+        c.b.end_par();
+    }),
+    ("a guarded product", Soon, |c| {
+        let i = c.par();
+        let s = c.offset();
+        let at = c.mul(i, s);
+        let (below, above) = (c.b.compare(Compare::Lt, at, c.n), c.b.compare(Compare::Ge, at, c.zero));
+        let inside = c.b.binary(Binary::And, below, above);
+        c.b.begin_if(inside);
+        c.copy(i, at);
+        c.b.end_if();
+        c.touch(i);
+        c.b.end_par();
+    }),
 ];
 
 /// All shapes in one program, of which `which` says which one runs, and which of them use the offset.
-fn all() -> (Program, Vec<bool>) {
+pub fn all() -> (Program, Vec<bool>) {
     let mut b = Builder::new("extremes");
     let [x, y] = ["x", "y"].map(|name| b.array(name, Type::F64, 1, Access::Write));
     let k = b.array("k", Type::I64, 1, Access::Write);
@@ -685,7 +873,12 @@ impl World {
             Ok(_done) => Ok(self.arrays.iter().map(|array| array.bytes().to_vec()).collect()),
             Err(error) => {
                 let said = error.to_string();
-                let kinds = ["out of bounds", "division by zero", "written twice"];
+                let kinds = [
+                    "out of bounds",
+                    "division by zero",
+                    "written twice",
+                    "a bound of a loop is not a number",
+                ];
                 Err(kinds.into_iter().find(|kind| said.contains(kind)).unwrap_or_else(|| panic!("{said}")))
             }
         }
@@ -723,7 +916,7 @@ fn bounds(anchor: i64, ends: Ends) -> Vec<[i64; 2]> {
 
 #[test]
 pub fn c59_indices_near_the_ends_of_their_type_are_errors_or_lawful() {
-    assert!(SHAPES.len() >= 40);
+    assert!(SHAPES.len() >= 80);
     let (program, with_offset) = all();
     let mut worlds: Vec<(&str, World)> = Vec::new();
     for (name, device) in
@@ -731,7 +924,7 @@ pub fn c59_indices_near_the_ends_of_their_type_are_errors_or_lawful() {
     {
         worlds.push((name, World::new(&program, &device)));
     }
-    let anchors = [0, 1 << 31, 1 << 32, 1 << 50, 1 << 59, 1 << 60, 1 << 62, i64::MIN, -1];
+    let anchors = [0, 1 << 31, 1 << 32, 1 << 50, 1 << 59, 1 << 60, 1 << 62, i64::MIN, -1, -(1 << 62)];
     let (mut cases, mut errors) = (0, 0);
     for (which, (name, ends, _)) in SHAPES.iter().enumerate() {
         for anchor in anchors {

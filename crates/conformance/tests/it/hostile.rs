@@ -56,6 +56,7 @@ struct Hostile {
 }
 
 const BOUNDS: Expected = Some("out of bounds");
+const OVERFLOW: Expected = Some("a bound of a loop is not a number");
 const DIVISION: Expected = Some("division by zero");
 
 const CASES: &[Hostile] = &[
@@ -157,9 +158,11 @@ const CASES: &[Hostile] = &[
             ((40, [0, 0, 1, 0]), None),
             ((40, [0, 0, 0, 0]), None),
             ((40, [0, 0, MAX, 0]), BOUNDS),
-            // 2 * 2^63 wraps to 0: only odd iterations leave.
+            // What is no number has no multiple, not even by zero.
             ((40, [0, 0, MIN, 0]), BOUNDS),
-            ((1, [0, 0, MIN, 0]), None),
+            ((1, [0, 0, MIN, 0]), BOUNDS),
+            ((40, [0, 0, 1 << 62, 0]), BOUNDS),
+            ((1, [0, 0, 1 << 62, 0]), None),
         ],
     },
     Hostile {
@@ -182,9 +185,10 @@ const CASES: &[Hostile] = &[
         tries: &[
             ((37, [0, 0, 3, 0]), None),
             ((37, [0, 0, -5, 0]), None),
-            ((37, [0, 0, MAX, 0]), None),
-            ((37, [0, 0, MAX - 11, 0]), None),
-            ((37, [0, 0, MIN, 0]), None),
+            ((37, [0, 0, MAX, 0]), BOUNDS),
+            ((37, [0, 0, MAX - 11, 0]), BOUNDS),
+            ((37, [0, 0, MAX - 36, 0]), None),
+            ((37, [0, 0, MIN, 0]), BOUNDS),
             ((37, [0, 0, MIN + 11, 0]), None),
             ((1, [0, 0, MAX, 0]), None),
         ],
@@ -285,12 +289,14 @@ const CASES: &[Hostile] = &[
         tries: &[
             ((20, [0, 0, 3, 3]), None),
             ((20, [0, 0, 7, 2]), None),
-            ((20, [0, 0, MAX, MIN]), None),
+            ((20, [0, 0, MAX, MIN]), OVERFLOW),
+            ((20, [0, 0, MAX, MIN + 1]), None),
             ((20, [0, 0, 0, 21]), BOUNDS),
             ((20, [0, 0, -1, 3]), BOUNDS),
-            ((20, [0, 0, MIN, 3]), BOUNDS),
+            ((20, [0, 0, MIN, 3]), OVERFLOW),
+            ((20, [0, 0, MIN + 1, 3]), BOUNDS),
             ((20, [0, 0, 0, MAX]), BOUNDS),
-            ((20, [0, 0, MIN, MAX]), BOUNDS),
+            ((20, [0, 0, MIN + 1, MAX]), BOUNDS),
         ],
     },
     Hostile {
@@ -395,10 +401,12 @@ const CASES: &[Hostile] = &[
             ((90, [0, 0, 0, 2]), BOUNDS),
             ((90, [0, 0, -1, 1]), BOUNDS),
             ((90, [0, 0, 5, -5]), None),
-            ((90, [0, 0, MIN, MIN]), None),
-            ((90, [0, 0, MIN, MAX]), BOUNDS),
+            ((90, [0, 0, MIN, MIN]), OVERFLOW),
+            ((90, [0, 0, MIN, MAX]), OVERFLOW),
+            ((90, [0, 0, MIN + 1, MIN + 1]), None),
+            ((90, [0, 0, MIN + 1, MAX]), BOUNDS),
             ((90, [0, 0, 0, MAX]), BOUNDS),
-            ((90, [0, 0, MAX, MIN]), None),
+            ((90, [0, 0, MAX, MIN + 1]), None),
         ],
     },
     Hostile {

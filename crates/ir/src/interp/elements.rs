@@ -14,6 +14,14 @@ impl<'p> Machine<'p, '_> {
         self.bits(v) as i64
     }
 
+    /// A bound of a loop, which must be a number.
+    pub(super) fn bound(&self, v: ValueId) -> Result<i64, Fault> {
+        match self.index(v) {
+            OVERFLOW => Err(Fault::IndexOverflow { site: self.program.value(v).site.clone() }),
+            bound => Ok(bound),
+        }
+    }
+
     pub(super) fn compute(&mut self, v: ValueId) -> Result<Bits, Fault> {
         let program: &'p Program = self.program;
         let decl = program.value(v);

@@ -2,6 +2,8 @@
 
 use crate::syntax::*;
 
+pub use crate::syntax::OVERFLOW;
+
 /// The bits of a value, in the low bytes.
 pub type Bits = u64;
 
@@ -81,6 +83,7 @@ pub fn unary(op: Unary, ty: Type, a: Bits) -> Bits {
         Unary::Neg if ty.is_float() => float1(ty, a, |x| -x, |x| -x),
         Unary::Neg => wrap(ty, int(ty, a).wrapping_neg()),
         Unary::Not if ty == Type::Bool => a ^ 1,
+        Unary::Not if ty == Type::Index && a as i64 == OVERFLOW => a,
         Unary::Not => wrap(ty, !int(ty, a)),
         Unary::Abs if ty.is_float() => float1(ty, a, f32::abs, f64::abs),
         Unary::Abs => wrap(ty, int(ty, a).wrapping_abs()),
@@ -108,6 +111,9 @@ pub fn binary(op: Binary, ty: Type, a: Bits, b: Bits) -> Result<Bits, DivisionBy
         });
     }
     let (x, y) = (int(ty, a), int(ty, b));
+    if ty == Type::Index {
+        return index(op, x, y).map(|value| value as Bits);
+    }
     let width = 8 * ty.size() as u32;
     Ok(wrap(
         ty,
@@ -128,6 +134,35 @@ pub fn binary(op: Binary, ty: Type, a: Bits, b: Bits) -> Result<Bits, DivisionBy
             Binary::Shr => x >> (y as u32 % width),
         },
     ))
+}
+
+/// Law 4: an operation on `usize` is exact, or gives [`OVERFLOW`], and so does one on [`OVERFLOW`].
+fn index(op: Binary, x: i64, y: i64) -> Result<i64, DivisionByZero> {
+    if matches!(op, Binary::Div | Binary::Rem | Binary::RemEuclid) && y == 0 {
+        return Err(DivisionByZero);
+    }
+    if x == OVERFLOW || y == OVERFLOW {
+        return Ok(OVERFLOW);
+    }
+    let exact = match op {
+        Binary::Add => x.checked_add(y),
+        Binary::Sub => x.checked_sub(y),
+        Binary::Mul => x.checked_mul(y),
+        Binary::Div => x.checked_div(y),
+        Binary::Rem => x.checked_rem(y),
+        Binary::RemEuclid => x.checked_rem_euclid(y),
+        Binary::Min => Some(x.min(y)),
+        Binary::Max => Some(x.max(y)),
+        Binary::And => Some(x & y),
+        Binary::Or => Some(x | y),
+        Binary::Xor => Some(x ^ y),
+        Binary::Shl => {
+            let by = y as u32 % 64;
+            Some(x << by).filter(|shifted| shifted >> by == x)
+        }
+        Binary::Shr => Some(x >> (y as u32 % 64)),
+    };
+    Ok(exact.unwrap_or(OVERFLOW))
 }
 
 /// Law 4: a number beats NaN, and zeros are ordered by sign.
@@ -170,9 +205,17 @@ pub fn fma(ty: Type, a: Bits, b: Bits, c: Bits) -> Bits {
     }
 }
 
-/// Rust's `as`; `usize` is signed here.
+/// Rust's `as`; `usize` is signed here, and what did not fit becomes a value that is conspicuous.
 pub fn cast(from: Type, to: Type, a: Bits) -> Bits {
     match (from, to) {
+        (Type::Index, _) if a as i64 == OVERFLOW => match to {
+            Type::F32 => of_f32(f32::NAN),
+            Type::F64 => f64::NAN.to_bits(),
+            Type::I32 => wrap(to, i64::from(i32::MIN)),
+            Type::U32 => wrap(to, i64::from(u32::MAX)),
+            Type::I64 | Type::Index => a,
+            Type::Bool => 1,
+        },
         (Type::F32, Type::F64) => f64::from(f32_of(a)).to_bits(),
         (Type::F64, Type::F32) => of_f32(f64_of(a) as f32),
         (Type::F32 | Type::F64, _) => {
@@ -236,5 +279,53 @@ pub fn rand(ty: Type, seed: i64, counter: i64) -> Bits {
     match ty {
         Type::F32 => of_f32(ebbtide_math::rand_f32(seed, counter)),
         _ => ebbtide_math::rand_f64(seed, counter).to_bits(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(op: Binary, a: i64, b: i64) -> i64 {
+        binary(op, Type::Index, a as Bits, b as Bits).map_or(0, |bits| bits as i64)
+    }
+
+    #[test]
+    fn index_arithmetic_is_exact_or_no_number() {
+        assert_eq!(of(Binary::Add, i64::MAX - 1, 1), i64::MAX);
+        assert_eq!(of(Binary::Sub, 3, 5), -2);
+        assert_eq!(of(Binary::Shl, 1, 62), 1 << 62);
+        for (op, a, b) in [
+            (Binary::Add, i64::MAX, 1),
+            (Binary::Sub, -2, i64::MAX),
+            (Binary::Mul, 2, 1 << 62),
+            (Binary::Mul, 3, i64::MAX / 2),
+            (Binary::Shl, 1, 63),
+            (Binary::Shl, 3, 62),
+        ] {
+            assert_eq!(of(op, a, b), OVERFLOW, "{op:?} {a} {b}");
+        }
+    }
+
+    #[test]
+    fn what_is_computed_from_no_number_is_none() {
+        use Binary::*;
+        for op in [Add, Sub, Mul, Div, Rem, RemEuclid, Min, Max, And, Or, Xor, Shl, Shr] {
+            for x in [1, 2, 7, -1, i64::MAX] {
+                assert_eq!((of(op, OVERFLOW, x), of(op, x, OVERFLOW)), (OVERFLOW, OVERFLOW), "{op:?} {x}");
+            }
+        }
+        assert_eq!(of(Mul, OVERFLOW, 0), OVERFLOW);
+        assert_eq!(binary(Rem, Type::Index, OVERFLOW as Bits, 0), Err(DivisionByZero));
+        assert_eq!(unary(Unary::Not, Type::Index, OVERFLOW as Bits) as i64, OVERFLOW);
+    }
+
+    #[test]
+    fn a_cast_shows_what_is_no_number() {
+        let to = |ty| cast(Type::Index, ty, OVERFLOW as Bits);
+        assert!(f64_of(to(Type::F64)).is_nan() && f32_of(to(Type::F32)).is_nan());
+        assert_eq!((to(Type::I32) as i32, to(Type::U32) as u32), (i32::MIN, u32::MAX));
+        assert_eq!((to(Type::I64) as i64, to(Type::Bool)), (i64::MIN, 1));
+        assert_eq!(cast(Type::I64, Type::F64, OVERFLOW as Bits), (i64::MIN as f64).to_bits());
     }
 }

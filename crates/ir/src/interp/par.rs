@@ -9,8 +9,10 @@ use crate::syntax::*;
 
 impl<'p> Machine<'p, '_> {
     pub(super) fn par(&mut self, par: &'p Par) -> Result<(), Fault> {
-        let from: Vec<i64> = par.ranges.iter().map(|r| self.index(r.from)).collect();
-        let to: Vec<i64> = par.ranges.iter().map(|r| self.index(r.to)).collect();
+        let bounds = |bound: fn(&Range) -> ValueId| -> Result<Vec<i64>, Fault> {
+            par.ranges.iter().map(|range| self.bound(bound(range))).collect()
+        };
+        let (from, to) = (bounds(|r| r.from)?, bounds(|r| r.to)?);
         let extents: Vec<i64> = from.iter().zip(&to).map(|(f, t)| t.saturating_sub(*f).max(0)).collect();
         if extents.contains(&0) {
             return Ok(());

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::ids::Site;
 use super::op::Combine;
+use super::types::OVERFLOW;
 
 /// One thing that is wrong with a program: a *build error*.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +79,11 @@ pub enum Fault {
     },
     /// An integer division or remainder by zero.
     DivisionByZero {
+        /// Where it stands in the source.
+        site: Option<Site>,
+    },
+    /// A bound of a loop that is not a number, because index arithmetic did not fit 64 bits.
+    IndexOverflow {
         /// Where it stands in the source.
         site: Option<Site>,
     },
@@ -203,6 +209,14 @@ impl fmt::Display for Race {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let site = match self {
+            Fault::OutOfBounds { array, dimension, index: OVERFLOW, extent, site } => {
+                write!(
+                    f,
+                    "an index is out of bounds for dimension {dimension} of `{array}`, whose extent is {extent}: the \
+                     arithmetic that computes it overflows 64 bits"
+                )?;
+                site
+            }
             Fault::OutOfBounds { array, dimension, index, extent, site } => {
                 write!(
                     f,
@@ -212,6 +226,13 @@ impl fmt::Display for Fault {
             }
             Fault::DivisionByZero { site } => {
                 write!(f, "integer division by zero")?;
+                site
+            }
+            Fault::IndexOverflow { site } => {
+                write!(
+                    f,
+                    "a bound of a loop is not a number: the index arithmetic that computes it overflows 64 bits"
+                )?;
                 site
             }
             Fault::WrittenTwice { array, index, site } => {

@@ -18,4 +18,4 @@ pub use ids::*;
 pub use op::*;
 pub use place::*;
 pub use program::*;
-pub use types::{Literal, Type};
+pub use types::{Literal, OVERFLOW, Type};

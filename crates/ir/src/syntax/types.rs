@@ -183,3 +183,6 @@ impl fmt::Debug for Literal {
         fmt::Display::fmt(self, f)
     }
 }
+
+/// What index arithmetic gives where its result does not fit (law 4): no index, and less than every one.
+pub const OVERFLOW: i64 = i64::MIN;

@@ -25,21 +25,24 @@ impl Variant {
             sizes[id.index()] = match decl.role {
                 Role::Temp(_) => {
                     let shape = extents(&self.program, id, views, scalars)?;
-                    let bytes = shape.iter().product::<usize>() as u64 * decl.ty.size() as u64;
-                    fixed += bytes;
+                    let bytes =
+                        shape.iter().fold(decl.ty.size() as u64, |all, n| all.saturating_mul(*n as u64));
+                    fixed = bytes.saturating_add(fixed);
                     bytes
                 }
                 _ => views[id.index()].bytes as u64,
             };
         }
         for pushes in &self.pushes_outside {
-            fixed += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
+            let bytes = sizes[pushes.array.index()].saturating_mul(self.times(pushes, views, scalars)?);
+            fixed = bytes.saturating_add(fixed);
         }
-        fixed += self.scratch;
-        fixed += self.undone.iter().map(|a| sizes[a.index()]).sum::<u64>();
+        fixed = fixed.saturating_add(self.scratch);
+        fixed = self.undone.iter().fold(fixed, |all, a| all.saturating_add(sizes[a.index()]));
         for segment in self.reversing_segments(&self.steps.steps) {
             for pushes in &self.steps.pushes[segment] {
-                fixed += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
+                let bytes = sizes[pushes.array.index()].saturating_mul(self.times(pushes, views, scalars)?);
+                fixed = bytes.saturating_add(fixed);
             }
         }
         Ok((self.needs_of(&self.steps.steps, &sizes, views, scalars)?, fixed))
@@ -98,9 +101,10 @@ impl Variant {
             Length::Unknown { .. } => None,
             Length::Known(from, to) => Some(self.passes(from, to, views, scalars).unwrap_or(0)),
         };
-        let mut tape = 0;
+        let mut tape: u64 = 0;
         for pushes in self.pushes.get(&sweep.id).into_iter().flatten() {
-            tape += sizes[pushes.array.index()] * self.times(pushes, views, scalars)?;
+            let bytes = sizes[pushes.array.index()].saturating_mul(self.times(pushes, views, scalars)?);
+            tape = tape.saturating_add(bytes);
         }
         let state = sweep.carried.iter().map(|a| sizes[a.index()]).sum();
         let mut work = 1.0;

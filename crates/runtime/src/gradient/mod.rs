@@ -30,7 +30,7 @@ use crate::error::Result;
 use crate::gradient::compile::Variant;
 use crate::gradient::plan::{Budget, Plan};
 use crate::gradient::ran::{Ran, Replay};
-use crate::gradient::run::durable::{Frontier, Reached};
+use crate::gradient::run::durable::{Frontier, Reached, of_restored};
 use crate::gradient::run::hosted::OnYield;
 use crate::gradient::run::{Means, Run};
 use crate::gradient::tiers::Tiers;
@@ -226,9 +226,13 @@ impl CompiledGradient {
                 }
                 Ok(run.ran)
             }
-            Reached::Middle => {
+            reached @ (Reached::Beginning | Reached::Middle { .. }) => {
                 run.frontier = Some(&mut frontier);
-                run.follow().and_then(|ran| run.settle().and_then(|()| run.finish()).map(|()| ran))
+                let ran = run.follow().and_then(|ran| run.settle().and_then(|()| run.finish()).map(|()| ran));
+                match reached {
+                    Reached::Middle { short } => ran.map_err(|error| of_restored(error, short)),
+                    _ => ran,
+                }
             }
         };
         let settled = executable.settle(&mut frame);

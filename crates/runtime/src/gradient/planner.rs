@@ -44,18 +44,20 @@ impl Need {
 
     /// The least bytes that work for the loop itself.
     fn own_least(&self) -> u64 {
-        let one = self.state + self.tape;
+        let one = self.state.saturating_add(self.tape);
         self.steps.map_or(one, |steps| one.min(steps.saturating_mul(self.tape)))
     }
 
     /// The least bytes that work.
     fn least(&self) -> u64 {
-        self.own_least() + self.inner.iter().map(|n| n.least().saturating_sub(n.reused)).max().unwrap_or(0)
+        let inner = self.inner.iter().map(|n| n.least().saturating_sub(n.reused)).max().unwrap_or(0);
+        self.own_least().saturating_add(inner)
     }
 
     /// Bytes beyond which more memory makes nothing faster.
     fn most(&self) -> u64 {
-        let online = || (MOST_SLOTS * self.state).saturating_add(MOST_BLOCK * self.tape);
+        let online =
+            || MOST_SLOTS.saturating_mul(self.state).saturating_add(MOST_BLOCK.saturating_mul(self.tape));
         let own = self.steps.map_or_else(online, |steps| steps.saturating_mul(self.tape));
         own.saturating_add(self.inner.iter().map(Need::most).max().unwrap_or(0))
     }
@@ -123,7 +125,7 @@ fn plan_within(
     free: u64,
     reach: Option<&Reach>,
 ) -> Result<Found> {
-    let store_all = fixed + needs.iter().map(Need::store_all).sum::<u64>();
+    let store_all = sum(fixed, needs.iter().map(Need::store_all));
     let budget = match budget {
         Budget::Auto => automatic(program, store_all, free),
         other => other,
@@ -157,7 +159,7 @@ fn plan_within(
         cost: 0.0,
     };
     for (tree, share) in trees.iter().zip(shares) {
-        let minimum = fixed + needs.iter().map(Need::least).sum::<u64>();
+        let minimum = sum(fixed, needs.iter().map(Need::least));
         let too_small =
             || Error::BudgetTooSmall { program: program.to_string(), budget: total.unwrap_or(0), minimum };
         let node = planner.node(tree, share, Effort::Whole)?.ok_or_else(too_small)?;
@@ -248,8 +250,10 @@ impl Planner<'_> {
                 let bytes = nodes.iter().zip(&need.inner).map(beyond).max().unwrap_or(0);
                 rungs.push(Rung { bytes, nodes });
             }
-            // Hinted loops may take more than any plan of ours would.
-            let enough = !rungs.is_empty() && (bytes >= most || bytes == 0);
+            // Hinted loops may take more than any plan of ours would, and than the budget.
+            let beyond_budget = matches!(self.budget, Budget::Bytes(total) if bytes > total);
+            let known = !rungs.is_empty() || (beyond_budget && !need.has_inner_hint());
+            let enough = known && (bytes >= most || bytes == 0 || beyond_budget);
             if enough || bytes == u64::MAX || !matches!(self.budget, Budget::Bytes(_)) {
                 return Ok(Tree { need, rungs, ways: Vec::new() });
             }
@@ -260,8 +264,13 @@ impl Planner<'_> {
     /// The cheapest plan of a loop within a number of bytes.
     fn node(&self, tree: &Tree<'_>, share: u64, effort: Effort) -> Result<Option<Node>> {
         let mut best: Option<Node> = None;
-        for rung in &tree.rungs {
+        // The cheapest inner loops first: then what the others cost at least tells that they are not worth a look.
+        for rung in tree.rungs.iter().rev() {
             let Some(own) = share.checked_sub(rung.bytes) else { continue };
+            let least = least_cost(tree.need, &rung.nodes);
+            if best.as_ref().is_some_and(|best| least > best.cost) {
+                continue;
+            }
             let Some(node) = self.own(tree, own, rung, effort)? else { continue };
             let better = |old: &Node| (node.cost, node.plan.peak_bytes) < (old.cost, old.plan.peak_bytes);
             if best.as_ref().is_none_or(better) {
@@ -285,11 +294,12 @@ impl Planner<'_> {
         }
         // What the source says of a loop goes before what is said of all of them.
         let budget = need.hint.map_or(self.budget, hinted);
-        let costs = costs(need, &rung.nodes);
+        let (costs, unit) = costs(need, &rung.nodes);
         let Some(steps) = need.steps else {
             let Some((slots, block)) = online_room(need, budget, share, self.free) else { return Ok(None) };
             let schedule = Online::with(slots, Options::new().block(block)).map_err(fail)?.into();
-            let own = slots as u64 * need.state + block * need.tape;
+            let own =
+                (slots as u64).saturating_mul(need.state).saturating_add(block.saturating_mul(need.tape));
             // Of a loop of unknown length it is known only that more states are better.
             let cost = 1e3 * need.work * (1.0 + (need.state + need.tape) as f64 / own.max(1) as f64);
             let memory = Traffic { peak_slots: slots as u64, ..Traffic::default() };
@@ -326,26 +336,26 @@ impl Planner<'_> {
                         (best.with_half.as_ref().map(factor), factor(&best.with_double))
                     });
                 }
-                (plan.schedule().map_err(fail)?, plan.totals, plan.cost)
+                (plan.schedule().map_err(fail)?, plan.totals, plan.cost * unit)
             }
             Budget::Revolve { slots, block } => {
                 let schedule = Revolve::with(steps, slots, Options::new().block(block)).map_err(fail)?;
                 let totals = schedule.totals();
-                (schedule.into(), totals, totals.cost(&costs))
+                (schedule.into(), totals, totals.cost(&costs) * unit)
             }
             Budget::Periodic { period } => {
                 let schedule = Periodic::new(steps, period).map_err(fail)?;
                 let totals = schedule.totals();
-                (schedule.into(), totals, totals.cost(&costs))
+                (schedule.into(), totals, totals.cost(&costs) * unit)
             }
             _ => {
                 let schedule = StoreAll::new(steps).map_err(fail)?;
                 let totals = schedule.totals();
-                (schedule.into(), totals, totals.cost(&costs))
+                (schedule.into(), totals, totals.cost(&costs) * unit)
             }
         };
-        let own =
-            totals.memory.peak_slots * need.state + totals.peak_tape * need.tape + extras.away.passage_bytes;
+        let states = totals.memory.peak_slots.saturating_mul(need.state);
+        let own = sum(states, [totals.peak_tape.saturating_mul(need.tape), extras.away.passage_bytes]);
         Ok(self.finish(need, rung, schedule, totals, own, share, cost, extras))
     }
 
@@ -373,7 +383,7 @@ impl Planner<'_> {
                 tape_bytes: need.tape,
                 schedule: schedule.kind(),
                 totals,
-                peak_bytes: own + rung.bytes,
+                peak_bytes: own.saturating_add(rung.bytes),
                 neighbours: extras.neighbours,
                 away: extras.away,
             },
@@ -394,9 +404,9 @@ impl Planner<'_> {
                 None => None,
             };
             let rung = tree.rungs.iter().map(|r| r.bytes).min().unwrap_or(0);
-            least.push(hinted.unwrap_or(tree.need.own_least() + rung));
+            least.push(hinted.unwrap_or(tree.need.own_least().saturating_add(rung)));
         }
-        let minimum = fixed + least.iter().sum::<u64>();
+        let minimum = sum(fixed, least.iter().copied());
         if total < minimum {
             return Err(Error::BudgetTooSmall { program: self.program.to_string(), budget: total, minimum });
         }
@@ -430,14 +440,37 @@ impl Planner<'_> {
     }
 }
 
-/// Recording a pass writes as much as running it; copying a state costs a fraction of a pass.
-fn costs(need: &Need, inner: &[Node]) -> Costs {
-    let reverse = if inner.is_empty() {
-        2.0 * need.work
-    } else {
-        2.0 + inner.iter().map(|node| node.cost).sum::<f64>()
+/// Bytes, and more bytes; so many that they cannot be had are one number.
+fn sum(bytes: u64, more: impl IntoIterator<Item = u64>) -> u64 {
+    more.into_iter().fold(bytes, u64::saturating_add)
+}
+
+/// What a pass of a loop and its reversal cost.
+fn reversal(need: &Need, inner: &[Node]) -> f64 {
+    if inner.is_empty() { 2.0 * need.work } else { 2.0 + inner.iter().map(|node| node.cost).sum::<f64>() }
+}
+
+/// What reversing a loop costs at least: every pass is recorded and reversed.
+fn least_cost(need: &Need, inner: &[Node]) -> f64 {
+    need.steps.map_or(0.0, |steps| steps as f64 * (need.work + reversal(need, inner)))
+}
+
+/// Recording a pass writes as much as running it; copying a state costs a fraction of a pass. Planners take numbers of
+/// ordinary size: the costs are in units of the number that comes with them.
+fn costs(need: &Need, inner: &[Node]) -> (Costs, f64) {
+    /// Larger costs have a larger unit.
+    const ORDINARY: f64 = 1e15;
+    let reverse = reversal(need, inner);
+    let unit = (need.work.max(reverse) / ORDINARY).max(1.0);
+    let costs = Costs {
+        advance: need.work / unit,
+        record: 1.1 * need.work / unit,
+        reverse: reverse / unit,
+        store: 0.5 / unit,
+        load: 0.5 / unit,
+        ..Costs::default()
     };
-    Costs { advance: need.work, record: 1.1 * need.work, reverse, store: 0.5, load: 0.5, ..Costs::default() }
+    (costs, unit)
 }
 
 /// States and block for a loop of unknown length.
@@ -452,7 +485,7 @@ fn online_room(need: &Need, budget: Budget, share: u64, free: u64) -> Option<(us
     let beside_a_state = room.checked_sub(need.state)?;
     let passes = |bytes: u64| bytes.checked_div(need.tape).map_or(MOST_BLOCK, |b| b.clamp(1, MOST_BLOCK));
     let block = passes(room / 4).min(passes(beside_a_state));
-    let left = room.checked_sub(block * need.tape).filter(|left| *left >= need.state)?;
+    let left = room.checked_sub(block.saturating_mul(need.tape)).filter(|left| *left >= need.state)?;
     let slots = left.checked_div(need.state).unwrap_or(MOST_SLOTS).clamp(1, MOST_SLOTS);
     Some((slots as usize, block))
 }
@@ -486,4 +519,34 @@ fn automatic(program: &str, store_all: u64, free: u64) -> Budget {
 /// The bytes that this process can still have; a cautious guess where the system says nothing.
 pub(crate) fn free_memory() -> u64 {
     ebbtide_snapshot::free_memory().unwrap_or(2 << 30)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn need(number: usize, steps: Option<u64>, inner: Vec<Need>) -> Need {
+        let id = LoopId::from_index(number);
+        let work = inner.iter().fold(1.0, |work, n| work + n.steps.unwrap_or(100) as f64 * n.work);
+        Need { id, steps, state: 800, tape: 1600, work, hint: None, reused: 0, inner }
+    }
+
+    /// Planning ends soon, whatever the numbers of passes are, and has a plan wherever there is room for one.
+    #[test]
+    fn nests_with_very_many_passes_are_planned() {
+        for budget in [7199, 7200, 1 << 16, 1 << 40] {
+            for innermost in [100, 1 << 36] {
+                let middle = need(1, Some(1 << 36), vec![need(2, Some(innermost), Vec::new())]);
+                let nest = need(0, Some(1 << 40), vec![middle]);
+                let found = plan("nest", &[nest], 0, Budget::Bytes(budget), 1 << 40, None);
+                match found {
+                    Ok(found) => {
+                        assert!(budget >= 7200 && found.cost.is_finite() && found.plan.loops.len() == 3)
+                    }
+                    Err(Error::BudgetTooSmall { minimum, .. }) => assert_eq!((budget, minimum), (7199, 7200)),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+    }
 }

@@ -53,7 +53,14 @@ pub(crate) fn extents(
         // What cannot be computed (a division by zero) stands before a declaration that is not reached.
         let extent = from_arguments(program, *v, views, scalars).unwrap_or(0) as i64;
         usize::try_from(extent).map_err(|_| {
-            Error::launch(program, format!("an extent of temporary `{}` is {extent}", decl.name))
+            let name = &decl.name;
+            Error::launch(
+                program,
+                match extent {
+                    evaluate::OVERFLOW => format!("an extent of temporary `{name}` overflows 64 bits"),
+                    _ => format!("an extent of temporary `{name}` is {extent}"),
+                },
+            )
         })
     };
     shape.iter().map(extent).collect()

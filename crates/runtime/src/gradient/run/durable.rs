@@ -18,7 +18,7 @@ use ebbtide_snapshot::fs::FileSystem;
 use ebbtide_snapshot::{Budget, Error as SnapshotError, Identity, Manifest, RunDir};
 
 use crate::array::arguments::Arg;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gradient::compile::Variant;
 use crate::gradient::plan::Plan;
 use crate::gradient::run::Run;
@@ -34,8 +34,22 @@ pub(crate) struct Frontier {
 
 /// How far a run had come.
 pub(crate) enum Reached {
-    Middle,
+    Beginning,
+    /// To a state in a file.
+    Middle {
+        /// What is wrong with that file if the rest of the run takes more from its tapes than they hold.
+        short: SnapshotError,
+    },
     End,
+}
+
+/// An error of the rest of a run that began with a state from a file. That there is something else than the rest needs on
+/// its tapes cannot be known before it runs.
+pub(crate) fn of_restored(error: Error, short: SnapshotError) -> Error {
+    match error {
+        Error::Program(ir::Error::Run { fault: ir::Fault::Tape, .. }) => short.into(),
+        other => other,
+    }
 }
 
 impl Frontier {
@@ -90,7 +104,7 @@ impl Frontier {
         for sentence in &recovered.adopted {
             tracing::info!("durable gradient: continues from {sentence}");
         }
-        let Some(adjoint) = recovered.adjoint else { return Ok(Reached::Middle) };
+        let Some(adjoint) = recovered.adjoint else { return Ok(Reached::Beginning) };
         let mut reader = self.dir.open_adjoint(&adjoint)?;
         if recovered.finished {
             run.read_results(&mut reader)?;
@@ -101,7 +115,11 @@ impl Frontier {
         if (adjoint.step, adjoint.steps) != (all - reversed, all) {
             return Err(reader.damaged("it is not of the step that it says").into());
         }
-        Ok(Reached::Middle)
+        let short = reader.damaged(
+            "its tapes do not hold what the rest of the run takes from them; move it away to continue from an earlier \
+             state, or begin again in an empty directory",
+        );
+        Ok(Reached::Middle { short })
     }
 }
 
