@@ -190,6 +190,28 @@ impl Device {
         Array::from_slice_on(self, shape, elements)
     }
 
+    /// An array of this shape whose element at each index is what `f` gives: `device.from_fn([n, m], |[i, j]| …)`.
+    pub fn from_fn<T: Element, const R: usize>(
+        &self,
+        shape: [usize; R],
+        mut f: impl FnMut([usize; R]) -> T,
+    ) -> Result<Array<T, R>> {
+        let mut array = Array::zeros_on(self, shape)?;
+        let mut index = [0; R];
+        for element in array.as_mut_slice() {
+            *element = f(index);
+            // The next index, last dimension fastest.
+            for k in (0..R).rev() {
+                index[k] += 1;
+                if index[k] < shape[k] {
+                    break;
+                }
+                index[k] = 0;
+            }
+        }
+        Ok(array)
+    }
+
     /// An array of rank 0 with this element.
     pub fn scalar<T: Element>(&self, value: T) -> Result<Array<T, 0>> {
         Array::from_slice_on(self, [], &[value])

@@ -13,6 +13,7 @@ use ebbtide_ir::{
 use ebbtide_snapshot::fs::{Disks, FileSystem};
 use ebbtide_sweep::Cancel;
 
+use crate::accumulated::Accumulated;
 use crate::arguments::{Arg, bind, bind_first, extents, from_arguments};
 use crate::buffer::Spare;
 use crate::counters::Event;
@@ -52,6 +53,7 @@ pub struct CompiledGradient {
     /// What may ask launches to stop.
     cancel: Option<Cancel>,
     observer: Option<Arc<Observer>>,
+    accumulated: Accumulated,
 }
 
 /// One gradient program.
@@ -347,6 +349,7 @@ impl CompiledGradient {
             replay: Replay::Trusted,
             cancel: None,
             observer: None,
+            accumulated: Accumulated::of(source, request),
         })
     }
 
@@ -413,13 +416,15 @@ impl CompiledGradient {
 
     /// What a launch with these arguments would do; those that receive results may be left out. Runs nothing.
     pub fn plan(&self, args: &[Arg<'_>]) -> Result<Plan> {
-        Ok(self.choose_among(self.variants_for(args)?, args, None)?.plan)
+        let plan = self.choose_among(self.variants_for(args)?, args, None)?.plan;
+        Ok(Plan { added_to: self.accumulated.not_zero(args), ..plan })
     }
 
     /// Runs the gradient program.
     pub fn launch(&self, args: &[Arg<'_>]) -> Result<Ran> {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
         let variants = self.variants_for(args)?;
+        self.accumulated.trace(args);
         let chosen = self.choose_among(variants, args, None)?;
         self.check_fits(&chosen.plan)?;
         let variant = &variants[chosen.variant];
@@ -488,6 +493,9 @@ impl CompiledGradient {
                 Ok(run.ran)
             }
             Reached::Middle => {
+                if let Some(watch) = &mut run.watch {
+                    watch.found(&run.ran);
+                }
                 run.frontier = Some(&mut frontier);
                 run.follow().and_then(|ran| run.settle().and_then(|()| run.finish()).map(|()| ran))
             }

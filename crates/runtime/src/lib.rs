@@ -2,6 +2,7 @@
 //!
 //! `runtime` never looks inside a task. Nothing above it knows which devices exist.
 
+mod accumulated;
 mod any_array;
 mod arguments;
 mod array;

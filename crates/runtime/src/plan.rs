@@ -104,6 +104,8 @@ pub struct Plan {
     pub beyond: (Option<u64>, Option<u64>),
     /// What keeping every tape would take.
     pub store_all_bytes: u64,
+    /// Outputs whose value is asked for, which the program only adds to, and which are not zero now.
+    pub added_to: Vec<String>,
 }
 
 impl Plan {
@@ -160,6 +162,9 @@ impl Plan {
             "  fixed          {} (working copies, shadows, temporaries)",
             bytes(self.fixed_bytes)
         );
+        for name in &self.added_to {
+            let _ = writeln!(text, "note             {}", crate::accumulated::note(name));
+        }
         let (host, disk) = self.beyond;
         for (name, used, room) in
             [("host memory", self.host_bytes(), host), ("disk", self.disk_bytes(), disk)]
@@ -208,6 +213,11 @@ impl Plan {
         }
         text
     }
+}
+
+/// A number of bytes for people who will write it into a program: also the very number, where it is rounded.
+pub(crate) fn exact_bytes(n: u64) -> String {
+    if n < 1024 { bytes(n) } else { format!("{} ({n} bytes)", bytes(n)) }
 }
 
 /// A number of bytes for people.

@@ -152,6 +152,7 @@ fn plan_within(
             budget: total,
             beyond: (None, None),
             store_all_bytes: store_all,
+            added_to: Vec::new(),
         },
         schedules: Schedules::new(),
         cost: 0.0,

@@ -13,6 +13,7 @@ use ebbtide_snapshot::{Dtype, SnapshotReader, free_memory};
 use crate::arguments::from_arguments;
 use crate::error::{Error, Result};
 use crate::hosted::Log;
+use crate::plan::bytes as size;
 use crate::script::{Step, Sweep};
 use crate::stored::plain;
 use crate::sweeps::{Driven, Run};
@@ -47,7 +48,7 @@ impl<'a> Run<'a> {
     /// Reads what a run was between two actions.
     pub(crate) fn read_state(&mut self, reader: &mut SnapshotReader) -> Result<()> {
         if let Some(free) = free_memory().filter(|free| *free < reader.bytes()) {
-            let what = format!("it holds {} bytes, and {free} bytes of memory are free", reader.bytes());
+            let what = format!("it holds {}, and {} of memory are free", size(reader.bytes()), size(free));
             return Err(reader.damaged(what).into());
         }
         let depth = expect(reader, "position", Dtype::U64, |shape| matches!(shape, [n] if *n <= DEEPEST))?[0];
