@@ -33,7 +33,7 @@ fn functions(x: &Array1<f64>, y: &mut Array1<f64>) {
             + v.floor()
             + v.round()
             + v.mul_add(a, 0.5)
-            + rand(7, i);
+            + rand::<f64>(7, i);
     }
 }
 

@@ -104,7 +104,7 @@ fn c58_a_launch_that_cannot_fit_is_refused_with_both_numbers() {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains(&format!("takes {:.2} GiB of memory", needed as f64 / f64::from(1 << 30)))
+            error.contains(&format!("takes {:.2} TiB of memory", needed as f64 / (1_u64 << 40) as f64))
                 && error.contains("B are free"),
             "{error}"
         );
