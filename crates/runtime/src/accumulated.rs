@@ -82,3 +82,65 @@ fn is_added_to(program: &Program, array: ArrayId) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use ebbtide_ir::{Access, Builder, Literal, Type};
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber};
+
+    use super::*;
+    use crate::interpreter;
+
+    /// Counts what it is told at level `INFO`.
+    struct Count(Arc<AtomicUsize>);
+
+    impl Subscriber for Count {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+        fn event(&self, event: &Event<'_>) {
+            if *event.metadata().level() == tracing::Level::INFO {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        fn enter(&self, _: &Id) {}
+        fn exit(&self, _: &Id) {}
+    }
+
+    fn program(overwrites: bool) -> Program {
+        let mut b = Builder::new("adds");
+        let loss = b.array("loss", Type::F64, 0, Access::Write);
+        let one = b.literal(Literal::from(1.0_f64));
+        if overwrites {
+            b.fill(loss, one);
+        }
+        b.update(Combine::Add, loss, &[], one);
+        b.finish().unwrap()
+    }
+
+    #[test]
+    fn the_trace_says_once_that_an_accumulated_output_is_not_zero() {
+        let request = Request { values: vec!["loss".to_string()], ..Request::default() };
+        let device = interpreter();
+        let (zero, two) = (device.scalar(0.0_f64).unwrap(), device.scalar(2.0_f64).unwrap());
+        let said = |overwrites: bool, launches: &[&crate::AnyArray]| {
+            let count = Arc::new(AtomicUsize::new(0));
+            let accumulated = Accumulated::of(&program(overwrites), &request);
+            tracing::subscriber::with_default(Count(count.clone()), || {
+                launches.iter().for_each(|loss| accumulated.trace(&[Arg::Read(loss)]));
+            });
+            count.load(Ordering::Relaxed)
+        };
+        assert_eq!(said(false, &[zero.any(), zero.any()]), 0);
+        assert_eq!(said(false, &[zero.any(), two.any(), two.any()]), 1);
+        assert_eq!(said(true, &[two.any()]), 0);
+    }
+}
