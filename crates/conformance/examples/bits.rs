@@ -103,39 +103,44 @@ impl Bits {
 }
 
 fn main() -> Result<()> {
-    for device in [Device::interpreter(), Device::cpu()] {
+    // `bits cpu` looks at one device.
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let devices = [Device::interpreter(), Device::cpu()];
+    for device in
+        devices.iter().filter(|device| wanted.is_empty() || wanted.iter().any(|w| w == device.name()))
+    {
         let x = device.from_fn([500], |[i]| (i as f64 - 250.0) * 0.37)?;
         let mut y = device.zeros([500])?;
-        functions().compile(&device)?.launch((&x, &mut y))?;
-        Bits::default().f64(y.as_slice()).print(&device, "functions");
+        functions().compile(device)?.launch((&x, &mut y))?;
+        Bits::default().f64(y.as_slice()).print(device, "functions");
 
         let n = 5000;
         let u = device.from_fn([n], |[i]| (i as f64 * 0.01).sin())?;
         let (next, target, loss) = (device.zeros([n])?, device.zeros([n])?, device.zeros([])?);
         let asked = burgers::<f64>().value_and_grad(burgers::<f64>::loss);
-        let g = asked.wrt(burgers::<f64>::u).wrt(burgers::<f64>::nu).compile(&device)?;
+        let g = asked.wrt(burgers::<f64>::u).wrt(burgers::<f64>::nu).compile(device)?;
         for (name, memory) in
             [("burgers f64, 4 MiB", Bytes::mib(4)), ("burgers f64, 512 KiB", Bytes::kib(512))]
         {
-            let out = g.with_memory(memory).launch((&u, &next, 0.1, 0.01, 20, &target, &loss))?;
+            let out = g.with_memory(memory).launch((&u, &next, 0.1, 0.01, 8, &target, &loss))?;
             let (du, dnu) = (out.get(burgers::<f64>::u)?, out.get(burgers::<f64>::nu)?);
             let value = out.value(burgers::<f64>::loss)?.value();
-            Bits::default().f64(du.as_slice()).f64(&[dnu, value]).print(&device, name);
+            Bits::default().f64(du.as_slice()).f64(&[dnu, value]).print(device, name);
         }
 
         let u = device.from_fn([n], |[i]| (i as f32 * 0.01).sin())?;
         let (next, target, loss) = (device.zeros([n])?, device.zeros([n])?, device.zeros([])?);
         let asked = burgers::<f32>().value_and_grad(burgers::<f32>::loss).wrt(burgers::<f32>::u);
-        let out = asked.compile(&device)?.launch((&u, &next, 0.1, 0.01, 20, &target, &loss))?;
-        Bits::default().f32(out.get(burgers::<f32>::u)?.as_slice()).print(&device, "burgers f32");
+        let out = asked.compile(device)?.launch((&u, &next, 0.1, 0.01, 8, &target, &loss))?;
+        Bits::default().f32(out.get(burgers::<f32>::u)?.as_slice()).print(device, "burgers f32");
 
         let w = device.from_fn([16, 16], |[i, j]| ((3 * i + 5 * j) % 7) as f64 * 0.05 - 0.1)?;
         let h = device.from_fn([16, 8], |[i, j]| (i as f64 - j as f64) * 0.1)?;
         let loss = device.zeros([])?;
-        let g = network().value_and_grad(network::loss).wrt(network::w).wrt(network::h).compile(&device)?;
+        let g = network().value_and_grad(network::loss).wrt(network::w).wrt(network::h).compile(device)?;
         let out = g.launch((&w, &h, 12, &loss))?;
         let (dw, dh) = (out.get(network::w)?, out.get(network::h)?);
-        Bits::default().f64(dw.as_slice()).f64(dh.as_slice()).print(&device, "network");
+        Bits::default().f64(dw.as_slice()).f64(dh.as_slice()).print(device, "network");
     }
     Ok(())
 }
