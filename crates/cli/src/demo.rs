@@ -12,9 +12,11 @@ use crate::size;
 
 mod canvas;
 mod curve;
+mod data;
 mod durable;
 mod earth;
 mod field;
+mod gather;
 mod inversion;
 mod lbfgs;
 mod physics;
@@ -24,7 +26,8 @@ mod schedule;
 
 use durable::{Durable, Options};
 use earth::{Earth, Grid};
-use inversion::Inversion;
+use gather::Gathers;
+use inversion::{Data, Inversion};
 use lbfgs::Lbfgs;
 use progress::{History, Progress};
 use report::{Figures, Findings};
@@ -68,6 +71,14 @@ pub struct Args {
     /// Iterations of L-BFGS
     #[arg(long, value_name = "N", default_value_t = 20)]
     iterations: u64,
+
+    /// Compute the data on this grid instead: another one than the model's, as the earth does
+    #[arg(long, value_name = "ROWSxCOLUMNS")]
+    data_grid: Option<Grid>,
+
+    /// Add Gaussian noise to the data, in per cent of their root mean square
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = percentage)]
+    noise: f64,
 
     /// What runs the program; EBBTIDE_DEVICE or the best there is if not given
     #[arg(long, value_enum)]
@@ -119,6 +130,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 iterations: args.iterations,
                 memory: budget,
                 device: device.name().to_owned(),
+                data: describe_data(args),
                 program: fingerprint(),
             },
         )?),
@@ -132,7 +144,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let plan = inversion
         .plan()
         .map_err(|error| Failure::Other(format!("--memory {}: {error}", size::Human(budget.into()))))?;
-    inversion.fire(&earth)?;
+    inversion.fire(&earth, Data { grid: args.data_grid, noise: args.noise / 100.0 })?;
     let progress = Progress::new(args.iterations, sources, budget);
     progress.say(&format!(
         "{} of {} on {grid} cells: {} a gradient to store all, {} allowed",
@@ -155,6 +167,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let found = inversion.evaluate(&point, |k, used| progress.shot(k, &history, used))?;
         let verdict = optimiser.tell(found.value, &found.gradient);
         history.note(found.value, &found.gradient, verdict, inversion.used(), begun.elapsed());
+        if verdict == lbfgs::Verdict::Accepted {
+            history.model_errors.push(earth.model_error(grid, &inversion.unknowns(&point)));
+        }
         if let Some(durable) = &durable {
             durable.save(&optimiser, &history)?;
         }
@@ -176,11 +191,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         recompute_factor: inversion.used().recompute_factor,
         misfit_first: history.misfits.first().copied().unwrap_or(f64::NAN),
         misfit_last: optimiser.value(),
+        model_error_first: history.model_errors.first().copied().unwrap_or(f64::NAN),
+        model_error_last: earth.model_error(grid, &inversion.unknowns(optimiser.best())),
+        data_grid: args.data_grid.map(|grid| grid.to_string()),
+        noise_percent: args.noise,
         gradient_check,
         seconds: history.seconds,
         resumed_after,
     };
     let result = inversion.unknowns(optimiser.best());
+    let middle = sources / 2;
+    let (column, heard, at_start) = inversion.gather(middle, &start)?;
+    let (_, _, at_end) = inversion.gather(middle, optimiser.best())?;
     report::write(
         &Findings {
             figures: &figures,
@@ -189,6 +211,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             result: &result,
             first_gradient: &history.first_gradient,
             misfits: &history.misfits,
+            model_errors: &history.model_errors,
+            gathers: Gathers { heard: &heard, start: &at_start, result: &at_end, column },
             plan: &plan,
         },
         &args.out,
@@ -198,6 +222,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         false => format!("{}\nsee {}\n", figures.table(), args.out.join("report.html").display()),
     };
     output::write(format_args!("{text}"))
+}
+
+/// A part of a hundred.
+fn percentage(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim().parse::<f64>().ok();
+    number
+        .filter(|n| (0.0..=1000.0).contains(n))
+        .ok_or_else(|| format!("`{text}` is not a percentage between 0 and 1000"))
+}
+
+/// Where the data come from: part of what makes two inversions the same one.
+fn describe_data(args: &Args) -> String {
+    let grid = args.data_grid.map_or("the same grid".to_owned(), |grid| grid.to_string());
+    format!("{grid}, {} % noise", args.noise)
 }
 
 /// The device that was asked for.

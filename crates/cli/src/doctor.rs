@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use ebbtide::Devices as _;
-use ebbtide_cpu::{Cache, Compiler, Contents, Options, default_threads};
+use ebbtide_cpu::{Cache, Compiler, Contents, Options, default_threads, threads_found};
 use ebbtide_ir::{Access, Binary, Builder, Function, Literal, Type};
 use ebbtide_runtime::{Arg, Compiled, Device};
 use serde::Serialize;
@@ -27,6 +27,7 @@ pub struct Args {
 struct Report {
     version: &'static str,
     processor: Processor,
+    memory: Memory,
     compiler: Option<CCompiler>,
     cache: CacheState,
     devices: Vec<DeviceState>,
@@ -39,7 +40,17 @@ struct Report {
 struct Processor {
     architecture: &'static str,
     threads: usize,
+    /// What says how many threads there should be, where EBBTIDE_THREADS does not.
+    threads_found: Vec<(&'static str, usize)>,
     vector_bits: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Memory {
+    /// What a gradient without a budget plans with.
+    free_bytes: Option<u64>,
+    /// What says how much there is.
+    found: Vec<(&'static str, u64)>,
 }
 
 #[derive(Serialize)]
@@ -136,7 +147,12 @@ fn examine() -> Report {
         processor: Processor {
             architecture: std::env::consts::ARCH,
             threads: default_threads(),
+            threads_found: threads_found(),
             vector_bits,
+        },
+        memory: Memory {
+            free_bytes: ebbtide_snapshot::free_memory(),
+            found: ebbtide_snapshot::memory_found(),
         },
         compiler,
         cache: CacheState { folder: cache.folder().display().to_string(), entries, bytes, abandoned },
@@ -195,6 +211,16 @@ fn print(report: &Report) -> Result<(), Failure> {
     let p = &report.processor;
     let vectors = p.vector_bits.map_or(String::new(), |bits| format!(", {bits}-bit vectors"));
     say!("processor  {}, {} threads{vectors}", p.architecture, p.threads)?;
+    for (source, threads) in &p.threads_found {
+        say!("           {threads}: {source}")?;
+    }
+    match report.memory.free_bytes {
+        Some(bytes) => say!("memory     {} free", Human(bytes.into()))?,
+        None => say!("memory     the system does not say how much is free: 2 GiB are assumed")?,
+    }
+    for (source, bytes) in &report.memory.found {
+        say!("           {}: {source}", Human((*bytes).into()))?;
+    }
     match &report.compiler {
         Some(c) => say!("compiler   {} ({})", plain(&c.command), plain(&c.version))?,
         None => say!("compiler   none")?,

@@ -1,7 +1,6 @@
 //! Running the C compiler: with an end, whatever it does.
 
 use std::io::Read as _;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -23,7 +22,7 @@ pub(crate) struct Done {
 impl Done {
     /// How it ended, where something ended it.
     pub fn killed(&self) -> Option<String> {
-        let signal = self.status.signal()?;
+        let signal = system::signal(self.status)?;
         // The system kills so when memory is short.
         let why = if signal == 9 { ", perhaps for want of memory" } else { "" };
         Some(format!("was ended by signal {signal}{why}"))
@@ -39,7 +38,8 @@ pub(crate) fn run(command: &Path, args: impl FnOnce(&mut Command)) -> Result<Don
     let mut to_run = Command::new(command);
     args(&mut to_run);
     // A group of its own, so that what it started ends with it.
-    to_run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    to_run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    system::own_group(&mut to_run);
     let mut child = to_run.spawn().map_err(failed)?;
     let (sender, said) = channel();
     let streams: [Option<Box<dyn std::io::Read + Send>>; 2] = [
@@ -64,7 +64,7 @@ pub(crate) fn run(command: &Path, args: impl FnOnce(&mut Command)) -> Result<Don
             Ok((which, text)) => texts[which] = text,
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
-                end_group(child.id());
+                system::end_group(child.id());
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!(
@@ -93,8 +93,46 @@ fn limit() -> Duration {
     })
 }
 
-/// Ends all processes of a group that was made here.
-fn end_group(leader: u32) {
-    let script = format!("kill -9 -- -{leader}");
-    let _ = Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).stderr(Stdio::null()).status();
+#[cfg(unix)]
+mod system {
+    use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+    use std::process::{Command, ExitStatus, Stdio};
+
+    /// The signal that ended a process, where one did.
+    pub fn signal(status: ExitStatus) -> Option<i32> {
+        status.signal()
+    }
+
+    /// Gives a process a group of its own.
+    pub fn own_group(command: &mut Command) {
+        command.process_group(0);
+    }
+
+    /// Ends all processes of a group that was made here.
+    pub fn end_group(leader: u32) {
+        let script = format!("kill -9 -- -{leader}");
+        let _ = Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).stderr(Stdio::null()).status();
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    use std::process::{Command, ExitStatus, Stdio};
+
+    /// There are no signals here.
+    pub fn signal(_: ExitStatus) -> Option<i32> {
+        None
+    }
+
+    /// Children are found by their parent here.
+    pub fn own_group(_: &mut Command) {}
+
+    /// Ends a process and its children.
+    pub fn end_group(leader: u32) {
+        let id = leader.to_string();
+        let silent = |command: &mut Command| {
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
+        };
+        let _ = silent(Command::new("taskkill").args(["/T", "/F", "/PID", &id]));
+    }
 }

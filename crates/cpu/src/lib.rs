@@ -8,6 +8,7 @@ mod native;
 mod operation;
 mod pool;
 mod processor;
+mod threads;
 
 use std::sync::{Arc, Once};
 
@@ -28,7 +29,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The defaults: as many threads as the machine has cores (or `EBBTIDE_THREADS`), the user's cache.
+    /// The defaults: as many threads as this process may use cores, [`default_threads`]; the user's cache.
     pub fn new() -> Options {
         Options::default()
     }
@@ -60,13 +61,19 @@ impl Options {
     }
 }
 
-/// The number of threads that a device has if nobody says otherwise.
+/// What says how many threads this process should have, and how many: the cores that its affinity and its control groups
+/// leave it, and what Slurm gave to each task.
+pub fn threads_found() -> Vec<(&'static str, usize)> {
+    threads::found(|name| std::env::var(name).ok())
+}
+
+/// The number of threads that a device has if nobody says otherwise: that of `EBBTIDE_THREADS`, else the least of
+/// [`threads_found`].
 pub fn default_threads() -> usize {
     static ONCE: Once = Once::new();
     let wanted = format!("a number of threads from 1 to {MOST_THREADS}");
     let asked = setting("EBBTIDE_THREADS", &wanted, &ONCE, |n| (1..=MOST_THREADS).contains(n));
-    let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
-    asked.unwrap_or_else(|| cores().min(MOST_THREADS))
+    asked.unwrap_or_else(|| threads::least(&threads_found()).min(MOST_THREADS))
 }
 
 /// What a variable of the environment says, where that fits; a warning, the first time, where it does not.

@@ -18,6 +18,7 @@ pages! {
     Readme = "../../../README.md",
     Why = "../../../docs/src/why.md",
     FirstHour = "../../../docs/src/first.md",
+    Cookbook = "../../../docs/src/cookbook.md",
     Language = "../../../docs/src/language.md",
     Gradients = "../../../docs/src/gradients.md",
     Yield = "../../../docs/src/yield.md",

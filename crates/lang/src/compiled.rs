@@ -7,7 +7,7 @@ use std::path::Path;
 use ebbtide_ir as ir;
 use ebbtide_runtime::{Arg, Cancel, Device, Label, Next, Pending, Result, Status, Yielded};
 
-use crate::program::{Source, arguments};
+use crate::program::{Source, checked};
 
 /// A program compiled for a device: takes the arguments that its source declares.
 pub struct Compiled<P: Source> {
@@ -23,8 +23,11 @@ impl<P: Source> Compiled<P> {
     /// Runs the program from its beginning, to its end or to a yield.
     ///
     /// The arguments are the bare parameter if there is one, else the tuple in order.
-    pub fn launch(&self, args: P::Args<'_>) -> Result<Status> {
-        self.untyped.launch(self.arguments(args)?)
+    ///
+    /// Of a program that can yield, or that calls another one, the result is a [`Status`]; of any other it is a
+    /// [`Done`](crate::Done), which need not be looked at.
+    pub fn launch(&self, args: P::Args<'_>) -> Result<P::Ended> {
+        Ok(self.untyped.launch(self.arguments(args)?)?.into())
     }
 
     /// Goes on where the program yielded: runs that region again, and what comes after it.
@@ -36,8 +39,8 @@ impl<P: Source> Compiled<P> {
 
     /// Runs the program from a label on, without a yield before it: every enclosing `for` starts at its first
     /// iteration, `while` and `loop` bodies are entered without asking their condition.
-    pub fn resume_at(&self, label: impl Label, args: P::Args<'_>) -> Result<Status> {
-        self.untyped.resume_at(label, self.arguments(args)?)
+    pub fn resume_at(&self, label: impl Label, args: P::Args<'_>) -> Result<P::Ended> {
+        Ok(self.untyped.resume_at(label, self.arguments(args)?)?.into())
     }
 
     /// Runs the program; after each yield `callback` repairs what must be repaired and says how to go on.
@@ -50,7 +53,7 @@ impl<P: Source> Compiled<P> {
         mut args: P::Args<'a>,
         mut callback: impl FnMut(&Yielded, &mut P::Args<'a>) -> Result<N>,
     ) -> Result<Status> {
-        let mut status = self.launch(P::reborrow(&mut args))?;
+        let mut status = self.untyped.launch(self.arguments(P::reborrow(&mut args))?)?;
         while let Status::Yielded(at) = status {
             status = match callback(&at, &mut args)?.into() {
                 Next::Resume => self.resume(&at, P::reborrow(&mut args))?,
@@ -85,7 +88,7 @@ impl<P: Source> Compiled<P> {
     }
 
     fn arguments<'a>(&self, args: P::Args<'a>) -> Result<Vec<Arg<'a>>> {
-        arguments::<P>(self.untyped.program(), args)
+        checked::<P>(self.untyped.program(), P::arguments(args))
     }
 
     /// The generated source, where the device generates any.

@@ -15,7 +15,7 @@ use ebbtide_runtime::{
 };
 
 use crate::host_arrays::Host;
-use crate::program::{Name, Program, Source, arguments};
+use crate::program::{Name, Program, Source, checked};
 use crate::scalar::{Element, Float};
 
 /// How often the state of a durable launch is written where the caller does not say it.
@@ -26,6 +26,13 @@ pub(crate) const DURABLE_EVERY: Duration = Duration::from_secs(10);
 pub struct Bytes(pub u64);
 
 impl Bytes {
+    /// So many bytes.
+    // It stands beside `kib`, `mib` and `gib`, and reads like them.
+    #[allow(clippy::self_named_constructors)]
+    pub const fn bytes(n: u64) -> Bytes {
+        Bytes(n)
+    }
+
     /// Multiples of 1024 bytes.
     pub const fn kib(n: u64) -> Bytes {
         Bytes(n << 10)
@@ -290,6 +297,8 @@ impl<P: Source> fmt::Display for Gradient<P> {
 }
 
 /// A gradient compiled for a device: takes the arguments that the program takes.
+///
+/// It leaves all arrays as they are, so those that the program writes can be given as `&u` as well as `&mut u`.
 pub struct CompiledGrad<P: Source> {
     untyped: CompiledGradient,
     program: Arc<ir::Program>,
@@ -301,22 +310,28 @@ pub struct CompiledGrad<P: Source> {
 }
 
 impl<P: Source> CompiledGrad<P> {
+    /// Arguments of the program as arguments of its gradient. It is needed for a tuple in a variable, whose `&mut` Rust
+    /// does not turn into `&` by itself.
+    pub fn shared<'a>(&self, args: P::Args<'a>) -> P::Reads<'a> {
+        P::shared(args)
+    }
+
     /// What a launch with these arguments would do. Runs nothing.
-    pub fn plan(&self, args: P::Args<'_>) -> Result<Plan> {
-        self.untyped.plan(&arguments::<P>(&self.program, args)?)
+    pub fn plan(&self, args: P::Reads<'_>) -> Result<Plan> {
+        self.untyped.plan(&checked::<P>(&self.program, P::reads(args))?)
     }
 
     /// Runs the gradient; the caller's arrays stay as they are.
-    pub fn launch(&self, args: P::Args<'_>) -> Result<Gradients> {
-        let args = arguments::<P>(&self.program, args)?;
+    pub fn launch(&self, args: P::Reads<'_>) -> Result<Gradients> {
+        let args = checked::<P>(&self.program, P::reads(args))?;
         let mut gradients = self.empty(&args)?;
         self.run(&mut gradients, args, None)?;
         Ok(gradients)
     }
 
     /// As [`CompiledGrad::launch`], into the arrays of an earlier launch with the same shapes.
-    pub fn launch_into(&self, gradients: &mut Gradients, args: P::Args<'_>) -> Result<()> {
-        let args = arguments::<P>(&self.program, args)?;
+    pub fn launch_into(&self, gradients: &mut Gradients, args: P::Reads<'_>) -> Result<()> {
+        let args = checked::<P>(&self.program, P::reads(args))?;
         self.check_results(gradients, &args)?;
         self.run(gradients, args, None)
     }
@@ -325,7 +340,7 @@ impl<P: Source> CompiledGrad<P> {
     /// again with the same arguments, it goes on from the last state that is whole in the directory, to the same bits;
     /// if it had ended, the results are read from there. Its state is written every ten seconds (see
     /// [`CompiledGrad::launch_durable_every`]).
-    pub fn launch_durable(&self, dir: impl AsRef<Path>, args: P::Args<'_>) -> Result<Gradients> {
+    pub fn launch_durable(&self, dir: impl AsRef<Path>, args: P::Reads<'_>) -> Result<Gradients> {
         self.launch_durable_every(dir, DURABLE_EVERY, args)
     }
 
@@ -334,7 +349,7 @@ impl<P: Source> CompiledGrad<P> {
         &self,
         dir: impl AsRef<Path>,
         every: Duration,
-        args: P::Args<'_>,
+        args: P::Reads<'_>,
     ) -> Result<Gradients> {
         self.launch_durable_on(Arc::new(Disks), dir, every, args)
     }
@@ -345,7 +360,7 @@ impl<P: Source> CompiledGrad<P> {
         fs: Arc<dyn FileSystem>,
         dir: impl AsRef<Path>,
         every: Duration,
-        args: P::Args<'_>,
+        args: P::Reads<'_>,
     ) -> Result<Gradients> {
         self.run_durable((fs, dir.as_ref()), every, None, args)
     }
@@ -355,7 +370,7 @@ impl<P: Source> CompiledGrad<P> {
         &self,
         dir: impl AsRef<Path>,
         seed: &Array<T, R>,
-        args: P::Args<'_>,
+        args: P::Reads<'_>,
     ) -> Result<Gradients> {
         self.launch_durable_every_with(dir, DURABLE_EVERY, seed, args)
     }
@@ -366,7 +381,7 @@ impl<P: Source> CompiledGrad<P> {
         dir: impl AsRef<Path>,
         every: Duration,
         seed: &Array<T, R>,
-        args: P::Args<'_>,
+        args: P::Reads<'_>,
     ) -> Result<Gradients> {
         self.run_durable((Arc::new(Disks), dir.as_ref()), every, Some(seed.any()), args)
     }
@@ -376,9 +391,9 @@ impl<P: Source> CompiledGrad<P> {
         (fs, dir): (Arc<dyn FileSystem>, &Path),
         every: Duration,
         seed: Option<&AnyArray>,
-        args: P::Args<'_>,
+        args: P::Reads<'_>,
     ) -> Result<Gradients> {
-        let args = arguments::<P>(&self.program, args)?;
+        let args = checked::<P>(&self.program, P::reads(args))?;
         self.check_seed(&args, seed)?;
         let mut gradients = self.empty(&args)?;
         let results = with_results(&mut gradients, args, seed);
@@ -391,9 +406,9 @@ impl<P: Source> CompiledGrad<P> {
     pub fn launch_with<T: Element, const R: usize>(
         &self,
         seed: &Array<T, R>,
-        args: P::Args<'_>,
+        args: P::Reads<'_>,
     ) -> Result<Gradients> {
-        let args = arguments::<P>(&self.program, args)?;
+        let args = checked::<P>(&self.program, P::reads(args))?;
         let mut gradients = self.empty(&args)?;
         self.run(&mut gradients, args, Some(seed.any()))?;
         Ok(gradients)

@@ -31,7 +31,7 @@ pub use cx::Cx;
 pub use ebbtide_autodiff as __autodiff;
 pub use ebbtide_autodiff::Optimisation;
 pub use ebbtide_ir::{Access, ArrayId, Bound, HostArg, Literal, ReverseHint, Rules, Undo};
-pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Rate, Rates, Result, Tiers};
+pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Rate, Rates, Result, Status, Tiers};
 pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};
 pub use handle::{
     Argument, ArrayHandle, Arrays, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Shaped, Writable,
@@ -40,7 +40,7 @@ pub use handle::{
 pub use host_arrays::Host;
 #[doc(hidden)]
 pub use program::counted as __counted;
-pub use program::{Name, Program, Source, name_of_member};
+pub use program::{Done, Name, Program, Source, name_of_member};
 pub use scalar::{Bits, Element, Float, Integer, Number, Scalar, Signed};
 pub use tangent::{CompiledProduct, Direction, Product};
 pub use value::{CastTarget, Expr, Index, Local, Readable, Returned, Same, Truth, Variable};

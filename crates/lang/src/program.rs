@@ -8,7 +8,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ebbtide_ir as ir;
-use ebbtide_runtime::{Arg, Device, Error, Result};
+use ebbtide_runtime::{Arg, Device, Error, Result, Status};
 
 use crate::compiled::Compiled;
 use crate::cx::Cx;
@@ -26,6 +26,13 @@ pub trait Source: 'static {
     /// The arguments of a launch: the bare parameter if there is one, else the tuple in order.
     type Args<'a>;
 
+    /// The arguments of something that reads arrays alone, as a gradient does: as [`Source::Args`], with `&` everywhere.
+    /// A tuple that is written with `&mut u` fits too: Rust turns `&mut u` into `&u` in it.
+    type Reads<'a>;
+
+    /// How a launch ends: [`Status`], or [`Done`] where the program cannot yield.
+    type Ended: From<Status>;
+
     /// Builds the program.
     fn build(cx: &Cx);
 
@@ -37,13 +44,51 @@ pub trait Source: 'static {
     /// The arguments as a list, in the order of the program's parameters, structs taken apart.
     fn arguments<'a>(args: Self::Args<'a>) -> Vec<Arg<'a>>;
 
+    /// The arguments of something that reads arrays alone, as a list.
+    fn reads<'a>(args: Self::Reads<'a>) -> Vec<Arg<'a>>;
+
+    /// Arguments that are lent for writing, lent for reading: for a tuple that is in a variable.
+    fn shared<'a>(args: Self::Args<'a>) -> Self::Reads<'a>;
+
     /// The same arguments for one launch of several: what is behind the references is lent until it ends.
     fn reborrow<'b, 'a: 'b>(args: &'b mut Self::Args<'a>) -> Self::Args<'b>;
 }
 
-/// The arguments as a list, for a program with these parameters first.
-pub(crate) fn arguments<'a, P: Source>(program: &ir::Program, args: P::Args<'a>) -> Result<Vec<Arg<'a>>> {
-    let args = P::arguments(args);
+/// How a launch of a program that cannot yield ends: at its end.
+///
+/// A program cannot yield if no region in it has `yield_on` and if it calls no other program. It compares and converts
+/// as [`Status::Done`] does, and needs no look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done;
+
+impl Done {
+    /// The program reached its end.
+    pub fn is_done(&self) -> bool {
+        true
+    }
+}
+
+impl From<Status> for Done {
+    /// A program of this kind does not yield.
+    fn from(_: Status) -> Done {
+        Done
+    }
+}
+
+impl From<Done> for Status {
+    fn from(Done: Done) -> Status {
+        Status::Done
+    }
+}
+
+impl PartialEq<Status> for Done {
+    fn eq(&self, other: &Status) -> bool {
+        *other == Status::Done
+    }
+}
+
+/// Checks the arguments for a program with these parameters first.
+pub(crate) fn checked<'a, P: Source>(program: &ir::Program, args: Vec<Arg<'a>>) -> Result<Vec<Arg<'a>>> {
     for (param, arg) in program.params.iter().zip(&args) {
         if let (ir::Param::Scalar(s), Arg::Scalar(literal)) = (param, arg) {
             counted(P::NAME, &program.scalars[s.index()].name, *literal)?;

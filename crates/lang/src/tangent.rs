@@ -203,6 +203,8 @@ impl<P: Source> Product<P> {
 }
 
 /// A product compiled for a device: takes the arguments that the program takes, and a direction.
+///
+/// It leaves all arrays as they are, so those that the program writes can be given as `&u` as well as `&mut u`.
 pub struct CompiledProduct<P: Source> {
     tangent: Arc<autodiff::Tangent>,
     /// The inputs that a direction may name.
@@ -261,10 +263,15 @@ impl Given<'_> {
 }
 
 impl<P: Source> CompiledProduct<P> {
+    /// Arguments of the program as arguments of its product: as [`CompiledGrad::shared`](crate::CompiledGrad::shared).
+    pub fn shared<'a>(&self, args: P::Args<'a>) -> P::Reads<'a> {
+        P::shared(args)
+    }
+
     /// Runs the product; the caller's arrays stay as they are.
     ///
     /// Of a `jvp` the result has the tangent of the output, of an `hvp` the product for each input.
-    pub fn launch(&self, args: P::Args<'_>, direction: &Direction<'_>) -> Result<Gradients> {
+    pub fn launch(&self, args: P::Reads<'_>, direction: &Direction<'_>) -> Result<Gradients> {
         self.run(args, direction, |untyped, args| untyped.launch(args))
     }
 
@@ -273,7 +280,7 @@ impl<P: Source> CompiledProduct<P> {
     pub fn launch_durable(
         &self,
         dir: impl AsRef<Path>,
-        args: P::Args<'_>,
+        args: P::Reads<'_>,
         direction: &Direction<'_>,
     ) -> Result<Gradients> {
         self.launch_durable_every(dir, DURABLE_EVERY, args, direction)
@@ -284,7 +291,7 @@ impl<P: Source> CompiledProduct<P> {
         &self,
         dir: impl AsRef<Path>,
         every: Duration,
-        args: P::Args<'_>,
+        args: P::Reads<'_>,
         direction: &Direction<'_>,
     ) -> Result<Gradients> {
         if self.order == Order::First {
@@ -298,7 +305,7 @@ impl<P: Source> CompiledProduct<P> {
     }
 
     /// What a launch with these arguments would do. Runs nothing.
-    pub fn plan(&self, args: P::Args<'_>, direction: &Direction<'_>) -> Result<Plan> {
+    pub fn plan(&self, args: P::Reads<'_>, direction: &Direction<'_>) -> Result<Plan> {
         let given = self.given(args, direction)?;
         let mut plan = self.within(given.zeros, |untyped| untyped.plan(&given.args()))?;
         plan.fixed_bytes += given.zeros;
@@ -309,7 +316,7 @@ impl<P: Source> CompiledProduct<P> {
 
     fn run(
         &self,
-        args: P::Args<'_>,
+        args: P::Reads<'_>,
         direction: &Direction<'_>,
         launch: impl FnOnce(&CompiledGradient, &[Arg<'_>]) -> Result<Ran>,
     ) -> Result<Gradients> {
@@ -332,9 +339,9 @@ impl<P: Source> CompiledProduct<P> {
     }
 
     /// What the parameters of the tangent program are.
-    fn given<'a, 's: 'a, 'd: 'a>(&self, args: P::Args<'s>, direction: &Direction<'d>) -> Result<Given<'a>> {
+    fn given<'a, 's: 'a, 'd: 'a>(&self, args: P::Reads<'s>, direction: &Direction<'d>) -> Result<Given<'a>> {
         self.accept(direction)?;
-        let mut given = Given { source: P::arguments(args), parameters: Vec::new(), zeros: 0 };
+        let mut given = Given { source: P::reads(args), parameters: Vec::new(), zeros: 0 };
         let program = &self.tangent.program;
         let mut next = 0;
         for param in &program.params {

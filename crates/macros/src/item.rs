@@ -9,6 +9,7 @@ use syn::{Attribute, GenericParam, ItemFn, ReturnType, Type};
 use crate::body::Translator;
 use crate::errors::Errors;
 use crate::signature::{self, Param, Passing};
+use crate::yields;
 
 /// What a function is to become.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -271,18 +272,25 @@ impl Item<'_> {
         let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
         let cx = cx();
         let list = Ident::new("list", Span::mixed_site());
-        let idents: Vec<_> = self.params.iter().map(|p| &p.ident).collect();
         let reborrowed = self.params.iter().map(Param::reborrow);
-        let (args, pattern, reborrow) = match self.params {
-            [only] => (only.argument(), quote!(#(#idents)*), only.reborrow()),
+        let (args, reads, pattern) =
+            (self.args(Param::argument), self.args(Param::read_argument), self.pattern());
+        let (reborrow, share) = match self.params {
+            [only] => (only.reborrow(), only.share()),
             many => {
-                let types = many.iter().map(Param::argument);
-                (quote!((#(#types,)*)), quote!((#(#idents,)*)), quote!((#(#reborrowed,)*)))
+                let shared = many.iter().map(Param::share);
+                (quote!((#(#reborrowed,)*)), quote!((#(#shared,)*)))
             }
         };
+        let ended = match self.kind == Kind::Program && yields::can_yield(&self.function.block) {
+            true => quote!(::ebbtide::__lang::Status),
+            false => quote!(::ebbtide::__lang::Done),
+        };
+        let by_name = self.arguments_by_name();
         let rules = self.rules.tokens();
         let declare = self.params.iter().map(|p| p.declare(&cx));
         let flatten = self.params.iter().map(|p| p.flatten(&list));
+        let flatten_read = self.params.iter().map(|p| p.flatten_read(&list));
         quote! {
             #docs
             #[allow(dead_code)]
@@ -293,6 +301,8 @@ impl Item<'_> {
             impl #impl_generics ::ebbtide::__lang::Source for #name #ty_generics #where_clause {
                 const NAME: &'static ::core::primitive::str = #text;
                 type Args<'__a> = #args;
+                type Reads<'__a> = #reads;
+                type Ended = #ended;
 
                 fn build(#cx: &::ebbtide::__lang::Cx) {
                     // Arguments of a call are evaluated in order, so parameters are declared in order.
@@ -308,11 +318,91 @@ impl Item<'_> {
                     #list
                 }
 
+                fn reads<'__a>(#pattern: Self::Reads<'__a>) -> ::std::vec::Vec<::ebbtide::__lang::Arg<'__a>> {
+                    #[allow(unused_mut)]
+                    let mut #list = ::std::vec::Vec::new();
+                    #(#flatten_read)*
+                    #list
+                }
+
+                #[allow(clippy::unused_unit)]
+                fn shared<'__a>(#pattern: Self::Args<'__a>) -> Self::Reads<'__a> {
+                    #share
+                }
+
                 #[allow(clippy::unused_unit)]
                 fn reborrow<'__b, '__a: '__b>(#pattern: &'__b mut Self::Args<'__a>) -> Self::Args<'__b> {
                     #reborrow
                 }
             }
+
+            #by_name
+        }
+    }
+
+    /// The type of all arguments: the bare one if there is one, else the tuple in order.
+    fn args(&self, of: fn(&Param) -> TokenStream) -> TokenStream {
+        match self.params {
+            [only] => of(only),
+            many => {
+                let types = many.iter().map(of);
+                quote!((#(#types,)*))
+            }
+        }
+    }
+
+    /// The names of all parameters, in the form of [`Item::args`].
+    fn pattern(&self) -> TokenStream {
+        let idents = self.params.iter().map(|p| &p.ident);
+        match self.params {
+            [_] => quote!(#(#idents)*),
+            _ => quote!((#(#idents,)*)),
+        }
+    }
+
+    /// The struct that `args = Name` asks for: the arguments by name, which turns into the tuple.
+    fn arguments_by_name(&self) -> TokenStream {
+        let Some(name) = &self.rules.args else { return TokenStream::new() };
+        let ItemFn { vis, sig, .. } = self.function;
+        let lends = self.params.iter().any(|p| p.passing != Passing::Value);
+        let mut generics = sig.generics.clone();
+        if lends {
+            generics.params.insert(0, syn::parse_quote!('__a));
+        }
+        let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
+        let doc = format!(
+            "The arguments of `{}` by name: `.into()` makes the tuple of a launch of them.",
+            sig.ident
+        );
+        let fields = self.params.iter().map(|param| {
+            let (ident, ty) = (&param.ident, param.argument());
+            let doc = format!("The parameter `{}`.", param.name());
+            quote!(#[doc = #doc] pub #ident: #ty)
+        });
+        let idents: Vec<_> = self.params.iter().map(|p| &p.ident).collect();
+        let pattern = self.pattern();
+        let (args, reads) = (self.args(Param::argument), self.args(Param::read_argument));
+        let into = |ty: &TokenStream| {
+            quote! {
+                impl #impl_generics ::core::convert::From<#name #ty_generics> for #ty #where_clause {
+                    fn from(#name { #(#idents),* }: #name #ty_generics) -> Self {
+                        #pattern
+                    }
+                }
+            }
+        };
+        let to_args = into(&args);
+        // Where the program writes nothing, both tuples are one type.
+        let to_reads = match self.params.iter().any(|p| p.passing == Passing::Mut) {
+            true => into(&reads),
+            false => TokenStream::new(),
+        };
+        quote! {
+            #[doc = #doc]
+            #[allow(dead_code)]
+            #vis struct #name #generics #where_clause { #(#fields,)* }
+            #to_args
+            #to_reads
         }
     }
 
@@ -337,6 +427,8 @@ struct Rules {
     tangent: Option<Type>,
     /// The parameters that are written for these alone.
     saved: Vec<Ident>,
+    /// The name of a struct of the arguments.
+    args: Option<Ident>,
 }
 
 impl Rules {
@@ -359,10 +451,20 @@ impl Rules {
                     rules.saved.extend(names.parse_terminated(Ident::parse_any, syn::Token![,])?);
                     return Ok(());
                 }
+                Some("args") => {
+                    let value = meta.value().map_err(|_| {
+                        meta.error(
+                            "write the name of the struct that is made for the arguments: `args = StepArgs`",
+                        )
+                    })?;
+                    rules.args = Some(value.parse()?);
+                    return Ok(());
+                }
                 _ => {
                     return Err(meta.error(format!(
-                        "the options of a {} are `adjoint = name` and `tangent = name`, programs or operations that \
-                         are its derivatives, and `saved = [name]`, arrays that it writes for them",
+                        "the options of a {} are `args = Name`, a struct of its arguments by name, `adjoint = name` and \
+                         `tangent = name`, programs or operations that are its derivatives, and `saved = [name]`, arrays \
+                         that it writes for them",
                         kind.noun()
                     )));
                 }

@@ -11,6 +11,7 @@ mod errors;
 mod item;
 mod label;
 mod signature;
+mod yields;
 
 use proc_macro::TokenStream;
 
@@ -32,6 +33,9 @@ use proc_macro::TokenStream;
 /// It adds to those of arrays that are read, and turns those of written arrays into cotangents of what these held
 /// before. `tangent = …` likewise, with tangents. `saved = [pivots]` names arrays that the program writes for these
 /// alone: they come with its parameters, have no cotangent, and are constants for everyone else.
+///
+/// `#[program(args = StepArgs)]` makes a struct with one field for each parameter beside it, for launches with long lists:
+/// `step.launch(StepArgs { u: &mut u, dt: 0.1 }.into())`.
 #[proc_macro_attribute]
 pub fn program(attr: TokenStream, item: TokenStream) -> TokenStream {
     item::expand(item::Kind::Program, attr.into(), item.into()).into()

@@ -61,6 +61,24 @@ impl Param {
         }
     }
 
+    /// The type of the argument of something that reads arrays alone.
+    pub fn read_argument(&self) -> TokenStream {
+        let ty = &self.ty;
+        match self.passing {
+            Passing::Value => quote!(#ty),
+            Passing::Ref | Passing::Mut => quote!(&'__a #ty),
+        }
+    }
+
+    /// The argument called like the parameter, lent for reading.
+    pub fn share(&self) -> TokenStream {
+        let ident = &self.ident;
+        match self.passing {
+            Passing::Value | Passing::Ref => quote!(#ident),
+            Passing::Mut => quote!(&*#ident),
+        }
+    }
+
     /// The argument again, out of a `&mut` to it called like the parameter.
     pub fn reborrow(&self) -> TokenStream {
         let ident = &self.ident;
@@ -83,9 +101,21 @@ impl Param {
 
     /// Adds the argument called like the parameter to the list of a launch.
     pub fn flatten(&self, list: &Ident) -> TokenStream {
+        self.flatten_as(self.passing, list)
+    }
+
+    /// Adds the argument called like the parameter to the list of something that reads arrays alone.
+    pub fn flatten_read(&self, list: &Ident) -> TokenStream {
+        match self.passing {
+            Passing::Mut => self.flatten_as(Passing::Ref, list),
+            passing => self.flatten_as(passing, list),
+        }
+    }
+
+    fn flatten_as(&self, passing: Passing, list: &Ident) -> TokenStream {
         let ident = &self.ident;
         let span = self.ty.span();
-        match self.passing {
+        match passing {
             Passing::Value => quote_spanned! {span=>
                 #list.push(::ebbtide::__lang::Arg::Scalar(::ebbtide::__lang::Scalar::literal(#ident)));
             },

@@ -2,6 +2,8 @@
 
 use ebbtide_ir as ir;
 
+use crate::size::{bytes as size, exact_bytes as exact_size};
+
 use std::fmt;
 
 /// Any error of programs, arrays and devices: a program could not be built, compiled, launched or run, an array or a device
@@ -15,7 +17,7 @@ pub enum Error {
     #[error(transparent)]
     Program(#[from] ir::Error),
     /// Memory could not be had.
-    #[error("{bytes} bytes of memory could not be allocated")]
+    #[error("{} of memory could not be allocated", size(*bytes as u64))]
     OutOfMemory {
         /// How much was asked for.
         bytes: usize,
@@ -41,7 +43,7 @@ pub enum Error {
         byte: u8,
     },
     /// Memory of one size where that of another is needed.
-    #[error("{found} bytes are no state of an array of {needed} bytes")]
+    #[error("{} are no state of an array of {}", size(*found as u64), size(*needed as u64))]
     WrongSize {
         /// What the array takes.
         needed: usize,
@@ -110,7 +112,9 @@ pub enum Error {
     Differentiation(#[from] ebbtide_autodiff::Error),
     /// The budget of a gradient run does not allow any plan.
     #[error(
-        "launch error: gradient `{program}`: a budget of {budget} bytes is too small: the least that works here is {minimum} bytes"
+        "launch error: gradient `{program}`: a budget of {} is too small: the least that works here is {}",
+        size(*budget),
+        exact_size(*minimum)
     )]
     BudgetTooSmall {
         /// The gradient program.
@@ -122,8 +126,10 @@ pub enum Error {
     },
     /// What a gradient run would take is more than there is.
     #[error(
-        "launch error: gradient `{program}`: it takes {needed} bytes of memory and {free} bytes are free: give it a smaller \
-         budget with `.memory(..)`, or room on disk with `.disk(..)`"
+        "launch error: gradient `{program}`: it takes {} of memory and {} are free: give it a smaller budget with \
+         `.memory(..)`, or room on disk with `.disk(..)`",
+        size(*needed),
+        size(*free)
     )]
     DoesNotFit {
         /// The gradient program.

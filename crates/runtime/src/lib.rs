@@ -9,6 +9,7 @@ mod gradient;
 mod io;
 mod launch;
 mod memory;
+mod size;
 mod trace;
 
 pub use array::any_array::{AnyArray, AnyMut};

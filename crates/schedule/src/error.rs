@@ -72,7 +72,12 @@ impl fmt::Display for Error {
             ),
             Error::BadCost { what } => write!(f, "the {what} cost must be a number from 0 to 10^18"),
             Error::BudgetTooSmall { budget, minimum } => {
-                write!(f, "a budget of {budget} bytes is too small: the least that works is {minimum} bytes")
+                write!(
+                    f,
+                    "a budget of {} is too small: the least that works is {} ({minimum} bytes)",
+                    size(u128::from(*budget)),
+                    size(*minimum)
+                )
             }
             Error::WrongEnd { announced, first, last } if first == last => {
                 write!(f, "the loop cannot end before step {announced}: its length is {first}")
@@ -89,3 +94,14 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// A number of bytes for people.
+fn size(bytes: u128) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut unit) = (bytes as f64, 0);
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.2} {}", units[unit]) }
+}

@@ -130,7 +130,10 @@ pub enum Error {
         engine: String,
     },
     /// A file holds more than there is memory for.
-    #[error("{} holds {bytes} bytes, and {free} bytes of memory are free: read it where there is more", path.display())]
+    #[error(
+        "{} holds {}, and {} of memory are free: read it where there is more",
+        path.display(), size(*bytes), size(*free)
+    )]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -140,7 +143,7 @@ pub enum Error {
         free: u64,
     },
     /// The system has no memory left.
-    #[error("{bytes} bytes of memory could not be allocated")]
+    #[error("{} of memory could not be allocated", size(*bytes))]
     NoMemory {
         /// How much was asked for.
         bytes: u64,
@@ -162,4 +165,15 @@ impl Error {
     pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Error {
         Error::Damaged { path: path.to_owned(), what: what.into() }
     }
+}
+
+/// A number of bytes for people.
+fn size(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut unit) = (bytes as f64, 0);
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.2} {}", units[unit]) }
 }

@@ -44,7 +44,7 @@ pub use memory::Memory;
 pub use place::{Place, Saved};
 pub use position::{Position, Step};
 pub use recovery::Recovered;
-pub use room::free_memory;
+pub use room::{free_memory, memory_found};
 pub use run_dir::{FoundRun, RunDir};
 pub use state::{ArrayView, State};
 pub use survey::{Adjoint, Survey};

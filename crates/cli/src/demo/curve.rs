@@ -1,13 +1,13 @@
-//! The misfit as it fell, on a logarithmic scale.
+//! Misfit and model error as they fell, on a logarithmic scale.
 
 use super::canvas::{Anchor, Canvas};
 
-/// Draws the misfits of the accepted points, relative to the first.
-pub fn draw(misfits: &[f64]) -> String {
+/// Draws numbers of the accepted points, relative to the first.
+pub fn draw(title: &str, misfits: &[f64]) -> String {
     let (left, top, width, height) = (58.0, 44.0, 440.0, 250.0);
     let (right, bottom) = (left + width, top + height);
     let mut canvas = Canvas::new(right + 22.0, bottom + 48.0);
-    canvas.text((left, 20.0), Anchor::Start, "heading", "Misfit, of that at the start");
+    canvas.text((left, 20.0), Anchor::Start, "heading", title);
     let first = misfits.first().copied().unwrap_or(1.0).max(f64::MIN_POSITIVE);
     let parts: Vec<f64> = misfits.iter().map(|misfit| (misfit / first).max(1e-12)).collect();
     let least = parts.iter().copied().fold(1.0, f64::min);
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn any_history_can_be_drawn() {
         for misfits in [&[][..], &[0.0], &[3.0], &[4.0, 1.0], &[5.0, 1e-30, 0.0]] {
-            let svg = draw(misfits);
+            let svg = draw("misfit", misfits);
             assert!(svg.ends_with("</svg>\n") && !svg.contains("NaN") && !svg.contains("inf"), "{misfits:?}");
         }
     }

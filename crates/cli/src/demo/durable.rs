@@ -19,6 +19,9 @@ pub struct Options {
     pub iterations: u64,
     pub memory: u64,
     pub device: String,
+    /// The grid and the noise of the data.
+    #[serde(default)]
+    pub data: String,
     /// The text of the differentiated program and the version of the engine, as a checksum.
     pub program: String,
 }
@@ -33,6 +36,7 @@ impl Options {
             ("--iterations", self.iterations.to_string(), other.iterations.to_string()),
             ("--memory", self.memory.to_string(), other.memory.to_string()),
             ("--device", self.device.clone(), other.device.clone()),
+            ("--data-grid, --noise", self.data.clone(), other.data.clone()),
             ("the program of this version of Ebbtide", self.program.clone(), other.program.clone()),
         ];
         let differing = rows.into_iter().filter(|(_, ours, theirs)| ours != theirs);
@@ -112,6 +116,7 @@ mod tests {
             iterations: 3,
             memory: 1 << 20,
             device: "cpu".to_owned(),
+            data: String::new(),
             program: "0".to_owned(),
         }
     }

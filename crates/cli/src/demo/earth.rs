@@ -123,6 +123,22 @@ impl Earth {
         }
     }
 
+    /// How far the speeds of an unknown are from the true ones, in km/s: the root mean square over the rock that is shown.
+    pub fn model_error(&self, grid: Grid, unknown: &[f32]) -> f64 {
+        let (found, truth) = (self.speeds(unknown), self.speeds(&self.truth));
+        let edge = grid.edge();
+        let inside = |(i, j): &(usize, usize)| {
+            (edge..grid.rows - edge).contains(i) && (edge..grid.columns - edge).contains(j)
+        };
+        let (mut sum, mut count) = (0.0, 0.0);
+        for (k, _) in grid.cells().enumerate().filter(|(_, cell)| inside(cell)) {
+            let weight = f64::from(self.rock[k]);
+            sum += weight * f64::from(found[k] - truth[k]).powi(2);
+            count += weight;
+        }
+        if count > 0.0 { (sum / count).sqrt() } else { 0.0 }
+    }
+
     /// The speeds, in km/s, that an unknown stands for.
     pub fn speeds(&self, unknown: &[f32]) -> Vec<f32> {
         unknown.iter().zip(&self.rock).map(|(&x, &rock)| speed(x, rock)).collect()
@@ -197,6 +213,15 @@ mod tests {
             assert!((f64::from(speed(unknown(kms) as f32, 1.0)) - kms).abs() < 1e-5, "{kms}");
         }
         assert_eq!(speed(unknown(3.9) as f32, 0.0), WATER);
+    }
+
+    #[test]
+    fn the_truth_has_no_model_error_and_the_start_has_some() {
+        let grid = Grid { rows: 48, columns: 64 };
+        let earth = Earth::new(grid, 1);
+        assert_eq!(earth.model_error(grid, &earth.truth), 0.0);
+        let start = earth.model_error(grid, &earth.start);
+        assert!(start > 0.1 && start < 1.0, "{start}");
     }
 
     #[test]

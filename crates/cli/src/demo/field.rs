@@ -7,7 +7,7 @@ use crate::Failure;
 /// The colours of a field, from its least to its greatest value.
 #[derive(Clone, Copy)]
 pub enum Palette {
-    /// From deep water to hot rock.
+    /// Viridis: equal steps look equal, also without colours and for the colour-blind.
     Speed,
     /// Blue below zero, red above.
     Sign,
@@ -17,15 +17,15 @@ impl Palette {
     fn anchors(self) -> &'static [[f32; 3]] {
         match self {
             Palette::Speed => &[
-                [16.0, 32.0, 66.0],
-                [22.0, 78.0, 116.0],
-                [32.0, 128.0, 141.0],
-                [86.0, 176.0, 142.0],
-                [190.0, 214.0, 146.0],
-                [250.0, 225.0, 138.0],
-                [243.0, 165.0, 82.0],
-                [206.0, 86.0, 56.0],
-                [140.0, 32.0, 48.0],
+                [68.0, 1.0, 84.0],
+                [71.0, 45.0, 123.0],
+                [59.0, 82.0, 139.0],
+                [44.0, 114.0, 142.0],
+                [33.0, 145.0, 140.0],
+                [39.0, 173.0, 129.0],
+                [92.0, 200.0, 99.0],
+                [170.0, 220.0, 50.0],
+                [253.0, 231.0, 37.0],
             ],
             Palette::Sign => &[
                 [22.0, 64.0, 122.0],
@@ -40,7 +40,7 @@ impl Palette {
     }
 
     /// The colour at a part between 0 and 1.
-    fn colour(self, part: f32) -> [u8; 3] {
+    pub fn colour(self, part: f32) -> [u8; 3] {
         let anchors = self.anchors();
         let at = if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.5 } * (anchors.len() - 1) as f32;
         let first = (at as usize).min(anchors.len() - 2);
@@ -69,21 +69,13 @@ impl Field<'_> {
     pub fn png(&self, grid: Grid) -> Result<Vec<u8>, Failure> {
         let edge = grid.edge();
         let (low, high) = self.range;
-        let mut pixels = Vec::new();
+        let mut colours = Vec::new();
         for row in self.values.chunks_exact(grid.columns).skip(edge).take(grid.rows - 2 * edge) {
             for value in &row[edge..grid.columns - edge] {
-                pixels.extend(self.palette.colour((value - low) / (high - low).max(f32::MIN_POSITIVE)));
+                colours.push(self.palette.colour((value - low) / (high - low).max(f32::MIN_POSITIVE)));
             }
         }
-        let (width, height) = (grid.columns - 2 * edge, grid.rows - 2 * edge);
-        let mut bytes = Vec::new();
-        let mut encoder = png::Encoder::new(&mut bytes, width as u32, height as u32);
-        encoder.set_color(png::ColorType::Rgb);
-        encoder.set_depth(png::BitDepth::Eight);
-        let mut writer = encoder.write_header()?;
-        writer.write_image_data(&pixels)?;
-        writer.finish()?;
-        Ok(bytes)
+        encode(grid.columns - 2 * edge, grid.rows - 2 * edge, &colours)
     }
 
     /// The whole picture.
@@ -94,7 +86,7 @@ impl Field<'_> {
         let (right, bottom) = (left + width, top + height);
         let pixel = width / columns as f64;
         let kilometre = pixel / grid.cell();
-        let mut canvas = Canvas::new(right + 62.0, bottom + 46.0);
+        let mut canvas = Canvas::new(right + 76.0, bottom + 46.0);
         canvas.text((left, 20.0), Anchor::Start, "heading", self.title);
         canvas.raw(&format!(
             "<image x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height:.2}\" preserveAspectRatio=\"none\" \
@@ -120,35 +112,50 @@ impl Field<'_> {
             canvas.line("axis", (left - 5.0, y), (left, y));
             canvas.text((left - 9.0, y + 4.0), Anchor::End, "label", &format!("{}", 0.5 * k as f64));
         }
-        canvas.text((right, bottom + 38.0), Anchor::End, "label", "along, km");
-        canvas.upright((14.0, bottom), "depth, km");
+        canvas.text((right, bottom + 38.0), Anchor::End, "label", "distance along the line (km)");
+        canvas.upright((14.0, bottom), "depth (km)");
         // A scale bar of 500 m.
         let (from, to) = (left + 12.0, left + 12.0 + 0.5 * kilometre);
         canvas.line("bar-halo", (from, bottom - 12.0), (to, bottom - 12.0));
         canvas.line("bar", (from, bottom - 12.0), (to, bottom - 12.0));
         canvas.text(((from + to) / 2.0, bottom - 18.0), Anchor::Middle, "on-image", "500 m");
-        self.colour_bar(&mut canvas, (right + 12.0, top, height));
+        self.palette.bar(&mut canvas, (right + 12.0, top, height), self.range, self.unit);
         canvas.finish()
     }
+}
 
-    fn colour_bar(&self, canvas: &mut Canvas, (x, top, height): (f64, f64, f64)) {
+/// So many colours by so many as PNG.
+pub fn encode(width: usize, height: usize, colours: &[[u8; 3]]) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width as u32, height as u32);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(colours.as_flattened())?;
+    writer.finish()?;
+    Ok(bytes)
+}
+
+impl Palette {
+    /// A bar of all colours with what they stand for.
+    pub fn bar(self, canvas: &mut Canvas, (x, top, height): (f64, f64, f64), range: (f32, f32), unit: &str) {
         let cells = 48;
         for k in 0..cells {
-            let [r, g, b] = self.palette.colour(1.0 - (k as f32 + 0.5) / cells as f32);
+            let [r, g, b] = self.colour(1.0 - (k as f32 + 0.5) / cells as f32);
             let y = top + height * f64::from(k) / f64::from(cells);
             canvas.raw(&format!(
                 "<rect x=\"{x}\" y=\"{y:.2}\" width=\"11\" height=\"{:.2}\" fill=\"rgb({r},{g},{b})\"/>\n",
                 height / f64::from(cells) + 0.4
             ));
         }
-        let (low, high) = (f64::from(self.range.0), f64::from(self.range.1));
+        let (low, high) = (f64::from(range.0), f64::from(range.1));
         for k in 0..=4 {
             let part = f64::from(k) / 4.0;
             let y = top + height * (1.0 - part);
             let value = low + part * (high - low);
             canvas.text((x + 16.0, y + 4.0), Anchor::Start, "label", &format!("{value:.1}"));
         }
-        canvas.text((x + 44.0, top - 12.0), Anchor::End, "label", self.unit);
+        canvas.upright((x + 58.0, top + height), unit);
     }
 }
 

@@ -2,9 +2,19 @@
 
 use ebbtide::prelude::*;
 
+use super::data::{Records, add_noise};
 use super::earth::{Earth, Grid};
 use super::physics::{misfit, shot};
 use crate::Failure;
+
+/// Where the data come from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Data {
+    /// The grid on which they are computed, if it is another one.
+    pub grid: Option<Grid>,
+    /// The standard deviation of noise, as a part of the root mean square of a shot.
+    pub noise: f64,
+}
 
 /// What one evaluation of all shots found out.
 pub struct Evaluation {
@@ -54,8 +64,11 @@ impl Inversion {
         let shape = [grid.rows, grid.columns];
         let steps = earth.wavelet.len();
         let silence = |column| Ok((column, device.zeros([steps, grid.columns])?));
-        let gradient =
-            misfit().value_and_grad(misfit::loss).wrt(misfit::x).memory(Bytes(budget)).compile(device)?;
+        let gradient = misfit()
+            .value_and_grad(misfit::loss)
+            .wrt(misfit::x)
+            .memory(Bytes::bytes(budget))
+            .compile(device)?;
         Ok(Inversion {
             device: device.clone(),
             grid,
@@ -76,8 +89,55 @@ impl Inversion {
         })
     }
 
-    /// Fires every shot over the true ground and keeps what is heard.
-    pub fn fire(&mut self, earth: &Earth) -> Result<(), Failure> {
+    /// Fires every shot over the true ground as `data` says, and keeps what is heard.
+    pub fn fire(&mut self, earth: &Earth, data: Data) -> Result<(), Failure> {
+        match data.grid {
+            None => self.fire_here(earth)?,
+            Some(other) => self.fire_elsewhere(other)?,
+        }
+        if data.noise > 0.0 {
+            for (k, (_, heard)) in self.shots.iter_mut().enumerate() {
+                add_noise(heard.as_mut_slice(), data.noise, k as u64 + 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// On a grid of its own, and back to the receivers and times of this one.
+    fn fire_elsewhere(&mut self, grid: Grid) -> Result<(), Failure> {
+        let seconds = self.steps as f64 * self.grid.time_step();
+        let steps = (seconds / grid.time_step()).ceil() as usize + 1;
+        let earth = Earth::new(grid, steps);
+        let mut other = Inversion::prepare(&self.device, grid, &earth, self.shots.len(), u64::MAX)?;
+        other.fire_here(&earth)?;
+        let (faster, closer) = (self.grid.time_step() / grid.time_step(), self.grid.cell() / grid.cell());
+        let place = |j: usize| (j as f64 + 0.5 - self.grid.edge() as f64) * closer + grid.edge() as f64 - 0.5;
+        for ((_, heard), (_, there)) in self.shots.iter_mut().zip(&other.shots) {
+            let records = Records { values: there.to_vec(), columns: grid.columns };
+            let columns = self.grid.columns;
+            for (k, value) in heard.iter_mut().enumerate() {
+                // The record of step t is the field at the end of that step.
+                let time = (k / columns + 1) as f64 * faster - 1.0;
+                *value = records.between(time, place(k % columns));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the receivers of one shot heard, and what they would hear at a point.
+    pub fn gather(&mut self, k: usize, point: &[f64]) -> Result<(usize, Vec<f32>, Vec<f32>), Failure> {
+        self.set(point)?;
+        let fire = shot().compile(&self.device)?;
+        let mut model = self.device.zeros([self.steps, self.grid.columns])?;
+        let (column, heard) = &self.shots[k];
+        let (x, rock, keep, wavelet) = (&self.x, &self.rock, &self.keep, &self.wavelet);
+        let row = self.grid.row();
+        let _done = fire.launch((x, rock, keep, self.ratio, wavelet, row, *column, &mut model))?;
+        Ok((*column, heard.to_vec(), model.to_vec()))
+    }
+
+    /// Fires every shot over the true ground on this grid.
+    fn fire_here(&mut self, earth: &Earth) -> Result<(), Failure> {
         self.x.copy_from_slice(&earth.truth)?;
         let fire = shot().compile(&self.device)?;
         let (x, rock, keep, wavelet) = (&self.x, &self.rock, &self.keep, &self.wavelet);
@@ -89,11 +149,11 @@ impl Inversion {
     }
 
     /// What the gradient of a shot will do; an error names the least budget that works.
-    pub fn plan(&mut self) -> ebbtide::Result<Plan> {
+    pub fn plan(&self) -> ebbtide::Result<Plan> {
         let (column, heard) = &self.shots[0];
         let row = self.grid.row();
         let (x, rock, keep, wavelet) = (&self.x, &self.rock, &self.keep, &self.wavelet);
-        let args = (x, rock, keep, self.ratio, wavelet, row, *column, heard, &mut self.loss);
+        let args = (x, rock, keep, self.ratio, wavelet, row, *column, heard, &self.loss);
         self.gradient.plan(args)
     }
 
@@ -117,7 +177,7 @@ impl Inversion {
         let (column, heard) = &self.shots[k];
         let row = self.grid.row();
         let (x, rock, keep, wavelet) = (&self.x, &self.rock, &self.keep, &self.wavelet);
-        let args = (x, rock, keep, self.ratio, wavelet, row, *column, heard, &mut self.loss);
+        let args = (x, rock, keep, self.ratio, wavelet, row, *column, heard, &self.loss);
         let meter = self.device.meter();
         meter.reset_peak();
         let found = match self.found.take() {

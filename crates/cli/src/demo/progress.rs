@@ -16,6 +16,8 @@ use crate::size::Human;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     pub misfits: Vec<f64>,
+    /// The model errors of the same points, in km/s.
+    pub model_errors: Vec<f64>,
     pub first_gradient: Vec<f32>,
     pub seconds: f64,
     pub peak_bytes: u64,
@@ -36,6 +38,7 @@ impl History {
 
     pub fn save(&self, state: &mut State) -> Result<(), Error> {
         state.put("misfits", &self.misfits)?;
+        state.put("model errors", &self.model_errors)?;
         state.put("first gradient", &self.first_gradient)?;
         state.put("seconds", &[self.seconds])?;
         state.put("peak bytes", &[self.peak_bytes])
@@ -44,6 +47,7 @@ impl History {
     pub fn load(state: &State) -> Result<History, Error> {
         Ok(History {
             misfits: state.get_vec("misfits")?,
+            model_errors: state.get_vec("model errors")?,
             first_gradient: state.get_vec("first gradient")?,
             seconds: state.scalar("seconds")?,
             peak_bytes: state.scalar("peak bytes")?,

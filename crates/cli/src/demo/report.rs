@@ -8,6 +8,7 @@ use super::canvas::{base64, escape};
 use super::curve::{self, percent};
 use super::earth::{Earth, Grid};
 use super::field::{Field, Palette};
+use super::gather::Gathers;
 use super::schedule;
 use crate::Failure;
 use crate::plan::report::grouped;
@@ -31,6 +32,12 @@ pub struct Figures {
     pub recompute_factor: f64,
     pub misfit_first: f64,
     pub misfit_last: f64,
+    /// The root mean square of the error of the speeds in rock, in km/s.
+    pub model_error_first: f64,
+    pub model_error_last: f64,
+    /// The grid of the data, where it is another one.
+    pub data_grid: Option<String>,
+    pub noise_percent: f64,
     /// The relative distance of the slope along a direction from a finite difference.
     pub gradient_check: f64,
     /// Seconds spent on gradients, over all processes of a durable run.
@@ -63,9 +70,26 @@ impl Figures {
             ("gradient check", format!("{:.1e} from a finite difference", self.gradient_check)),
             ("misfit, first", format!("{:.4}", self.misfit_first)),
             ("misfit, last", format!("{:.4}, {} of the first", self.misfit_last, percent(self.left()))),
+            (
+                "model error (rms)",
+                format!("{:.3} km/s, was {:.3} km/s", self.model_error_last, self.model_error_first),
+            ),
+            ("data", self.data()),
             ("iterations", format!("{} with {} evaluations", self.iterations, self.evaluations)),
             ("time", format!("{:.1} s for the gradients", self.seconds)),
         ]
+    }
+
+    /// Where the data come from.
+    fn data(&self) -> String {
+        let grid = match &self.data_grid {
+            None => "the same solver on the same grid".to_owned(),
+            Some(grid) => format!("the same solver on {} cells", grid.replace('x', " × ")),
+        };
+        match self.noise_percent {
+            0.0 => format!("{grid}, no noise"),
+            noise => format!("{grid}, {noise} % noise"),
+        }
     }
 
     /// For people, on a terminal.
@@ -82,6 +106,8 @@ pub struct Findings<'a> {
     pub result: &'a [f32],
     pub first_gradient: &'a [f32],
     pub misfits: &'a [f64],
+    pub model_errors: &'a [f64],
+    pub gathers: Gathers<'a>,
     pub plan: &'a ebbtide::Plan,
 }
 
@@ -104,11 +130,15 @@ pub fn write(findings: &Findings<'_>, dir: &Path) -> Result<(), Failure> {
     let Findings { grid, earth, figures, .. } = *findings;
     let sources = grid.sources(figures.shots);
     let speeds = [&earth.truth[..], &earth.start, findings.result].map(|x| earth.speeds(x));
-    // Near the sea floor the gradient is far larger than below: the colours end where all but a few cells lie.
-    let mut sizes: Vec<f32> = findings.first_gradient.iter().map(|g| g.abs()).collect();
+    // Near the sources the gradient is far larger than below. Its signed root brings both into one range of colours, which
+    // ends where all but one in a hundred of the cells in rock lie.
+    let mut sizes: Vec<f32> = findings.first_gradient.iter().map(|g| g.abs()).filter(|g| *g > 0.0).collect();
     sizes.sort_by(f32::total_cmp);
-    let large = sizes.get(sizes.len() * 95 / 100).copied().unwrap_or(1.0).max(f32::MIN_POSITIVE);
-    let gradient: Vec<f32> = findings.first_gradient.iter().map(|g| g / large).collect();
+    let large = sizes.get(sizes.len() * 99 / 100).copied().unwrap_or(1.0).max(f32::MIN_POSITIVE);
+    let gradient: Vec<f32> =
+        findings.first_gradient.iter().map(|g| (g.abs() / large).sqrt().copysign(*g)).collect();
+    let differences: Vec<f32> =
+        speeds[2].iter().zip(&speeds[0]).map(|(found, truth)| found - truth).collect();
     let field = |title, values, palette, range, unit| Field {
         title,
         values,
@@ -117,12 +147,19 @@ pub fn write(findings: &Findings<'_>, dir: &Path) -> Result<(), Failure> {
         unit,
         sources: &sources,
     };
-    let speed = |title, values| field(title, values, Palette::Speed, (1.4, 3.8), "km/s");
+    let speed = |title, values| field(title, values, Palette::Speed, (1.4, 3.8), "speed (km/s)");
     let fields = [
         ("true", speed("The ground as it is", &speeds[0])),
         ("start", speed("What we start from", &speeds[1])),
         ("result", speed("What the echoes tell", &speeds[2])),
-        ("gradient", field("The first gradient", &gradient, Palette::Sign, (-1.0, 1.0), "relative")),
+        (
+            "error",
+            field("What is wrong with it", &differences, Palette::Sign, (-1.0, 1.0), "found − true (km/s)"),
+        ),
+        (
+            "gradient",
+            field("The first gradient", &gradient, Palette::Sign, (-1.0, 1.0), "signed root, relative"),
+        ),
     ];
     let mut models = String::new();
     for (name, field) in &fields {
@@ -132,9 +169,16 @@ pub fn write(findings: &Findings<'_>, dir: &Path) -> Result<(), Failure> {
         write(&format!("{name}.svg"), svg.as_bytes())?;
         models += &figure(&svg, field.title, "");
     }
-    let misfit = curve::draw(findings.misfits);
+    let traces = findings.gathers.svg(grid)?;
+    write("traces.svg", traces.as_bytes())?;
+    let traces =
+        figure(&traces, "What the receivers heard of one shot, and what the models leave unexplained", "");
+    let misfit = curve::draw("Misfit of the data, relative to the start", findings.misfits);
     write("misfit.svg", misfit.as_bytes())?;
+    let model = curve::draw("Error of the model (rms), relative to the start", findings.model_errors);
+    write("model-error.svg", model.as_bytes())?;
     let mut charts = figure(&misfit, "The misfit over the iterations", "");
+    charts += &figure(&model, "The model error over the iterations", "");
     if let Some(pictures) = schedule::draw(findings.plan) {
         write("memory.svg", pictures.curve.as_bytes())?;
         charts += &figure(&pictures.curve, "Recomputation against memory", "light");
@@ -143,7 +187,7 @@ pub fn write(findings: &Findings<'_>, dir: &Path) -> Result<(), Failure> {
             charts += &figure(&drawn, "The checkpoint schedule of one gradient", "light");
         }
     }
-    write("report.html", page(findings, &models, &charts).as_bytes())?;
+    write("report.html", page(findings, &models, &traces, &charts).as_bytes())?;
     let json = serde_json::to_string_pretty(figures)? + "\n";
     write("figures.json", json.as_bytes())
 }
@@ -157,7 +201,30 @@ fn figure(svg: &str, alternative: &str, class: &str) -> String {
     )
 }
 
-fn page(findings: &Findings<'_>, models: &str, charts: &str) -> String {
+/// How much of the success is due to the data.
+fn honest(figures: &Figures) -> String {
+    let grid = match &figures.data_grid {
+        None => "The data come from the same solver on the same grid: what it gets wrong about waves, it gets wrong in the same \
+                 way in the data and in the model. Real data are harder. <code>--data-grid 240x360</code> computes them on \
+                 another grid."
+            .to_owned(),
+        Some(grid) => format!(
+            "The data come from the same solver on another grid, of {} cells, and were brought to the receivers and times of \
+             the model's grid. What that solver gets wrong about waves on one grid, it gets wrong otherwise on the other.",
+            grid.replace('x', " × ")
+        ),
+    };
+    let noise = match figures.noise_percent {
+        0.0 => "There is no noise in them; <code>--noise 10</code> adds some.".to_owned(),
+        noise => format!(
+            "Gaussian noise of {noise} % of the root mean square of each shot was added to them: a perfect model would have \
+             a misfit above zero."
+        ),
+    };
+    format!("{grid} {noise}")
+}
+
+fn page(findings: &Findings<'_>, models: &str, traces: &str, charts: &str) -> String {
     let figures = findings.figures;
     let bytes = |n: u64| Human(n.into()).to_string();
     let part = |n: u64| 100.0 * n as f64 / figures.store_all_bytes.max(n).max(1) as f64;
@@ -189,7 +256,11 @@ fn page(findings: &Findings<'_>, models: &str, charts: &str) -> String {
         ("{plan}", escape(&findings.plan.explain())),
         ("{program}", escape(include_str!("physics.rs"))),
         ("{models}", models.to_owned()),
+        ("{traces}", traces.to_owned()),
         ("{charts}", charts.to_owned()),
+        ("{model_error}", format!("{:.2} km/s", figures.model_error_last)),
+        ("{model_error_first}", format!("{:.2} km/s", figures.model_error_first)),
+        ("{honest}", honest(figures)),
     ];
     replacements
         .iter()

@@ -118,7 +118,10 @@ fn mistakes_in_usage_exit_with_2_and_others_with_1() {
     }
     let (code, text) = refused("--steps 1000 --memory 1MiB --state-bytes 1MiB");
     assert_eq!(code, Some(1));
-    assert!(text.contains("the least that works is 2097152 bytes"), "{text}");
+    assert!(
+        text.contains("a budget of 1.00 MiB is too small: the least that works is 2.00 MiB (2097152 bytes)"),
+        "{text}"
+    );
     let (code, text) = refused("--steps 1000 --slots 0");
     assert_eq!(code, Some(1));
     assert!(text.contains("at least 1"), "{text}");

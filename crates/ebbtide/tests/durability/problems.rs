@@ -148,8 +148,8 @@ pub fn of_nested(n: usize, budget: Budget) -> Problem {
     let launch = move |place: Option<(Arc<dyn FileSystem>, &Path)>| {
         let args = (&mut u, &mut c, 4, 3, &mut loss);
         let out = match place {
-            None => g.launch(args)?,
-            Some((fs, dir)) => g.launch_durable_on(fs, dir, Duration::ZERO, args)?,
+            None => g.launch(g.shared(args))?,
+            Some((fs, dir)) => g.launch_durable_on(fs, dir, Duration::ZERO, g.shared(args))?,
         };
         Ok(bits(out.get(nested::u)?))
     };
@@ -166,8 +166,8 @@ pub fn of_cooling(budget: Budget) -> Problem {
     let launch = move |place: Option<(Arc<dyn FileSystem>, &Path)>| {
         let args = (&mut u, &mut hot, &mut seen, &mut most, &mut loss);
         let out = match place {
-            None => g.launch(args)?,
-            Some((fs, dir)) => g.launch_durable_on(fs, dir, Duration::ZERO, args)?,
+            None => g.launch(g.shared(args))?,
+            Some((fs, dir)) => g.launch_durable_on(fs, dir, Duration::ZERO, g.shared(args))?,
         };
         Ok(bits(out.get(cooling::u)?))
     };
@@ -192,8 +192,8 @@ pub fn of_limited(budget: Budget) -> Problem {
     let launch = move |place: Option<(Arc<dyn FileSystem>, &Path)>| {
         let args = (&mut u, &mut limit, &mut over, 9, &mut loss);
         let out = match place {
-            None => g.launch(args)?,
-            Some((fs, dir)) => g.launch_durable_on(fs, dir, Duration::ZERO, args)?,
+            None => g.launch(g.shared(args))?,
+            Some((fs, dir)) => g.launch_durable_on(fs, dir, Duration::ZERO, g.shared(args))?,
         };
         Ok(bits(out.get(limited::u)?))
     };

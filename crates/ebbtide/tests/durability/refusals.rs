@@ -100,10 +100,12 @@ fn c58_a_launch_that_cannot_fit_is_refused_with_both_numbers() {
     let run = folder.path().join("run");
     for durable in [false, true] {
         let args = (&mut u, &mut c, 1 << 30, 2, &mut loss);
-        let error =
-            if durable { g.launch_durable(&run, args) } else { g.launch(args) }.unwrap_err().to_string();
+        let error = if durable { g.launch_durable(&run, g.shared(args)) } else { g.launch(g.shared(args)) }
+            .unwrap_err()
+            .to_string();
         assert!(
-            error.contains(&format!("takes {needed} bytes")) && error.contains("bytes are free"),
+            error.contains(&format!("takes {:.2} TiB of memory", needed as f64 / (1_u64 << 40) as f64))
+                && error.contains("B are free"),
             "{error}"
         );
     }

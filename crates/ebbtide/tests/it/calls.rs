@@ -131,7 +131,7 @@ fn programs_live_in_functions_and_locals_may_shadow_them() {
     let local = local().compile(&device).unwrap();
     let mut x = device.scalar(41).unwrap();
     let status = local.launch(&mut x).unwrap();
-    assert_eq!((status, x[[]]), (Status::Done, 42));
+    assert_eq!((status, x[[]]), (Done, 42));
 }
 
 #[test]
@@ -152,6 +152,6 @@ fn a_launch_may_swap_arrays_any_number_of_times() {
         for _ in 0..times {
             expected = (expected.1, expected.0 + 1);
         }
-        assert_eq!((status, a[[]], b[[]]), (Status::Done, expected.0, expected.1));
+        assert_eq!((status, a[[]], b[[]]), (Done, expected.0, expected.1));
     }
 }

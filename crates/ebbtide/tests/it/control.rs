@@ -61,7 +61,7 @@ fn sequential_loops_have_four_forms() {
     let mut x = device.array(&[8.0, 9.0, 0.0]).unwrap();
     let status = sequential().compile(&device).unwrap().launch((&mut x, 3)).unwrap();
     // 8 + (1 + 2 + 3) = 14, halved while above 1, then until below 1.
-    assert_eq!((status, x.to_vec()), (Status::Done, vec![0.875, 7.5, 0.0]));
+    assert_eq!((status, x.to_vec()), (Done, vec![0.875, 7.5, 0.0]));
 }
 
 #[program]
@@ -109,7 +109,7 @@ fn a_condition_asks_no_more_than_it_needs() {
         let x = device.array(&values).unwrap();
         let mut found = device.scalar(0).unwrap();
         let status = search.launch((&x, &mut found)).unwrap();
-        assert_eq!((status, found[[]]), (Status::Done, expected));
+        assert_eq!((status, found[[]]), (Done, expected));
     }
 }
 
@@ -364,7 +364,7 @@ fn c20_a_nest_of_2_3_2_runs_its_body_12_times() {
     let device = Device::interpreter();
     let mut count = device.scalar(0).unwrap();
     let status = nest().compile(&device).unwrap().launch(&mut count).unwrap();
-    assert_eq!((status, count.value()), (Status::Done, 12));
+    assert_eq!((status, count.value()), (Done, 12));
 }
 
 #[program]

@@ -196,7 +196,7 @@ fn a_run_that_is_taken_up_goes_on_where_it_was() {
             let mut launch = |segments: i64| {
                 left.store(segments, Ordering::Relaxed);
                 let args = (&mut u, &mut c, 9, 4, &mut loss);
-                g.launch_durable_every(dir.path().join("run"), Duration::ZERO, args)
+                g.launch_durable_every(dir.path().join("run"), Duration::ZERO, g.shared(args))
             };
             assert!(launch(until).is_err());
             let out = launch(1 << 40).unwrap();
@@ -229,7 +229,7 @@ fn a_run_goes_on_with_the_gradient_program_that_it_began_with() {
         let mut launch = |budget: Budget, segments: i64| {
             left.store(segments, Ordering::Relaxed);
             let args = (&mut u, &mut c, 30, 20, &mut loss);
-            g.with_budget(budget).launch_durable_every(dir.path().join("run"), Duration::ZERO, args)
+            g.with_budget(budget).launch_durable_every(dir.path().join("run"), Duration::ZERO, g.shared(args))
         };
         assert!(launch(first, 3).is_err());
         assert_eq!(bits(&launch(then, i64::MAX).unwrap()), expected, "{first:?}, then {then:?}");

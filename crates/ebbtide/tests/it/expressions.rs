@@ -323,7 +323,7 @@ fn random_numbers_are_the_same_on_the_host() {
     let mut x = device.zeros([100]).unwrap();
     let status = noise().compile(&device).unwrap().launch((&mut x, 42)).unwrap();
     let on_host: Vec<f32> = (0..100).map(|i| rand::<f32>(42, i) + rand::<f64>(7, i + 1) as f32).collect();
-    assert_eq!((status, x.to_vec()), (Status::Done, on_host));
+    assert_eq!((status, x.to_vec()), (Done, on_host));
     let draws: Vec<f64> = (0..1000usize).map(|i| rand(3i64, i)).collect();
     let mean = draws.iter().sum::<f64>() / 1000.0;
     assert!(draws.iter().all(|x| (0.0..1.0).contains(x)) && (mean - 0.5).abs() < 0.05, "{mean}");
@@ -362,7 +362,7 @@ fn len_counts_elements_and_dim_gives_extents() {
     let mut x = device.zeros([2, 3, 4]).unwrap();
     let mut n = device.zeros([3]).unwrap();
     let status = shapes().compile(&device).unwrap().launch((&mut x, &mut n)).unwrap();
-    assert_eq!((status, n.to_vec()), (Status::Done, vec![24, 4, 3]));
+    assert_eq!((status, n.to_vec()), (Done, vec![24, 4, 3]));
 }
 
 #[program]

@@ -147,7 +147,7 @@ fn a_budget_below_the_minimum_names_the_minimum() {
     let minimum: u64 = error
         .split("the least that works here is ")
         .nth(1)
-        .and_then(|r| r.split(' ').next())
+        .and_then(|r| r.split(['(', ' ']).nth(3))
         .unwrap()
         .parse()
         .unwrap();

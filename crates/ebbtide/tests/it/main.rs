@@ -16,6 +16,7 @@ mod fibres;
 mod flows;
 mod generic;
 mod gradients;
+mod host;
 mod interior;
 mod judges;
 mod library;

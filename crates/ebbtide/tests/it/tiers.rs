@@ -168,7 +168,7 @@ fn a_budget_below_the_minimum_names_the_minimum_with_a_disk_too() {
     let g = compile(&device).with_tiers(tiers());
     let error = g.with_memory(Bytes(10)).plan((&mut u, &mut v, &c, 300, &mut loss)).unwrap_err().to_string();
     let minimum: u64 =
-        error.split("works here is ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        error.split("works here is ").nth(1).unwrap().split(['(', ' ']).nth(3).unwrap().parse().unwrap();
     let expected = g.launch((&mut u, &mut v, &c, 30, &mut loss)).unwrap();
     let least = g.with_memory(Bytes(minimum)).launch((&mut u, &mut v, &c, 30, &mut loss)).unwrap();
     assert_eq!(bits(&least), bits(&expected));
@@ -195,7 +195,7 @@ fn a_durable_run_that_broke_down_goes_on_with_its_states_on_disk() {
         let mut launch = |segments: i64| {
             left.store(segments, Ordering::Relaxed);
             let args = (&mut u, &mut v, &c, steps, &mut loss);
-            g.launch_durable_every(dir.path().join("run"), Duration::ZERO, args)
+            g.launch_durable_every(dir.path().join("run"), Duration::ZERO, g.shared(args))
         };
         assert!(launch(until).is_err());
         assert!(is_empty(slots.path()), "an error leaves no slot files");

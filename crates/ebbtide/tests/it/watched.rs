@@ -259,7 +259,7 @@ fn gradients_of_loops_in_branches_are_watched_stopped_and_taken_up() {
                 left.store(12, Ordering::Relaxed);
                 let every = Duration::from_secs(1000);
                 let args = (&mut x, &mut y, STEPS, &mut loss);
-                match durable.launch_durable_every(dir.path().join("run"), every, args) {
+                match durable.launch_durable_every(dir.path().join("run"), every, durable.shared(args)) {
                     Ok(out) => break out,
                     Err(error) => assert!(is_cancelled(Err(error))),
                 }

@@ -303,7 +303,7 @@ fn a_durable_gradient_remembers_what_the_host_did() {
             let mut launch = |segments: i64| {
                 left.store(segments, Ordering::Relaxed);
                 let args = (&mut u, &mut limit, &mut over, 20, &mut loss);
-                g.launch_durable_every(dir.path().join("run"), Duration::ZERO, args)
+                g.launch_durable_every(dir.path().join("run"), Duration::ZERO, g.shared(args))
             };
             assert!(launch(until).is_err());
             asked.store(0, Ordering::Relaxed);
@@ -342,8 +342,8 @@ fn c45_a_gradient_whose_host_does_not_help_can_be_cancelled() {
             cancel.reset();
             let args = (&mut u, &mut limit, &mut over, 20, &mut loss);
             let stopped = match durable {
-                false => g.launch(args),
-                true => g.launch_durable(dir.path().join("run"), args),
+                false => g.launch(g.shared(args)),
+                true => g.launch_durable(dir.path().join("run"), g.shared(args)),
             };
             assert!(matches!(stopped, Err(ebbtide::Error::Cancelled { .. })), "{stopped:?}");
             assert_eq!(asked.load(Ordering::Relaxed), 4, "durable: {durable}, on {device:?}");

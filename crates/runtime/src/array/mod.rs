@@ -19,6 +19,10 @@ use crate::memory::element::Element;
 
 /// An array of rank `R` with elements of type `T`, in the memory of a device.
 ///
+/// The host reads elements with `u[i]`, `u[[i, j]]`, [`iter`](Array::iter) and [`as_slice`](Array::as_slice), and writes
+/// them with `u[i] = x`, [`iter_mut`](Array::iter_mut) and [`as_mut_slice`](Array::as_mut_slice). On a GPU the first of
+/// these after a launch copies the whole array to the host.
+///
 /// It is not `Clone`, so that safe Rust cannot hand one array to a program twice: [`Array::try_clone`] copies.
 pub struct Array<T: Element, const R: usize> {
     any: AnyArray,
@@ -116,7 +120,8 @@ impl<T: Element, const R: usize> Array<T, R> {
         self.any.buffer.copy_from(&other.any.buffer)
     }
 
-    /// A copy in memory of its own.
+    /// A copy in memory of its own, on the same device. It is an error, and not a panic, where there is no memory for it:
+    /// that is why arrays are not `Clone`.
     pub fn try_clone(&self) -> Result<Array<T, R>> {
         Ok(Array { any: self.any.try_clone()?, element: PhantomData })
     }
@@ -153,9 +158,33 @@ impl<T: Element> Array<T, 0> {
     }
 }
 
+/// As many elements are shown from each end of a long array.
+const SHOWN: usize = 4;
+
+/// Its type and shape, and the elements; of more than nine the first and the last four.
 impl<T: Element, const R: usize> fmt::Debug for Array<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Array{R}<{}> {:?} {:?}", T::TYPE, self.any.shape(), self.as_slice())
+        write!(f, "Array{R}<{}> {:?} ", T::TYPE, self.any.shape())?;
+        let elements = self.as_slice();
+        if elements.len() <= 2 * SHOWN + 1 {
+            return f.debug_list().entries(elements).finish();
+        }
+        let (first, last) = (&elements[..SHOWN], &elements[elements.len() - SHOWN..]);
+        f.debug_list().entries(first).entry(&format_args!("…")).entries(last).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::interpreter;
+
+    #[test]
+    fn debug_shows_the_ends_of_long_arrays() {
+        let device = interpreter();
+        let short = device.array(&[1.5, 2.0]).unwrap();
+        assert_eq!(format!("{short:?}"), "Array1<f64> [2] [1.5, 2.0]");
+        let long = device.from_fn([10, 100], |[i, j]| (100 * i + j) as i32).unwrap();
+        assert_eq!(format!("{long:?}"), "Array2<i32> [10, 100] [0, 1, 2, 3, …, 996, 997, 998, 999]");
     }
 }
 
@@ -177,6 +206,28 @@ impl Device {
         elements: &[T],
     ) -> Result<Array<T, R>> {
         Array::from_slice_on(self, shape, elements)
+    }
+
+    /// An array of this shape whose element at each index is what `f` gives: `device.from_fn([n, m], |[i, j]| …)`.
+    pub fn from_fn<T: Element, const R: usize>(
+        &self,
+        shape: [usize; R],
+        mut f: impl FnMut([usize; R]) -> T,
+    ) -> Result<Array<T, R>> {
+        let mut array = Array::zeros_on(self, shape)?;
+        let mut index = [0; R];
+        for element in array.as_mut_slice() {
+            *element = f(index);
+            // The next index, last dimension fastest.
+            for k in (0..R).rev() {
+                index[k] += 1;
+                if index[k] < shape[k] {
+                    break;
+                }
+                index[k] = 0;
+            }
+        }
+        Ok(array)
     }
 
     /// An array of rank 0 with this element.

@@ -1,5 +1,6 @@
 //! Gradients compiled for a device: which gradient program runs, under which plan.
 
+mod accumulated;
 mod choose;
 mod compile;
 mod cost;
@@ -27,6 +28,7 @@ use crate::device::frame::extents::extents;
 use crate::device::frame::{Frame, Temp, View};
 use crate::device::{Device, Executable};
 use crate::error::Result;
+use crate::gradient::accumulated::Accumulated;
 use crate::gradient::compile::Variant;
 use crate::gradient::plan::{Budget, Plan};
 use crate::gradient::ran::{Ran, Replay};
@@ -61,6 +63,7 @@ pub struct CompiledGradient {
     /// What may ask launches to stop.
     cancel: Option<Cancel>,
     observer: Option<Arc<Observer>>,
+    accumulated: Accumulated,
 }
 
 impl CompiledGradient {
@@ -86,6 +89,7 @@ impl CompiledGradient {
             replay: Replay::Trusted,
             cancel: None,
             observer: None,
+            accumulated: Accumulated::of(source, request),
         })
     }
 
@@ -152,13 +156,15 @@ impl CompiledGradient {
 
     /// What a launch with these arguments would do; those that receive results may be left out. Runs nothing.
     pub fn plan(&self, args: &[Arg<'_>]) -> Result<Plan> {
-        Ok(self.choose_among(self.variants_for(args)?, args, None)?.plan)
+        let plan = self.choose_among(self.variants_for(args)?, args, None)?.plan;
+        Ok(Plan { added_to: self.accumulated.not_zero(args), ..plan })
     }
 
     /// Runs the gradient program.
     pub fn launch(&self, args: &[Arg<'_>]) -> Result<Ran> {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
         let variants = self.variants_for(args)?;
+        self.accumulated.trace(args);
         let chosen = self.choose_among(variants, args, None)?;
         self.check_fits(&chosen.plan)?;
         let variant = &variants[chosen.variant];
@@ -227,6 +233,9 @@ impl CompiledGradient {
                 Ok(run.ran)
             }
             reached @ (Reached::Beginning | Reached::Middle { .. }) => {
+                if let Some(watch) = &mut run.watch {
+                    watch.found(&run.ran);
+                }
                 run.frontier = Some(&mut frontier);
                 let ran = run.follow().and_then(|ran| run.settle().and_then(|()| run.finish()).map(|()| ran));
                 match reached {

@@ -3,6 +3,7 @@
 use ebbtide_schedule::Totals;
 
 use crate::gradient::tiers::Way;
+use crate::size::bytes;
 use std::fmt::Write as _;
 
 /// How the memory of a gradient run is to be used.
@@ -103,6 +104,8 @@ pub struct Plan {
     pub beyond: (Option<u64>, Option<u64>),
     /// What keeping every tape would take.
     pub store_all_bytes: u64,
+    /// Outputs whose value is asked for, which the program only adds to, and which are not zero now.
+    pub added_to: Vec<String>,
 }
 
 impl Plan {
@@ -159,6 +162,9 @@ impl Plan {
             "  fixed          {} (working copies, shadows, temporaries)",
             bytes(self.fixed_bytes)
         );
+        for name in &self.added_to {
+            let _ = writeln!(text, "note             {}", crate::gradient::accumulated::note(name));
+        }
         let (host, disk) = self.beyond;
         for (name, used, room) in
             [("host memory", self.host_bytes(), host), ("disk", self.disk_bytes(), disk)]
@@ -207,16 +213,4 @@ impl Plan {
         }
         text
     }
-}
-
-/// A number of bytes for people.
-pub(crate) fn bytes(n: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = n as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{n} B") } else { format!("{value:.2} {}", units[unit]) }
 }

@@ -9,8 +9,9 @@ use ebbtide_schedule::{
 };
 
 use crate::error::{Error, Result};
-use crate::gradient::plan::{Away, Budget, LoopPlan, Plan, bytes};
+use crate::gradient::plan::{Away, Budget, LoopPlan, Plan};
 use crate::gradient::tiers::{Reach, Way};
+use crate::size::bytes;
 
 /// States of a loop of unknown length: finding the one to give up takes time in proportion to their number.
 const MOST_SLOTS: u64 = 1 << 10;
@@ -154,6 +155,7 @@ fn plan_within(
             budget: total,
             beyond: (None, None),
             store_all_bytes: store_all,
+            added_to: Vec::new(),
         },
         schedules: Schedules::new(),
         cost: 0.0,

@@ -19,9 +19,22 @@ pub struct Progress {
     /// How many passes it will have run and reversed in the end, those that are run again included; fewer where a branch
     /// with a loop is not taken. `None` where the number of passes of a loop is not known before it ends.
     pub passes: Option<u64>,
+    /// The time since the launch began.
+    pub elapsed: Duration,
+    /// What had been done when the launch began: passes that a durable run finished earlier.
+    found: u64,
 }
 
 impl Progress {
+    /// About how long the rest will take, if passes go on to take as long as they took so far; `None` before the first
+    /// pass is finished, and where it is not known how much there is.
+    pub fn remaining(&self) -> Option<Duration> {
+        let done = passes(&self.ran);
+        let here = done.checked_sub(self.found).filter(|here| *here > 0)?;
+        let left = self.passes?.saturating_sub(done);
+        Duration::try_from_secs_f64(self.elapsed.as_secs_f64() * left as f64 / here as f64).ok()
+    }
+
     /// The part of the work that is done, from 0 to 1, where it is known how much there is.
     pub fn fraction(&self) -> Option<f64> {
         let done = passes(&self.ran);
@@ -46,11 +59,21 @@ pub(crate) struct Watch<'a> {
     passes: Option<u64>,
     pace: Pace,
     last: Instant,
+    began: Instant,
+    /// The passes that were done when it began.
+    found: u64,
 }
 
 impl<'a> Watch<'a> {
     pub fn new(observer: Option<&'a Observer>, cancel: Option<&'a Cancel>, plan: &Plan) -> Watch<'a> {
-        Watch { observer, cancel, passes: plan.passes(), pace: Pace::new(), last: Instant::now() }
+        let now = Instant::now();
+        let (passes, pace) = (plan.passes(), Pace::new());
+        Watch { observer, cancel, passes, pace, last: now, began: now, found: 0 }
+    }
+
+    /// A durable run goes on after so much.
+    pub fn found(&mut self, ran: &Ran) {
+        self.found = passes(ran);
     }
 
     /// A part of an action that takes no longer than one wants to wait, and what is left of it.
@@ -96,7 +119,12 @@ impl<'a> Watch<'a> {
     fn tell(&mut self, ran: &Ran) {
         self.last = Instant::now();
         if let Some(observer) = self.observer {
-            observer(&Progress { ran: *ran, passes: self.passes });
+            observer(&Progress {
+                ran: *ran,
+                passes: self.passes,
+                elapsed: self.began.elapsed(),
+                found: self.found,
+            });
         }
     }
 
@@ -109,15 +137,35 @@ impl<'a> Watch<'a> {
 /// passes of its outermost loop are finished.
 pub(crate) fn observed<T>(observer: &Observer, done: &AtomicI64, run: impl FnOnce() -> T) -> T {
     let (end, ended) = mpsc::channel::<()>();
+    let began = Instant::now();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             while ended.recv_timeout(BETWEEN_LOOKS) == Err(mpsc::RecvTimeoutError::Timeout) {
                 let advanced = done.load(Ordering::Relaxed).max(0) as u64;
-                observer(&Progress { ran: Ran { advanced, ..Ran::default() }, passes: None });
+                let ran = Ran { advanced, ..Ran::default() };
+                observer(&Progress { ran, passes: None, elapsed: began.elapsed(), found: 0 });
             }
         });
         let result = run();
         drop(end);
         result
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_takes_as_long_per_pass_as_what_was_done_in_this_launch() {
+        let ran = Ran { advanced: 60, recorded: 10, reversed: 10, ..Ran::default() };
+        let elapsed = Duration::from_secs(30);
+        let progress = |passes, found| Progress { ran, passes, elapsed, found };
+        assert_eq!(progress(Some(200), 0).remaining(), Some(Duration::from_secs(45)));
+        // Twenty of these passes were done by an earlier process.
+        assert_eq!(progress(Some(200), 20).remaining(), Some(Duration::from_secs(60)));
+        assert_eq!(progress(Some(80), 0).remaining(), Some(Duration::ZERO));
+        assert_eq!(progress(Some(200), 80).remaining(), None);
+        assert_eq!(progress(None, 0).remaining(), None);
+    }
 }

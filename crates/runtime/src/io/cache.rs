@@ -7,17 +7,18 @@
 //! The folder may hold other things: only files and folders whose names are made here are counted or removed, and
 //! the permissions of a folder that was there are left as they are.
 
+mod owner;
 mod seal;
 #[cfg(test)]
 mod tests;
 mod workplace;
 
-use seal::KEY_DIGITS;
-
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+
+use owner::{create_private, is_own, others_can_write};
+use seal::KEY_DIGITS;
 use workplace::{Workplace, abandoned, bytes_in, is_temporary};
 
 /// Began the names of files that were being written, in earlier versions.
@@ -201,7 +202,7 @@ impl Cache {
         let fail = |what: String| {
             Err(format!("the cache folder {} {what}; EBBTIDE_CACHE can name another", self.folder.display()))
         };
-        if let Err(e) = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder) {
+        if let Err(e) = create_private(&self.folder) {
             return fail(format!("could not be made: {e}"));
         }
         let meta = match fs::metadata(&self.folder) {
@@ -211,7 +212,7 @@ impl Cache {
         if !is_own(&meta) {
             return fail("belongs to another user".to_string());
         }
-        if meta.mode() & 0o022 != 0 {
+        if others_can_write(&meta) {
             return fail(
                 "can be written by others, who could put code there: if it is yours alone, `chmod go-w` it"
                     .to_string(),
@@ -223,7 +224,7 @@ impl Cache {
     /// Is the entry complete, unharmed, and written by this user alone?
     fn is_sound(&self, library: &Path, seal: &Path) -> bool {
         let own = |path: &Path| {
-            fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.mode() & 0o022 == 0 && is_own(&m))
+            fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && !others_can_write(&m) && is_own(&m))
         };
         if !own(library) || !own(seal) {
             return false;
@@ -268,11 +269,6 @@ impl Cache {
             bytes -= size;
         }
     }
-}
-
-/// Does it belong to the user of this process, as far as the system says?
-fn is_own(meta: &fs::Metadata) -> bool {
-    fs::metadata("/proc/self").map_or(true, |own| own.uid() == meta.uid())
 }
 
 /// Is it the name of an entry's file with this extension?

@@ -18,6 +18,7 @@ use crate::gradient::run::hosted::Log;
 use crate::gradient::run::{Driven, Run};
 use crate::gradient::steps::{Step, Sweep};
 use crate::launch::stored::plain;
+use crate::size::bytes as size;
 
 /// Steps are not nested deeper than this.
 const DEEPEST: usize = 1 << 10;
@@ -46,7 +47,7 @@ impl<'a> Run<'a> {
     /// Reads what a run was between two actions.
     pub(crate) fn read_state(&mut self, reader: &mut SnapshotReader) -> Result<()> {
         if let Some(free) = free_memory().filter(|free| *free < reader.bytes()) {
-            let what = format!("it holds {} bytes, and {free} bytes of memory are free", reader.bytes());
+            let what = format!("it holds {}, and {} of memory are free", size(reader.bytes()), size(free));
             return Err(reader.damaged(what).into());
         }
         let depth = expect(reader, "position", Dtype::U64, |shape| matches!(shape, [n] if *n <= DEEPEST))?[0];
