@@ -100,7 +100,8 @@ mod system {
                 let number = |name: &str| -> Option<u64> {
                     std::fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
                 };
-                if let Some(limit) = number(limit) {
+                // Version 1 writes the largest number of pages where there is no limit.
+                if let Some(limit) = number(limit).filter(|limit| *limit < 1 << 62) {
                     // Pages of files count as used, and are given back when memory is wanted.
                     let files = cached(&folder).unwrap_or(0);
                     let left = limit.saturating_sub(number(used).unwrap_or(0).saturating_sub(files));
@@ -154,6 +155,8 @@ mod system {
             write(root, &[("memory/x/memory.limit_in_bytes", "70\n")]);
             write(root, &[("memory/x/memory.usage_in_bytes", "20\n")]);
             assert_eq!(left_by("3:cpu:/x\n5:memory,misc:/x\n", root), Some(50));
+            write(root, &[("memory/y/memory.limit_in_bytes", "9223372036854771712\n")]);
+            assert_eq!(left_by("5:memory:/y\n", root), None);
             assert_eq!(left_by("nonsense\n", root), None);
         }
     }
