@@ -21,6 +21,7 @@ use crate::number_apart::number_apart;
 use crate::on_copies::on_copies;
 use crate::one_pass::Spares;
 use crate::par::Held;
+use crate::parts;
 use crate::prepare::prepare;
 use crate::record::is_written_param;
 use crate::request::{DeadShadows, Mode, Names, Optimisation, Request};
@@ -358,6 +359,7 @@ impl Maker<'_> {
         let Some(shadow) = self.shadows.arrays.get(&of).copied() else { return };
         match seed {
             Some(seed) => w.push(Stmt::Copy { from: seed, to: shadow }),
+            None if parts::seed(w, self.source, of, shadow) => {}
             None => {
                 let one = w.real(self.source.array(of).ty, 1.0);
                 w.store(shadow, Writer::no_index(), one, None);
@@ -382,6 +384,7 @@ impl Maker<'_> {
                     let part = w.load(shadow, Writer::no_index(), None);
                     w.accumulate(*to, Writer::no_index(), part, None);
                 }
+                parts::sum_scalar(w, self.source, scalar, *to);
             } else if let Some(array) = self.source.find_array(name) {
                 let Some(shadow) = self.shadows.arrays.get(&array).copied() else {
                     // Nothing flows to it.
@@ -394,6 +397,7 @@ impl Maker<'_> {
                     w.push(Stmt::Fill(shadow, zero));
                 }
                 w.push(Stmt::Copy { from: shadow, to: *to });
+                parts::sum_array(w, self.source, array, *to);
             }
         }
     }

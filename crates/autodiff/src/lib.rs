@@ -29,6 +29,7 @@ mod number_apart;
 mod on_copies;
 mod one_pass;
 mod par;
+mod parts;
 mod prepare;
 mod prune;
 mod record;

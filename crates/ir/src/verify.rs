@@ -6,6 +6,7 @@ use crate::affine::Affines;
 use crate::error::{Error, Flaw};
 use crate::function::Function;
 use crate::library::LibraryOp;
+use crate::parts;
 use crate::program::*;
 use crate::races::{self, ParFacts};
 use crate::structure;
@@ -56,6 +57,9 @@ pub fn verify(program: &Program) -> Result<Facts, Error> {
                 }
             }
         });
+        if flaws.is_empty() && !program.driven {
+            flaws.extend(parts::check_scatters(program, &pars));
+        }
         if flaws.is_empty() {
             return Ok(Facts { affines, pars });
         }

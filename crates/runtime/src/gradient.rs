@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::frame::{Frame, Temp, View};
 use crate::hosted::OnYield;
 use crate::launch::{undone_arrays, unequal_shapes};
+use crate::parts;
 use crate::plan::{Budget, Plan};
 use crate::planner::{Found, Need, Schedules, free_memory, plan};
 use crate::script::{Script, Step, Sweep};
@@ -413,11 +414,16 @@ impl CompiledGradient {
 
     /// What a launch with these arguments would do; those that receive results may be left out. Runs nothing.
     pub fn plan(&self, args: &[Arg<'_>]) -> Result<Plan> {
-        Ok(self.choose_among(self.variants_for(args)?, args, None)?.plan)
+        let plan = || Ok(self.choose_among(self.variants_for(args)?, args, None)?.plan);
+        parts::around(self.program(), plan, |_| String::new())
     }
 
     /// Runs the gradient program.
     pub fn launch(&self, args: &[Arg<'_>]) -> Result<Ran> {
+        parts::around(self.program(), || self.launch_here(args), |_| String::new())
+    }
+
+    fn launch_here(&self, args: &[Arg<'_>]) -> Result<Ran> {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
         let variants = self.variants_for(args)?;
         let chosen = self.choose_among(variants, args, None)?;
@@ -458,6 +464,17 @@ impl CompiledGradient {
 
     /// As [`launch_durable`](Self::launch_durable), on a file system of your own.
     pub fn launch_durable_on(
+        &self,
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        every: Duration,
+        args: &[Arg<'_>],
+    ) -> Result<Ran> {
+        let run = || self.launch_durable_here(fs, dir, every, args);
+        parts::around(self.program(), run, |_| String::new())
+    }
+
+    fn launch_durable_here(
         &self,
         fs: Arc<dyn FileSystem>,
         dir: &Path,
@@ -554,6 +571,7 @@ impl CompiledGradient {
 
     /// The gradient program whose plan is the cheapest, or the only one that will do.
     fn choose_among(&self, variants: &[Variant], args: &[Arg<'_>], only: Option<usize>) -> Result<Chosen> {
+        let only = parts::agree_variant(self.program(), only)?;
         let mut needs: Vec<(Vec<Need>, u64)> = Vec::new();
         let mut of_variant = HashMap::new();
         let mut failed = None;
@@ -567,19 +585,33 @@ impl CompiledGradient {
                 Err(error) => failed = Some(error),
             }
         }
+        // All parts of a grid agree before any of them looks at what it remembers.
+        let mut given = self.budget;
+        let mut agreed = None;
+        if parts::together(self.program()).is_some() {
+            let mut free = self.free_bytes();
+            parts::agree(self.program(), &mut needs, &mut given, &mut free)?;
+            let reach = self.reach(&needs, self.whole_budget(given)?, free)?;
+            agreed = Some((free, parts::agree_reach(self.program(), reach)?));
+        }
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         let swapped = variants[0].source.swapped;
         let remembered = plans
             .iter()
-            .find(|p| (p.0, &p.1, p.2, &p.3) == (swapped, &needs, self.budget, &self.tiers))
+            .find(|p| (p.0, &p.1, p.2, &p.3) == (swapped, &needs, given, &self.tiers))
             .map(|p| p.4.clone());
         if let (Some(known), None) = (remembered, only) {
             return Ok(known);
         }
         let _span = tracing::debug_span!("plan", program = self.program().name).entered();
-        let budget = self.whole_budget()?;
-        let free = self.free_bytes();
-        let reach = self.reach(&needs, budget, free)?;
+        let budget = self.whole_budget(given)?;
+        let (free, reach) = match agreed {
+            Some(agreed) => agreed,
+            None => {
+                let free = self.free_bytes();
+                (free, self.reach(&needs, budget, free)?)
+            }
+        };
         let mut best: Option<(usize, Found)> = None;
         for (at, (needs, fixed)) in needs.iter().enumerate() {
             match plan(&self.program().name, needs, *fixed, budget, free, reach.as_ref()) {
@@ -617,14 +649,14 @@ impl CompiledGradient {
             if plans.len() >= REMEMBERED {
                 plans.remove(0);
             }
-            plans.push((swapped, needs, self.budget, self.tiers.clone(), chosen.clone()));
+            plans.push((swapped, needs, given, self.tiers.clone(), chosen.clone()));
         }
         Ok(chosen)
     }
 
     /// The budget of the device's memory: where that is the host's, what was said of host memory belongs to it.
-    fn whole_budget(&self) -> Result<Budget> {
-        match self.budget {
+    fn whole_budget(&self, budget: Budget) -> Result<Budget> {
+        match budget {
             Budget::Bytes(bytes) if self.device.backend().memory().is_none() => {
                 Ok(Budget::Bytes(bytes.saturating_add(self.tiers.host.unwrap_or(0))))
             }

@@ -14,6 +14,7 @@ use crate::arguments::{Arg, bind, extents};
 use crate::device::{Device, Executable, Start};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Temp};
+use crate::parts;
 use crate::status::{Next, Status};
 use crate::stored;
 use crate::yielded::{Yielded, entry};
@@ -127,13 +128,13 @@ impl Compiled {
     }
 
     fn start(&self, args: &mut [Arg<'_>]) -> Result<Status> {
-        let prepared = self.prepare_start(args)?;
-        self.run(prepared, args)
+        let run = || self.prepare_start(args).and_then(|prepared| self.run(prepared, args));
+        parts::around(&self.program, run, parts::status_text)
     }
 
     fn enter(&self, at: Yielded, args: &mut [Arg<'_>]) -> Result<Status> {
-        let prepared = self.prepare_entry(at, args)?;
-        self.run(prepared, args)
+        let run = || self.prepare_entry(at, args).and_then(|prepared| self.run(prepared, args));
+        parts::around(&self.program, run, parts::status_text)
     }
 
     fn run(&self, mut prepared: Prepared, args: &mut [Arg<'_>]) -> Result<Status> {

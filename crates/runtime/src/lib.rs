@@ -25,6 +25,7 @@ mod launch;
 mod memory;
 #[cfg(feature = "ndarray")]
 mod nd;
+mod parts;
 mod pending;
 mod plan;
 mod planner;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 
-use ebbtide_ir::{Access, Param, Program, Role};
+use ebbtide_ir::{Access, Param, Program, Role, parts as ir_parts};
 use ebbtide_sweep::Cancel;
 
 use crate::arguments::Arg;
@@ -16,6 +16,7 @@ use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::launch::{Compiled, Prepared};
 use crate::memory::Handed;
+use crate::parts;
 use crate::status::Status;
 use crate::yielded::Yielded;
 
@@ -256,9 +257,14 @@ impl Compiled {
         }
         let work = Work { program, prepared, status: None, lent, read, loan: loan.clone() };
         let compiled = self.clone();
+        // The thread belongs to the same part.
+        let part = ir_parts::current();
         let spawned = std::thread::Builder::new().name("ebbtide-launch".to_string()).spawn(move || {
             let mut work = work;
-            work.status = Some(compiled.execute(&mut work.prepared));
+            work.status = Some(ir_parts::within(part, || {
+                let run = || compiled.execute(&mut work.prepared);
+                parts::around(compiled.program(), run, parts::status_text)
+            }));
         });
         match spawned {
             Ok(_) => Ok(Pending { loan, cancel, done }),

@@ -1,0 +1,155 @@
+//! Launches of programs that run on the parts of a grid: all parts end alike, and follow one plan.
+//!
+//! Only launches of programs with collectives are launches of all parts together; all others are a part's own business.
+
+use ebbtide_ir::Program;
+use ebbtide_ir::parts::{self, Cause, Ending, Stop, Transport, has_collectives};
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::plan::Budget;
+use crate::planner::Need;
+use crate::status::Status;
+use crate::tiers::Reach;
+
+/// The transport of a launch of this program, if all parts launch it together.
+pub(crate) fn together(program: &Program) -> Option<Arc<dyn Transport>> {
+    if has_collectives(program) { parts::current() } else { None }
+}
+
+/// Runs a launch of this program so that all parts return the same status.
+pub(crate) fn around<T>(
+    program: &Program,
+    run: impl FnOnce() -> Result<T>,
+    ended: impl Fn(&T) -> String,
+) -> Result<T> {
+    let Some(transport) = together(program) else { return run() };
+    let result = run();
+    let stopped = |cause, message| Ending::Stopped(Stop { part: transport.part(), cause, message });
+    let ending = match &result {
+        Ok(value) => Ending::Done(ended(value)),
+        Err(Error::Part(stop)) => Ending::Stopped(stop.clone()),
+        Err(error @ Error::Cancelled { .. }) => stopped(Cause::Cancelled, error.to_string()),
+        Err(error) => stopped(Cause::Failed, error.to_string()),
+    };
+    match transport.end(&format!("the end of a launch of `{}`", program.name), ending) {
+        Ok(()) => result,
+        Err(stop) => Err(Error::Part(stop)),
+    }
+}
+
+/// What all parts say of a status: the place where they yielded.
+pub(crate) fn status_text(status: &Status) -> String {
+    match status {
+        Status::Done => String::new(),
+        Status::Yielded(at) => at.position().to_string(),
+    }
+}
+
+/// The words of all parts, in the order of their numbers; every part gives as many.
+pub(crate) fn gather_words(transport: &dyn Transport, at: &str, own: &[u64]) -> Result<Vec<Vec<u64>>> {
+    let bytes: Vec<u8> = own.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let all = transport.gather(at, &bytes).map_err(Error::Part)?;
+    let words = |bytes: &Vec<u8>| bytes.as_chunks::<8>().0.iter().map(|w| u64::from_le_bytes(*w)).collect();
+    let all: Vec<Vec<u64>> = all.iter().map(words).collect();
+    match all.iter().position(|words| words.len() != own.len()) {
+        None => Ok(all),
+        Some(part) => Err(disagreed(part, format!("{at} of part {part} does not fit that of the others"))),
+    }
+}
+
+/// The largest of each word over all parts.
+pub(crate) fn largest(transport: &dyn Transport, at: &str, own: &[u64]) -> Result<Vec<u64>> {
+    let all = gather_words(transport, at, own)?;
+    Ok((0..own.len()).map(|k| all.iter().map(|words| words[k]).max().unwrap_or(0)).collect())
+}
+
+pub(crate) fn disagreed(part: usize, message: String) -> Error {
+    Error::Part(Stop { part, cause: Cause::Disagreed, message })
+}
+
+/// What a plan is made from, made the same on all parts: the largest arrays, the least memory.
+pub(crate) fn agree(
+    program: &Program,
+    needs: &mut [(Vec<Need>, u64)],
+    budget: &mut Budget,
+    free: &mut u64,
+) -> Result<()> {
+    let Some(transport) = together(program) else { return Ok(()) };
+    let at = format!("the plan of `{}`", program.name);
+    // Least is largest of what is missing.
+    let (kind, bytes) = match *budget {
+        Budget::Bytes(bytes) => (vec![1, 0, 0], bytes),
+        Budget::StoreAll => (vec![2, 0, 0], 0),
+        Budget::Revolve { slots, block } => (vec![3, slots as u64, block], 0),
+        Budget::Periodic { period } => (vec![4, period, 0], 0),
+        Budget::Auto => (vec![0, 0, 0], 0),
+    };
+    let mut words = vec![!*free, !bytes];
+    let sizes = words.len();
+    for (needs, fixed) in needs.iter() {
+        words.push(*fixed);
+        needs.iter().for_each(|need| sizes_of(need, &mut words));
+    }
+    let mut exact = kind;
+    exact.push(needs.len() as u64);
+    for (needs, _) in needs.iter() {
+        exact.push(needs.len() as u64);
+        needs.iter().for_each(|need| counts_of(need, &mut exact));
+    }
+    let all = gather_words(&*transport, &at, &exact)?;
+    if let Some(part) = all.iter().position(|words| *words != all[0]) {
+        let message = format!(
+            "parts 0 and {part} would run `{}` for other numbers of iterations or under other kinds of budgets",
+            program.name
+        );
+        return Err(disagreed(part, message));
+    }
+    let agreed = largest(&*transport, &at, &words)?;
+    *free = !agreed[0];
+    if let Budget::Bytes(bytes) = budget {
+        *bytes = !agreed[1];
+    }
+    let mut rest = agreed[sizes..].iter().copied();
+    for (needs, fixed) in needs.iter_mut() {
+        *fixed = rest.next().unwrap_or(*fixed);
+        needs.iter_mut().for_each(|need| set_sizes(need, &mut rest));
+    }
+    Ok(())
+}
+
+/// Which gradient program a durable run follows: parts whose directory is still empty follow the others.
+pub(crate) fn agree_variant(program: &Program, only: Option<usize>) -> Result<Option<usize>> {
+    let Some(transport) = together(program) else { return Ok(only) };
+    let at = format!("the gradient program of `{}`", program.name);
+    let agreed = largest(&*transport, &at, &[only.map_or(0, |k| 1 + k as u64)])?;
+    Ok(agreed[0].checked_sub(1).map(|k| k as usize))
+}
+
+/// How fast what is beyond memory is, as part 0 sees it.
+pub(crate) fn agree_reach(program: &Program, reach: Option<Reach>) -> Result<Option<Reach>> {
+    let Some(transport) = together(program) else { return Ok(reach) };
+    let own = reach.map_or_else(Vec::new, Reach::to_words);
+    let all = gather_words(&*transport, &format!("the tiers of `{}`", program.name), &own)?;
+    Ok(all.first().and_then(|words| Reach::from_words(words)))
+}
+
+/// The depth of recursion is that of nesting in the source.
+fn sizes_of(need: &Need, words: &mut Vec<u64>) {
+    // Positive numbers have the order of their bits.
+    words.extend([need.state, need.tape, need.work.max(0.0).to_bits(), need.reused]);
+    need.inner.iter().for_each(|inner| sizes_of(inner, words));
+}
+
+fn set_sizes(need: &mut Need, words: &mut impl Iterator<Item = u64>) {
+    let mut next = || words.next().unwrap_or(0);
+    (need.state, need.tape) = (next(), next());
+    need.work = f64::from_bits(next());
+    need.reused = next();
+    need.inner.iter_mut().for_each(|inner| set_sizes(inner, words));
+}
+
+fn counts_of(need: &Need, words: &mut Vec<u64>) {
+    words.extend([need.id.index() as u64, need.steps.map_or(u64::MAX, |n| n), need.inner.len() as u64]);
+    need.inner.iter().for_each(|inner| counts_of(inner, words));
+}
