@@ -17,7 +17,7 @@ use crate::arguments::{Arg, bind, bind_first, extents, from_arguments};
 use crate::buffer::Spare;
 use crate::counters::Event;
 use crate::device::{Device, Executable};
-use crate::durable::{Frontier, Reached};
+use crate::durable::{Frontier, Reached, part_dir};
 use crate::error::{Error, Result};
 use crate::frame::{Frame, Temp, View};
 use crate::hosted::OnYield;
@@ -484,7 +484,11 @@ impl CompiledGradient {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
         // Which gradient program is the cheapest may have changed since the run began; its state belongs to that one.
         let variants = self.variants_for(args)?;
-        let chosen = self.choose_among(variants, args, Frontier::follows(&*fs, dir, variants))?;
+        let chosen = self.choose_among(
+            variants,
+            args,
+            Frontier::follows(&*fs, &part_dir(self.program(), dir), variants),
+        )?;
         self.check_fits(&chosen.plan)?;
         let variant = &variants[chosen.variant];
         let executable = variant.executable(&self.device)?;
@@ -495,6 +499,7 @@ impl CompiledGradient {
         frame.reserve_undo(&variant.undone, self.device.meter())?;
         // Where every action is made durable, actions are whole.
         let watched = self.observer.is_some() || self.cancel.is_some() || !every.is_zero();
+        let watched = parts::any(self.program(), "a look at the run", watched)?;
         let means = self.means(variant, executable.as_ref(), watched.then(|| self.watch(&chosen.plan)));
         let mut run = Run::new(means, &mut frame, chosen.schedules);
         let ran = match frontier.restore(&mut run)? {

@@ -153,3 +153,9 @@ fn counts_of(need: &Need, words: &mut Vec<u64>) {
     words.extend([need.id.index() as u64, need.steps.map_or(u64::MAX, |n| n), need.inner.len() as u64]);
     need.inner.iter().for_each(|inner| counts_of(inner, words));
 }
+
+/// Does this hold on any part of a launch?
+pub(crate) fn any(program: &Program, at: &str, own: bool) -> Result<bool> {
+    let Some(transport) = together(program) else { return Ok(own) };
+    Ok(largest(&*transport, at, &[u64::from(own)])?[0] != 0)
+}

@@ -197,6 +197,10 @@ fn replay(history: &History) -> (Vec<(FileNumber, u64)>, Vec<Adjoint>, bool) {
                 adjoints.retain(|adjoint| adjoint.file != file);
             }
             Record::Reversed { step, steps, file, supersedes } => {
+                // A part of a run whose other parts had not finished went on.
+                if std::mem::take(&mut finished) {
+                    adjoints.clear();
+                }
                 adjoints.push(Adjoint { file, step, steps });
                 adjoints.retain(|adjoint| Some(adjoint.file) != supersedes);
             }
