@@ -21,7 +21,7 @@ impl<'w> Shots<'w> {
         Shots { wire }
     }
 
-    /// The sum over all shots of what `run` gives for each, added in the order of the shots: the same bits on any number of
+    /// The sum over all shots of what `run` gives for each, added to zero in the order of the shots: the same bits on any number of
     /// ranks. Every rank gets it. Where a shot fails, all ranks fail with the least shot that did.
     pub fn sum(
         &mut self,
@@ -58,16 +58,13 @@ impl<'w> Shots<'w> {
             return Err(Error::Part(format!("shot {said}")));
         }
         let all = self.wire.all_gather(&message).map_err(Error::Wire)?;
-        let mut total: Option<Vec<f64>> = None;
+        let mut total = vec![0.0; length];
         for bytes in &all {
             for shot in bytes.chunks_exact((8 * length).max(1)) {
                 let numbers = shot.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes));
-                match &mut total {
-                    None => total = Some(numbers.collect()),
-                    Some(total) => total.iter_mut().zip(numbers).for_each(|(sum, x)| *sum += x),
-                }
+                total.iter_mut().zip(numbers).for_each(|(sum, x)| *sum += x);
             }
         }
-        Ok(total.unwrap_or_else(|| vec![0.0; length]))
+        Ok(total)
     }
 }

@@ -66,6 +66,24 @@ fn shots_are_added_in_their_own_order() {
     same_bits("shots", "");
 }
 
+/// The demo spreads its shots over ranks and finds what one rank finds.
+#[test]
+fn the_demo_has_the_bits_of_one_rank() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let figures = |ranks: usize| {
+        let out = folder.path().join(ranks.to_string());
+        let demo = env!("CARGO_BIN_EXE_ebbtide");
+        let options = ["demo", "--grid", "32x44", "--sources", "5", "--iterations", "2", "--json", "--out"];
+        let output = mpirun(ranks).arg(demo).args(options).arg(out).output().expect("mpirun starts");
+        let text = text(output);
+        let bits = text.lines().filter(|line| line.contains("misfit") || line.contains("gradient_check"));
+        bits.map(str::to_owned).collect::<Vec<String>>()
+    };
+    let one = figures(1);
+    assert!(one.len() >= 3, "{one:?}");
+    assert_eq!([figures(2), figures(4)], [one.clone(), one]);
+}
+
 #[test]
 fn a_part_that_fails_ends_the_job_with_its_number() {
     for ranks in [1, 2, 4] {

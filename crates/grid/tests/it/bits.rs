@@ -26,8 +26,7 @@ struct Line {
 }
 
 impl Line {
-    fn new() -> Result<Line> {
-        let device = Device::best()?;
+    fn new(device: Device) -> Result<Line> {
         let gradient = burgers().value_and_grad(burgers::loss).wrt(burgers::u).wrt(burgers::nu);
         Ok(Line {
             run: burgers().compile(&device)?,
@@ -70,7 +69,7 @@ impl Line {
 
 #[test]
 fn c65_a_line_has_the_same_bits_on_one_to_four_ranks() {
-    let line = Line::new().expect("it compiles");
+    let line = Line::new(Device::best().expect("a device")).expect("it compiles");
     let ring =
         |grid: Result<Grid>| grid.and_then(|g| g.halo(1)).and_then(|g| g.periodic(&[true])).expect("a grid");
     let grids = [
@@ -78,6 +77,17 @@ fn c65_a_line_has_the_same_bits_on_one_to_four_ranks() {
         ring(Grid::new(&[48]).and_then(|g| g.cut(0, &[5, 17, 1, 11, 14]))),
     ];
     compare(&grids, |part| line.all(part));
+}
+
+#[test]
+fn the_interpreter_has_the_bits_of_the_device() {
+    let grid = Grid::new(&[48]).and_then(|g| g.cut(0, &[5, 17, 1, 11, 14])).and_then(|g| g.halo(1));
+    let grid = grid.and_then(|g| g.periodic(&[true])).expect("a grid");
+    let run = |device: Device| {
+        let line = Line::new(device).expect("it compiles");
+        Team::new(&grid).run(|part| line.all(part)).expect("it runs").remove(0)
+    };
+    assert_eq!(run(Device::interpreter()), run(Device::best().expect("a device")));
 }
 
 /// Everything of the problem on a torus.
