@@ -17,6 +17,8 @@ mod particles;
 mod predator;
 #[path = "../rnn.rs"]
 mod rnn;
+#[path = "../survey.rs"]
+mod survey;
 #[path = "../tape.rs"]
 mod tape;
 
@@ -35,6 +37,11 @@ fn control_finds_a_force() {
 #[test]
 fn predator_finds_the_rates() {
     pass(predator::main());
+}
+
+#[test]
+fn survey_is_the_same_for_every_cut() {
+    pass(survey::main());
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use ebbtide::prelude::*;
+use ebbtide_grid::Wire;
 
 use crate::Failure;
 use crate::output;
@@ -49,6 +50,7 @@ const CELLS_PER_THREAD: usize = 40_000;
 ///   ebbtide demo --memory 4MiB --iterations 5
 ///   ebbtide demo --durable run        (stop it in any way; the same command goes on)
 ///   ebbtide demo --json > figures.json
+///   mpirun -n 4 ebbtide demo          (the command of ebbtide-mpi: shots are spread over ranks)
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -109,9 +111,18 @@ enum Which {
 }
 
 /// Inverts, shows, reports.
-pub fn run(args: &Args) -> Result<(), Failure> {
+///
+/// Shots are spread over the ranks, and added in their own order: the bits are those of one rank. The first rank speaks.
+pub fn run(args: &Args, ranks: &mut dyn Wire) -> Result<(), Failure> {
+    let speaks = ranks.rank() == 0;
+    if ranks.ranks() > 1 && args.durable.is_some() {
+        let message = "--durable keeps the run of one process: leave it out on several ranks, or start one";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     // Before anything is computed: what cannot be shown is not worth the time.
-    report::prepare(&args.out)?;
+    if speaks {
+        report::prepare(&args.out)?;
+    }
     let device = device(args)?;
     let (grid, budget) = (args.grid, args.memory.0);
     let steps = args.steps.map_or(grid.steps(), |steps| steps as usize);
@@ -145,7 +156,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .plan()
         .map_err(|error| Failure::Other(format!("--memory {}: {error}", size::Human(budget.into()))))?;
     inversion.fire(&earth, Data { grid: args.data_grid, noise: args.noise / 100.0 })?;
-    let progress = Progress::new(args.iterations, sources, budget);
+    let progress = Progress::new(args.iterations, sources, budget, speaks);
     progress.say(&format!(
         "{} of {} on {grid} cells: {} a gradient to store all, {} allowed",
         size::counted(sources, "shot"),
@@ -164,7 +175,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     while optimiser.evaluations() == 0 || optimiser.iterations() < args.iterations {
         let Some(point) = optimiser.ask() else { break };
         let begun = Instant::now();
-        let found = inversion.evaluate(&point, |k, used| progress.shot(k, &history, used))?;
+        let found = inversion.evaluate(&point, ranks, |k, used| progress.shot(k, &history, used))?;
         let verdict = optimiser.tell(found.value, &found.gradient);
         history.note(found.value, &found.gradient, verdict, inversion.used(), begun.elapsed());
         if verdict == lbfgs::Verdict::Accepted {
@@ -176,6 +187,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         progress.evaluated(optimiser.iterations(), verdict, &history, inversion.used());
     }
     progress.finish();
+    if !speaks {
+        return Ok(());
+    }
 
     let figures = Figures {
         grid: grid.to_string(),

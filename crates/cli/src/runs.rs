@@ -9,6 +9,8 @@ use ebbtide_snapshot::{Survey, prune};
 use serde::Serialize;
 use serde_json::json;
 
+mod parts;
+
 use crate::Failure;
 use crate::output::{self, plain, shown};
 use crate::size::{Human, counted};
@@ -76,6 +78,10 @@ struct Found {
     dir: PathBuf,
     survey: Result<Survey, String>,
     in_use: bool,
+    /// The number of the part, where it is one of a run on the parts of a grid.
+    part: Option<usize>,
+    /// May another part of the same run still need what this one has superseded?
+    needed_by_others: bool,
 }
 
 /// Whether a run is being worked on, done, or waiting for somebody to go on with it.
@@ -100,17 +106,20 @@ fn find(dir: &Path) -> Result<Vec<Found>, Failure> {
     if is_run(&entries) {
         return Ok(vec![Found::at(dir.to_owned())]);
     }
+    if let Some(parts) = parts::find(dir, &entries) {
+        return Ok(parts);
+    }
     let mut found = Vec::new();
     for entry in entries.iter().filter(|entry| entry.kind == EntryKind::Directory) {
         let dir = dir.join(&entry.name);
         match list(&dir) {
             Ok(entries) if is_run(&entries) => found.push(Found::at(dir)),
-            Ok(_) => {}
+            Ok(entries) => found.extend(parts::find(&dir, &entries).into_iter().flatten()),
             // Nobody can tell what it is; the others are shown all the same.
-            Err(error) => found.push(Found { dir, survey: Err(error), in_use: false }),
+            Err(error) => found.push(Found::lost(dir, error)),
         }
     }
-    found.sort_by(|a, b| a.dir.cmp(&b.dir));
+    found.sort_by(|a, b| (a.dir.parent(), a.part, &a.dir).cmp(&(b.dir.parent(), b.part, &b.dir)));
     Ok(found)
 }
 
@@ -118,7 +127,21 @@ impl Found {
     fn at(dir: PathBuf) -> Found {
         let survey = Survey::read(&Disks, &dir).map_err(|error| error.to_string());
         let in_use = survey.as_ref().is_ok_and(|survey| survey.in_use(&Disks).unwrap_or(false));
-        Found { dir, survey, in_use }
+        Found { dir, survey, in_use, part: None, needed_by_others: false }
+    }
+
+    /// What should be a run and cannot be read.
+    fn lost(dir: PathBuf, error: String) -> Found {
+        Found { dir, survey: Err(error), in_use: false, part: None, needed_by_others: false }
+    }
+
+    /// The name in a list: of a part with that of its run.
+    fn short_name(&self) -> String {
+        let name = |dir: &Path| dir.file_name().unwrap_or(dir.as_os_str()).to_string_lossy().into_owned();
+        match (self.part, self.dir.parent()) {
+            (Some(_), Some(run)) => format!("{}/{}", name(run), name(&self.dir)),
+            _ => name(&self.dir),
+        }
     }
 
     /// The directory as programs read it: a name that is not UTF-8 has marks where it is not.
@@ -219,7 +242,7 @@ fn list(runs: &[Found]) -> String {
     let header = ["run", "program", "condition", "progress", "on disk", "last sign of life"];
     let mut table = vec![header.map(str::to_owned)];
     for run in runs {
-        let name = run.dir.file_name().unwrap_or(run.dir.as_os_str()).to_string_lossy().into_owned();
+        let name = run.short_name();
         let row = match &run.survey {
             Ok(survey) => [
                 name,
@@ -335,7 +358,8 @@ fn verdict<'a>(run: &'a Found, fs: &Arc<dyn FileSystem>) -> Verdict<'a> {
 fn verify(place: &Where) -> Result<(), Failure> {
     let runs = find(&place.dir)?;
     let fs: Arc<dyn FileSystem> = Arc::new(Disks);
-    let verdicts: Vec<Verdict<'_>> = runs.iter().map(|run| verdict(run, &fs)).collect();
+    let mut verdicts: Vec<Verdict<'_>> = runs.iter().map(|run| verdict(run, &fs)).collect();
+    parts::compare(&mut verdicts, &fs);
     let as_json = || {
         let runs = verdicts.iter().map(|Verdict { run, findings, unnamed, next }| {
             json!({
@@ -400,6 +424,10 @@ fn clear_away(place: &Where, scope: Scope, mode: Mode) -> Result<(), Failure> {
     let fs: Arc<dyn FileSystem> = Arc::new(Disks);
     for run in find(&place.dir)? {
         let survey = match &run.survey {
+            Ok(_) if run.needed_by_others => {
+                kept.push((run.dir, "not all parts of its run have finished".to_owned()));
+                continue;
+            }
             Ok(survey) if !run.in_use => survey,
             Ok(_) => {
                 kept.push((run.dir, "in use".to_owned()));

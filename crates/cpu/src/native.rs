@@ -9,7 +9,7 @@ use std::time::Instant;
 use ebbtide_codegen::{Raised, Unit, c_unit};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
-    Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, enclosing, leaf, walk,
+    Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, enclosing, leaf, parts, walk,
 };
 use ebbtide_runtime::cache::{Cache, Found};
 use ebbtide_runtime::{
@@ -268,7 +268,8 @@ impl Native {
         // Its threads are the host's: whoever runs a piece waits for its end.
         self.counters.add(Event::Wait, 1);
         let large = frame.arrays.iter().any(|view| view.bytes >= 4 * WORTH_WAKING);
-        let wanted = if large { self.pool.threads() } else { 1 };
+        let most = parts::current().and_then(|part| part.threads()).unwrap_or(usize::MAX);
+        let wanted = if large { self.pool.threads().min(most).max(1) } else { 1 };
         let context = Context { program: &self.program, unit: &self.unit, message: Mutex::default() };
         let mut shared = Shared {
             fault: 0,

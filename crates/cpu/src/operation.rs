@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use ebbtide_codegen::Unit;
-use ebbtide_ir::{Access, Bound, HostArg, LibraryCall, Literal, Program};
+use ebbtide_ir::{Access, Bound, HostArg, LibraryCall, Literal, Program, parts};
 
 /// What a launch knows when compiled code calls.
 pub(crate) struct Context<'a> {
@@ -37,7 +37,6 @@ fn run(
     mut shapes: *const i64,
     mut scalars: *const u64,
 ) -> Result<(), String> {
-    let operation = program.operation(call).ok_or("there is no such operation")?;
     let mut args: Vec<HostArg<'_>> = Vec::with_capacity(call.arguments.len());
     for bound in &call.arguments {
         match *bound {
@@ -74,5 +73,5 @@ fn run(
             }
         }
     }
-    operation.call(&mut args)
+    parts::call_operation(program, call, &mut args)
 }

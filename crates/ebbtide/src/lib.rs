@@ -95,6 +95,7 @@ pub use ebbtide_ir as ir;
 pub use ebbtide_lang as __lang;
 pub use ebbtide_lang::items::{copy, fill, par, rand, scatter_unique, select, swap};
 pub use ebbtide_lang::library::{compact, matmul, scan};
+pub use ebbtide_lang::parts::{all_max, all_min, all_sum, exchange, exchange_add, shared};
 pub use ebbtide_lang::{
     Arrays, Budget, Bytes, Compiled, CompiledGrad, CompiledProduct, Differentiable, Direction, Done, Element,
     Float, Gradient, Gradients, Host, Label, Name, Number, Optimisation, Plan, Product, Program, Ran, Rate,
@@ -113,7 +114,8 @@ pub mod prelude {
     pub use crate::{
         Array, Array0, Array1, Array2, Array3, Array4, Arrays, Budget, Bytes, Cancel, Compiled, CompiledGrad,
         Device, Devices, Direction, Done, Float, Gradients, Label, Name, Next, Number, Pending, Plan,
-        Program, Status, Yielded, checkpoint, compact, copy, fill, func, matmul, operation, par, program,
-        rand, relaxed, reverse, scan, scatter_unique, select, swap,
+        Program, Status, Yielded, all_max, all_min, all_sum, checkpoint, compact, copy, exchange,
+        exchange_add, fill, func, matmul, operation, par, program, rand, relaxed, reverse, scan,
+        scatter_unique, select, shared, swap,
     };
 }

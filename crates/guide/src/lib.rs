@@ -24,6 +24,7 @@ pages! {
     Yield = "../../../docs/src/yield.md",
     Devices = "../../../docs/src/devices.md",
     DurableRuns = "../../../docs/src/durable.md",
+    ManyMachines = "../../../docs/src/machines.md",
     Errors = "../../../docs/src/errors.md",
     ComingFrom = "../../../docs/src/coming-from.md",
     OwnStep = "../../../docs/src/own-step.md",

@@ -86,11 +86,22 @@
 //!     the mirrored order: a branch pops what the same arm of its mirror pushed, an iteration of a loop what an iteration of
 //!     its mirror pushed, the reverse half of a loop what its forward half recorded. Iterations that keep nothing, and
 //!     conditions of loops, leave every tape as it is. A loop that is run to be reversed is reversed once.
+//!
+//! Programs that run on the parts of a grid obey one more:
+//!
+//! 15. **Parts.** A collective ([`parts::Collective`]) is executed by all parts together, each the same statement in the same
+//!     iterations. Its meaning follows from the numbers of the parts: sums over all parts, and what neighbours add to the
+//!     elements of an owner, are in ascending order of these numbers. The derivative of `exchange` is its transpose,
+//!     `exchange_add`, and the other way round; `all_sum` is its own transpose; the derivative of an extreme flows to the least
+//!     part that attains it. The gradient is that of the value on part 0, which must be the same on all parts; derivatives
+//!     with respect to scalars, and to arrays that `shared` names, are summed over all parts. What was scattered into a halo
+//!     is not exchanged away: `exchange_add` comes first.
 #![forbid(unsafe_code)]
 
 mod analysis;
 mod builder;
 mod interp;
+pub mod parts;
 pub mod passes;
 mod syntax;
 mod verify;

@@ -7,6 +7,7 @@ mod tapes;
 
 use crate::analysis::affine::Affines;
 use crate::analysis::races::{self, ParFacts};
+use crate::parts;
 use crate::syntax::*;
 
 /// What the verifier found out about a program; back ends use it instead of finding it again.
@@ -53,6 +54,9 @@ pub fn verify(program: &Program) -> Result<Facts, Error> {
                 }
             }
         });
+        if flaws.is_empty() && !program.driven {
+            flaws.extend(parts::check_scatters(program, &pars));
+        }
         if flaws.is_empty() {
             return Ok(Facts { affines, pars });
         }

@@ -20,6 +20,7 @@ mod host_arrays;
 pub mod items;
 pub mod library;
 pub mod operation;
+pub mod parts;
 mod program;
 mod scalar;
 mod tangent;

@@ -112,7 +112,7 @@ impl compact {
 }
 
 /// Runs a program of one statement on the device of the arrays.
-fn alone(
+pub(crate) fn alone(
     name: &str,
     reads: &[&AnyArray],
     writes: &mut [AnyMut<'_>],
@@ -127,7 +127,8 @@ fn alone(
     let written: Vec<ArrayId> =
         writes.iter().enumerate().map(|(k, a)| declare(first + k, a, Access::Write)).collect();
     statement(&mut builder, &read, &written);
-    let Some(device) = writes.first().map(|a| a.device().clone()) else { return Ok(()) };
+    let device = writes.first().map(|a| a.device()).or(reads.first().map(|a| a.device()));
+    let Some(device) = device.cloned() else { return Ok(()) };
     let compiled = ebbtide_runtime::Compiled::new(&builder.finish()?, &device)?;
     let mut args: Vec<Arg<'_>> = reads.iter().map(|a| Arg::Read(a)).collect();
     args.extend(writes.iter_mut().map(|a| Arg::Write(a.reborrow())));

@@ -155,6 +155,9 @@ pub enum Error {
         /// The program.
         program: String,
     },
+    /// A launch on the parts of a grid stopped on one of them, and so on all.
+    #[error("run error: {0}")]
+    Part(ir::parts::Stop),
     /// A piece of program yielded that was run without an eye on yields.
     #[error("a program yielded where nobody can resume it")]
     UnexpectedYield,

@@ -5,6 +5,7 @@ use crate::file::{SnapshotWriter, temporary};
 use crate::header::{ArrayInfo, Header, Kind};
 use crate::journal::{FileNumber, Record};
 use crate::store::Store;
+use crate::survey::Adjoint;
 use crate::writer::{Content, Job, Writer};
 use crate::{Error, State};
 
@@ -22,6 +23,19 @@ pub struct Adjoints {
     buffer: Arc<State>,
     /// The adjoints on disk, the one to go first in front.
     kept: VecDeque<FileNumber>,
+    /// What a complete gradient supersedes, and [`release`](Self::release) removes.
+    superseded: Vec<FileNumber>,
+    superseding: Superseding,
+}
+
+/// When a complete gradient makes the adjoints before it go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Superseding {
+    /// At once.
+    #[default]
+    AtOnce,
+    /// When [`Adjoints::release`] is called: other runs may not be complete yet.
+    WhenReleased,
 }
 
 /// What is to be done with an adjoint that comes while the one before is still on its way.
@@ -44,7 +58,29 @@ pub enum Reached {
 
 impl Adjoints {
     pub(crate) fn new(store: Store, writer: Arc<Writer>, kept: VecDeque<FileNumber>) -> Self {
-        Self { store, writer, buffer: Arc::default(), kept }
+        let superseding = Superseding::default();
+        Self { store, writer, buffer: Arc::default(), kept, superseded: Vec::new(), superseding }
+    }
+
+    /// Says when a complete gradient makes the adjoints before it go.
+    pub fn supersede(&mut self, superseding: Superseding) {
+        self.superseding = superseding;
+    }
+
+    /// Makes this one the last to go, whatever came after it: it is the one that the run continues from.
+    pub fn continue_from(&mut self, adjoint: &Adjoint) {
+        if let Some(at) = self.kept.iter().position(|file| *file == adjoint.file) {
+            self.kept.remove(at);
+            self.kept.push_back(adjoint.file);
+        }
+    }
+
+    /// Removes what a complete gradient has superseded.
+    pub fn release(&mut self) -> Result<(), Error> {
+        for old in std::mem::take(&mut self.superseded) {
+            self.writer.submit(Job::Remove { file: old, record: None });
+        }
+        self.writer.flush()
     }
 
     /// A state to save the adjoint into; `None` while the one before is still being written.
@@ -148,10 +184,11 @@ impl Adjoints {
         let record = Some(Record::Finished { steps, file });
         self.writer.submit(Job::Keep { file, content, record, supersedes: None });
         self.writer.flush()?;
-        for old in std::mem::take(&mut self.kept) {
-            self.writer.submit(Job::Remove { file: old, record: None });
-        }
+        self.superseded.extend(std::mem::take(&mut self.kept));
         self.kept.push_back(file);
-        self.writer.flush()
+        match self.superseding {
+            Superseding::AtOnce => self.release(),
+            Superseding::WhenReleased => Ok(()),
+        }
     }
 }

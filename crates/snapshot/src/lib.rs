@@ -32,7 +32,7 @@ mod survey;
 mod unique;
 mod writer;
 
-pub use adjoints::{Adjoints, Patience, Reached};
+pub use adjoints::{Adjoints, Patience, Reached, Superseding};
 pub use disk::{Disk, STAGING_BUFFERS};
 pub use element::{Dtype, Element};
 pub use error::Error;

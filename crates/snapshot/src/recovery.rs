@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::Error;
+use crate::adjoints::Reached;
 use crate::disk::Held;
 use crate::fs::FileSystem;
 use crate::header::{Kind, Label};
@@ -32,8 +33,18 @@ pub struct Recovered {
     pub(crate) held: BTreeMap<usize, Held>,
     /// The adjoints that are sound, the best one last.
     pub(crate) adjoints: Vec<Adjoint>,
+    /// The complete gradients that are sound, the latest one last.
+    pub(crate) results: Vec<Adjoint>,
     /// The files that are sound.
     pub(crate) sound: Vec<FileNumber>,
+}
+
+impl Recovered {
+    /// All frontiers that are sound, whichever has come farthest: adjoints, then complete gradients.
+    pub fn frontiers(&self) -> impl Iterator<Item = (Adjoint, Reached)> + '_ {
+        let adjoints = self.adjoints.iter().map(|adjoint| (*adjoint, Reached::Step(adjoint.step)));
+        adjoints.chain(self.results.iter().map(|result| (*result, Reached::End)))
+    }
 }
 
 /// Reads every snapshot of a run, without keeping any of it in memory.
@@ -45,7 +56,7 @@ pub(crate) fn examine(fs: &Arc<dyn FileSystem>, survey: &Survey) -> Recovered {
     }
     let store = survey.store(Arc::clone(fs));
     let named = survey.named();
-    let (mut states, mut results) = (Vec::new(), Vec::new());
+    let mut states = Vec::new();
     for &file in &survey.files {
         let (label, bytes) = match look(&store, file) {
             Ok(found) => found,
@@ -73,7 +84,7 @@ pub(crate) fn examine(fs: &Arc<dyn FileSystem>, survey: &Survey) -> Recovered {
         match label.kind {
             Kind::State => states.push((label.step, file, bytes)),
             Kind::Adjoint => recovered.adjoints.push(adjoint),
-            Kind::Result => results.push(adjoint),
+            Kind::Result => recovered.results.push(adjoint),
         }
     }
     for (file, _) in named.iter().filter(|(file, _)| !survey.files.contains(file)) {
@@ -86,8 +97,8 @@ pub(crate) fn examine(fs: &Arc<dyn FileSystem>, survey: &Survey) -> Recovered {
     }
     // Files are numbered in the order of their writing.
     recovered.adjoints.sort_by_key(|adjoint| (std::cmp::Reverse(adjoint.step), adjoint.file));
-    recovered.finished = !results.is_empty();
-    recovered.adjoint = results.last().or(recovered.adjoints.last()).copied();
+    recovered.finished = !recovered.results.is_empty();
+    recovered.adjoint = recovered.results.last().or(recovered.adjoints.last()).copied();
     if !recovered.damage.is_empty() && recovered.sound.is_empty() && survey.has_kept_something() {
         recovered
             .damage

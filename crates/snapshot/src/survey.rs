@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::Error;
+use crate::file::SnapshotReader;
 use crate::fs::{EntryKind, FileSystem};
 use crate::header::Kind;
 use crate::journal::{FileNumber, History, Record, read_journal};
@@ -98,6 +99,11 @@ impl Survey {
     /// Reads every snapshot that is there; one sentence for each thing that is wrong.
     pub fn verify(&self, fs: &Arc<dyn FileSystem>) -> Vec<String> {
         self.examine(fs).damage
+    }
+
+    /// Opens an adjoint that was found, to be read piece by piece.
+    pub fn open(&self, fs: &Arc<dyn FileSystem>, adjoint: &Adjoint) -> Result<SnapshotReader, Error> {
+        self.store(Arc::clone(fs)).open(adjoint.file)
     }
 
     /// What the journal says each file holds.
@@ -197,6 +203,10 @@ fn replay(history: &History) -> (Vec<(FileNumber, u64)>, Vec<Adjoint>, bool) {
                 adjoints.retain(|adjoint| adjoint.file != file);
             }
             Record::Reversed { step, steps, file, supersedes } => {
+                // A part of a run whose other parts had not finished went on.
+                if std::mem::take(&mut finished) {
+                    adjoints.clear();
+                }
                 adjoints.push(Adjoint { file, step, steps });
                 adjoints.retain(|adjoint| Some(adjoint.file) != supersedes);
             }

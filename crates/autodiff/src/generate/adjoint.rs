@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::generate::custom_call::declare_scratch;
 use crate::generate::extremes::{Extremes, declare};
 use crate::generate::par::join_gather::ShadowDoubleBuffer;
+use crate::generate::parts;
 use crate::generate::working_copies::working_copies;
 use crate::gradient::{Gradient, Inner, Pushes};
 use crate::normalize::early::early;
@@ -272,6 +273,7 @@ impl<'a> AdjointBuilder<'a> {
         let Some(shadow) = self.shadows.arrays.get(&of).copied() else { return };
         match seed {
             Some(seed) => w.push(Stmt::Copy { from: seed, to: shadow }),
+            None if parts::seed(w, self.source, of, shadow) => {}
             None => {
                 let one = w.real(self.source.array(of).ty, 1.0);
                 w.store(shadow, Writer::no_index(), one, None);
@@ -296,6 +298,7 @@ impl<'a> AdjointBuilder<'a> {
                     let part = w.load(shadow, Writer::no_index(), None);
                     w.accumulate(*to, Writer::no_index(), part, None);
                 }
+                parts::sum_scalar(w, self.source, scalar, *to);
             } else if let Some(array) = self.source.find_array(name) {
                 let Some(shadow) = self.shadows.arrays.get(&array).copied() else {
                     // Nothing flows to it.
@@ -308,6 +311,7 @@ impl<'a> AdjointBuilder<'a> {
                     w.push(Stmt::Fill(shadow, zero));
                 }
                 w.push(Stmt::Copy { from: shadow, to: *to });
+                parts::sum_array(w, self.source, array, *to);
             }
         }
     }

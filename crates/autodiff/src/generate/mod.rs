@@ -6,6 +6,7 @@ pub(crate) mod extremes;
 pub(crate) mod library;
 pub(crate) mod on_copies;
 pub(crate) mod par;
+pub(crate) mod parts;
 pub(crate) mod record;
 pub(crate) mod tangent;
 pub(crate) mod task;

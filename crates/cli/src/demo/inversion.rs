@@ -1,6 +1,7 @@
 //! The misfit over all shots and its gradient, under a memory budget.
 
 use ebbtide::prelude::*;
+use ebbtide_grid::{Shots, Wire};
 
 use super::data::{Records, add_noise};
 use super::earth::{Earth, Grid};
@@ -161,14 +162,31 @@ impl Inversion {
         self.used
     }
 
-    /// The misfit and its gradient at a point, shot by shot; `heed` is told after each.
-    pub fn evaluate(&mut self, point: &[f64], heed: impl Fn(usize, Used)) -> Result<Evaluation, Failure> {
-        let mut sum = Evaluation { value: 0.0, gradient: vec![0.0; point.len()] };
-        for k in 0..self.shots.len() {
-            self.add_shot(k, point, &mut sum)?;
+    /// The misfit and its gradient at a point, shot by shot, each on one of the ranks; `heed` is told after each of this one.
+    pub fn evaluate(
+        &mut self,
+        point: &[f64],
+        ranks: &mut dyn Wire,
+        heed: impl Fn(usize, Used),
+    ) -> Result<Evaluation, Failure> {
+        let (shots, mut failed) = (self.shots.len(), None);
+        let sum = Shots::over(ranks).sum(shots, 1 + point.len(), |k| {
+            let mut one = Evaluation { value: 0.0, gradient: vec![0.0; point.len()] };
+            if let Err(failure) = self.add_shot(k, point, &mut one) {
+                let message = format!("{failure:?}");
+                failed = Some(failure);
+                return Err(ebbtide_grid::Error::Part(message));
+            }
             heed(k + 1, self.used);
+            one.gradient.insert(0, one.value);
+            Ok(one.gradient)
+        });
+        if let Some(failure) = failed {
+            return Err(failure);
         }
-        Ok(sum)
+        let mut gradient = sum?;
+        let value = gradient.remove(0);
+        Ok(Evaluation { value, gradient })
     }
 
     /// Adds the misfit of one shot and its gradient.

@@ -157,3 +157,38 @@ fn a_directory_that_is_not_there_is_an_error() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stderr).unwrap().contains("could not list"));
 }
+
+/// A part of a run on the parts of a grid, with these frontiers.
+fn make_part(dir: &Path, part: usize, frontiers: &[u64]) {
+    let budget = Budget { slots: 0, block: 1, disk_slots: 0, disk_cost: 0 };
+    let manifest = Manifest::new(identity().input("part", part), "of a compiled program", None, budget);
+    let mut run = RunDir::create(Arc::new(Disks), &dir.join(format!("part-{part}")), manifest).unwrap();
+    for number in frontiers {
+        run.adjoints().begin_waiting().unwrap().put("frontier", &[*number]).unwrap();
+        run.adjoints().commit(70, 100);
+    }
+    run.flush().unwrap();
+}
+
+#[test]
+fn c66_a_run_on_parts_is_verified_from_one_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = dir.path().join("survey");
+    for (part, frontiers) in [[3, 4], [2, 3], [3, 4]].iter().enumerate() {
+        make_part(&run, part, frontiers);
+    }
+    std::fs::write(run.join("parts.json"), "{\"version\": 1, \"program\": \"heat\", \"parts\": 3}").unwrap();
+    for place in [dir.path(), &run] {
+        let said = text(&runs("verify", place, &[]));
+        assert_eq!(said.matches("continues from frontier 3 of all parts").count(), 3, "{said}");
+        let said = text(&runs("list", place, &[]));
+        assert!(said.contains("survey/part-0") && said.contains("survey/part-2"), "{said}");
+    }
+    // Nothing of a run that others go on with is cleared away.
+    let said = text(&runs("prune", &run, &["--finished"]));
+    assert!(said.contains("not all parts"), "{said}");
+    std::fs::remove_dir_all(run.join("part-1")).unwrap();
+    let output = runs("verify", &run, &[]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(!output.status.success() && said.contains("part 1 of 3 is missing"), "{said}");
+}

@@ -99,7 +99,7 @@ impl Native {
                 Bound::Scalar(_) => args.extend(scalars.next().map(HostArg::Scalar)),
             }
         }
-        operation.call(&mut args).map_err(|message| {
+        ebbtide_ir::parts::call_operation(&self.program, call, &mut args).map_err(|message| {
             let (operation, site) = (operation.name.clone(), call.site.clone());
             let fault = Fault::Operation { operation, message, site };
             Error::of_run(&self.program, fault)

@@ -47,7 +47,7 @@ impl Machine<'_, '_> {
                 Bound::Scalar(v) => HostArg::Scalar(Literal::from_bits(self.program.ty(*v), self.bits(*v))),
             });
         }
-        let result = operation.call(&mut args);
+        let result = crate::parts::call_operation(self.program, call, &mut args);
         drop(args);
         for (a, array) in call.writes.iter().zip(written) {
             self.arrays[a.index()] = array;

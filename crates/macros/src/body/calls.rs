@@ -126,6 +126,14 @@ impl Translator<'_> {
     fn argument(&mut self, argument: &Expr) -> TokenStream {
         match strip(argument) {
             Expr::Path(_) | Expr::Field(_) => self.place(argument),
+            // Several arrays that one operation takes at once: `exchange((u, v))`.
+            Expr::Tuple(tuple)
+                if tuple.elems.iter().all(|e| matches!(strip(e), Expr::Path(_) | Expr::Field(_))) =>
+            {
+                let places: Vec<TokenStream> =
+                    tuple.elems.iter().map(|element| self.place(element)).collect();
+                quote_spanned!(tuple.span()=> (#(#places,)*))
+            }
             Expr::Reference(reference) => {
                 self.errors.at(
                     reference,

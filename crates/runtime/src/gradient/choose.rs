@@ -10,9 +10,11 @@ use crate::array::arguments::{Arg, bind_first};
 use crate::error::{Error, Result};
 use crate::gradient::CompiledGradient;
 use crate::gradient::compile::Variant;
+use crate::gradient::parts;
 use crate::gradient::plan::{Budget, Plan};
 use crate::gradient::planner::{Found, Need, Schedules, free_memory, plan};
 use crate::gradient::tiers::{Reach, Tiers};
+use crate::launch::parts::together;
 use crate::launch::unequal_shapes;
 
 /// Plans made before: planning is worth remembering, since most launches have the shapes of the last one.
@@ -53,6 +55,7 @@ impl CompiledGradient {
         args: &[Arg<'_>],
         only: Option<usize>,
     ) -> Result<Chosen> {
+        let only = parts::agree_variant(self.program(), only)?;
         let mut needs: Vec<(Vec<Need>, u64)> = Vec::new();
         let mut of_variant = HashMap::new();
         let mut failed = None;
@@ -66,19 +69,33 @@ impl CompiledGradient {
                 Err(error) => failed = Some(error),
             }
         }
+        // All parts of a grid agree before any of them looks at what it remembers.
+        let mut given = self.budget;
+        let mut agreed = None;
+        if together(self.program()).is_some() {
+            let mut free = self.free_bytes();
+            parts::agree(self.program(), &mut needs, &mut given, &mut free)?;
+            let reach = self.reach(&needs, self.whole_budget(given)?, free)?;
+            agreed = Some((free, parts::agree_reach(self.program(), reach)?));
+        }
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         let swapped = variants[0].source.swapped;
         let remembered = plans
             .iter()
-            .find(|p| (p.0, &p.1, p.2, &p.3) == (swapped, &needs, self.budget, &self.tiers))
+            .find(|p| (p.0, &p.1, p.2, &p.3) == (swapped, &needs, given, &self.tiers))
             .map(|p| p.4.clone());
         if let (Some(known), None) = (remembered, only) {
             return Ok(known);
         }
         let _span = tracing::debug_span!("plan", program = self.program().name).entered();
-        let budget = self.whole_budget()?;
-        let free = self.free_bytes();
-        let reach = self.reach(&needs, budget, free)?;
+        let budget = self.whole_budget(given)?;
+        let (free, reach) = match agreed {
+            Some(agreed) => agreed,
+            None => {
+                let free = self.free_bytes();
+                (free, self.reach(&needs, budget, free)?)
+            }
+        };
         let mut best: Option<(usize, Found)> = None;
         for (at, (needs, fixed)) in needs.iter().enumerate() {
             match plan(&self.program().name, needs, *fixed, budget, free, reach.as_ref()) {
@@ -116,14 +133,14 @@ impl CompiledGradient {
             if plans.len() >= REMEMBERED {
                 plans.remove(0);
             }
-            plans.push((swapped, needs, self.budget, self.tiers.clone(), chosen.clone()));
+            plans.push((swapped, needs, given, self.tiers.clone(), chosen.clone()));
         }
         Ok(chosen)
     }
 
     /// The budget of the device's memory: where that is the host's, what was said of host memory belongs to it.
-    fn whole_budget(&self) -> Result<Budget> {
-        match self.budget {
+    fn whole_budget(&self, budget: Budget) -> Result<Budget> {
+        match budget {
             Budget::Bytes(bytes) if self.device.backend().memory().is_none() => {
                 Ok(Budget::Bytes(bytes.saturating_add(self.tiers.host.unwrap_or(0))))
             }

@@ -5,6 +5,7 @@ mod choose;
 mod compile;
 mod cost;
 pub(crate) mod offload;
+mod parts;
 pub(crate) mod plan;
 pub(crate) mod planner;
 pub(crate) mod ran;
@@ -32,11 +33,12 @@ use crate::gradient::accumulated::Accumulated;
 use crate::gradient::compile::Variant;
 use crate::gradient::plan::{Budget, Plan};
 use crate::gradient::ran::{Ran, Replay};
-use crate::gradient::run::durable::{Frontier, Reached, of_restored};
+use crate::gradient::run::durable::{Frontier, Reached, of_restored, part_dir};
 use crate::gradient::run::hosted::OnYield;
 use crate::gradient::run::{Means, Run};
 use crate::gradient::tiers::Tiers;
 use crate::gradient::watch::{Observer, Watch, observed};
+use crate::launch::parts::around;
 use crate::memory::spare::Spare;
 use choose::Plans;
 
@@ -156,12 +158,17 @@ impl CompiledGradient {
 
     /// What a launch with these arguments would do; those that receive results may be left out. Runs nothing.
     pub fn plan(&self, args: &[Arg<'_>]) -> Result<Plan> {
-        let plan = self.choose_among(self.variants_for(args)?, args, None)?.plan;
+        let plan = || Ok(self.choose_among(self.variants_for(args)?, args, None)?.plan);
+        let plan = around(self.program(), plan, |_| String::new())?;
         Ok(Plan { added_to: self.accumulated.not_zero(args), ..plan })
     }
 
     /// Runs the gradient program.
     pub fn launch(&self, args: &[Arg<'_>]) -> Result<Ran> {
+        around(self.program(), || self.launch_here(args), |_| String::new())
+    }
+
+    fn launch_here(&self, args: &[Arg<'_>]) -> Result<Ran> {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
         let variants = self.variants_for(args)?;
         self.accumulated.trace(args);
@@ -209,10 +216,22 @@ impl CompiledGradient {
         every: Duration,
         args: &[Arg<'_>],
     ) -> Result<Ran> {
+        let run = || self.launch_durable_here(fs, dir, every, args);
+        around(self.program(), run, |_| String::new())
+    }
+
+    fn launch_durable_here(
+        &self,
+        fs: Arc<dyn FileSystem>,
+        dir: &Path,
+        every: Duration,
+        args: &[Arg<'_>],
+    ) -> Result<Ran> {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
         // Which gradient program is the cheapest may have changed since the run began; its state belongs to that one.
         let variants = self.variants_for(args)?;
-        let chosen = self.choose_among(variants, args, Frontier::follows(&*fs, dir, variants))?;
+        let follows = Frontier::follows(&*fs, &part_dir(self.program(), dir), variants);
+        let chosen = self.choose_among(variants, args, follows)?;
         self.check_fits(&chosen.plan)?;
         let variant = &variants[chosen.variant];
         let executable = variant.executable(&self.device)?;
@@ -223,6 +242,7 @@ impl CompiledGradient {
         frame.reserve_undo(&variant.undone, self.device.meter())?;
         // Where every action is made durable, actions are whole.
         let watched = self.observer.is_some() || self.cancel.is_some() || !every.is_zero();
+        let watched = parts::any(self.program(), "a look at the run", watched)?;
         let means = self.means(variant, executable.as_ref(), watched.then(|| self.watch(&chosen.plan)));
         let mut run = Run::new(means, &mut frame, chosen.schedules);
         let ran = match frontier.restore(&mut run)? {

@@ -6,6 +6,7 @@ pub(crate) mod hosted;
 use std::collections::HashMap;
 
 use ebbtide_autodiff::Pushes;
+use ebbtide_ir::parts::{Cause, Stop};
 use ebbtide_ir::{ArrayId, Length, LoopId};
 use ebbtide_schedule::{Action, AnySchedule, Schedule, Slot, Tier};
 
@@ -91,6 +92,30 @@ pub(crate) struct Run<'a> {
     pub frontier: Option<&'a mut Frontier>,
     /// Who wants to know how far it is.
     pub watch: Option<Watch<'a>>,
+}
+
+/// A part of an action that all parts of a grid find short enough, and what is left of it.
+fn agreed_cut(frontier: &Frontier, action: Action, part: Action) -> Result<(Action, Option<Action>)> {
+    let (Action::Advance { from, to } | Action::Record { from, to } | Action::Reverse { from, to }) = part
+    else {
+        return Ok((part, None));
+    };
+    let length = frontier.least(to.saturating_sub(from))?;
+    Ok(match action {
+        Action::Advance { from, to } => {
+            let at = to.min(from + length);
+            (Action::Advance { from, to: at }, (at < to).then_some(Action::Advance { from: at, to }))
+        }
+        Action::Record { from, to } => {
+            let at = to.min(from + length);
+            (Action::Record { from, to: at }, (at < to).then_some(Action::Record { from: at, to }))
+        }
+        Action::Reverse { from, to } => {
+            let at = from.max(to.saturating_sub(length));
+            (Action::Reverse { from: at, to }, (at > from).then_some(Action::Reverse { from, to: at }))
+        }
+        other => (other, None),
+    })
 }
 
 impl<'a> Run<'a> {
@@ -275,8 +300,12 @@ impl<'a> Run<'a> {
         Ok(match &mut self.watch {
             Some(watch) if self.level == 0 => {
                 let (part, rest) = watch.part(action);
-                driven.rest = rest;
-                Some(part)
+                let cut = match &self.frontier {
+                    Some(frontier) if frontier.is_of_all_parts() => agreed_cut(frontier, action, part)?,
+                    _ => (part, rest),
+                };
+                driven.rest = cut.1;
+                Some(cut.0)
             }
             _ => Some(action),
         })
@@ -295,18 +324,25 @@ impl<'a> Run<'a> {
             }
         }
         let Some(frontier) = &mut self.frontier else { return Ok(()) };
-        let cancelled = self.watch.as_ref().is_some_and(Watch::is_cancelled);
-        if cancelled {
+        let (cancelled, due) = match &self.watch {
+            Some(watch) => frontier.wishes(watch.is_cancelled())?,
+            None => (None, frontier.is_due()),
+        };
+        if cancelled.is_some() {
             frontier.flush()?;
         }
-        if cancelled || frontier.is_due() {
+        if cancelled.is_some() || due {
             self.settle()?;
             self.commit()?;
         }
-        match &mut self.frontier {
-            Some(frontier) if cancelled => {
+        match (&mut self.frontier, cancelled) {
+            (Some(frontier), Some(part)) => {
                 frontier.flush()?;
-                Err(Error::Cancelled { program: self.variant.source.name.clone() })
+                let cancelled = Error::Cancelled { program: self.variant.source.name.clone() };
+                if !frontier.is_of_all_parts() {
+                    return Err(cancelled);
+                }
+                Err(Error::Part(Stop { part, cause: Cause::Cancelled, message: cancelled.to_string() }))
             }
             _ => Ok(()),
         }

@@ -257,6 +257,29 @@ pub(crate) struct Way {
 }
 
 impl Reach {
+    /// All of it, for other parts of the same run.
+    pub fn to_words(self) -> Vec<u64> {
+        let Rates { memory, host, disk_write, disk_read } = self.rates;
+        let mut words =
+            vec![u64::from(self.host.is_some()), self.host.unwrap_or(0), self.disk, u64::from(self.apart)];
+        for rate in [memory, host, disk_write, disk_read] {
+            words.extend([rate.latency.to_bits(), rate.bandwidth.to_bits()]);
+        }
+        words
+    }
+
+    /// What [`to_words`](Self::to_words) gave.
+    pub fn from_words(words: &[u64]) -> Option<Reach> {
+        let [has_host, host, disk, apart, rates @ ..] = words else { return None };
+        let rate = |k: usize| {
+            let [latency, bandwidth] =
+                [2 * k, 2 * k + 1].map(|at| rates.get(at).copied().map(f64::from_bits));
+            Some(Rate { latency: latency?, bandwidth: bandwidth? })
+        };
+        let rates = Rates { memory: rate(0)?, host: rate(1)?, disk_write: rate(2)?, disk_read: rate(3)? };
+        Some(Reach { host: (*has_host != 0).then_some(*host), disk: *disk, apart: *apart != 0, rates })
+    }
+
     /// How a loop with states of so many bytes may use this share of the room.
     pub fn ways(&self, state: u64, share: f64) -> Vec<Way> {
         if state == 0 {

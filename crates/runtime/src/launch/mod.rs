@@ -1,6 +1,7 @@
 //! Compiled programs: compile → launch → status.
 
 pub(crate) mod label;
+pub(crate) mod parts;
 pub(crate) mod pending;
 pub(crate) mod status;
 pub(crate) mod stored;
@@ -133,13 +134,13 @@ impl Compiled {
     }
 
     fn start(&self, args: &mut [Arg<'_>]) -> Result<Status> {
-        let prepared = self.prepare_start(args)?;
-        self.run(prepared, args)
+        let run = || self.prepare_start(args).and_then(|prepared| self.run(prepared, args));
+        parts::around(&self.program, run, parts::status_text)
     }
 
     fn enter(&self, at: Yielded, args: &mut [Arg<'_>]) -> Result<Status> {
-        let prepared = self.prepare_entry(at, args)?;
-        self.run(prepared, args)
+        let run = || self.prepare_entry(at, args).and_then(|prepared| self.run(prepared, args));
+        parts::around(&self.program, run, parts::status_text)
     }
 
     fn run(&self, mut prepared: Prepared, args: &mut [Arg<'_>]) -> Result<Status> {

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
-use ebbtide_ir::{Access, Param, Program, Role};
+use ebbtide_ir::{Access, Param, Program, Role, parts as ir_parts};
 use ebbtide_sweep::Cancel;
 
 use crate::array::arguments::Arg;
 use crate::array::lent_memory::Loan;
 use crate::error::{Error, Result};
+use crate::launch::parts;
 use crate::launch::status::Status;
 use crate::launch::yielded::Yielded;
 use crate::launch::{Compiled, Prepared};
@@ -152,9 +153,14 @@ impl Compiled {
             loan: loan.clone(),
         };
         let compiled = self.clone();
+        // The thread belongs to the same part.
+        let part = ir_parts::current();
         let spawned = std::thread::Builder::new().name("ebbtide-launch".to_string()).spawn(move || {
             let mut work = work;
-            work.status = Some(compiled.execute(&mut work.prepared));
+            work.status = Some(ir_parts::within(part, || {
+                let run = || compiled.execute(&mut work.prepared);
+                parts::around(compiled.program(), run, parts::status_text)
+            }));
         });
         match spawned {
             Ok(_) => Ok(Pending { loan, outcome, cancel, done }),

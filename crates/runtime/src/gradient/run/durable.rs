@@ -7,6 +7,7 @@
 
 mod commit;
 mod layout;
+mod parts;
 mod restore;
 
 use std::path::Path;
@@ -15,13 +16,15 @@ use std::time::{Duration, Instant};
 
 use ebbtide_ir::{self as ir, Access, ArrayId, Param, Program, Role};
 use ebbtide_snapshot::fs::FileSystem;
-use ebbtide_snapshot::{Budget, Error as SnapshotError, Identity, Manifest, RunDir};
+use ebbtide_snapshot::{Budget, Error as SnapshotError, Identity, Manifest, RunDir, Superseding};
 
 use crate::array::arguments::Arg;
 use crate::error::{Error, Result};
 use crate::gradient::compile::Variant;
 use crate::gradient::plan::Plan;
 use crate::gradient::run::Run;
+
+pub(crate) use parts::{Together, part_dir};
 
 /// Where a run is made durable.
 pub(crate) struct Frontier {
@@ -30,6 +33,8 @@ pub(crate) struct Frontier {
     last: Instant,
     /// How many passes there are to reverse, where that is known.
     to_reverse: Option<u64>,
+    /// What makes it a frontier of all parts of a grid, if it is one.
+    together: Option<Together>,
 }
 
 /// How far a run had come.
@@ -68,7 +73,14 @@ impl Frontier {
         plan: &Plan,
         args: &[Arg<'_>],
     ) -> Result<Frontier> {
-        let identity = identity(variant, args);
+        let together = Together::open(&*fs, dir, variant)?;
+        let mut identity = identity(variant, args);
+        let mut dir = dir.to_path_buf();
+        if let Some(together) = &together {
+            identity = identity.input("part", together.identity());
+            dir = together.dir(&dir);
+        }
+        let dir = &dir;
         let dir = match RunDir::open(fs.clone(), dir, &identity) {
             Err(SnapshotError::NotARun { .. }) => {
                 let budget = Budget { slots: 0, block: 1, disk_slots: 0, disk_cost: 0 };
@@ -76,7 +88,12 @@ impl Frontier {
             }
             found => found?,
         };
-        Ok(Frontier { dir, every, last: Instant::now(), to_reverse: plan.to_reverse() })
+        let mut frontier =
+            Frontier { dir, every, last: Instant::now(), to_reverse: plan.to_reverse(), together };
+        if frontier.together.is_some() {
+            frontier.dir.adjoints().supersede(Superseding::WhenReleased);
+        }
+        Ok(frontier)
     }
 
     /// How many passes there are to reverse, of which so many are. Branches that are not taken have nothing to reverse, so
@@ -104,9 +121,16 @@ impl Frontier {
         for sentence in &recovered.adopted {
             tracing::info!("durable gradient: continues from {sentence}");
         }
-        let Some(adjoint) = recovered.adjoint else { return Ok(Reached::Beginning) };
+        let (found, finished) = match &mut self.together {
+            Some(together) => together.choose(&mut self.dir, &recovered)?,
+            None => (recovered.adjoint, recovered.finished),
+        };
+        let Some(adjoint) = found else { return Ok(Reached::Beginning) };
         let mut reader = self.dir.open_adjoint(&adjoint)?;
-        if recovered.finished {
+        if self.together.is_some() {
+            parts::read_number(&mut reader)?;
+        }
+        if finished {
             run.read_results(&mut reader)?;
             return Ok(Reached::End);
         }
@@ -115,6 +139,10 @@ impl Frontier {
         if (adjoint.step, adjoint.steps) != (all - reversed, all) {
             return Err(reader.damaged("it is not of the step that it says").into());
         }
+        match &self.together {
+            Some(together) => together.check_position(run),
+            None => Ok(()),
+        }?;
         let short = reader.damaged(
             "its tapes do not hold what the rest of the run takes from them; move it away to continue from an earlier \
              state, or begin again in an empty directory",

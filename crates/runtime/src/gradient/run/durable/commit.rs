@@ -16,7 +16,7 @@ use crate::gradient::run::Run;
 use crate::memory::buffer::Buffer;
 
 /// One array of the snapshot: its name, its type and shape, and where its bytes are.
-struct Piece {
+pub(super) struct Piece {
     name: String,
     dtype: Dtype,
     shape: Vec<usize>,
@@ -41,6 +41,11 @@ impl Piece {
         Piece { name, dtype: Dtype::U8, shape: vec![bytes.len()], from: Source::Here(bytes) }
     }
 
+    /// The number of a frontier of all parts.
+    pub(super) fn number(number: u64) -> Piece {
+        Piece::words("frontier".to_string(), &[1], [number])
+    }
+
     fn of(name: String, shape: &[usize], from: Source) -> Piece {
         Piece { name, dtype: Dtype::U8, shape: shape.to_vec(), from }
     }
@@ -58,10 +63,17 @@ impl<'a> Run<'a> {
     /// Makes what the run is now durable.
     pub(crate) fn commit(&mut self) -> Result<()> {
         let Some(frontier) = self.frontier.take() else { return Ok(()) };
-        // While the last one is still being synced, the run goes on, unless every action is to be durable.
-        let patience = if frontier.every.is_zero() { Patience::Wait } else { Patience::Skip };
+        // While the last one is still being synced, the run goes on, unless every action is to be durable, or all parts of
+        // a grid write one.
+        let together = frontier.together.is_some();
+        let patience = if frontier.every.is_zero() || together { Patience::Wait } else { Patience::Skip };
+        if let Err(error) = frontier.agree() {
+            self.frontier = Some(frontier);
+            return Err(error);
+        }
         let (all, reversed) = (frontier.all(self.ran.reversed), self.ran.reversed);
-        let pieces = self.pieces();
+        let mut pieces = self.pieces();
+        pieces.splice(0..0, frontier.number_piece());
         let written = self.write(frontier, Reached::Step(all - reversed), all, pieces, patience);
         frontier.last = Instant::now();
         self.frontier = Some(frontier);
@@ -81,7 +93,15 @@ impl<'a> Run<'a> {
         for array in results(&self.variant.program) {
             pieces.push(self.array_piece(array));
         }
-        self.write(frontier, Reached::End, self.ran.reversed, pieces, Patience::Wait)
+        frontier.agree()?;
+        pieces.splice(0..0, frontier.number_piece());
+        self.write(frontier, Reached::End, self.ran.reversed, pieces, Patience::Wait)?;
+        // What it supersedes goes when the results of all parts are durable.
+        frontier.agree()?;
+        if frontier.together.is_some() {
+            frontier.dir.adjoints().release()?;
+        }
+        Ok(())
     }
 
     fn write(

@@ -324,7 +324,7 @@ fn check_elements(reader: &SnapshotReader, ty: Type, bytes: &[u8]) -> Result<()>
 
 /// The shape of the array that comes next, which must have this name and type, and a shape that fits. Where it may be
 /// without bytes it may be left out.
-fn expect(
+pub(super) fn expect(
     reader: &SnapshotReader,
     name: &str,
     dtype: Dtype,
@@ -357,7 +357,7 @@ fn expect_end(reader: &SnapshotReader) -> Result<()> {
     }
 }
 
-fn words(reader: &mut SnapshotReader, count: usize) -> Result<Vec<u64>> {
+pub(super) fn words(reader: &mut SnapshotReader, count: usize) -> Result<Vec<u64>> {
     let bytes = count.checked_mul(8).ok_or_else(|| reader.damaged("it has too many numbers"))?;
     Ok(words_of(&reader.read_vec(bytes)?))
 }

@@ -1,0 +1,11 @@
+//! Programs on the parts of a grid, without MPI.
+
+mod bits;
+mod durable;
+mod errors;
+mod problems;
+mod undivided;
+
+#[path = "../../../sweep/tests/it/faulty.rs"]
+#[allow(dead_code, clippy::unwrap_used, reason = "the tests of `sweep` use more of it")]
+mod faulty;

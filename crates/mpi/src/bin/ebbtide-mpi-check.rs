@@ -1,0 +1,204 @@
+//! Runs the problems of the tests on the ranks of a job, or in this process alone, and prints the bits of everything.
+//!
+//! `ebbtide-mpi-check alone|ranks line|torus|wave even|uneven`, `… shots`, `… fail`, `… cost`, or `… durable DIR [RANK POINT]`, which ends
+//! rank `RANK` at a named file operation. `tests/ranks.rs` compares what it prints.
+
+#[allow(dead_code)]
+#[path = "../../../grid/tests/it/problems.rs"]
+mod problems;
+
+use ebbtide::Direction;
+use ebbtide::prelude::*;
+use ebbtide_grid::{Alone, Grid, Part, Result, Shots, Team, Wire};
+use ebbtide_mpi::Mpi;
+use problems::{Bits, ToBits, burgers, torus, wave};
+
+fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1);
+    let mut next = || args.next().unwrap_or_default();
+    let (place, problem, cut) = (next(), next(), next());
+    let mpi = if place == "ranks" { Some(Mpi::start()?) } else { None };
+    let first = mpi.as_ref().is_none_or(|mpi| mpi.rank() == 0);
+    let team = |grid: &Grid| mpi.as_ref().map_or_else(|| Team::new(grid), |mpi| mpi.team(grid));
+    let uneven = cut == "uneven";
+    let bits = match problem.as_str() {
+        "line" => {
+            let grid = Grid::new(&[48])?;
+            let grid = if uneven { grid.cut(0, &[5, 17, 1, 11, 14])? } else { grid.even(&[12])? };
+            team(&grid.halo(1)?.periodic(&[true])?).run(line)?
+        }
+        "torus" => {
+            let grid = Grid::new(&[9, 12])?;
+            let grid = if uneven { grid.cut(1, &[2, 1, 3, 2, 4])? } else { grid.even(&[3, 4])? };
+            team(&grid.halo(1)?.periodic(&[true, true])?.diagonal()).run(plane)?
+        }
+        "wave" => {
+            let grid = Grid::new(&[6, 8, 5])?;
+            let grid = if uneven { grid.cut(2, &[1, 1, 1, 1, 1])? } else { grid.even(&[3, 2, 2])? };
+            team(&grid.halo(1)?).run(volume)?
+        }
+        "durable" => {
+            let (rank, point) = (next(), next());
+            if mpi.as_ref().is_some_and(|mpi| mpi.rank().to_string() == rank) {
+                // SAFETY (*No threads*): this process has started none of its own, and MPI's read no such variable.
+                unsafe { std::env::set_var("EBBTIDE_KILL_AT", point) };
+            }
+            let grid = Grid::new(&[48])?.cut(0, &[5, 17, 1, 11, 14])?.halo(1)?.periodic(&[true])?;
+            team(&grid).run(|part| durable(part, &cut))?
+        }
+        "cost" => {
+            if let Some(text) = cost(mpi.as_ref())? {
+                println!("{text}");
+            }
+            return Ok(());
+        }
+        "fail" => {
+            let grid = Grid::new(&[12])?.even(&[4])?.halo(1)?;
+            team(&grid).run(failing)?
+        }
+        "shots" => {
+            let mut wire: Box<dyn Wire> =
+                mpi.as_ref().map_or_else(|| Box::new(Alone) as Box<dyn Wire>, |mpi| Box::new(mpi.wire()));
+            let shot = |shot: usize| Ok((0..5).map(|k| ((shot * 7 + k) as f64 * 0.3).sin() / 3.0).collect());
+            vec![Shots::over(&mut *wire).sum(7, 5, shot)?.bits()]
+        }
+        other => return Err(format!("there is no problem `{other}`").into()),
+    };
+    if first {
+        let text: Vec<String> = bits[0].iter().map(|word| format!("{word:x}")).collect();
+        println!("{}", text.join(" "));
+    }
+    Ok(())
+}
+
+fn line(part: &Part) -> Result<Bits> {
+    let device = &Device::best()?;
+    let at = part.place1()?;
+    let mut u = part.fill(device, |[x]| (0.37 * x as f64).sin() + 0.2)?;
+    let (mut next, mut loss) = (part.zeros(device)?, device.zeros([])?);
+    let mut bits = Bits::new();
+    let gradient = burgers().value_and_grad(burgers::loss).wrt(burgers::u).wrt(burgers::nu);
+    let gradient = gradient.memory(Bytes::kib(18)).compile(device)?;
+    let out = gradient.launch((&mut u, &mut next, &at, 0.3, 20, &mut loss))?;
+    bits.extend(part.gather(out.get(burgers::u)?)?.bits());
+    bits.push(out.get(burgers::nu)?.to_bits());
+    let hvp = burgers().hvp(burgers::loss).wrt(burgers::u).wrt(burgers::nu).compile(device)?;
+    let direction = part.fill(device, |[x]| 0.1 * x as f64 - 1.0)?;
+    let along = Direction::new().array(burgers::u, &direction).scalar(burgers::nu, 0.5);
+    let out = hvp.launch((&mut u, &mut next, &at, 0.3, 20, &mut loss), &along)?;
+    bits.extend(part.gather(out.get(burgers::u)?)?.bits());
+    bits.push(out.get(burgers::nu)?.to_bits());
+    let _done = burgers().compile(device)?.launch((&mut u, &mut next, &at, 0.3, 20, &mut loss))?;
+    bits.extend(part.gather(&u)?.bits());
+    bits.push(loss.value().to_bits());
+    Ok(bits)
+}
+
+/// Every action is made durable in `dir`, or none.
+fn durable(part: &Part, dir: &str) -> Result<Bits> {
+    let device = &Device::best()?;
+    let at = part.place1()?;
+    let mut u = part.fill(device, |[x]| (0.37 * x as f64).sin() + 0.2)?;
+    let (mut next, mut loss) = (part.zeros(device)?, device.zeros([])?);
+    let gradient = burgers().value_and_grad(burgers::loss).wrt(burgers::u).wrt(burgers::nu);
+    let gradient = gradient.budget(Budget::Revolve { slots: 2, block: 1 }).compile(device)?;
+    let args = (&mut u, &mut next, &at, 0.3, 9, &mut loss);
+    let out = match dir {
+        "-" => gradient.launch(args)?,
+        dir => gradient.launch_durable_every(dir, std::time::Duration::ZERO, args)?,
+    };
+    let mut bits = part.gather(out.get(burgers::u)?)?.bits();
+    bits.push(out.get(burgers::nu)?.to_bits());
+    Ok(bits)
+}
+
+fn plane(part: &Part) -> Result<Bits> {
+    let device = &Device::best()?;
+    type P = torus<f32>;
+    let at = part.place2()?;
+    let mut u = part.fill(device, |[x, y]| (0.3 * x as f32).sin() + 0.1 * y as f32)?;
+    let mut v = part.fill(device, |[x, y]| (0.2 * y as f32).cos() - 0.05 * x as f32)?;
+    let (mut w, mut loss) = (part.zeros(device)?, device.zeros([])?);
+    let gradient = torus::<f32>().value_and_grad(P::loss).wrt(P::u).wrt(P::v).compile(device)?;
+    let out = gradient.launch((&mut u, &mut v, &mut w, &at, 6, &mut loss))?;
+    let mut bits = part.gather(out.get(P::u)?)?.bits();
+    bits.extend(part.gather(out.get(P::v)?)?.bits());
+    bits.extend(vec![out.value(P::loss)?.value()].bits());
+    Ok(bits)
+}
+
+fn volume(part: &Part) -> Result<Bits> {
+    let device = &Device::best()?;
+    type P = wave<f64>;
+    let at = part.place3()?;
+    let c = part.fill(device, |[x, y, z]| 0.3 + 0.01 * (x + 2 * y + 3 * z) as f64)?;
+    let wavelet: Vec<f64> = (0..12).map(|t| (0.5 * t as f64).sin()).collect();
+    let wavelet = device.array(&wavelet)?;
+    let (mut p, mut q) = (part.zeros(device)?, part.zeros(device)?);
+    let (mut loss, mut largest) = (device.zeros([])?, device.zeros([])?);
+    let gradient = wave::<f64>().value_and_grad(P::loss).wrt(P::c).wrt(P::wavelet).compile(device)?;
+    let out = gradient.launch((&mut p, &mut q, &c, &wavelet, &at, &mut loss, &mut largest))?;
+    let mut bits = part.gather(out.get(P::c)?)?.bits();
+    bits.extend(out.get(P::wavelet)?.to_vec().bits());
+    bits.extend(vec![out.value(P::loss)?.value()].bits());
+    Ok(bits)
+}
+
+/// Part 2 fails before its first exchange.
+fn failing(part: &Part) -> Result<Bits> {
+    if part.number() == 2 {
+        return Err(ebbtide_grid::Error::Part("no data for this part".to_string()));
+    }
+    let device = &Device::best()?;
+    let mut u = part.zeros::<f64, 1>(device)?;
+    ebbtide::exchange(&mut u)?;
+    Ok(Bits::new())
+}
+
+/// What exchanges cost: a wave on two parts, on the ranks of the job, against one part on as many threads, in one run.
+fn cost(mpi: Option<&Mpi>) -> Result<Option<String>> {
+    const N: usize = 96;
+    const STEPS: usize = 60;
+    let seconds = |team: Team| -> Result<f64> {
+        let run = |part: &Part| -> Result<f64> {
+            let device = &Device::best()?;
+            let at = part.place3()?;
+            let c = part.fill(device, |_| 0.3f32)?;
+            let wavelet = device.array(&[1.0f32; STEPS])?;
+            let (mut p, mut q) = (part.zeros(device)?, part.zeros(device)?);
+            let (mut loss, mut largest) = (device.zeros([])?, device.zeros([])?);
+            let compiled = wave::<f32>().compile(device)?;
+            let mut best = f64::INFINITY;
+            for _ in 0..5 {
+                part.barrier()?;
+                let begun = std::time::Instant::now();
+                let _done = compiled.launch((&mut p, &mut q, &c, &wavelet, &at, &mut loss, &mut largest))?;
+                best = best.min(begun.elapsed().as_secs_f64());
+            }
+            Ok(best)
+        };
+        Ok(team.run(run)?.into_iter().fold(0.0, f64::max))
+    };
+    let grid = |parts: usize| Grid::new(&[N, N, N])?.even(&[parts, 1, 1])?.halo(1);
+    let ranks = mpi.map_or(2, |mpi| mpi.ranks().max(2));
+    let parts = grid(ranks)?;
+    let divided = seconds(mpi.map_or_else(|| Team::new(&parts), |mpi| mpi.team(&parts)))?;
+    if mpi.is_some_and(|mpi| mpi.rank() != 0) {
+        return Ok(None);
+    }
+    let undivided = seconds(Team::new(&grid(1)?))?;
+    let bytes = 2 * (ranks - 1) * N * N * size_of::<f32>();
+    let copied = vec![1u8; bytes];
+    let begun = std::time::Instant::now();
+    (0..100).for_each(|_| drop(std::hint::black_box(copied.clone())));
+    let floor = begun.elapsed().as_secs_f64() / 100.0;
+    let step = |seconds: f64| 1e6 * seconds / STEPS as f64;
+    Ok(Some(format!(
+        "{ranks} parts: {:.0} µs a step, one part on the threads of its device: {:.0} µs, ratio {:.2}; an exchange moves {bytes} \
+         bytes, which take {:.1} µs to copy",
+        step(divided),
+        step(undivided),
+        divided / undivided,
+        1e6 * floor
+    )))
+}

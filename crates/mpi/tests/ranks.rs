@@ -1,0 +1,140 @@
+//! Jobs of one to four ranks on this machine, more ranks than cores included. `EBBTIDE_MPIRUN` names another `mpirun`.
+
+use std::process::{Command, Output};
+
+const CHECK: &str = env!("CARGO_BIN_EXE_ebbtide-mpi-check");
+
+fn mpirun(ranks: usize) -> Command {
+    let name = std::env::var("EBBTIDE_MPIRUN").unwrap_or_else(|_| "mpirun".to_string());
+    let version = Command::new(&name).arg("--version").output().expect("mpirun starts");
+    let mut command = Command::new(name);
+    let version = String::from_utf8_lossy(&version.stdout);
+    if version.contains("Open MPI") || version.contains("OpenRTE") {
+        command.args(["--oversubscribe", "--allow-run-as-root"]);
+    }
+    command.args(["-n", &ranks.to_string()]);
+    command
+}
+
+fn text(output: Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("it is text").trim().to_string()
+}
+
+/// A problem has the same bits in one process without MPI and on one to four ranks.
+fn same_bits(problem: &str, cut: &str) {
+    let alone = text(Command::new(CHECK).args(["alone", problem, cut]).output().expect("it starts"));
+    assert!(alone.split(' ').count() >= 5, "{alone}");
+    for ranks in 1..=4 {
+        let found = text(mpirun(ranks).args([CHECK, "ranks", problem, cut]).output().expect("mpirun starts"));
+        assert_eq!(alone, found, "{problem}, {cut}, {ranks} ranks");
+    }
+}
+
+#[test]
+fn c65_twelve_parts_of_a_line() {
+    same_bits("line", "even");
+}
+
+#[test]
+fn c65_five_uneven_parts_of_a_line() {
+    same_bits("line", "uneven");
+}
+
+#[test]
+fn c65_twelve_parts_of_a_torus() {
+    same_bits("torus", "even");
+}
+
+#[test]
+fn c65_five_uneven_parts_of_a_torus() {
+    same_bits("torus", "uneven");
+}
+
+#[test]
+fn c65_twelve_parts_of_a_volume() {
+    same_bits("wave", "even");
+}
+
+#[test]
+fn c65_five_parts_of_a_volume() {
+    same_bits("wave", "uneven");
+}
+
+#[test]
+fn shots_are_added_in_their_own_order() {
+    same_bits("shots", "");
+}
+
+/// The demo spreads its shots over ranks and finds what one rank finds.
+#[test]
+fn the_demo_has_the_bits_of_one_rank() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let figures = |ranks: usize| {
+        let out = folder.path().join(ranks.to_string());
+        let demo = env!("CARGO_BIN_EXE_ebbtide");
+        let options = ["demo", "--grid", "32x44", "--sources", "5", "--iterations", "2", "--json", "--out"];
+        let output = mpirun(ranks).arg(demo).args(options).arg(out).output().expect("mpirun starts");
+        let text = text(output);
+        let bits = text.lines().filter(|line| line.contains("misfit") || line.contains("gradient_check"));
+        bits.map(str::to_owned).collect::<Vec<String>>()
+    };
+    let one = figures(1);
+    assert!(one.len() >= 3, "{one:?}");
+    assert_eq!([figures(2), figures(4)], [one.clone(), one]);
+}
+
+#[test]
+fn a_part_that_fails_ends_the_job_with_its_number() {
+    for ranks in [1, 2, 4] {
+        let output = mpirun(ranks).args([CHECK, "ranks", "fail"]).output().expect("mpirun starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains("part 2") && said.contains("no data"), "{said}");
+    }
+}
+
+/// Pseudo-random numbers with a fixed seed (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % limit
+    }
+}
+
+/// `EBBTIDE_CASES=200` makes the long run.
+#[test]
+fn c66_a_rank_that_is_killed_loses_nothing_that_was_committed() {
+    let cases: u64 = std::env::var("EBBTIDE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
+    let expected = text(Command::new(CHECK).args(["alone", "durable", "-"]).output().expect("it starts"));
+    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder");
+    let mut random = Random(66);
+    let (mut killed, mut runs) = (0, 0);
+    while killed < cases {
+        let dir = folder.path().join(format!("run-{runs}"));
+        let dir_text = dir.to_str().expect("a plain name");
+        loop {
+            let ranks = 1 + random.below(4) as usize;
+            let rank = random.below(ranks as u64).to_string();
+            let kind = ["before:any", "amid:write", "before:commit", "after:commit", "after:rename"];
+            let kind = kind[random.below(5) as usize];
+            let most = if kind == "before:any" { 120 } else { 25 };
+            let point = format!("{kind}:{}", 1 + random.below(most));
+            let args = [CHECK, "ranks", "durable", dir_text, &rank, &point];
+            let output = mpirun(ranks).args(args).output().expect("mpirun starts");
+            runs += 1;
+            if output.status.success() {
+                assert_eq!(text(output), expected, "{ranks} ranks");
+                break;
+            }
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!said.contains("Error:"), "it failed by itself: {said}");
+            killed += 1;
+        }
+        std::fs::remove_dir_all(&dir).expect("it can be removed");
+    }
+    println!("{killed} kills in {runs} jobs");
+}
