@@ -8,6 +8,7 @@ mod control;
 mod elements;
 mod math;
 mod operators;
+mod ranges;
 mod regions;
 mod variables;
 
@@ -21,5 +22,6 @@ pub use elements::{
 };
 pub use math::*;
 pub use operators::*;
+pub use ranges::{Strided, plain_range, reversed_range, stepped_range, strided_value};
 pub use regions::{Undone, begin_region, end_region, flag};
-pub use variables::{ascribe, fresh, lit, local, named, numbered_local, read, scalar, set};
+pub use variables::{ascribe, fresh, lit, local, named, numbered_local, of_type_of, read, scalar, set, zero};

@@ -14,7 +14,10 @@ use syn::{Attribute, BinOp, Block, Expr, ExprIf, Item, Local, Pat, Stmt, Type};
 
 use crate::errors::Errors;
 use crate::item::{self, Kind};
+use crate::jumps;
 use crate::signature::array_rank;
+
+pub(crate) use loops::closing_break;
 
 /// Where a statement stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub struct Translator<'a> {
     kind: Kind,
     level: Level,
     cx: Ident,
+    /// How many ranges with `.rev()` or `.step_by(k)` there were.
+    strided: usize,
     errors: &'a mut Errors,
 }
 
@@ -41,7 +46,7 @@ struct Element {
 
 impl<'a> Translator<'a> {
     pub fn new(kind: Kind, errors: &'a mut Errors) -> Translator<'a> {
-        Translator { kind, level: Level::Program, cx: item::cx(), errors }
+        Translator { kind, level: Level::Program, cx: item::cx(), strided: 0, errors }
     }
 
     /// A call of a function of `lang::emit` at the user's place `span`.
@@ -182,6 +187,13 @@ impl<'a> Translator<'a> {
                 self.branch(stmt)
             }
             Expr::Block(block) => self.block_statement(block),
+            Expr::Match(matched) => {
+                self.no_attributes(&matched.attrs);
+                let stmts = jumps::match_to_if(matched, self.errors);
+                let stmts = self.list(&stmts);
+                quote!({ #stmts })
+            }
+            Expr::Verbatim(tokens) => quote!(#tokens;),
             Expr::Assign(assign) => self.assign(&assign.left, &assign.right, assign.eq_token.span),
             Expr::Binary(binary) if compound(&binary.op).is_some() => {
                 self.compound_assign(&binary.left, &binary.op, &binary.right)

@@ -8,6 +8,7 @@ use syn::{Attribute, GenericParam, ItemFn, ReturnType, Type};
 
 use crate::body::Translator;
 use crate::errors::Errors;
+use crate::jumps::Jumps;
 use crate::signature::{self, Param, Passing};
 
 /// What a function is to become.
@@ -55,10 +56,14 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
             errors.at(name, format!("what a {} saves is an array that it takes by `&mut`", kind.noun()));
         }
     }
-    let body = match (kind, &function.sig.output) {
-        (Kind::Operation, _) => TokenStream::new(),
-        (Kind::Func, ReturnType::Type(..)) => Translator::new(kind, &mut errors).value_block(&function.block),
-        _ => Translator::new(kind, &mut errors).statements(&function.block),
+    let has_value = kind == Kind::Func && matches!(function.sig.output, ReturnType::Type(..));
+    let body = match kind {
+        Kind::Operation => TokenStream::new(),
+        _ => {
+            let block = Jumps::new(kind, has_value, &mut errors).body(&function.block);
+            let mut translator = Translator::new(kind, &mut errors);
+            if has_value { translator.value_block(&block) } else { translator.statements(&block) }
+        }
     };
     // Lifetimes were refused above; left in, they would only bring errors of their own.
     let generics = &mut function.sig.generics;

@@ -9,6 +9,7 @@ mod arrays;
 mod body;
 mod errors;
 mod item;
+mod jumps;
 mod label;
 mod signature;
 
@@ -22,7 +23,7 @@ use proc_macro::TokenStream;
 /// - Parameters are arrays and structs of arrays, by `&` or `&mut`, and scalars, by value. Arrays and structs are
 ///   passed on by their bare name: `misfit(u, target, loss);`.
 /// - `for i in par(0..n)` is a parallel loop, every other loop is sequential: `for t in a..b`, `while c`,
-///   `loop { …; if c { break; } }`. `if c { break; }` may close any sequential loop.
+///   `loop { … }`, with `break` and `continue`; `return` leaves early; `match` chooses by integers.
 /// - Elements are `u[i]`, `u[[i, j]]`, `loss[[]]`; shapes `u.len()`, `u.dim(k)`; temporaries
 ///   `let mut t = Array2::<f64>::zeros([n, m]);`.
 /// - Programs call programs and `#[func]`s.

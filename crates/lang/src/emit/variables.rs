@@ -61,3 +61,14 @@ pub fn numbered_local<T: Scalar>(cx: &Cx, name: &str, value: Expr<T>) -> Local<T
 pub fn set<V: Variable<Elem = T>, T: Scalar, B: Scalar + Same<T>>(cx: &Cx, variable: &V, value: Expr<B>) {
     cx.emit(|b| b.set(variable.local().id, value.id));
 }
+
+/// The first value of a variable that is set before it is read.
+#[track_caller]
+pub fn zero<T: Scalar>(cx: &Cx) -> Expr<T> {
+    Expr::new(cx.emit(|b| b.literal(Literal::zero(T::TYPE))))
+}
+
+/// `value`, which has the type of a value of the program: what a `match` is checked on.
+pub fn of_type_of<T: Scalar>(value: T, _: &Expr<T>) -> T {
+    value
+}

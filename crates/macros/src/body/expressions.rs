@@ -3,9 +3,10 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{BinOp, Expr, ExprBinary, ExprIf, ExprIndex, ExprUnary, Lit, UnOp};
+use syn::{BinOp, Expr, ExprBinary, ExprIf, ExprIndex, ExprUnary, Lit, Stmt, UnOp};
 
 use super::{Element, Translator, borrow, strip};
+use crate::jumps;
 
 impl Translator<'_> {
     /// The value of an expression.
@@ -32,6 +33,17 @@ impl Translator<'_> {
             Expr::MethodCall(call) => self.method_call(call),
             Expr::Call(call) => self.call(call),
             Expr::If(branch) => self.if_value(branch),
+            Expr::Match(matched) => {
+                let [bind, check, chain] = jumps::match_to_if(matched, self.errors);
+                let first = self.list(&[bind, check]);
+                let value = match chain {
+                    Stmt::Expr(chain, _) => self.expr(&chain),
+                    _ => TokenStream::new(),
+                };
+                quote!({ #first #value })
+            }
+            // Tokens of the expansion's own, a value already.
+            Expr::Verbatim(tokens) => tokens.clone(),
             Expr::Block(block) if block.attrs.is_empty() && block.label.is_none() => {
                 let value = self.value_block(&block.block);
                 quote!({ #value })

@@ -2,22 +2,19 @@
 
 use syn::{Expr, ExprMethodCall, Item, Macro};
 
-use super::{Translator, strip};
+use super::Translator;
 
 impl Translator<'_> {
     /// Refuses an expression that is not part of the language.
     pub(super) fn refuse(&mut self, expr: &Expr) {
         let message = match expr {
-            Expr::Match(_) => "there is no `match`: write `if … else if … else`",
             Expr::Closure(_) => "there are no closures: write a `#[func]`",
             Expr::Try(_) => {
                 "there is no `?`: a program cannot fail halfway; what goes wrong is the launch's `Err`"
             }
-            Expr::Return(_) => "there is no `return`: let `if` and `else` decide what runs",
-            Expr::Break(_) => {
-                "`break` may only close the body of a sequential loop: make `if … { break; }` its last statement"
+            Expr::Return(_) | Expr::Break(_) | Expr::Continue(_) => {
+                "a `break`, `continue` or `return` is a statement of its own, in a block or in a branch of an `if`"
             }
-            Expr::Continue(_) => "there is no `continue`: put the rest of the body into an `if`",
             Expr::Reference(_) => "there are no references: write the name of the array, without `&`",
             Expr::RawAddr(_) => "there are no pointers",
             Expr::Array(_) | Expr::Repeat(_) => {
@@ -76,15 +73,8 @@ impl Translator<'_> {
 
     /// Refuses what a `for` runs over, if it is not a range.
     pub(super) fn refuse_iterator(&mut self, expr: &Expr) {
-        let message = match strip(expr) {
-            Expr::MethodCall(call) if call.method == "rev" => {
-                "a range runs upwards: write `for k in 0..n { let i = n - 1 - k; … }`"
-            }
-            Expr::MethodCall(call) if call.method == "step_by" => {
-                "a range runs by ones: write `for k in 0..n / 2 { let i = 2 * k; … }`"
-            }
-            _ => "a loop runs over a range: `for i in 0..n`, or `for i in par(0..n)`; elements are `u[i]`",
-        };
+        let message = "a loop runs over a range: `for i in 0..n`, `(0..n).rev()`, `(0..n).step_by(2)`, or `par(0..n)`; elements are \
+                       `u[i]`";
         self.errors.at(expr, message);
     }
 
