@@ -153,7 +153,7 @@ impl Item<'_> {
         let idents: Vec<_> = self.params.iter().map(|p| &p.ident).collect();
         let types: Vec<_> = (0..self.params.len()).map(|k| format_ident!("__A{k}")).collect();
         let bounds = self.params.iter().zip(&types).map(|(param, argument)| {
-            let handle = param.handle();
+            let handle = param.handle(self.kind);
             quote_spanned!(param.ty.span()=> #argument: ::ebbtide::__lang::Argument<#handle>)
         });
         let head = quote! {

@@ -12,6 +12,7 @@ mod item;
 mod jumps;
 mod label;
 mod signature;
+mod value;
 
 use proc_macro::TokenStream;
 
@@ -40,8 +41,9 @@ pub fn program(attr: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a function usable inside programs, while it stays a plain function of Rust.
 ///
-/// It computes one value from scalars and elements of arrays (`fn lap(u: &Array2<f64>, i: usize, j: usize) -> f64`),
-/// may be generic over `T: Float`, and is expanded where a program calls it, inside and outside parallel loops.
+/// It computes values from scalars, small values and elements of arrays (`fn lap(u: &Array2<f64>, i: usize, j: usize) ->
+/// f64`), may change what it takes by `&mut`, may be generic over `T: Float` and over constants, and is expanded where a
+/// program calls it, inside and outside parallel loops.
 #[proc_macro_attribute]
 pub fn func(attr: TokenStream, item: TokenStream) -> TokenStream {
     item::expand(item::Kind::Func, attr.into(), item.into()).into()
@@ -66,6 +68,16 @@ pub fn operation(attr: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Arrays, attributes(arrays))]
 pub fn derive_arrays(item: TokenStream) -> TokenStream {
     arrays::derive(item.into()).into()
+}
+
+/// Makes a struct of values, or an enum without fields, a value of programs: `let p = Particle { pos, mass: 1.0 };`,
+/// `match kind { Kind::Wall => …, Kind::Open => … }`.
+///
+/// The fields are scalars, vectors, matrices, tuples, arrays of a fixed length and other such structs. It is `Copy`:
+/// `#[derive(Clone, Copy, Value)]`.
+#[proc_macro_derive(Value)]
+pub fn derive_value(item: TokenStream) -> TokenStream {
+    value::derive(item.into()).into()
 }
 
 /// Makes the variants of an enum labels of checkpoints: `#[checkpoint(Stage::Solve)]`.

@@ -86,6 +86,7 @@ fn site(fault: &Fault) -> Option<&Site> {
     match fault {
         Fault::OutOfBounds { site, .. }
         | Fault::DivisionByZero { site }
+        | Fault::Assertion { site, .. }
         | Fault::WrittenTwice { site, .. }
         | Fault::NotANumber { site, .. }
         | Fault::Misfit { site, .. }

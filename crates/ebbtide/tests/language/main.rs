@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod jumps;
+mod reductions;
 mod refused;
+mod small;
 
-use ebbtide::{Device, Devices, Program, ir};
+use ebbtide::{Budget, Device, Devices, Program, ir};
 use ebbtide_conformance::{Input, judge, literals, run};
 
 /// Runs a program on the interpreter and the CPU, whose bits must agree, and gives the elements of its parameter `of`.
@@ -21,14 +23,22 @@ fn values<P: ebbtide::__lang::Source>(program: &Program<P>, inputs: &[Input], of
     literals(array.ty, bytes).into_iter().map(|literal| literal.to_f64()).collect()
 }
 
-/// Holds gradient, `vjp`, `jvp` and `hvp` of a program against the oracle's.
+/// Holds gradient, `vjp`, `jvp` and `hvp` of a program against the oracle's, and the bits of the CPU against the
+/// interpreter's.
 fn differentiates<P: ebbtide::__lang::Source>(
     program: &Program<P>,
     inputs: &[Input],
     of: &str,
     wrt: &[&str],
 ) {
-    judge::check_gradient(program.ir().unwrap(), inputs, of, wrt);
+    let program = program.ir().unwrap();
+    judge::check_gradient(program, inputs, of, wrt);
+    let question = judge::Question::new(program, inputs, of, wrt);
+    let [expected, found] = [Device::interpreter(), Device::cpu()].map(|device| {
+        let gradient = question.gradient(&device, true).unwrap();
+        gradient.launch(&question, Budget::Periodic { period: 2 }).unwrap().derivatives
+    });
+    assert_eq!(expected, found, "the CPU's derivatives have other bits\n{program}");
 }
 
 /// An array of rank 1 with these elements.

@@ -81,6 +81,13 @@ pub enum Fault {
         /// Where it stands in the source.
         site: Option<Site>,
     },
+    /// An assertion that does not hold.
+    Assertion {
+        /// What it says.
+        text: String,
+        /// Where it stands in the source.
+        site: Option<Site>,
+    },
     /// An element that two iterations of a parallel loop, or one of them twice, wrote with `scatter_unique`.
     WrittenTwice {
         /// The array.
@@ -212,6 +219,10 @@ impl fmt::Display for Fault {
             }
             Fault::DivisionByZero { site } => {
                 write!(f, "integer division by zero")?;
+                site
+            }
+            Fault::Assertion { text, site } => {
+                write!(f, "{text}")?;
                 site
             }
             Fault::WrittenTwice { array, index, site } => {

@@ -50,9 +50,16 @@ impl Translator<'_> {
         let Some(var) = self.loop_variable(&stmt.pat) else { return TokenStream::new() };
         let (from, to) = (&range.from, &range.to);
         let name = range.name(&var);
-        let begin = self.emit(stmt.for_token.span, "begin_for", &[quote!(#name), from.clone(), to.clone()]);
         let before = &range.before;
         let value = self.value_of_variable(&range, &var);
+        if closing_break(&stmt.body).is_none() && attributes.is_empty() {
+            let body = self.statements(&stmt.body);
+            let body = quote!(|#var: ::ebbtide::__lang::Expr<::core::primitive::usize>| { #value #body });
+            let looped =
+                self.emit(stmt.for_token.span, "for_range", &[quote!(#name), from.clone(), to.clone(), body]);
+            return quote!({ #before #looped; });
+        }
+        let begin = self.emit(stmt.for_token.span, "begin_for", &[quote!(#name), from.clone(), to.clone()]);
         let body = self.loop_body(&stmt.body);
         quote!({ #before #attributes let #var = #begin; #value { #body } })
     }
@@ -215,7 +222,7 @@ impl Translator<'_> {
         }
     }
 
-    fn loop_variable(&mut self, pat: &Pat) -> Option<Ident> {
+    pub(super) fn loop_variable(&mut self, pat: &Pat) -> Option<Ident> {
         match pat {
             Pat::Ident(pat) if pat.mutability.is_none() && pat.by_ref.is_none() && pat.subpat.is_none() => {
                 Some(pat.ident.clone())
@@ -234,7 +241,7 @@ impl Translator<'_> {
     }
 
     /// The bounds of a range, the second one exclusive.
-    fn range(&mut self, range: &ExprRange) -> Option<(TokenStream, TokenStream)> {
+    pub(super) fn range(&mut self, range: &ExprRange) -> Option<(TokenStream, TokenStream)> {
         let (Some(from), Some(to)) = (&range.start, &range.end) else {
             self.errors.at(range, "a range needs both ends: `0..n`");
             return None;
