@@ -7,10 +7,14 @@
 
 #[path = "../control.rs"]
 mod control;
+#[path = "../elements.rs"]
+mod elements;
 #[path = "../heat.rs"]
 mod heat;
 #[path = "../lorenz.rs"]
 mod lorenz;
+#[path = "../mpm.rs"]
+mod mpm;
 #[path = "../particles.rs"]
 mod particles;
 #[path = "../predator.rs"]
@@ -52,6 +56,16 @@ fn rnn_learns() {
 #[test]
 fn particles_go_on_after_yields() {
     pass(particles::main());
+}
+
+#[test]
+fn elements_hang_where_they_should() {
+    pass(elements::main());
+}
+
+#[test]
+fn mpm_lands_where_it_should() {
+    pass(mpm::main());
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl Unit {
                 extent: raised.extent,
                 site: site(access),
             },
-            2 => Fault::DivisionByZero { site: site(access) },
+            2 => program.division_fault(site(access)),
             9 => Fault::IndexOverflow { site: site(access) },
             3 => {
                 let describe = |id: i64| {

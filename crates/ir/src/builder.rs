@@ -43,6 +43,17 @@ pub struct Builder {
     flaws: Vec<Flaw>,
 }
 
+/// A place in a program that is being built.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    open: usize,
+    statements: usize,
+    values: usize,
+    locals: usize,
+    loops: u32,
+    others: [usize; 7],
+}
+
 /// A block being filled, and the statement that it will belong to.
 #[derive(Debug)]
 struct Open {
@@ -138,6 +149,51 @@ impl Builder {
         if decl.name.is_none() {
             decl.name = Some(name.to_string());
         }
+    }
+
+    /// How far the program is: what [`Builder::rewind`] goes back to.
+    pub fn mark(&self) -> Mark {
+        let p = &self.program;
+        Mark {
+            open: self.open.len(),
+            statements: self.open.last().map_or(0, |open| open.block.len()),
+            values: p.values.len(),
+            locals: p.locals.len(),
+            loops: p.loops,
+            others: self.others(),
+        }
+    }
+
+    /// What a rewind does not undo.
+    fn others(&self) -> [usize; 7] {
+        let p = &self.program;
+        let (pars, regions) = (p.pars as usize, p.regions as usize);
+        [
+            p.arrays.len(),
+            p.labels.len(),
+            p.operations.len(),
+            pars,
+            regions,
+            self.taken.len(),
+            self.schedules.len(),
+        ]
+    }
+
+    /// Forgets what was built since the mark, in the block that was open then; `false`, and nothing has changed, if that
+    /// were more than values, variables and sequential loops.
+    pub fn rewind(&mut self, mark: &Mark) -> bool {
+        if self.open.len() != mark.open || self.others() != mark.others || self.next_schedule.is_some() {
+            return false;
+        }
+        let p = &mut self.program;
+        p.values.truncate(mark.values);
+        p.locals.truncate(mark.locals);
+        p.assertions.retain(|assertion| assertion.value.index() < mark.values);
+        p.loops = mark.loops;
+        if let Some(open) = self.open.last_mut() {
+            open.block.truncate(mark.statements);
+        }
+        true
     }
 
     /// The program, verified; all that is wrong with it otherwise.

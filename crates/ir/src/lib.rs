@@ -110,7 +110,7 @@ pub use analysis::affine::{Affine, Affines, is_zero};
 pub use analysis::entry::{Derivation, Entry, Made, loop_bounds};
 pub use analysis::leaf;
 pub use analysis::races::{ParFacts, Sharing};
-pub use builder::Builder;
+pub use builder::{Builder, Mark};
 pub use interp::evaluate;
 pub use interp::{
     Bytes, Checks, Dead, HostArray, IterationOrder, Machine, Modes, Outcome, Races, Scalars, Tape, poison,

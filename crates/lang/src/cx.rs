@@ -1,10 +1,11 @@
 //! The place where a program is being built.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::panic::Location;
 use std::sync::Arc;
 
-use ebbtide_ir::{Builder, Error, Program, Site};
+use ebbtide_ir::{Builder, Error, Op, Program, Site, ValueId};
 
 /// What the functions of [`emit`](crate::emit) build into: the untyped builder, shared, and the calls under way.
 ///
@@ -14,6 +15,8 @@ pub struct Cx {
     builder: RefCell<Builder>,
     calls: RefCell<Vec<Called>>,
     file: RefCell<Arc<str>>,
+    /// Loop variables by which parts of small values were chosen.
+    choosing: RefCell<BTreeSet<ValueId>>,
 }
 
 /// A program or function whose body is being expanded.
@@ -31,6 +34,7 @@ impl Cx {
             builder: RefCell::new(Builder::new(name)),
             calls: RefCell::default(),
             file: RefCell::new(Arc::from("")),
+            choosing: RefCell::default(),
         }
     }
 
@@ -74,6 +78,23 @@ impl Cx {
         );
         self.emit(|b| b.flaw("1", message));
         false
+    }
+
+    /// Remembers that a small value is indexed by something computed.
+    pub(crate) fn note_computed_index(&self, index: ValueId) {
+        let builder = self.builder.borrow();
+        let mut work = vec![index];
+        while let Some(v) = work.pop() {
+            match builder.program().op(v) {
+                Op::LoopVar => drop(self.choosing.borrow_mut().insert(v)),
+                op => work.extend(op.operands()),
+            }
+        }
+    }
+
+    /// Was a small value indexed by this loop variable, or something computed from it?
+    pub(crate) fn take_computed_index(&self, var: ValueId) -> bool {
+        self.choosing.borrow_mut().remove(&var)
     }
 
     /// Is the program itself being built, rather than one that it calls?

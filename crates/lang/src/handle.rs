@@ -3,11 +3,12 @@
 use std::marker::PhantomData;
 use std::path::Path;
 
-use ebbtide_ir::{Access, ArrayId, Bound, Literal};
+use ebbtide_ir::{Access, ArrayId, Binary, Bound, Combine, Literal, ValueId};
 use ebbtide_runtime::{Arg, Array, Result};
 
 use crate::cx::Cx;
 use crate::scalar::{Element, Scalar};
+use crate::small::Value;
 use crate::value::{Expr, Local, Readable};
 
 /// How a parameter is borrowed: [`ByRef`] or [`ByMut`].
@@ -65,10 +66,33 @@ impl<T: Element, const R: usize, B: Borrow> Handle for ArrayHandle<T, R, B> {
     }
 }
 
-impl<T: Scalar> Handle for Expr<T> {
+impl<T: Value> Handle for Expr<T> {
     fn bound(&self, visit: &mut dyn FnMut(Bound)) {
-        visit(Bound::Scalar(self.id));
+        T::each_expr(&self.id, &mut |id| visit(Bound::Scalar(id)));
     }
+}
+
+/// A variable that is lent to a function.
+impl<T: Value> Handle for Local<T> {
+    fn bound(&self, _: &mut dyn FnMut(Bound)) {}
+}
+
+/// What a `#[func]` can take by `&mut`: variables, whose handle is the variable itself, arrays and structs of arrays.
+#[diagnostic::on_unimplemented(
+    message = "a `#[func]` cannot take a `{Self}` by `&mut`",
+    label = "not a value, an array nor a struct of arrays"
+)]
+pub trait Lent {
+    /// What stands for it in the function.
+    type Handle: Handle;
+}
+
+impl<T: Value> Lent for T {
+    type Handle = Local<T>;
+}
+
+impl<T: Element, const R: usize> Lent for Array<T, R> {
+    type Handle = ArrayHandle<T, R, ByMut>;
 }
 
 /// What can be a parameter of a program or a field of a struct of arrays: an array, a scalar, such a struct.
@@ -247,65 +271,116 @@ impl<T: Element, const R: usize> Argument<ArrayHandle<T, R, ByMut>> for ArrayHan
     }
 }
 
-impl<T: Scalar> Argument<Expr<T>> for Expr<T> {
+impl<T: Value> Argument<Expr<T>> for Expr<T> {
     fn pass(&self, _: &Cx) -> Expr<T> {
         *self
     }
 }
 
-impl<T: Scalar> Argument<Expr<T>> for Local<T> {
+impl<T: Value> Argument<Expr<T>> for Local<T> {
     #[track_caller]
     fn pass(&self, cx: &Cx) -> Expr<T> {
         self.read(cx)
     }
 }
 
-/// What can be indexed with `K` indices: an array of rank `K`.
+impl<T: Value> Argument<Local<T>> for Local<T> {
+    fn pass(&self, _: &Cx) -> Local<T> {
+        *self
+    }
+}
+
+/// What can be indexed with `K` indices: an array of rank `K`, a vector, a matrix, an array of a fixed length.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an array of rank {K}",
+    message = "`{Self}` is not indexed with {K} indices",
     label = "indexed with {K} indices",
-    note = "an array of rank 0 is indexed `a[[]]`, of rank 1 `a[i]`, of rank 2 `a[[i, j]]`, and so on to rank 4"
+    note = "an array of rank 0 is indexed `a[[]]`, of rank 1 `a[i]`, of rank 2 `a[[i, j]]`, and so on to rank 4; vectors \
+            `v[k]`, matrices `m[[i, j]]`"
 )]
 pub trait Indexed<const K: usize>: Copy {
     /// The type of the elements.
-    type Elem: Element;
+    type Elem: Value;
 
+    /// An element, as it is here.
+    #[track_caller]
+    fn load(self, cx: &Cx, index: [ValueId; K]) -> Expr<Self::Elem>;
+}
+
+/// What has elements that can be assigned to.
+pub trait Stored<const K: usize>: Indexed<K> {
+    /// Gives an element a value, or combines the two; `values` are the scalars of the value.
+    #[track_caller]
+    fn store(self, cx: &Cx, index: [ValueId; K], values: &[ValueId], how: Option<Combine>);
+}
+
+/// An array of rank `K`.
+pub trait OfRank<const K: usize>: Indexed<K> {
     /// The array.
     fn array(self) -> ArrayId;
 }
 
-impl<T: Element, const R: usize, B> Indexed<R> for ArrayHandle<T, R, B> {
+impl<T: Element, const R: usize, B: Borrow> Indexed<R> for ArrayHandle<T, R, B> {
     type Elem = T;
 
+    #[track_caller]
+    fn load(self, cx: &Cx, index: [ValueId; R]) -> Expr<T> {
+        Expr::new(cx.emit(|b| b.load(self.id, &index)))
+    }
+}
+
+impl<T: Element, const R: usize, B: Borrow> Stored<R> for ArrayHandle<T, R, B> {
+    #[track_caller]
+    fn store(self, cx: &Cx, index: [ValueId; R], values: &[ValueId], how: Option<Combine>) {
+        // An element is one scalar.
+        for value in values {
+            cx.emit(|b| match how {
+                None => b.store(self.id, &index, *value),
+                Some(how) => b.update(how, self.id, &index, *value),
+            });
+        }
+    }
+}
+
+impl<T: Element, const R: usize, B: Borrow> OfRank<R> for ArrayHandle<T, R, B> {
     fn array(self) -> ArrayId {
         self.id
     }
 }
 
-/// An array of any rank: what has `len()` and `dim(k)`.
+/// An array of any rank, or of a fixed length: what has `len()` and `dim(k)`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an array: only arrays have `len()` and `dim(k)`",
     label = "not an array"
 )]
 pub trait Shaped: Copy {
-    /// The number of dimensions.
-    const RANK: usize;
+    /// An extent.
+    #[track_caller]
+    fn dim(self, cx: &Cx, k: usize) -> Expr<usize>;
 
-    /// The array.
-    fn array(self) -> ArrayId;
+    /// The number of elements.
+    #[track_caller]
+    fn len(self, cx: &Cx) -> Expr<usize>;
 }
 
-impl<T: Element, const R: usize, B> Shaped for ArrayHandle<T, R, B> {
-    const RANK: usize = R;
+impl<T: Element, const R: usize, B: Borrow> Shaped for ArrayHandle<T, R, B> {
+    #[track_caller]
+    fn dim(self, cx: &Cx, k: usize) -> Expr<usize> {
+        Expr::new(cx.emit(|b| b.dim(self.id, k)))
+    }
 
-    fn array(self) -> ArrayId {
-        self.id
+    #[track_caller]
+    fn len(self, cx: &Cx) -> Expr<usize> {
+        Expr::new(cx.emit(|b| {
+            let extents: Vec<ValueId> = (0..R).map(|k| b.dim(self.id, k)).collect();
+            let product = extents.into_iter().reduce(|a, e| b.binary(Binary::Mul, a, e));
+            product.unwrap_or_else(|| b.literal(Literal::index(1)))
+        }))
     }
 }
 
 /// An array that may be written.
 #[diagnostic::on_unimplemented(
-    message = "this array is borrowed with `&` and cannot be written: declare it `&mut`",
+    message = "this cannot be written: declare a parameter `&mut`, a variable `let mut`",
     label = "`{Self}` cannot be written",
     note = "a parameter that is written is `&mut`, a temporary that is written `let mut`"
 )]

@@ -8,8 +8,9 @@ use std::ops::{IndexMut, Range};
 use ebbtide_runtime::{Array, Result};
 
 use crate::cx::Cx;
-use crate::handle::{Argument, ArrayHandle, ByMut, ByRef, Indexed};
+use crate::handle::{Argument, ArrayHandle, ByMut, ByRef, OfRank};
 use crate::scalar::{Element, Float, Integer, Scalar};
+use crate::small::{Value, from_ids, ids};
 use crate::value::{Expr, Same};
 
 /// Marks a parallel loop: `for i in par(0..n) { … }`, `for (i, j) in par(0..n, 0..m) { … }`, up to four ranges.
@@ -68,14 +69,16 @@ pub enum select {}
 impl select {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<T: Scalar>(
+    pub fn __expand<T: Value>(
         cx: &Cx,
         condition: impl Argument<Expr<bool>>,
         yes: impl Argument<Expr<T>>,
         no: impl Argument<Expr<T>>,
     ) -> Expr<T> {
         let (condition, yes, no) = (condition.pass(cx), yes.pass(cx), no.pass(cx));
-        Expr::new(cx.emit(|b| b.select(condition.id, yes.id, no.id)))
+        let parts = ids(&yes).into_iter().zip(ids(&no));
+        let all: Vec<_> = parts.map(|(yes, no)| cx.emit(|b| b.select(condition.id, yes, no))).collect();
+        from_ids(&all)
     }
 }
 
@@ -145,7 +148,7 @@ pub enum scatter_unique {}
 impl scatter_unique {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<H: Indexed<K, Elem = T>, T: Element, B: Scalar + Same<T>, const K: usize>(
+    pub fn __expand<H: OfRank<K, Elem = T>, T: Element, B: Scalar + Same<T>, const K: usize>(
         cx: &Cx,
         index: [Expr<usize>; K],
         array: H,

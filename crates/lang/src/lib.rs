@@ -22,7 +22,9 @@ pub mod library;
 pub mod operation;
 pub mod parts;
 mod program;
+pub mod reductions;
 mod scalar;
+mod small;
 mod tangent;
 mod value;
 
@@ -31,17 +33,20 @@ pub use cx::Cx;
 #[doc(hidden)]
 pub use ebbtide_autodiff as __autodiff;
 pub use ebbtide_autodiff::Optimisation;
-pub use ebbtide_ir::{Access, ArrayId, Bound, HostArg, Literal, ReverseHint, Rules, Undo};
+pub use ebbtide_ir::{
+    Access, ArrayId, Bound, HostArg, Literal, LocalId, ReverseHint, Rules, Type, Undo, ValueId,
+};
 pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Rate, Rates, Result, Status, Tiers};
 pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};
 pub use handle::{
-    Argument, ArrayHandle, Arrays, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Shaped, Writable,
-    member, set_scalar,
+    Argument, ArrayHandle, Arrays, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Lent, OfRank, Shaped,
+    Stored, Writable, member, set_scalar,
 };
 pub use host_arrays::Host;
 #[doc(hidden)]
 pub use program::counted as __counted;
 pub use program::{Done, Name, Program, Source, name_of_member};
 pub use scalar::{Bits, Element, Float, Integer, Number, Scalar, Signed};
+pub use small::{Mat2, Mat3, Mat4, Sequence, Tuple, Value, Vec2, Vec3, Vec4};
 pub use tangent::{CompiledProduct, Direction, Product};
 pub use value::{CastTarget, Expr, Index, Local, Readable, Returned, Same, Truth, Variable};

@@ -2,8 +2,9 @@
 
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 
-use ebbtide_ir::{Literal, Type};
+use ebbtide_ir::{Literal, LocalId, Type, ValueId};
 
+use crate::small::Value;
 use crate::value::{CastTarget, Readable};
 
 /// A type of scalars: `f32 f64 i32 i64 u32 bool`, and `usize`, the index type.
@@ -13,7 +14,7 @@ use crate::value::{CastTarget, Readable};
     note = "scalars are `f32 f64 i32 i64 u32 bool`, and `usize` for indices; arrays and structs of arrays are \
             passed by `&` or `&mut`"
 )]
-pub trait Scalar: Copy + Send + Sync + 'static + Readable<Elem = Self> {
+pub trait Scalar: Value<Exprs = ValueId, Locals = LocalId> + Readable<Elem = Self> {
     /// The type in the program.
     const TYPE: Type;
 
@@ -88,6 +89,35 @@ pub trait Element: Scalar + ebbtide_runtime::Element {}
 
 macro_rules! scalars {
     ($($t:ty: $ty:ident, $from:expr, $($kind:ident)*;)*) => {$(
+        impl Value for $t {
+            type Exprs = ValueId;
+            type Locals = LocalId;
+
+            fn exprs(next: &mut dyn FnMut(Type) -> ValueId) -> ValueId {
+                next(Type::$ty)
+            }
+
+            fn locals(next: &mut dyn FnMut(Type) -> LocalId) -> LocalId {
+                next(Type::$ty)
+            }
+
+            fn each_expr(parts: &ValueId, visit: &mut dyn FnMut(ValueId)) {
+                visit(*parts);
+            }
+
+            fn each_local(parts: &LocalId, visit: &mut dyn FnMut(LocalId)) {
+                visit(*parts);
+            }
+
+            fn names(name: &str, visit: &mut dyn FnMut(String)) {
+                visit(name.to_string());
+            }
+
+            fn literals(self, visit: &mut dyn FnMut(Literal)) {
+                visit(self.literal());
+            }
+        }
+
         impl Scalar for $t {
             const TYPE: Type = Type::$ty;
 

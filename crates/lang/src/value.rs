@@ -1,71 +1,101 @@
 //! Values of a program that is being built.
 
-use std::marker::PhantomData;
-
-use ebbtide_ir::{LocalId, ValueId};
+use std::fmt;
+use std::ops::Deref;
 
 use crate::cx::Cx;
 use crate::scalar::Scalar;
+use crate::small::{Value, from_ids, variables};
 
 /// A value of type `T`, computed at one place of the program being built.
-#[derive(Debug)]
-pub struct Expr<T: Scalar> {
-    pub(crate) id: ValueId,
-    ty: PhantomData<T>,
+pub struct Expr<T: Value> {
+    /// The value, or its parts.
+    pub(crate) id: T::Exprs,
 }
 
 /// A mutable local variable of type `T` of the program being built.
-#[derive(Debug)]
-pub struct Local<T: Scalar> {
-    pub(crate) id: LocalId,
-    ty: PhantomData<T>,
+pub struct Local<T: Value> {
+    /// The variable, or its parts.
+    pub(crate) id: T::Locals,
 }
 
-impl<T: Scalar> Clone for Expr<T> {
+impl<T: Value> Clone for Expr<T> {
     fn clone(&self) -> Expr<T> {
         *self
     }
 }
 
-impl<T: Scalar> Copy for Expr<T> {}
+impl<T: Value> Copy for Expr<T> {}
 
-impl<T: Scalar> Clone for Local<T> {
+impl<T: Value> Clone for Local<T> {
     fn clone(&self) -> Local<T> {
         *self
     }
 }
 
-impl<T: Scalar> Copy for Local<T> {}
+impl<T: Value> Copy for Local<T> {}
 
-impl<T: Scalar> Expr<T> {
-    pub(crate) fn new(id: ValueId) -> Expr<T> {
-        Expr { id, ty: PhantomData }
+impl<T: Value> Expr<T> {
+    #[doc(hidden)]
+    pub fn new(id: T::Exprs) -> Expr<T> {
+        Expr { id }
     }
 }
 
-impl<T: Scalar> Local<T> {
-    pub(crate) fn new(id: LocalId) -> Local<T> {
-        Local { id, ty: PhantomData }
+impl<T: Value> Local<T> {
+    #[doc(hidden)]
+    pub fn new(id: T::Locals) -> Local<T> {
+        Local { id }
+    }
+}
+
+/// Fields are those of the parts.
+impl<T: Value> Deref for Expr<T> {
+    type Target = T::Exprs;
+
+    fn deref(&self) -> &T::Exprs {
+        &self.id
+    }
+}
+
+/// Fields are those of the parts.
+impl<T: Value> Deref for Local<T> {
+    type Target = T::Locals;
+
+    fn deref(&self) -> &T::Locals {
+        &self.id
+    }
+}
+
+impl<T: Value> fmt::Debug for Expr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Expr<{}>", std::any::type_name::<T>())
+    }
+}
+
+impl<T: Value> fmt::Debug for Local<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Local<{}>", std::any::type_name::<T>())
     }
 }
 
 /// What a name can stand for where a value is wanted: a value, a local variable, a constant of Rust.
 #[diagnostic::on_unimplemented(
-    message = "this is not a scalar: it is `{Self}`",
-    label = "a scalar is wanted here",
+    message = "this is not a value: it is `{Self}`",
+    label = "a value is wanted here",
     note = "index an array to get an element (`u[i]`, `u[[i, j]]`, `loss[[]]`); arrays as wholes are arguments of \
             calls, `swap`, `fill` and `copy`"
 )]
 pub trait Readable {
     /// The type of the value.
-    type Elem: Scalar;
+    type Elem: Value;
 
     /// The value, as it is here.
     #[track_caller]
     fn read(&self, cx: &Cx) -> Expr<Self::Elem>;
 }
 
-impl<T: Scalar> Readable for Expr<T> {
+impl<T: Value> Readable for Expr<T> {
     type Elem = T;
 
     fn read(&self, _: &Cx) -> Expr<T> {
@@ -73,12 +103,13 @@ impl<T: Scalar> Readable for Expr<T> {
     }
 }
 
-impl<T: Scalar> Readable for Local<T> {
+impl<T: Value> Readable for Local<T> {
     type Elem = T;
 
     #[track_caller]
     fn read(&self, cx: &Cx) -> Expr<T> {
-        Expr::new(cx.emit(|b| b.get(self.id)))
+        let all: Vec<_> = variables(self).into_iter().map(|local| cx.emit(|b| b.get(local))).collect();
+        from_ids(&all)
     }
 }
 
@@ -151,13 +182,13 @@ cast_targets! { f32 f64 i32 i64 u32 usize }
 )]
 pub trait Variable {
     /// The type of the variable.
-    type Elem: Scalar;
+    type Elem: Value;
 
     /// The variable.
     fn local(&self) -> Local<Self::Elem>;
 }
 
-impl<T: Scalar> Variable for Local<T> {
+impl<T: Value> Variable for Local<T> {
     type Elem = T;
 
     fn local(&self) -> Local<T> {
@@ -175,9 +206,9 @@ impl Returned for () {
     fn placeholder(_: &Cx) {}
 }
 
-impl<T: Scalar> Returned for Expr<T> {
+impl<T: Value> Returned for Expr<T> {
     #[track_caller]
     fn placeholder(cx: &Cx) -> Expr<T> {
-        Expr::new(cx.emit(|b| b.literal(ebbtide_ir::Literal::zero(T::TYPE))))
+        crate::emit::zero(cx)
     }
 }

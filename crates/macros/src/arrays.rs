@@ -247,6 +247,11 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
 
             #[automatically_derived]
             impl #impl_generics ::ebbtide::__lang::Arrays for #name #ty_generics #where_clause {}
+
+            #[automatically_derived]
+            impl #impl_generics ::ebbtide::__lang::Lent for #name #ty_generics #where_clause {
+                type Handle = #of_mut;
+            }
         };
     }
 }

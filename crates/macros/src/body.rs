@@ -14,7 +14,10 @@ use syn::{Attribute, BinOp, Block, Expr, ExprIf, Item, Local, Pat, Stmt, Type};
 
 use crate::errors::Errors;
 use crate::item::{self, Kind};
+use crate::jumps;
 use crate::signature::array_rank;
+
+pub(crate) use loops::closing_break;
 
 /// Where a statement stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub struct Translator<'a> {
     kind: Kind,
     level: Level,
     cx: Ident,
+    /// How many ranges with `.rev()` or `.step_by(k)` there were.
+    strided: usize,
     errors: &'a mut Errors,
 }
 
@@ -41,7 +46,7 @@ struct Element {
 
 impl<'a> Translator<'a> {
     pub fn new(kind: Kind, errors: &'a mut Errors) -> Translator<'a> {
-        Translator { kind, level: Level::Program, cx: item::cx(), errors }
+        Translator { kind, level: Level::Program, cx: item::cx(), strided: 0, errors }
     }
 
     /// A call of a function of `lang::emit` at the user's place `span`.
@@ -89,12 +94,70 @@ impl<'a> Translator<'a> {
                 self.refuse_item(item);
                 TokenStream::new()
             }
+            Stmt::Macro(stmt) if stmt.mac.path.is_ident("assert") => self.assertion(&stmt.mac),
             Stmt::Macro(stmt) => {
                 self.refuse_macro(&stmt.mac);
                 TokenStream::new()
             }
             Stmt::Expr(expr, _) => self.stmt_expr(expr),
         }
+    }
+
+    /// `assert!(x > 0.0, "what is wrong");`
+    fn assertion(&mut self, mac: &syn::Macro) -> TokenStream {
+        let parser = syn::punctuated::Punctuated::<Expr, syn::Token![,]>::parse_terminated;
+        let Ok(args) = mac.parse_body_with(parser) else {
+            self.errors.at(mac, "write `assert!(x > 0.0, \"what is wrong\");`");
+            return TokenStream::new();
+        };
+        let text = match args.iter().collect::<Vec<_>>()[..] {
+            [condition] => {
+                let text = quote!(#condition).to_string();
+                format!("assertion failed: {text}")
+            }
+            [_, Expr::Lit(text)] if matches!(&text.lit, syn::Lit::Str(_)) => match &text.lit {
+                syn::Lit::Str(text) if text.value().contains('{') => {
+                    self.errors.at(text, "an assertion has a fixed text: remove the braces");
+                    return TokenStream::new();
+                }
+                syn::Lit::Str(text) => text.value(),
+                _ => String::new(),
+            },
+            _ => {
+                self.errors
+                    .at(mac, "an assertion has a condition and a fixed text: `assert!(x > 0.0, \"text\");`");
+                return TokenStream::new();
+            }
+        };
+        let condition = self.expr(&args[0]);
+        let assert = self.emit(args[0].span(), "assert", &[condition, quote!(#text)]);
+        quote!(#assert;)
+    }
+
+    /// `let (a, mut b) = value;`
+    fn tuple_pattern(&mut self, tuple: &syn::PatTuple, value: TokenStream) -> TokenStream {
+        let held = self.hidden("tuple");
+        let mut lets = TokenStream::new();
+        for (k, pat) in tuple.elems.iter().enumerate() {
+            let k = syn::Index::from(k);
+            let part = quote_spanned!(pat.span()=> #held.#k);
+            match pat {
+                Pat::Wild(_) => {}
+                Pat::Tuple(inner) => {
+                    let inner = self.tuple_pattern(inner, part);
+                    // The names of the inner pattern are known after it.
+                    lets.extend(quote!(let #held = #held; #inner let #held = #held;));
+                }
+                Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {
+                    let (ident, name) = (&pat.ident, pat.ident.unraw().to_string());
+                    let function = if pat.mutability.is_some() { "local" } else { "named" };
+                    let value = self.emit(ident.span(), function, &[quote!(#name), part]);
+                    lets.extend(quote!(let #ident = #value;));
+                }
+                pat => self.errors.at(pat, "a pattern is made of names, `_` and tuples"),
+            }
+        }
+        quote!(let #held = #value; #lets)
     }
 
     /// `let` in all its forms.
@@ -111,13 +174,21 @@ impl<'a> Translator<'a> {
         if let Some((token, _)) = &init.diverge {
             self.errors.at(token, "there is no `let … else`: write `if`");
         }
+        if let Pat::Tuple(tuple) = pat {
+            let mut value = self.expr(&init.expr);
+            if let Some(ty) = ty {
+                let span = init.expr.span();
+                value = quote_spanned!(span=> ::ebbtide::__lang::emit::ascribe::<#ty, _>(#value));
+            }
+            return self.tuple_pattern(tuple, value);
+        }
         let (ident, mutable) = match pat {
             Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {
                 (pat.ident.clone(), pat.mutability.is_some())
             }
             Pat::Wild(wild) => (Ident::new("_unused", wild.underscore_token.span), false),
             pat => {
-                self.errors.at(pat, "`let` takes one name: write one `let` for each");
+                self.errors.at(pat, "`let` takes a name or a tuple of names");
                 return TokenStream::new();
             }
         };
@@ -182,6 +253,13 @@ impl<'a> Translator<'a> {
                 self.branch(stmt)
             }
             Expr::Block(block) => self.block_statement(block),
+            Expr::Match(matched) => {
+                self.no_attributes(&matched.attrs);
+                let stmts = jumps::match_to_if(matched, self.errors);
+                let stmts = self.list(&stmts);
+                quote!({ #stmts })
+            }
+            Expr::Verbatim(tokens) => quote!(#tokens;),
             Expr::Assign(assign) => self.assign(&assign.left, &assign.right, assign.eq_token.span),
             Expr::Binary(binary) if compound(&binary.op).is_some() => {
                 self.compound_assign(&binary.left, &binary.op, &binary.right)
@@ -241,13 +319,13 @@ impl<'a> Translator<'a> {
         let value = self.expr(value);
         match strip(place) {
             Expr::Index(index) => {
-                let element = self.element(index);
+                let element = self.written_element(index);
                 let array = self.writable(&index.expr, &element);
                 let store = self.emit(place.span(), "store", &[element.index, array, value]);
                 quote!(#store;)
             }
-            Expr::Path(_) | Expr::Field(_) => {
-                let place = self.place(place);
+            Expr::Path(_) | Expr::Field(_) | Expr::Unary(_) => {
+                let place = self.variable(place);
                 let set = self.emit(span, "set", &[borrow(&place), value]);
                 quote!(#set;)
             }
@@ -265,7 +343,7 @@ impl<'a> Translator<'a> {
         let value = self.expr(value);
         match strip(place) {
             Expr::Index(index) => {
-                let element = self.element(index);
+                let element = self.written_element(index);
                 let array = self.writable(&index.expr, &element);
                 if function == "add" {
                     let update = self.emit(place.span(), "add_to_element", &[element.index, array, value]);
@@ -278,8 +356,8 @@ impl<'a> Translator<'a> {
                 let index = element.index;
                 quote!({ let #at = #index; let #right = #value; #store; })
             }
-            Expr::Path(_) | Expr::Field(_) => {
-                let place = self.place(place);
+            Expr::Path(_) | Expr::Field(_) | Expr::Unary(_) => {
+                let place = self.variable(place);
                 let right = self.hidden("right");
                 let old = self.emit(place.span(), "read", &[borrow(&place)]);
                 let new = self.emit(span, function, &[old, quote!(#right)]);
@@ -323,6 +401,35 @@ impl<'a> Translator<'a> {
                     .at(other, format!("`{}` changes a variable or an element of an array", call.method));
                 TokenStream::new()
             }
+        }
+    }
+
+    /// A variable, or a part of one, that is about to be assigned to.
+    fn variable(&mut self, place: &Expr) -> TokenStream {
+        let mut inner = strip(place);
+        while let Expr::Field(field) = inner {
+            inner = strip(&field.base);
+        }
+        if let Expr::Index(_) = inner {
+            self.errors.at(
+                place,
+                "a part of an element is not assigned to by itself: `let mut e = a[i]; e.x = …; a[i] = e;`",
+            );
+            return TokenStream::new();
+        }
+        self.place(place)
+    }
+
+    /// `a[i]`, `a[[i, j]]`, and `a[i][j]` of a variable.
+    fn written_element(&mut self, index: &syn::ExprIndex) -> Element {
+        match strip(&index.expr) {
+            Expr::Index(outer) if !matches!(strip(&outer.index), Expr::Array(_)) => {
+                let Element { array, .. } = self.element(outer);
+                let list = [&*outer.index, &*index.index];
+                let index = self.indices(index.span(), list.into_iter());
+                Element { array, index }
+            }
+            _ => self.element(index),
         }
     }
 

@@ -8,6 +8,7 @@ use syn::{Attribute, GenericParam, ItemFn, ReturnType, Type};
 
 use crate::body::Translator;
 use crate::errors::Errors;
+use crate::jumps::Jumps;
 use crate::signature::{self, Param, Passing};
 use crate::yields;
 
@@ -56,10 +57,14 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
             errors.at(name, format!("what a {} saves is an array that it takes by `&mut`", kind.noun()));
         }
     }
-    let body = match (kind, &function.sig.output) {
-        (Kind::Operation, _) => TokenStream::new(),
-        (Kind::Func, ReturnType::Type(..)) => Translator::new(kind, &mut errors).value_block(&function.block),
-        _ => Translator::new(kind, &mut errors).statements(&function.block),
+    let has_value = kind == Kind::Func && matches!(function.sig.output, ReturnType::Type(..));
+    let body = match kind {
+        Kind::Operation => TokenStream::new(),
+        _ => {
+            let block = Jumps::new(kind, has_value, &mut errors).body(&function.block);
+            let mut translator = Translator::new(kind, &mut errors);
+            if has_value { translator.value_block(&block) } else { translator.statements(&block) }
+        }
     };
     // Lifetimes were refused above; left in, they would only bring errors of their own.
     let generics = &mut function.sig.generics;
@@ -149,7 +154,7 @@ impl Item<'_> {
         let idents: Vec<_> = self.params.iter().map(|p| &p.ident).collect();
         let types: Vec<_> = (0..self.params.len()).map(|k| format_ident!("__A{k}")).collect();
         let bounds = self.params.iter().zip(&types).map(|(param, argument)| {
-            let handle = param.handle();
+            let handle = param.handle(self.kind);
             quote_spanned!(param.ty.span()=> #argument: ::ebbtide::__lang::Argument<#handle>)
         });
         let head = quote! {

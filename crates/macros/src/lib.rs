@@ -9,8 +9,10 @@ mod arrays;
 mod body;
 mod errors;
 mod item;
+mod jumps;
 mod label;
 mod signature;
+mod value;
 mod yields;
 
 use proc_macro::TokenStream;
@@ -23,7 +25,7 @@ use proc_macro::TokenStream;
 /// - Parameters are arrays and structs of arrays, by `&` or `&mut`, and scalars, by value. Arrays and structs are
 ///   passed on by their bare name: `misfit(u, target, loss);`.
 /// - `for i in par(0..n)` is a parallel loop, every other loop is sequential: `for t in a..b`, `while c`,
-///   `loop { …; if c { break; } }`. `if c { break; }` may close any sequential loop.
+///   `loop { … }`, with `break` and `continue`; `return` leaves early; `match` chooses by integers.
 /// - Elements are `u[i]`, `u[[i, j]]`, `loss[[]]`; shapes `u.len()`, `u.dim(k)`; temporaries
 ///   `let mut t = Array2::<f64>::zeros([n, m]);`.
 /// - Programs call programs and `#[func]`s.
@@ -43,8 +45,9 @@ pub fn program(attr: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a function usable inside programs, while it stays a plain function of Rust.
 ///
-/// It computes one value from scalars and elements of arrays (`fn lap(u: &Array2<f64>, i: usize, j: usize) -> f64`),
-/// may be generic over `T: Float`, and is expanded where a program calls it, inside and outside parallel loops.
+/// It computes values from scalars, small values and elements of arrays (`fn lap(u: &Array2<f64>, i: usize, j: usize) ->
+/// f64`), may change what it takes by `&mut`, may be generic over `T: Float` and over constants, and is expanded where a
+/// program calls it, inside and outside parallel loops.
 #[proc_macro_attribute]
 pub fn func(attr: TokenStream, item: TokenStream) -> TokenStream {
     item::expand(item::Kind::Func, attr.into(), item.into()).into()
@@ -69,6 +72,16 @@ pub fn operation(attr: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Arrays, attributes(arrays))]
 pub fn derive_arrays(item: TokenStream) -> TokenStream {
     arrays::derive(item.into()).into()
+}
+
+/// Makes a struct of values, or an enum without fields, a value of programs: `let p = Particle { pos, mass: 1.0 };`,
+/// `match kind { Kind::Wall => …, Kind::Open => … }`.
+///
+/// The fields are scalars, vectors, matrices, tuples, arrays of a fixed length and other such structs. It is `Copy`:
+/// `#[derive(Clone, Copy, Value)]`.
+#[proc_macro_derive(Value)]
+pub fn derive_value(item: TokenStream) -> TokenStream {
+    value::derive(item.into()).into()
 }
 
 /// Makes the variants of an enum labels of checkpoints: `#[checkpoint(Stage::Solve)]`.

@@ -42,10 +42,13 @@ impl Param {
     }
 
     /// The type that stands for the parameter while a program is being built.
-    pub fn handle(&self) -> TokenStream {
+    pub fn handle(&self, kind: Kind) -> TokenStream {
         let ty = &self.ty;
         let borrow = self.borrow();
         match self.passing {
+            Passing::Mut if kind == Kind::Func => {
+                quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Lent>::Handle)
+            }
             Passing::Value => quote_spanned!(ty.span()=> ::ebbtide::__lang::Expr<#ty>),
             _ => quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Field>::Handle<#borrow>),
         }
@@ -117,7 +120,9 @@ impl Param {
         let span = self.ty.span();
         match passing {
             Passing::Value => quote_spanned! {span=>
-                #list.push(::ebbtide::__lang::Arg::Scalar(::ebbtide::__lang::Scalar::literal(#ident)));
+                ::ebbtide::__lang::Value::literals(#ident, &mut |literal| {
+                    #list.push(::ebbtide::__lang::Arg::Scalar(literal));
+                });
             },
             Passing::Ref => quote_spanned!(span=> ::ebbtide::__lang::Field::read_args(#ident, &mut #list);),
             Passing::Mut => quote_spanned!(span=> ::ebbtide::__lang::Field::write_args(#ident, &mut #list);),
@@ -147,7 +152,7 @@ pub fn params(kind: Kind, item: &ItemFn, errors: &mut Errors) -> Vec<Param> {
         }
     }
     output(kind, item, errors);
-    sig.inputs.iter().filter_map(|input| param(kind, input, errors)).collect()
+    sig.inputs.iter().filter_map(|input| param(input, errors)).collect()
 }
 
 fn output(kind: Kind, item: &ItemFn, errors: &mut Errors) {
@@ -156,15 +161,21 @@ fn output(kind: Kind, item: &ItemFn, errors: &mut Errors) {
             ty,
             "a program returns nothing: write its result into an array, such as `loss: &mut Array0<f64>`",
         ),
-        (Kind::Func, ReturnType::Default) => errors.at(
+        (Kind::Func, ReturnType::Default) if !item.sig.inputs.iter().any(by_mut) => errors.at(
             &item.sig.ident,
-            "a `#[func]` computes one value: give it a return type, or make it a `#[program]` that writes arrays",
+            "a `#[func]` computes a value, or changes what it takes by `&mut`: give it a return type, or make it a \
+             `#[program]` that writes arrays",
         ),
         _ => {}
     }
 }
 
-fn param(kind: Kind, input: &FnArg, errors: &mut Errors) -> Option<Param> {
+/// Is this parameter taken by `&mut`?
+fn by_mut(input: &FnArg) -> bool {
+    matches!(input, FnArg::Typed(input) if matches!(&*input.ty, Type::Reference(r) if r.mutability.is_some()))
+}
+
+fn param(input: &FnArg, errors: &mut Errors) -> Option<Param> {
     let FnArg::Typed(input) = input else {
         errors.at(
             input,
@@ -207,10 +218,6 @@ fn param(kind: Kind, input: &FnArg, errors: &mut Errors) -> Option<Param> {
     };
     if passing == Passing::Value && names_an_array(&ty) {
         errors.at(&ty, "arrays are passed by reference: write `&` before it, or `&mut` if it is written");
-        return None;
-    }
-    if kind == Kind::Func && passing == Passing::Mut {
-        errors.at(&input.ty, "a `#[func]` reads arrays alone: write `&`, or make it a `#[program]`");
         return None;
     }
     Some(Param { ident, passing, ty })

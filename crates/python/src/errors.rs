@@ -87,6 +87,7 @@ fn site(fault: &Fault) -> Option<&Site> {
         Fault::OutOfBounds { site, .. }
         | Fault::DivisionByZero { site }
         | Fault::IndexOverflow { site }
+        | Fault::Assertion { site, .. }
         | Fault::WrittenTwice { site, .. }
         | Fault::NotANumber { site, .. }
         | Fault::Misfit { site, .. }

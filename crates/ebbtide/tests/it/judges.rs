@@ -3,11 +3,11 @@
 use std::process::Command;
 
 /// Nothing reads what is dead, no iterations race, and their order changes no bit. Tests that start processes of their
-/// own, or a compiler, are left out.
+/// own are left out.
 #[test]
 fn all_tests_pass_under_the_modes_of_the_interpreter() {
     let run = Command::new(std::env::current_exe().unwrap())
-        .args(["--skip", "judges::", "--skip", "refused::", "--skip", "durable::"])
+        .args(["--skip", "judges::", "--skip", "durable::"])
         .env("EBBTIDE_MODES", "poison,races,shuffled=1")
         .output()
         .unwrap();

@@ -22,7 +22,6 @@ mod judges;
 mod library;
 mod on_tape;
 mod options;
-mod refused;
 mod rewritten;
 mod rules;
 mod scatter;

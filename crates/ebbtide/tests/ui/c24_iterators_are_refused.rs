@@ -5,10 +5,10 @@ fn p(x: &mut Array1<f64>, n: usize) {
     for y in x {
         y += 1.0;
     }
-    for i in (0..n).rev() {
+    for i in (0..n).skip(1) {
         x[i] = 1.0;
     }
-    for i in (0..n).step_by(2) {
+    for i in (0..n).rev().map(f) {
         x[i] = 1.0;
     }
     for i in 0.. {

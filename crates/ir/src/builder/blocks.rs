@@ -42,43 +42,50 @@ impl Builder {
         self.push(Stmt::If(branch));
     }
 
-    /// Ends an `if` whose arms both set `local`, which nothing else uses, and gives its value. Where both arms are cheap
-    /// and cannot fail it becomes a `select`, which index arithmetic and vectors understand.
+    /// Ends an `if` whose arms both set `local`; see [`Builder::end_values_if`].
     pub fn end_value_if(&mut self, local: LocalId) -> ValueId {
+        match self.end_values_if(&[local])[..] {
+            [value] => value,
+            _ => self.get(local),
+        }
+    }
+
+    /// Ends an `if` whose arms both end by setting `locals`, in order, which nothing else uses, and gives their values.
+    /// Where both arms are cheap and cannot fail they become `select`s, which index arithmetic and vectors understand.
+    pub fn end_values_if(&mut self, locals: &[LocalId]) -> Vec<ValueId> {
         let Some(Open { owner: Owner::Otherwise(condition, then), block: otherwise }) = self.open.last()
         else {
             self.end_if();
-            return self.get(local);
+            return locals.iter().map(|local| self.get(*local)).collect();
         };
-        let arms = (self.arm(then, local), self.arm(otherwise, local));
+        let arms = (self.arm(then, locals), self.arm(otherwise, locals));
         let (Some(yes), Some(no)) = arms else {
             self.end_if();
-            return self.get(local);
+            return locals.iter().map(|local| self.get(*local)).collect();
         };
         let (condition, mut values) = (*condition, then.clone());
         values.extend_from_slice(otherwise);
         self.open.pop();
         if let Some(open) = self.open.last_mut() {
-            // Its first value was never read.
-            let mut unread = None;
+            // Their first values were never read.
+            let mut unread = Vec::new();
             open.block.retain(|stmt| match stmt {
-                Stmt::Declare(declared, value) if *declared == local => {
-                    unread = Some(*value);
+                Stmt::Declare(declared, value) if locals.contains(declared) => {
+                    unread.push(*value);
                     false
                 }
                 _ => true,
             });
-            if let Some(v) = unread.filter(|v| self.program.literal(*v).is_some()) {
-                open.block.retain(|stmt| !matches!(stmt, Stmt::Let(value) if *value == v));
-            }
+            unread.retain(|v| self.program.literal(*v).is_some());
+            open.block.retain(|stmt| !matches!(stmt, Stmt::Let(value) if unread.contains(value)));
             open.block.extend(values.into_iter().filter(|stmt| matches!(stmt, Stmt::Let(_))));
         }
-        self.select(condition, yes, no)
+        yes.into_iter().zip(no).map(|(yes, no)| self.select(condition, yes, no)).collect()
     }
 
-    /// What an arm sets `local` to, where it does nothing else that costs or fails.
-    fn arm(&self, block: &Block, local: LocalId) -> Option<ValueId> {
-        let (last, rest) = block.split_last()?;
+    /// What an arm sets `locals` to, where it does nothing else that costs or fails.
+    fn arm(&self, block: &Block, locals: &[LocalId]) -> Option<Vec<ValueId>> {
+        let (rest, last) = block.split_at_checked(block.len().checked_sub(locals.len())?)?;
         let cheap = |stmt: &Stmt| match stmt {
             Stmt::Let(v) => match self.program.op(*v) {
                 Op::Get(_) => true,
@@ -87,10 +94,14 @@ impl Builder {
             },
             _ => false,
         };
-        match last {
-            Stmt::Set(set, value) if *set == local && rest.iter().all(cheap) => Some(*value),
-            _ => None,
+        if !rest.iter().all(cheap) {
+            return None;
         }
+        let sets = last.iter().zip(locals).map(|(stmt, local)| match stmt {
+            Stmt::Set(set, value) if set == local => Some(*value),
+            _ => None,
+        });
+        sets.collect()
     }
 
     fn new_loop(&mut self) -> LoopId {

@@ -93,6 +93,17 @@ impl Builder {
         }
     }
 
+    /// `assert!(condition, "text")`: a run error that has this text where the condition does not hold.
+    ///
+    /// It is the integer division of one by the condition, as a number, so that everything that knows how to keep, order and
+    /// report a division by zero knows assertions too.
+    pub fn assert(&mut self, condition: ValueId, text: impl Into<String>) {
+        let one = self.literal(Literal::index(1));
+        let number = self.cast(condition, Type::Index);
+        let value = self.binary(Binary::Div, one, number);
+        self.program.assertions.push(Assertion { value, text: text.into(), site: self.site.clone() });
+    }
+
     /// A uniform random number of float type `ty` in [0, 1) from a seed and a counter, both `i64`.
     pub fn rand(&mut self, ty: Type, seed: ValueId, counter: ValueId) -> ValueId {
         self.value(Op::Rand(seed, counter), ty)

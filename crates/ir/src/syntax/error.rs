@@ -87,6 +87,13 @@ pub enum Fault {
         /// Where it stands in the source.
         site: Option<Site>,
     },
+    /// An assertion that does not hold.
+    Assertion {
+        /// What it says.
+        text: String,
+        /// Where it stands in the source.
+        site: Option<Site>,
+    },
     /// An element that two iterations of a parallel loop, or one of them twice, wrote with `scatter_unique`.
     WrittenTwice {
         /// The array.
@@ -233,6 +240,10 @@ impl fmt::Display for Fault {
                     f,
                     "a bound of a loop is not a number: the index arithmetic that computes it overflows 64 bits"
                 )?;
+                site
+            }
+            Fault::Assertion { text, site } => {
+                write!(f, "{text}")?;
                 site
             }
             Fault::WrittenTwice { array, index, site } => {

@@ -7,6 +7,7 @@ mod statement;
 use std::fmt;
 use std::sync::Arc;
 
+use super::error::Fault;
 use super::ids::{ArrayId, ScalarId, Site, ValueId};
 use super::op::Op;
 use super::types::{Literal, Type};
@@ -111,6 +112,17 @@ pub struct ValueDecl {
     pub site: Option<Site>,
 }
 
+/// What an assertion says when it fails. The assertion itself is an integer division by its condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assertion {
+    /// The division, in the program as written.
+    pub value: ValueId,
+    /// What it says.
+    pub text: String,
+    /// Where it stands in the source: generated programs know it by this.
+    pub site: Option<Site>,
+}
+
 /// A program.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
@@ -136,6 +148,8 @@ pub struct Program {
     pub pars: u32,
     /// The number of regions.
     pub regions: u32,
+    /// All assertions: what they say when they fail.
+    pub assertions: Vec<Assertion>,
     /// What may be assumed of the shapes of arrays that it swaps.
     pub swapped: SwappedShapes,
     /// Where runs may begin, beside its beginning.
@@ -197,6 +211,16 @@ impl Program {
         match self.op(id) {
             Op::Literal(literal) => Some(*literal),
             _ => None,
+        }
+    }
+
+    /// The fault of an integer division by zero at this place of the source: perhaps an assertion that fails.
+    pub fn division_fault(&self, site: Option<Site>) -> Fault {
+        let failed =
+            self.assertions.iter().find(|assertion| assertion.site.is_some() && assertion.site == site);
+        match failed {
+            Some(failed) => Fault::Assertion { text: failed.text.clone(), site },
+            None => Fault::DivisionByZero { site },
         }
     }
 

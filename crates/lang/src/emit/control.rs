@@ -2,8 +2,9 @@
 
 use ebbtide_ir::ReverseHint;
 
+use super::small::constant_index;
 use crate::cx::Cx;
-use crate::scalar::Scalar;
+use crate::small::{Value, from_ids, variables};
 use crate::value::{Expr, Index, Local, Truth};
 
 /// `if condition {`
@@ -20,8 +21,8 @@ pub fn begin_else(cx: &Cx) {
 
 /// The end of an `if` used as a value, whose arms set `slot`.
 #[track_caller]
-pub fn end_value_if<T: Scalar>(cx: &Cx, slot: &Local<T>) -> Expr<T> {
-    Expr::new(cx.emit(|b| b.end_value_if(slot.id)))
+pub fn end_value_if<T: Value>(cx: &Cx, slot: &Local<T>) -> Expr<T> {
+    from_ids(&cx.emit(|b| b.end_values_if(&variables(slot))))
 }
 
 /// The end of an `if`.
@@ -103,4 +104,48 @@ pub fn end_par(cx: &Cx) {
 /// A condition of `&&` or `||`.
 pub fn truth<C: Truth>(condition: Expr<C>) -> Expr<bool> {
     Expr::new(condition.id)
+}
+
+/// `assert!(condition, "text");`
+#[track_caller]
+pub fn assert<C: Truth>(cx: &Cx, condition: Expr<C>, text: &str) {
+    cx.emit(|b| b.assert(condition.id, text));
+}
+
+/// The bounds of a range, where they are constants.
+pub(crate) fn constant_range(cx: &Cx, from: Expr<usize>, to: Expr<usize>) -> Option<(i64, i64)> {
+    cx.emit(|b| constant_index(b.program(), from.id).zip(constant_index(b.program(), to.id)))
+}
+
+/// A constant of the index type.
+#[track_caller]
+pub(crate) fn index_literal(cx: &Cx, value: i64) -> Expr<usize> {
+    Expr::new(cx.emit(|b| b.literal(ebbtide_ir::Literal::index(value))))
+}
+
+/// A loop over so few constants is unrolled where its variable chooses among the parts of a small value.
+const UNROLLED: i64 = 16;
+
+/// `for name in from..to { body }`, with no `break` in it.
+#[track_caller]
+pub fn for_range(cx: &Cx, name: &str, from: Expr<usize>, to: Expr<usize>, mut body: impl FnMut(Expr<usize>)) {
+    let (bounds, before) = (constant_range(cx, from, to), cx.emit(|b| b.mark()));
+    let var = begin_for(cx, name, from, to);
+    body(var);
+    end_loop(cx);
+    if !cx.take_computed_index(var.id) {
+        return;
+    }
+    let Some((first, end)) = bounds else {
+        // Where a loop around this one is unrolled, its bounds may be constants.
+        cx.note_computed_index(from.id);
+        cx.note_computed_index(to.id);
+        return;
+    };
+    if end.saturating_sub(first) > UNROLLED || !cx.emit(|b| b.rewind(&before)) {
+        return;
+    }
+    for k in first..end {
+        body(index_literal(cx, k));
+    }
 }

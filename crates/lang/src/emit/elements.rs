@@ -1,10 +1,11 @@
 //! Elements of arrays, shapes, temporaries.
 
-use ebbtide_ir::{Binary, Combine, Literal, ValueId};
+use ebbtide_ir::{Combine, ValueId};
 
 use crate::cx::Cx;
-use crate::handle::{ArrayHandle, Arrays, Borrow, Indexed, Shaped, Writable};
+use crate::handle::{ArrayHandle, Arrays, Borrow, Indexed, Shaped, Stored, Writable};
 use crate::scalar::{Element, Number, Scalar};
+use crate::small::{self, Value};
 use crate::value::{Expr, Index, Same};
 
 /// The next parameters of the program: an array, or the arrays and scalars of a struct.
@@ -30,43 +31,52 @@ fn ids<const K: usize>(index: [Expr<usize>; K]) -> [ValueId; K] {
 
 /// `array[index]`.
 #[track_caller]
-pub fn load<H: Indexed<K, Elem = T>, T: Element, const K: usize>(
+pub fn load<H: Indexed<K, Elem = T>, T: Value, const K: usize>(
     cx: &Cx,
     index: [Expr<usize>; K],
     array: H,
 ) -> Expr<T> {
-    Expr::new(cx.emit(|b| b.load(array.array(), &ids(index))))
+    array.load(cx, ids(index))
 }
 
 /// `array[index] = value;`
 #[track_caller]
-pub fn store<H: Indexed<K, Elem = T>, T: Element, B: Scalar + Same<T>, const K: usize>(
+pub fn store<H: Stored<K, Elem = T>, T: Value, B: Value + Same<T>, const K: usize>(
     cx: &Cx,
     index: [Expr<usize>; K],
     array: H,
     value: Expr<B>,
 ) {
-    cx.emit(|b| b.store(array.array(), &ids(index), value.id));
+    array.store(cx, ids(index), &small::ids(&value), None);
+}
+
+/// `array[index] += value;`
+#[track_caller]
+pub fn add_to_element<H: Stored<K, Elem = T>, T: super::Add<T>, B: Value + Same<T>, const K: usize>(
+    cx: &Cx,
+    index: [Expr<usize>; K],
+    array: H,
+    value: Expr<B>,
+) {
+    array.store(cx, ids(index), &small::ids(&value), Some(Combine::Add));
 }
 
 macro_rules! combine {
     ($($(#[$doc:meta])* $name:ident, $combine:ident;)*) => {$(
         $(#[$doc])*
         #[track_caller]
-        pub fn $name<H: Indexed<K, Elem = T>, T: Element + Number, B: Scalar + Same<T>, const K: usize>(
+        pub fn $name<H: Stored<K, Elem = T>, T: Number, B: Scalar + Same<T>, const K: usize>(
             cx: &Cx,
             index: [Expr<usize>; K],
             array: H,
             value: Expr<B>,
         ) {
-            cx.emit(|b| b.update(Combine::$combine, array.array(), &ids(index), value.id));
+            array.store(cx, ids(index), &[value.id], Some(Combine::$combine));
         }
     )*};
 }
 
 combine! {
-    /// `array[index] += value;`
-    add_to_element, Add;
     /// `array[index].min_assign(value);`
     min_into_element, Min;
     /// `array[index].max_assign(value);`
@@ -76,17 +86,13 @@ combine! {
 /// `array.dim(k)`.
 #[track_caller]
 pub fn dim<H: Shaped>(cx: &Cx, array: H, k: usize) -> Expr<usize> {
-    Expr::new(cx.emit(|b| b.dim(array.array(), k)))
+    array.dim(cx, k)
 }
 
 /// `array.len()`: the number of elements.
 #[track_caller]
 pub fn len<H: Shaped>(cx: &Cx, array: H) -> Expr<usize> {
-    Expr::new(cx.emit(|b| {
-        let extents: Vec<ValueId> = (0..H::RANK).map(|k| b.dim(array.array(), k)).collect();
-        let product = extents.into_iter().reduce(|a, e| b.binary(Binary::Mul, a, e));
-        product.unwrap_or_else(|| b.literal(Literal::index(1)))
-    }))
+    array.len(cx)
 }
 
 /// `let mut name = Array…::zeros(shape);`

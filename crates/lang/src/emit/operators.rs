@@ -5,7 +5,7 @@
 use ebbtide_ir::{Binary, Compare, Unary};
 
 use crate::cx::Cx;
-use crate::scalar::{Bits, Integer, Number, Scalar, Signed};
+use crate::scalar::{Bits, Integer, Number, Scalar};
 use crate::value::{CastTarget, Expr, Same};
 
 #[track_caller]
@@ -16,30 +16,6 @@ fn binary<T: Scalar, B: Scalar>(cx: &Cx, op: Binary, a: Expr<T>, b: Expr<B>) -> 
 #[track_caller]
 fn compare<T: Scalar, B: Scalar>(cx: &Cx, op: Compare, a: Expr<T>, b: Expr<B>) -> Expr<bool> {
     Expr::new(cx.emit(|builder| builder.compare(op, a.id, b.id)))
-}
-
-/// `a + b`.
-#[track_caller]
-pub fn add<T: Number, B: Scalar + Same<T>>(cx: &Cx, a: Expr<T>, b: Expr<B>) -> Expr<T> {
-    binary(cx, Binary::Add, a, b)
-}
-
-/// `a - b`.
-#[track_caller]
-pub fn sub<T: Number, B: Scalar + Same<T>>(cx: &Cx, a: Expr<T>, b: Expr<B>) -> Expr<T> {
-    binary(cx, Binary::Sub, a, b)
-}
-
-/// `a * b`.
-#[track_caller]
-pub fn mul<T: Number, B: Scalar + Same<T>>(cx: &Cx, a: Expr<T>, b: Expr<B>) -> Expr<T> {
-    binary(cx, Binary::Mul, a, b)
-}
-
-/// `a / b`.
-#[track_caller]
-pub fn div<T: Number, B: Scalar + Same<T>>(cx: &Cx, a: Expr<T>, b: Expr<B>) -> Expr<T> {
-    binary(cx, Binary::Div, a, b)
 }
 
 /// `a % b`.
@@ -112,12 +88,6 @@ pub fn gt<T: Number, B: Scalar + Same<T>>(cx: &Cx, a: Expr<T>, b: Expr<B>) -> Ex
 #[track_caller]
 pub fn ge<T: Number, B: Scalar + Same<T>>(cx: &Cx, a: Expr<T>, b: Expr<B>) -> Expr<bool> {
     compare(cx, Compare::Ge, a, b)
-}
-
-/// `-a`.
-#[track_caller]
-pub fn neg<T: Signed>(cx: &Cx, a: Expr<T>) -> Expr<T> {
-    Expr::new(cx.emit(|b| b.unary(Unary::Neg, a.id)))
 }
 
 /// `!a`.

@@ -1,9 +1,10 @@
 //! Literals, values with names, local variables.
 
-use ebbtide_ir::Literal;
+use ebbtide_ir::{Literal, LocalId};
 
 use crate::cx::Cx;
 use crate::scalar::Scalar;
+use crate::small::{Value, from_ids, ids, names, types, variables};
 use crate::value::{Expr, Local, Readable, Same, Variable};
 
 /// A literal; its type is found as for any literal of Rust.
@@ -12,52 +13,79 @@ pub fn lit<T: Scalar>(cx: &Cx, value: T) -> Expr<T> {
     Expr::new(cx.emit(|b| b.literal(value.literal())))
 }
 
-/// The next parameter of the program, a scalar.
-pub fn scalar<T: Scalar>(cx: &Cx, name: &str) -> Expr<T> {
-    Expr::new(cx.emit(|b| b.scalar(name, T::TYPE)))
+/// The next parameter of the program: a scalar, or the scalars of a small value.
+pub fn scalar<T: Value>(cx: &Cx, name: &str) -> Expr<T> {
+    let declare = |(name, ty): (String, _)| cx.emit(|b| b.scalar(&name, ty));
+    let all: Vec<_> = names::<T>(name).into_iter().zip(types::<T>()).map(declare).collect();
+    from_ids(&all)
 }
 
 /// What a name stands for here.
 #[track_caller]
-pub fn read<V: Readable<Elem = T>, T: Scalar>(cx: &Cx, variable: &V) -> Expr<T> {
+pub fn read<V: Readable<Elem = T>, T: Value>(cx: &Cx, variable: &V) -> Expr<T> {
     variable.read(cx)
 }
 
 /// `let name = value;`
-pub fn named<T: Scalar>(cx: &Cx, name: &str, value: Expr<T>) -> Expr<T> {
-    cx.emit(|b| b.name(value.id, name));
+pub fn named<T: Value>(cx: &Cx, name: &str, value: Expr<T>) -> Expr<T> {
+    for (id, name) in ids(&value).into_iter().zip(names::<T>(name)) {
+        cx.emit(|b| b.name(id, &name));
+    }
     value
 }
 
 /// `let …: T = value;`
-pub fn ascribe<T: Scalar, B: Scalar + Same<T>>(value: Expr<B>) -> Expr<T> {
-    Expr::new(value.id)
+pub fn ascribe<T: Value, B: Value + Same<T>>(value: Expr<B>) -> Expr<T> {
+    from_ids(&ids(&value))
 }
 
 /// `let mut name = value;`
 #[track_caller]
-pub fn local<T: Scalar>(cx: &Cx, name: &str, value: Expr<T>) -> Local<T> {
-    Local::new(cx.emit(|b| b.local(name, value.id)))
+pub fn local<T: Value>(cx: &Cx, name: &str, value: Expr<T>) -> Local<T> {
+    let mut parts = ids(&value).into_iter().zip(names::<T>(name));
+    let mut all = Vec::new();
+    parts.by_ref().for_each(|(id, name)| all.push(cx.emit(|b| b.local(&name, id))));
+    let mut next = all.into_iter();
+    // There are as many as the type has parts.
+    Local::new(T::locals(&mut |_| next.next().unwrap_or(LocalId::from_index(0))))
 }
 
 /// The variable that an `if` used as a value sets in both arms.
 #[track_caller]
-pub fn fresh<T: Scalar>(cx: &Cx) -> Local<T> {
-    let zero = Expr::new(cx.emit(|b| b.literal(Literal::zero(T::TYPE))));
+pub fn fresh<T: Value>(cx: &Cx) -> Local<T> {
+    let zero = zero(cx);
     numbered_local(cx, "if", zero)
 }
 
 /// A variable of the expansion's own, with a number that tells it from others.
 #[track_caller]
-pub fn numbered_local<T: Scalar>(cx: &Cx, name: &str, value: Expr<T>) -> Local<T> {
-    Local::new(cx.emit(|b| {
-        let name = format!("{name}_{}", b.program().locals.len());
-        b.local(&name, value.id)
-    }))
+pub fn numbered_local<T: Value>(cx: &Cx, name: &str, value: Expr<T>) -> Local<T> {
+    let name = cx.emit(|b| format!("{name}_{}", b.program().locals.len()));
+    local(cx, &name, value)
 }
 
 /// `variable = value;`
 #[track_caller]
-pub fn set<V: Variable<Elem = T>, T: Scalar, B: Scalar + Same<T>>(cx: &Cx, variable: &V, value: Expr<B>) {
-    cx.emit(|b| b.set(variable.local().id, value.id));
+pub fn set<V: Variable<Elem = T>, T: Value, B: Value + Same<T>>(cx: &Cx, variable: &V, value: Expr<B>) {
+    for (local, id) in variables(&variable.local()).into_iter().zip(ids(&value)) {
+        cx.emit(|b| b.set(local, id));
+    }
+}
+
+/// The first value of a variable that is set before it is read.
+#[track_caller]
+pub fn zero<T: Value>(cx: &Cx) -> Expr<T> {
+    let all: Vec<_> = types::<T>().into_iter().map(|ty| cx.emit(|b| b.literal(Literal::zero(ty)))).collect();
+    from_ids(&all)
+}
+
+/// `value`, which has the type of a value of the program: what rustc checks a pattern or a struct on.
+pub fn of_type_of<T: Value>(value: T, _: &Expr<T>) -> T {
+    value
+}
+
+/// A constant of Rust.
+#[track_caller]
+pub fn constant<T: Value>(cx: &Cx, value: T) -> Expr<T> {
+    crate::small::constant(cx, value)
 }

@@ -21,12 +21,16 @@ const METHODS: &[(&str, usize)] = &[
     ("clamp", 2),
     ("cos", 0),
     ("cosh", 0),
+    ("cross", 1),
+    ("determinant", 0),
+    ("dot", 1),
     ("erf", 0),
     ("exp", 0),
     ("exp2", 0),
     ("exp_m1", 0),
     ("floor", 0),
     ("hypot", 1),
+    ("inverse", 0),
     ("ln", 0),
     ("ln_1p", 0),
     ("log10", 0),
@@ -34,6 +38,10 @@ const METHODS: &[(&str, usize)] = &[
     ("max", 1),
     ("min", 1),
     ("mul_add", 2),
+    ("norm", 0),
+    ("norm_squared", 0),
+    ("normalize", 0),
+    ("outer", 1),
     ("powf", 1),
     ("powi", 1),
     ("rem_euclid", 1),
@@ -44,6 +52,8 @@ const METHODS: &[(&str, usize)] = &[
     ("sqrt", 0),
     ("tan", 0),
     ("tanh", 0),
+    ("trace", 0),
+    ("transpose", 0),
     ("trunc", 0),
 ];
 
@@ -70,9 +80,16 @@ impl Translator<'_> {
                 return TokenStream::new();
             }
         }
+        let is_type = |ident: &Ident| ident.to_string().starts_with(char::is_uppercase);
+        if segments.iter().rev().nth(1).is_some_and(|before| is_type(&before.ident)) {
+            return self.constructor(call, path);
+        }
         if last.ident == "par" {
             self.errors.at(call, "`par` stands in the head of a loop: `for i in par(0..n) { … }`");
             return TokenStream::new();
+        }
+        if ["sum", "max", "min"].iter().any(|name| last.ident == name) && call.args.len() == 2 {
+            return self.reduction(call, &last.ident);
         }
         if last.ident == "scatter_unique" {
             return self.scatter(call, path);
@@ -123,6 +140,83 @@ impl Translator<'_> {
         quote_spanned!(span=> #path::#expand(#cx, #index, #array, #value))
     }
 
+    /// `sum(0..n, |j| x[j] * x[j])`.
+    fn reduction(&mut self, call: &ExprCall, name: &Ident) -> TokenStream {
+        let (Expr::Range(range), Expr::Closure(closure)) = (strip(&call.args[0]), strip(&call.args[1]))
+        else {
+            let message = match name == "sum" {
+                true => {
+                    "write a range and a closure: `sum(0..n, |j| x[j])`, or an array: `sum(x)`".to_string()
+                }
+                false => format!(
+                    "write `a.{name}(b)`; a range and a closure, `{name}(0..n, |j| x[j])`; or an array, `{name}(x)`"
+                ),
+            };
+            self.errors.at(call, message);
+            return TokenStream::new();
+        };
+        let Some((from, to)) = self.range(range) else { return TokenStream::new() };
+        let var = match closure.inputs.iter().collect::<Vec<_>>()[..] {
+            [pat] => match self.loop_variable(pat) {
+                Some(var) => var,
+                None => return TokenStream::new(),
+            },
+            _ => {
+                self.errors.at(closure, "the closure takes the index: `|j| x[j]`");
+                return TokenStream::new();
+            }
+        };
+        let body = match strip(&closure.body) {
+            Expr::Block(block) if block.label.is_none() => self.value_block(&block.block),
+            value => self.expr(value),
+        };
+        let body = quote!(|#var: ::ebbtide::__lang::Expr<::core::primitive::usize>| { #body });
+        self.emit(name.span(), &format!("{name}_over"), &[from, to, body])
+    }
+
+    /// `Vec3::new(x, y, z)`: a function of a type of values.
+    fn constructor(&mut self, call: &ExprCall, path: &ExprPath) -> TokenStream {
+        let args: Vec<TokenStream> = call.args.iter().map(|argument| self.expr(argument)).collect();
+        let (mut path, cx) = (path.path.clone(), &self.cx);
+        if let Some(last) = path.segments.last_mut() {
+            last.ident = quote::format_ident!("__{}", last.ident, span = last.ident.span());
+        }
+        quote_spanned!(call.span()=> #path(#cx #(, #args)*))
+    }
+
+    /// `Particle { pos, mass: 1.0 }`: rustc checks the fields on a literal that is never made. A struct that is no value has no
+    /// draft; rustc can only say that by its name: so the name says what to do.
+    pub(super) fn struct_literal(&mut self, literal: &syn::ExprStruct) -> TokenStream {
+        if let Some(rest) = &literal.rest {
+            self.errors.at(rest, "write all fields: there is no `..`");
+        }
+        let path = &literal.path;
+        let mut fields = Vec::new();
+        for (k, field) in literal.fields.iter().enumerate() {
+            let syn::Member::Named(name) = &field.member else {
+                self.errors.at(&field.member, "fields have names here");
+                continue;
+            };
+            let value = self.expr(&field.expr);
+            let (held, given) = (self.hidden(&format!("field{k}")), self.hidden(&format!("given{k}")));
+            fields.push((name.clone(), held, given, value));
+        }
+        let holds =
+            fields.iter().map(|(name, held, _, value)| quote_spanned!(name.span()=> let #held = #value;));
+        let givens = fields.iter().map(|(_, _, given, _)| given);
+        let checks = fields.iter().map(|(name, held, given, _)| {
+            quote_spanned!(name.span()=> #name: ::ebbtide::__lang::emit::of_type_of(#given, &#held))
+        });
+        let sets = fields.iter().map(|(name, held, _, _)| quote_spanned!(name.span()=> .#name(#held)));
+        let cx = &self.cx;
+        quote_spanned! {path.span()=> {
+            #(#holds)*
+            #[allow(clippy::all)]
+            let _ = |#(#givens),*| #path { #(#checks),* };
+            #path::this_struct_needs_derive_value()#(#sets)*.__done(#cx)
+        }}
+    }
+
     fn argument(&mut self, argument: &Expr) -> TokenStream {
         match strip(argument) {
             Expr::Path(_) | Expr::Field(_) => self.place(argument),
@@ -134,6 +228,17 @@ impl Translator<'_> {
                     tuple.elems.iter().map(|element| self.place(element)).collect();
                 quote_spanned!(tuple.span()=> (#(#places,)*))
             }
+            // A variable that the function may change.
+            Expr::Reference(reference) if reference.mutability.is_some() => match strip(&reference.expr) {
+                Expr::Path(_) | Expr::Field(_) => self.place(&reference.expr),
+                other => {
+                    self.errors.at(
+                        other,
+                        "only a `let mut` variable is lent with `&mut`: copy an element to one, and back after the call",
+                    );
+                    TokenStream::new()
+                }
+            },
             Expr::Reference(reference) => {
                 self.errors.at(
                     reference,

@@ -3,9 +3,10 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{BinOp, Expr, ExprBinary, ExprIf, ExprIndex, ExprUnary, Lit, UnOp};
+use syn::{BinOp, Expr, ExprBinary, ExprIf, ExprIndex, ExprUnary, Lit, Stmt, UnOp};
 
 use super::{Element, Translator, borrow, strip};
+use crate::jumps;
 
 impl Translator<'_> {
     /// The value of an expression.
@@ -29,9 +30,34 @@ impl Translator<'_> {
                 let (ty, cx) = (&cast.ty, &self.cx);
                 quote_spanned!(cast.expr.span()=> ::ebbtide::__lang::emit::cast::<#ty, _>(#cx, #value))
             }
+            Expr::Tuple(tuple) if tuple.elems.len() > 1 => {
+                let parts: Vec<TokenStream> = tuple.elems.iter().map(|part| self.expr(part)).collect();
+                quote_spanned!(tuple.span()=> ::ebbtide::__lang::emit::tuple((#(#parts),*)))
+            }
+            Expr::Array(array) if !array.elems.is_empty() => {
+                let items: Vec<TokenStream> = array.elems.iter().map(|item| self.expr(item)).collect();
+                quote_spanned!(array.span()=> ::ebbtide::__lang::emit::array_of([#(#items),*]))
+            }
+            Expr::Repeat(repeat) => {
+                let (item, n) = (self.expr(&repeat.expr), &repeat.len);
+                let n = if matches!(strip(n), Expr::Lit(_)) { quote!(#n) } else { quote!({ #n }) };
+                quote_spanned!(repeat.span()=> ::ebbtide::__lang::emit::repeated::<_, #n>(#item))
+            }
+            Expr::Struct(literal) => self.struct_literal(literal),
             Expr::MethodCall(call) => self.method_call(call),
             Expr::Call(call) => self.call(call),
             Expr::If(branch) => self.if_value(branch),
+            Expr::Match(matched) => {
+                let [bind, check, chain] = jumps::match_to_if(matched, self.errors);
+                let first = self.list(&[bind, check]);
+                let value = match chain {
+                    Stmt::Expr(chain, _) => self.expr(&chain),
+                    _ => TokenStream::new(),
+                };
+                quote!({ #first #value })
+            }
+            // Tokens of the expansion's own, a value already.
+            Expr::Verbatim(tokens) => tokens.clone(),
             Expr::Block(block) if block.attrs.is_empty() && block.label.is_none() => {
                 let value = self.value_block(&block.block);
                 quote!({ #value })
@@ -58,30 +84,34 @@ impl Translator<'_> {
 
     /// A name, or a path through structs, as the user wrote it.
     pub(super) fn place(&mut self, expr: &Expr) -> TokenStream {
-        let mut inner = strip(expr);
-        while let Expr::Field(field) = inner {
-            inner = strip(&field.base);
+        match strip(expr) {
+            expr @ Expr::Path(_) => quote!(#expr),
+            Expr::Field(field) => {
+                let (base, member) = (strip(&field.base), &field.member);
+                let base = match base {
+                    Expr::Path(_) | Expr::Field(_) => self.place(base),
+                    Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)) => self.place(base),
+                    other => {
+                        let value = self.expr(other);
+                        quote!((#value))
+                    }
+                };
+                quote_spanned!(expr.span()=> #base.#member)
+            }
+            // What is behind a `&mut` parameter.
+            Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)) => self.place(&unary.expr),
+            other => {
+                self.errors.at(other, "a name is wanted here");
+                TokenStream::new()
+            }
         }
-        if !matches!(inner, Expr::Path(_)) {
-            self.errors.at(expr, "only structs of arrays have fields: write a name before the `.`");
-            return TokenStream::new();
-        }
-        let expr = strip(expr);
-        quote!(#expr)
     }
 
     /// `a[i]`, `a[[i, j]]`, `a[[]]`.
     pub(super) fn element(&mut self, index: &ExprIndex) -> Element {
         let array = match strip(&index.expr) {
             Expr::Path(_) | Expr::Field(_) => self.place(&index.expr),
-            Expr::Index(_) => {
-                self.errors.at(index, "write all indices in one list: `u[[i, j]]`");
-                TokenStream::new()
-            }
-            other => {
-                self.errors.at(other, "only an array can be indexed");
-                TokenStream::new()
-            }
+            other => self.expr(other),
         };
         let index = match strip(&index.index) {
             Expr::Array(list) => self.indices(list.span(), list.elems.iter()),
@@ -126,8 +156,8 @@ impl Translator<'_> {
                 self.emit(span, "not", &[value])
             }
             _ => {
-                self.errors.at(unary, "there are no references to follow: write the name alone");
-                TokenStream::new()
+                let place = self.place(&unary.expr);
+                self.emit(unary.span(), "read", &[borrow(&place)])
             }
         }
     }
@@ -212,7 +242,8 @@ impl Translator<'_> {
 /// Can this be computed anywhere without an error? (Indices can be out of bounds, divisors zero.)
 fn cannot_fail(expr: &Expr) -> bool {
     match strip(expr) {
-        Expr::Lit(_) | Expr::Path(_) | Expr::Field(_) => true,
+        Expr::Lit(_) | Expr::Path(_) => true,
+        Expr::Field(field) => cannot_fail(&field.base),
         Expr::Unary(unary) => cannot_fail(&unary.expr),
         Expr::Cast(cast) => cannot_fail(&cast.expr),
         Expr::Binary(binary) => {

@@ -1,6 +1,6 @@
 //! Loops.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -19,6 +19,26 @@ enum Form {
     Parallel,
 }
 
+/// The counter of a loop and what its variable is made of.
+struct Strided {
+    /// Statements before the loop.
+    before: TokenStream,
+    from: TokenStream,
+    to: TokenStream,
+    /// Where the variable is not the counter: the `emit::Strided` that has its value.
+    value: Option<Ident>,
+}
+
+impl Strided {
+    /// The name of the counter.
+    fn name(&self, var: &Ident) -> String {
+        match self.value {
+            None => var.unraw().to_string(),
+            Some(_) => format!("{}_count", var.unraw()),
+        }
+    }
+}
+
 impl Translator<'_> {
     pub(super) fn for_loop(&mut self, stmt: &ExprForLoop) -> TokenStream {
         self.no_label(&stmt.label);
@@ -26,16 +46,76 @@ impl Translator<'_> {
             return self.par_loop(stmt, ranges);
         }
         let attributes = self.loop_attributes(&stmt.attrs, Form::Sequential);
-        let Expr::Range(range) = strip(&stmt.expr) else {
-            self.refuse_iterator(&stmt.expr);
-            return TokenStream::new();
-        };
-        let Some((from, to)) = self.range(range) else { return TokenStream::new() };
+        let Some(range) = self.strided(&stmt.expr) else { return TokenStream::new() };
         let Some(var) = self.loop_variable(&stmt.pat) else { return TokenStream::new() };
-        let name = var.unraw().to_string();
-        let begin = self.emit(stmt.for_token.span, "begin_for", &[quote!(#name), from, to]);
+        let (from, to) = (&range.from, &range.to);
+        let name = range.name(&var);
+        let before = &range.before;
+        let value = self.value_of_variable(&range, &var);
+        if closing_break(&stmt.body).is_none() && attributes.is_empty() {
+            let body = self.statements(&stmt.body);
+            let body = quote!(|#var: ::ebbtide::__lang::Expr<::core::primitive::usize>| { #value #body });
+            let looped =
+                self.emit(stmt.for_token.span, "for_range", &[quote!(#name), from.clone(), to.clone(), body]);
+            return quote!({ #before #looped; });
+        }
+        let begin = self.emit(stmt.for_token.span, "begin_for", &[quote!(#name), from.clone(), to.clone()]);
         let body = self.loop_body(&stmt.body);
-        quote!({ #attributes let #var = #begin; { #body } })
+        quote!({ #before #attributes let #var = #begin; #value { #body } })
+    }
+
+    /// What a loop runs over: a range, perhaps with `.rev()` and `.step_by(k)`.
+    fn strided(&mut self, expr: &Expr) -> Option<Strided> {
+        match strip(expr) {
+            Expr::Range(range) => {
+                let (from, to) = self.range(range)?;
+                Some(Strided { before: TokenStream::new(), from, to, value: None })
+            }
+            Expr::MethodCall(call) if call.method == "rev" && call.args.is_empty() => {
+                let inner = self.strided(&call.receiver)?;
+                Some(self.mapped(inner, call.method.span(), "reversed_range", &[]))
+            }
+            Expr::MethodCall(call) if call.method == "step_by" && call.args.len() == 1 => {
+                let inner = self.strided(&call.receiver)?;
+                let step = self.index(&call.args[0]);
+                Some(self.mapped(inner, call.method.span(), "stepped_range", &[step]))
+            }
+            other => {
+                self.refuse_iterator(other);
+                None
+            }
+        }
+    }
+
+    /// A range whose values are computed from a counter: `emit::Strided` says how.
+    fn mapped(&mut self, inner: Strided, span: Span, function: &str, args: &[TokenStream]) -> Strided {
+        let strided = self.hidden(&format!("strided{}", self.strided));
+        self.strided += 1;
+        let inside = match &inner.value {
+            Some(inside) => quote!(#inside),
+            None => {
+                let (from, to) = (&inner.from, &inner.to);
+                self.emit(span, "plain_range", &[quote!(#from), quote!(#to)])
+            }
+        };
+        let made = self.emit(span, function, &[&[inside], args].concat());
+        let before = inner.before;
+        let zero = self.emit(span, "lit", &[quote!(0usize)]);
+        Strided {
+            before: quote!(#before let #strided = #made;),
+            from: zero,
+            to: quote!(#strided.count()),
+            value: Some(strided),
+        }
+    }
+
+    /// `let i = first + stride * counter;`
+    fn value_of_variable(&self, range: &Strided, var: &Ident) -> TokenStream {
+        let Some(strided) = &range.value else { return TokenStream::new() };
+        let value = self.emit(var.span(), "strided_value", &[quote!(#strided), quote!(#var)]);
+        let name = var.unraw().to_string();
+        let named = self.emit(var.span(), "named", &[quote!(#name), value]);
+        quote!(let #var = #named;)
     }
 
     fn par_loop(&mut self, stmt: &ExprForLoop, ranges: Vec<&Expr>) -> TokenStream {
@@ -68,28 +148,16 @@ impl Translator<'_> {
             return TokenStream::new();
         }
         let vars: Vec<Ident> = patterns.iter().filter_map(|pat| self.loop_variable(pat)).collect();
-        let mut bounds = Vec::new();
-        for range in &ranges {
-            match strip(range) {
-                Expr::Range(range) => {
-                    if let Some((from, to)) = self.range(range) {
-                        bounds.push(quote!((#from, #to)));
-                    }
-                }
-                other => self.errors.at(other, "`par` takes ranges: `par(0..n)`"),
-            }
-        }
-        let names: Vec<String> = vars.iter().map(|var| var.unraw().to_string()).collect();
+        let strided: Vec<Strided> = ranges.iter().filter_map(|range| self.strided(range)).collect();
+        let bounds = strided.iter().map(|Strided { from, to, .. }| quote!((#from, #to)));
+        let before: Vec<&TokenStream> = strided.iter().map(|s| &s.before).collect();
+        let names: Vec<String> = vars.iter().zip(&strided).map(|(var, range)| range.name(var)).collect();
+        let values: Vec<TokenStream> =
+            vars.iter().zip(&strided).map(|(var, range)| self.value_of_variable(range, var)).collect();
         let begin =
             self.emit(stmt.for_token.span, "begin_par", &[quote!([#(#names),*]), quote!([#(#bounds),*])]);
         let outer = std::mem::replace(&mut self.level, Level::Parallel);
-        if let Some((_, token)) = closing_break(&stmt.body) {
-            self.errors.at(token, "a parallel loop has no `break`: its iterations run at once");
-        }
-        let body = match closing_break(&stmt.body) {
-            Some(_) => TokenStream::new(),
-            None => self.statements(&stmt.body),
-        };
+        let body = self.statements(&stmt.body);
         self.level = outer;
         let end = self.emit(stmt.for_token.span, "end_par", &[]);
         // `par` is named as the user named it, so that hovering over it explains it.
@@ -97,8 +165,10 @@ impl Translator<'_> {
         quote!({
             #[allow(unused_imports)]
             use #marker as _;
+            #(#before)*
             #attributes
             let [#(#vars),*] = #begin;
+            #(#values)*
             { #body }
             #end;
         })
@@ -128,10 +198,7 @@ impl Translator<'_> {
         self.no_label(&stmt.label);
         let attributes = self.loop_attributes(&stmt.attrs, Form::Sequential);
         if closing_break(&stmt.body).is_none() {
-            self.errors.at(
-                stmt.loop_token,
-                "this `loop` never ends: make `if … { break; }` the last statement of its body",
-            );
+            self.errors.at(stmt.loop_token, "this `loop` never ends: write `if … { break; }` in its body");
         }
         let begin = self.emit(stmt.loop_token.span, "begin_loop", &[]);
         let body = self.loop_body(&stmt.body);
@@ -155,7 +222,7 @@ impl Translator<'_> {
         }
     }
 
-    fn loop_variable(&mut self, pat: &Pat) -> Option<Ident> {
+    pub(super) fn loop_variable(&mut self, pat: &Pat) -> Option<Ident> {
         match pat {
             Pat::Ident(pat) if pat.mutability.is_none() && pat.by_ref.is_none() && pat.subpat.is_none() => {
                 Some(pat.ident.clone())
@@ -174,7 +241,7 @@ impl Translator<'_> {
     }
 
     /// The bounds of a range, the second one exclusive.
-    fn range(&mut self, range: &ExprRange) -> Option<(TokenStream, TokenStream)> {
+    pub(super) fn range(&mut self, range: &ExprRange) -> Option<(TokenStream, TokenStream)> {
         let (Some(from), Some(to)) = (&range.start, &range.end) else {
             self.errors.at(range, "a range needs both ends: `0..n`");
             return None;
@@ -194,8 +261,7 @@ impl Translator<'_> {
 
     fn no_label(&mut self, label: &Option<Label>) {
         if let Some(label) = label {
-            self.errors
-                .at(label, "loops have no labels: `if … { break; }` leaves the loop whose body it closes");
+            self.errors.at(label, "loops have no labels: set a `let mut` flag and ask it in the outer loop");
         }
     }
 
@@ -240,7 +306,7 @@ fn par_path(expr: &Expr) -> Option<&syn::Path> {
 }
 
 /// The condition and the `if` of a closing `if … { break; }`.
-pub(super) fn closing_break(body: &Block) -> Option<(&Expr, &syn::ExprIf)> {
+pub(crate) fn closing_break(body: &Block) -> Option<(&Expr, &syn::ExprIf)> {
     let Some(Stmt::Expr(Expr::If(branch), _)) = body.stmts.last() else { return None };
     let [Stmt::Expr(Expr::Break(leave), _)] = branch.then_branch.stmts.as_slice() else { return None };
     let plain = branch.else_branch.is_none() && leave.label.is_none() && leave.expr.is_none();

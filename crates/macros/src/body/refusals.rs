@@ -2,29 +2,27 @@
 
 use syn::{Expr, ExprMethodCall, Item, Macro};
 
-use super::{Translator, strip};
+use super::Translator;
 
 impl Translator<'_> {
     /// Refuses an expression that is not part of the language.
     pub(super) fn refuse(&mut self, expr: &Expr) {
         let message = match expr {
-            Expr::Match(_) => "there is no `match`: write `if … else if … else`",
-            Expr::Closure(_) => "there are no closures: write a `#[func]`",
+            Expr::Closure(_) => {
+                "a closure stands in `sum(0..n, |j| …)`, `max` and `min` alone: write a `#[func]`"
+            }
             Expr::Try(_) => {
                 "there is no `?`: a program cannot fail halfway; what goes wrong is the launch's `Err`"
             }
-            Expr::Return(_) => "there is no `return`: let `if` and `else` decide what runs",
-            Expr::Break(_) => {
-                "`break` may only close the body of a sequential loop: make `if … { break; }` its last statement"
+            Expr::Return(_) | Expr::Break(_) | Expr::Continue(_) => {
+                "a `break`, `continue` or `return` is a statement of its own, in a block or in a branch of an `if`"
             }
-            Expr::Continue(_) => "there is no `continue`: put the rest of the body into an `if`",
             Expr::Reference(_) => "there are no references: write the name of the array, without `&`",
             Expr::RawAddr(_) => "there are no pointers",
-            Expr::Array(_) | Expr::Repeat(_) => {
-                "there are no array literals: write `let mut t = Array1::<f64>::zeros([n]);` and fill it"
+            Expr::Array(_) => {
+                "an array of no elements has no use here: `let mut t = Array1::<f64>::zeros([n]);` makes one"
             }
-            Expr::Tuple(_) => "there are no tuples: write one `let` or assignment for each value",
-            Expr::Struct(_) => "a struct of arrays is made by the host: pass it as a parameter",
+            Expr::Tuple(_) => "a tuple has two to six values",
             Expr::Range(_) => "a range stands in the head of a loop alone: `for i in 0..n`",
             Expr::Let(_) => "there is no `if let`: a condition is a `bool`",
             Expr::Async(_) | Expr::Await(_) => "a program does not wait: remove this",
@@ -45,10 +43,10 @@ impl Translator<'_> {
     pub(super) fn refuse_macro(&mut self, mac: &Macro) {
         let name = mac.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
         let message = match name.as_str() {
-            "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq" | "debug_assert_ne" => {
-                "a program cannot assert: check on the host before the launch, or set a flag of a \
-                 `#[checkpoint(.., yield_on = flag)]`"
+            "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq" | "debug_assert_ne" => {
+                "write `assert!(a == b, \"what is wrong\")`"
             }
+            "assert" => "an assertion is a statement: `assert!(x > 0.0, \"what is wrong\");`",
             "print" | "println" | "eprint" | "eprintln" | "dbg" | "format" | "write" | "writeln" => {
                 "a program cannot print: write into an array and print it on the host; `println!(\"{}\", step())` shows \
                  the program"
@@ -76,15 +74,8 @@ impl Translator<'_> {
 
     /// Refuses what a `for` runs over, if it is not a range.
     pub(super) fn refuse_iterator(&mut self, expr: &Expr) {
-        let message = match strip(expr) {
-            Expr::MethodCall(call) if call.method == "rev" => {
-                "a range runs upwards: write `for k in 0..n { let i = n - 1 - k; … }`"
-            }
-            Expr::MethodCall(call) if call.method == "step_by" => {
-                "a range runs by ones: write `for k in 0..n / 2 { let i = 2 * k; … }`"
-            }
-            _ => "a loop runs over a range: `for i in 0..n`, or `for i in par(0..n)`; elements are `u[i]`",
-        };
+        let message = "a loop runs over a range: `for i in 0..n`, `(0..n).rev()`, `(0..n).step_by(2)`, or `par(0..n)`; elements are \
+                       `u[i]`";
         self.errors.at(expr, message);
     }
 

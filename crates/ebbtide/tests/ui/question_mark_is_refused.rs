@@ -2,9 +2,6 @@ use ebbtide::prelude::*;
 
 #[program]
 fn p(x: &mut Array1<f64>, k: i32) {
-    if k > 0 {
-        return;
-    }
     x[0] = k?;
 }
 

@@ -1,0 +1,114 @@
+//! Small values: vectors, matrices, tuples, arrays of a fixed length, structs of scalars.
+//!
+//! Input: the types of the host, which are plain Rust with the usual operators. Output: while a program is built, a small
+//! value is its parts, each a scalar of the program; a `let mut` variable of such a type is one local variable for each
+//! part. So the program, its derivatives and the devices see scalars alone, and a small value costs what its components
+//! cost. Invariant: the parts have one order, that of [`Value::each_expr`], which is the order of fields, elements and
+//! matrix rows.
+//!
+//! [`Expr`] and [`Local`] dereference to their parts, so that `v.x`, `pair.0` and `particle.pos` are what rustc makes of
+//! field access.
+
+mod aggregates;
+mod matrices;
+mod vectors;
+
+use ebbtide_ir::{Literal, LocalId, Type, ValueId};
+
+use crate::cx::Cx;
+use crate::value::{Expr, Local};
+
+pub use aggregates::Tuple;
+pub use matrices::{Mat2, Mat3, Mat4};
+pub use vectors::{Vec2, Vec3, Vec4};
+
+/// A type that values of a program can have: scalars, and what is made of a fixed number of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a type of values",
+    label = "not a type of values",
+    note = "values are scalars (`f32 f64 i32 i64 u32 bool usize`), vectors and matrices (`Vec3<f64>`, `Mat2<f32>`), tuples, \
+            arrays of a fixed length (`[f64; 4]`), and structs of these with `#[derive(Clone, Copy, Value)]`; arrays such as \
+            `Array1<f64>` are passed by `&` or `&mut`"
+)]
+pub trait Value: Copy + Send + Sync + 'static {
+    /// Its parts as values.
+    type Exprs: Copy;
+    /// Its parts as local variables.
+    type Locals: Copy;
+
+    /// Its parts, each made by `next`.
+    fn exprs(next: &mut dyn FnMut(Type) -> ValueId) -> Self::Exprs;
+
+    /// Its parts as variables, each made by `next`.
+    fn locals(next: &mut dyn FnMut(Type) -> LocalId) -> Self::Locals;
+
+    /// Visits the scalars of its parts in order.
+    fn each_expr(parts: &Self::Exprs, visit: &mut dyn FnMut(ValueId));
+
+    /// Visits the variables of its parts in order.
+    fn each_local(parts: &Self::Locals, visit: &mut dyn FnMut(LocalId));
+
+    /// Visits the names of its scalars, where it has this name itself: `v.x`, `v.y`.
+    fn names(name: &str, visit: &mut dyn FnMut(String));
+
+    /// Visits its scalars as constants.
+    fn literals(self, visit: &mut dyn FnMut(Literal));
+}
+
+/// The scalars of a value.
+pub(crate) fn ids<T: Value>(value: &Expr<T>) -> Vec<ValueId> {
+    let mut all = Vec::new();
+    T::each_expr(&value.id, &mut |id| all.push(id));
+    all
+}
+
+/// The variables of a variable.
+pub(crate) fn variables<T: Value>(variable: &Local<T>) -> Vec<LocalId> {
+    let mut all = Vec::new();
+    T::each_local(&variable.id, &mut |id| all.push(id));
+    all
+}
+
+/// The value with these scalars, which are as many as it has parts.
+pub(crate) fn from_ids<T: Value>(ids: &[ValueId]) -> Expr<T> {
+    let mut next = ids.iter().copied();
+    let first = ids.first().copied().unwrap_or(ValueId::from_index(0));
+    Expr::new(T::exprs(&mut |_| next.next().unwrap_or(first)))
+}
+
+/// The names of the scalars of a value.
+pub(crate) fn names<T: Value>(name: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    T::names(name, &mut |name| all.push(name));
+    all
+}
+
+/// The types of the scalars of a value, in order.
+pub(crate) fn types<T: Value>() -> Vec<Type> {
+    let mut all = Vec::new();
+    let _ = T::exprs(&mut |ty| {
+        all.push(ty);
+        ValueId::from_index(0)
+    });
+    all
+}
+
+/// A constant of the host as a value.
+#[track_caller]
+pub(crate) fn constant<T: Value>(cx: &Cx, value: T) -> Expr<T> {
+    let mut all = Vec::new();
+    value.literals(&mut |literal| all.push(cx.emit(|b| b.literal(literal))));
+    from_ids(&all)
+}
+
+/// A value that is indexed: its items have one type.
+pub trait Sequence: Value {
+    /// The type of an item.
+    type Item: Value;
+
+    /// The items of a value.
+    fn items(parts: &Self::Exprs) -> Vec<Expr<Self::Item>>;
+
+    /// The items of a variable.
+    fn variables(parts: &Self::Locals) -> Vec<Local<Self::Item>>;
+}

@@ -1,0 +1,145 @@
+//! A beam of neo-Hookean triangles that bends under its weight: which stiffness lets its end hang as it should?
+//!
+//! Each element computes its deformation as a matrix, its stress, and the forces at its corners, which it adds to those of
+//! its nodes. The gradient of where the end hangs, by the stiffness of every element, goes back through all steps and is
+//! compared with differences.
+//!
+//! ```text
+//! cargo run --release --example elements
+//! ```
+
+#[path = "show.rs"]
+#[macro_use]
+mod show;
+
+use ebbtide::prelude::*;
+use show::Failure;
+
+/// Cells along and across the beam, two triangles each.
+const LONG: usize = 16;
+const WIDE: usize = 3;
+const NODES: usize = (LONG + 1) * (WIDE + 1);
+const ELEMENTS: usize = 2 * LONG * WIDE;
+const STEPS: usize = 600;
+const DT: f64 = 2e-3;
+const SIZE: f64 = 0.1;
+/// The mass of a node.
+const MASS: f64 = 0.01;
+
+#[derive(Arrays)]
+struct Beam {
+    x: Array2<f64>,
+    v: Array2<f64>,
+    force: Array2<f64>,
+    /// The nodes of each element, and the inverse of its two sides at rest.
+    corners: Array2<i32>,
+    rest: Array3<f64>,
+}
+
+#[func]
+fn at(x: &Array2<f64>, i: usize) -> Vec2<f64> {
+    Vec2::new(x[[i, 0]], x[[i, 1]])
+}
+
+/// The first Piola-Kirchhoff stress of a neo-Hookean solid.
+#[func]
+fn stress(f: Mat2<f64>, mu: f64, lambda: f64) -> Mat2<f64> {
+    let back = f.inverse().transpose();
+    mu * (f - back) + lambda * f.determinant().ln() * back
+}
+
+#[program]
+fn step(b: &mut Beam, stiffness: &Array1<f64>) {
+    fill(b.force, 0.0);
+    for e in par(0..stiffness.len()) {
+        let (i, j, k) = (b.corners[[e, 0]] as usize, b.corners[[e, 1]] as usize, b.corners[[e, 2]] as usize);
+        let rest = Mat2::new(b.rest[[e, 0, 0]], b.rest[[e, 0, 1]], b.rest[[e, 1, 0]], b.rest[[e, 1, 1]]);
+        let here = at(b.x, i);
+        let sides = Mat2::from_rows([at(b.x, j) - here, at(b.x, k) - here]).transpose();
+        let f = sides * rest;
+        assert!(f.determinant() > 0.0, "an element is turned inside out");
+        let area = 0.5 / rest.determinant().abs();
+        let pulls = (-area * stress(f, stiffness[e], 2.0 * stiffness[e]) * rest.transpose()).transpose();
+        for d in 0..2 {
+            b.force[[j, d]] += pulls[[0, d]];
+            b.force[[k, d]] += pulls[[1, d]];
+            b.force[[i, d]] += -(pulls[[0, d]] + pulls[[1, d]]);
+        }
+    }
+    for i in par(0..b.x.dim(0)) {
+        if i <= WIDE {
+            continue; // the wall holds these
+        }
+        let gravity = Vec2::new(0.0, -1.0);
+        let v = (at(b.v, i) + DT * (at(b.force, i) / MASS + gravity)) * 0.995;
+        let x = at(b.x, i) + DT * v;
+        for k in 0..2 {
+            b.v[[i, k]] = v[k];
+            b.x[[i, k]] = x[k];
+        }
+    }
+}
+
+/// How far the end of the beam hangs from where it should, squared.
+#[program]
+fn hang(b: &mut Beam, stiffness: &Array1<f64>, goal: f64, loss: &mut Array0<f64>) {
+    for _t in 0..STEPS {
+        step(b, stiffness);
+    }
+    let n = b.x.dim(0);
+    let end = sum(0..WIDE + 1, |k| b.x[[n - 1 - k, 1]]) / (WIDE + 1) as f64;
+    loss[[]] = (end - goal) * (end - goal);
+}
+
+fn beam(device: &Device) -> Result<Beam, Failure> {
+    let node = |i: usize, j: usize| (i * (WIDE + 1) + j) as i32;
+    let x: Vec<f64> =
+        (0..NODES).flat_map(|k| [SIZE * (k / (WIDE + 1)) as f64, SIZE * (k % (WIDE + 1)) as f64]).collect();
+    let (mut corners, mut rest) = (Vec::new(), Vec::new());
+    for (i, j) in (0..LONG).flat_map(|i| (0..WIDE).map(move |j| (i, j))) {
+        corners.extend([node(i, j), node(i + 1, j), node(i, j + 1)]);
+        corners.extend([node(i + 1, j + 1), node(i, j + 1), node(i + 1, j)]);
+        let sides = Mat2::new(SIZE, 0.0, 0.0, SIZE).inverse();
+        rest.extend(sides.to_elements().into_iter().chain((-sides).to_elements()));
+    }
+    Ok(Beam {
+        x: device.array_with_shape([NODES, 2], &x)?,
+        v: device.zeros([NODES, 2])?,
+        force: device.zeros([NODES, 2])?,
+        corners: device.array_with_shape([ELEMENTS, 3], &corners)?,
+        rest: device.array_with_shape([ELEMENTS, 2, 2], &rest)?,
+    })
+}
+
+/// Runs the example.
+pub fn main() -> Result<(), Failure> {
+    let device = Device::best()?;
+    let goal = 0.1;
+    let g = hang().value_and_grad(hang::loss).wrt(hang::stiffness).memory(Bytes::mib(4)).compile(&device)?;
+    let plain = hang().compile(&device)?;
+    let mut stiffness = vec![40.0; ELEMENTS];
+    let mut last = f64::INFINITY;
+    for round in 0..6 {
+        let (mut b, mut loss, s) = (beam(&device)?, device.scalar(0.0)?, device.array(&stiffness)?);
+        let out = g.launch((&mut b, &s, goal, &mut loss))?;
+        let (value, slope) = (out.value(hang::loss)?.value(), out.get(hang::stiffness)?.to_vec());
+        last = value.sqrt();
+        say!("round {round}: the end hangs {last:.5} from the goal");
+        if round == 0 {
+            let along: Vec<f64> = (0..ELEMENTS).map(|e| (0.7 * e as f64).sin() + 0.3).collect();
+            let at = |moved: f64| -> Result<f64, Failure> {
+                let (mut b, mut loss) = (beam(&device)?, device.scalar(0.0)?);
+                let s: Vec<f64> = stiffness.iter().zip(&along).map(|(s, a)| s + moved * a).collect();
+                let _done = plain.launch((&mut b, &device.array(&s)?, goal, &mut loss))?;
+                Ok(loss.value())
+            };
+            let difference = (at(1e-3)? - at(-1e-3)?) / 2e-3;
+            let slope: f64 = slope.iter().zip(&along).map(|(s, a)| s * a).sum();
+            show::check("slope along a direction", slope, difference, 1e-6)?;
+        }
+        // Newton's step for a square root, along the gradient.
+        let square: f64 = slope.iter().map(|s| s * s).sum();
+        stiffness.iter_mut().zip(&slope).for_each(|(s, d)| *s = (*s - value * d / square).max(5.0));
+    }
+    if last < 0.05 { Ok(()) } else { Err(format!("the end hangs {last} from the goal").into()) }
+}
