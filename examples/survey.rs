@@ -99,7 +99,7 @@ fn run(cut: &[usize], change: &(impl Fn([usize; 3]) -> f32 + Sync)) -> Result<Fo
     Ok(Team::new(&grid).run(work)?.swap_remove(0))
 }
 
-/// Surveys the volume whole and on parts, and compares.
+/// The gradient of three cuts against that of one machine, and against differences.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let whole = run(&[1, 1, 1], &|_| 0.0)?;
     println!("misfit {:.6}, on one machine", whole.misfit);
