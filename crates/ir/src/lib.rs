@@ -15,9 +15,9 @@
 //!    (saturating from floats, truncating between integers).
 //! 4. **Arithmetic.** Floats follow IEEE 754 with round to nearest even; nothing is contracted or reassociated.
 //!    Integers other than `usize` wrap. `usize` is exact in 64 bits and may pass through negative values; a
-//!    negative index is out of bounds. Integer division by zero is a run error; the quotient truncates and
-//!    `MIN / -1` wraps. `min` and `max` of a number and NaN give the number, of two zeros `min` the negative and
-//!    `max` the positive one. Elementary functions have one definition, in `ebbtide-math`.
+//!    negative index is out of bounds. Integer division by zero is a run error (an assertion is such a division, by its
+//!    condition, with a text: see [`Assertion`]); the quotient truncates and `MIN / -1` wraps.
+//!    `min` and `max` of a number and NaN give the number, of two zeros `min` the negative and `max` the positive one. Elementary functions have one definition, in `ebbtide-math`.
 //! 5. **Sequential loops.** Bounds of a `for` are evaluated once, on entry. `if c { break; }` may close a body.
 //! 6. **Parallel loops** have one to four dimensions and hold no other parallel loop, region, call, `swap`,
 //!    `fill`, `copy` or library operation.
