@@ -111,7 +111,7 @@ fn beam(device: &Device) -> Result<Beam, Failure> {
     })
 }
 
-/// Runs the example.
+/// Changes the stiffness until the end hangs near the goal.
 pub fn main() -> Result<(), Failure> {
     let device = Device::best()?;
     let goal = 0.1;

@@ -171,7 +171,7 @@ fn block(device: &Device) -> Result<Block, Failure> {
     })
 }
 
-/// Runs the example.
+/// Throws the block six times, each time nearer to the goal.
 pub fn main() -> Result<(), Failure> {
     let device = Device::best()?;
     let goal = Vec2::new(0.6, 0.3);

@@ -21,7 +21,8 @@
 //!    as an index, a run error as a bound of a loop, and a launch error as an extent, as negative extents are. It compares as
 //!    less than every number. A cast makes it NaN, the least `i32` or `i64`, the greatest `u32`, or `true`. It is an
 //!    error to use it as an index or bound, not to compute it; so a value may be computed earlier, or not at all.
-//!    Integer division by zero is a run error; the quotient truncates and `MIN / -1` wraps. `min` and `max` of a number
+//!    Integer division by zero is a run error (an assertion is such a division, by its condition, with a text: see
+//!    [`Assertion`]); the quotient truncates and `MIN / -1` wraps. `min` and `max` of a number
 //!    and NaN give the number, of two zeros `min` the negative and `max` the positive one. Elementary functions have one
 //!    definition, in `ebbtide-math`.
 //! 5. **Sequential loops.** Bounds of a `for` are evaluated once, on entry. `if c { break; }` may close a body.

@@ -177,6 +177,7 @@ fn horner<T: Float, const N: usize>(c: [T; N], x: T) -> T {
 }
 
 #[func]
+#[allow(clippy::manual_swap, reason = "programs have no such method")]
 fn sorted(mut_me: [f64; 3]) -> [f64; 3] {
     let mut a = mut_me;
     for i in 0..3 {
