@@ -184,8 +184,8 @@ mod tests {
 
     #[test]
     fn the_ends_of_a_palette_are_its_ends_and_nothing_falls_outside() {
-        assert_eq!(Palette::Speed.colour(0.0), [16, 32, 66]);
-        assert_eq!(Palette::Speed.colour(2.0), [140, 32, 48]);
+        assert_eq!(Palette::Speed.colour(0.0), [68, 1, 84]);
+        assert_eq!(Palette::Speed.colour(2.0), [253, 231, 37]);
         assert_eq!(Palette::Sign.colour(0.5), [248, 246, 242]);
         assert_eq!(Palette::Sign.colour(f32::NAN), [248, 246, 242]);
     }

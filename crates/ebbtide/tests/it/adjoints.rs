@@ -492,7 +492,7 @@ fn a_leapfrog_step_is_reversed_in_one_pass_and_puts_no_element_aside() {
                 let mut d_seen' = Array2::<f32>::zeros([v39, v40]);
                 let mut d_loss' = Array0::<f32>::zeros([]);
                 let n = u'.len();
-                forward loop 0 over 0..steps carrying [u', prev'] {
+                forward loop 0 over 0..steps carrying [u', prev'] keeping [seen'] {
                   advance:
                     for t in from..to {
                         for i in par(1..n - 1) {
