@@ -174,20 +174,6 @@ impl<T: Element, const R: usize> fmt::Debug for Array<T, R> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use crate::interpreter;
-
-    #[test]
-    fn debug_shows_the_ends_of_long_arrays() {
-        let device = interpreter();
-        let short = device.array(&[1.5, 2.0]).unwrap();
-        assert_eq!(format!("{short:?}"), "Array1<f64> [2] [1.5, 2.0]");
-        let long = device.from_fn([10, 100], |[i, j]| (100 * i + j) as i32).unwrap();
-        assert_eq!(format!("{long:?}"), "Array2<i32> [10, 100] [0, 1, 2, 3, …, 996, 997, 998, 999]");
-    }
-}
-
 impl Device {
     /// An array of zeros.
     pub fn zeros<T: Element, const R: usize>(&self, shape: [usize; R]) -> Result<Array<T, R>> {
@@ -233,5 +219,19 @@ impl Device {
     /// An array of rank 0 with this element.
     pub fn scalar<T: Element>(&self, value: T) -> Result<Array<T, 0>> {
         Array::from_slice_on(self, [], &[value])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::interpreter;
+
+    #[test]
+    fn debug_shows_the_ends_of_long_arrays() {
+        let device = interpreter();
+        let short = device.array(&[1.5, 2.0]).unwrap();
+        assert_eq!(format!("{short:?}"), "Array1<f64> [2] [1.5, 2.0]");
+        let long = device.from_fn([10, 100], |[i, j]| (100 * i + j) as i32).unwrap();
+        assert_eq!(format!("{long:?}"), "Array2<i32> [10, 100] [0, 1, 2, 3, …, 996, 997, 998, 999]");
     }
 }
