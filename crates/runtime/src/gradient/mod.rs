@@ -120,7 +120,7 @@ impl CompiledGradient {
         CompiledGradient { replay, spare: Arc::default(), ..self.clone() }
     }
 
-    /// The same gradient, with launches that stop when `cancel` says so: they return [`Error::Cancelled`] then, and what
+    /// The same gradient, with launches that stop when `cancel` says so: they return [`Error::Cancelled`](crate::Error::Cancelled) then, and what
     /// receives the results holds anything. A durable one ends the passes that are under way, and keeps what they led to.
     pub fn cancel_with(&self, cancel: &Cancel) -> CompiledGradient {
         CompiledGradient { cancel: Some(cancel.clone()), spare: Arc::default(), ..self.clone() }

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::memory::device_memory::{Handed, HostMemory, Memory, Mirror};
 use crate::memory::meter::Meter;
 
-/// A zeroed piece of memory of a device, aligned to [`ALIGNMENT`].
+/// A zeroed piece of memory of a device, aligned to [`ALIGNMENT`](crate::ALIGNMENT).
 ///
 /// Where the host cannot touch that memory, the host sees a copy: it is brought up to date when the host looks after
 /// the device wrote, and sent when the device is handed the buffer after the host wrote.
