@@ -152,7 +152,7 @@ pub struct BestPlan {
 /// assert!(best.plan.peak_bytes <= 64 << 20);
 /// assert!(best.with_double.cost <= best.plan.cost);
 /// let error = best_plan(&problem, 1 << 20).unwrap_err();
-/// assert!(error.to_string().contains("the least that works is 2097152 bytes"));
+/// assert!(error.to_string().contains("the least that works is 2.00 MiB (2097152 bytes)"));
 /// # Ok::<(), ebbtide_schedule::Error>(())
 /// ```
 pub fn best_plan(problem: &Problem, budget: u64) -> Result<BestPlan, Error> {
