@@ -9,13 +9,13 @@ use std::rc::Rc;
 
 use ebbtide_ir::{After, ArrayId, Combine, Literal, Op, Par, Stmt, Store, Type, ValueId, evaluate, walk};
 
+use crate::address_reuse::Near;
 use crate::body::{Body, Form};
 use crate::c_types::{c_literal, c_type};
 use crate::interior::{Interior, Rows};
-use crate::near::Near;
+use crate::ordered_scatter::scattered;
 use crate::par::proved;
 use crate::segment::Touched;
-use crate::staged::scattered;
 use crate::unit::{Checks, Family, Jam, Pace, Text, Width, line};
 
 /// Rows so near to a boundary are looked at one by one.

@@ -10,37 +10,37 @@
 //! interval in the interior form, in vectors where it can, and the rest in the careful form.
 #![forbid(unsafe_code)]
 
+mod address_reuse;
+mod barriers;
 mod body;
+mod body_loops;
+mod bounds_proof;
 mod branches;
 mod c_types;
 mod deferred;
 mod exact;
-mod guarded;
-mod inner;
+mod fault;
+mod grid_reduction;
 mod interchange;
 mod interchanged;
 mod interior;
 mod kernel;
 mod lanes;
-mod late;
-mod leaves;
 mod library;
-mod mapping;
-mod narrow;
-mod near;
+mod narrow_index;
 mod operation;
-mod outer;
+mod ordered_scatter;
 mod par;
-mod pending;
 mod product;
-mod raised;
+mod program_loops;
 mod region;
 mod segment;
-mod staged;
+mod sink_stores;
+mod specialise_interior;
 mod stores;
+mod thread_ownership;
 mod unit;
-mod usual;
 
-pub use raised::{Access, Raised};
-pub use staged::{STAGE, staging_bytes};
+pub use fault::{Access, Raised};
+pub use ordered_scatter::{STAGE, staging_bytes};
 pub use unit::{Target, Unit, Width, c_unit, cuda_unit};

@@ -10,9 +10,9 @@ use ebbtide_ir::{
     Store, Undone, ValueId, walk, walk_program_level,
 };
 
+use crate::barriers::{By, Pending};
 use crate::c_types::{c_type, from_bits, to_bits};
 use crate::deferred::only_added_to;
-use crate::pending::{By, Pending};
 use crate::region::regions;
 use crate::unit::{Family, Text, line};
 

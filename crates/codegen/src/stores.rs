@@ -4,8 +4,8 @@ use ebbtide_ir::{Claim, Combine, Store, evaluate};
 
 use crate::body::{Body, Form, Part, Stride};
 use crate::c_types::c_literal;
-use crate::late::Late;
 use crate::operation::vector_type;
+use crate::sink_stores::Late;
 use crate::unit::{Checks, Family, Lanes, Text, line};
 
 impl Text<'_> {

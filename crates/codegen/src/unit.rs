@@ -8,18 +8,18 @@ use ebbtide_ir::{
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
 
+use crate::address_reuse::Near;
+use crate::barriers::Pending;
 use crate::c_types::{c_literal, format};
 use crate::deferred::waiting;
 use crate::exact::Exact;
+use crate::fault::Access;
 use crate::interchanged::Own;
-use crate::late::Late;
-use crate::mapping::Mapping;
-use crate::narrow::Narrow;
-use crate::near::Near;
-use crate::pending::Pending;
+use crate::narrow_index::Narrow;
 use crate::product::products;
-use crate::raised::Access;
-use crate::usual::Usual;
+use crate::sink_stores::Late;
+use crate::specialise_interior::Usual;
+use crate::thread_ownership::Mapping;
 
 /// The processor that the text is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

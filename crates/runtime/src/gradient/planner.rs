@@ -400,11 +400,14 @@ impl Planner<'_> {
     fn shares(&self, trees: &[Tree<'_>], fixed: u64, total: u64) -> Result<Vec<u64>> {
         let mut least = Vec::with_capacity(trees.len());
         for tree in trees {
-            // A hinted loop takes what it takes, budget or not.
-            let hinted = match tree.need.hint {
-                Some(_) => self.node(tree, u64::MAX, Effort::Sketch)?.map(|n| n.plan.peak_bytes),
-                None => None,
-            };
+            // A hinted loop takes what it takes, budget or not, beside the least that the loops inside it take: with what
+            // they would rather have, a larger budget would not fit where a smaller one does.
+            let mut hinted: Option<u64> = None;
+            for rung in tree.rungs.iter().filter(|_| tree.need.hint.is_some()) {
+                let node = self.own(tree, u64::MAX, rung, Effort::Sketch)?;
+                hinted =
+                    node.map(|n| hinted.map_or(n.plan.peak_bytes, |h| h.min(n.plan.peak_bytes))).or(hinted);
+            }
             let rung = tree.rungs.iter().map(|r| r.bytes).min().unwrap_or(0);
             least.push(hinted.unwrap_or(tree.need.own_least().saturating_add(rung)));
         }

@@ -49,20 +49,7 @@ impl AdjointBuilder<'_> {
                     for array in self.plan.par(par).iter().rev() {
                         w.push(Stmt::Pop(*array));
                     }
-                    let mut adjoint = ParAdjoint {
-                        source: self.source,
-                        affines: self.affines,
-                        activity: self.activity,
-                        shadows: &self.shadows,
-                        extremes: &self.extremes,
-                        shadow_states: &mut self.shadow_states,
-                        env: &self.env,
-                        double_buffer: self.double_buffer.as_mut(),
-                        without: self.without,
-                        scratch_arrays: &mut self.scratch_arrays,
-                        copies: &self.copies,
-                    };
-                    adjoint.write(w, par)?;
+                    self.par_adjoint().write(w, par)?;
                 }
                 Stmt::Swap(a, b) => {
                     w.push(Stmt::Swap(*a, *b));
@@ -138,7 +125,8 @@ impl AdjointBuilder<'_> {
         self.env.get(&v).copied().unwrap_or(v)
     }
 
-    pub(crate) fn make_real(&mut self, w: &mut Writer, array: ArrayId) {
+    /// What writes the adjoints of parallel loops, as things stand.
+    fn par_adjoint(&mut self) -> ParAdjoint<'_> {
         ParAdjoint {
             source: self.source,
             affines: self.affines,
@@ -147,12 +135,15 @@ impl AdjointBuilder<'_> {
             extremes: &self.extremes,
             shadow_states: &mut self.shadow_states,
             env: &self.env,
-            double_buffer: None,
+            double_buffer: self.double_buffer.as_mut(),
             without: self.without,
             scratch_arrays: &mut self.scratch_arrays,
             copies: &self.copies,
         }
-        .make_real(w, array);
+    }
+
+    pub(crate) fn make_real(&mut self, w: &mut Writer, array: ArrayId) {
+        self.par_adjoint().make_real(w, array);
     }
 
     pub(crate) fn reverse_value(&mut self, w: &mut Writer, v: ValueId) -> Result<(), Error> {

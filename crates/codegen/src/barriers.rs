@@ -4,7 +4,7 @@
 //! only where one statement may touch what another thread still reads or has just written. What every statement touches,
 //! and by which threads, is kept here while the statements are printed, around the back edges of loops too. No meeting is
 //! needed for elements that one thread alone touches: what thread 0 does, or the thread that owns an element in loops over
-//! the same domain (see [`crate::mapping`]).
+//! the same domain (see [`crate::thread_ownership`]).
 //!
 //! A loop that may meet a fault is followed by a meeting all the same, so that the first fault is the one that comes first
 //! in the program.
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{Affines, ArrayId, Op, Par, Role, Stmt, ValueId, walk};
 
-use crate::mapping::MappingId;
+use crate::thread_ownership::MappingId;
 use crate::unit::{Family, Text, line};
 
 /// Which threads touch elements of an array.

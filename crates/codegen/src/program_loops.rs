@@ -2,7 +2,7 @@
 
 use ebbtide_ir::{Block, Loop, LoopKind, Stmt, walk_program_level};
 
-use crate::pending::Pending;
+use crate::barriers::Pending;
 use crate::unit::{Family, Text, line};
 
 impl Text<'_> {
