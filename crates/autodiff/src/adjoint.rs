@@ -324,7 +324,7 @@ impl Maker<'_> {
         let mut read_again = BTreeSet::new();
         walk_program_level(&self.source.body, &mut |stmt| {
             if let Stmt::Par(par) = stmt {
-                read_again.extend(rewritten(self.source, self.affines, &par.body).arrays);
+                read_again.extend(rewritten(self.source, self.affines, par).arrays);
             }
         });
         for a in read_again {

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Binary, Block, Combine, Compare, Indices, Op, Ordering, Par, Program, Range, Role, Site, Stmt,
-    Store, ValueId, walk,
+    ArrayId, Binary, Block, Combine, Compare, Indices, Op, Par, Program, Range, Role, Site, Stmt, Store,
+    ValueId, walk,
 };
 
 use crate::activity::Activity;
@@ -162,7 +162,7 @@ pub(crate) fn each_element(w: &mut Writer, array: ArrayId, write: impl FnOnce(&m
     }
     let body: Block = w.block(|w| write(w, index));
     let id = w.new_par();
-    w.push(Stmt::Par(Par { id, ranges, body, ordering: Ordering::Ordered, site: None }));
+    w.push(Stmt::Par(Par::over(id, ranges, body)));
 }
 
 /// Combines into the best elements what a loop combines into an array.

@@ -139,7 +139,8 @@ pub(crate) fn needed_arrays(
                 }
                 values.extend(l.until);
             }
-            Stmt::Par(par) => values.extend(par.ranges.iter().flat_map(|r| [r.from, r.to])),
+            // The loop that reverses it is safe under the same condition.
+            Stmt::Par(_) => values.extend(stmt.uses()),
             _ => {}
         };
         for block in stmt.blocks().filter(|block| claims_for(block, activity)) {
@@ -158,7 +159,7 @@ pub(crate) fn needed_arrays(
     let mut stored: BTreeMap<ValueId, Vec<ValueId>> = BTreeMap::new();
     walk(&program.body, &mut |stmt| {
         let Stmt::Par(par) = stmt else { return };
-        let rewritten = rewritten(program, affines, &par.body);
+        let rewritten = rewritten(program, affines, par);
         stored.extend(rewritten.forwarded.iter().map(|(load, value)| (*load, vec![*value])));
         let mut into: BTreeMap<ArrayId, Vec<ValueId>> = BTreeMap::new();
         walk(&par.body, &mut |inner| {

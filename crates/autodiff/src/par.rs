@@ -5,8 +5,8 @@ mod turned;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    Affines, ArrayId, Binary, Block, Combine, Compare, Indices, Literal, Op, Par, Program, Range, Stmt, Type,
-    ValueId, is_zero, walk,
+    Affines, ArrayId, Asked, Binary, Block, Combine, Compare, Indices, Literal, Op, Par, Program, Range,
+    Requirement, Safety, Stmt, Type, ValueId, is_zero, walk,
 };
 
 use crate::activity::Activity;
@@ -72,7 +72,7 @@ impl ParAdjoint<'_> {
         for a in &written {
             self.make_real(w, *a);
         }
-        let rewritten = rewritten(self.source, self.affines, &par.body);
+        let rewritten = rewritten(self.source, self.affines, par);
         let extreme = self.count_ties(w, par, &rewritten)?;
         let all = sites(self.source, self.activity, &par.body);
         let turns = !self.without.contains(&Optimisation::GatherStencils);
@@ -257,7 +257,7 @@ impl ParAdjoint<'_> {
             gathers.drain(..).for_each(|gather| w.push(Stmt::Par(gather.par)));
         }
         self.sums(w, split.before, scattered);
-        let own = own_iterations(w, par, ranges, split.body);
+        let own = own_iterations(w, (par, self.env), ranges, split.body);
         self.write_loops(w, par, gathers, own, all);
         self.sums(w, split.after, scattered);
         Ok(())
@@ -302,7 +302,7 @@ pub(crate) fn over_iterations(
 ) -> Result<(), Error> {
     let par = body.0;
     let (ranges, body) = iterations(w, program, beside, env, (body, purpose), None)?;
-    if let Some(own) = own_iterations(w, par, ranges, body) {
+    if let Some(own) = own_iterations(w, (par, env), ranges, body) {
         push_own(w, own);
     }
     Ok(())
@@ -344,9 +344,27 @@ fn iterations(
 }
 
 /// A loop in place of another, if it does anything.
-fn own_iterations(w: &mut Writer, par: &Par, ranges: Vec<Range>, body: Block) -> Option<Par> {
-    let does = !body.is_empty();
-    does.then(|| Par { id: w.new_par(), ranges, body, ordering: par.ordering, site: par.site.clone() })
+fn own_iterations(
+    w: &mut Writer,
+    (par, env): (&Par, &HashMap<ValueId, ValueId>),
+    ranges: Vec<Range>,
+    body: Block,
+) -> Option<Par> {
+    // What was asked when the loop itself began holds here too.
+    let requires = par.requires.iter().map(|r| Requirement {
+        condition: mapped(env, r.condition),
+        asked: Asked::Before,
+        ..r.clone()
+    });
+    (!body.is_empty()).then(|| Par {
+        id: w.new_par(),
+        ranges,
+        body,
+        ordering: par.ordering,
+        requires: requires.collect(),
+        safety: Safety::Proved,
+        site: par.site.clone(),
+    })
 }
 
 pub(crate) fn push_own(w: &mut Writer, own: Par) {

@@ -342,7 +342,7 @@ impl Maker<'_> {
             return Ok(());
         }
         let affines = ebbtide_ir::Affines::of(self.source);
-        let rewritten = rewritten(self.source, &affines, &par.body);
+        let rewritten = rewritten(self.source, &affines, par);
         if let Some(array) = rewritten.arrays.first() {
             let name = &self.source.array(*array).name;
             return Err(Error::Unsupported {

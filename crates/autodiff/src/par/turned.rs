@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use ebbtide_ir::{
-    Affine, ArrayId, Binary, Branch, Compare, Indices, Loop, LoopKind, Op, Ordering, Par, Range, Stmt,
-    ValueId, is_zero,
+    Affine, ArrayId, Binary, Branch, Compare, Indices, Loop, LoopKind, Op, Par, Range, Stmt, ValueId, is_zero,
 };
 
 use super::{Gather, Held, ParAdjoint, both, mapped, within};
@@ -82,7 +81,7 @@ impl ParAdjoint<'_> {
         let body = prune(&w.program, body);
         let id = w.new_par();
         self.held.insert(array, Held::Numbers);
-        let par = Par { id, ranges, body, ordering: Ordering::Ordered, site: par.site.clone() };
+        let par = Par { site: par.site.clone(), ..Par::over(id, ranges, body) };
         Ok(Some(Gather { array, par }))
     }
 
