@@ -34,7 +34,7 @@ fn check(program: &Program, inputs: &[Input], of: &str, wrt: &[&str]) {
         dead: Dead::Poisoned,
     };
     let judged = interpreter_with(modes);
-    let scalar = inputs.len() > 0 && question.input(of).is_some_and(|input| input.shape().is_empty());
+    let scalar = question.input(of).is_some_and(|input| input.shape().is_empty());
     for (name, device) in
         [("judges", judged), ("one thread", cpu(1)), ("two threads", cpu(2)), ("five threads", cpu(5))]
     {

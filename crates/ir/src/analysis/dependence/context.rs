@@ -42,10 +42,19 @@ pub struct Access {
     pub claims: Rc<Vec<(ArrayId, Vec<Poly>)>>,
     /// What is stored, where it is a store.
     pub stored: Option<ValueId>,
+    /// Its place among the accesses of the body, and that of the last one that is like it.
+    pub order: (usize, usize),
+    /// The sequential loops around it.
+    pub loops: Vec<LoopId>,
     pub site: Option<Site>,
 }
 
 impl Access {
+    /// May this access be made after the other one, in one iteration?
+    pub fn may_follow(&self, other: &Access) -> bool {
+        self.order.1 > other.order.0 || self.loops.iter().any(|l| other.loops.contains(l))
+    }
+
     /// Does the access claim its element first, and with which array of claims?
     pub fn claimed(&self) -> Option<ArrayId> {
         self.claims.iter().find(|(_, index)| *index == self.index).map(|(taken, _)| *taken)
@@ -79,7 +88,7 @@ pub fn accesses(terms: &mut Terms<'_>, context: &Context, par: &Par) -> (Vec<For
         let (from, to) = (terms.value(range.from), terms.value(range.to));
         domain.extend([Formula::at_least(&var, &from), Formula::above(&to, &var)]);
     }
-    let inside = Inside { written, accesses: Vec::new(), claims: Rc::new(Vec::new()) };
+    let inside = Inside { written, accesses: Vec::new(), claims: Rc::new(Vec::new()), loops: Vec::new() };
     let now = Context { facts: Vec::new(), ..context.clone() };
     let mut walker = Walker { terms, now, found: BTreeMap::new(), inside: Some(inside) };
     walker.block(&par.body);
@@ -90,6 +99,8 @@ struct Inside {
     written: BTreeSet<ArrayId>,
     accesses: Vec<Access>,
     claims: Rc<Vec<(ArrayId, Vec<Poly>)>>,
+    /// The sequential loops around what is walked now.
+    loops: Vec<LoopId>,
 }
 
 struct Walker<'t, 'p> {
@@ -178,6 +189,9 @@ impl Walker<'_, '_> {
                 let bounds = self.lower_bounds(l);
                 self.forget(stmt);
                 self.keep(&bounds);
+                if let Some(inside) = &mut self.inside {
+                    inside.loops.push(l.id);
+                }
                 let facts = match &l.kind {
                     LoopKind::For { var, from, to } => {
                         let inside = self.inside.is_some();
@@ -192,6 +206,9 @@ impl Walker<'_, '_> {
                     LoopKind::Forever => Vec::new(),
                 };
                 self.under(facts, &l.body);
+                if let Some(inside) = &mut self.inside {
+                    inside.loops.pop();
+                }
                 self.now.facts.truncate(known);
                 self.forget(stmt);
                 self.keep(&bounds);
@@ -367,9 +384,12 @@ impl Walker<'_, '_> {
             return;
         }
         let claims = inside.claims.clone();
+        let (place, loops) = (inside.accesses.len(), inside.loops.clone());
+        let order = (place, place);
         let index = values.as_slice().iter().map(|v| self.terms.value(*v)).collect();
         let guards = Rc::new(self.now.facts.clone());
-        let access = Access { array, kind, index, values, guards, claims, stored, site: site.clone() };
+        let access =
+            Access { array, kind, index, values, guards, claims, stored, order, loops, site: site.clone() };
         if let Some(inside) = &mut self.inside {
             inside.accesses.push(access);
         }

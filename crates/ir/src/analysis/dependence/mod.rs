@@ -217,14 +217,16 @@ fn share(
             }
         }
     }
-    // What is combined when the loop ends may not be touched in any other way, not even by the same iteration.
+    // What is combined when the loop ends may not be touched in any other way afterwards, not even by the same iteration.
     let mut work: Vec<usize> = shared.iter().copied().collect();
     while let Some(a) = work.pop() {
         for b in (0..count).filter(|b| *b != a) {
-            if shared.contains(&b) || pairs.never(a, b, Scope::Any) {
+            let alike = combines(&pairs, a, b);
+            let after = alike || pairs.accesses[b].may_follow(&pairs.accesses[a]);
+            if shared.contains(&b) || !after || pairs.never(a, b, Scope::Any) {
                 continue;
             }
-            if combines(&pairs, a, b) {
+            if alike {
                 shared.insert(b);
                 work.push(b);
             } else if !meetings.iter().any(|m| (m.0, m.1) == (a.min(b), a.max(b))) {

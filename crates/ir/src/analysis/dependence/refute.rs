@@ -204,21 +204,16 @@ impl Refuter<'_> {
         }
     }
 
-    /// Does it follow that the atom is not negative, and from what?
+    /// Does a condition say that an invariant atom is not negative? The sign of a stride is always one of the alternatives.
     fn is_not_negative(&self, all: &[Condition], atom: Atom) -> Option<Origin> {
-        let opposite = Poly::constant(-1).add_scaled(&Poly::atom(atom), -1)?;
-        for from in [Origin::Context, Origin::Meeting] {
-            let linear = |c: &&Condition| c.from <= from && c.poly.terms.keys().all(|m| m.len() < 2);
-            let mut some: Vec<Condition> = all.iter().filter(linear).cloned().collect();
-            some.push(Condition { poly: opposite.clone(), zero: false, from: Origin::Context });
-            let everything = |_: Atom| true;
-            let refuted = solve(&mut some, &everything).is_none()
-                || Rows::of(&some, &everything).is_none_or(|mut rows| rows.eliminate_varying().is_none());
-            if refuted {
-                return Some(from);
-            }
+        if (self.varies)(atom) {
+            return None;
         }
-        None
+        let says = |c: &&Condition| {
+            let alone = c.poly.terms.keys().all(|m| m.is_empty() || m.as_slice() == [atom].as_slice());
+            !c.zero && alone && c.poly.coefficient(atom) > 0 && c.poly.constant_part() <= 0
+        };
+        all.iter().filter(says).map(|c| c.from).min()
     }
 }
 
@@ -337,8 +332,7 @@ impl Rows {
                         break;
                     }
                     let (p, q) = (-b[k], a[k]);
-                    let sum =
-                        a.iter().zip(b).map(|(a, b)| Some(a.checked_mul(p)?.checked_add(b.checked_mul(q)?)?));
+                    let sum = a.iter().zip(b).map(|(a, b)| a.checked_mul(p)?.checked_add(b.checked_mul(q)?));
                     let constant = x.checked_mul(p).and_then(|x| x.checked_add(y.checked_mul(q)?));
                     if let (Some(sum), Some(constant)) = (sum.collect::<Option<Vec<i128>>>(), constant) {
                         self.insert(sum, constant, from.and(*other))?;

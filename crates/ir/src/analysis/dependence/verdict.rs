@@ -84,7 +84,11 @@ impl<'t, 'p> Pairs<'t, 'p> {
                     && a.claimed() == access.claimed()
             });
             match alike {
-                Some(k) => merged[k].push(access.values),
+                Some(k) => {
+                    merged[k].push(access.values);
+                    accesses[k].order.1 = access.order.1;
+                    accesses[k].loops.extend(access.loops);
+                }
                 None => {
                     merged.push(vec![access.values]);
                     accesses.push(access);
@@ -413,12 +417,13 @@ impl<'t, 'p> Pairs<'t, 'p> {
     fn is_sum(&self, access: &Access) -> bool {
         let program = self.terms.program;
         let Some(stored) = access.stored else { return false };
-        let own = |v: ValueId| {
-            matches!(*program.op(v), Op::Load(array, index) if array == access.array
-            && index.as_slice().iter().zip(access.values.as_slice()).all(|(a, b)| {
-                self.terms.affines.form(*a) == self.terms.affines.form(*b)
-            }))
+        let alike = |index: &Indices| {
+            (0..self.accesses.len()).any(|k| {
+                let read = &self.accesses[k];
+                read.kind == Kind::Read && read.index == access.index && self.merged[k].contains(index)
+            })
         };
+        let own = |v: ValueId| matches!(program.op(v), Op::Load(array, index) if *array == access.array && alike(index));
         match *program.op(stored) {
             Op::Binary(Binary::Add, a, b) => own(a) || own(b),
             Op::Fma(_, _, c) => own(c),
