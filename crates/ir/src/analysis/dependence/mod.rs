@@ -229,7 +229,7 @@ fn share(
             if alike {
                 shared.insert(b);
                 work.push(b);
-            } else if !meetings.iter().any(|m| (m.0, m.1) == (a.min(b), a.max(b))) {
+            } else if !meetings.contains(&(a.min(b), a.max(b), Scope::Any)) {
                 meetings.push((a.min(b), a.max(b), Scope::Any));
             }
         }

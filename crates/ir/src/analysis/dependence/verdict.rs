@@ -240,9 +240,9 @@ impl<'t, 'p> Pairs<'t, 'p> {
             && let Some(safe) = self.condition(ways)
         {
             match (trust, scope) {
-                (Trust::Nothing, _) => return Verdict::Unless(safe),
+                (Trust::Nothing, Scope::Different) => return Verdict::Unless(safe),
                 (Trust::Proved, Scope::Different) => return Verdict::Never,
-                (Trust::Proved, Scope::Any) => {}
+                (_, Scope::Any) => {}
             }
         }
         let accesses = [self.accesses[a].clone(), self.accesses[b].clone()];
