@@ -29,9 +29,9 @@
 //! 6. **Parallel loops** have one to four dimensions and hold no other parallel loop, region, call, `swap`,
 //!    `fill`, `copy` or library operation.
 //! 7. **Races** are build errors: no two iterations of a parallel loop may touch the same element, one of them
-//!    writing, unless all that the loop does with the array is to combine into it in one way. Iterations are
-//!    told apart by a dimension whose index is `c·i + k` (`c ≠ 0`, `k` the same in all iterations) for each
-//!    parallel variable `i`, or `(i + k) % n` in a loop over `0..n`; or the iteration claims what it touches: an
+//!    writing, unless all that the loop does with the element is to combine into it in one way. The verifier proves
+//!    that from bounds, guards and indices; what it cannot prove is required of scalars and shapes when the loop
+//!    begins ([`Requirement`]), and a run error where it does not hold; or the iteration claims what it touches: an
 //!    element that is claimed twice in one loop is a run error.
 //! 8. **Order.** Combining into one element that is the same in all iterations is a reduction. The iterations,
 //!    last dimension fastest, are cut into *leaves* (see [`leaf`]): a leaf has 16 lanes, an iteration combines
@@ -108,9 +108,9 @@ mod syntax;
 mod verify;
 
 pub use analysis::affine::{Affine, Affines, is_zero};
+pub use analysis::dependence::{ParFacts, Sharing, apart};
 pub use analysis::entry::{Derivation, Entry, Made, loop_bounds};
 pub use analysis::leaf;
-pub use analysis::races::{ParFacts, Sharing};
 pub use builder::{Builder, Mark};
 pub use interp::evaluate;
 pub use interp::{

@@ -338,7 +338,7 @@ impl TangentBuilder<'_> {
             return Ok(());
         }
         let affines = ebbtide_ir::Affines::of(self.source);
-        let forwarding = store_forwarding(self.source, &affines, &par.body);
+        let forwarding = store_forwarding(self.source, &affines, par);
         if let Some(array) = forwarding.arrays.first() {
             let name = &self.source.array(*array).name;
             return Err(Error::Unsupported {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
     Affines, ArrayDecl, ArrayId, Binary, Block, Call, Combine, Indices, Literal, LocalId, Op, ParId, Program,
-    Role, Stmt, Store, Type, ValueId, walk_program_level,
+    Role, Safety, Stmt, Store, Type, ValueId, verify, walk_program_level,
 };
 
 use crate::analysis::store_forwarding::store_forwarding;
@@ -14,6 +14,10 @@ use crate::normalize::early::without_fault;
 /// The program in the form that transformations take.
 pub(crate) fn prepare(source: &Program) -> Program {
     let mut program = source.clone();
+    // What was proved of a loop as it is written need not be proved of it in another form.
+    if verify(source).is_ok() {
+        proved(&mut program.body);
+    }
     let body = std::mem::take(&mut program.body);
     let mut closed = Vec::new();
     program.body = inline(&mut program, body, &mut closed);
@@ -23,13 +27,23 @@ pub(crate) fn prepare(source: &Program) -> Program {
     program
 }
 
+/// The depth of recursion is that of nesting in the source.
+fn proved(block: &mut Block) {
+    for stmt in block {
+        match stmt {
+            Stmt::Par(par) => par.safety = Safety::Proved,
+            _ => stmt.blocks_mut().for_each(proved),
+        }
+    }
+}
+
 /// `a[i] += x` is `a[i] = a[i] + x` where the same iteration reads `a` afterwards: then what it reads is known.
 fn sums_in_place(program: &mut Program) {
     let affines = Affines::of(program);
     let mut read: BTreeMap<ParId, BTreeSet<ArrayId>> = BTreeMap::new();
     walk_program_level(&program.body, &mut |stmt| {
         if let Stmt::Par(par) = stmt {
-            let arrays = store_forwarding(program, &affines, &par.body).arrays;
+            let arrays = store_forwarding(program, &affines, par).arrays;
             read.extend((!arrays.is_empty()).then_some((par.id, arrays)));
         }
     });

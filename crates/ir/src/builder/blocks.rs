@@ -192,7 +192,8 @@ impl Builder {
                 self.program.arrays[taken.index()].role = Role::Temp(shape);
                 self.push(Stmt::Temp(taken));
             }
-            self.push(Stmt::Par(Par { id, ranges, body, ordering, site }));
+            let (requires, safety) = (Vec::new(), Safety::Unknown);
+            self.push(Stmt::Par(Par { id, ranges, body, ordering, requires, safety, site }));
         }
     }
 

@@ -61,7 +61,7 @@ pub fn partial_sums(program: &Program, facts: &Facts) -> u64 {
         let mut sums = 0;
         walk(&par.body, &mut |inner| {
             if let Stmt::Update(_, s) = inner {
-                sums += u64::from(facts.sharing.get(&s.array) == Some(&Sharing::Reduce));
+                sums += u64::from(facts.of(s) == Sharing::Reduce);
             }
         });
         most = most.max(sums);

@@ -1,0 +1,433 @@
+//! The answer for a pair of accesses: never, in this instance, or unless a condition.
+
+use std::collections::BTreeMap;
+
+use super::Trust;
+use super::context::{Access, Context, Kind};
+use super::formula::Formula;
+use super::poly::Poly;
+use super::refute::{Origin, Refuter, Residual, System};
+use super::terms::{Key, Terms};
+use super::witness::{Question, Witness, find};
+use crate::syntax::*;
+
+/// Which iterations are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// Two different ones.
+    Different,
+    /// Any two, or one with itself.
+    Any,
+}
+
+/// Whether two accesses meet.
+pub enum Verdict {
+    Never,
+    Unless(Formula),
+    Conflict(Option<Witness>),
+}
+
+/// How long a loop is taken to be where it is asked whether it can be safe at all: a loop that is safe only where it has
+/// few iterations is refused.
+const LONG: i128 = 8;
+
+/// How many systems are projected for a pair, and for all pairs of an array.
+const BUDGET: usize = 80;
+const WHOLE_BUDGET: usize = 1_500;
+
+/// The conditions that are simple enough to be asked when a loop begins. Those that are left out can only make the question
+/// stricter.
+fn simplest(way: &Residual) -> Residual {
+    let size = |formula: &Formula| {
+        let (mut degree, mut terms) = (0, 0);
+        formula.visit(&mut |p| {
+            degree = degree.max(p.terms.keys().map(Vec::len).max().unwrap_or(0));
+            terms += p.terms.len();
+        });
+        (degree, terms)
+    };
+    let mut simple: Residual = way.iter().filter(|f| size(f).0 <= 2 && size(f).1 <= 4).cloned().collect();
+    simple.sort_by_key(size);
+    simple.truncate(4);
+    simple
+}
+
+/// The accesses of one array in a parallel loop.
+pub struct Pairs<'t, 'p> {
+    pub terms: &'t mut Terms<'p>,
+    pub accesses: Vec<Access>,
+    /// By access: the indices of all that are alike.
+    merged: Vec<Vec<Indices>>,
+    context: &'t Context,
+    domain: &'t [Formula],
+    variables: Vec<ValueId>,
+    extents: Vec<Poly>,
+    ways: BTreeMap<(usize, usize, Scope), Option<Vec<Residual>>>,
+    budget: usize,
+}
+
+impl<'t, 'p> Pairs<'t, 'p> {
+    pub fn new(
+        terms: &'t mut Terms<'p>,
+        context: &'t Context,
+        domain: &'t [Formula],
+        par: &Par,
+        all: Vec<Access>,
+    ) -> Pairs<'t, 'p> {
+        let mut accesses: Vec<Access> = Vec::new();
+        let mut merged: Vec<Vec<Indices>> = Vec::new();
+        for access in all {
+            let alike = accesses.iter().position(|a| {
+                a.kind == access.kind
+                    && a.index == access.index
+                    && a.guards == access.guards
+                    && a.claimed() == access.claimed()
+            });
+            match alike {
+                Some(k) => {
+                    merged[k].push(access.values);
+                    accesses[k].order.1 = access.order.1;
+                    accesses[k].loops.extend(access.loops);
+                }
+                None => {
+                    merged.push(vec![access.values]);
+                    accesses.push(access);
+                }
+            }
+        }
+        let variables = par.ranges.iter().map(|r| r.var).collect();
+        let extents = par.ranges.iter().filter_map(|r| {
+            let (from, to) = (terms.value(r.from), terms.value(r.to));
+            to.add_scaled(&from, -1)
+        });
+        let extents = extents.collect();
+        let (ways, budget) = (BTreeMap::new(), WHOLE_BUDGET);
+        Pairs { terms, accesses, merged, context, domain, variables, extents, ways, budget }
+    }
+
+    /// The indices of all accesses that are like this one.
+    pub fn merged(&self, a: usize) -> impl Iterator<Item = Indices> {
+        self.merged[a].iter().copied()
+    }
+
+    /// Is the element the same in all iterations?
+    pub fn is_fixed(&self, a: usize) -> bool {
+        self.accesses[a].index.iter().all(|p| !self.terms.poly_varies(p))
+    }
+
+    /// Do all accesses have one index, which tells iterations apart, or are all of them claimed?
+    pub fn all_own(&mut self) -> bool {
+        let Some(first) = self.accesses.first() else { return true };
+        let claimed = first.claimed();
+        if claimed.is_some() && self.accesses.iter().all(|a| a.claimed() == claimed) {
+            return true;
+        }
+        (0..self.accesses.len()).all(|b| self.one_owner(0, b))
+    }
+
+    /// Does each variable have a dimension in which both indices are the same sum of it and of invariants?
+    fn one_owner(&mut self, a: usize, b: usize) -> bool {
+        let variables = self.variables.clone();
+        variables.iter().all(|v| {
+            let var = self.terms.atom(Key::Value(*v), true);
+            let (a, b) = (&self.accesses[a].index, &self.accesses[b].index);
+            a.iter().zip(b).any(|(a, b)| {
+                let others = |p: &Poly| p.atoms().all(|x| x == var || !self.terms.varies(x));
+                let linear = a.atoms().filter(|x| *x == var).count() == 1;
+                a == b && a.coefficient(var) != 0 && linear && others(a)
+            })
+        })
+    }
+
+    /// Is it proved that the accesses never meet?
+    pub fn never(&mut self, a: usize, b: usize, scope: Scope) -> bool {
+        self.ways(a, b, scope).is_some_and(|ways| ways.is_empty())
+    }
+
+    fn ways(&mut self, a: usize, b: usize, scope: Scope) -> Option<Vec<Residual>> {
+        if let Some(ways) = self.ways.get(&(a, b, scope)) {
+            return ways.clone();
+        }
+        let ways = self.find_ways(a, b, scope);
+        self.ways.insert((a, b, scope), ways.clone());
+        ways
+    }
+
+    fn find_ways(&mut self, a: usize, b: usize, scope: Scope) -> Option<Vec<Residual>> {
+        let (first, second) = (&self.accesses[a], &self.accesses[b]);
+        let apart = first.index.iter().zip(&second.index).any(|(a, b)| {
+            let constant = a.add_scaled(b, -1).and_then(|d| d.as_constant());
+            constant.is_some_and(|d| d != 0) && !self.terms.poly_varies(a)
+        });
+        if apart {
+            return Some(Vec::new());
+        }
+        if scope == Scope::Different {
+            let claims = (first.claimed(), second.claimed());
+            let claimed = matches!(claims, (Some(a), Some(b)) if a == b);
+            if claimed || self.one_owner(a, b) {
+                return Some(Vec::new());
+            }
+        }
+        if self.budget == 0 {
+            return None;
+        }
+        let system = self.system(a, b, scope);
+        let terms = &*self.terms;
+        let mut refuter = Refuter { varies: &|atom| terms.varies(atom), budget: BUDGET };
+        let ways = refuter.ways(&system);
+        self.budget = self.budget.saturating_sub(BUDGET - refuter.budget);
+        ways
+    }
+
+    /// Two accesses meet.
+    fn system(&mut self, a: usize, b: usize, scope: Scope) -> System {
+        let mut system = System::default();
+        for fact in &self.context.facts {
+            system.add(fact, Origin::Context);
+        }
+        let mut indices = Vec::new();
+        let mut variables = Vec::new();
+        for (side, access) in [(0, self.accesses[a].clone()), (1, self.accesses[b].clone())] {
+            for formula in self.domain.iter().chain(access.guards.iter()) {
+                let here = formula.map(&mut |p| self.terms.copy(p, side));
+                system.add(&here, Origin::Meeting);
+            }
+            indices.push(access.index.iter().map(|p| self.terms.copy(p, side)).collect::<Vec<_>>());
+            let here: Vec<Poly> = self.variables.clone().iter().map(|v| self.variable(*v, side)).collect();
+            variables.push(here);
+        }
+        for (x, y) in indices[0].iter().zip(&indices[1]) {
+            system.add(&Formula::equal(x, y), Origin::Meeting);
+        }
+        self.terms.define_atoms(&mut system);
+        if scope == Scope::Different {
+            let mut ways = Vec::new();
+            for d in 0..variables[0].len() {
+                let equal = (0..d).map(|e| Formula::equal(&variables[0][e], &variables[1][e]));
+                let equal: Vec<Formula> = equal.collect();
+                let (x, y) = (&variables[0][d], &variables[1][d]);
+                let mut below = equal.clone();
+                below.push(Formula::above(y, x));
+                ways.push(Formula::All(below));
+                // An access and itself: one order is like the other.
+                if a != b {
+                    let mut above = equal;
+                    above.push(Formula::above(x, y));
+                    ways.push(Formula::All(above));
+                }
+            }
+            match ways.len() {
+                1 => system.add(&ways[0], Origin::Meeting),
+                _ => system.any.insert(0, ways),
+            }
+        }
+        system
+    }
+
+    fn variable(&mut self, v: ValueId, side: u8) -> Poly {
+        let atom = Poly::atom(self.terms.atom(Key::Value(v), true));
+        self.terms.copy(&atom, side)
+    }
+
+    /// What becomes of a pair that was not proved apart.
+    pub fn verdict(&mut self, a: usize, b: usize, scope: Scope, trust: Trust) -> Verdict {
+        let ways = self.ways(a, b, scope);
+        if ways.as_ref().is_some_and(|ways| ways.is_empty()) {
+            return Verdict::Never;
+        }
+        if let Some(ways) = &ways
+            && let Some(safe) = self.condition(ways)
+        {
+            match (trust, scope) {
+                (Trust::Nothing, Scope::Different) => return Verdict::Unless(safe),
+                (Trust::Proved, Scope::Different) => return Verdict::Never,
+                (_, Scope::Any) => {}
+            }
+        }
+        let accesses = [self.accesses[a].clone(), self.accesses[b].clone()];
+        let question = Question {
+            facts: &self.context.facts,
+            domain: self.domain,
+            variables: &self.variables,
+            accesses: [&accesses[0], &accesses[1]],
+            different: scope == Scope::Different,
+        };
+        let witness = find(self.terms, &question);
+        match trust {
+            // What was known of the loop's surroundings may be lost on the way. That an iteration touches in another way what
+            // it combines when the loop ends is never right.
+            Trust::Proved
+                if !witness
+                    .as_ref()
+                    .is_some_and(|w| w.exact && (scope == Scope::Any || w.given.is_empty())) =>
+            {
+                Verdict::Never
+            }
+            _ => Verdict::Conflict(witness),
+        }
+    }
+
+    /// The condition under which none of these ways is open; `None` where it never holds, or only for short loops.
+    fn condition(&mut self, ways: &[Residual]) -> Option<Formula> {
+        let ways: Vec<Residual> = ways.iter().map(simplest).collect();
+        if ways.iter().any(|way| way.is_empty()) {
+            return None;
+        }
+        let closed = |way: &Residual| Formula::Any(way.iter().map(Formula::not).collect());
+        let mut parts: Vec<Formula> = Vec::new();
+        for part in ways.iter().map(closed) {
+            if !parts.contains(&part) {
+                parts.push(part);
+            }
+        }
+        let safe = Formula::All(parts);
+        let mut system = System::default();
+        for fact in &self.context.facts {
+            system.add(fact, Origin::Context);
+        }
+        system.add(&safe, Origin::Meeting);
+        for extent in self.extents.iter().filter(|e| e.as_constant().is_none()) {
+            system.add(&Formula::at_least(extent, &Poly::constant(LONG)), Origin::Meeting);
+        }
+        self.terms.define_atoms(&mut system);
+        let terms = &*self.terms;
+        let mut refuter = Refuter { varies: &|atom| terms.varies(atom), budget: BUDGET };
+        (!refuter.refutes(&system)).then_some(safe)
+    }
+
+    /// The build error for a pair that meets.
+    pub fn flaw(&mut self, a: usize, b: usize, witness: Option<Witness>) -> Flaw {
+        // The write is named first.
+        let (a, b) = if self.accesses[a].kind == Kind::Read { (b, a) } else { (a, b) };
+        let (first, second) = (&self.accesses[a], &self.accesses[b]);
+        let name = &self.terms.program.array(first.array).name;
+        let how = |access: &Access| match access.kind {
+            Kind::Read => "read",
+            Kind::Write => "written",
+            Kind::Combine(Combine::Add) => "added to",
+            Kind::Combine(_) => "combined into",
+        };
+        let line = |access: &Access| match &access.site {
+            Some(site) => format!("{} at {site}", how(access)),
+            None => how(access).to_string(),
+        };
+        let both = match a == b {
+            true => format!("it is {} by both", line(first)),
+            false => format!("it is {} and {}", line(first), line(second)),
+        };
+        let meeting = match &witness {
+            Some(w) => {
+                let mut iterations = [w.first.clone(), w.second.clone()];
+                iterations.sort();
+                let [x, y] = iterations;
+                let given = self.given(w);
+                let may = if w.exact { "touch" } else { "may touch" };
+                match x == y {
+                    true => format!("iteration {x:?} of the parallel loop {may}es element {:?} of `{name}` in two ways{given}", w.element).replace("may touches", "may touch"),
+                    false => format!("iterations {x:?} and {y:?} of the parallel loop {may} element {:?} of `{name}`{given}", w.element),
+                }
+            }
+            None => format!("two iterations of the parallel loop may touch the same element of `{name}`"),
+        };
+        let message = format!("a race: {meeting}: {both}; {}", self.advice(a, b));
+        Flaw { law: "7", message, site: self.accesses[a].site.clone() }
+    }
+
+    /// The scalars and extents of a witness.
+    fn given(&self, witness: &Witness) -> String {
+        let program = self.terms.program;
+        let named = witness.given.iter().filter_map(|(key, value)| {
+            let name = match key {
+                Key::Scalar(s) => program.scalars[s.index()].name.clone(),
+                Key::Dim(array, k) => match program.array(*array).rank {
+                    1 => format!("{}.len()", program.array(*array).name),
+                    _ => format!("{}.dim({k})", program.array(*array).name),
+                },
+                Key::Value(v) => program.value(*v).name.clone()?,
+                Key::Local(local, _) => program.locals[local.index()].name.clone(),
+                _ => return None,
+            };
+            Some(format!("`{name}` is {value}"))
+        });
+        let named: Vec<String> = named.collect();
+        if named.is_empty() { String::new() } else { format!(" where {}", named.join(" and ")) }
+    }
+
+    fn advice(&self, a: usize, b: usize) -> String {
+        let (first, second) = (&self.accesses[a], &self.accesses[b]);
+        let combined = |access: &Access| matches!(access.kind, Kind::Combine(_));
+        let name = &self.terms.program.array(first.array).name;
+        if combined(first) || combined(second) {
+            return "an element that iterations combine into (`+=`, `min_assign`, `max_assign`) may not be read, \
+                    written or combined in another way in the same parallel loop"
+                .to_string();
+        }
+        if self.is_sum(first) || self.is_sum(second) {
+            return format!("write `{name}[…] += …`: a sum that iterations share is taken in order");
+        }
+        let data = |access: &Access| {
+            let mut found = false;
+            for poly in &access.index {
+                let mut atoms: Vec<_> = poly.atoms().collect();
+                while let Some(atom) = atoms.pop() {
+                    match self.terms.key(atom) {
+                        Key::Quotient(a, b)
+                        | Key::Remainder(a, b)
+                        | Key::Least(a, b)
+                        | Key::Greatest(a, b) => {
+                            atoms.extend(a.atoms().chain(b.atoms()));
+                        }
+                        Key::Element(..) => found = true,
+                        Key::Value(v) => {
+                            found |= self.terms.varies(atom) && *self.terms.program.op(*v) != Op::LoopVar
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            found
+        };
+        let writes = |access: &Access| access.kind == Kind::Write;
+        if (writes(first) && data(first)) || (writes(second) && data(second)) {
+            return format!(
+                "where all indices differ write `scatter_unique({name}, k, x)`, which is checked; where they are added up, `+=`"
+            );
+        }
+        if self.is_fixed(a) && writes(first) {
+            return "write the element outside the parallel loop, or combine into it with `+=`".to_string();
+        }
+        if !writes(second) {
+            let whole =
+                first.guards.is_empty()
+                    && first.index.len() == self.variables.len()
+                    && first.index.iter().zip(&self.variables).all(|(p, v)| {
+                        p.as_atom().is_some_and(|atom| *self.terms.key(atom) == Key::Value(*v))
+                    });
+            return match whole {
+                true => format!("read `{name}` and write another array, and `swap` the two after the loop"),
+                false => format!("`copy` `{name}` before the loop and read the copy"),
+            };
+        }
+        "write `a[i]` with `i` the parallel index, or let different iterations write different elements"
+            .to_string()
+    }
+
+    /// Does the access store the sum of its own element and something else?
+    fn is_sum(&self, access: &Access) -> bool {
+        let program = self.terms.program;
+        let Some(stored) = access.stored else { return false };
+        let alike = |index: &Indices| {
+            (0..self.accesses.len()).any(|k| {
+                let read = &self.accesses[k];
+                read.kind == Kind::Read && read.index == access.index && self.merged[k].contains(index)
+            })
+        };
+        let own = |v: ValueId| matches!(program.op(v), Op::Load(array, index) if *array == access.array && alike(index));
+        match *program.op(stored) {
+            Op::Binary(Binary::Add, a, b) => own(a) || own(b),
+            Op::Fma(_, _, c) => own(c),
+            _ => false,
+        }
+    }
+}
