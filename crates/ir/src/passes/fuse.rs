@@ -80,6 +80,8 @@ fn fuse(program: &Program, affines: &Affines, first: &Par, second: &Par) -> Opti
     let mut rest = second.body.clone();
     replace_inside(&mut after, &mut rest, &|v| variables.get(&v).copied().unwrap_or(v));
     par.body.append(&mut rest);
+    // What is known of the two says nothing of the one.
+    par.safety = Safety::Unknown;
     let facts = analyse_alone(&after, &Affines::of(&after), &par).ok()?;
     let scatters = facts.sharing.values().any(|sharing| *sharing == Sharing::Scatter);
     (!scatters).then_some((after, par))

@@ -3,7 +3,7 @@
 use super::poly::Poly;
 
 /// A condition as far as the analysis understands it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Formula {
     /// The polynomial is at least zero.
     AtLeastZero(Poly),

@@ -13,8 +13,10 @@
 
 mod context;
 mod formula;
+mod invariant;
 mod poly;
 mod refute;
+mod remember;
 mod require;
 mod terms;
 mod verdict;
@@ -27,6 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use context::{Access, Context, Kind};
 use formula::Formula;
+use invariant::Inside;
 use terms::Terms;
 use verdict::{Pairs, Scope, Verdict};
 
@@ -115,10 +118,11 @@ impl<'p> Analysis<'p> {
         for access in accesses {
             arrays.entry(access.array).or_default().push(access);
         }
+        let inside = Inside::of(par);
         let mut facts = ParFacts::default();
         let before = findings.flaws.len();
         for (array, accesses) in arrays {
-            let pairs = Pairs::new(&mut self.terms, &context, &domain, par, accesses);
+            let pairs = Pairs::new(&mut self.terms, &context, &domain, (par, &inside), accesses);
             share(pairs, par, array, trust, &mut facts, findings);
         }
         if findings.flaws.len() == before {
@@ -164,9 +168,10 @@ pub fn apart(program: &Program, affines: &Affines, par: &Par) -> BTreeSet<(Array
     for access in accesses {
         arrays.entry(access.array).or_default().push(access);
     }
+    let inside = Inside::of(par);
     let mut apart = BTreeSet::new();
     for (array, accesses) in arrays {
-        let mut pairs = Pairs::new(&mut terms, &context, &domain, par, accesses);
+        let mut pairs = Pairs::new(&mut terms, &context, &domain, (par, &inside), accesses);
         for load in 0..pairs.accesses.len() {
             for write in 0..pairs.accesses.len() {
                 let kinds = (pairs.accesses[load].kind, pairs.accesses[write].kind);
@@ -204,10 +209,13 @@ fn share(
     let mut meetings: Vec<(usize, usize, Scope)> = Vec::new();
     for a in 0..count {
         for b in a..count {
-            if pairs.accesses[a].kind == Kind::Read && pairs.accesses[b].kind == Kind::Read {
+            let read = pairs.accesses[a].kind == Kind::Read && pairs.accesses[b].kind == Kind::Read;
+            if read || (trust == Trust::Proved && !combines(&pairs, a, b)) {
                 continue;
             }
-            if pairs.never(a, b, Scope::Different) {
+            // An element that is the same for all iterations is summed by law 8's tree even where there is one iteration.
+            let fixed = a == b && combines(&pairs, a, b) && pairs.is_fixed(a);
+            if !fixed && pairs.never(a, b, Scope::Different) {
                 continue;
             }
             if combines(&pairs, a, b) {
@@ -223,7 +231,10 @@ fn share(
         for b in (0..count).filter(|b| *b != a) {
             let alike = combines(&pairs, a, b);
             let after = alike || pairs.accesses[b].may_follow(&pairs.accesses[a]);
-            if shared.contains(&b) || !after || pairs.never(a, b, Scope::Any) {
+            // Of loops that are trusted, only what is wrong on the face of it is refused.
+            let trusted =
+                trust == Trust::Proved && !alike && pairs.accesses[a].index != pairs.accesses[b].index;
+            if shared.contains(&b) || !after || trusted || pairs.never(a, b, Scope::Any) {
                 continue;
             }
             if alike {
@@ -235,7 +246,10 @@ fn share(
         }
     }
     if !shared.is_empty() {
-        let fixed = shared.iter().all(|a| pairs.is_fixed(*a));
+        // The tree is for arrays of which all that is combined into is fixed, as the loop is written: which of the other
+        // updates are shared is a matter of proof, and their order is that of iterations either way.
+        let fixed = |a: usize| !matches!(pairs.accesses[a].kind, Kind::Combine(_)) || pairs.is_fixed(a);
+        let fixed = (0..count).all(fixed);
         facts.sharing.insert(array, if fixed { Sharing::Reduce } else { Sharing::Scatter });
         let own = (0..count).filter(|a| !shared.contains(a));
         let own: Vec<usize> = own.filter(|a| matches!(pairs.accesses[*a].kind, Kind::Combine(_))).collect();
@@ -244,7 +258,7 @@ fn share(
         }
     }
     for (a, b, scope) in meetings {
-        match pairs.verdict(a, b, scope, trust) {
+        match pairs.verdict(a, b, scope) {
             Verdict::Never => {}
             Verdict::Unless(safe) => {
                 if findings.unless.iter().any(|known| known.par == par.id && known.safe == safe) {

@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::formula::Formula;
 use super::poly::{Atom, Monomial, Poly, gcd};
+use super::remember::{self, Answer};
 
 /// Where a condition comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Origin {
     /// It holds wherever the loop stands.
     Context,
@@ -29,7 +30,7 @@ impl Origin {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Condition {
     pub poly: Poly,
     pub zero: bool,
@@ -37,7 +38,7 @@ pub struct Condition {
 }
 
 /// A set of conditions, all of which hold.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct System {
     pub all: Vec<Condition>,
     /// One of each list holds.
@@ -100,8 +101,15 @@ const MOST_ROWS: usize = 60;
 impl Refuter<'_> {
     /// The ways in which the system can hold; none where it cannot. `None` where the limit was reached.
     pub fn ways(&mut self, system: &System) -> Option<Vec<Residual>> {
-        let mut ways = Vec::new();
-        self.search(system, &mut ways).then_some(ways)
+        let answer = remember::answer(system, self.varies, self.budget, |question| {
+            let varies = |atom: Atom| question.varies[atom.0 as usize];
+            let mut refuter = Refuter { varies: &varies, budget: question.budget };
+            let mut ways = Vec::new();
+            let ways = refuter.search(&question.system, &mut ways).then_some(ways);
+            Answer { ways, budget: refuter.budget }
+        });
+        self.budget = answer.budget;
+        answer.ways
     }
 
     /// Is the system certain not to hold?

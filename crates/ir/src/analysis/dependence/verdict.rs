@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Trust;
 use super::context::{Access, Context, Kind};
 use super::formula::Formula;
+use super::invariant::Inside;
 use super::poly::Poly;
 use super::refute::{Origin, Refuter, Residual, System};
 use super::terms::{Key, Terms};
@@ -58,10 +58,13 @@ pub struct Pairs<'t, 'p> {
     pub accesses: Vec<Access>,
     /// By access: the indices of all that are alike.
     merged: Vec<Vec<Indices>>,
+    /// By access: is its index the same in all iterations, as it is written?
+    fixed: Vec<bool>,
     context: &'t Context,
     domain: &'t [Formula],
     variables: Vec<ValueId>,
-    extents: Vec<Poly>,
+    /// By variable: where its range begins and ends.
+    ranges: Vec<[Poly; 2]>,
     ways: BTreeMap<(usize, usize, Scope), Option<Vec<Residual>>>,
     budget: usize,
 }
@@ -71,7 +74,7 @@ impl<'t, 'p> Pairs<'t, 'p> {
         terms: &'t mut Terms<'p>,
         context: &'t Context,
         domain: &'t [Formula],
-        par: &Par,
+        (par, inside): (&Par, &Inside),
         all: Vec<Access>,
     ) -> Pairs<'t, 'p> {
         let mut accesses: Vec<Access> = Vec::new();
@@ -95,14 +98,13 @@ impl<'t, 'p> Pairs<'t, 'p> {
                 }
             }
         }
+        let invariant = |v: &ValueId| inside.is_invariant(terms.program, terms.affines, *v);
+        let fixed = merged.iter().map(|all| all.iter().all(|index| index.as_slice().iter().all(invariant)));
+        let fixed = fixed.collect();
         let variables = par.ranges.iter().map(|r| r.var).collect();
-        let extents = par.ranges.iter().filter_map(|r| {
-            let (from, to) = (terms.value(r.from), terms.value(r.to));
-            to.add_scaled(&from, -1)
-        });
-        let extents = extents.collect();
+        let ranges = par.ranges.iter().map(|r| [terms.value(r.from), terms.value(r.to)]).collect();
         let (ways, budget) = (BTreeMap::new(), WHOLE_BUDGET);
-        Pairs { terms, accesses, merged, context, domain, variables, extents, ways, budget }
+        Pairs { terms, accesses, merged, fixed, context, domain, variables, ranges, ways, budget }
     }
 
     /// The indices of all accesses that are like this one.
@@ -110,9 +112,9 @@ impl<'t, 'p> Pairs<'t, 'p> {
         self.merged[a].iter().copied()
     }
 
-    /// Is the element the same in all iterations?
+    /// Is the element the same in all iterations, as the loop is written?
     pub fn is_fixed(&self, a: usize) -> bool {
-        self.accesses[a].index.iter().all(|p| !self.terms.poly_varies(p))
+        self.fixed[a]
     }
 
     /// Do all accesses have one index, which tells iterations apart, or are all of them claimed?
@@ -125,18 +127,32 @@ impl<'t, 'p> Pairs<'t, 'p> {
         (0..self.accesses.len()).all(|b| self.one_owner(0, b))
     }
 
-    /// Does each variable have a dimension in which both indices are the same sum of it and of invariants?
+    /// Does each variable have a dimension in which both indices are one function of it and of invariants that takes
+    /// each value once?
     fn one_owner(&mut self, a: usize, b: usize) -> bool {
-        let variables = self.variables.clone();
-        variables.iter().all(|v| {
-            let var = self.terms.atom(Key::Value(*v), true);
-            let (a, b) = (&self.accesses[a].index, &self.accesses[b].index);
-            a.iter().zip(b).any(|(a, b)| {
-                let others = |p: &Poly| p.atoms().all(|x| x == var || !self.terms.varies(x));
-                let linear = a.atoms().filter(|x| *x == var).count() == 1;
-                a == b && a.coefficient(var) != 0 && linear && others(a)
-            })
-        })
+        let (a, b) = (&self.accesses[a].index, &self.accesses[b].index);
+        let same: Vec<Poly> = a.iter().zip(b).filter(|(a, b)| a == b).map(|(a, _)| a.clone()).collect();
+        (0..self.variables.len()).all(|v| same.iter().any(|index| self.tells_apart(v, index)))
+    }
+
+    /// Is the index `c · var + invariant` with `c ≠ 0`, or `(var + invariant) % n` for a variable of `0..n`?
+    fn tells_apart(&mut self, variable: usize, index: &Poly) -> bool {
+        let var = self.terms.atom(Key::Value(self.variables[variable]), true);
+        let linear = |p: &Poly| {
+            let others = p.atoms().all(|x| x == var || !self.terms.varies(x));
+            others && p.atoms().filter(|x| *x == var).count() == 1
+        };
+        if index.coefficient(var) != 0 {
+            return linear(index);
+        }
+        let Some(Key::Remainder(dividend, divisor)) = index.as_atom().map(|atom| self.terms.key(atom)) else {
+            return false;
+        };
+        let [from, to] = &self.ranges[variable];
+        dividend.coefficient(var).abs() == 1
+            && linear(dividend)
+            && *from == Poly::constant(0)
+            && to == divisor
     }
 
     /// Is it proved that the accesses never meet?
@@ -231,19 +247,15 @@ impl<'t, 'p> Pairs<'t, 'p> {
     }
 
     /// What becomes of a pair that was not proved apart.
-    pub fn verdict(&mut self, a: usize, b: usize, scope: Scope, trust: Trust) -> Verdict {
+    pub fn verdict(&mut self, a: usize, b: usize, scope: Scope) -> Verdict {
         let ways = self.ways(a, b, scope);
         if ways.as_ref().is_some_and(|ways| ways.is_empty()) {
             return Verdict::Never;
         }
-        if let Some(ways) = &ways
-            && let Some(safe) = self.condition(ways)
+        if scope == Scope::Different
+            && let Some(safe) = ways.and_then(|ways| self.condition(&ways))
         {
-            match (trust, scope) {
-                (Trust::Nothing, Scope::Different) => return Verdict::Unless(safe),
-                (Trust::Proved, Scope::Different) => return Verdict::Never,
-                (_, Scope::Any) => {}
-            }
+            return Verdict::Unless(safe);
         }
         let accesses = [self.accesses[a].clone(), self.accesses[b].clone()];
         let question = Question {
@@ -253,19 +265,7 @@ impl<'t, 'p> Pairs<'t, 'p> {
             accesses: [&accesses[0], &accesses[1]],
             different: scope == Scope::Different,
         };
-        let witness = find(self.terms, &question);
-        match trust {
-            // What was known of the loop's surroundings may be lost on the way. That an iteration touches in another way what
-            // it combines when the loop ends is never right.
-            Trust::Proved
-                if !witness
-                    .as_ref()
-                    .is_some_and(|w| w.exact && (scope == Scope::Any || w.given.is_empty())) =>
-            {
-                Verdict::Never
-            }
-            _ => Verdict::Conflict(witness),
-        }
+        Verdict::Conflict(find(self.terms, &question))
     }
 
     /// The condition under which none of these ways is open; `None` where it never holds, or only for short loops.
@@ -287,8 +287,9 @@ impl<'t, 'p> Pairs<'t, 'p> {
             system.add(fact, Origin::Context);
         }
         system.add(&safe, Origin::Meeting);
-        for extent in self.extents.iter().filter(|e| e.as_constant().is_none()) {
-            system.add(&Formula::at_least(extent, &Poly::constant(LONG)), Origin::Meeting);
+        let extents = self.ranges.iter().filter_map(|[from, to]| to.add_scaled(from, -1));
+        for extent in extents.filter(|e| e.as_constant().is_none()) {
+            system.add(&Formula::at_least(&extent, &Poly::constant(LONG)), Origin::Meeting);
         }
         self.terms.define_atoms(&mut system);
         let terms = &*self.terms;
