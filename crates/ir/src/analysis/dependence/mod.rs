@@ -14,10 +14,12 @@
 mod context;
 mod formula;
 mod invariant;
+mod message;
 mod poly;
 mod refute;
 mod remember;
 mod require;
+mod system;
 mod terms;
 mod verdict;
 mod witness;
@@ -31,7 +33,7 @@ use context::{Access, Context, Kind};
 use formula::Formula;
 use invariant::Inside;
 use terms::Terms;
-use verdict::{Pairs, Scope, Verdict};
+use verdict::{Effort, Pairs, Scope, Verdict};
 
 use crate::analysis::affine::Affines;
 use crate::syntax::*;
@@ -176,7 +178,7 @@ pub fn apart(program: &Program, affines: &Affines, par: &Par) -> BTreeSet<(Array
             for write in 0..pairs.accesses.len() {
                 let kinds = (pairs.accesses[load].kind, pairs.accesses[write].kind);
                 let counts = kinds.0 == Kind::Read && kinds.1 != Kind::Read;
-                if counts && pairs.never(load, write, Scope::Any) {
+                if counts && pairs.never(load, write, (Scope::Any, Effort::Full)) {
                     let writes: Vec<Indices> = pairs.merged(write).collect();
                     let all = pairs.merged(load).flat_map(|l| writes.iter().map(move |w| (array, l, *w)));
                     apart.extend(all.collect::<Vec<_>>());
@@ -206,6 +208,12 @@ fn share(
     };
     // Updates that other iterations' updates may meet.
     let mut shared: BTreeSet<usize> = BTreeSet::new();
+    // Where all of them are updates of one kind, whether elements are shared is a matter of speed alone: proofs that take
+    // long are not worth it.
+    let effort = match (0..count).all(|a| combines(&pairs, a, 0)) {
+        true => Effort::Little,
+        false => Effort::Full,
+    };
     let mut meetings: Vec<(usize, usize, Scope)> = Vec::new();
     for a in 0..count {
         for b in a..count {
@@ -215,7 +223,7 @@ fn share(
             }
             // An element that is the same for all iterations is summed by law 8's tree even where there is one iteration.
             let fixed = a == b && combines(&pairs, a, b) && pairs.is_fixed(a);
-            if !fixed && pairs.never(a, b, Scope::Different) {
+            if !fixed && pairs.never(a, b, (Scope::Different, effort)) {
                 continue;
             }
             if combines(&pairs, a, b) {
@@ -234,7 +242,7 @@ fn share(
             // Of loops that are trusted, only what is wrong on the face of it is refused.
             let trusted =
                 trust == Trust::Proved && !alike && pairs.accesses[a].index != pairs.accesses[b].index;
-            if shared.contains(&b) || !after || trusted || pairs.never(a, b, Scope::Any) {
+            if shared.contains(&b) || !after || trusted || pairs.never(a, b, (Scope::Any, effort)) {
                 continue;
             }
             if alike {

@@ -7,9 +7,8 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
-use super::formula::Formula;
 use super::poly::{Atom, Poly};
-use super::refute::{Condition, Residual, System};
+use super::system::{Residual, System};
 
 /// A system whose atoms are `0, 1, …`, and which of them vary.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -70,17 +69,4 @@ pub fn answer(
 fn renumber(poly: &Poly, number: &dyn Fn(Atom) -> Atom) -> Poly {
     let terms = poly.terms.iter().map(|(monomial, c)| (monomial.iter().map(|a| number(*a)).collect(), *c));
     Poly { terms: terms.collect() }
-}
-
-impl System {
-    fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Poly)) {
-        self.all.iter().for_each(|condition| f(&condition.poly));
-        self.any.iter().flatten().for_each(|formula| formula.visit(f));
-    }
-
-    fn map(&self, f: &mut dyn FnMut(&Poly) -> Poly) -> System {
-        let all = self.all.iter().map(|c| Condition { poly: f(&c.poly), ..*c }).collect();
-        let any = self.any.iter().map(|ways| ways.iter().map(|way: &Formula| way.map(f)).collect()).collect();
-        System { all, any, impossible: self.impossible }
-    }
 }

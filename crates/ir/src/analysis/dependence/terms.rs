@@ -7,7 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::formula::Formula;
 use super::poly::{Atom, Poly};
-use super::refute::{Origin, Refuter, System};
+use super::refute::Refuter;
+use super::system::{Origin, System};
 use crate::analysis::affine::Affines;
 use crate::syntax::*;
 
