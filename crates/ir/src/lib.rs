@@ -70,7 +70,9 @@
 //!     - `min` and `max` of equal operands pass the derivative to the first one. Zeros are equal whatever their signs;
 //!       of a number and NaN the number has the derivative.
 //!     - An element that is combined by `min_assign` or `max_assign` depends in equal shares on all that attain the
-//!       result: what it held before, and each update; in a parallel loop, all updates of that loop share.
+//!       result: what it held before, and each update; in a parallel loop, all updates of that loop share. In a loop that
+//!       also reads or writes the array in another way, an update of an element that no other iteration has is
+//!       `a[i] = a[i].min(x)` or `max`, with the derivative of that.
 //!     - `x % y` has slope 1 in `x` and minus the truncated quotient in `y`, also where the quotient jumps.
 //!     - `floor`, `ceil`, `round` and `trunc` have slope 0. Comparisons, random numbers and casts from or to integers and
 //!       `bool` carry no derivative. A cast between floats has slope 1. What is made of these follows: `signum` has

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    Affines, ArrayDecl, ArrayId, Binary, Block, Call, Combine, Indices, Literal, LocalId, Op, ParId, Program,
-    Role, Safety, Stmt, Store, Type, ValueId, verify, walk_program_level,
+    Affines, ArrayDecl, ArrayId, Binary, Block, Call, Combine, Facts, Indices, Literal, LocalId, Op, Par,
+    ParFacts, ParId, Program, Role, Safety, Sharing, Stmt, Store, Type, ValueId, verify, walk,
+    walk_program_level,
 };
 
+use crate::analysis::extremes::extremes_alone;
 use crate::analysis::store_forwarding::store_forwarding;
 use crate::normalize::custom_calls::closed;
 use crate::normalize::early::without_fault;
@@ -15,7 +17,8 @@ use crate::normalize::early::without_fault;
 pub(crate) fn prepare(source: &Program) -> Program {
     let mut program = source.clone();
     // What was proved of a loop as it is written need not be proved of it in another form.
-    if verify(source).is_ok() {
+    let facts = verify(source).ok();
+    if facts.is_some() {
         proved(&mut program.body);
     }
     let body = std::mem::take(&mut program.body);
@@ -23,7 +26,7 @@ pub(crate) fn prepare(source: &Program) -> Program {
     program.body = inline(&mut program, body, &mut closed);
     temps_at_the_start(&mut program, closed);
     locals_in_arrays(&mut program);
-    sums_in_place(&mut program);
+    in_place(&mut program, facts.as_ref());
     program
 }
 
@@ -37,19 +40,39 @@ fn proved(block: &mut Block) {
     }
 }
 
-/// `a[i] += x` is `a[i] = a[i] + x` where the same iteration reads `a` afterwards: then what it reads is known.
-fn sums_in_place(program: &mut Program) {
+/// `a[i] += x` is `a[i] = a[i] + x` where the same iteration reads `a` afterwards: then what it reads is known. So is
+/// `a[i].max_assign(x)` where the loop uses `a` in another way too and no other iteration has that element (law 13).
+fn in_place(program: &mut Program, facts: Option<&Facts>) {
     let affines = Affines::of(program);
     let mut read: BTreeMap<ParId, BTreeSet<ArrayId>> = BTreeMap::new();
     walk_program_level(&program.body, &mut |stmt| {
         if let Stmt::Par(par) = stmt {
-            let arrays = store_forwarding(program, &affines, par).arrays;
+            let mut arrays = store_forwarding(program, &affines, par).arrays;
+            let own = facts.and_then(|facts| facts.pars.get(&par.id));
+            arrays.extend(own.into_iter().flat_map(|own| own_extremes(program, par, own)));
             read.extend((!arrays.is_empty()).then_some((par.id, arrays)));
         }
     });
     let mut body = std::mem::take(&mut program.body);
     in_parallel_loops(program, &mut body, &read);
     program.body = body;
+}
+
+/// The arrays that a loop takes minima or maxima into and uses in another way too, none of it shared by iterations.
+fn own_extremes(program: &Program, par: &Par, facts: &ParFacts) -> BTreeSet<ArrayId> {
+    let (mut arrays, mut shared) = (BTreeSet::new(), BTreeSet::new());
+    walk(&par.body, &mut |stmt| {
+        if let Stmt::Update(how, s) = stmt {
+            if matches!(how, Combine::Min | Combine::Max) {
+                arrays.insert(s.array);
+            }
+            if facts.of(s) != Sharing::Own {
+                shared.insert(s.array);
+            }
+        }
+    });
+    arrays.retain(|array| !shared.contains(array) && !extremes_alone(program, par, *array));
+    arrays
 }
 
 /// The depth of recursion is that of nesting in the source.
