@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
     Affines, ArrayDecl, ArrayId, Binary, Block, Call, Combine, Facts, Indices, Literal, LocalId, Op, Par,
-    ParFacts, ParId, Program, Role, Safety, Sharing, Stmt, Store, Type, ValueId, verify, walk,
-    walk_program_level,
+    ParFacts, ParId, Program, Role, Safety, Sharing, Stmt, Store, Type, verify, walk, walk_program_level,
 };
 
 use crate::analysis::extremes::extremes_alone;
 use crate::analysis::store_forwarding::store_forwarding;
+use crate::normalize::counted_loops::bound_counting_loops;
 use crate::normalize::custom_calls::closed;
-use crate::normalize::early::without_fault;
+use crate::normalize::early::computed_again;
 
 /// The program in the form that transformations take.
 pub(crate) fn prepare(source: &Program) -> Program {
@@ -82,6 +82,7 @@ fn in_parallel_loops(program: &mut Program, block: &mut Block, read: &BTreeMap<P
             Stmt::Par(par) => {
                 if let Some(arrays) = read.get(&par.id) {
                     updates_to_stores(program, &mut par.body, arrays);
+                    bound_counting_loops(program, &mut par.body);
                 }
             }
             _ => stmt.blocks_mut().for_each(|inner| in_parallel_loops(program, inner, read)),
@@ -121,7 +122,7 @@ fn temps_at_the_start(program: &mut Program, mut inner: Vec<ArrayId>) {
     let mut start = Block::new();
     for array in inner {
         let Role::Temp(shape) = program.array(array).role.clone() else { continue };
-        let shape = shape.into_iter().map(|v| at_the_start(program, &mut start, v)).collect();
+        let shape = shape.into_iter().map(|v| computed_again(program, &mut start, v)).collect();
         program.arrays[array.index()].role = Role::Temp(shape);
         start.push(Stmt::Temp(array));
     }
@@ -143,20 +144,6 @@ fn temps_to_fills(program: &mut Program, block: &mut Block, inner: &mut Vec<Arra
         }
     }
     *block = out;
-}
-
-/// A value that depends on arguments alone, computed before everything else. The depth of recursion is that of an
-/// expression in the source.
-fn at_the_start(program: &mut Program, start: &mut Block, v: ValueId) -> ValueId {
-    let decl = program.value(v).clone();
-    let operands: Vec<ValueId> = decl.op.operands().collect();
-    let early: Vec<ValueId> = operands.iter().map(|o| at_the_start(program, start, *o)).collect();
-    let op = decl.op.map(|o| operands.iter().position(|x| *x == o).map_or(o, |at| early[at]));
-    let (op, divisor) = without_fault(program, op);
-    start.extend(divisor.into_iter().map(Stmt::Let));
-    let new = program.add_value(op, decl.ty, decl.site);
-    start.push(Stmt::Let(new));
-    new
 }
 
 /// The bodies of called programs in place of the calls, and of regions that cannot yield in place of these. `temps`

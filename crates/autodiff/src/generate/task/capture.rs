@@ -3,7 +3,7 @@
 
 use ebbtide_ir::{
     ArrayId, Binary, Block, Indices, Literal, LocalId, Loop, LoopKind, Op, Program, Stmt, Type, ValueId,
-    depends_on_arguments_alone,
+    depends_on_arguments_alone, walk_program_level,
 };
 
 use super::Task;
@@ -103,6 +103,14 @@ impl Task<'_> {
         let domain = self.store.as_ref()?.domain;
         let mut around: Vec<(ValueId, (ValueId, ValueId))> =
             domain.ranges.iter().map(|r| (r.var, (r.from, r.to))).collect();
+        // Variables of the program's loops stay in ranges that are known from the start.
+        walk_program_level(&self.source.body, &mut |stmt| {
+            if let Stmt::Loop(Loop { kind: LoopKind::For { var, from, to }, .. }) = stmt
+                && [from, to].iter().all(|v| depends_on_arguments_alone(self.source, **v))
+            {
+                around.push((*var, (*from, *to)));
+            }
+        });
         let mut all = Vec::new();
         for l in loops {
             let LoopKind::For { var, from, to } = l.kind else { return None };
