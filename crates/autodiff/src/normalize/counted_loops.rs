@@ -53,11 +53,16 @@ fn counter(program: &Program, whole: &Block, l: &Loop) -> Option<Counter> {
                 conditions.extend([a, b]);
                 continue;
             }
+            Op::Get(local) => {
+                conditions.extend(both(head, local).into_iter().flatten());
+                continue;
+            }
             Op::Compare(Compare::Lt, a, b) => (a, b),
             Op::Compare(Compare::Gt, a, b) => (b, a),
             _ => continue,
         };
-        let read = head.iter().any(|stmt| matches!(stmt, Stmt::Let(v) if *v == counted));
+        let mut read = false;
+        walk(head, &mut |stmt| read |= matches!(stmt, Stmt::Let(v) if *v == counted));
         if let Op::Get(local) = *program.op(counted)
             && read
             && is_known_integer(program, limit)
@@ -67,6 +72,24 @@ fn counter(program: &Program, whole: &Block, l: &Loop) -> Option<Counter> {
         }
     }
     None
+}
+
+/// The two parts of `a && b`, which is `let mut both = a; if a { both = b }`.
+fn both(head: &Block, local: LocalId) -> Option<[ValueId; 2]> {
+    let first = head.iter().find_map(|stmt| match stmt {
+        Stmt::Declare(declared, v) if *declared == local => Some(*v),
+        _ => None,
+    })?;
+    let mut sets = 0;
+    walk(head, &mut |stmt| sets += usize::from(matches!(stmt, Stmt::Set(set, _) if *set == local)));
+    let second = head.iter().find_map(|stmt| match stmt {
+        Stmt::If(branch) if branch.condition == first => branch.then.iter().find_map(|stmt| match stmt {
+            Stmt::Set(set, v) if *set == local => Some(*v),
+            _ => None,
+        }),
+        _ => None,
+    })?;
+    (sets == 1).then_some([first, second])
 }
 
 fn is_known_integer(program: &Program, v: ValueId) -> bool {

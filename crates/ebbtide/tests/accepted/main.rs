@@ -7,6 +7,7 @@ use ebbtide_conformance::judge::Question;
 use ebbtide_ir::{Checks, Dead, IterationOrder, Literal, Modes, Program, Races};
 use ebbtide_runtime::{Budget, Device, interpreter, interpreter_with};
 
+mod bodies;
 mod conditions;
 mod factors;
 mod grids;
