@@ -16,7 +16,7 @@ use ebbtide_runtime::{
 };
 
 use crate::host_arrays::Host;
-use crate::program::{Name, Program, Source};
+use crate::program::{Launchable, Name, Program, Source};
 use crate::scalar::{Element, Float};
 
 pub use compiled::CompiledGrad;
@@ -105,6 +105,15 @@ impl<P: Source> Program<P> {
 }
 
 impl<P: Source> Gradient<P> {
+    /// Gradients are compiled first: this is here so that rustc says so.
+    #[doc(hidden)]
+    pub fn launch<A>(&self, _: A) -> Result<Gradients>
+    where
+        Gradient<P>: Launchable,
+    {
+        Err(Error::NotAskedFor { name: String::new(), known: String::new() })
+    }
+
     /// With respect to this parameter, as it is at entry.
     pub fn wrt<T: Differentiable>(self, name: Name<T>) -> Gradient<P> {
         self.wrt_named::<T>(name.as_str())

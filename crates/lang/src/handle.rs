@@ -55,7 +55,7 @@ impl<T, const R: usize, B> Clone for ArrayHandle<T, R, B> {
 impl<T, const R: usize, B> Copy for ArrayHandle<T, R, B> {}
 
 /// What stands for a parameter while a program is being built.
-pub trait Handle: Copy {
+pub trait Handle: Copy + 'static {
     /// Visits the arrays and scalars behind it, in order.
     fn bound(&self, visit: &mut dyn FnMut(Bound));
 }

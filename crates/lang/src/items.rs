@@ -43,10 +43,10 @@ impl swap {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Element, const R: usize>(
-        cx: &Cx,
         a: impl Argument<ArrayHandle<T, R, ByMut>>,
         b: impl Argument<ArrayHandle<T, R, ByMut>>,
     ) {
+        let cx = &Cx::current();
         let (a, b) = (a.pass(cx), b.pass(cx));
         cx.emit(|builder| builder.swap(a.id, b.id));
     }
@@ -70,11 +70,11 @@ impl select {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Value>(
-        cx: &Cx,
         condition: impl Argument<Expr<bool>>,
         yes: impl Argument<Expr<T>>,
         no: impl Argument<Expr<T>>,
     ) -> Expr<T> {
+        let cx = &Cx::current();
         let (condition, yes, no) = (condition.pass(cx), yes.pass(cx), no.pass(cx));
         let parts = ids(&yes).into_iter().zip(ids(&no));
         let all: Vec<_> = parts.map(|(yes, no)| cx.emit(|b| b.select(condition.id, yes, no))).collect();
@@ -97,10 +97,10 @@ impl fill {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Element, const R: usize>(
-        cx: &Cx,
         array: impl Argument<ArrayHandle<T, R, ByMut>>,
         value: impl Argument<Expr<T>>,
     ) {
+        let cx = &Cx::current();
         let (array, value) = (array.pass(cx), value.pass(cx));
         cx.emit(|b| b.fill(array.id, value.id));
     }
@@ -121,10 +121,10 @@ impl copy {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Element, const R: usize>(
-        cx: &Cx,
         from: impl Argument<ArrayHandle<T, R, ByRef>>,
         to: impl Argument<ArrayHandle<T, R, ByMut>>,
     ) {
+        let cx = &Cx::current();
         let (from, to) = (from.pass(cx), to.pass(cx));
         cx.emit(|b| b.copy(from.id, to.id));
     }
@@ -149,11 +149,11 @@ impl scatter_unique {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<H: OfRank<K, Elem = T>, T: Element, B: Scalar + Same<T>, const K: usize>(
-        cx: &Cx,
         index: [Expr<usize>; K],
         array: H,
         value: Expr<B>,
     ) {
+        let cx = &Cx::current();
         cx.emit(|b| b.store_unique(array.array(), &index.map(|i| i.id), value.id));
     }
 }
@@ -179,10 +179,10 @@ impl<T: Float> rand<T> {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<S: Integer, I: Integer>(
-        cx: &Cx,
         seed: impl Argument<Expr<S>>,
         index: impl Argument<Expr<I>>,
     ) -> Expr<T> {
+        let cx = &Cx::current();
         let seed = crate::emit::cast::<i64, S>(cx, seed.pass(cx));
         let index = crate::emit::cast::<i64, I>(cx, index.pass(cx));
         Expr::new(cx.emit(|b| b.rand(<T as Scalar>::TYPE, seed.id, index.id)))

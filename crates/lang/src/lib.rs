@@ -20,6 +20,7 @@ mod host_arrays;
 pub mod items;
 pub mod library;
 pub mod operation;
+mod parameter;
 pub mod parts;
 mod program;
 pub mod reductions;
@@ -43,9 +44,10 @@ pub use handle::{
     Stored, Writable, member, set_scalar,
 };
 pub use host_arrays::Host;
+pub use parameter::{ByLoan, ByValue, How, Passed};
 #[doc(hidden)]
 pub use program::counted as __counted;
-pub use program::{Done, Name, Program, Source, name_of_member};
+pub use program::{Done, Launchable, Name, Program, Source, name_of_member};
 pub use scalar::{Bits, Element, Float, Integer, Number, Scalar, Signed};
 pub use small::{Mat2, Mat3, Mat4, Sequence, Tuple, Value, Vec2, Vec3, Vec4};
 pub use tangent::{CompiledProduct, Direction, Product};

@@ -30,11 +30,11 @@ impl matmul {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Float>(
-        cx: &Cx,
         a: impl Argument<ArrayHandle<T, 2, ByRef>>,
         b: impl Argument<ArrayHandle<T, 2, ByRef>>,
         c: impl Argument<ArrayHandle<T, 2, ByMut>>,
     ) {
+        let cx = &Cx::current();
         let (a, b, c) = (a.pass(cx), b.pass(cx), c.pass(cx));
         cx.emit(|builder| builder.matmul(a.id, b.id, c.id));
     }
@@ -55,10 +55,10 @@ impl scan {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Number + Element>(
-        cx: &Cx,
         x: impl Argument<ArrayHandle<T, 1, ByRef>>,
         out: impl Argument<ArrayHandle<T, 1, ByMut>>,
     ) {
+        let cx = &Cx::current();
         let (x, out) = (x.pass(cx), out.pass(cx));
         cx.emit(|b| b.scan(x.id, out.id));
     }
@@ -101,11 +101,11 @@ impl compact {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<F: Choice>(
-        cx: &Cx,
         flags: impl Argument<ArrayHandle<F, 1, ByRef>>,
         out: impl Argument<ArrayHandle<i32, 1, ByMut>>,
         count: impl Argument<ArrayHandle<i32, 0, ByMut>>,
     ) {
+        let cx = &Cx::current();
         let (flags, out, count) = (flags.pass(cx), out.pass(cx), count.pass(cx));
         cx.emit(|b| b.compact(flags.id, out.id, count.id));
     }

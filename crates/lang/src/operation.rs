@@ -16,9 +16,7 @@ pub fn rule<P: Source>() -> Rule {
 }
 
 fn build<P: Source>() -> Result<ir::Program, ir::Error> {
-    let cx = Cx::new(P::NAME);
-    P::build(&cx);
-    cx.finish()
+    Cx::build(P::NAME, P::build)
 }
 
 /// What a custom operation takes by reference: arrays.

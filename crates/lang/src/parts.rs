@@ -170,7 +170,8 @@ macro_rules! linear_items {
         impl $name {
             #[doc(hidden)]
             #[track_caller]
-            pub fn __expand<H: Together>(cx: &Cx, arrays: H) {
+            pub fn __expand<H: Together>(arrays: H) {
+                let cx = &Cx::current();
                 let operation = Collective::$collective.operation($rules::<H>());
                 cx.emit(|b| b.operation(operation, &written(&arrays.arrays())));
             }
@@ -206,7 +207,8 @@ macro_rules! extreme_items {
         impl $name {
             #[doc(hidden)]
             #[track_caller]
-            pub fn __expand<T: Element + Number, const R: usize>(cx: &Cx, array: ArrayHandle<T, R, ByMut>) {
+            pub fn __expand<T: Element + Number, const R: usize>(array: ArrayHandle<T, R, ByMut>) {
+                let cx = &Cx::current();
                 cx.emit(|b| extreme(b, Collective::$collective, array.id, extreme_rules::<T, R>()));
             }
         }
@@ -247,7 +249,8 @@ pub enum shared {}
 impl shared {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<T: Element, const R: usize, B: Borrow>(cx: &Cx, array: ArrayHandle<T, R, B>) {
+    pub fn __expand<T: Element, const R: usize, B: Borrow>(array: ArrayHandle<T, R, B>) {
+        let cx = &Cx::current();
         let operation = Collective::Shared.operation(Rules::none());
         cx.emit(|b| b.operation(operation, &[Bound::Array(array.id, Access::Read)]));
     }

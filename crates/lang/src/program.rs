@@ -133,11 +133,7 @@ impl<P: Source> Program<P> {
     }
 
     fn built(&self) -> &Result<Arc<ir::Program>, ir::Error> {
-        self.built.get_or_init(|| {
-            let cx = Cx::new(P::NAME);
-            P::build(&cx);
-            Ok(Arc::new(cx.finish()?))
-        })
+        self.built.get_or_init(|| Ok(Arc::new(Cx::build(P::NAME, P::build)?)))
     }
 
     /// The same program with multiply-adds: a product that one sum or difference takes, and nothing else, is rounded once,
@@ -154,6 +150,25 @@ impl<P: Source> Program<P> {
     /// The program compiled for a device.
     pub fn compile(&self, device: &Device) -> Result<Compiled<P>> {
         Ok(Compiled::new(ebbtide_runtime::Compiled::new(self.ir()?, device)?))
+    }
+}
+
+/// Holds for nothing: only what is compiled can be launched.
+#[diagnostic::on_unimplemented(
+    message = "a program is compiled for a device before it is launched: `p().compile(&device)?.launch(args)?`",
+    label = "write `.compile(&device)?` before `.launch(..)`",
+    note = "a gradient likewise: `p().grad(p::loss).wrt(p::u).compile(&device)?.launch(args)?`; compile once, launch often"
+)]
+pub trait Launchable {}
+
+impl<P: Source> Program<P> {
+    /// Programs are compiled first: this is here so that rustc says so.
+    #[doc(hidden)]
+    pub fn launch<A>(&self, _: A) -> Result<P::Ended>
+    where
+        Program<P>: Launchable,
+    {
+        Ok(P::Ended::from(Status::Done))
     }
 }
 

@@ -294,9 +294,9 @@ macro_rules! of_arrays {
             #[doc(hidden)]
             #[track_caller]
             pub fn __expand<T: Element + Number, const R: usize>(
-                cx: &Cx,
                 array: impl Argument<ArrayHandle<T, R, ByRef>>,
             ) -> Expr<T> {
+                let cx = &Cx::current();
                 over_elements(cx, &[array.pass(cx)], Combine::$how)
             }
         }
@@ -315,10 +315,10 @@ impl dot {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Element + Number, const R: usize>(
-        cx: &Cx,
         a: impl Argument<ArrayHandle<T, R, ByRef>>,
         b: impl Argument<ArrayHandle<T, R, ByRef>>,
     ) -> Expr<T> {
+        let cx = &Cx::current();
         over_elements(cx, &[a.pass(cx), b.pass(cx)], Combine::Add)
     }
 }
@@ -332,10 +332,8 @@ pub enum norm {}
 impl norm {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<T: Float, const R: usize>(
-        cx: &Cx,
-        array: impl Argument<ArrayHandle<T, R, ByRef>>,
-    ) -> Expr<T> {
+    pub fn __expand<T: Float, const R: usize>(array: impl Argument<ArrayHandle<T, R, ByRef>>) -> Expr<T> {
+        let cx = &Cx::current();
         let array = array.pass(cx);
         sqrt(cx, over_elements(cx, &[array, array], Combine::Add))
     }

@@ -5,7 +5,7 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssi
 use ebbtide_ir::{Literal, LocalId, Type, ValueId};
 
 use crate::small::Value;
-use crate::value::{CastTarget, Readable};
+use crate::value::{CastTarget, Expr, Readable};
 
 /// A type of scalars: `f32 f64 i32 i64 u32 bool`, and `usize`, the index type.
 #[diagnostic::on_unimplemented(
@@ -14,7 +14,9 @@ use crate::value::{CastTarget, Readable};
     note = "scalars are `f32 f64 i32 i64 u32 bool`, and `usize` for indices; arrays and structs of arrays are \
             passed by `&` or `&mut`"
 )]
-pub trait Scalar: Value<Exprs = ValueId, Locals = LocalId> + Readable<Elem = Self> {
+pub trait Scalar:
+    Value<Given = Expr<Self>, Exprs = ValueId, Locals = LocalId> + Readable<Elem = Self>
+{
     /// The type in the program.
     const TYPE: Type;
 
@@ -90,6 +92,7 @@ pub trait Element: Scalar + ebbtide_runtime::Element {}
 macro_rules! scalars {
     ($($t:ty: $ty:ident, $from:expr, $($kind:ident)*;)*) => {$(
         impl Value for $t {
+            type Given = Expr<$t>;
             type Exprs = ValueId;
             type Locals = LocalId;
 

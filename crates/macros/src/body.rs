@@ -35,6 +35,8 @@ pub struct Translator<'a> {
     cx: Ident,
     /// How many ranges with `.rev()` or `.step_by(k)` there were.
     strided: usize,
+    /// The parameters of a `#[func]` that are lent by `&mut`: `*x` is what they lend.
+    lent: Vec<String>,
     errors: &'a mut Errors,
 }
 
@@ -45,8 +47,8 @@ struct Element {
 }
 
 impl<'a> Translator<'a> {
-    pub fn new(kind: Kind, errors: &'a mut Errors) -> Translator<'a> {
-        Translator { kind, level: Level::Program, cx: item::cx(), strided: 0, errors }
+    pub fn new(kind: Kind, lent: Vec<String>, errors: &'a mut Errors) -> Translator<'a> {
+        Translator { kind, level: Level::Program, cx: item::cx(), strided: 0, lent, errors }
     }
 
     /// A call of a function of `lang::emit` at the user's place `span`.
@@ -59,6 +61,11 @@ impl<'a> Translator<'a> {
     /// A name for expanded code alone.
     fn hidden(&self, name: &str) -> Ident {
         Ident::new(name, Span::mixed_site())
+    }
+
+    /// A name for expanded code, at the place of what it holds: rustc shows this place where its type does not fit.
+    fn hidden_at(&self, name: &str, span: Span) -> Ident {
+        Ident::new(&format!("__{name}"), span)
     }
 
     /// The statements of a block that has no value.
@@ -339,7 +346,7 @@ impl<'a> Translator<'a> {
     /// `place += value` and its kin. `+=` on an element combines, so that it may be a reduction.
     fn compound_assign(&mut self, place: &Expr, op: &BinOp, value: &Expr) -> TokenStream {
         let Some(function) = compound(op) else { return TokenStream::new() };
-        let span = op.span();
+        let (span, right_span) = (op.span(), value.span());
         let value = self.expr(value);
         match strip(place) {
             Expr::Index(index) => {
@@ -349,7 +356,7 @@ impl<'a> Translator<'a> {
                     let update = self.emit(place.span(), "add_to_element", &[element.index, array, value]);
                     return quote!(#update;);
                 }
-                let (at, right) = (self.hidden("at"), self.hidden("right"));
+                let (at, right) = (self.hidden("at"), self.hidden_at("right", right_span));
                 let old = self.emit(place.span(), "load", &[quote!(#at), element.array]);
                 let new = self.emit(span, function, &[old, quote!(#right)]);
                 let store = self.emit(place.span(), "store", &[quote!(#at), array, new]);
@@ -358,11 +365,10 @@ impl<'a> Translator<'a> {
             }
             Expr::Path(_) | Expr::Field(_) | Expr::Unary(_) => {
                 let place = self.variable(place);
-                let right = self.hidden("right");
-                let old = self.emit(place.span(), "read", &[borrow(&place)]);
-                let new = self.emit(span, function, &[old, quote!(#right)]);
-                let set = self.emit(span, "set", &[borrow(&place), new]);
-                quote!({ let #right = #value; #set; })
+                let (old, right) = (self.hidden("old"), self.hidden_at("right", right_span));
+                let new = self.emit(span, function, &[quote!(#old), quote!(#right)]);
+                let change = self.emit(span, "change", &[borrow(&place), quote!(|#old| #new)]);
+                quote!({ let #right = #value; #change; })
             }
             other => {
                 self.errors.at(other, "only a variable or an element of an array can be assigned to");
@@ -391,10 +397,10 @@ impl<'a> Translator<'a> {
             }
             Expr::Path(_) | Expr::Field(_) => {
                 let place = self.place(&call.receiver);
-                let old = self.emit(place.span(), "read", &[borrow(&place)]);
-                let new = self.emit(call.method.span(), function, &[old, value]);
-                let set = self.emit(call.method.span(), "set", &[borrow(&place), new]);
-                quote!(#set;)
+                let (old, right) = (self.hidden("old"), self.hidden_at("right", call.args.span()));
+                let new = self.emit(call.method.span(), function, &[quote!(#old), quote!(#right)]);
+                let change = self.emit(call.method.span(), "change", &[borrow(&place), quote!(|#old| #new)]);
+                quote!({ let #right = #value; #change; })
             }
             other => {
                 self.errors

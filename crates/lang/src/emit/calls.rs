@@ -5,21 +5,7 @@ use std::sync::Arc;
 use ebbtide_ir::{Access, ArrayId, Bound, HostArg, Operation, Rules, Saved, Work};
 
 use crate::cx::Cx;
-use crate::handle::{Argument, Handle};
 use crate::value::Returned;
-
-/// An argument as the callee sees it.
-#[track_caller]
-pub fn arg<A: Argument<P>, P>(cx: &Cx, argument: &A) -> P {
-    argument.pass(cx)
-}
-
-/// The arrays and scalars behind a parameter.
-pub fn bound<H: Handle>(handle: &H) -> Vec<Bound> {
-    let mut all = Vec::new();
-    handle.bound(&mut |bound| all.push(bound));
-    all
-}
 
 /// What a called program or operation is.
 #[derive(Clone, Copy, Debug)]

@@ -3,15 +3,10 @@
 use ebbtide_ir::{Combine, ValueId};
 
 use crate::cx::Cx;
-use crate::handle::{ArrayHandle, Arrays, Borrow, Indexed, Shaped, Stored, Writable};
+use crate::handle::{ArrayHandle, Borrow, Indexed, Shaped, Stored, Writable};
 use crate::scalar::{Element, Number, Scalar};
 use crate::small::{self, Value};
 use crate::value::{Expr, Index, Same};
-
-/// The next parameters of the program: an array, or the arrays and scalars of a struct.
-pub fn declare<A: Arrays, B: Borrow>(cx: &Cx, name: &str) -> A::Handle<B> {
-    A::declare(cx, name)
-}
 
 /// A value used as an index, a loop bound or an extent.
 pub fn index<I: Index>(value: Expr<I>) -> Expr<usize> {

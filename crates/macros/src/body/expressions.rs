@@ -2,6 +2,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprBinary, ExprIf, ExprIndex, ExprUnary, Lit, Stmt, UnOp};
 
@@ -99,12 +100,27 @@ impl Translator<'_> {
                 quote_spanned!(expr.span()=> #base.#member)
             }
             // What is behind a `&mut` parameter.
-            Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)) => self.place(&unary.expr),
+            Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)) => {
+                if !self.is_lent(&unary.expr) {
+                    self.errors.at(
+                        unary,
+                        "there are no references: write the name without `*`; only what a `#[func]` takes by `&mut` has one",
+                    );
+                    return TokenStream::new();
+                }
+                self.place(&unary.expr)
+            }
             other => {
                 self.errors.at(other, "a name is wanted here");
                 TokenStream::new()
             }
         }
+    }
+
+    /// Is this a parameter that was lent by `&mut`?
+    fn is_lent(&self, expr: &Expr) -> bool {
+        let Expr::Path(path) = strip(expr) else { return false };
+        path.path.get_ident().is_some_and(|ident| self.lent.contains(&ident.unraw().to_string()))
     }
 
     /// `a[i]`, `a[[i, j]]`, `a[[]]`.
@@ -186,6 +202,13 @@ impl Translator<'_> {
                 return TokenStream::new();
             }
         };
+        if let (BinOp::Mul(_), Expr::Unary(power)) = (&binary.op, &*binary.right)
+            && matches!(power.op, UnOp::Deref(_))
+            && !self.is_lent(&power.expr)
+        {
+            self.errors.at(binary, "there is no `**`: write `x.powi(2)` or `x.powf(2.0)`");
+            return TokenStream::new();
+        }
         let (left, right) = (self.expr(&binary.left), self.expr(&binary.right));
         self.emit(binary.op.span(), function, &[left, right])
     }

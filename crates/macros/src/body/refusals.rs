@@ -93,6 +93,8 @@ impl Translator<'_> {
                 "values are copied by `let`; an array by `copy(from, to)` into a temporary".to_string()
             }
             "shape" => "write `u.dim(0)`, `u.dim(1)`".to_string(),
+            "length" | "size" => "write `u.len()` for all elements, `u.dim(0)` for the first extent".to_string(),
+            "x" | "y" | "z" | "w" => format!("components have no parentheses: write `v.{name}`"),
             "pow" => "write `x.powi(n)` for floats; multiply integers".to_string(),
             "recip" => "write `1.0 / x`".to_string(),
             "sin_cos" => "write `x.sin()` and `x.cos()`".to_string(),
