@@ -16,6 +16,7 @@ mod variables;
 
 pub use crate::parameter::passed;
 pub use crate::reductions::{max_over, min_over, sum_over};
+pub use crate::view::part;
 pub use arithmetic::{Add, Div, Mul, Negated, Sub, add, div, mul, neg, sub};
 pub use calls::{Callee, call_func, call_operation, call_program};
 pub use control::{
@@ -24,7 +25,8 @@ pub use control::{
 };
 pub(crate) use control::{constant_range, index_literal};
 pub use elements::{
-    add_to_element, dim, index, len, load, max_into_element, min_into_element, store, temp, writable,
+    add_to_element, add_to_item, add_to_part, dim, index, len, load, max_into_element, min_into_element,
+    store, store_item, store_part, temp, writable,
 };
 pub use math::*;
 pub use operators::*;

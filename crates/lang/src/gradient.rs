@@ -17,7 +17,7 @@ use ebbtide_runtime::{
 
 use crate::host_arrays::Host;
 use crate::program::{Launchable, Name, Program, Source};
-use crate::scalar::{Element, Float};
+use crate::scalar::{Element, Float, Item};
 
 pub use compiled::CompiledGrad;
 pub use results::{Differentiable, Gradients};
@@ -79,7 +79,7 @@ impl<P: Source> Program<P> {
     }
 
     /// The product of a cotangent of any output with its Jacobian; the cotangent is an argument of the launch.
-    pub fn vjp<T: Float + Element, const R: usize>(&self, of: Name<Array<T, R>>) -> Gradient<P> {
+    pub fn vjp<T: Item<Scalar: Float>, const R: usize>(&self, of: Name<Array<T, R>>) -> Gradient<P> {
         self.derivative(of.as_str(), true)
     }
 
@@ -127,7 +127,7 @@ impl<P: Source> Gradient<P> {
     }
 
     /// The value of an array at the end of the program is wanted too.
-    pub fn value<T: Element, const R: usize>(mut self, name: Name<Array<T, R>>) -> Gradient<P> {
+    pub fn value<T: Item, const R: usize>(mut self, name: Name<Array<T, R>>) -> Gradient<P> {
         self.request.values.push(name.as_str().to_string());
         self.values.push((name.as_str().to_string(), make_output::<Array<T, R>>));
         self

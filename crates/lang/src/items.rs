@@ -5,13 +5,15 @@
 
 use std::ops::{IndexMut, Range};
 
+use ebbtide_ir::{Compare, ValueId};
 use ebbtide_runtime::{Array, Result};
 
 use crate::cx::Cx;
-use crate::handle::{Argument, ArrayHandle, ByMut, ByRef, OfRank};
-use crate::scalar::{Element, Float, Integer, Scalar};
+use crate::handle::{Argument, ArrayHandle, Borrow, ByMut, ByRef, Indexed, OfRank, Shaped};
+use crate::scalar::{Element, Float, Integer, Item, Scalar};
 use crate::small::{Value, from_ids, ids};
 use crate::value::{Expr, Same};
+use crate::view::{all_whole, same_value};
 
 /// Marks a parallel loop: `for i in par(0..n) { … }`, `for (i, j) in par(0..n, 0..m) { … }`, up to four ranges.
 ///
@@ -42,13 +44,15 @@ pub enum swap {}
 impl swap {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<T: Element, const R: usize>(
+    pub fn __expand<T: Item, const R: usize>(
         a: impl Argument<ArrayHandle<T, R, ByMut>>,
         b: impl Argument<ArrayHandle<T, R, ByMut>>,
     ) {
         let cx = &Cx::current();
         let (a, b) = (a.pass(cx), b.pass(cx));
-        cx.emit(|builder| builder.swap(a.id, b.id));
+        if all_whole(cx, "swap", &[a.view, b.view]) {
+            cx.emit(|builder| builder.swap(a.id, b.id));
+        }
     }
 }
 
@@ -83,7 +87,7 @@ impl select {
 }
 
 /// Gives every element of an array one value.
-pub fn fill<T: Element, const R: usize>(array: &mut Array<T, R>, value: T) -> Result<()> {
+pub fn fill<T: Item, const R: usize>(array: &mut Array<T, R>, value: T) -> Result<()> {
     array.fill(value)
 }
 
@@ -96,18 +100,46 @@ pub enum fill {}
 impl fill {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<T: Element, const R: usize>(
+    pub fn __expand<T: Item, const R: usize>(
         array: impl Argument<ArrayHandle<T, R, ByMut>>,
         value: impl Argument<Expr<T>>,
     ) {
         let cx = &Cx::current();
         let (array, value) = (array.pass(cx), value.pass(cx));
-        cx.emit(|b| b.fill(array.id, value.id));
+        let all = ids(&value);
+        let one = cx.emit(|b| all.windows(2).all(|pair| same_value(b.program(), pair[0], pair[1])));
+        match all[..] {
+            [value, ..] if one && array.view.is_whole() => cx.emit(|b| b.fill(array.id, value)),
+            _ => {
+                let index = begin_elements(cx, array);
+                array.store_all(cx, index, &all);
+                end_elements::<R>(cx);
+            }
+        }
+    }
+}
+
+/// The beginning of a loop over the indices of an array: a parallel one, where it has dimensions.
+#[track_caller]
+fn begin_elements<T: Item, const R: usize, B: Borrow>(cx: &Cx, array: ArrayHandle<T, R, B>) -> [ValueId; R] {
+    if R == 0 {
+        return [ValueId::from_index(0); R];
+    }
+    let ranges: [(Expr<usize>, Expr<usize>); R] =
+        std::array::from_fn(|k| (crate::emit::lit(cx, 0), array.dim(cx, k)));
+    let names = ["i", "j", "k", "l"];
+    crate::emit::begin_par(cx, std::array::from_fn::<_, R, _>(|k| names[k % 4]), ranges).map(|i| i.id)
+}
+
+#[track_caller]
+fn end_elements<const R: usize>(cx: &Cx) {
+    if R > 0 {
+        crate::emit::end_par(cx);
     }
 }
 
 /// Copies all elements of one array to another of equal type and shape.
-pub fn copy<T: Element, const R: usize>(from: &Array<T, R>, to: &mut Array<T, R>) -> Result<()> {
+pub fn copy<T: Item, const R: usize>(from: &Array<T, R>, to: &mut Array<T, R>) -> Result<()> {
     to.copy_from(from)
 }
 
@@ -120,13 +152,26 @@ pub enum copy {}
 impl copy {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<T: Element, const R: usize>(
+    pub fn __expand<T: Item, const R: usize>(
         from: impl Argument<ArrayHandle<T, R, ByRef>>,
         to: impl Argument<ArrayHandle<T, R, ByMut>>,
     ) {
         let cx = &Cx::current();
         let (from, to) = (from.pass(cx), to.pass(cx));
-        cx.emit(|b| b.copy(from.id, to.id));
+        if from.view.is_whole() && to.view.is_whole() {
+            return cx.emit(|b| b.copy(from.id, to.id));
+        }
+        for k in 0..R {
+            let (here, there) = (from.dim(cx, k), to.dim(cx, k));
+            cx.emit(|b| {
+                let equal = b.compare(Compare::Eq, here.id, there.id);
+                b.assert(equal, "`copy`: the shapes differ");
+            });
+        }
+        let index = begin_elements(cx, to);
+        let element = from.load(cx, index);
+        to.store_all(cx, index, &ids(&element));
+        end_elements::<R>(cx);
     }
 }
 
@@ -154,7 +199,7 @@ impl scatter_unique {
         value: Expr<B>,
     ) {
         let cx = &Cx::current();
-        cx.emit(|b| b.store_unique(array.array(), &index.map(|i| i.id), value.id));
+        array.store_unique(cx, index.map(|i| i.id), value.id);
     }
 }
 

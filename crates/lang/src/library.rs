@@ -9,6 +9,7 @@ use ebbtide_runtime::{AnyArray, AnyMut, Arg, Array, Result};
 use crate::cx::Cx;
 use crate::handle::{Argument, ArrayHandle, ByMut, ByRef};
 use crate::scalar::{Element, Float, Number};
+use crate::view::all_whole;
 
 /// The product of two matrices: `c = a · b`.
 ///
@@ -36,7 +37,9 @@ impl matmul {
     ) {
         let cx = &Cx::current();
         let (a, b, c) = (a.pass(cx), b.pass(cx), c.pass(cx));
-        cx.emit(|builder| builder.matmul(a.id, b.id, c.id));
+        if all_whole(cx, "matmul", &[a.view, b.view, c.view]) {
+            cx.emit(|builder| builder.matmul(a.id, b.id, c.id));
+        }
     }
 }
 
@@ -60,7 +63,9 @@ impl scan {
     ) {
         let cx = &Cx::current();
         let (x, out) = (x.pass(cx), out.pass(cx));
-        cx.emit(|b| b.scan(x.id, out.id));
+        if all_whole(cx, "scan", &[x.view, out.view]) {
+            cx.emit(|b| b.scan(x.id, out.id));
+        }
     }
 }
 
@@ -107,7 +112,9 @@ impl compact {
     ) {
         let cx = &Cx::current();
         let (flags, out, count) = (flags.pass(cx), out.pass(cx), count.pass(cx));
-        cx.emit(|b| b.compact(flags.id, out.id, count.id));
+        if all_whole(cx, "compact", &[flags.view, out.view, count.view]) {
+            cx.emit(|b| b.compact(flags.id, out.id, count.id));
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use ebbtide_runtime::{Array, HostView, HostViewMut};
 use crate::cx::Cx;
 use crate::handle::Arrays;
 use crate::program::Source;
-use crate::scalar::{Element, Scalar};
+use crate::scalar::{Item, Scalar};
 
 /// The program `P` as a derivative of another one.
 pub fn rule<P: Source>() -> Rule {
@@ -38,7 +38,7 @@ pub trait HostArray: Arrays {
     fn view_mut<'a>(arg: &'a mut HostArg<'_>) -> Option<Self::ViewMut<'a>>;
 }
 
-impl<T: Element, const R: usize> HostArray for Array<T, R> {
+impl<T: Item, const R: usize> HostArray for Array<T, R> {
     type View<'a> = HostView<'a, T, R>;
     type ViewMut<'a> = HostViewMut<'a, T, R>;
 

@@ -6,12 +6,11 @@
 
 use std::any::Any;
 
-use ebbtide_ir::Bound;
 use ebbtide_runtime::Array;
 
 use crate::cx::Cx;
-use crate::handle::{ArrayHandle, Borrow, ByMut, ByRef, Field, Handle, Lent};
-use crate::scalar::{Element, Scalar};
+use crate::handle::{ArrayHandle, Behind, Borrow, ByMut, ByRef, Field, Handle, Lent};
+use crate::scalar::{Item, Scalar};
 use crate::small::{Mat2, Mat3, Mat4, Value, Vec2, Vec3, Vec4};
 use crate::value::{Expr, Local};
 
@@ -80,9 +79,9 @@ passed_by_argument! {
     [T: Value] Expr<T> => T, ByValue, Expr<T>;
     [T: Value] Local<T> => T, ByValue, Expr<T>;
     [T: Value] Local<T> => T, ByLoan, Local<T>;
-    [T: Element, const R: usize, B: Borrow] ArrayHandle<T, R, B> => Array<T, R>, ByRef, ArrayHandle<T, R, ByRef>;
-    [T: Element, const R: usize] ArrayHandle<T, R, ByMut> => Array<T, R>, ByMut, ArrayHandle<T, R, ByMut>;
-    [T: Element, const R: usize] ArrayHandle<T, R, ByMut> => Array<T, R>, ByLoan, ArrayHandle<T, R, ByMut>;
+    [T: Item, const R: usize, B: Borrow] ArrayHandle<T, R, B> => Array<T, R>, ByRef, ArrayHandle<T, R, ByRef>;
+    [T: Item, const R: usize] ArrayHandle<T, R, ByMut> => Array<T, R>, ByMut, ArrayHandle<T, R, ByMut>;
+    [T: Item, const R: usize] ArrayHandle<T, R, ByMut> => Array<T, R>, ByLoan, ArrayHandle<T, R, ByMut>;
     [] f32 => f32, ByValue, Expr<f32>;
     [] f64 => f64, ByValue, Expr<f64>;
     [] i32 => i32, ByValue, Expr<i32>;
@@ -104,7 +103,7 @@ passed_by_argument! {
 pub fn passed<T, W: How<T>, R>(
     cx: &Cx,
     argument: &dyn Passed<T, W>,
-    body: impl FnOnce(W::Handle, Vec<Bound>) -> R,
+    body: impl FnOnce(W::Handle, Vec<Behind>) -> R,
 ) -> R {
     let handle = argument.handle(cx).downcast::<W::Handle>();
     let handle = *handle.expect("implementations of `Passed` make the handle that `How` names");

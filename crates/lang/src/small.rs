@@ -10,6 +10,7 @@
 //! field access.
 
 mod aggregates;
+mod layout;
 mod matrices;
 mod vectors;
 
@@ -112,6 +113,11 @@ pub(crate) fn constant<T: Value>(cx: &Cx, value: T) -> Expr<T> {
 }
 
 /// A value that is indexed: its items have one type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not indexed: it has no items",
+    label = "indexed once too often",
+    note = "vectors are indexed `v[k]`, matrices `m[[i, j]]` or `m[i]` for a row, arrays of a fixed length `a[k]`"
+)]
 pub trait Sequence: Value {
     /// The type of an item.
     type Item: Value;

@@ -186,7 +186,7 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
 
             #[automatically_derived]
             impl #handle_impl ::ebbtide::__lang::Handle for #handle #handle_ty #where_clause {
-                fn bound(&self, visit: &mut dyn ::core::ops::FnMut(::ebbtide::__lang::Bound)) {
+                fn bound(&self, visit: &mut dyn ::core::ops::FnMut(::ebbtide::__lang::Behind)) {
                     #(::ebbtide::__lang::Handle::bound(&self.#idents, visit);)*
                 }
             }

@@ -2,7 +2,9 @@
 //! judges.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod elements;
 mod jumps;
+mod parts;
 mod reductions;
 mod refused;
 mod small;

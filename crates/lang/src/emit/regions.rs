@@ -23,7 +23,7 @@ impl Undone {
 
     /// These too: an array, or all arrays of a struct.
     pub fn and<H: Handle>(mut self, handle: H) -> Undone {
-        handle.bound(&mut |bound| self.0.extend(bound.array()));
+        handle.bound(&mut |behind| self.0.extend(behind.bound.array()));
         self
     }
 

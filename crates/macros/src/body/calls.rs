@@ -224,6 +224,10 @@ impl Translator<'_> {
     fn argument(&mut self, argument: &Expr) -> TokenStream {
         match strip(argument) {
             Expr::Path(_) | Expr::Field(_) => self.place(argument),
+            Expr::Index(index) => match self.part_of_array(index) {
+                Some(part) => part,
+                None => self.expr(argument),
+            },
             // Several arrays that one operation takes at once: `exchange((u, v))`.
             Expr::Tuple(tuple)
                 if tuple.elems.iter().all(|e| matches!(strip(e), Expr::Path(_) | Expr::Field(_))) =>

@@ -129,8 +129,20 @@ impl Translator<'_> {
             Expr::Path(_) | Expr::Field(_) => self.place(&index.expr),
             other => self.expr(other),
         };
-        let index = match strip(&index.index) {
-            Expr::Array(list) => self.indices(list.span(), list.elems.iter()),
+        let index = self.element_indices(index);
+        Element { array, index }
+    }
+
+    /// The indices in `a[i]`, `a[[i, j]]`, `a[[]]`.
+    pub(super) fn element_indices(&mut self, index: &ExprIndex) -> TokenStream {
+        match strip(&index.index) {
+            Expr::Array(list) => {
+                if let Some(range) = list.elems.iter().find(|e| matches!(strip(e), Expr::Range(_))) {
+                    self.errors.at(range, PARTS);
+                    return TokenStream::new();
+                }
+                self.indices(list.span(), list.elems.iter())
+            }
             Expr::Range(range) => {
                 self.errors.at(range, "there are no slices: write a loop over the indices");
                 TokenStream::new()
@@ -140,8 +152,26 @@ impl Translator<'_> {
                 TokenStream::new()
             }
             single => self.indices(single.span(), std::iter::once(single)),
-        };
-        Element { array, index }
+        }
+    }
+
+    /// `a[[i, ..]]` as an argument: the part of the array, where this is one.
+    pub(super) fn part_of_array(&mut self, index: &ExprIndex) -> Option<TokenStream> {
+        let Expr::Array(list) = strip(&index.index) else { return None };
+        let is_rest = |e: &Expr| matches!(strip(e), Expr::Range(r) if r.start.is_none() && r.end.is_none());
+        let fixed = list.elems.iter().take_while(|e| !is_rest(e)).count();
+        let rest = list.elems.len() - fixed;
+        if rest == 0 {
+            return None;
+        }
+        if fixed == 0 || !list.elems.iter().skip(fixed).all(is_rest) {
+            self.errors.at(list, PARTS);
+            return Some(TokenStream::new());
+        }
+        let array = self.place(&index.expr);
+        let at = self.indices(list.span(), list.elems.iter().take(fixed));
+        let units = (0..rest).map(|_| quote!(()));
+        Some(self.emit(index.expr.span(), "part", &[at, quote!([#(#units),*]), array]))
     }
 
     /// A list of indices or extents.
@@ -261,6 +291,9 @@ impl Translator<'_> {
         quote!({ let #slot = #fresh; #begin; #set_then; #middle; #set_otherwise; #end })
     }
 }
+
+const PARTS: &str = "a part of an array is an argument of a program: `step(x[[t, ..]])`, indices first, then one `..` for each \
+                     other dimension";
 
 /// Can this be computed anywhere without an error? (Indices can be out of bounds, divisors zero.)
 fn cannot_fail(expr: &Expr) -> bool {
