@@ -1,6 +1,6 @@
 //! The place where a program is being built.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::panic::Location;
 use std::rc::Rc;
@@ -23,6 +23,19 @@ struct Place {
     file: RefCell<Arc<str>>,
     /// Loop variables by which parts of small values were chosen.
     choosing: RefCell<BTreeSet<ValueId>>,
+    /// What becomes of `println!`.
+    lines: Lines,
+    /// Was there one?
+    prints: Cell<bool>,
+}
+
+/// What becomes of the lines that a program prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lines {
+    /// They are in the program: a device that interprets it prints them.
+    Printed,
+    /// They are left out.
+    LeftOut,
 }
 
 /// A program or function whose body is being expanded.
@@ -48,29 +61,32 @@ impl Drop for Building {
 }
 
 impl Cx {
-    fn new(name: &str) -> Cx {
+    fn new(name: &str, lines: Lines) -> Cx {
         Cx(Rc::new(Place {
             builder: RefCell::new(Builder::new(name)),
             calls: RefCell::default(),
             file: RefCell::new(Arc::from("")),
             choosing: RefCell::default(),
+            lines,
+            prints: Cell::new(false),
         }))
     }
 
-    /// The program that `build` builds, verified.
-    pub(crate) fn build(name: &str, build: impl FnOnce(&Cx)) -> Result<Program, Error> {
-        let cx = Cx::new(name);
+    /// The program that `build` builds, verified, and whether it prints something.
+    pub(crate) fn build(name: &str, lines: Lines, build: impl FnOnce(&Cx)) -> Result<(Program, bool), Error> {
+        let cx = Cx::new(name, lines);
         BUILDING.with_borrow_mut(|all| all.push(cx.clone()));
         {
             let _building = Building;
             build(&cx);
         }
-        cx.0.builder.replace(Builder::new(name)).finish()
+        let program = cx.0.builder.replace(Builder::new(name)).finish()?;
+        Ok((program, cx.0.prints.get()))
     }
 
     /// The program that is being built; outside of any, one that nothing comes of.
     pub fn current() -> Cx {
-        BUILDING.with_borrow(|all| all.last().cloned()).unwrap_or_else(|| Cx::new(""))
+        BUILDING.with_borrow(|all| all.last().cloned()).unwrap_or_else(|| Cx::new("", Lines::LeftOut))
     }
 
     /// Does something with the builder, at the caller's place in the source.
@@ -108,6 +124,12 @@ impl Cx {
         );
         self.emit(|b| b.flaw("1", message));
         false
+    }
+
+    /// Notes that something is printed here; is it in the program?
+    pub(crate) fn prints(&self) -> bool {
+        self.0.prints.set(true);
+        self.0.lines == Lines::Printed
     }
 
     /// Remembers that a small value is indexed by something computed.

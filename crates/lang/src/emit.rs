@@ -9,14 +9,15 @@ mod control;
 mod elements;
 mod math;
 mod operators;
+mod printing;
 mod ranges;
 mod regions;
+mod slabs;
 mod small;
 mod variables;
 
 pub use crate::parameter::passed;
 pub use crate::reductions::{max_over, min_over, sum_over};
-pub use crate::view::part;
 pub use arithmetic::{Add, Div, Mul, Negated, Sub, add, div, mul, neg, sub};
 pub use calls::{Callee, call_func, call_operation, call_program};
 pub use control::{
@@ -30,8 +31,10 @@ pub use elements::{
 };
 pub use math::*;
 pub use operators::*;
+pub use printing::{Shown, print, shown};
 pub use ranges::{Strided, plain_range, reversed_range, stepped_range, strided_value};
 pub use regions::{Undone, begin_region, end_region, flag};
+pub use slabs::{Parted, part};
 pub use small::{
     Invertible, Matrix, Vector, array_of, cross, determinant, dot, inverse, norm, norm_squared, normalize,
     outer, repeated, trace, transpose, tuple,

@@ -36,7 +36,8 @@ pub use cx::Cx;
 pub use ebbtide_autodiff as __autodiff;
 pub use ebbtide_autodiff::Optimisation;
 pub use ebbtide_ir::{
-    Access, ArrayId, Bound, HostArg, Literal, LocalId, ReverseHint, Rules, Type, Undo, ValueId,
+    Access, ArrayId, Bound, Format, HostArg, Literal, LocalId, ReverseHint, Rules, Stream, Type, Undo,
+    ValueId,
 };
 pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Rate, Rates, Result, Status, Tiers};
 pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};

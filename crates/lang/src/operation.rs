@@ -5,7 +5,7 @@ use std::fmt::Display;
 use ebbtide_ir::{self as ir, HostArg, Rule};
 use ebbtide_runtime::{Array, HostView, HostViewMut};
 
-use crate::cx::Cx;
+use crate::cx::{Cx, Lines};
 use crate::handle::Arrays;
 use crate::program::Source;
 use crate::scalar::{Item, Scalar};
@@ -16,7 +16,7 @@ pub fn rule<P: Source>() -> Rule {
 }
 
 fn build<P: Source>() -> Result<ir::Program, ir::Error> {
-    Cx::build(P::NAME, P::build)
+    Cx::build(P::NAME, Lines::LeftOut, P::build).map(|(program, _)| program)
 }
 
 /// What a custom operation takes by reference: arrays.

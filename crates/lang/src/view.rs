@@ -8,8 +8,6 @@
 use ebbtide_ir::{Op, Program, ValueId};
 
 use crate::cx::Cx;
-use crate::handle::ArrayHandle;
-use crate::value::Expr;
 
 /// The most indices that a view can fix.
 const MOST: usize = 4;
@@ -44,7 +42,7 @@ impl View {
     }
 
     /// The part of this part with more leading indices.
-    fn narrowed(mut self, more: &[ValueId]) -> View {
+    pub(crate) fn narrowed(mut self, more: &[ValueId]) -> View {
         for (to, index) in self.indices[self.count..].iter_mut().zip(more) {
             *to = *index;
         }
@@ -68,52 +66,6 @@ pub(crate) fn same_value(program: &Program, a: ValueId, b: ValueId) -> bool {
         }
     }
     true
-}
-
-/// What has parts with `K` leading indices fixed and `M` dimensions left.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has no part with {K} indices and {M} times `..`",
-    label = "indexed with {K} indices and {M} times `..`",
-    note = "a part of an array of rank 2 is `x[[i, ..]]`, of rank 3 `x[[i, .., ..]]` or `x[[i, j, ..]]`: indices first, then \
-            one `..` for each other dimension"
-)]
-pub trait Parted<const K: usize, const M: usize>: Copy {
-    /// The handle of a part.
-    type Part;
-
-    /// The part with these leading indices.
-    fn part(self, index: [ValueId; K]) -> Self::Part;
-}
-
-macro_rules! parts {
-    ($($rank:literal = $k:literal + $m:literal;)*) => {$(
-        impl<T, B> Parted<$k, $m> for ArrayHandle<T, $rank, B> {
-            type Part = ArrayHandle<T, $m, B>;
-
-            fn part(self, index: [ValueId; $k]) -> ArrayHandle<T, $m, B> {
-                ArrayHandle::of_view(self.id, self.view.narrowed(&index))
-            }
-        }
-    )*};
-}
-
-parts! {
-    2 = 1 + 1;
-    3 = 1 + 2;
-    3 = 2 + 1;
-    4 = 1 + 3;
-    4 = 2 + 2;
-    4 = 3 + 1;
-}
-
-/// `array[[i, ..]]` as an argument.
-pub fn part<H: Parted<K, M>, const K: usize, const M: usize>(
-    _: &Cx,
-    index: [Expr<usize>; K],
-    _rest: [(); M],
-    array: H,
-) -> H::Part {
-    array.part(index.map(|i| i.id))
 }
 
 /// A flaw where an operation on whole arrays is given a part of one; `false` then.

@@ -4,6 +4,7 @@ mod assignments;
 mod calls;
 mod expressions;
 mod loops;
+mod printing;
 mod refusals;
 mod regions;
 
@@ -105,6 +106,9 @@ impl<'a> Translator<'a> {
                 TokenStream::new()
             }
             Stmt::Macro(stmt) if stmt.mac.path.is_ident("assert") => self.assertion(&stmt.mac),
+            Stmt::Macro(stmt) if stmt.mac.path.is_ident("println") || stmt.mac.path.is_ident("eprintln") => {
+                self.printed_line(&stmt.mac)
+            }
             Stmt::Macro(stmt) => {
                 self.refuse_macro(&stmt.mac);
                 TokenStream::new()

@@ -5,6 +5,7 @@
 mod elements;
 mod jumps;
 mod parts;
+mod printing;
 mod reductions;
 mod refused;
 mod small;

@@ -47,9 +47,9 @@ impl Translator<'_> {
                 "write `assert!(a == b, \"what is wrong\")`"
             }
             "assert" => "an assertion is a statement: `assert!(x > 0.0, \"what is wrong\");`",
-            "print" | "println" | "eprint" | "eprintln" | "dbg" | "format" | "write" | "writeln" => {
-                "a program cannot print: write into an array and print it on the host; `println!(\"{}\", step())` shows \
-                 the program"
+            "println" | "eprintln" => "printing is a statement: `println!(\"x = {}\", x);`",
+            "print" | "eprint" | "dbg" | "format" | "write" | "writeln" => {
+                "write `println!(\"x = {}\", x);`: the interpreter prints it, and every device under `EBBTIDE_CHECK=1`"
             }
             "panic" | "todo" | "unimplemented" | "unreachable" => {
                 "a program cannot panic: set a flag of a `#[checkpoint(.., yield_on = flag)]` and let the host decide"
