@@ -1,7 +1,7 @@
 //! The place where a program is being built.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,6 +23,8 @@ struct Place {
     file: RefCell<Arc<str>>,
     /// Loop variables by which parts of small values were chosen.
     choosing: RefCell<BTreeSet<ValueId>>,
+    /// The bounds of loops, by their variables.
+    loops: RefCell<BTreeMap<ValueId, (ValueId, ValueId)>>,
     /// What becomes of `println!`.
     lines: Lines,
     /// Was there one?
@@ -67,6 +69,7 @@ impl Cx {
             calls: RefCell::default(),
             file: RefCell::new(Arc::from("")),
             choosing: RefCell::default(),
+            loops: RefCell::default(),
             lines,
             prints: Cell::new(false),
         }))
@@ -126,6 +129,27 @@ impl Cx {
         false
     }
 
+    /// Remembers the bounds of a loop.
+    pub(crate) fn note_loop(&self, var: ValueId, from: ValueId, to: ValueId) {
+        self.0.loops.borrow_mut().insert(var, (from, to));
+    }
+
+    /// Forgets the bounds of all loops.
+    pub(crate) fn forget_loops(&self) {
+        self.0.loops.borrow_mut().clear();
+    }
+
+    /// Is this the variable of a loop over `0..len`, or over a part of it that is seen to be one?
+    pub(crate) fn runs_within(&self, index: ValueId, len: ValueId) -> bool {
+        let builder = self.0.builder.borrow();
+        let program = builder.program();
+        let Some((from, to)) = self.0.loops.borrow().get(&index).copied() else { return false };
+        let from = program.literal(from).and_then(|from| from.to_i64());
+        matches!(program.op(index), Op::LoopVar)
+            && from.is_some_and(|from| from >= 0)
+            && same_value(program, to, len)
+    }
+
     /// Notes that something is printed here; is it in the program?
     pub(crate) fn prints(&self) -> bool {
         self.0.prints.set(true);
@@ -157,4 +181,21 @@ impl Cx {
     pub(crate) fn leave(&self) {
         self.0.calls.borrow_mut().pop();
     }
+}
+
+/// Are the two computed in the same way from the same values?
+pub(crate) fn same_value(program: &Program, a: ValueId, b: ValueId) -> bool {
+    let mut work = vec![(a, b)];
+    while let Some((a, b)) = work.pop() {
+        if a == b {
+            continue;
+        }
+        match (program.op(a), program.op(b)) {
+            (Op::Literal(a), Op::Literal(b)) if a == b => {}
+            (Op::Dim(a, j), Op::Dim(b, k)) if a == b && j == k => {}
+            (Op::Binary(f, a1, a2), Op::Binary(g, b1, b2)) if f == g => work.extend([(*a1, *b1), (*a2, *b2)]),
+            _ => return false,
+        }
+    }
+    true
 }

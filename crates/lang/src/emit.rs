@@ -34,7 +34,7 @@ pub use operators::*;
 pub use printing::{Shown, print, shown};
 pub use ranges::{Strided, plain_range, reversed_range, stepped_range, strided_value};
 pub use regions::{Undone, begin_region, end_region, flag};
-pub use slabs::{Parted, part};
+pub use slabs::{Parted, part, ranged};
 pub use small::{
     Invertible, Matrix, Vector, array_of, cross, determinant, dot, inverse, norm, norm_squared, normalize,
     outer, repeated, trace, transpose, tuple,

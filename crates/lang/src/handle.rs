@@ -56,7 +56,7 @@ impl<T, const R: usize, B> ArrayHandle<T, R, B> {
 impl<T: Item, const R: usize, B> ArrayHandle<T, R, B> {
     /// The number of its first dimension in the array: those before it are fixed by the view.
     fn first(&self) -> usize {
-        self.view.indices().len()
+        self.view.fixed()
     }
 
     /// Gives an element a value.
@@ -70,7 +70,7 @@ impl<T: Item, const R: usize, B> ArrayHandle<T, R, B> {
     /// The indices of the scalars of an element, in the order of its parts.
     #[track_caller]
     pub(crate) fn scalars(&self, cx: &Cx, index: &[ValueId]) -> Vec<Vec<ValueId>> {
-        let mut all = vec![[self.view.indices(), index].concat()];
+        let mut all = vec![self.view.place(cx, index)];
         for extent in T::EXTENTS {
             let mut longer = Vec::new();
             for at in all {
@@ -431,10 +431,11 @@ impl<T: Item, const R: usize, B: Borrow> Stored<R> for ArrayHandle<T, R, B> {
         how: Option<Combine>,
     ) {
         let rest = T::EXTENTS.get(item.len()..).unwrap_or(&[]);
+        let element = self.view.place(cx, &index);
         for (place, value) in places(rest).into_iter().zip(values) {
             cx.emit(|b| {
                 let place: Vec<_> = place.into_iter().map(|k| b.literal(Literal::index(k as i64))).collect();
-                let at = [self.view.indices(), &index, item, &place].concat();
+                let at = [&element[..], item, &place].concat();
                 match how {
                     None => b.store(self.id, &at, *value),
                     Some(how) => b.update(how, self.id, &at, *value),
@@ -447,7 +448,7 @@ impl<T: Item, const R: usize, B: Borrow> Stored<R> for ArrayHandle<T, R, B> {
 impl<T: Item, const R: usize, B: Borrow> OfRank<R> for ArrayHandle<T, R, B> {
     #[track_caller]
     fn store_unique(self, cx: &Cx, index: [ValueId; R], value: ValueId) {
-        let at = [self.view.indices(), &index].concat();
+        let at = self.view.place(cx, &index);
         cx.emit(|b| b.store_unique(self.id, &at, value));
     }
 }
@@ -476,15 +477,20 @@ impl<T: Item, const R: usize, B: Borrow> Shaped for ArrayHandle<T, R, B> {
                 b.flaw("2", format!("`{name}` has rank {R}: there is no dimension {k}"));
                 return b.literal(Literal::index(0));
             }
-            b.dim(self.id, self.first() + k)
+            match self.view.extent() {
+                Some(extent) if k == 0 => extent,
+                _ => b.dim(self.id, self.first() + k),
+            }
         }))
     }
 
     #[track_caller]
     fn len(self, cx: &Cx) -> Expr<usize> {
-        let first = self.first();
+        let mut extents = Vec::new();
+        for k in 0..R {
+            extents.push(self.dim(cx, k).id);
+        }
         Expr::new(cx.emit(|b| {
-            let extents: Vec<ValueId> = (0..R).map(|k| b.dim(self.id, first + k)).collect();
             let product = extents.into_iter().reduce(|a, e| b.binary(Binary::Mul, a, e));
             product.unwrap_or_else(|| b.literal(Literal::index(1)))
         }))

@@ -8,12 +8,12 @@ use std::ops::{IndexMut, Range};
 use ebbtide_ir::{Compare, ValueId};
 use ebbtide_runtime::{Array, Result};
 
-use crate::cx::Cx;
+use crate::cx::{Cx, same_value};
 use crate::handle::{Argument, ArrayHandle, Borrow, ByMut, ByRef, Indexed, OfRank, Shaped};
 use crate::scalar::{Element, Float, Integer, Item, Scalar};
 use crate::small::{Value, from_ids, ids};
 use crate::value::{Expr, Same};
-use crate::view::{all_whole, same_value};
+use crate::view::all_whole;
 
 /// Marks a parallel loop: `for i in par(0..n) { … }`, `for (i, j) in par(0..n, 0..m) { … }`, up to four ranges.
 ///

@@ -113,3 +113,59 @@ fn an_index_of_a_part_is_checked() {
         assert!(error.contains("`rows`"), "{error}");
     }
 }
+
+#[program]
+fn smooth(u: &mut Array1<f64>, k: f64) {
+    for i in par(0..u.len()) {
+        u[i] = u[i] + k * u[i] * u[i];
+    }
+    if u.len() > 2 {
+        u[1] += u[u.len() - 1];
+    }
+}
+
+#[program]
+fn ranges(x: &mut Array1<f64>, y: &mut Array2<f64>, h: usize, k: f64, loss: &mut Array0<f64>) {
+    smooth(x[..h], k);
+    smooth(x[h..x.len()], 2.0 * k);
+    smooth(y[[1, 1..3]], k);
+    copy(y[[0, 0..2]], x[2..4]);
+    loss[[]] += dot(x[1..3], x[2..4]) + sum(y[[1..3, ..]]);
+}
+
+#[test]
+fn a_range_of_an_array_has_its_own_length_and_bounds() {
+    let inputs = |h: usize| {
+        let x = Input::Array(vec![5], 1);
+        [x, Input::Array(vec![4, 4], 2), count(h), Input::Scalar(0.3.into()), zero()]
+    };
+    differentiates(&ranges(), &inputs(2), "loss", &["x", "y", "k"]);
+    differentiates(&ranges(), &inputs(3), "x", &["x", "k"]);
+    differentiates(&ranges(), &inputs(0), "y", &["y", "k"]);
+    for device in [Device::interpreter(), Device::cpu()] {
+        let error = ebbtide_conformance::run(ranges().ir().unwrap(), &device, &inputs(6)).unwrap_err();
+        assert!(
+            error.to_string().contains("a range of an array that is passed is outside the array"),
+            "{error}"
+        );
+    }
+}
+
+#[program]
+fn beyond(u: &mut Array1<f64>) {
+    u[2] = 1.0;
+}
+
+#[program]
+fn beyond_a_range(x: &mut Array1<f64>) {
+    beyond(x[0..2]);
+}
+
+#[test]
+fn an_index_outside_a_range_is_an_error_inside_the_array_too() {
+    for device in [Device::interpreter(), Device::cpu()] {
+        let inputs = [shaped(&[4], &[0.0; 4])];
+        let error = ebbtide_conformance::run(beyond_a_range().ir().unwrap(), &device, &inputs).unwrap_err();
+        assert!(error.to_string().contains("outside the range of an array"), "{error}");
+    }
+}

@@ -40,6 +40,7 @@ fn parts(x: &mut Array3<f64>, y: &Array2<f64>) {
 #[program]
 fn no_parts(x: &mut Array2<f64>) {
     row(x[[.., 0]]);
+    row(x[[0, 1..=2]]);
     let r = x[[0, ..]];
     x[0][1][2] = 1.0;
 }

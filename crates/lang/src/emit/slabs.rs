@@ -1,9 +1,10 @@
-//! Rows and slabs of arrays as arguments: `step(x[[t, ..]])`.
+//! Rows, slabs and ranges of arrays as arguments: `step(x[[t, ..]])`, `step(x[a..b])`.
 
 use ebbtide_ir::ValueId;
 
 use crate::cx::Cx;
-use crate::handle::ArrayHandle;
+use crate::handle::{ArrayHandle, Borrow, Shaped};
+use crate::scalar::Item;
 use crate::value::Expr;
 
 /// What has parts with `K` leading indices fixed and `M` dimensions left.
@@ -18,7 +19,8 @@ pub trait Parted<const K: usize, const M: usize>: Copy {
     type Part;
 
     /// The part with these leading indices.
-    fn part(self, index: [ValueId; K]) -> Self::Part;
+    #[track_caller]
+    fn part(self, cx: &Cx, index: [ValueId; K]) -> Self::Part;
 }
 
 macro_rules! parts {
@@ -26,8 +28,9 @@ macro_rules! parts {
         impl<T, B> Parted<$k, $m> for ArrayHandle<T, $rank, B> {
             type Part = ArrayHandle<T, $m, B>;
 
-            fn part(self, index: [ValueId; $k]) -> ArrayHandle<T, $m, B> {
-                ArrayHandle::of_view(self.id, self.view.narrowed(&index))
+            #[track_caller]
+            fn part(self, cx: &Cx, index: [ValueId; $k]) -> ArrayHandle<T, $m, B> {
+                ArrayHandle::of_view(self.id, self.view.narrowed(cx, &index))
             }
         }
     )*};
@@ -43,11 +46,25 @@ parts! {
 }
 
 /// `array[[i, ..]]` as an argument.
+#[track_caller]
 pub fn part<H: Parted<K, M>, const K: usize, const M: usize>(
-    _: &Cx,
+    cx: &Cx,
     index: [Expr<usize>; K],
     _rest: [(); M],
     array: H,
 ) -> H::Part {
-    array.part(index.map(|i| i.id))
+    array.part(cx, index.map(|i| i.id))
+}
+
+/// `array[[a..b, ..]]` as an argument: a range of the first dimension.
+#[track_caller]
+pub fn ranged<T: Item, const R: usize, B: Borrow>(
+    cx: &Cx,
+    from: Option<Expr<usize>>,
+    to: Option<Expr<usize>>,
+    array: ArrayHandle<T, R, B>,
+) -> ArrayHandle<T, R, B> {
+    let extent = array.dim(cx, 0);
+    let (from, to) = (from.unwrap_or_else(|| super::lit(cx, 0)), to.unwrap_or(extent));
+    ArrayHandle::of_view(array.id, array.view.ranged(cx, from.id, to.id, extent.id))
 }

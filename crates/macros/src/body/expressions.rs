@@ -155,23 +155,40 @@ impl Translator<'_> {
         }
     }
 
-    /// `a[[i, ..]]` as an argument: the part of the array, where this is one.
+    /// `a[[i, ..]]`, `a[[i, a..b, ..]]`, `a[a..b]` as an argument: the part of the array, where this is one.
     pub(super) fn part_of_array(&mut self, index: &ExprIndex) -> Option<TokenStream> {
-        let Expr::Array(list) = strip(&index.index) else { return None };
-        let is_rest = |e: &Expr| matches!(strip(e), Expr::Range(r) if r.start.is_none() && r.end.is_none());
-        let fixed = list.elems.iter().take_while(|e| !is_rest(e)).count();
-        let rest = list.elems.len() - fixed;
-        if rest == 0 {
-            return None;
-        }
-        if fixed == 0 || !list.elems.iter().skip(fixed).all(is_rest) {
-            self.errors.at(list, PARTS);
+        let list: Vec<&Expr> = match strip(&index.index) {
+            Expr::Array(list) => list.elems.iter().map(strip).collect(),
+            single => vec![single],
+        };
+        let is_rest = |e: &&Expr| matches!(e, Expr::Range(r) if r.start.is_none() && r.end.is_none());
+        let fixed = list.iter().take_while(|e| !matches!(e, Expr::Range(_))).count();
+        let rest = list.len() - fixed;
+        let Some(Expr::Range(range)) = list.get(fixed) else { return None };
+        let inclusive = matches!(range.limits, syn::RangeLimits::Closed(_));
+        if inclusive || !list.iter().skip(fixed + 1).all(is_rest) {
+            self.errors.at(&index.index, PARTS);
             return Some(TokenStream::new());
         }
-        let array = self.place(&index.expr);
-        let at = self.indices(list.span(), list.elems.iter().take(fixed));
-        let units = (0..rest).map(|_| quote!(()));
-        Some(self.emit(index.expr.span(), "part", &[at, quote!([#(#units),*]), array]))
+        let mut part = self.place(&index.expr);
+        let span = index.expr.span();
+        if fixed > 0 {
+            let at = self.indices(index.index.span(), list.iter().copied().take(fixed));
+            let units = (0..rest).map(|_| quote!(()));
+            part = self.emit(span, "part", &[at, quote!([#(#units),*]), part]);
+        }
+        if range.start.is_some() || range.end.is_some() {
+            let mut bound = |bound: &Option<Box<Expr>>| match bound {
+                Some(bound) => {
+                    let bound = self.index(bound);
+                    quote!(::core::option::Option::Some(#bound))
+                }
+                None => quote!(::core::option::Option::None),
+            };
+            let (from, to) = (bound(&range.start), bound(&range.end));
+            part = self.emit(span, "ranged", &[from, to, part]);
+        }
+        Some(part)
     }
 
     /// A list of indices or extents.
@@ -292,8 +309,8 @@ impl Translator<'_> {
     }
 }
 
-const PARTS: &str = "a part of an array is an argument of a program: `step(x[[t, ..]])`, indices first, then one `..` for each \
-                     other dimension";
+const PARTS: &str = "a part of an array is an argument of a program: `step(x[[t, ..]])`, `step(x[[a..b, ..]])`, indices first, \
+                     then perhaps a range, then one `..` for each other dimension";
 
 /// Can this be computed anywhere without an error? (Indices can be out of bounds, divisors zero.)
 fn cannot_fail(expr: &Expr) -> bool {
