@@ -86,7 +86,7 @@ impl<P: Source> CompiledGrad<P> {
         self.run_durable((fs, dir.as_ref()), every, None, args)
     }
 
-    /// As [`CompiledGrad::launch_durable`], for a [`Program::vjp`] with this cotangent of its output.
+    /// As [`CompiledGrad::launch_durable`], for a [`Program::vjp`](crate::Program::vjp) with this cotangent of its output.
     pub fn launch_durable_with<T: Item, const R: usize>(
         &self,
         dir: impl AsRef<Path>,
@@ -123,7 +123,7 @@ impl<P: Source> CompiledGrad<P> {
         Ok(gradients)
     }
 
-    /// Runs a [`Program::vjp`] with this cotangent of its output.
+    /// Runs a [`Program::vjp`](crate::Program::vjp) with this cotangent of its output.
     pub fn launch_with<T: Item, const R: usize>(
         &self,
         seed: &Array<T, R>,
