@@ -59,6 +59,8 @@
 //!     all of them. Shapes that do not fit together are a run error. See [`LibraryOp`]. A custom operation is a pure
 //!     function of its arguments on the host, among them what it finds in the arrays that it writes: it may run again.
 //!     It is known by its name, which is part of the program's meaning. See [`Operation`].
+//!     A line that a program prints ([`Print`]) is no part of its meaning: a branch that is never taken, which the interpreter
+//!     looks into to print it.
 //! 12. **Rules.** A called program or custom operation that brings its own derivatives ([`Rules`]) is differentiated by
 //!     these alone; what it does is not looked at. What it declares as saved is there for its derivatives: no derivative
 //!     flows through it.

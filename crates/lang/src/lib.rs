@@ -8,7 +8,7 @@
 //! What users name themselves: the items of [`items`] (`par`, `swap`, `fill`, `copy`, `select`, `rand`) and of
 //! [`library`] (`matmul`, `scan`, `compact`), the traits
 //! [`Float`], [`Arrays`] and [`Label`], and [`Program`].
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod compiled;
 mod cx;
@@ -20,6 +20,7 @@ mod host_arrays;
 pub mod items;
 pub mod library;
 pub mod operation;
+mod parameter;
 pub mod parts;
 mod program;
 pub mod reductions;
@@ -27,6 +28,7 @@ mod scalar;
 mod small;
 mod tangent;
 mod value;
+mod view;
 
 pub use compiled::Compiled;
 pub use cx::Cx;
@@ -34,19 +36,21 @@ pub use cx::Cx;
 pub use ebbtide_autodiff as __autodiff;
 pub use ebbtide_autodiff::Optimisation;
 pub use ebbtide_ir::{
-    Access, ArrayId, Bound, HostArg, Literal, LocalId, ReverseHint, Rules, Type, Undo, ValueId,
+    Access, ArrayId, Bound, Format, HostArg, Literal, LocalId, ReverseHint, Rules, Stream, Type, Undo,
+    ValueId,
 };
 pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Rate, Rates, Result, Status, Tiers};
 pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};
 pub use handle::{
-    Argument, ArrayHandle, Arrays, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Lent, OfRank, Shaped,
-    Stored, Writable, member, set_scalar,
+    Argument, ArrayHandle, Arrays, Behind, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Lent, OfRank,
+    Shaped, Stored, Writable, member, set_scalar,
 };
 pub use host_arrays::Host;
+pub use parameter::{ByLoan, ByValue, How, Passed};
 #[doc(hidden)]
 pub use program::counted as __counted;
-pub use program::{Done, Name, Program, Source, name_of_member};
-pub use scalar::{Bits, Element, Float, Integer, Number, Scalar, Signed};
+pub use program::{Done, Launchable, Name, Program, Source, name_of_member};
+pub use scalar::{Bits, Element, Float, Integer, Item, Number, Scalar, Signed};
 pub use small::{Mat2, Mat3, Mat4, Sequence, Tuple, Value, Vec2, Vec3, Vec4};
 pub use tangent::{CompiledProduct, Direction, Product};
 pub use value::{CastTarget, Expr, Index, Local, Readable, Returned, Same, Truth, Variable};

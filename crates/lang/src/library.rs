@@ -9,6 +9,7 @@ use ebbtide_runtime::{AnyArray, AnyMut, Arg, Array, Result};
 use crate::cx::Cx;
 use crate::handle::{Argument, ArrayHandle, ByMut, ByRef};
 use crate::scalar::{Element, Float, Number};
+use crate::view::all_whole;
 
 /// The product of two matrices: `c = a · b`.
 ///
@@ -30,13 +31,15 @@ impl matmul {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Float>(
-        cx: &Cx,
         a: impl Argument<ArrayHandle<T, 2, ByRef>>,
         b: impl Argument<ArrayHandle<T, 2, ByRef>>,
         c: impl Argument<ArrayHandle<T, 2, ByMut>>,
     ) {
+        let cx = &Cx::current();
         let (a, b, c) = (a.pass(cx), b.pass(cx), c.pass(cx));
-        cx.emit(|builder| builder.matmul(a.id, b.id, c.id));
+        if all_whole(cx, "matmul", &[a.view, b.view, c.view]) {
+            cx.emit(|builder| builder.matmul(a.id, b.id, c.id));
+        }
     }
 }
 
@@ -55,12 +58,14 @@ impl scan {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Number + Element>(
-        cx: &Cx,
         x: impl Argument<ArrayHandle<T, 1, ByRef>>,
         out: impl Argument<ArrayHandle<T, 1, ByMut>>,
     ) {
+        let cx = &Cx::current();
         let (x, out) = (x.pass(cx), out.pass(cx));
-        cx.emit(|b| b.scan(x.id, out.id));
+        if all_whole(cx, "scan", &[x.view, out.view]) {
+            cx.emit(|b| b.scan(x.id, out.id));
+        }
     }
 }
 
@@ -101,13 +106,15 @@ impl compact {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<F: Choice>(
-        cx: &Cx,
         flags: impl Argument<ArrayHandle<F, 1, ByRef>>,
         out: impl Argument<ArrayHandle<i32, 1, ByMut>>,
         count: impl Argument<ArrayHandle<i32, 0, ByMut>>,
     ) {
+        let cx = &Cx::current();
         let (flags, out, count) = (flags.pass(cx), out.pass(cx), count.pass(cx));
-        cx.emit(|b| b.compact(flags.id, out.id, count.id));
+        if all_whole(cx, "compact", &[flags.view, out.view, count.view]) {
+            cx.emit(|b| b.compact(flags.id, out.id, count.id));
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::errors::Errors;
 use crate::jumps::Jumps;
 use crate::signature::{self, Param, Passing};
 use crate::yields;
+use crate::{types, unparsed};
 
 /// What a function is to become.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,20 +37,38 @@ impl Kind {
 
 /// Expands the attribute on a function.
 pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
     let mut function: ItemFn = match syn::parse2(item.clone()) {
         Ok(function) => function,
-        // What is not a function is the user's mistake; a function that does not parse is rustc's to explain.
         Err(error) => {
             let error = match syn::parse2::<syn::Item>(item.clone()) {
                 Ok(other) => syn::Error::new_spanned(other, format!("a {} is a function", kind.noun())),
-                Err(_) => error,
+                Err(_) => unparsed::advice(&item, error),
             };
-            let error = error.into_compile_error();
-            return quote!(#error #item);
+            match unparsed::without_body(&item) {
+                Some(function) => {
+                    errors.add(error);
+                    function
+                }
+                None => {
+                    let error = error.into_compile_error();
+                    return quote!(#error #item);
+                }
+            }
         }
     };
-    let mut errors = Errors::default();
+    if let Some(receiver) = function.sig.receiver() {
+        let ItemFn { vis, sig, .. } = &function;
+        let message = format!(
+            "a {} stands outside `impl` blocks: write a function `fn {}(w: &mut World)`, and call it with the struct",
+            kind.noun(),
+            sig.ident
+        );
+        let error = syn::Error::new_spanned(receiver, message).into_compile_error();
+        return quote!(#error #[allow(dead_code, unused_variables)] #vis #sig { ::core::unreachable!() });
+    }
     let rules = Rules::parse(kind, attr, &mut errors);
+    types::type_parameters(kind, &mut function.sig.generics, &mut errors);
     let params = signature::params(kind, &function, &mut errors);
     for name in &rules.saved {
         let written = |p: &Param| p.ident == *name && p.passing == Passing::Mut;
@@ -61,8 +80,15 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
     let body = match kind {
         Kind::Operation => TokenStream::new(),
         _ => {
-            let block = Jumps::new(kind, has_value, &mut errors).body(&function.block);
-            let mut translator = Translator::new(kind, &mut errors);
+            // A body that does not parse is empty here, and has its error already.
+            let block = match errors.any() && function.block.stmts.is_empty() {
+                true => *function.block.clone(),
+                false => Jumps::new(kind, has_value, &mut errors).body(&function.block),
+            };
+            let lent = params.iter().filter(|p| kind == Kind::Func && p.passing == Passing::Mut);
+            let lent = lent.map(Param::name).collect();
+            let has_value = has_value && !function.block.stmts.is_empty();
+            let mut translator = Translator::new(kind, lent, &mut errors);
             if has_value { translator.value_block(&block) } else { translator.statements(&block) }
         }
     };
@@ -154,25 +180,35 @@ impl Item<'_> {
         let idents: Vec<_> = self.params.iter().map(|p| &p.ident).collect();
         let types: Vec<_> = (0..self.params.len()).map(|k| format_ident!("__A{k}")).collect();
         let bounds = self.params.iter().zip(&types).map(|(param, argument)| {
-            let handle = param.handle(self.kind);
-            quote_spanned!(param.ty.span()=> #argument: ::ebbtide::__lang::Argument<#handle>)
+            let (ty, how) = (&param.ty, param.how(self.kind));
+            quote_spanned!(ty.span()=> #argument: ::ebbtide::__lang::Passed<#ty, #how>)
         });
         let head = quote! {
             #[doc(hidden)]
             #[track_caller]
-            pub fn __expand<#(#bounds),*>(
-                #cx: &::ebbtide::__lang::Cx,
-                #(#idents: #types),*
-            )
+            pub fn __expand<#(#bounds),*>(#(#idents: #types),*)
         };
-        let pass = self.params.iter().map(|param| {
-            let ident = &param.ident;
-            quote_spanned!(param.ty.span()=> let #ident = ::ebbtide::__lang::emit::arg(#cx, &#ident);)
-        });
-        let pass = quote!(#(#pass)*);
-        let bound = self.params.iter().map(|param| {
-            let (ident, name) = (&param.ident, param.name());
-            quote_spanned!(param.ty.span()=> (#name, ::ebbtide::__lang::emit::bound(&#ident)))
+        let behind = |k: usize| format_ident!("behind{k}", span = Span::mixed_site());
+        let checks = self.params.iter().map(|param| param.check(self.kind));
+        let start = quote!(let #cx = &::ebbtide::__lang::Cx::current(); #(#checks)*);
+        // The body is inside closures: the types of their parameters are those of the handles.
+        let pass = |body: TokenStream| {
+            let inside = self.params.iter().enumerate().rev().fold(body, |body, (k, param)| {
+                let (ident, ty, how, behind) =
+                    (&param.ident, param.type_at_one_place(), param.how(self.kind), behind(k));
+                quote_spanned! {param.ty.span()=>
+                    ::ebbtide::__lang::emit::passed::<#ty, #how, _>(#cx, &#ident, |#ident, #behind| {
+                        // A parameter that is not used is no mistake: rules take all of them.
+                        let _ = &#ident;
+                        #body
+                    })
+                }
+            });
+            quote!(#start #inside)
+        };
+        let bound = self.params.iter().enumerate().map(|(k, param)| {
+            let (name, behind) = (param.name(), behind(k));
+            quote!((#name, #behind))
         });
         let bound = quote!(&[#(#bound),*]);
         let saved = self.rules.saved.iter().map(|name| name.unraw().to_string());
@@ -185,19 +221,17 @@ impl Item<'_> {
             }
         };
         match self.kind {
-            Kind::Program => quote! {
-                #head {
-                    #pass
-                    ::ebbtide::__lang::emit::call_program(#cx, #callee, #bound, || { #body });
-                }
-            },
+            Kind::Program => {
+                let inside =
+                    pass(quote!(::ebbtide::__lang::emit::call_program(#cx, #callee, #bound, || { #body });));
+                quote!(#head { #inside })
+            }
             Kind::Operation => {
                 let host = self.host_function();
+                let inside =
+                    pass(quote!(::ebbtide::__lang::emit::call_operation(#cx, #callee, #bound, Self::__run);));
                 quote! {
-                    #head {
-                        #pass
-                        ::ebbtide::__lang::emit::call_operation(#cx, #callee, #bound, Self::__run);
-                    }
+                    #head { #inside }
                     #host
                 }
             }
@@ -206,12 +240,10 @@ impl Item<'_> {
                     ReturnType::Default => quote!(()),
                     ReturnType::Type(_, ty) => quote_spanned!(ty.span()=> ::ebbtide::__lang::Expr<#ty>),
                 };
-                quote! {
-                    #head -> #output {
-                        #pass
-                        ::ebbtide::__lang::emit::call_func(#cx, ::core::any::type_name::<Self>(), #name, || { #body })
-                    }
-                }
+                let inside = pass(quote! {
+                    ::ebbtide::__lang::emit::call_func(#cx, ::core::any::type_name::<Self>(), #name, || { #body })
+                });
+                quote!(#head -> #output { #inside })
             }
         }
     }
@@ -311,7 +343,7 @@ impl Item<'_> {
 
                 fn build(#cx: &::ebbtide::__lang::Cx) {
                     // Arguments of a call are evaluated in order, so parameters are declared in order.
-                    Self::__expand(#cx, #(#declare),*);
+                    Self::__expand(#(#declare),*);
                 }
 
                 #rules
@@ -414,8 +446,11 @@ impl Item<'_> {
     /// The function as it was written: plain Rust.
     fn plain_function(&self) -> TokenStream {
         let function = self.function;
-        // std plans an `erf` of its own; ours is meant.
-        quote!(#[allow(dead_code, unstable_name_collisions)] #function)
+        // std plans an `erf` of its own; ours is meant. `i >= 0` means something in programs, where `i` may be negative.
+        quote! {
+            #[allow(dead_code, unstable_name_collisions, unused_comparisons, clippy::absurd_extreme_comparisons)]
+            #function
+        }
     }
 
     /// The signature of the plain function alone.

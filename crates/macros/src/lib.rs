@@ -12,6 +12,8 @@ mod item;
 mod jumps;
 mod label;
 mod signature;
+mod types;
+mod unparsed;
 mod value;
 mod yields;
 

@@ -8,6 +8,7 @@ use syn::{FnArg, GenericParam, Ident, ItemFn, Pat, ReturnType, Safety, Type};
 
 use crate::errors::Errors;
 use crate::item::Kind;
+use crate::types::{self, at_one_place};
 
 /// How a parameter is passed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,16 +42,30 @@ impl Param {
         }
     }
 
-    /// The type that stands for the parameter while a program is being built.
-    pub fn handle(&self, kind: Kind) -> TokenStream {
-        let ty = &self.ty;
-        let borrow = self.borrow();
+    /// The type, at the place of its first word.
+    pub fn type_at_one_place(&self) -> TokenStream {
+        at_one_place(&self.ty, self.ty.span())
+    }
+
+    /// How it is passed to an expansion.
+    pub fn how(&self, kind: Kind) -> TokenStream {
+        let span = self.ty.span();
         match self.passing {
-            Passing::Mut if kind == Kind::Func => {
-                quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Lent>::Handle)
-            }
-            Passing::Value => quote_spanned!(ty.span()=> ::ebbtide::__lang::Expr<#ty>),
-            _ => quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Field>::Handle<#borrow>),
+            Passing::Mut if kind == Kind::Func => quote_spanned!(span=> ::ebbtide::__lang::ByLoan),
+            Passing::Value => quote_spanned!(span=> ::ebbtide::__lang::ByValue),
+            Passing::Ref => quote_spanned!(span=> ::ebbtide::__lang::ByRef),
+            Passing::Mut => quote_spanned!(span=> ::ebbtide::__lang::ByMut),
+        }
+    }
+
+    /// Names the trait that the type must have, and nothing else: wherever this stands, rustc's complaint about a type that
+    /// does not have it is the same to the letter, and shown once.
+    pub fn check(&self, kind: Kind) -> TokenStream {
+        let ty = self.type_at_one_place();
+        match self.passing {
+            Passing::Mut if kind == Kind::Func => TokenStream::new(),
+            Passing::Value => quote_spanned!(ty.span()=> let _ = <#ty as ::ebbtide::__lang::Value>::names;),
+            _ => quote_spanned!(ty.span()=> let _ = <#ty as ::ebbtide::__lang::Field>::paths;),
         }
     }
 
@@ -95,10 +110,14 @@ impl Param {
 
     /// Declares the parameter and gives its handle.
     pub fn declare(&self, cx: &Ident) -> TokenStream {
-        let (ty, name, borrow) = (&self.ty, self.name(), self.borrow());
+        let (ty, name, borrow) = (self.type_at_one_place(), self.name(), self.borrow());
         match self.passing {
-            Passing::Value => quote_spanned!(ty.span()=> ::ebbtide::__lang::emit::scalar::<#ty>(#cx, #name)),
-            _ => quote_spanned!(ty.span()=> ::ebbtide::__lang::emit::declare::<#ty, #borrow>(#cx, #name)),
+            Passing::Value => {
+                quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Value>::declare(#cx, #name))
+            }
+            _ => {
+                quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Field>::declare::<#borrow>(#cx, #name))
+            }
         }
     }
 
@@ -116,16 +135,20 @@ impl Param {
     }
 
     fn flatten_as(&self, passing: Passing, list: &Ident) -> TokenStream {
-        let ident = &self.ident;
+        let (ident, ty) = (&self.ident, self.type_at_one_place());
         let span = self.ty.span();
         match passing {
             Passing::Value => quote_spanned! {span=>
-                ::ebbtide::__lang::Value::literals(#ident, &mut |literal| {
+                <#ty as ::ebbtide::__lang::Value>::literals(#ident, &mut |literal| {
                     #list.push(::ebbtide::__lang::Arg::Scalar(literal));
                 });
             },
-            Passing::Ref => quote_spanned!(span=> ::ebbtide::__lang::Field::read_args(#ident, &mut #list);),
-            Passing::Mut => quote_spanned!(span=> ::ebbtide::__lang::Field::write_args(#ident, &mut #list);),
+            Passing::Ref => {
+                quote_spanned!(span=> <#ty as ::ebbtide::__lang::Field>::read_args(#ident, &mut #list);)
+            }
+            Passing::Mut => {
+                quote_spanned!(span=> <#ty as ::ebbtide::__lang::Field>::write_args(#ident, &mut #list);)
+            }
         }
     }
 }
@@ -152,7 +175,7 @@ pub fn params(kind: Kind, item: &ItemFn, errors: &mut Errors) -> Vec<Param> {
         }
     }
     output(kind, item, errors);
-    sig.inputs.iter().filter_map(|input| param(input, errors)).collect()
+    sig.inputs.iter().filter_map(|input| param(kind, input, errors)).collect()
 }
 
 fn output(kind: Kind, item: &ItemFn, errors: &mut Errors) {
@@ -175,7 +198,7 @@ fn by_mut(input: &FnArg) -> bool {
     matches!(input, FnArg::Typed(input) if matches!(&*input.ty, Type::Reference(r) if r.mutability.is_some()))
 }
 
-fn param(input: &FnArg, errors: &mut Errors) -> Option<Param> {
+fn param(kind: Kind, input: &FnArg, errors: &mut Errors) -> Option<Param> {
     let FnArg::Typed(input) = input else {
         errors.at(
             input,
@@ -203,22 +226,25 @@ fn param(input: &FnArg, errors: &mut Errors) -> Option<Param> {
             if let Some(lifetime) = &reference.lifetime {
                 errors.at(lifetime, "references have no lifetimes here: write `&` or `&mut` alone");
             }
-            if let Type::Slice(slice) = &*reference.elem {
-                errors.at(slice, "there are no slices: write `Array1<T>`");
-                return None;
-            }
             let passing = if reference.mutability.is_some() { Passing::Mut } else { Passing::Ref };
-            (passing, (*reference.elem).clone())
+            match &*reference.elem {
+                Type::Slice(slice) => {
+                    errors.at(slice, "there are no slices: write `Array1<T>`");
+                    let element = &slice.elem;
+                    (passing, syn::parse_quote!(::ebbtide::Array1<#element>))
+                }
+                elem => types::parameter(kind, passing, elem.clone(), errors),
+            }
         }
         Type::ImplTrait(ty) => {
             errors.at(ty, "write a type parameter, as in `fn f<T: Float>(x: T)`");
             return None;
         }
-        ty => (Passing::Value, ty.clone()),
+        ty => types::parameter(kind, Passing::Value, ty.clone(), errors),
     };
     if passing == Passing::Value && names_an_array(&ty) {
         errors.at(&ty, "arrays are passed by reference: write `&` before it, or `&mut` if it is written");
-        return None;
+        return Some(Param { ident, passing: Passing::Ref, ty });
     }
     Some(Param { ident, passing, ty })
 }

@@ -2,7 +2,10 @@
 //! judges.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod elements;
 mod jumps;
+mod parts;
+mod printing;
 mod reductions;
 mod refused;
 mod small;

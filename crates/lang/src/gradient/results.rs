@@ -6,7 +6,7 @@ use std::fmt;
 use ebbtide_runtime::{AnyMut, Array, Array0, Device, Error, Ran, Result};
 
 use crate::program::Name;
-use crate::scalar::Element;
+use crate::scalar::Item;
 
 /// A parameter that can have a derivative: an array, or a scalar.
 #[diagnostic::on_unimplemented(
@@ -27,7 +27,7 @@ pub trait Differentiable: Sized + 'static {
     fn derivative(holder: &Self::Holder) -> Self::Derivative<'_>;
 }
 
-impl<T: Element, const R: usize> Differentiable for Array<T, R> {
+impl<T: Item, const R: usize> Differentiable for Array<T, R> {
     type Holder = Array<T, R>;
     type Derivative<'a> = &'a Array<T, R>;
 
@@ -116,7 +116,7 @@ impl Gradients {
     }
 
     /// The value of an output at the end of the program.
-    pub fn value<T: Element, const R: usize>(&self, name: Name<Array<T, R>>) -> Result<&Array<T, R>> {
+    pub fn value<T: Item, const R: usize>(&self, name: Name<Array<T, R>>) -> Result<&Array<T, R>> {
         find::<Array<T, R>>(&self.values, name.as_str())
     }
 

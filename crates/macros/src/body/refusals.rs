@@ -47,9 +47,9 @@ impl Translator<'_> {
                 "write `assert!(a == b, \"what is wrong\")`"
             }
             "assert" => "an assertion is a statement: `assert!(x > 0.0, \"what is wrong\");`",
-            "print" | "println" | "eprint" | "eprintln" | "dbg" | "format" | "write" | "writeln" => {
-                "a program cannot print: write into an array and print it on the host; `println!(\"{}\", step())` shows \
-                 the program"
+            "println" | "eprintln" => "printing is a statement: `println!(\"x = {}\", x);`",
+            "print" | "eprint" | "dbg" | "format" | "write" | "writeln" => {
+                "write `println!(\"x = {}\", x);`: the interpreter prints it, and every device under `EBBTIDE_CHECK=1`"
             }
             "panic" | "todo" | "unimplemented" | "unreachable" => {
                 "a program cannot panic: set a flag of a `#[checkpoint(.., yield_on = flag)]` and let the host decide"
@@ -93,6 +93,8 @@ impl Translator<'_> {
                 "values are copied by `let`; an array by `copy(from, to)` into a temporary".to_string()
             }
             "shape" => "write `u.dim(0)`, `u.dim(1)`".to_string(),
+            "length" | "size" => "write `u.len()` for all elements, `u.dim(0)` for the first extent".to_string(),
+            "x" | "y" | "z" | "w" => format!("components have no parentheses: write `v.{name}`"),
             "pow" => "write `x.powi(n)` for floats; multiply integers".to_string(),
             "recip" => "write `1.0 / x`".to_string(),
             "sin_cos" => "write `x.sin()` and `x.cos()`".to_string(),

@@ -32,6 +32,11 @@ pub unsafe trait Backend: Send + Sync {
         None
     }
 
+    /// Does it interpret programs? Then it prints the lines that they print.
+    fn interprets(&self) -> bool {
+        false
+    }
+
     /// What it counts, if it counts.
     fn counters(&self) -> Option<&Counters> {
         None
