@@ -192,6 +192,9 @@ static inline i32 eb_rem_i32(i32 a, i32 b) { return b == -1 ? 0 : a % b; }
 static inline u32 eb_div_u32(u32 a, u32 b) { return a / b; }
 static inline u32 eb_rem_u32(u32 a, u32 b) { return a % b; }
 
+/* Where the chain of a chunk of a product begins; a later chunk begins at zero and is added to those before it. */
+enum { EB_AT_ZERO, EB_AT_ELEMENT, EB_LATER };
+
 /* The cut of an iteration space into leaves: the order of reductions. */
 enum { EB_LEAVES = 2048, EB_SEEN = EB_LEAVES, EB_PARTIALS = EB_LEAVES + 1 };
 typedef struct { i64 count, rows_per_leaf, pieces, size; } eb_leaves;

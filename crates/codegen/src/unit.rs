@@ -125,7 +125,8 @@ pub fn cuda_unit(
         "/* The extents of all arrays, four each. */\nstruct eb_extents {{ i64 of[{extents}]; }};\n"
     ));
     for ty in &text.products {
-        source.push_str(&include_str!("matmul.cu").replace("$T", ty));
+        let chunk = ebbtide_ir::MATMUL_CHUNK.to_string();
+        source.push_str(&include_str!("matmul.cu").replace("$CHUNK", &chunk).replace("$T", ty));
     }
     Ok(text.finish(source, "static __device__ __noinline__"))
 }
