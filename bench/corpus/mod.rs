@@ -34,6 +34,7 @@ programs!(double, f64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// The oracle judges its derivatives in a moment.
+    #[cfg_attr(not(test), allow(dead_code, reason = "nothing of this size is timed"))]
     Tiny,
     /// Everything is in a core's caches.
     Small,

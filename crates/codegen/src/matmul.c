@@ -44,21 +44,22 @@ static void eb_pack_$T($T *to, i64 width, const $T *from, i64 count, i64 stride,
 static void eb_tile_$T(i64 height, i64 width, i64 terms, const $T *a, i64 row, i64 column, const $T *b, i64 line, $T *c, i64 stride, i32 begin) {
     $TILES}
 
-/* A tile whose sums are subnormal, one or two rows at a time; the factors are packed. */
+/* A tile whose sums are subnormal, two rows at a time where it is wide; the factors are packed. */
 static void eb_gradual_tile_$T(i64 height, i64 width, i64 terms, i32 raise, const $T *a, const $T *b, $T *c, i64 stride, i32 begin) {
     const i64 raised = raise == 3 ? 2 * EB_RAISED_$T : EB_RAISED_$T;
     for (i64 r = 0, rows; r < height; r += rows) {
-        rows = height - r >= 2 ? 2 : 1;
+        rows = height - r >= 2 && width == $WIDE ? 2 : 1;
         for (i64 q = 0; q < rows; q++) {
             for (i64 k = 0; k < terms; k++) eb_raised_rows_$T[q][k] = a[k * height + r + q];
             if (raise & 1) eb_raise_$T(eb_raised_rows_$T[q], eb_raised_rows_$T[q], $CHUNK);
         }
         for (i64 j = 0, w; j < width; j += w) {
-            w = width - j >= $WIDE ? $WIDE : $N;
+            w = rows == 2 ? $WIDE : $N;
             const $T *right = (raise & 2 ? eb_raised_right_$T : b) + j;
             $T *out = c + r * stride + j;
-            i32 fits;
-            $CHOICE            /* What was raised too far is computed as it is. */
+            const i32 fits = rows == 2 ? eb_gradual_$T_wide(terms, raised, right, width, out, stride, begin)
+                                       : eb_gradual_$T_one(terms, raised, right, width, out, stride, begin);
+            /* What was raised too far is computed as it is. */
             if (!fits) eb_tile_$T(rows, w, terms, a + r, 1, height, b + j, width, out, stride, begin);
         }
     }

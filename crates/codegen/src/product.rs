@@ -47,20 +47,13 @@ pub(crate) fn products(shape: Shape, ty: &str) -> String {
     }
     let lines: String =
         (0..lanes).map(|k| format!("eb_store_{shape}(line + {k} * width, t[{k}]);\n")).collect();
-    let (mut gradual_rows, mut choice) = (String::new(), String::new());
-    for (height, width) in [(2, WIDTHS[0]), (2, 1), (1, WIDTHS[0]), (1, 1)] {
-        gradual(&mut gradual_rows, shape, ty, height, width);
-        let _ = writeln!(
-            choice,
-            "if (rows == {height} && w == {}) fits = eb_gradual_{ty}_{height}x{width}(terms, raised, right, width, out, stride, begin);",
-            width * lanes
-        );
-    }
+    let mut gradual_rows = String::new();
+    gradual(&mut gradual_rows, shape, ty, "wide", 2, WIDTHS[0]);
+    gradual(&mut gradual_rows, shape, ty, "one", 1, 1);
     text.push_str(
         &[include_str!("underflow.c"), include_str!("matmul.c")]
             .concat()
             .replace("$GRADUAL", &gradual_rows)
-            .replace("$CHOICE", &choice)
             .replace("$TILES", &tiles)
             .replace("$LINES", &lines)
             .replace("$ACROSS", &across)
@@ -196,11 +189,11 @@ fn tile_across(text: &mut String, shape: Shape, ty: &str, height: usize, width: 
 
 /// One or two rows of a chunk whose sums are subnormal (`underflow.c`): `eb_raised_rows` has the left factor, what is raised
 /// is raised by `raised` in all. Zero, and nothing is written, where a sum leaves the range of its type.
-fn gradual(text: &mut String, shape: Shape, ty: &str, height: usize, width: usize) {
+fn gradual(text: &mut String, shape: Shape, ty: &str, name: &str, height: usize, width: usize) {
     let (lanes, row) = (shape.lanes(), width * shape.lanes());
     let _ = writeln!(
         text,
-        "static i32 eb_gradual_{ty}_{height}x{width}(i64 terms, i64 raised, const {ty} *b, i64 line, {ty} *c, i64 stride, i32 begin) {{"
+        "static i32 eb_gradual_{ty}_{name}(i64 terms, i64 raised, const {ty} *b, i64 line, {ty} *c, i64 stride, i32 begin) {{"
     );
     let _ = writeln!(
         text,
