@@ -71,20 +71,25 @@ static void eb_across_$T(eb_matrix_$T a, eb_matrix_$T b, eb_matrix_$T c, i64 row
     for (i64 i = 0, height; i < rows; i += height) {
         const i64 in = eb_min(rows - i, $TALL);
         height = in > 4 ? 8 : in > 2 ? 4 : in;
-        for (i64 k0 = 0; k0 == 0 || k0 < terms; k0 += $CHUNK) {
-            const i64 kn = eb_min(terms - k0, $CHUNK);
-            const i32 begin = k0 > 0 ? EB_LATER : fresh ? EB_AT_ZERO : EB_AT_ELEMENT;
-            const $T *left = a.at + i * a.row + k0 * a.column;
+        /* A line of the right factor is read to its end, or as far as the left one is packed, before the next one. */
+        const i64 most = EB_ROWS_$T * $CHUNK / height;
+        for (i64 k0 = 0; k0 == 0 || k0 < terms; k0 += most) {
+            const i64 block = eb_min(terms - k0, most);
+            const $T *packed = a.at + i * a.row + k0 * a.column;
             if (height > 1 || a.column != 1) {
-                eb_pack_$T(eb_left_$T, height, left, in, a.row, a.column, kn);
-                left = eb_left_$T;
+                eb_pack_$T(eb_left_$T, height, packed, in, a.row, a.column, block);
+                packed = eb_left_$T;
             }
             for (i64 j = 0, width; j < columns; j += width) {
                 width = height == 1 && columns - j >= 2 * $N ? 2 * $N : $N;
                 const i64 lanes = eb_min(columns - j, $N);
-                const $T *right = b.at + k0 * b.row + j * b.column;
                 $T *out = c.at + i * c.row + j;
-                $ACROSS            }
+                for (i64 k1 = 0; k1 == 0 || k1 < block; k1 += $CHUNK) {
+                    const i64 kn = eb_min(block - k1, $CHUNK);
+                    const i32 begin = k0 + k1 > 0 ? EB_LATER : fresh ? EB_AT_ZERO : EB_AT_ELEMENT;
+                    const $T *left = packed + k1 * height, *right = b.at + (k0 + k1) * b.row + j * b.column;
+                    $ACROSS                }
+            }
             if (eb_underflowed()) eb_careful_$T = EB_REMEMBERED;
         }
     }
