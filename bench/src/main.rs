@@ -1,12 +1,15 @@
 //! Ebbtide against hand-written C and its peers: the same workloads in one run, as ratios.
 //!
 //! `bench/run [--quick] [--no-peers] [--only WORKLOAD]` measures everything and writes `bench/out/report.md`,
-//! `report.json` and charts. `bench/run source WORKLOAD` prints the generated code of a gradient.
+//! `report.json` and charts. `bench/run --corpus [--quick] [--only PROGRAM]` prints the table of the corpus, programs of others
+//! in their natural form. `bench/run source WORKLOAD` prints the generated code of a gradient.
 
 mod by_hand;
 mod case;
 mod chart;
 mod compare;
+#[path = "../corpus/mod.rs"]
+mod corpus;
 mod machine;
 mod ours;
 mod peers;
@@ -241,6 +244,11 @@ fn main() -> Result<()> {
     match words.first().map(String::as_str) {
         Some("memory") => return compare::in_this_process(&words[1..]),
         Some("source") => return source(words.get(1)),
+        Some("--corpus") => {
+            let quick = words.iter().any(|word| word == "--quick");
+            let only = words.iter().skip_while(|word| *word != "--only").nth(1);
+            return corpus::measure::table(only.map(String::as_str), quick);
+        }
         _ => {}
     }
     let wish = Wish::read(&words)?;

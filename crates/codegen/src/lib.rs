@@ -43,4 +43,4 @@ mod unit;
 
 pub use fault::{Access, Raised};
 pub use ordered_scatter::{STAGE, staging_bytes};
-pub use unit::{Target, Unit, Width, c_unit, cuda_unit};
+pub use unit::{Target, Unit, WORTH_SHARING, Width, c_unit, cuda_unit};

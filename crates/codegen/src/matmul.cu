@@ -1,5 +1,6 @@
 
-/* Products of matrices, tile by tile; each element is one chain of fused steps over ascending terms. */
+/* Products of matrices, tile by tile; each chunk of an element is one chain of fused steps over ascending terms, and the
+   chunks are added in order. */
 struct eb_matrix_$T { $T *at; i64 row, column; };
 EB_DO void eb_matmul_$T(const eb_thread *f, eb_matrix_$T a, eb_matrix_$T b, eb_matrix_$T c, i64 rows, i64 columns, i64 terms, i32 fresh) {
     __shared__ $T left[32][33], right[32][33];
@@ -8,13 +9,20 @@ EB_DO void eb_matmul_$T(const eb_thread *f, eb_matrix_$T a, eb_matrix_$T b, eb_m
     const int x = threadIdx.x & 31, y = threadIdx.x >> 5;
     for (i64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const i64 i0 = tile / across * 32, j = tile % across * 32 + x;
-        $T sum[PER_THREAD];
+        $T sum[PER_THREAD], chunks[PER_THREAD];
 #pragma unroll
         for (int q = 0; q < PER_THREAD; q++) {
             const i64 i = i0 + y + q * STEP;
             sum[q] = fresh || i >= rows || j >= columns ? ($T)0 : c.at[i * c.row + j * c.column];
         }
         for (i64 k0 = 0; k0 < terms; k0 += 32) {
+            if (k0 > 0 && k0 % $CHUNK == 0) {
+#pragma unroll
+                for (int q = 0; q < PER_THREAD; q++) {
+                    chunks[q] = k0 == $CHUNK ? sum[q] : op_add_$T(chunks[q], sum[q]);
+                    sum[q] = ($T)0;
+                }
+            }
             __syncthreads();
 #pragma unroll
             for (int q = 0; q < PER_THREAD; q++) {
@@ -33,7 +41,7 @@ EB_DO void eb_matmul_$T(const eb_thread *f, eb_matrix_$T a, eb_matrix_$T b, eb_m
 #pragma unroll
         for (int q = 0; q < PER_THREAD; q++) {
             const i64 i = i0 + y + q * STEP;
-            if (i < rows && j < columns) c.at[i * c.row + j * c.column] = sum[q];
+            if (i < rows && j < columns) c.at[i * c.row + j * c.column] = terms > $CHUNK ? op_add_$T(chunks[q], sum[q]) : sum[q];
         }
     }
 }

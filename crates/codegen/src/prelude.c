@@ -12,7 +12,10 @@ typedef struct {
     i64 (*now)(void);        /* in nanoseconds */
     i32 arrived, generation;
     i32 spins;       /* how often a waiting thread looks before it sleeps */
-    void (*sleep)(i32 *generation, i32 seen);
+    i32 sleepers;    /* how many threads sleep */
+    i64 slept;       /* nanoseconds that threads slept */
+    void (*sleep)(void *shared, i32 seen);
+    void (*wake)(void *shared);
     i32 outcome;     /* 0: done; 1: yielded */
     i32 region;
     i64 reason;
@@ -33,6 +36,7 @@ typedef struct {
     void **kept;            /* by array: copies of what a region may undo */
     const u64 *scalars;
     u64 *partials;          /* by reduction: results of its leaves, then whether any iteration combined */
+    i64 places;             /* how many leaves there is room for */
     eb_shared *shared;
     i64 thread, threads;
     i64 resume;             /* the region to go on at, or -1 */
@@ -64,10 +68,12 @@ static __attribute__((noinline)) i32 eb_meet(eb_shared *s, i64 threads) {
     if (__atomic_add_fetch(&s->arrived, 1, __ATOMIC_ACQ_REL) == threads) {
         s->arrived = 0;
         s->verdict = s->fault;
-        __atomic_store_n(&s->generation, seen + 1, __ATOMIC_RELEASE);
+        /* Whoever falls asleep counts itself before it looks once more. */
+        __atomic_store_n(&s->generation, seen + 1, __ATOMIC_SEQ_CST);
+        if (__builtin_expect(__atomic_load_n(&s->sleepers, __ATOMIC_SEQ_CST) > 0, 0)) s->wake(s);
     } else {
         for (int spins = 0; __atomic_load_n(&s->generation, __ATOMIC_ACQUIRE) == seen; spins++) {
-            if (spins > s->spins) s->sleep(&s->generation, seen);
+            if (spins > s->spins) s->sleep(s, seen);
 #if defined(__x86_64__)
             else __builtin_ia32_pause();
 #endif
@@ -128,7 +134,7 @@ static inline i64 eb_times(i64 a, i64 b) { i64 r; return __builtin_mul_overflow(
 /* Where part `part` of `parts` of `n` iterations begins. */
 static inline i64 eb_share(i64 n, i64 part, i64 parts) { return n / parts * part + eb_min(n % parts, part); }
 /* Is a loop worth a hand-off to other threads? Work is counted in additions: these take some 200 ns in vectors. */
-static inline int eb_split(const eb_frame *f, i64 rows, i64 row, f64 work) { return f->threads > 1 && (f64)rows * (f64)row * work >= 12000.0; }
+static inline int eb_split(const eb_frame *f, i64 rows, i64 row, f64 work) { return f->threads > 1 && (f64)rows * (f64)row * work >= $WORTH_SHARING; }
 /* Where the columns of the one row of part `part` of `parts` begin. */
 static inline i64 eb_column(i64 row, i64 part, i64 parts) { return part == parts ? row : eb_share(row, part, parts) & -64; }
 /* How far into from..from + extent the nearest value is. */
@@ -192,8 +198,13 @@ static inline i32 eb_rem_i32(i32 a, i32 b) { return b == -1 ? 0 : a % b; }
 static inline u32 eb_div_u32(u32 a, u32 b) { return a / b; }
 static inline u32 eb_rem_u32(u32 a, u32 b) { return a % b; }
 
+/* Where the chain of a chunk of a product begins; a later chunk begins at zero and is added to those before it. */
+enum { EB_AT_ZERO, EB_AT_ELEMENT, EB_LATER };
+
 /* The cut of an iteration space into leaves: the order of reductions. */
-enum { EB_LEAVES = 2048, EB_SEEN = EB_LEAVES, EB_PARTIALS = EB_LEAVES + 1 };
+enum { EB_LEAVES = 2048 };
+#define EB_SEEN f->places
+#define EB_PARTIALS (f->places + 1)
 typedef struct { i64 count, rows_per_leaf, pieces, size; } eb_leaves;
 static inline eb_leaves eb_cut(i64 rows, i64 row) {
     i64 size = (eb_max(eb_times(rows, row) / (EB_LEAVES / 2) + 1, 4096) + 15) / 16 * 16;

@@ -88,7 +88,7 @@ pub fn c_unit(
     }));
     let items: Vec<Item> = text.items.iter().copied().collect();
     let mut source = library(Dialect::C, &items)?;
-    source.push_str(include_str!("prelude.c"));
+    source.push_str(&include_str!("prelude.c").replace("$WORTH_SHARING", &format!("{WORTH_SHARING:.1}")));
     for shape in shapes {
         source.push_str(&vectors(shape));
     }
@@ -102,6 +102,9 @@ pub fn c_unit(
     }
     Ok(text.finish(source, "static __attribute__((noinline))"))
 }
+
+/// From so much work on, in additions, threads of a CPU share a loop.
+pub const WORTH_SHARING: f64 = 12000.0;
 
 /// Prints the segments of a program as CUDA C: kernel `segment_K` runs `segments[K]` on a cooperative grid.
 ///
@@ -128,7 +131,8 @@ pub fn cuda_unit(
         "/* The extents of all arrays, four each. */\nstruct eb_extents {{ i64 of[{extents}]; }};\n"
     ));
     for ty in &text.products {
-        source.push_str(&include_str!("matmul.cu").replace("$T", ty));
+        let chunk = ebbtide_ir::MATMUL_CHUNK.to_string();
+        source.push_str(&include_str!("matmul.cu").replace("$CHUNK", &chunk).replace("$T", ty));
     }
     Ok(text.finish(source, "static __device__ __noinline__"))
 }

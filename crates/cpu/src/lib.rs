@@ -8,7 +8,9 @@ mod native;
 mod operation;
 mod pool;
 mod processor;
+mod team;
 mod threads;
+mod work;
 
 use std::sync::{Arc, Once};
 

@@ -3,13 +3,13 @@
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
 use ebbtide_codegen::{Raised, Unit, c_unit};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
-    Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, enclosing, leaf, parts, walk,
+    Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, ValueId, enclosing, parts, walk,
 };
 use ebbtide_runtime::cache::{Cache, Found};
 use ebbtide_runtime::{
@@ -20,6 +20,7 @@ use crate::compiler::Compiler;
 use crate::load::load;
 use crate::operation::{Context, call};
 use crate::pool::Pool;
+use crate::work::Given;
 
 /// What all threads of a launch share; `eb_shared` of the prelude.
 #[repr(C)]
@@ -36,9 +37,12 @@ struct Shared {
     met: i64,
     now: extern "C" fn() -> i64,
     arrived: i32,
-    generation: i32,
+    generation: AtomicI32,
     spins: i32,
-    sleep: extern "C" fn(*const AtomicI32, i32),
+    sleepers: AtomicI32,
+    slept: AtomicI64,
+    sleep: unsafe extern "C" fn(*const Shared, i32),
+    wake: unsafe extern "C" fn(*const Shared),
     outcome: i32,
     region: i32,
     reason: i64,
@@ -61,6 +65,7 @@ struct ThreadFrame {
     kept: *const *mut u8,
     scalars: *const u64,
     partials: *mut u64,
+    places: i64,
     shared: *mut Shared,
     thread: i64,
     threads: i64,
@@ -72,20 +77,30 @@ struct ThreadFrame {
 
 type Segment = unsafe extern "C" fn(*mut ThreadFrame) -> i64;
 
-/// The threads that wait longer than a spin give their time to others.
-extern "C" fn sleep(generation: *const AtomicI32, seen: i32) {
-    // SAFETY (*Liveness*): the word belongs to the launch that the calling thread is part of.
-    let generation = unsafe { &*generation };
-    for round in 0.. {
-        if generation.load(Ordering::Acquire) != seen {
-            return;
-        }
-        if round < 200 {
-            std::thread::yield_now();
-        } else {
-            std::thread::sleep(std::time::Duration::from_micros(50));
-        }
+/// Where threads sleep that have waited longer than a spin; the standard library waits on a futex where there is one.
+static BED: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+
+/// Sleeps until the generation is no longer the one that the caller has seen.
+unsafe extern "C" fn sleep(shared: *const Shared, seen: i32) {
+    // SAFETY (*Liveness*): the words belong to the launch that the calling thread is part of; all that other threads write
+    // meanwhile is atomic.
+    let (generation, sleepers, slept) =
+        unsafe { (&(*shared).generation, &(*shared).sleepers, &(*shared).slept) };
+    let begun = now();
+    let mut held = BED.0.lock().unwrap_or_else(PoisonError::into_inner);
+    sleepers.fetch_add(1, Ordering::SeqCst);
+    while generation.load(Ordering::SeqCst) == seen {
+        held = BED.1.wait(held).unwrap_or_else(PoisonError::into_inner);
     }
+    sleepers.fetch_sub(1, Ordering::SeqCst);
+    drop(held);
+    slept.fetch_add(now() - begun, Ordering::Relaxed);
+}
+
+/// Wakes all that sleep: those of this launch find that the generation has changed.
+unsafe extern "C" fn wake(_shared: *const Shared) {
+    drop(BED.0.lock().unwrap_or_else(PoisonError::into_inner));
+    BED.1.notify_all();
 }
 
 /// The CPU with a compiler.
@@ -107,8 +122,8 @@ unsafe impl Backend for Cpu {
         Some(&self.counters)
     }
 
-    fn scratch_bytes(&self, program: &Program, facts: &Facts) -> u64 {
-        partial_sums(program, facts)
+    fn scratch_bytes(&self, program: &Program, facts: &Facts, value: &dyn Fn(ValueId) -> Option<i64>) -> u64 {
+        partial_sums(program, facts, value)
     }
 
     fn compile(
@@ -169,6 +184,9 @@ unsafe impl Backend for Cpu {
                 .map(|region| enclosing_loops(program, RegionId::from_index(region)))
                 .collect(),
             taped,
+            facts: facts.clone(),
+            segments: segments.iter().map(|block| (*block).clone()).collect(),
+            decided: Mutex::default(),
             _library: library,
         }))
     }
@@ -184,6 +202,10 @@ struct Native {
     loops: Vec<Vec<LoopId>>,
     /// Does the program use tapes?
     taped: bool,
+    facts: Arc<Facts>,
+    segments: Vec<Block>,
+    /// What was decided for the arguments of the last launch.
+    decided: Mutex<Option<Arc<Decided>>>,
     /// Entries point into it.
     _library: libloading::Library,
 }
@@ -201,8 +223,15 @@ extern "C" fn now() -> i64 {
     START.elapsed().as_nanos() as i64
 }
 
-/// Arrays below this many elements are not worth waking other threads for.
-const WORTH_WAKING: usize = 4096;
+/// What follows from the shapes and scalars of a launch.
+struct Decided {
+    shape: Vec<i64>,
+    scalars: Vec<u64>,
+    /// By segment: is it worth several threads?
+    worth: Vec<bool>,
+    /// The most leaves of a reduction.
+    leaves: usize,
+}
 
 // SAFETY (*Bounds*): every index of the generated code is checked, or proved with arithmetic that cannot wrap;
 // (*Exclusive access*): all threads have returned when `run` returns; (*Validity*): comparisons and conversions give 0 or 1;
@@ -263,13 +292,35 @@ impl<T> Shareable<T> {
 }
 
 impl Native {
+    /// What the shapes and scalars of a launch decide; those of the last launch are remembered.
+    fn decide(&self, shape: Vec<i64>, scalars: Vec<u64>, frame: &Frame) -> Arc<Decided> {
+        let mut last = self.decided.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = last.as_ref()
+            && known.shape == shape
+            && known.scalars == scalars
+        {
+            return known.clone();
+        }
+        let given = Given { program: &self.program, views: &frame.arrays, scalars: &frame.arguments };
+        let several = self.pool.threads() > 1;
+        let worth = self.segments.iter().map(|s| several && given.worth_sharing(&self.facts, s)).collect();
+        let leaves = if self.unit.reductions == 0 { 0 } else { given.leaves(&self.facts, &self.segments) };
+        let decided = Arc::new(Decided { shape, scalars, worth, leaves: leaves as usize });
+        *last = Some(decided.clone());
+        decided
+    }
+
     fn run_segment(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome> {
         self.counters.add(Event::Launch, 1);
         // Its threads are the host's: whoever runs a piece waits for its end.
         self.counters.add(Event::Wait, 1);
-        let large = frame.arrays.iter().any(|view| view.bytes >= 4 * WORTH_WAKING);
+        let shape: Vec<i64> = frame.arrays.iter().flat_map(|view| view.shape).collect();
+        let scalars: Vec<u64> = frame.arguments.iter().map(|l| l.bits()).collect();
+        let decided = self.decide(shape, scalars, frame);
+        let (shape, scalars) = (&decided.shape, &decided.scalars);
         let most = parts::current().and_then(|part| part.threads()).unwrap_or(usize::MAX);
-        let wanted = if large { self.pool.threads().min(most).max(1) } else { 1 };
+        let worth = decided.worth.get(segment).copied().unwrap_or(true);
+        let wanted = if worth { self.pool.team(now()).min(most).max(1) } else { 1 };
         let context = Context { program: &self.program, unit: &self.unit, message: Mutex::default() };
         let mut shared = Shared {
             fault: 0,
@@ -284,9 +335,12 @@ impl Native {
             met: if wanted > 1 { now() } else { 0 },
             now,
             arrived: 0,
-            generation: 0,
+            generation: AtomicI32::new(0),
             spins: self.pool.spins(),
+            sleepers: AtomicI32::new(0),
+            slept: AtomicI64::new(0),
             sleep,
+            wake,
             outcome: 0,
             region: 0,
             reason: 0,
@@ -294,14 +348,12 @@ impl Native {
             context: (&raw const context).cast(),
             call,
         };
-        let shape: Vec<i64> = frame.arrays.iter().flat_map(|view| view.shape).collect();
         let tapes = if self.taped { &frame.tapes[..] } else { &[] };
         let capacity: Vec<i64> = tapes.iter().map(|t| t.places.len() as i64).collect();
-        let scalars: Vec<u64> = frame.arguments.iter().map(|l| l.bits()).collect();
         let mut passes = vec![0i64; self.program.loops as usize];
         let mut partials: Vec<u64> = Vec::new();
         if self.unit.reductions > 0 {
-            partials.resize(self.unit.reductions * (leaf::MOST as usize + 1), 0);
+            partials.resize(self.unit.reductions * (decided.leaves + 1), 0);
         }
         let resume = match start {
             Start::Beginning => -1,
@@ -335,6 +387,7 @@ impl Native {
                 kept: kept.as_ptr(),
                 scalars: scalars.as_ptr(),
                 partials: tables[2],
+                places: decided.leaves as i64,
                 shared,
                 thread: thread as i64,
                 threads: threads as i64,
@@ -364,8 +417,17 @@ impl Native {
                 enter(thread, wanted, private, shared_at.get(), tables.map(Shareable::get), passes_at.get());
                 drop(catch_unwind(AssertUnwindSafe(|| drop(span))));
             };
+            let begun = now();
             // *Exclusive access*: the closure's captures are `Shareable` or read only.
-            self.pool.run(AssertShared(job).into_fn()).is_some()
+            let ran = self.pool.run(wanted, AssertShared(job).into_fn()).is_some();
+            if ran {
+                self.counters.add(Event::Shared, 1);
+                let end = now();
+                // SAFETY (*Exclusive access*): all threads have ended.
+                let slept = unsafe { (*shared_at.get()).slept.load(Ordering::Relaxed) };
+                self.pool.ended(end, wanted, end - begun, slept);
+            }
+            ran
         };
         if !together {
             enter(0, 1, &mut privates[0], shared_at.get(), tables.map(Shareable::get), passes_at.get());

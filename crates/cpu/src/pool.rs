@@ -3,9 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-/// Some ten microseconds: longer than threads that share a task are apart.
-const SPINS: i32 = 1000;
+use crate::team::Team;
+
+/// A waiting thread looks for ten microseconds before it sleeps: longer than threads that share a task are apart.
+const SPINNING: Duration = Duration::from_micros(10);
 
 /// With more threads than cores the others can arrive only when this one makes room.
 const SPINS_WHERE_CORES_ARE_SHARED: i32 = 10;
@@ -19,6 +22,16 @@ pub struct Pool {
     /// One launch at a time has the workers; others run on their callers' threads.
     busy: Mutex<()>,
     spins: i32,
+    team: Mutex<Team>,
+}
+
+/// How often a thread looks in [`SPINNING`]: what a pause takes differs tenfold between processors.
+fn spins() -> i32 {
+    const LOOKS: u32 = 256;
+    let begun = Instant::now();
+    (0..LOOKS).for_each(|_| std::hint::spin_loop());
+    let nanoseconds = begun.elapsed().as_nanos().max(1);
+    (SPINNING.as_nanos() * u128::from(LOOKS) / nanoseconds).clamp(20, 5000) as i32
 }
 
 struct Shared {
@@ -51,10 +64,21 @@ impl Pool {
             let name = format!("ebbtide-{number}");
             std::thread::Builder::new().name(name).spawn(move || work(&shared, number)).ok()
         });
-        let workers = workers.collect();
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let spins = if threads <= cores { SPINS } else { SPINS_WHERE_CORES_ARE_SHARED };
-        Pool { shared, workers, busy: Mutex::default(), spins }
+        let spins = if threads <= cores { spins() } else { SPINS_WHERE_CORES_ARE_SHARED };
+        let workers: Vec<JoinHandle<()>> = workers.collect();
+        let team = Mutex::new(Team::new(workers.len() + 1));
+        Pool { shared, workers, busy: Mutex::default(), spins, team }
+    }
+
+    /// How many threads a launch should have that begins now, in nanoseconds.
+    pub fn team(&self, now: i64) -> usize {
+        lock(&self.team).size(now)
+    }
+
+    /// A launch of so many threads has ended.
+    pub fn ended(&self, now: i64, threads: usize, elapsed: i64, slept: i64) {
+        lock(&self.team).ended(now, threads, elapsed, slept);
     }
 
     /// The number of threads, the caller's included.
@@ -67,12 +91,12 @@ impl Pool {
         self.spins
     }
 
-    /// Runs `job` on all threads and waits for all; `None` where the pool is at work for somebody else.
+    /// Runs `job` on the first `threads` threads and waits for all; `None` where the pool is at work for somebody else.
     ///
     /// # Panics
     ///
     /// Where `job` panicked on some thread, after all threads have ended.
-    pub fn run(&self, job: impl Fn(usize) + Send + Sync) -> Option<()> {
+    pub fn run(&self, threads: usize, job: impl Fn(usize) + Send + Sync) -> Option<()> {
         let _busy = match self.busy.try_lock() {
             Err(TryLockError::WouldBlock) => return None,
             // A job that panicked has left nothing behind.
@@ -83,6 +107,11 @@ impl Pool {
             job(0);
             return Some(());
         }
+        let job = move |thread| {
+            if thread < threads {
+                job(thread);
+            }
+        };
         let job: Arc<dyn Fn(usize) + Send + Sync + '_> = Arc::new(job);
         // SAFETY (*Liveness*): the job borrows from this call, which is left, also by a panic, only through the drop of
         // `all`: that waits until all workers have dropped their handle on the job, counted by `running`, and drops the
@@ -169,7 +198,7 @@ mod tests {
             let (entered, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let borrowed = vec![7usize; 1000];
             let caught = catch_unwind(AssertUnwindSafe(|| {
-                pool.run(|thread| {
+                pool.run(3, |thread| {
                     if thread == 0 {
                         // The others are at work.
                         while entered.load(Ordering::Acquire) < 2 {
@@ -191,10 +220,10 @@ mod tests {
     fn a_panic_of_a_worker_is_the_callers_and_the_pool_goes_on() {
         let pool = Pool::new(3);
         let caught =
-            catch_unwind(AssertUnwindSafe(|| pool.run(|thread| assert_ne!(thread, 1, "on purpose"))));
+            catch_unwind(AssertUnwindSafe(|| pool.run(3, |thread| assert_ne!(thread, 1, "on purpose"))));
         assert!(caught.is_err());
         let ran = AtomicUsize::new(0);
-        assert!(pool.run(|_| _ = ran.fetch_add(1, Ordering::Relaxed)).is_some());
+        assert!(pool.run(3, |_| _ = ran.fetch_add(1, Ordering::Relaxed)).is_some());
         assert_eq!(ran.into_inner(), 3);
     }
 }

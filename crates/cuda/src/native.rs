@@ -81,8 +81,14 @@ unsafe impl Backend for Cuda {
         Some(self.gpu.clone())
     }
 
-    fn scratch_bytes(&self, program: &Program, facts: &Facts) -> u64 {
-        partial_sums(program, facts) + staging_bytes(program, facts)
+    fn scratch_bytes(
+        &self,
+        program: &Program,
+        facts: &Facts,
+        _value: &dyn Fn(ValueId) -> Option<i64>,
+    ) -> u64 {
+        // There is room for as many leaves as a loop can have.
+        partial_sums(program, facts, &|_| None) + staging_bytes(program, facts)
     }
 
     fn compile(

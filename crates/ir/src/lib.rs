@@ -53,8 +53,10 @@
 //!     but intact.
 //! 11. **Library operations** work on whole arrays: `matmul(a, b, c)`, `scan(x, out)`, `compact(flags, out, count)`.
 //!     What they write they use in no other place. Their order is law like that of reductions, so that their bits
-//!     are the same on every device, for every number of threads: an element of a product is a chain of fused
-//!     multiplications and additions over ascending `k`, begun at zero; a scan adds one element after the other;
+//!     are the same on every device, for every number of threads: the terms of an element of a product are
+//!     cut into chunks of [`MATMUL_CHUNK`], in ascending `k`; each chunk is a chain of fused multiplications and additions
+//!     that begins at zero (the first one at the element, where the product is added to it), and later chunks are added to
+//!     the first one in order; a scan adds one element after the other;
 //!     `compact` writes the indices of what is not zero in ascending order, none beyond the end of `out`, and counts
 //!     all of them. Shapes that do not fit together are a run error. See [`LibraryOp`]. A custom operation is a pure
 //!     function of its arguments on the host, among them what it finds in the arrays that it writes: it may run again.
@@ -128,4 +130,4 @@ pub use verify::{Facts, depends_on_arguments_alone, verify};
 /// It changes with every change of the laws that can change a bit of a result: the order of a sum, the rounding of an
 /// operation, the definition of a function. It is part of a program's hash, of the key of compiled code, of stored yields
 /// and of the identity of a durable run, so that no run begun under one version is continued under another.
-pub const LAWS: u32 = 2;
+pub const LAWS: u32 = 3;

@@ -13,8 +13,9 @@ use crate::view::all_whole;
 
 /// The product of two matrices: `c = a · b`.
 ///
-/// An element of `c` is the sum of its products in ascending order, each step a `mul_add`, so its bits are the same on
-/// every device and for every number of threads. `c` must be neither of the factors.
+/// An element of `c` is the sum of its products in ascending order, each step a `mul_add`, in chunks of
+/// [`MATMUL_CHUNK`](ebbtide_ir::MATMUL_CHUNK) products that are added in order. So its bits are the same on every device
+/// and for every number of threads. `c` must be neither of the factors.
 pub fn matmul<T: Float>(a: &Array<T, 2>, b: &Array<T, 2>, c: &mut Array<T, 2>) -> Result<()> {
     alone("matmul", &[a.any(), b.any()], &mut [c.any_mut()], |p, reads, writes| {
         p.matmul(reads[0], reads[1], writes[0])

@@ -1,7 +1,7 @@
 //! Library operations (law 11).
 
-use ebbtide_ir::evaluate::{fma, neutral};
-use ebbtide_ir::{ArrayId, Assign, Combine, Layout, LibraryCall, LibraryOp, Literal, Way};
+use ebbtide_ir::evaluate::{combine, fma, neutral};
+use ebbtide_ir::{ArrayId, Assign, Combine, Layout, LibraryCall, LibraryOp, Literal, MATMUL_CHUNK, Way};
 
 use super::Stop;
 use super::dual::Dual;
@@ -56,14 +56,20 @@ impl<'p> Machine<'p> {
                     Assign::Replace => Taped::constant(Literal::zero(ty).bits()),
                     Assign::Add => self.arrays[c.index()].elements[place],
                 };
-                let mut bits = before.bits;
+                // The chunks that are finished, and the chain of the one that is not.
+                let (mut finished, mut chain) = (None, before.bits);
                 let mut edges = vec![(before.node, Dual::constant(1.0))];
                 for k in 0..terms {
                     let (x, y) = (at(&a, left, i, k), at(&b, right, k, j));
-                    bits = fma(ty, x.bits, y.bits, bits);
+                    if k > 0 && k % MATMUL_CHUNK == 0 {
+                        finished = Some(finished.map_or(chain, |sum| combine(Combine::Add, ty, sum, chain)));
+                        chain = Literal::zero(ty).bits();
+                    }
+                    chain = fma(ty, x.bits, y.bits, chain);
                     edges.push((x.node, self.taped_dual(ty, y)));
                     edges.push((y.node, self.taped_dual(ty, x)));
                 }
+                let bits = finished.map_or(chain, |sum| combine(Combine::Add, ty, sum, chain));
                 let node = self.tape.push(&edges);
                 self.arrays[c.index()].elements[place] = Taped { bits, node };
             }

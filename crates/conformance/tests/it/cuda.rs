@@ -118,6 +118,8 @@ on_cuda! {
         products_have_the_same_bits_on_every_device_for_every_shape,
         products_of_a_few_tiles_have_the_same_bits_on_every_device,
         a_product_is_what_the_law_says,
+        chunks_of_a_product_are_added_in_order,
+        products_of_subnormal_numbers_have_the_same_bits_on_every_device,
         scans_add_one_element_after_the_other,
         compact_counts_all_and_writes_what_has_room,
         shapes_that_do_not_fit_are_run_errors_that_say_what_fits,

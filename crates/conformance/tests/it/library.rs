@@ -1,7 +1,7 @@
 //! Library operations: the same bits on every device and for every number of threads, and their gradients.
 
 use ebbtide_autodiff::{Inner, Request, gradient};
-use ebbtide_conformance::Input;
+use ebbtide_conformance::{Input, element};
 use ebbtide_ir::*;
 use ebbtide_runtime::interpreter;
 
@@ -112,6 +112,101 @@ pub fn a_product_is_what_the_law_says() {
         ],
     );
     assert_eq!(found.unwrap()[2], of(&[f64::EPSILON * f64::EPSILON]));
+}
+
+/// Terms at both sides of a chunk's end: the chunks are chains of their own, added in order.
+#[test]
+pub fn chunks_of_a_product_are_added_in_order() {
+    let of = |values: Vec<f64>| values.into_iter().map(Literal::from).collect::<Vec<_>>();
+    let chunk = MATMUL_CHUNK as usize;
+    for (into, expected) in [(Assign::Replace, 1.0), (Assign::Add, 1.0)] {
+        // The first chunk ends at 1e16, where another 1 is lost; the second one adds 1 and 1 to 2 before it meets 1e16, the
+        // third one takes 1e16 away. One chain, or terms that are added one by one, would lose both.
+        let mut left = vec![0.0; 2 * chunk + 1];
+        (left[0], left[chunk - 1]) = (1e16, 1.0);
+        (left[chunk], left[2 * chunk - 1]) = (1.0, 1.0);
+        left[2 * chunk] = -1e16;
+        let found = check(
+            &product(Type::F64, Layout::Plain, Layout::Plain, into),
+            &[
+                Input::Elements(vec![1, left.len()], of(left.clone())),
+                Input::Elements(vec![left.len(), 1], of(vec![1.0; left.len()])),
+                Input::Elements(vec![1, 1], of(vec![0.0])),
+            ],
+        );
+        assert_eq!(found.unwrap()[2], of(vec![2.0 * expected]), "{into:?}");
+    }
+}
+
+/// `c += a b` and `d = a b`, twice: the first product finds that numbers are subnormal, the next ones know it.
+fn repeated_products(ty: Type, left: Layout, right: Layout) -> Program {
+    let mut b = Builder::new("products");
+    let [x, y] = ["x", "y"].map(|name| b.array(name, ty, 2, Access::Read));
+    let [c, d] = ["c", "d"].map(|name| b.array(name, ty, 2, Access::Write));
+    let [zero, twice] = [0, 2].map(|k| b.literal(Literal::index(k)));
+    b.begin_for("t", zero, twice);
+    b.library(LibraryOp::Matmul { left, right, into: Assign::Add }, &[x, y], &[c]);
+    b.library(LibraryOp::Matmul { left, right, into: Assign::Replace }, &[x, y], &[d]);
+    b.end_loop(None);
+    b.finish().unwrap()
+}
+
+/// Numbers of many sizes, whole powers of two of them and zeros among them.
+fn sizes(ty: Type, count: usize, seed: u64, largest: i32, spread: i32) -> Vec<Literal> {
+    (0..count)
+        .map(|k| {
+            let of = |salt: u64| element(Type::F64, seed + salt, k as u64).to_f64();
+            let size = largest - (of(7).abs() * f64::from(spread)) as i32;
+            let digits = match (of(11).abs() * 8.0) as i32 {
+                0 => 0.0,
+                1 => 1.0,
+                2 => 1.5,
+                _ => 1.0 + of(13).abs(),
+            };
+            // In two steps: a power of two below the least normal number is none.
+            let number = digits * 2f64.powi(size / 2) * 2f64.powi(size - size / 2);
+            Literal::of(ty, if of(17) < 0.0 { -number } else { number })
+        })
+        .collect()
+}
+
+#[test]
+pub fn products_of_subnormal_numbers_have_the_same_bits_on_every_device() {
+    for (ty, least) in [(Type::F32, -126), (Type::F64, -1022)] {
+        for (left, right) in [
+            (Layout::Plain, Layout::Plain),
+            (Layout::Plain, Layout::Transposed),
+            (Layout::Transposed, Layout::Plain),
+        ] {
+            let program = repeated_products(ty, left, right);
+            // Sizes of the factors: sums around the least normal number, far below it, above it now and then, in one factor
+            // or the other or both, and so far apart that what is raised overflows.
+            for (at, [(a, spread), (b, other)]) in [
+                [(least, 8), (0, 6)],
+                [(least - 10, 12), (0, 4)],
+                [(0, 6), (least + 2, 20)],
+                [(least / 2, 10), (least / 2, 10)],
+                [(least / 2 - 10, 20), (least / 2 - 8, 20)],
+                [(least - 4, 16), (least - 4, 16)],
+                [(least + 3, 24), (-least, 2)],
+                [(-least / 2, -3 * least / 2), (-least / 2, 40)],
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                for (m, k, n) in [(9, 132, 50), (1, 260, 33)] {
+                    let seed = at as u64 * 100;
+                    let inputs = [
+                        Input::Elements(lying(left, m, k), sizes(ty, m * k, seed, a, spread)),
+                        Input::Elements(lying(right, k, n), sizes(ty, k * n, seed + 1, b, other)),
+                        Input::Elements(vec![m, n], sizes(ty, m * n, seed + 2, least + 2, 30)),
+                        Input::Elements(vec![m, n], vec![Literal::zero(ty); m * n]),
+                    ];
+                    check(&program, &inputs).unwrap();
+                }
+            }
+        }
+    }
 }
 
 fn scan(ty: Type, way: Way, into: Assign) -> Program {

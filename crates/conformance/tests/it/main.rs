@@ -21,6 +21,7 @@ mod operations;
 mod oracle;
 mod programs;
 mod random;
+mod sharing;
 mod stages;
 mod traces;
 mod waiting;

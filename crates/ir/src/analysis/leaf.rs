@@ -1,5 +1,7 @@
 //! The order of reductions (law 8): how the iterations of a parallel loop are cut into leaves.
 
+use crate::syntax::{OVERFLOW, Par, Range, ValueId};
+
 /// The number of lanes of a leaf.
 pub const LANES: usize = 16;
 
@@ -62,6 +64,17 @@ impl Leaves {
     pub fn leaf(&self, row: i64, place: i64) -> i64 {
         (row / self.rows_per_leaf) * self.pieces + place / self.size
     }
+}
+
+/// The most leaves that a parallel loop can have, where `value` knows what some of its bounds are before the program runs.
+pub fn most_leaves(par: &Par, value: impl Fn(ValueId) -> Option<i64>) -> i64 {
+    let known = |v| value(v).filter(|n| *n != OVERFLOW);
+    let extent = |r: &Range| {
+        let (from, to) = (known(r.from)?, known(r.to)?);
+        Some(if to <= from { 0 } else { to.checked_sub(from).unwrap_or(i64::MAX) })
+    };
+    let extents: Option<Vec<i64>> = par.ranges.iter().map(extent).collect();
+    extents.map_or(MOST, |extents| Leaves::of(&extents).count())
 }
 
 /// `a / b`, rounded up; neither is negative.

@@ -79,14 +79,19 @@ impl Machine<'_, '_> {
         for i in 0..rows {
             for j in 0..columns {
                 let place = (i * columns + j) as usize;
+                let zero = Literal::zero(ty).bits();
                 let mut element = match into {
-                    Assign::Replace => Literal::zero(ty).bits(),
+                    Assign::Replace => zero,
                     Assign::Add => self.read(c, place),
                 };
-                for k in 0..terms {
-                    let x = self.read(a, at(left, &self.arrays[a.index()].shape, i, k));
-                    let y = self.read(b, at(right, &self.arrays[b.index()].shape, k, j));
-                    element = fma(ty, x, y, element);
+                for first in (0..terms).step_by(MATMUL_CHUNK as usize) {
+                    let mut chunk = if first == 0 { element } else { zero };
+                    for k in first..terms.min(first + MATMUL_CHUNK) {
+                        let x = self.read(a, at(left, &self.arrays[a.index()].shape, i, k));
+                        let y = self.read(b, at(right, &self.arrays[b.index()].shape, k, j));
+                        chunk = fma(ty, x, y, chunk);
+                    }
+                    element = if first == 0 { chunk } else { combine(Combine::Add, ty, element, chunk) };
                 }
                 self.write(c, place, element);
             }

@@ -13,7 +13,7 @@ use super::ids::{ArrayId, ScalarId, Site, ValueId};
 use super::op::Op;
 use super::types::{Literal, Type};
 
-pub use library::{Assign, Layout, LibraryCall, LibraryOp, Way};
+pub use library::{Assign, Layout, LibraryCall, LibraryOp, MATMUL_CHUNK, Way};
 pub(crate) use library::{Extents, extents};
 pub use operation::{Bound, HostArg, HostFunction, Operation, Rule, Ruled, Rules, Saved, Work};
 pub use printed_lines::{Format, Piece, Print, Stream};

@@ -19,12 +19,14 @@ pub enum Event {
     Replay,
     /// The passes that every device runs before it prints code were left out: one of them made a loop unlawful.
     Unsimplified,
+    /// Several threads ran a piece of program together.
+    Shared,
 }
 
 /// Counts what a device did since it was made.
 #[derive(Debug, Default)]
 pub struct Counters {
-    events: [AtomicU64; 7],
+    events: [AtomicU64; 8],
 }
 
 impl Counters {
@@ -71,6 +73,11 @@ impl Counters {
     /// a flaw of Ebbtide; it costs speed alone.
     pub fn unsimplified(&self) -> u64 {
         self.of(Event::Unsimplified)
+    }
+
+    /// How many pieces of program several threads ran together.
+    pub fn shared(&self) -> u64 {
+        self.of(Event::Shared)
     }
 }
 

@@ -7,7 +7,7 @@ pub(crate) mod interpreter;
 use std::fmt;
 use std::sync::Arc;
 
-use ebbtide_ir::{ArrayId, Block, Facts, Outcome, Place, Program, Sharing, Stmt, leaf, walk};
+use ebbtide_ir::{ArrayId, Block, Facts, Outcome, Place, Program, Sharing, Stmt, ValueId, leaf, walk};
 
 use crate::device::counters::Counters;
 use crate::device::frame::Frame;
@@ -42,8 +42,14 @@ pub unsafe trait Backend: Send + Sync {
         None
     }
 
-    /// The bytes that a run of this program needs besides its arrays: partial sums and the like.
-    fn scratch_bytes(&self, _program: &Program, _facts: &Facts) -> u64 {
+    /// The bytes that a run of this program needs besides its arrays: partial sums and the like. `value` knows what follows
+    /// from the arguments of the run alone.
+    fn scratch_bytes(
+        &self,
+        _program: &Program,
+        _facts: &Facts,
+        _value: &dyn Fn(ValueId) -> Option<i64>,
+    ) -> u64 {
         0
     }
 
@@ -56,10 +62,10 @@ pub unsafe trait Backend: Send + Sync {
     ) -> Result<Arc<dyn Executable>>;
 }
 
-/// The bytes of partial sums that a run of compiled code keeps: those of the parallel loop that has the most of them, as
-/// many as it can have leaves.
-pub fn partial_sums(program: &Program, facts: &Facts) -> u64 {
-    let mut most = 0;
+/// The bytes of partial sums that a run of compiled code keeps: the most reductions that a parallel loop has, times the
+/// most leaves that one can have.
+pub fn partial_sums(program: &Program, facts: &Facts, value: &dyn Fn(ValueId) -> Option<i64>) -> u64 {
+    let (mut most, mut leaves) = (0, 0);
     walk(&program.body, &mut |stmt| {
         let Stmt::Par(par) = stmt else { return };
         let Some(facts) = facts.pars.get(&par.id) else { return };
@@ -70,8 +76,11 @@ pub fn partial_sums(program: &Program, facts: &Facts) -> u64 {
             }
         });
         most = most.max(sums);
+        if sums > 0 {
+            leaves = leaves.max(leaf::most_leaves(par, value));
+        }
     });
-    most * (leaf::MOST as u64 + 1) * size_of::<u64>() as u64
+    most * (leaves as u64 + 1) * size_of::<u64>() as u64
 }
 
 /// Where a segment begins to run.

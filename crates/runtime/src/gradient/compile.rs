@@ -36,8 +36,7 @@ pub(crate) struct Variant {
     pub undone: Vec<ArrayId>,
     /// The temporaries and the results: when a launch begins, they hold nothing.
     pub empty: Vec<ArrayId>,
-    /// Bytes that the device needs besides arrays.
-    pub scratch: u64,
+    pub device: Device,
     /// Compiled when it is first wanted.
     pub executable: OnceLock<Arc<dyn Executable>>,
 }
@@ -86,7 +85,6 @@ impl Variant {
         let empty =
             |a: &ArrayId| matches!(program.array(*a).role, Role::Temp(_) | Role::Param(Access::Write));
         let empty = program.array_ids().filter(empty).collect();
-        let scratch = device.backend().scratch_bytes(&program, &facts);
         Ok(Variant {
             inner,
             source: Arc::new(source.clone()),
@@ -101,7 +99,7 @@ impl Variant {
             tangents: tangents(source, request),
             undone,
             empty,
-            scratch,
+            device: device.clone(),
             executable: OnceLock::new(),
         })
     }

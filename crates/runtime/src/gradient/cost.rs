@@ -37,7 +37,8 @@ impl Variant {
             let bytes = sizes[pushes.array.index()].saturating_mul(self.times(pushes, views, scalars)?);
             fixed = bytes.saturating_add(fixed);
         }
-        fixed = fixed.saturating_add(self.scratch);
+        let value = |v| from_arguments(&self.program, v, views, scalars).map(|bits| bits as i64);
+        fixed = fixed.saturating_add(self.device.backend().scratch_bytes(&self.program, &self.facts, &value));
         fixed = self.undone.iter().fold(fixed, |all, a| all.saturating_add(sizes[a.index()]));
         for segment in self.reversing_segments(&self.steps.steps) {
             for pushes in &self.steps.pushes[segment] {

@@ -26,8 +26,9 @@ pub struct LibraryCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LibraryOp {
-    /// `w0 = r0 · r1`, floats of rank 2. An element begins as zero, or as itself where the product is added to it,
-    /// and becomes `fma(r0[i, k], r1[k, j], element)` for each `k` in ascending order.
+    /// `w0 = r0 · r1`, floats of rank 2. The values of `k` are cut into chunks of [`MATMUL_CHUNK`]. A chunk begins as zero,
+    /// the first one as the element where the product is added to it, and becomes `fma(r0[i, k], r1[k, j], chunk)` for each
+    /// of its `k` in ascending order. The element is the first chunk, to which the others are added in order.
     Matmul {
         /// How the left factor is read.
         left: Layout,
@@ -50,6 +51,10 @@ pub enum LibraryOp {
     /// A custom operation of the program, which reads what it writes too.
     Custom(OperationId),
 }
+
+/// The terms of a product that one chain of fused steps adds up. Chunks do not depend on each other, so that a small
+/// product can be split between many threads.
+pub const MATMUL_CHUNK: i64 = 128;
 
 /// How a factor of a product is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
