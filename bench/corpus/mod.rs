@@ -105,10 +105,6 @@ pub const NAMES: [&str; 14] = [
     "adi",
 ];
 
-/// Those that the engine does not accept yet, though nothing is wrong with them: a race that is none.
-#[cfg(test)]
-const REFUSED: [&str; 1] = ["gray_scott"];
-
 /// The program of this name over `ty`.
 pub fn problem(name: &'static str, ty: Type, size: Size) -> Result<Problem> {
     let a = Arguments(ty);

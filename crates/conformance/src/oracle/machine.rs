@@ -1,6 +1,6 @@
 //! Statements over taped values. The depth of recursion is the depth of nesting in the source.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::evaluate::{Bits, evaluate};
 use ebbtide_ir::{
@@ -51,6 +51,8 @@ pub struct Machine<'p> {
     pub lane: usize,
     /// Elements that the parallel loop that runs now takes minima or maxima of.
     pub ties: BTreeMap<(ArrayId, usize), Ties>,
+    /// Arrays whose minima and maxima are operations on two numbers in the parallel loop that runs now.
+    pub paired: BTreeSet<ArrayId>,
     pub in_parallel: bool,
     pub host: Option<&'p Host<'p>>,
     pub yields: usize,
@@ -75,6 +77,7 @@ impl<'p> Machine<'p> {
             reductions: BTreeMap::new(),
             lane: 0,
             ties: BTreeMap::new(),
+            paired: BTreeSet::new(),
             in_parallel: false,
             host: None,
             yields: 0,

@@ -1,8 +1,10 @@
 //! Parallel loops and the order of reductions (law 8).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ebbtide_ir::evaluate::{Bits, combine, neutral};
 use ebbtide_ir::leaf::{LANES, Leaves};
-use ebbtide_ir::{ArrayId, Combine, Literal, Par, Sharing, Stmt, Store, Type, walk};
+use ebbtide_ir::{ArrayId, Combine, Literal, Op, Par, Sharing, Stmt, Store, Type, walk};
 
 use super::Stop;
 use super::dual::Dual;
@@ -70,6 +72,7 @@ impl<'p> Machine<'p> {
             return Ok(());
         }
         self.begin_reductions(par);
+        self.paired = self.used_in_two_ways(par);
         let leaves = Leaves::of(&extents);
         let row_length = extents.last().copied().unwrap_or(1);
         let mut leaf = 0;
@@ -92,7 +95,39 @@ impl<'p> Machine<'p> {
         self.end_reductions(par);
         self.in_parallel = false;
         self.ties.clear();
+        self.paired.clear();
         Ok(())
+    }
+
+    /// The arrays whose minima or maxima this loop takes, no two iterations at one element, and which it uses in another
+    /// way too (law 13).
+    fn used_in_two_ways(&self, par: &Par) -> BTreeSet<ArrayId> {
+        let Some(facts) = self.facts.pars.get(&par.id) else { return BTreeSet::new() };
+        let mut ways: BTreeMap<ArrayId, BTreeSet<String>> = BTreeMap::new();
+        let (mut extremes, mut shared) = (BTreeSet::new(), BTreeSet::new());
+        walk(&par.body, &mut |stmt| {
+            let (array, way) = match stmt {
+                Stmt::Update(how, s) => {
+                    if *how != Combine::Add {
+                        extremes.insert(s.array);
+                    }
+                    if facts.of(s) != Sharing::Own {
+                        shared.insert(s.array);
+                    }
+                    (s.array, format!("{how:?}"))
+                }
+                Stmt::Store(s) => (s.array, "store".to_string()),
+                Stmt::Let(v) => match self.program.op(*v) {
+                    Op::Load(array, _) => (*array, "load".to_string()),
+                    _ => return,
+                },
+                _ => return,
+            };
+            ways.entry(array).or_default().insert(way);
+        });
+        extremes
+            .retain(|array| !shared.contains(array) && ways.get(array).is_some_and(|ways| ways.len() > 1));
+        extremes
     }
 
     fn begin_reductions(&mut self, par: &'p Par) {
@@ -181,6 +216,12 @@ impl<'p> Machine<'p> {
             let [before, number] = [old, value].map(|t| Literal::from_bits(ty, t.bits).to_f64());
             let nodes = attained.map_or(vec![value.node], |ties| ties.nodes.clone());
             self.note_tie(Some(before), number, &nodes);
+            if self.paired.contains(&array) {
+                let second = if how == Combine::Min { number < before } else { number > before };
+                new.node = if before.is_nan() || second { value.node } else { old.node };
+                self.arrays[array.index()].elements[at] = new;
+                return;
+            }
             let mut ties = self.ties.remove(&(array, at)).unwrap_or_default();
             if ties.best != Some(before) {
                 ties = Ties::default();

@@ -54,7 +54,7 @@ impl Piece {
 /// Small beside the budget of the run, and large enough for the disk where there is much to write.
 fn buffer_bytes(pieces: &[ArrayInfo]) -> usize {
     let all: usize = pieces.iter().map(|piece| piece.bytes).sum();
-    (all / 128).clamp(16 << 10, 1 << 20)
+    (all / 128).clamp(8 << 10, 1 << 20)
 }
 
 type Visit<'v> = &'v mut dyn FnMut(&[u8]) -> Result<()>;
