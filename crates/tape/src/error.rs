@@ -39,6 +39,21 @@ pub enum Error {
         /// The node that it was given for.
         node: NodeId,
     },
+    /// A tangent does not fit the value that it was given for.
+    #[error("the tangent does not fit its value: it must have the same shape")]
+    TangentMisfit,
+    /// A node on the way has a rule that cannot be recorded.
+    #[error(
+        "the pullback of {node} cannot be recorded: implement `pullback_on_tape`, or use `pullback` for a gradient that \
+         has no gradient in turn"
+    )]
+    HigherOrderNotSupported {
+        /// The node whose rule it is.
+        node: NodeId,
+    },
+    /// An operation on values with tangents has no pushforward.
+    #[error("the operation has no tangent: implement `Operation::second_order` and `Operation::pushforward`")]
+    JvpNotSupported,
     /// The value is of another graph than the gradients that were asked about it.
     #[error(
         "the value is of another graph than these gradients: of another tape, or recorded before or after `free`"

@@ -61,7 +61,7 @@ impl<V: Differentiable> Second<V> {
     }
 }
 
-fn empty_table<T>(length: usize) -> Vec<Option<T>> {
+pub(crate) fn empty_table<T>(length: usize) -> Vec<Option<T>> {
     std::iter::repeat_with(|| None).take(length).collect()
 }
 
@@ -118,7 +118,18 @@ impl<'g, V: Differentiable> Execution<'g, V> {
         if self.cotangents.is_empty() {
             return Ok(());
         }
-        for op in self.graph.ops_down_from(self.top) {
+        self.run_over(self.graph.ops_down_from(self.top))
+    }
+
+    /// Starts from an empty table of cotangents that ends with the outputs of the operation of `top`.
+    pub(crate) fn start_with(&mut self, table: Vec<Option<V::Tangent>>, top: usize) {
+        self.cotangents = table;
+        self.top = top;
+    }
+
+    /// Visits operations last to first; those that are left out have no part in the sweep.
+    pub(crate) fn run_over(&mut self, ops: impl Iterator<Item = NodeRef<'g, V>>) -> Result<()> {
+        for op in ops {
             match &op.node.body {
                 Body::Leaf => self.collect(op),
                 Body::Constant | Body::Output { .. } => {}
@@ -215,7 +226,7 @@ impl<'g, V: Differentiable> Execution<'g, V> {
         if let Some(second) = &mut self.second {
             let (below, above) = second.changes.split_at_mut(op.index);
             let changes = Cotangents { slots: &above[..count] };
-            let tangents = Tangents { edges: op.edges, table: &second.tangents };
+            let tangents = Tangents::of_nodes(op.edges, &second.tangents);
             let mut inputs = InputCotangents { edges: op.edges, table: below };
             let outcome = match rule.second_order() {
                 SecondOrder::Linear if changes.any() => rule.pullback(&changes, &mut inputs),
@@ -288,7 +299,7 @@ impl<'g, V: Differentiable> Execution<'g, V> {
     pub(crate) fn pushforward(&mut self, op: &NodeRef<'g, V>, rule: &dyn ReverseRule<V>) -> Result<()> {
         let Some(second) = &mut self.second else { return Ok(()) };
         let (below, above) = second.tangents.split_at_mut(op.index);
-        let inputs = Tangents { edges: op.edges, table: below };
+        let inputs = Tangents::of_nodes(op.edges, below);
         if !inputs.any() {
             return Ok(());
         }
@@ -340,6 +351,31 @@ impl<'g, V: Differentiable> Execution<'g, V> {
         NodeId { index: op.index as u32, ..self.base }
     }
 
+    /// The value of a node, replayed if the tape does not keep it; for sweeps without a limit.
+    pub(crate) fn value(&mut self, node: usize) -> Result<V::Shared> {
+        if let Some(primal) = &self.graph.node(node).primal {
+            return Ok(primal.clone());
+        }
+        if self.values.get(node).is_none_or(Option::is_none) {
+            self.memo_replay(self.graph.op(node), Phase::Value)?;
+        }
+        let missing = Error::NotRetained { node: NodeId { index: node as u32, ..self.base } };
+        self.values.get(node).and_then(Option::as_ref).cloned().ok_or(missing)
+    }
+
+    /// The results of a sweep over some of the operations, when all of these leaves were recorded before the loss;
+    /// and the table of cotangents, empty.
+    pub(crate) fn into_gradients_of(mut self, all: &[u32]) -> (Gradients<V>, Vec<Option<V::Tangent>>) {
+        self.leaves.reverse();
+        let mut visited = self.leaves.into_iter().peekable();
+        let cotangent_of = |&leaf: &u32| {
+            let visited = visited.next_if(|(index, _)| *index == leaf);
+            (leaf, visited.and_then(|(_, cotangent)| cotangent))
+        };
+        let leaves = all.iter().map(cotangent_of).collect();
+        (Gradients::new(self.base, leaves, self.cotangents.len() as u32, self.counts), self.cotangents)
+    }
+
     pub(crate) fn into_gradients(mut self) -> Gradients<V> {
         self.leaves.reverse();
         Gradients::new(self.base, self.leaves, self.cotangents.len() as u32, self.counts)
@@ -366,7 +402,7 @@ fn check_outputs<V: Differentiable>(op: &NodeRef<'_, V>, outputs: &Outputs<V>) -
 }
 
 /// The error of a rule or recipe, with the node it belongs to.
-fn blame(base: NodeId, index: usize, error: RuleError) -> Error {
+pub(crate) fn blame(base: NodeId, index: usize, error: RuleError) -> Error {
     let node = NodeId { index: index as u32, ..base };
     if error.is::<Mismatch>() {
         return Error::ReplayMismatch { node };

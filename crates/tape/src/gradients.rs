@@ -36,6 +36,18 @@ pub struct Counts {
     pub peak_bytes: u64,
 }
 
+impl Counts {
+    fn add(&mut self, other: &Counts) {
+        self.replays.reverse += other.replays.reverse;
+        self.replays.value += other.replays.value;
+        self.replays.tangent += other.replays.tangent;
+        self.pullbacks += other.pullbacks;
+        self.pushforwards += other.pushforwards;
+        self.peak_values = self.peak_values.max(other.peak_values);
+        self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
+    }
+}
+
 /// A leaf, and the cotangent that it received.
 pub(crate) type Collected<V> = (u32, Option<<V as Differentiable>::Tangent>);
 
@@ -78,6 +90,54 @@ where
 impl<V: Differentiable> Gradients<V> {
     pub(crate) fn new(base: NodeId, leaves: Vec<Collected<V>>, end: u32, counts: Counts) -> Self {
         Gradients { base, leaves, end, counts }
+    }
+
+    /// Adds the results of another sweep over the same graph: losses add up, and so do their gradients.
+    ///
+    /// The [counts](Gradients::counts) add up too; peaks are the larger ones.
+    ///
+    /// ```
+    /// let tape = ebbtide_tape::Tape::<f64>::new();
+    /// let x = tape.leaf(3.0);
+    /// let mut sum = x.sin().pullback()?;
+    /// sum.accumulate((&x * &x).pullback()?)?;
+    /// assert_eq!(sum.wrt(&x)?, 3f64.cos() + 6.0);
+    /// # Ok::<(), ebbtide_tape::Error>(())
+    /// ```
+    pub fn accumulate(&mut self, other: Gradients<V>) -> Result<()> {
+        if !self.is_of_this_graph(other.base) {
+            return Err(Error::OtherGraph);
+        }
+        let mut more = other.leaves.into_iter();
+        // Both list all leaves before their ends, so one list starts with the other.
+        for ((_, sum), (_, cotangent)) in self.leaves.iter_mut().zip(more.by_ref()) {
+            match (sum.as_mut(), cotangent) {
+                (Some(sum), Some(cotangent)) => V::accumulate(sum, cotangent),
+                (None, cotangent) => *sum = cotangent,
+                (Some(_), None) => {}
+            }
+        }
+        self.leaves.extend(more);
+        self.end = self.end.max(other.end);
+        self.counts.add(&other.counts);
+        Ok(())
+    }
+
+    /// Adds to the cotangent of one leaf.
+    pub fn accumulate_at(&mut self, leaf: &Var<V>, cotangent: V::Tangent) -> Result<()> {
+        let node = leaf.try_tape().map(|_| leaf.node())?.ok_or(Error::MissingNode)?;
+        if !self.is_of_this_graph(node) {
+            return Err(Error::OtherGraph);
+        }
+        if !leaf.value().admits(&cotangent) {
+            return Err(Error::NotATangent { node });
+        }
+        let position = self.position(node).ok_or(Error::NotALeaf { node })?;
+        match &mut self.leaves[position].1 {
+            Some(sum) => V::accumulate(sum, cotangent),
+            none => *none = Some(cotangent),
+        }
+        Ok(())
     }
 
     fn is_of_this_graph(&self, node: NodeId) -> bool {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::arena::{Body, Chunk, Edge, Node};
+use crate::arena::{Activity, Body, Chunk, Edge, Node, Wanted};
 use crate::{CheckpointRecipe, Differentiable, ReverseRule};
 
 /// A frozen view of the arena.
@@ -56,6 +56,12 @@ impl<V: Differentiable> Graph<V> {
     pub(crate) fn node(&self, index: usize) -> &Node<V> {
         let chunk = self.chunk(index);
         &chunk.nodes[index - chunk.start]
+    }
+
+    /// The edge that an operation on a node gets.
+    pub(crate) fn edge_to(&self, index: usize) -> Edge {
+        let active = self.node(index).activity == Activity::Active;
+        Edge::new(index as u32, if active { Wanted::Yes } else { Wanted::No })
     }
 
     /// The operation that a node is an output of, seen from its head.

@@ -33,7 +33,9 @@
 //!   [`Operation`] (or two closures: [`op`]) that the [policy](with_mode) in force retains or checkpoints.
 //! * Tracked numbers and, with the feature `ndarray`, arrays: [`Elementwise`].
 //! * Sweeps: [`Tape::pullback`], [`Tape::hvp`], and [`Tape::sweep`] with a limit in values or bytes. What a
-//!   limit guarantees stands at [`Sweep`].
+//!   limit guarantees stands at [`Sweep`]. [`Tape::plan`] finds once what many pullbacks visit.
+//! * Gradients of gradients: [`Tape::grad`] gives gradients that are on the tape themselves.
+//! * Forward mode: [`Dual`] is a value with its tangent, [`jvp`] the Jacobian times a direction without a tape.
 //!
 //! # What holds always
 //!
@@ -54,17 +56,23 @@ mod arena;
 mod array;
 #[cfg(feature = "ndarray")]
 mod array_linear;
+#[cfg(feature = "ndarray")]
+mod array_mixed;
+mod dual;
 mod elementary;
 mod error;
 mod execution;
 mod gradients;
 mod graph;
+mod higher_order;
 mod memo;
+mod number;
 mod operation;
 mod operators;
 mod plan;
 mod policy;
 mod pool;
+mod pullback_plan;
 mod recipe;
 mod recording;
 mod rule;
@@ -75,11 +83,16 @@ mod tape;
 mod value;
 mod var;
 
+#[cfg(feature = "ndarray")]
+pub use array::ArrayElement;
+pub use dual::{Dual, jvp};
 pub use error::{Error, Result, RuleError, RuleResult};
 pub use gradients::{Counts, Gradients, Hvp, Replays};
+pub use higher_order::{HigherOrder, TrackedPoint};
 pub use operation::{Op, Operation, Point, op};
 pub use operators::Elementwise;
 pub use policy::{Decision, Hint, Mode, current_mode, with_mode};
+pub use pullback_plan::PullbackPlan;
 pub use recipe::{CheckpointRecipe, Outputs, ReplayResult, recipe_fn};
 pub use recording::{Output, Recording};
 pub use rule::{Cotangents, InputCotangents, OutputTangents, ReverseRule, SecondOrder, Tangents, rule_fn};

@@ -35,7 +35,7 @@ impl<'g, V: Differentiable> Execution<'g, V> {
     }
 
     /// Replays an operation, and before it whatever its inputs need.
-    fn memo_replay(&mut self, op: NodeRef<'g, V>, phase: Phase) -> Result<()> {
+    pub(crate) fn memo_replay(&mut self, op: NodeRef<'g, V>, phase: Phase) -> Result<()> {
         if self.memo.rules.is_empty() {
             self.memo.rules.resize_with(self.cotangents.len(), || None);
             self.values.resize_with(self.cotangents.len(), || None);

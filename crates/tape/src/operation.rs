@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use crate::{
-    CheckpointRecipe, Cotangents, Decision, Differentiable, Error, Hint, InputCotangents, OutputTangents,
-    ReplayResult, Result, ReverseRule, RuleResult, SecondOrder, Tangents, Tape, Var, current_mode,
+    CheckpointRecipe, Cotangents, Decision, Differentiable, Error, HigherOrder, Hint, InputCotangents,
+    OutputTangents, ReplayResult, Result, ReverseRule, RuleResult, SecondOrder, Tangents, Tape, TrackedPoint,
+    Var, current_mode,
 };
 
 /// Where an operation was computed: its inputs and its output.
@@ -59,6 +60,43 @@ pub trait Operation<V: Differentiable>: Send + Sync + 'static {
     ) -> RuleResult {
         let _ = (at, cotangent, change, tangents, inputs);
         Err("this operation has no second order".into())
+    }
+
+    /// The pullback in operations of the tape, so that it has derivatives in turn ([`Tape::grad`]): one cotangent per
+    /// input. `None` is zero, or [not wanted](TrackedPoint::wants).
+    ///
+    /// ```
+    /// # use ebbtide_tape::{Inline, InputCotangents, Operation, Point, RuleResult, Tape, TrackedPoint, Var};
+    /// struct Cube;
+    ///
+    /// impl Operation<f64> for Cube {
+    ///     fn forward(&self, inputs: &[Inline<f64>]) -> RuleResult<f64> {
+    ///         Ok(inputs[0].powi(3))
+    ///     }
+    ///
+    ///     fn pullback(&self, at: Point<'_, f64>, c: &f64, inputs: &mut InputCotangents<'_, f64>) -> RuleResult {
+    ///         inputs.add(0, 3.0 * at.inputs[0].powi(2) * c)
+    ///     }
+    ///
+    ///     fn pullback_on_tape(&self, at: TrackedPoint<'_, f64>, c: &Var<f64>) -> RuleResult<Vec<Option<Var<f64>>>> {
+    ///         let x = &at.inputs[0];
+    ///         Ok(vec![Some(3.0 * x * x * c)])
+    ///     }
+    /// }
+    ///
+    /// let tape = Tape::<f64>::new();
+    /// let x = tape.leaf(2.0);
+    /// let first = tape.apply(Cube, &[&x])?.grad(&[&x])?.remove(0);
+    /// let second = first.grad(&[&x])?.remove(0);
+    /// assert_eq!((*first.value(), *second.value()), (12.0, 12.0));
+    /// # Ok::<(), ebbtide_tape::Error>(())
+    /// ```
+    fn pullback_on_tape(&self, at: TrackedPoint<'_, V>, cotangent: &Var<V>) -> RuleResult<Vec<Option<Var<V>>>>
+    where
+        V: HigherOrder,
+    {
+        let _ = (at, cotangent);
+        Err(crate::rule::NoHigherOrder.into())
     }
 }
 
@@ -159,6 +197,20 @@ impl<V: Differentiable, O: Operation<V>> ReverseRule<V> for Saved<V, O> {
         inputs: &mut InputCotangents<'_, V>,
     ) -> RuleResult {
         self.operation.pullback_tangent(self.at(), outputs.get(0), changes.get(0), tangents, inputs)
+    }
+
+    fn pullback_on_tape(
+        &self,
+        at: TrackedPoint<'_, V>,
+        cotangents: &[Option<Var<V>>],
+    ) -> RuleResult<Vec<Option<Var<V>>>>
+    where
+        V: HigherOrder,
+    {
+        match cotangents {
+            [Some(cotangent)] => self.operation.pullback_on_tape(at, cotangent),
+            _ => Ok(at.inputs.iter().map(|_| None).collect()),
+        }
     }
 }
 

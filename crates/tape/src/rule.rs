@@ -1,7 +1,7 @@
 //! Rules: how the cotangents of an operation's outputs become cotangents of its inputs.
 
 use crate::arena::Edge;
-use crate::{Differentiable, Error, RuleError, RuleResult};
+use crate::{Differentiable, Error, HigherOrder, RuleError, RuleResult, TrackedPoint, Var};
 
 /// What a rule can do for a Hessian-vector product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,7 +47,27 @@ pub trait ReverseRule<V: Differentiable>: Send + Sync {
         let _ = (outputs, changes, tangents, inputs);
         Err("this rule has no second order".into())
     }
+
+    /// The pullback in operations of the tape, so that it has derivatives in turn ([`Tape::grad`](crate::Tape::grad)):
+    /// one cotangent per input, in terms of the inputs and outputs in `at` and the outputs' `cotangents`. `None` is
+    /// zero, or [not wanted](TrackedPoint::wants).
+    fn pullback_on_tape(
+        &self,
+        at: TrackedPoint<'_, V>,
+        cotangents: &[Option<Var<V>>],
+    ) -> RuleResult<Vec<Option<Var<V>>>>
+    where
+        V: HigherOrder,
+    {
+        let _ = (at, cotangents);
+        Err(NoHigherOrder.into())
+    }
 }
+
+/// A rule does not say how its pullback is recorded; the sweep turns it into an error that names the node.
+#[derive(Debug, thiserror::Error)]
+#[error("the rule has no `pullback_on_tape`")]
+pub(crate) struct NoHigherOrder;
 
 impl<V: Differentiable> ReverseRule<V> for Box<dyn ReverseRule<V>> {
     fn pullback(&self, outputs: &Cotangents<'_, V>, inputs: &mut InputCotangents<'_, V>) -> RuleResult {
@@ -70,6 +90,17 @@ impl<V: Differentiable> ReverseRule<V> for Box<dyn ReverseRule<V>> {
         inputs: &mut InputCotangents<'_, V>,
     ) -> RuleResult {
         (**self).pullback_tangent(outputs, changes, tangents, inputs)
+    }
+
+    fn pullback_on_tape(
+        &self,
+        at: TrackedPoint<'_, V>,
+        cotangents: &[Option<Var<V>>],
+    ) -> RuleResult<Vec<Option<Var<V>>>>
+    where
+        V: HigherOrder,
+    {
+        (**self).pullback_on_tape(at, cotangents)
     }
 }
 
@@ -109,29 +140,51 @@ impl<'a, V: Differentiable> Cotangents<'a, V> {
 
 /// The tangents of an operation's inputs. An absent one is zero.
 pub struct Tangents<'a, V: Differentiable> {
-    pub(crate) edges: &'a [Edge],
-    pub(crate) table: &'a [Option<V::Tangent>],
+    source: TangentSource<'a, V>,
+}
+
+enum TangentSource<'a, V: Differentiable> {
+    /// Those of nodes of a tape.
+    Nodes { edges: &'a [Edge], table: &'a [Option<V::Tangent>] },
+    /// Those of the inputs, in order.
+    Inputs(&'a [Option<&'a V::Tangent>]),
 }
 
 impl<'a, V: Differentiable> Tangents<'a, V> {
+    pub(crate) fn of_nodes(edges: &'a [Edge], table: &'a [Option<V::Tangent>]) -> Self {
+        Tangents { source: TangentSource::Nodes { edges, table } }
+    }
+
+    pub(crate) fn of_inputs(tangents: &'a [Option<&'a V::Tangent>]) -> Self {
+        Tangents { source: TangentSource::Inputs(tangents) }
+    }
+
     /// The tangent of input `index`; `None` is zero.
     pub fn get(&self, index: usize) -> Option<&'a V::Tangent> {
-        let edge = self.edges.get(index)?;
-        if edge.wanted() { self.table.get(edge.node())?.as_ref() } else { None }
+        match self.source {
+            TangentSource::Nodes { edges, table } => {
+                let edge = edges.get(index)?;
+                if edge.wanted() { table.get(edge.node())?.as_ref() } else { None }
+            }
+            TangentSource::Inputs(tangents) => tangents.get(index).copied().flatten(),
+        }
     }
 
     /// The number of inputs.
     pub fn len(&self) -> usize {
-        self.edges.len()
+        match self.source {
+            TangentSource::Nodes { edges, .. } => edges.len(),
+            TangentSource::Inputs(tangents) => tangents.len(),
+        }
     }
 
     /// Whether there is no input at all.
     pub fn is_empty(&self) -> bool {
-        self.edges.is_empty()
+        self.len() == 0
     }
 
     pub(crate) fn any(&self) -> bool {
-        (0..self.edges.len()).any(|index| self.get(index).is_some())
+        (0..self.len()).any(|index| self.get(index).is_some())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The options of a sweep, and its start.
 
 use crate::execution::{Execution, Second};
-use crate::{Differentiable, Error, Gradients, Hvp, Result, Tape, Var};
+use crate::{Differentiable, Error, Gradients, Hvp, PullbackPlan, Result, Tape, Var};
 
 /// How much a sweep may hold beyond what the tape retains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,6 +91,11 @@ impl<'t, V: Differentiable> Sweep<'t, V> {
         Ok(execution.into_gradients())
     }
 
+    /// Plans the pullback from `output`, to be executed many times under this limit.
+    pub fn plan(self, output: &Var<V>) -> Result<PullbackPlan<V>> {
+        PullbackPlan::new(self.tape, output, self.limit)
+    }
+
     /// The gradient of `loss` and its change along `directions` (tangents of leaves; the others are zero).
     pub fn hvp<'a>(
         self,
@@ -119,7 +124,7 @@ fn check_tangents<V: Differentiable>(vars: &[&Var<V>], tangents: &[V::Tangent]) 
     }
 }
 
-fn unit_seed<V: Differentiable>(loss: &Var<V>) -> Result<V::Tangent> {
+pub(crate) fn unit_seed<V: Differentiable>(loss: &Var<V>) -> Result<V::Tangent> {
     loss.try_tape()?;
     match loss.value().element_count() {
         1 => Ok(loss.value().unit_cotangent()),

@@ -3,10 +3,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use crate::arena::{Activity, Arena, Attached, Body, Edge, MAX_NODES, Wanted};
+use crate::execution::Execution;
 use crate::graph::Graph;
 use crate::recording::Recording;
 use crate::var::{Link, Place};
-use crate::{CheckpointRecipe, Differentiable, Error, Gradients, Hvp, Result, ReverseRule, Sweep, Var};
+use crate::{
+    CheckpointRecipe, Differentiable, Error, Gradients, Hvp, Limit, Result, ReverseRule, Sweep, Var,
+};
 
 /// The identity of a node: which tape, which of its graphs, which node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,6 +17,18 @@ pub struct NodeId {
     pub(crate) tape: u64,
     pub(crate) generation: u32,
     pub(crate) index: u32,
+}
+
+impl NodeId {
+    /// The number of the node on its tape: nodes are numbered from zero in the order of recording.
+    pub fn index(self) -> usize {
+        self.index as usize
+    }
+
+    /// The [identity](Tape::id) of its tape.
+    pub fn tape(self) -> u64 {
+        self.tape
+    }
 }
 
 impl fmt::Display for NodeId {
@@ -112,6 +127,21 @@ impl<V: Differentiable> Tape<V> {
 
     pub(crate) fn var(&self, value: V::Shared, place: Place) -> Var<V> {
         Var { value, link: Link::Node { tape: self.clone(), place } }
+    }
+
+    /// A handle of the node that `edge` leads to, in the graph of `base`.
+    pub(crate) fn at(&self, value: V::Shared, base: NodeId, edge: Edge) -> Var<V> {
+        self.var(value, Place::new(base.generation, edge))
+    }
+
+    /// A number that no other tape of this process has.
+    pub fn id(&self) -> u64 {
+        self.shared.id
+    }
+
+    /// Whether two handles are of one tape.
+    pub fn same_tape(&self, other: &Tape<V>) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// The number of nodes recorded.
@@ -217,11 +247,36 @@ impl<V: Differentiable> Tape<V> {
         Err(Error::NotAPlaceholder { node: placeholder, found })
     }
 
-    /// A new handle of a node, with the tape's own value.
+    /// A new handle of a node, with the tape's own value. That of a checkpointed operation is computed again, with
+    /// whatever it is computed from; [`retrack_with`](Tape::retrack_with) takes a value that is at hand.
     pub fn retrack(&self, node: NodeId) -> Result<Var<V>> {
+        let place = {
+            let record = self.lock();
+            let found = record.find(self, node)?;
+            let place = record.place(node.index as usize, found.activity);
+            if let Some(value) = found.primal.clone() {
+                return Ok(self.var(value, place));
+            }
+            place
+        };
+        let graph = self.graph_of(node)?;
+        let mut execution = Execution::new(&graph, node, &[node.index as usize], Limit::None, None)?;
+        Ok(self.var(execution.value(node.index as usize)?, place))
+    }
+
+    /// A new handle of a checkpointed node from a value that the caller kept: nothing is replayed, and the tape does
+    /// not keep the value. Of a node whose value the tape retains, the handle has the tape's own.
+    ///
+    /// The value must be the one recorded; a tape in [checked](Tape::checked) mode replays the node and compares.
+    pub fn retrack_with(&self, node: NodeId, value: impl Into<V::Shared>) -> Result<Var<V>> {
+        if self.checking() == Checking::On {
+            let (recorded, value) = (self.retrack(node)?, value.into());
+            let same = recorded.value().fingerprint() == value.fingerprint();
+            return if same { Ok(recorded) } else { Err(Error::ReplayMismatch { node }) };
+        }
         let record = self.lock();
         let found = record.find(self, node)?;
-        let value = found.primal.clone().ok_or(Error::NotRetained { node })?;
+        let value = found.primal.clone().unwrap_or_else(|| value.into());
         Ok(self.var(value, record.place(node.index as usize, found.activity)))
     }
 
@@ -264,6 +319,13 @@ impl<V: Differentiable> Tape<V> {
         directions: impl IntoIterator<Item = (&'a Var<V>, V::Tangent)>,
     ) -> Result<Hvp<V>> {
         self.sweep().hvp(loss, directions)
+    }
+
+    /// A frozen view of the graph that a node is of.
+    pub(crate) fn graph_of(&self, node: NodeId) -> Result<Graph<V>> {
+        let mut record = self.lock();
+        record.find(self, node)?;
+        Ok(record.arena.snapshot())
     }
 
     /// A frozen view of the graph and the node of each variable in it.

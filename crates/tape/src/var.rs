@@ -92,6 +92,20 @@ impl<V: Differentiable> Var<V> {
         }
     }
 
+    /// Whether pullbacks give a derivative with respect to this value, or pass one on: it is on a tape, and neither a
+    /// constant nor computed from constants alone.
+    pub fn requires_grad(&self) -> bool {
+        matches!(&self.link, Link::Node { place, .. } if place.edge().wanted())
+    }
+
+    /// The value itself: copied out of what the tape shares with this handle.
+    pub fn into_value(self) -> V
+    where
+        V: Clone,
+    {
+        (*self.value).clone()
+    }
+
     /// The tape that the value is on, if it is on one.
     pub fn tape(&self) -> Option<&Tape<V>> {
         match &self.link {

@@ -264,7 +264,7 @@ fn on_a_small_stack(body: impl FnOnce() + Send + 'static) {
 const MILLION: usize = 1_000_000;
 
 fn long_chain(mode: Mode) -> (Tape<f64>, Var<f64>, Var<f64>) {
-    let tape = Tape::new();
+    let tape = Tape::<f64>::new();
     let x = tape.leaf(1.0);
     let end = with_mode(mode, || {
         let mut y = &x * 1.0;

@@ -56,7 +56,13 @@ fn a02_dropping_the_handle_of_a_checkpointed_operation_frees_its_value() {
     let node = y.node().unwrap();
     drop(y);
     assert_eq!(lab.meter().live(), 1, "only the leaf is left");
-    assert!(matches!(lab.tape.retrack(node), Err(Error::NotRetained { .. })));
+    // A new handle needs a replay, and drops what it replayed with itself.
+    assert_eq!(lab.replays(), 0);
+    let again = lab.tape.retrack(node).unwrap();
+    assert_eq!((lab.replays(), lab.meter().live()), (1, 2));
+    assert_eq!(again.value().x, wave(&[0.5]).value);
+    drop(again);
+    assert_eq!(lab.meter().live(), 1);
 }
 
 /// Rules and recipes are filed by type; beyond a number of types they are boxed.
@@ -223,6 +229,44 @@ fn a10_retracking_gives_the_tapes_own_value() {
     let placeholder = lab.tape.placeholder(lab.num(4.0));
     let again = lab.tape.retrack(placeholder.node().unwrap()).unwrap();
     assert!(Arc::ptr_eq(&again.share(), &placeholder.share()));
+}
+
+#[test]
+fn a10_retracking_a_checkpointed_value_replays_what_it_is_computed_from() {
+    let lab = Lab::new();
+    let (x, y) = lab.chain(Kind::Checkpointed, wave, 5);
+    let (node, value) = (y.node().unwrap(), y.value().x);
+    drop(y);
+    let again = lab.tape.retrack(node).unwrap();
+    assert_eq!((again.value().x, again.node()), (value, Some(node)));
+    assert_eq!(lab.replays(), 5);
+    // It is the node itself: operations on it lead to the leaf.
+    let loss = lab.checkpointed(sum, &[&again, &again]);
+    let twice = *lab.tape.pullback(&loss).unwrap().get(&x).unwrap();
+    assert_eq!(twice.0, 2.0 * lab.tape.pullback(&again).unwrap().get(&x).unwrap().0);
+}
+
+#[test]
+fn a10_retracking_with_a_value_at_hand_replays_nothing() {
+    let lab = Lab::new();
+    let (x, y) = lab.chain(Kind::Checkpointed, wave, 5);
+    let kept = y.share();
+    let again = lab.tape.retrack_with(y.node().unwrap(), kept.clone()).unwrap();
+    assert!(Arc::ptr_eq(&again.share(), &kept));
+    assert_eq!(lab.replays(), 0);
+    // A value that the tape has is the tape's.
+    let leaf = lab.tape.retrack_with(x.node().unwrap(), lab.num(99.0)).unwrap();
+    assert!(Arc::ptr_eq(&leaf.share(), &x.share()));
+}
+
+#[test]
+fn a10_checked_mode_refuses_to_retrack_with_another_value() {
+    let tape = Tape::<f64>::checked();
+    let x = tape.leaf(0.5);
+    let y = with_mode(Mode::Aggressive, || x.sin());
+    let node = y.node().unwrap();
+    assert!(tape.retrack_with(node, 0.5f64.sin()).is_ok());
+    assert!(matches!(tape.retrack_with(node, 0.5), Err(Error::ReplayMismatch { .. })));
 }
 
 #[test]
