@@ -30,8 +30,8 @@ pub use operators::*;
 pub use ranges::{Strided, plain_range, reversed_range, stepped_range, strided_value};
 pub use regions::{Undone, begin_region, end_region, flag};
 pub use small::{
-    Invertible, Matrix, Vector, array_of, cross, determinant, dot, inverse, norm, norm_squared, normalize,
-    outer, repeated, trace, transpose, tuple,
+    Invertible, Matrix, Vector, array_of, cholesky, cross, determinant, dot, inverse, norm, norm_squared,
+    normalize, outer, repeated, solve, trace, transpose, tuple,
 };
 pub use variables::{
     ascribe, constant, fresh, lit, local, named, numbered_local, of_type_of, read, scalar, set, zero,

@@ -41,8 +41,16 @@ pub struct ArrayHandle<T, const R: usize, B> {
 }
 
 impl<T, const R: usize, B> ArrayHandle<T, R, B> {
-    pub(crate) fn new(id: ArrayId) -> ArrayHandle<T, R, B> {
+    /// A handle of this array, which must have this type and rank.
+    #[doc(hidden)]
+    pub fn new(id: ArrayId) -> ArrayHandle<T, R, B> {
         ArrayHandle { id, types: PhantomData }
+    }
+
+    /// The array.
+    #[doc(hidden)]
+    pub fn id(self) -> ArrayId {
+        self.id
     }
 }
 

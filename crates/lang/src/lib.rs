@@ -6,7 +6,7 @@
 //! syntax (that is `macros`), nor what a program means (that is `ir`).
 //!
 //! What users name themselves: the items of [`items`] (`par`, `swap`, `fill`, `copy`, `select`, `rand`) and of
-//! [`library`] (`matmul`, `scan`, `compact`), the traits
+//! [`library`] (`matmul`, `transposed`, `scan`, `compact`), the traits
 //! [`Float`], [`Arrays`] and [`Label`], and [`Program`].
 #![forbid(unsafe_code)]
 
@@ -18,12 +18,17 @@ mod handle;
 mod host;
 mod host_arrays;
 pub mod items;
+#[doc(hidden)]
+pub mod leaves;
 pub mod library;
 pub mod operation;
 pub mod parts;
+pub mod products;
 mod program;
 pub mod reductions;
 mod scalar;
+#[doc(hidden)]
+pub mod shapes;
 mod small;
 mod tangent;
 mod value;
@@ -37,15 +42,16 @@ pub use ebbtide_ir::{
     Access, ArrayId, Bound, HostArg, Literal, LocalId, ReverseHint, Rules, Type, Undo, ValueId,
 };
 pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Rate, Rates, Result, Status, Tiers};
-pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};
+pub use gradient::{Bytes, CompiledGrad, Differentiable, DifferentiableLeaf, Gradient, Gradients};
 pub use handle::{
     Argument, ArrayHandle, Arrays, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Lent, OfRank, Shaped,
     Stored, Writable, member, set_scalar,
 };
 pub use host_arrays::Host;
+pub use leaves::{Floats, FloatsMut, Leaves};
 #[doc(hidden)]
 pub use program::counted as __counted;
-pub use program::{Done, Name, Program, Source, name_of_member};
+pub use program::{Callable, Done, Name, Program, Source, name_of_member};
 pub use scalar::{Bits, Element, Float, Integer, Number, Scalar, Signed};
 pub use small::{Mat2, Mat3, Mat4, Sequence, Tuple, Value, Vec2, Vec3, Vec4};
 pub use tangent::{CompiledProduct, Direction, Product};

@@ -10,6 +10,7 @@
 //! field access.
 
 mod aggregates;
+mod elimination;
 mod matrices;
 mod vectors;
 
@@ -19,6 +20,7 @@ use crate::cx::Cx;
 use crate::value::{Expr, Local};
 
 pub use aggregates::Tuple;
+pub use elimination::Solvable;
 pub use matrices::{Mat2, Mat3, Mat4};
 pub use vectors::{Vec2, Vec3, Vec4};
 

@@ -35,6 +35,8 @@ pub struct Translator<'a> {
     cx: Ident,
     /// How many ranges with `.rev()` or `.step_by(k)` there were.
     strided: usize,
+    /// The parameters that are programs, and their types.
+    programs: Vec<(Ident, Type)>,
     errors: &'a mut Errors,
 }
 
@@ -45,8 +47,8 @@ struct Element {
 }
 
 impl<'a> Translator<'a> {
-    pub fn new(kind: Kind, errors: &'a mut Errors) -> Translator<'a> {
-        Translator { kind, level: Level::Program, cx: item::cx(), strided: 0, errors }
+    pub fn new(kind: Kind, programs: Vec<(Ident, Type)>, errors: &'a mut Errors) -> Translator<'a> {
+        Translator { kind, level: Level::Program, cx: item::cx(), strided: 0, programs, errors }
     }
 
     /// A call of a function of `lang::emit` at the user's place `span`.

@@ -62,7 +62,9 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
         Kind::Operation => TokenStream::new(),
         _ => {
             let block = Jumps::new(kind, has_value, &mut errors).body(&function.block);
-            let mut translator = Translator::new(kind, &mut errors);
+            let programs = params.iter().filter(|p| p.passing == Passing::Program);
+            let programs = programs.map(|p| (p.ident.clone(), p.ty.clone())).collect();
+            let mut translator = Translator::new(kind, programs, &mut errors);
             if has_value { translator.value_block(&block) } else { translator.statements(&block) }
         }
     };
@@ -70,7 +72,18 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
     let generics = &mut function.sig.generics;
     generics.params =
         generics.params.iter().filter(|p| !matches!(p, GenericParam::Lifetime(_))).cloned().collect();
-    let item = Item { kind, function: &function, params: &params, rules: &rules };
+    signature::rewrite_program_bounds(generics, &mut errors);
+    // A program among the parameters is a part of the type, and no argument of a launch.
+    let (programs, arguments): (Vec<&Param>, Vec<&Param>) =
+        params.iter().partition(|param| param.passing == Passing::Program);
+    let item = Item {
+        kind,
+        function: &function,
+        all: &params,
+        params: &arguments,
+        takes_programs: !programs.is_empty(),
+        rules: &rules,
+    };
     // With an error the item is still there, with an empty body, so that the rest is type-checked.
     let items = match errors.any() {
         true => item.items(item.stub_body(), item.stub_function()),
@@ -83,7 +96,11 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
 struct Item<'a> {
     kind: Kind,
     function: &'a ItemFn,
-    params: &'a [Param],
+    /// All parameters.
+    all: &'a [Param],
+    /// Those that are arguments of a launch.
+    params: &'a [&'a Param],
+    takes_programs: bool,
     rules: &'a Rules,
 }
 
@@ -95,7 +112,7 @@ pub fn cx() -> Ident {
 impl Item<'_> {
     fn stub_body(&self) -> TokenStream {
         let cx = cx();
-        let idents = self.params.iter().map(|p| &p.ident);
+        let idents = self.all.iter().map(|p| &p.ident);
         let used = quote!(let _ = (#(&#idents,)*););
         match self.kind {
             Kind::Program | Kind::Operation => used,
@@ -151,11 +168,11 @@ impl Item<'_> {
         let sig = &self.function.sig;
         let cx = cx();
         let name = sig.ident.unraw().to_string();
-        let idents: Vec<_> = self.params.iter().map(|p| &p.ident).collect();
-        let types: Vec<_> = (0..self.params.len()).map(|k| format_ident!("__A{k}")).collect();
-        let bounds = self.params.iter().zip(&types).map(|(param, argument)| {
-            let handle = param.handle(self.kind);
-            quote_spanned!(param.ty.span()=> #argument: ::ebbtide::__lang::Argument<#handle>)
+        let idents: Vec<_> = self.all.iter().map(|p| &p.ident).collect();
+        let types: Vec<_> = (0..self.all.len()).map(|k| format_ident!("__A{k}")).collect();
+        let bounds = self.all.iter().zip(&types).map(|(param, argument)| {
+            let bound = param.argument_bound(self.kind);
+            quote_spanned!(param.ty.span()=> #argument: #bound)
         });
         let head = quote! {
             #[doc(hidden)]
@@ -169,7 +186,9 @@ impl Item<'_> {
             let ident = &param.ident;
             quote_spanned!(param.ty.span()=> let #ident = ::ebbtide::__lang::emit::arg(#cx, &#ident);)
         });
-        let pass = quote!(#(#pass)*);
+        let unused =
+            self.all.iter().filter(|param| param.passing == Passing::Program).map(|param| &param.ident);
+        let pass = quote!(#(#pass)* #(let _ = &#unused;)*);
         let bound = self.params.iter().map(|param| {
             let (ident, name) = (&param.ident, param.name());
             quote_spanned!(param.ty.span()=> (#name, ::ebbtide::__lang::emit::bound(&#ident)))
@@ -225,7 +244,7 @@ impl Item<'_> {
             let ty = &param.ty;
             let array = quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::operation::HostArray>);
             match param.passing {
-                Passing::Value => quote!(#ty),
+                Passing::Value | Passing::Program => quote!(#ty),
                 Passing::Ref => quote!(#array::View<'_>),
                 Passing::Mut => quote!(#array::ViewMut<'_>),
             }
@@ -233,7 +252,7 @@ impl Item<'_> {
         let take = self.params.iter().map(|param| {
             let (ident, ty) = (&param.ident, &param.ty);
             let function = match param.passing {
-                Passing::Value => quote!(scalar),
+                Passing::Value | Passing::Program => quote!(scalar),
                 Passing::Ref => quote!(read),
                 Passing::Mut => quote!(write),
             };
@@ -277,13 +296,13 @@ impl Item<'_> {
         let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
         let cx = cx();
         let list = Ident::new("list", Span::mixed_site());
-        let reborrowed = self.params.iter().map(Param::reborrow);
+        let reborrowed = self.params.iter().map(|p| p.reborrow());
         let (args, reads, pattern) =
             (self.args(Param::argument), self.args(Param::read_argument), self.pattern());
         let (reborrow, share) = match self.params {
             [only] => (only.reborrow(), only.share()),
             many => {
-                let shared = many.iter().map(Param::share);
+                let shared = many.iter().map(|p| p.share());
                 (quote!((#(#reborrowed,)*)), quote!((#(#shared,)*)))
             }
         };
@@ -293,7 +312,8 @@ impl Item<'_> {
         };
         let by_name = self.arguments_by_name();
         let rules = self.rules.tokens();
-        let declare = self.params.iter().map(|p| p.declare(&cx));
+        let declare = self.all.iter().map(|p| p.declare(&cx));
+        let callable = self.callable();
         let flatten = self.params.iter().map(|p| p.flatten(&list));
         let flatten_read = self.params.iter().map(|p| p.flatten_read(&list));
         quote! {
@@ -342,6 +362,31 @@ impl Item<'_> {
             }
 
             #by_name
+
+            #callable
+        }
+    }
+
+    /// The program as an argument of another one.
+    fn callable(&self) -> TokenStream {
+        if self.takes_programs {
+            return TokenStream::new();
+        }
+        let sig = &self.function.sig;
+        let name = &sig.ident;
+        let (impl_generics, ty_generics, where_clause) = sig.generics.split_for_impl();
+        let handles: Vec<TokenStream> = self.params.iter().map(|param| param.handle(self.kind)).collect();
+        let idents: Vec<&Ident> = self.params.iter().map(|param| &param.ident).collect();
+        let cx = cx();
+        // A parameter that is of no type for programs is blamed once, at its type.
+        let span = self.params.first().map_or(Span::call_site(), |param| param.ty.span());
+        quote_spanned! {span=>
+            impl #impl_generics ::ebbtide::__lang::Callable<(#(#handles,)*)> for #name #ty_generics #where_clause {
+                #[track_caller]
+                fn call(#cx: &::ebbtide::__lang::Cx, (#(#idents,)*): (#(#handles,)*)) {
+                    Self::__expand(#cx #(, #idents)*);
+                }
+            }
         }
     }
 
@@ -350,7 +395,7 @@ impl Item<'_> {
         match self.params {
             [only] => of(only),
             many => {
-                let types = many.iter().map(of);
+                let types = many.iter().map(|p| of(p));
                 quote!((#(#types,)*))
             }
         }

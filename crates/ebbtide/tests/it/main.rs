@@ -22,6 +22,7 @@ mod judges;
 mod library;
 mod on_tape;
 mod options;
+mod programs_as_arguments;
 mod rewritten;
 mod rules;
 mod scatter;

@@ -18,6 +18,7 @@ const METHODS: &[(&str, usize)] = &[
     ("atan2", 1),
     ("cbrt", 0),
     ("ceil", 0),
+    ("cholesky", 0),
     ("clamp", 2),
     ("cos", 0),
     ("cosh", 0),
@@ -49,6 +50,7 @@ const METHODS: &[(&str, usize)] = &[
     ("signum", 0),
     ("sin", 0),
     ("sinh", 0),
+    ("solve", 1),
     ("sqrt", 0),
     ("tan", 0),
     ("tanh", 0),
@@ -97,6 +99,12 @@ impl Translator<'_> {
         let args: Vec<TokenStream> = call.args.iter().map(|argument| self.argument(argument)).collect();
         let cx = &self.cx;
         let span = last.ident.span();
+        if let Some((_, program)) = self.programs.iter().find(|(name, _)| path.path.is_ident(name)) {
+            let args = args
+                .iter()
+                .map(|argument| quote_spanned!(span=> ::ebbtide::__lang::emit::arg(#cx, &#argument)));
+            return quote_spanned!(span=> <#program as ::ebbtide::__lang::Callable<_>>::call(#cx, (#(#args,)*)));
+        }
         let expand = Ident::new("__expand", span);
         let path = &path.path;
         if segments.iter().any(|segment| !segment.arguments.is_none()) {
