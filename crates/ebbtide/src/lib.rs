@@ -104,7 +104,9 @@ pub use ebbtide_lang::{
     Mat4, Name, Number, Optimisation, Plan, Product, Program, Ran, Rate, Rates, Tiers, Value, Vec2, Vec3,
     Vec4,
 };
-pub use ebbtide_macros::{Arrays, Label, Value, checkpoint, func, operation, program, relaxed, reverse};
+pub use ebbtide_macros::{
+    Arrays, Label, Value, checkpoint, func, operation, program, programs, relaxed, reverse,
+};
 pub use ebbtide_runtime::{
     Array, Array0, Array1, Array2, Array3, Array4, Cancel, Device, Error, HostView, HostViewMut, Next,
     Pending, Progress, Result, Status, Yielded,
@@ -119,7 +121,7 @@ pub mod prelude {
         Device, Devices, Direction, Done, Float, Gradients, Label, Leaves, Mat2, Mat3, Mat4, Name, Next,
         Number, Pending, Plan, Program, Status, Value, Vec2, Vec3, Vec4, Yielded, all_max, all_min, all_sum,
         checkpoint, compact, copy, dot, exchange, exchange_add, fill, func, matmul, max, min, norm,
-        operation, par, program, rand, relaxed, reverse, scan, scatter_unique, select, shared, sum, swap,
-        transposed,
+        operation, par, program, programs, rand, relaxed, reverse, scan, scatter_unique, select, shared, sum,
+        swap, transposed,
     };
 }

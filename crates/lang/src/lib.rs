@@ -51,7 +51,7 @@ pub use host_arrays::Host;
 pub use leaves::{Floats, FloatsMut, Leaves};
 #[doc(hidden)]
 pub use program::counted as __counted;
-pub use program::{Callable, Done, Name, Program, Source, name_of_member};
+pub use program::{Callable, Done, Method, Name, Program, Source, name_of_member};
 pub use scalar::{Bits, Element, Float, Integer, Number, Scalar, Signed};
 pub use small::{Mat2, Mat3, Mat4, Sequence, Tuple, Value, Vec2, Vec3, Vec4};
 pub use tangent::{CompiledProduct, Direction, Product};

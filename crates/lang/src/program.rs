@@ -67,6 +67,23 @@ pub trait Callable<P>: Source {
     fn call(cx: &Cx, params: P);
 }
 
+/// A struct of arrays with a program as a method; `NAME` stands for the method's name.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no program as a method of this name, or not borrowed so",
+    label = "no such method",
+    note = "a method that programs call has `#[program]` in an `impl` block with `#[programs]`, and `&mut self` needs a struct \
+            that is passed by `&mut`"
+)]
+pub trait Method<const NAME: u64>: Copy {
+    /// The handles of its parameters after the struct.
+    type Params;
+
+    /// Expands the program where it is called.
+    #[doc(hidden)]
+    #[track_caller]
+    fn call(self, cx: &Cx, params: Self::Params);
+}
+
 /// How a launch of a program that cannot yield ends: at its end.
 ///
 /// A program cannot yield if no region in it has `yield_on` and if it calls no other program. It compares and converts

@@ -275,10 +275,7 @@ impl<'a> Translator<'a> {
             {
                 self.assigning_method(call)
             }
-            Expr::MethodCall(call) if !calls::is_method(&call.method) => {
-                self.refuse_method(call);
-                TokenStream::new()
-            }
+            Expr::MethodCall(call) if !calls::is_method(&call.method) => self.program_method(call),
             Expr::MethodCall(_)
             | Expr::Binary(_)
             | Expr::Unary(_)

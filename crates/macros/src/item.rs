@@ -318,7 +318,7 @@ impl Item<'_> {
         let flatten_read = self.params.iter().map(|p| p.flatten_read(&list));
         quote! {
             #docs
-            #[allow(dead_code)]
+            #[allow(dead_code, non_snake_case)]
             #vis fn #name #generics() -> ::ebbtide::__lang::Program<#name #ty_generics> #where_clause {
                 ::ebbtide::__lang::Program::new()
             }

@@ -20,6 +20,7 @@ mod host;
 mod interior;
 mod judges;
 mod library;
+mod methods;
 mod on_tape;
 mod options;
 mod programs_as_arguments;

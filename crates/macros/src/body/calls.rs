@@ -297,6 +297,21 @@ impl Translator<'_> {
         self.emit(call.method.span(), &name, &args)
     }
 
+    /// `w.step(dt);`: a program that is a method.
+    pub(super) fn program_method(&mut self, call: &ExprMethodCall) -> TokenStream {
+        let on_place = matches!(strip(&call.receiver), Expr::Path(_) | Expr::Field(_));
+        if !on_place || super::refusals::advice(&call.method.to_string()).is_some() {
+            self.refuse_method(call);
+            return TokenStream::new();
+        }
+        let (receiver, span) = (self.place(&call.receiver), call.method.span());
+        let args: Vec<TokenStream> = call.args.iter().map(|argument| self.argument(argument)).collect();
+        let (cx, key) = (&self.cx, crate::methods::key(&call.method));
+        let args =
+            args.iter().map(|argument| quote_spanned!(span=> ::ebbtide::__lang::emit::arg(#cx, &#argument)));
+        quote_spanned!(span=> ::ebbtide::__lang::Method::<#key>::call(#receiver, #cx, (#(#args,)*));)
+    }
+
     fn shape_method(&mut self, call: &ExprMethodCall) -> TokenStream {
         if !matches!(strip(&call.receiver), Expr::Path(_) | Expr::Field(_)) {
             self.errors.at(&call.receiver, format!("only an array has `{}`", call.method));
