@@ -28,17 +28,12 @@ const MASS: f64 = 0.01;
 
 #[derive(Arrays)]
 struct Beam {
-    x: Array2<f64>,
-    v: Array2<f64>,
-    force: Array2<f64>,
+    x: Array1<Vec2<f64>>,
+    v: Array1<Vec2<f64>>,
+    force: Array1<Vec2<f64>>,
     /// The nodes of each element, and the inverse of its two sides at rest.
-    corners: Array2<i32>,
-    rest: Array3<f64>,
-}
-
-#[func]
-fn at(x: &Array2<f64>, i: usize) -> Vec2<f64> {
-    Vec2::new(x[[i, 0]], x[[i, 1]])
+    corners: Array1<[i32; 3]>,
+    rest: Array1<Mat2<f64>>,
 }
 
 /// The first Piola-Kirchhoff stress of a neo-Hookean solid.
@@ -50,33 +45,25 @@ fn stress(f: Mat2<f64>, mu: f64, lambda: f64) -> Mat2<f64> {
 
 #[program]
 fn step(b: &mut Beam, stiffness: &Array1<f64>) {
-    fill(b.force, 0.0);
+    fill(b.force, Vec2::zero());
     for e in par(0..stiffness.len()) {
-        let (i, j, k) = (b.corners[[e, 0]] as usize, b.corners[[e, 1]] as usize, b.corners[[e, 2]] as usize);
-        let rest = Mat2::new(b.rest[[e, 0, 0]], b.rest[[e, 0, 1]], b.rest[[e, 1, 0]], b.rest[[e, 1, 1]]);
-        let here = at(b.x, i);
-        let sides = Mat2::from_rows([at(b.x, j) - here, at(b.x, k) - here]).transpose();
-        let f = sides * rest;
+        let corners = b.corners[e];
+        let (i, j, k) = (corners[0] as usize, corners[1] as usize, corners[2] as usize);
+        let sides = Mat2::from_rows([b.x[j] - b.x[i], b.x[k] - b.x[i]]).transpose();
+        let f = sides * b.rest[e];
         assert!(f.determinant() > 0.0, "an element is turned inside out");
-        let area = 0.5 / rest.determinant().abs();
-        let pulls = (-area * stress(f, stiffness[e], 2.0 * stiffness[e]) * rest.transpose()).transpose();
-        for d in 0..2 {
-            b.force[[j, d]] += pulls[[0, d]];
-            b.force[[k, d]] += pulls[[1, d]];
-            b.force[[i, d]] += -(pulls[[0, d]] + pulls[[1, d]]);
-        }
+        let area = 0.5 / b.rest[e].determinant().abs();
+        let pulls = (-area * stress(f, stiffness[e], 2.0 * stiffness[e]) * b.rest[e].transpose()).transpose();
+        b.force[j] += pulls[0];
+        b.force[k] += pulls[1];
+        b.force[i] += -(pulls[0] + pulls[1]);
     }
-    for i in par(0..b.x.dim(0)) {
+    for i in par(0..b.x.len()) {
         if i <= WIDE {
             continue; // the wall holds these
         }
-        let gravity = Vec2::new(0.0, -1.0);
-        let v = (at(b.v, i) + DT * (at(b.force, i) / MASS + gravity)) * 0.995;
-        let x = at(b.x, i) + DT * v;
-        for k in 0..2 {
-            b.v[[i, k]] = v[k];
-            b.x[[i, k]] = x[k];
-        }
+        b.v[i] = (b.v[i] + DT * (b.force[i] / MASS + Vec2::new(0.0, -1.0))) * 0.995;
+        b.x[i] += DT * b.v[i];
     }
 }
 
@@ -86,28 +73,27 @@ fn hang(b: &mut Beam, stiffness: &Array1<f64>, goal: f64, loss: &mut Array0<f64>
     for _t in 0..STEPS {
         step(b, stiffness);
     }
-    let n = b.x.dim(0);
-    let end = sum(0..WIDE + 1, |k| b.x[[n - 1 - k, 1]]) / (WIDE + 1) as f64;
+    let n = b.x.len();
+    let end = sum(0..WIDE + 1, |k| b.x[n - 1 - k].y) / (WIDE + 1) as f64;
     loss[[]] = (end - goal) * (end - goal);
 }
 
 fn beam(device: &Device) -> Result<Beam, Failure> {
     let node = |i: usize, j: usize| (i * (WIDE + 1) + j) as i32;
-    let x: Vec<f64> =
-        (0..NODES).flat_map(|k| [SIZE * (k / (WIDE + 1)) as f64, SIZE * (k % (WIDE + 1)) as f64]).collect();
     let (mut corners, mut rest) = (Vec::new(), Vec::new());
     for (i, j) in (0..LONG).flat_map(|i| (0..WIDE).map(move |j| (i, j))) {
-        corners.extend([node(i, j), node(i + 1, j), node(i, j + 1)]);
-        corners.extend([node(i + 1, j + 1), node(i, j + 1), node(i + 1, j)]);
+        corners.push([node(i, j), node(i + 1, j), node(i, j + 1)]);
+        corners.push([node(i + 1, j + 1), node(i, j + 1), node(i + 1, j)]);
         let sides = Mat2::new(SIZE, 0.0, 0.0, SIZE).inverse();
-        rest.extend(sides.to_elements().into_iter().chain((-sides).to_elements()));
+        rest.extend([sides, -sides]);
     }
+    let place = |k: usize| Vec2::new((k / (WIDE + 1)) as f64, (k % (WIDE + 1)) as f64);
     Ok(Beam {
-        x: device.array_with_shape([NODES, 2], &x)?,
-        v: device.zeros([NODES, 2])?,
-        force: device.zeros([NODES, 2])?,
-        corners: device.array_with_shape([ELEMENTS, 3], &corners)?,
-        rest: device.array_with_shape([ELEMENTS, 2, 2], &rest)?,
+        x: device.from_fn([NODES], |[k]| SIZE * place(k))?,
+        v: device.zeros([NODES])?,
+        force: device.zeros([NODES])?,
+        corners: device.array(&corners)?,
+        rest: device.array(&rest)?,
     })
 }
 

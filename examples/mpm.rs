@@ -28,24 +28,14 @@ const LAMBDA: f64 = 30.0;
 
 #[derive(Arrays)]
 struct Block {
-    x: Array2<f64>,
-    v: Array2<f64>,
+    x: Array1<Vec2<f64>>,
+    v: Array1<Vec2<f64>>,
     /// The gradient of the velocity around a particle.
-    c: Array3<f64>,
+    c: Array1<Mat2<f64>>,
     /// The deformation of a particle.
-    f: Array3<f64>,
-    grid_v: Array3<f64>,
+    f: Array1<Mat2<f64>>,
+    grid_v: Array2<Vec2<f64>>,
     grid_m: Array2<f64>,
-}
-
-#[func]
-fn vector(a: &Array2<f64>, p: usize) -> Vec2<f64> {
-    Vec2::new(a[[p, 0]], a[[p, 1]])
-}
-
-#[func]
-fn matrix(a: &Array3<f64>, p: usize) -> Mat2<f64> {
-    Mat2::new(a[[p, 0, 0]], a[[p, 0, 1]], a[[p, 1, 0]], a[[p, 1, 1]])
 }
 
 /// The weights of three cells in a row, for a particle at `d` cells from the first.
@@ -64,28 +54,20 @@ fn corner(x: Vec2<f64>) -> (usize, usize, Vec2<f64>) {
 
 #[program]
 fn to_grid(b: &mut Block) {
-    for p in par(0..b.x.dim(0)) {
-        let (i, j, d) = corner(vector(b.x, p));
+    for p in par(0..b.x.len()) {
+        let (i, j, d) = corner(b.x[p]);
         let (wx, wy) = (weights(d.x), weights(d.y));
-        let c = matrix(b.c, p);
-        let f = (Mat2::identity() + DT * c) * matrix(b.f, p);
-        for k in 0..2 {
-            for l in 0..2 {
-                b.f[[p, k, l]] = f[[k, l]];
-            }
-        }
+        let f = (Mat2::identity() + DT * b.c[p]) * b.f[p];
+        b.f[p] = f;
         let volume = f.determinant();
         assert!(volume > 0.0, "a particle is turned inside out");
         let stress = MU * (f * f.transpose() - Mat2::identity()) + LAMBDA * volume.ln() * Mat2::identity();
-        let affine = VOLUME * c - (4.0 * DT * VOLUME / (DX * DX)) * stress;
-        let v = vector(b.v, p);
+        let affine = VOLUME * b.c[p] - (4.0 * DT * VOLUME / (DX * DX)) * stress;
         for k in 0..3 {
             for l in 0..3 {
                 let to = DX * (Vec2::new(k as f64, l as f64) - d);
                 let weight = wx[k] * wy[l];
-                let momentum = weight * (VOLUME * v + affine * to);
-                b.grid_v[[i + k, j + l, 0]] += momentum.x;
-                b.grid_v[[i + k, j + l, 1]] += momentum.y;
+                b.grid_v[[i + k, j + l]] += weight * (VOLUME * b.v[p] + affine * to);
                 b.grid_m[[i + k, j + l]] += weight * VOLUME;
             }
         }
@@ -99,7 +81,7 @@ fn on_grid(b: &mut Block) {
         if mass == 0.0 {
             continue;
         }
-        let mut v = Vec2::new(b.grid_v[[i, j, 0]], b.grid_v[[i, j, 1]]) / mass - Vec2::new(0.0, 9.8 * DT);
+        let mut v = b.grid_v[[i, j]] / mass - Vec2::new(0.0, 9.8 * DT);
         // The floor holds what comes down; walls hold what comes near.
         if j < 3 && v.y < 0.0 {
             v = Vec2::zero();
@@ -107,66 +89,54 @@ fn on_grid(b: &mut Block) {
         if (i < 3 && v.x < 0.0) || (i + 3 > CELLS && v.x > 0.0) {
             v.x = 0.0;
         }
-        b.grid_v[[i, j, 0]] = v.x;
-        b.grid_v[[i, j, 1]] = v.y;
+        b.grid_v[[i, j]] = v;
     }
 }
 
 #[program]
 fn to_particles(b: &mut Block) {
-    for p in par(0..b.x.dim(0)) {
-        let x = vector(b.x, p);
-        let (i, j, d) = corner(x);
+    for p in par(0..b.x.len()) {
+        let (i, j, d) = corner(b.x[p]);
         let (wx, wy) = (weights(d.x), weights(d.y));
         let mut v = Vec2::zero();
         let mut c = Mat2::zero();
         for k in 0..3 {
             for l in 0..3 {
-                let here =
-                    wx[k] * wy[l] * Vec2::new(b.grid_v[[i + k, j + l, 0]], b.grid_v[[i + k, j + l, 1]]);
+                let here = wx[k] * wy[l] * b.grid_v[[i + k, j + l]];
                 v += here;
                 c += (4.0 / DX) * here.outer(Vec2::new(k as f64, l as f64) - d);
             }
         }
-        let x = x + DT * v;
-        for k in 0..2 {
-            b.v[[p, k]] = v[k];
-            b.x[[p, k]] = x[k];
-            for l in 0..2 {
-                b.c[[p, k, l]] = c[[k, l]];
-            }
-        }
+        b.v[p] = v;
+        b.c[p] = c;
+        b.x[p] += DT * v;
     }
 }
 
 /// Throws the block with one velocity; `loss` is how far its centre ends from the goal, squared.
 #[program]
-fn throw(b: &mut Block, velocity: &Array1<f64>, goal: Vec2<f64>, loss: &mut Array0<f64>) {
-    for (p, k) in par(0..b.x.dim(0), 0..2) {
-        b.v[[p, k]] = velocity[k];
-    }
+fn throw(b: &mut Block, velocity: &Array0<Vec2<f64>>, goal: Vec2<f64>, loss: &mut Array0<f64>) {
+    fill(b.v, velocity[[]]);
     for _t in 0..STEPS {
-        fill(b.grid_v, 0.0);
+        fill(b.grid_v, Vec2::zero());
         fill(b.grid_m, 0.0);
         to_grid(b);
         on_grid(b);
         to_particles(b);
     }
-    let n = b.x.dim(0) as f64;
-    let centre = Vec2::new(sum(0..b.x.dim(0), |p| b.x[[p, 0]]), sum(0..b.x.dim(0), |p| b.x[[p, 1]])) / n;
+    let n = b.x.len();
+    let centre = Vec2::new(sum(0..n, |p| b.x[p].x), sum(0..n, |p| b.x[p].y)) / n as f64;
     loss[[]] = (centre - goal).norm_squared();
 }
 
 fn block(device: &Device) -> Result<Block, Failure> {
     let place = |k: usize| 0.5 * DX * k as f64;
-    let x: Vec<f64> = (0..PARTICLES).flat_map(|p| [0.2 + place(p / SIDE), 0.35 + place(p % SIDE)]).collect();
-    let f: Vec<f64> = (0..PARTICLES).flat_map(|_| [1.0, 0.0, 0.0, 1.0]).collect();
     Ok(Block {
-        x: device.array_with_shape([PARTICLES, 2], &x)?,
-        v: device.zeros([PARTICLES, 2])?,
-        c: device.zeros([PARTICLES, 2, 2])?,
-        f: device.array_with_shape([PARTICLES, 2, 2], &f)?,
-        grid_v: device.zeros([CELLS, CELLS, 2])?,
+        x: device.from_fn([PARTICLES], |[p]| Vec2::new(0.2 + place(p / SIDE), 0.35 + place(p % SIDE)))?,
+        v: device.zeros([PARTICLES])?,
+        c: device.zeros([PARTICLES])?,
+        f: device.from_fn([PARTICLES], |_| Mat2::identity())?,
+        grid_v: device.zeros([CELLS, CELLS])?,
         grid_m: device.zeros([CELLS, CELLS])?,
     })
 }
@@ -177,25 +147,29 @@ pub fn main() -> Result<(), Failure> {
     let goal = Vec2::new(0.6, 0.3);
     let g =
         throw().value_and_grad(throw::loss).wrt(throw::velocity).memory(Bytes::mib(16)).compile(&device)?;
-    let mut velocity = device.array(&[0.5, 1.0])?;
+    let mut velocity = device.scalar(Vec2::new(0.5, 1.0))?;
     let mut last = f64::INFINITY;
     for throws in 0..6 {
         let (mut b, mut loss) = (block(&device)?, device.scalar(0.0)?);
         let out = g.launch((&mut b, &velocity, goal, &mut loss))?;
-        let (value, slope) = (out.value(throw::loss)?.value(), out.get(throw::velocity)?.to_vec());
-        say!("throw {throws} with velocity {:.4?}: {:.5} from the goal", velocity.to_vec(), value.sqrt());
+        let (value, slope) = (out.value(throw::loss)?.value(), out.get(throw::velocity)?.value());
+        say!(
+            "throw {throws} with velocity {:.4?}: {:.5} from the goal",
+            velocity[[]].to_array(),
+            value.sqrt()
+        );
         if throws == 0 {
             let plain = throw().compile(&device)?;
             let at = |moved: f64| -> Result<f64, Failure> {
                 let (mut b, mut loss) = (block(&device)?, device.scalar(0.0)?);
-                let moved = device.array(&[0.5 + 0.6 * moved, 1.0 - 0.8 * moved])?;
+                let moved = device.scalar(Vec2::new(0.5 + 0.6 * moved, 1.0 - 0.8 * moved))?;
                 let _done = plain.launch((&mut b, &moved, goal, &mut loss))?;
                 Ok(loss.value())
             };
             let difference = (at(1e-5)? - at(-1e-5)?) / 2e-5;
-            show::check("slope along a direction", 0.6 * slope[0] - 0.8 * slope[1], difference, 1e-5)?;
+            show::check("slope along a direction", 0.6 * slope.x - 0.8 * slope.y, difference, 1e-5)?;
         }
-        velocity.as_mut_slice().iter_mut().zip(&slope).for_each(|(v, s)| *v -= 8.0 * s);
+        velocity[[]] -= 8.0 * slope;
         last = value.sqrt();
     }
     if last < 0.02 { Ok(()) } else { Err(format!("the block lands {last} from the goal").into()) }

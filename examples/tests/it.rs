@@ -5,6 +5,10 @@
 // Each example brings the drawing of curves with it.
 #![allow(clippy::duplicate_mod)]
 
+#[path = "../bodies.rs"]
+mod bodies;
+#[path = "../cloth.rs"]
+mod cloth;
 #[path = "../control.rs"]
 mod control;
 #[path = "../elements.rs"]
@@ -21,6 +25,8 @@ mod particles;
 mod predator;
 #[path = "../rnn.rs"]
 mod rnn;
+#[path = "../smoke.rs"]
+mod smoke;
 #[path = "../survey.rs"]
 mod survey;
 #[path = "../tape.rs"]
@@ -66,6 +72,21 @@ fn elements_hang_where_they_should() {
 #[test]
 fn mpm_lands_where_it_should() {
     pass(mpm::main());
+}
+
+#[test]
+fn cloth_hangs_in_the_wind() {
+    pass(cloth::main());
+}
+
+#[test]
+fn bodies_roll_where_they_should() {
+    pass(bodies::main());
+}
+
+#[test]
+fn smoke_ends_as_it_should() {
+    pass(smoke::main());
 }
 
 #[test]

@@ -67,6 +67,17 @@ impl Unit {
                     site: site(access),
                 }
             }
+            10 => {
+                let (requirement, site) = match self.requirements.get(raised.access as usize) {
+                    Some(found) => found,
+                    None => return Fault::Tape,
+                };
+                Fault::MayMeet {
+                    array: program.array(requirement.array).name.clone(),
+                    accesses: Box::new(requirement.accesses.clone()),
+                    site: site.clone(),
+                }
+            }
             6 => {
                 let call = self.calls.get(raised.access as usize);
                 call.and_then(|call| call.misfit(program, shape)).unwrap_or(Fault::Tape)

@@ -248,6 +248,9 @@ impl<'l> Analysis<'l, '_> {
             self.bound(range.from)?;
             self.bound(range.to)?;
         }
+        if !par.requires.is_empty() {
+            return Err(Refusal::Statement("a condition on the iterations of a loop"));
+        }
         let sharing = self.facts.pars.get(&par.id).map(|facts| facts.sharing.clone()).unwrap_or_default();
         if let Some((array, _)) = sharing.iter().find(|(_, sharing)| **sharing != Sharing::Own) {
             return Err(Refusal::Shared(self.program.array(*array).name.clone()));

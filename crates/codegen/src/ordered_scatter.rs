@@ -39,7 +39,7 @@ pub(crate) fn scattered(program: &Program, facts: &Facts, par: &Par) -> (BTreeSe
     let (mut arrays, mut any_order) = (BTreeSet::new(), true);
     walk(&par.body, &mut |stmt| {
         if let Stmt::Update(how, s) = stmt
-            && facts.sharing.get(&s.array) == Some(&Sharing::Scatter)
+            && facts.of(s) == Sharing::Scatter
         {
             arrays.insert(s.array);
             any_order &= match program.array(s.array).ty {
@@ -59,14 +59,14 @@ fn notes<'s>(program: &Program, facts: &Facts, par: &'s Par) -> Option<Vec<Notes
         return None;
     }
     let facts = facts.pars.get(&par.id)?;
-    let shared = |array: ArrayId| facts.sharing.get(&array) == Some(&Sharing::Scatter);
+    let shared = |store: &Store| facts.of(store) == Sharing::Scatter;
     let mut many = facts.sharing.values().any(|sharing| *sharing == Sharing::Reduce);
     let mut arrays: BTreeMap<ArrayId, Notes> = BTreeMap::new();
     walk(&par.body, &mut |stmt| match stmt {
         Stmt::Loop(l) => walk(&l.body, &mut |inner| {
-            many |= matches!(inner, Stmt::Update(_, s) if shared(s.array));
+            many |= matches!(inner, Stmt::Update(_, s) if shared(s));
         }),
-        Stmt::Update(how, s) if shared(s.array) => {
+        Stmt::Update(how, s) if shared(s) => {
             let notes =
                 arrays.entry(s.array).or_insert(Notes { array: s.array, how: *how, updates: Vec::new() });
             many |= notes.how != *how || program.array(s.array).ty == Type::Bool;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{Block, Combine, LoopKind, Op, Par, Sharing, Stmt, Store, Type, ValueId, evaluate, walk};
+use ebbtide_ir::{
+    Asked, Block, Combine, LoopKind, Op, Par, Sharing, Stmt, Store, Type, ValueId, evaluate, walk,
+};
 
 use crate::body::{Body, Form, Part};
 use crate::c_types::{c_literal, c_type, to_bits};
@@ -66,10 +68,10 @@ impl Text<'_> {
         self.inside = par.ranges.iter().map(|r| r.var).collect();
         self.innermost = par.ranges.last().map(|r| r.var);
         walk(&par.body, &mut |stmt| match stmt {
-            Stmt::Update(how, s) => match facts.sharing.get(&s.array) {
-                Some(Sharing::Reduce) => reductions.push((*how, s)),
-                Some(Sharing::Scatter) => scatters = true,
-                _ => {}
+            Stmt::Update(how, s) => match facts.of(s) {
+                Sharing::Reduce => reductions.push((*how, s)),
+                Sharing::Scatter => scatters = true,
+                Sharing::Own => {}
             },
             Stmt::Let(v) => drop(self.inside.insert(*v)),
             Stmt::Loop(l) => {
@@ -94,6 +96,7 @@ impl Text<'_> {
             par.site.as_ref().map_or("parallel loop".to_string(), |s| format!("line {}", s.line))
         );
         self.domain(par);
+        self.requirements(par);
         if self.family == Family::Cuda {
             return self.kernel_par(par, &reductions);
         }
@@ -125,6 +128,22 @@ impl Text<'_> {
         line!(self, "}}");
         self.inside.clear();
         self.innermost = None;
+    }
+
+    /// Asks what must hold so that no two iterations meet. All threads come to the same answer.
+    fn requirements(&mut self, par: &Par) {
+        for requirement in par.requires.iter().filter(|r| r.asked == Asked::OnEntry) {
+            let known = self.requirements.iter().position(|(r, _)| r == requirement);
+            let number = known.unwrap_or_else(|| {
+                self.requirements.push((requirement.clone(), par.site.clone()));
+                self.requirements.len() - 1
+            });
+            line!(
+                self,
+                "if (rows > 0 && row > 0 && !{}) {{ eb_fault(f, EB_MEET, {number}, 0, 0, 0); eb_barrier(f); goto leave; }}",
+                self.value(requirement.condition)
+            );
+        }
     }
 
     /// The first value and the extent of each range; the rows of the domain and the length of one.
@@ -384,7 +403,7 @@ impl Text<'_> {
     fn keeps_order(&self, par: &Par) -> bool {
         let facts = self.facts.pars.get(&par.id).cloned().unwrap_or_default();
         let scattered = |stmt: &Stmt| match stmt {
-            Stmt::Update(_, s) if facts.sharing.get(&s.array) == Some(&Sharing::Scatter) => Some(s.array),
+            Stmt::Update(_, s) if facts.of(s) == Sharing::Scatter => Some(s.array),
             _ => None,
         };
         let (mut seen, mut fine) = (BTreeSet::new(), true);

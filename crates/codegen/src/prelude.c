@@ -40,7 +40,7 @@ typedef struct {
     i64 looks;              /* how often it did */
 } eb_frame;
 
-enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7, EB_OPERATION = 8, EB_OVERFLOW = 9 };
+enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7, EB_OPERATION = 8, EB_OVERFLOW = 9, EB_MEET = 10 };
 
 static __attribute__((noinline, cold)) void eb_fault(eb_frame *f, i32 kind, i32 access, i64 dimension, i64 index, i64 extent) {
     i32 none = 0;

@@ -85,7 +85,7 @@ struct eb_tape {
     u32 epoch;
 };
 
-enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7, EB_OVERFLOW = 9 };
+enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7, EB_OVERFLOW = 9, EB_MEET = 10 };
 
 #define EB_DO static __device__ __forceinline__
 #define EB_IN __device__ __forceinline__

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Block, Facts, Function, LibraryCall, LocalId, LoopId, Op, Program, Site, Store, Type, ValueId,
+    ArrayId, Block, Facts, Function, LibraryCall, LocalId, LoopId, Op, Program, Requirement, Site, Store,
+    Type, ValueId,
 };
 use ebbtide_math::c::{Dialect, Item, Shape, library};
 use ebbtide_math::{Format, Kernel};
@@ -44,6 +45,8 @@ pub struct Unit {
     pub source: String,
     /// What faults refer to, by number.
     pub accesses: Vec<Access>,
+    /// The conditions that are asked when parallel loops begin, by number, and where the loops stand in the source.
+    pub requirements: Vec<(Requirement, Option<Site>)>,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
     /// The most that one iteration notes for ordered sums at shared elements.
@@ -138,6 +141,7 @@ pub(crate) struct Text<'p> {
     pub target: Target,
     pub out: String,
     pub accesses: Vec<Access>,
+    pub requirements: Vec<(Requirement, Option<Site>)>,
     pub items: BTreeSet<Item>,
     fresh: usize,
     /// The values of the parallel loop being printed.
@@ -280,6 +284,7 @@ impl<'p> Text<'p> {
             target,
             out: String::new(),
             accesses: Vec::new(),
+            requirements: Vec::new(),
             items: BTreeSet::new(),
             fresh: 0,
             inside: BTreeSet::new(),
@@ -352,6 +357,7 @@ impl<'p> Text<'p> {
         Unit {
             source,
             accesses: self.accesses,
+            requirements: self.requirements,
             reductions: self.reductions,
             notes: self.notes,
             calls: self.calls,

@@ -6,6 +6,7 @@ mod values;
 
 use std::collections::BTreeMap;
 
+use crate::analysis::dependence::with_requirements;
 use crate::syntax::*;
 
 /// Builds a program statement by statement.
@@ -114,7 +115,7 @@ impl Builder {
         if rank > Indices::MAX_RANK || !ty.is_element() {
             self.flaw(
                 "2",
-                format!("`{name}` cannot be an array of rank {rank} of `{ty}`: rank 0 to 4, no `usize`"),
+                format!("`{name}` cannot be an array of rank {rank} of `{ty}`: rank 0 to 4, dimensions of its elements counted, no `usize`"),
             );
         }
         self.program.arrays.push(ArrayDecl {
@@ -197,7 +198,18 @@ impl Builder {
     }
 
     /// The program, verified; all that is wrong with it otherwise.
-    pub fn finish(mut self) -> Result<Program, Error> {
+    pub fn finish(self) -> Result<Program, Error> {
+        let program = self.close()?;
+        let invalid = |flaws: Vec<Flaw>| Error::Invalid { program: program.name.clone(), flaws };
+        let flaws = crate::verify::flaws(&program);
+        if !flaws.is_empty() {
+            return Err(invalid(flaws));
+        }
+        with_requirements(&program).map_err(invalid)
+    }
+
+    /// The program as it was built; all that is wrong with how.
+    pub(crate) fn close(mut self) -> Result<Program, Error> {
         if self.open.len() != 1 {
             self.flaw("1", format!("{} blocks were begun and not ended", self.open.len() - 1));
         }
@@ -208,7 +220,6 @@ impl Builder {
         if !self.flaws.is_empty() {
             return Err(Error::Invalid { program: self.program.name, flaws: self.flaws });
         }
-        crate::verify::verify(&self.program)?;
         Ok(self.program)
     }
 }

@@ -288,6 +288,11 @@ impl<'p, 'a> Machine<'p, 'a> {
             }
             Stmt::Update(how, s) => self.update(*how, s)?,
             Stmt::Claim(claim) => self.claim(claim)?,
+            Stmt::If(branch) if self.program.print(branch).is_some() => {
+                let flow = self.within(stmt, |machine| machine.block(&branch.then))?;
+                self.print(branch);
+                return Ok(flow);
+            }
             Stmt::If(branch) if self.bits(branch.condition) != 0 => {
                 return self.within(stmt, |machine| machine.block(&branch.then));
             }
@@ -324,6 +329,16 @@ impl<'p, 'a> Machine<'p, 'a> {
             Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Host(..) => return Err(Fault::Sweep),
         }
         Ok(Flow::Next)
+    }
+
+    /// Prints the line of a branch.
+    fn print(&self, branch: &Branch) {
+        let Some(print) = self.program.print(branch) else { return };
+        let line = print.line(|v| Literal::from_bits(self.program.ty(v), self.bits(v)));
+        match print.stream {
+            Stream::Out => println!("{line}"),
+            Stream::Error => eprintln!("{line}"),
+        }
     }
 
     fn sequential(&mut self, l: &'p Loop) -> Result<Flow, Fault> {

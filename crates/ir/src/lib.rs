@@ -29,9 +29,9 @@
 //! 6. **Parallel loops** have one to four dimensions and hold no other parallel loop, region, call, `swap`,
 //!    `fill`, `copy` or library operation.
 //! 7. **Races** are build errors: no two iterations of a parallel loop may touch the same element, one of them
-//!    writing, unless all that the loop does with the array is to combine into it in one way. Iterations are
-//!    told apart by a dimension whose index is `c·i + k` (`c ≠ 0`, `k` the same in all iterations) for each
-//!    parallel variable `i`, or `(i + k) % n` in a loop over `0..n`; or the iteration claims what it touches: an
+//!    writing, unless all that the loop does with the element is to combine into it in one way. The verifier proves
+//!    that from bounds, guards and indices; what it cannot prove is required of scalars and shapes when the loop
+//!    begins ([`Requirement`]), and a run error where it does not hold; or the iteration claims what it touches: an
 //!    element that is claimed twice in one loop is a run error.
 //! 8. **Order.** Combining into one element that is the same in all iterations is a reduction. The iterations,
 //!    last dimension fastest, are cut into *leaves* (see [`leaf`]): a leaf has 16 lanes, an iteration combines
@@ -59,6 +59,8 @@
 //!     all of them. Shapes that do not fit together are a run error. See [`LibraryOp`]. A custom operation is a pure
 //!     function of its arguments on the host, among them what it finds in the arrays that it writes: it may run again.
 //!     It is known by its name, which is part of the program's meaning. See [`Operation`].
+//!     A line that a program prints ([`Print`]) is no part of its meaning: a branch that is never taken, which the interpreter
+//!     looks into to print it.
 //! 12. **Rules.** A called program or custom operation that brings its own derivatives ([`Rules`]) is differentiated by
 //!     these alone; what it does is not looked at. What it declares as saved is there for its derivatives: no derivative
 //!     flows through it.
@@ -70,7 +72,9 @@
 //!     - `min` and `max` of equal operands pass the derivative to the first one. Zeros are equal whatever their signs;
 //!       of a number and NaN the number has the derivative.
 //!     - An element that is combined by `min_assign` or `max_assign` depends in equal shares on all that attain the
-//!       result: what it held before, and each update; in a parallel loop, all updates of that loop share.
+//!       result: what it held before, and each update; in a parallel loop, all updates of that loop share. In a loop that
+//!       also reads or writes the array in another way, an update of an element that no other iteration has is
+//!       `a[i] = a[i].min(x)` or `max`, with the derivative of that.
 //!     - `x % y` has slope 1 in `x` and minus the truncated quotient in `y`, also where the quotient jumps.
 //!     - `floor`, `ceil`, `round` and `trunc` have slope 0. Comparisons, random numbers and casts from or to integers and
 //!       `bool` carry no derivative. A cast between floats has slope 1. What is made of these follows: `signum` has
@@ -108,9 +112,9 @@ mod syntax;
 mod verify;
 
 pub use analysis::affine::{Affine, Affines, is_zero};
+pub use analysis::dependence::{ParFacts, Sharing, apart};
 pub use analysis::entry::{Derivation, Entry, Made, loop_bounds};
 pub use analysis::leaf;
-pub use analysis::races::{ParFacts, Sharing};
 pub use builder::{Builder, Mark};
 pub use interp::evaluate;
 pub use interp::{

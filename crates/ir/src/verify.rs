@@ -6,7 +6,7 @@ mod structure;
 mod tapes;
 
 use crate::analysis::affine::Affines;
-use crate::analysis::races::{self, ParFacts};
+use crate::analysis::dependence::{ParFacts, analyse, unchecked};
 use crate::parts;
 use crate::syntax::*;
 
@@ -21,9 +21,27 @@ pub struct Facts {
 
 /// Holds `program` against the laws.
 pub fn verify(program: &Program) -> Result<Facts, Error> {
+    let mut flaws = flaws(program);
+    if flaws.is_empty() {
+        let affines = Affines::of(program);
+        let findings = analyse(program, &affines);
+        flaws = findings.flaws;
+        flaws.extend(findings.unless.iter().map(|unless| unchecked(program, unless)));
+        if flaws.is_empty() && !program.driven {
+            flaws.extend(parts::check_scatters(program, &findings.pars));
+        }
+        if flaws.is_empty() {
+            return Ok(Facts { affines, pars: findings.pars });
+        }
+    }
+    Err(Error::Invalid { program: program.name.clone(), flaws })
+}
+
+/// What is wrong with a program, but for races.
+pub(crate) fn flaws(program: &Program) -> Vec<Flaw> {
     let flaws = structure::flaws(program);
     if !flaws.is_empty() {
-        return Err(Error::Invalid { program: program.name.clone(), flaws });
+        return flaws;
     }
     let mut v = Verifier {
         program,
@@ -39,29 +57,7 @@ pub fn verify(program: &Program) -> Result<Facts, Error> {
     };
     v.declarations();
     v.block(&program.body);
-    let mut flaws = v.flaws;
-    if flaws.is_empty() {
-        flaws = tapes::flaws(program);
-    }
-    if flaws.is_empty() {
-        let affines = Affines::of(program);
-        let mut pars = BTreeMap::new();
-        walk(&program.body, &mut |stmt| {
-            if let Stmt::Par(par) = stmt {
-                match races::analyse(program, &affines, par) {
-                    Ok(facts) => drop(pars.insert(par.id, facts)),
-                    Err(flaw) => flaws.push(flaw),
-                }
-            }
-        });
-        if flaws.is_empty() && !program.driven {
-            flaws.extend(parts::check_scatters(program, &pars));
-        }
-        if flaws.is_empty() {
-            return Ok(Facts { affines, pars });
-        }
-    }
-    Err(Error::Invalid { program: program.name.clone(), flaws })
+    if v.flaws.is_empty() { tapes::flaws(program) } else { v.flaws }
 }
 
 struct Verifier<'a> {
@@ -179,6 +175,9 @@ impl Verifier<'_> {
                 for range in &par.ranges {
                     self.is(range.from, Type::Index, "a bound", &par.site);
                     self.is(range.to, Type::Index, "a bound", &par.site);
+                }
+                for requirement in &par.requires {
+                    self.is(requirement.condition, Type::Bool, "a requirement", &par.site);
                 }
                 let outer = self.par.replace(self.alive.clone());
                 let defined = self.defined.clone();

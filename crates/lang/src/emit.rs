@@ -9,30 +9,36 @@ mod control;
 mod elements;
 mod math;
 mod operators;
+mod printing;
 mod ranges;
 mod regions;
+mod slabs;
 mod small;
 mod variables;
 
+pub use crate::parameter::{given, passed};
 pub use crate::reductions::{max_over, min_over, sum_over};
 pub use arithmetic::{Add, Div, Mul, Negated, Sub, add, div, mul, neg, sub};
-pub use calls::{Callee, arg, bound, call_func, call_operation, call_program};
+pub use calls::{Callee, call_func, call_operation, call_program};
 pub use control::{
     assert, begin_else, begin_for, begin_if, begin_loop, begin_par, begin_while, end_if, end_loop,
     end_loop_if, end_par, end_value_if, for_range, relaxed, reverse, truth, while_condition,
 };
 pub(crate) use control::{constant_range, index_literal};
 pub use elements::{
-    add_to_element, declare, dim, index, len, load, max_into_element, min_into_element, store, temp, writable,
+    add_to_element, add_to_item, add_to_part, dim, index, len, load, max_into_element, min_into_element,
+    store, store_item, store_part, temp, writable,
 };
 pub use math::*;
 pub use operators::*;
+pub use printing::{Shown, print, shown};
 pub use ranges::{Strided, plain_range, reversed_range, stepped_range, strided_value};
 pub use regions::{Undone, begin_region, end_region, flag};
+pub use slabs::{Parted, part, ranged};
 pub use small::{
     Invertible, Matrix, Vector, array_of, cholesky, cross, determinant, dot, inverse, norm, norm_squared,
     normalize, outer, repeated, solve, trace, transpose, tuple,
 };
 pub use variables::{
-    ascribe, constant, fresh, lit, local, named, numbered_local, of_type_of, read, scalar, set, zero,
+    ascribe, change, constant, fresh, lit, local, named, numbered_local, of_type_of, read, scalar, set, zero,
 };

@@ -17,8 +17,8 @@ use ebbtide_runtime::{
 
 use crate::host_arrays::Host;
 use crate::leaves::Wanted;
-use crate::program::{Name, Program, Source};
-use crate::scalar::{Element, Float};
+use crate::program::{Launchable, Name, Program, Source};
+use crate::scalar::{Element, Float, Item};
 
 pub use compiled::CompiledGrad;
 pub use results::{Differentiable, DifferentiableLeaf, Gradients};
@@ -80,7 +80,7 @@ impl<P: Source> Program<P> {
     }
 
     /// The product of a cotangent of any output with its Jacobian; the cotangent is an argument of the launch.
-    pub fn vjp<T: Float + Element, const R: usize>(&self, of: Name<Array<T, R>>) -> Gradient<P> {
+    pub fn vjp<T: Item<Scalar: Float>, const R: usize>(&self, of: Name<Array<T, R>>) -> Gradient<P> {
         self.derivative(of.as_str(), true)
     }
 
@@ -106,6 +106,15 @@ impl<P: Source> Program<P> {
 }
 
 impl<P: Source> Gradient<P> {
+    /// Gradients are compiled first: this is here so that rustc says so.
+    #[doc(hidden)]
+    pub fn launch<A>(&self, _: A) -> Result<Gradients>
+    where
+        Gradient<P>: Launchable,
+    {
+        Err(Error::NotAskedFor { name: String::new(), known: String::new() })
+    }
+
     /// With respect to this parameter, as it is at entry; of a struct, to all its float leaves.
     pub fn wrt<T: Differentiable>(mut self, name: Name<T>) -> Gradient<P> {
         let mut wanted = Wanted::default();
@@ -125,7 +134,7 @@ impl<P: Source> Gradient<P> {
     }
 
     /// The value of an array at the end of the program is wanted too.
-    pub fn value<T: Element, const R: usize>(mut self, name: Name<Array<T, R>>) -> Gradient<P> {
+    pub fn value<T: Item, const R: usize>(mut self, name: Name<Array<T, R>>) -> Gradient<P> {
         self.request.values.push(name.as_str().to_string());
         self.values.push((name.as_str().to_string(), make_output::<Array<T, R>>));
         self

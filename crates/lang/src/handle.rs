@@ -4,12 +4,13 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use ebbtide_ir::{Access, ArrayId, Binary, Bound, Combine, Literal, ValueId};
-use ebbtide_runtime::{Arg, Array, Result};
+use ebbtide_runtime::{Arg, Array, Element as RuntimeElement, Result};
 
 use crate::cx::Cx;
-use crate::scalar::{Element, Scalar};
-use crate::small::Value;
+use crate::scalar::{Item, Scalar};
+use crate::small::{self, Value};
 use crate::value::{Expr, Local, Readable};
+use crate::view::View;
 
 /// How a parameter is borrowed: [`ByRef`] or [`ByMut`].
 pub trait Borrow: Copy + 'static {
@@ -37,21 +38,75 @@ impl Borrow for ByMut {
 #[derive(Debug)]
 pub struct ArrayHandle<T, const R: usize, B> {
     pub(crate) id: ArrayId,
+    /// The part of the array that it stands for.
+    pub(crate) view: View,
     types: PhantomData<(T, B)>,
 }
 
 impl<T, const R: usize, B> ArrayHandle<T, R, B> {
-    /// A handle of this array, which must have this type and rank.
+    /// A handle of this whole array, which must have this type and rank.
     #[doc(hidden)]
     pub fn new(id: ArrayId) -> ArrayHandle<T, R, B> {
-        ArrayHandle { id, types: PhantomData }
+        ArrayHandle::of_view(id, View::whole())
     }
 
-    /// The array.
-    #[doc(hidden)]
-    pub fn id(self) -> ArrayId {
-        self.id
+    pub(crate) fn of_view(id: ArrayId, view: View) -> ArrayHandle<T, R, B> {
+        ArrayHandle { id, view, types: PhantomData }
     }
+
+    /// The array, and the part of it that the handle stands for.
+    #[doc(hidden)]
+    pub fn part(self) -> (ArrayId, View) {
+        (self.id, self.view)
+    }
+}
+
+impl<T: Item, const R: usize, B> ArrayHandle<T, R, B> {
+    /// The number of its first dimension in the array: those before it are fixed by the view.
+    fn first(&self) -> usize {
+        self.view.fixed()
+    }
+
+    /// Gives an element a value.
+    #[track_caller]
+    pub(crate) fn store_all(&self, cx: &Cx, index: [ValueId; R], values: &[ValueId]) {
+        for (at, value) in self.scalars(cx, &index).iter().zip(values) {
+            cx.emit(|b| b.store(self.id, at, *value));
+        }
+    }
+
+    /// The indices of the scalars of an element, in the order of its parts.
+    #[track_caller]
+    pub(crate) fn scalars(&self, cx: &Cx, index: &[ValueId]) -> Vec<Vec<ValueId>> {
+        let mut all = vec![self.view.place(cx, index)];
+        for extent in T::EXTENTS {
+            let mut longer = Vec::new();
+            for at in all {
+                for k in 0..*extent {
+                    let k = cx.emit(|b| b.literal(Literal::index(k as i64)));
+                    longer.push([&at[..], &[k]].concat());
+                }
+            }
+            all = longer;
+        }
+        all
+    }
+}
+
+/// All indices of an array of these extents, last dimension fastest.
+fn places(extents: &[usize]) -> Vec<Vec<usize>> {
+    extents.iter().fold(vec![Vec::new()], |places, extent| {
+        places.iter().flat_map(|place| (0..*extent).map(move |k| [&place[..], &[k]].concat())).collect()
+    })
+}
+
+/// Something behind a parameter: an array, perhaps a part of it, or a scalar.
+#[derive(Clone, Copy, Debug)]
+pub struct Behind {
+    /// The array or scalar.
+    pub bound: Bound,
+    /// The part of the array.
+    pub view: View,
 }
 
 impl<T, const R: usize, B> Clone for ArrayHandle<T, R, B> {
@@ -63,26 +118,26 @@ impl<T, const R: usize, B> Clone for ArrayHandle<T, R, B> {
 impl<T, const R: usize, B> Copy for ArrayHandle<T, R, B> {}
 
 /// What stands for a parameter while a program is being built.
-pub trait Handle: Copy {
+pub trait Handle: Copy + 'static {
     /// Visits the arrays and scalars behind it, in order.
-    fn bound(&self, visit: &mut dyn FnMut(Bound));
+    fn bound(&self, visit: &mut dyn FnMut(Behind));
 }
 
-impl<T: Element, const R: usize, B: Borrow> Handle for ArrayHandle<T, R, B> {
-    fn bound(&self, visit: &mut dyn FnMut(Bound)) {
-        visit(Bound::Array(self.id, B::ACCESS));
+impl<T: Item, const R: usize, B: Borrow> Handle for ArrayHandle<T, R, B> {
+    fn bound(&self, visit: &mut dyn FnMut(Behind)) {
+        visit(Behind { bound: Bound::Array(self.id, B::ACCESS), view: self.view });
     }
 }
 
 impl<T: Value> Handle for Expr<T> {
-    fn bound(&self, visit: &mut dyn FnMut(Bound)) {
-        T::each_expr(&self.id, &mut |id| visit(Bound::Scalar(id)));
+    fn bound(&self, visit: &mut dyn FnMut(Behind)) {
+        T::each_expr(&self.id, &mut |id| visit(Behind { bound: Bound::Scalar(id), view: View::whole() }));
     }
 }
 
 /// A variable that is lent to a function.
 impl<T: Value> Handle for Local<T> {
-    fn bound(&self, _: &mut dyn FnMut(Bound)) {}
+    fn bound(&self, _: &mut dyn FnMut(Behind)) {}
 }
 
 /// What a `#[func]` can take by `&mut`: variables, whose handle is the variable itself, arrays and structs of arrays.
@@ -99,7 +154,7 @@ impl<T: Value> Lent for T {
     type Handle = Local<T>;
 }
 
-impl<T: Element, const R: usize> Lent for Array<T, R> {
+impl<T: Item, const R: usize> Lent for Array<T, R> {
     type Handle = ArrayHandle<T, R, ByMut>;
 }
 
@@ -180,7 +235,7 @@ pub fn member(of: &str, name: &str) -> String {
     if of.is_empty() { name.to_string() } else { format!("{of}.{name}") }
 }
 
-impl<T: Element, const R: usize> Field for Array<T, R> {
+impl<T: Item, const R: usize> Field for Array<T, R> {
     type Handle<B: Borrow> = ArrayHandle<T, R, B>;
     type Names = ();
 
@@ -193,7 +248,8 @@ impl<T: Element, const R: usize> Field for Array<T, R> {
     fn set_scalars(&mut self, _: &mut dyn Iterator<Item = Literal>) {}
 
     fn declare<B: Borrow>(cx: &Cx, name: &str) -> ArrayHandle<T, R, B> {
-        ArrayHandle::new(cx.emit(|b| b.array(name, <T as Scalar>::TYPE, R, B::ACCESS)))
+        let (ty, rank) = (<T::Scalar as RuntimeElement>::TYPE, R + T::EXTENTS.len());
+        ArrayHandle::new(cx.emit(|b| b.array(name, ty, rank, B::ACCESS)))
     }
 
     fn read_args<'a>(&'a self, args: &mut Vec<Arg<'a>>) {
@@ -205,7 +261,7 @@ impl<T: Element, const R: usize> Field for Array<T, R> {
     }
 }
 
-impl<T: Element, const R: usize> Arrays for Array<T, R> {}
+impl<T: Item, const R: usize> Arrays for Array<T, R> {}
 
 /// Gives a scalar the next of these values.
 pub fn set_scalar<T: Scalar>(scalar: &mut T, values: &mut dyn Iterator<Item = Literal>) {
@@ -267,13 +323,13 @@ pub trait Argument<P> {
     fn pass(&self, cx: &Cx) -> P;
 }
 
-impl<T: Element, const R: usize, B: Borrow> Argument<ArrayHandle<T, R, ByRef>> for ArrayHandle<T, R, B> {
+impl<T: Item, const R: usize, B: Borrow> Argument<ArrayHandle<T, R, ByRef>> for ArrayHandle<T, R, B> {
     fn pass(&self, _: &Cx) -> ArrayHandle<T, R, ByRef> {
-        ArrayHandle::new(self.id)
+        ArrayHandle::of_view(self.id, self.view)
     }
 }
 
-impl<T: Element, const R: usize> Argument<ArrayHandle<T, R, ByMut>> for ArrayHandle<T, R, ByMut> {
+impl<T: Item, const R: usize> Argument<ArrayHandle<T, R, ByMut>> for ArrayHandle<T, R, ByMut> {
     fn pass(&self, _: &Cx) -> ArrayHandle<T, R, ByMut> {
         *self
     }
@@ -315,43 +371,93 @@ pub trait Indexed<const K: usize>: Copy {
 }
 
 /// What has elements that can be assigned to.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not indexed with {K} indices",
+    label = "indexed with {K} indices",
+    note = "an array of rank 0 is indexed `a[[]]`, of rank 1 `a[i]`, of rank 2 `a[[i, j]]`, and so on to rank 4; a component \
+            of an element is `a[i].x`, `a[i][k]` or `a[i][[r, c]]`"
+)]
 pub trait Stored<const K: usize>: Indexed<K> {
-    /// Gives an element a value, or combines the two; `values` are the scalars of the value.
+    /// Gives parts of an element values, or combines them; `parts` are the numbers of its scalars.
     #[track_caller]
-    fn store(self, cx: &Cx, index: [ValueId; K], values: &[ValueId], how: Option<Combine>);
+    fn store(self, cx: &Cx, index: [ValueId; K], parts: &[usize], values: &[ValueId], how: Option<Combine>);
+
+    /// Gives an item of an element a value, or combines the two: `a[i][k] = x`, `a[i][[r, c]] = x`.
+    #[track_caller]
+    fn store_item(
+        self,
+        cx: &Cx,
+        index: [ValueId; K],
+        item: &[ValueId],
+        values: &[ValueId],
+        how: Option<Combine>,
+    );
 }
 
 /// An array of rank `K`.
 pub trait OfRank<const K: usize>: Indexed<K> {
-    /// The array.
-    fn array(self) -> ArrayId;
+    /// Gives an element a value, where all indices of a parallel loop differ.
+    #[track_caller]
+    fn store_unique(self, cx: &Cx, index: [ValueId; K], value: ValueId);
 }
 
-impl<T: Element, const R: usize, B: Borrow> Indexed<R> for ArrayHandle<T, R, B> {
+impl<T: Item, const R: usize, B: Borrow> Indexed<R> for ArrayHandle<T, R, B> {
     type Elem = T;
 
     #[track_caller]
     fn load(self, cx: &Cx, index: [ValueId; R]) -> Expr<T> {
-        Expr::new(cx.emit(|b| b.load(self.id, &index)))
+        let mut all = Vec::new();
+        // A loop and not an iterator: the place in the source is the caller's, which a closure does not pass on.
+        for at in self.scalars(cx, &index) {
+            all.push(cx.emit(|b| b.load(self.id, &at)));
+        }
+        small::from_ids(&all)
     }
 }
 
-impl<T: Element, const R: usize, B: Borrow> Stored<R> for ArrayHandle<T, R, B> {
+impl<T: Item, const R: usize, B: Borrow> Stored<R> for ArrayHandle<T, R, B> {
     #[track_caller]
-    fn store(self, cx: &Cx, index: [ValueId; R], values: &[ValueId], how: Option<Combine>) {
-        // An element is one scalar.
-        for value in values {
+    fn store(self, cx: &Cx, index: [ValueId; R], parts: &[usize], values: &[ValueId], how: Option<Combine>) {
+        let scalars = self.scalars(cx, &index);
+        let at = |part: &usize| scalars.get(*part);
+        for (at, value) in parts.iter().map(at).zip(values) {
+            let Some(at) = at else { continue };
             cx.emit(|b| match how {
-                None => b.store(self.id, &index, *value),
-                Some(how) => b.update(how, self.id, &index, *value),
+                None => b.store(self.id, at, *value),
+                Some(how) => b.update(how, self.id, at, *value),
+            });
+        }
+    }
+
+    #[track_caller]
+    fn store_item(
+        self,
+        cx: &Cx,
+        index: [ValueId; R],
+        item: &[ValueId],
+        values: &[ValueId],
+        how: Option<Combine>,
+    ) {
+        let rest = T::EXTENTS.get(item.len()..).unwrap_or(&[]);
+        let element = self.view.place(cx, &index);
+        for (place, value) in places(rest).into_iter().zip(values) {
+            cx.emit(|b| {
+                let place: Vec<_> = place.into_iter().map(|k| b.literal(Literal::index(k as i64))).collect();
+                let at = [&element[..], item, &place].concat();
+                match how {
+                    None => b.store(self.id, &at, *value),
+                    Some(how) => b.update(how, self.id, &at, *value),
+                }
             });
         }
     }
 }
 
-impl<T: Element, const R: usize, B: Borrow> OfRank<R> for ArrayHandle<T, R, B> {
-    fn array(self) -> ArrayId {
-        self.id
+impl<T: Item, const R: usize, B: Borrow> OfRank<R> for ArrayHandle<T, R, B> {
+    #[track_caller]
+    fn store_unique(self, cx: &Cx, index: [ValueId; R], value: ValueId) {
+        let at = self.view.place(cx, &index);
+        cx.emit(|b| b.store_unique(self.id, &at, value));
     }
 }
 
@@ -370,16 +476,29 @@ pub trait Shaped: Copy {
     fn len(self, cx: &Cx) -> Expr<usize>;
 }
 
-impl<T: Element, const R: usize, B: Borrow> Shaped for ArrayHandle<T, R, B> {
+impl<T: Item, const R: usize, B: Borrow> Shaped for ArrayHandle<T, R, B> {
     #[track_caller]
     fn dim(self, cx: &Cx, k: usize) -> Expr<usize> {
-        Expr::new(cx.emit(|b| b.dim(self.id, k)))
+        Expr::new(cx.emit(|b| {
+            if k >= R {
+                let name = b.program().array(self.id).name.clone();
+                b.flaw("2", format!("`{name}` has rank {R}: there is no dimension {k}"));
+                return b.literal(Literal::index(0));
+            }
+            match self.view.extent() {
+                Some(extent) if k == 0 => extent,
+                _ => b.dim(self.id, self.first() + k),
+            }
+        }))
     }
 
     #[track_caller]
     fn len(self, cx: &Cx) -> Expr<usize> {
+        let mut extents = Vec::new();
+        for k in 0..R {
+            extents.push(self.dim(cx, k).id);
+        }
         Expr::new(cx.emit(|b| {
-            let extents: Vec<ValueId> = (0..R).map(|k| b.dim(self.id, k)).collect();
             let product = extents.into_iter().reduce(|a, e| b.binary(Binary::Mul, a, e));
             product.unwrap_or_else(|| b.literal(Literal::index(1)))
         }))

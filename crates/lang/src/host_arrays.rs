@@ -3,7 +3,7 @@
 use ebbtide_runtime::{self as runtime, Array, Result};
 
 use crate::program::Name;
-use crate::scalar::Element;
+use crate::scalar::Item;
 
 /// The arrays that the caller lent for writing, as they are where the program yielded. What is changed here, the
 /// program goes on with; for the derivative it is constant.
@@ -13,7 +13,7 @@ pub struct Host<'a> {
 
 impl Host<'_> {
     /// Works on the array of a parameter. Its shape must stay as it is.
-    pub fn with<T: Element, const R: usize, A>(
+    pub fn with<T: Item, const R: usize, A>(
         &mut self,
         name: Name<Array<T, R>>,
         work: impl FnOnce(&mut Array<T, R>) -> A,
@@ -22,7 +22,7 @@ impl Host<'_> {
     }
 
     /// Works on a member of a struct, by its path: `"w.pos"`.
-    pub fn with_named<T: Element, const R: usize, A>(
+    pub fn with_named<T: Item, const R: usize, A>(
         &mut self,
         name: &str,
         work: impl FnOnce(&mut Array<T, R>) -> A,
@@ -31,7 +31,7 @@ impl Host<'_> {
     }
 
     /// Gives every element of an array one value: `host.fill(step::overflow, 0)`.
-    pub fn fill<T: Element, const R: usize>(&mut self, name: Name<Array<T, R>>, value: T) -> Result<()> {
+    pub fn fill<T: Item, const R: usize>(&mut self, name: Name<Array<T, R>>, value: T) -> Result<()> {
         self.with(name, |array| array.fill(value))?
     }
 }

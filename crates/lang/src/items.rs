@@ -5,13 +5,15 @@
 
 use std::ops::{IndexMut, Range};
 
+use ebbtide_ir::{Compare, ValueId};
 use ebbtide_runtime::{Array, Result};
 
-use crate::cx::Cx;
-use crate::handle::{Argument, ArrayHandle, ByMut, ByRef, OfRank};
-use crate::scalar::{Element, Float, Integer, Scalar};
+use crate::cx::{Cx, same_value};
+use crate::handle::{Argument, ArrayHandle, Borrow, ByMut, ByRef, Indexed, OfRank, Shaped};
+use crate::scalar::{Element, Float, Integer, Item, Scalar};
 use crate::small::{Value, from_ids, ids};
 use crate::value::{Expr, Same};
+use crate::view::all_whole;
 
 /// Marks a parallel loop: `for i in par(0..n) { … }`, `for (i, j) in par(0..n, 0..m) { … }`, up to four ranges.
 ///
@@ -42,13 +44,15 @@ pub enum swap {}
 impl swap {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<T: Element, const R: usize>(
-        cx: &Cx,
+    pub fn __expand<T: Item, const R: usize>(
         a: impl Argument<ArrayHandle<T, R, ByMut>>,
         b: impl Argument<ArrayHandle<T, R, ByMut>>,
     ) {
+        let cx = &Cx::current();
         let (a, b) = (a.pass(cx), b.pass(cx));
-        cx.emit(|builder| builder.swap(a.id, b.id));
+        if all_whole(cx, "swap", &[a.view, b.view]) {
+            cx.emit(|builder| builder.swap(a.id, b.id));
+        }
     }
 }
 
@@ -70,11 +74,11 @@ impl select {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Value>(
-        cx: &Cx,
         condition: impl Argument<Expr<bool>>,
         yes: impl Argument<Expr<T>>,
         no: impl Argument<Expr<T>>,
     ) -> Expr<T> {
+        let cx = &Cx::current();
         let (condition, yes, no) = (condition.pass(cx), yes.pass(cx), no.pass(cx));
         let parts = ids(&yes).into_iter().zip(ids(&no));
         let all: Vec<_> = parts.map(|(yes, no)| cx.emit(|b| b.select(condition.id, yes, no))).collect();
@@ -83,7 +87,7 @@ impl select {
 }
 
 /// Gives every element of an array one value.
-pub fn fill<T: Element, const R: usize>(array: &mut Array<T, R>, value: T) -> Result<()> {
+pub fn fill<T: Item, const R: usize>(array: &mut Array<T, R>, value: T) -> Result<()> {
     array.fill(value)
 }
 
@@ -96,18 +100,46 @@ pub enum fill {}
 impl fill {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<T: Element, const R: usize>(
-        cx: &Cx,
+    pub fn __expand<T: Item, const R: usize>(
         array: impl Argument<ArrayHandle<T, R, ByMut>>,
         value: impl Argument<Expr<T>>,
     ) {
+        let cx = &Cx::current();
         let (array, value) = (array.pass(cx), value.pass(cx));
-        cx.emit(|b| b.fill(array.id, value.id));
+        let all = ids(&value);
+        let one = cx.emit(|b| all.windows(2).all(|pair| same_value(b.program(), pair[0], pair[1])));
+        match all[..] {
+            [value, ..] if one && array.view.is_whole() => cx.emit(|b| b.fill(array.id, value)),
+            _ => {
+                let index = begin_elements(cx, array);
+                array.store_all(cx, index, &all);
+                end_elements::<R>(cx);
+            }
+        }
+    }
+}
+
+/// The beginning of a loop over the indices of an array: a parallel one, where it has dimensions.
+#[track_caller]
+fn begin_elements<T: Item, const R: usize, B: Borrow>(cx: &Cx, array: ArrayHandle<T, R, B>) -> [ValueId; R] {
+    if R == 0 {
+        return [ValueId::from_index(0); R];
+    }
+    let ranges: [(Expr<usize>, Expr<usize>); R] =
+        std::array::from_fn(|k| (crate::emit::lit(cx, 0), array.dim(cx, k)));
+    let names = ["i", "j", "k", "l"];
+    crate::emit::begin_par(cx, std::array::from_fn::<_, R, _>(|k| names[k % 4]), ranges).map(|i| i.id)
+}
+
+#[track_caller]
+fn end_elements<const R: usize>(cx: &Cx) {
+    if R > 0 {
+        crate::emit::end_par(cx);
     }
 }
 
 /// Copies all elements of one array to another of equal type and shape.
-pub fn copy<T: Element, const R: usize>(from: &Array<T, R>, to: &mut Array<T, R>) -> Result<()> {
+pub fn copy<T: Item, const R: usize>(from: &Array<T, R>, to: &mut Array<T, R>) -> Result<()> {
     to.copy_from(from)
 }
 
@@ -120,13 +152,26 @@ pub enum copy {}
 impl copy {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<T: Element, const R: usize>(
-        cx: &Cx,
+    pub fn __expand<T: Item, const R: usize>(
         from: impl Argument<ArrayHandle<T, R, ByRef>>,
         to: impl Argument<ArrayHandle<T, R, ByMut>>,
     ) {
+        let cx = &Cx::current();
         let (from, to) = (from.pass(cx), to.pass(cx));
-        cx.emit(|b| b.copy(from.id, to.id));
+        if from.view.is_whole() && to.view.is_whole() {
+            return cx.emit(|b| b.copy(from.id, to.id));
+        }
+        for k in 0..R {
+            let (here, there) = (from.dim(cx, k), to.dim(cx, k));
+            cx.emit(|b| {
+                let equal = b.compare(Compare::Eq, here.id, there.id);
+                b.assert(equal, "`copy`: the shapes differ");
+            });
+        }
+        let index = begin_elements(cx, to);
+        let element = from.load(cx, index);
+        to.store_all(cx, index, &ids(&element));
+        end_elements::<R>(cx);
     }
 }
 
@@ -149,12 +194,12 @@ impl scatter_unique {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<H: OfRank<K, Elem = T>, T: Element, B: Scalar + Same<T>, const K: usize>(
-        cx: &Cx,
         index: [Expr<usize>; K],
         array: H,
         value: Expr<B>,
     ) {
-        cx.emit(|b| b.store_unique(array.array(), &index.map(|i| i.id), value.id));
+        let cx = &Cx::current();
+        array.store_unique(cx, index.map(|i| i.id), value.id);
     }
 }
 
@@ -179,10 +224,10 @@ impl<T: Float> rand<T> {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<S: Integer, I: Integer>(
-        cx: &Cx,
         seed: impl Argument<Expr<S>>,
         index: impl Argument<Expr<I>>,
     ) -> Expr<T> {
+        let cx = &Cx::current();
         let seed = crate::emit::cast::<i64, S>(cx, seed.pass(cx));
         let index = crate::emit::cast::<i64, I>(cx, index.pass(cx));
         Expr::new(cx.emit(|b| b.rand(<T as Scalar>::TYPE, seed.id, index.id)))

@@ -7,10 +7,10 @@ use std::any::Any;
 use std::marker::PhantomData;
 
 use ebbtide_ir::Literal;
-use ebbtide_runtime::{Array, Device, Error, Result, interpreter};
+use ebbtide_runtime::{Array, Device, Element as RuntimeElement, Error, Result, interpreter};
 
 use crate::gradient::{DifferentiableLeaf, Gradients, MakeOutput, make_output};
-use crate::scalar::{Element, Scalar};
+use crate::scalar::{Item, Scalar};
 
 /// The leaves that a gradient is asked for.
 #[derive(Default)]
@@ -118,15 +118,16 @@ pub trait Leaves: Sized + 'static {
     }
 }
 
-impl<T: Element, const R: usize> Leaves for Array<T, R> {
+/// The leaf of an array of small values has their components as elements, one after the other.
+impl<T: Item, const R: usize> Leaves for Array<T, R> {
     fn want(name: &str, wanted: &mut Wanted) {
-        if <T as Scalar>::TYPE.is_float() {
+        if <T::Scalar as RuntimeElement>::TYPE.is_float() {
             wanted.add::<Array<T, R>>(name);
         }
     }
 
     fn of_gradients(name: &str, from: &Gradients) -> Result<Self> {
-        if <T as Scalar>::TYPE.is_float() {
+        if <T::Scalar as RuntimeElement>::TYPE.is_float() {
             return from.get_named::<Array<T, R>>(name)?.try_clone();
         }
         // What has no derivative has no elements either.
@@ -135,22 +136,20 @@ impl<T: Element, const R: usize> Leaves for Array<T, R> {
     }
 
     fn add_leaves<'a>(&'a self, name: &str, leaves: &mut Vec<(String, Floats<'a>)>) {
-        let any: &dyn Any = self;
-        if let Some(array) = any.downcast_ref::<Array<f32, R>>() {
-            leaves.push((name.to_string(), Floats::F32(array.as_slice())));
-        } else if let Some(array) = any.downcast_ref::<Array<f64, R>>() {
-            leaves.push((name.to_string(), Floats::F64(array.as_slice())));
+        if let Some(elements) = self.any().as_slice::<f32>() {
+            leaves.push((name.to_string(), Floats::F32(elements)));
+        } else if let Some(elements) = self.any().as_slice::<f64>() {
+            leaves.push((name.to_string(), Floats::F64(elements)));
         }
     }
 
     fn add_leaves_mut<'a>(&'a mut self, name: &str, leaves: &mut Vec<(String, FloatsMut<'a>)>) {
-        let any: &mut dyn Any = self;
-        if any.is::<Array<f32, R>>() {
-            if let Some(array) = any.downcast_mut::<Array<f32, R>>() {
-                leaves.push((name.to_string(), FloatsMut::F32(array.as_mut_slice())));
+        if <T::Scalar as RuntimeElement>::TYPE == ebbtide_ir::Type::F32 {
+            if let Some(elements) = self.any_mut().into_mut_slice() {
+                leaves.push((name.to_string(), FloatsMut::F32(elements)));
             }
-        } else if let Some(array) = any.downcast_mut::<Array<f64, R>>() {
-            leaves.push((name.to_string(), FloatsMut::F64(array.as_mut_slice())));
+        } else if let Some(elements) = self.any_mut().into_mut_slice() {
+            leaves.push((name.to_string(), FloatsMut::F64(elements)));
         }
     }
 }

@@ -8,7 +8,7 @@
 //! What users name themselves: the items of [`items`] (`par`, `swap`, `fill`, `copy`, `select`, `rand`) and of
 //! [`library`] (`matmul`, `transposed`, `scan`, `compact`), the traits
 //! [`Float`], [`Arrays`] and [`Label`], and [`Program`].
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod compiled;
 mod cx;
@@ -22,6 +22,7 @@ pub mod items;
 pub mod leaves;
 pub mod library;
 pub mod operation;
+mod parameter;
 pub mod parts;
 pub mod products;
 mod program;
@@ -32,6 +33,7 @@ pub mod shapes;
 mod small;
 mod tangent;
 mod value;
+mod view;
 
 pub use compiled::Compiled;
 pub use cx::Cx;
@@ -39,20 +41,22 @@ pub use cx::Cx;
 pub use ebbtide_autodiff as __autodiff;
 pub use ebbtide_autodiff::Optimisation;
 pub use ebbtide_ir::{
-    Access, ArrayId, Bound, HostArg, Literal, LocalId, ReverseHint, Rules, Type, Undo, ValueId,
+    Access, ArrayId, Bound, Format, HostArg, Literal, LocalId, ReverseHint, Rules, Stream, Type, Undo,
+    ValueId,
 };
 pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Rate, Rates, Result, Status, Tiers};
 pub use gradient::{Bytes, CompiledGrad, Differentiable, DifferentiableLeaf, Gradient, Gradients};
 pub use handle::{
-    Argument, ArrayHandle, Arrays, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Lent, OfRank, Shaped,
-    Stored, Writable, member, set_scalar,
+    Argument, ArrayHandle, Arrays, Behind, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Lent, OfRank,
+    Shaped, Stored, Writable, member, set_scalar,
 };
 pub use host_arrays::Host;
 pub use leaves::{Floats, FloatsMut, Leaves};
+pub use parameter::{ByLoan, ByValue, Given, How, Passed};
 #[doc(hidden)]
 pub use program::counted as __counted;
-pub use program::{Callable, Done, Method, Name, Program, Source, name_of_member};
-pub use scalar::{Bits, Element, Float, Integer, Number, Scalar, Signed};
+pub use program::{Callable, Done, Launchable, Method, Name, Program, Source, name_of_member};
+pub use scalar::{Bits, Element, Float, Integer, Item, Number, Scalar, Signed};
 pub use small::{Mat2, Mat3, Mat4, Sequence, Tuple, Value, Vec2, Vec3, Vec4};
 pub use tangent::{CompiledProduct, Direction, Product};
 pub use value::{CastTarget, Expr, Index, Local, Readable, Returned, Same, Truth, Variable};

@@ -9,9 +9,10 @@ use ebbtide_runtime::{AnyArray, AnyMut, Arg, Array, Result};
 
 pub use crate::products::{matmul, transposed};
 
-use crate::cx::Cx;
+use crate::cx::{Cx, Lines};
 use crate::handle::{Argument, ArrayHandle, ByMut, ByRef};
 use crate::scalar::{Element, Number};
+use crate::view::all_whole;
 
 /// Running sums: `out[i] = x[0] + … + x[i]`, added in this order. `out` has the length of `x` and is another array.
 pub fn scan<T: Number + Element>(x: &Array<T, 1>, out: &mut Array<T, 1>) -> Result<()> {
@@ -28,12 +29,14 @@ impl scan {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Number + Element>(
-        cx: &Cx,
         x: impl Argument<ArrayHandle<T, 1, ByRef>>,
         out: impl Argument<ArrayHandle<T, 1, ByMut>>,
     ) {
+        let cx = &Cx::current();
         let (x, out) = (x.pass(cx), out.pass(cx));
-        cx.emit(|b| b.scan(x.id, out.id));
+        if all_whole(cx, "scan", &[x.view, out.view]) {
+            cx.emit(|b| b.scan(x.id, out.id));
+        }
     }
 }
 
@@ -74,13 +77,15 @@ impl compact {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<F: Choice>(
-        cx: &Cx,
         flags: impl Argument<ArrayHandle<F, 1, ByRef>>,
         out: impl Argument<ArrayHandle<i32, 1, ByMut>>,
         count: impl Argument<ArrayHandle<i32, 0, ByMut>>,
     ) {
+        let cx = &Cx::current();
         let (flags, out, count) = (flags.pass(cx), out.pass(cx), count.pass(cx));
-        cx.emit(|b| b.compact(flags.id, out.id, count.id));
+        if all_whole(cx, "compact", &[flags.view, out.view, count.view]) {
+            cx.emit(|b| b.compact(flags.id, out.id, count.id));
+        }
     }
 }
 
@@ -91,7 +96,7 @@ pub(crate) fn alone(
     writes: &mut [AnyMut<'_>],
     statement: impl FnOnce(&mut Builder, &[ArrayId], &[ArrayId]),
 ) -> Result<()> {
-    run_alone(name, reads, writes, |cx, reads, writes| cx.emit(|b| statement(b, reads, writes)))
+    run_alone(name, reads, writes, |reads, writes| Cx::current().emit(|b| statement(b, reads, writes)))
 }
 
 /// Runs a program of one call on the device of the arrays.
@@ -100,20 +105,21 @@ pub fn run_alone(
     name: &str,
     reads: &[&AnyArray],
     writes: &mut [AnyMut<'_>],
-    call: impl FnOnce(&Cx, &[ArrayId], &[ArrayId]),
+    call: impl FnOnce(&[ArrayId], &[ArrayId]),
 ) -> Result<()> {
-    let cx = Cx::new(name);
-    let declare = |k: usize, array: &AnyArray, access: Access| {
-        cx.emit(|b| b.array(&format!("array{k}"), array.ty(), array.shape().len(), access))
-    };
-    let first = reads.len();
-    let read: Vec<ArrayId> = reads.iter().enumerate().map(|(k, a)| declare(k, a, Access::Read)).collect();
-    let written: Vec<ArrayId> =
-        writes.iter().enumerate().map(|(k, a)| declare(first + k, a, Access::Write)).collect();
-    call(&cx, &read, &written);
     let device = writes.first().map(|a| a.device()).or(reads.first().map(|a| a.device()));
     let Some(device) = device.cloned() else { return Ok(()) };
-    let compiled = ebbtide_runtime::Compiled::new(&cx.finish()?, &device)?;
+    let (program, _) = Cx::build(name, Lines::LeftOut, |cx| {
+        let declare = |k: usize, array: &AnyArray, access: Access| {
+            cx.emit(|b| b.array(&format!("array{k}"), array.ty(), array.shape().len(), access))
+        };
+        let first = reads.len();
+        let read: Vec<ArrayId> = reads.iter().enumerate().map(|(k, a)| declare(k, a, Access::Read)).collect();
+        let written: Vec<ArrayId> =
+            writes.iter().enumerate().map(|(k, a)| declare(first + k, a, Access::Write)).collect();
+        call(&read, &written);
+    })?;
+    let compiled = ebbtide_runtime::Compiled::new(&program, &device)?;
     let mut args: Vec<Arg<'_>> = reads.iter().map(|a| Arg::Read(a)).collect();
     args.extend(writes.iter_mut().map(|a| Arg::Write(a.reborrow())));
     // An operation of the library does not yield.

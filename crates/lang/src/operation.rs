@@ -5,10 +5,10 @@ use std::fmt::Display;
 use ebbtide_ir::{self as ir, HostArg, Rule};
 use ebbtide_runtime::{Array, HostView, HostViewMut};
 
-use crate::cx::Cx;
+use crate::cx::{Cx, Lines};
 use crate::handle::Arrays;
 use crate::program::Source;
-use crate::scalar::{Element, Scalar};
+use crate::scalar::{Item, Scalar};
 
 /// The program `P` as a derivative of another one.
 pub fn rule<P: Source>() -> Rule {
@@ -16,9 +16,7 @@ pub fn rule<P: Source>() -> Rule {
 }
 
 fn build<P: Source>() -> Result<ir::Program, ir::Error> {
-    let cx = Cx::new(P::NAME);
-    P::build(&cx);
-    cx.finish()
+    Cx::build(P::NAME, Lines::LeftOut, P::build).map(|(program, _)| program)
 }
 
 /// What a custom operation takes by reference: arrays.
@@ -40,7 +38,7 @@ pub trait HostArray: Arrays {
     fn view_mut<'a>(arg: &'a mut HostArg<'_>) -> Option<Self::ViewMut<'a>>;
 }
 
-impl<T: Element, const R: usize> HostArray for Array<T, R> {
+impl<T: Item, const R: usize> HostArray for Array<T, R> {
     type View<'a> = HostView<'a, T, R>;
     type ViewMut<'a> = HostViewMut<'a, T, R>;
 

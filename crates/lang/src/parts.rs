@@ -12,6 +12,7 @@ use crate::cx::Cx;
 use crate::handle::{ArrayHandle, Borrow, ByMut};
 use crate::library::alone;
 use crate::scalar::{Element, Number, Scalar};
+use crate::view::{View, all_whole};
 
 /// Arrays that parts exchange or sum in one go: an array, or a tuple of up to six.
 #[diagnostic::on_unimplemented(
@@ -24,6 +25,8 @@ pub trait Together: Copy + 'static {
     fn types() -> Vec<(Type, usize)>;
     /// The arrays, in order.
     fn arrays(&self) -> Vec<ArrayId>;
+    /// Which parts of them, in order.
+    fn views(&self) -> Vec<View>;
 }
 
 impl<T: Element, const R: usize> Together for ArrayHandle<T, R, ByMut> {
@@ -33,6 +36,10 @@ impl<T: Element, const R: usize> Together for ArrayHandle<T, R, ByMut> {
 
     fn arrays(&self) -> Vec<ArrayId> {
         vec![self.id]
+    }
+
+    fn views(&self) -> Vec<View> {
+        vec![self.view]
     }
 }
 
@@ -45,6 +52,10 @@ macro_rules! tuples {
 
             fn arrays(&self) -> Vec<ArrayId> {
                 [$(self.$at.arrays()),+].concat()
+            }
+
+            fn views(&self) -> Vec<View> {
+                [$(self.$at.views()),+].concat()
             }
         }
     )*};
@@ -170,7 +181,9 @@ macro_rules! linear_items {
         impl $name {
             #[doc(hidden)]
             #[track_caller]
-            pub fn __expand<H: Together>(cx: &Cx, arrays: H) {
+            pub fn __expand<H: Together>(arrays: H) {
+                let cx = &Cx::current();
+                all_whole(cx, stringify!($name), &arrays.views());
                 let operation = Collective::$collective.operation($rules::<H>());
                 cx.emit(|b| b.operation(operation, &written(&arrays.arrays())));
             }
@@ -206,7 +219,9 @@ macro_rules! extreme_items {
         impl $name {
             #[doc(hidden)]
             #[track_caller]
-            pub fn __expand<T: Element + Number, const R: usize>(cx: &Cx, array: ArrayHandle<T, R, ByMut>) {
+            pub fn __expand<T: Element + Number, const R: usize>(array: ArrayHandle<T, R, ByMut>) {
+                let cx = &Cx::current();
+                all_whole(cx, stringify!($name), &[array.view]);
                 cx.emit(|b| extreme(b, Collective::$collective, array.id, extreme_rules::<T, R>()));
             }
         }
@@ -247,7 +262,9 @@ pub enum shared {}
 impl shared {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<T: Element, const R: usize, B: Borrow>(cx: &Cx, array: ArrayHandle<T, R, B>) {
+    pub fn __expand<T: Element, const R: usize, B: Borrow>(array: ArrayHandle<T, R, B>) {
+        let cx = &Cx::current();
+        all_whole(cx, "shared", &[array.view]);
         let operation = Collective::Shared.operation(Rules::none());
         cx.emit(|b| b.operation(operation, &[Bound::Array(array.id, Access::Read)]));
     }

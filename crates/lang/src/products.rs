@@ -12,7 +12,8 @@ use crate::cx::Cx;
 use crate::handle::{Argument, ArrayHandle, Borrow, ByMut, ByRef};
 use crate::library::alone;
 use crate::scalar::Float;
-use crate::shapes::{Fit, assert_fit, written_once};
+use crate::shapes::{Fit, assert_fit, whole, written_once};
+use crate::view::View;
 
 /// The product of two matrices, of a matrix and a vector, or of batches of these: `c = a · b`.
 ///
@@ -54,19 +55,20 @@ impl matmul {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Float, const L: usize, const R: usize, const O: usize>(
-        cx: &Cx,
         a: impl Factor<T, L>,
         b: impl Factor<T, R>,
         c: impl Argument<ArrayHandle<T, O, ByMut>>,
     ) where
         Ranks<L, R, O>: Multiply,
     {
-        let (a, b, c) = (a.factor(), b.factor(), c.pass(cx).id);
+        let cx = &Cx::current();
+        let ((a, left), (b, right)) = (a.factor(), b.factor());
+        let Some([a, b, c]) = whole(cx, "matmul", [a, b, c.pass(cx).part()]) else { return };
         let form = Ranks::<L, R, O>::FORM;
         if form != Form::MATRICES {
-            written_once(cx, "matmul", c, &[a.0, b.0]);
+            written_once(cx, "matmul", c, &[a, b]);
         }
-        cx.emit(|builder| form.emit(builder, a, b, c));
+        cx.emit(|builder| form.emit(builder, (a, left), (b, right), c));
     }
 }
 
@@ -89,13 +91,12 @@ impl transposed {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Float, const R: usize>(
-        cx: &Cx,
         a: impl Argument<ArrayHandle<T, R, ByRef>>,
     ) -> Transposed<ArrayHandle<T, R, ByRef>>
     where
         OfMatrices<R>: Rank,
     {
-        Transposed(a.pass(cx))
+        Transposed(a.pass(&Cx::current()))
     }
 }
 
@@ -124,19 +125,19 @@ impl Rank for OfMatrices<3> {}
     note = "factors are arrays of `f32` or `f64`, or `transposed(a)`"
 )]
 pub trait Factor<T, const R: usize> {
-    /// The array, and how it is read.
-    fn factor(&self) -> (ArrayId, Layout);
+    /// The array, the part of it, and how it is read.
+    fn factor(&self) -> ((ArrayId, View), Layout);
 }
 
 impl<T: Float, const R: usize, B: Borrow> Factor<T, R> for ArrayHandle<T, R, B> {
-    fn factor(&self) -> (ArrayId, Layout) {
-        (self.id, Layout::Plain)
+    fn factor(&self) -> ((ArrayId, View), Layout) {
+        (self.part(), Layout::Plain)
     }
 }
 
 impl<T: Float, const R: usize> Factor<T, R> for Transposed<ArrayHandle<T, R, ByRef>> {
-    fn factor(&self) -> (ArrayId, Layout) {
-        (self.0.id, Layout::Transposed)
+    fn factor(&self) -> ((ArrayId, View), Layout) {
+        (self.0.part(), Layout::Transposed)
     }
 }
 

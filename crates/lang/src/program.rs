@@ -11,7 +11,7 @@ use ebbtide_ir as ir;
 use ebbtide_runtime::{Arg, Device, Error, Result, Status};
 
 use crate::compiled::Compiled;
-use crate::cx::Cx;
+use crate::cx::{Cx, Lines};
 use crate::handle::Field;
 
 /// A source program: what `#[program]` emits beside the function that gives the [`Program`].
@@ -54,7 +54,7 @@ pub trait Source: 'static {
     fn reborrow<'b, 'a: 'b>(args: &'b mut Self::Args<'a>) -> Self::Args<'b>;
 }
 
-/// A program that takes these parameters, as handles: what another one can be given to call.
+/// A program that takes these parameters, a tuple of [`Given`](crate::Given): what another one can be given to call.
 #[diagnostic::on_unimplemented(
     message = "the program `{Self}` does not have the parameters that it is called with here",
     label = "`{Self}` takes other parameters",
@@ -64,7 +64,7 @@ pub trait Callable<P>: Source {
     /// Expands the program where it is called.
     #[doc(hidden)]
     #[track_caller]
-    fn call(cx: &Cx, params: P);
+    fn call(params: P);
 }
 
 /// A struct of arrays with a program as a method; `NAME` stands for the method's name.
@@ -75,13 +75,13 @@ pub trait Callable<P>: Source {
             that is passed by `&mut`"
 )]
 pub trait Method<const NAME: u64>: Copy {
-    /// The handles of its parameters after the struct.
+    /// Its parameters after the struct: a tuple of [`Given`](crate::Given).
     type Params;
 
     /// Expands the program where it is called.
     #[doc(hidden)]
     #[track_caller]
-    fn call(self, cx: &Cx, params: Self::Params);
+    fn call(self, params: Self::Params);
 }
 
 /// How a launch of a program that cannot yield ends: at its end.
@@ -142,8 +142,15 @@ pub fn counted(program: &str, name: &str, literal: ir::Literal) -> Result<ir::Li
 /// `P` is the empty type that `#[program] fn p(..)` emits under the function's own name; calling `p()` gives a
 /// `Program<p>`.
 pub struct Program<P: Source> {
-    built: OnceLock<Result<Arc<ir::Program>, ir::Error>>,
+    built: OnceLock<Result<Built, ir::Error>>,
     source: PhantomData<fn() -> P>,
+}
+
+/// A program that is built: without the lines that it prints, and whether there are any.
+#[derive(Clone)]
+struct Built {
+    program: Arc<ir::Program>,
+    prints: bool,
 }
 
 impl<P: Source> Program<P> {
@@ -159,7 +166,7 @@ impl<P: Source> Program<P> {
 
     /// The program in the form that devices run; a build error tells all that is wrong with it.
     pub fn ir(&self) -> Result<&Arc<ir::Program>> {
-        self.built().as_ref().map_err(|error| error.clone().into())
+        self.built().as_ref().map(|built| &built.program).map_err(|error| error.clone().into())
     }
 
     /// The labels of its checkpoints, each once, in the order in which they stand; those of programs that it calls are among
@@ -178,11 +185,10 @@ impl<P: Source> Program<P> {
         Ok(regions)
     }
 
-    fn built(&self) -> &Result<Arc<ir::Program>, ir::Error> {
+    fn built(&self) -> &Result<Built, ir::Error> {
         self.built.get_or_init(|| {
-            let cx = Cx::new(P::NAME);
-            P::build(&cx);
-            Ok(Arc::new(cx.finish()?))
+            let (program, prints) = Cx::build(P::NAME, Lines::LeftOut, P::build)?;
+            Ok(Built { program: Arc::new(program), prints })
         })
     }
 
@@ -193,13 +199,40 @@ impl<P: Source> Program<P> {
     /// gives the same bits. With multiply-adds it is at least as accurate and needs fewer operations. It is done here,
     /// once, before the program is compiled or differentiated: its gradient takes the very same steps.
     pub fn with_fma(&self) -> Program<P> {
-        let fused = self.built().clone().map(|program| Arc::new(ir::passes::fuse_multiply_add(&program)));
+        let fused = self.built().clone().map(|built| {
+            let program = Arc::new(ir::passes::fuse_multiply_add(&built.program));
+            Built { program, prints: false }
+        });
         Program { built: OnceLock::from(fused), source: PhantomData }
     }
 
-    /// The program compiled for a device.
+    /// The program compiled for a device. What it prints is printed where the device interprets it.
     pub fn compile(&self, device: &Device) -> Result<Compiled<P>> {
+        let prints = self.built().as_ref().is_ok_and(|built| built.prints);
+        if prints && device.backend().interprets() {
+            let (program, _) = Cx::build(P::NAME, Lines::Printed, P::build).map_err(Error::Program)?;
+            return Ok(Compiled::new(ebbtide_runtime::Compiled::new(&Arc::new(program), device)?));
+        }
         Ok(Compiled::new(ebbtide_runtime::Compiled::new(self.ir()?, device)?))
+    }
+}
+
+/// Holds for nothing: only what is compiled can be launched.
+#[diagnostic::on_unimplemented(
+    message = "a program is compiled for a device before it is launched: `p().compile(&device)?.launch(args)?`",
+    label = "write `.compile(&device)?` before `.launch(..)`",
+    note = "a gradient likewise: `p().grad(p::loss).wrt(p::u).compile(&device)?.launch(args)?`; compile once, launch often"
+)]
+pub trait Launchable {}
+
+impl<P: Source> Program<P> {
+    /// Programs are compiled first: this is here so that rustc says so.
+    #[doc(hidden)]
+    pub fn launch<A>(&self, _: A) -> Result<P::Ended>
+    where
+        Program<P>: Launchable,
+    {
+        Ok(P::Ended::from(Status::Done))
     }
 }
 

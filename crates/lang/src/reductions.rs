@@ -14,7 +14,7 @@ use ebbtide_runtime::Array;
 
 use crate::cx::Cx;
 use crate::emit::{add, begin_for, constant_range, end_loop, index_literal, local, mul, set, sqrt};
-use crate::handle::{Argument, ArrayHandle, ByRef};
+use crate::handle::{Argument, ArrayHandle, ByRef, Indexed, Shaped};
 use crate::scalar::{Element, Float, Number, Scalar};
 use crate::value::{Expr, Local, Readable};
 
@@ -232,19 +232,19 @@ fn over_elements<T: Element + Number, const R: usize>(
     how: Combine,
 ) -> Expr<T> {
     let Some(first) = arrays.first() else { return crate::emit::zero(cx) };
-    let loaded = |cx: &Cx, index: &[ValueId]| {
-        let values = arrays.iter().map(|array| Expr::<T>::new(cx.emit(|b| b.load(array.id, index))));
+    let loaded = |cx: &Cx, index: [ValueId; R]| {
+        let values = arrays.iter().map(|array| array.load(cx, index));
         values.reduce(|a, b| mul(cx, a, b)).unwrap_or_else(|| crate::emit::zero(cx))
     };
     if R == 0 {
-        return loaded(cx, &[]);
+        return loaded(cx, [ValueId::from_index(0); R]);
     }
-    let extents: Vec<ValueId> = cx.emit(|b| (0..R).map(|k| b.dim(first.id, k)).collect());
+    let extents: Vec<ValueId> = (0..R).map(|k| first.dim(cx, k).id).collect();
     for other in &arrays[1..] {
         for (k, extent) in extents.iter().enumerate() {
+            let found = other.dim(cx, k);
             cx.emit(|b| {
-                let found = b.dim(other.id, k);
-                let equal = b.compare(Compare::Eq, *extent, found);
+                let equal = b.compare(Compare::Eq, *extent, found.id);
                 b.assert(equal, "arrays of a dot product have one shape");
             });
         }
@@ -274,7 +274,8 @@ fn over_elements<T: Element + Number, const R: usize>(
             .collect();
         b.begin_par(&ranges)
     });
-    let value = loaded(cx, &index);
+    // The builder gives one variable per range.
+    let value = loaded(cx, from_fn(|k| index[k]));
     cx.emit(|b| {
         b.update(how, result, &[], value.id);
         b.end_par();
@@ -294,9 +295,9 @@ macro_rules! of_arrays {
             #[doc(hidden)]
             #[track_caller]
             pub fn __expand<T: Element + Number, const R: usize>(
-                cx: &Cx,
                 array: impl Argument<ArrayHandle<T, R, ByRef>>,
             ) -> Expr<T> {
+                let cx = &Cx::current();
                 over_elements(cx, &[array.pass(cx)], Combine::$how)
             }
         }
@@ -315,10 +316,10 @@ impl dot {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Element + Number, const R: usize>(
-        cx: &Cx,
         a: impl Argument<ArrayHandle<T, R, ByRef>>,
         b: impl Argument<ArrayHandle<T, R, ByRef>>,
     ) -> Expr<T> {
+        let cx = &Cx::current();
         over_elements(cx, &[a.pass(cx), b.pass(cx)], Combine::Add)
     }
 }
@@ -332,10 +333,8 @@ pub enum norm {}
 impl norm {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<T: Float, const R: usize>(
-        cx: &Cx,
-        array: impl Argument<ArrayHandle<T, R, ByRef>>,
-    ) -> Expr<T> {
+    pub fn __expand<T: Float, const R: usize>(array: impl Argument<ArrayHandle<T, R, ByRef>>) -> Expr<T> {
+        let cx = &Cx::current();
         let array = array.pass(cx);
         sqrt(cx, over_elements(cx, &[array, array], Combine::Add))
     }

@@ -5,7 +5,7 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssi
 use ebbtide_ir::{Literal, LocalId, Type, ValueId};
 
 use crate::small::Value;
-use crate::value::{CastTarget, Readable};
+use crate::value::{CastTarget, Expr, Readable};
 
 /// A type of scalars: `f32 f64 i32 i64 u32 bool`, and `usize`, the index type.
 #[diagnostic::on_unimplemented(
@@ -14,7 +14,9 @@ use crate::value::{CastTarget, Readable};
     note = "scalars are `f32 f64 i32 i64 u32 bool`, and `usize` for indices; arrays and structs of arrays are \
             passed by `&` or `&mut`"
 )]
-pub trait Scalar: Value<Exprs = ValueId, Locals = LocalId> + Readable<Elem = Self> {
+pub trait Scalar:
+    Value<Given = Expr<Self>, Exprs = ValueId, Locals = LocalId> + Readable<Elem = Self>
+{
     /// The type in the program.
     const TYPE: Type;
 
@@ -85,11 +87,36 @@ pub trait Bits: Scalar {}
     note = "elements are `f32 f64 i32 i64 u32 bool`; store indices as `i32` or `i64` and cast them where they \
             index: `u[idx[i] as usize]`"
 )]
-pub trait Element: Scalar + ebbtide_runtime::Element {}
+pub trait Element: Item<Scalar = Self> + Scalar + ebbtide_runtime::Element {}
+
+/// What an array holds at one index: a scalar but `usize`, a vector, a matrix, or an array of a fixed length of scalars.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the element type of an array",
+    label = "not an element type",
+    note = "elements are `f32 f64 i32 i64 u32 bool`, vectors and matrices of them (`Vec3<f64>`, `Mat2<f32>`) and `[f64; 4]`; \
+            store indices as `i32` or `i64` and cast them where they index: `u[idx[i] as usize]`; of a struct make one array \
+            for each field"
+)]
+pub trait Item: Value + ebbtide_runtime::Item {}
+
+macro_rules! items {
+    ($($t:ty)*) => { $(impl Item for $t {})* };
+}
+
+items! { f32 f64 i32 i64 u32 bool }
+
+macro_rules! small_items {
+    ($($t:ident)*) => { $(impl<T: Element> Item for crate::small::$t<T> {})* };
+}
+
+small_items! { Vec2 Vec3 Vec4 Mat2 Mat3 Mat4 }
+
+impl<T: Element, const N: usize> Item for [T; N] {}
 
 macro_rules! scalars {
     ($($t:ty: $ty:ident, $from:expr, $($kind:ident)*;)*) => {$(
         impl Value for $t {
+            type Given = Expr<$t>;
             type Exprs = ValueId;
             type Locals = LocalId;
 

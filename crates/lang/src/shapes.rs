@@ -3,6 +3,7 @@
 use ebbtide_ir::{ArrayId, Binary, Builder, Compare, Literal, ValueId};
 
 use crate::cx::Cx;
+use crate::view::{View, all_whole};
 
 /// An extent: which of the arrays, which dimension.
 pub type Extent = (usize, usize);
@@ -14,6 +15,12 @@ pub enum Fit {
     Equal(Extent, Extent),
     /// An extent is a power of two.
     PowerOfTwo(Extent),
+}
+
+/// The arrays of an operation that takes whole ones; a part of one is a build error.
+#[track_caller]
+pub fn whole<const N: usize>(cx: &Cx, operation: &str, parts: [(ArrayId, View); N]) -> Option<[ArrayId; N]> {
+    all_whole(cx, operation, &parts.map(|(_, view)| view)).then(|| parts.map(|(id, _)| id))
 }
 
 /// Asserts that shapes fit; `rule` says which shapes there should be: "[n, n], [n] and [n]".

@@ -11,12 +11,14 @@
 
 mod aggregates;
 mod elimination;
+mod layout;
 mod matrices;
 mod vectors;
 
 use ebbtide_ir::{Literal, LocalId, Type, ValueId};
 
 use crate::cx::Cx;
+use crate::handle::Handle;
 use crate::value::{Expr, Local};
 
 pub use aggregates::Tuple;
@@ -33,6 +35,8 @@ pub use vectors::{Vec2, Vec3, Vec4};
             `Array1<f64>` are passed by `&` or `&mut`"
 )]
 pub trait Value: Copy + Send + Sync + 'static {
+    /// What stands for a parameter of this type: [`Expr<Self>`](Expr).
+    type Given: Handle;
     /// Its parts as values.
     type Exprs: Copy;
     /// Its parts as local variables.
@@ -55,6 +59,13 @@ pub trait Value: Copy + Send + Sync + 'static {
 
     /// Visits its scalars as constants.
     fn literals(self, visit: &mut dyn FnMut(Literal));
+
+    /// Declares it as the next parameter of the program: one scalar for each part.
+    fn declare(cx: &Cx, name: &str) -> Expr<Self> {
+        let declare = |(name, ty): (String, _)| cx.emit(|b| b.scalar(&name, ty));
+        let all: Vec<_> = names::<Self>(name).into_iter().zip(types::<Self>()).map(declare).collect();
+        from_ids(&all)
+    }
 }
 
 /// The scalars of a value.
@@ -104,6 +115,11 @@ pub(crate) fn constant<T: Value>(cx: &Cx, value: T) -> Expr<T> {
 }
 
 /// A value that is indexed: its items have one type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not indexed: it has no items",
+    label = "indexed once too often",
+    note = "vectors are indexed `v[k]`, matrices `m[[i, j]]` or `m[i]` for a row, arrays of a fixed length `a[k]`"
+)]
 pub trait Sequence: Value {
     /// The type of an item.
     type Item: Value;

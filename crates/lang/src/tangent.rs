@@ -18,7 +18,7 @@ use crate::gradient::{Bytes, DURABLE_EVERY, Differentiable, Gradients, MakeOutpu
 use crate::host_arrays::Host;
 use crate::leaves::Wanted;
 use crate::program::{Name, Program, Source, counted};
-use crate::scalar::{Element, Float};
+use crate::scalar::{Element, Float, Item};
 
 /// A direction of the inputs: how each moves. What is not named stays where it is.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl<'a> Direction<'a> {
     }
 
     /// An array moves along another one of its shape.
-    pub fn array<T: Element, const R: usize>(
+    pub fn array<T: Item, const R: usize>(
         mut self,
         name: Name<Array<T, R>>,
         along: &'a Array<T, R>,
@@ -71,7 +71,7 @@ enum Order {
 
 impl<P: Source> Program<P> {
     /// How an output moves when inputs move: name them with [`Product::wrt`].
-    pub fn jvp<T: Float + Element, const R: usize>(&self, of: Name<Array<T, R>>) -> Product<P> {
+    pub fn jvp<T: Item<Scalar: Float>, const R: usize>(&self, of: Name<Array<T, R>>) -> Product<P> {
         self.product(of.as_str(), make_output::<Array<T, R>>, Order::First)
     }
 

@@ -176,9 +176,10 @@ cast_targets! { f32 f64 i32 i64 u32 usize }
 /// What `=` and `+=` can change: a local variable.
 #[diagnostic::on_unimplemented(
     message = "this cannot be assigned to: it is `{Self}`",
-    label = "not a `let mut` variable",
+    label = "not a `let mut` variable, nor an element such as `loss[[]]` or `u[i]`",
     note = "declare a variable with `let mut`; a scalar parameter does not change during a launch, copy it first: \
-            `let mut x = x;`; whole arrays change through `copy`, `swap` and `fill`"
+            `let mut x = x;`; of an array the elements are assigned to: `loss[[]] += x`, `u[i] = x`, `u[[i, j]] = x`; whole \
+            arrays change through `copy`, `swap` and `fill`"
 )]
 pub trait Variable {
     /// The type of the variable.

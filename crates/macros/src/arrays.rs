@@ -162,6 +162,7 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
         handle_of(quote!(::ebbtide::__lang::ByRef)),
         handle_of(quote!(::ebbtide::__lang::ByMut)),
     );
+    let written = [quote!(::ebbtide::__lang::ByMut), quote!(::ebbtide::__lang::ByLoan)];
     let type_params: Vec<_> = input.generics.type_params().map(|t| &t.ident).collect();
 
     let idents: Vec<&Ident> = fields.iter().map(|(_, ident)| *ident).collect();
@@ -210,7 +211,7 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
 
             #[automatically_derived]
             impl #handle_impl ::ebbtide::__lang::Handle for #handle #handle_ty #where_clause {
-                fn bound(&self, visit: &mut dyn ::core::ops::FnMut(::ebbtide::__lang::Bound)) {
+                fn bound(&self, visit: &mut dyn ::core::ops::FnMut(::ebbtide::__lang::Behind)) {
                     #(::ebbtide::__lang::Handle::bound(&self.#idents, visit);)*
                 }
             }
@@ -229,6 +230,20 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
             impl #impl_generics ::ebbtide::__lang::Argument<#of_mut> for #of_mut #where_clause {
                 fn pass(&self, _: &::ebbtide::__lang::Cx) -> #of_mut { *self }
             }
+
+            #[automatically_derived]
+            impl #handle_impl ::ebbtide::__lang::Passed<#name #ty_generics, ::ebbtide::__lang::ByRef> for #of_b #where_clause {
+                fn handle(&self, cx: &::ebbtide::__lang::Cx) -> ::std::boxed::Box<dyn ::core::any::Any> {
+                    ::std::boxed::Box::new(::ebbtide::__lang::Argument::<#of_ref>::pass(self, cx))
+                }
+            }
+
+            #(#[automatically_derived]
+            impl #impl_generics ::ebbtide::__lang::Passed<#name #ty_generics, #written> for #of_mut #where_clause {
+                fn handle(&self, _: &::ebbtide::__lang::Cx) -> ::std::boxed::Box<dyn ::core::any::Any> {
+                    ::std::boxed::Box::new(*self)
+                }
+            })*
 
             #[automatically_derived]
             impl #impl_generics ::ebbtide::__lang::Field for #name #ty_generics #where_clause {

@@ -1,8 +1,10 @@
 //! The body of a program or function, rewritten to calls that build it.
 
+mod assignments;
 mod calls;
 mod expressions;
 mod loops;
+mod printing;
 mod refusals;
 mod regions;
 
@@ -10,12 +12,14 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, BinOp, Block, Expr, ExprIf, Item, Local, Pat, Stmt, Type};
+use syn::{Attribute, Block, Expr, ExprIf, Item, Local, Pat, Stmt, Type};
 
 use crate::errors::Errors;
 use crate::item::{self, Kind};
 use crate::jumps;
 use crate::signature::array_rank;
+
+use assignments::compound;
 
 pub(crate) use loops::closing_break;
 
@@ -35,6 +39,8 @@ pub struct Translator<'a> {
     cx: Ident,
     /// How many ranges with `.rev()` or `.step_by(k)` there were.
     strided: usize,
+    /// The parameters of a `#[func]` that are lent by `&mut`: `*x` is what they lend.
+    lent: Vec<String>,
     /// The parameters that are programs, and their types.
     programs: Vec<(Ident, Type)>,
     errors: &'a mut Errors,
@@ -47,8 +53,13 @@ struct Element {
 }
 
 impl<'a> Translator<'a> {
-    pub fn new(kind: Kind, programs: Vec<(Ident, Type)>, errors: &'a mut Errors) -> Translator<'a> {
-        Translator { kind, level: Level::Program, cx: item::cx(), strided: 0, programs, errors }
+    pub fn new(
+        kind: Kind,
+        lent: Vec<String>,
+        programs: Vec<(Ident, Type)>,
+        errors: &'a mut Errors,
+    ) -> Translator<'a> {
+        Translator { kind, level: Level::Program, cx: item::cx(), strided: 0, lent, programs, errors }
     }
 
     /// A call of a function of `lang::emit` at the user's place `span`.
@@ -61,6 +72,11 @@ impl<'a> Translator<'a> {
     /// A name for expanded code alone.
     fn hidden(&self, name: &str) -> Ident {
         Ident::new(name, Span::mixed_site())
+    }
+
+    /// A name for expanded code, at the place of what it holds: rustc shows this place where its type does not fit.
+    fn hidden_at(&self, name: &str, span: Span) -> Ident {
+        Ident::new(&format!("__{name}"), span)
     }
 
     /// The statements of a block that has no value.
@@ -97,6 +113,9 @@ impl<'a> Translator<'a> {
                 TokenStream::new()
             }
             Stmt::Macro(stmt) if stmt.mac.path.is_ident("assert") => self.assertion(&stmt.mac),
+            Stmt::Macro(stmt) if stmt.mac.path.is_ident("println") || stmt.mac.path.is_ident("eprintln") => {
+                self.printed_line(&stmt.mac)
+            }
             Stmt::Macro(stmt) => {
                 self.refuse_macro(&stmt.mac);
                 TokenStream::new()
@@ -313,131 +332,6 @@ impl<'a> Translator<'a> {
         quote!({ #begin; { #then } #otherwise #end; })
     }
 
-    /// `place = value`.
-    fn assign(&mut self, place: &Expr, value: &Expr, span: Span) -> TokenStream {
-        let value = self.expr(value);
-        match strip(place) {
-            Expr::Index(index) => {
-                let element = self.written_element(index);
-                let array = self.writable(&index.expr, &element);
-                let store = self.emit(place.span(), "store", &[element.index, array, value]);
-                quote!(#store;)
-            }
-            Expr::Path(_) | Expr::Field(_) | Expr::Unary(_) => {
-                let place = self.variable(place);
-                let set = self.emit(span, "set", &[borrow(&place), value]);
-                quote!(#set;)
-            }
-            other => {
-                self.errors.at(other, "only a variable or an element of an array can be assigned to");
-                TokenStream::new()
-            }
-        }
-    }
-
-    /// `place += value` and its kin. `+=` on an element combines, so that it may be a reduction.
-    fn compound_assign(&mut self, place: &Expr, op: &BinOp, value: &Expr) -> TokenStream {
-        let Some(function) = compound(op) else { return TokenStream::new() };
-        let span = op.span();
-        let value = self.expr(value);
-        match strip(place) {
-            Expr::Index(index) => {
-                let element = self.written_element(index);
-                let array = self.writable(&index.expr, &element);
-                if function == "add" {
-                    let update = self.emit(place.span(), "add_to_element", &[element.index, array, value]);
-                    return quote!(#update;);
-                }
-                let (at, right) = (self.hidden("at"), self.hidden("right"));
-                let old = self.emit(place.span(), "load", &[quote!(#at), element.array]);
-                let new = self.emit(span, function, &[old, quote!(#right)]);
-                let store = self.emit(place.span(), "store", &[quote!(#at), array, new]);
-                let index = element.index;
-                quote!({ let #at = #index; let #right = #value; #store; })
-            }
-            Expr::Path(_) | Expr::Field(_) | Expr::Unary(_) => {
-                let place = self.variable(place);
-                let right = self.hidden("right");
-                let old = self.emit(place.span(), "read", &[borrow(&place)]);
-                let new = self.emit(span, function, &[old, quote!(#right)]);
-                let set = self.emit(span, "set", &[borrow(&place), new]);
-                quote!({ let #right = #value; #set; })
-            }
-            other => {
-                self.errors.at(other, "only a variable or an element of an array can be assigned to");
-                TokenStream::new()
-            }
-        }
-    }
-
-    /// `a[i].min_assign(x)`, `best.max_assign(x)`.
-    fn assigning_method(&mut self, call: &syn::ExprMethodCall) -> TokenStream {
-        let (update, function) = match call.method == "min_assign" {
-            true => ("min_into_element", "min"),
-            false => ("max_into_element", "max"),
-        };
-        let Some(value) = call.args.first().filter(|_| call.args.len() == 1) else {
-            self.errors.at(call, format!("`{}` takes one argument", call.method));
-            return TokenStream::new();
-        };
-        let value = self.expr(value);
-        match strip(&call.receiver) {
-            Expr::Index(index) => {
-                let element = self.element(index);
-                let array = self.writable(&index.expr, &element);
-                let update = self.emit(call.receiver.span(), update, &[element.index, array, value]);
-                quote!(#update;)
-            }
-            Expr::Path(_) | Expr::Field(_) => {
-                let place = self.place(&call.receiver);
-                let old = self.emit(place.span(), "read", &[borrow(&place)]);
-                let new = self.emit(call.method.span(), function, &[old, value]);
-                let set = self.emit(call.method.span(), "set", &[borrow(&place), new]);
-                quote!(#set;)
-            }
-            other => {
-                self.errors
-                    .at(other, format!("`{}` changes a variable or an element of an array", call.method));
-                TokenStream::new()
-            }
-        }
-    }
-
-    /// A variable, or a part of one, that is about to be assigned to.
-    fn variable(&mut self, place: &Expr) -> TokenStream {
-        let mut inner = strip(place);
-        while let Expr::Field(field) = inner {
-            inner = strip(&field.base);
-        }
-        if let Expr::Index(_) = inner {
-            self.errors.at(
-                place,
-                "a part of an element is not assigned to by itself: `let mut e = a[i]; e.x = …; a[i] = e;`",
-            );
-            return TokenStream::new();
-        }
-        self.place(place)
-    }
-
-    /// `a[i]`, `a[[i, j]]`, and `a[i][j]` of a variable.
-    fn written_element(&mut self, index: &syn::ExprIndex) -> Element {
-        match strip(&index.expr) {
-            Expr::Index(outer) if !matches!(strip(&outer.index), Expr::Array(_)) => {
-                let Element { array, .. } = self.element(outer);
-                let list = [&*outer.index, &*index.index];
-                let index = self.indices(index.span(), list.into_iter());
-                Element { array, index }
-            }
-            _ => self.element(index),
-        }
-    }
-
-    /// The array of an element that is about to be written.
-    fn writable(&self, array: &Expr, element: &Element) -> TokenStream {
-        let handle = &element.array;
-        quote_spanned!(array.span()=> ::ebbtide::__lang::emit::writable(#handle))
-    }
-
     /// A statement that takes no attributes of ours; those that only speak to tools are dropped.
     fn no_attributes(&mut self, attrs: &[Attribute]) {
         for attr in attrs.iter().filter(|a| !is_tool_attribute(a)) {
@@ -470,23 +364,6 @@ fn strip(mut expr: &Expr) -> &Expr {
             _ => return expr,
         }
     }
-}
-
-/// The function of a compound assignment's operator.
-fn compound(op: &BinOp) -> Option<&'static str> {
-    Some(match op {
-        BinOp::AddAssign(_) => "add",
-        BinOp::SubAssign(_) => "sub",
-        BinOp::MulAssign(_) => "mul",
-        BinOp::DivAssign(_) => "div",
-        BinOp::RemAssign(_) => "rem",
-        BinOp::BitAndAssign(_) => "bit_and",
-        BinOp::BitOrAssign(_) => "bit_or",
-        BinOp::BitXorAssign(_) => "bit_xor",
-        BinOp::ShlAssign(_) => "shl",
-        BinOp::ShrAssign(_) => "shr",
-        _ => return None,
-    })
 }
 
 /// Rank, element type and shape, where the expression is `Array2::<f64>::zeros([n, m])`.

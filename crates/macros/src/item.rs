@@ -1,7 +1,7 @@
 //! `#[program]` and `#[func]`: the items that one function becomes.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, GenericParam, ItemFn, ReturnType, Type};
@@ -11,6 +11,7 @@ use crate::errors::Errors;
 use crate::jumps::Jumps;
 use crate::signature::{self, Param, Passing};
 use crate::yields;
+use crate::{types, unparsed};
 
 /// What a function is to become.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,20 +37,38 @@ impl Kind {
 
 /// Expands the attribute on a function.
 pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
     let mut function: ItemFn = match syn::parse2(item.clone()) {
         Ok(function) => function,
-        // What is not a function is the user's mistake; a function that does not parse is rustc's to explain.
         Err(error) => {
             let error = match syn::parse2::<syn::Item>(item.clone()) {
                 Ok(other) => syn::Error::new_spanned(other, format!("a {} is a function", kind.noun())),
-                Err(_) => error,
+                Err(_) => unparsed::advice(&item, error),
             };
-            let error = error.into_compile_error();
-            return quote!(#error #item);
+            match unparsed::without_body(&item) {
+                Some(function) => {
+                    errors.add(error);
+                    function
+                }
+                None => {
+                    let error = error.into_compile_error();
+                    return quote!(#error #item);
+                }
+            }
         }
     };
-    let mut errors = Errors::default();
+    if let Some(receiver) = function.sig.receiver() {
+        let ItemFn { vis, sig, .. } = &function;
+        let message = format!(
+            "a {} stands outside `impl` blocks: write a function `fn {}(w: &mut World)`, and call it with the struct",
+            kind.noun(),
+            sig.ident
+        );
+        let error = syn::Error::new_spanned(receiver, message).into_compile_error();
+        return quote!(#error #[allow(dead_code, unused_variables)] #vis #sig { ::core::unreachable!() });
+    }
     let rules = Rules::parse(kind, attr, &mut errors);
+    types::type_parameters(kind, &mut function.sig.generics, &mut errors);
     let params = signature::params(kind, &function, &mut errors);
     for name in &rules.saved {
         let written = |p: &Param| p.ident == *name && p.passing == Passing::Mut;
@@ -61,10 +80,17 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
     let body = match kind {
         Kind::Operation => TokenStream::new(),
         _ => {
-            let block = Jumps::new(kind, has_value, &mut errors).body(&function.block);
+            // A body that does not parse is empty here, and has its error already.
+            let block = match errors.any() && function.block.stmts.is_empty() {
+                true => *function.block.clone(),
+                false => Jumps::new(kind, has_value, &mut errors).body(&function.block),
+            };
+            let lent = params.iter().filter(|p| kind == Kind::Func && p.passing == Passing::Mut);
+            let lent = lent.map(Param::name).collect();
             let programs = params.iter().filter(|p| p.passing == Passing::Program);
             let programs = programs.map(|p| (p.ident.clone(), p.ty.clone())).collect();
-            let mut translator = Translator::new(kind, programs, &mut errors);
+            let has_value = has_value && !function.block.stmts.is_empty();
+            let mut translator = Translator::new(kind, lent, programs, &mut errors);
             if has_value { translator.value_block(&block) } else { translator.statements(&block) }
         }
     };
@@ -124,7 +150,7 @@ impl Item<'_> {
         let ItemFn { vis, sig, .. } = self.function;
         let name = &sig.ident;
         let (impl_generics, ty_generics, where_clause) = sig.generics.split_for_impl();
-        let generics = &sig.generics;
+        let of_type = self.generics_of_type();
         let never = self.never();
         let expansion = self.expansion(body);
         let lints = attributes(&self.function.attrs, &["allow", "warn", "deny"]);
@@ -137,7 +163,7 @@ impl Item<'_> {
         quote! {
             #docs
             #[allow(non_camel_case_types, dead_code)]
-            #vis enum #name #generics #where_clause { #never }
+            #vis enum #name #of_type #where_clause { #never }
 
             #lints
             #[allow(non_upper_case_globals, dead_code, clippy::all)]
@@ -148,6 +174,18 @@ impl Item<'_> {
 
             #function
         }
+    }
+
+    /// The generics of the type. What is asked of a program among the parameters is asked where the type is used, so that a
+    /// program that does not fit is one error.
+    fn generics_of_type(&self) -> syn::Generics {
+        let mut generics = self.function.sig.generics.clone();
+        let programs = self.all.iter().filter(|param| param.passing == Passing::Program);
+        let names: Vec<String> = programs.map(|param| param.ty.to_token_stream().to_string()).collect();
+        for param in generics.type_params_mut().filter(|param| names.contains(&param.ident.to_string())) {
+            param.bounds.clear();
+        }
+        generics
     }
 
     /// A variant that no value can have, where type parameters must be mentioned.
@@ -177,21 +215,32 @@ impl Item<'_> {
         let head = quote! {
             #[doc(hidden)]
             #[track_caller]
-            pub fn __expand<#(#bounds),*>(
-                #cx: &::ebbtide::__lang::Cx,
-                #(#idents: #types),*
-            )
+            pub fn __expand<#(#bounds),*>(#(#idents: #types),*)
         };
-        let pass = self.params.iter().map(|param| {
-            let ident = &param.ident;
-            quote_spanned!(param.ty.span()=> let #ident = ::ebbtide::__lang::emit::arg(#cx, &#ident);)
-        });
-        let unused =
-            self.all.iter().filter(|param| param.passing == Passing::Program).map(|param| &param.ident);
-        let pass = quote!(#(#pass)* #(let _ = &#unused;)*);
-        let bound = self.params.iter().map(|param| {
-            let (ident, name) = (&param.ident, param.name());
-            quote_spanned!(param.ty.span()=> (#name, ::ebbtide::__lang::emit::bound(&#ident)))
+        let behind = |k: usize| format_ident!("behind{k}", span = Span::mixed_site());
+        let checks = self.params.iter().map(|param| param.check(self.kind));
+        // Programs are part of the type, and called by it.
+        let programs = self.all.iter().filter(|param| param.passing == Passing::Program);
+        let programs = programs.map(|param| &param.ident);
+        let start = quote!(let #cx = &::ebbtide::__lang::Cx::current(); #(#checks)* #(let _ = &#programs;)*);
+        // The body is inside closures: the types of their parameters are those of the handles.
+        let pass = |body: TokenStream| {
+            let inside = self.params.iter().enumerate().rev().fold(body, |body, (k, param)| {
+                let (ident, ty, how, behind) =
+                    (&param.ident, param.type_at_one_place(), param.how(self.kind), behind(k));
+                quote_spanned! {param.ty.span()=>
+                    ::ebbtide::__lang::emit::passed::<#ty, #how, _>(#cx, &#ident, |#ident, #behind| {
+                        // A parameter that is not used is no mistake: rules take all of them.
+                        let _ = &#ident;
+                        #body
+                    })
+                }
+            });
+            quote!(#start #inside)
+        };
+        let bound = self.params.iter().enumerate().map(|(k, param)| {
+            let (name, behind) = (param.name(), behind(k));
+            quote!((#name, #behind))
         });
         let bound = quote!(&[#(#bound),*]);
         let saved = self.rules.saved.iter().map(|name| name.unraw().to_string());
@@ -204,19 +253,17 @@ impl Item<'_> {
             }
         };
         match self.kind {
-            Kind::Program => quote! {
-                #head {
-                    #pass
-                    ::ebbtide::__lang::emit::call_program(#cx, #callee, #bound, || { #body });
-                }
-            },
+            Kind::Program => {
+                let inside =
+                    pass(quote!(::ebbtide::__lang::emit::call_program(#cx, #callee, #bound, || { #body });));
+                quote!(#head { #inside })
+            }
             Kind::Operation => {
                 let host = self.host_function();
+                let inside =
+                    pass(quote!(::ebbtide::__lang::emit::call_operation(#cx, #callee, #bound, Self::__run);));
                 quote! {
-                    #head {
-                        #pass
-                        ::ebbtide::__lang::emit::call_operation(#cx, #callee, #bound, Self::__run);
-                    }
+                    #head { #inside }
                     #host
                 }
             }
@@ -225,12 +272,10 @@ impl Item<'_> {
                     ReturnType::Default => quote!(()),
                     ReturnType::Type(_, ty) => quote_spanned!(ty.span()=> ::ebbtide::__lang::Expr<#ty>),
                 };
-                quote! {
-                    #head -> #output {
-                        #pass
-                        ::ebbtide::__lang::emit::call_func(#cx, ::core::any::type_name::<Self>(), #name, || { #body })
-                    }
-                }
+                let inside = pass(quote! {
+                    ::ebbtide::__lang::emit::call_func(#cx, ::core::any::type_name::<Self>(), #name, || { #body })
+                });
+                quote!(#head -> #output { #inside })
             }
         }
     }
@@ -331,7 +376,7 @@ impl Item<'_> {
 
                 fn build(#cx: &::ebbtide::__lang::Cx) {
                     // Arguments of a call are evaluated in order, so parameters are declared in order.
-                    Self::__expand(#cx, #(#declare),*);
+                    Self::__expand(#(#declare),*);
                 }
 
                 #rules
@@ -375,16 +420,13 @@ impl Item<'_> {
         let sig = &self.function.sig;
         let name = &sig.ident;
         let (impl_generics, ty_generics, where_clause) = sig.generics.split_for_impl();
-        let handles: Vec<TokenStream> = self.params.iter().map(|param| param.handle(self.kind)).collect();
+        let given: Vec<TokenStream> = self.params.iter().map(|param| param.given(self.kind)).collect();
         let idents: Vec<&Ident> = self.params.iter().map(|param| &param.ident).collect();
-        let cx = cx();
-        // A parameter that is of no type for programs is blamed once, at its type.
-        let span = self.params.first().map_or(Span::call_site(), |param| param.ty.span());
-        quote_spanned! {span=>
-            impl #impl_generics ::ebbtide::__lang::Callable<(#(#handles,)*)> for #name #ty_generics #where_clause {
+        quote! {
+            impl #impl_generics ::ebbtide::__lang::Callable<(#(#given,)*)> for #name #ty_generics #where_clause {
                 #[track_caller]
-                fn call(#cx: &::ebbtide::__lang::Cx, (#(#idents,)*): (#(#handles,)*)) {
-                    Self::__expand(#cx #(, #idents)*);
+                fn call((#(#idents,)*): (#(#given,)*)) {
+                    Self::__expand(#(#idents),*);
                 }
             }
         }
@@ -459,8 +501,11 @@ impl Item<'_> {
     /// The function as it was written: plain Rust.
     fn plain_function(&self) -> TokenStream {
         let function = self.function;
-        // std plans an `erf` of its own; ours is meant.
-        quote!(#[allow(dead_code, unstable_name_collisions)] #function)
+        // std plans an `erf` of its own; ours is meant. `i >= 0` means something in programs, where `i` may be negative.
+        quote! {
+            #[allow(dead_code, unstable_name_collisions, unused_comparisons, clippy::absurd_extreme_comparisons)]
+            #function
+        }
     }
 
     /// The signature of the plain function alone.

@@ -13,6 +13,8 @@ mod jumps;
 mod label;
 mod methods;
 mod signature;
+mod types;
+mod unparsed;
 mod value;
 mod yields;
 

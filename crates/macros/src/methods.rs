@@ -143,7 +143,7 @@ fn callable_as_method(method: &ImplItemFn, program: &ItemFn, self_ty: &Type) -> 
     }
     let params = signature::params(Kind::Program, program, &mut Errors::default());
     let Some((this, others)) = params.split_first() else { return TokenStream::new() };
-    let handles: Vec<TokenStream> = others.iter().map(|param| param.handle(Kind::Program)).collect();
+    let given: Vec<TokenStream> = others.iter().map(|param| param.given(Kind::Program)).collect();
     let idents: Vec<&Ident> = others.iter().map(|param| &param.ident).collect();
     let borrows = match this.passing {
         Passing::Mut => vec![quote!(::ebbtide::__lang::ByMut)],
@@ -154,11 +154,11 @@ fn callable_as_method(method: &ImplItemFn, program: &ItemFn, self_ty: &Type) -> 
     let impls = borrows.into_iter().map(|borrow| {
         quote! {
             impl ::ebbtide::__lang::Method<#key> for <#self_ty as ::ebbtide::__lang::Field>::Handle<#borrow> {
-                type Params = (#(#handles,)*);
+                type Params = (#(#given,)*);
 
                 #[track_caller]
-                fn call(self, cx: &::ebbtide::__lang::Cx, (#(#idents,)*): Self::Params) {
-                    #name::__expand(cx, self #(, #idents)*);
+                fn call(self, (#(#idents,)*): Self::Params) {
+                    #name::__expand(self #(, #idents)*);
                 }
             }
         }

@@ -11,6 +11,7 @@ use syn::{
 
 use crate::errors::Errors;
 use crate::item::Kind;
+use crate::types::{self, at_one_place};
 
 /// How a parameter is passed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,16 +47,31 @@ impl Param {
         }
     }
 
-    /// The type that stands for the parameter while a program is being built.
-    pub fn handle(&self, kind: Kind) -> TokenStream {
-        let ty = &self.ty;
-        let borrow = self.borrow();
+    /// The type, at the place of its first word.
+    pub fn type_at_one_place(&self) -> TokenStream {
+        at_one_place(&self.ty, self.ty.span())
+    }
+
+    /// How it is passed to an expansion.
+    pub fn how(&self, kind: Kind) -> TokenStream {
+        let span = self.ty.span();
         match self.passing {
-            Passing::Mut if kind == Kind::Func => {
-                quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Lent>::Handle)
-            }
-            Passing::Value => quote_spanned!(ty.span()=> ::ebbtide::__lang::Expr<#ty>),
-            _ => quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Field>::Handle<#borrow>),
+            Passing::Mut if kind == Kind::Func => quote_spanned!(span=> ::ebbtide::__lang::ByLoan),
+            Passing::Value | Passing::Program => quote_spanned!(span=> ::ebbtide::__lang::ByValue),
+            Passing::Ref => quote_spanned!(span=> ::ebbtide::__lang::ByRef),
+            Passing::Mut => quote_spanned!(span=> ::ebbtide::__lang::ByMut),
+        }
+    }
+
+    /// Names the trait that the type must have, and nothing else: wherever this stands, rustc's complaint about a type that
+    /// does not have it is the same to the letter, and shown once.
+    pub fn check(&self, kind: Kind) -> TokenStream {
+        let ty = self.type_at_one_place();
+        match self.passing {
+            Passing::Mut if kind == Kind::Func => TokenStream::new(),
+            Passing::Program => TokenStream::new(),
+            Passing::Value => quote_spanned!(ty.span()=> let _ = <#ty as ::ebbtide::__lang::Value>::names;),
+            _ => quote_spanned!(ty.span()=> let _ = <#ty as ::ebbtide::__lang::Field>::paths;),
         }
     }
 
@@ -68,10 +84,16 @@ impl Param {
                 quote_spanned!(ty.span()=> ::core::ops::Fn() -> ::ebbtide::__lang::Program<#ty> + ::core::marker::Copy)
             }
             _ => {
-                let handle = self.handle(kind);
-                quote_spanned!(ty.span()=> ::ebbtide::__lang::Argument<#handle>)
+                let how = self.how(kind);
+                quote_spanned!(ty.span()=> ::ebbtide::__lang::Passed<#ty, #how>)
             }
         }
+    }
+
+    /// The type of an argument for the parameter that is on its way to it.
+    pub fn given(&self, kind: Kind) -> TokenStream {
+        let (ty, how) = (&self.ty, self.how(kind));
+        quote_spanned!(ty.span()=> ::ebbtide::__lang::Given<#ty, #how>)
     }
 
     /// The type of the argument of a launch.
@@ -115,11 +137,15 @@ impl Param {
 
     /// Declares the parameter and gives its handle.
     pub fn declare(&self, cx: &Ident) -> TokenStream {
-        let (ty, name, borrow) = (&self.ty, self.name(), self.borrow());
+        let (ty, name, borrow) = (self.type_at_one_place(), self.name(), self.borrow());
         match self.passing {
-            Passing::Value => quote_spanned!(ty.span()=> ::ebbtide::__lang::emit::scalar::<#ty>(#cx, #name)),
+            Passing::Value => {
+                quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Value>::declare(#cx, #name))
+            }
             Passing::Program => quote_spanned!(ty.span()=> ::ebbtide::__lang::Program::<#ty>::new),
-            _ => quote_spanned!(ty.span()=> ::ebbtide::__lang::emit::declare::<#ty, #borrow>(#cx, #name)),
+            _ => {
+                quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Field>::declare::<#borrow>(#cx, #name))
+            }
         }
     }
 
@@ -137,17 +163,21 @@ impl Param {
     }
 
     fn flatten_as(&self, passing: Passing, list: &Ident) -> TokenStream {
-        let ident = &self.ident;
+        let (ident, ty) = (&self.ident, self.type_at_one_place());
         let span = self.ty.span();
         match passing {
             Passing::Value => quote_spanned! {span=>
-                ::ebbtide::__lang::Value::literals(#ident, &mut |literal| {
+                <#ty as ::ebbtide::__lang::Value>::literals(#ident, &mut |literal| {
                     #list.push(::ebbtide::__lang::Arg::Scalar(literal));
                 });
             },
             Passing::Program => TokenStream::new(),
-            Passing::Ref => quote_spanned!(span=> ::ebbtide::__lang::Field::read_args(#ident, &mut #list);),
-            Passing::Mut => quote_spanned!(span=> ::ebbtide::__lang::Field::write_args(#ident, &mut #list);),
+            Passing::Ref => {
+                quote_spanned!(span=> <#ty as ::ebbtide::__lang::Field>::read_args(#ident, &mut #list);)
+            }
+            Passing::Mut => {
+                quote_spanned!(span=> <#ty as ::ebbtide::__lang::Field>::write_args(#ident, &mut #list);)
+            }
         }
     }
 }
@@ -174,7 +204,7 @@ pub fn params(kind: Kind, item: &ItemFn, errors: &mut Errors) -> Vec<Param> {
         }
     }
     output(kind, item, errors);
-    let mut params: Vec<Param> = sig.inputs.iter().filter_map(|input| param(input, errors)).collect();
+    let mut params: Vec<Param> = sig.inputs.iter().filter_map(|input| param(kind, input, errors)).collect();
     let programs = program_types(&item.sig.generics);
     for param in &mut params {
         let is_program =
@@ -214,18 +244,18 @@ pub fn rewrite_program_bounds(generics: &mut Generics, errors: &mut Errors) {
             if let ReturnType::Type(_, ty) = &arguments.output {
                 errors.at(ty, "a program returns nothing: it writes what it takes by `&mut`");
             }
-            let handles = arguments.inputs.iter().map(|argument| match &argument.ty {
+            let params = arguments.inputs.iter().map(|argument| match &argument.ty {
                 Type::Reference(reference) => {
                     let elem = &reference.elem;
                     let borrow = match reference.mutability {
                         Some(_) => quote!(::ebbtide::__lang::ByMut),
                         None => quote!(::ebbtide::__lang::ByRef),
                     };
-                    quote!(<#elem as ::ebbtide::__lang::Field>::Handle<#borrow>)
+                    quote!(::ebbtide::__lang::Given<#elem, #borrow>)
                 }
-                scalar => quote!(::ebbtide::__lang::Expr<#scalar>),
+                value => quote!(::ebbtide::__lang::Given<#value, ::ebbtide::__lang::ByValue>),
             });
-            *bound = parse_quote_spanned!(arguments.span()=> ::ebbtide::__lang::Callable<(#(#handles,)*)>);
+            *bound = parse_quote_spanned!(arguments.span()=> ::ebbtide::__lang::Callable<(#(#params,)*)>);
         }
     }
 }
@@ -250,7 +280,7 @@ fn by_mut(input: &FnArg) -> bool {
     matches!(input, FnArg::Typed(input) if matches!(&*input.ty, Type::Reference(r) if r.mutability.is_some()))
 }
 
-fn param(input: &FnArg, errors: &mut Errors) -> Option<Param> {
+fn param(kind: Kind, input: &FnArg, errors: &mut Errors) -> Option<Param> {
     let FnArg::Typed(input) = input else {
         errors.at(
             input,
@@ -278,22 +308,25 @@ fn param(input: &FnArg, errors: &mut Errors) -> Option<Param> {
             if let Some(lifetime) = &reference.lifetime {
                 errors.at(lifetime, "references have no lifetimes here: write `&` or `&mut` alone");
             }
-            if let Type::Slice(slice) = &*reference.elem {
-                errors.at(slice, "there are no slices: write `Array1<T>`");
-                return None;
-            }
             let passing = if reference.mutability.is_some() { Passing::Mut } else { Passing::Ref };
-            (passing, (*reference.elem).clone())
+            match &*reference.elem {
+                Type::Slice(slice) => {
+                    errors.at(slice, "there are no slices: write `Array1<T>`");
+                    let element = &slice.elem;
+                    (passing, syn::parse_quote!(::ebbtide::Array1<#element>))
+                }
+                elem => types::parameter(kind, passing, elem.clone(), errors),
+            }
         }
         Type::ImplTrait(ty) => {
             errors.at(ty, "write a type parameter, as in `fn f<T: Float>(x: T)`");
             return None;
         }
-        ty => (Passing::Value, ty.clone()),
+        ty => types::parameter(kind, Passing::Value, ty.clone(), errors),
     };
     if passing == Passing::Value && names_an_array(&ty) {
         errors.at(&ty, "arrays are passed by reference: write `&` before it, or `&mut` if it is written");
-        return None;
+        return Some(Param { ident, passing: Passing::Ref, ty });
     }
     Some(Param { ident, passing, ty })
 }

@@ -105,6 +105,7 @@ fn structure(input: &DeriveInput, fields: &FieldsNamed) -> TokenStream {
 
             #[automatically_derived]
             impl #impl_generics #lang::Value for #name #ty_generics #where_clause {
+                type Given = #lang::Expr<Self>;
                 type Exprs = #exprs #ty_generics;
                 type Locals = #locals #ty_generics;
 
@@ -147,6 +148,14 @@ fn structure(input: &DeriveInput, fields: &FieldsNamed) -> TokenStream {
             }
 
             #[automatically_derived]
+            impl #impl_generics #lang::Passed<Self, #lang::ByValue> for #name #ty_generics #where_clause {
+                #[track_caller]
+                fn handle(&self, cx: &#lang::Cx) -> ::std::boxed::Box<dyn ::core::any::Any> {
+                    ::std::boxed::Box::new(#lang::emit::constant(cx, *self))
+                }
+            }
+
+            #[automatically_derived]
             impl #impl_generics #lang::Argument<#lang::Expr<#name #ty_generics>> for #name #ty_generics #where_clause {
                 #[track_caller]
                 fn pass(&self, cx: &#lang::Cx) -> #lang::Expr<Self> { #lang::emit::constant(cx, *self) }
@@ -171,6 +180,7 @@ fn enumeration(input: &DeriveInput, data: &DataEnum, errors: &mut Errors) -> Tok
         const _: () = {
             #[automatically_derived]
             impl #lang::Value for #name {
+                type Given = #lang::Expr<Self>;
                 type Exprs = #lang::ValueId;
                 type Locals = #lang::LocalId;
 
@@ -218,6 +228,14 @@ fn enumeration(input: &DeriveInput, data: &DataEnum, errors: &mut Errors) -> Tok
                 type Elem = Self;
                 #[track_caller]
                 fn read(&self, cx: &#lang::Cx) -> #lang::Expr<Self> { #lang::emit::lit(cx, *self) }
+            }
+
+            #[automatically_derived]
+            impl #lang::Passed<Self, #lang::ByValue> for #name {
+                #[track_caller]
+                fn handle(&self, cx: &#lang::Cx) -> ::std::boxed::Box<dyn ::core::any::Any> {
+                    ::std::boxed::Box::new(#lang::emit::lit(cx, *self))
+                }
             }
 
             #[automatically_derived]

@@ -42,6 +42,6 @@ pub use launch::status::{Next, Status};
 pub use launch::yielded::Yielded;
 pub use memory::buffer::Buffer;
 pub use memory::device_memory::{ALIGNMENT, Carried, Memory, Piece};
-pub use memory::element::Element;
+pub use memory::element::{Element, Item};
 pub use memory::meter::Meter;
 pub use trace::warn;

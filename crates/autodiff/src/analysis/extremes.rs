@@ -20,8 +20,8 @@ pub(crate) fn extreme_arrays(activity: &Activity, block: &[Stmt]) -> BTreeSet<Ar
     arrays
 }
 
-/// Is the array used in a parallel loop that takes its minima or maxima for nothing else?
-pub(crate) fn check(source: &Program, par: &Par, array: ArrayId) -> Result<(), Error> {
+/// Does a parallel loop take minima of an array, or maxima, and use it for nothing else?
+pub(crate) fn extremes_alone(source: &Program, par: &Par, array: ArrayId) -> bool {
     let (mut ways, mut other) = (BTreeSet::new(), false);
     walk(&par.body, &mut |stmt| match stmt {
         Stmt::Update(how, s) if s.array == array => drop(ways.insert(format!("{how:?}"))),
@@ -29,7 +29,12 @@ pub(crate) fn check(source: &Program, par: &Par, array: ArrayId) -> Result<(), E
         Stmt::Let(v) => other |= matches!(source.op(*v), Op::Load(a, _) if *a == array),
         _ => {}
     });
-    if ways.len() == 1 && !other {
+    ways.len() == 1 && !other
+}
+
+/// Refuses a parallel loop in which iterations share the minima or maxima of an array that it uses in another way too.
+pub(crate) fn check(source: &Program, par: &Par, array: ArrayId) -> Result<(), Error> {
+    if extremes_alone(source, par, array) {
         return Ok(());
     }
     let name = &source.array(array).name;

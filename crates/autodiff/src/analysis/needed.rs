@@ -140,7 +140,8 @@ pub(crate) fn needed_arrays(
                 }
                 values.extend(l.until);
             }
-            Stmt::Par(par) => values.extend(par.ranges.iter().flat_map(|r| [r.from, r.to])),
+            // The loop that reverses it is safe under the same condition.
+            Stmt::Par(_) => values.extend(stmt.uses()),
             _ => {}
         };
         for block in stmt.blocks().filter(|block| claims_for(block, activity)) {
@@ -159,7 +160,7 @@ pub(crate) fn needed_arrays(
     let mut stored: BTreeMap<ValueId, Vec<ValueId>> = BTreeMap::new();
     walk(&program.body, &mut |stmt| {
         let Stmt::Par(par) = stmt else { return };
-        let forwarding = store_forwarding(program, affines, &par.body);
+        let forwarding = store_forwarding(program, affines, par);
         stored.extend(forwarding.forwarded.iter().map(|(load, value)| (*load, vec![*value])));
         let mut into: BTreeMap<ArrayId, Vec<ValueId>> = BTreeMap::new();
         walk(&par.body, &mut |inner| {

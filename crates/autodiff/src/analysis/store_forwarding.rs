@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ebbtide_ir::{Affines, ArrayId, Block, Indices, Loop, LoopKind, Op, Program, Stmt, ValueId, walk};
+use ebbtide_ir::{
+    Affines, ArrayId, Block, Indices, Loop, LoopKind, Op, Par, Program, Stmt, ValueId, apart, walk,
+};
 
 /// Loads of what the same iteration has written.
 #[derive(Debug, Default)]
@@ -13,13 +15,13 @@ pub(crate) struct StoreForwarding {
     pub arrays: BTreeSet<ArrayId>,
 }
 
-/// Arrays that an iteration has written: at which index and what, if that is known.
-type Written = HashMap<ArrayId, Option<(Indices, ValueId)>>;
+/// The writes of arrays that an iteration has made, the last one last: at which index, and what, if that is known.
+type Written = HashMap<ArrayId, Vec<(Indices, Option<ValueId>)>>;
 
 /// Looks at the body of a parallel loop.
-pub(crate) fn store_forwarding(source: &Program, affines: &Affines, body: &Block) -> StoreForwarding {
-    let mut found = Finder { source, affines, forwarding: StoreForwarding::default() };
-    found.block(body, &mut Written::new());
+pub(crate) fn store_forwarding(source: &Program, affines: &Affines, par: &Par) -> StoreForwarding {
+    let mut found = Finder { source, affines, par, apart: None, forwarding: StoreForwarding::default() };
+    found.block(&par.body, &mut Written::new());
     let mut forwarding = found.forwarding;
     forwarding.forwarded.retain(
         |load, _| !matches!(source.op(*load), Op::Load(array, _) if forwarding.arrays.contains(array)),
@@ -30,6 +32,9 @@ pub(crate) fn store_forwarding(source: &Program, affines: &Affines, body: &Block
 struct Finder<'a> {
     source: &'a Program,
     affines: &'a Affines,
+    par: &'a Par,
+    /// Loads and writes that never touch one element, once that was asked.
+    apart: Option<BTreeSet<(ArrayId, Indices, Indices)>>,
     forwarding: StoreForwarding,
 }
 
@@ -40,17 +45,17 @@ impl Finder<'_> {
             match stmt {
                 Stmt::Let(v) => {
                     if let Op::Load(array, index) = *self.source.op(*v) {
-                        match written.get(&array) {
-                            Some(Some((at, value))) if self.same(*at, index) => {
-                                self.forwarding.forwarded.insert(*v, *value);
+                        match self.seen(written, array, index) {
+                            Some((at, Some(value))) if self.same(at, index) => {
+                                self.forwarding.forwarded.insert(*v, value);
                             }
                             Some(_) => drop(self.forwarding.arrays.insert(array)),
                             None => {}
                         }
                     }
                 }
-                Stmt::Store(s) => drop(written.insert(s.array, Some((s.index, s.value)))),
-                Stmt::Update(_, s) => drop(written.insert(s.array, None)),
+                Stmt::Store(s) => written.entry(s.array).or_default().push((s.index, Some(s.value))),
+                Stmt::Update(_, s) => written.entry(s.array).or_default().push((s.index, None)),
                 Stmt::If(branch) => {
                     for arm in [&branch.then, &branch.otherwise] {
                         self.block(arm, &mut written.clone());
@@ -72,27 +77,60 @@ impl Finder<'_> {
         }
     }
 
+    /// The last write that a load may see.
+    fn seen(
+        &mut self,
+        written: &Written,
+        array: ArrayId,
+        index: Indices,
+    ) -> Option<(Indices, Option<ValueId>)> {
+        let writes = written.get(&array)?;
+        let last = writes.last().copied()?;
+        if self.same(last.0, index) {
+            return Some(last);
+        }
+        writes.iter().rev().find(|write| !self.are_apart(array, index, write.0)).copied()
+    }
+
+    fn are_apart(&mut self, array: ArrayId, load: Indices, write: Indices) -> bool {
+        let (source, affines, par) = (self.source, self.affines, self.par);
+        self.apart.get_or_insert_with(|| apart(source, affines, par)).contains(&(array, load, write))
+    }
+
     fn same(&self, a: Indices, b: Indices) -> bool {
         let form = |v: &ValueId| self.affines.form(*v);
         a.as_slice().iter().map(form).eq(b.as_slice().iter().map(form))
     }
 
     /// The arrays of which each pass of a loop touches one element that no other pass does.
-    fn own(&self, l: &Loop) -> BTreeSet<ArrayId> {
+    fn own(&mut self, l: &Loop) -> BTreeSet<ArrayId> {
         let LoopKind::For { var, .. } = l.kind else { return BTreeSet::new() };
         let mut touched: HashMap<ArrayId, Vec<Indices>> = HashMap::new();
+        let mut loads: HashMap<ArrayId, Vec<Indices>> = HashMap::new();
         let mut inside: BTreeSet<ValueId> = BTreeSet::new();
         walk(&l.body, &mut |stmt| match stmt {
             Stmt::Let(v) => {
                 inside.insert(*v);
                 if let Op::Load(array, index) = *self.source.op(*v) {
-                    touched.entry(array).or_default().push(index);
+                    loads.entry(array).or_default().push(index);
                 }
             }
             Stmt::Store(s) | Stmt::Update(_, s) => touched.entry(s.array).or_default().push(s.index),
             Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }) => drop(inside.insert(*var)),
             _ => {}
         });
+        // What is read and never written by any pass does not matter.
+        for (array, writes) in &mut touched {
+            let written = writes.clone();
+            for load in loads.remove(array).unwrap_or_default() {
+                if !written
+                    .iter()
+                    .all(|write| !self.same(load, *write) && self.are_apart(*array, load, *write))
+                {
+                    writes.push(load);
+                }
+            }
+        }
         let own = |indices: &[Indices]| {
             let forms = |index: &Indices| {
                 index.as_slice().iter().map(|v| self.affines.form(*v).clone()).collect::<Vec<_>>()
@@ -113,7 +151,7 @@ fn forget(written: &mut Written, stmt: &Stmt, but: &BTreeSet<ArrayId>) {
         if let Stmt::Store(s) | Stmt::Update(_, s) = inner
             && !but.contains(&s.array)
         {
-            written.insert(s.array, None);
+            written.entry(s.array).or_default().push((s.index, None));
         }
     });
 }

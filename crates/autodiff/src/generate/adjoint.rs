@@ -239,7 +239,7 @@ impl<'a> AdjointBuilder<'a> {
         let mut read_again = BTreeSet::new();
         walk_program_level(&self.source.body, &mut |stmt| {
             if let Stmt::Par(par) = stmt {
-                read_again.extend(store_forwarding(self.source, self.affines, &par.body).arrays);
+                read_again.extend(store_forwarding(self.source, self.affines, par).arrays);
             }
         });
         for a in read_again {

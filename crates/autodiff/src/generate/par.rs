@@ -6,7 +6,8 @@ pub(crate) mod join_gather;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    Affines, ArrayId, Block, Combine, Indices, Literal, Par, Program, Range, Stmt, ValueId, is_zero, walk,
+    Affines, ArrayId, Asked, Block, Combine, Indices, Literal, Par, Program, Range, Requirement, Safety,
+    Stmt, ValueId, is_zero, walk,
 };
 
 use crate::analysis::activity::Activity;
@@ -63,7 +64,7 @@ impl ParAdjoint<'_> {
         for a in &written {
             self.make_real(w, *a);
         }
-        let forwarding = store_forwarding(self.source, self.affines, &par.body);
+        let forwarding = store_forwarding(self.source, self.affines, par);
         let extreme = self.count_ties(w, par, &forwarding)?;
         let all = sites(self.source, self.activity, &par.body);
         let turns = !self.without.contains(&Optimisation::GatherStencils);
@@ -248,7 +249,7 @@ impl ParAdjoint<'_> {
             gathers.drain(..).for_each(|gather| w.push(Stmt::Par(gather.par)));
         }
         self.sums(w, split.before, scattered);
-        let own = own_iterations(w, par, ranges, split.body);
+        let own = own_iterations(w, (par, self.env), ranges, split.body);
         self.write_loops(w, par, gathers, own, all);
         self.sums(w, split.after, scattered);
         Ok(())
@@ -293,7 +294,7 @@ pub(crate) fn over_iterations(
 ) -> Result<(), Error> {
     let par = body.0;
     let (ranges, body) = iterations(w, program, beside, env, (body, purpose), None)?;
-    if let Some(own) = own_iterations(w, par, ranges, body) {
+    if let Some(own) = own_iterations(w, (par, env), ranges, body) {
         push_own(w, own);
     }
     Ok(())
@@ -335,9 +336,27 @@ fn iterations(
 }
 
 /// A loop in place of another, if it does anything.
-fn own_iterations(w: &mut Writer, par: &Par, ranges: Vec<Range>, body: Block) -> Option<Par> {
-    let does = !body.is_empty();
-    does.then(|| Par { id: w.new_par(), ranges, body, ordering: par.ordering, site: par.site.clone() })
+fn own_iterations(
+    w: &mut Writer,
+    (par, env): (&Par, &HashMap<ValueId, ValueId>),
+    ranges: Vec<Range>,
+    body: Block,
+) -> Option<Par> {
+    // What was asked when the loop itself began holds here too.
+    let requires = par.requires.iter().map(|r| Requirement {
+        condition: mapped(env, r.condition),
+        asked: Asked::Before,
+        ..r.clone()
+    });
+    (!body.is_empty()).then(|| Par {
+        id: w.new_par(),
+        ranges,
+        body,
+        ordering: par.ordering,
+        requires: requires.collect(),
+        safety: Safety::Proved,
+        site: par.site.clone(),
+    })
 }
 
 pub(crate) fn push_own(w: &mut Writer, own: Par) {

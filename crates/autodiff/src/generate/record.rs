@@ -73,6 +73,10 @@ impl Recorder<'_> {
     /// memory itself goes on the tape, and nothing is copied. `None` where the loop does not allow it.
     fn exchange(&self, w: &mut Writer, par: &mut Par, array: ArrayId, widens: Widening) -> Option<ArrayId> {
         let store = only_store(par, array).filter(|_| self.exchanges)?.clone();
+        // Elements of other iterations that it reads behind its write are not written yet when the loop begins.
+        if self.reads_others_after_its_write(&w.program, par, array, store.index) {
+            return None;
+        }
         let whole = covers(self.source, self.affines, par, array, store.index);
         if !identity(self.affines, par, store.index) || (!whole && widens == Widening::Unlawful) {
             return None;
@@ -112,6 +116,33 @@ impl Recorder<'_> {
             self.extend(w, par, array, old);
         }
         Some(old)
+    }
+
+    /// Does an iteration read elements other than its own of an array behind its write?
+    fn reads_others_after_its_write(
+        &self,
+        program: &Program,
+        par: &Par,
+        array: ArrayId,
+        own: Indices,
+    ) -> bool {
+        let writes = |s: &Stmt| matches!(s, Stmt::Store(s) | Stmt::Update(_, s) if s.array == array);
+        let before = par.body.iter().position(writes).unwrap_or(par.body.len());
+        // Values that were made while this loop was rewritten for another array are not known.
+        let known = |v: &ValueId| v.index() < self.source.values.len();
+        let same = |a: &ValueId, b: &ValueId| {
+            a == b || (known(a) && known(b) && self.affines.form(*a) == self.affines.form(*b))
+        };
+        let mut reads = false;
+        walk(&par.body[before..], &mut |stmt| {
+            if let Stmt::Let(v) = stmt
+                && let Op::Load(a, index) = *program.op(*v)
+                && a == array
+            {
+                reads |= !index.as_slice().iter().zip(own.as_slice()).all(|(a, b)| same(a, b));
+            }
+        });
+        reads
     }
 
     /// May the loop run over more iterations than it was written with, which copy and do nothing else? Not where the

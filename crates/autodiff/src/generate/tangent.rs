@@ -1,10 +1,10 @@
 //! Tangents: beside every active number, how it changes along a direction of the inputs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
     Access, ArrayId, Block, Branch, Combine, LibraryCall, LibraryOp, LocalId, Loop, LoopKind, Op,
-    OperationId, Par, Param, Program, Role, ScalarId, Stmt, Store, Undo, ValueId,
+    OperationId, Par, Param, Program, Role, ScalarId, Stmt, Store, Undo, ValueId, walk_program_level,
 };
 
 use crate::analysis::activity::Activity;
@@ -65,6 +65,7 @@ pub(crate) fn build_tangent(source: &Program, wrt: &[String]) -> Result<Tangent,
         values: HashMap::new(),
         locals: HashMap::new(),
         extremes: Extremes::new(),
+        copies: BTreeMap::new(),
         derivatives: &derivatives,
         scratch: HashMap::new(),
         inside: false,
@@ -80,6 +81,8 @@ struct TangentBuilder<'a> {
     locals: HashMap<LocalId, LocalId>,
     /// Beside arrays that take minima or maxima.
     extremes: Extremes,
+    /// Of arrays that loops with minima or maxima read after they have written them: these loops run three times.
+    copies: BTreeMap<ArrayId, ArrayId>,
     /// Of custom operations, by what they bring themselves.
     derivatives: &'a Derivatives,
     /// Beside arrays of custom operations that have no tangent.
@@ -131,6 +134,12 @@ impl TangentBuilder<'_> {
                 let shape = (0..self.source.array(a).rank).map(|k| w.dim(a, k)).collect();
                 let beside = declare(&mut w, self.source, a, shape);
                 self.extremes.insert(a, beside);
+            }
+        }
+        for a in self.read_again() {
+            if let Role::Param(_) = self.source.array(a).role {
+                let shape = (0..self.source.array(a).rank).map(|k| w.dim(a, k)).collect();
+                self.declare_copy(&mut w, a, shape);
             }
         }
         for a in without_derivative(self.source, self.activity) {
@@ -287,6 +296,11 @@ impl TangentBuilder<'_> {
                 Stmt::Temp(a) => {
                     w.push(stmt.clone());
                     if let Role::Temp(shape) = &self.source.array(*a).role
+                        && self.read_again().contains(a)
+                    {
+                        self.declare_copy(w, *a, shape.clone());
+                    }
+                    if let Role::Temp(shape) = &self.source.array(*a).role
                         && without_derivative(self.source, self.activity).contains(a)
                     {
                         let scratch = declare_scratch(w, self.source, *a, shape.clone());
@@ -329,6 +343,28 @@ impl TangentBuilder<'_> {
         }
     }
 
+    /// The arrays that loops with minima or maxima read after they have written them.
+    fn read_again(&self) -> BTreeSet<ArrayId> {
+        let affines = ebbtide_ir::Affines::of(self.source);
+        let mut arrays = BTreeSet::new();
+        walk_program_level(&self.source.body, &mut |stmt| {
+            if let Stmt::Par(par) = stmt
+                && !extreme_arrays(self.activity, &par.body).is_empty()
+            {
+                arrays.extend(store_forwarding(self.source, &affines, par).arrays);
+            }
+        });
+        arrays
+    }
+
+    fn declare_copy(&mut self, w: &mut Writer, array: ArrayId, shape: Vec<ValueId>) {
+        let decl = self.source.array(array);
+        let name = w.free_name(format!("again_{}", decl.name));
+        let copy = w.array(name, decl.ty, decl.rank, Role::Temp(shape));
+        w.push(Stmt::Temp(copy));
+        self.copies.insert(array, copy);
+    }
+
     /// Before a loop that takes minima or maxima: what they will be, and how many values they will be equal to.
     fn find_extremes(&self, w: &mut Writer, par: &Par) -> Result<(), Error> {
         let here = extreme_arrays(self.activity, &par.body);
@@ -338,20 +374,15 @@ impl TangentBuilder<'_> {
             return Ok(());
         }
         let affines = ebbtide_ir::Affines::of(self.source);
-        let forwarding = store_forwarding(self.source, &affines, &par.body);
-        if let Some(array) = forwarding.arrays.first() {
-            let name = &self.source.array(*array).name;
-            return Err(Error::Unsupported {
-                program: self.source.name.clone(),
-                what: format!(
-                    "the tangent of a parallel loop that takes minima or maxima and reads `{name}` after writing it at \
-                     another index or in a branch"
-                ),
-            });
-        }
+        let forwarding = store_forwarding(self.source, &affines, par);
         let again = |w: &mut Writer, purpose: Purpose<'_>| {
             let none = Shadows::default();
-            let body = (par, &forwarding, BTreeMap::new());
+            let copies = self.copies.iter().filter(|(array, _)| forwarding.arrays.contains(array));
+            let copies: BTreeMap<ArrayId, ArrayId> = copies.map(|(array, copy)| (*array, *copy)).collect();
+            for (array, copy) in &copies {
+                w.push(Stmt::Copy { from: *array, to: *copy });
+            }
+            let body = (par, &forwarding, copies);
             over_iterations(w, (self.source, self.activity), (&none, &beside), &HashMap::new(), body, purpose)
         };
         for (array, extreme) in &beside {

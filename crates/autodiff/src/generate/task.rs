@@ -174,11 +174,11 @@ impl<'a> Task<'a> {
 
     /// Writes the adjoint of a whole body.
     pub fn write(mut self, w: &mut Writer, body: &Block) -> Result<Option<ValueId>, Error> {
-        self.make_room(w, body)?;
         if let Purpose::Find(_) | Purpose::Count(_) = self.purpose {
             self.forward(w, body)?;
             return Ok(None);
         }
+        self.make_room(w, body)?;
         // A local that the loop's surroundings declared is the same in all iterations: it is read as it is.
         self.reverse(w, body)?;
         if let Purpose::All { .. } = self.purpose {

@@ -1,6 +1,6 @@
 //! Values that are computed before the program starts.
 
-use ebbtide_ir::{Binary, Compare, Literal, Op, Program, Role, Stmt, Type, ValueId};
+use ebbtide_ir::{Binary, Block, Compare, Literal, Op, Program, Role, Stmt, Type, ValueId};
 
 use crate::writer::Writer;
 
@@ -34,4 +34,18 @@ pub(crate) fn without_fault(program: &mut Program, op: Op) -> (Op, Vec<ValueId>)
     let is_zero = program.add_value(Op::Compare(Compare::Eq, b, zero), Type::Bool, None);
     let divisor = program.add_value(Op::Select(is_zero, one, b), ty, None);
     (Op::Binary(how, a, divisor), vec![zero, one, is_zero, divisor])
+}
+
+/// A value that depends on arguments alone, computed once more at the end of a block. The depth of recursion is that of an
+/// expression in the source.
+pub(crate) fn computed_again(program: &mut Program, block: &mut Block, v: ValueId) -> ValueId {
+    let decl = program.value(v).clone();
+    let operands: Vec<ValueId> = decl.op.operands().collect();
+    let early: Vec<ValueId> = operands.iter().map(|o| computed_again(program, block, *o)).collect();
+    let op = decl.op.map(|o| operands.iter().position(|x| *x == o).map_or(o, |at| early[at]));
+    let (op, divisor) = without_fault(program, op);
+    block.extend(divisor.into_iter().map(Stmt::Let));
+    let new = program.add_value(op, decl.ty, decl.site);
+    block.push(Stmt::Let(new));
+    new
 }

@@ -88,6 +88,9 @@ impl NumberApart<'_> {
                 for range in &mut par.ranges {
                     (range.from, range.to) = (of(renamed, range.from), of(renamed, range.to));
                 }
+                for requirement in &mut par.requires {
+                    requirement.condition = of(renamed, requirement.condition);
+                }
                 let mut inside = renamed.clone();
                 for range in &mut par.ranges {
                     range.var = self.defined(range.var, &mut inside);

@@ -3,39 +3,76 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    Affines, ArrayDecl, ArrayId, Binary, Block, Call, Combine, Indices, Literal, LocalId, Op, ParId, Program,
-    Role, Stmt, Store, Type, ValueId, walk_program_level,
+    Affines, ArrayDecl, ArrayId, Binary, Block, Call, Combine, Facts, Indices, Literal, LocalId, Op, Par,
+    ParFacts, ParId, Program, Role, Safety, Sharing, Stmt, Store, Type, verify, walk, walk_program_level,
 };
 
+use crate::analysis::extremes::extremes_alone;
 use crate::analysis::store_forwarding::store_forwarding;
+use crate::normalize::counted_loops::bound_counting_loops;
 use crate::normalize::custom_calls::closed;
-use crate::normalize::early::without_fault;
+use crate::normalize::early::computed_again;
 
 /// The program in the form that transformations take.
 pub(crate) fn prepare(source: &Program) -> Program {
     let mut program = source.clone();
+    // What was proved of a loop as it is written need not be proved of it in another form.
+    let facts = verify(source).ok();
+    if facts.is_some() {
+        proved(&mut program.body);
+    }
     let body = std::mem::take(&mut program.body);
     let mut closed = Vec::new();
     program.body = inline(&mut program, body, &mut closed);
     temps_at_the_start(&mut program, closed);
     locals_in_arrays(&mut program);
-    sums_in_place(&mut program);
+    in_place(&mut program, facts.as_ref());
     program
 }
 
-/// `a[i] += x` is `a[i] = a[i] + x` where the same iteration reads `a` afterwards: then what it reads is known.
-fn sums_in_place(program: &mut Program) {
+/// The depth of recursion is that of nesting in the source.
+fn proved(block: &mut Block) {
+    for stmt in block {
+        match stmt {
+            Stmt::Par(par) => par.safety = Safety::Proved,
+            _ => stmt.blocks_mut().for_each(proved),
+        }
+    }
+}
+
+/// `a[i] += x` is `a[i] = a[i] + x` where the same iteration reads `a` afterwards: then what it reads is known. So is
+/// `a[i].max_assign(x)` where the loop uses `a` in another way too and no other iteration has that element (law 13).
+fn in_place(program: &mut Program, facts: Option<&Facts>) {
     let affines = Affines::of(program);
     let mut read: BTreeMap<ParId, BTreeSet<ArrayId>> = BTreeMap::new();
     walk_program_level(&program.body, &mut |stmt| {
         if let Stmt::Par(par) = stmt {
-            let arrays = store_forwarding(program, &affines, &par.body).arrays;
+            let mut arrays = store_forwarding(program, &affines, par).arrays;
+            let own = facts.and_then(|facts| facts.pars.get(&par.id));
+            arrays.extend(own.into_iter().flat_map(|own| own_extremes(program, par, own)));
             read.extend((!arrays.is_empty()).then_some((par.id, arrays)));
         }
     });
     let mut body = std::mem::take(&mut program.body);
     in_parallel_loops(program, &mut body, &read);
     program.body = body;
+}
+
+/// The arrays that a loop takes minima or maxima into and uses in another way too, none of it shared by iterations.
+fn own_extremes(program: &Program, par: &Par, facts: &ParFacts) -> BTreeSet<ArrayId> {
+    let (mut arrays, mut shared) = (BTreeSet::new(), BTreeSet::new());
+    walk(&par.body, &mut |stmt| {
+        if let Stmt::Update(how, s) = stmt {
+            if matches!(how, Combine::Min | Combine::Max) {
+                arrays.insert(s.array);
+            }
+            if facts.of(s) != Sharing::Own {
+                shared.insert(s.array);
+            }
+        }
+    });
+    arrays.retain(|array| !shared.contains(array) && !extremes_alone(program, par, *array));
+    arrays
 }
 
 /// The depth of recursion is that of nesting in the source.
@@ -45,6 +82,7 @@ fn in_parallel_loops(program: &mut Program, block: &mut Block, read: &BTreeMap<P
             Stmt::Par(par) => {
                 if let Some(arrays) = read.get(&par.id) {
                     updates_to_stores(program, &mut par.body, arrays);
+                    bound_counting_loops(program, &mut par.body);
                 }
             }
             _ => stmt.blocks_mut().for_each(|inner| in_parallel_loops(program, inner, read)),
@@ -84,7 +122,7 @@ fn temps_at_the_start(program: &mut Program, mut inner: Vec<ArrayId>) {
     let mut start = Block::new();
     for array in inner {
         let Role::Temp(shape) = program.array(array).role.clone() else { continue };
-        let shape = shape.into_iter().map(|v| at_the_start(program, &mut start, v)).collect();
+        let shape = shape.into_iter().map(|v| computed_again(program, &mut start, v)).collect();
         program.arrays[array.index()].role = Role::Temp(shape);
         start.push(Stmt::Temp(array));
     }
@@ -106,20 +144,6 @@ fn temps_to_fills(program: &mut Program, block: &mut Block, inner: &mut Vec<Arra
         }
     }
     *block = out;
-}
-
-/// A value that depends on arguments alone, computed before everything else. The depth of recursion is that of an
-/// expression in the source.
-fn at_the_start(program: &mut Program, start: &mut Block, v: ValueId) -> ValueId {
-    let decl = program.value(v).clone();
-    let operands: Vec<ValueId> = decl.op.operands().collect();
-    let early: Vec<ValueId> = operands.iter().map(|o| at_the_start(program, start, *o)).collect();
-    let op = decl.op.map(|o| operands.iter().position(|x| *x == o).map_or(o, |at| early[at]));
-    let (op, divisor) = without_fault(program, op);
-    start.extend(divisor.into_iter().map(Stmt::Let));
-    let new = program.add_value(op, decl.ty, decl.site);
-    start.push(Stmt::Let(new));
-    new
 }
 
 /// The bodies of called programs in place of the calls, and of regions that cannot yield in place of these. `temps`

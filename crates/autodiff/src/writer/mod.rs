@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 
 use ebbtide_ir::{
     ArrayDecl, ArrayId, Binary, Block, Combine, Compare, Function, Indices, Literal, LocalDecl, LocalId,
-    LoopId, Op, Ordering, Par, ParId, Program, Range, RegionId, Role, Site, Stmt, Store, Type, Unary,
-    ValueId,
+    LoopId, Op, Par, ParId, Program, Range, RegionId, Role, Site, Stmt, Store, Type, Unary, ValueId,
 };
 
 /// A program and the blocks of it that are open, innermost last.
@@ -339,5 +338,5 @@ pub(crate) fn each_element(w: &mut Writer, array: ArrayId, write: impl FnOnce(&m
     }
     let body: Block = w.block(|w| write(w, index));
     let id = w.new_par();
-    w.push(Stmt::Par(Par { id, ranges, body, ordering: Ordering::Ordered, site: None }));
+    w.push(Stmt::Par(Par::over(id, ranges, body)));
 }

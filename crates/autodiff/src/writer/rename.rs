@@ -57,6 +57,9 @@ fn statement(w: &mut Writer, stmt: Stmt, map: &mut HashMap<ValueId, ValueId>) ->
             for range in &mut par.ranges {
                 (range.from, range.to) = (of(map, range.from), of(map, range.to));
             }
+            for requirement in &mut par.requires {
+                requirement.condition = of(map, requirement.condition);
+            }
             Stmt::Par(Par { body: rename(w, par.body, map), ..par })
         }
         Stmt::Library(mut call) => {

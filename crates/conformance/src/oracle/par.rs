@@ -99,7 +99,7 @@ impl<'p> Machine<'p> {
         let Some(facts) = self.facts.pars.get(&par.id) else { return };
         walk(&par.body, &mut |stmt| {
             if let Stmt::Update(how, s) = stmt
-                && facts.sharing.get(&s.array) == Some(&Sharing::Reduce)
+                && facts.of(s) == Sharing::Reduce
             {
                 let ty = self.program.array(s.array).ty;
                 let start = Taped::constant(neutral(*how, ty));

@@ -148,10 +148,14 @@ fn programs_that_failed_before_are_right() {
 }
 
 #[test]
-#[ignore = "a tool: prints what the seeds in EBBTIDE_SEEDS shrink to"]
+#[ignore = "a tool: prints what the seeds in EBBTIDE_SEEDS shrink to, or with EBBTIDE_WHOLE what they are"]
 fn what_seeds_shrink_to() {
     let seeds = std::env::var("EBBTIDE_SEEDS").unwrap_or_default();
     for seed in seeds.split(',').filter_map(|seed| seed.parse().ok()) {
+        if std::env::var_os("EBBTIDE_WHOLE").is_some() {
+            println!("{}", text(&case(seed).sketch));
+            continue;
+        }
         let verdict = case(seed).check(&|| devices(seed));
         println!("{}", report(seed, &verdict));
     }

@@ -42,7 +42,7 @@ pub fn with_misfit(program: Program, array: &str) -> Program {
     ));
     program.pars += 1;
     let id = ParId::from_index(program.pars as usize - 1);
-    tail.push(Stmt::Par(Par { id, ranges, body, ordering: Ordering::Ordered, site: None }));
+    tail.push(Stmt::Par(Par::over(id, ranges, body)));
     program.body.extend(tail);
     verify(&program).unwrap();
     program

@@ -84,9 +84,9 @@ pub fn cholesky<T: Float, const R: usize>(a: &Array<T, R>, l: &mut Array<T, R>) 
 where
     Rank<R>: Factorise,
 {
-    run_alone("cholesky", &[a.any()], &mut [l.any_mut()], |cx, reads, writes| {
+    run_alone("cholesky", &[a.any()], &mut [l.any_mut()], |reads, writes| {
         let a = ArrayHandle::<T, R, ByRef>::new(reads[0]);
-        cholesky::__expand(cx, a, ArrayHandle::<T, R, ByMut>::new(writes[0]));
+        cholesky::__expand(a, ArrayHandle::<T, R, ByMut>::new(writes[0]));
     })
 }
 
@@ -100,18 +100,19 @@ impl cholesky {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Float, const R: usize>(
-        cx: &Cx,
         a: impl Argument<ArrayHandle<T, R, ByRef>>,
         l: impl Argument<ArrayHandle<T, R, ByMut>>,
     ) where
         Rank<R>: Factorise,
     {
-        let ids = [a.pass(cx).id(), l.pass(cx).id()];
+        let cx = &Cx::current();
+        let parts = [a.pass(cx).part(), l.pass(cx).part()];
+        let Some(ids) = shapes::whole(cx, "cholesky", parts) else { return };
         shapes::written_once(cx, "cholesky", ids[1], &ids[..1]);
         let mut fits = vec![Fit::Equal((0, R - 2), (0, R - 1))];
         fits.extend((0..R).map(|k| Fit::Equal((0, k), (1, k))));
         shapes::check(cx, "cholesky", Rank::<R>::RULE, &ids, &fits);
-        Rank::<R>::expand::<T>(cx, ids);
+        Rank::<R>::expand::<T>(ids);
     }
 }
 
@@ -128,7 +129,7 @@ pub trait Factorise {
     const RULE: &'static str;
     #[doc(hidden)]
     #[track_caller]
-    fn expand<T: Float>(cx: &Cx, ids: [ArrayId; 2]);
+    fn expand<T: Float>(ids: [ArrayId; 2]);
 }
 
 macro_rules! ranks {
@@ -137,9 +138,8 @@ macro_rules! ranks {
             const RULE: &'static str = $rule;
 
             #[track_caller]
-            fn expand<T: Float>(cx: &Cx, [a, l]: [ArrayId; 2]) {
+            fn expand<T: Float>([a, l]: [ArrayId; 2]) {
                 $program::<T>::__expand(
-                    cx,
                     ArrayHandle::<T, $rank, ByRef>::new(a),
                     ArrayHandle::<T, $rank, ByMut>::new(l),
                 );

@@ -248,9 +248,9 @@ pub fn solve<T: Float, const A: usize, const B: usize>(
 where
     Ranks<A, B>: Solve,
 {
-    run_alone("solve", &[a.any(), b.any()], &mut [x.any_mut()], |cx, reads, writes| {
+    run_alone("solve", &[a.any(), b.any()], &mut [x.any_mut()], |reads, writes| {
         let (a, b) = (ArrayHandle::<T, A, ByRef>::new(reads[0]), ArrayHandle::<T, B, ByRef>::new(reads[1]));
-        solve::__expand(cx, a, b, ArrayHandle::<T, B, ByMut>::new(writes[0]));
+        solve::__expand(a, b, ArrayHandle::<T, B, ByMut>::new(writes[0]));
     })
 }
 
@@ -264,20 +264,21 @@ impl solve {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Float, const A: usize, const B: usize>(
-        cx: &Cx,
         a: impl Argument<ArrayHandle<T, A, ByRef>>,
         b: impl Argument<ArrayHandle<T, B, ByRef>>,
         x: impl Argument<ArrayHandle<T, B, ByMut>>,
     ) where
         Ranks<A, B>: Solve,
     {
-        let ids = [a.pass(cx).id(), b.pass(cx).id(), x.pass(cx).id()];
+        let cx = &Cx::current();
+        let parts = [a.pass(cx).part(), b.pass(cx).part(), x.pass(cx).part()];
+        let Some(ids) = shapes::whole(cx, "solve", parts) else { return };
         shapes::written_once(cx, "solve", ids[2], &ids[..2]);
         let mut fits = vec![Fit::Equal((0, A - 2), (0, A - 1)), Fit::Equal((0, A - 1), (1, A - 2))];
         fits.extend((0..B).map(|k| Fit::Equal((1, k), (2, k))));
         fits.extend((A == 3).then_some(Fit::Equal((0, 0), (1, 0))));
         shapes::check(cx, "solve", Ranks::<A, B>::RULE, &ids, &fits);
-        Ranks::<A, B>::expand::<T>(cx, ids);
+        Ranks::<A, B>::expand::<T>(ids);
     }
 }
 
@@ -295,7 +296,7 @@ pub trait Solve {
     const RULE: &'static str;
     #[doc(hidden)]
     #[track_caller]
-    fn expand<T: Float>(cx: &Cx, ids: [ArrayId; 3]);
+    fn expand<T: Float>(ids: [ArrayId; 3]);
 }
 
 macro_rules! ranks {
@@ -304,9 +305,9 @@ macro_rules! ranks {
             const RULE: &'static str = $rule;
 
             #[track_caller]
-            fn expand<T: Float>(cx: &Cx, [a, b, x]: [ArrayId; 3]) {
+            fn expand<T: Float>([a, b, x]: [ArrayId; 3]) {
                 let (a, b) = (ArrayHandle::<T, $a, ByRef>::new(a), ArrayHandle::<T, $b, ByRef>::new(b));
-                $program::<T>::__expand(cx, a, b, ArrayHandle::<T, $b, ByMut>::new(x));
+                $program::<T>::__expand(a, b, ArrayHandle::<T, $b, ByMut>::new(x));
             }
         }
     )*};

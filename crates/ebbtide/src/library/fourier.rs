@@ -161,8 +161,8 @@ pub fn fft<T: Float, const R: usize>(re: &mut Array<T, R>, im: &mut Array<T, R>)
 where
     Rank<R>: Transform,
 {
-    run_alone("fft", &[], &mut [re.any_mut(), im.any_mut()], |cx, _, ids| {
-        fft::__expand::<T, R>(cx, handle(ids[0]), handle(ids[1]));
+    run_alone("fft", &[], &mut [re.any_mut(), im.any_mut()], |_, ids| {
+        fft::__expand::<T, R>(handle(ids[0]), handle(ids[1]));
     })
 }
 
@@ -171,8 +171,8 @@ pub fn ifft<T: Float, const R: usize>(re: &mut Array<T, R>, im: &mut Array<T, R>
 where
     Rank<R>: Transform,
 {
-    run_alone("ifft", &[], &mut [re.any_mut(), im.any_mut()], |cx, _, ids| {
-        ifft::__expand::<T, R>(cx, handle(ids[0]), handle(ids[1]));
+    run_alone("ifft", &[], &mut [re.any_mut(), im.any_mut()], |_, ids| {
+        ifft::__expand::<T, R>(handle(ids[0]), handle(ids[1]));
     })
 }
 
@@ -198,22 +198,23 @@ macro_rules! expansion {
             #[doc(hidden)]
             #[track_caller]
             pub fn __expand<T: Float, const R: usize>(
-                cx: &Cx,
                 re: impl Argument<ArrayHandle<T, R, ByMut>>,
                 im: impl Argument<ArrayHandle<T, R, ByMut>>,
             ) where
                 Rank<R>: Transform,
             {
-                let (re, im) = (re.pass(cx).id(), im.pass(cx).id());
+                let cx = &Cx::current();
+                let parts = [re.pass(cx).part(), im.pass(cx).part()];
+                let Some([re, im]) = shapes::whole(cx, stringify!($name), parts) else { return };
                 check(cx, stringify!($name), R, re, im);
-                Rank::<R>::transform::<T>(cx, re, im, $sign);
-                expansion!(@ $end, cx, re, im);
+                Rank::<R>::transform::<T>(re, im, $sign);
+                expansion!(@ $end, re, im);
             }
         }
     };
-    (@ raw, $cx:ident, $re:ident, $im:ident) => {};
-    (@ normalised, $cx:ident, $re:ident, $im:ident) => {
-        Rank::<R>::normalise::<T>($cx, $re, $im);
+    (@ raw, $re:ident, $im:ident) => {};
+    (@ normalised, $re:ident, $im:ident) => {
+        Rank::<R>::normalise::<T>($re, $im);
     };
 }
 
@@ -244,23 +245,23 @@ pub struct Rank<const R: usize>(());
 pub trait Transform {
     #[doc(hidden)]
     #[track_caller]
-    fn transform<T: Float>(cx: &Cx, re: ArrayId, im: ArrayId, sign: f64);
+    fn transform<T: Float>(re: ArrayId, im: ArrayId, sign: f64);
     #[doc(hidden)]
     #[track_caller]
-    fn normalise<T: Float>(cx: &Cx, re: ArrayId, im: ArrayId);
+    fn normalise<T: Float>(re: ArrayId, im: ArrayId);
 }
 
 macro_rules! ranks {
     ($($rank:literal $transform:ident $normalise:ident;)*) => {$(
         impl Transform for Rank<$rank> {
             #[track_caller]
-            fn transform<T: Float>(cx: &Cx, re: ArrayId, im: ArrayId, sign: f64) {
-                $transform::<T>::__expand(cx, handle(re), handle(im), sign);
+            fn transform<T: Float>(re: ArrayId, im: ArrayId, sign: f64) {
+                $transform::<T>::__expand(handle(re), handle(im), sign);
             }
 
             #[track_caller]
-            fn normalise<T: Float>(cx: &Cx, re: ArrayId, im: ArrayId) {
-                $normalise::<T>::__expand(cx, handle(re), handle(im));
+            fn normalise<T: Float>(re: ArrayId, im: ArrayId) {
+                $normalise::<T>::__expand(handle(re), handle(im));
             }
         }
     )*};

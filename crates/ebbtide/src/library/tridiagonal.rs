@@ -97,10 +97,10 @@ where
     Rank<R>: Tridiagonal,
 {
     let reads = [lower.any(), diagonal.any(), upper.any()];
-    run_alone("solve_tridiagonal", &reads, &mut [x.any_mut()], |cx, reads, writes| {
+    run_alone("solve_tridiagonal", &reads, &mut [x.any_mut()], |reads, writes| {
         let [lower, diagonal, upper] = [0, 1, 2].map(|k| ArrayHandle::<T, R, ByRef>::new(reads[k]));
         let x = ArrayHandle::<T, R, ByMut>::new(writes[0]);
-        solve_tridiagonal::__expand(cx, lower, diagonal, upper, x);
+        solve_tridiagonal::__expand(lower, diagonal, upper, x);
     })
 }
 
@@ -114,7 +114,6 @@ impl solve_tridiagonal {
     #[doc(hidden)]
     #[track_caller]
     pub fn __expand<T: Float, const R: usize>(
-        cx: &Cx,
         lower: impl Argument<ArrayHandle<T, R, ByRef>>,
         diagonal: impl Argument<ArrayHandle<T, R, ByRef>>,
         upper: impl Argument<ArrayHandle<T, R, ByRef>>,
@@ -122,11 +121,14 @@ impl solve_tridiagonal {
     ) where
         Rank<R>: Tridiagonal,
     {
-        let ids = [lower.pass(cx).id(), diagonal.pass(cx).id(), upper.pass(cx).id(), x.pass(cx).id()];
+        let cx = &Cx::current();
+        let parts =
+            [lower.pass(cx).part(), diagonal.pass(cx).part(), upper.pass(cx).part(), x.pass(cx).part()];
+        let Some(ids) = shapes::whole(cx, "solve_tridiagonal", parts) else { return };
         shapes::written_once(cx, "solve_tridiagonal", ids[3], &ids[..3]);
         let fits: Vec<Fit> = (0..3).flat_map(|a| (0..R).map(move |k| Fit::Equal((a, k), (3, k)))).collect();
         shapes::check(cx, "solve_tridiagonal", Rank::<R>::RULE, &ids, &fits);
-        Rank::<R>::expand::<T>(cx, ids);
+        Rank::<R>::expand::<T>(ids);
     }
 }
 
@@ -144,7 +146,7 @@ pub trait Tridiagonal {
     const RULE: &'static str;
     #[doc(hidden)]
     #[track_caller]
-    fn expand<T: Float>(cx: &Cx, ids: [ArrayId; 4]);
+    fn expand<T: Float>(ids: [ArrayId; 4]);
 }
 
 macro_rules! ranks {
@@ -153,9 +155,9 @@ macro_rules! ranks {
             const RULE: &'static str = $rule;
 
             #[track_caller]
-            fn expand<T: Float>(cx: &Cx, [lower, diagonal, upper, x]: [ArrayId; 4]) {
+            fn expand<T: Float>([lower, diagonal, upper, x]: [ArrayId; 4]) {
                 let [lower, diagonal, upper] = [lower, diagonal, upper].map(ArrayHandle::<T, $rank, ByRef>::new);
-                $program::<T>::__expand(cx, lower, diagonal, upper, ArrayHandle::<T, $rank, ByMut>::new(x));
+                $program::<T>::__expand(lower, diagonal, upper, ArrayHandle::<T, $rank, ByMut>::new(x));
             }
         }
     )*};

@@ -10,7 +10,14 @@ fn check_error<P: ebbtide::__lang::Source>(program: Program<P>, expected: Expect
         Some((place, rest)) if place.contains(".rs:") => format!("  {rest}"),
         _ => line.to_string(),
     });
-    expected.assert_eq(&lines.collect::<Vec<_>>().join("\n"));
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let mut parts = text.split("crates/ebbtide/tests/it/build_errors.rs:");
+    let first = parts.next().unwrap_or_default().to_string();
+    let rest = |part: &str| {
+        let place = |c: char| c.is_ascii_digit() || c == ':';
+        format!("…{}", part.trim_start_matches(place))
+    };
+    expected.assert_eq(&parts.fold(first, |all, part| all + &rest(part)));
 }
 
 #[program]
@@ -26,7 +33,7 @@ fn a_race_is_a_build_error() {
         neighbours(),
         expect![[r#"
         build error: program `neighbours` is not valid:
-          a race: two iterations of the parallel loop may touch the same element of `u`, one of them writing: read neighbours from another array and `swap` the two after the loop (law 7)"#]],
+          a race: iterations [1] and [2] of the parallel loop touch element [1] of `u` where `u.len()` is 3: it is written at … and read at …; read `u` and write another array, and `swap` the two after the loop (law 7)"#]],
     );
 }
 

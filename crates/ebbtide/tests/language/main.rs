@@ -2,8 +2,11 @@
 //! judges.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod elements;
 mod jumps;
 mod library;
+mod parts;
+mod printing;
 mod reductions;
 mod refused;
 mod small;

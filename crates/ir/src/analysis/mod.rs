@@ -1,6 +1,6 @@
 //! What can be known of a program without running it.
 
 pub(crate) mod affine;
+pub(crate) mod dependence;
 pub(crate) mod entry;
 pub mod leaf;
-pub(crate) mod races;

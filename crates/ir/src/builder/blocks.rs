@@ -113,6 +113,19 @@ impl Builder {
         id
     }
 
+    /// Begins a line that is printed where the program is interpreted: what it needs is computed next.
+    pub fn begin_print(&mut self) -> ValueId {
+        let never = self.literal(Literal::from(false));
+        self.begin_if(never);
+        never
+    }
+
+    /// Ends the line that [`Builder::begin_print`] began, with what it says.
+    pub fn end_print(&mut self, condition: ValueId, stream: Stream, pieces: Vec<Piece>) {
+        self.end_if();
+        self.program.prints.push(Print { condition, stream, pieces });
+    }
+
     /// Begins `for name in from..to {` and gives the loop variable.
     pub fn begin_for(&mut self, name: &str, from: ValueId, to: ValueId) -> ValueId {
         let id = self.new_loop();
@@ -192,7 +205,8 @@ impl Builder {
                 self.program.arrays[taken.index()].role = Role::Temp(shape);
                 self.push(Stmt::Temp(taken));
             }
-            self.push(Stmt::Par(Par { id, ranges, body, ordering, site }));
+            let (requires, safety) = (Vec::new(), Safety::Unknown);
+            self.push(Stmt::Par(Par { id, ranges, body, ordering, requires, safety, site }));
         }
     }
 

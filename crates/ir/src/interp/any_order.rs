@@ -7,8 +7,8 @@ use super::Machine;
 use super::evaluate::{Bits, combine};
 use super::modes::{IterationOrder, Races};
 use super::race_log::{RaceLog, race};
+use crate::analysis::dependence::{ParFacts, Sharing};
 use crate::analysis::leaf::{LANES, Leaves};
-use crate::analysis::races::Sharing;
 use crate::syntax::*;
 
 /// What the modes keep of the parallel loop that runs now.
@@ -22,8 +22,8 @@ pub(super) struct Underway<'p> {
     /// The first conflict. It stops the run when the iteration has ended: what it claims after a read may be taken, and
     /// then that is the fault.
     conflict: Option<Box<Race>>,
-    /// The arrays that iterations share, each combined into in one way.
-    shared: Vec<ArrayId>,
+    /// How the iterations share what they write.
+    facts: Option<&'p ParFacts>,
     /// What was combined into them.
     terms: Vec<Term<'p>>,
 }
@@ -65,21 +65,12 @@ impl<'p> Machine<'p, '_> {
         extents: Vec<i64>,
     ) -> Result<(), Fault> {
         let facts = self.facts.pars.get(&par.id);
-        let shared = facts.into_iter().flat_map(|facts| &facts.sharing);
-        let shared = shared.filter(|(_, how)| **how != Sharing::Own).map(|(array, _)| *array).collect();
         let log = (self.modes.races == Races::Reported).then(RaceLog::default);
         let count = extents.iter().product::<i64>() as u64;
         self.executions += 1;
         let numbers = self.modes.order.of(count, self.executions);
-        let mut underway = Box::new(Underway {
-            iteration: 0,
-            from,
-            extents,
-            log,
-            conflict: None,
-            shared,
-            terms: Vec::new(),
-        });
+        let mut underway =
+            Box::new(Underway { iteration: 0, from, extents, log, conflict: None, facts, terms: Vec::new() });
         for number in numbers {
             underway.iteration = number;
             for (range, i) in par.ranges.iter().zip(underway.index(number)) {
@@ -123,7 +114,7 @@ impl<'p> Machine<'p, '_> {
     #[inline]
     pub(super) fn defer(&mut self, how: Combine, store: &'p Store, at: usize, value: Bits) -> Deferred {
         match &mut self.underway {
-            Some(underway) if underway.shared.contains(&store.array) => {
+            Some(underway) if underway.facts.is_some_and(|facts| facts.of(store) != Sharing::Own) => {
                 underway.terms.push(Term { iteration: underway.iteration, how, store, at, value });
                 Deferred::Yes
             }

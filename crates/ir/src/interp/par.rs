@@ -3,8 +3,8 @@
 use super::any_order::Deferred;
 use super::evaluate::{Bits, combine, neutral};
 use super::{Machine, Reduction};
+use crate::analysis::dependence::Sharing;
 use crate::analysis::leaf::{LANES, Leaves};
-use crate::analysis::races::Sharing;
 use crate::syntax::*;
 
 impl<'p> Machine<'p, '_> {
@@ -17,6 +17,7 @@ impl<'p> Machine<'p, '_> {
         if extents.contains(&0) {
             return Ok(());
         }
+        self.requirements(par)?;
         if self.orders_or_watches() {
             return self.par_in_any_order(par, from, extents);
         }
@@ -46,11 +47,24 @@ impl<'p> Machine<'p, '_> {
         self.end_reductions(par)
     }
 
+    /// Asks what must hold so that no two iterations meet.
+    fn requirements(&self, par: &'p Par) -> Result<(), Fault> {
+        let asked = par.requires.iter().filter(|r| r.asked == Asked::OnEntry);
+        match asked.into_iter().find(|r| self.bits(r.condition) == 0) {
+            Some(r) => Err(Fault::MayMeet {
+                array: self.program.array(r.array).name.clone(),
+                accesses: Box::new(r.accesses.clone()),
+                site: par.site.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn begin_reductions(&mut self, par: &'p Par) {
         let Some(facts) = self.facts.pars.get(&par.id) else { return };
         walk(&par.body, &mut |stmt| {
             if let Stmt::Update(how, s) = stmt
-                && facts.sharing.get(&s.array) == Some(&Sharing::Reduce)
+                && facts.of(s) == Sharing::Reduce
             {
                 let ty = self.program.array(s.array).ty;
                 let start = neutral(*how, ty);

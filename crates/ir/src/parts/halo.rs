@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::analysis::races::{ParFacts, Sharing};
+use crate::analysis::dependence::{ParFacts, Sharing};
 use crate::syntax::Flaw;
 use crate::syntax::{ArrayId, Block, LoopKind, ParId, Program, Stmt};
 use crate::syntax::{LibraryCall, LibraryOp};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{may_fail, replace_inside};
 use crate::analysis::affine::Affines;
-use crate::analysis::races::{Sharing, analyse};
+use crate::analysis::dependence::{Sharing, analyse_alone};
 use crate::syntax::*;
 
 /// Fuses neighbouring parallel loops.
@@ -63,6 +63,10 @@ fn fuse(program: &Program, affines: &Affines, first: &Par, second: &Par) -> Opti
         && first.ranges.iter().zip(&second.ranges).all(|(a, b)| {
             affines.form(a.from) == affines.form(b.from) && affines.form(a.to) == affines.form(b.to)
         });
+    // What is required of a loop is not required of another one.
+    if !first.requires.is_empty() || !second.requires.is_empty() {
+        return None;
+    }
     if !same_domain || first.ordering != second.ordering || types(program, first) != types(program, second) {
         return None;
     }
@@ -76,7 +80,9 @@ fn fuse(program: &Program, affines: &Affines, first: &Par, second: &Par) -> Opti
     let mut rest = second.body.clone();
     replace_inside(&mut after, &mut rest, &|v| variables.get(&v).copied().unwrap_or(v));
     par.body.append(&mut rest);
-    let facts = analyse(&after, &Affines::of(&after), &par).ok()?;
+    // What is known of the two says nothing of the one.
+    par.safety = Safety::Unknown;
+    let facts = analyse_alone(&after, &Affines::of(&after), &par).ok()?;
     let scatters = facts.sharing.values().any(|sharing| *sharing == Sharing::Scatter);
     (!scatters).then_some((after, par))
 }

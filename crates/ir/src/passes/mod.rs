@@ -15,10 +15,8 @@ mod fold;
 mod fuse;
 mod hoist;
 
-use std::collections::BTreeMap;
-
 use crate::analysis::affine::Affines;
-use crate::analysis::races::analyse;
+use crate::analysis::dependence::{Analysis, Findings, Trust};
 use crate::syntax::*;
 use crate::verify::Facts;
 
@@ -103,18 +101,17 @@ pub fn simplify_segments(program: &Program, segments: &[&Block]) -> Result<Simpl
     // Swaps anywhere in the program say which shapes are equal.
     program.body.clone_from(whole);
     let affines = Affines::of(&program);
-    let mut pars = BTreeMap::new();
-    let mut flaw = None;
+    let mut analysis = Analysis::new(&program, &affines, whole);
+    let mut findings = Findings::default();
     for segment in &simplified {
         walk(segment, &mut |stmt| {
             if let Stmt::Par(par) = stmt {
-                match analyse(&program, &affines, par) {
-                    Ok(facts) => drop(pars.insert(par.id, facts)),
-                    Err(found) => flaw = Some(found),
-                }
+                analysis.par(par, Trust::Proved, &mut findings);
             }
         });
     }
+    drop(analysis);
+    let (pars, flaw) = (findings.pars, findings.flaws.pop());
     debug_assert!(flaw.is_none(), "a pass made a race: {flaw:?}");
     match flaw {
         None => Ok(Simplified { program, segments: simplified, facts: Facts { affines, pars } }),
@@ -161,6 +158,9 @@ fn replace_uses(stmt: &mut Stmt, with: &dyn Fn(ValueId) -> ValueId) {
         Stmt::Par(par) => {
             for range in &mut par.ranges {
                 (range.from, range.to) = (with(range.from), with(range.to));
+            }
+            for requirement in &mut par.requires {
+                requirement.condition = with(requirement.condition);
             }
         }
         _ => {}

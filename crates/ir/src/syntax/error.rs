@@ -105,6 +105,15 @@ pub enum Fault {
     },
     /// Two iterations of a parallel loop touched one element, in ways that do not go together.
     Race(Box<Race>),
+    /// A parallel loop began under a condition in which two of its iterations may touch one element.
+    MayMeet {
+        /// The array.
+        array: String,
+        /// The two accesses: how they touch it, and where they stand in the source.
+        accesses: Box<[(Touched, Option<Site>); 2]>,
+        /// Where the loop stands in the source.
+        site: Option<Site>,
+    },
     /// A checked run wrote something that is not a number.
     NotANumber {
         /// The array.
@@ -188,16 +197,22 @@ pub enum Touched {
     Claimed,
 }
 
-impl fmt::Display for Touch {
+impl fmt::Display for Touched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let how = match self.how {
+        f.write_str(match self {
             Touched::Read => "read",
             Touched::Written => "written",
             Touched::Combined(Combine::Add) => "added to",
             Touched::Combined(Combine::Min) => "combined into (`min`)",
             Touched::Combined(Combine::Max) => "combined into (`max`)",
             Touched::Claimed => "claimed",
-        };
+        })
+    }
+}
+
+impl fmt::Display for Touch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let how = self.how;
         write!(f, "{how} by iteration {:?}", self.iteration)?;
         match &self.site {
             Some(site) => write!(f, ", at {site}"),
@@ -255,6 +270,19 @@ impl fmt::Display for Fault {
                 site
             }
             Fault::Race(race) => return write!(f, "{race}"),
+            Fault::MayMeet { array, accesses, site } => {
+                let [(first, here), (second, there)] = &**accesses;
+                let at =
+                    |site: &Option<Site>| site.as_ref().map_or(String::new(), |site| format!(" at {site}"));
+                write!(
+                    f,
+                    "with these scalars and shapes two iterations of a parallel loop may touch one element of `{array}`, \
+                     {first}{} and {second}{} (law 7): the loop",
+                    at(here),
+                    at(there)
+                )?;
+                site
+            }
             Fault::NotANumber { array, index, position, site } => {
                 write!(f, "the first NaN was written to element {index:?} of `{array}`, in {position}")?;
                 site

@@ -68,7 +68,7 @@ impl fmt::Display for Site {
 }
 
 /// The index of an element: one value per dimension.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Indices {
     rank: u8,
     values: [ValueId; 4],

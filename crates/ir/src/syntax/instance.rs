@@ -159,6 +159,16 @@ impl Places<'_> {
                     .collect(),
                 body: self.block(&par.body),
                 ordering: par.ordering,
+                requires: par
+                    .requires
+                    .iter()
+                    .map(|r| Requirement {
+                        condition: self.value(r.condition),
+                        array: self.array(r.array),
+                        ..r.clone()
+                    })
+                    .collect(),
+                safety: par.safety,
                 site: par.site.clone(),
             }),
             Stmt::Region(region) => Stmt::Region(Region {

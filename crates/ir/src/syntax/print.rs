@@ -141,6 +141,9 @@ impl Printer<'_> {
                 let vars = if vars.len() == 1 { vars.concat() } else { format!("({})", vars.join(", ")) };
                 let relaxed = if par.ordering == Ordering::Relaxed { "#[relaxed] " } else { "" };
                 let text = format!("{relaxed}for {vars} in par({}) {{", ranges.join(", "));
+                for requirement in par.requires.iter().filter(|r| r.asked == Asked::OnEntry) {
+                    self.line(&format!("#[requires({})]", self.expr(requirement.condition)));
+                }
                 self.line(&text);
                 self.nested(&par.body);
                 self.line("}");

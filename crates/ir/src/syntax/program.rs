@@ -2,6 +2,7 @@
 
 mod library;
 mod operation;
+mod printed_lines;
 mod statement;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use super::types::{Literal, Type};
 pub use library::{Assign, Layout, LibraryCall, LibraryOp, Way};
 pub(crate) use library::{Extents, extents};
 pub use operation::{Bound, HostArg, HostFunction, Operation, Rule, Ruled, Rules, Saved, Work};
+pub use printed_lines::{Format, Piece, Print, Stream};
 pub use statement::*;
 
 /// What a program may do with an array parameter.
@@ -150,6 +152,8 @@ pub struct Program {
     pub regions: u32,
     /// All assertions: what they say when they fail.
     pub assertions: Vec<Assertion>,
+    /// All lines that it prints where it is interpreted.
+    pub prints: Vec<Print>,
     /// What may be assumed of the shapes of arrays that it swaps.
     pub swapped: SwappedShapes,
     /// Where runs may begin, beside its beginning.
@@ -222,6 +226,12 @@ impl Program {
             Some(failed) => Fault::Assertion { text: failed.text.clone(), site },
             None => Fault::DivisionByZero { site },
         }
+    }
+
+    /// The line that a branch prints, where it is one that prints.
+    pub fn print(&self, branch: &Branch) -> Option<&Print> {
+        let print = self.prints.iter().find(|print| print.condition == branch.condition)?;
+        (self.literal(branch.condition) == Some(Literal::from(false))).then_some(print)
     }
 
     /// The custom operation of a library call, where it is one.

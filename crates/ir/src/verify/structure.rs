@@ -45,6 +45,15 @@ pub(crate) fn flaws(program: &Program) -> Vec<Flaw> {
             flaw("2", format!("array `{}` has rank {} and elements `{}`", decl.name, decl.rank, decl.ty));
         }
     }
+    for print in &program.prints {
+        let shown = print.pieces.iter().flat_map(|piece| match piece {
+            Piece::Text(_) => &[],
+            Piece::Value(values, _) => &values[..],
+        });
+        if !shown.chain([&print.condition]).all(|v| v.index() < program.values.len()) {
+            flaw("1", "a line prints a value that there is not".to_string());
+        }
+    }
     walk(&program.body, &mut |stmt| match stmt {
         Stmt::Loop(l) if l.id.index() >= program.loops as usize => {
             flaw("1", format!("there is no loop {}", l.id.index()));
@@ -87,7 +96,7 @@ mod tests {
 
     #[test]
     fn c59_tables_that_do_not_fit_together_are_build_errors() {
-        let harms: [(&str, Harm); 9] = [
+        let harms: [(&str, Harm); 10] = [
             ("a parameter less", |p| p.params.truncate(1)),
             ("a parameter twice", |p| p.params[1] = p.params[0]),
             ("a parameter that is no array", |p| p.params.push(Param::Array(ArrayId::from_index(9)))),
@@ -98,6 +107,11 @@ mod tests {
             ("an old state of another type", |p| {
                 let old = ArrayDecl { role: Role::Old(ArrayId::from_index(0)), ..p.arrays[1].clone() };
                 p.arrays.push(old);
+            }),
+            ("a line with a value that there is not", |p| {
+                let pieces = vec![Piece::Value(vec![ValueId::from_index(999)], Format::default())];
+                let condition = ValueId::from_index(0);
+                p.prints.push(Print { condition, stream: Stream::Out, pieces });
             }),
             ("a push under the name of another array", |p| {
                 let [x, y] = [0, 1].map(ArrayId::from_index);

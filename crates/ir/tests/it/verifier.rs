@@ -70,7 +70,7 @@ fn reading_a_neighbour_of_what_is_written_is_a_race() {
         },
         expect![[r#"
             build error: program `p` is not valid:
-              a race: two iterations of the parallel loop may touch the same element of `x`, one of them writing: read neighbours from another array and `swap` the two after the loop (law 7)"#]],
+              a race: iterations [0] and [1] of the parallel loop touch element [1] of `x` where `x.len()` is 2: it is written and read; read `x` and write another array, and `swap` the two after the loop (law 7)"#]],
     );
 }
 
@@ -86,7 +86,7 @@ fn writing_one_element_in_all_iterations_is_a_race() {
         },
         expect![[r#"
             build error: program `p` is not valid:
-              a race: two iterations of the parallel loop may touch the same element of `x`, one of them writing: write `a[i]` with `i` the parallel index, combine with `+=`, or write `scatter_unique(a, k, x)` where all `k` differ; a single element can be written outside the parallel loop (law 7)"#]],
+              a race: iterations [0] and [1] of the parallel loop touch element [0] of `x` where `x.len()` is 2: it is written by both; write the element outside the parallel loop, or combine into it with `+=` (law 7)"#]],
     );
 }
 

@@ -55,25 +55,25 @@ operators! {
 
 /// `a + b`.
 #[track_caller]
-pub fn add<A: Value, B: Add<A>>(cx: &Cx, a: Expr<A>, b: Expr<B>) -> Expr<B::Output> {
+pub fn add<A: Value, B: Add<A, Output = C>, C: Value>(cx: &Cx, a: Expr<A>, b: Expr<B>) -> Expr<C> {
     B::plus(cx, a, b)
 }
 
 /// `a - b`.
 #[track_caller]
-pub fn sub<A: Value, B: Sub<A>>(cx: &Cx, a: Expr<A>, b: Expr<B>) -> Expr<B::Output> {
+pub fn sub<A: Value, B: Sub<A, Output = C>, C: Value>(cx: &Cx, a: Expr<A>, b: Expr<B>) -> Expr<C> {
     B::minus(cx, a, b)
 }
 
 /// `a * b`.
 #[track_caller]
-pub fn mul<A: Value, B: Mul<A>>(cx: &Cx, a: Expr<A>, b: Expr<B>) -> Expr<B::Output> {
+pub fn mul<A: Value, B: Mul<A, Output = C>, C: Value>(cx: &Cx, a: Expr<A>, b: Expr<B>) -> Expr<C> {
     B::times(cx, a, b)
 }
 
 /// `a / b`.
 #[track_caller]
-pub fn div<A: Value, B: Div<A>>(cx: &Cx, a: Expr<A>, b: Expr<B>) -> Expr<B::Output> {
+pub fn div<A: Value, B: Div<A, Output = C>, C: Value>(cx: &Cx, a: Expr<A>, b: Expr<B>) -> Expr<C> {
     B::over(cx, a, b)
 }
 

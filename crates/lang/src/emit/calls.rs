@@ -5,21 +5,9 @@ use std::sync::Arc;
 use ebbtide_ir::{Access, ArrayId, Bound, HostArg, Operation, Rules, Saved, Work};
 
 use crate::cx::Cx;
-use crate::handle::{Argument, Handle};
+use crate::handle::Behind;
 use crate::value::Returned;
-
-/// An argument as the callee sees it.
-#[track_caller]
-pub fn arg<A: Argument<P>, P>(cx: &Cx, argument: &A) -> P {
-    argument.pass(cx)
-}
-
-/// The arrays and scalars behind a parameter.
-pub fn bound<H: Handle>(handle: &H) -> Vec<Bound> {
-    let mut all = Vec::new();
-    handle.bound(&mut |bound| all.push(bound));
-    all
-}
+use crate::view::{View, all_whole};
 
 /// What a called program or operation is.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +24,7 @@ pub struct Callee {
 
 impl Callee {
     /// The derivatives, with what is saved for them by its place among the arguments.
-    fn rules(&self, params: &[(&str, Vec<Bound>)]) -> Rules {
+    fn rules(&self, params: &[(&str, Vec<Behind>)]) -> Rules {
         let names = params.iter().flat_map(|(name, bound)| bound.iter().map(move |_| name));
         let saved = names.enumerate().filter(|(_, name)| self.saved.contains(name)).map(|(at, _)| at);
         Rules { saved: Saved::at(saved), ..self.rules }
@@ -45,7 +33,7 @@ impl Callee {
 
 /// Expands a program where it is called. `params` are its parameters: their names and what is behind them.
 #[track_caller]
-pub fn call_program(cx: &Cx, callee: Callee, params: &[(&str, Vec<Bound>)], body: impl FnOnce()) {
+pub fn call_program(cx: &Cx, callee: Callee, params: &[(&str, Vec<Behind>)], body: impl FnOnce()) {
     let rules = callee.rules(params);
     let Callee { path, name, .. } = callee;
     check_aliases(cx, name, params);
@@ -61,7 +49,7 @@ pub fn call_program(cx: &Cx, callee: Callee, params: &[(&str, Vec<Bound>)], body
         }
         // Its rules hold also where it is launched by itself.
         (_, true) => {
-            let arguments = params.iter().flat_map(|(_, bound)| bound).copied().collect();
+            let arguments = arguments(cx, name, params);
             cx.emit(|b| b.begin_ruled_call(name, arguments, rules));
             body();
             cx.emit(|b| b.end_call());
@@ -75,31 +63,43 @@ pub fn call_program(cx: &Cx, callee: Callee, params: &[(&str, Vec<Bound>)], body
 pub fn call_operation(
     cx: &Cx,
     callee: Callee,
-    params: &[(&str, Vec<Bound>)],
+    params: &[(&str, Vec<Behind>)],
     work: fn(&mut [HostArg<'_>]) -> Result<(), String>,
 ) {
     let rules = callee.rules(params);
     let Callee { name, .. } = callee;
     check_aliases(cx, name, params);
-    let arguments: Vec<Bound> = params.iter().flat_map(|(_, bound)| bound).copied().collect();
+    let arguments = arguments(cx, name, params);
     let operation = Operation { name: name.to_string(), work: Work::Host(Arc::new(work)), rules };
     cx.emit(|b| b.operation(operation, &arguments));
 }
 
-/// One array may be bound to two parameters only if neither is written.
+/// The arguments of something that works on whole arrays.
 #[track_caller]
-fn check_aliases(cx: &Cx, name: &str, params: &[(&str, Vec<Bound>)]) {
-    let mut arrays: Vec<(&str, ArrayId, Access)> = Vec::new();
-    for (param, bound) in params {
-        arrays.extend(bound.iter().filter_map(|bound| match *bound {
-            Bound::Array(id, access) => Some((*param, id, access)),
+fn arguments(cx: &Cx, name: &str, params: &[(&str, Vec<Behind>)]) -> Vec<Bound> {
+    let all = params.iter().flat_map(|(_, behind)| behind);
+    let views: Vec<View> = all.clone().map(|behind| behind.view).collect();
+    all_whole(cx, name, &views);
+    all.map(|behind| behind.bound).collect()
+}
+
+/// One array may be bound to two parameters only if neither is written, or if they are parts of it with different indices: where
+/// these meet is then seen from the accesses themselves.
+#[track_caller]
+fn check_aliases(cx: &Cx, name: &str, params: &[(&str, Vec<Behind>)]) {
+    let mut arrays: Vec<(&str, ArrayId, Access, View)> = Vec::new();
+    for (param, behind) in params {
+        arrays.extend(behind.iter().filter_map(|behind| match behind.bound {
+            Bound::Array(id, access) => Some((*param, id, access, behind.view)),
             Bound::Scalar(_) => None,
         }));
     }
-    for (k, (param, id, access)) in arrays.iter().enumerate() {
-        let clash = arrays[..k]
-            .iter()
-            .find(|(_, other, first)| id == other && (*first == Access::Write || *access == Access::Write));
+    for (k, (param, id, access, view)) in arrays.iter().enumerate() {
+        let clash = arrays[..k].iter().find(|(_, other, first, seen)| {
+            let same = cx.emit(|b| view.is_same(seen, b.program()));
+            let apart = !view.is_whole() && !seen.is_whole() && !same;
+            id == other && !apart && (*first == Access::Write || *access == Access::Write)
+        });
         if let Some((first, ..)) = clash {
             cx.emit(|b| {
                 let array = b.program().array(*id).name.clone();

@@ -34,7 +34,9 @@ pub fn end_if(cx: &Cx) {
 /// `for name in from..to {`
 #[track_caller]
 pub fn begin_for<F: Index, T: Index>(cx: &Cx, name: &str, from: Expr<F>, to: Expr<T>) -> Expr<usize> {
-    Expr::new(cx.emit(|b| b.begin_for(name, from.id, to.id)))
+    let var = cx.emit(|b| b.begin_for(name, from.id, to.id));
+    cx.note_loop(var, from.id, to.id);
+    Expr::new(var)
 }
 
 /// `while`; the condition comes next.
@@ -91,6 +93,9 @@ pub fn begin_par<const N: usize>(
             names.iter().zip(&ranges).map(|(name, (from, to))| (*name, from.id, to.id)).collect();
         b.begin_par(&ranges)
     });
+    for (var, (from, to)) in vars.iter().zip(&ranges) {
+        cx.note_loop(*var, from.id, to.id);
+    }
     // The builder gives one variable per range.
     std::array::from_fn(|k| Expr::new(vars[k]))
 }
@@ -145,6 +150,8 @@ pub fn for_range(cx: &Cx, name: &str, from: Expr<usize>, to: Expr<usize>, mut bo
     if end.saturating_sub(first) > UNROLLED || !cx.emit(|b| b.rewind(&before)) {
         return;
     }
+    // The numbers of values are given anew.
+    cx.forget_loops();
     for k in first..end {
         body(index_literal(cx, k));
     }

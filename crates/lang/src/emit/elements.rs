@@ -1,17 +1,12 @@
 //! Elements of arrays, shapes, temporaries.
 
-use ebbtide_ir::{Combine, ValueId};
+use ebbtide_ir::{Combine, Literal, LocalId, ValueId};
 
 use crate::cx::Cx;
-use crate::handle::{ArrayHandle, Arrays, Borrow, Indexed, Shaped, Stored, Writable};
-use crate::scalar::{Element, Number, Scalar};
+use crate::handle::{ArrayHandle, Borrow, Indexed, Shaped, Stored, Writable};
+use crate::scalar::{Item, Number, Scalar};
 use crate::small::{self, Value};
-use crate::value::{Expr, Index, Same};
-
-/// The next parameters of the program: an array, or the arrays and scalars of a struct.
-pub fn declare<A: Arrays, B: Borrow>(cx: &Cx, name: &str) -> A::Handle<B> {
-    A::declare(cx, name)
-}
+use crate::value::{Expr, Index, Local, Same};
 
 /// A value used as an index, a loop bound or an extent.
 pub fn index<I: Index>(value: Expr<I>) -> Expr<usize> {
@@ -47,7 +42,79 @@ pub fn store<H: Stored<K, Elem = T>, T: Value, B: Value + Same<T>, const K: usiz
     array: H,
     value: Expr<B>,
 ) {
-    array.store(cx, ids(index), &small::ids(&value), None);
+    array.store(cx, ids(index), &all_parts::<T>(), &small::ids(&value), None);
+}
+
+/// The numbers of the scalars of a value.
+fn all_parts<T: Value>() -> Vec<usize> {
+    (0..small::types::<T>().len()).collect()
+}
+
+/// The numbers of the scalars of a part of a value: `part` takes it from a variable whose scalars have their numbers as names.
+fn numbers_of<T: Value, U: Value>(part: impl FnOnce(Local<T>) -> Local<U>) -> Vec<usize> {
+    let mut next = 0..;
+    let whole = T::locals(&mut |_| LocalId::from_index(next.next().unwrap_or(0)));
+    small::variables(&part(Local::new(whole))).into_iter().map(|local| local.index()).collect()
+}
+
+/// `array[index].part = value;`, or `+=`.
+#[track_caller]
+pub fn store_part<H: Stored<K, Elem = T>, T: Value, U: Value, B: Value + Same<U>, const K: usize>(
+    cx: &Cx,
+    index: [Expr<usize>; K],
+    array: H,
+    part: impl FnOnce(Local<T>) -> Local<U>,
+    value: Expr<B>,
+) {
+    array.store(cx, ids(index), &numbers_of(part), &small::ids(&value), None);
+}
+
+/// `array[index].part += value;`
+#[track_caller]
+pub fn add_to_part<H: Stored<K, Elem = T>, T: Value, U: super::Add<U>, B: Value + Same<U>, const K: usize>(
+    cx: &Cx,
+    index: [Expr<usize>; K],
+    array: H,
+    part: impl FnOnce(Local<T>) -> Local<U>,
+    value: Expr<B>,
+) {
+    array.store(cx, ids(index), &numbers_of(part), &small::ids(&value), Some(Combine::Add));
+}
+
+/// `array[index][item] = value;`
+#[track_caller]
+pub fn store_item<H, T, S, B, const K: usize, const M: usize>(
+    cx: &Cx,
+    index: [Expr<usize>; K],
+    item: [Expr<usize>; M],
+    array: H,
+    value: Expr<B>,
+) where
+    H: Stored<K, Elem = T>,
+    T: Value,
+    Expr<T>: Indexed<M, Elem = S>,
+    S: Value,
+    B: Value + Same<S>,
+{
+    array.store_item(cx, ids(index), &ids(item), &small::ids(&value), None);
+}
+
+/// `array[index][item] += value;`
+#[track_caller]
+pub fn add_to_item<H, T, S, B, const K: usize, const M: usize>(
+    cx: &Cx,
+    index: [Expr<usize>; K],
+    item: [Expr<usize>; M],
+    array: H,
+    value: Expr<B>,
+) where
+    H: Stored<K, Elem = T>,
+    T: Value,
+    Expr<T>: Indexed<M, Elem = S>,
+    S: super::Add<S>,
+    B: Value + Same<S>,
+{
+    array.store_item(cx, ids(index), &ids(item), &small::ids(&value), Some(Combine::Add));
 }
 
 /// `array[index] += value;`
@@ -58,7 +125,7 @@ pub fn add_to_element<H: Stored<K, Elem = T>, T: super::Add<T>, B: Value + Same<
     array: H,
     value: Expr<B>,
 ) {
-    array.store(cx, ids(index), &small::ids(&value), Some(Combine::Add));
+    array.store(cx, ids(index), &all_parts::<T>(), &small::ids(&value), Some(Combine::Add));
 }
 
 macro_rules! combine {
@@ -71,7 +138,7 @@ macro_rules! combine {
             array: H,
             value: Expr<B>,
         ) {
-            array.store(cx, ids(index), &[value.id], Some(Combine::$combine));
+            array.store(cx, ids(index), &[0], &[value.id], Some(Combine::$combine));
         }
     )*};
 }
@@ -97,10 +164,15 @@ pub fn len<H: Shaped>(cx: &Cx, array: H) -> Expr<usize> {
 
 /// `let mut name = Array…::zeros(shape);`
 #[track_caller]
-pub fn temp<T: Element, B: Borrow, const R: usize>(
+pub fn temp<T: Item, B: Borrow, const R: usize>(
     cx: &Cx,
     name: &str,
     shape: [Expr<usize>; R],
 ) -> ArrayHandle<T, R, B> {
-    ArrayHandle::new(cx.emit(|b| b.temp(name, <T as Scalar>::TYPE, &ids(shape))))
+    let ty = <T::Scalar as ebbtide_runtime::Element>::TYPE;
+    ArrayHandle::new(cx.emit(|b| {
+        let of_element = T::EXTENTS.iter().map(|extent| b.literal(Literal::index(*extent as i64)));
+        let shape: Vec<ValueId> = ids(shape).into_iter().chain(of_element).collect();
+        b.temp(name, ty, &shape)
+    }))
 }

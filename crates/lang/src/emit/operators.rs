@@ -36,9 +36,19 @@ pub fn bit_or<T: Bits, B: Scalar + Same<T>>(cx: &Cx, a: Expr<T>, b: Expr<B>) -> 
     binary(cx, Binary::Or, a, b)
 }
 
+/// What can stand on the right of `^` with an `A` on the left.
+#[diagnostic::on_unimplemented(
+    message = "there is no `{A}` ^ `{Self}`: `^` combines bits; a power is `x.powi(2)` or `x.powf(2.0)`",
+    label = "this is `{Self}`, the other side is `{A}`"
+)]
+pub trait Xor<A: Scalar>: Scalar {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Bits> Xor<T> for T {}
+
 /// `a ^ b`.
 #[track_caller]
-pub fn bit_xor<T: Bits, B: Scalar + Same<T>>(cx: &Cx, a: Expr<T>, b: Expr<B>) -> Expr<T> {
+pub fn bit_xor<A: Scalar, B: Xor<A>>(cx: &Cx, a: Expr<A>, b: Expr<B>) -> Expr<A> {
     binary(cx, Binary::Xor, a, b)
 }
 

@@ -23,7 +23,7 @@ impl Undone {
 
     /// These too: an array, or all arrays of a struct.
     pub fn and<H: Handle>(mut self, handle: H) -> Undone {
-        self.0.extend(super::bound(&handle).into_iter().filter_map(|bound| bound.array()));
+        handle.bound(&mut |behind| self.0.extend(behind.bound.array()));
         self
     }
 

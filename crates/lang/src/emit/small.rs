@@ -8,7 +8,8 @@ use crate::cx::Cx;
 use crate::handle::{Indexed, Shaped, Stored, Writable};
 use crate::scalar::{Float, Number, Scalar};
 use crate::small::{
-    Mat2, Mat3, Mat4, Sequence, Solvable, Tuple, Value, Vec2, Vec3, Vec4, constant, from_ids, ids, variables,
+    Mat2, Mat3, Mat4, Sequence, Solvable, Tuple, Value, Vec2, Vec3, Vec4, constant, from_ids, ids,
+    types as small_types, variables,
 };
 use crate::value::{Expr, Local, Readable, Same};
 
@@ -350,10 +351,24 @@ impl<T: Value, const N: usize> Indexed<1> for [T; N] {
     }
 }
 
-/// Sets variables to values, or combines them, where `here` holds, or everywhere.
+/// What is assigned: values for some of the scalars of a variable, and how they are combined with what is there.
+#[derive(Clone, Copy)]
+struct Assigned<'a> {
+    parts: &'a [usize],
+    values: &'a [ValueId],
+    how: Option<Combine>,
+}
+
+/// Sets parts of a variable to values, or combines them, where `here` holds, or everywhere.
 #[track_caller]
-fn assign<T: Value>(cx: &Cx, to: &Local<T>, values: &[ValueId], how: Option<Combine>, here: Option<ValueId>) {
-    for (local, value) in variables(to).into_iter().zip(values) {
+fn assign<T: Value>(
+    cx: &Cx,
+    to: &Local<T>,
+    Assigned { parts, values, how }: Assigned<'_>,
+    here: Option<ValueId>,
+) {
+    let variables = variables(to);
+    for (local, value) in parts.iter().filter_map(|part| variables.get(*part).copied()).zip(values) {
         cx.emit(|b| {
             let old = (how.is_some() || here.is_some()).then(|| b.get(local));
             let mut new = *value;
@@ -375,43 +390,76 @@ fn assign<T: Value>(cx: &Cx, to: &Local<T>, values: &[ValueId], how: Option<Comb
 
 impl<S: Sequence> Stored<1> for Local<S> {
     #[track_caller]
-    fn store(self, cx: &Cx, [index]: [ValueId; 1], values: &[ValueId], how: Option<Combine>) {
-        let items = S::variables(&self.id);
+    fn store(
+        self,
+        cx: &Cx,
+        [index]: [ValueId; 1],
+        parts: &[usize],
+        values: &[ValueId],
+        how: Option<Combine>,
+    ) {
+        let (items, new) = (S::variables(&self.id), Assigned { parts, values, how });
         match which(cx, items.len(), index) {
-            Which::Item(k) => items.get(k).into_iter().for_each(|item| assign(cx, item, values, how, None)),
+            Which::Item(k) => items.get(k).into_iter().for_each(|item| assign(cx, item, new, None)),
             Which::Computed(here) => {
-                items.iter().zip(here).for_each(|(item, here)| assign(cx, item, values, how, Some(here)));
+                items.iter().zip(here).for_each(|(item, here)| assign(cx, item, new, Some(here)));
+            }
+        }
+    }
+
+    #[track_caller]
+    fn store_item(
+        self,
+        cx: &Cx,
+        [index]: [ValueId; 1],
+        item: &[ValueId],
+        values: &[ValueId],
+        how: Option<Combine>,
+    ) {
+        let [inner] = item else {
+            cx.emit(|b| {
+                b.flaw("10", "an item of an item of a variable is `a[i][j]`: copy it to a variable first")
+            });
+            return;
+        };
+        let n = S::variables(&self.id).len();
+        // The scalars of an item, cut into as many as an assignment takes.
+        let width = values.len();
+        let of_item = small_types::<S::Item>().len();
+        for (k, here) in chosen(cx, n, index) {
+            for (j, there) in chosen(cx, of_item / width.max(1), *inner) {
+                let Some(item) = S::variables(&self.id).get(k).copied() else { continue };
+                let parts: Vec<usize> = (j * width..(j + 1) * width).collect();
+                let both = match (here, there) {
+                    (Some(here), Some(there)) => Some(cx.emit(|b| b.binary(Binary::And, here, there))),
+                    (one, None) | (None, one) => one,
+                };
+                assign(cx, &item, Assigned { parts: &parts, values, how }, both);
             }
         }
     }
 }
 
+/// The items that an index may mean, each with the condition that it is meant.
+#[track_caller]
+fn chosen(cx: &Cx, n: usize, index: ValueId) -> Vec<(usize, Option<ValueId>)> {
+    match which(cx, n, index) {
+        Which::Item(k) => vec![(k, None)],
+        Which::Computed(here) => here.into_iter().map(Some).enumerate().collect(),
+    }
+}
+
 impl<S: Sequence<Item: Sequence>> Stored<2> for Local<S> {
     #[track_caller]
-    fn store(self, cx: &Cx, [i, j]: [ValueId; 2], values: &[ValueId], how: Option<Combine>) {
-        let rows = S::variables(&self.id);
-        let n = rows.len();
-        let here = match which(cx, n, i) {
-            Which::Item(k) => {
-                rows.get(k).into_iter().for_each(|row| row.store(cx, [j], values, how));
-                return;
-            }
-            Which::Computed(here) => here,
-        };
-        for (row, here) in rows.iter().zip(here) {
-            let items = <S::Item as Sequence>::variables(&row.id);
-            match which(cx, items.len(), j) {
-                Which::Item(k) => {
-                    items.get(k).into_iter().for_each(|item| assign(cx, item, values, how, Some(here)));
-                }
-                Which::Computed(there) => {
-                    for (item, there) in items.iter().zip(there) {
-                        let both = cx.emit(|b| b.binary(Binary::And, here, there));
-                        assign(cx, item, values, how, Some(both));
-                    }
-                }
-            }
-        }
+    fn store(self, cx: &Cx, [i, j]: [ValueId; 2], _: &[usize], values: &[ValueId], how: Option<Combine>) {
+        self.store_item(cx, [i], &[j], values, how);
+    }
+
+    #[track_caller]
+    fn store_item(self, cx: &Cx, _: [ValueId; 2], _: &[ValueId], _: &[ValueId], _: Option<Combine>) {
+        cx.emit(|b| {
+            b.flaw("10", "an item of an item of a variable is `a[i][j]`: copy it to a variable first")
+        });
     }
 }
 

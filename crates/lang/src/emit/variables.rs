@@ -15,9 +15,7 @@ pub fn lit<T: Scalar>(cx: &Cx, value: T) -> Expr<T> {
 
 /// The next parameter of the program: a scalar, or the scalars of a small value.
 pub fn scalar<T: Value>(cx: &Cx, name: &str) -> Expr<T> {
-    let declare = |(name, ty): (String, _)| cx.emit(|b| b.scalar(&name, ty));
-    let all: Vec<_> = names::<T>(name).into_iter().zip(types::<T>()).map(declare).collect();
-    from_ids(&all)
+    T::declare(cx, name)
 }
 
 /// What a name stands for here.
@@ -70,6 +68,18 @@ pub fn set<V: Variable<Elem = T>, T: Value, B: Value + Same<T>>(cx: &Cx, variabl
     for (local, id) in variables(&variable.local()).into_iter().zip(ids(&value)) {
         cx.emit(|b| b.set(local, id));
     }
+}
+
+/// `variable += value;` and its kin: `new` computes what it becomes.
+#[track_caller]
+pub fn change<V: Variable<Elem = T>, T: Value, B: Value + Same<T>>(
+    cx: &Cx,
+    variable: &V,
+    new: impl FnOnce(Expr<T>) -> Expr<B>,
+) {
+    let variable = variable.local();
+    let new = new(variable.read(cx));
+    set(cx, &variable, new);
 }
 
 /// The first value of a variable that is set before it is read.

@@ -15,7 +15,7 @@ use ebbtide_runtime::{
 use super::results::{Gradients, MakeOutput};
 use super::{Bytes, DURABLE_EVERY};
 use crate::program::{Source, checked};
-use crate::scalar::Element;
+use crate::scalar::Item;
 
 /// A gradient compiled for a device: takes the arguments that the program takes.
 ///
@@ -86,8 +86,8 @@ impl<P: Source> CompiledGrad<P> {
         self.run_durable((fs, dir.as_ref()), every, None, args)
     }
 
-    /// As [`CompiledGrad::launch_durable`], for a [`Program::vjp`] with this cotangent of its output.
-    pub fn launch_durable_with<T: Element, const R: usize>(
+    /// As [`CompiledGrad::launch_durable`], for a [`Program::vjp`](crate::Program::vjp) with this cotangent of its output.
+    pub fn launch_durable_with<T: Item, const R: usize>(
         &self,
         dir: impl AsRef<Path>,
         seed: &Array<T, R>,
@@ -97,7 +97,7 @@ impl<P: Source> CompiledGrad<P> {
     }
 
     /// As [`CompiledGrad::launch_durable_with`], its state written as often as is said.
-    pub fn launch_durable_every_with<T: Element, const R: usize>(
+    pub fn launch_durable_every_with<T: Item, const R: usize>(
         &self,
         dir: impl AsRef<Path>,
         every: Duration,
@@ -123,8 +123,8 @@ impl<P: Source> CompiledGrad<P> {
         Ok(gradients)
     }
 
-    /// Runs a [`Program::vjp`] with this cotangent of its output.
-    pub fn launch_with<T: Element, const R: usize>(
+    /// Runs a [`Program::vjp`](crate::Program::vjp) with this cotangent of its output.
+    pub fn launch_with<T: Item, const R: usize>(
         &self,
         seed: &Array<T, R>,
         args: P::Reads<'_>,

@@ -7,7 +7,7 @@ use ebbtide_runtime::{AnyMut, Array, Array0, Device, Error, Ran, Result};
 
 use crate::leaves::Wanted;
 use crate::program::Name;
-use crate::scalar::Element;
+use crate::scalar::Item;
 
 /// A parameter that can have a derivative: an array, a scalar, or a struct that derives `Arrays`.
 #[diagnostic::on_unimplemented(
@@ -27,7 +27,7 @@ pub trait Differentiable: Sized + 'static {
     fn derivative<'a>(from: &'a Gradients, name: &str) -> Result<Self::Derivative<'a>>;
 }
 
-impl<T: Element, const R: usize> Differentiable for Array<T, R> {
+impl<T: Item, const R: usize> Differentiable for Array<T, R> {
     type Derivative<'a> = &'a Array<T, R>;
 
     fn want(name: &str, wanted: &mut Wanted) {
@@ -54,7 +54,7 @@ pub trait DifferentiableLeaf: Sized + 'static {
     fn derivative(holder: &Self::Holder) -> Self::Derivative<'_>;
 }
 
-impl<T: Element, const R: usize> DifferentiableLeaf for Array<T, R> {
+impl<T: Item, const R: usize> DifferentiableLeaf for Array<T, R> {
     type Holder = Array<T, R>;
     type Derivative<'a> = &'a Array<T, R>;
 
@@ -159,7 +159,7 @@ impl Gradients {
     }
 
     /// The value of an output at the end of the program.
-    pub fn value<T: Element, const R: usize>(&self, name: Name<Array<T, R>>) -> Result<&Array<T, R>> {
+    pub fn value<T: Item, const R: usize>(&self, name: Name<Array<T, R>>) -> Result<&Array<T, R>> {
         find::<Array<T, R>>(&self.values, name.as_str())
     }
 

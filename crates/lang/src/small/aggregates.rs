@@ -10,6 +10,7 @@ use crate::handle::Argument;
 use crate::value::{Expr, Local, Readable};
 
 impl<T: Value, const N: usize> Value for [T; N] {
+    type Given = Expr<[T; N]>;
     type Exprs = [Expr<T>; N];
     type Locals = [Local<T>; N];
 
@@ -69,6 +70,7 @@ impl<T: Value, const N: usize> Argument<Expr<[T; N]>> for [T; N] {
 macro_rules! tuples {
     ($($t:ident $k:tt),*) => {
         impl<$($t: Value),*> Value for ($($t,)*) {
+            type Given = Expr<Self>;
             type Exprs = ($(Expr<$t>,)*);
             type Locals = ($(Local<$t>,)*);
 

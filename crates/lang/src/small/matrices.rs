@@ -184,6 +184,7 @@ macro_rules! matrices {
         }
 
         impl<T: Scalar> Value for $name<T> {
+            type Given = Expr<$name<T>>;
             type Exprs = $name<Expr<T>>;
             type Locals = $name<Local<T>>;
 
@@ -243,21 +244,23 @@ macro_rules! matrices {
         #[doc(hidden)]
         #[allow(clippy::too_many_arguments)]
         impl<T: Scalar> $name<T> {
-            pub fn __new(_: &Cx, $($element: Expr<T>),*) -> Expr<$name<T>> {
+            pub fn __new($($element: Expr<T>),*) -> Expr<$name<T>> {
                 Expr::new($name::from_elements([$($element),*]))
             }
 
-            pub fn __from_rows(_: &Cx, rows: Expr<[$row<T>; $n]>) -> Expr<$name<T>> {
+            pub fn __from_rows(rows: Expr<[$row<T>; $n]>) -> Expr<$name<T>> {
                 Expr::new($name { rows: rows.id.map(|row| row.id) })
             }
 
             #[track_caller]
-            pub fn __zero(cx: &Cx) -> Expr<$name<T>> {
+            pub fn __zero() -> Expr<$name<T>> {
+                let cx = &Cx::current();
                 crate::emit::zero(cx)
             }
 
             #[track_caller]
-            pub fn __diagonal(cx: &Cx, d: Expr<$row<T>>) -> Expr<$name<T>> {
+            pub fn __diagonal(d: Expr<$row<T>>) -> Expr<$name<T>> {
+                let cx = &Cx::current();
                 let (zero, d): (Expr<T>, _) = (crate::emit::zero(cx), d.id.to_array());
                 let elements = from_fn(|k| if k / $n == k % $n { d[k % $n] } else { zero });
                 Expr::new($name::from_elements(elements))
@@ -267,7 +270,8 @@ macro_rules! matrices {
         #[doc(hidden)]
         impl<T: Float> $name<T> {
             #[track_caller]
-            pub fn __identity(cx: &Cx) -> Expr<$name<T>> {
+            pub fn __identity() -> Expr<$name<T>> {
+                let cx = &Cx::current();
                 constant(cx, $name::identity())
             }
         }

@@ -151,6 +151,7 @@ macro_rules! vectors {
         }
 
         impl<T: Scalar> Value for $name<T> {
+            type Given = Expr<$name<T>>;
             type Exprs = $name<Expr<T>>;
             type Locals = $name<Local<T>>;
 
@@ -210,20 +211,21 @@ macro_rules! vectors {
         #[doc(hidden)]
         #[allow(clippy::too_many_arguments)]
         impl<T: Scalar> $name<T> {
-            pub fn __new(_: &Cx, $($field: Expr<T>),*) -> Expr<$name<T>> {
+            pub fn __new($($field: Expr<T>),*) -> Expr<$name<T>> {
                 Expr::new($name { $($field),* })
             }
 
-            pub fn __splat(_: &Cx, value: Expr<T>) -> Expr<$name<T>> {
+            pub fn __splat(value: Expr<T>) -> Expr<$name<T>> {
                 Expr::new($name { $($field: value),* })
             }
 
             #[track_caller]
-            pub fn __zero(cx: &Cx) -> Expr<$name<T>> {
+            pub fn __zero() -> Expr<$name<T>> {
+                let cx = &Cx::current();
                 crate::emit::zero(cx)
             }
 
-            pub fn __from_array(_: &Cx, components: Expr<[T; $n]>) -> Expr<$name<T>> {
+            pub fn __from_array(components: Expr<[T; $n]>) -> Expr<$name<T>> {
                 Expr::new($name::from_array(components.id))
             }
         }

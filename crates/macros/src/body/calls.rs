@@ -97,25 +97,25 @@ impl Translator<'_> {
             return self.scatter(call, path);
         }
         let args: Vec<TokenStream> = call.args.iter().map(|argument| self.argument(argument)).collect();
-        let cx = &self.cx;
         let span = last.ident.span();
         if let Some((_, program)) = self.programs.iter().find(|(name, _)| path.path.is_ident(name)) {
-            let args = args
-                .iter()
-                .map(|argument| quote_spanned!(span=> ::ebbtide::__lang::emit::arg(#cx, &#argument)));
-            return quote_spanned!(span=> <#program as ::ebbtide::__lang::Callable<_>>::call(#cx, (#(#args,)*)));
+            let args = given(&args);
+            return quote_spanned!(span=> <#program as ::ebbtide::__lang::Callable<_>>::call((#(#args,)*)));
         }
         let expand = Ident::new("__expand", span);
         let path = &path.path;
+        // The user's own parentheses: rustc shows there what an argument too few or too many looks like.
+        let mut list = proc_macro2::Group::new(proc_macro2::Delimiter::Parenthesis, quote!(#(#args),*));
+        list.set_span(call.paren_token.span.join());
         if segments.iter().any(|segment| !segment.arguments.is_none()) {
-            return quote_spanned!(span=> #path::#expand(#cx #(, #args)*));
+            return quote_spanned!(span=> #path::#expand #list);
         }
         // What is a plain function has no expansion. rustc can only say that by its name: so the name says what to do.
         let advice = Ident::new(&format!("put_func_before_{}", last.ident.unraw()), span);
         quote_spanned! {span=> {
             #[allow(unused_imports)]
             use #path as #advice;
-            #advice::#expand(#cx #(, #args)*)
+            #advice::#expand #list
         }}
     }
 
@@ -143,9 +143,9 @@ impl Translator<'_> {
         let value = self.expr(value);
         let place = self.place(array);
         let array = quote_spanned!(array.span()=> ::ebbtide::__lang::emit::writable(#place));
-        let (cx, span, path) = (&self.cx, call.func.span(), &path.path);
+        let (span, path) = (call.func.span(), &path.path);
         let expand = Ident::new("__expand", span);
-        quote_spanned!(span=> #path::#expand(#cx, #index, #array, #value))
+        quote_spanned!(span=> #path::#expand(#index, #array, #value))
     }
 
     /// `sum(0..n, |j| x[j] * x[j])`.
@@ -185,11 +185,13 @@ impl Translator<'_> {
     /// `Vec3::new(x, y, z)`: a function of a type of values.
     fn constructor(&mut self, call: &ExprCall, path: &ExprPath) -> TokenStream {
         let args: Vec<TokenStream> = call.args.iter().map(|argument| self.expr(argument)).collect();
-        let (mut path, cx) = (path.path.clone(), &self.cx);
+        let mut path = path.path.clone();
         if let Some(last) = path.segments.last_mut() {
             last.ident = quote::format_ident!("__{}", last.ident, span = last.ident.span());
         }
-        quote_spanned!(call.span()=> #path(#cx #(, #args)*))
+        let mut list = proc_macro2::Group::new(proc_macro2::Delimiter::Parenthesis, quote!(#(#args),*));
+        list.set_span(call.paren_token.span.join());
+        quote_spanned!(call.span()=> #path #list)
     }
 
     /// `Particle { pos, mass: 1.0 }`: rustc checks the fields on a literal that is never made. A struct that is no value has no
@@ -228,6 +230,10 @@ impl Translator<'_> {
     fn argument(&mut self, argument: &Expr) -> TokenStream {
         match strip(argument) {
             Expr::Path(_) | Expr::Field(_) => self.place(argument),
+            Expr::Index(index) => match self.part_of_array(index) {
+                Some(part) => part,
+                None => self.expr(argument),
+            },
             // Several arrays that one operation takes at once: `exchange((u, v))`.
             Expr::Tuple(tuple)
                 if tuple.elems.iter().all(|e| matches!(strip(e), Expr::Path(_) | Expr::Field(_))) =>
@@ -306,10 +312,8 @@ impl Translator<'_> {
         }
         let (receiver, span) = (self.place(&call.receiver), call.method.span());
         let args: Vec<TokenStream> = call.args.iter().map(|argument| self.argument(argument)).collect();
-        let (cx, key) = (&self.cx, crate::methods::key(&call.method));
-        let args =
-            args.iter().map(|argument| quote_spanned!(span=> ::ebbtide::__lang::emit::arg(#cx, &#argument)));
-        quote_spanned!(span=> ::ebbtide::__lang::Method::<#key>::call(#receiver, #cx, (#(#args,)*));)
+        let (args, key) = (given(&args), crate::methods::key(&call.method));
+        quote_spanned!(span=> ::ebbtide::__lang::Method::<#key>::call(#receiver, (#(#args,)*));)
     }
 
     fn shape_method(&mut self, call: &ExprMethodCall) -> TokenStream {
@@ -353,4 +357,11 @@ pub(super) fn is_method(name: &Ident) -> bool {
 /// The methods of numbers, for messages.
 pub(super) fn method_names() -> String {
     METHODS.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(" ")
+}
+
+/// Arguments on their way to a program that is known by its type alone; each at its own place, where rustc shows it.
+fn given(args: &[TokenStream]) -> Vec<TokenStream> {
+    args.iter()
+        .map(|argument| quote_spanned!(argument.span()=> ::ebbtide::__lang::emit::given(#argument)))
+        .collect()
 }

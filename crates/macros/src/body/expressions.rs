@@ -2,6 +2,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprBinary, ExprIf, ExprIndex, ExprUnary, Lit, Stmt, UnOp};
 
@@ -99,12 +100,27 @@ impl Translator<'_> {
                 quote_spanned!(expr.span()=> #base.#member)
             }
             // What is behind a `&mut` parameter.
-            Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)) => self.place(&unary.expr),
+            Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)) => {
+                if !self.is_lent(&unary.expr) {
+                    self.errors.at(
+                        unary,
+                        "there are no references: write the name without `*`; only what a `#[func]` takes by `&mut` has one",
+                    );
+                    return TokenStream::new();
+                }
+                self.place(&unary.expr)
+            }
             other => {
                 self.errors.at(other, "a name is wanted here");
                 TokenStream::new()
             }
         }
+    }
+
+    /// Is this a parameter that was lent by `&mut`?
+    fn is_lent(&self, expr: &Expr) -> bool {
+        let Expr::Path(path) = strip(expr) else { return false };
+        path.path.get_ident().is_some_and(|ident| self.lent.contains(&ident.unraw().to_string()))
     }
 
     /// `a[i]`, `a[[i, j]]`, `a[[]]`.
@@ -113,8 +129,20 @@ impl Translator<'_> {
             Expr::Path(_) | Expr::Field(_) => self.place(&index.expr),
             other => self.expr(other),
         };
-        let index = match strip(&index.index) {
-            Expr::Array(list) => self.indices(list.span(), list.elems.iter()),
+        let index = self.element_indices(index);
+        Element { array, index }
+    }
+
+    /// The indices in `a[i]`, `a[[i, j]]`, `a[[]]`.
+    pub(super) fn element_indices(&mut self, index: &ExprIndex) -> TokenStream {
+        match strip(&index.index) {
+            Expr::Array(list) => {
+                if let Some(range) = list.elems.iter().find(|e| matches!(strip(e), Expr::Range(_))) {
+                    self.errors.at(range, PARTS);
+                    return TokenStream::new();
+                }
+                self.indices(list.span(), list.elems.iter())
+            }
             Expr::Range(range) => {
                 self.errors.at(range, "there are no slices: write a loop over the indices");
                 TokenStream::new()
@@ -124,8 +152,43 @@ impl Translator<'_> {
                 TokenStream::new()
             }
             single => self.indices(single.span(), std::iter::once(single)),
+        }
+    }
+
+    /// `a[[i, ..]]`, `a[[i, a..b, ..]]`, `a[a..b]` as an argument: the part of the array, where this is one.
+    pub(super) fn part_of_array(&mut self, index: &ExprIndex) -> Option<TokenStream> {
+        let list: Vec<&Expr> = match strip(&index.index) {
+            Expr::Array(list) => list.elems.iter().map(strip).collect(),
+            single => vec![single],
         };
-        Element { array, index }
+        let is_rest = |e: &&Expr| matches!(e, Expr::Range(r) if r.start.is_none() && r.end.is_none());
+        let fixed = list.iter().take_while(|e| !matches!(e, Expr::Range(_))).count();
+        let rest = list.len() - fixed;
+        let Some(Expr::Range(range)) = list.get(fixed) else { return None };
+        let inclusive = matches!(range.limits, syn::RangeLimits::Closed(_));
+        if inclusive || !list.iter().skip(fixed + 1).all(is_rest) {
+            self.errors.at(&index.index, PARTS);
+            return Some(TokenStream::new());
+        }
+        let mut part = self.place(&index.expr);
+        let span = index.expr.span();
+        if fixed > 0 {
+            let at = self.indices(index.index.span(), list.iter().copied().take(fixed));
+            let units = (0..rest).map(|_| quote!(()));
+            part = self.emit(span, "part", &[at, quote!([#(#units),*]), part]);
+        }
+        if range.start.is_some() || range.end.is_some() {
+            let mut bound = |bound: &Option<Box<Expr>>| match bound {
+                Some(bound) => {
+                    let bound = self.index(bound);
+                    quote!(::core::option::Option::Some(#bound))
+                }
+                None => quote!(::core::option::Option::None),
+            };
+            let (from, to) = (bound(&range.start), bound(&range.end));
+            part = self.emit(span, "ranged", &[from, to, part]);
+        }
+        Some(part)
     }
 
     /// A list of indices or extents.
@@ -186,6 +249,13 @@ impl Translator<'_> {
                 return TokenStream::new();
             }
         };
+        if let (BinOp::Mul(_), Expr::Unary(power)) = (&binary.op, &*binary.right)
+            && matches!(power.op, UnOp::Deref(_))
+            && !self.is_lent(&power.expr)
+        {
+            self.errors.at(binary, "there is no `**`: write `x.powi(2)` or `x.powf(2.0)`");
+            return TokenStream::new();
+        }
         let (left, right) = (self.expr(&binary.left), self.expr(&binary.right));
         self.emit(binary.op.span(), function, &[left, right])
     }
@@ -238,6 +308,9 @@ impl Translator<'_> {
         quote!({ let #slot = #fresh; #begin; #set_then; #middle; #set_otherwise; #end })
     }
 }
+
+const PARTS: &str = "a part of an array is an argument of a program: `step(x[[t, ..]])`, `step(x[[a..b, ..]])`, indices first, \
+                     then perhaps a range, then one `..` for each other dimension";
 
 /// Can this be computed anywhere without an error? (Indices can be out of bounds, divisors zero.)
 fn cannot_fail(expr: &Expr) -> bool {

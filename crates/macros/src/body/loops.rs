@@ -163,8 +163,7 @@ impl Translator<'_> {
         // `par` is named as the user named it, so that hovering over it explains it.
         let marker = par_path(&stmt.expr);
         quote!({
-            #[allow(unused_imports)]
-            use #marker as _;
+            let _ = #marker;
             #(#before)*
             #attributes
             let [#(#vars),*] = #begin;

@@ -47,9 +47,9 @@ impl Translator<'_> {
                 "write `assert!(a == b, \"what is wrong\")`"
             }
             "assert" => "an assertion is a statement: `assert!(x > 0.0, \"what is wrong\");`",
-            "print" | "println" | "eprint" | "eprintln" | "dbg" | "format" | "write" | "writeln" => {
-                "a program cannot print: write into an array and print it on the host; `println!(\"{}\", step())` shows \
-                 the program"
+            "println" | "eprintln" => "printing is a statement: `println!(\"x = {}\", x);`",
+            "print" | "eprint" | "dbg" | "format" | "write" | "writeln" => {
+                "write `println!(\"x = {}\", x);`: the interpreter prints it, and every device under `EBBTIDE_CHECK=1`"
             }
             "panic" | "todo" | "unimplemented" | "unreachable" => {
                 "a program cannot panic: set a flag of a `#[checkpoint(.., yield_on = flag)]` and let the host decide"
@@ -109,6 +109,11 @@ pub(super) fn advice(name: &str) -> Option<&'static str> {
             "values are copied by `let`; an array by `copy(from, to)` into a temporary"
         }
         "shape" => "write `u.dim(0)`, `u.dim(1)`",
+        "length" | "size" => "write `u.len()` for all elements, `u.dim(0)` for the first extent",
+        "x" => "components have no parentheses: write `v.x`",
+        "y" => "components have no parentheses: write `v.y`",
+        "z" => "components have no parentheses: write `v.z`",
+        "w" => "components have no parentheses: write `v.w`",
         "pow" => "write `x.powi(n)` for floats; multiply integers",
         "recip" => "write `1.0 / x`",
         "sin_cos" => "write `x.sin()` and `x.cos()`",

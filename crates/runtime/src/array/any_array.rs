@@ -11,7 +11,7 @@ use crate::array::lent_memory::LentMemory;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::memory::buffer::Buffer;
-use crate::memory::element::Element;
+use crate::memory::element::{Element, Item};
 
 /// An array whose element type and rank are known at run time only.
 #[derive(Debug)]
@@ -105,20 +105,19 @@ impl AnyArray {
     }
 
     /// The elements as values of a type that they have.
-    pub(crate) fn elements<T: Element>(&self) -> &[T] {
-        self.check_type::<T>();
-        let (bytes, len) = (self.bytes(), self.len());
+    pub(crate) fn elements<T: Item>(&self) -> &[T] {
+        let len = self.count_of::<T>();
+        let bytes = self.bytes();
         assert!(bytes.len() == len * size_of::<T>(), "a buffer has the size of its array");
         // SAFETY (*Bounds*): the buffer holds `len` elements (checked above) and starts at a multiple of 64 bytes.
-        // (*Validity*): they are of type `T` (checked above), and every element is a value of its type (the module's
-        // invariant).
+        // (*Validity*): their scalars are those of `T` in its extents (checked above), every scalar is a value of its type
+        // (the module's invariant), and `Item` says that they make a `T`.
         unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), len) }
     }
 
     /// The elements as values of a type that they have, to be written.
-    pub(crate) fn elements_mut<T: Element>(&mut self) -> &mut [T] {
-        self.check_type::<T>();
-        let len = self.len();
+    pub(crate) fn elements_mut<T: Item>(&mut self) -> &mut [T] {
+        let len = self.count_of::<T>();
         let bytes = self.buffer.bytes_mut();
         assert!(bytes.len() == len * size_of::<T>(), "a buffer has the size of its array");
         // SAFETY (*Bounds*, *Validity*): as for `elements`; (*Exclusive access*): by `&mut self`.
@@ -126,17 +125,25 @@ impl AnyArray {
     }
 
     /// The elements, all of which will be written.
-    pub(crate) fn elements_to_overwrite<T: Element>(&mut self) -> &mut [T] {
-        self.check_type::<T>();
-        let len = self.len();
+    pub(crate) fn elements_to_overwrite<T: Item>(&mut self) -> &mut [T] {
+        let len = self.count_of::<T>();
         let bytes = self.buffer.bytes_to_overwrite();
         assert!(bytes.len() == len * size_of::<T>(), "a buffer has the size of its array");
         // SAFETY (*Bounds*, *Validity*, *Exclusive access*): as for `elements_mut`; what they hold before are elements too, of an earlier time.
         unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), len) }
     }
 
-    fn check_type<T: Element>(&self) {
-        assert!(self.ty == T::TYPE, "elements are seen as what they are");
+    /// Are these elements, in arrays of rank `rank`?
+    pub(crate) fn holds<T: Item>(&self, rank: usize) -> bool {
+        let of_rank = self.shape.len() == rank + T::EXTENTS.len();
+        self.ty == <T::Scalar as Element>::TYPE && of_rank && self.shape.ends_with(T::EXTENTS)
+    }
+
+    /// How many elements of this type there are.
+    fn count_of<T: Item>(&self) -> usize {
+        let rank = self.shape.len().saturating_sub(T::EXTENTS.len());
+        assert!(self.holds::<T>(rank), "elements are seen as what they are");
+        self.shape[..rank].iter().product()
     }
 }
 
@@ -149,7 +156,7 @@ pub struct AnyMut<'a> {
     array: &'a mut AnyArray,
 }
 
-impl AnyMut<'_> {
+impl<'a> AnyMut<'a> {
     /// As [`AnyArray::copy_from_bytes`].
     pub fn copy_from_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.array.copy_from_bytes(bytes)
@@ -157,6 +164,11 @@ impl AnyMut<'_> {
 
     /// As [`AnyArray::as_mut_slice`].
     pub fn as_mut_slice<T: Element>(&mut self) -> Option<&mut [T]> {
+        self.array.as_mut_slice()
+    }
+
+    /// As [`AnyArray::as_mut_slice`], for as long as the array is lent.
+    pub fn into_mut_slice<T: Element>(self) -> Option<&'a mut [T]> {
         self.array.as_mut_slice()
     }
 

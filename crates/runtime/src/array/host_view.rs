@@ -5,28 +5,28 @@ use std::ops::{Index, IndexMut};
 use ebbtide_ir::HostArg;
 
 use crate::array::any_array::invalid_element;
-use crate::memory::element::Element;
+use crate::memory::element::{Element, Item, components};
 
 /// An array that a custom operation reads.
 #[derive(Clone, Copy, Debug)]
-pub struct HostView<'a, T: Element, const R: usize> {
+pub struct HostView<'a, T: Item, const R: usize> {
     shape: [usize; R],
     elements: &'a [T],
 }
 
 /// An array that a custom operation reads and writes.
 #[derive(Debug)]
-pub struct HostViewMut<'a, T: Element, const R: usize> {
+pub struct HostViewMut<'a, T: Item, const R: usize> {
     shape: [usize; R],
     elements: &'a mut [T],
 }
 
-impl<'a, T: Element, const R: usize> HostView<'a, T, R> {
+impl<'a, T: Item, const R: usize> HostView<'a, T, R> {
     /// The view that an argument is; `None` if it is not an array of this type and rank, or if what it holds are no
     /// elements of this type.
     pub fn of(arg: &'a HostArg<'_>) -> Option<HostView<'a, T, R>> {
         let HostArg::Read { ty, shape, bytes } = *arg else { return None };
-        let shape = extents(shape).filter(|_| ty == T::TYPE)?;
+        let shape = extents::<T, R>(shape).filter(|_| ty == <T::Scalar as Element>::TYPE)?;
         let len = element_count::<T>(&shape, bytes)?;
         if len == 0 {
             return Some(HostView { shape, elements: &[] });
@@ -43,12 +43,12 @@ impl<'a, T: Element, const R: usize> HostView<'a, T, R> {
     }
 }
 
-impl<'a, T: Element, const R: usize> HostViewMut<'a, T, R> {
+impl<'a, T: Item, const R: usize> HostViewMut<'a, T, R> {
     /// The view that an argument is; `None` if it is not a written array of this type and rank, or if what it holds are no
     /// elements of this type.
     pub fn of(arg: &'a mut HostArg<'_>) -> Option<HostViewMut<'a, T, R>> {
         let HostArg::Write { ty, shape, bytes } = arg else { return None };
-        let shape = extents(shape).filter(|_| *ty == T::TYPE)?;
+        let shape = extents::<T, R>(shape).filter(|_| *ty == <T::Scalar as Element>::TYPE)?;
         let len = element_count::<T>(&shape, bytes)?;
         if len == 0 {
             return Some(HostViewMut { shape, elements: &mut [] });
@@ -74,20 +74,21 @@ impl<'a, T: Element, const R: usize> HostViewMut<'a, T, R> {
     }
 }
 
-fn extents<const R: usize>(shape: &[i64]) -> Option<[usize; R]> {
-    let mut extents = [0; R];
-    for (to, from) in extents.iter_mut().zip(shape) {
-        *to = usize::try_from(*from).ok()?;
-    }
-    (shape.len() == R).then_some(extents)
+/// The extents, where they end with those of an element.
+fn extents<T: Item, const R: usize>(shape: &[i64]) -> Option<[usize; R]> {
+    let all = shape.iter().map(|extent| usize::try_from(*extent).ok()).collect::<Option<Vec<usize>>>()?;
+    let fits = all.len() == R + T::EXTENTS.len() && all.ends_with(T::EXTENTS);
+    all.get(..R).filter(|_| fits)?.try_into().ok()
 }
 
 /// The number of elements, where the bytes are memory for them and hold values of their type.
-fn element_count<T: Element>(shape: &[usize], bytes: &[u8]) -> Option<usize> {
+fn element_count<T: Item>(shape: &[usize], bytes: &[u8]) -> Option<usize> {
     let len = shape.iter().try_fold(1usize, |n, extent| n.checked_mul(*extent))?;
     let fits = len.checked_mul(size_of::<T>()) == Some(bytes.len());
     let aligned = bytes.is_empty() || bytes.as_ptr().cast::<T>().is_aligned();
-    (fits && aligned && invalid_element(T::TYPE, bytes).is_none()).then_some(len)
+    let packed = size_of::<T>() == components::<T>() * size_of::<T::Scalar>();
+    (fits && aligned && packed && invalid_element(<T::Scalar as Element>::TYPE, bytes).is_none())
+        .then_some(len)
 }
 
 fn place<const R: usize>(shape: [usize; R], index: [usize; R]) -> usize {
@@ -99,7 +100,7 @@ fn place<const R: usize>(shape: [usize; R], index: [usize; R]) -> usize {
 
 macro_rules! views {
     ($($view:ident)*) => {$(
-        impl<T: Element, const R: usize> $view<'_, T, R> {
+        impl<T: Item, const R: usize> $view<'_, T, R> {
             /// The extents.
             pub fn shape(&self) -> [usize; R] {
                 self.shape
@@ -121,7 +122,7 @@ macro_rules! views {
             }
         }
 
-        impl<T: Element> Index<usize> for $view<'_, T, 1> {
+        impl<T: Item> Index<usize> for $view<'_, T, 1> {
             type Output = T;
 
             /// The element at `index`.
@@ -134,7 +135,7 @@ macro_rules! views {
             }
         }
 
-        impl<T: Element, const R: usize> Index<[usize; R]> for $view<'_, T, R> {
+        impl<T: Item, const R: usize> Index<[usize; R]> for $view<'_, T, R> {
             type Output = T;
 
             /// The element at `index`.
@@ -151,13 +152,13 @@ macro_rules! views {
 
 views! { HostView HostViewMut }
 
-impl<T: Element> IndexMut<usize> for HostViewMut<'_, T, 1> {
+impl<T: Item> IndexMut<usize> for HostViewMut<'_, T, 1> {
     fn index_mut(&mut self, index: usize) -> &mut T {
         &mut self.elements[index]
     }
 }
 
-impl<T: Element, const R: usize> IndexMut<[usize; R]> for HostViewMut<'_, T, R> {
+impl<T: Item, const R: usize> IndexMut<[usize; R]> for HostViewMut<'_, T, R> {
     fn index_mut(&mut self, index: [usize; R]) -> &mut T {
         &mut self.elements[place(self.shape, index)]
     }

@@ -4,9 +4,9 @@ use std::ops::{Index, IndexMut};
 use std::slice::{Iter, IterMut};
 
 use crate::array::Array;
-use crate::memory::element::Element;
+use crate::memory::element::Item;
 
-impl<T: Element> Index<usize> for Array<T, 1> {
+impl<T: Item> Index<usize> for Array<T, 1> {
     type Output = T;
 
     /// The element at `index`.
@@ -19,7 +19,7 @@ impl<T: Element> Index<usize> for Array<T, 1> {
     }
 }
 
-impl<T: Element, const R: usize> Index<[usize; R]> for Array<T, R> {
+impl<T: Item, const R: usize> Index<[usize; R]> for Array<T, R> {
     type Output = T;
 
     /// The element at `index`.
@@ -37,7 +37,7 @@ impl<T: Element, const R: usize> Index<[usize; R]> for Array<T, R> {
 /// On a GPU the first access copies the array to the host, once, and marks it as changed there; later accesses cost a
 /// look at that mark. The next launch copies the array back. To write many elements take
 /// [`as_mut_slice`](Array::as_mut_slice) once.
-impl<T: Element> IndexMut<usize> for Array<T, 1> {
+impl<T: Item> IndexMut<usize> for Array<T, 1> {
     fn index_mut(&mut self, index: usize) -> &mut T {
         &mut self.as_mut_slice()[index]
     }
@@ -48,7 +48,7 @@ impl<T: Element> IndexMut<usize> for Array<T, 1> {
 /// On a GPU the first access copies the array to the host, once, and marks it as changed there; later accesses cost a
 /// look at that mark. The next launch copies the array back. To write many elements take
 /// [`as_mut_slice`](Array::as_mut_slice) once.
-impl<T: Element, const R: usize> IndexMut<[usize; R]> for Array<T, R> {
+impl<T: Item, const R: usize> IndexMut<[usize; R]> for Array<T, R> {
     fn index_mut(&mut self, index: [usize; R]) -> &mut T {
         let place = offset(self.shape(), index);
         &mut self.as_mut_slice()[place]
@@ -63,7 +63,7 @@ fn offset<const R: usize>(shape: [usize; R], index: [usize; R]) -> usize {
     })
 }
 
-impl<T: Element, const R: usize> Array<T, R> {
+impl<T: Item, const R: usize> Array<T, R> {
     /// The elements one by one, last dimension fastest.
     pub fn iter(&self) -> Iter<'_, T> {
         self.as_slice().iter()
@@ -75,7 +75,7 @@ impl<T: Element, const R: usize> Array<T, R> {
     }
 }
 
-impl<'a, T: Element, const R: usize> IntoIterator for &'a Array<T, R> {
+impl<'a, T: Item, const R: usize> IntoIterator for &'a Array<T, R> {
     type Item = &'a T;
     type IntoIter = Iter<'a, T>;
 
@@ -84,7 +84,7 @@ impl<'a, T: Element, const R: usize> IntoIterator for &'a Array<T, R> {
     }
 }
 
-impl<'a, T: Element, const R: usize> IntoIterator for &'a mut Array<T, R> {
+impl<'a, T: Item, const R: usize> IntoIterator for &'a mut Array<T, R> {
     type Item = &'a mut T;
     type IntoIter = IterMut<'a, T>;
 

@@ -1,4 +1,5 @@
-//! Arrays: elements of one type in a shape of rank 0 to 4, in the memory of a device.
+//! Arrays: elements of one type in a shape of rank 0 to 4, in the memory of a device. An element is a scalar or a small value;
+//! without its types an array of small values is one of scalars, with the extents of an element as its last dimensions.
 
 pub(crate) mod any_array;
 pub(crate) mod arguments;
@@ -15,16 +16,17 @@ use std::marker::PhantomData;
 use crate::array::any_array::{AnyArray, AnyMut};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::memory::element::Element;
+use crate::memory::element::{Element, Item};
 
-/// An array of rank `R` with elements of type `T`, in the memory of a device.
+/// An array of rank `R` with elements of type `T`, in the memory of a device: scalars, or small values such as `Vec3<f64>`.
 ///
 /// The host reads elements with `u[i]`, `u[[i, j]]`, [`iter`](Array::iter) and [`as_slice`](Array::as_slice), and writes
 /// them with `u[i] = x`, [`iter_mut`](Array::iter_mut) and [`as_mut_slice`](Array::as_mut_slice). On a GPU the first of
 /// these after a launch copies the whole array to the host.
 ///
 /// It is not `Clone`, so that safe Rust cannot hand one array to a program twice: [`Array::try_clone`] copies.
-pub struct Array<T: Element, const R: usize> {
+// `T` has no bound here: a type that is no element is one error where it is used, and not one at each mention.
+pub struct Array<T, const R: usize> {
     any: AnyArray,
     element: PhantomData<T>,
 }
@@ -40,10 +42,14 @@ pub type Array3<T> = Array<T, 3>;
 /// An array of four dimensions.
 pub type Array4<T> = Array<T, 4>;
 
-impl<T: Element, const R: usize> Array<T, R> {
+impl<T: Item, const R: usize> Array<T, R> {
     /// An array of zeros.
     pub fn zeros_on(device: &Device, shape: [usize; R]) -> Result<Array<T, R>> {
-        Ok(Array { any: AnyArray::zeros(device, T::TYPE, &shape)?, element: PhantomData })
+        let shape = [&shape[..], T::EXTENTS].concat();
+        Ok(Array {
+            any: AnyArray::zeros(device, <T::Scalar as Element>::TYPE, &shape)?,
+            element: PhantomData,
+        })
     }
 
     /// An array with these elements, last dimension fastest.
@@ -56,23 +62,23 @@ impl<T: Element, const R: usize> Array<T, R> {
     /// The extents.
     pub fn shape(&self) -> [usize; R] {
         let mut shape = [0; R];
-        shape.copy_from_slice(self.any.shape());
+        shape.copy_from_slice(&self.any.shape()[..R]);
         shape
     }
 
     /// The number of elements.
     pub fn len(&self) -> usize {
-        self.any.len()
+        self.any.shape()[..R].iter().product()
     }
 
     /// Has it no elements?
     pub fn is_empty(&self) -> bool {
-        self.any.is_empty()
+        self.len() == 0
     }
 
     /// The extent in dimension `k`; 0 for a dimension that it does not have.
     pub fn dim(&self, k: usize) -> usize {
-        self.any.shape().get(k).copied().unwrap_or(0)
+        self.any.shape()[..R].get(k).copied().unwrap_or(0)
     }
 
     /// The elements, last dimension fastest.
@@ -99,7 +105,7 @@ impl<T: Element, const R: usize> Array<T, R> {
     /// Replaces all elements.
     pub fn copy_from_slice(&mut self, elements: &[T]) -> Result<()> {
         if elements.len() != self.len() {
-            let shape = self.any.shape().to_vec();
+            let shape = self.shape().to_vec();
             return Err(Error::WrongLength { shape, needed: self.len(), found: elements.len() });
         }
         self.any.elements_to_overwrite::<T>().copy_from_slice(elements);
@@ -143,15 +149,11 @@ impl<T: Element, const R: usize> Array<T, R> {
 
     /// An array of known type and rank again; the array comes back if they do not fit.
     pub fn from_any(any: AnyArray) -> Result<Array<T, R>, AnyArray> {
-        if any.ty() == T::TYPE && any.shape().len() == R {
-            Ok(Array { any, element: PhantomData })
-        } else {
-            Err(any)
-        }
+        if any.holds::<T>(R) { Ok(Array { any, element: PhantomData }) } else { Err(any) }
     }
 }
 
-impl<T: Element> Array<T, 0> {
+impl<T: Item> Array<T, 0> {
     /// The one element.
     pub fn value(&self) -> T {
         self.as_slice()[0]
@@ -162,9 +164,13 @@ impl<T: Element> Array<T, 0> {
 const SHOWN: usize = 4;
 
 /// Its type and shape, and the elements; of more than nine the first and the last four.
-impl<T: Element, const R: usize> fmt::Debug for Array<T, R> {
+impl<T: Item, const R: usize> fmt::Debug for Array<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Array{R}<{}> {:?} ", T::TYPE, self.any.shape())?;
+        let scalar = <T::Scalar as Element>::TYPE;
+        match T::EXTENTS {
+            [] => write!(f, "Array{R}<{scalar}> {:?} ", self.shape())?,
+            extents => write!(f, "Array{R}<{scalar} {extents:?}> {:?} ", self.shape())?,
+        }
         let elements = self.as_slice();
         if elements.len() <= 2 * SHOWN + 1 {
             return f.debug_list().entries(elements).finish();
@@ -176,17 +182,17 @@ impl<T: Element, const R: usize> fmt::Debug for Array<T, R> {
 
 impl Device {
     /// An array of zeros.
-    pub fn zeros<T: Element, const R: usize>(&self, shape: [usize; R]) -> Result<Array<T, R>> {
+    pub fn zeros<T: Item, const R: usize>(&self, shape: [usize; R]) -> Result<Array<T, R>> {
         Array::zeros_on(self, shape)
     }
 
     /// An array of rank 1 with these elements.
-    pub fn array<T: Element>(&self, elements: &[T]) -> Result<Array<T, 1>> {
+    pub fn array<T: Item>(&self, elements: &[T]) -> Result<Array<T, 1>> {
         Array::from_slice_on(self, [elements.len()], elements)
     }
 
     /// An array of this shape with these elements, last dimension fastest.
-    pub fn array_with_shape<T: Element, const R: usize>(
+    pub fn array_with_shape<T: Item, const R: usize>(
         &self,
         shape: [usize; R],
         elements: &[T],
@@ -195,7 +201,7 @@ impl Device {
     }
 
     /// An array of this shape whose element at each index is what `f` gives: `device.from_fn([n, m], |[i, j]| …)`.
-    pub fn from_fn<T: Element, const R: usize>(
+    pub fn from_fn<T: Item, const R: usize>(
         &self,
         shape: [usize; R],
         mut f: impl FnMut([usize; R]) -> T,
@@ -217,7 +223,7 @@ impl Device {
     }
 
     /// An array of rank 0 with this element.
-    pub fn scalar<T: Element>(&self, value: T) -> Result<Array<T, 0>> {
+    pub fn scalar<T: Item>(&self, value: T) -> Result<Array<T, 0>> {
         Array::from_slice_on(self, [], &[value])
     }
 }

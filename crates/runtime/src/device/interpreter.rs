@@ -52,6 +52,10 @@ unsafe impl Backend for Interpreter {
         }
     }
 
+    fn interprets(&self) -> bool {
+        true
+    }
+
     fn compile(
         &self,
         program: &Arc<Program>,

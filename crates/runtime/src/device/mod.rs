@@ -32,6 +32,11 @@ pub unsafe trait Backend: Send + Sync {
         None
     }
 
+    /// Does it interpret programs? Then it prints the lines that they print.
+    fn interprets(&self) -> bool {
+        false
+    }
+
     /// What it counts, if it counts.
     fn counters(&self) -> Option<&Counters> {
         None
@@ -61,7 +66,7 @@ pub fn partial_sums(program: &Program, facts: &Facts) -> u64 {
         let mut sums = 0;
         walk(&par.body, &mut |inner| {
             if let Stmt::Update(_, s) = inner {
-                sums += u64::from(facts.sharing.get(&s.array) == Some(&Sharing::Reduce));
+                sums += u64::from(facts.of(s) == Sharing::Reduce);
             }
         });
         most = most.max(sums);

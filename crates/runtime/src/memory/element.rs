@@ -4,8 +4,46 @@ use std::fmt;
 
 use ebbtide_ir::{Literal, Type};
 
-/// A type that arrays can hold.
-pub trait Element: Copy + PartialEq + fmt::Debug + Send + Sync + sealed::Sealed + 'static {
+/// What an array holds at one index: a scalar, or a small value that is made of scalars of one type, as a vector is.
+///
+/// In memory an array of small values is an array of their scalars with [`Item::EXTENTS`] as its last dimensions.
+///
+/// # Safety
+///
+/// - *Layout*: a value is the scalars of its extents one after the other, last dimension fastest, without padding, and
+///   aligned as one of them is.
+/// - *Validity*: any scalars make a value.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the element type of an array",
+    label = "not an element type",
+    note = "elements are `f32 f64 i32 i64 u32 bool`, vectors and matrices of them (`Vec3<f64>`, `Mat2<f32>`) and `[f64; 4]`"
+)]
+pub unsafe trait Item: Copy + PartialEq + fmt::Debug + Send + Sync + 'static {
+    /// The type of its scalars.
+    type Scalar: Element;
+
+    /// The extents of the scalars in it; none for a scalar.
+    const EXTENTS: &'static [usize];
+}
+
+/// The number of scalars in an item.
+pub(crate) const fn components<T: Item>() -> usize {
+    let (mut n, mut k) = (1, 0);
+    while k < T::EXTENTS.len() {
+        n *= T::EXTENTS[k];
+        k += 1;
+    }
+    n
+}
+
+// SAFETY (*Layout*, *Validity*): arrays of Rust lie in memory as their elements do, one after the other.
+unsafe impl<T: Element, const N: usize> Item for [T; N] {
+    type Scalar = T;
+    const EXTENTS: &'static [usize] = &[N];
+}
+
+/// A scalar that arrays can hold.
+pub trait Element: Item<Scalar = Self> + sealed::Sealed {
     /// Its name in the program.
     const TYPE: Type;
 
@@ -23,6 +61,11 @@ mod sealed {
 macro_rules! elements {
     ($($t:ty => $ty:ident, $bits:ident => $from:expr;)*) => {$(
         impl sealed::Sealed for $t {}
+        // SAFETY (*Layout*, *Validity*): it is one scalar itself.
+        unsafe impl Item for $t {
+            type Scalar = $t;
+            const EXTENTS: &'static [usize] = &[];
+        }
         impl Element for $t {
             const TYPE: Type = Type::$ty;
 

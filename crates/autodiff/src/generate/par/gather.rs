@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use ebbtide_ir::{
-    Affine, ArrayId, Binary, Branch, Compare, Indices, Loop, LoopKind, Op, Ordering, Par, Range, Stmt,
-    ValueId, is_zero,
+    Affine, ArrayId, Binary, Branch, Compare, Indices, Loop, LoopKind, Op, Par, Range, Stmt, ValueId, is_zero,
 };
 
 use super::{Gather, ParAdjoint, mapped};
@@ -83,7 +82,7 @@ impl ParAdjoint<'_> {
         let body = prune(&w.program, body);
         let id = w.new_par();
         self.shadow_states.insert(array, ShadowState::Numbers);
-        let par = Par { id, ranges, body, ordering: Ordering::Ordered, site: par.site.clone() };
+        let par = Par { site: par.site.clone(), ..Par::over(id, ranges, body) };
         Ok(Some(Gather { array, par }))
     }
 

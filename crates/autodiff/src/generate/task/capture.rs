@@ -1,7 +1,10 @@
 //! Bodies that read what they wrote: they are run over a copy of the array, and what each load found is kept for the way
 //! back.
 
-use ebbtide_ir::{ArrayId, Block, Indices, Literal, LocalId, Loop, LoopKind, Op, Stmt, Type, ValueId};
+use ebbtide_ir::{
+    ArrayId, Binary, Block, Indices, Literal, LocalId, Loop, LoopKind, Op, Program, Stmt, Type, ValueId,
+    depends_on_arguments_alone, walk_program_level,
+};
 
 use super::Task;
 use crate::error::Error;
@@ -21,6 +24,22 @@ pub(super) enum Capture {
 pub(super) struct Around {
     pub pass: ValueId,
     pub bounds: (ValueId, ValueId),
+}
+
+/// A value that depends on arguments alone and is never less than an index that may be data.
+fn above(source: &Program, v: ValueId) -> Option<ValueId> {
+    let known = |v: &ValueId| depends_on_arguments_alone(source, *v);
+    let positive = |v: ValueId| source.literal(v).and_then(Literal::to_i64).is_some_and(|c| c > 0);
+    match *source.op(v) {
+        _ if source.ty(v) != Type::Index => None,
+        Op::Binary(Binary::Rem | Binary::RemEuclid, _, b)
+            if positive(b) || matches!(source.op(b), Op::Dim(..)) =>
+        {
+            Some(b)
+        }
+        Op::Binary(Binary::Min, a, b) => [a, b].into_iter().find(known),
+        _ => None,
+    }
 }
 
 impl Task<'_> {
@@ -84,10 +103,18 @@ impl Task<'_> {
         let domain = self.store.as_ref()?.domain;
         let mut around: Vec<(ValueId, (ValueId, ValueId))> =
             domain.ranges.iter().map(|r| (r.var, (r.from, r.to))).collect();
+        // Variables of the program's loops stay in ranges that are known from the start.
+        walk_program_level(&self.source.body, &mut |stmt| {
+            if let Stmt::Loop(Loop { kind: LoopKind::For { var, from, to }, .. }) = stmt
+                && [from, to].iter().all(|v| depends_on_arguments_alone(self.source, **v))
+            {
+                around.push((*var, (*from, *to)));
+            }
+        });
         let mut all = Vec::new();
         for l in loops {
             let LoopKind::For { var, from, to } = l.kind else { return None };
-            let known = |v: ValueId| ebbtide_ir::depends_on_arguments_alone(self.source, v);
+            let known = |v: ValueId| depends_on_arguments_alone(self.source, v);
             // The variable of a loop around it, and what is added to it.
             let outer = |v: ValueId| match *domain.affines.form(v).terms.as_slice() {
                 [(atom, 1)] => {
@@ -105,11 +132,8 @@ impl Task<'_> {
                 _ if known(to) => to,
                 // The variable is below the end of its own loop.
                 Some((bounds, more)) if more <= 1 => bounds.1,
-                _ => return None,
+                _ => above(self.source, to)?,
             };
-            if l.until.is_some() {
-                return None;
-            }
             around.push((var, (least, most)));
             self.widest.insert(l.id, (least, most));
             all.push((least, most));

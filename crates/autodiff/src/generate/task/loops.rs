@@ -27,9 +27,11 @@ impl Task<'_> {
         let zero = w.index(0);
         let passes = w.local("passes", zero);
         self.passes.insert(l.id, passes);
+        let mut pass = None;
         let kind = match &l.kind {
             LoopKind::For { var, from, to } => {
                 let new = self.loop_var(w, Some(*var));
+                pass = Some(new);
                 LoopKind::For { var: new, from: self.mapped(*from), to: self.mapped(*to) }
             }
             LoopKind::While { head, condition } => {
@@ -40,7 +42,10 @@ impl Task<'_> {
             LoopKind::Forever => LoopKind::Forever,
         };
         w.begin();
-        self.forward(w, &l.body)?;
+        match pass {
+            Some(pass) => self.within(l, pass, |this| this.forward(w, &l.body))?,
+            None => self.forward(w, &l.body)?,
+        }
         let (counted, one) = (w.get(passes), w.index(1));
         let next = w.add(counted, one);
         w.push(Stmt::Set(passes, next));

@@ -1,7 +1,7 @@
 //! Loops over the elements of a shadow, each of which sums over its preimage.
 
 use ebbtide_ir::{
-    ArrayId, Block, Combine, Indices, LocalId, Loop, LoopKind, Ordering, Par, Range, Stmt, Store, ValueId,
+    ArrayId, Block, Combine, Indices, LocalId, Loop, LoopKind, Par, Range, Stmt, Store, ValueId,
 };
 
 use super::lanes::{LANES, with_part};
@@ -41,7 +41,7 @@ impl Sum {
     pub fn write(self, w: &mut Writer, how: Option<Combine>) {
         for (ranges, body) in self.lanes {
             let (id, body) = (w.new_par(), prune(&w.program, body));
-            w.push(Stmt::Par(Par { id, ranges, body, ordering: Ordering::Ordered, site: None }));
+            w.push(Stmt::Par(Par::over(id, ranges, body)));
         }
         w.begin();
         self.body.into_iter().for_each(|stmt| w.push(stmt));
@@ -58,7 +58,7 @@ impl Sum {
         let body = w.end();
         let (id, body) = (w.new_par(), prune(&w.program, body));
         let ranges = self.ranges;
-        w.push(Stmt::Par(Par { id, ranges, body, ordering: Ordering::Ordered, site: None }));
+        w.push(Stmt::Par(Par::over(id, ranges, body)));
     }
 
     /// How many sums were dealt out to lanes.

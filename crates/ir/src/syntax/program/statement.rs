@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{LibraryCall, Ruled};
+use crate::syntax::error::Touched;
 use crate::syntax::ids::{ArrayId, Indices, LabelId, LocalId, LoopId, ParId, RegionId, Site, ValueId};
 use crate::syntax::op::Combine;
 
@@ -270,8 +271,53 @@ pub struct Par {
     pub body: Block,
     /// May it give up repeatability?
     pub ordering: Ordering,
+    /// What must hold when it begins, so that no two iterations meet.
+    pub requires: Vec<Requirement>,
+    /// Must it be proved that no two iterations meet?
+    pub safety: Safety,
     /// Where it stands in the source.
     pub site: Option<Site>,
+}
+
+impl Par {
+    /// A loop over these ranges, in order and with nothing required.
+    pub fn over(id: ParId, ranges: Vec<Range>, body: Block) -> Par {
+        let (ordering, requires, safety) = (Ordering::Ordered, Vec::new(), Safety::Unknown);
+        Par { id, ranges, body, ordering, requires, safety, site: None }
+    }
+}
+
+/// Must the verifier prove that no two iterations of a parallel loop meet (law 7)?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Safety {
+    /// It must.
+    #[default]
+    Unknown,
+    /// The loop reverses one that is safe: what the verifier cannot decide is safe. It still refuses what it can show to
+    /// be wrong.
+    Proved,
+}
+
+/// A condition under which no two iterations of a parallel loop meet (law 7).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    /// A `bool` that is known when the loop begins.
+    pub condition: ValueId,
+    /// Is it asked, or known to hold?
+    pub asked: Asked,
+    /// The array of which iterations touch one element where it does not hold.
+    pub array: ArrayId,
+    /// The two accesses: how they touch it, and where they stand in the source.
+    pub accesses: [(Touched, Option<Site>); 2],
+}
+
+/// When a requirement is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// When the loop begins: where it does not hold, that is a run error.
+    OnEntry,
+    /// It was asked where the loop stands that this one reverses: it holds.
+    Before,
 }
 
 /// Which writes of a region are undone when it yields.
@@ -375,7 +421,10 @@ impl Stmt {
                 uses.extend(l.until);
                 uses
             }
-            Stmt::Par(par) => par.ranges.iter().flat_map(|r| [r.from, r.to]).collect(),
+            Stmt::Par(par) => {
+                let asked = par.requires.iter().map(|requirement| requirement.condition);
+                par.ranges.iter().flat_map(|r| [r.from, r.to]).chain(asked).collect()
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::gradient::run::Run;
 use crate::launch::yielded::Yielded;
 use crate::memory::codec::{ByteOrder, elements};
 use crate::memory::device_memory::Handed;
-use crate::memory::element::Element;
+use crate::memory::element::Item;
 pub(crate) use log::{Change, Log};
 
 /// What the host does when a differentiated program yields: repairs arrays, so that the region can be run again.
@@ -47,7 +47,7 @@ impl Host {
     }
 
     /// Works on an array of known type and rank.
-    pub fn with<T: Element, const R: usize, A>(
+    pub fn with<T: Item, const R: usize, A>(
         &mut self,
         name: &str,
         work: impl FnOnce(&mut Array<T, R>) -> A,

@@ -1,0 +1,157 @@
+//! Loops that write one row of an array and read others.
+
+use ebbtide::prelude::*;
+
+use crate::{array, check, indices, loss};
+
+#[program]
+fn neighbours(x: &mut Array2<f64>, loss: &mut Array0<f64>) {
+    let steps = x.dim(0) - 1;
+    let n = x.dim(1);
+    for t in 0..steps {
+        for i in par(1..n - 1) {
+            x[[t + 1, i]] = x[[t, i]] + 0.2 * (x[[t, i - 1]] - x[[t, i]] * x[[t, i + 1]]);
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[[steps, i]] * x[[steps, i]];
+    }
+}
+
+#[test]
+fn c57_a_row_is_written_from_the_neighbours_in_the_row_before() {
+    check(neighbours().ir().unwrap(), &[array(&[6, 9], 1), loss()], "loss", &["x"]);
+    check(neighbours().ir().unwrap(), &[array(&[6, 9], 1), loss()], "x", &["x"]);
+}
+
+#[program]
+fn wave(p: &mut Array3<f64>, c: &Array2<f64>, loss: &mut Array0<f64>) {
+    let n = p.dim(1);
+    let m = p.dim(2);
+    for t in 2..p.dim(0) {
+        for (i, j) in par(1..n - 1, 1..m - 1) {
+            let lap =
+                p[[t - 1, i - 1, j]] + p[[t - 1, i + 1, j]] + p[[t - 1, i, j - 1]] + p[[t - 1, i, j + 1]]
+                    - 4.0 * p[[t - 1, i, j]];
+            p[[t, i, j]] = 2.0 * p[[t - 1, i, j]] - p[[t - 2, i, j]] + c[[i, j]] * c[[i, j]] * lap;
+        }
+        for (i, j) in par(0..n, 0..m) {
+            loss[[]] += p[[t, i, j]] * p[[t, i, j]];
+        }
+    }
+}
+
+#[test]
+fn c57_a_wave_keeps_its_history() {
+    let inputs = [array(&[5, 6, 5], 1), array(&[6, 5], 2), loss()];
+    check(wave().ir().unwrap(), &inputs, "loss", &["p", "c"]);
+}
+
+#[program]
+fn columns(x: &mut Array2<f64>, from: &Array1<i32>, loss: &mut Array0<f64>) {
+    let n = x.dim(1);
+    for t in 1..x.dim(0) {
+        for i in par(0..n) {
+            let right = x[[t - 1, (i + 1).min(n - 1)]];
+            x[[t, i]] = x[[t - 1, from[i] as usize]] * right + 0.5 * x[[t - 1, i]];
+        }
+    }
+    for (t, i) in par(0..x.dim(0), 0..n) {
+        loss[[]] += x[[t, i]].sin();
+    }
+}
+
+#[test]
+fn c57_columns_of_the_row_before_are_data_or_clamped() {
+    let inputs = [array(&[4, 6], 1), indices(&[3, 3, 0, 5, 1, 1]), loss()];
+    check(columns().ir().unwrap(), &inputs, "loss", &["x"]);
+}
+
+#[program]
+fn recurrent(x: &mut Array2<f64>, w: &Array2<f64>, loss: &mut Array0<f64>) {
+    let n = x.dim(1);
+    for t in 0..x.dim(0) - 1 {
+        for i in par(0..n) {
+            let mut s = 0.0;
+            for j in 0..n {
+                s += w[[i, j]] * x[[t, j]];
+            }
+            x[[t + 1, i]] = s.tanh();
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[[x.dim(0) - 1, i]];
+    }
+}
+
+#[test]
+fn c57_each_state_of_a_recurrent_net_is_a_row() {
+    let inputs = [array(&[5, 4], 1), array(&[4, 4], 2), loss()];
+    check(recurrent().ir().unwrap(), &inputs, "loss", &["x", "w"]);
+}
+
+#[program]
+fn hidden_markov(
+    alpha: &mut Array2<f64>,
+    transition: &Array2<f64>,
+    emission: &Array2<f64>,
+    seen: &Array1<i32>,
+    loss: &mut Array0<f64>,
+) {
+    let n = alpha.dim(1);
+    for t in 1..alpha.dim(0) {
+        for j in par(0..n) {
+            let mut sum = 0.0;
+            for i in 0..n {
+                sum += alpha[[t - 1, i]] * transition[[i, j]];
+            }
+            alpha[[t, j]] = sum * emission[[j, seen[t] as usize]];
+        }
+    }
+    for j in par(0..n) {
+        loss[[]] += alpha[[alpha.dim(0) - 1, j]];
+    }
+}
+
+#[test]
+fn c57_the_forward_pass_of_a_hidden_markov_model() {
+    let inputs = [array(&[5, 3], 1), array(&[3, 3], 2), array(&[3, 2], 3), indices(&[0, 1, 1, 0, 1]), loss()];
+    check(hidden_markov().ir().unwrap(), &inputs, "loss", &["alpha", "transition", "emission"]);
+}
+
+#[program]
+fn alternating(x: &mut Array2<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let n = x.dim(1);
+    for t in 0..steps {
+        for i in par(1..n - 1) {
+            x[[(t + 1) % 2, i]] = 0.4 * x[[t % 2, i - 1]] * x[[t % 2, i + 1]] + 0.5 * x[[t % 2, i]];
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[[steps % 2, i]] * x[[steps % 2, i]];
+    }
+}
+
+#[test]
+fn c57_two_rows_take_turns() {
+    let inputs = [array(&[2, 7], 1), crate::size(5), loss()];
+    check(alternating().ir().unwrap(), &inputs, "loss", &["x"]);
+}
+
+#[program]
+fn flat(x: &mut Array1<f64>, n: usize, steps: usize, loss: &mut Array0<f64>) {
+    for t in 0..steps {
+        for i in par(1..n - 1) {
+            x[(t + 1) * n + i] = 0.5 * x[t * n + i] + x[t * n + i - 1] * x[t * n + i + 1];
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[steps * n + i];
+    }
+}
+
+#[test]
+fn c57_rows_of_a_flat_array() {
+    let inputs = [array(&[35], 1), crate::size(7), crate::size(4), loss()];
+    check(flat().ir().unwrap(), &inputs, "loss", &["x"]);
+}

@@ -1,0 +1,204 @@
+//! Assignments: `=`, `+=` and its kin, `min_assign`.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{BinOp, Expr, ExprIndex};
+
+use super::{Element, Translator, borrow, strip};
+
+/// What is assigned to.
+enum Target {
+    /// `a[i]`, `a[[i, j]]`.
+    Element(Element),
+    /// `a[i][k]`, `a[i][[r, c]]`: an item of an element, with its indices.
+    Item(Element, TokenStream),
+    /// `a[i].x`: a part of an element, with the closure that takes it from the whole.
+    Part(Element, TokenStream),
+    /// A variable, or a part of one.
+    Variable(TokenStream),
+}
+
+impl Translator<'_> {
+    /// `place = value`.
+    pub(super) fn assign(&mut self, place: &Expr, value: &Expr, span: Span) -> TokenStream {
+        let value = self.expr(value);
+        match self.target(place) {
+            Some(target) => self.store(target, place.span(), span, value),
+            None => TokenStream::new(),
+        }
+    }
+
+    fn store(&mut self, target: Target, place: Span, span: Span, value: TokenStream) -> TokenStream {
+        let store = match target {
+            Target::Element(Element { array, index }) => self.emit(place, "store", &[index, array, value]),
+            Target::Item(Element { array, index }, item) => {
+                self.emit(place, "store_item", &[index, item, array, value])
+            }
+            Target::Part(Element { array, index }, part) => {
+                self.emit(place, "store_part", &[index, array, part, value])
+            }
+            Target::Variable(variable) => self.emit(span, "set", &[borrow(&variable), value]),
+        };
+        quote!(#store;)
+    }
+
+    /// `place += value` and its kin. `+=` on an element combines, so that it may be a reduction.
+    pub(super) fn compound_assign(&mut self, place: &Expr, op: &BinOp, value: &Expr) -> TokenStream {
+        let Some(function) = compound(op) else { return TokenStream::new() };
+        let (span, right_span) = (op.span(), value.span());
+        let value = self.expr(value);
+        let right = self.hidden_at("right", right_span);
+        let Some(target) = self.target(place) else { return TokenStream::new() };
+        let update = match (target, function) {
+            (Target::Element(Element { array, index }), "add") => {
+                self.emit(place.span(), "add_to_element", &[index, array, value])
+            }
+            (Target::Item(Element { array, index }, item), "add") => {
+                self.emit(place.span(), "add_to_item", &[index, item, array, value])
+            }
+            (Target::Part(Element { array, index }, part), "add") => {
+                self.emit(place.span(), "add_to_part", &[index, array, part, value])
+            }
+            (Target::Element(Element { array, index }), _) => {
+                let at = self.hidden("at");
+                let read = self.read_of(place);
+                let old = self.emit(place.span(), "load", &[quote!(#at), read]);
+                let new = self.emit(span, function, &[old, quote!(#right)]);
+                let store = self.emit(place.span(), "store", &[quote!(#at), array, new]);
+                return quote!({ let #at = #index; let #right = #value; #store; });
+            }
+            (Target::Variable(variable), _) => {
+                let old = self.hidden("old");
+                let new = self.emit(span, function, &[quote!(#old), quote!(#right)]);
+                let change = self.emit(span, "change", &[borrow(&variable), quote!(|#old| #new)]);
+                return quote!({ let #right = #value; #change; });
+            }
+            (target, _) => {
+                let old = self.expr(place);
+                let new = self.emit(span, function, &[old, quote!(#right)]);
+                let store = self.store(target, place.span(), span, new);
+                return quote!({ let #right = #value; #store });
+            }
+        };
+        quote!(#update;)
+    }
+
+    /// `a[i].min_assign(x)`, `best.max_assign(x)`.
+    pub(super) fn assigning_method(&mut self, call: &syn::ExprMethodCall) -> TokenStream {
+        let (update, function) = match call.method == "min_assign" {
+            true => ("min_into_element", "min"),
+            false => ("max_into_element", "max"),
+        };
+        let Some(value) = call.args.first().filter(|_| call.args.len() == 1) else {
+            self.errors.at(call, format!("`{}` takes one argument", call.method));
+            return TokenStream::new();
+        };
+        let right = self.hidden_at("right", value.span());
+        let value = self.expr(value);
+        match self.target(&call.receiver) {
+            None => TokenStream::new(),
+            Some(Target::Element(Element { array, index })) => {
+                let update = self.emit(call.receiver.span(), update, &[index, array, value]);
+                quote!(#update;)
+            }
+            Some(Target::Variable(variable)) => {
+                let old = self.hidden("old");
+                let new = self.emit(call.method.span(), function, &[quote!(#old), quote!(#right)]);
+                let change =
+                    self.emit(call.method.span(), "change", &[borrow(&variable), quote!(|#old| #new)]);
+                quote!({ let #right = #value; #change; })
+            }
+            Some(Target::Item(..) | Target::Part(..)) => {
+                self.errors.at(
+                    &call.receiver,
+                    format!("`{}` changes a variable or an element of an array of numbers", call.method),
+                );
+                TokenStream::new()
+            }
+        }
+    }
+
+    /// What an assignment changes.
+    fn target(&mut self, place: &Expr) -> Option<Target> {
+        match strip(place) {
+            Expr::Index(index) => match strip(&index.expr) {
+                Expr::Index(outer) if is_place(&outer.expr) => {
+                    let item = self.element_indices(index);
+                    Some(Target::Item(self.written_element(outer), item))
+                }
+                array if is_place(array) => Some(Target::Element(self.written_element(index))),
+                _ => {
+                    self.errors.at(place, PART_OF_A_PART);
+                    None
+                }
+            },
+            Expr::Path(_) | Expr::Unary(_) => Some(Target::Variable(self.place(place))),
+            Expr::Field(_) => {
+                let mut members = Vec::new();
+                let mut inner = strip(place);
+                while let Expr::Field(field) = inner {
+                    members.push(&field.member);
+                    inner = strip(&field.base);
+                }
+                let Expr::Index(index) = inner else { return Some(Target::Variable(self.place(place))) };
+                if !is_place(&index.expr) {
+                    self.errors.at(place, PART_OF_A_PART);
+                    return None;
+                }
+                members.reverse();
+                let whole = self.hidden("whole");
+                let part = quote_spanned!(place.span()=> |#whole| #whole #(.#members)*);
+                Some(Target::Part(self.written_element(index), part))
+            }
+            other => {
+                self.errors.at(other, "only a variable or an element of an array can be assigned to");
+                None
+            }
+        }
+    }
+
+    /// An element that is about to be written.
+    fn written_element(&mut self, index: &ExprIndex) -> Element {
+        let Element { array, index: at } = self.element(index);
+        let array = quote_spanned!(index.expr.span()=> ::ebbtide::__lang::emit::writable(#array));
+        Element { array, index: at }
+    }
+
+    /// The array of an element that is read where it is about to be written.
+    fn read_of(&mut self, place: &Expr) -> TokenStream {
+        match strip(place) {
+            Expr::Index(index) => self.place(&index.expr),
+            _ => TokenStream::new(),
+        }
+    }
+}
+
+const PART_OF_A_PART: &str = "this is a part of a part of an element: copy the element to a variable, `let mut e = a[i];`, and back, `a[i] = e;`";
+
+/// Is this a name, or a path through structs?
+fn is_place(expr: &Expr) -> bool {
+    match strip(expr) {
+        Expr::Path(_) => true,
+        Expr::Field(field) => is_place(&field.base),
+        Expr::Unary(unary) => matches!(unary.op, syn::UnOp::Deref(_)) && is_place(&unary.expr),
+        _ => false,
+    }
+}
+
+/// The function of a compound assignment's operator.
+pub(super) fn compound(op: &BinOp) -> Option<&'static str> {
+    Some(match op {
+        BinOp::AddAssign(_) => "add",
+        BinOp::SubAssign(_) => "sub",
+        BinOp::MulAssign(_) => "mul",
+        BinOp::DivAssign(_) => "div",
+        BinOp::RemAssign(_) => "rem",
+        BinOp::BitAndAssign(_) => "bit_and",
+        BinOp::BitOrAssign(_) => "bit_or",
+        BinOp::BitXorAssign(_) => "bit_xor",
+        BinOp::ShlAssign(_) => "shl",
+        BinOp::ShrAssign(_) => "shr",
+        _ => return None,
+    })
+}
