@@ -23,7 +23,7 @@ pub fn whole<const N: usize>(cx: &Cx, operation: &str, parts: [(ArrayId, View); 
     all_whole(cx, operation, &parts.map(|(_, view)| view)).then(|| parts.map(|(id, _)| id))
 }
 
-/// Asserts that shapes fit; `rule` says which shapes there should be: "[n, n], [n] and [n]".
+/// Asserts that shapes fit; `rule` says which shapes there should be: `"[n, n], [n] and [n]"`.
 #[track_caller]
 pub fn check(cx: &Cx, operation: &str, rule: &str, arrays: &[ArrayId], fits: &[Fit]) {
     cx.emit(|b| assert_fit(b, operation, rule, arrays, fits));

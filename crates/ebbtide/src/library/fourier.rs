@@ -125,7 +125,7 @@ fn normalise_row<T: Float>(re: &mut Array1<T>, im: &mut Array1<T>) {
 }
 
 /// The discrete Fourier transform of complex numbers, real and imaginary parts in two arrays, in place:
-/// X[q] = Σ x[k] exp(−2πi·qk/n).
+/// `X[q] = Σ x[k] exp(−2πi·qk/n)`.
 ///
 /// Arrays are of rank 1, or of rank 2 with one transform for each row. Their last extent is a power of two; other
 /// shapes are a run error that names the arrays.
@@ -166,7 +166,7 @@ where
     })
 }
 
-/// The inverse of [`fft`](fn@fft), in place: x[k] = 1/n Σ X[q] exp(2πi·qk/n). The factor 1/n is a product after the transform.
+/// The inverse of [`fft`](fn@fft), in place: `x[k] = 1/n Σ X[q] exp(2πi·qk/n)`. The factor 1/n is a product after the transform.
 pub fn ifft<T: Float, const R: usize>(re: &mut Array<T, R>, im: &mut Array<T, R>) -> Result<()>
 where
     Rank<R>: Transform,

@@ -67,7 +67,7 @@ pub fn tridiagonal_row<T: Float>(
 }
 
 /// Solves tridiagonal equations in place: `x` holds the right side, and then the solution of
-/// lower[i]·x[i − 1] + diagonal[i]·x[i] + upper[i]·x[i + 1] = right[i].
+/// `lower[i]·x[i − 1] + diagonal[i]·x[i] + upper[i]·x[i + 1] = right[i]`.
 ///
 /// All four arrays have one shape: `[n]`, or `[rows, n]` for one system per row, solved side by side. The first of `lower` and
 /// the last of `upper` are not used. n is at least one.

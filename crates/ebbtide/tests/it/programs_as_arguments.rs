@@ -113,3 +113,19 @@ fn a_gradient_goes_through_a_program_that_was_given() {
     let expected = (value(0.7 + 1e-5) - value(0.7 - 1e-5)) / 2e-5;
     assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0), "{found} instead of {expected}");
 }
+
+#[program]
+fn rows(y: &mut Array2<f64>, dt: f64) {
+    for r in 0..y.dim(0) {
+        midpoint(decay, y[[r, ..]], 0.0, dt);
+    }
+}
+
+#[test]
+fn a_row_is_passed_on_to_the_program_that_was_given() {
+    for device in [Device::interpreter(), Device::cpu()] {
+        let mut y = device.array_with_shape([2, 2], &[1.0, 2.0, 4.0, 8.0]).unwrap();
+        assert_eq!(rows().compile(&device).unwrap().launch((&mut y, 0.5)).unwrap(), Status::Done);
+        assert_eq!(y.to_vec(), [0.625, 1.25, 2.5, 5.0]);
+    }
+}

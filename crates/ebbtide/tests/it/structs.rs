@@ -316,3 +316,31 @@ fn a_field_without_a_default_is_asked_for_by_its_neighbours() {
     assert!(error.contains("`tag`") && error.contains("Default"), "{error}");
     assert_eq!(out.get(squares::s.u).unwrap().to_vec(), [2.0, 4.0]);
 }
+
+#[derive(Arrays)]
+struct Points {
+    at: Array1<Vec2<f64>>,
+    mass: Array1<f64>,
+}
+
+#[program]
+fn moment(p: &Points, loss: &mut Array0<f64>) {
+    for i in par(0..p.at.len()) {
+        loss[[]] += p.mass[i] * p.at[i].norm_squared();
+    }
+}
+
+#[test]
+fn the_leaf_of_an_array_of_small_values_has_their_components() {
+    for device in [Device::interpreter(), Device::cpu()] {
+        let at = device.array(&[Vec2::new(1.0, 2.0), Vec2::new(3.0, -1.0)]).unwrap();
+        let mut p = Points { at, mass: device.array(&[1.0, 0.5]).unwrap() };
+        let g = moment().grad(moment::loss).wrt(moment::p).compile(&device).unwrap();
+        let slopes = g.launch((&p, &device.scalar(0.0).unwrap())).unwrap().get(moment::p).unwrap();
+        assert_eq!(slopes.at.to_vec(), [Vec2::new(2.0, 4.0), Vec2::new(3.0, -1.0)]);
+        assert_eq!(slopes.mass.to_vec(), [5.0, 10.0]);
+        p.zip_leaves(&slopes, |x, slope| x - slope).unwrap();
+        assert_eq!(p.at.to_vec(), [Vec2::new(-1.0, -2.0), Vec2::new(0.0, 0.0)]);
+        assert_eq!(p.mass.to_vec(), [-4.0, -9.5]);
+    }
+}
