@@ -85,6 +85,7 @@
 extern crate self as ebbtide;
 
 mod device;
+pub mod library;
 #[cfg(feature = "tape")]
 mod on_tape;
 
@@ -94,15 +95,18 @@ pub use ebbtide_ir as ir;
 #[doc(hidden)]
 pub use ebbtide_lang as __lang;
 pub use ebbtide_lang::items::{copy, fill, par, rand, scatter_unique, select, swap};
-pub use ebbtide_lang::library::{compact, matmul, scan};
+pub use ebbtide_lang::library::{compact, matmul, scan, transposed};
 pub use ebbtide_lang::parts::{all_max, all_min, all_sum, exchange, exchange_add, shared};
 pub use ebbtide_lang::reductions::{dot, max, min, norm, sum};
 pub use ebbtide_lang::{
-    Arrays, Budget, Bytes, Compiled, CompiledGrad, CompiledProduct, Differentiable, Direction, Done, Element,
-    Float, Gradient, Gradients, Host, Label, Mat2, Mat3, Mat4, Name, Number, Optimisation, Plan, Product,
-    Program, Ran, Rate, Rates, Tiers, Value, Vec2, Vec3, Vec4,
+    Arrays, Budget, Bytes, Compiled, CompiledGrad, CompiledProduct, Differentiable, DifferentiableLeaf,
+    Direction, Done, Element, Float, Floats, FloatsMut, Gradient, Gradients, Host, Label, Leaves, Mat2, Mat3,
+    Mat4, Name, Number, Optimisation, Plan, Product, Program, Ran, Rate, Rates, Tiers, Value, Vec2, Vec3,
+    Vec4,
 };
-pub use ebbtide_macros::{Arrays, Label, Value, checkpoint, func, operation, program, relaxed, reverse};
+pub use ebbtide_macros::{
+    Arrays, Label, Value, checkpoint, func, operation, program, programs, relaxed, reverse,
+};
 pub use ebbtide_runtime::{
     Array, Array0, Array1, Array2, Array3, Array4, Cancel, Device, Error, HostView, HostViewMut, Next,
     Pending, Progress, Result, Status, Yielded,
@@ -114,9 +118,10 @@ pub use on_tape::{OnTape, TapeOperation, TapeProgram};
 pub mod prelude {
     pub use crate::{
         Array, Array0, Array1, Array2, Array3, Array4, Arrays, Budget, Bytes, Cancel, Compiled, CompiledGrad,
-        Device, Devices, Direction, Done, Float, Gradients, Label, Mat2, Mat3, Mat4, Name, Next, Number,
-        Pending, Plan, Program, Status, Value, Vec2, Vec3, Vec4, Yielded, all_max, all_min, all_sum,
+        Device, Devices, Direction, Done, Float, Gradients, Label, Leaves, Mat2, Mat3, Mat4, Name, Next,
+        Number, Pending, Plan, Program, Status, Value, Vec2, Vec3, Vec4, Yielded, all_max, all_min, all_sum,
         checkpoint, compact, copy, dot, exchange, exchange_add, fill, func, matmul, max, min, norm,
-        operation, par, program, rand, relaxed, reverse, scan, scatter_unique, select, shared, sum, swap,
+        operation, par, program, programs, rand, relaxed, reverse, scan, scatter_unique, select, shared, sum,
+        swap, transposed,
     };
 }

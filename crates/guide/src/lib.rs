@@ -27,6 +27,11 @@ pages! {
     ManyMachines = "../../../docs/src/machines.md",
     Errors = "../../../docs/src/errors.md",
     ComingFrom = "../../../docs/src/coming-from.md",
+    FromTidu = "../../../docs/src/from-tidu.md",
+    FromTangent = "../../../docs/src/from-tangent.md",
+    FromDiffTaichi = "../../../docs/src/from-difftaichi.md",
+    FromWarp = "../../../docs/src/from-warp.md",
     OwnStep = "../../../docs/src/own-step.md",
     Tape = "../../../docs/src/tape.md",
+    ProgramsOnATape = "../../../docs/src/programs-on-a-tape.md",
 }

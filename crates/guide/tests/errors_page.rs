@@ -107,7 +107,8 @@ fn build_errors() {
     let device = Device::best().unwrap();
     shown(smooth().compile(&device));
     shown(total().compile(&device));
-    shown(fresh().compile(&device));
+    // A parameter and a temporary may be swapped, so there is nothing to show.
+    assert!(fresh().compile(&device).is_ok());
     shown(fit().grad(fit::loss).compile(&device));
     shown(fit().grad(fit::loss).wrt_named::<f64>("kk").compile(&device));
     shown(fit().grad(fit::loss).wrt(fit::bins).compile(&device));

@@ -16,7 +16,7 @@ mod slabs;
 mod small;
 mod variables;
 
-pub use crate::parameter::passed;
+pub use crate::parameter::{given, passed};
 pub use crate::reductions::{max_over, min_over, sum_over};
 pub use arithmetic::{Add, Div, Mul, Negated, Sub, add, div, mul, neg, sub};
 pub use calls::{Callee, call_func, call_operation, call_program};
@@ -36,8 +36,8 @@ pub use ranges::{Strided, plain_range, reversed_range, stepped_range, strided_va
 pub use regions::{Undone, begin_region, end_region, flag};
 pub use slabs::{Parted, part, ranged};
 pub use small::{
-    Invertible, Matrix, Vector, array_of, cross, determinant, dot, inverse, norm, norm_squared, normalize,
-    outer, repeated, trace, transpose, tuple,
+    Invertible, Matrix, Vector, array_of, cholesky, cross, determinant, dot, inverse, norm, norm_squared,
+    normalize, outer, repeated, solve, trace, transpose, tuple,
 };
 pub use variables::{
     ascribe, change, constant, fresh, lit, local, named, numbered_local, of_type_of, read, scalar, set, zero,

@@ -16,11 +16,12 @@ use ebbtide_runtime::{
 };
 
 use crate::host_arrays::Host;
+use crate::leaves::Wanted;
 use crate::program::{Launchable, Name, Program, Source};
 use crate::scalar::{Element, Float, Item};
 
 pub use compiled::CompiledGrad;
-pub use results::{Differentiable, Gradients};
+pub use results::{Differentiable, DifferentiableLeaf, Gradients};
 pub(crate) use results::{MakeOutput, make_output};
 
 /// How often the state of a durable launch is written where the caller does not say it.
@@ -114,13 +115,19 @@ impl<P: Source> Gradient<P> {
         Err(Error::NotAskedFor { name: String::new(), known: String::new() })
     }
 
-    /// With respect to this parameter, as it is at entry.
-    pub fn wrt<T: Differentiable>(self, name: Name<T>) -> Gradient<P> {
-        self.wrt_named::<T>(name.as_str())
+    /// With respect to this parameter, as it is at entry; of a struct, to all its float leaves.
+    pub fn wrt<T: Differentiable>(mut self, name: Name<T>) -> Gradient<P> {
+        let mut wanted = Wanted::default();
+        T::want(name.as_str(), &mut wanted);
+        for (name, make) in wanted.leaves {
+            self.request.wrt.push(name.clone());
+            self.outputs.push((name, make));
+        }
+        self
     }
 
     /// With respect to a member of a struct, by its path: `"w.pos"`.
-    pub fn wrt_named<T: Differentiable>(mut self, name: &str) -> Gradient<P> {
+    pub fn wrt_named<T: DifferentiableLeaf>(mut self, name: &str) -> Gradient<P> {
         self.request.wrt.push(name.to_string());
         self.outputs.push((name.to_string(), make_output::<T>));
         self

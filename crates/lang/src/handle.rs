@@ -44,12 +44,20 @@ pub struct ArrayHandle<T, const R: usize, B> {
 }
 
 impl<T, const R: usize, B> ArrayHandle<T, R, B> {
-    pub(crate) fn new(id: ArrayId) -> ArrayHandle<T, R, B> {
+    /// A handle of this whole array, which must have this type and rank.
+    #[doc(hidden)]
+    pub fn new(id: ArrayId) -> ArrayHandle<T, R, B> {
         ArrayHandle::of_view(id, View::whole())
     }
 
     pub(crate) fn of_view(id: ArrayId, view: View) -> ArrayHandle<T, R, B> {
         ArrayHandle { id, view, types: PhantomData }
+    }
+
+    /// The array, and the part of it that the handle stands for.
+    #[doc(hidden)]
+    pub fn part(self) -> (ArrayId, View) {
+        (self.id, self.view)
     }
 }
 

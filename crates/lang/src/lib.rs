@@ -6,7 +6,7 @@
 //! syntax (that is `macros`), nor what a program means (that is `ir`).
 //!
 //! What users name themselves: the items of [`items`] (`par`, `swap`, `fill`, `copy`, `select`, `rand`) and of
-//! [`library`] (`matmul`, `scan`, `compact`), the traits
+//! [`library`] (`matmul`, `transposed`, `scan`, `compact`), the traits
 //! [`Float`], [`Arrays`] and [`Label`], and [`Program`].
 #![deny(unsafe_code)]
 
@@ -18,13 +18,18 @@ mod handle;
 mod host;
 mod host_arrays;
 pub mod items;
+#[doc(hidden)]
+pub mod leaves;
 pub mod library;
 pub mod operation;
 mod parameter;
 pub mod parts;
+pub mod products;
 mod program;
 pub mod reductions;
 mod scalar;
+#[doc(hidden)]
+pub mod shapes;
 mod small;
 mod tangent;
 mod value;
@@ -40,16 +45,17 @@ pub use ebbtide_ir::{
     ValueId,
 };
 pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Rate, Rates, Result, Status, Tiers};
-pub use gradient::{Bytes, CompiledGrad, Differentiable, Gradient, Gradients};
+pub use gradient::{Bytes, CompiledGrad, Differentiable, DifferentiableLeaf, Gradient, Gradients};
 pub use handle::{
     Argument, ArrayHandle, Arrays, Behind, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Lent, OfRank,
     Shaped, Stored, Writable, member, set_scalar,
 };
 pub use host_arrays::Host;
-pub use parameter::{ByLoan, ByValue, How, Passed};
+pub use leaves::{Floats, FloatsMut, Leaves};
+pub use parameter::{ByLoan, ByValue, Given, How, Passed};
 #[doc(hidden)]
 pub use program::counted as __counted;
-pub use program::{Done, Launchable, Name, Program, Source, name_of_member};
+pub use program::{Callable, Done, Launchable, Method, Name, Program, Source, name_of_member};
 pub use scalar::{Bits, Element, Float, Integer, Item, Number, Scalar, Signed};
 pub use small::{Mat2, Mat3, Mat4, Sequence, Tuple, Value, Vec2, Vec3, Vec4};
 pub use tangent::{CompiledProduct, Direction, Product};

@@ -1,4 +1,5 @@
-//! Operations on whole arrays that programs call: [`matmul`](fn@matmul), [`scan`](fn@scan), [`compact`](fn@compact).
+//! Operations on whole arrays that programs call: [`scan`](fn@scan), [`compact`](fn@compact), and the products of
+//! [`products`](crate::products).
 //!
 //! Each is a function, which outside programs runs a program of this one statement on its arrays' device, and an
 //! empty type of the same name that holds its expansion inside programs.
@@ -6,43 +7,12 @@
 use ebbtide_ir::{Access, ArrayId, Builder};
 use ebbtide_runtime::{AnyArray, AnyMut, Arg, Array, Result};
 
-use crate::cx::Cx;
+pub use crate::products::{matmul, transposed};
+
+use crate::cx::{Cx, Lines};
 use crate::handle::{Argument, ArrayHandle, ByMut, ByRef};
-use crate::scalar::{Element, Float, Number};
+use crate::scalar::{Element, Number};
 use crate::view::all_whole;
-
-/// The product of two matrices: `c = a · b`.
-///
-/// An element of `c` is the sum of its products in ascending order, each step a `mul_add`, in chunks of
-/// [`MATMUL_CHUNK`](ebbtide_ir::MATMUL_CHUNK) products that are added in order. So its bits are the same on every device
-/// and for every number of threads. `c` must be neither of the factors.
-pub fn matmul<T: Float>(a: &Array<T, 2>, b: &Array<T, 2>, c: &mut Array<T, 2>) -> Result<()> {
-    alone("matmul", &[a.any(), b.any()], &mut [c.any_mut()], |p, reads, writes| {
-        p.matmul(reads[0], reads[1], writes[0])
-    })
-}
-
-/// Inside programs: [`matmul`](fn@matmul).
-#[doc(hidden)]
-#[allow(non_camel_case_types)]
-#[derive(Debug)]
-pub enum matmul {}
-
-impl matmul {
-    #[doc(hidden)]
-    #[track_caller]
-    pub fn __expand<T: Float>(
-        a: impl Argument<ArrayHandle<T, 2, ByRef>>,
-        b: impl Argument<ArrayHandle<T, 2, ByRef>>,
-        c: impl Argument<ArrayHandle<T, 2, ByMut>>,
-    ) {
-        let cx = &Cx::current();
-        let (a, b, c) = (a.pass(cx), b.pass(cx), c.pass(cx));
-        if all_whole(cx, "matmul", &[a.view, b.view, c.view]) {
-            cx.emit(|builder| builder.matmul(a.id, b.id, c.id));
-        }
-    }
-}
 
 /// Running sums: `out[i] = x[0] + … + x[i]`, added in this order. `out` has the length of `x` and is another array.
 pub fn scan<T: Number + Element>(x: &Array<T, 1>, out: &mut Array<T, 1>) -> Result<()> {
@@ -126,20 +96,32 @@ pub(crate) fn alone(
     writes: &mut [AnyMut<'_>],
     statement: impl FnOnce(&mut Builder, &[ArrayId], &[ArrayId]),
 ) -> Result<()> {
-    let mut builder = Builder::new(name);
-    let mut declare = |k: usize, array: &AnyArray, access: Access| {
-        builder.array(&format!("array{k}"), array.ty(), array.shape().len(), access)
-    };
-    let first = reads.len();
-    let read: Vec<ArrayId> = reads.iter().enumerate().map(|(k, a)| declare(k, a, Access::Read)).collect();
-    let written: Vec<ArrayId> =
-        writes.iter().enumerate().map(|(k, a)| declare(first + k, a, Access::Write)).collect();
-    statement(&mut builder, &read, &written);
+    run_alone(name, reads, writes, |reads, writes| Cx::current().emit(|b| statement(b, reads, writes)))
+}
+
+/// Runs a program of one call on the device of the arrays.
+#[doc(hidden)]
+pub fn run_alone(
+    name: &str,
+    reads: &[&AnyArray],
+    writes: &mut [AnyMut<'_>],
+    call: impl FnOnce(&[ArrayId], &[ArrayId]),
+) -> Result<()> {
     let device = writes.first().map(|a| a.device()).or(reads.first().map(|a| a.device()));
     let Some(device) = device.cloned() else { return Ok(()) };
-    let compiled = ebbtide_runtime::Compiled::new(&builder.finish()?, &device)?;
+    let (program, _) = Cx::build(name, Lines::LeftOut, |cx| {
+        let declare = |k: usize, array: &AnyArray, access: Access| {
+            cx.emit(|b| b.array(&format!("array{k}"), array.ty(), array.shape().len(), access))
+        };
+        let first = reads.len();
+        let read: Vec<ArrayId> = reads.iter().enumerate().map(|(k, a)| declare(k, a, Access::Read)).collect();
+        let written: Vec<ArrayId> =
+            writes.iter().enumerate().map(|(k, a)| declare(first + k, a, Access::Write)).collect();
+        call(&read, &written);
+    })?;
+    let compiled = ebbtide_runtime::Compiled::new(&program, &device)?;
     let mut args: Vec<Arg<'_>> = reads.iter().map(|a| Arg::Read(a)).collect();
     args.extend(writes.iter_mut().map(|a| Arg::Write(a.reborrow())));
-    // A program of one statement cannot yield.
+    // An operation of the library does not yield.
     compiled.launch(args).map(|_done| ())
 }

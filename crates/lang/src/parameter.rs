@@ -5,6 +5,7 @@
 //! so a parameter type that is not part of the language is one error at that type, and not one at each use.
 
 use std::any::Any;
+use std::fmt;
 
 use ebbtide_runtime::Array;
 
@@ -96,6 +97,30 @@ passed_by_argument! {
     [T: Scalar] Mat2<T> => Mat2<T>, ByValue, Expr<Mat2<T>>;
     [T: Scalar] Mat3<T> => Mat3<T>, ByValue, Expr<Mat3<T>>;
     [T: Scalar] Mat4<T> => Mat4<T>, ByValue, Expr<Mat4<T>>;
+}
+
+/// An argument for a parameter of type `T`, passed as `W` says, on its way to a program that is known by its type alone.
+///
+/// It names no handle, so that signatures made of it bring no complaints of their own.
+pub struct Given<T, W>(Box<dyn Passed<T, W>>);
+
+#[diagnostic::do_not_recommend]
+impl<T, W> Passed<T, W> for Given<T, W> {
+    #[track_caller]
+    fn handle(&self, cx: &Cx) -> Box<dyn Any> {
+        self.0.handle(cx)
+    }
+}
+
+impl<T, W> fmt::Debug for Given<T, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Given<{}>", std::any::type_name::<T>())
+    }
+}
+
+/// An argument of a program that is known by its type alone.
+pub fn given<T, W>(argument: impl Passed<T, W> + 'static) -> Given<T, W> {
+    Given(Box::new(argument))
 }
 
 /// Expands `body` with the handle of a parameter, and with the arrays and scalars behind it.

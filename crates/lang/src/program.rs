@@ -54,6 +54,36 @@ pub trait Source: 'static {
     fn reborrow<'b, 'a: 'b>(args: &'b mut Self::Args<'a>) -> Self::Args<'b>;
 }
 
+/// A program that takes these parameters, a tuple of [`Given`](crate::Given): what another one can be given to call.
+#[diagnostic::on_unimplemented(
+    message = "the program `{Self}` does not have the parameters that it is called with here",
+    label = "`{Self}` takes other parameters",
+    note = "the bound `Fn(..)` of the called program says which parameters there are, with `&`, `&mut` and types"
+)]
+pub trait Callable<P>: Source {
+    /// Expands the program where it is called.
+    #[doc(hidden)]
+    #[track_caller]
+    fn call(params: P);
+}
+
+/// A struct of arrays with a program as a method; `NAME` stands for the method's name.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no program as a method of this name, or not borrowed so",
+    label = "no such method",
+    note = "a method that programs call has `#[program]` in an `impl` block with `#[programs]`, and `&mut self` needs a struct \
+            that is passed by `&mut`"
+)]
+pub trait Method<const NAME: u64>: Copy {
+    /// Its parameters after the struct: a tuple of [`Given`](crate::Given).
+    type Params;
+
+    /// Expands the program where it is called.
+    #[doc(hidden)]
+    #[track_caller]
+    fn call(self, params: Self::Params);
+}
+
 /// How a launch of a program that cannot yield ends: at its end.
 ///
 /// A program cannot yield if no region in it has `yield_on` and if it calls no other program. It compares and converts
@@ -137,6 +167,22 @@ impl<P: Source> Program<P> {
     /// The program in the form that devices run; a build error tells all that is wrong with it.
     pub fn ir(&self) -> Result<&Arc<ir::Program>> {
         self.built().as_ref().map(|built| &built.program).map_err(|error| error.clone().into())
+    }
+
+    /// The labels of its checkpoints, each once, in the order in which they stand; those of programs that it calls are among
+    /// them.
+    pub fn labels(&self) -> Result<&[ir::Label]> {
+        Ok(&self.ir()?.labels)
+    }
+
+    /// How many labelled regions it has. A label stands once in one source program, and once more for each call of it.
+    pub fn regions(&self) -> Result<usize> {
+        let (mut blocks, mut regions) = (vec![&self.ir()?.body], 0);
+        while let Some(block) = blocks.pop() {
+            regions += block.iter().filter(|stmt| matches!(stmt, ir::Stmt::Region(_))).count();
+            blocks.extend(block.iter().flat_map(ir::Stmt::blocks));
+        }
+        Ok(regions)
     }
 
     fn built(&self) -> &Result<Built, ir::Error> {

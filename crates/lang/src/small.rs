@@ -10,6 +10,7 @@
 //! field access.
 
 mod aggregates;
+mod elimination;
 mod layout;
 mod matrices;
 mod vectors;
@@ -21,6 +22,7 @@ use crate::handle::Handle;
 use crate::value::{Expr, Local};
 
 pub use aggregates::Tuple;
+pub use elimination::Solvable;
 pub use matrices::{Mat2, Mat3, Mat4};
 pub use vectors::{Vec2, Vec3, Vec4};
 

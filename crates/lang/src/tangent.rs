@@ -16,6 +16,7 @@ use ebbtide_runtime::{
 
 use crate::gradient::{Bytes, DURABLE_EVERY, Differentiable, Gradients, MakeOutput, make_output};
 use crate::host_arrays::Host;
+use crate::leaves::Wanted;
 use crate::program::{Name, Program, Source, counted};
 use crate::scalar::{Element, Float, Item};
 
@@ -97,9 +98,11 @@ impl<P: Source> Program<P> {
 }
 
 impl<P: Source> Product<P> {
-    /// This input can move.
+    /// This input can move; of a struct, all its float leaves.
     pub fn wrt<T: Differentiable>(mut self, name: Name<T>) -> Product<P> {
-        self.wrt.push((name.as_str().to_string(), make_output::<T>));
+        let mut wanted = Wanted::default();
+        T::want(name.as_str(), &mut wanted);
+        self.wrt.extend(wanted.leaves);
         self
     }
 

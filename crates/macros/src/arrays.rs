@@ -72,6 +72,15 @@ struct Part {
     write: TokenStream,
     paths: TokenStream,
     set: TokenStream,
+    leaves: Leaves,
+}
+
+/// What one field contributes to the float leaves of the struct.
+struct Leaves {
+    want: TokenStream,
+    of_gradients: TokenStream,
+    add: TokenStream,
+    add_mut: TokenStream,
 }
 
 impl Part {
@@ -92,6 +101,7 @@ impl Part {
                 write: push,
                 paths: quote!(paths.push(::ebbtide::__lang::member(name, #text));),
                 set: quote!(::ebbtide::__lang::set_scalar(&mut self.#ident, values);),
+                leaves: Leaves::of(quote!(::ebbtide::__lang::leaves::scalars), Some(ty), ident, &name),
             };
         }
         let handle = quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Field>::Handle<__B>);
@@ -102,6 +112,20 @@ impl Part {
             write: quote!(::ebbtide::__lang::Field::write_args(&mut self.#ident, args);),
             paths: quote!(<#ty as ::ebbtide::__lang::Field>::paths(#name, paths);),
             set: quote!(::ebbtide::__lang::Field::set_scalars(&mut self.#ident, values);),
+            leaves: Leaves::of(quote!(<#ty as ::ebbtide::__lang::Leaves>), None, ident, &name),
+        }
+    }
+}
+
+impl Leaves {
+    /// Calls of the functions below `path`, of the type `of` where the path does not say it.
+    fn of(path: TokenStream, of: Option<&Type>, ident: &Ident, name: &TokenStream) -> Leaves {
+        let of = of.map(|ty| quote!(::<#ty>));
+        Leaves {
+            want: quote!(#path::want #of(#name, wanted);),
+            of_gradients: quote!(#ident: #path::of_gradients #of(#name, from)?),
+            add: quote!(#path::add_leaves(&self.#ident, #name, leaves);),
+            add_mut: quote!(#path::add_leaves_mut(&mut self.#ident, #name, leaves);),
         }
     }
 }
@@ -154,6 +178,7 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
         quote!(#ident: ::ebbtide::__lang::name_of_member(name, #text))
     });
     let (paths, sets) = (parts.iter().map(|p| &p.paths), parts.iter().map(|p| &p.set));
+    let leaves = leaves_of(input, &parts);
     let (handle_fields, declares, reads, writes) = (
         parts.iter().map(|p| &p.field),
         parts.iter().map(|p| &p.declare),
@@ -260,6 +285,8 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
                 }
             }
 
+            #leaves
+
             #[automatically_derived]
             impl #impl_generics ::ebbtide::__lang::Arrays for #name #ty_generics #where_clause {}
 
@@ -269,4 +296,79 @@ fn implementation(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStre
             }
         };
     }
+}
+
+/// The float leaves of the struct, and derivatives with respect to it.
+fn leaves_of(input: &DeriveInput, parts: &[Part]) -> TokenStream {
+    let name = &input.ident;
+    let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
+    let wants = parts.iter().map(|p| &p.leaves.want);
+    let made = parts.iter().map(|p| &p.leaves.of_gradients);
+    let adds = parts.iter().map(|p| &p.leaves.add);
+    let adds_mut = parts.iter().map(|p| &p.leaves.add_mut);
+    let skipped = skipped_fields(input).into_iter().map(|field| {
+        let (ident, ty) = (&field.ident, &field.ty);
+        let text = ident.as_ref().map(|ident| ident.unraw().to_string());
+        quote! {
+            #ident: {
+                #[allow(unused_imports)]
+                use ::ebbtide::__lang::leaves::{WithDefault as _, WithoutDefault as _};
+                (&::ebbtide::__lang::leaves::Skipped::<#ty>::new()).make(#text)?
+            }
+        }
+    });
+    quote! {
+        #[automatically_derived]
+        #[allow(unused_variables, clippy::needless_borrow)]
+        impl #impl_generics ::ebbtide::__lang::Leaves for #name #ty_generics #where_clause {
+            fn want(name: &::core::primitive::str, wanted: &mut ::ebbtide::__lang::leaves::Wanted) {
+                #(#wants)*
+            }
+
+            fn of_gradients(
+                name: &::core::primitive::str,
+                from: &::ebbtide::__lang::Gradients,
+            ) -> ::ebbtide::__lang::Result<Self> {
+                ::core::result::Result::Ok(#name { #(#made,)* #(#skipped,)* })
+            }
+
+            fn add_leaves<'__a>(
+                &'__a self,
+                name: &::core::primitive::str,
+                leaves: &mut ::std::vec::Vec<(::std::string::String, ::ebbtide::__lang::Floats<'__a>)>,
+            ) {
+                #(#adds)*
+            }
+
+            fn add_leaves_mut<'__a>(
+                &'__a mut self,
+                name: &::core::primitive::str,
+                leaves: &mut ::std::vec::Vec<(::std::string::String, ::ebbtide::__lang::FloatsMut<'__a>)>,
+            ) {
+                #(#adds_mut)*
+            }
+        }
+
+        #[automatically_derived]
+        impl #impl_generics ::ebbtide::__lang::Differentiable for #name #ty_generics #where_clause {
+            type Derivative<'__a> = #name #ty_generics;
+
+            fn want(name: &::core::primitive::str, wanted: &mut ::ebbtide::__lang::leaves::Wanted) {
+                <Self as ::ebbtide::__lang::Leaves>::want(name, wanted);
+            }
+
+            fn derivative(
+                from: &::ebbtide::__lang::Gradients,
+                name: &::core::primitive::str,
+            ) -> ::ebbtide::__lang::Result<Self> {
+                <Self as ::ebbtide::__lang::Leaves>::of_gradients(name, from)
+            }
+        }
+    }
+}
+
+/// The fields that programs do not see.
+fn skipped_fields(input: &DeriveInput) -> Vec<&Field> {
+    let Data::Struct(data) = &input.data else { return Vec::new() };
+    data.fields.iter().filter(|field| skipped(&field.attrs, &mut Errors::default())).collect()
 }

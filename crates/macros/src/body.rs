@@ -41,6 +41,8 @@ pub struct Translator<'a> {
     strided: usize,
     /// The parameters of a `#[func]` that are lent by `&mut`: `*x` is what they lend.
     lent: Vec<String>,
+    /// The parameters that are programs, and their types.
+    programs: Vec<(Ident, Type)>,
     errors: &'a mut Errors,
 }
 
@@ -51,8 +53,13 @@ struct Element {
 }
 
 impl<'a> Translator<'a> {
-    pub fn new(kind: Kind, lent: Vec<String>, errors: &'a mut Errors) -> Translator<'a> {
-        Translator { kind, level: Level::Program, cx: item::cx(), strided: 0, lent, errors }
+    pub fn new(
+        kind: Kind,
+        lent: Vec<String>,
+        programs: Vec<(Ident, Type)>,
+        errors: &'a mut Errors,
+    ) -> Translator<'a> {
+        Translator { kind, level: Level::Program, cx: item::cx(), strided: 0, lent, programs, errors }
     }
 
     /// A call of a function of `lang::emit` at the user's place `span`.
@@ -287,10 +294,7 @@ impl<'a> Translator<'a> {
             {
                 self.assigning_method(call)
             }
-            Expr::MethodCall(call) if !calls::is_method(&call.method) => {
-                self.refuse_method(call);
-                TokenStream::new()
-            }
+            Expr::MethodCall(call) if !calls::is_method(&call.method) => self.program_method(call),
             Expr::MethodCall(_)
             | Expr::Binary(_)
             | Expr::Unary(_)

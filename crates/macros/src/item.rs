@@ -1,7 +1,7 @@
 //! `#[program]` and `#[func]`: the items that one function becomes.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, GenericParam, ItemFn, ReturnType, Type};
@@ -87,8 +87,10 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
             };
             let lent = params.iter().filter(|p| kind == Kind::Func && p.passing == Passing::Mut);
             let lent = lent.map(Param::name).collect();
+            let programs = params.iter().filter(|p| p.passing == Passing::Program);
+            let programs = programs.map(|p| (p.ident.clone(), p.ty.clone())).collect();
             let has_value = has_value && !function.block.stmts.is_empty();
-            let mut translator = Translator::new(kind, lent, &mut errors);
+            let mut translator = Translator::new(kind, lent, programs, &mut errors);
             if has_value { translator.value_block(&block) } else { translator.statements(&block) }
         }
     };
@@ -96,7 +98,18 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
     let generics = &mut function.sig.generics;
     generics.params =
         generics.params.iter().filter(|p| !matches!(p, GenericParam::Lifetime(_))).cloned().collect();
-    let item = Item { kind, function: &function, params: &params, rules: &rules };
+    signature::rewrite_program_bounds(generics, &mut errors);
+    // A program among the parameters is a part of the type, and no argument of a launch.
+    let (programs, arguments): (Vec<&Param>, Vec<&Param>) =
+        params.iter().partition(|param| param.passing == Passing::Program);
+    let item = Item {
+        kind,
+        function: &function,
+        all: &params,
+        params: &arguments,
+        takes_programs: !programs.is_empty(),
+        rules: &rules,
+    };
     // With an error the item is still there, with an empty body, so that the rest is type-checked.
     let items = match errors.any() {
         true => item.items(item.stub_body(), item.stub_function()),
@@ -109,7 +122,11 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
 struct Item<'a> {
     kind: Kind,
     function: &'a ItemFn,
-    params: &'a [Param],
+    /// All parameters.
+    all: &'a [Param],
+    /// Those that are arguments of a launch.
+    params: &'a [&'a Param],
+    takes_programs: bool,
     rules: &'a Rules,
 }
 
@@ -121,7 +138,7 @@ pub fn cx() -> Ident {
 impl Item<'_> {
     fn stub_body(&self) -> TokenStream {
         let cx = cx();
-        let idents = self.params.iter().map(|p| &p.ident);
+        let idents = self.all.iter().map(|p| &p.ident);
         let used = quote!(let _ = (#(&#idents,)*););
         match self.kind {
             Kind::Program | Kind::Operation => used,
@@ -133,7 +150,7 @@ impl Item<'_> {
         let ItemFn { vis, sig, .. } = self.function;
         let name = &sig.ident;
         let (impl_generics, ty_generics, where_clause) = sig.generics.split_for_impl();
-        let generics = &sig.generics;
+        let of_type = self.generics_of_type();
         let never = self.never();
         let expansion = self.expansion(body);
         let lints = attributes(&self.function.attrs, &["allow", "warn", "deny"]);
@@ -146,7 +163,7 @@ impl Item<'_> {
         quote! {
             #docs
             #[allow(non_camel_case_types, dead_code)]
-            #vis enum #name #generics #where_clause { #never }
+            #vis enum #name #of_type #where_clause { #never }
 
             #lints
             #[allow(non_upper_case_globals, dead_code, clippy::all)]
@@ -157,6 +174,18 @@ impl Item<'_> {
 
             #function
         }
+    }
+
+    /// The generics of the type. What is asked of a program among the parameters is asked where the type is used, so that a
+    /// program that does not fit is one error.
+    fn generics_of_type(&self) -> syn::Generics {
+        let mut generics = self.function.sig.generics.clone();
+        let programs = self.all.iter().filter(|param| param.passing == Passing::Program);
+        let names: Vec<String> = programs.map(|param| param.ty.to_token_stream().to_string()).collect();
+        for param in generics.type_params_mut().filter(|param| names.contains(&param.ident.to_string())) {
+            param.bounds.clear();
+        }
+        generics
     }
 
     /// A variant that no value can have, where type parameters must be mentioned.
@@ -177,11 +206,11 @@ impl Item<'_> {
         let sig = &self.function.sig;
         let cx = cx();
         let name = sig.ident.unraw().to_string();
-        let idents: Vec<_> = self.params.iter().map(|p| &p.ident).collect();
-        let types: Vec<_> = (0..self.params.len()).map(|k| format_ident!("__A{k}")).collect();
-        let bounds = self.params.iter().zip(&types).map(|(param, argument)| {
-            let (ty, how) = (&param.ty, param.how(self.kind));
-            quote_spanned!(ty.span()=> #argument: ::ebbtide::__lang::Passed<#ty, #how>)
+        let idents: Vec<_> = self.all.iter().map(|p| &p.ident).collect();
+        let types: Vec<_> = (0..self.all.len()).map(|k| format_ident!("__A{k}")).collect();
+        let bounds = self.all.iter().zip(&types).map(|(param, argument)| {
+            let bound = param.argument_bound(self.kind);
+            quote_spanned!(param.ty.span()=> #argument: #bound)
         });
         let head = quote! {
             #[doc(hidden)]
@@ -190,7 +219,10 @@ impl Item<'_> {
         };
         let behind = |k: usize| format_ident!("behind{k}", span = Span::mixed_site());
         let checks = self.params.iter().map(|param| param.check(self.kind));
-        let start = quote!(let #cx = &::ebbtide::__lang::Cx::current(); #(#checks)*);
+        // Programs are part of the type, and called by it.
+        let programs = self.all.iter().filter(|param| param.passing == Passing::Program);
+        let programs = programs.map(|param| &param.ident);
+        let start = quote!(let #cx = &::ebbtide::__lang::Cx::current(); #(#checks)* #(let _ = &#programs;)*);
         // The body is inside closures: the types of their parameters are those of the handles.
         let pass = |body: TokenStream| {
             let inside = self.params.iter().enumerate().rev().fold(body, |body, (k, param)| {
@@ -257,7 +289,7 @@ impl Item<'_> {
             let ty = &param.ty;
             let array = quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::operation::HostArray>);
             match param.passing {
-                Passing::Value => quote!(#ty),
+                Passing::Value | Passing::Program => quote!(#ty),
                 Passing::Ref => quote!(#array::View<'_>),
                 Passing::Mut => quote!(#array::ViewMut<'_>),
             }
@@ -265,7 +297,7 @@ impl Item<'_> {
         let take = self.params.iter().map(|param| {
             let (ident, ty) = (&param.ident, &param.ty);
             let function = match param.passing {
-                Passing::Value => quote!(scalar),
+                Passing::Value | Passing::Program => quote!(scalar),
                 Passing::Ref => quote!(read),
                 Passing::Mut => quote!(write),
             };
@@ -309,13 +341,13 @@ impl Item<'_> {
         let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
         let cx = cx();
         let list = Ident::new("list", Span::mixed_site());
-        let reborrowed = self.params.iter().map(Param::reborrow);
+        let reborrowed = self.params.iter().map(|p| p.reborrow());
         let (args, reads, pattern) =
             (self.args(Param::argument), self.args(Param::read_argument), self.pattern());
         let (reborrow, share) = match self.params {
             [only] => (only.reborrow(), only.share()),
             many => {
-                let shared = many.iter().map(Param::share);
+                let shared = many.iter().map(|p| p.share());
                 (quote!((#(#reborrowed,)*)), quote!((#(#shared,)*)))
             }
         };
@@ -325,12 +357,13 @@ impl Item<'_> {
         };
         let by_name = self.arguments_by_name();
         let rules = self.rules.tokens();
-        let declare = self.params.iter().map(|p| p.declare(&cx));
+        let declare = self.all.iter().map(|p| p.declare(&cx));
+        let callable = self.callable();
         let flatten = self.params.iter().map(|p| p.flatten(&list));
         let flatten_read = self.params.iter().map(|p| p.flatten_read(&list));
         quote! {
             #docs
-            #[allow(dead_code)]
+            #[allow(dead_code, non_snake_case)]
             #vis fn #name #generics() -> ::ebbtide::__lang::Program<#name #ty_generics> #where_clause {
                 ::ebbtide::__lang::Program::new()
             }
@@ -374,6 +407,28 @@ impl Item<'_> {
             }
 
             #by_name
+
+            #callable
+        }
+    }
+
+    /// The program as an argument of another one.
+    fn callable(&self) -> TokenStream {
+        if self.takes_programs {
+            return TokenStream::new();
+        }
+        let sig = &self.function.sig;
+        let name = &sig.ident;
+        let (impl_generics, ty_generics, where_clause) = sig.generics.split_for_impl();
+        let given: Vec<TokenStream> = self.params.iter().map(|param| param.given(self.kind)).collect();
+        let idents: Vec<&Ident> = self.params.iter().map(|param| &param.ident).collect();
+        quote! {
+            impl #impl_generics ::ebbtide::__lang::Callable<(#(#given,)*)> for #name #ty_generics #where_clause {
+                #[track_caller]
+                fn call((#(#idents,)*): (#(#given,)*)) {
+                    Self::__expand(#(#idents),*);
+                }
+            }
         }
     }
 
@@ -382,7 +437,7 @@ impl Item<'_> {
         match self.params {
             [only] => of(only),
             many => {
-                let types = many.iter().map(of);
+                let types = many.iter().map(|p| of(p));
                 quote!((#(#types,)*))
             }
         }

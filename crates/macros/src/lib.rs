@@ -11,6 +11,7 @@ mod errors;
 mod item;
 mod jumps;
 mod label;
+mod methods;
 mod signature;
 mod types;
 mod unparsed;
@@ -43,6 +44,17 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn program(attr: TokenStream, item: TokenStream) -> TokenStream {
     item::expand(item::Kind::Program, attr.into(), item.into()).into()
+}
+
+/// Makes methods of a struct of arrays programs.
+///
+/// It stands before an `impl` block of a struct with `#[derive(Arrays)]`. Its methods with `#[program]`, which take `&self` or
+/// `&mut self`, are programs: `World::step()` gives the program, whose type is `World_step` (`World_step::dt` is the name of a
+/// parameter); a launch takes the struct first; programs call it as a method, `w.step(dt);`. Other functions of the block stay
+/// as they are.
+#[proc_macro_attribute]
+pub fn programs(attr: TokenStream, item: TokenStream) -> TokenStream {
+    methods::expand(attr.into(), item.into()).into()
 }
 
 /// Makes a function usable inside programs, while it stays a plain function of Rust.

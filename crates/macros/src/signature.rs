@@ -4,7 +4,10 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{FnArg, GenericParam, Ident, ItemFn, Pat, ReturnType, Safety, Type};
+use syn::{
+    FnArg, GenericParam, Generics, Ident, ItemFn, ParenthesizedGenericArguments, Pat, PathArguments,
+    ReturnType, Safety, Type, TypeParam, TypeParamBound, parse_quote_spanned,
+};
 
 use crate::errors::Errors;
 use crate::item::Kind;
@@ -19,6 +22,8 @@ pub enum Passing {
     Ref,
     /// Arrays, by `&mut`.
     Mut,
+    /// A program that the called program calls: no argument of a launch.
+    Program,
 }
 
 /// A parameter.
@@ -52,7 +57,7 @@ impl Param {
         let span = self.ty.span();
         match self.passing {
             Passing::Mut if kind == Kind::Func => quote_spanned!(span=> ::ebbtide::__lang::ByLoan),
-            Passing::Value => quote_spanned!(span=> ::ebbtide::__lang::ByValue),
+            Passing::Value | Passing::Program => quote_spanned!(span=> ::ebbtide::__lang::ByValue),
             Passing::Ref => quote_spanned!(span=> ::ebbtide::__lang::ByRef),
             Passing::Mut => quote_spanned!(span=> ::ebbtide::__lang::ByMut),
         }
@@ -64,16 +69,38 @@ impl Param {
         let ty = self.type_at_one_place();
         match self.passing {
             Passing::Mut if kind == Kind::Func => TokenStream::new(),
+            Passing::Program => TokenStream::new(),
             Passing::Value => quote_spanned!(ty.span()=> let _ = <#ty as ::ebbtide::__lang::Value>::names;),
             _ => quote_spanned!(ty.span()=> let _ = <#ty as ::ebbtide::__lang::Field>::paths;),
         }
+    }
+
+    /// What is asked of the type of an argument for the parameter.
+    pub fn argument_bound(&self, kind: Kind) -> TokenStream {
+        let ty = &self.ty;
+        match self.passing {
+            // The function that gives a program stands for it.
+            Passing::Program => {
+                quote_spanned!(ty.span()=> ::core::ops::Fn() -> ::ebbtide::__lang::Program<#ty> + ::core::marker::Copy)
+            }
+            _ => {
+                let how = self.how(kind);
+                quote_spanned!(ty.span()=> ::ebbtide::__lang::Passed<#ty, #how>)
+            }
+        }
+    }
+
+    /// The type of an argument for the parameter that is on its way to it.
+    pub fn given(&self, kind: Kind) -> TokenStream {
+        let (ty, how) = (&self.ty, self.how(kind));
+        quote_spanned!(ty.span()=> ::ebbtide::__lang::Given<#ty, #how>)
     }
 
     /// The type of the argument of a launch.
     pub fn argument(&self) -> TokenStream {
         let ty = &self.ty;
         match self.passing {
-            Passing::Value => quote!(#ty),
+            Passing::Value | Passing::Program => quote!(#ty),
             Passing::Ref => quote!(&'__a #ty),
             Passing::Mut => quote!(&'__a mut #ty),
         }
@@ -83,7 +110,7 @@ impl Param {
     pub fn read_argument(&self) -> TokenStream {
         let ty = &self.ty;
         match self.passing {
-            Passing::Value => quote!(#ty),
+            Passing::Value | Passing::Program => quote!(#ty),
             Passing::Ref | Passing::Mut => quote!(&'__a #ty),
         }
     }
@@ -92,7 +119,7 @@ impl Param {
     pub fn share(&self) -> TokenStream {
         let ident = &self.ident;
         match self.passing {
-            Passing::Value | Passing::Ref => quote!(#ident),
+            Passing::Value | Passing::Ref | Passing::Program => quote!(#ident),
             Passing::Mut => quote!(&*#ident),
         }
     }
@@ -102,7 +129,7 @@ impl Param {
         let ident = &self.ident;
         match self.passing {
             // Of a type that is no scalar, rustc is to complain elsewhere: at the type itself.
-            Passing::Value => quote!(::core::clone::Clone::clone(#ident)),
+            Passing::Value | Passing::Program => quote!(::core::clone::Clone::clone(#ident)),
             Passing::Ref => quote!(*#ident),
             Passing::Mut => quote!(&mut **#ident),
         }
@@ -115,6 +142,7 @@ impl Param {
             Passing::Value => {
                 quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Value>::declare(#cx, #name))
             }
+            Passing::Program => quote_spanned!(ty.span()=> ::ebbtide::__lang::Program::<#ty>::new),
             _ => {
                 quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Field>::declare::<#borrow>(#cx, #name))
             }
@@ -143,6 +171,7 @@ impl Param {
                     #list.push(::ebbtide::__lang::Arg::Scalar(literal));
                 });
             },
+            Passing::Program => TokenStream::new(),
             Passing::Ref => {
                 quote_spanned!(span=> <#ty as ::ebbtide::__lang::Field>::read_args(#ident, &mut #list);)
             }
@@ -175,7 +204,60 @@ pub fn params(kind: Kind, item: &ItemFn, errors: &mut Errors) -> Vec<Param> {
         }
     }
     output(kind, item, errors);
-    sig.inputs.iter().filter_map(|input| param(kind, input, errors)).collect()
+    let mut params: Vec<Param> = sig.inputs.iter().filter_map(|input| param(kind, input, errors)).collect();
+    let programs = program_types(&item.sig.generics);
+    for param in &mut params {
+        let is_program =
+            matches!(&param.ty, Type::Path(path) if programs.iter().any(|p| path.path.is_ident(p)));
+        if param.passing == Passing::Value && is_program {
+            if kind != Kind::Program {
+                errors.at(&param.ty, format!("only a program takes a program, not a {what}"));
+            }
+            param.passing = Passing::Program;
+        }
+    }
+    params
+}
+
+/// The type parameters that stand for programs: those with a bound `Fn(&Array1<f64>, &mut Array1<f64>)`.
+pub fn program_types(generics: &Generics) -> Vec<Ident> {
+    let is_program =
+        |param: &&TypeParam| param.bounds.iter().any(|bound| signature_of_program(bound).is_some());
+    generics.type_params().filter(is_program).map(|param| param.ident.clone()).collect()
+}
+
+/// `Fn(&Array1<f64>, f64)` as a bound.
+fn signature_of_program(bound: &TypeParamBound) -> Option<&ParenthesizedGenericArguments> {
+    let TypeParamBound::Trait(bound) = bound else { return None };
+    let last = bound.path.segments.last().filter(|last| last.ident == "Fn")?;
+    match &last.arguments {
+        PathArguments::Parenthesized(arguments) => Some(arguments),
+        _ => None,
+    }
+}
+
+/// Writes bounds `Fn(..)` as what they mean here: a program with these parameters.
+pub fn rewrite_program_bounds(generics: &mut Generics, errors: &mut Errors) {
+    for param in generics.type_params_mut() {
+        for bound in &mut param.bounds {
+            let Some(arguments) = signature_of_program(bound) else { continue };
+            if let ReturnType::Type(_, ty) = &arguments.output {
+                errors.at(ty, "a program returns nothing: it writes what it takes by `&mut`");
+            }
+            let params = arguments.inputs.iter().map(|argument| match &argument.ty {
+                Type::Reference(reference) => {
+                    let elem = &reference.elem;
+                    let borrow = match reference.mutability {
+                        Some(_) => quote!(::ebbtide::__lang::ByMut),
+                        None => quote!(::ebbtide::__lang::ByRef),
+                    };
+                    quote!(::ebbtide::__lang::Given<#elem, #borrow>)
+                }
+                value => quote!(::ebbtide::__lang::Given<#value, ::ebbtide::__lang::ByValue>),
+            });
+            *bound = parse_quote_spanned!(arguments.span()=> ::ebbtide::__lang::Callable<(#(#params,)*)>);
+        }
+    }
 }
 
 fn output(kind: Kind, item: &ItemFn, errors: &mut Errors) {

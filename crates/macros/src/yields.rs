@@ -33,6 +33,10 @@ impl<'ast> Visit<'ast> for Search {
                 if path.path.segments.last().is_some_and(|last| ITEMS.iter().any(|item| last.ident == item)));
             self.found |= !is_item;
         }
+        // A method that stands as a statement is a program, unless it combines into an element.
+        if let Stmt::Expr(Expr::MethodCall(call), _) = stmt {
+            self.found |= call.method != "min_assign" && call.method != "max_assign";
+        }
         syn::visit::visit_stmt(self, stmt);
     }
 }

@@ -202,6 +202,15 @@ pub enum Error {
         /// What there is.
         known: String,
     },
+    /// A struct of derivatives cannot be made.
+    #[error(
+        "a struct of derivatives has no value for its field `{field}`, which has `#[arrays(skip)]`: give its type a `Default`, or \
+         ask for the members one by one, as in `out.get(step::w.pos)`"
+    )]
+    NoDefault {
+        /// The field.
+        field: String,
+    },
     /// A file could not be read or written.
     #[error("{what}: {source}")]
     Io {

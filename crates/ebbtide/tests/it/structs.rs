@@ -210,3 +210,137 @@ fn arrays_come_from_ndarray_and_go_back() {
     assert_eq!(u.to_ndarray(), ndarray::arr2(&[[0.0, 0.0, 0.0], [4.0, 5.0, 6.0]]));
     assert_eq!(device.scalar(3u32).unwrap().to_ndarray().into_scalar(), 3);
 }
+
+#[derive(Arrays)]
+struct Weights<T: Float> {
+    inner: Layer,
+    gain: T,
+    chosen: Array1<i32>,
+    active: bool,
+    #[arrays(skip)]
+    name: String,
+}
+
+#[derive(Arrays)]
+struct Layer {
+    w: Array2<f32>,
+    bias: Array1<f64>,
+}
+
+#[program]
+fn fit(w: &Weights<f64>, x: &Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        let y = w.gain * (w.inner.w[[i, 0]] as f64 * x[i] + w.inner.bias[i]);
+        loss[[]] += if w.active { 0.5 * (y - 1.0) * (y - 1.0) } else { 0.0 };
+    }
+}
+
+fn weights(device: &Device) -> Weights<f64> {
+    let inner = Layer {
+        w: device.array_with_shape([2, 1], &[0.5, 1.0]).unwrap(),
+        bias: device.array(&[0.25, 0.75]).unwrap(),
+    };
+    let chosen = device.array(&[1, 2, 3]).unwrap();
+    Weights { inner, gain: 2.0, chosen, active: true, name: "first".to_string() }
+}
+
+#[test]
+fn the_gradient_by_a_struct_is_a_struct() {
+    for device in [Device::interpreter(), Device::cpu()] {
+        let w = weights(&device);
+        let (x, loss) = (device.array(&[1.0, -1.0]).unwrap(), device.scalar(0.0).unwrap());
+        let g = fit().grad(fit::loss).wrt(fit::w).compile(&device).unwrap();
+        let out = g.launch((&w, &x, &loss)).unwrap();
+        let dw: Weights<f64> = out.get(fit::w).unwrap();
+        // y = 2 · (0.5 + 0.25) and 2 · (−1 + 0.75): the misfits are 0.5 and −1.5.
+        assert_eq!(dw.inner.w.to_vec(), [1.0, 3.0]);
+        assert_eq!(dw.inner.bias.to_vec(), [1.0, -3.0]);
+        assert_eq!(dw.gain, 0.5 * 0.75 + 1.5 * 0.25);
+        assert_eq!((dw.chosen.len(), dw.active, dw.name.as_str()), (0, false, ""));
+        // Members by themselves are there as well.
+        assert_eq!(out.get(fit::w.inner.bias).unwrap().to_vec(), [1.0, -3.0]);
+        let product = fit().hvp(fit::loss).wrt(fit::w);
+        product.compile(&device).unwrap();
+    }
+}
+
+#[test]
+fn a_step_of_an_optimiser_is_one_line() {
+    let device = Device::cpu();
+    let mut w = weights(&device);
+    let (x, loss) = (device.array(&[1.0, -1.0]).unwrap(), device.scalar(0.0).unwrap());
+    let g = fit().value_and_grad(fit::loss).wrt(fit::w).compile(&device).unwrap();
+    let mut values = Vec::new();
+    for _ in 0..200 {
+        let out = g.launch((&w, &x, &loss)).unwrap();
+        values.push(out.value(fit::loss).unwrap().value());
+        w.zip_leaves(&out.get(fit::w).unwrap(), |w, dw| w - 0.05 * dw).unwrap();
+    }
+    assert!(values[0] > 1.0 && values[199] < 1e-6, "{} to {}", values[0], values[199]);
+    assert_eq!((w.chosen.to_vec(), w.active, w.name.as_str()), (vec![1, 2, 3], true, "first"));
+
+    let paths: Vec<String> = w.leaves().into_iter().map(|(path, _)| path).collect();
+    assert_eq!(paths, ["inner.w", "inner.bias", "gain"]);
+    w.map_leaves(|x| x * 0.0 + 3.0);
+    assert_eq!((w.inner.w.to_vec(), w.inner.bias.to_vec(), w.gain), (vec![3.0; 2], vec![3.0; 2], 3.0));
+    let mut other = weights(&device);
+    other.inner.bias = device.zeros([5]).unwrap();
+    assert!(w.zip_leaves(&other, |_, _| 7.0).is_err());
+    assert_eq!(w.gain, 3.0, "nothing has changed");
+}
+
+struct NoDefault;
+
+#[derive(Arrays)]
+struct Named {
+    u: Array1<f64>,
+    #[arrays(skip)]
+    #[allow(dead_code)]
+    tag: NoDefault,
+}
+
+#[program]
+fn squares(s: &Named, loss: &mut Array0<f64>) {
+    for i in par(0..s.u.len()) {
+        loss[[]] += s.u[i] * s.u[i];
+    }
+}
+
+#[test]
+fn a_field_without_a_default_is_asked_for_by_its_neighbours() {
+    let device = Device::interpreter();
+    let s = Named { u: device.array(&[1.0, 2.0]).unwrap(), tag: NoDefault };
+    let g = squares().grad(squares::loss).wrt(squares::s).compile(&device).unwrap();
+    let out = g.launch((&s, &device.scalar(0.0).unwrap())).unwrap();
+    let error = out.get(squares::s).err().unwrap().to_string();
+    assert!(error.contains("`tag`") && error.contains("Default"), "{error}");
+    assert_eq!(out.get(squares::s.u).unwrap().to_vec(), [2.0, 4.0]);
+}
+
+#[derive(Arrays)]
+struct Points {
+    at: Array1<Vec2<f64>>,
+    mass: Array1<f64>,
+}
+
+#[program]
+fn moment(p: &Points, loss: &mut Array0<f64>) {
+    for i in par(0..p.at.len()) {
+        loss[[]] += p.mass[i] * p.at[i].norm_squared();
+    }
+}
+
+#[test]
+fn the_leaf_of_an_array_of_small_values_has_their_components() {
+    for device in [Device::interpreter(), Device::cpu()] {
+        let at = device.array(&[Vec2::new(1.0, 2.0), Vec2::new(3.0, -1.0)]).unwrap();
+        let mut p = Points { at, mass: device.array(&[1.0, 0.5]).unwrap() };
+        let g = moment().grad(moment::loss).wrt(moment::p).compile(&device).unwrap();
+        let slopes = g.launch((&p, &device.scalar(0.0).unwrap())).unwrap().get(moment::p).unwrap();
+        assert_eq!(slopes.at.to_vec(), [Vec2::new(2.0, 4.0), Vec2::new(3.0, -1.0)]);
+        assert_eq!(slopes.mass.to_vec(), [5.0, 10.0]);
+        p.zip_leaves(&slopes, |x, slope| x - slope).unwrap();
+        assert_eq!(p.at.to_vec(), [Vec2::new(-1.0, -2.0), Vec2::new(0.0, 0.0)]);
+        assert_eq!(p.mass.to_vec(), [-4.0, -9.5]);
+    }
+}

@@ -367,3 +367,33 @@ fn a_usize_beyond_what_a_program_counts_to_is_refused_and_nothing_runs() {
         assert_eq!(digits.to_vec(), [1, 1, 0]);
     }
 }
+
+#[program]
+fn three(a: &mut Array0<i32>, flag: &mut Array0<i32>) {
+    #[checkpoint(Stage::Detect, yield_on = flag)]
+    {
+        a[[]] += 1;
+    }
+    for _k in 0..2 {
+        inner(a, flag);
+    }
+    inner(a, flag);
+}
+
+#[program]
+fn inner(a: &mut Array0<i32>, flag: &mut Array0<i32>) {
+    #[checkpoint(Stage::Solve, yield_on = flag)]
+    {
+        a[[]] += 10;
+    }
+}
+
+#[test]
+fn a_program_says_how_many_regions_it_has_and_their_labels() {
+    let program = three();
+    let labels: Vec<String> = program.labels().unwrap().iter().map(|label| label.to_string()).collect();
+    assert_eq!(labels, ["Stage::Detect", "Stage::Solve"]);
+    assert_eq!(program.regions().unwrap(), 3);
+    assert_eq!(inner().regions().unwrap(), 1);
+    assert_eq!(relax().regions().unwrap(), 0);
+}

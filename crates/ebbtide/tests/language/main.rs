@@ -4,6 +4,7 @@
 
 mod elements;
 mod jumps;
+mod library;
 mod parts;
 mod printing;
 mod reductions;

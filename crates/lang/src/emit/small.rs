@@ -8,7 +8,7 @@ use crate::cx::Cx;
 use crate::handle::{Indexed, Shaped, Stored, Writable};
 use crate::scalar::{Float, Number, Scalar};
 use crate::small::{
-    Mat2, Mat3, Mat4, Sequence, Tuple, Value, Vec2, Vec3, Vec4, constant, from_ids, ids,
+    Mat2, Mat3, Mat4, Sequence, Solvable, Tuple, Value, Vec2, Vec3, Vec4, constant, from_ids, ids,
     types as small_types, variables,
 };
 use crate::value::{Expr, Local, Readable, Same};
@@ -207,6 +207,18 @@ pub fn determinant<M: Invertible>(cx: &Cx, m: Expr<M>) -> Expr<M::Item> {
 #[track_caller]
 pub fn inverse<M: Invertible>(cx: &Cx, m: Expr<M>) -> Expr<M> {
     M::inverse(cx, m)
+}
+
+/// `m.solve(b)`.
+#[track_caller]
+pub fn solve<M: Solvable, B: Value + Same<M::Row>>(cx: &Cx, m: Expr<M>, b: Expr<B>) -> Expr<M::Row> {
+    M::solve(cx, m, from_ids(&ids(&b)))
+}
+
+/// `m.cholesky()`.
+#[track_caller]
+pub fn cholesky<M: Solvable>(cx: &Cx, m: Expr<M>) -> Expr<M> {
+    M::cholesky(cx, m)
 }
 
 /// The number that an index is, where it is made of constants.

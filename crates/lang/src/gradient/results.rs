@@ -5,15 +5,42 @@ use std::fmt;
 
 use ebbtide_runtime::{AnyMut, Array, Array0, Device, Error, Ran, Result};
 
+use crate::leaves::Wanted;
 use crate::program::Name;
 use crate::scalar::Item;
 
-/// A parameter that can have a derivative: an array, or a scalar.
+/// A parameter that can have a derivative: an array, a scalar, or a struct that derives `Arrays`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no derivative",
-    note = "f32 and f64, and arrays of them, have"
+    note = "f32 and f64, arrays of them, and structs of such arrays have"
 )]
 pub trait Differentiable: Sized + 'static {
+    /// How its derivative is given to the user: an array by reference, a scalar by value, a struct as a struct of its own.
+    type Derivative<'a>;
+
+    /// Asks for the derivatives with respect to all that it is made of.
+    #[doc(hidden)]
+    fn want(name: &str, wanted: &mut Wanted);
+
+    /// The derivative, put together.
+    #[doc(hidden)]
+    fn derivative<'a>(from: &'a Gradients, name: &str) -> Result<Self::Derivative<'a>>;
+}
+
+impl<T: Item, const R: usize> Differentiable for Array<T, R> {
+    type Derivative<'a> = &'a Array<T, R>;
+
+    fn want(name: &str, wanted: &mut Wanted) {
+        wanted.add::<Array<T, R>>(name);
+    }
+
+    fn derivative<'a>(from: &'a Gradients, name: &str) -> Result<&'a Array<T, R>> {
+        from.get_named::<Array<T, R>>(name)
+    }
+}
+
+/// An array or a scalar that can have a derivative.
+pub trait DifferentiableLeaf: Sized + 'static {
     /// What holds the derivative.
     type Holder: Any + Send + Sync;
     /// How it is given to the user.
@@ -27,7 +54,7 @@ pub trait Differentiable: Sized + 'static {
     fn derivative(holder: &Self::Holder) -> Self::Derivative<'_>;
 }
 
-impl<T: Item, const R: usize> Differentiable for Array<T, R> {
+impl<T: Item, const R: usize> DifferentiableLeaf for Array<T, R> {
     type Holder = Array<T, R>;
     type Derivative<'a> = &'a Array<T, R>;
 
@@ -49,6 +76,18 @@ impl<T: Item, const R: usize> Differentiable for Array<T, R> {
 macro_rules! differentiable_scalars {
     ($($t:ty)*) => {$(
         impl Differentiable for $t {
+            type Derivative<'a> = $t;
+
+            fn want(name: &str, wanted: &mut Wanted) {
+                wanted.add::<$t>(name);
+            }
+
+            fn derivative(from: &Gradients, name: &str) -> Result<$t> {
+                from.get_named::<$t>(name)
+            }
+        }
+
+        impl DifferentiableLeaf for $t {
             type Holder = Array0<$t>;
             type Derivative<'a> = $t;
 
@@ -75,9 +114,9 @@ pub(crate) trait Output: Send + Sync {
     fn holder(&self) -> &dyn Any;
 }
 
-struct Held<T: Differentiable>(T::Holder);
+struct Held<T: DifferentiableLeaf>(T::Holder);
 
-impl<T: Differentiable> Output for Held<T> {
+impl<T: DifferentiableLeaf> Output for Held<T> {
     fn array(&mut self) -> AnyMut<'_> {
         T::array(&mut self.0)
     }
@@ -89,7 +128,10 @@ impl<T: Differentiable> Output for Held<T> {
 
 pub(crate) type MakeOutput = fn(&Device, &[usize]) -> Result<Box<dyn Output>>;
 
-pub(crate) fn make_output<T: Differentiable>(device: &Device, shape: &[usize]) -> Result<Box<dyn Output>> {
+pub(crate) fn make_output<T: DifferentiableLeaf>(
+    device: &Device,
+    shape: &[usize],
+) -> Result<Box<dyn Output>> {
     Ok(Box::new(Held::<T>(T::holder(device, shape)?)))
 }
 
@@ -105,13 +147,14 @@ impl Gradients {
         Gradients { values: Vec::new(), derivatives, ran }
     }
 
-    /// The derivative with respect to a parameter: an array by reference, a scalar by value.
+    /// The derivative with respect to a parameter: an array by reference, a scalar by value, a struct as a struct of
+    /// copies (its fields that have no derivative are empty arrays, zeros and defaults).
     pub fn get<T: Differentiable>(&self, name: Name<T>) -> Result<T::Derivative<'_>> {
-        self.get_named::<T>(name.as_str())
+        T::derivative(self, name.as_str())
     }
 
     /// The derivative with respect to a member of a struct, by its path.
-    pub fn get_named<T: Differentiable>(&self, name: &str) -> Result<T::Derivative<'_>> {
+    pub fn get_named<T: DifferentiableLeaf>(&self, name: &str) -> Result<T::Derivative<'_>> {
         find::<T>(&self.derivatives, name).map(T::derivative)
     }
 
@@ -126,7 +169,7 @@ impl Gradients {
     }
 }
 
-fn find<'a, T: Differentiable>(
+fn find<'a, T: DifferentiableLeaf>(
     outputs: &'a [(String, Box<dyn Output>)],
     name: &str,
 ) -> Result<&'a T::Holder> {

@@ -18,6 +18,7 @@ const METHODS: &[(&str, usize)] = &[
     ("atan2", 1),
     ("cbrt", 0),
     ("ceil", 0),
+    ("cholesky", 0),
     ("clamp", 2),
     ("cos", 0),
     ("cosh", 0),
@@ -49,6 +50,7 @@ const METHODS: &[(&str, usize)] = &[
     ("signum", 0),
     ("sin", 0),
     ("sinh", 0),
+    ("solve", 1),
     ("sqrt", 0),
     ("tan", 0),
     ("tanh", 0),
@@ -96,6 +98,10 @@ impl Translator<'_> {
         }
         let args: Vec<TokenStream> = call.args.iter().map(|argument| self.argument(argument)).collect();
         let span = last.ident.span();
+        if let Some((_, program)) = self.programs.iter().find(|(name, _)| path.path.is_ident(name)) {
+            let args = given(&args);
+            return quote_spanned!(span=> <#program as ::ebbtide::__lang::Callable<_>>::call((#(#args,)*)));
+        }
         let expand = Ident::new("__expand", span);
         let path = &path.path;
         // The user's own parentheses: rustc shows there what an argument too few or too many looks like.
@@ -297,6 +303,19 @@ impl Translator<'_> {
         self.emit(call.method.span(), &name, &args)
     }
 
+    /// `w.step(dt);`: a program that is a method.
+    pub(super) fn program_method(&mut self, call: &ExprMethodCall) -> TokenStream {
+        let on_place = matches!(strip(&call.receiver), Expr::Path(_) | Expr::Field(_));
+        if !on_place || super::refusals::advice(&call.method.to_string()).is_some() {
+            self.refuse_method(call);
+            return TokenStream::new();
+        }
+        let (receiver, span) = (self.place(&call.receiver), call.method.span());
+        let args: Vec<TokenStream> = call.args.iter().map(|argument| self.argument(argument)).collect();
+        let (args, key) = (given(&args), crate::methods::key(&call.method));
+        quote_spanned!(span=> ::ebbtide::__lang::Method::<#key>::call(#receiver, (#(#args,)*));)
+    }
+
     fn shape_method(&mut self, call: &ExprMethodCall) -> TokenStream {
         if !matches!(strip(&call.receiver), Expr::Path(_) | Expr::Field(_)) {
             self.errors.at(&call.receiver, format!("only an array has `{}`", call.method));
@@ -338,4 +357,11 @@ pub(super) fn is_method(name: &Ident) -> bool {
 /// The methods of numbers, for messages.
 pub(super) fn method_names() -> String {
     METHODS.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(" ")
+}
+
+/// Arguments on their way to a program that is known by its type alone; each at its own place, where rustc shows it.
+fn given(args: &[TokenStream]) -> Vec<TokenStream> {
+    args.iter()
+        .map(|argument| quote_spanned!(argument.span()=> ::ebbtide::__lang::emit::given(#argument)))
+        .collect()
 }

@@ -81,36 +81,49 @@ impl Translator<'_> {
 
     pub(super) fn refuse_method(&mut self, call: &ExprMethodCall) {
         let name = call.method.to_string();
-        let message = match name.as_str() {
-            "iter" | "iter_mut" | "into_iter" | "map" | "zip" | "enumerate" | "fold" | "sum" | "product" | "windows"
-            | "chunks" | "filter" | "for_each" | "collect" => {
-                "there are no iterators: write `for i in par(0..u.len()) { … u[i] … }`; a sum is `s[[]] += u[i]`".to_string()
-            }
-            "fill" => "write `fill(u, value)`".to_string(),
-            "swap" => "write `swap(a, b)`".to_string(),
-            "copy_from_slice" | "clone_from" | "assign" => "write `copy(from, to)`".to_string(),
-            "clone" | "to_owned" | "try_clone" => {
-                "values are copied by `let`; an array by `copy(from, to)` into a temporary".to_string()
-            }
-            "shape" => "write `u.dim(0)`, `u.dim(1)`".to_string(),
-            "length" | "size" => "write `u.len()` for all elements, `u.dim(0)` for the first extent".to_string(),
-            "x" | "y" | "z" | "w" => format!("components have no parentheses: write `v.{name}`"),
-            "pow" => "write `x.powi(n)` for floats; multiply integers".to_string(),
-            "recip" => "write `1.0 / x`".to_string(),
-            "sin_cos" => "write `x.sin()` and `x.cos()`".to_string(),
-            "log" => "write `x.ln() / b.ln()`, `x.log2()` or `x.log10()`".to_string(),
-            "is_nan" => "write `x != x`".to_string(),
-            "wrapping_add" | "wrapping_sub" | "wrapping_mul" => {
-                "integers wrap by themselves: write `a + b`, `a - b`, `a * b`".to_string()
-            }
-            "into" | "try_into" | "from" => "write `x as f64`".to_string(),
-            "unwrap" | "expect" => "there is nothing to unwrap: values are numbers and `bool`s".to_string(),
-            _ => format!(
-                "`{name}` is not a method of the language: those of numbers are {}; those of arrays `len` and `dim`; for \
-                 anything else write a `#[func]`",
-                super::calls::method_names()
+        match advice(&name) {
+            Some(advice) => self.errors.at(&call.method, advice),
+            None => self.errors.at(
+                &call.method,
+                format!(
+                    "`{name}` is not a method of the language: those of numbers are {}; those of arrays `len` and `dim`; for \
+                     anything else write a `#[func]`",
+                    super::calls::method_names()
+                ),
             ),
-        };
-        self.errors.at(&call.method, message);
+        }
     }
+}
+
+/// What to write instead of a method of Rust's.
+pub(super) fn advice(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "iter" | "iter_mut" | "into_iter" | "map" | "zip" | "enumerate" | "fold" | "sum" | "product"
+        | "windows" | "chunks" | "filter" | "for_each" | "collect" => {
+            "there are no iterators: write `for i in par(0..u.len()) { … u[i] … }`; a sum is `s[[]] += u[i]`"
+        }
+        "fill" => "write `fill(u, value)`",
+        "swap" => "write `swap(a, b)`",
+        "copy_from_slice" | "clone_from" | "assign" => "write `copy(from, to)`",
+        "clone" | "to_owned" | "try_clone" => {
+            "values are copied by `let`; an array by `copy(from, to)` into a temporary"
+        }
+        "shape" => "write `u.dim(0)`, `u.dim(1)`",
+        "length" | "size" => "write `u.len()` for all elements, `u.dim(0)` for the first extent",
+        "x" => "components have no parentheses: write `v.x`",
+        "y" => "components have no parentheses: write `v.y`",
+        "z" => "components have no parentheses: write `v.z`",
+        "w" => "components have no parentheses: write `v.w`",
+        "pow" => "write `x.powi(n)` for floats; multiply integers",
+        "recip" => "write `1.0 / x`",
+        "sin_cos" => "write `x.sin()` and `x.cos()`",
+        "log" => "write `x.ln() / b.ln()`, `x.log2()` or `x.log10()`",
+        "is_nan" => "write `x != x`",
+        "wrapping_add" | "wrapping_sub" | "wrapping_mul" => {
+            "integers wrap by themselves: write `a + b`, `a - b`, `a * b`"
+        }
+        "into" | "try_into" | "from" => "write `x as f64`",
+        "unwrap" | "expect" => "there is nothing to unwrap: values are numbers and `bool`s",
+        _ => return None,
+    })
 }

@@ -156,7 +156,7 @@ pub struct AnyMut<'a> {
     array: &'a mut AnyArray,
 }
 
-impl AnyMut<'_> {
+impl<'a> AnyMut<'a> {
     /// As [`AnyArray::copy_from_bytes`].
     pub fn copy_from_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.array.copy_from_bytes(bytes)
@@ -164,6 +164,11 @@ impl AnyMut<'_> {
 
     /// As [`AnyArray::as_mut_slice`].
     pub fn as_mut_slice<T: Element>(&mut self) -> Option<&mut [T]> {
+        self.array.as_mut_slice()
+    }
+
+    /// As [`AnyArray::as_mut_slice`], for as long as the array is lent.
+    pub fn into_mut_slice<T: Element>(self) -> Option<&'a mut [T]> {
         self.array.as_mut_slice()
     }
 
