@@ -1,9 +1,8 @@
 //! Products of matrices and vectors: [`matmul`](fn@matmul) with transposes and batches.
 //!
 //! Input: two factors, each an array or [`transposed`], and the array of the product. Output: one library operation for
-//! matrices, a parallel loop for the others. Invariant: an element is made
-//! of chains of `mul_add`s over ascending `k`, begun at zero: for matrices one for each [`ebbtide_ir::MATMUL_CHUNK`] terms, for
-//! the others one in all.
+//! matrices, a parallel loop for the others. Invariant: an element is made of chains of `mul_add`s over ascending `k`, begun
+//! at zero: for matrices one for each [`ebbtide_ir::MATMUL_CHUNK`] terms, for the others one in all.
 
 use std::marker::PhantomData;
 
@@ -31,8 +30,9 @@ use crate::view::View;
 ///
 /// A factor of rank 2 or 3 may be [`transposed`](fn@transposed): `matmul(transposed(a), b, c)`.
 ///
-/// An element of `c` is the sum of its products in ascending order, each step a `mul_add`, so its bits are the same on
-/// every device and for every number of threads. `c` must be neither of the factors.
+/// An element of `c` is the sum of its products in ascending order, each step a `mul_add`, of matrices in chunks of
+/// [`MATMUL_CHUNK`](ebbtide_ir::MATMUL_CHUNK) that are added in order, so its bits are the same on every device and for
+/// every number of threads. `c` must be neither of the factors.
 pub fn matmul<T: Float, const L: usize, const R: usize, const O: usize>(
     a: impl HostFactor<T, L>,
     b: impl HostFactor<T, R>,
