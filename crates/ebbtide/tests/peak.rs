@@ -132,7 +132,7 @@ macro_rules! held_to_its_budget {
             println!("{kind}: {used} of {most} bytes, planned {}", plan.peak_bytes());
             assert!(used <= most + slack, "{kind}: {used} bytes of {most}:\n{}", plan.explain());
             // The plan counts arrays, and the allocator also what the host keeps of manifest and journal.
-            let planned = plan.peak_bytes() + (4 << 10);
+            let planned = plan.peak_bytes() + (16 << 10);
             assert!(used <= planned + slack, "{kind}: {used} bytes:\n{}", plan.explain());
         };
         g.release();
