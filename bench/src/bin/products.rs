@@ -13,21 +13,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 /// `h = tanh(h w)` for a batch of rows, the loss at the end.
 #[program]
-fn layers32(h: &mut Array2<f32>, z: &mut Array2<f32>, w: &Array2<f32>, steps: usize, loss: &mut Array0<f32>) {
-    for _t in 0..steps {
-        matmul(h, w, z);
-        for (i, j) in par(0..h.dim(0), 0..h.dim(1)) {
-            h[[i, j]] = z[[i, j]].tanh();
-        }
-    }
-    for (i, j) in par(0..h.dim(0), 0..h.dim(1)) {
-        loss[[]] += h[[i, j]] * h[[i, j]];
-    }
-}
-
-/// The same in f64.
-#[program]
-fn layers64(h: &mut Array2<f64>, z: &mut Array2<f64>, w: &Array2<f64>, steps: usize, loss: &mut Array0<f64>) {
+fn layers<T: Float>(h: &mut Array2<T>, z: &mut Array2<T>, w: &Array2<T>, steps: usize, loss: &mut Array0<T>) {
     for _t in 0..steps {
         matmul(h, w, z);
         for (i, j) in par(0..h.dim(0), 0..h.dim(1)) {
@@ -173,7 +159,7 @@ fn compare(
 }
 
 macro_rules! dense {
-    ($program:ident, $ty:ty, $device:expr, $batch:expr, $n:expr, $steps:expr, $scale:expr, $time:expr) => {{
+    ($ty:ty, $device:expr, $batch:expr, $n:expr, $steps:expr, $scale:expr, $time:expr) => {{
         let (device, batch, n, steps) = ($device, $batch, $n, $steps);
         let scale = $scale / (n as f64).sqrt();
         let of = |count: usize, by: f64| (0..count).map(|k| (by * number(k)) as $ty).collect::<Vec<$ty>>();
@@ -181,8 +167,9 @@ macro_rules! dense {
         let mut z = device.zeros([batch, n])?;
         let w = device.array_with_shape([n, n], &of(n * n, scale))?;
         let mut loss = device.zeros([])?;
-        let program = $program().compile(device)?;
-        let asked = $program().value_and_grad($program::loss).wrt($program::h).wrt($program::w);
+        let program = layers::<$ty>().compile(device)?;
+        let asked =
+            layers::<$ty>().value_and_grad(layers::<$ty>::loss).wrt(layers::<$ty>::h).wrt(layers::<$ty>::w);
         let gradient = asked.budget(Budget::StoreAll).compile(device)?;
         let mut out = gradient.launch((&mut h, &mut z, &w, steps, &mut loss))?;
         let start = h.to_vec();
@@ -218,7 +205,7 @@ fn main() -> Result<()> {
     let time = Duration::from_millis(if quick { 60 } else { 400 });
     let (device, _) = Options::new().threads(1).build()?;
     if std::env::args().any(|word| word == "--source") {
-        let gradient = layers32().grad(layers32::loss).wrt(layers32::w).compile(&device)?;
+        let gradient = layers::<f32>().grad(layers::<f32>::loss).wrt(layers::<f32>::w).compile(&device)?;
         println!("{}", gradient.source().unwrap_or_default());
         return Ok(());
     }
@@ -255,11 +242,11 @@ fn main() -> Result<()> {
     }
     for (batch, n) in [(1, 256), (8, 256), (64, 512), (256, 1024)] {
         let steps = if n == 1024 { 4 } else { 20 };
-        dense!(layers32, f32, &device, batch, n, steps, 1.5, 3 * time);
-        dense!(layers64, f64, &device, batch, n, steps, 1.5, 3 * time);
+        dense!(f32, &device, batch, n, steps, 1.5, 3 * time);
+        dense!(f64, &device, batch, n, steps, 1.5, 3 * time);
     }
     println!("cotangents that become subnormal:");
-    dense!(layers32, f32, &device, 64, 512, 20, 0.3, 3 * time);
-    dense!(layers32, f32, &device, 64, 512, 100, 3.0, 3 * time);
+    dense!(f32, &device, 64, 512, 20, 0.3, 3 * time);
+    dense!(f32, &device, 64, 512, 100, 3.0, 3 * time);
     Ok(())
 }

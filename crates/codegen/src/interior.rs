@@ -5,6 +5,9 @@
 //! same for all `j`. Each thing that the interior form takes for granted narrows the interval of `j`; whether
 //! it was a good guess decides speed, never correctness.
 
+mod linear;
+mod narrowing;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::rc::Rc;
@@ -19,35 +22,11 @@ use crate::exact::Exact;
 use crate::lanes::Varying;
 use crate::unit::{Family, Text, line};
 
+pub(crate) use linear::Linear;
+use linear::{mentions, within};
+
 /// Coefficients at least this large are not worth a proof.
 const LARGE: i64 = 1 << 20;
-
-/// `coefficient · j + base`.
-#[derive(Clone, Debug)]
-pub(crate) struct Linear {
-    pub coefficient: i64,
-    /// The base as the body computes it: it wraps.
-    pub base: String,
-    /// The base as proofs compute it: what overflows sets `wild`, and the interior is empty then.
-    exact: String,
-}
-
-impl Linear {
-    fn new(coefficient: i64, base: String) -> Linear {
-        Linear { coefficient, exact: base.clone(), base }
-    }
-
-    /// A value that is the same for all `j`; where it is no number, the interior is empty.
-    fn uniform(name: String, may_overflow: bool) -> Linear {
-        let exact = if may_overflow { tamed(&name) } else { name.clone() };
-        Linear { coefficient: 0, base: name, exact }
-    }
-
-    /// The base for proofs, which is then far from the ends of its type.
-    fn tame(&self) -> String {
-        if self.exact == "0" { "0".to_string() } else { tamed(&self.exact) }
-    }
-}
 
 /// What the interior form takes for granted.
 #[derive(Debug)]
@@ -509,119 +488,6 @@ impl Text<'_> {
             }
         }
     }
-}
-
-impl Interior {
-    /// Does a value that is computed before the innermost loop differ between rows, and is it then still a sum?
-    fn follow(&mut self, v: ValueId, op: &Op) {
-        let outer: Vec<bool> = op.operands().map(|o| self.outer.contains(&o)).collect();
-        if !outer.contains(&true) {
-            return;
-        }
-        self.outer.insert(v);
-        let sum = match op {
-            Op::Binary(Binary::Add | Binary::Sub, ..) => true,
-            Op::Binary(Binary::Mul, ..) => outer.contains(&false),
-            _ => false,
-        };
-        if !sum {
-            self.rows = Rows::Each;
-        }
-    }
-
-    /// In the interior `v` is what `other` is: the same for the whole row, perhaps.
-    fn same_as(&mut self, v: ValueId, other: ValueId) {
-        if self.varying.uniform(other) {
-            self.varying.values.remove(&v);
-        }
-    }
-
-    fn mentions_outer(&self, text: &str) -> bool {
-        self.outer.iter().any(|v| mentions(text, &format!("v{}", v.index())))
-    }
-
-    /// Narrows to where `0 <= sum < extent`.
-    fn narrow(&mut self, narrowed: &mut BTreeSet<String>, sum: &Linear, extent: &str) {
-        self.once(narrowed, within(sum, extent).join(" "));
-    }
-
-    /// Narrows to where `sum >= 0`.
-    fn narrow_from_zero(&mut self, narrowed: &mut BTreeSet<String>, sum: &Linear) {
-        self.once(narrowed, from_zero(sum));
-    }
-
-    /// Empties the interior where the sum could wrap for some `j`: what it is compared with tells nothing of it then.
-    fn keep_exact(&mut self, narrowed: &mut BTreeSet<String>, sum: &Linear) {
-        if sum.coefficient.unsigned_abs() > 1 {
-            let c = sum.coefficient;
-            let text = ["jf", "jt"].map(|j| format!("eb_tame(&wild, eb_product(&wild, INT64_C({c}), {j}));"));
-            self.once(narrowed, text.join(" "));
-        }
-    }
-
-    /// Empties the interior where a sum that no access proves is not tame.
-    fn tame_sums(&mut self) {
-        for (scope, sum) in std::mem::take(&mut self.sums) {
-            let small = sum.strip_prefix("INT64_C(").and_then(|c| c.strip_suffix(')')?.parse::<i64>().ok());
-            let known = sum == "0" || small.is_some_and(|c| c < LARGE);
-            let sum = tamed(&sum);
-            if !known && !self.narrowing.contains(&sum) {
-                let open = if scope.is_empty() { "" } else { "{ " };
-                let close = if scope.is_empty() { "" } else { " }" };
-                let _ = writeln!(self.narrowing, "{open}{scope}{sum};{close}");
-            }
-        }
-    }
-
-    fn once(&mut self, narrowed: &mut BTreeSet<String>, text: String) {
-        if narrowed.insert(text.clone()) {
-            let _ = writeln!(self.narrowing, "{text}");
-        }
-    }
-
-    /// Narrows to the larger side of where `sum != 0`.
-    fn narrow_away(&mut self, narrowed: &mut BTreeSet<String>, sum: &Linear) {
-        if self.mentions_outer(&sum.base) {
-            self.rows = Rows::Each;
-        }
-        let base = &sum.tame();
-        let zero = match sum.coefficient {
-            1 => format!("-{base}"),
-            -1 => base.clone(),
-            _ => {
-                let _ = writeln!(self.narrowing, "hi = lo;");
-                return;
-            }
-        };
-        self.once(narrowed, format!("eb_avoid(&lo, &hi, {zero});"));
-    }
-}
-
-/// A sum that empties the interior where it is not tame.
-fn tamed(sum: &str) -> String {
-    if sum.starts_with("eb_tame(") { sum.to_string() } else { format!("eb_tame(&wild, {sum})") }
-}
-
-/// The statement that narrows to where `sum >= 0`.
-fn from_zero(sum: &Linear) -> String {
-    let base = &sum.tame();
-    match sum.coefficient {
-        0 => format!("if ({base} < 0) hi = lo;"),
-        1 => format!("lo = eb_max(lo, -{base});"),
-        -1 => format!("hi = eb_min(hi, {base} + 1);"),
-        c if c > 0 => format!("lo = eb_max(lo, -eb_floor_div({base}, {c}));"),
-        c => format!("hi = eb_min(hi, eb_floor_div({base}, {}) + 1);", -c),
-    }
-}
-
-/// The statements that narrow to where `0 <= sum < extent`.
-fn within(sum: &Linear, extent: &str) -> [String; 2] {
-    let rest = Linear::new(-sum.coefficient, format!("({extent} - 1 - {})", sum.tame()));
-    [from_zero(sum), from_zero(&rest)]
-}
-
-fn mentions(text: &str, name: &str) -> bool {
-    text.match_indices(name).any(|(at, _)| !text[at + name.len()..].starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Tries a condition with sizes of 1000 and indices of `at`: where it leads in the middle is where most iterations go.

@@ -1,6 +1,6 @@
 //! One GPU: its context, its streams, its memory.
 
-mod beside;
+mod async_copies;
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{NonNull, null_mut};

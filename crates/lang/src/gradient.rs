@@ -16,9 +16,9 @@ use ebbtide_runtime::{
 };
 
 use crate::host_arrays::Host;
-use crate::leaves::Wanted;
 use crate::program::{Launchable, Name, Program, Source};
 use crate::scalar::{Element, Float, Item};
+use crate::struct_leaves::Wanted;
 
 pub use compiled::CompiledGrad;
 pub use results::{Differentiable, DifferentiableLeaf, Gradients};

@@ -18,8 +18,6 @@ mod handle;
 mod host;
 mod host_arrays;
 pub mod items;
-#[doc(hidden)]
-pub mod leaves;
 pub mod library;
 pub mod operation;
 mod parameter;
@@ -31,6 +29,8 @@ mod scalar;
 #[doc(hidden)]
 pub mod shapes;
 mod small;
+#[doc(hidden)]
+pub mod struct_leaves;
 mod tangent;
 mod value;
 mod view;
@@ -51,12 +51,12 @@ pub use handle::{
     Shaped, Stored, Writable, member, set_scalar,
 };
 pub use host_arrays::Host;
-pub use leaves::{Floats, FloatsMut, Leaves};
 pub use parameter::{ByLoan, ByValue, Given, How, Passed};
 #[doc(hidden)]
 pub use program::counted as __counted;
 pub use program::{Callable, Done, Launchable, Method, Name, Program, Source, name_of_member};
 pub use scalar::{Bits, Element, Float, Integer, Item, Number, Scalar, Signed};
 pub use small::{Mat2, Mat3, Mat4, Sequence, Tuple, Value, Vec2, Vec3, Vec4};
+pub use struct_leaves::{Floats, FloatsMut, Leaves};
 pub use tangent::{CompiledProduct, Direction, Product};
 pub use value::{CastTarget, Expr, Index, Local, Readable, Returned, Same, Truth, Variable};

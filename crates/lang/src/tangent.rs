@@ -16,9 +16,9 @@ use ebbtide_runtime::{
 
 use crate::gradient::{Bytes, DURABLE_EVERY, Differentiable, Gradients, MakeOutput, make_output};
 use crate::host_arrays::Host;
-use crate::leaves::Wanted;
 use crate::program::{Name, Program, Source, counted};
 use crate::scalar::{Element, Float, Item};
+use crate::struct_leaves::Wanted;
 
 /// A direction of the inputs: how each moves. What is not named stays where it is.
 #[derive(Debug, Default)]

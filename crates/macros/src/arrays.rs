@@ -101,7 +101,7 @@ impl Part {
                 write: push,
                 paths: quote!(paths.push(::ebbtide::__lang::member(name, #text));),
                 set: quote!(::ebbtide::__lang::set_scalar(&mut self.#ident, values);),
-                leaves: Leaves::of(quote!(::ebbtide::__lang::leaves::scalars), Some(ty), ident, &name),
+                leaves: Leaves::of(quote!(::ebbtide::__lang::struct_leaves::scalars), Some(ty), ident, &name),
             };
         }
         let handle = quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Field>::Handle<__B>);
@@ -312,8 +312,8 @@ fn leaves_of(input: &DeriveInput, parts: &[Part]) -> TokenStream {
         quote! {
             #ident: {
                 #[allow(unused_imports)]
-                use ::ebbtide::__lang::leaves::{WithDefault as _, WithoutDefault as _};
-                (&::ebbtide::__lang::leaves::Skipped::<#ty>::new()).make(#text)?
+                use ::ebbtide::__lang::struct_leaves::{WithDefault as _, WithoutDefault as _};
+                (&::ebbtide::__lang::struct_leaves::Skipped::<#ty>::new()).make(#text)?
             }
         }
     });
@@ -321,7 +321,7 @@ fn leaves_of(input: &DeriveInput, parts: &[Part]) -> TokenStream {
         #[automatically_derived]
         #[allow(unused_variables, clippy::needless_borrow)]
         impl #impl_generics ::ebbtide::__lang::Leaves for #name #ty_generics #where_clause {
-            fn want(name: &::core::primitive::str, wanted: &mut ::ebbtide::__lang::leaves::Wanted) {
+            fn want(name: &::core::primitive::str, wanted: &mut ::ebbtide::__lang::struct_leaves::Wanted) {
                 #(#wants)*
             }
 
@@ -353,7 +353,7 @@ fn leaves_of(input: &DeriveInput, parts: &[Part]) -> TokenStream {
         impl #impl_generics ::ebbtide::__lang::Differentiable for #name #ty_generics #where_clause {
             type Derivative<'__a> = #name #ty_generics;
 
-            fn want(name: &::core::primitive::str, wanted: &mut ::ebbtide::__lang::leaves::Wanted) {
+            fn want(name: &::core::primitive::str, wanted: &mut ::ebbtide::__lang::struct_leaves::Wanted) {
                 <Self as ::ebbtide::__lang::Leaves>::want(name, wanted);
             }
 

@@ -5,9 +5,9 @@ use std::fmt;
 
 use ebbtide_runtime::{AnyMut, Array, Array0, Device, Error, Ran, Result};
 
-use crate::leaves::Wanted;
 use crate::program::Name;
 use crate::scalar::Item;
+use crate::struct_leaves::Wanted;
 
 /// A parameter that can have a derivative: an array, a scalar, or a struct that derives `Arrays`.
 #[diagnostic::on_unimplemented(
