@@ -205,7 +205,11 @@ impl Builder {
         if !flaws.is_empty() {
             return Err(invalid(flaws));
         }
-        with_requirements(&program).map_err(invalid)
+        let (checked, pars) = with_requirements(&program).map_err(invalid)?;
+        match crate::parts::check_scatters(&checked, &pars) {
+            Some(flaw) => Err(invalid(vec![flaw])),
+            None => Ok(checked),
+        }
     }
 
     /// The program as it was built; all that is wrong with how.

@@ -6,13 +6,15 @@ use super::context::{Access, Kind};
 use super::formula::Formula;
 use super::poly::{Atom, Poly};
 use super::terms::Key;
-use super::{Analysis, Findings, Trust, Unless};
+use super::{Analysis, Findings, ParFacts, Trust, Unless};
 use crate::analysis::affine::Affines;
 use crate::syntax::*;
 
-/// The program with a requirement for each loop that is safe unless a condition holds that is known when it begins; the
-/// flaws of loops that are not safe, or whose conditions cannot be computed there.
-pub(crate) fn with_requirements(program: &Program) -> Result<Program, Vec<Flaw>> {
+/// The program with a requirement for each loop that is safe unless a condition holds that is known when it begins, and how
+/// its loops share what they write; the flaws of loops that are not safe, or whose conditions cannot be computed there.
+pub(crate) fn with_requirements(
+    program: &Program,
+) -> Result<(Program, BTreeMap<ParId, ParFacts>), Vec<Flaw>> {
     let affines = Affines::of(program);
     let mut analysis = Analysis::new(program, &affines, &program.body);
     let mut findings = Findings::default();
@@ -22,7 +24,11 @@ pub(crate) fn with_requirements(program: &Program) -> Result<Program, Vec<Flaw>>
         }
     });
     if findings.unless.is_empty() {
-        return if findings.flaws.is_empty() { Ok(program.clone()) } else { Err(findings.flaws) };
+        return if findings.flaws.is_empty() {
+            Ok((program.clone(), findings.pars))
+        } else {
+            Err(findings.flaws)
+        };
     }
     let mut flaws = findings.flaws;
     let mut wanted: BTreeMap<ParId, Vec<(Unless, Plan)>> = BTreeMap::new();
@@ -43,7 +49,7 @@ pub(crate) fn with_requirements(program: &Program) -> Result<Program, Vec<Flaw>>
     writer.block(&mut body);
     let flaws = writer.flaws;
     after.body = body;
-    if flaws.is_empty() { Ok(after) } else { Err(flaws) }
+    if flaws.is_empty() { Ok((after, findings.pars)) } else { Err(flaws) }
 }
 
 fn touched(kind: Kind) -> Touched {

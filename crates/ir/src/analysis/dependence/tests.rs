@@ -164,7 +164,7 @@ fn what_never_meets_never_meets_and_every_witness_is_real() {
         };
         let races = |program: (&Program, &Facts), at| matches!(fault(program, at), Some(Fault::Race(_)));
         match with_requirements(&unverified) {
-            Ok(program) => {
+            Ok((program, _)) => {
                 let asks =
                     program.body.iter().any(|s| matches!(s, Stmt::Par(par) if !par.requires.is_empty()));
                 if asks {
