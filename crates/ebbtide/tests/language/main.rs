@@ -2,11 +2,13 @@
 //! judges.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod combines;
 mod elements;
 mod jumps;
 mod library;
 mod parts;
 mod printing;
+mod ranks;
 mod reductions;
 mod refused;
 mod small;
