@@ -342,7 +342,7 @@ impl Native {
         if let Some(mut aside) = frame.aside.take().and_then(|aside| aside.downcast::<Aside>().ok()) {
             if let (Some(passes), Some(tables)) = (resumed, &mut aside.tables) {
                 self.gpu.wait()?;
-                tables.stage(frame, passes)?;
+                tables.stage(&self.program, frame, passes)?;
             }
             return Ok((frame, aside));
         }
@@ -352,7 +352,7 @@ impl Native {
             None => Tables::new(&self.gpu, self.layout, self.program.arrays.len())?,
         };
         let beginning = vec![0; self.program.loops as usize];
-        tables.stage(frame, resumed.unwrap_or(&beginning))?;
+        tables.stage(&self.program, frame, resumed.unwrap_or(&beginning))?;
         let grids = vec![None; self.domains.len()];
         let enormous = frame
             .arrays

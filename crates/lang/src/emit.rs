@@ -16,7 +16,7 @@ mod slabs;
 mod small;
 mod variables;
 
-pub use crate::parameter::{given, passed};
+pub use crate::parameter::{given, passed, passed_array};
 pub use crate::reductions::{max_over, min_over, sum_over};
 pub use arithmetic::{Add, Div, Mul, Negated, Sub, add, div, mul, neg, sub};
 pub use calls::{Callee, call_func, call_operation, call_program};
@@ -27,7 +27,8 @@ pub use control::{
 pub(crate) use control::{constant_range, index_literal};
 pub use elements::{
     add_to_element, add_to_item, add_to_part, dim, index, len, load, max_into_element, min_into_element,
-    store, store_item, store_part, temp, writable,
+    store, store_item, store_part, subtract_from_element, subtract_from_item, subtract_from_part, temp,
+    writable,
 };
 pub use math::*;
 pub use operators::*;
