@@ -3,7 +3,9 @@
 mod bits;
 mod durable;
 mod errors;
+mod model;
 mod problems;
+mod resident;
 mod undivided;
 
 #[path = "../../../sweep/tests/it/faulty.rs"]

@@ -1,6 +1,6 @@
 //! Runs the problems of the tests on the ranks of a job, or in this process alone, and prints the bits of everything.
 //!
-//! `ebbtide-mpi-check alone|ranks line|torus|wave even|uneven`, `… shots`, `… fail`, `… cost`, or `… durable DIR [RANK POINT]`, which ends
+//! `ebbtide-mpi-check alone|ranks line|torus|wave even|uneven`, `… shots`, `… fail`, or `… durable DIR [RANK POINT]`, which ends
 //! rank `RANK` at a named file operation. `tests/ranks.rs` compares what it prints.
 
 #[allow(dead_code)]
@@ -45,12 +45,6 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             }
             let grid = Grid::new(&[48])?.cut(0, &[5, 17, 1, 11, 14])?.halo(1)?.periodic(&[true])?;
             team(&grid).run(|part| durable(part, &cut))?
-        }
-        "cost" => {
-            if let Some(text) = cost(mpi.as_ref())? {
-                println!("{text}");
-            }
-            return Ok(());
         }
         "fail" => {
             let grid = Grid::new(&[12])?.even(&[4])?.halo(1)?;
@@ -153,52 +147,4 @@ fn failing(part: &Part) -> Result<Bits> {
     let mut u = part.zeros::<f64, 1>(device)?;
     ebbtide::exchange(&mut u)?;
     Ok(Bits::new())
-}
-
-/// What exchanges cost: a wave on two parts, on the ranks of the job, against one part on as many threads, in one run.
-fn cost(mpi: Option<&Mpi>) -> Result<Option<String>> {
-    const N: usize = 96;
-    const STEPS: usize = 60;
-    let seconds = |team: Team| -> Result<f64> {
-        let run = |part: &Part| -> Result<f64> {
-            let device = &Device::best()?;
-            let at = part.place3()?;
-            let c = part.fill(device, |_| 0.3f32)?;
-            let wavelet = device.array(&[1.0f32; STEPS])?;
-            let (mut p, mut q) = (part.zeros(device)?, part.zeros(device)?);
-            let (mut loss, mut largest) = (device.zeros([])?, device.zeros([])?);
-            let compiled = wave::<f32>().compile(device)?;
-            let mut best = f64::INFINITY;
-            for _ in 0..5 {
-                part.barrier()?;
-                let begun = std::time::Instant::now();
-                let _done = compiled.launch((&mut p, &mut q, &c, &wavelet, &at, &mut loss, &mut largest))?;
-                best = best.min(begun.elapsed().as_secs_f64());
-            }
-            Ok(best)
-        };
-        Ok(team.run(run)?.into_iter().fold(0.0, f64::max))
-    };
-    let grid = |parts: usize| Grid::new(&[N, N, N])?.even(&[parts, 1, 1])?.halo(1);
-    let ranks = mpi.map_or(2, |mpi| mpi.ranks().max(2));
-    let parts = grid(ranks)?;
-    let divided = seconds(mpi.map_or_else(|| Team::new(&parts), |mpi| mpi.team(&parts)))?;
-    if mpi.is_some_and(|mpi| mpi.rank() != 0) {
-        return Ok(None);
-    }
-    let undivided = seconds(Team::new(&grid(1)?))?;
-    let bytes = 2 * (ranks - 1) * N * N * size_of::<f32>();
-    let copied = vec![1u8; bytes];
-    let begun = std::time::Instant::now();
-    (0..100).for_each(|_| drop(std::hint::black_box(copied.clone())));
-    let floor = begun.elapsed().as_secs_f64() / 100.0;
-    let step = |seconds: f64| 1e6 * seconds / STEPS as f64;
-    Ok(Some(format!(
-        "{ranks} parts: {:.0} µs a step, one part on the threads of its device: {:.0} µs, ratio {:.2}; an exchange moves {bytes} \
-         bytes, which take {:.1} µs to copy",
-        step(divided),
-        step(undivided),
-        divided / undivided,
-        1e6 * floor
-    )))
 }

@@ -3,6 +3,7 @@
 pub(crate) mod label;
 pub(crate) mod parts;
 pub(crate) mod pending;
+pub(crate) mod resident;
 pub(crate) mod status;
 pub(crate) mod stored;
 pub(crate) mod yielded;
