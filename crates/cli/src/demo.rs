@@ -34,21 +34,21 @@ const CELLS_PER_THREAD: usize = 40_000;
 
 /// Full-waveform inversion: finds the ground under the sea from its echoes.
 ///
-/// Shots are fired over a ground with layers, salt and gas, and heard along the surface. L-BFGS then looks for the
-/// ground from what was heard alone, with gradients through every time step of every shot, in a memory far smaller
-/// than all that happened. Pictures and a page that shows them together are written to --out.
+/// Shots are fired over a ground with layers, salt and gas, and recorded along the surface. From these records alone
+/// L-BFGS then reconstructs the ground, with gradients through every time step of every shot, in far less memory than
+/// all time steps would take. Pictures and a page that shows them are written to --out.
 ///
 /// Examples:
 ///
 ///   ebbtide demo
 ///   ebbtide demo --memory 4MiB --iterations 5
-///   ebbtide demo --durable run        (stop it in any way; the same command goes on)
+///   ebbtide demo --durable run        (stop it at any time; the same command continues)
 ///   ebbtide demo --json > figures.json
 ///   mpirun -n 4 ebbtide demo          (the command of ebbtide-mpi: shots are spread over ranks)
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// Memory that a gradient may take beyond the data, such as 16MiB
+    /// The memory that a gradient may take beyond the data, such as 16MiB
     #[arg(long, value_name = "SIZE", default_value = "16MiB")]
     memory: size::Bytes,
 
@@ -56,11 +56,11 @@ pub struct Args {
     #[arg(long, value_name = "ROWSxCOLUMNS", default_value = "160x240")]
     grid: Grid,
 
-    /// Time steps of each shot; as many as the echoes take if not given
+    /// Time steps of each shot; by default as many as the echoes take
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     steps: Option<u64>,
 
-    /// Places where it is fired
+    /// The number of shots
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=64))]
     sources: u64,
 
@@ -68,7 +68,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 20)]
     iterations: u64,
 
-    /// Compute the data on this grid instead: another one than the model's, as the earth does
+    /// Compute the data on this grid instead of the model's
     #[arg(long, value_name = "ROWSxCOLUMNS")]
     data_grid: Option<Grid>,
 
@@ -76,15 +76,15 @@ pub struct Args {
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0, value_parser = percentage)]
     noise: f64,
 
-    /// What runs the program; EBBTIDE_DEVICE or the best there is if not given
+    /// The device that runs the program; by default EBBTIDE_DEVICE, or the CPU
     #[arg(long, value_enum)]
     device: Option<Which>,
 
-    /// Keep everything in this directory after every evaluation, and go on from there if it was interrupted
+    /// Save the state in this directory after every evaluation, and continue from it after an interruption
     #[arg(long, value_name = "DIR")]
     durable: Option<PathBuf>,
 
-    /// Where pictures and page go
+    /// The folder for the pictures and the page
     #[arg(long, value_name = "DIR", default_value = "demo-out")]
     out: PathBuf,
 
@@ -100,7 +100,7 @@ enum Which {
     Cuda,
     /// C through the system's compiler
     Cpu,
-    /// Slow, obvious, always there
+    /// Slow, but always available
     Interpreter,
 }
 
