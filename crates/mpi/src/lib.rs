@@ -77,7 +77,8 @@ impl Mpi {
     }
 
     /// Splits the ranks into groups of neighbours, as even as can be; gives the number of this rank's group and the wire inside
-    /// it. A shot per group: every group runs a [`Team`] of its own.
+    /// it. A shot per group: every group runs a [`Team`] of its own over a [duplicate](Ranks::duplicate) of the wire, and
+    /// [`Shots::in_groups`](ebbtide_grid::Shots::in_groups) adds what the groups give.
     pub fn split(&self, groups: usize) -> Result<(usize, Ranks)> {
         let (rank, ranks) = (self.rank(), self.ranks());
         if groups == 0 || groups > ranks {
@@ -87,6 +88,13 @@ impl Mpi {
         let comm = self.universe.world().split_by_color(Color::with_value(group as i32));
         let comm = comm.ok_or_else(|| Error::Wire("MPI gave no communicator to a group".to_string()))?;
         Ok((group, Ranks { comm, tag: 0 }))
+    }
+}
+
+impl Ranks {
+    /// A wire between the same ranks, apart from this one: all of them call it.
+    pub fn duplicate(&self) -> Ranks {
+        Ranks { comm: self.comm.duplicate(), tag: 0 }
     }
 }
 

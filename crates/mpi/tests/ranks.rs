@@ -62,6 +62,12 @@ fn c65_five_parts_of_a_volume() {
     same_bits("wave", "uneven");
 }
 
+/// A shot per group of ranks: the gradients are added in the order of the shots.
+#[test]
+fn groups_of_ranks_share_out_shots() {
+    same_bits("groups", "");
+}
+
 #[test]
 fn shots_are_added_in_their_own_order() {
     same_bits("shots", "");

@@ -1,6 +1,6 @@
 //! Runs the problems of the tests on the ranks of a job, or in this process alone, and prints the bits of everything.
 //!
-//! `ebbtide-mpi-check alone|ranks line|torus|wave even|uneven`, `… shots`, `… fail`, or `… durable DIR [RANK POINT]`, which ends
+//! `ebbtide-mpi-check alone|ranks line|torus|wave even|uneven`, `… shots`, `… groups`, `… fail`, or `… durable DIR [RANK POINT]`, which ends
 //! rank `RANK` at a named file operation. `tests/ranks.rs` compares what it prints.
 
 #[allow(dead_code)]
@@ -50,6 +50,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             let grid = Grid::new(&[12])?.even(&[4])?.halo(1)?;
             team(&grid).run(failing)?
         }
+        "groups" => vec![groups(mpi.as_ref())?],
         "shots" => {
             let mut wire: Box<dyn Wire> =
                 mpi.as_ref().map_or_else(|| Box::new(Alone) as Box<dyn Wire>, |mpi| Box::new(mpi.wire()));
@@ -88,15 +89,42 @@ fn line(part: &Part) -> Result<Bits> {
     Ok(bits)
 }
 
+/// Shots that groups of ranks run together, each on three parts: at most two groups.
+fn groups(mpi: Option<&Mpi>) -> Result<Bits> {
+    let grid = Grid::new(&[24])?.even(&[3])?.halo(1)?.periodic(&[true])?;
+    let count = mpi.map_or(1, |mpi| mpi.ranks().min(2));
+    let group = mpi.map(|mpi| mpi.split(count)).transpose()?;
+    let team = || match &group {
+        Some((_, wire)) => Team::over(&grid, Box::new(wire.duplicate())),
+        None => Team::new(&grid),
+    };
+    let shot = |shot: usize| {
+        let work = |part: &Part| {
+            let device = &Device::best()?;
+            let u = part.fill(device, |[x]| (0.3 * (x + shot) as f64).sin() + 0.2)?;
+            let (next, loss) = (part.zeros(device)?, device.zeros([])?);
+            let gradient = burgers().grad(burgers::loss).wrt(burgers::u).compile(device)?;
+            let out = gradient.launch((&u, &next, &part.place1()?, 0.3, 5, &loss))?;
+            part.gather(out.get(burgers::u)?)
+        };
+        Ok(team().run(work)?.swap_remove(0))
+    };
+    let (number, leads) = group.as_ref().map_or((0, true), |(number, wire)| (*number, wire.rank() == 0));
+    let mut world: Box<dyn Wire> =
+        mpi.map_or_else(|| Box::new(Alone) as Box<dyn Wire>, |mpi| Box::new(mpi.wire()));
+    let sum = Shots::over(&mut *world).in_groups(number, count, leads).sum(5, 24, shot)?;
+    Ok(sum.bits())
+}
+
 /// Every action is made durable in `dir`, or none.
 fn durable(part: &Part, dir: &str) -> Result<Bits> {
     let device = &Device::best()?;
     let at = part.place1()?;
-    let mut u = part.fill(device, |[x]| (0.37 * x as f64).sin() + 0.2)?;
-    let (mut next, mut loss) = (part.zeros(device)?, device.zeros([])?);
+    let u = part.fill(device, |[x]| (0.37 * x as f64).sin() + 0.2)?;
+    let (next, loss) = (part.zeros(device)?, device.zeros([])?);
     let gradient = burgers().value_and_grad(burgers::loss).wrt(burgers::u).wrt(burgers::nu);
     let gradient = gradient.budget(Budget::Revolve { slots: 2, block: 1 }).compile(device)?;
-    let args = (&mut u, &mut next, &at, 0.3, 9, &mut loss);
+    let args = (&u, &next, &at, 0.3, 9, &loss);
     let out = match dir {
         "-" => gradient.launch(args)?,
         dir => gradient.launch_durable_every(dir, std::time::Duration::ZERO, args)?,
