@@ -62,6 +62,17 @@ struct Seconds {
     exchange: f64,
 }
 
+/// One turn of all variants.
+struct Turn {
+    /// On the ranks of the job, on as many threads, on as many parts of one process.
+    ranks: Seconds,
+    threads: Seconds,
+    process: Seconds,
+    /// What MPI alone takes for an exchange by the model, and the floor.
+    model: f64,
+    copy: f64,
+}
+
 impl Bench {
     fn on(threads: usize) -> Result<Bench> {
         let built = Options::new().threads(threads).build();
@@ -157,27 +168,32 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             local = one.run(Team::new(&parts).computing(ranks))?;
         }
         mpi.rest();
-        turns.push((divided, undivided, local, reduction + message, copy(face)));
+        turns.push(Turn {
+            ranks: divided,
+            threads: undivided,
+            process: local,
+            model: reduction + message,
+            copy: copy(face),
+        });
     }
     if rank != 0 {
         return Ok(());
     }
-    let of =
-        |f: &dyn Fn(&(Seconds, Seconds, Seconds, f64, f64)) -> f64| median(turns.iter().map(f).collect());
+    let of = |f: &dyn Fn(&Turn) -> f64| median(turns.iter().map(f).collect());
     let micro = |seconds: f64| 1e6 * seconds;
     let bytes = 2 * (ranks - 1) * face;
     println!("{N}³ cells of f32, {ranks} ranks of one thread, {TURNS} turns of {STEPS} steps, medians");
-    println!("a step on {ranks} ranks               {:8.1} µs", micro(of(&|t| t.0.step)));
-    println!("a step on {ranks} threads             {:8.1} µs", micro(of(&|t| t.1.step)));
-    println!("a step on {ranks} parts of a process  {:8.1} µs", micro(of(&|t| t.2.step)));
-    println!("ranks over threads              {:8.3}", of(&|t| t.0.step / t.1.step));
-    println!("an exchange alone, ranks        {:8.1} µs", micro(of(&|t| t.0.exchange)));
-    println!("an exchange alone, one process  {:8.1} µs", micro(of(&|t| t.2.exchange)));
+    println!("a step on {ranks} ranks               {:8.1} µs", micro(of(&|t| t.ranks.step)));
+    println!("a step on {ranks} threads             {:8.1} µs", micro(of(&|t| t.threads.step)));
+    println!("a step on {ranks} parts of a process  {:8.1} µs", micro(of(&|t| t.process.step)));
+    println!("ranks over threads              {:8.3}", of(&|t| t.ranks.step / t.threads.step));
+    println!("an exchange alone, ranks        {:8.1} µs", micro(of(&|t| t.ranks.exchange)));
+    println!("an exchange alone, one process  {:8.1} µs", micro(of(&|t| t.process.exchange)));
     println!(
         "MPI's part by the model         {:8.1} µs (a reduction, and a message each way)",
-        micro(of(&|t| t.3))
+        micro(of(&|t| t.model))
     );
-    println!("exchange over model             {:8.3}", of(&|t| t.0.exchange / t.3));
-    println!("floor: {bytes} bytes in all, {face} a message, copied in {:.1} µs", micro(of(&|t| t.4)));
+    println!("exchange over model             {:8.3}", of(&|t| t.ranks.exchange / t.model));
+    println!("floor: {bytes} bytes in all, {face} a message, copied in {:.1} µs", micro(of(&|t| t.copy)));
     Ok(())
 }
