@@ -41,7 +41,7 @@ from .program import Func, Program, func, program
 from .reversal import Reversal, reverse
 from .runs import Run
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def device(name: str) -> str:

@@ -1,6 +1,7 @@
 //! Running compiled code: one cooperative kernel per segment.
 
 mod driven;
+mod halos;
 mod waiting;
 
 use std::ffi::{CString, c_void};
@@ -143,6 +144,7 @@ unsafe impl Backend for Cuda {
             cache: self.cache.clone(),
             partials: (self.gpu.reserve(partials)?, partials),
             spare: Arc::default(),
+            staging: halos::Spare::default(),
             gpu: self.gpu.clone(),
             counters: self.counters.clone(),
             blocks: self.blocks,
@@ -222,6 +224,8 @@ struct Native {
     partials: (Address, usize),
     /// Tables that earlier launches left.
     spare: Arc<Mutex<Vec<Tables>>>,
+    /// Pinned memory that earlier exchanges left.
+    staging: halos::Spare,
     gpu: Arc<Gpu>,
     counters: Arc<Counters>,
     blocks: Option<u32>,
