@@ -188,7 +188,7 @@ macro_rules! compare {
         let program = best(
             [
                 Box::new(|| {
-                    let run = || -> Result<()> {
+                    let mut run = || -> Result<()> {
                         let mut loss = device.scalar(0.0)?;
                         one.launch(($($mine,)* 0.1, $steps, &mut loss))?;
                         Ok(())
@@ -196,7 +196,7 @@ macro_rules! compare {
                     run().unwrap_or_else(|error| println!("{error}"));
                 }),
                 Box::new(|| {
-                    let run = || -> Result<()> {
+                    let mut run = || -> Result<()> {
                         let mut loss = device.scalar(0.0)?;
                         two.launch(($($theirs,)* 0.1, $steps, &mut loss))?;
                         Ok(())
