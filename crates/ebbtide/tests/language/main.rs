@@ -65,7 +65,7 @@ fn differences_agree<P: ebbtide::__lang::Source>(
     wrt: &[&str],
 ) {
     let question = judge::Question::new(program.ir().unwrap(), inputs, of, wrt);
-    let flat = |all: Vec<Vec<ebbtide::ir::Literal>>| -> Vec<f64> {
+    let flat = |all: Vec<Vec<ir::Literal>>| -> Vec<f64> {
         all.into_iter().flatten().map(|literal| literal.to_f64()).collect()
     };
     let along: Vec<f64> = question.direction().into_values().flatten().collect();
