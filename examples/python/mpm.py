@@ -139,7 +139,7 @@ def main() -> float:
         return float(loss)
 
     history = []
-    for throws in range(8):
+    for throws in range(5):
         loss, slope = g(block(), velocity, goal, np.zeros(2), np.zeros(()))
         history.append(loss**0.5)
         print(f"throw {throws} with velocity {velocity}: {loss**0.5:.5f} from the goal")

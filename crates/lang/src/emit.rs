@@ -16,7 +16,7 @@ mod slabs;
 mod small;
 mod variables;
 
-pub use crate::parameter::{given, passed, passed_array};
+pub use crate::parameter::{given, passed};
 pub use crate::reductions::{max_over, min_over, sum_over};
 pub use arithmetic::{Add, Div, Mul, Negated, Sub, add, div, mul, neg, sub};
 pub use calls::{Callee, call_func, call_operation, call_program};

@@ -123,21 +123,6 @@ pub fn given<T, W>(argument: impl Passed<T, W> + 'static) -> Given<T, W> {
     Given(Box::new(argument))
 }
 
-/// As [`passed`], for an array whose elements have a type that is written out. What stands for it is named by that type alone, so
-/// a type that cannot be one of elements is one error, and not one at each use of the array.
-#[track_caller]
-pub fn passed_array<T: Item, const R: usize, B: Borrow, O>(
-    cx: &Cx,
-    argument: &dyn Passed<Array<T, R>, B>,
-    body: impl FnOnce(T::Handle<R, B>, Vec<Behind>) -> O,
-) -> O {
-    let handle = argument.handle(cx).downcast::<T::Handle<R, B>>();
-    let handle = *handle.expect("implementations of `Passed` make the handle that `Item` names");
-    let mut bound = Vec::new();
-    handle.bound(&mut |b| bound.push(b));
-    body(handle, bound)
-}
-
 /// Expands `body` with the handle of a parameter, and with the arrays and scalars behind it.
 #[track_caller]
 pub fn passed<T, W: How<T>, R>(

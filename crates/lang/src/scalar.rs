@@ -4,7 +4,6 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssi
 
 use ebbtide_ir::{Literal, LocalId, Type, ValueId};
 
-use crate::handle::{ArrayHandle, Borrow, Handle};
 use crate::small::Value;
 use crate::value::{CastTarget, Expr, Readable};
 
@@ -96,36 +95,23 @@ pub trait Element: Item<Scalar = Self> + Scalar + ebbtide_runtime::Element {}
     label = "not an element type",
     note = "elements are `f32 f64 i32 i64 u32 bool`, vectors and matrices of them (`Vec3<f64>`, `Mat2<f32>`) and `[f64; 4]`; \
             store indices as `i32` or `i64` and cast them where they index: `u[idx[i] as usize]`; of a struct make one array \
-            for each field, and perhaps a struct of these arrays with `#[derive(Arrays)]`"
+            for each field"
 )]
-pub trait Item: Value + ebbtide_runtime::Item {
-    /// What stands for an array of rank `R` of these.
-    type Handle<const R: usize, B: Borrow>: Handle + 'static;
-}
+pub trait Item: Value + ebbtide_runtime::Item {}
 
 macro_rules! items {
-    ($($t:ty)*) => {$(
-        impl Item for $t {
-            type Handle<const R: usize, B: Borrow> = ArrayHandle<$t, R, B>;
-        }
-    )*};
+    ($($t:ty)*) => { $(impl Item for $t {})* };
 }
 
 items! { f32 f64 i32 i64 u32 bool }
 
 macro_rules! small_items {
-    ($($t:ident)*) => {$(
-        impl<T: Element> Item for crate::small::$t<T> {
-            type Handle<const R: usize, B: Borrow> = ArrayHandle<crate::small::$t<T>, R, B>;
-        }
-    )*};
+    ($($t:ident)*) => { $(impl<T: Element> Item for crate::small::$t<T> {})* };
 }
 
 small_items! { Vec2 Vec3 Vec4 Mat2 Mat3 Mat4 }
 
-impl<T: Element, const N: usize> Item for [T; N] {
-    type Handle<const R: usize, B: Borrow> = ArrayHandle<[T; N], R, B>;
-}
+impl<T: Element, const N: usize> Item for [T; N] {}
 
 macro_rules! scalars {
     ($($t:ty: $ty:ident, $from:expr, $($kind:ident)*;)*) => {$(

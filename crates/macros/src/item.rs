@@ -232,14 +232,8 @@ impl Item<'_> {
             let inside = self.params.iter().enumerate().rev().fold(body, |body, (k, param)| {
                 let (ident, ty, how, behind) =
                     (&param.ident, param.type_at_one_place(), param.how(self.kind), behind(k));
-                let passed = match param.elements(self.kind, &sig.generics) {
-                    Some((element, rank)) => {
-                        quote_spanned! {param.ty.span()=> passed_array::<#element, #rank, #how, _>}
-                    }
-                    None => quote_spanned!(param.ty.span()=> passed::<#ty, #how, _>),
-                };
                 quote_spanned! {param.ty.span()=>
-                    ::ebbtide::__lang::emit::#passed(#cx, &#ident, |#ident, #behind| {
+                    ::ebbtide::__lang::emit::passed::<#ty, #how, _>(#cx, &#ident, |#ident, #behind| {
                         // A parameter that is not used is no mistake: rules take all of them.
                         let _ = &#ident;
                         #body

@@ -5,8 +5,8 @@ use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{
-    FnArg, GenericArgument, GenericParam, Generics, Ident, ItemFn, ParenthesizedGenericArguments, Pat,
-    PathArguments, ReturnType, Safety, Type, TypeParam, TypeParamBound, parse_quote_spanned,
+    FnArg, GenericParam, Generics, Ident, ItemFn, ParenthesizedGenericArguments, Pat, PathArguments,
+    ReturnType, Safety, Type, TypeParam, TypeParamBound, parse_quote_spanned,
 };
 
 use crate::errors::Errors;
@@ -61,23 +61,6 @@ impl Param {
             Passing::Ref => quote_spanned!(span=> ::ebbtide::__lang::ByRef),
             Passing::Mut => quote_spanned!(span=> ::ebbtide::__lang::ByMut),
         }
-    }
-
-    /// The type of the elements and the rank of an array of what may be a struct: a name that is no parameter of the function.
-    pub fn elements(&self, kind: Kind, generics: &Generics) -> Option<(Type, usize)> {
-        let lent = self.passing == Passing::Mut && kind == Kind::Func;
-        let Type::Path(path) = &self.ty else { return None };
-        let last = path.path.segments.last().filter(|_| !lent && path.qself.is_none())?;
-        let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
-        let (rank, Some(GenericArgument::Type(element))) = (array_rank(&last.ident)?, arguments.args.first())
-        else {
-            return None;
-        };
-        let Type::Path(named) = element else { return None };
-        let name = named.path.get_ident()?;
-        let primitive = name.to_string().starts_with(char::is_lowercase);
-        let parameter = generics.type_params().any(|param| param.ident == *name);
-        (!primitive && !parameter).then(|| (element.clone(), rank))
     }
 
     /// Names the trait that the type must have, and nothing else: wherever this stands, rustc's complaint about a type that

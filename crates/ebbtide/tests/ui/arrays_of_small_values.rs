@@ -1,6 +1,18 @@
 //! Elements that are small values, and parts of arrays.
 use ebbtide::prelude::*;
 
+#[derive(Clone, Copy, Debug, PartialEq, Value)]
+struct Body {
+    pos: Vec2<f64>,
+}
+
+#[program]
+fn structs(x: &mut Array1<Body>) {
+    for i in par(0..x.len()) {
+        x[i].pos.x = 1.0;
+    }
+}
+
 #[program]
 fn types(x: &mut Array1<Vec3<f64>>, y: &Array1<Vec3<f64>>) {
     for i in par(0..x.len()) {
