@@ -555,32 +555,3 @@ mod registers {
         assert!(rest.to_elements().iter().all(|x| x.abs() < 1e-14));
     }
 }
-
-#[program]
-fn product_of_a_part(a: &Array3<f64>, b: &Array2<f64>, c: &mut Array2<f64>) {
-    matmul(transposed(a[[0, .., ..]]), b, c);
-}
-
-#[program]
-fn solution_with_a_part(a: &Array3<f64>, b: &Array1<f64>, x: &mut Array1<f64>) {
-    solve(a[[0, .., ..]], b, x);
-}
-
-#[program]
-fn transform_of_a_part(re: &mut Array2<f64>, im: &mut Array2<f64>) {
-    fft(re[[0, ..]], im[[0, ..]]);
-}
-
-#[test]
-fn operations_on_whole_arrays_refuse_parts() {
-    for (operation, error) in [
-        ("matmul", product_of_a_part().ir().unwrap_err()),
-        ("solve", solution_with_a_part().ir().unwrap_err()),
-        ("fft", transform_of_a_part().ir().unwrap_err()),
-    ] {
-        let error = error.to_string();
-        let expected = format!("`{operation}` takes whole arrays, here is a part of one");
-        assert!(error.contains(&expected), "{error}");
-        assert_eq!(error.matches("whole arrays").count(), 1, "{error}");
-    }
-}
