@@ -44,5 +44,5 @@ mod thread_ownership;
 mod unit;
 
 pub use fault::{Access, Raised};
-pub use ordered_scatter::{STAGE, staging_bytes};
+pub use ordered_scatter::{STAGING_WORDS, staging_bytes};
 pub use unit::{Target, Unit, WORTH_SHARING, Width, c_unit, cuda_unit};

@@ -19,7 +19,7 @@ pub(crate) struct Noted {
 
 impl Text<'_> {
     /// The arrays whose terms a loop can note; none where it takes sums leaf by leaf as well, or combines in two ways.
-    pub fn noted_arrays(&mut self, par: &Par) -> Vec<Noted> {
+    pub fn note_terms(&mut self, par: &Par) -> Vec<Noted> {
         self.noted.clear();
         let Some(facts) = self.facts.pars.get(&par.id) else { return Vec::new() };
         let (mut arrays, mut fine): (Vec<Noted>, bool) = (Vec::new(), true);
@@ -46,7 +46,7 @@ impl Text<'_> {
             return Vec::new();
         }
         self.noted = noted;
-        self.notes = self.notes.max(arrays.len());
+        self.noted_arrays = self.noted_arrays.max(arrays.len());
         arrays
     }
 

@@ -1,36 +1,52 @@
 //! Ordered sums at shared elements, by all threads of a grid.
 //!
 //! Iterations run side by side and note what they would combine, and where: a key and a value each, in the order of the
-//! iterations. Then every warp reads all keys of the batch and combines, in that order, those that fall on elements of its
-//! own. So each element sees its terms as one thread would bring them, and no two warps meet at one.
+//! iterations. Then the notes are sorted by key, without changing the order of equal keys, and one thread combines the terms
+//! of an element (`ordered_scatter.cu`). So each element sees its terms as one thread would bring them, and no two threads
+//! meet at one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use ebbtide_ir::{ArrayId, Combine, Facts, Ordering, Par, Program, Sharing, Stmt, Store, Type, walk};
+use ebbtide_ir::{
+    ArrayId, Block, Combine, Facts, LoopKind, Op, Ordering, Par, ParFacts, Program, Sharing, Stmt, Store,
+    Type, ValueId, walk,
+};
 
 use crate::c_types::c_type;
 use crate::unit::{Text, line};
 
-/// How many iterations are noted before what they noted is combined; `EB_STAGE` of the prelude.
-pub const STAGE: usize = 65536;
+/// How many terms are noted before they are combined; `EB_STAGE` of the prelude.
+const STAGE: usize = 524_288;
+
+/// The words in which terms are noted and sorted: keys, terms, sorted keys, two places each, and what blocks count.
+pub const STAGING_WORDS: usize = 4 * STAGE + (512 * 512 + 512) / 2;
+
+/// The most terms of one iteration that are noted; where there may be more, one thread runs the loop.
+const MOST_TERMS: usize = 1024;
 
 /// The bytes in which a grid notes terms of ordered sums while it runs the program.
 pub fn staging_bytes(program: &Program, facts: &Facts) -> u64 {
-    let mut most = 0;
+    let mut words = 0;
     walk(&program.body, &mut |stmt| {
-        if let Stmt::Par(par) = stmt {
-            let notes = notes(program, facts, par).unwrap_or_default();
-            most = most.max(notes.iter().map(|n| n.updates.len()).sum());
+        if let Stmt::Par(par) = stmt
+            && notes(program, facts, par).is_some()
+        {
+            words = STAGING_WORDS as u64;
         }
     });
-    (16 * STAGE * most) as u64
+    8 * words
 }
 
-/// The updates of one array, in source order.
+/// The updates of one array.
 struct Notes<'s> {
     array: ArrayId,
     how: Combine,
-    updates: Vec<&'s Store>,
+    /// How many terms an iteration notes at most.
+    each: usize,
+    /// May an iteration note fewer?
+    fewer: bool,
+    /// Each update, and the place of its term among those of an iteration, as C text.
+    updates: Vec<(&'s Store, String)>,
 }
 
 /// The arrays into whose shared elements iterations combine, and whether they can do so in any order.
@@ -52,78 +68,162 @@ pub(crate) fn scattered(program: &Program, facts: &Facts, par: &Par) -> (BTreeSe
     (arrays, any_order)
 }
 
-/// The updates at shared elements of a loop that are made in order, by array; `None` where there are none, where an
-/// iteration may make one many times, and where sums are taken leaf by leaf as well.
+/// The updates at shared elements of a loop that are made in order, by array; `None` where there are none, where it is not
+/// known how often an iteration makes one, and where sums are taken leaf by leaf as well.
 fn notes<'s>(program: &Program, facts: &Facts, par: &'s Par) -> Option<Vec<Notes<'s>>> {
-    if scattered(program, facts, par).1 {
+    let (arrays, any_order) = scattered(program, facts, par);
+    let facts = facts.pars.get(&par.id)?;
+    if any_order || facts.sharing.values().any(|sharing| *sharing == Sharing::Reduce) {
         return None;
     }
-    let facts = facts.pars.get(&par.id)?;
-    let shared = |store: &Store| facts.of(store) == Sharing::Scatter;
-    let mut many = facts.sharing.values().any(|sharing| *sharing == Sharing::Reduce);
-    let mut arrays: BTreeMap<ArrayId, Notes> = BTreeMap::new();
-    walk(&par.body, &mut |stmt| match stmt {
-        Stmt::Loop(l) => walk(&l.body, &mut |inner| {
-            many |= matches!(inner, Stmt::Update(_, s) if shared(s));
-        }),
-        Stmt::Update(how, s) if shared(s) => {
-            let notes =
-                arrays.entry(s.array).or_insert(Notes { array: s.array, how: *how, updates: Vec::new() });
-            many |= notes.how != *how || program.array(s.array).ty == Type::Bool;
-            notes.updates.push(s);
+    let mut total = 0;
+    let mut all = Vec::new();
+    for array in arrays {
+        if program.array(array).ty == Type::Bool {
+            return None;
         }
-        _ => {}
-    });
-    (!many).then(|| arrays.into_values().collect())
+        let updates = Updates { program, facts, array };
+        let each = updates.count(&par.body)?;
+        total += each;
+        let mut notes = Notes { array, how: Combine::Add, each, fewer: false, updates: Vec::new() };
+        updates.place(&par.body, "", 0, &mut notes)?;
+        all.push(notes);
+    }
+    (total <= MOST_TERMS).then_some(all)
+}
+
+/// The ordered updates of one array.
+struct Updates<'a> {
+    program: &'a Program,
+    facts: &'a ParFacts,
+    array: ArrayId,
+}
+
+impl Updates<'_> {
+    /// How many of them a run of the block makes at most.
+    fn count(&self, block: &Block) -> Option<usize> {
+        let mut count = 0_usize;
+        for stmt in block {
+            count = count.checked_add(match stmt {
+                Stmt::Update(_, store) => usize::from(self.is_one(store)),
+                Stmt::If(branch) => self.count(&branch.then)? + self.count(&branch.otherwise)?,
+                Stmt::Loop(l) => match (&l.kind, self.count(&l.body)?) {
+                    (LoopKind::While { head, .. }, 0) if self.count(head)? == 0 => 0,
+                    (LoopKind::For { .. } | LoopKind::Forever, 0) => 0,
+                    (LoopKind::For { from, to, .. }, inside) => {
+                        inside.checked_mul(self.between(*from, *to)?.1)?
+                    }
+                    _ => return None,
+                },
+                _ => 0,
+            })?;
+        }
+        Some(count)
+    }
+
+    /// Gives each of them its place: after the `first` ones and what `around` says of the loops around the block.
+    fn place<'s>(
+        &self,
+        block: &'s Block,
+        around: &str,
+        mut first: usize,
+        notes: &mut Notes<'s>,
+    ) -> Option<()> {
+        for stmt in block {
+            match stmt {
+                Stmt::Update(how, store) if self.is_one(store) => {
+                    if !notes.updates.is_empty() && notes.how != *how {
+                        return None;
+                    }
+                    notes.how = *how;
+                    notes.updates.push((store, format!("{around}{first}")));
+                    first += 1;
+                }
+                Stmt::If(branch) => {
+                    for block in [&branch.then, &branch.otherwise] {
+                        self.place(block, around, first, notes)?;
+                        let count = self.count(block)?;
+                        notes.fewer |= count > 0;
+                        first += count;
+                    }
+                }
+                Stmt::Loop(l) => {
+                    let inside = self.count(&l.body)?;
+                    if inside == 0 {
+                        continue;
+                    }
+                    let LoopKind::For { var, from, to } = &l.kind else { return None };
+                    let (begin, trips) = self.between(*from, *to)?;
+                    let around = format!("{around}(v{} - {begin}) * {inside} + ", var.index());
+                    self.place(&l.body, &around, first, notes)?;
+                    notes.fewer |= l.until.is_some();
+                    first += inside * trips;
+                }
+                _ => {}
+            }
+        }
+        Some(())
+    }
+
+    fn is_one(&self, store: &Store) -> bool {
+        store.array == self.array && self.facts.of(store) == Sharing::Scatter
+    }
+
+    /// Where a loop between two literals begins, and how many iterations it has.
+    fn between(&self, from: ValueId, to: ValueId) -> Option<(i64, usize)> {
+        let number = |v| match self.program.op(v) {
+            Op::Literal(literal) => Some(literal.bits() as i64),
+            _ => None,
+        };
+        let (from, to) = (number(from)?, number(to)?);
+        Some((from, usize::try_from(to.checked_sub(from)?.max(0)).ok()?))
+    }
 }
 
 impl Text<'_> {
     /// Prints a loop whose sums at shared elements keep their order; says so where it cannot.
     pub fn staged(&mut self, par: &Par, exit: usize) -> bool {
         let Some(notes) = notes(self.program, self.facts, par) else { return false };
-        let total: usize = notes.iter().map(|n| n.updates.len()).sum();
-        self.notes = self.notes.max(total);
+        self.notes = true;
+        let total: usize = notes.iter().map(|n| n.each).sum();
+        let most = STAGE / total.max(1);
         let mut before = 0;
         for (n, note) in notes.iter().enumerate() {
-            let (t, each) = (c_type(self.program.array(note.array).ty), note.updates.len());
-            line!(self, "nx *const keys{n} = (nx *)f->stage + EB_STAGE * {before};");
-            line!(self, "{t} *const terms{n} = ({t} *)(f->stage + EB_STAGE * {});", total + before);
-            for (k, update) in note.updates.iter().enumerate() {
-                self.staged.insert(*update, (n, format!("[at * {each} + {k}]")));
+            let (t, each) = (c_type(self.program.array(note.array).ty), note.each);
+            line!(self, "nx *const keys{n} = (nx *)f->stage + {};", most * before);
+            line!(self, "{t} *const terms{n} = ({t} *)(f->stage + EB_STAGE + {});", most * before);
+            for (update, place) in &note.updates {
+                self.staged.insert(*update, (n, format!("[at * {each} + {place}]")));
             }
             before += each;
         }
         let inside = self.interval(par, &[]);
         line!(self, "const i64 iterations = eb_times(rows, row);");
-        line!(self, "for (i64 batch = 0; batch < iterations; batch += EB_STAGE) {{");
-        line!(self, "const i64 noted = eb_min(iterations - batch, EB_STAGE);");
+        line!(self, "for (i64 batch = 0; batch < iterations; batch += {most}) {{");
+        line!(self, "const i64 noted = eb_min(iterations - batch, {most});");
         line!(self, "for (i64 at = f->thread; at < noted; at += f->threads) {{");
         line!(self, "const i64 r = (batch + at) / row, j = jf + (batch + at) % row;");
-        for (n, note) in notes.iter().enumerate() {
-            let each = note.updates.len();
-            for (k, update) in note.updates.iter().enumerate() {
-                // What stands under a condition may note nothing.
-                if !par.body.iter().any(|s| matches!(s, Stmt::Update(_, s) if std::ptr::eq(s, *update))) {
-                    line!(self, "keys{n}[at * {each} + {k}] = -1;");
-                }
-            }
+        for (n, note) in notes.iter().enumerate().filter(|(_, note)| note.fewer) {
+            line!(self, "for (int k = 0; k < {0}; k++) keys{n}[at * {0} + k] = -1;", note.each);
         }
         self.row(par, &inside);
         self.iteration(par, &[], exit, &inside);
         line!(self, "}}");
         line!(self, "exit{exit}: if (eb_barrier(f)) goto leave;");
         for (n, note) in notes.iter().enumerate() {
-            let ty = self.program.array(note.array).ty;
-            let (t, each) = (c_type(ty), note.updates.len());
+            let (a, ty) = (note.array.index(), self.program.array(note.array).ty);
+            let (t, each) = (c_type(ty), note.each);
+            let length: Vec<String> =
+                (0..self.program.array(note.array).rank).map(|d| format!(" * d{a}_{d}")).collect();
             let combined = self.combine(note.how, ty, 1, "sum", "term");
             line!(
                 self,
-                "eb_combine_own(f, a{}, keys{n}, terms{n}, noted * {each}, [](const {t} sum, const {t} term) {{ return {combined}; }});",
-                note.array.index()
+                "if (eb_combine_noted(f, a{a}, (i64)1{}, keys{n}, terms{n}, noted * {each}, [](const {t} sum, const {t} term) {{ return {combined}; }})) goto leave;",
+                length.concat()
             );
         }
         // The next batch is noted where this one was.
-        line!(self, "if (batch + EB_STAGE < iterations && eb_barrier(f)) goto leave;");
+        line!(self, "if (batch + {most} < iterations && eb_barrier(f)) goto leave;");
         line!(self, "}}");
         self.staged.clear();
         true
@@ -133,7 +233,7 @@ impl Text<'_> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_prelude_knows_as_many_iterations() {
-        assert!(include_str!("prelude.cu").contains(&format!("EB_STAGE = {} ", super::STAGE)));
+    fn the_prelude_knows_as_many_terms() {
+        assert!(include_str!("ordered_scatter.cu").contains(&format!("EB_STAGE = {},", super::STAGE)));
     }
 }

@@ -106,7 +106,7 @@ impl Text<'_> {
         let exit = self.fresh();
         let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
         let work = self.work(&par.body);
-        let noted = if scatters { self.noted_arrays(par) } else { Vec::new() };
+        let noted = if scatters { self.note_terms(par) } else { Vec::new() };
         let split = match (scatters, noted.is_empty()) {
             (false, _) => format!("eb_split(f, rows, row, {work})"),
             // Ordered sums that cannot be noted are taken by one thread.

@@ -531,37 +531,6 @@ EB_DO b8 eb_owns(const eb_thread *f, i64 rows, i64 row, i64 from, i64 together, 
     return c >= d.column && (c - d.column) % d.columns == 0 && r >= first && r < eb_end_row(d, first, rows);
 }
 
-/* Combines, in the order of the notes, those that fall on elements of this warp. Few of 32 do, so that most of the time
-   goes into reading keys, several at a time; terms for one element are combined in a register. */
-enum { EB_STAGE = 65536 };
-template <typename T, typename C>
-EB_DO void eb_combine_own(const eb_thread *f, T *a, const nx *keys, const T *terms, i64 count, C combine) {
-    const int lane = threadIdx.x & 31;
-    const u32 warp = (u32)(f->thread >> 5), mask = (1u << (31 - __clz((int)(f->threads >> 5)))) - 1;
-    if (warp > mask) return;
-    for (i64 at = lane; at - lane < count; at += 128) {
-        nx key[4];
-#pragma unroll
-        for (int k = 0; k < 4; k++) key[k] = at + 32 * k < count ? keys[at + 32 * k] : -1;
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            /* Neighbours go together: eight elements to a warp. */
-            u32 own = __ballot_sync(~0u, key[k] >= 0 && ((u32)(key[k] >> 3) & mask) == warp);
-            while (own) {
-                const nx place = __shfl_sync(~0u, key[k], __ffs(own) - 1);
-                const u32 same = __ballot_sync(~0u, key[k] == place);
-                const T term = key[k] == place ? terms[at + 32 * k] : (T)0;
-                T sum = a[place];
-                for (u32 rest = same; rest; rest &= rest - 1) sum = combine(sum, __shfl_sync(~0u, term, __ffs(rest) - 1));
-                __syncwarp();
-                if (lane == 0) a[place] = sum;
-                __syncwarp();
-                own &= ~same;
-            }
-        }
-    }
-}
-
 /* Copies arrays to slots or back, wherever the arrays are by now: a row of blocks takes an array. */
 enum { EB_COPIES = 16 };
 struct eb_copies { void **data; i64 back; i64 array[EB_COPIES]; char *slot[EB_COPIES]; i64 bytes[EB_COPIES]; };

@@ -49,9 +49,10 @@ pub struct Unit {
     pub requirements: Vec<(Requirement, Option<Site>)>,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
-    /// The most that one iteration notes for ordered sums at shared elements; on a CPU, the most arrays that one loop notes
-    /// terms of.
-    pub notes: usize,
+    /// Are terms of ordered sums at shared elements noted?
+    pub notes: bool,
+    /// The most arrays of one loop whose terms threads of a CPU note.
+    pub noted_arrays: usize,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
     /// By segment: how many threads its blocks may have, on CUDA.
@@ -158,6 +159,9 @@ pub fn cuda_unit(
     let items: Vec<Item> = text.items.iter().copied().collect();
     let mut source = library(Dialect::Cuda, &items)?;
     source.push_str(include_str!("prelude.cu"));
+    if text.notes {
+        source.push_str(include_str!("ordered_scatter.cu"));
+    }
     let extents = 4 * program.arrays.len().max(1);
     source.push_str(&format!(
         "/* The extents of all arrays, four each. */\nstruct eb_extents {{ i64 of[{extents}]; }};\n"
@@ -190,8 +194,10 @@ pub(crate) struct Text<'p> {
     pub failed: bool,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
-    /// The most that one iteration notes for ordered sums at shared elements.
-    pub notes: usize,
+    /// Are terms of ordered sums at shared elements noted?
+    pub notes: bool,
+    /// The most arrays of one loop whose terms threads of a CPU note.
+    pub noted_arrays: usize,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
     /// By segment: how many threads its blocks may have.
@@ -332,7 +338,8 @@ impl<'p> Text<'p> {
             yields: false,
             failed: false,
             reductions: 0,
-            notes: 0,
+            notes: false,
+            noted_arrays: 0,
             calls: Vec::new(),
             widths: Vec::new(),
             products: BTreeSet::new(),
@@ -402,6 +409,7 @@ impl<'p> Text<'p> {
             requirements: self.requirements,
             reductions: self.reductions,
             notes: self.notes,
+            noted_arrays: self.noted_arrays,
             calls: self.calls,
             widths: self.widths,
             parts: 1,

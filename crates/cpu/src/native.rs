@@ -325,7 +325,7 @@ impl Native {
         let worth = decided.worth.get(segment).copied().unwrap_or(true);
         let wanted = if worth { self.pool.team(now()).min(most).max(1) } else { 1 };
         let context = Context { program: &self.program, unit: &self.unit, message: Mutex::default() };
-        let mut lists = Lists::new(if wanted > 1 { self.unit.notes * wanted * wanted } else { 0 });
+        let mut lists = Lists::new(if wanted > 1 { self.unit.noted_arrays * wanted * wanted } else { 0 });
         let mut shared = Shared {
             fault: 0,
             access: 0,

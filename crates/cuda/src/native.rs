@@ -6,7 +6,7 @@ mod waiting;
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ebbtide_codegen::{Raised, STAGE, Unit, Width, cuda_unit, staging_bytes};
+use ebbtide_codegen::{Raised, STAGING_WORDS, Unit, Width, cuda_unit, staging_bytes};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
     ArrayId, Block, Entry, Facts, LoopId, Outcome, Place, Program, RegionId, Stmt, ValueId, leaf,
@@ -124,7 +124,8 @@ unsafe impl Backend for Cuda {
             let parts = (0..segments.len()).map(|k| vec![Part::Kernel(k)]).collect();
             (unit, simple, segments, parts)
         };
-        let partials = 8 * (leaves(&unit) + 2 * STAGE * unit.notes);
+        let staging = if unit.notes { STAGING_WORDS } else { 0 };
+        let partials = 8 * (leaves(&unit) + staging);
         let loops = (0..program.regions as usize).map(|region| {
             Entry::of(program, RegionId::from_index(region)).map_or_else(Vec::new, |entry| entry.loops)
         });

@@ -223,3 +223,37 @@ fn a_circle_is_found_and_a_family_is_none() {
     assert_eq!(circles(&edges(&[("a", "a/b"), ("a/b", "a"), ("a", "c")])).len(), 0);
     assert_eq!(expanded("crate::a::{b, c::{d, e}}").len(), 3);
 }
+
+/// Does a file below this folder hold a unit test?
+fn has_tests(folder: &Path) -> bool {
+    std::fs::read_dir(folder).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => has_tests(&path),
+            false => {
+                path.extension().is_some_and(|e| e == "rs")
+                    && std::fs::read_to_string(&path).unwrap().contains("#[test]")
+            }
+        }
+    })
+}
+
+/// Libraries without unit tests are not built for them; a test that is written there later must not go unseen.
+#[test]
+fn no_unit_test_stands_where_none_is_run() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut without = 0;
+    for entry in std::fs::read_dir(crates).unwrap() {
+        let package = entry.unwrap().path();
+        let Ok(manifest) = std::fs::read_to_string(package.join("Cargo.toml")) else { continue };
+        if manifest.contains("[lib]\ntest = false") {
+            without += 1;
+            assert!(
+                !has_tests(&package.join("src")),
+                "{}: remove `test = false` from Cargo.toml, or move its unit tests",
+                package.display()
+            );
+        }
+    }
+    assert!(without > 0);
+}

@@ -1,4 +1,4 @@
-//! `scatter_unique`: elements at data-dependent places, each written once.
+//! Elements at data-dependent places: `scatter_unique`, which writes each once, and sums in the order of the iterations.
 
 use ebbtide::prelude::*;
 use expect_test::expect;
@@ -112,4 +112,88 @@ fn elsewhere(a: &mut Array1<f64>, k: &Array1<i32>) {
 fn what_is_scattered_into_is_not_read_elsewhere() {
     let error = elsewhere().ir().unwrap_err().to_string();
     assert!(error.contains("a race: iterations [") && error.contains("may touch element"), "{error}");
+}
+
+/// Sums at shared elements: plainly, under a condition, several in a loop, of integers, and extremes.
+#[program]
+fn deposits(
+    x: &Array1<f32>,
+    place: &Array1<i32>,
+    once: &mut Array1<f32>,
+    some: &mut Array1<f64>,
+    many: &mut Array1<f32>,
+    highest: &mut Array1<f32>,
+    steps: usize,
+) {
+    let cells = once.len();
+    for _t in 0..steps {
+        for i in par(0..x.len()) {
+            let k = place[i] as usize;
+            once[k] += x[i];
+            if x[i] > 0.25 {
+                some[k] += x[i] as f64;
+            } else {
+                some[(k + 1) % cells] += 0.5;
+            }
+            for a in 0..2 {
+                for b in 0..3 {
+                    many[(k + a * 3 + b) % cells] += x[i] * (b as f32);
+                    if a == 1 {
+                        many[(k + 7) % cells] += x[i];
+                    }
+                }
+            }
+            highest[(k + i) % cells].max_assign(x[i]);
+        }
+    }
+}
+
+fn deposited(device: &Device, n: usize, cells: usize) -> Vec<u64> {
+    let number = |k: usize| ((k * 7919 + 13) % 10_007) as f32 / 10_007.0 - 0.3;
+    let x: Vec<f32> = (0..n).map(number).collect();
+    let place: Vec<i32> = (0..n).map(|k| (k * k % 65_521 * 31 % cells) as i32).collect();
+    let (x, place) = (device.array(&x).unwrap(), device.array(&place).unwrap());
+    let single = || device.zeros::<f32, 1>([cells]).unwrap();
+    let (mut once, mut many, mut highest) = (single(), single(), single());
+    let mut some = device.zeros([cells]).unwrap();
+    let compiled = deposits().compile(device).unwrap();
+    let _done = compiled.launch((&x, &place, &mut once, &mut some, &mut many, &mut highest, 2)).unwrap();
+    let singles = [once, many, highest].map(|array| array.to_vec()).concat();
+    singles.iter().map(|x| u64::from(x.to_bits())).chain(some.iter().map(|x| x.to_bits())).collect()
+}
+
+#[test]
+fn sums_at_shared_elements_have_the_order_of_the_iterations() {
+    let [interpreter, one, three] = devices();
+    for (n, cells) in [(0, 3), (1, 1), (700, 1), (700, 40), (3000, 1000)] {
+        let expected = deposited(&interpreter, n, cells);
+        for device in [&one, &three] {
+            assert!(deposited(device, n, cells) == expected, "{n} into {cells}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs CUDA"]
+fn sums_at_shared_elements_have_the_order_of_the_iterations_on_cuda() {
+    let [_, cpu, _] = devices();
+    for blocks in [0, 1, 7, 600] {
+        let options = ebbtide_cuda::Options::new();
+        let (cuda, _) = if blocks == 0 { options } else { options.blocks(blocks) }.build().unwrap();
+        // Few terms, some batches, many batches; one digit of the key, two, three.
+        for (n, cells) in [
+            (700, 1),
+            (700, 40),
+            (3000, 5),
+            (30_000, 1),
+            (30_000, 1000),
+            (300_000, 70_000),
+            (1_200_000, 600_000),
+        ] {
+            assert!(
+                deposited(&cuda, n, cells) == deposited(&cpu, n, cells),
+                "{n} into {cells}, {blocks} blocks"
+            );
+        }
+    }
 }

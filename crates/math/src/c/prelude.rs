@@ -76,13 +76,8 @@ typedef int m32;
 typedef int m64;
 "#;
 
-/// Only where there are vectors: a compiler takes a fifth of a second to read these headers.
-const INTRINSICS: &str = r#"#if defined(__x86_64__) || defined(__i386__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_neon.h>
-#endif
-"#;
+/// Only where there are vectors.
+const INTRINSICS: &str = include_str!("intrinsics.h");
 
 const CUDA_START: &str = r#"#define EB_OP static __device__ __forceinline__
 #ifndef EB_FUNCTION
