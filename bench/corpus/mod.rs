@@ -24,7 +24,6 @@ macro_rules! programs {
             include!("learning.rs");
             include!("physics.rs");
             include!("linear.rs");
-            include!("solvers.rs");
         }
     };
 }
@@ -89,7 +88,7 @@ fn count(n: usize) -> Input {
 }
 
 /// The names of all programs.
-pub const NAMES: [&str; 20] = [
+pub const NAMES: [&str; 14] = [
     "dense",
     "gru",
     "neural_ode",
@@ -104,12 +103,6 @@ pub const NAMES: [&str; 20] = [
     "particles",
     "sparse",
     "adi",
-    "waves",
-    "implicit",
-    "relaxation",
-    "elements",
-    "neighbours",
-    "lu",
 ];
 
 /// The program of this name over `ty`.
@@ -246,61 +239,6 @@ pub fn problem(name: &'static str, ty: Type, size: Size) -> Result<Problem> {
             ];
             (inputs, &["x", "value"], format!("{n} rows of {row}, {steps} steps"))
         }
-        "waves" => {
-            let (n, steps) = (pick(6, 64, 512), pick(3, 50, 20));
-            let field = |salt, middle, spread| a.array(&[n, n], salt, middle, spread);
-            let inputs = vec![
-                field(1, 0.0, 1.0),
-                field(2, 0.0, 1.0),
-                field(3, 1.0, 0.3),
-                field(4, 0.02, 0.01),
-                count(steps),
-                loss(),
-            ];
-            (inputs, &["p", "speed"], format!("{n}², {steps} steps"))
-        }
-        "implicit" => {
-            let (n, rounds, steps) = (pick(4, 32, 192), pick(2, 10, 10), pick(2, 10, 5));
-            let u = a.array(&[n, n], 1, 0.5, 0.3);
-            let inputs = vec![u, a.array(&[n, n], 2, 1.0, 0.2), count(rounds), count(steps), loss()];
-            (inputs, &["u", "k"], format!("{n}², {steps} steps of {rounds} rounds"))
-        }
-        "relaxation" => {
-            let (n, sweeps) = (pick(6, 64, 512), pick(2, 20, 10));
-            let inputs =
-                vec![a.array(&[n, n], 1, 0.5, 0.3), a.array(&[n, n], 2, 0.2, 0.1), count(sweeps), loss()];
-            (inputs, &["u", "f"], format!("{n}², {sweeps} sweeps"))
-        }
-        "elements" => {
-            let (n, count_of, steps) = (pick(6, 500, 20_000), pick(5, 1000, 40_000), pick(2, 50, 20));
-            let inputs = vec![
-                a.array(&[n, 2], 1, 0.0, 1.0),
-                a.array(&[n, 2], 2, 0.0, 0.1),
-                indices(&[count_of, 3], |k| (k / 3 * 7 + k % 3 * (k / 3 % 5 + 1)) % n),
-                a.array(&[count_of], 3, 0.1, 0.05),
-                count(steps),
-                loss(),
-            ];
-            (inputs, &["x", "v", "rest"], format!("{count_of} triangles, {steps} steps"))
-        }
-        "neighbours" => {
-            let (n, most, steps) = (pick(6, 500, 20_000), pick(3, 16, 32), pick(2, 20, 5));
-            let inputs = vec![
-                a.array(&[n, 3], 1, 0.0, 5.0),
-                a.array(&[n, 3], 2, 0.0, 0.1),
-                indices(&[n, most], |k| (k / most + (k % most + 1) * (k % most + 2)) % n),
-                count(steps),
-                loss(),
-            ];
-            (inputs, &["x", "v"], format!("{n} with {most} each, {steps} steps"))
-        }
-        "lu" => {
-            let n = pick(4, 32, 128);
-            let large = |k: usize| if k % (n + 1) == 0 { 2.0 * n as f64 } else { 0.0 };
-            let of = |k: usize| Literal::of(ty, number(k, 1) + large(k));
-            let inputs = vec![Input::Elements(vec![n, n], (0..n * n).map(of).collect()), loss()];
-            (inputs, &["a"], format!("{n} x {n}"))
-        }
         _ => {
             let (n, steps) = (pick(5, 32, 256), pick(2, 20, 10));
             let u = a.array(&[n, n], 1, 0.5, 0.3);
@@ -321,5 +259,5 @@ macro_rules! by_name {
         }
     };
 }
-by_name!(single_program, single, dense gru neural_ode mixture bundle all_pairs boltzmann shallow_water heat gray_scott lorenz96 particles sparse adi waves implicit relaxation elements neighbours lu);
-by_name!(double_program, double, dense gru neural_ode mixture bundle all_pairs boltzmann shallow_water heat gray_scott lorenz96 particles sparse adi waves implicit relaxation elements neighbours lu);
+by_name!(single_program, single, dense gru neural_ode mixture bundle all_pairs boltzmann shallow_water heat gray_scott lorenz96 particles sparse adi);
+by_name!(double_program, double, dense gru neural_ode mixture bundle all_pairs boltzmann shallow_water heat gray_scott lorenz96 particles sparse adi);
