@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{Affines, ArrayId, Binary, Block, Program, Range, Role, Stmt, Type, ValueId, is_zero};
+use ebbtide_ir::{
+    Affines, ArrayId, Binary, Block, LoopId, Program, Range, Role, Stmt, Type, ValueId, is_zero,
+};
 
 use crate::normalize::early::early;
 use crate::writer::Writer;
@@ -149,4 +151,6 @@ pub(crate) struct Tapes {
     pub lasting: BTreeSet<ArrayId>,
     /// They are written again and again.
     pub passing: BTreeSet<ArrayId>,
+    /// Loops of the adjoint that take the passes of a loop backwards: the bounds of that loop in the source.
+    pub loops: BTreeMap<LoopId, (ValueId, ValueId)>,
 }

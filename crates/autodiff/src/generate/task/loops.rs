@@ -148,6 +148,11 @@ impl Task<'_> {
                 self.locals = outer;
                 let body = w.end();
                 let (id, kind) = (w.new_loop(), LoopKind::For { var: back, from, to });
+                if let (Some(store), LoopKind::For { from, to, .. }, None) =
+                    (&mut self.store, &l.kind, l.until)
+                {
+                    store.tapes.loops.insert(id, (*from, *to));
+                }
                 w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
             }
         }
