@@ -24,6 +24,7 @@ mod methods;
 mod on_tape;
 mod options;
 mod programs_as_arguments;
+mod reshaping;
 mod rewritten;
 mod rules;
 mod scatter;
