@@ -19,6 +19,7 @@ mod gradients;
 mod host;
 mod interior;
 mod judges;
+mod labels;
 mod library;
 mod methods;
 mod on_tape;
