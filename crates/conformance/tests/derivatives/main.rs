@@ -129,7 +129,10 @@ fn run_seeds(first: u64, cases: u64, part: u64, parts: u64) {
     let right = counts.get("right: ").map_or(0, Vec::len);
     let all: usize = counts.values().map(Vec::len).sum();
     // A share of a long run may be too small to say.
-    assert!(all < 30 || 3 * right >= 2 * all, "only {right} of {all} programs are judged to be right: what is tested?");
+    assert!(
+        all < 30 || 3 * right >= 2 * all,
+        "only {right} of {all} programs are judged to be right: what is tested?"
+    );
 }
 
 #[test]

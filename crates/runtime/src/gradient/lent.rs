@@ -71,7 +71,7 @@ fn is_copied_alone(program: &Program, lent: &Lent) -> bool {
             _ => 0,
         }
     });
-    !loaded && touched == ours.len() && program.params.iter().any(|p| *p == Param::Array(lent.given))
+    !loaded && touched == ours.len() && program.params.contains(&Param::Array(lent.given))
 }
 
 /// The values that are computed from shapes by arithmetic, operands before uses.

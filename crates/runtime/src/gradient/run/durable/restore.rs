@@ -38,6 +38,9 @@ struct Pending {
     shapes: Vec<usize>,
 }
 
+/// The shapes that a host gave to arrays, and the numbers of those that arrays and cotangents have.
+type Reshaped = (Vec<Reshape>, (usize, usize));
+
 impl<'a> Run<'a> {
     /// Reads the results of a run that is complete.
     pub(crate) fn read_results(&mut self, reader: &mut SnapshotReader) -> Result<()> {
@@ -130,7 +133,7 @@ impl<'a> Run<'a> {
     }
 
     /// The shapes that the host gave to arrays, and the numbers of those that arrays and cotangents have, if there are any.
-    fn read_shapes(&self, reader: &mut SnapshotReader) -> Result<Option<(Vec<Reshape>, (usize, usize))>> {
+    fn read_shapes(&self, reader: &mut SnapshotReader) -> Result<Option<Reshaped>> {
         if self.variant.hosted.is_empty() || reader.next_array().is_none_or(|next| next.name != "shapes") {
             return Ok(None);
         }
