@@ -45,7 +45,7 @@ fn c69_labels_may_be_numbers() {
         let error = program.resume_at(4, (&mut x, &mut flag)).unwrap_err().to_string();
         assert!(error.contains("no label `4`; its labels are `1`, `2`, `3`"), "{error}");
         // A number is the same in another process.
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::folder::folder();
         at.save(dir.path().join("yield")).unwrap();
         assert_eq!(program.load(dir.path().join("yield")).unwrap().label::<i32>(), Some(2));
     }

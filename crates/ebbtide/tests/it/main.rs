@@ -37,6 +37,9 @@ mod watched;
 mod yielding_gradients;
 mod yields;
 
+#[path = "../../../snapshot/tests/support/folder.rs"]
+mod folder;
+
 /// Compares the text form of a program.
 fn check<P: ebbtide::__lang::Source>(program: ebbtide::Program<P>, expected: expect_test::Expect) {
     program.ir().expect("the program is valid");

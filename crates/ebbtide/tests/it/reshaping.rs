@@ -304,7 +304,7 @@ fn c67_a_durable_gradient_whose_list_grows_goes_on_to_the_same_bits() {
         assert_eq!(asked.take(), 3);
         let mut remembered = 0;
         for until in (1..segments).step_by(1 + segments as usize / 10) {
-            let dir = tempfile::tempdir().unwrap();
+            let dir = crate::folder::folder();
             let launch = |segments: i64| {
                 left.store(segments, Ordering::Relaxed);
                 g.launch_durable_every(dir.path().join("run"), Duration::ZERO, given.args())
