@@ -4,12 +4,56 @@
 //! thread for each thread that owns elements. Then each thread combines what all have noted for its own elements: the list of
 //! the first thread first, each from its beginning. So each element sees its terms in the order of the iterations, whatever
 //! the number of threads, and the bits are those of one thread.
+//!
+//! A term costs about twice as much as where one thread combines it at once: with few threads one is faster.
 
-use ebbtide_ir::{ArrayId, Combine, Par, Sharing, Stmt, Store, Type, walk};
+use ebbtide_ir::{ArrayId, Combine, Facts, Par, Program, Sharing, Stmt, Store, Type, ValueId, walk};
 
 use crate::body::{Body, Form, Part};
 use crate::c_types::{from_bits, to_bits};
+use crate::ordered_scatter::most_terms;
 use crate::unit::{Text, line};
+
+/// From so many threads on terms are noted.
+pub const NOTING_THREADS: usize = 4;
+
+/// How many terms are noted before they are combined, where a row of iterations for each thread has no more: so that they
+/// stay in the caches.
+const NOTES: usize = 16_384;
+
+/// The bytes of a note, in a list that may be half empty.
+const NOTE_BYTES: u64 = 2 * 16;
+
+/// The bytes in which so many threads note terms of ordered sums at most; `value` knows what follows from arguments.
+pub fn noted_bytes(
+    program: &Program,
+    facts: &Facts,
+    threads: usize,
+    value: &dyn Fn(ValueId) -> Option<i64>,
+) -> u64 {
+    let mut most = 0;
+    walk(&program.body, &mut |stmt| {
+        if let Stmt::Par(par) = stmt
+            && threads >= NOTING_THREADS
+            && let Some((terms, _)) = noted(program, facts, par)
+        {
+            let extent = |k: usize| {
+                let range = par.ranges.get(k)?;
+                let length = value(range.to)?.checked_sub(value(range.from)?)?;
+                Some(length.max(0) as u64)
+            };
+            let extents: Option<Vec<u64>> = (0..par.ranges.len()).map(extent).collect();
+            let together = (NOTES / terms).max(1) as u64;
+            let notes = extents.map_or(together, |extents| {
+                let all = extents.iter().fold(1_u64, |all, extent| all.saturating_mul(*extent));
+                let row = if extents.len() == 1 { 1 } else { extents.last().copied().unwrap_or(1) };
+                all.min(together.max(row.saturating_mul(threads as u64)))
+            });
+            most = most.max(notes.saturating_mul(terms as u64).saturating_mul(NOTE_BYTES));
+        }
+    });
+    most
+}
 
 /// An array at whose shared elements a loop combines, and how.
 pub(crate) struct Noted {
@@ -17,44 +61,55 @@ pub(crate) struct Noted {
     how: Combine,
 }
 
-impl Text<'_> {
-    /// The arrays whose terms a loop can note; none where it takes sums leaf by leaf as well, or combines in two ways.
-    pub fn note_terms(&mut self, par: &Par) -> Vec<Noted> {
-        self.noted.clear();
-        let Some(facts) = self.facts.pars.get(&par.id) else { return Vec::new() };
-        let (mut arrays, mut fine): (Vec<Noted>, bool) = (Vec::new(), true);
-        let mut noted = std::collections::BTreeMap::new();
-        walk(&par.body, &mut |stmt| match stmt {
-            Stmt::Update(how, s) => match facts.of(s) {
-                Sharing::Scatter => {
-                    let known = arrays.iter().position(|n| n.array == s.array);
-                    let at = known.unwrap_or(arrays.len());
-                    if known.is_none() {
-                        arrays.push(Noted { array: s.array, how: *how });
-                    }
-                    fine &= arrays[at].how == *how && self.program.array(s.array).ty != Type::Bool;
-                    noted.insert(std::ptr::from_ref(s), at);
+/// How many terms an iteration of a loop notes at most, and in which arrays; `None` where it notes none, since it combines
+/// in two ways, takes sums leaf by leaf as well, or has a number of terms that is not known.
+fn noted(program: &Program, facts: &Facts, par: &Par) -> Option<(usize, Vec<Noted>)> {
+    let terms = most_terms(program, facts, par)?;
+    let facts = facts.pars.get(&par.id)?;
+    let (mut arrays, mut fine): (Vec<Noted>, bool) = (Vec::new(), true);
+    walk(&par.body, &mut |stmt| match stmt {
+        Stmt::Update(how, s) => match facts.of(s) {
+            Sharing::Scatter => {
+                match arrays.iter().find(|n| n.array == s.array) {
+                    Some(known) => fine &= known.how == *how,
+                    None => arrays.push(Noted { array: s.array, how: *how }),
                 }
-                Sharing::Reduce => fine = false,
-                Sharing::Own => {}
-            },
-            // What is taken is looked at by all threads at once.
-            Stmt::Claim(_) => fine = false,
-            _ => {}
+                fine &= program.array(s.array).ty != Type::Bool;
+            }
+            Sharing::Reduce => fine = false,
+            Sharing::Own => {}
+        },
+        // What is taken is looked at by all threads at once.
+        Stmt::Claim(_) => fine = false,
+        _ => {}
+    });
+    fine.then_some((terms, arrays))
+}
+
+impl Text<'_> {
+    /// The arrays whose terms a loop notes, and how many terms an iteration has at most.
+    pub fn note_terms(&mut self, par: &Par) -> Option<(usize, Vec<Noted>)> {
+        self.noted.clear();
+        let (terms, arrays) = noted(self.program, self.facts, par)?;
+        let facts = self.facts.pars.get(&par.id)?;
+        walk(&par.body, &mut |stmt| {
+            if let Stmt::Update(_, s) = stmt
+                && facts.of(s) == Sharing::Scatter
+                && let Some(at) = arrays.iter().position(|n| n.array == s.array)
+            {
+                self.noted.insert(std::ptr::from_ref(s), at);
+            }
         });
-        if !fine {
-            return Vec::new();
-        }
-        self.noted = noted;
         self.noted_arrays = self.noted_arrays.max(arrays.len());
-        arrays
+        Some((terms, arrays))
     }
 
     /// The iterations of a loop that notes its terms where several threads share it.
-    pub fn noted_pieces(&mut self, par: &Par, arrays: &[Noted], exit: usize) {
-        let last = par.ranges.len() - 1;
+    pub fn noted_pieces(&mut self, par: &Par, (terms, arrays): (usize, &[Noted]), exit: usize) {
+        let (last, batch) = (par.ranges.len() - 1, (NOTES / terms).max(1));
         line!(self, "const i64 all = {};", if last == 0 { "row" } else { "rows" });
-        let together = if last == 0 { "EB_BATCH" } else { "eb_max(EB_BATCH / row, f->threads)" };
+        let together =
+            if last == 0 { batch.to_string() } else { format!("eb_max({batch} / row, f->threads)") };
         line!(self, "const i64 together = noting ? {together} : all;");
         for (n, Noted { array, .. }) in arrays.iter().enumerate() {
             let rank = self.program.array(*array).rank;

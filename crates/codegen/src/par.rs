@@ -106,21 +106,21 @@ impl Text<'_> {
         let exit = self.fresh();
         let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
         let work = self.work(&par.body);
-        let noted = if scatters { self.note_terms(par) } else { Vec::new() };
-        let split = match (scatters, noted.is_empty()) {
+        let noted = if scatters { self.note_terms(par) } else { None };
+        let split = match (scatters, noted.is_none()) {
             (false, _) => format!("eb_split(f, rows, row, {work})"),
             // Ordered sums that cannot be noted are taken by one thread.
             (true, true) => "0".to_string(),
             (true, false) => format!("f->shared->lists && eb_split(f, rows, row, {work})"),
         };
         line!(self, "const int split = {split};");
-        if !noted.is_empty() {
+        if noted.is_some() {
             line!(self, "const int noting = split;");
         }
         line!(self, "const i64 part = split ? f->thread : 0, parts = split ? f->threads : 1;");
         line!(self, "if ((split || f->thread == 0) && rows > 0 && row > 0) {{");
-        if !noted.is_empty() {
-            self.noted_pieces(par, &noted, exit);
+        if let Some((terms, arrays)) = &noted {
+            self.noted_pieces(par, (*terms, arrays), exit);
             self.noted.clear();
         } else if reductions.is_empty() {
             self.pieces(par, exit);
@@ -128,7 +128,7 @@ impl Text<'_> {
             self.leaves(par, &reductions, &stores, exit);
         }
         line!(self, "}}");
-        if noted.is_empty() {
+        if noted.is_none() {
             line!(self, "exit{exit}: ;");
         }
         if reductions.is_empty() {

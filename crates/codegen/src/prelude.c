@@ -154,8 +154,6 @@ static inline int eb_owns_columns(const eb_frame *f, i64 rows, i64 row, f64 work
     if (!eb_split(f, rows, row, work)) return f->thread == 0;
     return c >= eb_column(row, f->thread, f->threads) && c < eb_column(row, f->thread + 1, f->threads);
 }
-/* How many iterations are noted before what they noted is combined. */
-enum { EB_BATCH = 65536 };
 static inline eb_list *eb_list_of(const eb_frame *f, i64 array, i64 from, i64 owner) {
     return f->shared->lists + (array * f->threads + from) * f->threads + owner;
 }

@@ -5,7 +5,7 @@ use std::alloc::{Layout, alloc, dealloc, realloc};
 /// The bytes of a note: the place of an element, and a term; `eb_note` of the prelude.
 const NOTE: usize = 16;
 /// The notes that a list has room for at first.
-const FIRST: i64 = 1024;
+const FIRST: i64 = 256;
 
 /// Notes, in order; `eb_list` of the prelude.
 #[repr(C)]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
-use ebbtide_codegen::{Raised, Unit, c_unit};
+use ebbtide_codegen::{NOTING_THREADS, Raised, Unit, c_unit, noted_bytes};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
     Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, ValueId, enclosing, parts, walk,
@@ -126,7 +126,7 @@ unsafe impl Backend for Cpu {
     }
 
     fn scratch_bytes(&self, program: &Program, facts: &Facts, value: &dyn Fn(ValueId) -> Option<i64>) -> u64 {
-        partial_sums(program, facts, value)
+        partial_sums(program, facts, value) + noted_bytes(program, facts, self.pool.threads(), value)
     }
 
     fn compile(
@@ -325,7 +325,8 @@ impl Native {
         let worth = decided.worth.get(segment).copied().unwrap_or(true);
         let wanted = if worth { self.pool.team(now()).min(most).max(1) } else { 1 };
         let context = Context { program: &self.program, unit: &self.unit, message: Mutex::default() };
-        let mut lists = Lists::new(if wanted > 1 { self.unit.noted_arrays * wanted * wanted } else { 0 });
+        let mut lists =
+            Lists::new(if wanted >= NOTING_THREADS { self.unit.noted_arrays * wanted * wanted } else { 0 });
         let mut shared = Shared {
             fault: 0,
             access: 0,

@@ -31,9 +31,9 @@ fn a_scatter_claims_its_element_and_writes_it() {
 }
 
 /// The devices that must agree.
-fn devices() -> [Device; 3] {
+fn devices() -> [Device; 4] {
     let threads = |n| ebbtide_cpu::Options::new().threads(n).build().unwrap().0;
-    [Device::interpreter(), threads(1), threads(3)]
+    [Device::interpreter(), threads(1), threads(2), threads(5)]
 }
 
 #[test]

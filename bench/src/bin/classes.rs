@@ -1,10 +1,11 @@
-//! Classes of programs that others wrote, on the GPU: microseconds per step of program and gradient, launches alone, beside
-//! the best that is known by hand or from JAX (`highest`) for the same problem on an H200.
+//! Classes of programs that others wrote: microseconds per step of program and gradient, launches alone; on a GPU beside the
+//! best that is known by hand or from JAX (`highest`) for the same problem on an H200.
+//!
+//! `cargo run --release -p ebbtide-bench --bin classes -- cuda|THREADS [scatter|particles|all_pairs|heat]`
 
 use std::time::Instant;
 
 use ebbtide::prelude::*;
-use ebbtide_cuda::Options;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -75,40 +76,18 @@ fn particles(
     }
 }
 
-#[program]
-fn all_pairs(
-    x: &mut Array2<f32>,
-    v: &mut Array2<f32>,
-    m: &Array1<f32>,
-    steps: usize,
-    loss: &mut Array0<f32>,
-) {
-    let n = m.len();
-    for _t in 0..steps {
-        for i in par(0..n) {
-            let (mut fx, mut fy, mut fz) = (0.0, 0.0, 0.0);
-            for j in 0..n {
-                let (dx, dy, dz) = (x[[j, 0]] - x[[i, 0]], x[[j, 1]] - x[[i, 1]], x[[j, 2]] - x[[i, 2]]);
-                let d = dx * dx + dy * dy + dz * dz + 0.01;
-                let w = m[j] / (d * d.sqrt());
-                fx += w * dx;
-                fy += w * dy;
-                fz += w * dz;
-            }
-            v[[i, 0]] += 0.001 * fx;
-            v[[i, 1]] += 0.001 * fy;
-            v[[i, 2]] += 0.001 * fz;
-        }
-        for (i, k) in par(0..n, 0..3) {
-            x[[i, k]] += 0.001 * v[[i, k]];
-        }
-    }
-    for (i, k) in par(0..n, 0..3) {
-        loss[[]] += x[[i, k]] * x[[i, k]];
-    }
-}
+/// The corpus has these programs too.
+mod physics {
+    #![allow(dead_code, missing_docs, reason = "the corpus uses all of it")]
+    use ebbtide::prelude::*;
 
-/// The same with sums that a device may take in parallel.
+    type Real = f32;
+
+    include!("../../corpus/physics.rs");
+}
+use physics::all_pairs;
+
+/// Forces between all pairs with sums that a device may take in parallel.
 #[program]
 fn all_pairs_sum(
     x: &mut Array2<f32>,
@@ -198,9 +177,19 @@ macro_rules! class {
 }
 
 fn main() -> Result<()> {
-    let (device, _) = Options::new().build()?;
-    println!("{}", ebbtide_cuda::describe()?);
-    let wanted = std::env::args().nth(1).unwrap_or_default();
+    let mut arguments = std::env::args().skip(1);
+    let device = match arguments.next().as_deref() {
+        Some("cuda") => {
+            println!("{}", ebbtide_cuda::describe()?);
+            ebbtide_cuda::Options::new().build()?.0
+        }
+        Some(threads) => {
+            println!("{threads} threads of the CPU");
+            ebbtide_cpu::Options::new().threads(threads.parse()?).build()?.0
+        }
+        None => return Err("say `cuda` or a number of threads".into()),
+    };
+    let wanted = arguments.next().unwrap_or_default();
     println!(
         "{:<34} {:>9} / {:<9} {:>7}   JAX; by hand",
         "microseconds per step", "program", "gradient", "ratio"
