@@ -80,7 +80,7 @@ pub(crate) fn split(w: &mut Writer, kept: &mut ScratchArrays, whole: Whole<'_>) 
         inside: defined(whole.ranges, &whole.body),
         written: written(&whole.body).into_iter().filter(|a| !whole.tapes.lasting.contains(a)).collect(),
         tapes: whole.tapes,
-        domain: whole.domain,
+        domain: whole.domain.clone(),
         reads: whole.reads,
         holders: BTreeMap::new(),
     };
@@ -357,12 +357,12 @@ impl Splitter<'_> {
                 Handed::Value(v) => w.ty(*v),
                 Handed::Local(local, _) => w.program.locals[local.index()].ty,
             };
-            let (Some(own), Some(domain)) = (own, self.domain) else {
+            let (Some(own), Some(domain)) = (own, &self.domain) else {
                 w.end();
                 return None;
             };
             let number = self.holders.values().filter(|a| w.program.array(**a).ty == ty).count();
-            let array = kept.array(w, ty, &domain, &Places::One, number);
+            let array = kept.array(w, ty, domain, &Places::One, number);
             let value = match h {
                 Handed::Value(v) => *v,
                 Handed::Local(local, _) => w.get(*local),

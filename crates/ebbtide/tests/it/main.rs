@@ -24,6 +24,7 @@ mod methods;
 mod on_tape;
 mod options;
 mod programs_as_arguments;
+mod recorded;
 mod rewritten;
 mod rules;
 mod scatter;

@@ -52,6 +52,9 @@ pub struct TapePlaces {
     claimed: usize,
 }
 
+/// The places of an array of at most so many bytes share memory: a piece for each would take more than it holds.
+const SMALL: usize = 64;
+
 fn byte_count(program: &Program, array: ArrayId, shape: &[usize]) -> Result<usize> {
     shape
         .iter()
@@ -244,6 +247,13 @@ impl Frame {
         let tape = &mut self.tapes[array.index()];
         tape.claimed += count;
         let missing = tape.claimed.saturating_sub(tape.places.len());
+        if missing > 1 && (1..=SMALL).contains(&bytes) {
+            let piece = missing.checked_mul(bytes).ok_or(Error::TooLarge { shape: vec![missing, bytes] })?;
+            let piece = spare.take(piece, meter)?;
+            tape.places.extend((0..missing).map(|k| piece.address().wrapping_add(k * bytes)));
+            tape.buffers.push(piece);
+            return Ok(());
+        }
         let buffers = spare.take_many(missing, bytes, meter)?;
         tape.places.extend(buffers.iter().map(Buffer::address));
         if tape.buffers.is_empty() {
@@ -268,7 +278,12 @@ impl Frame {
     /// Leaves all memory that the frame owns for another launch.
     pub(crate) fn leave(self, spare: &Spare) {
         spare.give(self.temps);
-        self.tapes.into_iter().for_each(|tape| spare.give_alike(tape.buffers));
+        for tape in self.tapes {
+            match tape.buffers.windows(2).all(|pair| pair[0].len() == pair[1].len()) {
+                true => spare.give_alike(tape.buffers),
+                false => spare.give(tape.buffers),
+            }
+        }
     }
 
     /// What an array holds, where the device computes in host memory and nothing runs.

@@ -4,6 +4,7 @@ mod accumulated;
 mod choose;
 mod compile;
 mod cost;
+mod counts;
 pub(crate) mod offload;
 mod parts;
 pub(crate) mod plan;

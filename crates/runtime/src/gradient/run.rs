@@ -181,7 +181,7 @@ impl<'a> Run<'a> {
         for step in steps {
             match step {
                 Step::Run(segment) => {
-                    self.reserve(&self.variant.steps.pushes[*segment], 1)?;
+                    self.reserve(&self.variant.steps.pushes[*segment], (0, 1))?;
                     tracing::trace_span!("segment", segment).in_scope(|| self.segment(*segment, None))?;
                 }
                 Step::Forward(sweep) => self.forward(sweep)?,
@@ -386,7 +386,7 @@ impl<'a> Run<'a> {
                 self.meet(driven, from)?;
                 self.ran.recorded += to - from;
                 let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
-                self.reserve(pushes, to - from)?;
+                self.reserve(pushes, self.counted(sweep, from, to))?;
                 self.piece(sweep, from, to);
                 self.segment(sweep.record, Some(from))
             }
@@ -396,7 +396,7 @@ impl<'a> Run<'a> {
                 self.steps(reverse)?;
                 if let [Step::Run(_)] = reverse {
                     let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
-                    let room = self.room(pushes, to - from)?;
+                    let room = self.room(pushes, self.counted(sweep, from, to))?;
                     room.into_iter()
                         .for_each(|(array, count)| self.frame.release_tape(array, count as usize));
                     return Ok(());
@@ -478,6 +478,12 @@ impl<'a> Run<'a> {
         self.frame.scalars.values[sweep.piece.1.index()] = first.wrapping_add(to as i64) as u64;
     }
 
+    /// The values that the loop's variable has in these passes.
+    pub(super) fn counted(&self, sweep: &Sweep, from: u64, to: u64) -> (i64, i64) {
+        let first = self.first(sweep);
+        (first.saturating_add(from as i64), first.saturating_add(to as i64))
+    }
+
     fn first(&self, sweep: &Sweep) -> i64 {
         match sweep.length {
             Length::Unknown { .. } => 0,
@@ -488,18 +494,18 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What so many passes push.
-    fn room(&self, pushes: &[Pushes], passes: u64) -> Result<HashMap<ArrayId, u64>> {
+    /// What these passes push.
+    fn room(&self, pushes: &[Pushes], passes: (i64, i64)) -> Result<HashMap<ArrayId, u64>> {
         let mut room: HashMap<ArrayId, u64> = HashMap::new();
         for pushes in pushes {
-            let times = self.variant.times(pushes, &self.frame.arrays, &self.frame.arguments)?;
-            *room.entry(pushes.array).or_default() += times * passes;
+            let times = self.variant.times_in(pushes, passes, &self.frame.arrays, &self.frame.arguments)?;
+            *room.entry(pushes.array).or_default() += times;
         }
         Ok(room)
     }
 
-    /// Makes room on the tapes for so many passes.
-    fn reserve(&mut self, pushes: &[Pushes], passes: u64) -> Result<()> {
+    /// Makes room on the tapes for these passes.
+    fn reserve(&mut self, pushes: &[Pushes], passes: (i64, i64)) -> Result<()> {
         // Segments that may yield are waited for, and only then is it known how much of the tapes is used.
         if !self.variant.hosted.is_empty() {
             self.settle()?;
