@@ -49,7 +49,7 @@ fn relax(c: &mut Cloth) {
         let gain = (c.rest[e] - d.norm() - soft * c.lambda[e]) / (c.w[a] + c.w[b] + soft);
         c.lambda[e] += gain;
         c.moved[a] += c.w[a] * gain * d.normalize();
-        c.moved[b] += -c.w[b] * gain * d.normalize();
+        c.moved[b] -= c.w[b] * gain * d.normalize();
     }
     for i in par(0..c.x.len()) {
         c.next[i] += 0.3 * c.moved[i];

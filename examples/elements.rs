@@ -56,7 +56,7 @@ fn step(b: &mut Beam, stiffness: &Array1<f64>) {
         let pulls = (-area * stress(f, stiffness[e], 2.0 * stiffness[e]) * b.rest[e].transpose()).transpose();
         b.force[j] += pulls[0];
         b.force[k] += pulls[1];
-        b.force[i] += -(pulls[0] + pulls[1]);
+        b.force[i] -= pulls[0] + pulls[1];
     }
     for i in par(0..b.x.len()) {
         if i <= WIDE {

@@ -16,7 +16,7 @@ import os as _os
 
 from . import _native, errors, schedules
 from ._native import Ir, Yielded, device_name
-from ._types import Array0, Array1, Array2, Array3, Array4, f32, f64, i32, i64, u32
+from ._types import Array0, Array1, Array2, Array3, Array4, Array5, Array6, f32, f64, i32, i64, u32
 from .derivatives import Bound, Derivative
 from .errors import BuildError, Cancelled, DeviceError, Error, LaunchError, RunError, StorageError
 from .language import (
@@ -41,7 +41,7 @@ from .program import Func, Program, func, program
 from .reversal import Reversal, reverse
 from .runs import Run
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def device(name: str) -> str:
@@ -54,7 +54,7 @@ if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(after_in_child=_native.after_fork)
 
 __all__ = [
-    "Array0", "Array1", "Array2", "Array3", "Array4", "Bound", "BuildError", "Cancelled", "Derivative", "DeviceError", "Error",
+    "Array0", "Array1", "Array2", "Array3", "Array4", "Array5", "Array6", "Bound", "BuildError", "Cancelled", "Derivative", "DeviceError", "Error",
     "Func", "Ir", "LaunchError", "Plan", "Program", "Reversal", "Run", "RunError", "StorageError", "Yielded", "checkpoint",
     "compact", "copy", "device", "device_name", "errors", "f32", "f64", "fill", "fma", "func", "i32", "i64", "matmul",
     "max_assign", "min_assign", "par", "program", "rand", "reverse", "scan", "scatter_unique", "schedules", "scheduled",

@@ -90,7 +90,7 @@ class _Rank:
         return f"Array{self.rank}"
 
 
-Array0, Array1, Array2, Array3, Array4 = (_Rank(rank) for rank in range(5))
+Array0, Array1, Array2, Array3, Array4, Array5, Array6 = (_Rank(rank) for rank in range(7))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,7 @@ def load(name):
     return module
 
 
-@pytest.mark.parametrize("name, most", [("heat_inversion", 0.7), ("control", 0.2), ("waveform", 0.2), ("lorenz_reverse", 0.0)])
+@pytest.mark.parametrize("name, most", [("heat_inversion", 0.7), ("control", 0.2), ("mpm", 0.2), ("waveform", 0.2), ("lorenz_reverse", 0.0)])
 def test_an_example_reaches_its_goal(name, most, monkeypatch):
     if name in ("heat_inversion", "waveform"):
         pytest.importorskip("scipy")

@@ -2,9 +2,10 @@
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 import ebbtide as eb
-from ebbtide import Array0, Array2, f32, f64, fma, func, i32, par, rand, scheduled, select, swap
+from ebbtide import Array0, Array2, Array6, f32, f64, fma, func, i32, par, rand, scheduled, select, swap, u32
 
 
 @func
@@ -222,3 +223,34 @@ def test_multidimensional_arrays_up_to_rank_four():
     u = np.zeros((2, 3, 4, 5))
     count(u)
     assert (u.ravel() == np.arange(120.0)).all()
+
+
+@eb.program
+def springs(x: Array6[f64], ends: Array2[i32], f: Array6[f64], left: Array0[u32]):
+    for s in par(ends.shape[0]):
+        a, b = int(ends[s, 0]), int(ends[s, 1])
+        for k in range(x.shape[5]):
+            p = x[0, 0, b, 0, 0, k] - x[0, 0, a, 0, 0, k]
+            f[0, 0, a, 0, 0, k] += p
+            f[0, 0, b, 0, 0, k] -= p
+        left[()] -= 1
+
+
+def test_subtracting_combines_and_arrays_have_up_to_six_dimensions():
+    rng = np.random.default_rng(1)
+    x, f = rng.random((1, 1, 3, 1, 1, 2)), np.zeros((1, 1, 3, 1, 1, 2))
+    ends = np.array([[0, 1], [1, 2], [2, 0], [1, 0]], dtype=np.int32)
+    left = np.array(2, dtype=np.uint32)
+    expected = np.zeros_like(f)
+    for a, b in ends:
+        p = x[0, 0, b] - x[0, 0, a]
+        expected[0, 0, a] += p
+        expected[0, 0, b] -= p
+    springs(x, ends, f, left)
+    np.testing.assert_allclose(f, expected, atol=1e-15)
+    assert left == np.uint32(2**32 - 2)
+    value, dx = springs.vjp("f", wrt="x")(np.ones_like(f), x, ends, np.zeros_like(f), left)
+    np.testing.assert_array_equal(dx, 0.0)          # forces cancel
+    np.testing.assert_array_equal(value, f)
+    with pytest.raises(eb.LaunchError, match="has 7 dimensions; arrays of programs have at most 6"):
+        springs(x[None], ends, f, left)

@@ -7,7 +7,7 @@ use crate::Failure;
 use crate::output::{self, say};
 use crate::size::{Human, counted};
 
-/// Compiled code on disk: where it is, how much there is, and away with it.
+/// Compiled code on disk: shows it, removes it.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]

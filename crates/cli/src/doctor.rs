@@ -12,7 +12,7 @@ use crate::Failure;
 use crate::output::{plain, plain_lines, say};
 use crate::size::Human;
 
-/// What Ebbtide finds on this machine: devices, compiler, vectors, cache, and what is wrong.
+/// Shows what Ebbtide finds on this machine: devices, compiler, vectors, cache, and what is wrong.
 ///
 /// The exit code is 1 if something is wrong.
 #[derive(clap::Args)]

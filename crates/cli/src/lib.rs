@@ -48,12 +48,15 @@ impl<E: std::error::Error> From<E> for Failure {
     }
 }
 
-/// Runs the command line of this process, as one of the ranks of a wire.
+/// Runs the command line of this process, as one of the ranks of a wire. All ranks of a job have the same command line, and fail
+/// alike: rank 0 speaks for all. The demo computes on all of them, other commands run on rank 0 alone.
 pub fn main(mut ranks: Box<dyn Wire>) -> ExitCode {
+    let silent = ranks.rank() != 0;
     // Whoever asked for an object gets one, whatever happens.
     let json = std::env::args_os().skip(1).take_while(|arg| arg != "--").any(|arg| arg == "--json");
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        Err(error) if silent => return ExitCode::from(u8::from(error.use_stderr()) * 2),
         Err(error) if json && error.use_stderr() => return fail(true, "usage", &error.to_string(), 2),
         Err(error) => {
             // Help goes to standard output, whose reader may have gone away.
@@ -62,14 +65,17 @@ pub fn main(mut ranks: Box<dyn Wire>) -> ExitCode {
         }
     };
     let result = match cli.command {
+        Command::Demo(args) => demo::run(&args, &mut *ranks),
+        _ if silent => Ok(()),
         Command::Cache(args) => cache::run(&args),
         Command::Doctor(args) => doctor::run(&args),
-        Command::Demo(args) => demo::run(&args, &mut *ranks),
         Command::Plan(args) => plan::run(&args),
         Command::Runs(args) => runs::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Usage(_)) if silent => ExitCode::from(2),
+        Err(_) if silent => ExitCode::FAILURE,
         Err(Failure::Usage(why)) if json => fail(true, "usage", &why, 2),
         Err(Failure::Usage(why)) => {
             fail(false, "usage", &format!("{why}\n\nFor more information, try '--help'."), 2)

@@ -14,10 +14,10 @@ pub mod report;
 
 use outcome::Request;
 
-/// What reversing a loop costs in a given memory, before anything runs.
+/// Shows what reversing a loop costs in a given memory, before anything runs.
 ///
-/// A loop of N steps is run forward and then reversed, last step first. To reverse a step one needs the state
-/// before it; a schedule says which states are kept in slots and which are computed again.
+/// A loop of N steps runs forward and is then reversed, last step first. To reverse a step, the state before it is
+/// needed. A schedule decides which states are kept in slots and which are computed again.
 ///
 /// Examples:
 ///
@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     steps: u64,
 
-    /// States that may be kept at one time, the initial one included
+    /// The largest number of states kept at one time, including the initial one
     #[arg(long, value_name = "S", group = "room")]
     slots: Option<usize>,
 
@@ -40,11 +40,11 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", group = "room", requires = "state_bytes")]
     memory: Option<Bytes>,
 
-    /// The size of one state: all that the loop carries from step to step
+    /// The size of one state: everything that the loop carries from step to step
     #[arg(long, value_name = "SIZE")]
     state_bytes: Option<Bytes>,
 
-    /// The size of the tape of one step: what its reversal needs; that of a state if not given
+    /// The size of the tape of one step: what its reversal needs; by default the size of a state
     #[arg(long, value_name = "SIZE", requires = "state_bytes")]
     tape_bytes: Option<Bytes>,
 
@@ -52,17 +52,17 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Kind::Auto)]
     schedule: Kind,
 
-    /// Steps that are recorded and reversed at once, from one state; 1 if not given, and `auto` with
+    /// Steps that are recorded and reversed together, from one state; by default 1, and `auto` with
     /// `--memory` chooses
     #[arg(long, value_name = "B")]
     block: Option<u64>,
 
-    /// The result must be known before reversal starts, so that the last block cannot be recorded on
-    /// the way
+    /// The result must be known before reversal starts, so the last block cannot be recorded during
+    /// the forward run
     #[arg(long)]
     primal_first: bool,
 
-    /// States that may be kept on disk at one time (multistage)
+    /// The largest number of states kept on disk at one time (multistage)
     #[arg(long, value_name = "D")]
     disk_slots: Option<usize>,
 
@@ -87,7 +87,7 @@ pub struct Args {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
     /// With `--memory` the cheapest that fits: everything stored, revolve or mixed (revolve with `--block`); with
-    /// `--slots`, which hold states alone, revolve; multistage if there are disk slots
+    /// `--slots`, which hold states only, revolve; multistage if there are disk slots
     Auto,
     /// The least recomputation for a known number of steps
     Revolve,
@@ -97,7 +97,7 @@ enum Kind {
     Multistage,
     /// A slot holds a state or the tape of a block: fewer advances, where a tape is no larger than a state
     Mixed,
-    /// A state every so many steps; no step runs more than twice
+    /// A state at a fixed distance of steps; no step runs more than twice
     Periodic,
 }
 

@@ -15,7 +15,7 @@ use crate::Failure;
 use crate::output::{self, plain, shown};
 use crate::size::{Human, counted};
 
-/// Durable runs on disk: what is there, how far it is, whether it is sound.
+/// Durable runs on disk: which there are, how far they are, whether they are sound.
 ///
 /// DIR is the directory of one run, or a directory whose subdirectories are runs.
 #[derive(clap::Args)]
@@ -28,7 +28,7 @@ pub struct Args {
 enum Command {
     /// One line for each run
     List(Where),
-    /// Everything about each run: what it computes, how far it is, and which command goes on with it
+    /// Everything about each run: what it computes, how far it is, and which command continues it
     Show(Where),
     /// Reads every snapshot and checks it; the exit code is 1 if anything is damaged
     Verify(Where),
@@ -39,7 +39,7 @@ enum Command {
         /// Remove complete runs as well, with their gradients
         #[arg(long)]
         finished: bool,
-        /// Only say what would be removed
+        /// Only list what would be removed
         #[arg(long)]
         dry_run: bool,
     },
@@ -321,7 +321,7 @@ fn show_one(run: &Found) -> String {
     for name in &survey.leftovers {
         line("left over", name.clone());
     }
-    let hint = if survey.finished { "read the gradient with" } else { "go on with" };
+    let hint = if survey.finished { "read the gradient with" } else { "continue with" };
     line(hint, survey.command().to_owned());
     text
 }
@@ -397,8 +397,8 @@ fn verify(place: &Where) -> Result<(), Failure> {
         count => {
             let many = if count == 1 { "1 run is".to_owned() } else { format!("{count} runs are") };
             let advice = match runs.iter().any(|run| run.survey.is_err()) {
-                true => "one whose manifest or journal cannot be read cannot go on as it is",
-                false => "a run goes on from what is sound, and computes the rest again",
+                true => "a run whose manifest or journal cannot be read cannot continue",
+                false => "a run continues from what is sound, and computes the rest again",
             };
             Err(Failure::Told(format!("{many} damaged; {advice}")))
         }

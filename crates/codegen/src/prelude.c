@@ -26,7 +26,7 @@ typedef struct {
 /* What one thread of a launch works on. */
 typedef struct {
     void **data;            /* by array; private to the thread, since swap exchanges them */
-    const i64 *shape;       /* four per array */
+    const i64 *shape;       /* a row per array, padded with ones */
     void ***tape;           /* by array: the places of its tape; private to the thread */
     i64 *depth;             /* by array: how many places hold something; private to the thread */
     const i64 *capacity;    /* by array: how many places there are */

@@ -133,12 +133,13 @@ impl Text<'_> {
                 self.enter_kernel(k, width, &taped);
             }
         }
+        let row = program.extents_per_array();
         for a in &names.arrays {
             let decl = program.array(*a);
             let (t, i) = (c_type(decl.ty), a.index());
             line!(self, "{t} *a{i} = ({t} *)f->data[{i}];");
             for d in 0..decl.rank {
-                line!(self, "const i64 d{i}_{d} = {}[{}];", self.extents(), 4 * i + d);
+                line!(self, "const i64 d{i}_{d} = {}[{}];", self.extents(), row * i + d);
             }
         }
         self.waiting_rows(&waiting);

@@ -129,9 +129,10 @@ pub fn cuda_unit(
     if text.notes {
         source.push_str(include_str!("ordered_scatter.cu"));
     }
-    let extents = 4 * program.arrays.len().max(1);
+    let row = program.extents_per_array();
+    let extents = row * program.arrays.len().max(1);
     source.push_str(&format!(
-        "/* The extents of all arrays, four each. */\nstruct eb_extents {{ i64 of[{extents}]; }};\n"
+        "/* The extents of all arrays, {row} each. */\nstruct eb_extents {{ i64 of[{extents}]; }};\n"
     ));
     for ty in &text.products {
         let chunk = ebbtide_ir::MATMUL_CHUNK.to_string();

@@ -314,7 +314,7 @@ impl Native {
         self.counters.add(Event::Launch, 1);
         // Its threads are the host's: whoever runs a piece waits for its end.
         self.counters.add(Event::Wait, 1);
-        let shape: Vec<i64> = frame.arrays.iter().flat_map(|view| view.shape).collect();
+        let shape: Vec<i64> = frame.extents(&self.program);
         let scalars: Vec<u64> = frame.arguments.iter().map(|l| l.bits()).collect();
         let decided = self.decide(shape, scalars, frame);
         let (shape, scalars) = (&decided.shape, &decided.scalars);

@@ -6,9 +6,10 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-use ebbtide_runtime::{Carried, Error, Memory, Piece, Result};
+use ebbtide_runtime::{Carried, Error, Memory, Piece, Result, StridedBox};
 
-use crate::sys::{Address, Driver, Handle, driver};
+use crate::ordinal::ordinal;
+use crate::sys::{Address, BoxCopy, BoxSide, DEVICE, Driver, HOST, Handle, driver};
 
 /// A GPU. All that is asked of it goes to one stream, so that it happens in order; but copies that travel to and from the
 /// host beside the computation have a stream of their own.
@@ -59,8 +60,8 @@ const OUT_OF_MEMORY: c_int = 2;
 const NOT_READY: c_int = 600;
 
 impl Gpu {
-    /// The first GPU; why not, where there is none that can be used.
-    pub fn first() -> std::result::Result<Gpu, String> {
+    /// The GPU of this process: the first one, or that of its rank; why not, where there is none that can be used.
+    pub fn of_process() -> std::result::Result<Gpu, String> {
         let driver = driver()?;
         let fine = |code: c_int, what: &str| match code {
             0 => Ok(()),
@@ -76,7 +77,8 @@ impl Gpu {
             }
             let (mut device, mut context) = (0, null_mut());
             let (mut stream, mut copies) = (null_mut(), null_mut());
-            fine((driver.cuDeviceGet)(&mut device, 0), "the first GPU could not be asked for")?;
+            let number = ordinal(|name| std::env::var(name).ok(), count)?;
+            fine((driver.cuDeviceGet)(&mut device, number), "the GPU could not be asked for")?;
             let attribute = |attribute| {
                 let mut value = 0;
                 fine(
@@ -212,6 +214,38 @@ impl Gpu {
         // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
         let code = unsafe { (self.driver.cuMemcpyDtoHAsync_v2)(to.cast(), from, bytes, self.stream) };
         self.check(code, "data could not be fetched from the GPU")
+    }
+
+    /// Copies a box from the device to bytes without gaps; they are there when the stream was waited for.
+    ///
+    /// # Safety
+    ///
+    /// *Bounds*: the box lies in memory of the device, `from` is its first byte, and `to` has room for its bytes; *Liveness* as
+    /// for [`Gpu::send`].
+    pub unsafe fn fetch_box(&self, from: Address, to: *mut u8, piece: &StridedBox) -> Result<()> {
+        // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
+        unsafe { self.copy_box(piece, strided(from, piece), packed(to, piece)) }
+    }
+
+    /// Copies bytes without gaps to a box on the device.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Gpu::fetch_box`].
+    pub unsafe fn send_box(&self, from: *mut u8, to: Address, piece: &StridedBox) -> Result<()> {
+        // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
+        unsafe { self.copy_box(piece, packed(from, piece), strided(to, piece)) }
+    }
+
+    unsafe fn copy_box(&self, piece: &StridedBox, from: BoxSide, to: BoxSide) -> Result<()> {
+        if piece.bytes() == 0 {
+            return Ok(());
+        }
+        self.enter()?;
+        let copy = BoxCopy { from, to, extents: [piece.row, piece.counts[0], piece.counts[1]] };
+        // SAFETY (*Bounds*, *Liveness*): by the caller's promise; the driver reads the description before it returns.
+        let code = unsafe { (self.driver.cuMemcpy3DAsync_v2)(&copy, self.stream) };
+        self.check(code, "a halo could not be copied between the GPU and the host")
     }
 
     /// Copies within the device.
@@ -392,6 +426,28 @@ fn describe(driver: &Driver, code: c_int) -> String {
         }
         format!("{} (error {code})", CStr::from_ptr(text).to_string_lossy())
     }
+}
+
+/// A box in memory of the device.
+fn strided(start: Address, piece: &StridedBox) -> BoxSide {
+    let nothing = null_mut();
+    let [row, plane] = piece.strides;
+    BoxSide {
+        first: [0; 4],
+        kind: DEVICE,
+        host: nothing,
+        device: start,
+        array: nothing,
+        reserved: nothing,
+        strides: [row, plane],
+    }
+}
+
+/// The same box without gaps, in memory of the host.
+fn packed(start: *mut u8, piece: &StridedBox) -> BoxSide {
+    let nothing = null_mut();
+    let (host, strides) = (start.cast(), [piece.row, piece.counts[0]]);
+    BoxSide { first: [0; 4], kind: HOST, host, device: 0, array: nothing, reserved: nothing, strides }
 }
 
 /// An error of this device.

@@ -1,4 +1,4 @@
-//! The CUDA device: programs as CUDA C, compiled by NVIDIA's run-time compiler, run on the first GPU.
+//! The CUDA device: programs as CUDA C, compiled by NVIDIA's run-time compiler, run on a GPU.
 //!
 //! A segment of a program, time loops included, is one cooperative kernel. Its threads run program-level statements alike,
 //! deal parallel loops out between them, and meet where the threads of a CPU would; decisions are taken where the data is.
@@ -14,6 +14,7 @@ mod gpu;
 mod hosted;
 mod lookout;
 mod native;
+mod ordinal;
 mod script;
 mod sys;
 mod tables;
@@ -66,9 +67,10 @@ impl Options {
         self
     }
 
-    /// The device and its counters; why not, where there is no GPU, no driver or no run-time compiler.
+    /// The device and its counters: the first GPU, that of the process's place among the ranks on its machine
+    /// (`OMPI_COMM_WORLD_LOCAL_RANK`, `MPI_LOCALRANKID`, `PMI_LOCAL_RANK`, `SLURM_LOCALID`), or the one that `EBBTIDE_GPU` numbers; why not, where there is no GPU, no driver or no run-time compiler.
     pub fn build(self) -> Result<(Device, Arc<Counters>), String> {
-        let gpu = gpu::Gpu::first()?;
+        let gpu = gpu::Gpu::of_process()?;
         compiler::version()?;
         let counters = Arc::<Counters>::default();
         let (major, minor) = gpu.capability;
@@ -88,13 +90,13 @@ impl Options {
 
 /// What the GPU of this machine is called, its compute capability and its bytes; why not, where there is none.
 pub fn describe() -> Result<String, String> {
-    let gpu = gpu::Gpu::first()?;
+    let gpu = gpu::Gpu::of_process()?;
     let (major, minor) = compiler::version()?;
     let (a, b) = gpu.capability;
     Ok(format!("{}, compute capability {a}.{b}, {} GiB, NVRTC {major}.{minor}", gpu.name, gpu.bytes >> 30))
 }
 
-/// The first GPU of this machine; why not, where it has none that can be used.
+/// The GPU of this process, as [`Options::build`] chooses it; why not, where there is none that can be used.
 pub fn cuda() -> Result<Device, String> {
     Options::new().build().map(|(device, _)| device)
 }

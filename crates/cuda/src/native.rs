@@ -1,6 +1,7 @@
 //! Running compiled code: one cooperative kernel per segment.
 
 mod driven;
+mod halos;
 mod waiting;
 
 use std::ffi::{CString, c_void};
@@ -143,6 +144,7 @@ unsafe impl Backend for Cuda {
             cache: self.cache.clone(),
             partials: (self.gpu.reserve(partials)?, partials),
             spare: Arc::default(),
+            staging: halos::Spare::default(),
             gpu: self.gpu.clone(),
             counters: self.counters.clone(),
             blocks: self.blocks,
@@ -222,6 +224,8 @@ struct Native {
     partials: (Address, usize),
     /// Tables that earlier launches left.
     spare: Arc<Mutex<Vec<Tables>>>,
+    /// Pinned memory that earlier exchanges left.
+    staging: halos::Spare,
     gpu: Arc<Gpu>,
     counters: Arc<Counters>,
     blocks: Option<u32>,
@@ -342,7 +346,7 @@ impl Native {
         if let Some(mut aside) = frame.aside.take().and_then(|aside| aside.downcast::<Aside>().ok()) {
             if let (Some(passes), Some(tables)) = (resumed, &mut aside.tables) {
                 self.gpu.wait()?;
-                tables.stage(frame, passes)?;
+                tables.stage(&self.program, frame, passes)?;
             }
             return Ok((frame, aside));
         }
@@ -352,7 +356,7 @@ impl Native {
             None => Tables::new(&self.gpu, self.layout, self.program.arrays.len())?,
         };
         let beginning = vec![0; self.program.loops as usize];
-        tables.stage(frame, resumed.unwrap_or(&beginning))?;
+        tables.stage(&self.program, frame, resumed.unwrap_or(&beginning))?;
         let grids = vec![None; self.domains.len()];
         let enormous = frame
             .arrays

@@ -13,8 +13,8 @@ pub const STEPS: usize = 64;
 /// Arrays of at most so many bytes are copied by the block that runs the segments, others by many.
 pub const SMALL_COPY: usize = 16 << 10;
 
-/// The most arrays of a program: the parameters of a launch have room for the extents of so many.
-pub const ARRAYS: usize = 48;
+/// The most extents that the arrays of a program have in all: the parameters of a launch have room for so many.
+pub const EXTENTS: usize = 192;
 
 /// As many values can change with a step; `EB_CHANGES` of the prelude.
 const CHANGES: usize = 2;
@@ -122,7 +122,7 @@ impl Waiting {
 
 const _: () = assert!(size_of::<Step>() == 32, "the prelude declares as many bytes");
 const _: () = assert!(
-    size_of::<Script>() + 4 * 8 * ARRAYS <= 4096,
+    size_of::<Script>() + 8 * EXTENTS <= 4096,
     "the parameters of a kernel have at most so many bytes on every architecture"
 );
 

@@ -14,6 +14,34 @@ pub type Handle = *mut c_void;
 /// An address on the device.
 pub type Address = u64;
 
+/// One side of a copy of a box, as the driver's `CUDA_MEMCPY3D` has it.
+#[repr(C)]
+pub struct BoxSide {
+    /// Of the first byte, row, plane, and level of detail.
+    pub first: [usize; 4],
+    /// [`HOST`] or [`DEVICE`].
+    pub kind: c_uint,
+    pub host: *mut c_void,
+    pub device: Address,
+    pub array: Handle,
+    pub reserved: *mut c_void,
+    /// Bytes from row to row, rows from plane to plane.
+    pub strides: [usize; 2],
+}
+
+/// The kinds of memory of a [`BoxSide`].
+pub const HOST: c_uint = 1;
+pub const DEVICE: c_uint = 2;
+
+/// A copy of a box: the driver's `CUDA_MEMCPY3D`.
+#[repr(C)]
+pub struct BoxCopy {
+    pub from: BoxSide,
+    pub to: BoxSide,
+    /// Bytes of a row, rows, planes.
+    pub extents: [usize; 3],
+}
+
 /// Declares a table of C functions and how to find it.
 macro_rules! functions {
     ($(#[$doc:meta])* $table:ident: $($name:ident($($arg:ident: $ty:ty),*);)*) => {
@@ -67,6 +95,7 @@ functions! {
     cuMemFreeHost(address: *mut c_void);
     cuMemcpyHtoDAsync_v2(to: Address, from: *const c_void, bytes: usize, stream: Handle);
     cuMemcpyDtoHAsync_v2(to: *mut c_void, from: Address, bytes: usize, stream: Handle);
+    cuMemcpy3DAsync_v2(copy: *const BoxCopy, stream: Handle);
     cuMemcpyDtoDAsync_v2(to: Address, from: Address, bytes: usize, stream: Handle);
     cuMemsetD8Async(to: Address, value: u8, bytes: usize, stream: Handle);
     cuModuleLoadData(module: *mut Handle, image: *const c_void);

@@ -139,7 +139,7 @@ pub struct Tables {
     tapes: Vec<Places>,
     /// What the host knows of the GPU's values, locals and depths of tapes.
     known: [Vec<u64>; 3],
-    /// The extents of all arrays, four each: a parameter of every launch.
+    /// The extents of all arrays, as many for each: a parameter of every launch.
     pub extents: Vec<i64>,
     /// How many launches there were: they take turns at the counters.
     launches: u64,
@@ -216,10 +216,10 @@ impl Tables {
     }
 
     /// Stages all that a frame says, for the next launch. The GPU is not at work with the tables.
-    pub fn stage(&mut self, frame: &Frame, passes: &[i64]) -> Result<()> {
+    pub fn stage(&mut self, program: &Program, frame: &Frame, passes: &[i64]) -> Result<()> {
         let at = self.layout;
         self.launches = 0;
-        self.extents = frame.arrays.iter().flat_map(|view| view.shape).collect();
+        self.extents = frame.extents(program);
         self.put(0, [0; MEET + SHARED]);
         self.put(at.data, frame.arrays.iter().map(|view| view.address as u64));
         self.put(at.depth, frame.tapes.iter().map(|tape| tape.depth as u64));

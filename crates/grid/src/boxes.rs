@@ -21,6 +21,7 @@ impl Region {
     }
 
     /// The number of elements.
+    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.0.iter().map(|range| (range.end - range.start).max(0) as usize).product()
     }

@@ -9,7 +9,9 @@ use ebbtide::ir::HostArg;
 use ebbtide::ir::Type;
 use ebbtide::ir::evaluate::combine;
 
-use crate::boxes::{Region, rows};
+use ebbtide_runtime::{Resident, StridedBox};
+
+use crate::boxes::Region;
 use crate::grid::Grid;
 
 /// Elements that an owner and a neighbour both hold, in the local indices of each.
@@ -110,39 +112,30 @@ impl Layout {
         Ok(Layout { ty, shape: local, size: rest as usize * ty.size() })
     }
 
-    pub fn read(&self, region: &Region, bytes: &[u8], into: &mut Vec<u8>) {
-        rows(&self.shape, region, self.size).into_iter().for_each(|row| into.extend_from_slice(&bytes[row]));
-    }
-
-    pub fn write(&self, region: &Region, from: &[u8], bytes: &mut [u8]) {
-        let mut at = 0;
-        for row in rows(&self.shape, region, self.size) {
-            let length = row.len();
-            bytes[row].copy_from_slice(&from[at..at + length]);
-            at += length;
+    /// A region of array `array` of an operation as rows of bytes.
+    pub fn strided(&self, array: usize, region: &Region) -> StridedBox {
+        // Dimensions that the grid does not have are one element wide, and come first.
+        let missing = 3 - region.0.len().min(3);
+        let range = |d: usize| d.checked_sub(missing).map_or(0..1, |d| region.0[d].clone());
+        let extent = |d: usize| d.checked_sub(missing).map_or(1, |d| self.shape[d]);
+        let count = |d: usize| (range(d).end - range(d).start).max(0) as usize;
+        let start = (0..3).fold(0, |start, d| start * extent(d) + range(d).start.max(0) as usize);
+        StridedBox {
+            array,
+            start: start * self.size,
+            row: count(2) * self.size,
+            counts: [count(1), count(0)],
+            strides: [extent(2) * self.size, extent(1)],
         }
     }
 
-    pub fn clear(&self, region: &Region, bytes: &mut [u8]) {
-        rows(&self.shape, region, self.size).into_iter().for_each(|row| bytes[row].fill(0));
-    }
-
-    pub fn add(&self, region: &Region, from: &[u8], bytes: &mut [u8]) {
+    /// Adds elements to others, one by one.
+    pub fn add(&self, from: &[u8], to: &mut [u8]) {
         let size = self.ty.size();
-        let mut at = 0;
-        for row in rows(&self.shape, region, self.size) {
-            let length = row.len();
-            let (own, other) = (&mut bytes[row], &from[at..at + length]);
-            for (own, other) in own.chunks_exact_mut(size).zip(other.chunks_exact(size)) {
-                let sum = combine(Combine::Add, self.ty, word(own), word(other));
-                own.copy_from_slice(&sum.to_ne_bytes()[low(size)]);
-            }
-            at += length;
+        for (own, other) in to.chunks_exact_mut(size).zip(from.chunks_exact(size)) {
+            let sum = combine(Combine::Add, self.ty, word(own), word(other));
+            own.copy_from_slice(&sum.to_ne_bytes()[low(size)]);
         }
-    }
-
-    pub fn bytes_of(&self, region: &Region) -> usize {
-        region.len() * self.size
     }
 }
 
@@ -156,12 +149,43 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from_ne_bytes(word)
 }
 
-/// The array that an argument is, to be written.
-pub(crate) fn written<'a>(arg: &'a mut HostArg<'_>) -> Result<(Type, &'a [i64], &'a mut [u8]), String> {
-    match arg {
-        HostArg::Write { ty, shape, bytes } => Ok((*ty, shape, bytes)),
-        _ => Err("an exchange writes all its arrays: this is a flaw of Ebbtide".to_string()),
+/// Arrays in host memory, which an exchange writes.
+pub(crate) struct InHost<'a, 'b>(pub &'a mut [HostArg<'b>]);
+
+impl Resident for InHost<'_, '_> {
+    fn read(&mut self, boxes: &[StridedBox]) -> Result<Vec<u8>, String> {
+        let mut all = Vec::with_capacity(boxes.iter().map(StridedBox::bytes).sum());
+        for piece in boxes {
+            let HostArg::Write { bytes, .. } = &self.0[piece.array] else { return Err(flaw()) };
+            piece.rows().for_each(|start| all.extend_from_slice(&bytes[start..start + piece.row]));
+        }
+        Ok(all)
     }
+
+    fn write(&mut self, boxes: &[StridedBox], mut from: &[u8]) -> Result<(), String> {
+        for piece in boxes {
+            let HostArg::Write { bytes, .. } = &mut self.0[piece.array] else { return Err(flaw()) };
+            for start in piece.rows() {
+                let (row, rest) = from.split_at_checked(piece.row).ok_or_else(flaw)?;
+                bytes[start..start + piece.row].copy_from_slice(row);
+                from = rest;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn flaw() -> String {
+    "an exchange writes all its arrays: this is a flaw of Ebbtide".to_string()
+}
+
+/// The layouts of the arrays that an exchange writes.
+pub(crate) fn layouts(grid: &Grid, part: usize, arrays: &[HostArg<'_>]) -> Result<Vec<Layout>, String> {
+    let layout = |arg: &HostArg<'_>| match arg {
+        HostArg::Write { ty, shape, .. } => Layout::of(grid, part, *ty, shape),
+        _ => Err(flaw()),
+    };
+    arrays.iter().map(layout).collect()
 }
 
 #[cfg(test)]
@@ -181,6 +205,21 @@ mod tests {
                     assert!(sent.eq(received), "{a} to {b}");
                 }
             }
+        }
+    }
+
+    /// Regions of one, two and three dimensions have the rows that they have as boxes of global arrays.
+    #[test]
+    fn a_region_is_a_strided_box() {
+        for shape in [vec![9], vec![5, 7], vec![4, 5, 6]] {
+            let layout = Layout { ty: Type::F32, shape: shape.clone(), size: 12 };
+            let region = Region(shape.iter().map(|extent| 1..*extent as i64 - 1).collect());
+            let found = layout.strided(3, &region);
+            let expected = crate::boxes::rows(&shape, &region, 12);
+            assert_eq!(found.array, 3);
+            assert_eq!(found.bytes(), 12 * region.len());
+            let rows: Vec<_> = found.rows().map(|start| start..start + found.row).collect();
+            assert_eq!(rows, expected);
         }
     }
 }

@@ -6,10 +6,11 @@ use ebbtide::ir::HostArg;
 use ebbtide::ir::Type;
 use ebbtide::ir::parts::{Ending, Stop, Transport, Way};
 use ebbtide::{Array, Device, Element};
+use ebbtide_runtime::{Resident, StridedBox, take_lent};
 
 use crate::error::{Error, Result};
 use crate::grid::Grid;
-use crate::halos::{Halos, Layout, Piece, written};
+use crate::halos::{Halos, InHost, Layout, Piece, layouts};
 use crate::meeting::{Given, Meeting, Post};
 use crate::place::{Place1, Place2, Place3};
 
@@ -86,59 +87,72 @@ impl Transport for Link {
     }
 
     fn exchange(&self, at: &str, way: Way, arrays: &mut [HostArg<'_>]) -> Result<(), String> {
-        let mut layouts = Vec::with_capacity(arrays.len());
-        for arg in arrays.iter_mut() {
-            let (ty, shape, _) = written(arg)?;
-            if way == Way::Add && ty == Type::Bool {
-                return Err("elements of `bool` cannot be added".to_string());
-            }
-            layouts.push(Layout::of(&self.grid, self.part, ty, shape)?);
+        let layouts = layouts(&self.grid, self.part, arrays)?;
+        if way == Way::Add && layouts.iter().any(|layout| layout.ty == Type::Bool) {
+            return Err("elements of `bool` cannot be added".to_string());
         }
         let (out, into) = match way {
             Way::Fill => (&self.halos.sent, &self.halos.received),
             Way::Add => (&self.halos.received, &self.halos.sent),
         };
-        let mut messages = Vec::new();
-        for other in others(out) {
-            let mut message = Vec::new();
-            for (arg, layout) in arrays.iter_mut().zip(&layouts) {
-                let (_, _, bytes) = written(arg)?;
-                for piece in out.iter().filter(|piece| piece.other == other) {
-                    layout.read(&piece.own, bytes, &mut message);
-                }
-            }
-            messages.push((other, message));
+        // They are here, or stay on their device and are read and written from here.
+        let (mut lent, mut here) = (take_lent(), InHost(arrays));
+        let store: &mut dyn Resident = match &mut lent {
+            Some(lent) => &mut **lent,
+            None => &mut here,
+        };
+        // The boxes that are shared with another part, array by array.
+        let boxes = |pieces: &[Piece], other: usize| -> Vec<StridedBox> {
+            let with = |(array, layout): (usize, &Layout)| {
+                let pieces = pieces.iter().filter(|piece| piece.other == other);
+                pieces.map(|piece| layout.strided(array, &piece.own)).collect::<Vec<_>>()
+            };
+            layouts.iter().enumerate().flat_map(with).collect()
+        };
+        let receivers = others(out);
+        let sent: Vec<Vec<StridedBox>> = receivers.iter().map(|other| boxes(out, *other)).collect();
+        let all: Vec<StridedBox> = sent.iter().flatten().copied().collect();
+        // All at once: a device is waited for once.
+        let bytes = store.read(&all)?;
+        let mut rest = &bytes[..];
+        let mut messages = Vec::with_capacity(receivers.len());
+        for (other, boxes) in receivers.iter().zip(&sent) {
+            let (message, tail) = rest.split_at(boxes.iter().map(StridedBox::bytes).sum());
+            messages.push((*other, message.to_vec()));
+            rest = tail;
         }
         let post = Post::Swap { at: at.to_string(), messages, sources: others(into) };
         let received = match self.meet(post).map_err(|stop| stop.to_string())? {
             Given::Swapped(received) => received,
             _ => return Err("a meeting gave something else".to_string()),
         };
+        let mut filled: (Vec<StridedBox>, Vec<u8>) = (Vec::new(), Vec::new());
         if way == Way::Add {
-            for (arg, layout) in arrays.iter_mut().zip(&layouts) {
-                let (_, _, bytes) = written(arg)?;
-                out.iter().for_each(|piece| layout.clear(&piece.own, bytes));
-            }
+            store.write(&all, &vec![0; bytes.len()])?;
         }
         for (other, message) in received {
+            let boxes = boxes(into, other);
+            if message.len() != boxes.iter().map(StridedBox::bytes).sum::<usize>() {
+                return Err(format!(
+                    "part {other} exchanges arrays of other types or of other extents beyond the grid"
+                ));
+            }
+            if way == Way::Fill {
+                filled.0.extend(boxes);
+                filled.1.extend(message);
+                continue;
+            }
+            // One after another: an element can be shared with several parts.
             let mut rest = &message[..];
-            for (arg, layout) in arrays.iter_mut().zip(&layouts) {
-                let (_, _, bytes) = written(arg)?;
-                for piece in into.iter().filter(|piece| piece.other == other) {
-                    let Some((own, tail)) = rest.split_at_checked(layout.bytes_of(&piece.own)) else {
-                        return Err(format!(
-                            "part {other} exchanges arrays of other types or of other extents beyond the grid"
-                        ));
-                    };
-                    match way {
-                        Way::Fill => layout.write(&piece.own, own, bytes),
-                        Way::Add => layout.add(&piece.own, own, bytes),
-                    }
-                    rest = tail;
-                }
+            for piece in boxes {
+                let (from, tail) = rest.split_at(piece.bytes());
+                let mut own = store.read(&[piece])?;
+                layouts[piece.array].add(from, &mut own);
+                store.write(&[piece], &own)?;
+                rest = tail;
             }
         }
-        Ok(())
+        store.write(&filled.0, &filled.1)
     }
 
     fn end(&self, at: &str, ending: Ending) -> Result<(), Stop> {

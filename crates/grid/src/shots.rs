@@ -13,12 +13,30 @@ pub fn shots_of(rank: usize, ranks: usize, shots: usize) -> Range<usize> {
 /// Runs shots on all ranks and adds what they give in the order of the shots.
 pub struct Shots<'w> {
     wire: &'w mut dyn Wire,
+    group: Option<Group>,
+}
+
+/// The group that a rank belongs to.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    number: usize,
+    groups: usize,
+    /// Does this rank send what the group gives?
+    leads: bool,
 }
 
 impl<'w> Shots<'w> {
     /// Over the ranks of this wire.
     pub fn over(wire: &'w mut dyn Wire) -> Shots<'w> {
-        Shots { wire }
+        Shots { wire, group: None }
+    }
+
+    /// A shot is run by a group of ranks together: this rank is in group `group` of `groups`, and one rank of each group leads it.
+    /// Groups are numbered in the order of their ranks. Every rank of a group runs the group's shots, and what its leader gives
+    /// counts.
+    pub fn in_groups(mut self, group: usize, groups: usize, leads: bool) -> Shots<'w> {
+        self.group = Some(Group { number: group, groups, leads });
+        self
     }
 
     /// The sum over all shots of what `run` gives for each, added to zero in the order of the shots: the same bits on any number of
@@ -31,10 +49,13 @@ impl<'w> Shots<'w> {
     ) -> Result<Vec<f64>> {
         let mut message: Vec<u8> = Vec::new();
         let mut failure: Option<(usize, String)> = None;
-        for shot in shots_of(self.wire.rank(), self.wire.ranks(), shots) {
+        let own = Group { number: self.wire.rank(), groups: self.wire.ranks(), leads: true };
+        let own = self.group.unwrap_or(own);
+        for shot in shots_of(own.number, own.groups, shots) {
             match run(shot) {
                 Ok(result) if result.len() == length => {
-                    message.extend(result.iter().flat_map(|x| x.to_le_bytes()));
+                    let counted = result.iter().filter(|_| own.leads);
+                    message.extend(counted.flat_map(|x| x.to_le_bytes()));
                 }
                 Ok(result) => {
                     failure = Some((shot, format!("it gave {} numbers, not {length}", result.len())));

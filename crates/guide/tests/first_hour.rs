@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use ebbtide::prelude::*;
+
 const PAGE: &str = include_str!("../../../docs/src/first.md");
 
 /// The commands of the page's shell blocks, in order.
@@ -45,4 +47,58 @@ fn the_first_hour_makes_its_crate_beside_the_clone_and_finds_ebbtide_from_there(
         }
     }
     assert!(added, "the page adds ebbtide to the new crate");
+}
+
+#[program]
+fn spread(u: &mut Array1<f64>, next: &mut Array1<f64>, k: f64, steps: usize) {
+    let n = u.len();
+    for _t in 0..steps {
+        for i in par(0..n) {
+            let left = if i > 0 { u[i - 1] } else { u[i] };
+            let right = if i + 1 < n { u[i + 1] } else { u[i] };
+            next[i] = u[i] + k * (left - 2.0 * u[i] + right);
+        }
+        swap(u, next);
+    }
+}
+
+#[program]
+fn misfit(
+    u: &mut Array1<f64>,
+    next: &mut Array1<f64>,
+    k: f64,
+    steps: usize,
+    seen: &Array1<f64>,
+    loss: &mut Array0<f64>,
+) {
+    spread(u, next, k, steps);
+    for i in par(0..u.len()) {
+        let d = u[i] - seen[i];
+        loss[[]] += 0.5 * d * d;
+    }
+}
+
+/// The figures of the page are those of a CPU.
+#[test]
+fn the_page_shows_the_message_of_a_budget_that_is_too_small() {
+    let device = Device::cpu();
+    let array = || device.zeros::<f64, 1>([10_000]).unwrap();
+    let (u, next, seen, loss) = (array(), array(), array(), device.zeros([]).unwrap());
+    let gradient =
+        misfit().grad(misfit::loss).wrt(misfit::k).memory(Bytes::kib(10)).compile(&device).unwrap();
+    let error = gradient.plan((&u, &next, 0.25, 5_000, &seen, &loss)).unwrap_err().to_string();
+    assert!(device.name() != "cpu" || PAGE.contains(&format!("Error: {error}\n")), "{error}");
+}
+
+/// Forges show all lines of a block, also those that rustdoc and mdBook hide: these stand in comments.
+#[test]
+fn no_page_has_hidden_lines_in_its_code() {
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
+    for entry in std::fs::read_dir(pages).unwrap() {
+        let path = entry.unwrap().path();
+        let Ok(page) = std::fs::read_to_string(&path) else { continue };
+        let blocks = page.split("```rust").skip(1).filter_map(|rest| rest.split("```").next());
+        let hidden = blocks.flat_map(str::lines).find(|line| *line == "#" || line.starts_with("# "));
+        assert_eq!(hidden, None, "{}", path.display());
+    }
 }

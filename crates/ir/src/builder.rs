@@ -115,7 +115,7 @@ impl Builder {
         if rank > Indices::MAX_RANK || !ty.is_element() {
             self.flaw(
                 "2",
-                format!("`{name}` cannot be an array of rank {rank} of `{ty}`: rank 0 to 4, dimensions of its elements counted, no `usize`"),
+                format!("`{name}` cannot be an array of rank {rank} of `{ty}`: rank 0 to 6, dimensions of its elements counted, no `usize`"),
             );
         }
         self.program.arrays.push(ArrayDecl {

@@ -7,7 +7,7 @@
 //!    where it stands, and is known from there to the end of its block; a local variable likewise. What a
 //!    `while` computes for its condition is known in the condition alone; what a loop body computes is known in
 //!    its closing `if … { break; }` too.
-//! 2. **Arrays** have rank 0 to 4 and elements of type `f32 f64 i32 i64 u32 bool`. A parameter is read (`&`) or
+//! 2. **Arrays** have rank 0 to 6 and elements of type `f32 f64 i32 i64 u32 bool`. A parameter is read (`&`) or
 //!    read and written (`&mut`). A temporary has a shape that depends on shapes and scalar arguments alone,
 //!    exists once per launch, and is zeroed where it is declared. `swap` exchanges the names of two arrays of
 //!    equal type and shape; at every exit the caller's handle shows what the program calls by its name.
@@ -26,7 +26,7 @@
 //!    and NaN give the number, of two zeros `min` the negative and `max` the positive one. Elementary functions have one
 //!    definition, in `ebbtide-math`.
 //! 5. **Sequential loops.** Bounds of a `for` are evaluated once, on entry. `if c { break; }` may close a body.
-//! 6. **Parallel loops** have one to four dimensions and hold no other parallel loop, region, call, `swap`,
+//! 6. **Parallel loops** have one to six dimensions and hold no other parallel loop, region, call, `swap`,
 //!    `fill`, `copy` or library operation.
 //! 7. **Races** are build errors: no two iterations of a parallel loop may touch the same element, one of them
 //!    writing, unless all that the loop does with the element is to combine into it in one way. The verifier proves

@@ -169,8 +169,8 @@ impl Verifier<'_> {
             Stmt::Loop(l) => self.sequential(l),
             Stmt::Par(par) => {
                 self.at_program_level("a parallel loop", &par.site);
-                if !(1..=4).contains(&par.ranges.len()) {
-                    self.flaw("6", &par.site, "a parallel loop has one to four dimensions".to_string());
+                if !(1..=Indices::MAX_RANK).contains(&par.ranges.len()) {
+                    self.flaw("6", &par.site, "a parallel loop has one to six dimensions".to_string());
                 }
                 for range in &par.ranges {
                     self.is(range.from, Type::Index, "a bound", &par.site);

@@ -27,7 +27,8 @@ pub use control::{
 pub(crate) use control::{constant_range, index_literal};
 pub use elements::{
     add_to_element, add_to_item, add_to_part, dim, index, len, load, max_into_element, min_into_element,
-    store, store_item, store_part, temp, writable,
+    store, store_item, store_part, subtract_from_element, subtract_from_item, subtract_from_part, temp,
+    writable,
 };
 pub use math::*;
 pub use operators::*;

@@ -60,3 +60,4 @@ pub use small::{Mat2, Mat3, Mat4, Sequence, Tuple, Value, Vec2, Vec3, Vec4};
 pub use struct_leaves::{Floats, FloatsMut, Leaves};
 pub use tangent::{CompiledProduct, Direction, Product};
 pub use value::{CastTarget, Expr, Index, Local, Readable, Returned, Same, Truth, Variable};
+pub use view::Part;

@@ -4,7 +4,7 @@
 //! Each is a function, which outside programs runs a program of this one statement on its arrays' device, and an
 //! empty type of the same name that holds its expansion inside programs.
 
-use ebbtide_ir::{Access, ArrayId, Builder};
+use ebbtide_ir::{Access, ArrayId, Binary, Builder, Compare, Literal, LocalId, Type, ValueId};
 use ebbtide_runtime::{AnyArray, AnyMut, Arg, Array, Result};
 
 pub use crate::products::{matmul, transposed};
@@ -12,7 +12,8 @@ pub use crate::products::{matmul, transposed};
 use crate::cx::{Cx, Lines};
 use crate::handle::{Argument, ArrayHandle, ByMut, ByRef};
 use crate::scalar::{Element, Number};
-use crate::view::all_whole;
+use crate::shapes::{Fit, check, written_once};
+use crate::view::Part;
 
 /// Running sums: `out[i] = x[0] + … + x[i]`, added in this order. `out` has the length of `x` and is another array.
 pub fn scan<T: Number + Element>(x: &Array<T, 1>, out: &mut Array<T, 1>) -> Result<()> {
@@ -33,9 +34,10 @@ impl scan {
         out: impl Argument<ArrayHandle<T, 1, ByMut>>,
     ) {
         let cx = &Cx::current();
-        let (x, out) = (x.pass(cx), out.pass(cx));
-        if all_whole(cx, "scan", &[x.view, out.view]) {
-            cx.emit(|b| b.scan(x.id, out.id));
+        let (x, out) = (x.pass(cx).part(), out.pass(cx).part());
+        match x.1.is_whole() && out.1.is_whole() {
+            true => cx.emit(|b| b.scan(x.0, out.0)),
+            false => scan_part(cx, x, out),
         }
     }
 }
@@ -82,11 +84,91 @@ impl compact {
         count: impl Argument<ArrayHandle<i32, 0, ByMut>>,
     ) {
         let cx = &Cx::current();
-        let (flags, out, count) = (flags.pass(cx), out.pass(cx), count.pass(cx));
-        if all_whole(cx, "compact", &[flags.view, out.view, count.view]) {
-            cx.emit(|b| b.compact(flags.id, out.id, count.id));
+        let (flags, out, count) = (flags.pass(cx).part(), out.pass(cx).part(), count.pass(cx).part());
+        match flags.1.is_whole() && out.1.is_whole() {
+            true => cx.emit(|b| b.compact(flags.0, out.0, count.0)),
+            false => compact_part(cx, flags, out, count),
         }
     }
+}
+
+/// One iteration of a parallel loop that runs through a part of an array: the length of the part, and the index in it.
+#[track_caller]
+fn begin_through(cx: &Cx, (array, view): Part, before: impl FnOnce(&mut Builder)) -> ValueId {
+    cx.emit(|b| {
+        let (zero, one) = (b.literal(Literal::index(0)), b.literal(Literal::index(1)));
+        let n = view.dim(b, array, 0);
+        b.begin_par(&[("once", zero, one)]);
+        before(b);
+        b.begin_for("i", zero, n)
+    })
+}
+
+/// Running sums of a part of an array, or into one.
+#[track_caller]
+fn scan_part(cx: &Cx, x: Part, out: Part) {
+    written_once(cx, "scan", out, &[x]);
+    check(cx, "scan", "[n] and [n]", &[x, out], &[Fit::Equal((0, 0), (1, 0))]);
+    let mut sum = LocalId::from_index(0);
+    let i = begin_through(cx, x, |b| {
+        // Adding to it changes no bit of the first element.
+        let zero = b.literal(Literal::of(b.program().array(x.0).ty, -0.0));
+        sum = b.local("sum", zero);
+    });
+    let (from, to) = (x.1.place_within(cx, &[i]), out.1.place_within(cx, &[i]));
+    cx.emit(|b| {
+        let element = b.load(x.0, &from);
+        let before = b.get(sum);
+        let after = b.binary(Binary::Add, before, element);
+        b.set(sum, after);
+        b.store(out.0, &to, after);
+        b.end_loop(None);
+        b.end_par();
+    });
+}
+
+/// The indices of what is not zero in a part of an array, or into one.
+#[track_caller]
+fn compact_part(cx: &Cx, flags: Part, out: Part, count: Part) {
+    written_once(cx, "compact", out, &[flags, count]);
+    written_once(cx, "compact", count, &[flags]);
+    let (mut found, mut room) = (LocalId::from_index(0), ValueId::from_index(0));
+    let i = begin_through(cx, flags, |b| {
+        let zero = b.literal(Literal::index(0));
+        found = b.local("found", zero);
+        room = out.1.dim(b, out.0, 0);
+    });
+    let from = flags.1.place_within(cx, &[i]);
+    let at = cx.emit(|b| {
+        let flag = b.load(flags.0, &from);
+        let chosen = match b.program().array(flags.0).ty {
+            Type::Bool => flag,
+            ty => {
+                let zero = b.literal(Literal::zero(ty));
+                b.compare(Compare::Ne, flag, zero)
+            }
+        };
+        b.begin_if(chosen);
+        let at = b.get(found);
+        let one = b.literal(Literal::index(1));
+        let after = b.binary(Binary::Add, at, one);
+        b.set(found, after);
+        let fits = b.compare(Compare::Lt, at, room);
+        b.begin_if(fits);
+        at
+    });
+    let to = out.1.place_within(cx, &[at]);
+    cx.emit(|b| {
+        let number = b.cast(i, Type::I32);
+        b.store(out.0, &to, number);
+        b.end_if();
+        b.end_if();
+        b.end_loop(None);
+        let all = b.get(found);
+        let all = b.cast(all, Type::I32);
+        b.store(count.0, &[], all);
+        b.end_par();
+    });
 }
 
 /// Runs a program of one statement on the device of the arrays.

@@ -1,20 +1,22 @@
 //! Products of matrices and vectors: [`matmul`](fn@matmul) with transposes and batches.
 //!
 //! Input: two factors, each an array or [`transposed`], and the array of the product. Output: one library operation for
-//! matrices, a parallel loop for the others. Invariant: an element is made of chains of `mul_add`s over ascending `k`, begun
-//! at zero: for matrices one for each [`ebbtide_ir::MATMUL_CHUNK`] terms, for the others one in all.
+//! whole matrices, a parallel loop for parts of arrays, vectors and batches. Invariant: an element is made of chains of `mul_add`s
+//! over ascending `k`, begun at zero: for matrices one for each [`ebbtide_ir::MATMUL_CHUNK`] terms, for the others one in all.
 
 use std::marker::PhantomData;
 
-use ebbtide_ir::{ArrayId, Assign, Builder, Layout, LibraryOp, Literal, ValueId};
+use ebbtide_ir::{
+    ArrayId, Assign, Binary, Builder, Layout, LibraryOp, Literal, LocalId, MATMUL_CHUNK, Type, ValueId,
+};
 use ebbtide_runtime::{AnyArray, Array, Result};
 
 use crate::cx::Cx;
 use crate::handle::{Argument, ArrayHandle, Borrow, ByMut, ByRef};
-use crate::library::alone;
+use crate::library::run_alone;
 use crate::scalar::Float;
-use crate::shapes::{Fit, assert_fit, whole, written_once};
-use crate::view::View;
+use crate::shapes::{Fit, check, written_once};
+use crate::view::{Part, View};
 
 /// The product of two matrices, of a matrix and a vector, or of batches of these: `c = a · b`.
 ///
@@ -42,8 +44,10 @@ where
     Ranks<L, R, O>: Multiply,
 {
     let ((a, left), (b, right)) = (a.array(), b.array());
-    alone("matmul", &[a, b], &mut [c.any_mut()], |p, reads, writes| {
-        Ranks::<L, R, O>::FORM.emit(p, (reads[0], left), (reads[1], right), writes[0]);
+    run_alone("matmul", &[a, b], &mut [c.any_mut()], |reads, writes| {
+        let whole = |id: ArrayId| (id, View::whole());
+        let (a, b) = ((whole(reads[0]), left), (whole(reads[1]), right));
+        Ranks::<L, R, O>::FORM.emit(&Cx::current(), a, b, whole(writes[0]));
     })
 }
 
@@ -64,13 +68,7 @@ impl matmul {
         Ranks<L, R, O>: Multiply,
     {
         let cx = &Cx::current();
-        let ((a, left), (b, right)) = (a.factor(), b.factor());
-        let Some([a, b, c]) = whole(cx, "matmul", [a, b, c.pass(cx).part()]) else { return };
-        let form = Ranks::<L, R, O>::FORM;
-        if form != Form::MATRICES {
-            written_once(cx, "matmul", c, &[a, b]);
-        }
-        cx.emit(|builder| form.emit(builder, (a, left), (b, right), c));
+        Ranks::<L, R, O>::FORM.emit(cx, a.factor(), b.factor(), c.pass(cx).part());
     }
 }
 
@@ -128,17 +126,17 @@ impl Rank for OfMatrices<3> {}
 )]
 pub trait Factor<T, const R: usize> {
     /// The array, the part of it, and how it is read.
-    fn factor(&self) -> ((ArrayId, View), Layout);
+    fn factor(&self) -> (Part, Layout);
 }
 
 impl<T: Float, const R: usize, B: Borrow> Factor<T, R> for ArrayHandle<T, R, B> {
-    fn factor(&self) -> ((ArrayId, View), Layout) {
+    fn factor(&self) -> (Part, Layout) {
         (self.part(), Layout::Plain)
     }
 }
 
 impl<T: Float, const R: usize> Factor<T, R> for Transposed<ArrayHandle<T, R, ByRef>> {
-    fn factor(&self) -> ((ArrayId, View), Layout) {
+    fn factor(&self) -> (Part, Layout) {
         (self.0.part(), Layout::Transposed)
     }
 }
@@ -188,7 +186,7 @@ pub struct Form {
 }
 
 impl Form {
-    const MATRICES: Form = Form::new(true, true, [false, false], "");
+    const MATRICES: Form = Form::new(true, true, [false, false], "[m, k]; [k, n]; [m, n]");
 
     const fn new(rows: bool, columns: bool, batches: [bool; 2], rule: &'static str) -> Form {
         Form { rows, columns, batches, rule }
@@ -206,12 +204,17 @@ impl Form {
         }
     }
 
-    fn emit(self, b: &mut Builder, left: (ArrayId, Layout), right: (ArrayId, Layout), c: ArrayId) {
-        if self == Form::MATRICES {
-            let op = LibraryOp::Matmul { left: left.1, right: right.1, into: Assign::Replace };
-            return b.library(op, &[left.0, right.0], &[c]);
-        }
+    /// Writes the product. Of whole matrices it is one operation; of parts, of vectors and of batches it is a loop, which adds
+    /// the products of matrices in the same chunks.
+    #[track_caller]
+    fn emit(self, cx: &Cx, left: (Part, Layout), right: (Part, Layout), c: Part) {
         let sides = [left, right];
+        let matrices = self == Form::MATRICES;
+        if matrices && [left.0, right.0, c].iter().all(|(_, view)| view.is_whole()) {
+            let op = LibraryOp::Matmul { left: left.1, right: right.1, into: Assign::Replace };
+            return cx.emit(|b| b.library(op, &[left.0.0, right.0.0], &[c.0]));
+        }
+        written_once(cx, "matmul", c, &[left.0, right.0]);
         let batch = self.batches.contains(&true);
         // The dimensions of the product, in order: batch, row, column.
         let (mut ranges, mut fits, mut at) = (Vec::new(), Vec::new(), 0);
@@ -235,20 +238,30 @@ impl Form {
         }
         let terms = [0, 1].map(|side| (side, self.factor(side, sides[side].1).1));
         fits.push(Fit::Equal(terms[0], terms[1]));
-        assert_fit(b, "matmul", &self.rule_for(left.1, right.1), &[left.0, right.0, c], &fits);
+        check(cx, "matmul", &self.rule_for(left.1, right.1), &[left.0, right.0, c], &fits);
 
-        let zero = b.literal(Literal::index(0));
-        let ends: Vec<ValueId> = (0..ranges.len()).map(|k| b.dim(c, k)).collect();
-        let count = b.dim(left.0, terms[0].1);
-        let ty = b.program().array(c).ty;
-        let ranges: Vec<(&str, ValueId, ValueId)> =
-            ranges.into_iter().zip(ends).map(|(name, end)| (name, zero, end)).collect();
-        let vars = b.begin_par(&ranges);
-        let start = b.literal(Literal::zero(ty));
-        let sum = b.local("sum", start);
-        let k = b.begin_for("k", zero, count);
-        let elements = [0, 1].map(|side| {
-            let (own, term) = self.factor(side, sides[side].1);
+        let (zero, count, ty, vars) = cx.emit(|b| {
+            let zero = b.literal(Literal::index(0));
+            let ends: Vec<ValueId> = (0..ranges.len()).map(|k| c.1.dim(b, c.0, k)).collect();
+            let count = left.0.1.dim(b, left.0.0, terms[0].1);
+            let ranges: Vec<(&str, ValueId, ValueId)> =
+                ranges.into_iter().zip(ends).map(|(name, end)| (name, zero, end)).collect();
+            (zero, count, b.program().array(c.0).ty, b.begin_par(&ranges))
+        });
+        let (chunks, from, to) = match matrices {
+            true => {
+                let (chunks, from, to) = cx.emit(|b| begin_chunks(b, zero, count, ty));
+                (Some(chunks), from, to)
+            }
+            false => (None, zero, count),
+        };
+        let (sum, k) = cx.emit(|b| {
+            let start = b.literal(Literal::zero(ty));
+            (b.local("sum", start), b.begin_for("k", from, to))
+        });
+        let mut factors = Vec::new();
+        for (side, ((array, view), layout)) in sides.into_iter().enumerate() {
+            let (own, term) = self.factor(side, layout);
             let mut index = Vec::new();
             if let (true, Some(at)) = (self.batches[side], batch_at) {
                 index.push(vars[at]);
@@ -259,15 +272,24 @@ impl Form {
             }
             rest.sort_by_key(|(dimension, _)| *dimension);
             index.extend(rest.into_iter().map(|(_, var)| var));
-            b.load(sides[side].0, &index)
+            let place = view.place_within(cx, &index);
+            factors.push(cx.emit(|b| b.load(array, &place)));
+        }
+        let value = cx.emit(|b| {
+            let before = b.get(sum);
+            let after = b.fma(factors[0], factors[1], before);
+            b.set(sum, after);
+            b.end_loop(None);
+            match chunks {
+                Some(total) => end_chunks(b, total, sum),
+                None => b.get(sum),
+            }
         });
-        let before = b.get(sum);
-        let after = b.fma(elements[0], elements[1], before);
-        b.set(sum, after);
-        b.end_loop(None);
-        let value = b.get(sum);
-        b.store(c, &vars, value);
-        b.end_par();
+        let place = c.1.place_within(cx, &vars);
+        cx.emit(|b| {
+            b.store(c.0, &place, value);
+            b.end_par();
+        });
     }
 
     /// The shapes that fit, for messages.
@@ -284,6 +306,34 @@ impl Form {
     }
 }
 
+/// Begins a loop over the chunks of `count` terms: the sum of all, and the bounds of a chunk. There is one at least.
+fn begin_chunks(b: &mut Builder, zero: ValueId, count: ValueId, ty: Type) -> (LocalId, ValueId, ValueId) {
+    let (one, size, last) = (
+        b.literal(Literal::index(1)),
+        b.literal(Literal::index(MATMUL_CHUNK)),
+        b.literal(Literal::index(MATMUL_CHUNK - 1)),
+    );
+    // Adding to it changes no bit of the first chunk.
+    let start = b.literal(Literal::of(ty, -0.0));
+    let total = b.local("total", start);
+    let raised = b.binary(Binary::Add, count, last);
+    let full = b.binary(Binary::Div, raised, size);
+    let chunks = b.binary(Binary::Max, full, one);
+    let chunk = b.begin_for("chunk", zero, chunks);
+    let from = b.binary(Binary::Mul, chunk, size);
+    let end = b.binary(Binary::Add, from, size);
+    (total, from, b.binary(Binary::Min, end, count))
+}
+
+/// Adds a chunk and ends the loop: the sum of all.
+fn end_chunks(b: &mut Builder, total: LocalId, chunk: LocalId) -> ValueId {
+    let (before, chunk) = (b.get(total), b.get(chunk));
+    let after = b.binary(Binary::Add, before, chunk);
+    b.set(total, after);
+    b.end_loop(None);
+    b.get(total)
+}
+
 macro_rules! ranks {
     ($($l:literal $r:literal $o:literal: $rows:literal $columns:literal $batches:expr, $rule:literal;)*) => {$(
         impl Multiply for Ranks<$l, $r, $o> {
@@ -293,7 +343,7 @@ macro_rules! ranks {
 }
 
 ranks! {
-    2 2 2: true true [false, false], "";
+    2 2 2: true true [false, false], "[m, k]; [k, n]; [m, n]";
     2 1 1: true false [false, false], "[m, k]; [k]; [m]";
     1 2 1: false true [false, false], "[k]; [k, n]; [n]";
     3 3 3: true true [true, true], "[l, m, k]; [l, k, n]; [l, m, n]";

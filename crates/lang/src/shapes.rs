@@ -1,9 +1,9 @@
 //! Shapes of the arrays of an operation, checked where it is called, with the names of the caller's arrays.
 
-use ebbtide_ir::{ArrayId, Binary, Builder, Compare, Literal, ValueId};
+use ebbtide_ir::{Binary, Builder, Compare, Literal, ValueId};
 
 use crate::cx::Cx;
-use crate::view::{View, all_whole};
+use crate::view::Part;
 
 /// An extent: which of the arrays, which dimension.
 pub type Extent = (usize, usize);
@@ -17,22 +17,16 @@ pub enum Fit {
     PowerOfTwo(Extent),
 }
 
-/// The arrays of an operation that takes whole ones; a part of one is a build error.
-#[track_caller]
-pub fn whole<const N: usize>(cx: &Cx, operation: &str, parts: [(ArrayId, View); N]) -> Option<[ArrayId; N]> {
-    all_whole(cx, operation, &parts.map(|(_, view)| view)).then(|| parts.map(|(id, _)| id))
-}
-
 /// Asserts that shapes fit; `rule` says which shapes there should be: `"[n, n], [n] and [n]"`.
 #[track_caller]
-pub fn check(cx: &Cx, operation: &str, rule: &str, arrays: &[ArrayId], fits: &[Fit]) {
-    cx.emit(|b| assert_fit(b, operation, rule, arrays, fits));
+pub fn check(cx: &Cx, operation: &str, rule: &str, parts: &[Part], fits: &[Fit]) {
+    cx.emit(|b| assert_fit(b, operation, rule, parts, fits));
 }
 
-pub(crate) fn assert_fit(b: &mut Builder, operation: &str, rule: &str, arrays: &[ArrayId], fits: &[Fit]) {
-    let names: Vec<String> = arrays.iter().map(|a| format!("`{}`", b.program().array(*a).name)).collect();
+fn assert_fit(b: &mut Builder, operation: &str, rule: &str, parts: &[Part], fits: &[Fit]) {
+    let names: Vec<String> = parts.iter().map(|part| described(b, part)).collect();
     let text = format!("the shapes of {} do not fit `{operation}`: they must be {rule}", names.join(", "));
-    let extent = |b: &mut Builder, (array, k): Extent| b.dim(arrays[array], k);
+    let extent = |b: &mut Builder, (array, k): Extent| parts[array].1.dim(b, parts[array].0, k);
     let mut whole: Option<ValueId> = None;
     for fit in fits {
         let holds = match *fit {
@@ -60,16 +54,24 @@ pub(crate) fn assert_fit(b: &mut Builder, operation: &str, rule: &str, arrays: &
     }
 }
 
-/// A build error where an operation writes an array that it uses in another place too.
+/// An array by its name, or a part of it.
+fn described(b: &Builder, (array, view): &Part) -> String {
+    let name = &b.program().array(*array).name;
+    if view.is_whole() { format!("`{name}`") } else { format!("a part of `{name}`") }
+}
+
+/// What an operation writes it uses in no other place: a build error, or, of two parts of one array whose places are computed, a
+/// run error.
 #[track_caller]
-pub fn written_once(cx: &Cx, operation: &str, written: ArrayId, others: &[ArrayId]) {
-    if others.contains(&written) {
+pub fn written_once(cx: &Cx, operation: &str, written: Part, others: &[Part]) {
+    for other in others.iter().filter(|other| other.0 == written.0) {
         cx.emit(|b| {
-            let name = b.program().array(written).name.clone();
-            b.flaw(
-                "11",
-                format!("`{operation}` writes `{name}`, which it uses in another place too: give it an array of its own"),
-            );
+            let name = described(b, &written);
+            let text = format!("`{operation}` writes {name}, which it uses in another place too");
+            match written.1.is_apart(&other.1, b) {
+                Some(apart) => b.assert(apart, text),
+                None => b.flaw("11", format!("{text}: give it an array of its own")),
+            }
         });
     }
 }

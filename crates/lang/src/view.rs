@@ -5,12 +5,15 @@
 //! of its view, and whose next one is in its range. Called programs are expanded where they are called, so a view is a matter
 //! of indices: nothing is copied, and the program that is built knows arrays and indices alone.
 
-use ebbtide_ir::{Binary, Compare, Literal, Program, ValueId};
+use ebbtide_ir::{ArrayId, Binary, Builder, Compare, Literal, Program, ValueId};
 
 use crate::cx::{Cx, same_value};
 
 /// The most indices that a view can fix.
 const MOST: usize = 4;
+
+/// An array, and the part of it that is meant.
+pub type Part = (ArrayId, View);
 
 /// The part of an array that a handle stands for.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +84,51 @@ impl View {
             });
         }
         all
+    }
+
+    /// The index in the array of an index that is in the part.
+    #[track_caller]
+    pub(crate) fn place_within(&self, cx: &Cx, index: &[ValueId]) -> Vec<ValueId> {
+        let mut all = self.indices().to_vec();
+        all.extend_from_slice(index);
+        if let (Some(range), Some(first)) = (self.range, all.get_mut(self.count)) {
+            *first = cx.emit(|b| b.binary(Binary::Add, range.start, *first));
+        }
+        all
+    }
+
+    /// Dimension `k` of this part of an array.
+    pub(crate) fn dim(&self, b: &mut Builder, array: ArrayId, k: usize) -> ValueId {
+        match self.range {
+            Some(range) if k == 0 => range.len,
+            _ => b.dim(array, self.count + k),
+        }
+    }
+
+    /// What is chosen of dimension `k` of the array: the first index and the first one after them; none where it is all of them.
+    fn chosen(&self, b: &mut Builder, k: usize) -> Option<(ValueId, ValueId)> {
+        if let Some(index) = self.indices().get(k) {
+            let one = b.literal(Literal::index(1));
+            return Some((*index, b.binary(Binary::Add, *index, one)));
+        }
+        let range = self.range.filter(|_| k == self.count)?;
+        Some((range.start, b.binary(Binary::Add, range.start, range.len)))
+    }
+
+    /// Whether this part of an array and another part of it have no element in common; `None` where that is never so.
+    pub(crate) fn is_apart(&self, other: &View, b: &mut Builder) -> Option<ValueId> {
+        if self.is_same(other, b.program()) {
+            return None;
+        }
+        let mut apart = None;
+        for k in 0..=self.count.min(other.count) {
+            let (Some(mine), Some(theirs)) = (self.chosen(b, k), other.chosen(b, k)) else { continue };
+            let before = b.compare(Compare::Le, mine.1, theirs.0);
+            let after = b.compare(Compare::Le, theirs.1, mine.0);
+            let here = b.binary(Binary::Or, before, after);
+            apart = Some(apart.map_or(here, |apart| b.binary(Binary::Or, apart, here)));
+        }
+        apart
     }
 
     /// Are the two the same part, as far as can be seen from how their indices are computed?

@@ -25,7 +25,7 @@ use mpi::Threading;
 use mpi::collective::{CommunicatorCollectives, SystemOperation};
 use mpi::datatype::PartitionMut;
 use mpi::environment::Universe;
-use mpi::point_to_point::{Destination, Source};
+use mpi::point_to_point::{Destination, MatchedReceiveVec, Source};
 use mpi::topology::{Color, Communicator, SimpleCommunicator};
 
 /// The MPI job that this process belongs to. Dropping it ends MPI, so it lives as long as everything that uses it.
@@ -61,13 +61,24 @@ impl Mpi {
         Ranks { comm: self.universe.world().duplicate(), tag: 0 }
     }
 
+    /// Returns when all ranks have called it. Ranks that wait sleep: MPI's own barrier would keep their cores busy, which those that
+    /// compute meanwhile may need.
+    pub fn rest(&self) {
+        let mut request = self.universe.world().immediate_barrier();
+        while let Err(pending) = request.test() {
+            request = pending;
+            std::thread::sleep(std::time::Duration::from_micros(200));
+        }
+    }
+
     /// A team of all ranks for the parts of a grid: every rank calls this.
     pub fn team(&self, grid: &Grid) -> Team {
         Team::over(grid, Box::new(self.wire()))
     }
 
     /// Splits the ranks into groups of neighbours, as even as can be; gives the number of this rank's group and the wire inside
-    /// it. A shot per group: every group runs a [`Team`] of its own.
+    /// it. A shot per group: every group runs a [`Team`] of its own over a [duplicate](Ranks::duplicate) of the wire, and
+    /// [`Shots::in_groups`](ebbtide_grid::Shots::in_groups) adds what the groups give.
     pub fn split(&self, groups: usize) -> Result<(usize, Ranks)> {
         let (rank, ranks) = (self.rank(), self.ranks());
         if groups == 0 || groups > ranks {
@@ -77,6 +88,13 @@ impl Mpi {
         let comm = self.universe.world().split_by_color(Color::with_value(group as i32));
         let comm = comm.ok_or_else(|| Error::Wire("MPI gave no communicator to a group".to_string()))?;
         Ok((group, Ranks { comm, tag: 0 }))
+    }
+}
+
+impl Ranks {
+    /// A wire between the same ranks, apart from this one: all of them call it.
+    pub fn duplicate(&self) -> Ranks {
+        Ranks { comm: self.comm.duplicate(), tag: 0 }
     }
 }
 
@@ -91,7 +109,7 @@ pub struct Ranks {
 // through this value take `&mut self`, and the value is moved under a lock.
 unsafe impl Send for Ranks {}
 
-/// Counts of MPI are 32-bit: longer messages go in pieces of this size.
+/// Counts of MPI are 32-bit: longer messages are sent in pieces of this size.
 const PIECE: usize = 1 << 30;
 
 fn count(bytes: usize) -> std::result::Result<i32, String> {
@@ -151,49 +169,40 @@ impl Wire for Ranks {
         // A rank that is ahead by one swap must not be taken for one that is in this.
         self.tag = (self.tag + 1) % 1024;
         let (comm, tag) = (&self.comm, self.tag);
-        let lengths: Vec<u64> = messages.iter().map(|(_, bytes)| bytes.len() as u64).collect();
         mpi::request::scope(|scope| {
             let mut sending = Vec::new();
-            for ((to, bytes), length) in messages.iter().zip(&lengths) {
+            for (to, bytes) in &messages {
                 let to = comm.process_at_rank(*to as i32);
-                sending.push(to.immediate_send_with_tag(scope, length, tag).into());
-                for piece in bytes.chunks(PIECE) {
-                    sending.push(Sending::Bytes(to.immediate_send_with_tag(scope, piece, tag)));
+                for piece in pieces(bytes) {
+                    sending.push(to.immediate_send_with_tag(scope, piece, tag));
                 }
             }
             let mut received = Vec::with_capacity(sources.len());
             for from in sources {
                 let process = comm.process_at_rank(*from as i32);
-                let (length, _) = process.receive_with_tag::<u64>(tag);
-                let mut bytes = vec![0u8; length as usize];
-                for piece in bytes.chunks_mut(PIECE) {
-                    process.receive_into_with_tag(piece, tag);
+                let mut bytes: Vec<u8> = Vec::new();
+                loop {
+                    let (piece, _) = process.matched_probe_with_tag(tag).matched_receive_vec::<u8>();
+                    let last = piece.len() < PIECE;
+                    match bytes.is_empty() {
+                        true => bytes = piece,
+                        false => bytes.extend(piece),
+                    }
+                    if last {
+                        break;
+                    }
                 }
                 received.push((*from, bytes));
             }
-            sending.into_iter().for_each(Sending::wait);
+            sending.into_iter().for_each(|request| request.wait_without_status());
             Ok(received)
         })
     }
 }
 
-/// A message on its way: its length, or some of its bytes.
-enum Sending<'a, S: mpi::request::Scope<'a>> {
-    Length(mpi::request::Request<'a, u64, S>),
-    Bytes(mpi::request::Request<'a, [u8], S>),
-}
-
-impl<'a, S: mpi::request::Scope<'a>> From<mpi::request::Request<'a, u64, S>> for Sending<'a, S> {
-    fn from(request: mpi::request::Request<'a, u64, S>) -> Sending<'a, S> {
-        Sending::Length(request)
-    }
-}
-
-impl<'a, S: mpi::request::Scope<'a>> Sending<'a, S> {
-    fn wait(self) {
-        match self {
-            Sending::Length(request) => request.wait_without_status(),
-            Sending::Bytes(request) => request.wait_without_status(),
-        }
-    }
+/// What a message is sent in: pieces of [`PIECE`] bytes and one that is shorter, by which its receiver knows the end. So every message
+/// below 1 GiB is one message of MPI.
+fn pieces(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let rest = &bytes[bytes.len() - bytes.len() % PIECE..];
+    bytes.chunks_exact(PIECE).chain(std::iter::once(rest))
 }

@@ -1,5 +1,6 @@
 //! Jobs of one to four ranks on this machine, more ranks than cores included. `EBBTIDE_MPIRUN` names another `mpirun`.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 const CHECK: &str = env!("CARGO_BIN_EXE_ebbtide-mpi-check");
@@ -61,27 +62,73 @@ fn c65_five_parts_of_a_volume() {
     same_bits("wave", "uneven");
 }
 
+/// A shot per group of ranks: the gradients are added in the order of the shots.
+#[test]
+fn groups_of_ranks_share_out_shots() {
+    same_bits("groups", "");
+}
+
 #[test]
 fn shots_are_added_in_their_own_order() {
     same_bits("shots", "");
+}
+
+/// A job of the demo on so many ranks, small enough for a test.
+fn demo(ranks: usize, folder: &Path, more: &[&str]) -> Command {
+    let mut command = mpirun(ranks);
+    command.arg(env!("CARGO_BIN_EXE_ebbtide"));
+    command.args(["demo", "--grid", "32x44", "--sources", "5", "--iterations", "2", "--json"]);
+    command.arg("--out").arg(folder.join("out")).args(more);
+    command
+}
+
+/// What the demo found, to the last bit.
+fn figures(output: Output) -> Vec<String> {
+    let text = text(output);
+    let bits = text.lines().filter(|line| line.contains("misfit") || line.contains("gradient_check"));
+    bits.map(str::to_owned).collect()
 }
 
 /// The demo spreads its shots over ranks and finds what one rank finds.
 #[test]
 fn the_demo_has_the_bits_of_one_rank() {
     let folder = tempfile::tempdir().expect("a folder");
-    let figures = |ranks: usize| {
-        let out = folder.path().join(ranks.to_string());
-        let demo = env!("CARGO_BIN_EXE_ebbtide");
-        let options = ["demo", "--grid", "32x44", "--sources", "5", "--iterations", "2", "--json", "--out"];
-        let output = mpirun(ranks).arg(demo).args(options).arg(out).output().expect("mpirun starts");
-        let text = text(output);
-        let bits = text.lines().filter(|line| line.contains("misfit") || line.contains("gradient_check"));
-        bits.map(str::to_owned).collect::<Vec<String>>()
-    };
-    let one = figures(1);
+    let run = |ranks| figures(demo(ranks, folder.path(), &[]).output().expect("mpirun starts"));
+    let one = run(1);
     assert!(one.len() >= 3, "{one:?}");
-    assert_eq!([figures(2), figures(4)], [one.clone(), one]);
+    assert_eq!([run(2), run(4)], [one.clone(), one]);
+}
+
+/// Rank 0 is killed at each file operation of the first two evaluations; the job continues on another number of ranks.
+#[test]
+fn c66_a_durable_demo_continues_on_another_number_of_ranks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let whole = figures(demo(2, folder.path(), &[]).output().expect("mpirun starts"));
+    for (k, point) in
+        ["before:rename:1", "after:rename:1", "amid:write:2", "after:rename:2"].iter().enumerate()
+    {
+        let dir = folder.path().join(format!("run-{k}"));
+        let durable = ["--durable", dir.to_str().expect("a plain name")];
+        let mut first = demo(1 + k, folder.path(), &durable);
+        let output = first.env("EBBTIDE_KILL_AT", point).output().expect("mpirun starts");
+        assert!(!output.status.success(), "{point} ended nothing");
+        let rest = demo(4 - k, folder.path(), &durable).output().expect("mpirun starts");
+        assert_eq!(figures(rest), whole, "{point}");
+    }
+}
+
+/// What rank 0 alone can find out ends the job, with one message.
+#[test]
+fn a_demo_that_cannot_begin_ends_on_all_ranks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("run");
+    let durable = ["--durable", dir.to_str().expect("a plain name")];
+    let _figures = figures(demo(2, folder.path(), &durable).output().expect("mpirun starts"));
+    let other = [&durable[..], &["--noise", "1"]].concat();
+    let output = demo(3, folder.path(), &other).output().expect("mpirun starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert_eq!(said.matches("was made with other options").count(), 1, "{said}");
 }
 
 #[test]

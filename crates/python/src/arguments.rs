@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use ebbtide_ir::{Access, Literal, Param, Program, Role, Type};
+use ebbtide_ir::{Access, Indices, Literal, Param, Program, Role, Type};
 use ebbtide_runtime::{AnyArray, Arg, Device, return_contents};
 use numpy::npyffi::{NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
@@ -17,7 +17,7 @@ use crate::{dlpack, errors};
 pub struct Elements {
     pub ty: Type,
     pub start: *mut u8,
-    pub shape: [usize; 4],
+    pub shape: [usize; Indices::MAX_RANK],
     pub rank: usize,
     /// In C order, and aligned.
     pub contiguous: bool,
@@ -177,10 +177,10 @@ fn numpy_elements(array: &Bound<'_, PyUntypedArray>) -> Result<Elements, String>
         );
     }
     let rank = array.ndim();
-    if rank > 4 {
-        return Err(format!("has {rank} dimensions; arrays of programs have at most 4"));
+    if rank > Indices::MAX_RANK {
+        return Err(format!("has {rank} dimensions; arrays of programs have at most {}", Indices::MAX_RANK));
     }
-    let mut shape = [0; 4];
+    let mut shape = [0; Indices::MAX_RANK];
     shape[..rank].copy_from_slice(array.shape());
     // SAFETY: the object is an array, alive while it is borrowed; these fields are plain data.
     let (start, flags) = unsafe {

@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, c_void};
 
-use ebbtide_ir::Type;
+use ebbtide_ir::{Indices, Type};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict};
 
@@ -113,10 +113,10 @@ fn read(tensor: &Tensor, read_only: bool, library: &str) -> Result<Elements, Str
         }
     };
     let rank = usize::try_from(tensor.ndim).unwrap_or(usize::MAX);
-    if rank > 4 {
-        return Err(format!("it has {rank} dimensions; arrays of programs have at most 4"));
+    if rank > Indices::MAX_RANK {
+        return Err(format!("it has {rank} dimensions; arrays of programs have at most {}", Indices::MAX_RANK));
     }
-    let mut shape = [0; 4];
+    let mut shape = [0; Indices::MAX_RANK];
     let mut expected = 1i64;
     let mut contiguous = true;
     for k in (0..rank).rev() {

@@ -1,6 +1,6 @@
 //! Arrays of NumPy that receive results: the engine writes them in place.
 
-use ebbtide_ir::Type;
+use ebbtide_ir::{Indices, Type};
 use ebbtide_runtime::{AnyArray, Device};
 use numpy::{PyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -24,7 +24,7 @@ impl<'py> Output<'py> {
             Type::U32 => new::<u32>(py, shape),
             Type::Bool => new::<bool>(py, shape),
         };
-        let mut extents = [0; 4];
+        let mut extents = [0; Indices::MAX_RANK];
         extents.iter_mut().zip(shape).for_each(|(extent, given)| *extent = *given);
         let rank = shape.len();
         let elements = Elements { ty, start, shape: extents, rank, contiguous: true, writeable: true };

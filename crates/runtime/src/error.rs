@@ -159,7 +159,7 @@ pub enum Error {
     #[error("run error: {0}")]
     Part(ir::parts::Stop),
     /// A piece of program yielded that was run without an eye on yields.
-    #[error("a program yielded where nobody can resume it")]
+    #[error("a program yielded where it cannot be resumed")]
     UnexpectedYield,
     /// A region yielded in a differentiated run, and running it again on what it left is not what the run does.
     #[error(
@@ -253,7 +253,7 @@ impl Error {
                 "something changed the file while the run went on, or the disk is failing: launch again, elsewhere"
             }
             _ => {
-                "`.disk(..)` takes a directory that can be written and read, and is left alone while a run goes on"
+                "`.disk(..)` takes a directory that can be written and read, and that nothing else changes during a run"
             }
         };
         Error::Disk { dir: dir.to_path_buf(), source, remedy }

@@ -38,6 +38,7 @@ pub use io::saved::{load, save};
 pub use launch::Compiled;
 pub use launch::label::Label;
 pub use launch::pending::Pending;
+pub use launch::resident::{Resident, StridedBox, lend, take_lent};
 pub use launch::status::{Next, Status};
 pub use launch::yielded::Yielded;
 pub use memory::buffer::Buffer;

@@ -175,8 +175,8 @@ class Assignments(Calls):
                 raise self.fail(value, "a temporary has a shape and a `dtype`: `np.zeros((n, m), dtype=np.float32)`")
             ty = self.temporary_type(value, dtype)
             extents = self.extents(shape)
-        if len(extents) > 4:
-            raise self.fail(value, "arrays of programs have at most 4 dimensions")
+        if len(extents) > 6:
+            raise self.fail(value, "arrays of programs have at most 6 dimensions")
         ids = [extent.emit() for extent in extents]
         self.at(statement)
         array = Array(self.builder.temp(name, ty, ids), ty, len(ids), name)
@@ -242,13 +242,16 @@ class Assignments(Calls):
             array = self.written_array(statement.target.value)
             index = self.indices(statement.target, array)
             right = self.scalar(statement.value)
-            if isinstance(statement.op, ast.Add):
+            if isinstance(statement.op, (ast.Add, ast.Sub)):
+                subtracts = isinstance(statement.op, ast.Sub)
                 if array.ty == "bool":
-                    raise self.fail(statement, "there is no `+` of bools")
+                    raise self.fail(statement, f"there is no `{'-' if subtracts else '+'}` of bools")
                 value = self.convert(statement.value, right, array.ty, f"`{array.name}`")
                 ids = [i.emit() for i in index]
                 id = value.emit()
                 self.at(statement.target)
+                if subtracts:
+                    id = self.negated(id, array.ty)
                 builder.update("add", array.id, ids, id)
                 return
             ids = [i.emit() for i in index]
@@ -274,6 +277,12 @@ class Assignments(Calls):
         result = self.convert(statement, new, bound.ty, f"`{statement.target.id}` (since line {self.line(bound)})").emit()
         self.at(statement)
         builder.set(bound.id, result)
+
+    def negated(self, id: int, ty: str) -> int:
+        """A value with the sign exchanged; of an unsigned one what wraps to that."""
+        if ty == "u32":
+            return self.builder.binary("sub", self.builder.int_literal(ty, 0), id)
+        return self.builder.unary("neg", id)
 
     def check_augmented(self, statement: ast.AugAssign, ty: str, right: Any) -> None:
         symbol = _BINARY[type(statement.op)][1] if type(statement.op) in _BINARY else "@"

@@ -162,7 +162,7 @@ class Names:
         if isinstance(found, (Const, Value)):
             return found
         if isinstance(found, Array):
-            hint = f"{found.name}[()]" if found.rank == 0 else f"{found.name}[{', '.join('ijkl'[: found.rank])}]"
+            hint = f"{found.name}[()]" if found.rank == 0 else f"{found.name}[{', '.join('ijklmn'[: found.rank])}]"
             raise self.fail(node, f"`{ast.unparse(node)}` is an array: write an element, `{hint}`, or a loop over them")
         if isinstance(found, Struct):
             raise self.fail(node, f"`{found.name}` is a dataclass: write one of its fields")
@@ -220,7 +220,7 @@ class Names:
         if any(isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...) for part in parts):
             raise self.fail(node, "there are no slices of arrays: write a loop over the indices")
         if len(parts) != array.rank:
-            shown = ", ".join("ijkl"[: array.rank]) or "()"
+            shown = ", ".join("ijklmn"[: array.rank]) or "()"
             raise self.fail(
                 node, f"`{array.name}` has {array.rank} dimensions and is indexed with {len(parts)}: write `{array.name}[{shown}]`"
             )

@@ -304,7 +304,7 @@ impl Writer {
 
     /// The index of the one element of an array of rank 0.
     pub fn no_index() -> Indices {
-        Indices::new(&[]).unwrap_or_else(|| unreachable!("no coordinates are fewer than five"))
+        Indices::new(&[]).unwrap_or_else(|| unreachable!("no coordinates are few enough"))
     }
 }
 

@@ -62,13 +62,11 @@ pub struct Progress {
     shots: usize,
     budget: u64,
     begun: Instant,
-    /// Does this process speak?
-    speaks: bool,
 }
 
 impl Progress {
-    pub fn new(iterations: u64, shots: usize, budget: u64, speaks: bool) -> Progress {
-        let bar = (speaks && std::io::stderr().is_terminal()).then(|| {
+    pub fn new(iterations: u64, shots: usize, budget: u64) -> Progress {
+        let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(iterations);
             let template = "{spinner:.cyan} {bar:28.cyan/blue} {pos}/{len} iterations  {elapsed}\n  {msg}";
             if let Ok(style) = ProgressStyle::with_template(template) {
@@ -77,15 +75,14 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(120));
             bar
         });
-        Progress { bar, iterations, shots, budget, begun: Instant::now(), speaks }
+        Progress { bar, iterations, shots, budget, begun: Instant::now() }
     }
 
     /// Something to know before it begins.
     pub fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(line),
-            None if self.speaks => complain(&format!("{line}\n")),
-            None => {}
+            None => complain(&format!("{line}\n")),
         }
     }
 
@@ -103,7 +100,7 @@ impl Progress {
                 bar.set_position(iterations);
                 bar.set_message(self.figures(history, used));
             }
-            None if self.speaks && verdict == Verdict::Accepted => {
+            None if verdict == Verdict::Accepted => {
                 let seconds = self.begun.elapsed().as_secs_f64();
                 let figures = self.figures(history, used);
                 let whole = self.iterations;

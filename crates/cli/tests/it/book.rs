@@ -114,7 +114,7 @@ fn the_code_of_every_page_is_run() {
         assert!(!ignored || name == "core.md", "{name} has Rust that is not run");
         if text.lines().any(|line| line == "```rust") {
             assert!(
-                run.contains(&format!("/docs/src/{name}\",")),
+                run.contains(&format!("= \"{name}\",")),
                 "`crates/guide` does not run the code of {name}"
             );
         }

@@ -90,7 +90,7 @@ fn a_list_says_how_far_each_run_is() {
 fn a_run_is_shown_with_its_inputs_and_the_command_that_goes_on() {
     let dir = three_runs();
     let shown = text(&runs("show", &dir.path().join("b"), &[]));
-    for part in ["heat (f00d)", "nu = 0.1", "before step", "0, 40", "go on with", "1 adjoint"] {
+    for part in ["heat (f00d)", "nu = 0.1", "before step", "0, 40", "continue with", "1 adjoint"] {
         assert!(shown.contains(part), "{part} is missing:\n{shown}");
     }
     let json = json("show", &dir.path().join("b"), &[]);
@@ -132,7 +132,7 @@ fn verification_finds_what_is_damaged_and_fails() {
     let output = runs("verify", &dir.path().join("c"), &[]);
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("cannot go on") && !said.contains("goes on from what is sound"), "{said}");
+    assert!(said.contains("cannot continue") && !said.contains("continues from what is sound"), "{said}");
 }
 
 #[test]

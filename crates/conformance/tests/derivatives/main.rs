@@ -12,7 +12,7 @@ mod targeted;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ebbtide_conformance::random::generate::{Dice, generate, is_long};
+use ebbtide_conformance::random::generate::{Dice, PHYSICAL, generate, is_long};
 use ebbtide_conformance::random::shrink::shrink;
 use ebbtide_conformance::random::text::text;
 use ebbtide_conformance::random::{Case, Sizes, Sketch, Verdict};
@@ -21,6 +21,9 @@ use ebbtide_runtime::Device;
 
 /// Cases that run in every test run.
 const CASES: u64 = 300;
+
+/// Cases with small values, jumps, reductions and parts of arrays that run in every test run.
+const PHYSICAL_CASES: u64 = 150;
 
 /// One case in so many runs on the CPU too.
 const ON_CPU: u64 = 12;
@@ -95,8 +98,11 @@ fn report(seed: u64, verdict: &Verdict) -> String {
 
 /// Checks a share of all cases, and prints what became of them.
 fn run(part: u64, parts: u64) {
-    let asked = variable("EBBTIDE_CASES");
-    let (first, cases) = (variable("EBBTIDE_SEED").unwrap_or(0), asked.unwrap_or(CASES));
+    let (first, cases) = (variable("EBBTIDE_SEED").unwrap_or(0), variable("EBBTIDE_CASES").unwrap_or(CASES));
+    run_seeds(first, cases, part, parts);
+}
+
+fn run_seeds(first: u64, cases: u64, part: u64, parts: u64) {
     let shard = std::env::var("EBBTIDE_SHARD").ok();
     let shard = shard.as_deref().and_then(|s| s.split_once('/'));
     let shard = shard.and_then(|(k, n)| Some((k.parse::<u64>().ok()?, n.parse::<u64>().ok()?)));
@@ -133,6 +139,11 @@ fn derivatives_of_random_programs_are_the_oracles_one() {
 #[test]
 fn derivatives_of_random_programs_are_the_oracles_two() {
     run(1, 2);
+}
+
+#[test]
+fn derivatives_of_programs_with_small_values_jumps_and_reductions_are_the_oracles() {
+    run_seeds(PHYSICAL, PHYSICAL_CASES, 0, 1);
 }
 
 /// Programs whose gradients had other bits under another budget (the first), or did not fit a larger budget where they

@@ -348,7 +348,7 @@ pub fn c35_errors_say_what_is_wrong() {
 
         let other = Compiled::new(&program(&[region(0, vec![Node::Stage(0)])]), &device).unwrap();
         let error = other.resume(&at, world.args()).unwrap_err().to_string();
-        assert!(error.contains("asked to go on at `Stage::S0`, where program `staged` yielded"), "{error}");
+        assert!(error.contains("asked to resume at `Stage::S0`, where program `staged` yielded"), "{error}");
 
         let never = Compiled::new(&program(&[Node::Stage(0)]), &device).unwrap();
         let error = never.resume_at(label(0), world.args()).unwrap_err().to_string();

@@ -3,6 +3,7 @@
 use ebbtide_ir::{Access, Bound, Fault, HostArg, LibraryCall, Literal, ValueId};
 use ebbtide_runtime::{Error, Executable, Frame, Result, Start, View, from_arguments};
 
+use super::halos::{exchange, is_exchange};
 use super::{Native, lost};
 use crate::hosted::{Around, Part};
 use crate::sys::Address;
@@ -66,10 +67,18 @@ impl Native {
         Ok(frame.scalars.values[v.index()])
     }
 
-    /// Runs an operation of the host on copies of its arrays.
+    /// Runs an operation of the host: an exchange on boxes of its arrays, any other on copies of them.
     fn call(&self, call: &LibraryCall, frame: &mut Frame) -> Result<()> {
         let Some(operation) = self.program.operation(call) else { return Err(lost()) };
         self.settle(frame)?;
+        let fault = |message| {
+            let (operation, site) = (operation.name.clone(), call.site.clone());
+            let fault = Fault::Operation { operation, message, site };
+            Error::of_run(&self.program, fault)
+        };
+        if is_exchange(&self.program, call) {
+            return exchange(&self.gpu, &self.staging, &self.program, call, frame).map_err(fault);
+        }
         let mut copies: Vec<(View, Vec<u8>)> = Vec::new();
         for array in call.arguments.iter().filter_map(|bound| bound.array()) {
             let view = frame.arrays[array.index()];
@@ -99,11 +108,7 @@ impl Native {
                 Bound::Scalar(_) => args.extend(scalars.next().map(HostArg::Scalar)),
             }
         }
-        ebbtide_ir::parts::call_operation(&self.program, call, &mut args).map_err(|message| {
-            let (operation, site) = (operation.name.clone(), call.site.clone());
-            let fault = Fault::Operation { operation, message, site };
-            Error::of_run(&self.program, fault)
-        })?;
+        ebbtide_ir::parts::call_operation(&self.program, call, &mut args).map_err(fault)?;
         let accesses = call.arguments.iter().filter_map(|bound| match bound {
             Bound::Array(_, access) => Some(*access),
             Bound::Scalar(_) => None,

@@ -8,7 +8,7 @@ use ebbtide_runtime::{Event, Frame, Result};
 use super::{Aside, Native, lost};
 use crate::compiler::{Architecture, Kernels, Places};
 use crate::gpu::{Grid, Kernel, Meeting, Module};
-use crate::script::{ARRAYS, SMALL_COPY, Step, Way};
+use crate::script::{EXTENTS, SMALL_COPY, Step, Way};
 use crate::sys::Address;
 use crate::tables::Wanted;
 
@@ -77,7 +77,9 @@ impl Native {
 
     /// May steps wait to be launched together? Somebody who asks for blocks wants each segment by itself.
     fn may_wait(&self, aside: &Aside) -> bool {
-        self.blocks.is_none() && aside.places == Places::Narrow && self.program.arrays.len() <= ARRAYS
+        self.blocks.is_none()
+            && aside.places == Places::Narrow
+            && self.program.arrays.len() * self.program.extents_per_array() <= EXTENTS
     }
 
     /// The most threads of the block that takes steps: few, since all of its segments need registers.

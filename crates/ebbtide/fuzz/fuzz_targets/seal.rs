@@ -17,7 +17,7 @@ static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir(
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let cache = Cache::at(FOLDER.path());
     let mut entropy = Entropy(data);
-    let mut entry = |parts: &[&str]| {
+    let entry = |parts: &[&str]| {
         cache.entry(Kind::Library, parts, |_| Ok(CONTENT.to_vec())).expect("the disk works")
     };
     let (file, _) = entry(&["compiler", "flags", "text"]);

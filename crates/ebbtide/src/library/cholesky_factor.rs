@@ -5,7 +5,7 @@
 
 use ebbtide_lang::library::run_alone;
 use ebbtide_lang::shapes::{self, Fit};
-use ebbtide_lang::{Argument, ArrayHandle, ArrayId, ByMut, ByRef, Cx};
+use ebbtide_lang::{Argument, ArrayHandle, ByMut, ByRef, Cx};
 
 use crate::prelude::*;
 use crate::{Array, Result};
@@ -82,7 +82,7 @@ pub fn cholesky_batch<T: Float>(a: &Array3<T>, l: &mut Array3<T>) {
 /// ```
 pub fn cholesky<T: Float, const R: usize>(a: &Array<T, R>, l: &mut Array<T, R>) -> Result<()>
 where
-    Rank<R>: Factorise,
+    Rank<R>: Factorise<R>,
 {
     run_alone("cholesky", &[a.any()], &mut [l.any_mut()], |reads, writes| {
         let a = ArrayHandle::<T, R, ByRef>::new(reads[0]);
@@ -103,16 +103,16 @@ impl cholesky {
         a: impl Argument<ArrayHandle<T, R, ByRef>>,
         l: impl Argument<ArrayHandle<T, R, ByMut>>,
     ) where
-        Rank<R>: Factorise,
+        Rank<R>: Factorise<R>,
     {
         let cx = &Cx::current();
-        let parts = [a.pass(cx).part(), l.pass(cx).part()];
-        let Some(ids) = shapes::whole(cx, "cholesky", parts) else { return };
-        shapes::written_once(cx, "cholesky", ids[1], &ids[..1]);
+        let (a, l) = (a.pass(cx), l.pass(cx));
+        let parts = [a.part(), l.part()];
+        shapes::written_once(cx, "cholesky", parts[1], &parts[..1]);
         let mut fits = vec![Fit::Equal((0, R - 2), (0, R - 1))];
         fits.extend((0..R).map(|k| Fit::Equal((0, k), (1, k))));
-        shapes::check(cx, "cholesky", Rank::<R>::RULE, &ids, &fits);
-        Rank::<R>::expand::<T>(ids);
+        shapes::check(cx, "cholesky", Rank::<R>::RULE, &parts, &fits);
+        Rank::<R>::expand::<T>(a, l);
     }
 }
 
@@ -124,25 +124,22 @@ pub struct Rank<const R: usize>(());
 #[diagnostic::on_unimplemented(
     message = "`cholesky` takes a matrix, of rank 2, or a batch of them, of rank 3"
 )]
-pub trait Factorise {
+pub trait Factorise<const R: usize> {
     #[doc(hidden)]
     const RULE: &'static str;
     #[doc(hidden)]
     #[track_caller]
-    fn expand<T: Float>(ids: [ArrayId; 2]);
+    fn expand<T: Float>(a: ArrayHandle<T, R, ByRef>, l: ArrayHandle<T, R, ByMut>);
 }
 
 macro_rules! ranks {
     ($($rank:literal $program:ident $rule:literal;)*) => {$(
-        impl Factorise for Rank<$rank> {
+        impl Factorise<$rank> for Rank<$rank> {
             const RULE: &'static str = $rule;
 
             #[track_caller]
-            fn expand<T: Float>([a, l]: [ArrayId; 2]) {
-                $program::<T>::__expand(
-                    ArrayHandle::<T, $rank, ByRef>::new(a),
-                    ArrayHandle::<T, $rank, ByMut>::new(l),
-                );
+            fn expand<T: Float>(a: ArrayHandle<T, $rank, ByRef>, l: ArrayHandle<T, $rank, ByMut>) {
+                $program::<T>::__expand(a, l);
             }
         }
     )*};

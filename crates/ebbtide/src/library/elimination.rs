@@ -8,7 +8,7 @@
 
 use ebbtide_lang::library::run_alone;
 use ebbtide_lang::shapes::{self, Fit};
-use ebbtide_lang::{Argument, ArrayHandle, ArrayId, ByMut, ByRef, Cx};
+use ebbtide_lang::{Argument, ArrayHandle, ByMut, ByRef, Cx};
 
 use crate::prelude::*;
 use crate::{Array, Result};
@@ -227,6 +227,37 @@ fn solve_batch_tangent<T: Float>(
     solve_batch(a, right, dot_x);
 }
 
+// A program with derivatives of its own takes whole arrays. Elimination works on a copy of the matrix in any case.
+
+#[program]
+fn solve_vector_of_parts<T: Float>(a: &Array2<T>, b: &Array1<T>, x: &mut Array1<T>) {
+    let mut matrix = Array2::<T>::zeros([a.dim(0), a.dim(1)]);
+    copy(a, matrix);
+    solve_vector(matrix, b, x);
+}
+
+#[program]
+fn solve_columns_of_parts<T: Float>(a: &Array2<T>, b: &Array2<T>, x: &mut Array2<T>) {
+    let mut matrix = Array2::<T>::zeros([a.dim(0), a.dim(1)]);
+    let mut right = Array2::<T>::zeros([b.dim(0), b.dim(1)]);
+    let mut solution = Array2::<T>::zeros([b.dim(0), b.dim(1)]);
+    copy(a, matrix);
+    copy(b, right);
+    solve_columns(matrix, right, solution);
+    copy(solution, x);
+}
+
+#[program]
+fn solve_batch_of_parts<T: Float>(a: &Array3<T>, b: &Array2<T>, x: &mut Array2<T>) {
+    let mut matrices = Array3::<T>::zeros([a.dim(0), a.dim(1), a.dim(2)]);
+    let mut right = Array2::<T>::zeros([b.dim(0), b.dim(1)]);
+    let mut solution = Array2::<T>::zeros([b.dim(0), b.dim(1)]);
+    copy(a, matrices);
+    copy(b, right);
+    solve_batch(matrices, right, solution);
+    copy(solution, x);
+}
+
 /// Solves linear equations: `a · x = b`.
 ///
 /// | `a` | `b` and `x` |
@@ -246,7 +277,7 @@ pub fn solve<T: Float, const A: usize, const B: usize>(
     x: &mut Array<T, B>,
 ) -> Result<()>
 where
-    Ranks<A, B>: Solve,
+    Ranks<A, B>: Solve<A, B>,
 {
     run_alone("solve", &[a.any(), b.any()], &mut [x.any_mut()], |reads, writes| {
         let (a, b) = (ArrayHandle::<T, A, ByRef>::new(reads[0]), ArrayHandle::<T, B, ByRef>::new(reads[1]));
@@ -268,18 +299,27 @@ impl solve {
         b: impl Argument<ArrayHandle<T, B, ByRef>>,
         x: impl Argument<ArrayHandle<T, B, ByMut>>,
     ) where
-        Ranks<A, B>: Solve,
+        Ranks<A, B>: Solve<A, B>,
     {
         let cx = &Cx::current();
-        let parts = [a.pass(cx).part(), b.pass(cx).part(), x.pass(cx).part()];
-        let Some(ids) = shapes::whole(cx, "solve", parts) else { return };
-        shapes::written_once(cx, "solve", ids[2], &ids[..2]);
+        let (a, b, x) = (a.pass(cx), b.pass(cx), x.pass(cx));
+        let parts = [a.part(), b.part(), x.part()];
+        shapes::written_once(cx, "solve", parts[2], &parts[..2]);
         let mut fits = vec![Fit::Equal((0, A - 2), (0, A - 1)), Fit::Equal((0, A - 1), (1, A - 2))];
         fits.extend((0..B).map(|k| Fit::Equal((1, k), (2, k))));
         fits.extend((A == 3).then_some(Fit::Equal((0, 0), (1, 0))));
-        shapes::check(cx, "solve", Ranks::<A, B>::RULE, &ids, &fits);
-        Ranks::<A, B>::expand::<T>(ids);
+        shapes::check(cx, "solve", Ranks::<A, B>::RULE, &parts, &fits);
+        let whole = parts.iter().all(|(_, view)| view.is_whole());
+        Ranks::<A, B>::expand::<T>(a, b, x, if whole { Given::Whole } else { Given::Parts });
     }
+}
+
+/// What is given: whole arrays, or a part of one among them.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Given {
+    Whole,
+    Parts,
 }
 
 /// The ranks of a matrix and its right side.
@@ -291,30 +331,42 @@ pub struct Ranks<const A: usize, const B: usize>(());
     message = "`solve` does not know these ranks",
     note = "a matrix of rank 2 with right sides of rank 1 or 2 (columns), or a batch of rank 3 with right sides of rank 2"
 )]
-pub trait Solve {
+pub trait Solve<const A: usize, const B: usize> {
     #[doc(hidden)]
     const RULE: &'static str;
     #[doc(hidden)]
     #[track_caller]
-    fn expand<T: Float>(ids: [ArrayId; 3]);
+    fn expand<T: Float>(
+        a: ArrayHandle<T, A, ByRef>,
+        b: ArrayHandle<T, B, ByRef>,
+        x: ArrayHandle<T, B, ByMut>,
+        given: Given,
+    );
 }
 
 macro_rules! ranks {
-    ($($a:literal $b:literal $program:ident $rule:literal;)*) => {$(
-        impl Solve for Ranks<$a, $b> {
+    ($($a:literal $b:literal $program:ident $of_parts:ident $rule:literal;)*) => {$(
+        impl Solve<$a, $b> for Ranks<$a, $b> {
             const RULE: &'static str = $rule;
 
             #[track_caller]
-            fn expand<T: Float>([a, b, x]: [ArrayId; 3]) {
-                let (a, b) = (ArrayHandle::<T, $a, ByRef>::new(a), ArrayHandle::<T, $b, ByRef>::new(b));
-                $program::<T>::__expand(a, b, ArrayHandle::<T, $b, ByMut>::new(x));
+            fn expand<T: Float>(
+                a: ArrayHandle<T, $a, ByRef>,
+                b: ArrayHandle<T, $b, ByRef>,
+                x: ArrayHandle<T, $b, ByMut>,
+                given: Given,
+            ) {
+                match given {
+                    Given::Whole => $program::<T>::__expand(a, b, x),
+                    Given::Parts => $of_parts::<T>::__expand(a, b, x),
+                }
             }
         }
     )*};
 }
 
 ranks! {
-    2 1 solve_vector "[n, n], [n] and [n]";
-    2 2 solve_columns "[n, n], [n, m] and [n, m]";
-    3 2 solve_batch "[l, n, n], [l, n] and [l, n]";
+    2 1 solve_vector solve_vector_of_parts "[n, n], [n] and [n]";
+    2 2 solve_columns solve_columns_of_parts "[n, n], [n, m] and [n, m]";
+    3 2 solve_batch solve_batch_of_parts "[l, n, n], [l, n] and [l, n]";
 }

@@ -8,7 +8,7 @@
 
 use ebbtide_lang::library::run_alone;
 use ebbtide_lang::shapes::{self, Fit};
-use ebbtide_lang::{Argument, ArrayHandle, ArrayId, ByMut, Cx};
+use ebbtide_lang::{Argument, ArrayHandle, ArrayId, ByMut, Cx, Part};
 
 use crate::prelude::*;
 use crate::{Array, Result};
@@ -90,6 +90,18 @@ fn fft_rows_tangent<T: Float>(
     fft_rows(dot_re, dot_im, sign);
 }
 
+/// A program with derivatives of its own takes whole arrays. The stages work on copies in any case.
+#[program]
+fn fft_rows_of_parts<T: Float>(re: &mut Array2<T>, im: &mut Array2<T>, sign: f64) {
+    let mut whole_re = Array2::<T>::zeros([re.dim(0), re.dim(1)]);
+    let mut whole_im = Array2::<T>::zeros([re.dim(0), re.dim(1)]);
+    copy(re, whole_re);
+    copy(im, whole_im);
+    fft_rows(whole_re, whole_im, sign);
+    copy(whole_re, re);
+    copy(whole_im, im);
+}
+
 #[program]
 fn normalise_rows<T: Float>(re: &mut Array2<T>, im: &mut Array2<T>) {
     let scale = T::of(1.0 / (re.dim(1) as f64));
@@ -159,7 +171,7 @@ fn normalise_row<T: Float>(re: &mut Array1<T>, im: &mut Array1<T>) {
 /// ```
 pub fn fft<T: Float, const R: usize>(re: &mut Array<T, R>, im: &mut Array<T, R>) -> Result<()>
 where
-    Rank<R>: Transform,
+    Rank<R>: Transform<R>,
 {
     run_alone("fft", &[], &mut [re.any_mut(), im.any_mut()], |_, ids| {
         fft::__expand::<T, R>(handle(ids[0]), handle(ids[1]));
@@ -169,7 +181,7 @@ where
 /// The inverse of [`fft`](fn@fft), in place: `x[k] = 1/n Σ X[q] exp(2πi·qk/n)`. The factor 1/n is a product after the transform.
 pub fn ifft<T: Float, const R: usize>(re: &mut Array<T, R>, im: &mut Array<T, R>) -> Result<()>
 where
-    Rank<R>: Transform,
+    Rank<R>: Transform<R>,
 {
     run_alone("ifft", &[], &mut [re.any_mut(), im.any_mut()], |_, ids| {
         ifft::__expand::<T, R>(handle(ids[0]), handle(ids[1]));
@@ -201,12 +213,11 @@ macro_rules! expansion {
                 re: impl Argument<ArrayHandle<T, R, ByMut>>,
                 im: impl Argument<ArrayHandle<T, R, ByMut>>,
             ) where
-                Rank<R>: Transform,
+                Rank<R>: Transform<R>,
             {
                 let cx = &Cx::current();
-                let parts = [re.pass(cx).part(), im.pass(cx).part()];
-                let Some([re, im]) = shapes::whole(cx, stringify!($name), parts) else { return };
-                check(cx, stringify!($name), R, re, im);
+                let (re, im) = (re.pass(cx), im.pass(cx));
+                check(cx, stringify!($name), R, [re.part(), im.part()]);
                 Rank::<R>::transform::<T>(re, im, $sign);
                 expansion!(@ $end, re, im);
             }
@@ -222,15 +233,15 @@ expansion!(fft, -1.0, raw);
 expansion!(ifft, 1.0, normalised);
 
 #[track_caller]
-fn check(cx: &Cx, operation: &str, rank: usize, re: ArrayId, im: ArrayId) {
-    shapes::written_once(cx, operation, re, &[im]);
+fn check(cx: &Cx, operation: &str, rank: usize, parts: [Part; 2]) {
+    shapes::written_once(cx, operation, parts[0], &parts[1..]);
     let rule = match rank {
         1 => "[n] and [n] with n a power of two",
         _ => "[rows, n] and [rows, n] with n a power of two",
     };
     let mut fits: Vec<Fit> = (0..rank).map(|k| Fit::Equal((0, k), (1, k))).collect();
     fits.push(Fit::PowerOfTwo((0, rank - 1)));
-    shapes::check(cx, operation, rule, &[re, im], &fits);
+    shapes::check(cx, operation, rule, &parts, &fits);
 }
 
 /// A number of dimensions.
@@ -242,32 +253,40 @@ pub struct Rank<const R: usize>(());
     message = "`fft` transforms arrays of rank 1 and the rows of arrays of rank 2",
     note = "copy what is to be transformed to an array of rank 2, one transform in each row"
 )]
-pub trait Transform {
+pub trait Transform<const R: usize> {
     #[doc(hidden)]
     #[track_caller]
-    fn transform<T: Float>(re: ArrayId, im: ArrayId, sign: f64);
+    fn transform<T: Float>(re: ArrayHandle<T, R, ByMut>, im: ArrayHandle<T, R, ByMut>, sign: f64);
     #[doc(hidden)]
     #[track_caller]
-    fn normalise<T: Float>(re: ArrayId, im: ArrayId);
+    fn normalise<T: Float>(re: ArrayHandle<T, R, ByMut>, im: ArrayHandle<T, R, ByMut>);
 }
 
 macro_rules! ranks {
-    ($($rank:literal $transform:ident $normalise:ident;)*) => {$(
-        impl Transform for Rank<$rank> {
+    ($($rank:literal $transform:ident $of_parts:ident $normalise:ident;)*) => {$(
+        impl Transform<$rank> for Rank<$rank> {
             #[track_caller]
-            fn transform<T: Float>(re: ArrayId, im: ArrayId, sign: f64) {
-                $transform::<T>::__expand(handle(re), handle(im), sign);
+            fn transform<T: Float>(
+                re: ArrayHandle<T, $rank, ByMut>,
+                im: ArrayHandle<T, $rank, ByMut>,
+                sign: f64,
+            ) {
+                let whole = re.part().1.is_whole() && im.part().1.is_whole();
+                match whole {
+                    true => $transform::<T>::__expand(re, im, sign),
+                    false => $of_parts::<T>::__expand(re, im, sign),
+                }
             }
 
             #[track_caller]
-            fn normalise<T: Float>(re: ArrayId, im: ArrayId) {
-                $normalise::<T>::__expand(handle(re), handle(im));
+            fn normalise<T: Float>(re: ArrayHandle<T, $rank, ByMut>, im: ArrayHandle<T, $rank, ByMut>) {
+                $normalise::<T>::__expand(re, im);
             }
         }
     )*};
 }
 
 ranks! {
-    1 fft_row normalise_row;
-    2 fft_rows normalise_rows;
+    1 fft_row fft_row normalise_row;
+    2 fft_rows fft_rows_of_parts normalise_rows;
 }

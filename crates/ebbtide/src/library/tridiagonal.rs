@@ -6,7 +6,7 @@
 
 use ebbtide_lang::library::run_alone;
 use ebbtide_lang::shapes::{self, Fit};
-use ebbtide_lang::{Argument, ArrayHandle, ArrayId, ByMut, ByRef, Cx};
+use ebbtide_lang::{Argument, ArrayHandle, ByMut, ByRef, Cx};
 
 use crate::prelude::*;
 use crate::{Array, Result};
@@ -94,7 +94,7 @@ pub fn solve_tridiagonal<T: Float, const R: usize>(
     x: &mut Array<T, R>,
 ) -> Result<()>
 where
-    Rank<R>: Tridiagonal,
+    Rank<R>: Tridiagonal<R>,
 {
     let reads = [lower.any(), diagonal.any(), upper.any()];
     run_alone("solve_tridiagonal", &reads, &mut [x.any_mut()], |reads, writes| {
@@ -119,16 +119,15 @@ impl solve_tridiagonal {
         upper: impl Argument<ArrayHandle<T, R, ByRef>>,
         x: impl Argument<ArrayHandle<T, R, ByMut>>,
     ) where
-        Rank<R>: Tridiagonal,
+        Rank<R>: Tridiagonal<R>,
     {
         let cx = &Cx::current();
-        let parts =
-            [lower.pass(cx).part(), diagonal.pass(cx).part(), upper.pass(cx).part(), x.pass(cx).part()];
-        let Some(ids) = shapes::whole(cx, "solve_tridiagonal", parts) else { return };
-        shapes::written_once(cx, "solve_tridiagonal", ids[3], &ids[..3]);
+        let (reads, x) = ([lower.pass(cx), diagonal.pass(cx), upper.pass(cx)], x.pass(cx));
+        let parts = [reads[0].part(), reads[1].part(), reads[2].part(), x.part()];
+        shapes::written_once(cx, "solve_tridiagonal", parts[3], &parts[..3]);
         let fits: Vec<Fit> = (0..3).flat_map(|a| (0..R).map(move |k| Fit::Equal((a, k), (3, k)))).collect();
-        shapes::check(cx, "solve_tridiagonal", Rank::<R>::RULE, &ids, &fits);
-        Rank::<R>::expand::<T>(ids);
+        shapes::check(cx, "solve_tridiagonal", Rank::<R>::RULE, &parts, &fits);
+        Rank::<R>::expand::<T>(reads, x);
     }
 }
 
@@ -141,23 +140,25 @@ pub struct Rank<const R: usize>(());
     message = "`solve_tridiagonal` takes arrays of rank 1, or of rank 2 with one system in each row",
     note = "copy what is to be solved to arrays of rank 2, one system in each row"
 )]
-pub trait Tridiagonal {
+pub trait Tridiagonal<const R: usize> {
     #[doc(hidden)]
     const RULE: &'static str;
     #[doc(hidden)]
     #[track_caller]
-    fn expand<T: Float>(ids: [ArrayId; 4]);
+    fn expand<T: Float>(reads: [ArrayHandle<T, R, ByRef>; 3], x: ArrayHandle<T, R, ByMut>);
 }
 
 macro_rules! ranks {
     ($($rank:literal $program:ident $rule:literal;)*) => {$(
-        impl Tridiagonal for Rank<$rank> {
+        impl Tridiagonal<$rank> for Rank<$rank> {
             const RULE: &'static str = $rule;
 
             #[track_caller]
-            fn expand<T: Float>([lower, diagonal, upper, x]: [ArrayId; 4]) {
-                let [lower, diagonal, upper] = [lower, diagonal, upper].map(ArrayHandle::<T, $rank, ByRef>::new);
-                $program::<T>::__expand(lower, diagonal, upper, ArrayHandle::<T, $rank, ByMut>::new(x));
+            fn expand<T: Float>(
+                [lower, diagonal, upper]: [ArrayHandle<T, $rank, ByRef>; 3],
+                x: ArrayHandle<T, $rank, ByMut>,
+            ) {
+                $program::<T>::__expand(lower, diagonal, upper, x);
             }
         }
     )*};

@@ -64,22 +64,22 @@ fn a_method_is_expanded_where_it_is_called() {
     check(
         Oscillator::run(),
         expect![[r#"
-        program Oscillator_run(this.x: &mut Array1<f64>, this.v: &mut Array1<f64>, this.stiffness: f64, dt: f64, steps: usize, out: &mut Array0<f64>) {
-            for _t in 0..steps {
-                /* Oscillator_step */ {
-                    for i in par(0..this.x.len()) {
-                        this.v[i] = this.v[i] - dt * this.stiffness * this.x[i];
-                        this.x[i] += dt * this.v[i];
+            program Oscillator_run(this.x: &mut Array1<f64>, this.v: &mut Array1<f64>, this.stiffness: f64, dt: f64, steps: usize, out: &mut Array0<f64>) {
+                for _t in 0..steps {
+                    /* Oscillator_step */ {
+                        for i in par(0..this.x.len()) {
+                            this.v[i] += -(dt * this.stiffness * this.x[i]);
+                            this.x[i] += dt * this.v[i];
+                        }
+                    }
+                }
+                /* Oscillator_energy */ {
+                    for i_2 in par(0..this.x.len()) {
+                        out[[]] += 0.5 * this.v[i_2] * this.v[i_2] + 0.5 * this.stiffness * this.x[i_2] * this.x[i_2];
                     }
                 }
             }
-            /* Oscillator_energy */ {
-                for i_2 in par(0..this.x.len()) {
-                    out[[]] += 0.5 * this.v[i_2] * this.v[i_2] + 0.5 * this.stiffness * this.x[i_2] * this.x[i_2];
-                }
-            }
-        }
-    "#]],
+        "#]],
     );
 }
 

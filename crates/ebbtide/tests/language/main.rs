@@ -2,11 +2,14 @@
 //! judges.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod combines;
 mod elements;
 mod jumps;
 mod library;
+mod library_parts;
 mod parts;
 mod printing;
+mod ranks;
 mod reductions;
 mod refused;
 mod small;
@@ -43,6 +46,60 @@ fn differentiates<P: ebbtide::__lang::Source>(
         gradient.launch(&question, Budget::Periodic { period: 2 }).unwrap().derivatives
     });
     assert_eq!(expected, found, "the CPU's derivatives have other bits\n{program}");
+}
+
+/// Holds two lists of numbers against each other, relative to the largest of them.
+fn close(found: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(found.len(), expected.len());
+    let scale = expected.iter().fold(1e-300, |scale: f64, x| scale.max(x.abs()));
+    for (k, (found, expected)) in found.iter().zip(expected).enumerate() {
+        assert!((found - expected).abs() <= tolerance * scale, "element {k}: {found} instead of {expected}");
+    }
+}
+
+/// The gradient of a program against finite differences, and its `jvp` and `hvp` against the gradient.
+fn differences_agree<P: ebbtide::__lang::Source>(
+    program: &Program<P>,
+    inputs: &[Input],
+    of: &str,
+    wrt: &[&str],
+) {
+    let question = judge::Question::new(program.ir().unwrap(), inputs, of, wrt);
+    let flat = |all: Vec<Vec<ir::Literal>>| -> Vec<f64> {
+        all.into_iter().flatten().map(|literal| literal.to_f64()).collect()
+    };
+    let along: Vec<f64> = question.direction().into_values().flatten().collect();
+    let moved = |step: f64| -> Vec<Input> {
+        let mut inputs = inputs.to_vec();
+        let mut at = 0;
+        for (k, name) in wrt.iter().enumerate() {
+            assert_eq!(question.input(name).map(Input::shape), Some(inputs[k].shape()), "wrt come first");
+            let Input::Elements(_, elements) = &mut inputs[k] else { panic!("inputs are elements") };
+            for element in elements {
+                *element = (element.to_f64() + step * along[at]).into();
+                at += 1;
+            }
+        }
+        inputs
+    };
+    let gradient = |device: &Device, inputs: &[Input]| {
+        let question = judge::Question::new(program.ir().unwrap(), inputs, of, wrt);
+        let gradient = question.gradient(device, false).unwrap();
+        flat(gradient.launch(&question, Budget::Auto).unwrap().derivatives)
+    };
+    for device in [Device::interpreter(), Device::cpu()] {
+        let found = gradient(&device, inputs);
+        let slope: f64 = found.iter().zip(&along).map(|(g, v)| g * v).sum();
+        let step = 1e-5;
+        let expected =
+            (values(program, &moved(step), of)[0] - values(program, &moved(-step), of)[0]) / (2.0 * step);
+        assert!((slope - expected).abs() < 1e-7 * expected.abs().max(1.0), "{slope} instead of {expected}");
+        let jvp = question.jvp(&device).unwrap()[0].to_f64();
+        assert!((jvp - slope).abs() < 1e-12 * slope.abs().max(1.0), "{jvp} and {slope}");
+        let (ahead, behind) = (gradient(&device, &moved(step)), gradient(&device, &moved(-step)));
+        let bend: Vec<f64> = ahead.iter().zip(&behind).map(|(a, b)| (a - b) / (2.0 * step)).collect();
+        close(&flat(question.hvp(&device, Budget::Auto).unwrap()), &bend, 1e-7);
+    }
 }
 
 /// An array of rank 1 with these elements.

@@ -1,9 +1,13 @@
 //! Programs on the parts of a grid, without MPI.
 
 mod bits;
+mod converging;
 mod durable;
 mod errors;
+mod model;
 mod problems;
+mod resident;
+mod shots;
 mod undivided;
 
 #[path = "../../../sweep/tests/it/faulty.rs"]

@@ -71,16 +71,16 @@ impl fmt::Display for Site {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Indices {
     rank: u8,
-    values: [ValueId; 4],
+    values: [ValueId; Indices::MAX_RANK],
 }
 
 impl Indices {
-    /// The most dimensions an array can have.
-    pub const MAX_RANK: usize = 4;
+    /// The most dimensions an array can have: four, and two of the matrices that are its elements.
+    pub const MAX_RANK: usize = 6;
 
-    /// The index with these coordinates; `None` if there are more than four.
+    /// The index with these coordinates; `None` if there are more than [`Indices::MAX_RANK`].
     pub fn new(values: &[ValueId]) -> Option<Indices> {
-        let mut all = [ValueId(0); 4];
+        let mut all = [ValueId(0); Indices::MAX_RANK];
         all.get_mut(..values.len())?.copy_from_slice(values);
         Some(Indices { rank: values.len() as u8, values: all })
     }

@@ -109,7 +109,7 @@ pub enum Op {
 impl Op {
     /// The values that this one is computed from.
     pub fn operands(&self) -> impl Iterator<Item = ValueId> {
-        let mut list = [None; 4];
+        let mut list = [None; Indices::MAX_RANK];
         match *self {
             Op::Literal(_) | Op::Scalar(_) | Op::Dim(..) | Op::LoopVar | Op::Get(_) => {}
             Op::Unary(_, a) | Op::Cast(a) => list[0] = Some(a),
@@ -120,7 +120,9 @@ impl Op {
                 list[0] = Some(a);
                 list[1] = (f.arity() == 2).then_some(b);
             }
-            Op::Select(a, b, c) | Op::Fma(a, b, c) => list = [Some(a), Some(b), Some(c), None],
+            Op::Select(a, b, c) | Op::Fma(a, b, c) => {
+                (list[0], list[1], list[2]) = (Some(a), Some(b), Some(c))
+            }
             Op::Load(_, index) => index.as_slice().iter().zip(&mut list).for_each(|(v, l)| *l = Some(*v)),
         }
         list.into_iter().flatten()
@@ -157,4 +159,16 @@ pub enum Combine {
     Min,
     /// `a[i].max_assign(x)`.
     Max,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_element_of_the_highest_rank_has_all_its_indices_as_operands() {
+        let index: Vec<ValueId> = (0..Indices::MAX_RANK).map(ValueId::from_index).collect();
+        let load = Indices::new(&index).map(|at| Op::Load(ArrayId::from_index(0), at));
+        assert_eq!(load.map(|load| load.operands().collect()), Some(index));
+    }
 }

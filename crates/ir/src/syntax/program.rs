@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::error::Fault;
-use super::ids::{ArrayId, ScalarId, Site, ValueId};
+use super::ids::{ArrayId, Indices, ScalarId, Site, ValueId};
 use super::op::Op;
 use super::types::{Literal, Type};
 
@@ -47,7 +47,7 @@ pub struct ArrayDecl {
     pub name: String,
     /// The type of its elements.
     pub ty: Type,
-    /// The number of dimensions, 0 to 4.
+    /// The number of dimensions, 0 to 6.
     pub rank: usize,
     /// Where it comes from.
     pub role: Role,
@@ -190,6 +190,12 @@ pub enum SwappedShapes {
 }
 
 impl Program {
+    /// How many extents each array has in the table that compiled code reads: four, or as many as there are dimensions.
+    pub fn extents_per_array(&self) -> usize {
+        let most = self.arrays.iter().map(|array| array.rank).max().unwrap_or(0);
+        most.clamp(4, Indices::MAX_RANK)
+    }
+
     /// The declaration of an array.
     pub fn array(&self, id: ArrayId) -> &ArrayDecl {
         &self.arrays[id.index()]
@@ -220,11 +226,17 @@ impl Program {
 
     /// The fault of an integer division by zero at this place of the source: perhaps an assertion that fails.
     pub fn division_fault(&self, site: Option<Site>) -> Fault {
-        let failed =
-            self.assertions.iter().find(|assertion| assertion.site.is_some() && assertion.site == site);
-        match failed {
-            Some(failed) => Fault::Assertion { text: failed.text.clone(), site },
-            None => Fault::DivisionByZero { site },
+        let here = |assertion: &&Assertion| assertion.site.is_some() && assertion.site == site;
+        let mut texts: Vec<&str> = Vec::new();
+        for assertion in self.assertions.iter().filter(here) {
+            if !texts.contains(&&*assertion.text) {
+                texts.push(&assertion.text);
+            }
+        }
+        match texts.is_empty() {
+            // A call may assert several things at its one place.
+            false => Fault::Assertion { text: texts.join(", or "), site },
+            true => Fault::DivisionByZero { site },
         }
     }
 

@@ -41,7 +41,7 @@ pub(crate) fn flaws(program: &Program) -> Vec<Flaw> {
             }
             _ => {}
         }
-        if decl.rank > 4 || !decl.ty.is_element() {
+        if decl.rank > Indices::MAX_RANK || !decl.ty.is_element() {
             flaw("2", format!("array `{}` has rank {} and elements `{}`", decl.name, decl.rank, decl.ty));
         }
     }
@@ -102,7 +102,7 @@ mod tests {
             ("a parameter that is no array", |p| p.params.push(Param::Array(ArrayId::from_index(9)))),
             ("a temporary as a parameter", |p| p.arrays[1].role = Role::Temp(Vec::new())),
             ("no loops", |p| p.loops = 0),
-            ("a rank too many", |p| p.arrays[1].rank = 5),
+            ("a rank too many", |p| p.arrays[1].rank = 7),
             ("elements that are none", |p| p.arrays[0].ty = Type::Index),
             ("an old state of another type", |p| {
                 let old = ArrayDecl { role: Role::Old(ArrayId::from_index(0)), ..p.arrays[1].clone() };

@@ -1,6 +1,6 @@
 //! Elements of arrays, shapes, temporaries.
 
-use ebbtide_ir::{Combine, Literal, LocalId, ValueId};
+use ebbtide_ir::{Binary, Combine, Literal, LocalId, Type, Unary, ValueId};
 
 use crate::cx::Cx;
 use crate::handle::{ArrayHandle, Borrow, Indexed, Shaped, Stored, Writable};
@@ -126,6 +126,70 @@ pub fn add_to_element<H: Stored<K, Elem = T>, T: super::Add<T>, B: Value + Same<
     value: Expr<B>,
 ) {
     array.store(cx, ids(index), &all_parts::<T>(), &small::ids(&value), Some(Combine::Add));
+}
+
+/// `array[index] -= value;`, which combines as `+=` of the negated value does: the two round alike.
+#[track_caller]
+pub fn subtract_from_element<H: Stored<K, Elem = T>, T: super::Sub<T>, B: Value + Same<T>, const K: usize>(
+    cx: &Cx,
+    index: [Expr<usize>; K],
+    array: H,
+    value: Expr<B>,
+) {
+    array.store(cx, ids(index), &all_parts::<T>(), &negated(cx, &value), Some(Combine::Add));
+}
+
+/// `array[index].part -= value;`
+#[track_caller]
+pub fn subtract_from_part<
+    H: Stored<K, Elem = T>,
+    T: Value,
+    U: super::Sub<U>,
+    B: Value + Same<U>,
+    const K: usize,
+>(
+    cx: &Cx,
+    index: [Expr<usize>; K],
+    array: H,
+    part: impl FnOnce(Local<T>) -> Local<U>,
+    value: Expr<B>,
+) {
+    array.store(cx, ids(index), &numbers_of(part), &negated(cx, &value), Some(Combine::Add));
+}
+
+/// `array[index][item] -= value;`
+#[track_caller]
+pub fn subtract_from_item<H, T, S, B, const K: usize, const M: usize>(
+    cx: &Cx,
+    index: [Expr<usize>; K],
+    item: [Expr<usize>; M],
+    array: H,
+    value: Expr<B>,
+) where
+    H: Stored<K, Elem = T>,
+    T: Value,
+    Expr<T>: Indexed<M, Elem = S>,
+    S: super::Sub<S>,
+    B: Value + Same<S>,
+{
+    array.store_item(cx, ids(index), &ids(item), &negated(cx, &value), Some(Combine::Add));
+}
+
+/// The scalars of a value with the sign exchanged; of unsigned ones what wraps to that.
+#[track_caller]
+fn negated<T: Value>(cx: &Cx, value: &Expr<T>) -> Vec<ValueId> {
+    let mut all = Vec::new();
+    // A loop and not an iterator: the place in the source is the caller's, which a closure does not pass on.
+    for (id, ty) in small::ids(value).into_iter().zip(small::types::<T>()) {
+        all.push(cx.emit(|b| match ty {
+            Type::U32 => {
+                let zero = b.literal(Literal::zero(ty));
+                b.binary(Binary::Sub, zero, id)
+            }
+            _ => b.unary(Unary::Neg, id),
+        }));
+    }
+    all
 }
 
 macro_rules! combine {

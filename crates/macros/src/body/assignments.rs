@@ -43,7 +43,8 @@ impl Translator<'_> {
         quote!(#store;)
     }
 
-    /// `place += value` and its kin. `+=` on an element combines, so that it may be a reduction.
+    /// `place += value` and its kin. `+=` and `-=` on an element combine, so that they may be
+    /// reductions.
     pub(super) fn compound_assign(&mut self, place: &Expr, op: &BinOp, value: &Expr) -> TokenStream {
         let Some(function) = compound(op) else { return TokenStream::new() };
         let (span, right_span) = (op.span(), value.span());
@@ -51,14 +52,17 @@ impl Translator<'_> {
         let right = self.hidden_at("right", right_span);
         let Some(target) = self.target(place) else { return TokenStream::new() };
         let update = match (target, function) {
-            (Target::Element(Element { array, index }), "add") => {
-                self.emit(place.span(), "add_to_element", &[index, array, value])
+            (Target::Element(Element { array, index }), "add" | "sub") => {
+                let combine = if function == "add" { "add_to_element" } else { "subtract_from_element" };
+                self.emit(place.span(), combine, &[index, array, value])
             }
-            (Target::Item(Element { array, index }, item), "add") => {
-                self.emit(place.span(), "add_to_item", &[index, item, array, value])
+            (Target::Item(Element { array, index }, item), "add" | "sub") => {
+                let combine = if function == "add" { "add_to_item" } else { "subtract_from_item" };
+                self.emit(place.span(), combine, &[index, item, array, value])
             }
-            (Target::Part(Element { array, index }, part), "add") => {
-                self.emit(place.span(), "add_to_part", &[index, array, part, value])
+            (Target::Part(Element { array, index }, part), "add" | "sub") => {
+                let combine = if function == "add" { "add_to_part" } else { "subtract_from_part" };
+                self.emit(place.span(), combine, &[index, array, part, value])
             }
             (Target::Element(Element { array, index }), _) => {
                 let at = self.hidden("at");

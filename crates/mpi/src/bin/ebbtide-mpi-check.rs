@@ -1,6 +1,6 @@
 //! Runs the problems of the tests on the ranks of a job, or in this process alone, and prints the bits of everything.
 //!
-//! `ebbtide-mpi-check alone|ranks line|torus|wave even|uneven`, `… shots`, `… fail`, `… cost`, or `… durable DIR [RANK POINT]`, which ends
+//! `ebbtide-mpi-check alone|ranks line|torus|wave even|uneven`, `… shots`, `… groups`, `… fail`, or `… durable DIR [RANK POINT]`, which ends
 //! rank `RANK` at a named file operation. `tests/ranks.rs` compares what it prints.
 
 #[allow(dead_code)]
@@ -46,16 +46,11 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
             let grid = Grid::new(&[48])?.cut(0, &[5, 17, 1, 11, 14])?.halo(1)?.periodic(&[true])?;
             team(&grid).run(|part| durable(part, &cut))?
         }
-        "cost" => {
-            if let Some(text) = cost(mpi.as_ref())? {
-                println!("{text}");
-            }
-            return Ok(());
-        }
         "fail" => {
             let grid = Grid::new(&[12])?.even(&[4])?.halo(1)?;
             team(&grid).run(failing)?
         }
+        "groups" => vec![groups(mpi.as_ref())?],
         "shots" => {
             let mut wire: Box<dyn Wire> =
                 mpi.as_ref().map_or_else(|| Box::new(Alone) as Box<dyn Wire>, |mpi| Box::new(mpi.wire()));
@@ -94,15 +89,42 @@ fn line(part: &Part) -> Result<Bits> {
     Ok(bits)
 }
 
+/// Shots that groups of ranks run together, each on three parts: at most two groups.
+fn groups(mpi: Option<&Mpi>) -> Result<Bits> {
+    let grid = Grid::new(&[24])?.even(&[3])?.halo(1)?.periodic(&[true])?;
+    let count = mpi.map_or(1, |mpi| mpi.ranks().min(2));
+    let group = mpi.map(|mpi| mpi.split(count)).transpose()?;
+    let team = || match &group {
+        Some((_, wire)) => Team::over(&grid, Box::new(wire.duplicate())),
+        None => Team::new(&grid),
+    };
+    let shot = |shot: usize| {
+        let work = |part: &Part| {
+            let device = &Device::best()?;
+            let u = part.fill(device, |[x]| (0.3 * (x + shot) as f64).sin() + 0.2)?;
+            let (next, loss) = (part.zeros(device)?, device.zeros([])?);
+            let gradient = burgers().grad(burgers::loss).wrt(burgers::u).compile(device)?;
+            let out = gradient.launch((&u, &next, &part.place1()?, 0.3, 5, &loss))?;
+            part.gather(out.get(burgers::u)?)
+        };
+        Ok(team().run(work)?.swap_remove(0))
+    };
+    let (number, leads) = group.as_ref().map_or((0, true), |(number, wire)| (*number, wire.rank() == 0));
+    let mut world: Box<dyn Wire> =
+        mpi.map_or_else(|| Box::new(Alone) as Box<dyn Wire>, |mpi| Box::new(mpi.wire()));
+    let sum = Shots::over(&mut *world).in_groups(number, count, leads).sum(5, 24, shot)?;
+    Ok(sum.bits())
+}
+
 /// Every action is made durable in `dir`, or none.
 fn durable(part: &Part, dir: &str) -> Result<Bits> {
     let device = &Device::best()?;
     let at = part.place1()?;
-    let mut u = part.fill(device, |[x]| (0.37 * x as f64).sin() + 0.2)?;
-    let (mut next, mut loss) = (part.zeros(device)?, device.zeros([])?);
+    let u = part.fill(device, |[x]| (0.37 * x as f64).sin() + 0.2)?;
+    let (next, loss) = (part.zeros(device)?, device.zeros([])?);
     let gradient = burgers().value_and_grad(burgers::loss).wrt(burgers::u).wrt(burgers::nu);
     let gradient = gradient.budget(Budget::Revolve { slots: 2, block: 1 }).compile(device)?;
-    let args = (&mut u, &mut next, &at, 0.3, 9, &mut loss);
+    let args = (&u, &next, &at, 0.3, 9, &loss);
     let out = match dir {
         "-" => gradient.launch(args)?,
         dir => gradient.launch_durable_every(dir, std::time::Duration::ZERO, args)?,
@@ -153,52 +175,4 @@ fn failing(part: &Part) -> Result<Bits> {
     let mut u = part.zeros::<f64, 1>(device)?;
     ebbtide::exchange(&mut u)?;
     Ok(Bits::new())
-}
-
-/// What exchanges cost: a wave on two parts, on the ranks of the job, against one part on as many threads, in one run.
-fn cost(mpi: Option<&Mpi>) -> Result<Option<String>> {
-    const N: usize = 96;
-    const STEPS: usize = 60;
-    let seconds = |team: Team| -> Result<f64> {
-        let run = |part: &Part| -> Result<f64> {
-            let device = &Device::best()?;
-            let at = part.place3()?;
-            let c = part.fill(device, |_| 0.3f32)?;
-            let wavelet = device.array(&[1.0f32; STEPS])?;
-            let (mut p, mut q) = (part.zeros(device)?, part.zeros(device)?);
-            let (mut loss, mut largest) = (device.zeros([])?, device.zeros([])?);
-            let compiled = wave::<f32>().compile(device)?;
-            let mut best = f64::INFINITY;
-            for _ in 0..5 {
-                part.barrier()?;
-                let begun = std::time::Instant::now();
-                let _done = compiled.launch((&mut p, &mut q, &c, &wavelet, &at, &mut loss, &mut largest))?;
-                best = best.min(begun.elapsed().as_secs_f64());
-            }
-            Ok(best)
-        };
-        Ok(team.run(run)?.into_iter().fold(0.0, f64::max))
-    };
-    let grid = |parts: usize| Grid::new(&[N, N, N])?.even(&[parts, 1, 1])?.halo(1);
-    let ranks = mpi.map_or(2, |mpi| mpi.ranks().max(2));
-    let parts = grid(ranks)?;
-    let divided = seconds(mpi.map_or_else(|| Team::new(&parts), |mpi| mpi.team(&parts)))?;
-    if mpi.is_some_and(|mpi| mpi.rank() != 0) {
-        return Ok(None);
-    }
-    let undivided = seconds(Team::new(&grid(1)?))?;
-    let bytes = 2 * (ranks - 1) * N * N * size_of::<f32>();
-    let copied = vec![1u8; bytes];
-    let begun = std::time::Instant::now();
-    (0..100).for_each(|_| drop(std::hint::black_box(copied.clone())));
-    let floor = begun.elapsed().as_secs_f64() / 100.0;
-    let step = |seconds: f64| 1e6 * seconds / STEPS as f64;
-    Ok(Some(format!(
-        "{ranks} parts: {:.0} µs a step, one part on the threads of its device: {:.0} µs, ratio {:.2}; an exchange moves {bytes} \
-         bytes, which take {:.1} µs to copy",
-        step(divided),
-        step(undivided),
-        divided / undivided,
-        1e6 * floor
-    )))
 }

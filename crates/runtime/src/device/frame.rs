@@ -6,7 +6,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
-use ebbtide_ir::{ArrayId, Literal, Program, Role, Scalars};
+use ebbtide_ir::{ArrayId, Indices, Literal, Program, Role, Scalars};
 use ebbtide_sweep::Cancel;
 
 use crate::device::frame::extents::extents;
@@ -16,24 +16,27 @@ use crate::memory::device_memory::Handed;
 use crate::memory::meter::Meter;
 use crate::memory::spare::Spare;
 
+/// The extents of an array, padded with ones.
+pub type Extents = [i64; Indices::MAX_RANK];
+
 /// One array as compiled code sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
     /// The address of the first element.
     pub address: *mut u8,
     /// The extents, padded with ones.
-    pub shape: [i64; 4],
+    pub shape: Extents,
     /// The number of bytes.
     pub bytes: usize,
 }
 
 impl View {
     /// A view of nothing.
-    pub const EMPTY: View = View { address: std::ptr::null_mut(), shape: [1; 4], bytes: 0 };
+    pub const EMPTY: View = View { address: std::ptr::null_mut(), shape: [1; Indices::MAX_RANK], bytes: 0 };
 
     /// A view of memory in this shape.
     pub fn new(address: *mut u8, shape: &[usize], bytes: usize) -> View {
-        let mut padded = [1; 4];
+        let mut padded = [1; Indices::MAX_RANK];
         padded.iter_mut().zip(shape).for_each(|(p, s)| *p = *s as i64);
         View { address, shape: padded, bytes }
     }
@@ -68,7 +71,7 @@ fn byte_count(program: &Program, array: ArrayId, shape: &[usize]) -> Result<usiz
 pub(crate) struct Temp {
     pub array: ArrayId,
     /// The extents, padded with ones.
-    pub shape: [i64; 4],
+    pub shape: Extents,
     pub buffer: Buffer,
 }
 
@@ -149,6 +152,12 @@ impl Frame {
         meter: &Arc<Meter>,
     ) -> Result<Frame> {
         Frame::with(program, views, arguments, Scalars::of(program), Vec::new(), meter)
+    }
+
+    /// The extents of all arrays, [`Program::extents_per_array`] of each: the table that compiled code reads.
+    pub fn extents(&self, program: &Program) -> Vec<i64> {
+        let row = program.extents_per_array();
+        self.arrays.iter().flat_map(|view| &view.shape[..row]).copied().collect()
     }
 
     /// A frame that goes on with these scalars and temporaries; temporaries that are not among them are made.

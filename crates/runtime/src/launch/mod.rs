@@ -3,6 +3,7 @@
 pub(crate) mod label;
 pub(crate) mod parts;
 pub(crate) mod pending;
+pub(crate) mod resident;
 pub(crate) mod status;
 pub(crate) mod stored;
 pub(crate) mod yielded;
@@ -166,7 +167,7 @@ impl Compiled {
         let program = &self.program;
         if !Arc::ptr_eq(program, &at.program) && program.hash() != at.program.hash() {
             let message = format!(
-                "it was asked to go on at `{}`, where program `{}` yielded",
+                "it was asked to resume at `{}`, where program `{}` yielded",
                 at.label_name(),
                 at.program.name
             );

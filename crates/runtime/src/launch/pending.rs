@@ -99,7 +99,7 @@ impl Drop for Work {
         let failed = self.status.as_ref().and_then(|status| status.as_ref().err());
         let failed = failed.filter(|error| !matches!(error, Error::Cancelled { .. }));
         if let (true, Some(error)) = (state.forgotten, failed) {
-            crate::warn(&format!("a launch that nobody waited for failed: {error}"));
+            crate::warn(&format!("a launch that was not waited for failed: {error}"));
         }
         state.buffers = buffers;
         let status = self.status.take().unwrap_or_else(|| {

@@ -93,7 +93,7 @@ impl Yielded {
         let missing = entry.derive(&self.program, &known, kept).missing;
         if !missing.is_empty() {
             return Err(self.fail(format!(
-                "the program cannot go on at `{label}`: it needs {}, which only the code before that label makes",
+                "the program cannot resume at `{label}`: it needs {}, which only the code before that label makes",
                 missing.join(", ")
             )));
         }

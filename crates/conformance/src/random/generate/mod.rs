@@ -4,6 +4,7 @@
 //! the same sketch for ever, unless the generator changes.
 
 mod parallel;
+mod physics;
 mod statements;
 mod terms;
 
@@ -85,6 +86,8 @@ struct Maker {
     regions: usize,
     names: usize,
     fuel: usize,
+    /// Does the program have the shapes of small values, jumps and reductions?
+    physical: bool,
 }
 
 /// Arrays that sums go to: they may grow with the number of iterations, so what is read from them is bounded at once.
@@ -150,13 +153,25 @@ pub fn is_long(seed: u64) -> bool {
     seed % 50 == 7
 }
 
+/// Does the sketch of this seed have the shapes of small values, jumps, reductions and parts of arrays?
+pub fn is_physical(seed: u64) -> bool {
+    seed >= PHYSICAL
+}
+
+/// The first seed of programs with the shapes of small values, jumps, reductions and parts of arrays: those below it stay what
+/// they were before there were such.
+pub const PHYSICAL: u64 = 1_000_000;
+
 /// The sketch of a seed.
 pub fn generate(seed: u64) -> Sketch {
     let mut dice = Dice::new(seed);
     let yields = dice.one_in(8);
+    let physical = is_physical(seed);
+    let known =
+        || all_arrays().into_iter().chain(if physical { physics::small_arrays() } else { Vec::new() });
     let mut maker = Maker {
         dice,
-        scope: Scope { arrays: all_arrays(), ..Scope::default() },
+        scope: Scope { arrays: known().collect(), ..Scope::default() },
         uses: None,
         outer_locals: 0,
         banned: BTreeSet::new(),
@@ -166,6 +181,7 @@ pub fn generate(seed: u64) -> Sketch {
         regions: usize::from(yields),
         names: 0,
         fuel: 26,
+        physical,
     };
     maker.scope.values = all_scalars().iter().map(|s| (s.name.clone(), s.ty)).collect();
     maker.restrict();
@@ -182,7 +198,7 @@ pub fn generate(seed: u64) -> Sketch {
     }
     let mut sketch = Sketch {
         name: format!("random_{seed}"),
-        arrays: all_arrays(),
+        arrays: known().collect(),
         scalars: all_scalars(),
         body,
         callees: std::mem::take(&mut maker.callees),
@@ -196,7 +212,8 @@ impl Maker {
     /// Few arrays make programs in which they meet more often.
     fn restrict(&mut self) {
         let kept = 2 + self.dice.below(7);
-        let always = ["g", "o", "perm", "a"];
+        let always: &[&str] =
+            if self.physical { &["g", "o", "perm", "a", "v3", "mm"] } else { &["g", "o", "perm", "a"] };
         let mut others: Vec<ArrayOf> =
             self.scope.arrays.iter().filter(|a| !always.contains(&a.name.as_str())).cloned().collect();
         let mut arrays: Vec<ArrayOf> =

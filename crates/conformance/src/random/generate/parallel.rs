@@ -312,11 +312,14 @@ impl Maker {
     }
 
     /// A statement inside a parallel loop.
-    fn body_statement(&mut self, depth: usize) -> Vec<Line> {
+    pub(super) fn body_statement(&mut self, depth: usize) -> Vec<Line> {
         if self.fuel == 0 {
             return Vec::new();
         }
         self.fuel -= 1;
+        if self.physical && self.dice.one_in(2) {
+            return self.physical_statement(depth);
+        }
         let ty = self.dice.pick(&[Type::F64, Type::F64, Type::F64, Type::F32, Type::I32, Type::Bool]);
         match self.dice.below(if depth == 0 { 6 } else { 11 }) {
             0 | 1 => {
@@ -356,7 +359,7 @@ impl Maker {
         }
     }
 
-    fn two_statements(&mut self, depth: usize) -> Vec<Line> {
+    pub(super) fn two_statements(&mut self, depth: usize) -> Vec<Line> {
         let mut lines = self.body_statement(depth);
         lines.extend(self.body_statement(depth));
         lines

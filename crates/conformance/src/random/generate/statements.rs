@@ -11,6 +11,9 @@ impl Maker {
             return vec![self.parallel()];
         }
         self.fuel -= 1;
+        if self.physical && self.dice.one_in(4) {
+            return self.physical_step(depth);
+        }
         match self.dice.below(if depth == 0 { 19 } else { 30 }) {
             0..=8 => vec![self.parallel()],
             9 => self.swaps(),
@@ -387,6 +390,7 @@ impl Maker {
             may_call: false,
             regions: 0,
             names: 100 * (which + 1),
+            physical: self.physical,
             fuel: 6,
         };
         let mut body = Vec::new();

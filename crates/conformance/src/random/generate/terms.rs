@@ -165,7 +165,7 @@ impl Maker {
         Some(if wild && ty.is_float() { self.bounded(load) } else { load })
     }
 
-    fn may_read(&self, array: &ArrayOf) -> bool {
+    pub(super) fn may_read(&self, array: &ArrayOf) -> bool {
         if self.banned.contains(&array.name) || array.name == "o" {
             return false;
         }

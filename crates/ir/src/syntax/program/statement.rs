@@ -260,7 +260,7 @@ pub enum Ordering {
     Relaxed,
 }
 
-/// A parallel loop over one to four dimensions; the last one varies fastest.
+/// A parallel loop over one to six dimensions; the last one varies fastest.
 #[derive(Clone, Debug)]
 pub struct Par {
     /// Which loop.
