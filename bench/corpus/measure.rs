@@ -1,4 +1,4 @@
-//! The corpus on one thread: times of program, gradient, jvp and hvp, memory and compile time, as one table. Where a file of
+//! The corpus: times of program, gradient, jvp and hvp, memory and compile time, as one table. Where a file of
 //! JAX's times is given, its ratios too.
 
 use std::collections::BTreeMap;
@@ -75,60 +75,99 @@ impl<'p> Arguments<'p> {
     }
 }
 
-/// The shortest of many runs.
-fn best(at_least: Duration, mut run: impl FnMut() -> Result<Duration>) -> Result<f64> {
+/// The median of many runs of several things, one after the other in turns: what disturbs one disturbs all.
+fn medians<const N: usize>(
+    at_least: Duration,
+    mut run: impl FnMut(usize) -> Result<f64>,
+) -> Result<[f64; N]> {
     let begun = Instant::now();
-    let mut best = run()?;
+    let mut times: [Vec<f64>; N] = std::array::from_fn(|_| Vec::new());
     for round in 0.. {
-        best = best.min(run()?);
-        if round > 2 && begun.elapsed() > at_least {
+        for (k, times) in times.iter_mut().enumerate() {
+            let seconds = run(k)?;
+            // The first one warms up.
+            if round > 0 {
+                times.push(seconds);
+            }
+        }
+        if round > 4 && begun.elapsed() > at_least {
             break;
         }
     }
-    Ok(best.as_secs_f64())
+    Ok(times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    }))
 }
 
-/// The time of a program.
-fn time_program(compiled: &Compiled, arguments: &mut Arguments<'_>, at_least: Duration) -> Result<f64> {
-    best(at_least, || {
-        arguments.reset()?;
-        let list = arguments.list();
-        let begun = Instant::now();
-        let _done = compiled.launch(list)?;
-        Ok(begun.elapsed())
-    })
+/// Seconds since some moment: those that this thread ran where it is the only one, so that other work of the machine does not
+/// count, and those of the clock where there are several.
+fn seconds(threads: usize) -> f64 {
+    static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+    let ran = if threads == 1 { std::fs::read_to_string("/proc/thread-self/schedstat").ok() } else { None };
+    let nanoseconds = ran.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
+    nanoseconds.map_or_else(|| START.elapsed().as_secs_f64(), |nanoseconds| nanoseconds * 1e-9)
 }
 
-/// The time of a gradient, and the bytes that it plans.
-fn time_gradient(
-    compiled: &CompiledGradient,
-    arguments: &mut Arguments<'_>,
-    wrt: &[String],
-    at_least: Duration,
-) -> Result<(f64, u64)> {
-    let device = compiled.device().clone();
-    let mut results = Vec::new();
-    for name in wrt {
-        let at = arguments.program.params.iter().position(|param| match param {
-            Param::Array(a) => arguments.program.array(*a).name == *name,
-            Param::Scalar(s) => arguments.program.scalars[s.index()].name == *name,
-        });
-        let input = &arguments.inputs[at.ok_or("no such parameter")?];
-        let ty = match arguments.program.find_array(name) {
-            Some(a) => arguments.program.array(a).ty,
-            None => input.elements(Type::F64)[0].ty(),
-        };
-        results.push(AnyArray::zeros(&device, ty, input.shape())?);
+/// The time of one run of a program.
+fn run_program(compiled: &Compiled, arguments: &mut Arguments<'_>, threads: usize) -> Result<f64> {
+    arguments.reset()?;
+    let list = arguments.list();
+    let begun = seconds(threads);
+    let _done = compiled.launch(list)?;
+    Ok(seconds(threads) - begun)
+}
+
+/// A gradient with room for its results.
+struct Run {
+    compiled: CompiledGradient,
+    results: Vec<AnyArray>,
+}
+
+impl Run {
+    fn new(compiled: CompiledGradient, arguments: &Arguments<'_>, wrt: &[String]) -> Result<Run> {
+        let mut results = Vec::new();
+        for name in wrt {
+            let at = arguments.program.params.iter().position(|param| match param {
+                Param::Array(a) => arguments.program.array(*a).name == *name,
+                Param::Scalar(s) => arguments.program.scalars[s.index()].name == *name,
+            });
+            let input = &arguments.inputs[at.ok_or("no such parameter")?];
+            let ty = match arguments.program.find_array(name) {
+                Some(a) => arguments.program.array(a).ty,
+                None => input.elements(Type::F64)[0].ty(),
+            };
+            results.push(AnyArray::zeros(compiled.device(), ty, input.shape())?);
+        }
+        Ok(Run { compiled, results })
     }
-    let mut list = arguments.list();
-    list.extend(results.iter_mut().map(|array| Arg::Write(array.any_mut())));
-    let peak = compiled.plan(&list)?.peak_bytes();
-    let seconds = best(at_least, || {
-        let begun = Instant::now();
-        compiled.launch(&list)?;
-        Ok(begun.elapsed())
-    })?;
-    Ok((seconds, peak))
+
+    /// The time of one run.
+    fn time(&mut self, arguments: &mut Arguments<'_>, threads: usize) -> Result<f64> {
+        arguments.reset()?;
+        let mut list = arguments.list();
+        list.extend(self.results.iter_mut().map(|array| Arg::Write(array.any_mut())));
+        let begun = seconds(threads);
+        self.compiled.launch(&list)?;
+        Ok(seconds(threads) - begun)
+    }
+
+    /// The bytes that it plans.
+    fn bytes(&mut self, arguments: &mut Arguments<'_>) -> Result<u64> {
+        let mut list = arguments.list();
+        list.extend(self.results.iter_mut().map(|array| Arg::Write(array.any_mut())));
+        Ok(self.compiled.plan(&list)?.peak_bytes())
+    }
+}
+
+/// The CPU seconds of compilers that have ended.
+fn of_compilers() -> f64 {
+    /// `CLK_TCK` of every Linux.
+    const TICKS: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = after_name.split_whitespace().skip(13).take(2);
+    ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / TICKS
 }
 
 /// One line of the table.
@@ -139,7 +178,8 @@ pub struct Line {
     pub jvp: Option<f64>,
     pub hvp: Option<f64>,
     pub bytes: u64,
-    pub compile: f64,
+    /// Until program and gradient can run: seconds, and CPU seconds of the C compiler.
+    pub compile: (f64, f64),
 }
 
 impl Line {
@@ -185,37 +225,72 @@ fn along(tangent: &Tangent, problem: &Problem) -> Vec<Input> {
     tangent.program.params.iter().map(of).collect()
 }
 
-/// Measures one program on one thread.
-pub fn line(name: &'static str, ty: Type, size: Size, at_least: Duration) -> Result<Line> {
+/// What is measured, and how.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// `program`, `program/type` or `program/type/size`.
+    pub only: Option<String>,
+    pub at_least: Duration,
+    pub threads: usize,
+    /// Are tangents and second derivatives measured too?
+    pub second: bool,
+}
+
+impl Wish {
+    fn wants(&self, name: &str, ty: Type, size: Size) -> bool {
+        let all = [name.to_string(), ty.to_string(), format!("{size:?}").to_lowercase()];
+        self.only.as_ref().is_none_or(|only| only.split('/').zip(&all).all(|(wanted, is)| wanted == is))
+    }
+}
+
+/// Measures one program.
+pub fn line(name: &'static str, ty: Type, size: Size, wish: &Wish) -> Result<Line> {
     let problem = problem(name, ty, size)?;
     let folder = tempfile::tempdir()?;
-    let (device, _) = Options::new().threads(1).cache(Cache::at(folder.path())).build()?;
+    let (device, _) = Options::new().threads(wish.threads).cache(Cache::at(folder.path())).build()?;
     let wrt: Vec<String> = problem.wrt.iter().map(|name| name.to_string()).collect();
     let request = Request { of: "loss".to_string(), wrt: wrt.clone(), ..Request::default() };
-    let begun = Instant::now();
+    let (begun, before) = (Instant::now(), of_compilers());
     let program = Compiled::new(&problem.program, &device)?;
     let gradient = CompiledGradient::new(&problem.program, &request, &device, Budget::StoreAll)?;
-    let compile = begun.elapsed().as_secs_f64();
+    let compile = (begun.elapsed().as_secs_f64(), of_compilers() - before);
     let mut arguments = Arguments::new(&problem.program, problem.inputs.clone(), &device)?;
-    let program = time_program(&program, &mut arguments, at_least)?;
-    arguments.reset()?;
-    let (gradient, bytes) = time_gradient(&gradient, &mut arguments, &wrt, at_least)?;
-    let tangent = tangent(&problem.program, &wrt)?;
-    let mut moving = Arguments::new(&tangent.program, along(&tangent, &problem), &device)?;
-    let jvp = time_program(&Compiled::new(&tangent.program, &device)?, &mut moving, at_least).ok();
-    let hvp = tangent.dots.get("loss").and_then(|dot| {
-        let request = Request {
-            of: dot.clone(),
-            wrt: wrt.clone(),
-            may_be_zero: true,
-            tangents: tangent.dots.clone(),
-            ..Request::default()
-        };
-        let compiled = CompiledGradient::new(&tangent.program, &request, &device, Budget::StoreAll).ok()?;
-        moving.reset().ok()?;
-        time_gradient(&compiled, &mut moving, &wrt, at_least).ok().map(|(seconds, _)| seconds)
-    });
-    Ok(Line { extents: problem.extents, program, gradient, jvp, hvp, bytes, compile })
+    let mut gradient = Run::new(gradient, &arguments, &wrt)?;
+    let bytes = gradient.bytes(&mut arguments)?;
+    let [program, gradient] = medians(wish.at_least, |k| match k {
+        0 => run_program(&program, &mut arguments, wish.threads),
+        _ => gradient.time(&mut arguments, wish.threads),
+    })?;
+    let mut line =
+        Line { extents: problem.extents.clone(), program, gradient, jvp: None, hvp: None, bytes, compile };
+    if wish.second {
+        second(&problem, &wrt, &device, wish, &mut line)?;
+    }
+    Ok(line)
+}
+
+/// Measures the tangent along ones, and the product with the Hessian.
+fn second(problem: &Problem, wrt: &[String], device: &Device, wish: &Wish, line: &mut Line) -> Result<()> {
+    let tangent = tangent(&problem.program, wrt)?;
+    let mut moving = Arguments::new(&tangent.program, along(&tangent, problem), device)?;
+    let jvp = Compiled::new(&tangent.program, device)?;
+    let [time] = medians(wish.at_least, |_| run_program(&jvp, &mut moving, wish.threads))?;
+    line.jvp = Some(time);
+    let Some(dot) = tangent.dots.get("loss") else { return Ok(()) };
+    let request = Request {
+        of: dot.clone(),
+        wrt: wrt.to_vec(),
+        may_be_zero: true,
+        tangents: tangent.dots.clone(),
+        ..Request::default()
+    };
+    let Ok(hvp) = CompiledGradient::new(&tangent.program, &request, device, Budget::StoreAll) else {
+        return Ok(());
+    };
+    let mut hvp = Run::new(hvp, &moving, wrt)?;
+    let [time] = medians(wish.at_least, |_| hvp.time(&mut moving, wish.threads))?;
+    line.hvp = Some(time);
+    Ok(())
 }
 
 /// Times of JAX by program, type and size: program and gradient.
@@ -236,44 +311,45 @@ fn microseconds(seconds: Option<f64>) -> String {
 }
 
 /// Prints the table, and at its end what fell off a cliff.
-pub fn table(only: Option<&str>, quick: bool) -> Result<()> {
+pub fn table(wish: &Wish) -> Result<()> {
     let jax = of_jax();
-    let at_least = Duration::from_millis(if quick { 100 } else { 1000 });
     println!(
-        "| program | size | µs: program | gradient | gradient / program | jvp / program | hvp / gradient | memory | compile | / JAX |"
+        "| program | size | µs: program | gradient | gradient / program | jvp / program | hvp / gradient | memory | compile, CPU | / JAX |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     let mut cliffs = Vec::new();
-    for name in NAMES.into_iter().filter(|name| only.is_none_or(|only| only == *name)) {
-        for ty in [Type::F32, Type::F64] {
-            for size in [Size::Small, Size::Large] {
-                let line = match line(name, ty, size, at_least) {
-                    Ok(line) => line,
-                    Err(error) => {
-                        println!("| {name} {ty} | {size:?} | {error} | | | | | | | |");
-                        continue;
-                    }
-                };
-                let peer = jax.get(&format!("{name} {ty} {size:?}"));
-                let peer = peer.map_or("–".to_string(), |(program, gradient)| {
-                    format!("{:.2} / {:.2}", line.program / program, line.gradient / gradient)
-                });
-                let ratio = |a: Option<f64>, b: f64| a.map_or("–".to_string(), |a| format!("{:.2}", a / b));
-                println!(
-                    "| {name} {ty} | {} | {} | {} | {:.2} | {} | {} | {:.1} KiB | {:.1} s | {peer} |",
-                    line.extents,
-                    microseconds(Some(line.program)),
-                    microseconds(Some(line.gradient)),
-                    line.gradient_over_program(),
-                    ratio(line.jvp, line.program),
-                    ratio(line.hvp, line.gradient),
-                    line.bytes as f64 / 1024.0,
-                    line.compile,
-                );
-                if line.gradient_over_program() > CLIFF {
-                    cliffs.push(format!("{name} {ty} {size:?}: {:.1}", line.gradient_over_program()));
-                }
+    let all = NAMES.into_iter().flat_map(|name| {
+        [Type::F32, Type::F64]
+            .into_iter()
+            .flat_map(move |ty| [Size::Small, Size::Large].map(|size| (name, ty, size)))
+    });
+    for (name, ty, size) in all.filter(|(name, ty, size)| wish.wants(name, *ty, *size)) {
+        let line = match line(name, ty, size, wish) {
+            Ok(line) => line,
+            Err(error) => {
+                println!("| {name} {ty} | {size:?} | {error} | | | | | | | |");
+                continue;
             }
+        };
+        let peer = jax.get(&format!("{name} {ty} {size:?}"));
+        let peer = peer.map_or("–".to_string(), |(program, gradient)| {
+            format!("{:.2} / {:.2}", line.program / program, line.gradient / gradient)
+        });
+        let ratio = |a: Option<f64>, b: f64| a.map_or("–".to_string(), |a| format!("{:.2}", a / b));
+        println!(
+            "| {name} {ty} | {} | {} | {} | {:.2} | {} | {} | {:.1} KiB | {:.1} s, {:.1} s | {peer} |",
+            line.extents,
+            microseconds(Some(line.program)),
+            microseconds(Some(line.gradient)),
+            line.gradient_over_program(),
+            ratio(line.jvp, line.program),
+            ratio(line.hvp, line.gradient),
+            line.bytes as f64 / 1024.0,
+            line.compile.0,
+            line.compile.1,
+        );
+        if line.gradient_over_program() > CLIFF {
+            cliffs.push(format!("{name} {ty} {size:?}: {:.1}", line.gradient_over_program()));
         }
     }
     println!(

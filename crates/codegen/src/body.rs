@@ -82,6 +82,7 @@ impl Text<'_> {
 
     fn body_statement(&mut self, body: &Body, stmt: &Stmt, mask: Option<&str>) {
         match stmt {
+            Stmt::Let(v) if self.moved.contains(v) => {}
             Stmt::Let(v) => self.body_value(body, *v, mask),
             Stmt::Declare(local, v) => {
                 let (ty, value) = self.operand(
@@ -382,8 +383,13 @@ impl Text<'_> {
         }
     }
 
+    /// Is every dimension of the index a sum that the interior has as a number?
+    pub fn is_sum(&self, interior: &Interior, index: Indices) -> bool {
+        index.as_slice().iter().all(|v| self.linear_here(interior, *v).is_some())
+    }
+
     /// The distance between the elements of neighbouring lanes, where more than the last dimension varies.
-    fn row_stride(&self, interior: &Interior, array: ArrayId, index: Indices) -> String {
+    pub fn row_stride(&self, interior: &Interior, array: ArrayId, index: Indices) -> String {
         let coefficients: Vec<String> = index
             .as_slice()
             .iter()

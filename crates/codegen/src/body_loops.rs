@@ -1,6 +1,6 @@
 //! Loops inside the iterations of parallel loops.
 
-use ebbtide_ir::{Loop, LoopKind, Op, ValueId};
+use ebbtide_ir::{Loop, LoopKind, Op, Stmt, ValueId};
 
 use crate::body::Body;
 use crate::unit::{Family, Text, line};
@@ -21,6 +21,10 @@ impl Text<'_> {
                 let [from, to] = [*from, *to].map(|v| self.checked_bound(body, v, mask));
                 let v = format!("v{}", var.index());
                 line!(self, "{{ const i64 end{number} = {to};");
+                let before = self.loop_invariants(body, l);
+                self.body(body, &before, mask);
+                let moved = std::mem::take(&mut self.moved);
+                self.moved = before.iter().filter_map(defined).chain(moved.iter().copied()).collect();
                 // A loop that can be left in the middle is left by one `break`.
                 if outermost && l.until.is_none() {
                     line!(self, "for (i64 {v} = {from}; {v} < end{number};) {{");
@@ -34,6 +38,7 @@ impl Text<'_> {
                     self.leave(body, l);
                     line!(self, "}} }}");
                 }
+                self.moved = moved;
             }
             LoopKind::While { head, condition } => {
                 line!(self, "for (u32 pass{number} = 1;; pass{number}++) {{ {{");
@@ -89,4 +94,9 @@ impl Text<'_> {
             None => self.known(body, v),
         }
     }
+}
+
+/// The value that a statement computes.
+fn defined(stmt: &Stmt) -> Option<ValueId> {
+    if let Stmt::Let(v) = stmt { Some(*v) } else { None }
 }

@@ -15,6 +15,8 @@ use crate::unit::{Family, Jam, Pace, Text, line};
 
 /// Vectors of iterations that run side by side where the body has loops.
 const SIDE_BY_SIDE: usize = 4;
+/// So many do where elementary functions are computed in these loops: each is a long text of its own.
+const SIDE_BY_SIDE_WITH_FUNCTIONS: usize = 2;
 
 impl Text<'_> {
     /// How much one iteration computes, roughly in additions, as a C expression: loops count as often as they run,
@@ -103,19 +105,32 @@ impl Text<'_> {
         self.before_loop(par);
         let exit = self.fresh();
         let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
-        // Ordered sums at shared elements are taken by one thread.
         let work = self.work(&par.body);
-        let split = if scatters { "0".to_string() } else { format!("eb_split(f, rows, row, {work})") };
+        let noted = if scatters { self.note_terms(par) } else { Vec::new() };
+        let split = match (scatters, noted.is_empty()) {
+            (false, _) => format!("eb_split(f, rows, row, {work})"),
+            // Ordered sums that cannot be noted are taken by one thread.
+            (true, true) => "0".to_string(),
+            (true, false) => format!("f->shared->lists && eb_split(f, rows, row, {work})"),
+        };
         line!(self, "const int split = {split};");
+        if !noted.is_empty() {
+            line!(self, "const int noting = split;");
+        }
         line!(self, "const i64 part = split ? f->thread : 0, parts = split ? f->threads : 1;");
         line!(self, "if ((split || f->thread == 0) && rows > 0 && row > 0) {{");
-        if reductions.is_empty() {
+        if !noted.is_empty() {
+            self.noted_pieces(par, &noted, exit);
+            self.noted.clear();
+        } else if reductions.is_empty() {
             self.pieces(par, exit);
         } else {
             self.leaves(par, &reductions, &stores, exit);
         }
         line!(self, "}}");
-        line!(self, "exit{exit}: ;");
+        if noted.is_empty() {
+            line!(self, "exit{exit}: ;");
+        }
         if reductions.is_empty() {
             let safe = self.proof(par, &[]).map(|proof| proved(&proof.tests));
             line!(self, "i64 wild = 0; (void)wild;");
@@ -299,7 +314,7 @@ impl Text<'_> {
     }
 
     /// The rows `first..end` and columns `jf..jt` of the iteration space.
-    fn rows(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
+    pub fn rows(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
         let last = par.ranges.len() - 1;
         let j = par.ranges[last].var.index();
         line!(self, "for (i64 r = first; r < end; r++) {{");
@@ -369,15 +384,23 @@ impl Text<'_> {
         if !par.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_))) {
             return;
         }
+        let mut functions = false;
+        for l in par.body.iter().filter(|stmt| matches!(stmt, Stmt::Loop(_))) {
+            walk(std::slice::from_ref(l), &mut |stmt| {
+                functions |= matches!(stmt, Stmt::Let(v)
+                    if matches!(self.program.op(*v), Op::Math(..)) && !interior.varying.uniform(*v));
+            });
+        }
+        let count = if functions { SIDE_BY_SIDE_WITH_FUNCTIONS } else { SIDE_BY_SIDE };
         let j = par.ranges[par.ranges.len() - 1].var.index();
         let lanes = self.target.vector_bytes / element.size();
         let (start, failed) = (self.out.len(), self.failed);
         let values = interior.varying.values.iter().copied().collect();
         let locals = interior.varying.locals.iter().copied().collect();
         self.jam = Some(Jam { number: 0, values, locals });
-        self.whole_vectors(SIDE_BY_SIDE * lanes, None);
-        (0..SIDE_BY_SIDE).for_each(|u| line!(self, "const i64 v{j}_{u} = j + {};", u * lanes));
-        let form = Form::Vector { interior, element, lanes, part: Part::Whole, vector: 0, jam: SIDE_BY_SIDE };
+        self.whole_vectors(count * lanes, None);
+        (0..count).for_each(|u| line!(self, "const i64 v{j}_{u} = j + {};", u * lanes));
+        let form = Form::Vector { interior, element, lanes, part: Part::Whole, vector: 0, jam: count };
         self.body(&body(form), &par.body, None);
         line!(self, "}}");
         self.jam = None;

@@ -44,6 +44,7 @@ impl Text<'_> {
                 let condition = condition.map_or(String::new(), |c| format!("if ({c}) "));
                 return line!(self, "{condition}eb_atomic_{how}(&{name}[{offset}], {value});");
             }
+            self.note(body, s, &offset, (None, None));
             let element = self.near(s.array, s.index).unwrap_or_else(|| format!("{name}[{offset}]"));
             let Some(now) =
                 self.store_late(Late { array: s.array, number: self.side(), element, condition, how, value })
@@ -58,18 +59,32 @@ impl Text<'_> {
             return line!(self, "{condition}{} = {value};", now.element);
         };
         let Form::Vector { interior, .. } = body.form else { return };
-        self.failed |= !matches!(self.stride(interior, s.index), Stride::Next);
         let vector = vector_type(ty, lanes);
         let (_, mut value) = self.operand(body, s.value, ty, true);
-        let (load, store) = match part {
-            Part::Whole => (
-                format!("eb_load_{vector}({name} + {offset})"),
-                format!("eb_store_{vector}({name} + {offset}, "),
-            ),
-            Part::Tail => (
-                format!("eb_load_part_{vector}({name} + {offset}, tail)"),
-                format!("eb_store_part_{vector}({name} + {offset}, tail, "),
-            ),
+        let stride = match self.stride(interior, s.index) {
+            Stride::Next => None,
+            Stride::Apart(stride) => Some(stride),
+            Stride::Unknown if self.is_sum(interior, s.index) => {
+                Some(self.row_stride(interior, s.array, s.index))
+            }
+            // The lanes meet in one element, or go where data tells them.
+            Stride::Same | Stride::Unknown => {
+                self.failed = true;
+                None
+            }
+        };
+        self.note(body, s, &offset, (stride.as_deref(), mask));
+        let at = format!("{name} + {offset}");
+        let (load, store) = match (stride, part) {
+            (None, Part::Whole) => (format!("eb_load_{vector}({at})"), format!("eb_store_{vector}({at}, ")),
+            (None, Part::Tail) => {
+                (format!("eb_load_part_{vector}({at}, tail)"), format!("eb_store_part_{vector}({at}, tail, "))
+            }
+            (Some(stride), part) => {
+                let count = if part == Part::Tail { "tail".to_string() } else { lanes.to_string() };
+                let place = format!("({at}, {stride}, {count}");
+                (format!("eb_gather_{vector}{place})"), format!("eb_put_{vector}{place}, "))
+            }
         };
         if let Some(how) = how {
             value = self.combine(how, ty, lanes, &load, &value);

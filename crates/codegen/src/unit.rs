@@ -51,10 +51,14 @@ pub struct Unit {
     pub reductions: usize,
     /// Are terms of ordered sums at shared elements noted?
     pub notes: bool,
+    /// The most arrays of one loop whose terms threads of a CPU note.
+    pub noted_arrays: usize,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
     /// By segment: how many threads its blocks may have, on CUDA.
     pub widths: Vec<Width>,
+    /// How many parts the text has: each can be compiled by itself, with its number as `EB_PART`.
+    pub parts: usize,
 }
 
 /// How many threads a block may have.
@@ -74,9 +78,13 @@ pub fn c_unit(
     target: Target,
 ) -> Result<Unit, ebbtide_math::MathError> {
     let mut text = Text::of(program, facts, Family::C, target);
+    let mut pieces = Vec::new();
     for (k, block) in segments.iter().enumerate() {
         text.segment(k, block, segments);
+        pieces.push(std::mem::take(&mut text.out));
     }
+    let parts = deal(&pieces);
+    text.out = in_parts(pieces, &parts);
     text.want_extremes();
     let shapes = [Format::F64, Format::F32].map(|format| {
         let lanes = target.vector_bytes / if format == Format::F64 { 8 } else { 4 };
@@ -100,7 +108,32 @@ pub fn c_unit(
             source.push_str(&waiting(ty, *places));
         }
     }
-    Ok(text.finish(source, "static __attribute__((noinline))"))
+    let mut unit = text.finish(source, "static __attribute__((noinline))");
+    unit.parts = parts.iter().max().map_or(1, |last| last + 1);
+    Ok(unit)
+}
+
+/// Which part of a unit each segment belongs to. Where there is much text, the longest segment has one for itself: compilers
+/// take more than twice as long for twice the text, and two of them can run at a time.
+fn deal(segments: &[String]) -> Vec<usize> {
+    /// A text of so many bytes is compiled in a moment.
+    const SHORT: usize = 40_000;
+    let longest = segments.iter().enumerate().max_by_key(|(_, text)| text.len()).map(|(k, _)| k);
+    let others: usize =
+        segments.iter().enumerate().filter(|(k, _)| Some(*k) != longest).map(|(_, t)| t.len()).sum();
+    let worth = others > SHORT && segments.iter().any(|text| text.len() > SHORT);
+    (0..segments.len()).map(|k| usize::from(worth && Some(k) == longest)).collect()
+}
+
+/// The segments, each for the part that it belongs to, where there are several.
+fn in_parts(segments: Vec<String>, parts: &[usize]) -> String {
+    if parts.iter().all(|part| *part == 0) {
+        return segments.concat();
+    }
+    let guarded = |(text, part): (String, &usize)| {
+        format!("#if !defined(EB_PART) || EB_PART == {part}\n{text}#endif\n")
+    };
+    segments.into_iter().zip(parts).map(guarded).collect()
 }
 
 /// From so much work on, in additions, threads of a CPU share a loop.
@@ -164,6 +197,8 @@ pub(crate) struct Text<'p> {
     pub reductions: usize,
     /// Are terms of ordered sums at shared elements noted?
     pub notes: bool,
+    /// The most arrays of one loop whose terms threads of a CPU note.
+    pub noted_arrays: usize,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
     /// By segment: how many threads its blocks may have.
@@ -188,6 +223,8 @@ pub(crate) struct Text<'p> {
     pub atomics: BTreeSet<ArrayId>,
     /// The updates that are noted for later: by which array's notes, and where among them.
     pub staged: BTreeMap<*const Store, (usize, String)>,
+    /// The updates whose terms several threads of a CPU note: by which array's lists.
+    pub noted: BTreeMap<*const Store, usize>,
     /// How the careful form looks at an index.
     pub checks: Checks,
     /// What happened since all threads met.
@@ -226,6 +263,8 @@ pub(crate) struct Text<'p> {
     pub outer_loops: usize,
     /// How many loops of an iteration are around what is being printed.
     pub inner_loops: usize,
+    /// The values inside them that were printed before them.
+    pub moved: BTreeSet<ValueId>,
 }
 
 /// A place in the text that is being printed.
@@ -301,6 +340,7 @@ impl<'p> Text<'p> {
             failed: false,
             reductions: 0,
             notes: false,
+            noted_arrays: 0,
             calls: Vec::new(),
             widths: Vec::new(),
             products: BTreeSet::new(),
@@ -313,6 +353,7 @@ impl<'p> Text<'p> {
             lanes: Lanes::InTable,
             atomics: BTreeSet::new(),
             staged: BTreeMap::new(),
+            noted: BTreeMap::new(),
             checks: Checks::AtOnce,
             ok: None,
             pending: Pending::default(),
@@ -332,6 +373,7 @@ impl<'p> Text<'p> {
             own: Own::default(),
             outer_loops: 0,
             inner_loops: 0,
+            moved: BTreeSet::new(),
         }
     }
 
@@ -368,8 +410,10 @@ impl<'p> Text<'p> {
             requirements: self.requirements,
             reductions: self.reductions,
             notes: self.notes,
+            noted_arrays: self.noted_arrays,
             calls: self.calls,
             widths: self.widths,
+            parts: 1,
         }
     }
 }

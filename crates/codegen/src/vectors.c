@@ -14,6 +14,9 @@ static inline $V eb_gather_$V(const $T *p, i64 stride, i64 n) {
     for (i64 k = 0; k < $N; k++) if (k < n) v[k] = p[k * stride];
     return v;
 }
+static inline void eb_put_$V($T *p, i64 stride, i64 n, $V v) {
+    for (i64 k = 0; k < $N; k++) if (k < n) p[k * stride] = v[k];
+}
 #if defined(EB_AVX512) && $B
 static inline $M eb_splat_$M(int b) { return ($M)-(i32)(b != 0); }
 #else

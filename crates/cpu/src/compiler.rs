@@ -71,13 +71,19 @@ impl Compiler {
     }
 
     /// The library of this source, from the cache or built now.
-    pub(crate) fn library(&self, source: &str, cache: &Cache) -> Result<(PathBuf, Found), String> {
+    pub(crate) fn library(
+        &self,
+        (source, parts): (&str, usize),
+        cache: &Cache,
+    ) -> Result<(PathBuf, Found), String> {
         let [flags, more] = [&self.flags, &self.more].map(|flags| flags.join(" "));
-        let parts = [&self.identity, &flags, &more, processor(), source];
-        cache.entry(Kind::Library, &parts, |work| {
+        let key = [&self.identity, &flags, &more, processor(), source];
+        cache.entry(Kind::Library, &key, |work| {
             let (text, built) = (work.join("program.c"), work.join(library_name("program")));
             fs::write(&text, source).map_err(|e| format!("{} could not be written: {e}", text.display()))?;
-            self.compile(&text, &built)?;
+            if parts < 2 || !self.compile_parts(&text, &built, parts) {
+                self.compile(&text, &built)?;
+            }
             fs::read(&built).map_err(|e| {
                 format!(
                     "`{}` says that it compiled, and {} cannot be read: {e}: is it a C compiler? EBBTIDE_CC can name another",
@@ -86,6 +92,38 @@ impl Compiler {
                 )
             })
         })
+    }
+
+    /// Compiles the parts of a text at the same time, and links them; says whether that worked. Where it did not, compiling
+    /// the whole text says why.
+    fn compile_parts(&self, source: &Path, library: &Path, parts: usize) -> bool {
+        let objects: Vec<PathBuf> =
+            (0..parts).map(|part| source.with_file_name(format!("part{part}.o"))).collect();
+        let compile = |part: usize| {
+            run(&self.command, |command| {
+                command.args(&self.flags).args(&self.more).arg(format!("-DEB_PART={part}"));
+                command.arg("-c").arg("-o").arg(&objects[part]).arg(source);
+            })
+        };
+        let compiled = std::thread::scope(|scope| {
+            let compile = &compile;
+            let others: Vec<_> = (1..parts).map(|part| scope.spawn(move || compile(part))).collect();
+            let first = compile(0);
+            let others = others.into_iter().map(|other| other.join().map_err(|_| String::new()).flatten());
+            others.chain([first]).all(|done| done.is_ok_and(|done| done.status.success()))
+        });
+        compiled
+            && run(&self.command, |command| {
+                command
+                    .args(&self.flags)
+                    .args(&self.more)
+                    .arg("-shared")
+                    .arg("-o")
+                    .arg(library)
+                    .args(&objects);
+                command.args(libraries_here());
+            })
+            .is_ok_and(|done| done.status.success())
     }
 
     /// Compiles C text into a shared library.

@@ -3,6 +3,7 @@
 mod command;
 mod compiler;
 mod flags;
+mod lists;
 mod load;
 mod native;
 mod operation;

@@ -11,10 +11,14 @@ use crate::compiler::Compiler;
 const TRIES: usize = 3;
 
 /// The code of this source, loaded: from the cache, or built now.
-pub(crate) fn load(compiler: &Compiler, source: &str, cache: &Cache) -> Result<(Library, Found), String> {
+pub(crate) fn load(
+    compiler: &Compiler,
+    (source, parts): (&str, usize),
+    cache: &Cache,
+) -> Result<(Library, Found), String> {
     let mut tries = 0;
     loop {
-        let (path, found) = compiler.library(source, cache)?;
+        let (path, found) = compiler.library((source, parts), cache)?;
         // SAFETY (*Trusted code*): the library was made from our own text by the user's compiler, or carries the seal of one
         // that was, under the key of this very text; it has no initialisers.
         let error = match unsafe { Library::new(&path) } {

@@ -17,6 +17,7 @@ use ebbtide_runtime::{
 };
 
 use crate::compiler::Compiler;
+use crate::lists::{List, Lists, grow};
 use crate::load::load;
 use crate::operation::{Context, call};
 use crate::pool::Pool;
@@ -48,6 +49,8 @@ struct Shared {
     reason: i64,
     context: *const Context<'static>,
     call: extern "C" fn(*const Context<'static>, i64, *const *mut u8, *const i64, *const u64) -> i32,
+    lists: *mut List,
+    grow: unsafe extern "C" fn(*mut List) -> i32,
 }
 
 /// What one thread of a launch works on; `eb_frame` of the prelude.
@@ -155,7 +158,7 @@ unsafe impl Backend for Cpu {
         };
         let unit = unit.map_err(|e| fail(e.to_string()))?;
         let (library, found) = tracing::debug_span!("cc", bytes = unit.source.len())
-            .in_scope(|| load(&self.compiler, &unit.source, &self.cache))
+            .in_scope(|| load(&self.compiler, (&unit.source, unit.parts), &self.cache))
             .map_err(fail)?;
         self.counters.add(Event::Region, yielding_regions(segments));
         match found {
@@ -322,6 +325,7 @@ impl Native {
         let worth = decided.worth.get(segment).copied().unwrap_or(true);
         let wanted = if worth { self.pool.team(now()).min(most).max(1) } else { 1 };
         let context = Context { program: &self.program, unit: &self.unit, message: Mutex::default() };
+        let mut lists = Lists::new(if wanted > 1 { self.unit.noted_arrays * wanted * wanted } else { 0 });
         let mut shared = Shared {
             fault: 0,
             access: 0,
@@ -347,6 +351,8 @@ impl Native {
             // Custom operations are called while `context` lives.
             context: (&raw const context).cast(),
             call,
+            lists: lists.table(),
+            grow,
         };
         let tapes = if self.taped { &frame.tapes[..] } else { &[] };
         let capacity: Vec<i64> = tapes.iter().map(|t| t.places.len() as i64).collect();
@@ -430,6 +436,9 @@ impl Native {
             ran
         };
         if !together {
+            // One thread notes nothing.
+            // SAFETY (*Exclusive access*): no other thread runs.
+            unsafe { (*shared_at.get()).lists = std::ptr::null_mut() };
             enter(0, 1, &mut privates[0], shared_at.get(), tables.map(Shareable::get), passes_at.get());
         }
         let first = &privates[0];
@@ -462,6 +471,11 @@ impl Native {
                     site: call.and_then(|call| call.site.clone()),
                 }
             }
+            11 => Fault::Operation {
+                operation: "an ordered sum".to_string(),
+                message: "there is no memory for what its threads note: use fewer threads".to_string(),
+                site: None,
+            },
             kind => {
                 let Shared { access, dimension, index, extent, .. } = *shared;
                 let raised = Raised { kind, access, dimension, index, extent };

@@ -67,8 +67,9 @@ impl Given<'_> {
 
     fn loop_is_worth_sharing(&self, facts: &Facts, par: &Par) -> bool {
         let sharing = facts.pars.get(&par.id).map(|facts| &facts.sharing);
-        if sharing.is_some_and(|sharing| sharing.values().any(|s| *s == Sharing::Scatter)) {
-            // Ordered sums at shared elements are taken by one thread.
+        let has = |kind| sharing.is_some_and(|sharing| sharing.values().any(|s| *s == kind));
+        if has(Sharing::Scatter) && has(Sharing::Reduce) {
+            // Ordered sums at shared elements are taken by one thread where sums are taken leaf by leaf as well.
             return false;
         }
         match self.iterations(par) {

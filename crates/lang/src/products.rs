@@ -33,7 +33,7 @@ use crate::view::{Part, View};
 /// A factor of rank 2 or 3 may be [`transposed`](fn@transposed): `matmul(transposed(a), b, c)`.
 ///
 /// An element of `c` is the sum of its products in ascending order, each step a `mul_add`, of matrices in chunks of
-/// [`MATMUL_CHUNK`](ebbtide_ir::MATMUL_CHUNK) that are added in order, so its bits are the same on every device and for
+/// [`MATMUL_CHUNK`] that are added in order, so its bits are the same on every device and for
 /// every number of threads. `c` must be neither of the factors.
 pub fn matmul<T: Float, const L: usize, const R: usize, const O: usize>(
     a: impl HostFactor<T, L>,

@@ -114,7 +114,10 @@ fn read(tensor: &Tensor, read_only: bool, library: &str) -> Result<Elements, Str
     };
     let rank = usize::try_from(tensor.ndim).unwrap_or(usize::MAX);
     if rank > Indices::MAX_RANK {
-        return Err(format!("it has {rank} dimensions; arrays of programs have at most {}", Indices::MAX_RANK));
+        return Err(format!(
+            "it has {rank} dimensions; arrays of programs have at most {}",
+            Indices::MAX_RANK
+        ));
     }
     let mut shape = [0; Indices::MAX_RANK];
     let mut expected = 1i64;

@@ -18,7 +18,8 @@ use crate::analysis::store_forwarding::{StoreForwarding, store_forwarding};
 use crate::error::Error;
 use crate::generate::extremes::Extremes;
 use crate::generate::task::{Purpose, ShadowWrite, Storage, Task, sites};
-use crate::optimize::scatter_to_sum::{Reads, Sum, Whole, split};
+use crate::optimize::local_sums::sum_in_locals;
+use crate::optimize::scatter_to_sum::{Interchanged, Reads, Sum, Whole, split};
 use crate::plan::scratch_arrays::{Domain, ScratchArrays, Tapes};
 use crate::plan::shadow_state::{ShadowState, Shadows};
 use crate::request::Optimisation;
@@ -234,6 +235,7 @@ impl ParAdjoint<'_> {
         let again = written_by(par).iter().any(|a| overwrites_itself(par, *a));
         let again = again || !forwarding.arrays.is_empty();
         let reads = if again { Reads::Anytime } else { Reads::First };
+        let body = if sums { sum_in_locals(w, body, &shadows) } else { body };
         let whole = Whole { ranges: &ranges, body, shadows, domain, reads, tapes: &tapes };
         let mut split = split(w, self.scratch_arrays, whole);
         let own = tapes.lasting.difference(&split.read).chain(&tapes.passing).copied().collect();
@@ -245,12 +247,15 @@ impl ParAdjoint<'_> {
                 self.shadow_states.insert(*array, ShadowState::Numbers);
             }
         }
-        if !split.before.is_empty() {
+        if !split.before.is_empty() || !split.interchanged[0].is_empty() {
             gathers.drain(..).for_each(|gather| w.push(Stmt::Par(gather.par)));
         }
+        let [before, after] = split.interchanged;
+        self.interchanged(w, before, scattered);
         self.sums(w, split.before, scattered);
         let own = own_iterations(w, (par, self.env), ranges, split.body);
         self.write_loops(w, par, gathers, own, all);
+        self.interchanged(w, after, scattered);
         self.sums(w, split.after, scattered);
         Ok(())
     }
@@ -263,6 +268,19 @@ impl ParAdjoint<'_> {
             w.push(Stmt::Copy { from: *array, to: *copy });
         }
         copies
+    }
+
+    /// Writes loops that add to the shadows of these arrays.
+    fn interchanged(&mut self, w: &mut Writer, loops: Vec<Interchanged>, arrays: &BTreeSet<ArrayId>) {
+        for Interchanged { shadows, par } in loops {
+            for array in
+                arrays.iter().filter(|a| self.shadows.arrays.get(a).is_some_and(|s| shadows.contains(s)))
+            {
+                self.make_real(w, *array);
+                self.shadow_states.insert(*array, ShadowState::Numbers);
+            }
+            w.push(Stmt::Par(par));
+        }
     }
 
     /// Adds sums over preimages to the shadows of these arrays.

@@ -13,8 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    Affine, Affines, ArrayId, Binary, Block, Combine, Indices, Literal, LocalId, Loop, Op, Program, Range,
-    Stmt, Store, Type, ValueId, is_zero, walk, written,
+    Affine, Affines, ArrayId, Binary, Block, Combine, Indices, Literal, LocalId, Loop, LoopId, Op, Program,
+    Range, Stmt, Store, Type, ValueId, is_zero, walk, written,
 };
 
 use crate::analysis::index_preimage::{Step, Variable, preimage};
@@ -23,7 +23,9 @@ use crate::writer::Writer;
 use crate::writer::prune::prune;
 
 mod copy;
+mod interchange;
 mod lanes;
+mod nest;
 mod slice;
 mod sum;
 
@@ -31,6 +33,7 @@ use copy::Copier;
 use lanes::{LANES, wants_lanes};
 use slice::{defined, only, updates, without};
 
+pub(crate) use interchange::Interchanged;
 pub(crate) use sum::Sum;
 
 /// The most operations that are repeated for an element rather than kept by the iteration.
@@ -66,13 +69,21 @@ pub(crate) struct Split {
     pub before: Vec<Sum>,
     /// What reads what the iterations kept: after the loop.
     pub after: Vec<Sum>,
+    /// Loops over the elements of several shadows: before the loop, and after it.
+    pub interchanged: [Vec<Interchanged>; 2],
     /// The tapes that are read after the loop.
     pub read: BTreeSet<ArrayId>,
 }
 
 /// Takes out of a loop what its iterations would scatter.
 pub(crate) fn split(w: &mut Writer, kept: &mut ScratchArrays, whole: Whole<'_>) -> Split {
-    let mut out = Split { body: Block::new(), before: Vec::new(), after: Vec::new(), read: BTreeSet::new() };
+    let mut out = Split {
+        body: Block::new(),
+        before: Vec::new(),
+        after: Vec::new(),
+        interchanged: [Vec::new(), Vec::new()],
+        read: BTreeSet::new(),
+    };
     let affines = Affines::of(&w.program);
     let mut splitter = Splitter {
         ranges: whole.ranges,
@@ -86,12 +97,23 @@ pub(crate) fn split(w: &mut Writer, kept: &mut ScratchArrays, whole: Whole<'_>) 
     };
     let mut taken = BTreeSet::new();
     let mut keeps: BTreeMap<usize, Block> = BTreeMap::new();
-    for number in splitter.shared(&w.program, &whole) {
+    let mut keeps_in_loops: BTreeMap<(LoopId, usize), Block> = BTreeMap::new();
+    let shared = splitter.shared(&w.program, &whole);
+    for group in splitter.groups(w, &whole.body, &shared) {
+        if let Some(stores) = splitter.interchange(w, kept, (&whole.body, &group), &mut out) {
+            taken.extend(group.numbers());
+            keeps.entry(group.at).or_default().extend(stores.before);
+            for (place, block) in stores.in_loop {
+                keeps_in_loops.entry(place).or_default().extend(block);
+            }
+        }
+    }
+    for number in shared.into_iter().filter(|number| !taken.contains(number)).collect::<Vec<_>>() {
         let mut count = 0;
         for (at, stmt) in whole.body.iter().enumerate() {
             let here = updates(stmt);
             if (count..count + here).contains(&number) {
-                let slice = prune(&w.program, vec![only(stmt, number - count)]);
+                let slice = prune(&w.program, vec![only(stmt, &[number - count].into())]);
                 if let Some(stores) = splitter.take(w, kept, (&slice, at), &mut out) {
                     taken.insert(number);
                     keeps.entry(at).or_default().extend(stores);
@@ -101,8 +123,14 @@ pub(crate) fn split(w: &mut Writer, kept: &mut ScratchArrays, whole: Whole<'_>) 
         }
     }
     let mut count = 0;
-    for (at, stmt) in whole.body.into_iter().enumerate() {
+    for (at, mut stmt) in whole.body.into_iter().enumerate() {
         out.body.extend(keeps.remove(&at).into_iter().flatten());
+        if let Stmt::Loop(l) = &mut stmt {
+            // The last place first: the others stay where they are.
+            for ((_, place), stores) in keeps_in_loops.range((l.id, 0)..=(l.id, usize::MAX)).rev() {
+                l.body.splice(place..place, stores.iter().cloned());
+            }
+        }
         out.body.extend(without(stmt, &taken, &mut count));
     }
     if !taken.is_empty() {
@@ -134,6 +162,31 @@ enum Handed {
     Value(ValueId),
     /// What a local holds before the statement of this number.
     Local(LocalId, usize),
+    /// A value of each pass of a loop.
+    InPass(ValueId),
+    /// What a local holds in each pass of a loop before the statement of this number of its body.
+    LocalInPass(LocalId, LoopId, usize),
+}
+
+impl Handed {
+    fn is_in_pass(self) -> bool {
+        matches!(self, Handed::InPass(_) | Handed::LocalInPass(..))
+    }
+
+    fn ty(self, w: &Writer) -> Type {
+        match self {
+            Handed::Value(v) | Handed::InPass(v) => w.ty(v),
+            Handed::Local(local, _) | Handed::LocalInPass(local, ..) => w.program.locals[local.index()].ty,
+        }
+    }
+
+    /// It, where it is handed on.
+    fn value(self, w: &mut Writer) -> ValueId {
+        match self {
+            Handed::Value(v) | Handed::InPass(v) => v,
+            Handed::Local(local, _) | Handed::LocalInPass(local, ..) => w.get(local),
+        }
+    }
 }
 
 impl Splitter<'_> {
@@ -235,13 +288,15 @@ impl Splitter<'_> {
         }
         let sum = sums.iter_mut().find(|s| s.shadow == update.array)?;
         let write = |w: &mut Writer, total: LocalId, steps: &[Step], element: &[ValueId]| {
-            Copier::new(&self.inside, total).each(w, steps, element, &|copier, w| {
+            Copier::new(&self.inside, vec![total]).each(w, steps, element, &|copier, w| {
                 let own = self.own_index(w, |v| copier.known(v));
                 for h in &handed {
                     let (Some(own), Some(array)) = (own, self.holders.get(h)) else { continue };
                     match h {
-                        Handed::Value(v) => copier.hand(w, *v, *array, own),
-                        Handed::Local(local, _) => copier.hand_local(w, *local, *array, own),
+                        Handed::Value(v) | Handed::InPass(v) => copier.hand(w, *v, *array, own),
+                        Handed::Local(local, _) | Handed::LocalInPass(local, ..) => {
+                            copier.hand_local(w, *local, *array, own)
+                        }
                     }
                 }
                 copier.block(w, slice);
@@ -353,20 +408,14 @@ impl Splitter<'_> {
             if self.holders.contains_key(h) {
                 continue;
             }
-            let ty = match h {
-                Handed::Value(v) => w.ty(*v),
-                Handed::Local(local, _) => w.program.locals[local.index()].ty,
-            };
+            let ty = h.ty(w);
             let (Some(own), Some(domain)) = (own, &self.domain) else {
                 w.end();
                 return None;
             };
             let number = self.holders.values().filter(|a| w.program.array(**a).ty == ty).count();
             let array = kept.array(w, ty, domain, &Places::One, number);
-            let value = match h {
-                Handed::Value(v) => *v,
-                Handed::Local(local, _) => w.get(*local),
-            };
+            let value = h.value(w);
             w.store(array, own, value, None);
             self.holders.insert(*h, array);
             stores = true;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{Affines, ArrayId, Binary, Block, Program, Range, Role, Stmt, Type, ValueId};
+use ebbtide_ir::{Affines, ArrayId, Binary, Block, LoopId, Program, Range, Role, Stmt, Type, ValueId};
 
 use crate::analysis::iteration_number::{Level, Numbered, Ranges};
 use crate::analysis::polynomial::{Atom, Polynomial};
@@ -203,4 +203,6 @@ pub(crate) struct Tapes {
     pub lasting: BTreeSet<ArrayId>,
     /// They are written again and again.
     pub passing: BTreeSet<ArrayId>,
+    /// Loops of the adjoint that take the passes of a loop backwards: that loop in the source.
+    pub loops: BTreeMap<LoopId, Level>,
 }

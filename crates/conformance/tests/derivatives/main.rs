@@ -128,7 +128,11 @@ fn run_seeds(first: u64, cases: u64, part: u64, parts: u64) {
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), reports.join("\n"));
     let right = counts.get("right: ").map_or(0, Vec::len);
     let all: usize = counts.values().map(Vec::len).sum();
-    assert!(3 * right >= 2 * all, "only {right} of {all} programs are judged to be right: what is tested?");
+    // A share of a long run may be too small to say.
+    assert!(
+        all < 30 || 3 * right >= 2 * all,
+        "only {right} of {all} programs are judged to be right: what is tested?"
+    );
 }
 
 #[test]

@@ -41,6 +41,7 @@ fn what_passes_find_is_kept_where_their_number_is_known() {
                 let v76 = d_y'[i_4];
                 d_y'[i_4] = 0.0;
                 d_s = d_s + v76;
+                let mut sum = 0.0;
                 for k_back in 0..passes {
                     let k_3 = 0 + passes - 1 - k_back;
                     let mut s = kept0[[k_3 - 0, i_4]];
@@ -54,10 +55,13 @@ fn what_passes_find_is_kept_where_their_number_is_known() {
                     d_s = 0.0;
                     let v109 = select(v104 == 0.0, 0.0, v104 * v97);
                     d_c'[v96] += select(v104 == 0.0, 0.0, v104 * v94);
-                    d_x'[i_4] += select(v109 == 0.0, 0.0, v109 * 0.3);
+                    sum = sum + select(v109 == 0.0, 0.0, v109 * 0.3);
                     let v121 = select(v104 == 0.0, 0.0, v104 * 0.6);
                     d_s = d_s + select(v121 == 0.0, 0.0, v121 * v87);
                     d_s = d_s + select(v121 == 0.0, 0.0, v121 * v88);
+                }
+                if 0 < passes {
+                    d_x'[i_4] += sum;
                 }
                 let v134 = d_s;
                 d_s = 0.0;

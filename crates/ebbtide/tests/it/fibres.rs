@@ -158,13 +158,13 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                         }
                         for (k0_2, lane) in par(0..d_x'.len(), 0..32) {
                             let mut sum = 0.0;
-                            let v138 = -1 + x'.len() - k0_2;
-                            let v140 = x'.len();
-                            if (v138 >= 0) & (v138 < v140) {
+                            let v144 = -1 + x'.len() - k0_2;
+                            let v146 = x'.len();
+                            if (v144 >= 0) & (v144 < v146) {
                                 for i_7 in 0..(v69 - 0) / 32 {
-                                    let v151 = 0 + i_7 * 32 + lane;
-                                    let k_4 = 0 + v140 - 1 - v138;
-                                    sum = sum + kept0[v151] * a[[k_4, v151]];
+                                    let v157 = 0 + i_7 * 32 + lane;
+                                    let k_4 = 0 + v146 - 1 - v144;
+                                    sum = sum + kept0[v157] * a[[k_4, v157]];
                                 }
                             }
                             lanes0[[k0_2, lane]] = sum;
@@ -174,11 +174,11 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                             for lane_2 in 0..32 {
                                 sum = sum + lanes0[[k0, lane_2]];
                             }
-                            let v172 = -1 + x'.len() - k0;
-                            let v174 = x'.len();
-                            if (v172 >= 0) & (v172 < v174) {
+                            let v178 = -1 + x'.len() - k0;
+                            let v180 = x'.len();
+                            if (v178 >= 0) & (v178 < v180) {
                                 for i_8 in 0 + (v69 - 0) / 32 * 32..v69 {
-                                    let k_5 = 0 + v174 - 1 - v172;
+                                    let k_5 = 0 + v180 - 1 - v178;
                                     sum = sum + kept0[i_8] * a[[k_5, i_8]];
                                 }
                             }
@@ -249,39 +249,35 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                             kept0[i_6] = d_sum;
                             d_sum = 0.0;
                         }
+                        for k_back_2 in par(0..n_2) {
+                            let mut sum = 0.0;
+                            for i_7 in 0..n_2 {
+                                let v177 = kept0[i_7];
+                                if i_7 + k_back_2 < n_2 {
+                                    if x'[i_7] > 0.3 {
+                                        sum = sum + v177 * x'[i_7 + k_back_2].sin();
+                                    }
+                                }
+                            }
+                            if ((0 >= 0) & (0 < d_a'.dim(0))) & ((k_back_2 >= 0) & (k_back_2 < d_a'.dim(1))) {
+                                d_a'[[0, k_back_2]] += sum;
+                            }
+                        }
                         for k0 in par(0..d_x'.len()) {
                             let mut sum = 0.0;
-                            for k_back_2 in 0..n_2 {
-                                let v179 = k0 - (-1 + x'.len() - k_back_2);
-                                if (v179 >= 0) & (v179 < n_2) {
-                                    let v183 = kept0[v179];
-                                    let k_4 = 0 + n_2 - 1 - k_back_2;
-                                    if v179 + k_4 < n_2 {
-                                        if x'[v179] > 0.3 {
-                                            sum = sum + v183 * a[[0, k_4]] * x'[v179 + k_4].cos();
+                            for k_back_3 in 0..n_2 {
+                                let v217 = k0 - (-1 + x'.len() - k_back_3);
+                                if (v217 >= 0) & (v217 < n_2) {
+                                    let v221 = kept0[v217];
+                                    let k_4 = 0 + n_2 - 1 - k_back_3;
+                                    if v217 + k_4 < n_2 {
+                                        if x'[v217] > 0.3 {
+                                            sum = sum + v221 * a[[0, k_4]] * x'[v217 + k_4].cos();
                                         }
                                     }
                                 }
                             }
                             d_x'[k0] += sum;
-                        }
-                        for (k0_2, k1) in par(0..d_a'.dim(0), 0..d_a'.dim(1)) {
-                            let mut sum = 0.0;
-                            if k0_2 == 0 {
-                                let v214 = -1 + x'.len() - k1;
-                                if (v214 >= 0) & (v214 < n_2) {
-                                    for i_7 in 0..n_2 {
-                                        let v221 = kept0[i_7];
-                                        let k_5 = 0 + n_2 - 1 - v214;
-                                        if i_7 + k_5 < n_2 {
-                                            if x'[i_7] > 0.3 {
-                                                sum = sum + v221 * x'[i_7 + k_5].sin();
-                                            }
-                                        }
-                                    }
-                                }
-                            }
-                            d_a'[[k0_2, k1]] += sum;
                         }
                     }
                 }
@@ -346,13 +342,13 @@ fn a_product_by_loops_has_two_sums() {
                         pop(c);
                         for (k0_2, lane) in par(0..d_x'.len(), 0..32) {
                             let mut sum = 0.0;
-                            let v156 = -1 + x'.len() - k0_2;
-                            if (v156 >= 0) & (v156 < n_2) {
+                            let v171 = -1 + x'.len() - k0_2;
+                            if (v171 >= 0) & (v171 < n_2) {
                                 for i_9 in 0..n_2 {
                                     for j_6 in 0..(n_2 - 0) / 32 {
-                                        let v170 = 0 + j_6 * 32 + lane;
-                                        let k_4 = 0 + n_2 - 1 - v156;
-                                        sum = sum + d_c'[[i_9, v170]] * (a[[i_9, k_4]] * a[[k_4, v170]]);
+                                        let v185 = 0 + j_6 * 32 + lane;
+                                        let k_4 = 0 + n_2 - 1 - v171;
+                                        sum = sum + d_c'[[i_9, v185]] * (a[[i_9, k_4]] * a[[k_4, v185]]);
                                     }
                                 }
                             }
@@ -363,11 +359,11 @@ fn a_product_by_loops_has_two_sums() {
                             for lane_2 in 0..32 {
                                 sum = sum + lanes0[[k0, lane_2]];
                             }
-                            let v193 = -1 + x'.len() - k0;
-                            if (v193 >= 0) & (v193 < n_2) {
+                            let v208 = -1 + x'.len() - k0;
+                            if (v208 >= 0) & (v208 < n_2) {
                                 for i_10 in 0..n_2 {
                                     for j_7 in 0 + (n_2 - 0) / 32 * 32..n_2 {
-                                        let k_5 = 0 + n_2 - 1 - v193;
+                                        let k_5 = 0 + n_2 - 1 - v208;
                                         sum = sum + d_c'[[i_10, j_7]] * (a[[i_10, k_5]] * a[[k_5, j_7]]);
                                     }
                                 }
@@ -376,27 +372,27 @@ fn a_product_by_loops_has_two_sums() {
                         }
                         for (k0_3, k1) in par(0..d_a'.dim(0), 0..d_a'.dim(1)) {
                             let mut sum = 0.0;
-                            let v227 = -1 + x'.len() - k0_3;
-                            if (v227 >= 0) & (v227 < n_2) {
+                            let v242 = -1 + x'.len() - k0_3;
+                            if (v242 >= 0) & (v242 < n_2) {
                                 if (k1 >= 0) & (k1 < n_2) {
                                     for i_11 in 0..n_2 {
-                                        let k_6 = 0 + n_2 - 1 - v227;
+                                        let k_6 = 0 + n_2 - 1 - v242;
                                         sum = sum + d_c'[[i_11, k1]] * x'[k_6] * a[[i_11, k_6]];
                                     }
                                 }
                             }
-                            let v249 = sum;
+                            let v264 = sum;
                             let mut sum = 0.0;
                             if (k0_3 >= 0) & (k0_3 < n_2) {
-                                let v258 = -1 + x'.len() - k1;
-                                if (v258 >= 0) & (v258 < n_2) {
+                                let v273 = -1 + x'.len() - k1;
+                                if (v273 >= 0) & (v273 < n_2) {
                                     for j_8 in 0..n_2 {
-                                        let k_7 = 0 + n_2 - 1 - v258;
+                                        let k_7 = 0 + n_2 - 1 - v273;
                                         sum = sum + d_c'[[k0_3, j_8]] * x'[k_7] * a[[k_7, j_8]];
                                     }
                                 }
                             }
-                            d_a'[[k0_3, k1]] += v249 + sum;
+                            d_a'[[k0_3, k1]] += v264 + sum;
                         }
                         pop(c);
                     }

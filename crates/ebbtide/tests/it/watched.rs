@@ -220,7 +220,10 @@ fn stopped_after_every_action(device: &Device) {
         let every = Duration::from_secs(1000);
         match durable.launch_durable_every(dir.path().join("run"), every, (&mut x, STEPS, &mut loss)) {
             Ok(out) => break out,
-            Err(error) => assert!(is_cancelled(Err(error))),
+            Err(error) => {
+                let text = error.to_string();
+                assert!(is_cancelled(Err(error)), "{text}");
+            }
         }
         stops += 1;
     };

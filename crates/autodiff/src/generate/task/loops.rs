@@ -147,6 +147,9 @@ impl Task<'_> {
                 self.locals = outer;
                 let body = w.end();
                 let (id, kind) = (w.new_loop(), LoopKind::For { var: back, from, to });
+                if let (Some(store), Some(level), None) = (&mut self.store, Level::of(l), l.until) {
+                    store.tapes.loops.insert(id, level);
+                }
                 w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
             }
         }

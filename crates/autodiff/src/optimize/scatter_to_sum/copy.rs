@@ -16,8 +16,12 @@ use crate::writer::Writer;
 pub(super) struct Copier<'a> {
     /// What came to life in the first loop.
     inside: &'a BTreeSet<ValueId>,
-    /// What takes the sum.
-    sum: LocalId,
+    /// What takes the sums: one for each update that is copied, in the order in which they stand.
+    sums: Vec<LocalId>,
+    /// How many updates have been copied.
+    copied: usize,
+    /// Values that are known from the start, although the statements that are copied compute them.
+    given: BTreeSet<ValueId>,
     values: HashMap<ValueId, ValueId>,
     /// Locals that hold what was handed on.
     handed: HashMap<LocalId, ValueId>,
@@ -25,8 +29,22 @@ pub(super) struct Copier<'a> {
 }
 
 impl<'a> Copier<'a> {
-    pub fn new(inside: &'a BTreeSet<ValueId>, sum: LocalId) -> Copier<'a> {
-        Copier { inside, sum, values: HashMap::new(), handed: HashMap::new(), locals: HashMap::new() }
+    pub fn new(inside: &'a BTreeSet<ValueId>, sums: Vec<LocalId>) -> Copier<'a> {
+        Copier {
+            inside,
+            sums,
+            copied: 0,
+            given: BTreeSet::new(),
+            values: HashMap::new(),
+            handed: HashMap::new(),
+            locals: HashMap::new(),
+        }
+    }
+
+    /// Lets a value of the first loop be this one, wherever it is computed.
+    pub fn give(&mut self, v: ValueId, value: ValueId) {
+        self.values.insert(v, value);
+        self.given.insert(v);
     }
 
     /// A value as it is known here.
@@ -58,7 +76,10 @@ impl<'a> Copier<'a> {
         element: &[ValueId],
         write: &dyn Fn(&mut Self, &mut Writer),
     ) {
-        let Some((step, steps)) = steps.split_first() else { return write(self, w) };
+        let Some((step, steps)) = steps.split_first() else {
+            self.copied = 0;
+            return write(self, w);
+        };
         match step {
             Step::Check { dimension, sum } => {
                 let at = self.sum(w, sum);
@@ -240,7 +261,7 @@ impl<'a> Copier<'a> {
 
     /// A value of the first loop, made again from its variables. The depth of recursion is that of an expression that
     /// is cheap, or of an index.
-    fn again(&mut self, w: &mut Writer, v: ValueId) -> ValueId {
+    pub fn again(&mut self, w: &mut Writer, v: ValueId) -> ValueId {
         if let Some(known) = self.values.get(&v) {
             return *known;
         }
@@ -262,7 +283,7 @@ impl<'a> Copier<'a> {
 
     // ---- statements
 
-    /// Copies a block with one update, which is added to the sum; the loops around the update have been entered.
+    /// Copies a block; its updates add to the sums. The loops around the updates have been entered.
     pub fn block(&mut self, w: &mut Writer, block: &Block) {
         for stmt in block {
             self.statement(w, stmt);
@@ -271,6 +292,7 @@ impl<'a> Copier<'a> {
 
     fn statement(&mut self, w: &mut Writer, stmt: &Stmt) {
         match stmt {
+            Stmt::Let(v) if self.given.contains(v) => {}
             Stmt::Let(v) => match *w.program.op(*v) {
                 Op::Get(local) => match self.handed.get(&local).copied() {
                     Some(value) => drop(self.values.insert(*v, value)),
@@ -294,9 +316,11 @@ impl<'a> Copier<'a> {
                 w.push(Stmt::Set(self.locals.get(local).copied().unwrap_or(*local), value));
             }
             Stmt::Update(_, s) => {
-                let (old, value) = (w.get(self.sum), self.again(w, s.value));
+                let Some(total) = self.sums.get(self.copied).copied() else { return };
+                self.copied += 1;
+                let (old, value) = (w.get(total), self.again(w, s.value));
                 let sum = w.add(old, value);
-                w.push(Stmt::Set(self.sum, sum));
+                w.push(Stmt::Set(total, sum));
             }
             Stmt::If(branch) => {
                 let condition = self.again(w, branch.condition);

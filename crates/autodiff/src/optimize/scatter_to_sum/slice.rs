@@ -22,15 +22,15 @@ pub(super) fn defined(ranges: &[Range], body: &Block) -> BTreeSet<ValueId> {
     defined
 }
 
-/// The statement with one of its updates, by number, and nothing else that writes an array.
-pub(super) fn only(stmt: &Stmt, number: usize) -> Stmt {
+/// The statement with some of its updates, by number, and nothing else that writes an array.
+pub(super) fn only(stmt: &Stmt, numbers: &BTreeSet<usize>) -> Stmt {
     let mut stmt = stmt.clone();
     let mut count = 0;
     stmt.blocks_mut().for_each(|block| {
         filter(block, &mut |stmt| match stmt {
             Stmt::Update(..) => {
                 count += 1;
-                count - 1 == number
+                numbers.contains(&(count - 1))
             }
             Stmt::Store(_) | Stmt::Claim(_) => false,
             _ => true,
