@@ -317,10 +317,10 @@ impl DerivativeBase {
             args.extend(seed.as_ref().map(Arg::Read));
             args.extend(outputs.iter_mut().map(|output| Arg::Write(output.array.any_mut())));
             errors::detached(py, || match durable {
-                None => compiled.launch(&args),
+                None => compiled.launch(&mut args),
                 Some((dir, every)) => {
                     let every = Duration::try_from_secs_f64(every).unwrap_or(Duration::ZERO);
-                    compiled.launch_durable(&dir, every, &args)
+                    compiled.launch_durable(&dir, every, &mut args)
                 }
             })?
         };
@@ -416,6 +416,10 @@ fn observer(callback: Py<PyAny>, watched: &Watched, raised: Raised) -> (Arc<Obse
 /// program writes. What it changes in them goes back.
 fn host(callback: Py<PyAny>, program: Arc<Program>, raised: Raised) -> Arc<ebbtide_runtime::OnYield> {
     Arc::new(move |at: &ebbtide_runtime::Yielded, host: &mut Host| {
+        if at.shortage().is_some() {
+            // There are no arrays to change: the launch ends with the error that says how much it lacks.
+            return Err(Error::Plan { program: program.name.clone(), message: "no room".to_string() });
+        }
         let asked = Python::attach(|py| -> PyResult<()> {
             let cpu = ebbtide_runtime::interpreter();
             let arrays = PyDict::new(py);

@@ -103,7 +103,7 @@ impl Product {
         let computed = compiled.program().params.len() - args.len();
         let results = outputs.iter_mut().take(computed);
         args.extend(results.map(|output| Arg::Write(output.array.any_mut())));
-        let ran = errors::detached(py, || compiled.launch(&args))?;
+        let ran = errors::detached(py, || compiled.launch(&mut args))?;
         drop(args);
         if let Some(raised) = asked.raised() {
             return Err(raised);

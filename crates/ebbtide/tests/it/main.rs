@@ -19,12 +19,14 @@ mod gradients;
 mod host;
 mod interior;
 mod judges;
+mod labels;
 mod library;
 mod methods;
 mod on_tape;
 mod options;
 mod programs_as_arguments;
 mod recorded;
+mod reshaping;
 mod rewritten;
 mod rules;
 mod scatter;
@@ -35,6 +37,9 @@ mod trajectories;
 mod watched;
 mod yielding_gradients;
 mod yields;
+
+#[path = "../../../snapshot/tests/support/folder.rs"]
+mod folder;
 
 /// Compares the text form of a program.
 fn check<P: ebbtide::__lang::Source>(program: ebbtide::Program<P>, expected: expect_test::Expect) {
