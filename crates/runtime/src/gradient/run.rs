@@ -565,7 +565,12 @@ impl<'a> Run<'a> {
     }
 
     /// Makes room on the tapes for what these passes push beyond what the tapes held when they began.
-    pub(crate) fn reserve_beside(&mut self, held: &[usize], pushes: &[Pushes], passes: (i64, i64)) -> Result<()> {
+    pub(crate) fn reserve_beside(
+        &mut self,
+        held: &[usize],
+        pushes: &[Pushes],
+        passes: (i64, i64),
+    ) -> Result<()> {
         self.settle()?;
         for (array, count) in self.room(pushes, passes)? {
             let (held, depth) = (held[array.index()], self.frame.tapes[array.index()].depth);

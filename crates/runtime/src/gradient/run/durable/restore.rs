@@ -328,9 +328,7 @@ impl<'a> Run<'a> {
         for (id, driven) in &self.sweeps {
             for pushes in variant.pushes.get(id).into_iter().flatten().filter(|p| p.array == array) {
                 let times = match driven.schedule.steps() {
-                    Some(steps) => {
-                        variant.times_in(pushes, driven.counted(0, steps), views, scalars)
-                    }
+                    Some(steps) => variant.times_in(pushes, driven.counted(0, steps), views, scalars),
                     None => variant.times(pushes, views, scalars).map(|times| times.saturating_mul(u64::MAX)),
                 };
                 most = most.saturating_add(times.unwrap_or(u64::MAX));
