@@ -31,13 +31,26 @@ pub struct Gradient {
     pub shadows: BTreeMap<ArrayId, ArrayId>,
 }
 
-/// How often one pass of a loop pushes an array: once for each element of the product of these loops.
+/// How often one pass of a loop pushes an array: once for each pass of the loops around the push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pushes {
     /// The array.
     pub array: ArrayId,
-    /// The ranges of inner loops around the push.
-    pub within: Vec<(ValueId, ValueId)>,
+    /// The variable of the loop whose passes are counted, where it has one.
+    pub counted: Option<ValueId>,
+    /// The loops between that loop and the push, outermost first. Bounds may depend on the variables of loops around them.
+    pub within: Vec<CountedLoop>,
+}
+
+/// A loop that counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountedLoop {
+    /// Its variable.
+    pub var: ValueId,
+    /// The first value of the variable.
+    pub from: ValueId,
+    /// The value at which the loop ends.
+    pub to: ValueId,
 }
 
 /// What becomes of a loop inside a loop (or a branch) that is reversed.
@@ -50,24 +63,26 @@ pub enum Inner {
     Swept,
 }
 
-/// The pushes of a block, sweeps left out, with the inner loops around each.
-pub fn pushes(block: &Block) -> Vec<Pushes> {
-    fn collect(block: &Block, within: &mut Vec<(ValueId, ValueId)>, out: &mut Vec<Pushes>) {
+/// The pushes of a block, sweeps left out, with the inner loops around each. `counted` is the variable of the loop that has
+/// the block for its body.
+pub fn pushes(block: &Block, counted: Option<ValueId>) -> Vec<Pushes> {
+    fn collect(block: &Block, around: &mut Pushes, out: &mut Vec<Pushes>) {
         for stmt in block {
             match stmt {
-                Stmt::Push(push) => out.push(Pushes { array: push.array, within: within.clone() }),
-                Stmt::Loop(Loop { kind: LoopKind::For { from, to, .. }, body, .. }) => {
-                    within.push((*from, *to));
-                    collect(body, within, out);
-                    within.pop();
+                Stmt::Push(push) => out.push(Pushes { array: push.array, ..around.clone() }),
+                Stmt::Loop(Loop { kind: LoopKind::For { var, from, to }, body, .. }) => {
+                    around.within.push(CountedLoop { var: *var, from: *from, to: *to });
+                    collect(body, around, out);
+                    around.within.pop();
                 }
                 // What a sweep pushes is counted with it.
                 Stmt::Par(_) | Stmt::Forward(_) | Stmt::Backward(_) => {}
-                _ => stmt.blocks().for_each(|b| collect(b, within, out)),
+                _ => stmt.blocks().for_each(|b| collect(b, around, out)),
             }
         }
     }
     let mut out = Vec::new();
-    collect(block, &mut Vec::new(), &mut out);
+    let mut around = Pushes { array: ArrayId::from_index(0), counted, within: Vec::new() };
+    collect(block, &mut around, &mut out);
     out
 }

@@ -40,7 +40,7 @@ pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gra
         Mode::Values => on_copies(source, &request.values)?,
     };
     let program = finish(gradient.program, &FINISH_GRADIENT)?;
-    let pushes_outside = if request.mode == Mode::Values { Vec::new() } else { pushes(&program.body) };
+    let pushes_outside = if request.mode == Mode::Values { Vec::new() } else { pushes(&program.body, None) };
     Ok(Gradient { program, pushes_outside, ..gradient })
 }
 
@@ -59,8 +59,14 @@ fn adjoint(source: &Program, request: &Request, inner: Inner) -> Result<Gradient
     let derivatives = derivatives(source, &activity, Wanted::Adjoint)?;
     let uses = |optimisation| !request.without.contains(&optimisation);
     let mut needed = needed_arrays((source, &facts.affines), &activity, &derivatives, &hosted);
+    if uses(Optimisation::ReadAgain) {
+        needed.read_again(source, &facts.affines);
+    }
+    if inner == Inner::Swept {
+        needed.inner_loops_run_again(source);
+    }
     needed.everything = !uses(Optimisation::RecordWhatIsRead);
-    let plan = TapePlan::new((source, &facts.affines), &activity, needed, &request.without);
+    let plan = TapePlan::new((source, &facts), &activity, needed, &request.without);
     // One buffer serves all arrays that are swapped with one another: they must be of one shape, and stay so.
     let one_shape = hosted.is_empty() && source.swapped == SwappedShapes::Equal;
     let buffers = (one_shape && uses(Optimisation::JoinGather)).then(ShadowDoubleBuffer::default);

@@ -40,13 +40,19 @@ pub enum Optimisation {
     RecordWhatIsRead,
     /// An array in which a loop writes another row in each iteration and keeps the earlier ones is its own tape.
     KeepTrajectories,
+    /// Where a loop overwrites a part of an array (a row, a slab, a side), that part is recorded.
+    RecordSections,
+    /// What a loop reads and does not overwrite afterwards is read again in its place.
+    ReadAgain,
 }
 
 impl Optimisation {
     /// All of them, in the order in which an adjoint is made.
-    pub const ALL: [Optimisation; 8] = [
+    pub const ALL: [Optimisation; 10] = [
         Optimisation::RecordWhatIsRead,
         Optimisation::KeepTrajectories,
+        Optimisation::RecordSections,
+        Optimisation::ReadAgain,
         Optimisation::TapeByExchange,
         Optimisation::TrimSlots,
         Optimisation::LazyShadows,

@@ -401,6 +401,9 @@ impl Text<'_> {
         };
         self.before_parts(&reads, &writes);
         match self.family {
+            Family::C if count == "1" => {
+                line!(self, "if (f->thread == 0) {{ const i64 k = 0; {} }}", body(a));
+            }
             Family::C => {
                 line!(self, "{{ const i64 n = {count}, k1 = n * (f->thread + 1) / f->threads;");
                 line!(self, "for (i64 k = n * f->thread / f->threads; k < k1; k++) {} }}", body(a));

@@ -127,7 +127,8 @@ pub fn checkpoint(attr: TokenStream, item: TokenStream) -> TokenStream {
 /// - `#[reverse(periodic = 32)]` keeps the state of every 32nd iteration;
 /// - `#[reverse(revolve = 10)]` keeps at most ten states, placed so that the least is recomputed;
 /// - `#[reverse(online = 10)]` does so without knowing the number of iterations;
-/// - `#[reverse(mixed = 10)]` lets states and tapes share ten slots; launches refuse it so far.
+/// - `#[reverse(mixed = 10)]` lets states and tapes of single iterations share ten slots: less is recomputed where tapes are not
+///   larger than states.
 #[proc_macro_attribute]
 pub fn reverse(attr: TokenStream, item: TokenStream) -> TokenStream {
     errors::outside("reverse", "a sequential loop", attr.into(), item.into()).into()

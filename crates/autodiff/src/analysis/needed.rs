@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    Affines, ArrayId, Binary, Combine, LibraryCall, LibraryOp, LoopKind, Op, Program, RegionId, Stmt,
-    ValueId, walk,
+    Affines, ArrayId, Binary, Combine, LibraryCall, LibraryOp, LoopKind, Op, Program, RegionId, Stmt, Store,
+    ValueId, walk, walk_program_level,
 };
 
 use crate::analysis::activity::Activity;
 use crate::analysis::effects::{reads, swap_classes};
 use crate::analysis::operation_rules::{Derivatives, flows_through, read_by};
+use crate::analysis::overwritten::{Overwritten, overwritten, write_of};
 use crate::analysis::regions::Hosted;
 use crate::analysis::store_forwarding::store_forwarding;
 use crate::rules::is_linear;
@@ -27,6 +28,10 @@ pub(crate) struct Needed {
     reruns: BTreeMap<ArrayId, BTreeSet<usize>>,
     /// The statements that are loops.
     loops: BTreeSet<usize>,
+    /// The values that the reversal of anything reads.
+    values: BTreeSet<ValueId>,
+    /// By top-level statement: what it leaves as it was.
+    overwritten: BTreeMap<usize, Overwritten>,
     /// Is everything recorded, whether something reads it or not?
     pub everything: bool,
 }
@@ -45,6 +50,70 @@ impl Needed {
             && self.loops.contains(&position)
             && self.earlier(array, position)
             && !self.within(array, position)
+    }
+
+    /// Does the reversal of anything read the value?
+    pub fn value(&self, v: ValueId) -> bool {
+        self.everything || self.values.contains(&v)
+    }
+
+    /// Lets loads whose elements stay as they are be made again, and writes that overwrite nothing that is read go unrecorded.
+    pub fn read_again(&mut self, program: &Program, affines: &Affines) {
+        for (position, top) in program.body.iter().enumerate() {
+            let Stmt::Loop(l) = top else { continue };
+            let found = overwritten((program, affines), l, &self.values);
+            for v in &found.reloaded {
+                if let Op::Load(array, _) = program.op(*v) {
+                    self.adjoints.entry(*array).or_default().insert(position);
+                }
+            }
+            self.overwritten.insert(position, found);
+        }
+    }
+
+    /// Does the load find the same when its iteration is reversed?
+    pub fn is_reloaded(&self, v: ValueId) -> bool {
+        !self.everything && self.overwritten.values().any(|found| found.reloaded.contains(&v))
+    }
+
+    /// Need what the write overwrites not be recorded?
+    pub fn is_harmless(&self, s: &Store, position: usize) -> bool {
+        let Some(found) = self.overwritten.get(&position).filter(|_| !self.everything) else { return false };
+        let intact = found.intact.contains(&s.array) || !self.earlier(s.array, position);
+        intact && found.harmless.contains(&write_of(s))
+    }
+
+    /// Does the loop `position` overwrite nothing of the array that its reversal reads?
+    pub fn is_intact(&self, array: ArrayId, position: usize) -> bool {
+        let intact = |found: &Overwritten| found.intact.contains(&array);
+        !self.everything && self.overwritten.get(&position).is_some_and(intact)
+    }
+
+    /// The reverse half runs loops inside others again, as they are.
+    pub fn inner_loops_run_again(&mut self, program: &Program) {
+        for block in program.body.iter().flat_map(Stmt::blocks) {
+            walk_program_level(block, &mut |stmt| {
+                if let Stmt::Loop(_) = stmt {
+                    self.uses_of(program, std::slice::from_ref(stmt));
+                }
+            });
+        }
+    }
+
+    /// The reverse half runs a block again, as it is.
+    fn uses_of(&mut self, program: &Program, block: &[Stmt]) {
+        let mut work = Vec::new();
+        walk(block, &mut |stmt| {
+            work.extend(stmt.uses());
+            if let Stmt::Let(v) = stmt {
+                work.push(*v);
+            }
+        });
+        while let Some(v) = work.pop() {
+            if self.values.insert(v) {
+                work.extend(program.op(v).operands());
+            }
+        }
     }
 
     /// Does the adjoint of the statement itself read it?
@@ -201,7 +270,19 @@ pub(crate) fn needed_arrays(
     };
     let is_loop = |stmt: &Stmt| matches!(stmt, Stmt::Loop(_));
     let loops = program.body.iter().enumerate().filter(|(_, s)| is_loop(s)).map(|(k, _)| k).collect();
-    Needed { adjoints: by_array(adjoints), reruns: by_array(reruns), loops, everything: false }
+    let mut needed = Needed {
+        adjoints: by_array(adjoints),
+        reruns: by_array(reruns),
+        loops,
+        values: seen,
+        ..Needed::default()
+    };
+    walk_program_level(&program.body, &mut |stmt| {
+        if let Stmt::Region(region) = stmt {
+            needed.uses_of(program, &region.body);
+        }
+    });
+    needed
 }
 
 /// The arrays whose contents the adjoint of an operation reads: each factor of a product where the other one is

@@ -105,7 +105,7 @@ fn collect(source: &Program, block: &[Stmt], (at, repeated): (usize, bool), foun
 }
 
 /// Is the value the same in all iterations of the loop with this variable? It is made of what is known before.
-fn is_invariant(source: &Program, v: ValueId, var: ValueId) -> bool {
+pub(crate) fn is_invariant(source: &Program, v: ValueId, var: ValueId) -> bool {
     let mut work = vec![v];
     while let Some(v) = work.pop() {
         match source.op(v) {

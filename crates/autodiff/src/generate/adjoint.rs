@@ -1,9 +1,11 @@
 //! The adjoint of a whole program.
 
+mod block_values;
 mod custom;
 mod forward;
 mod region;
 mod reverse;
+mod sections;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -49,6 +51,9 @@ pub(crate) struct AdjointBuilder<'a> {
     pub derivatives: &'a Derivatives,
     /// Beside arrays of custom operations that have no shadow.
     pub scratch: BTreeMap<ArrayId, ArrayId>,
+    /// Program-level values whose cotangents need no memory, and these cotangents where the adjoint is written now.
+    pub block_values: BTreeSet<ValueId>,
+    pub block_bars: HashMap<ValueId, ValueId>,
     pub shadow_states: BTreeMap<ArrayId, ShadowState>,
     /// What shadows hold at the beginning of each iteration of a loop, as far as it was found before.
     pub loop_states: BTreeMap<LoopId, BTreeMap<ArrayId, ShadowState>>,
@@ -92,6 +97,8 @@ impl<'a> AdjointBuilder<'a> {
             extremes: Extremes::new(),
             derivatives,
             scratch: BTreeMap::new(),
+            block_values: block_values::block_values(source, activity),
+            block_bars: HashMap::new(),
             shadow_states: BTreeMap::new(),
             loop_states: BTreeMap::new(),
             env: HashMap::new(),
@@ -256,6 +263,7 @@ impl<'a> AdjointBuilder<'a> {
         walk_program_level(&self.source.body, &mut |stmt| {
             if let Stmt::Let(v) = stmt
                 && self.activity.values.contains(v)
+                && !self.block_values.contains(v)
             {
                 program_level.insert(*v);
             }

@@ -227,7 +227,7 @@ impl ParAdjoint<'_> {
         tapes.passing.extend(copies.values());
         let program = (self.source, self.activity);
         let body = (par, forwarding, copies);
-        let storage = domain.map(|domain| (&mut *self.scratch_arrays, domain, &mut tapes));
+        let storage = domain.clone().map(|domain| (&mut *self.scratch_arrays, domain, &mut tapes));
         let (ranges, body) = iterations(w, program, beside, self.env, (body, purpose), storage)?;
         let shadow = |array: &ArrayId| self.shadows.arrays.get(array).copied();
         let sums = !self.without.contains(&Optimisation::SumOverPreimages);
@@ -354,7 +354,7 @@ fn iterations(
 }
 
 /// A loop in place of another, if it does anything.
-fn own_iterations(
+pub(crate) fn own_iterations(
     w: &mut Writer,
     (par, env): (&Par, &HashMap<ValueId, ValueId>),
     ranges: Vec<Range>,

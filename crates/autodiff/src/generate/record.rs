@@ -33,11 +33,10 @@ enum Widening {
 }
 
 impl Recorder<'_> {
-    /// A parallel loop that puts what it overwrites on the tape.
-    pub fn par(&self, w: &mut Writer, par: &Par) {
-        let widens = self.may_widen(par);
-        let mut par = par.clone();
-        let pushed = self.plan.par(&par).to_vec();
+    /// A parallel loop that puts what it overwrites on the tape. `par` is the same loop, and may do more.
+    pub fn par(&self, w: &mut Writer, source: &Par, mut par: Par) {
+        let widens = self.may_widen(source);
+        let pushed = self.plan.par(source).to_vec();
         if !pushed.is_empty() {
             par.id = w.new_par();
         }

@@ -96,8 +96,6 @@ pub(crate) struct Task<'a> {
     again: bool,
     /// The loops around what is written now.
     around: Vec<Around>,
-    /// Bounds that hold the passes of a loop in all iterations.
-    widest: HashMap<LoopId, (ValueId, ValueId)>,
     /// How many loops are being reversed around what is written now.
     depth: usize,
 }
@@ -155,7 +153,6 @@ impl<'a> Task<'a> {
             captures: HashMap::new(),
             again: false,
             around: Vec::new(),
-            widest: HashMap::new(),
             depth: 0,
         }
     }

@@ -91,7 +91,7 @@ pub(crate) fn split(w: &mut Writer, kept: &mut ScratchArrays, whole: Whole<'_>) 
         inside: defined(whole.ranges, &whole.body),
         written: written(&whole.body).into_iter().filter(|a| !whole.tapes.lasting.contains(a)).collect(),
         tapes: whole.tapes,
-        domain: whole.domain,
+        domain: whole.domain.clone(),
         reads: whole.reads,
         holders: BTreeMap::new(),
     };
@@ -409,12 +409,12 @@ impl Splitter<'_> {
                 continue;
             }
             let ty = h.ty(w);
-            let (Some(own), Some(domain)) = (own, self.domain) else {
+            let (Some(own), Some(domain)) = (own, &self.domain) else {
                 w.end();
                 return None;
             };
             let number = self.holders.values().filter(|a| w.program.array(**a).ty == ty).count();
-            let array = kept.array(w, ty, &domain, &Places::One, number);
+            let array = kept.array(w, ty, domain, &Places::One, number);
             let value = h.value(w);
             w.store(array, own, value, None);
             self.holders.insert(*h, array);

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{
-    Affines, ArrayId, Binary, Block, LoopId, Program, Range, Role, Stmt, Type, ValueId, is_zero,
-};
+use ebbtide_ir::{Affines, ArrayId, Binary, Block, LoopId, Program, Range, Role, Stmt, Type, ValueId};
 
+use crate::analysis::iteration_number::{Level, Numbered, Ranges};
+use crate::analysis::polynomial::{Atom, Polynomial};
 use crate::normalize::early::early;
 use crate::writer::Writer;
 
@@ -14,27 +14,35 @@ use crate::writer::Writer;
 /// share their arrays.
 #[derive(Clone, Default)]
 pub(crate) struct ScratchArrays {
-    arrays: BTreeMap<Key, Vec<ArrayId>>,
+    /// By type and extents.
+    arrays: BTreeMap<(Type, Vec<Polynomial>), Vec<ArrayId>>,
     /// By type and extents, for sums in lanes.
     lanes: BTreeMap<(Type, Vec<ValueId>), Vec<ArrayId>>,
     /// Their declarations, before everything that is done.
     pub declared: Block,
 }
 
-/// The type of an array, the places that each iteration has in it, and the bounds of the loop.
-type Key = (Type, Option<Bounds>, Bounds);
-
-/// Bounds of loops, as sums.
-type Bounds = Vec<Vec<(ValueId, i64)>>;
-
-/// How many values an iteration keeps in an array.
+/// How many values an iteration keeps in an array, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Places {
     One,
-    /// One for each pass of the loops with these bounds, all known before the program starts.
-    Passes(Vec<(ValueId, ValueId)>),
-    /// So many.
+    /// As many for each iteration: the first dimension tells them apart.
     Slots(i64),
+    /// One for each pass of loops in it. All iterations have as many: the first dimension tells them apart.
+    Each(Numbered),
+    /// One for each pass of loops in it. Iterations have different numbers of them: the array has one dimension, and
+    /// passes are numbered over all iterations.
+    Packed(Numbered),
+}
+
+impl Places {
+    /// The number of a pass, where passes are numbered.
+    pub fn number(&self) -> Option<&Polynomial> {
+        match self {
+            Places::Each(numbered) | Places::Packed(numbered) => Some(&numbered.number),
+            Places::One | Places::Slots(_) => None,
+        }
+    }
 }
 
 impl ScratchArrays {
@@ -48,12 +56,13 @@ impl ScratchArrays {
         places: &Places,
         number: usize,
     ) -> ArrayId {
-        let key = (ty, domain.places(places), domain.bounds());
+        let extents = domain.shape(places);
+        let key = (ty, extents.clone());
         let have = self.arrays.get(&key).map_or(0, Vec::len);
         for _ in have..=number {
             w.begin();
-            let mut shape: Vec<ValueId> = domain.lead(w, places).into_iter().collect();
-            shape.extend(domain.ranges.iter().map(|r| domain.extent(w, r.from, r.to)));
+            let at_start = &mut |w: &mut Writer, v| early(domain.source, w, v);
+            let shape: Vec<ValueId> = extents.iter().map(|extent| write(w, extent, at_start)).collect();
             self.declared.extend(w.end());
             let name = format!("kept{}", self.arrays.values().map(Vec::len).sum::<usize>());
             let array = w.array(name, ty, shape.len(), Role::Temp(shape));
@@ -85,62 +94,105 @@ impl ScratchArrays {
     }
 }
 
-/// The domain of a parallel loop of the source whose bounds are known before the program starts.
-#[derive(Clone, Copy)]
+/// The domain of a parallel loop of the source. Its extents are known before the program starts, or bounded by what is.
+#[derive(Clone)]
 pub(crate) struct Domain<'a> {
     pub source: &'a Program,
     pub affines: &'a Affines,
     pub ranges: &'a [Range],
+    extents: Vec<Polynomial>,
 }
 
 impl<'a> Domain<'a> {
     /// The domain of a loop; `None` where its bounds are data.
     pub fn of(source: &'a Program, affines: &'a Affines, ranges: &'a [Range]) -> Option<Domain<'a>> {
-        let known = |v: ValueId| ebbtide_ir::depends_on_arguments_alone(source, v);
-        ranges.iter().all(|r| known(r.from) && known(r.to)).then_some(Domain { source, affines, ranges })
+        let known = Ranges::new(source, affines);
+        let extents: Option<Vec<Polynomial>> = ranges.iter().map(|r| known.longest(&level(r))).collect();
+        Some(Domain { source, affines, ranges, extents: extents? })
     }
 
-    fn sum(&self, v: ValueId) -> Vec<(ValueId, i64)> {
-        let form = self.affines.form(v);
-        form.terms.iter().copied().chain([(ValueId::from_index(0), form.constant)]).collect()
-    }
-
-    fn bounds(&self) -> Bounds {
-        self.ranges.iter().flat_map(|r| [self.sum(r.from), self.sum(r.to)]).collect()
-    }
-
-    fn places(&self, places: &Places) -> Option<Bounds> {
-        match places {
+    fn shape(&self, places: &Places) -> Vec<Polynomial> {
+        let lead = match places {
+            Places::Packed(numbered) => return vec![numbered.count.clone()],
             Places::One => None,
-            Places::Passes(loops) => {
-                Some(loops.iter().flat_map(|(from, to)| [self.sum(*from), self.sum(*to)]).collect())
-            }
-            Places::Slots(n) => Some(vec![vec![(ValueId::from_index(0), *n)]]),
-        }
+            Places::Slots(n) => Some(Polynomial::constant((*n).into())),
+            Places::Each(numbered) => Some(numbered.count.clone()),
+        };
+        lead.into_iter().chain(self.extents.iter().cloned()).collect()
     }
+}
 
-    /// How many places there are, where it is not one.
-    fn lead(&self, w: &mut Writer, places: &Places) -> Option<ValueId> {
-        match places {
-            Places::One => None,
-            Places::Slots(n) => Some(w.index(*n)),
-            Places::Passes(loops) => {
-                let mut all: Option<ValueId> = None;
-                for (from, to) in loops {
-                    let extent = self.extent(w, *from, *to);
-                    all = Some(all.map_or(extent, |all| w.mul(all, extent)));
+/// A range of a parallel loop as a loop that counts.
+pub(crate) fn level(range: &Range) -> Level {
+    Level { var: range.var, from: range.from, to: range.to }
+}
+
+/// Writes a polynomial; `known` has its values.
+pub(crate) fn write(
+    w: &mut Writer,
+    polynomial: &Polynomial,
+    known: &mut dyn FnMut(&mut Writer, ValueId) -> ValueId,
+) -> ValueId {
+    let number = |c: i128| i64::try_from(c).unwrap_or(i64::MAX);
+    let mut total: Option<ValueId> = None;
+    for (monomial, c) in &polynomial.terms {
+        let mut product: Option<ValueId> = None;
+        for atom in monomial {
+            let factor = match atom {
+                Atom::Value(v) => known(w, *v),
+                Atom::Extent(terms, constant) => {
+                    let length = write_sum(w, terms, *constant, known);
+                    // A loop that runs backwards does not run.
+                    let zero = w.index(0);
+                    w.binary(Binary::Max, length, zero)
                 }
-                all
-            }
+            };
+            product = Some(product.map_or(factor, |product| w.mul(product, factor)));
         }
+        total = Some(match (total, product) {
+            (None, None) => w.index(number(*c)),
+            (None, Some(product)) if *c == 1 => product,
+            (Some(total), Some(product)) if *c == 1 => w.add(total, product),
+            (Some(total), Some(product)) if *c == -1 => w.sub(total, product),
+            (total, product) => {
+                let factor = w.index(number(*c));
+                let term = product.map_or(factor, |product| w.mul(product, factor));
+                total.map_or(term, |total| w.add(total, term))
+            }
+        });
     }
+    let total = total.unwrap_or_else(|| w.index(0));
+    if polynomial.divisor == 1 {
+        return total;
+    }
+    let divisor = w.index(number(polynomial.divisor));
+    w.div(total, divisor)
+}
 
-    fn extent(&self, w: &mut Writer, from: ValueId, to: ValueId) -> ValueId {
-        let (first, end) = (early(self.source, w, from), early(self.source, w, to));
-        let whole = if is_zero(self.source, from) { end } else { w.sub(end, first) };
-        // A loop that runs backwards does not run.
-        let zero = w.index(0);
-        w.binary(Binary::Max, whole, zero)
+fn write_sum(
+    w: &mut Writer,
+    terms: &[(ValueId, i64)],
+    constant: i64,
+    known: &mut dyn FnMut(&mut Writer, ValueId) -> ValueId,
+) -> ValueId {
+    let mut total: Option<ValueId> = None;
+    for (v, c) in terms {
+        let value = known(w, *v);
+        total = Some(match (total, c) {
+            (None, 1) => value,
+            (Some(total), 1) => w.add(total, value),
+            (Some(total), -1) => w.sub(total, value),
+            (total, c) => {
+                let factor = w.index(*c);
+                let term = w.mul(value, factor);
+                total.map_or(term, |total| w.add(total, term))
+            }
+        });
+    }
+    let offset = (constant != 0 || total.is_none()).then(|| w.index(constant));
+    match (total, offset) {
+        (Some(total), Some(offset)) => w.add(total, offset),
+        (total, offset) => total.or(offset).unwrap_or_else(|| w.index(0)),
     }
 }
 
@@ -151,6 +203,6 @@ pub(crate) struct Tapes {
     pub lasting: BTreeSet<ArrayId>,
     /// They are written again and again.
     pub passing: BTreeSet<ArrayId>,
-    /// Loops of the adjoint that take the passes of a loop backwards: the bounds of that loop in the source.
-    pub loops: BTreeMap<LoopId, (ValueId, ValueId)>,
+    /// Loops of the adjoint that take the passes of a loop backwards: that loop in the source.
+    pub loops: BTreeMap<LoopId, Level>,
 }

@@ -5,11 +5,11 @@
 //!   needs to be run again.
 //! - Invariant: the forward half pushes what the plan says, the reverse half pops it, and neither decides anything.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ebbtide_ir::{
-    Affines, ArrayId, Block, Combine, LibraryCall, Loop, LoopId, LoopKind, Op, Par, ParId, Program, Region,
-    RegionId, Stmt, ValueId, depends_on_arguments_alone,
+    ArrayId, Block, Combine, Facts, LibraryCall, Loop, LoopId, LoopKind, Op, Par, ParId, Program, Region,
+    RegionId, Stmt, Store, ValueId, depends_on_arguments_alone, walk,
 };
 
 use crate::analysis::activity::Activity;
@@ -17,7 +17,9 @@ use crate::analysis::dead_on_entry::dead_on_entry;
 use crate::analysis::effects::{changes, reads, reads_of, swap_classes, written_by};
 use crate::analysis::extremes::extreme_arrays;
 use crate::analysis::needed::Needed;
+use crate::analysis::sections::sections;
 use crate::analysis::trajectory::{Trajectory, trajectories, written_in};
+use crate::plan::scratch_arrays::Domain;
 use crate::request::Optimisation;
 
 /// What is recorded, and what loops carry.
@@ -26,9 +28,15 @@ pub(crate) struct TapePlan {
     /// By top-level statement: arrays that are their own tape there.
     trajectories: BTreeMap<usize, BTreeMap<ArrayId, Trajectory>>,
     pars: BTreeMap<ParId, Vec<ArrayId>>,
+    /// By parallel loop: for each array of which it overwrites a part, the writes.
+    sections: BTreeMap<ParId, Vec<Vec<Store>>>,
+    /// Fills and copies before which the array is recorded.
+    replaced: HashSet<Replaced>,
     loops: BTreeMap<LoopId, LoopPlan>,
     regions: BTreeMap<RegionId, Vec<ArrayId>>,
     asides: HashSet<Aside>,
+    /// Loads that find what an earlier load of their block put aside.
+    same: HashMap<ValueId, ValueId>,
 }
 
 /// What is recorded of a loop, and what it carries.
@@ -54,14 +62,30 @@ pub(crate) enum Aside {
     Element(ArrayId, ValueId),
 }
 
+/// A statement that replaces all of an array: what is filled, with what; what is copied, and whereto.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Replaced {
+    Fill(ArrayId, ValueId),
+    Copy(ArrayId, ArrayId),
+}
+
+fn replaced(stmt: &Stmt) -> Option<Replaced> {
+    match stmt {
+        Stmt::Fill(array, value) => Some(Replaced::Fill(*array, *value)),
+        Stmt::Copy { from, to } => Some(Replaced::Copy(*from, *to)),
+        _ => None,
+    }
+}
+
 impl TapePlan {
     /// The plan for a program.
     pub fn new(
-        (source, affines): (&Program, &Affines),
+        (source, facts): (&Program, &Facts),
         activity: &Activity,
         needed: Needed,
         without: &BTreeSet<Optimisation>,
     ) -> TapePlan {
+        let affines = &facts.affines;
         let uses = |optimisation| !without.contains(&optimisation);
         let keeps = uses(Optimisation::KeepTrajectories) && !needed.everything;
         let own_tape = |(position, top): (usize, &Stmt)| match top {
@@ -72,14 +96,17 @@ impl TapePlan {
             needed,
             trajectories: source.body.iter().enumerate().filter_map(own_tape).collect(),
             pars: BTreeMap::new(),
+            sections: BTreeMap::new(),
+            replaced: HashSet::new(),
             loops: BTreeMap::new(),
             regions: BTreeMap::new(),
             asides: HashSet::new(),
+            same: HashMap::new(),
         };
         let classes = swap_classes(source);
         let changed: BTreeSet<ArrayId> = changes(source, &source.body).iter().map(|a| classes[a]).collect();
         let mut planner =
-            Planner { source, affines, activity, without, classes, changed, whole: &[], position: 0, plan };
+            Planner { source, facts, activity, without, classes, changed, whole: &[], position: 0, plan };
         for (position, top) in source.body.iter().enumerate() {
             planner.position = position;
             planner.whole = std::slice::from_ref(top);
@@ -102,6 +129,16 @@ impl TapePlan {
         self.pars.get(&par.id).map_or(&[], Vec::as_slice)
     }
 
+    /// For each array of which this parallel loop records a part, the writes of that part.
+    pub fn sections(&self, par: &Par) -> Vec<&[Store]> {
+        self.sections.get(&par.id).into_iter().flatten().map(Vec::as_slice).collect()
+    }
+
+    /// Is the array recorded before this fill or copy?
+    pub fn records_whole(&self, stmt: &Stmt) -> bool {
+        replaced(stmt).is_some_and(|what| self.replaced.contains(&what))
+    }
+
     /// The arrays that reversing this operation takes back from the tape, in the order of their pushes.
     pub fn call(&self, call: &LibraryCall, position: usize) -> Vec<ArrayId> {
         call.writes.iter().copied().filter(|a| self.records(*a, position)).collect()
@@ -115,6 +152,11 @@ impl TapePlan {
     /// What a region needs to be run again.
     pub fn region(&self, region: &Region) -> &[ArrayId] {
         self.regions.get(&region.id).map_or(&[], Vec::as_slice)
+    }
+
+    /// The load whose value this one has too, where that is on the tape already.
+    pub fn same_load(&self, v: ValueId) -> Option<ValueId> {
+        self.same.get(&v).copied()
     }
 
     /// Does it go on the tape by itself?
@@ -133,7 +175,7 @@ enum Nested {
 /// Fills a plan, statement by statement.
 struct Planner<'a> {
     source: &'a Program,
-    affines: &'a Affines,
+    facts: &'a Facts,
     activity: &'a Activity,
     without: &'a BTreeSet<Optimisation>,
     classes: BTreeMap<ArrayId, ArrayId>,
@@ -148,14 +190,42 @@ struct Planner<'a> {
 impl Planner<'_> {
     /// The depth of recursion is that of nesting in the source.
     fn block(&mut self, block: &[Stmt], nested: Nested) {
+        // Elements that were put aside and that nothing has written since.
+        let mut aside: HashMap<(ArrayId, Vec<ValueId>), ValueId> = HashMap::new();
         for (at, stmt) in block.iter().enumerate() {
             match stmt {
+                Stmt::Let(_) => {}
+                Stmt::Store(s) | Stmt::Update(_, s) => aside.retain(|(array, _), _| *array != s.array),
+                _ => aside.clear(),
+            }
+            match stmt {
                 Stmt::Let(v) if nested == Nested::Yes && self.cannot_repeat(*v) => {
-                    self.plan.asides.insert(Aside::Value(*v));
+                    let first = self.element(*v).map(|element| *aside.entry(element).or_insert(*v));
+                    match first.filter(|first| first != v) {
+                        Some(first) => drop(self.plan.same.insert(*v, first)),
+                        None => drop(self.plan.asides.insert(Aside::Value(*v))),
+                    }
                 }
                 Stmt::Par(par) => {
-                    let recorded = written_by(par).into_iter().filter(|a| self.records(*a)).collect();
+                    let needed = |a: &ArrayId| {
+                        self.records(*a) && self.old_is_needed(block, at, *a) && self.overwrites(par, *a)
+                    };
+                    let mut recorded: Vec<ArrayId> = written_by(par).into_iter().filter(needed).collect();
+                    let mut sections = Vec::new();
+                    recorded.retain(|a| match self.sections(par, *a) {
+                        Some(stores) => {
+                            sections.push(stores);
+                            false
+                        }
+                        None => true,
+                    });
                     self.plan.pars.insert(par.id, recorded);
+                    self.plan.sections.insert(par.id, sections);
+                }
+                Stmt::Fill(array, _) | Stmt::Copy { to: array, .. } => {
+                    if self.records(*array) && self.old_is_needed(block, at, *array) {
+                        self.plan.replaced.extend(replaced(stmt));
+                    }
                 }
                 Stmt::If(branch) => {
                     self.block(&branch.then, Nested::Yes);
@@ -193,6 +263,13 @@ impl Planner<'_> {
         self.plan.records(array, self.position)
     }
 
+    /// The element that a load reads.
+    fn element(&self, v: ValueId) -> Option<(ArrayId, Vec<ValueId>)> {
+        let Op::Load(array, index) = self.source.op(v) else { return None };
+        let affines = &self.facts.affines;
+        Some((*array, index.as_slice().iter().map(|k| affines.representative(*k)).collect()))
+    }
+
     fn has_known_length(&self, l: &Loop) -> bool {
         let known = |v| depends_on_arguments_alone(self.source, v);
         matches!(l.kind, LoopKind::For { from, to, .. } if l.until.is_none() && known(from) && known(to))
@@ -205,7 +282,7 @@ impl Planner<'_> {
         if matches!(self.whole, [Stmt::Loop(top)] if top.id == l.id) {
             let dead = match self.without.contains(&Optimisation::TrimSlots) {
                 true => BTreeSet::new(),
-                false => dead_on_entry(self.source, self.affines, l),
+                false => dead_on_entry(self.source, &self.facts.affines, l),
             };
             carried.retain(|a| !dead.contains(a) || self.plan.needed.earlier(*a, self.position));
         } else {
@@ -232,7 +309,11 @@ impl Planner<'_> {
 
     fn around(&self, l: &Loop) -> Vec<ArrayId> {
         let (needed, position) = (&self.plan.needed, self.position);
-        let kept = |a: ArrayId| self.plan.trajectory(a, position).is_some() && needed.earlier(a, position);
+        let stays = |a: ArrayId| {
+            self.plan.trajectory(a, position).is_some()
+                || (needed.is_intact(a, position) && needed.before(a, position))
+        };
+        let kept = |a: ArrayId| stays(a) && needed.earlier(a, position);
         let around = |a: &ArrayId| needed.around(*a, position) || kept(*a);
         changes(self.source, &l.body).into_iter().filter(around).collect()
     }
@@ -257,28 +338,65 @@ impl Planner<'_> {
         changes(self.source, block).into_iter().filter(|a| self.records(*a))
     }
 
-    /// Is the value made of data that a later iteration overwrites?
+    /// Does the reversal read the value, and is it made of data that a later iteration overwrites?
     fn cannot_repeat(&self, v: ValueId) -> bool {
         match self.source.op(v) {
+            _ if !self.plan.needed.value(v) => false,
             Op::Get(_) => true,
+            Op::Load(..) if self.plan.needed.is_reloaded(v) => false,
             Op::Load(a, _) => self.changed.contains(&self.classes[a]),
             _ => false,
         }
     }
 
-    /// Must the element that the program-level write `block[at]` replaces be recorded by itself? Not where its array
-    /// comes back from the tape whole, in the reverse half, before anything reads it.
+    /// The writes of the part of an array that a parallel loop overwrites, where a part is all that need be recorded.
+    fn sections(&self, par: &Par, array: ArrayId) -> Option<Vec<Store>> {
+        let facts = self.facts.pars.get(&par.id)?;
+        let wanted = !self.without.contains(&Optimisation::RecordSections);
+        Domain::of(self.source, &self.facts.affines, &par.ranges).filter(|_| wanted)?;
+        let recorded = |s: &Store| !self.plan.needed.is_harmless(s, self.position);
+        sections((self.source, &self.facts.affines), par, facts, array, &recorded)
+    }
+
+    /// Does a parallel loop overwrite something of the array that the reversal reads?
+    fn overwrites(&self, par: &Par, array: ArrayId) -> bool {
+        let mut overwrites = false;
+        walk(&par.body, &mut |stmt| {
+            overwrites |= matches!(stmt, Stmt::Store(s) | Stmt::Update(_, s)
+                if s.array == array && !self.plan.needed.is_harmless(s, self.position));
+        });
+        overwrites
+    }
+
+    /// Must the element that the program-level write `block[at]` replaces be recorded by itself?
     fn replaced_element_is_needed(&self, block: &[Stmt], at: usize) -> bool {
         let Some(Stmt::Store(s) | Stmt::Update(_, s)) = block.get(at) else { return false };
-        if !self.records(s.array) {
-            return false;
+        let harmless = self.plan.needed.is_harmless(s, self.position);
+        !harmless && self.records(s.array) && self.old_is_needed(block, at, s.array)
+    }
+
+    /// Does the reverse half read what the array held before `block[at]`? Not where the array comes back from the tape whole
+    /// before anything reads it.
+    fn old_is_needed(&self, block: &[Stmt], at: usize, mut array: ArrayId) -> bool {
+        if self.plan.needed.everything {
+            return true;
         }
         // Who won is told from what was there.
         let extreme = |stmt: &Stmt| matches!(stmt, Stmt::Update(Combine::Min | Combine::Max, _));
-        if extreme(&block[at]) {
+        let Some(stmt) = block.get(at) else { return true };
+        let reads_itself = match stmt {
+            Stmt::Par(par) => {
+                reads_of(self.source, &par.body).contains(&array)
+                    || extreme_arrays(self.activity, &par.body).contains(&array)
+            }
+            Stmt::Store(_) | Stmt::Update(..) => extreme(stmt),
+            Stmt::Fill(..) => false,
+            Stmt::Copy { from, .. } => *from == array,
+            _ => true,
+        };
+        if reads_itself {
             return true;
         }
-        let mut array = s.array;
         for stmt in block[..at].iter().rev() {
             match stmt {
                 Stmt::Swap(a, b) if *a == array => array = *b,

@@ -139,7 +139,7 @@ const i64 d10_0 = extents.of[40];
 const i64 v2 = (i64)eb_value(launch, 2);
 const i64 v24 = (i64)eb_value(launch, 24);
 const i64 v25 = (i64)eb_value(launch, 25);
-i64 v54 = 0;
+i64 v56 = 0;
 i64 pass0 = 0;
 __shared__ eb_plan plan2; i32 column2, nth2; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
@@ -162,12 +162,12 @@ const eb_deal deal = {column2, plan2.columns, nth2, plan2.band};
 const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);
 if (begun < ended) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) {
 for (i64 r = begun; r < ended; r++) {
-const i64 v55 = f0 + column;
-const nx at0 = (nx)v55;
+const i64 v57 = f0 + column;
+const nx at0 = (nx)v57;
 f64 h0 = a0[at0];
-const nx at1 = (nx)v55;
+const nx at1 = (nx)v57;
 f64 h1 = a1[at1];
-const nx at10 = (nx)v55;
+const nx at10 = (nx)v57;
 f64 h10 = 0;
 eb_pushes<f64, 8> q0; q0.begin(t0, at0, passes * 1);
 for (i64 pass = 0; pass < passes;) {
@@ -177,17 +177,17 @@ const i64 until = eb_until(pass, passes);
 while (pass + 8 <= until) {
 q0.ahead();
 #pragma unroll
-for (int nth = 0; nth < 8; nth++, pass++) { v54 = begin + pass;
+for (int nth = 0; nth < 8; nth++, pass++) { v56 = begin + pass;
 q0.push(nth, h0);
 h10 = h0;
 {
-const f64 v56 = h10;
-const f64 v57 = h1;
-const f64 v59 = eb_tanh_f64(v56);
-const f64 v60 = (0.1 * v59);
-const f64 v61 = (v60 * v57);
-const f64 v63 = (v56 + v61);
-h0 = v63;
+const f64 v58 = h10;
+const f64 v59 = h1;
+const f64 v61 = eb_tanh_f64(v58);
+const f64 v62 = (0.1 * v61);
+const f64 v63 = (v62 * v59);
+const f64 v65 = (v58 + v63);
+h0 = v65;
 }
 }
 q0.turn();
@@ -195,17 +195,17 @@ q0.turn();
 #pragma unroll
 for (int nth = 0; nth < 7; nth++, pass++) {
 if (pass >= until) break;
-v54 = begin + pass;
+v56 = begin + pass;
 q0.push(nth, h0);
 h10 = h0;
 {
-const f64 v56 = h10;
-const f64 v57 = h1;
-const f64 v59 = eb_tanh_f64(v56);
-const f64 v60 = (0.1 * v59);
-const f64 v61 = (v60 * v57);
-const f64 v63 = (v56 + v61);
-h0 = v63;
+const f64 v58 = h10;
+const f64 v59 = h1;
+const f64 v61 = eb_tanh_f64(v58);
+const f64 v62 = (0.1 * v61);
+const f64 v63 = (v62 * v59);
+const f64 v65 = (v58 + v63);
+h0 = v65;
 }
 }
 }
@@ -218,7 +218,7 @@ if (eb_barrier(f)) goto leave;
 f->pass = passes; if (eb_first()) eb_tell(f);
 } else {
 pass0 = 0;
-for (; v24 + pass0 < v25; pass0++) { v54 = v24 + pass0;
+for (; v24 + pass0 < v25; pass0++) { v56 = v24 + pass0;
 f->pass = pass0;
 if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
 if (t0.depth >= t0.capacity) eb_fault(f, EB_TAPE, 0, 0, 0, 0);
@@ -246,34 +246,34 @@ const nx end = few_rows - first > band ? first + band : few_rows;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
 for (nx r = first; r < end; r += 1) {
 {
-const nx v55 = j;
-__builtin_assume(v55 >= (nx)INT64_C(0));
-f64 *const p7 = a10 + v55;
-f64 *const p8 = a1 + v55;
-f64 *const p9 = a0 + v55;
-const f64 v56 = p7[0];
-const f64 v57 = __ldg(&p8[0]);
-const f64 v59 = eb_tanh_f64(v56);
-const f64 v60 = (0.1 * v59);
-const f64 v61 = (v60 * v57);
-const f64 v63 = (v56 + v61);
-p9[0] = v63;
+const nx v57 = j;
+__builtin_assume(v57 >= (nx)INT64_C(0));
+f64 *const p7 = a10 + v57;
+f64 *const p8 = a1 + v57;
+f64 *const p9 = a0 + v57;
+const f64 v58 = p7[0];
+const f64 v59 = __ldg(&p8[0]);
+const f64 v61 = eb_tanh_f64(v58);
+const f64 v62 = (0.1 * v61);
+const f64 v63 = (v62 * v59);
+const f64 v65 = (v58 + v63);
+p9[0] = v65;
 } } }
 } else
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
-const i64 v55 = j;
-if ((u64)v55 >= (u64)d10_0) { oops = 17; oops_index = v55; oops_extent = d10_0; goto fault6; }
-const f64 v56 = a10[v55];
-if ((u64)v55 >= (u64)d1_0) { oops = 9; oops_index = v55; oops_extent = d1_0; goto fault6; }
-const f64 v57 = __ldg(&a1[v55]);
-const f64 v59 = called_eb_tanh_f64(v56);
-const f64 v60 = (0.1 * v59);
-const f64 v61 = (v60 * v57);
-const f64 v63 = (v56 + v61);
-if ((u64)v55 >= (u64)d0_0) { oops = 1; oops_index = v55; oops_extent = d0_0; goto fault6; }
-a0[v55] = v63;
+const i64 v57 = j;
+if ((u64)v57 >= (u64)d10_0) { oops = 17; oops_index = v57; oops_extent = d10_0; goto fault6; }
+const f64 v58 = a10[v57];
+if ((u64)v57 >= (u64)d1_0) { oops = 9; oops_index = v57; oops_extent = d1_0; goto fault6; }
+const f64 v59 = __ldg(&a1[v57]);
+const f64 v61 = called_eb_tanh_f64(v58);
+const f64 v62 = (0.1 * v61);
+const f64 v63 = (v62 * v59);
+const f64 v65 = (v58 + v63);
+if ((u64)v57 >= (u64)d0_0) { oops = 1; oops_index = v57; oops_extent = d0_0; goto fault6; }
+a0[v57] = v65;
 } } }
 goto exit6;
 fault6: eb_out_of_bounds(f, oops, oops_index, oops_extent);
@@ -311,7 +311,7 @@ const i64 d8_0 = extents.of[32];
 const i64 v2 = (i64)eb_value(launch, 2);
 const i64 v24 = (i64)eb_value(launch, 24);
 const i64 v25 = (i64)eb_value(launch, 25);
-i64 v34 = 0;
+i64 v35 = 0;
 i64 pass0 = 0;
 __shared__ eb_plan plan4; i32 column4, nth4; {
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v2);
@@ -336,14 +336,14 @@ const eb_deal deal = {column4, plan4.columns, nth4, plan4.band};
 const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);
 if (begun < ended) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) {
 for (i64 r = begun; r < ended; r++) {
-const i64 v39 = f0 + column;
-const nx at0 = (nx)v39;
+const i64 v41 = f0 + column;
+const nx at0 = (nx)v41;
 f64 h0 = a0[at0];
-const nx at1 = (nx)v39;
+const nx at1 = (nx)v41;
 f64 h1 = a1[at1];
-const nx at7 = (nx)v39;
+const nx at7 = (nx)v41;
 f64 h7 = a7[at7];
-const nx at8 = (nx)v39;
+const nx at8 = (nx)v41;
 f64 h8 = a8[at8];
 eb_pops<f64, 8> q0; q0.begin(t0, at0, passes * 1);
 for (i64 pass = 0; pass < passes;) {
@@ -353,22 +353,22 @@ const i64 until = eb_until(pass, passes);
 while (pass + 8 <= until) {
 q0.ahead();
 #pragma unroll
-for (int nth = 0; nth < 8; nth++, pass++) { v34 = begin + pass;
+for (int nth = 0; nth < 8; nth++, pass++) { v35 = begin + pass;
 h0 = q0.pop(nth);
 {
-const f64 v40 = h0;
-const f64 v41 = h1;
-const f64 v43 = eb_tanh_f64(v40);
-const f64 v44 = (0.1 * v43);
-const f64 v46 = h7;
-const f64 v47 = (v46 * v41);
-const f64 v48 = (v46 * v44);
-const f64 v49 = (v47 * 0.1);
-const f64 v51 = (v43 * v43);
-const f64 v52 = (1.0 - v51);
-const f64 v53 = (v49 * v52);
-h8 = (h8 + v48);
-h7 = (h7 + v53);
+const f64 v42 = h0;
+const f64 v43 = h1;
+const f64 v45 = eb_tanh_f64(v42);
+const f64 v46 = (0.1 * v45);
+const f64 v48 = h7;
+const f64 v49 = (v48 * v43);
+const f64 v50 = (v48 * v46);
+const f64 v51 = (v49 * 0.1);
+const f64 v53 = (v45 * v45);
+const f64 v54 = (1.0 - v53);
+const f64 v55 = (v51 * v54);
+h8 = (h8 + v50);
+h7 = (h7 + v55);
 }
 }
 q0.turn();
@@ -376,22 +376,22 @@ q0.turn();
 #pragma unroll
 for (int nth = 0; nth < 7; nth++, pass++) {
 if (pass >= until) break;
-v34 = begin + pass;
+v35 = begin + pass;
 h0 = q0.pop(nth);
 {
-const f64 v40 = h0;
-const f64 v41 = h1;
-const f64 v43 = eb_tanh_f64(v40);
-const f64 v44 = (0.1 * v43);
-const f64 v46 = h7;
-const f64 v47 = (v46 * v41);
-const f64 v48 = (v46 * v44);
-const f64 v49 = (v47 * 0.1);
-const f64 v51 = (v43 * v43);
-const f64 v52 = (1.0 - v51);
-const f64 v53 = (v49 * v52);
-h8 = (h8 + v48);
-h7 = (h7 + v53);
+const f64 v42 = h0;
+const f64 v43 = h1;
+const f64 v45 = eb_tanh_f64(v42);
+const f64 v46 = (0.1 * v45);
+const f64 v48 = h7;
+const f64 v49 = (v48 * v43);
+const f64 v50 = (v48 * v46);
+const f64 v51 = (v49 * 0.1);
+const f64 v53 = (v45 * v45);
+const f64 v54 = (1.0 - v53);
+const f64 v55 = (v51 * v54);
+h8 = (h8 + v50);
+h7 = (h7 + v55);
 }
 }
 }
@@ -406,7 +406,7 @@ if (eb_barrier(f)) goto leave;
 f->pass = passes; if (eb_first()) eb_tell(f);
 } else {
 pass0 = 0;
-for (; v24 + pass0 < v25; pass0++) { v34 = v24 + pass0;
+for (; v24 + pass0 < v25; pass0++) { v35 = v24 + pass0;
 f->pass = pass0;
 if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
 if (t0.depth == 0) eb_fault(f, EB_TAPE, 0, 0, 0, 0);
@@ -434,51 +434,51 @@ const nx end = few_rows - first > band ? first + band : few_rows;
 for (nx column = deal.column; column < few_columns; column += deal.columns) { const nx j = (nx)jf + column;
 for (nx r = first; r < end; r += 1) {
 {
-const nx v39 = j;
-__builtin_assume(v39 >= (nx)INT64_C(0));
-f64 *const p13 = a0 + v39;
-f64 *const p14 = a1 + v39;
-f64 *const p15 = a7 + v39;
-f64 *const p16 = a8 + v39;
-const f64 v40 = p13[0];
-const f64 v41 = __ldg(&p14[0]);
-const f64 v43 = eb_tanh_f64(v40);
-const f64 v44 = (0.1 * v43);
-const f64 v46 = p15[0];
-const f64 v47 = (v46 * v41);
-const f64 v48 = (v46 * v44);
-const f64 v49 = (v47 * 0.1);
-const f64 v51 = (v43 * v43);
-const f64 v52 = (1.0 - v51);
-const f64 v53 = (v49 * v52);
+const nx v41 = j;
+__builtin_assume(v41 >= (nx)INT64_C(0));
+f64 *const p13 = a0 + v41;
+f64 *const p14 = a1 + v41;
+f64 *const p15 = a7 + v41;
+f64 *const p16 = a8 + v41;
+const f64 v42 = p13[0];
+const f64 v43 = __ldg(&p14[0]);
+const f64 v45 = eb_tanh_f64(v42);
+const f64 v46 = (0.1 * v45);
+const f64 v48 = p15[0];
+const f64 v49 = (v48 * v43);
+const f64 v50 = (v48 * v46);
+const f64 v51 = (v49 * 0.1);
+const f64 v53 = (v45 * v45);
+const f64 v54 = (1.0 - v53);
+const f64 v55 = (v51 * v54);
 const f64 old17 = p16[0];
 const f64 old18 = p15[0];
-p16[0] = (old17 + v48);
-p15[0] = (old18 + v53);
+p16[0] = (old17 + v50);
+p15[0] = (old18 + v55);
 } } }
 } else
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
-const i64 v39 = j;
-if ((u64)v39 >= (u64)d0_0) { oops = 1; oops_index = v39; oops_extent = d0_0; goto fault12; }
-const f64 v40 = a0[v39];
-if ((u64)v39 >= (u64)d1_0) { oops = 9; oops_index = v39; oops_extent = d1_0; goto fault12; }
-const f64 v41 = __ldg(&a1[v39]);
-const f64 v43 = called_eb_tanh_f64(v40);
-const f64 v44 = (0.1 * v43);
-if ((u64)v39 >= (u64)d7_0) { oops = 25; oops_index = v39; oops_extent = d7_0; goto fault12; }
-const f64 v46 = a7[v39];
-const f64 v47 = (v46 * v41);
-const f64 v48 = (v46 * v44);
-const f64 v49 = (v47 * 0.1);
-const f64 v51 = (v43 * v43);
-const f64 v52 = (1.0 - v51);
-const f64 v53 = (v49 * v52);
-if ((u64)v39 >= (u64)d8_0) { oops = 33; oops_index = v39; oops_extent = d8_0; goto fault12; }
-a8[v39] = (a8[v39] + v48);
-if ((u64)v39 >= (u64)d7_0) { oops = 25; oops_index = v39; oops_extent = d7_0; goto fault12; }
-a7[v39] = (a7[v39] + v53);
+const i64 v41 = j;
+if ((u64)v41 >= (u64)d0_0) { oops = 1; oops_index = v41; oops_extent = d0_0; goto fault12; }
+const f64 v42 = a0[v41];
+if ((u64)v41 >= (u64)d1_0) { oops = 9; oops_index = v41; oops_extent = d1_0; goto fault12; }
+const f64 v43 = __ldg(&a1[v41]);
+const f64 v45 = called_eb_tanh_f64(v42);
+const f64 v46 = (0.1 * v45);
+if ((u64)v41 >= (u64)d7_0) { oops = 25; oops_index = v41; oops_extent = d7_0; goto fault12; }
+const f64 v48 = a7[v41];
+const f64 v49 = (v48 * v43);
+const f64 v50 = (v48 * v46);
+const f64 v51 = (v49 * 0.1);
+const f64 v53 = (v45 * v45);
+const f64 v54 = (1.0 - v53);
+const f64 v55 = (v51 * v54);
+if ((u64)v41 >= (u64)d8_0) { oops = 33; oops_index = v41; oops_extent = d8_0; goto fault12; }
+a8[v41] = (a8[v41] + v50);
+if ((u64)v41 >= (u64)d7_0) { oops = 25; oops_index = v41; oops_extent = d7_0; goto fault12; }
+a7[v41] = (a7[v41] + v55);
 } } }
 goto exit12;
 fault12: eb_out_of_bounds(f, oops, oops_index, oops_extent);

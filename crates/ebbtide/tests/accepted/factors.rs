@@ -7,7 +7,7 @@ use ebbtide_ir::Literal;
 use crate::{check, loss};
 
 /// A symmetric matrix with a heavy diagonal.
-fn heavy(n: usize) -> Input {
+pub fn heavy(n: usize) -> Input {
     let element = |k: usize| {
         let (i, j) = (k / n, k % n);
         let small = 0.3 + 0.1 * ((i * j) as f64 * 0.7 + (i + j) as f64).sin();

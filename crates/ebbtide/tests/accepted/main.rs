@@ -11,6 +11,7 @@ mod bodies;
 mod conditions;
 mod factors;
 mod grids;
+mod nests;
 mod refusals;
 mod trajectories;
 mod vectors;

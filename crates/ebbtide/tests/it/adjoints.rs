@@ -44,8 +44,8 @@ fn a_pointwise_step_records_one_array_and_reads_it_back() {
                   record:
                     for _t_3 in from..to {
                         let s_old = push(s');
-                        for i_5 in par(0..s'.len()) {
-                            s'[i_5] = s_old[i_5] + 0.1 * s_old[i_5].tanh() * p[i_5];
+                        for i_7 in par(0..s'.len()) {
+                            s'[i_7] = s_old[i_7] + 0.1 * s_old[i_7].tanh() * p[i_7];
                         }
                     }
                 }
@@ -54,18 +54,18 @@ fn a_pointwise_step_records_one_array_and_reads_it_back() {
                     loss'[[]] += s'[i_2];
                 }
                 d_loss'[[]] = 1.0;
-                for i_3 in par(0..v13) {
-                    d_s'[i_3] += d_loss'[[]];
+                for i_4 in par(0..v13) {
+                    d_s'[i_4] += d_loss'[[]];
                 }
                 backward loop 0 {
                     for _t_back in from..to {
                         pop(s');
-                        for i_4 in par(0..s'.len()) {
-                            let v40 = s'[i_4].tanh();
-                            let v44 = d_s'[i_4];
-                            let v45 = v44 * p[i_4];
-                            d_p'[i_4] += v44 * (0.1 * v40);
-                            d_s'[i_4] += v45 * 0.1 * (1.0 - v40 * v40);
+                        for i_6 in par(0..s'.len()) {
+                            let v42 = s'[i_6].tanh();
+                            let v46 = d_s'[i_6];
+                            let v47 = v46 * p[i_6];
+                            d_p'[i_6] += v46 * (0.1 * v42);
+                            d_s'[i_6] += v47 * 0.1 * (1.0 - v42 * v42);
                         }
                     }
                 }
@@ -118,8 +118,8 @@ fn a_linear_periodic_stencil_gathers_and_records_nothing() {
                     }
                   record:
                     for _t_3 in from..to {
-                        for i_5 in par(0..n) {
-                            next'[i_5] = 0.5 * u'[i_5] + 0.25 * (u'[(i_5 + n - 1) % n] + u'[(i_5 + 1) % n]);
+                        for i_7 in par(0..n) {
+                            next'[i_7] = 0.5 * u'[i_7] + 0.25 * (u'[(i_7 + n - 1) % n] + u'[(i_7 + 1) % n]);
                         }
                         swap(u', next');
                     }
@@ -128,11 +128,11 @@ fn a_linear_periodic_stencil_gathers_and_records_nothing() {
                     loss'[[]] += u'[i_2] * u'[i_2];
                 }
                 d_loss'[[]] = 1.0;
-                for i_3 in par(0..n) {
-                    let v36 = d_loss'[[]];
-                    let v37 = v36 * u'[i_3];
-                    d_u'[i_3] += v36 * u'[i_3];
-                    d_u'[i_3] += v37;
+                for i_4 in par(0..n) {
+                    let v37 = d_loss'[[]];
+                    let v38 = v37 * u'[i_4];
+                    d_u'[i_4] += v37 * u'[i_4];
+                    d_u'[i_4] += v38;
                 }
                 backward loop 0 {
                     for _t_back in from..to {
@@ -191,28 +191,28 @@ fn a_bounded_conditional_stencil_gathers_under_the_condition_of_its_source() {
                     loss'[[]] += out'[[i_2, j_2]];
                 }
                 d_loss'[[]] = 1.0f32;
-                for (i_3, j_3) in par(0..n, 0..m) {
-                    d_out'[[i_3, j_3]] += d_loss'[[]];
+                for (i_4, j_4) in par(0..n, 0..m) {
+                    d_out'[[i_4, j_4]] += d_loss'[[]];
                 }
                 for (k0, k1) in par(0..d_u'.dim(0), 0..d_u'.dim(1)) {
                     let mut sum = 0.0f32;
-                    let v41 = k0 + 1;
-                    if ((v41 >= 1) & (v41 < v4)) & ((k1 >= 1) & (k1 < v7)) {
-                        if u[[v41, k1]] > 0.0f32 {
-                            sum = sum + d_out'[[v41, k1]] * u[[v41, k1 + 1]];
+                    let v45 = k0 + 1;
+                    if ((v45 >= 1) & (v45 < v4)) & ((k1 >= 1) & (k1 < v7)) {
+                        if u[[v45, k1]] > 0.0f32 {
+                            sum = sum + d_out'[[v45, k1]] * u[[v45, k1 + 1]];
                         }
                     }
-                    let v75 = k1 - 1;
-                    if ((k0 >= 1) & (k0 < v4)) & ((v75 >= 1) & (v75 < v7)) {
-                        if u[[k0, v75]] > 0.0f32 {
-                            sum = sum + d_out'[[k0, v75]] * u[[k0 - 1, v75]];
+                    let v79 = k1 - 1;
+                    if ((k0 >= 1) & (k0 < v4)) & ((v79 >= 1) & (v79 < v7)) {
+                        if u[[k0, v79]] > 0.0f32 {
+                            sum = sum + d_out'[[k0, v79]] * u[[k0 - 1, v79]];
                         }
                     }
                     d_u'[[k0, k1]] = sum;
                 }
-                for (i_4, j_4) in par(1..v4, 1..v7) {
-                    if u[[i_4, j_4]] > 0.0f32 {
-                        d_out'[[i_4, j_4]] = 0.0f32;
+                for (i_6, j_6) in par(1..v4, 1..v7) {
+                    if u[[i_6, j_6]] > 0.0f32 {
+                        d_out'[[i_6, j_6]] = 0.0f32;
                     }
                 }
                 copy(d_u', d_u);
@@ -505,19 +505,19 @@ fn a_leapfrog_step_is_reversed_in_one_pass_and_puts_no_element_aside() {
                         }
                     }
                   record:
-                    for t_5 in from..to {
+                    for t_6 in from..to {
                         let prev_old = push(prev');
-                        for i_3 in par(0..prev'.len()) {
-                            if (i_3 >= 1) & (i_3 < n - 1) {
-                                prev'[i_3] = 2.0f32 * u'[i_3] - prev_old[i_3] + c[i_3] * (u'[i_3 - 1] + u'[i_3 + 1]);
+                        for i_4 in par(0..prev'.len()) {
+                            if (i_4 >= 1) & (i_4 < n - 1) {
+                                prev'[i_4] = 2.0f32 * u'[i_4] - prev_old[i_4] + c[i_4] * (u'[i_4 - 1] + u'[i_4 + 1]);
                             } else {
-                                prev'[i_3] = prev_old[i_3];
+                                prev'[i_4] = prev_old[i_4];
                             }
                         }
                         swap(u', prev');
-                        u'[3] += source[t_5];
-                        for k_5 in par(0..seen'.dim(1)) {
-                            seen'[[t_5, k_5]] = u'[k_5];
+                        u'[3] += source[t_6];
+                        for k_7 in par(0..seen'.dim(1)) {
+                            seen'[[t_6, k_7]] = u'[k_7];
                         }
                     }
                 }
@@ -526,42 +526,42 @@ fn a_leapfrog_step_is_reversed_in_one_pass_and_puts_no_element_aside() {
                     loss'[[]] += seen'[[t_2, k_2]] * seen'[[t_2, k_2]];
                 }
                 d_loss'[[]] = 1.0f32;
-                for (t_3, k_3) in par(0..steps, 0..v31) {
-                    let v59 = d_loss'[[]];
-                    let v60 = v59 * seen'[[t_3, k_3]];
-                    d_seen'[[t_3, k_3]] += v59 * seen'[[t_3, k_3]];
-                    d_seen'[[t_3, k_3]] += v60;
+                for (t_4, k_4) in par(0..steps, 0..v31) {
+                    let v61 = d_loss'[[]];
+                    let v62 = v61 * seen'[[t_4, k_4]];
+                    d_seen'[[t_4, k_4]] += v61 * seen'[[t_4, k_4]];
+                    d_seen'[[t_4, k_4]] += v62;
                 }
                 backward loop 0 {
                     for t_back in from..to {
-                        let t_4 = from + to - 1 - t_back;
-                        let v69 = n - 1;
-                        for k_4 in par(0..seen'.dim(1)) {
-                            let v76 = d_seen'[[t_4, k_4]];
-                            d_seen'[[t_4, k_4]] = 0.0f32;
-                            d_u'[k_4] += v76;
+                        let t_5 = from + to - 1 - t_back;
+                        let v71 = n - 1;
+                        for k_6 in par(0..seen'.dim(1)) {
+                            let v79 = d_seen'[[t_5, k_6]];
+                            d_seen'[[t_5, k_6]] = 0.0f32;
+                            d_u'[k_6] += v79;
                         }
                         swap(u', prev');
                         swap(d_u', d_prev');
                         pop(prev');
                         for k0 in par(0..d_u'.len()) {
                             let mut sum = 0.0f32;
-                            if (k0 >= 1) & (k0 < v69) {
+                            if (k0 >= 1) & (k0 < v71) {
                                 sum = sum + d_prev'[k0] * 2.0f32;
                             }
-                            let v109 = k0 + 1;
-                            if (v109 >= 1) & (v109 < v69) {
-                                sum = sum + d_prev'[v109] * c[v109];
+                            let v113 = k0 + 1;
+                            if (v113 >= 1) & (v113 < v71) {
+                                sum = sum + d_prev'[v113] * c[v113];
                             }
-                            let v136 = k0 - 1;
-                            if (v136 >= 1) & (v136 < v69) {
-                                sum = sum + d_prev'[v136] * c[v136];
+                            let v140 = k0 - 1;
+                            if (v140 >= 1) & (v140 < v71) {
+                                sum = sum + d_prev'[v140] * c[v140];
                             }
                             d_u'[k0] += sum;
-                            if (k0 >= 1) & (k0 < v69) {
-                                let v190 = d_prev'[k0];
-                                d_c'[k0] += v190 * (u'[k0 - 1] + u'[k0 + 1]);
-                                d_prev_next'[k0] = -v190;
+                            if (k0 >= 1) & (k0 < v71) {
+                                let v194 = d_prev'[k0];
+                                d_c'[k0] += v194 * (u'[k0 - 1] + u'[k0 + 1]);
+                                d_prev_next'[k0] = -v194;
                             } else {
                                 d_prev_next'[k0] = d_prev'[k0];
                             }

@@ -25,47 +25,47 @@ fn what_passes_find_is_kept_where_their_number_is_known() {
     let reverse = text.find("d_loss'[[]] = 1.0;\n").unwrap();
     expect![[r#"
         d_loss'[[]] = 1.0;
-            for i_3 in par(0..v26) {
-                let v39 = d_loss'[[]];
-                let v40 = v39 * y'[i_3];
-                d_y'[i_3] += v39 * y'[i_3];
-                d_y'[i_3] += v40;
+            for i_4 in par(0..v26) {
+                let v40 = d_loss'[[]];
+                let v41 = v40 * y'[i_4];
+                d_y'[i_4] += v40 * y'[i_4];
+                d_y'[i_4] += v41;
             }
-            for i_4 in par(0..v2) {
-                let mut s = x[i_4];
+            for i_6 in par(0..v2) {
+                let mut s = x[i_6];
                 let mut d_s = 0.0;
                 for k_2 in 0..passes {
-                    kept0[[k_2 - 0, i_4]] = s;
-                    s = s * s * 0.6 + 0.3 * x[i_4] * c[k_2 % c.len()] + 0.01 * k_2 as f64;
+                    kept0[[k_2, i_6]] = s;
+                    s = s * s * 0.6 + 0.3 * x[i_6] * c[k_2 % c.len()] + 0.01 * k_2 as f64;
                 }
-                let v76 = d_y'[i_4];
-                d_y'[i_4] = 0.0;
-                d_s = d_s + v76;
+                let v73 = d_y'[i_6];
+                d_y'[i_6] = 0.0;
+                d_s = d_s + v73;
                 let mut sum = 0.0;
                 for k_back in 0..passes {
                     let k_3 = 0 + passes - 1 - k_back;
-                    let mut s = kept0[[k_3 - 0, i_4]];
-                    let v87 = s;
-                    let v88 = s;
-                    let v94 = 0.3 * x[i_4];
-                    let v96 = k_3 % c.len();
-                    let v97 = c[v96];
-                    s = v87 * v88 * 0.6 + v94 * v97 + 0.01 * k_3 as f64;
-                    let v104 = d_s;
+                    let mut s = kept0[[k_3, i_6]];
+                    let v83 = s;
+                    let v84 = s;
+                    let v90 = 0.3 * x[i_6];
+                    let v92 = k_3 % c.len();
+                    let v93 = c[v92];
+                    s = v83 * v84 * 0.6 + v90 * v93 + 0.01 * k_3 as f64;
+                    let v100 = d_s;
                     d_s = 0.0;
-                    let v109 = select(v104 == 0.0, 0.0, v104 * v97);
-                    d_c'[v96] += select(v104 == 0.0, 0.0, v104 * v94);
-                    sum = sum + select(v109 == 0.0, 0.0, v109 * 0.3);
-                    let v121 = select(v104 == 0.0, 0.0, v104 * 0.6);
-                    d_s = d_s + select(v121 == 0.0, 0.0, v121 * v87);
-                    d_s = d_s + select(v121 == 0.0, 0.0, v121 * v88);
+                    let v105 = select(v100 == 0.0, 0.0, v100 * v93);
+                    d_c'[v92] += select(v100 == 0.0, 0.0, v100 * v90);
+                    sum = sum + select(v105 == 0.0, 0.0, v105 * 0.3);
+                    let v117 = select(v100 == 0.0, 0.0, v100 * 0.6);
+                    d_s = d_s + select(v117 == 0.0, 0.0, v117 * v83);
+                    d_s = d_s + select(v117 == 0.0, 0.0, v117 * v84);
                 }
                 if 0 < passes {
-                    d_x'[i_4] += sum;
+                    d_x'[i_6] += sum;
                 }
-                let v134 = d_s;
+                let v130 = d_s;
                 d_s = 0.0;
-                d_x'[i_4] += v134;
+                d_x'[i_6] += v130;
             }
             copy(d_x', d_x);
             copy(d_c', d_c);

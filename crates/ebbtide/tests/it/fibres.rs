@@ -120,51 +120,51 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
     check(
         rows().grad(rows::loss).wrt(rows::x).wrt(rows::a),
         expect![[r#"
-                for i_4 in par(0..v28) {
-                    let v60 = d_loss'[[]] * (1.0 + 0.1 * i_4 as f64);
-                    let v61 = v60 * x'[i_4];
-                    d_x'[i_4] += v60 * x'[i_4];
-                    d_x'[i_4] += v61;
+                for i_5 in par(0..v28) {
+                    let v61 = d_loss'[[]] * (1.0 + 0.1 * i_5 as f64);
+                    let v62 = v61 * x'[i_5];
+                    d_x'[i_5] += v61 * x'[i_5];
+                    d_x'[i_5] += v62;
                 }
                 backward loop 0 {
                     for _t_back in from..to {
-                        let v69 = x'.len();
+                        let v70 = x'.len();
                         pop(x');
-                        for i_5 in par(0..x'.len()) {
-                            let v80 = d_x'[i_5];
-                            d_y'[i_5] += v80 * 0.2;
-                            d_x'[i_5] = v80 * 0.6;
+                        for i_7 in par(0..x'.len()) {
+                            let v82 = d_x'[i_7];
+                            d_y'[i_7] += v82 * 0.2;
+                            d_x'[i_7] = v82 * 0.6;
                         }
-                        for i_6 in par(0..v69) {
-                            let mut sum = x'[i_6];
+                        for i_9 in par(0..v70) {
+                            let mut sum = x'[i_9];
                             let mut d_sum = 0.0;
-                            let v87 = x'.len();
-                            for k_2 in 0..v87 {
-                                sum = sum + a[[k_2, i_6]] * x'[k_2];
+                            let v90 = x'.len();
+                            for k_2 in 0..v90 {
+                                sum = sum + a[[k_2, i_9]] * x'[k_2];
                             }
-                            let v97 = sum.tanh();
-                            let v98 = d_y'[i_6];
-                            d_y'[i_6] = 0.0;
-                            d_sum = d_sum + v98 * (1.0 - v97 * v97);
-                            let v106 = d_sum;
-                            kept0[i_6] = v106;
-                            for k_back in 0..v87 {
-                                let k_3 = 0 + v87 - 1 - k_back;
-                                d_a'[[k_3, i_6]] += v106 * x'[k_3];
+                            let v99 = sum.tanh();
+                            let v100 = d_y'[i_9];
+                            d_y'[i_9] = 0.0;
+                            d_sum = d_sum + v100 * (1.0 - v99 * v99);
+                            let v108 = d_sum;
+                            kept0[i_9] = v108;
+                            for k_back in 0..v90 {
+                                let k_3 = 0 + v90 - 1 - k_back;
+                                d_a'[[k_3, i_9]] += v108 * x'[k_3];
                             }
-                            let v119 = d_sum;
+                            let v121 = d_sum;
                             d_sum = 0.0;
-                            d_x'[i_6] += v119;
+                            d_x'[i_9] += v121;
                         }
                         for (k0_2, lane) in par(0..d_x'.len(), 0..32) {
                             let mut sum = 0.0;
-                            let v144 = -1 + x'.len() - k0_2;
-                            let v146 = x'.len();
-                            if (v144 >= 0) & (v144 < v146) {
-                                for i_7 in 0..(v69 - 0) / 32 {
-                                    let v157 = 0 + i_7 * 32 + lane;
-                                    let k_4 = 0 + v146 - 1 - v144;
-                                    sum = sum + kept0[v157] * a[[k_4, v157]];
+                            let v143 = -1 + x'.len() - k0_2;
+                            let v145 = x'.len();
+                            if (v143 >= 0) & (v143 < v145) {
+                                for i_10 in 0..(v70 - 0) / 32 {
+                                    let v156 = 0 + i_10 * 32 + lane;
+                                    let k_4 = 0 + v145 - 1 - v143;
+                                    sum = sum + kept0[v156] * a[[k_4, v156]];
                                 }
                             }
                             lanes0[[k0_2, lane]] = sum;
@@ -174,12 +174,12 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                             for lane_2 in 0..32 {
                                 sum = sum + lanes0[[k0, lane_2]];
                             }
-                            let v178 = -1 + x'.len() - k0;
-                            let v180 = x'.len();
-                            if (v178 >= 0) & (v178 < v180) {
-                                for i_8 in 0 + (v69 - 0) / 32 * 32..v69 {
-                                    let k_5 = 0 + v180 - 1 - v178;
-                                    sum = sum + kept0[i_8] * a[[k_5, i_8]];
+                            let v177 = -1 + x'.len() - k0;
+                            let v179 = x'.len();
+                            if (v177 >= 0) & (v177 < v179) {
+                                for i_11 in 0 + (v70 - 0) / 32 * 32..v70 {
+                                    let k_5 = 0 + v179 - 1 - v177;
+                                    sum = sum + kept0[i_11] * a[[k_5, i_11]];
                                 }
                             }
                             d_x'[k0] += sum;
@@ -217,45 +217,45 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
     check(
         window().grad(window::loss).wrt(window::x).wrt(window::a),
         expect![[r#"
-                for i_4 in par(0..v35) {
-                    let v67 = d_loss'[[]] * (1.0 + 0.1 * i_4 as f64);
-                    let v68 = v67 * x'[i_4];
-                    d_x'[i_4] += v67 * x'[i_4];
-                    d_x'[i_4] += v68;
+                for i_5 in par(0..v35) {
+                    let v68 = d_loss'[[]] * (1.0 + 0.1 * i_5 as f64);
+                    let v69 = v68 * x'[i_5];
+                    d_x'[i_5] += v68 * x'[i_5];
+                    d_x'[i_5] += v69;
                 }
                 backward loop 0 {
                     for _t_back in from..to {
                         let n_2 = x'.len();
                         pop(x');
-                        for i_5 in par(0..x'.len()) {
-                            let v87 = d_x'[i_5];
-                            d_y'[i_5] += v87 * 0.2;
-                            d_x'[i_5] = v87 * 0.6;
+                        for i_7 in par(0..x'.len()) {
+                            let v89 = d_x'[i_7];
+                            d_y'[i_7] += v89 * 0.2;
+                            d_x'[i_7] = v89 * 0.6;
                         }
-                        for i_6 in par(0..n_2) {
+                        for i_9 in par(0..n_2) {
                             let mut sum = 0.0;
                             let mut d_sum = 0.0;
                             for k_2 in 0..n_2 {
-                                if i_6 + k_2 < n_2 {
-                                    if x'[i_6] > 0.3 {
-                                        sum = sum + a[[0, k_2]] * x'[i_6 + k_2].sin();
+                                if i_9 + k_2 < n_2 {
+                                    if x'[i_9] > 0.3 {
+                                        sum = sum + a[[0, k_2]] * x'[i_9 + k_2].sin();
                                     }
                                 }
                             }
-                            let v111 = sum.exp();
-                            let v112 = d_y'[i_6];
-                            d_y'[i_6] = 0.0;
-                            d_sum = d_sum + v112 * v111;
-                            kept0[i_6] = d_sum;
+                            let v113 = sum.exp();
+                            let v114 = d_y'[i_9];
+                            d_y'[i_9] = 0.0;
+                            d_sum = d_sum + v114 * v113;
+                            kept0[i_9] = d_sum;
                             d_sum = 0.0;
                         }
                         for k_back_2 in par(0..n_2) {
                             let mut sum = 0.0;
-                            for i_7 in 0..n_2 {
-                                let v177 = kept0[i_7];
-                                if i_7 + k_back_2 < n_2 {
-                                    if x'[i_7] > 0.3 {
-                                        sum = sum + v177 * x'[i_7 + k_back_2].sin();
+                            for i_10 in 0..n_2 {
+                                let v176 = kept0[i_10];
+                                if i_10 + k_back_2 < n_2 {
+                                    if x'[i_10] > 0.3 {
+                                        sum = sum + v176 * x'[i_10 + k_back_2].sin();
                                     }
                                 }
                             }
@@ -266,13 +266,13 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                         for k0 in par(0..d_x'.len()) {
                             let mut sum = 0.0;
                             for k_back_3 in 0..n_2 {
-                                let v217 = k0 - (-1 + x'.len() - k_back_3);
-                                if (v217 >= 0) & (v217 < n_2) {
-                                    let v221 = kept0[v217];
+                                let v216 = k0 - (-1 + x'.len() - k_back_3);
+                                if (v216 >= 0) & (v216 < n_2) {
+                                    let v220 = kept0[v216];
                                     let k_4 = 0 + n_2 - 1 - k_back_3;
-                                    if v217 + k_4 < n_2 {
-                                        if x'[v217] > 0.3 {
-                                            sum = sum + v221 * a[[0, k_4]] * x'[v217 + k_4].cos();
+                                    if v216 + k_4 < n_2 {
+                                        if x'[v216] > 0.3 {
+                                            sum = sum + v220 * a[[0, k_4]] * x'[v216 + k_4].cos();
                                         }
                                     }
                                 }
@@ -313,42 +313,41 @@ fn a_product_by_loops_has_two_sums() {
     check(
         product().grad(product::loss).wrt(product::x).wrt(product::a),
         expect![[r#"
-                for i_5 in par(0..v34) {
-                    let v69 = d_loss'[[]] * (1.0 + 0.1 * i_5 as f64);
-                    let v70 = v69 * x'[i_5];
-                    d_x'[i_5] += v69 * x'[i_5];
-                    d_x'[i_5] += v70;
+                for i_6 in par(0..v34) {
+                    let v70 = d_loss'[[]] * (1.0 + 0.1 * i_6 as f64);
+                    let v71 = v70 * x'[i_6];
+                    d_x'[i_6] += v70 * x'[i_6];
+                    d_x'[i_6] += v71;
                 }
                 backward loop 0 {
                     for _t_back in from..to {
                         let n_2 = x'.len();
                         pop(x');
-                        for i_6 in par(0..x'.len()) {
-                            let v92 = d_x'[i_6];
-                            d_y'[i_6] += v92 * 0.2;
-                            d_x'[i_6] = v92 * 0.6;
+                        for i_8 in par(0..x'.len()) {
+                            let v94 = d_x'[i_8];
+                            d_y'[i_8] += v94 * 0.2;
+                            d_x'[i_8] = v94 * 0.6;
                         }
                         fill(d_c', 0.0);
-                        for i_7 in par(0..n_2) {
+                        for i_10 in par(0..n_2) {
                             for j_back in 0..n_2 {
                                 let j_4 = 0 + n_2 - 1 - j_back;
-                                let v111 = d_y'[i_7];
-                                let v112 = v111 * c[[i_7, j_4]];
-                                d_c'[[i_7, j_4]] += v111 * c[[i_7, j_4]];
-                                d_c'[[i_7, j_4]] += v112;
+                                let v113 = d_y'[i_10];
+                                let v114 = v113 * c[[i_10, j_4]];
+                                d_c'[[i_10, j_4]] += v113 * c[[i_10, j_4]];
+                                d_c'[[i_10, j_4]] += v114;
                             }
-                            d_y'[i_7] = 0.0;
+                            d_y'[i_10] = 0.0;
                         }
-                        pop(c);
                         for (k0_2, lane) in par(0..d_x'.len(), 0..32) {
                             let mut sum = 0.0;
-                            let v171 = -1 + x'.len() - k0_2;
-                            if (v171 >= 0) & (v171 < n_2) {
-                                for i_9 in 0..n_2 {
-                                    for j_6 in 0..(n_2 - 0) / 32 {
-                                        let v185 = 0 + j_6 * 32 + lane;
-                                        let k_4 = 0 + n_2 - 1 - v171;
-                                        sum = sum + d_c'[[i_9, v185]] * (a[[i_9, k_4]] * a[[k_4, v185]]);
+                            let v174 = -1 + x'.len() - k0_2;
+                            if (v174 >= 0) & (v174 < n_2) {
+                                for i_13 in 0..n_2 {
+                                    for j_7 in 0..(n_2 - 0) / 32 {
+                                        let v188 = 0 + j_7 * 32 + lane;
+                                        let k_4 = 0 + n_2 - 1 - v174;
+                                        sum = sum + d_c'[[i_13, v188]] * (a[[i_13, k_4]] * a[[k_4, v188]]);
                                     }
                                 }
                             }
@@ -359,12 +358,12 @@ fn a_product_by_loops_has_two_sums() {
                             for lane_2 in 0..32 {
                                 sum = sum + lanes0[[k0, lane_2]];
                             }
-                            let v208 = -1 + x'.len() - k0;
-                            if (v208 >= 0) & (v208 < n_2) {
-                                for i_10 in 0..n_2 {
-                                    for j_7 in 0 + (n_2 - 0) / 32 * 32..n_2 {
-                                        let k_5 = 0 + n_2 - 1 - v208;
-                                        sum = sum + d_c'[[i_10, j_7]] * (a[[i_10, k_5]] * a[[k_5, j_7]]);
+                            let v211 = -1 + x'.len() - k0;
+                            if (v211 >= 0) & (v211 < n_2) {
+                                for i_14 in 0..n_2 {
+                                    for j_8 in 0 + (n_2 - 0) / 32 * 32..n_2 {
+                                        let k_5 = 0 + n_2 - 1 - v211;
+                                        sum = sum + d_c'[[i_14, j_8]] * (a[[i_14, k_5]] * a[[k_5, j_8]]);
                                     }
                                 }
                             }
@@ -372,27 +371,27 @@ fn a_product_by_loops_has_two_sums() {
                         }
                         for (k0_3, k1) in par(0..d_a'.dim(0), 0..d_a'.dim(1)) {
                             let mut sum = 0.0;
-                            let v242 = -1 + x'.len() - k0_3;
-                            if (v242 >= 0) & (v242 < n_2) {
+                            let v245 = -1 + x'.len() - k0_3;
+                            if (v245 >= 0) & (v245 < n_2) {
                                 if (k1 >= 0) & (k1 < n_2) {
-                                    for i_11 in 0..n_2 {
-                                        let k_6 = 0 + n_2 - 1 - v242;
-                                        sum = sum + d_c'[[i_11, k1]] * x'[k_6] * a[[i_11, k_6]];
+                                    for i_15 in 0..n_2 {
+                                        let k_6 = 0 + n_2 - 1 - v245;
+                                        sum = sum + d_c'[[i_15, k1]] * x'[k_6] * a[[i_15, k_6]];
                                     }
                                 }
                             }
-                            let v264 = sum;
+                            let v267 = sum;
                             let mut sum = 0.0;
                             if (k0_3 >= 0) & (k0_3 < n_2) {
-                                let v273 = -1 + x'.len() - k1;
-                                if (v273 >= 0) & (v273 < n_2) {
-                                    for j_8 in 0..n_2 {
-                                        let k_7 = 0 + n_2 - 1 - v273;
-                                        sum = sum + d_c'[[k0_3, j_8]] * x'[k_7] * a[[k_7, j_8]];
+                                let v276 = -1 + x'.len() - k1;
+                                if (v276 >= 0) & (v276 < n_2) {
+                                    for j_9 in 0..n_2 {
+                                        let k_7 = 0 + n_2 - 1 - v276;
+                                        sum = sum + d_c'[[k0_3, j_9]] * x'[k_7] * a[[k_7, j_9]];
                                     }
                                 }
                             }
-                            d_a'[[k0_3, k1]] += v264 + sum;
+                            d_a'[[k0_3, k1]] += v267 + sum;
                         }
                         pop(c);
                     }
@@ -431,60 +430,58 @@ fn diagonals_are_summed_along_their_length() {
     check(
         diagonals().grad(diagonals::loss).wrt(diagonals::x).wrt(diagonals::a),
         expect![[r#"
-                for i_7 in par(0..v40) {
-                    let v87 = d_loss'[[]] * (1.0 + 0.1 * i_7 as f64);
-                    let v88 = v87 * x'[i_7];
-                    d_x'[i_7] += v87 * x'[i_7];
-                    d_x'[i_7] += v88;
+                for i_8 in par(0..v40) {
+                    let v82 = d_loss'[[]] * (1.0 + 0.1 * i_8 as f64);
+                    let v83 = v82 * x'[i_8];
+                    d_x'[i_8] += v82 * x'[i_8];
+                    d_x'[i_8] += v83;
                 }
                 backward loop 0 {
                     for _t_back in from..to {
                         let n_2 = x'.len();
                         pop(x');
-                        for i_8 in par(0..x'.len()) {
-                            let v116 = d_x'[i_8];
-                            d_y'[i_8] += v116 * 0.2;
-                            d_x'[i_8] = v116 * 0.6;
+                        for i_10 in par(0..x'.len()) {
+                            let v112 = d_x'[i_10];
+                            d_y'[i_10] += v112 * 0.2;
+                            d_x'[i_10] = v112 * 0.6;
                         }
                         fill(d_c', 0.0);
-                        for (i_9, j_3) in par(0..n_2, 0..n_2) {
-                            d_c'[[i_9, j_3]] += d_y'[i_9];
+                        for (i_12, j_4) in par(0..n_2, 0..n_2) {
+                            d_c'[[i_12, j_4]] += d_y'[i_12];
                         }
-                        for (i_10, j_4) in par(0..n_2, 0..n_2) {
-                            let v127 = z[i_10 + j_4];
-                            let v128 = a[[i_10, j_4]];
-                            let v131 = d_c'[[i_10, j_4]];
-                            d_c'[[i_10, j_4]] = 0.0;
+                        for (i_14, j_6) in par(0..n_2, 0..n_2) {
+                            let v127 = z[i_14 + j_6];
+                            let v128 = a[[i_14, j_6]];
+                            let v131 = d_c'[[i_14, j_6]];
+                            d_c'[[i_14, j_6]] = 0.0;
                             let v135 = v131 * (v127 * v128).cos();
-                            d_a'[[i_10, j_4]] += v135 * v127;
-                            kept0[[i_10, j_4]] = v135 * v128;
+                            d_a'[[i_14, j_6]] += v135 * v127;
+                            kept0[[i_14, j_6]] = v135 * v128;
                         }
                         for k0 in par(0..d_z'.len()) {
                             let mut sum = 0.0;
-                            let v149 = k0 - 0;
-                            for i_11 in 0.max(v149 - (n_2 - 1))..n_2.min(v149 - 0 + 1) {
-                                let v159 = k0 - i_11;
-                                if (v159 >= 0) & (v159 < n_2) {
-                                    sum = sum + kept0[[i_11, v159]];
+                            let v143 = k0 - 0;
+                            for i_15 in 0.max(v143 - (n_2 - 1))..n_2.min(v143 - 0 + 1) {
+                                let v153 = k0 - i_15;
+                                if (v153 >= 0) & (v153 < n_2) {
+                                    sum = sum + kept0[[i_15, v153]];
                                 }
                             }
                             d_z'[k0] = sum;
                         }
-                        pop(z);
-                        for i_12 in par(0..n_2) {
-                            let v168 = n_2 + i_12;
-                            let v169 = x'[i_12];
-                            let v170 = x'[i_12];
-                            let v172 = d_z'[v168];
-                            d_z'[v168] = 0.0;
-                            d_x'[i_12] += v172 * v169;
-                            d_x'[i_12] += v172 * v170;
+                        for i_17 in par(0..n_2) {
+                            let v163 = n_2 + i_17;
+                            let v164 = x'[i_17];
+                            let v165 = x'[i_17];
+                            let v167 = d_z'[v163];
+                            d_z'[v163] = 0.0;
+                            d_x'[i_17] += v167 * v164;
+                            d_x'[i_17] += v167 * v165;
                         }
-                        pop(z);
-                        for i_13 in par(0..n_2) {
-                            let v178 = d_z'[i_13];
-                            d_z'[i_13] = 0.0;
-                            d_x'[i_13] += v178;
+                        for i_19 in par(0..n_2) {
+                            let v174 = d_z'[i_19];
+                            d_z'[i_19] = 0.0;
+                            d_x'[i_19] += v174;
                         }
                         pop(z);
                     }
@@ -514,39 +511,39 @@ fn elements_at_which_an_index_is_clamped_sum_over_all_that_lie_beyond() {
     check(
         clamped().grad(clamped::loss).wrt(clamped::x),
         expect![[r#"
-                for i_4 in par(0..v43) {
-                    let v73 = d_loss'[[]] * (1.0 + 0.1 * i_4 as f64);
-                    let v74 = v73 * x'[i_4];
-                    d_x'[i_4] += v73 * x'[i_4];
-                    d_x'[i_4] += v74;
+                for i_5 in par(0..v43) {
+                    let v74 = d_loss'[[]] * (1.0 + 0.1 * i_5 as f64);
+                    let v75 = v74 * x'[i_5];
+                    d_x'[i_5] += v74 * x'[i_5];
+                    d_x'[i_5] += v75;
                 }
                 backward loop 0 {
                     for _t_back in from..to {
                         let n_2 = x'.len();
                         pop(x');
-                        for i_5 in par(0..x'.len()) {
-                            let v93 = d_x'[i_5];
-                            d_y'[i_5] += v93 * 0.2;
-                            d_x'[i_5] = v93 * 0.6;
+                        for i_7 in par(0..x'.len()) {
+                            let v95 = d_x'[i_7];
+                            d_y'[i_7] += v95 * 0.2;
+                            d_x'[i_7] = v95 * 0.6;
                         }
-                        for i_6 in par(0..n_2) {
-                            let left_2 = x'[i_6.max(1) - 1];
-                            let right_2 = x'[(i_6 + 1).min(n_2 - 1)];
-                            let v112 = a[[i_6, 0]];
-                            let v123 = d_y'[i_6];
-                            d_y'[i_6] = 0.0;
-                            kept0[i_6] = v123 * v112;
-                            d_x'[i_6] += -v123;
-                            kept1[i_6] = v123 * left_2;
-                            kept2[i_6] = v123 * right_2;
+                        for i_9 in par(0..n_2) {
+                            let left_2 = x'[i_9.max(1) - 1];
+                            let right_2 = x'[(i_9 + 1).min(n_2 - 1)];
+                            let v115 = a[[i_9, 0]];
+                            let v126 = d_y'[i_9];
+                            d_y'[i_9] = 0.0;
+                            kept0[i_9] = v126 * v115;
+                            d_x'[i_9] += -v126;
+                            kept1[i_9] = v126 * left_2;
+                            kept2[i_9] = v126 * right_2;
                         }
                         for k0 in par(0..d_x'.len()) {
                             let mut sum = 0.0;
                             let v139 = x'.len() - 1;
                             if (k0 == v139) | (k0 == 5) {
-                                for i_7 in 0..n_2 {
-                                    if (i_7 + 3).max(5).min(x'.len() - 1) == k0 {
-                                        sum = sum + kept0[i_7];
+                                for i_10 in 0..n_2 {
+                                    if (i_10 + 3).max(5).min(x'.len() - 1) == k0 {
+                                        sum = sum + kept0[i_10];
                                     }
                                 }
                             } else {
@@ -557,34 +554,34 @@ fn elements_at_which_an_index_is_clamped_sum_over_all_that_lie_beyond() {
                             }
                             let v170 = sum;
                             let mut sum = 0.0;
-                            let v178 = x'.len() - 1;
-                            if k0 == v178 {
-                                for i_8 in 0..n_2 {
-                                    if (i_8 + 1).min(x'.len() - 1) == k0 {
-                                        sum = sum + kept1[i_8];
+                            let v175 = x'.len() - 1;
+                            if k0 == v175 {
+                                for i_11 in 0..n_2 {
+                                    if (i_11 + 1).min(x'.len() - 1) == k0 {
+                                        sum = sum + kept1[i_11];
                                     }
                                 }
                             } else {
-                                let v194 = k0 - 1;
-                                if (k0 < v178) & ((v194 >= 0) & (v194 < n_2)) {
-                                    sum = sum + kept1[v194];
+                                let v191 = k0 - 1;
+                                if (k0 < v175) & ((v191 >= 0) & (v191 < n_2)) {
+                                    sum = sum + kept1[v191];
                                 }
                             }
-                            let v202 = sum;
+                            let v199 = sum;
                             let mut sum = 0.0;
-                            let v208 = k0 - -1;
-                            if v208 == 1 {
-                                for i_9 in 0..n_2 {
-                                    if i_9.max(1) - 1 == k0 {
-                                        sum = sum + kept2[i_9];
+                            let v202 = k0 - -1;
+                            if v202 == 1 {
+                                for i_12 in 0..n_2 {
+                                    if i_12.max(1) - 1 == k0 {
+                                        sum = sum + kept2[i_12];
                                     }
                                 }
                             } else {
-                                if (v208 > 1) & ((v208 >= 0) & (v208 < n_2)) {
-                                    sum = sum + kept2[v208];
+                                if (v202 > 1) & ((v202 >= 0) & (v202 < n_2)) {
+                                    sum = sum + kept2[v202];
                                 }
                             }
-                            d_x'[k0] += v170 + v202 + sum;
+                            d_x'[k0] += v170 + v199 + sum;
                         }
                     }
                 }

@@ -25,6 +25,7 @@ mod methods;
 mod on_tape;
 mod options;
 mod programs_as_arguments;
+mod recorded;
 mod reshaping;
 mod rewritten;
 mod rules;

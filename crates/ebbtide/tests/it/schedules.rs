@@ -472,13 +472,27 @@ fn a_hint_on_an_inner_loop_is_followed_and_counts_against_the_budget() {
 }
 
 #[test]
-fn a_schedule_that_compiled_loops_do_not_have_is_refused() {
+fn states_and_tapes_share_the_slots_of_a_mixed_schedule() {
     let device = Device::cpu();
     let mut s = device.array(&vec![0.1; 100]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();
     let g = mixed().grad(mixed::loss).wrt(mixed::s).compile(&device).unwrap();
-    let error = g.launch((&mut s, 10, &mut loss)).unwrap_err().to_string();
-    assert!(error.contains("use `revolve`"), "{error}");
+    let in_place = hinted().grad(hinted::loss).wrt(hinted::s).compile(&device).unwrap();
+    for steps in [0, 1, 2, 3, 10, 100] {
+        let plan = g.plan((&mut s, steps, &mut loss)).unwrap();
+        assert_eq!(plan.loops[0].schedule, "mixed");
+        let out = g.launch((&mut s, steps, &mut loss)).unwrap();
+        // The same passes without a choice of a schedule.
+        let every = in_place.launch((&mut s, 1, steps, &mut loss)).unwrap();
+        assert_eq!(bits(out.get(mixed::s).unwrap()), bits(every.get(hinted::s).unwrap()), "{steps} steps");
+        let (states, tapes) = (plan.loops[0].totals.memory.peak_slots, plan.loops[0].totals.peak_tape);
+        assert!(states <= 3 && tapes <= 4, "{states} states and {tapes} tapes of {steps} steps");
+    }
+    // Less is run again than with states alone.
+    let ran = |plan: Plan| plan.loops.last().map(|l| l.totals.executions()).unwrap();
+    let mixed = ran(g.plan((&mut s, 100, &mut loss)).unwrap());
+    let revolve = ran(in_place.plan((&mut s, 1, 100, &mut loss)).unwrap());
+    assert!(mixed < revolve, "{mixed} and {revolve}");
 }
 
 /// One array is recorded in a loop, and again behind it.

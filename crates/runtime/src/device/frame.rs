@@ -57,6 +57,9 @@ pub struct TapePlaces {
     claimed: usize,
 }
 
+/// The places of an array of at most so many bytes share memory: a piece for each would take more than it holds.
+const SMALL: usize = 64;
+
 fn byte_count(program: &Program, array: ArrayId, shape: &[usize]) -> Result<usize> {
     shape
         .iter()
@@ -139,6 +142,8 @@ pub struct Frame {
     undo: Vec<Buffer>,
     /// How much memory there is, once arrays have changed their shapes.
     rooms: Rooms,
+    /// All places on a tape have the same size: no host can change a shape.
+    alike: bool,
 }
 
 // SAFETY (*Liveness*, *Exclusive access*): a frame's addresses point into buffers that it owns or that its launch borrows for as long as it lives.
@@ -207,6 +212,7 @@ impl Frame {
             temps,
             undo: Vec::new(),
             rooms: Rooms::default(),
+            alike: program.regions == 0,
         })
     }
 
@@ -270,6 +276,14 @@ impl Frame {
         let tape = &mut self.tapes[array.index()];
         let claimed = tape.claimed + count;
         let missing = claimed.saturating_sub(tape.places.len());
+        if self.alike && missing > 1 && (1..=SMALL).contains(&bytes) {
+            let piece = missing.checked_mul(bytes).ok_or(Error::TooLarge { shape: vec![missing, bytes] })?;
+            let piece = spare.take(piece, meter)?;
+            tape.claimed = claimed;
+            tape.places.extend((0..missing).map(|k| piece.address().wrapping_add(k * bytes)));
+            tape.buffers.push(piece);
+            return Ok(());
+        }
         let buffers = spare.take_many(missing, bytes, meter)?;
         tape.claimed = claimed;
         self.rooms.add(&buffers);

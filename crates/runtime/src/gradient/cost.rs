@@ -9,6 +9,7 @@ use crate::device::frame::View;
 use crate::device::frame::extents::{extents, from_arguments};
 use crate::error::Result;
 use crate::gradient::compile::Variant;
+use crate::gradient::counts::{Known, Nest};
 use crate::gradient::planner::Need;
 use crate::gradient::steps::{Step, Sweep};
 
@@ -102,10 +103,17 @@ impl Variant {
             Length::Unknown { .. } => None,
             Length::Known(from, to) => Some(self.passes(from, to, views, scalars).unwrap_or(0)),
         };
-        let mut tape: u64 = 0;
+        let (mut tape, mut tapes): (u64, u64) = (0, 0);
+        let range = match sweep.length {
+            Length::Unknown { .. } => None,
+            Length::Known(from, to) => self.range(from, to, views, scalars),
+        };
         for pushes in self.pushes.get(&sweep.id).into_iter().flatten() {
-            let bytes = sizes[pushes.array.index()].saturating_mul(self.times(pushes, views, scalars)?);
-            tape = tape.saturating_add(bytes);
+            let bytes = sizes[pushes.array.index()];
+            let nest = self.nest(pushes, views, scalars)?;
+            let (from, to) = range.unwrap_or((0, 0));
+            tape = tape.saturating_add(bytes.saturating_mul(nest.most(from, to)));
+            tapes = tapes.saturating_add(bytes.saturating_mul(nest.all(from, to)));
         }
         let state = sweep.carried.iter().map(|a| sizes[a.index()]).sum();
         let mut work = 1.0;
@@ -114,7 +122,17 @@ impl Variant {
                 work = self.work(body, views, scalars);
             }
         }
-        Ok(Need { id: sweep.id, steps, state, tape, work, hint: sweep.hint, reused: 0, inner: Vec::new() })
+        Ok(Need {
+            id: sweep.id,
+            steps,
+            state,
+            tape,
+            tapes,
+            work,
+            hint: sweep.hint,
+            reused: 0,
+            inner: Vec::new(),
+        })
     }
 
     /// What a loop pushes was pushed before it by the pass around it, and has been popped when the loop is swept.
@@ -147,23 +165,44 @@ impl Variant {
     /// The number of passes of a loop with these bounds, where it follows from the arguments. Bounds that cannot be
     /// computed (a division by zero) belong to a loop that is not reached, or fail where it is: it has no passes.
     fn passes(&self, from: ValueId, to: ValueId, views: &[View], scalars: &[Literal]) -> Option<u64> {
+        self.range(from, to, views, scalars).map(|(from, to)| to.saturating_sub(from).max(0) as u64)
+    }
+
+    /// The bounds of a loop, where they follow from the arguments.
+    fn range(&self, from: ValueId, to: ValueId, views: &[View], scalars: &[Literal]) -> Option<(i64, i64)> {
         let value = |v: ValueId| from_arguments(&self.program, v, views, scalars).map(|bits| bits as i64);
         let alone = |v: ValueId| ir::depends_on_arguments_alone(&self.program, v);
         match (value(from), value(to)) {
-            (Some(from), Some(to)) => Some(to.saturating_sub(from).max(0) as u64),
-            _ => (alone(from) && alone(to)).then_some(0),
+            (Some(from), Some(to)) => Some((from, to)),
+            _ => (alone(from) && alone(to)).then_some((0, 0)),
         }
     }
 
-    /// How often one pass makes this push.
+    /// The loops around a push, with the numbers of this launch.
+    fn nest(&self, pushes: &Pushes, views: &[View], scalars: &[Literal]) -> Result<Nest> {
+        let value = |v: ValueId| match from_arguments(&self.program, v, views, scalars) {
+            Some(bits) => Known::Number(bits as i64),
+            None if ir::depends_on_arguments_alone(&self.program, v) => Known::Never,
+            None => Known::No,
+        };
+        Nest::of(pushes, &self.facts.affines, &value).ok_or_else(|| {
+            self.lost("the number of passes of an inner loop is data: its tape has no known size")
+        })
+    }
+
+    /// How often the push is made, where no loop with a variable is around its loops.
     pub fn times(&self, pushes: &Pushes, views: &[View], scalars: &[Literal]) -> Result<u64> {
-        let mut times: u64 = 1;
-        for (from, to) in &pushes.within {
-            let passes = self.passes(*from, *to, views, scalars);
-            let unknown =
-                || self.lost("the number of passes of an inner loop is data: its tape has no known size");
-            times = times.saturating_mul(passes.ok_or_else(unknown)?);
-        }
-        Ok(times)
+        Ok(self.nest(pushes, views, scalars)?.all(0, 1))
+    }
+
+    /// How often the push is made in these passes.
+    pub fn times_in(
+        &self,
+        pushes: &Pushes,
+        (from, to): (i64, i64),
+        views: &[View],
+        scalars: &[Literal],
+    ) -> Result<u64> {
+        Ok(self.nest(pushes, views, scalars)?.all(from, to))
     }
 }

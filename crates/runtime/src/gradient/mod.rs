@@ -5,6 +5,7 @@ mod attempt;
 mod choose;
 mod compile;
 mod cost;
+mod counts;
 mod lent;
 pub(crate) mod offload;
 mod parts;

@@ -77,13 +77,13 @@ pub(crate) fn agree_reach(program: &Program, reach: Option<Reach>) -> Result<Opt
 /// The depth of recursion is that of nesting in the source.
 fn sizes_of(need: &Need, words: &mut Vec<u64>) {
     // Positive numbers have the order of their bits.
-    words.extend([need.state, need.tape, need.work.max(0.0).to_bits(), need.reused]);
+    words.extend([need.state, need.tape, need.tapes, need.work.max(0.0).to_bits(), need.reused]);
     need.inner.iter().for_each(|inner| sizes_of(inner, words));
 }
 
 fn set_sizes(need: &mut Need, words: &mut impl Iterator<Item = u64>) {
     let mut next = || words.next().unwrap_or(0);
-    (need.state, need.tape) = (next(), next());
+    (need.state, need.tape, need.tapes) = (next(), next(), next());
     need.work = f64::from_bits(next());
     need.reused = next();
     need.inner.iter_mut().for_each(|inner| set_sizes(inner, words));

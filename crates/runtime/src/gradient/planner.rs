@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ebbtide_ir::{LoopId, ReverseHint};
 use ebbtide_schedule::{
-    AnySchedule, Costs, Family, Holds, Online, Options, Periodic, Problem, Revolve, Shape, Sizes, StoreAll,
-    Totals, Traffic, best_plan, cheapest_plan,
+    AnySchedule, Costs, Family, Holds, Mixed, Online, Options, Periodic, Problem, Revolve, Shape, Sizes,
+    StoreAll, Totals, Traffic, best_plan, cheapest_plan,
 };
 
 use crate::error::{Error, Result};
@@ -26,7 +26,10 @@ pub(crate) struct Need {
     /// `None` where it is known only at the end of the loop.
     pub steps: Option<u64>,
     pub state: u64,
+    /// Bytes of the tape of one iteration, the longest.
     pub tape: u64,
+    /// Bytes of the tapes of all iterations, where their number is known.
+    pub tapes: u64,
     /// The work of a pass; the pass of an innermost loop is 1.
     pub work: f64,
     pub hint: Option<ReverseHint>,
@@ -40,13 +43,13 @@ impl Need {
     /// Bytes of the tapes of all passes.
     pub fn store_all(&self) -> u64 {
         let inner = self.inner.iter().map(|n| n.store_all().saturating_sub(n.reused)).max().unwrap_or(0);
-        self.steps.unwrap_or(0).saturating_mul(self.tape).saturating_add(inner)
+        self.tapes.saturating_add(inner)
     }
 
     /// The least bytes that work for the loop itself.
     fn own_least(&self) -> u64 {
         let one = self.state.saturating_add(self.tape);
-        self.steps.map_or(one, |steps| one.min(steps.saturating_mul(self.tape)))
+        self.steps.map_or(one, |_| one.min(self.tapes))
     }
 
     /// The least bytes that work.
@@ -59,7 +62,7 @@ impl Need {
     fn most(&self) -> u64 {
         let online =
             || MOST_SLOTS.saturating_mul(self.state).saturating_add(MOST_BLOCK.saturating_mul(self.tape));
-        let own = self.steps.map_or_else(online, |steps| steps.saturating_mul(self.tape));
+        let own = self.steps.map_or_else(online, |_| self.tapes);
         own.saturating_add(self.inner.iter().map(Need::most).max().unwrap_or(0))
     }
 
@@ -289,11 +292,6 @@ impl Planner<'_> {
             program: self.program.to_string(),
             message: e.to_string(),
         };
-        if let Some(ReverseHint::Mixed(_)) = need.hint {
-            let message =
-                "`#[reverse(mixed = …)]` is not to be had for compiled loops yet: use `revolve`".to_string();
-            return Err(Error::Plan { program: self.program.to_string(), message });
-        }
         // What the source says of a loop goes before what is said of all of them.
         let budget = need.hint.map_or(self.budget, hinted);
         let (costs, unit) = costs(need, &rung.nodes);
@@ -309,7 +307,19 @@ impl Planner<'_> {
             return Ok(self.finish(need, rung, schedule, room, own, share, cost, Extras::default()));
         };
         let mut extras = Extras::default();
+        // Schedules count in tapes of one length. Where lengths differ, all of them may fit though as many of the longest do not.
+        let budget = match budget {
+            Budget::Bytes(_) if need.tapes <= share && need.tapes < steps.saturating_mul(need.tape) => {
+                Budget::StoreAll
+            }
+            budget => budget,
+        };
         let (schedule, totals, cost): (AnySchedule, Totals, f64) = match budget {
+            Budget::Revolve { slots, .. } if matches!(need.hint, Some(ReverseHint::Mixed(_))) => {
+                let schedule = Mixed::new(steps, slots).map_err(fail)?;
+                let totals = schedule.totals();
+                (schedule.into(), totals, totals.cost(&costs) * unit)
+            }
             Budget::Bytes(_) => {
                 let problem = Problem {
                     costs,
@@ -357,7 +367,8 @@ impl Planner<'_> {
             }
         };
         let states = totals.memory.peak_slots.saturating_mul(need.state);
-        let own = sum(states, [totals.peak_tape.saturating_mul(need.tape), extras.away.passage_bytes]);
+        let tapes = totals.peak_tape.saturating_mul(need.tape).min(need.tapes);
+        let own = sum(states, [tapes, extras.away.passage_bytes]);
         Ok(self.finish(need, rung, schedule, totals, own, share, cost, extras))
     }
 
@@ -501,7 +512,9 @@ fn hinted(hint: ReverseHint) -> Budget {
     match hint {
         ReverseHint::Periodic(period) => Budget::Periodic { period },
         // Where the length is known, Revolve is what an online schedule strives for.
-        ReverseHint::Revolve(n) | ReverseHint::Online(n) => Budget::Revolve { slots: slots(n), block: 1 },
+        ReverseHint::Revolve(n) | ReverseHint::Online(n) | ReverseHint::Mixed(n) => {
+            Budget::Revolve { slots: slots(n), block: 1 }
+        }
         _ => Budget::StoreAll,
     }
 }
@@ -528,7 +541,8 @@ mod tests {
     fn need(number: usize, steps: Option<u64>, inner: Vec<Need>) -> Need {
         let id = LoopId::from_index(number);
         let work = inner.iter().fold(1.0, |work, n| work + n.steps.unwrap_or(100) as f64 * n.work);
-        Need { id, steps, state: 800, tape: 1600, work, hint: None, reused: 0, inner }
+        let tapes = steps.unwrap_or(0).saturating_mul(1600);
+        Need { id, steps, state: 800, tape: 1600, tapes, work, hint: None, reused: 0, inner }
     }
 
     /// Planning ends soon, whatever the numbers of passes are, and has a plan wherever there is room for one.

@@ -90,6 +90,11 @@ impl<'a> Driven<'a> {
             spare: Vec::new(),
         }
     }
+
+    /// The values that the loop's variable has in these passes.
+    pub fn counted(&self, from: u64, to: u64) -> (i64, i64) {
+        (self.first.saturating_add(from as i64), self.first.saturating_add(to as i64))
+    }
 }
 
 pub(crate) struct Run<'a> {
@@ -216,7 +221,7 @@ impl<'a> Run<'a> {
         for step in steps {
             match step {
                 Step::Run(segment) => {
-                    self.reserve(&self.variant.steps.pushes[*segment], 1)?;
+                    self.reserve(&self.variant.steps.pushes[*segment], (0, 1))?;
                     tracing::trace_span!("segment", segment).in_scope(|| self.segment(*segment, None))?;
                 }
                 Step::Forward(sweep) => self.forward(sweep)?,
@@ -403,7 +408,7 @@ impl<'a> Run<'a> {
             }
             Action::Advance { from, to } => {
                 self.piece(driven, from, to);
-                let piece = Piece { first: from, pushes: &[], passes: to - from };
+                let piece = Piece { first: from, pushes: &[], passes: driven.counted(from, to) };
                 self.segment(sweep.advance, Some(piece))?;
                 let mut to = to;
                 if let Length::Unknown { reached, ended } = sweep.length
@@ -425,9 +430,10 @@ impl<'a> Run<'a> {
                 self.meet(driven, from)?;
                 self.ran.recorded += to - from;
                 let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
-                self.reserve(pushes, to - from)?;
+                let passes = driven.counted(from, to);
+                self.reserve(pushes, passes)?;
                 self.piece(driven, from, to);
-                self.segment(sweep.record, Some(Piece { first: from, pushes, passes: to - from }))
+                self.segment(sweep.record, Some(Piece { first: from, pushes, passes }))
             }
             Action::Reverse { from, to } => {
                 self.ran.reversed += to - from;
@@ -435,7 +441,7 @@ impl<'a> Run<'a> {
                 self.steps(reverse)?;
                 if let [Step::Run(_)] = reverse {
                     let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
-                    let room = self.room(pushes, to - from)?;
+                    let room = self.room(pushes, driven.counted(from, to))?;
                     room.into_iter()
                         .for_each(|(array, count)| self.frame.release_tape(array, count as usize));
                     return Ok(());
@@ -536,18 +542,18 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What so many passes push.
-    fn room(&self, pushes: &[Pushes], passes: u64) -> Result<HashMap<ArrayId, u64>> {
+    /// What these passes push.
+    fn room(&self, pushes: &[Pushes], passes: (i64, i64)) -> Result<HashMap<ArrayId, u64>> {
         let mut room: HashMap<ArrayId, u64> = HashMap::new();
         for pushes in pushes {
-            let times = self.variant.times(pushes, &self.frame.arrays, &self.frame.arguments)?;
-            *room.entry(pushes.array).or_default() += times * passes;
+            let times = self.variant.times_in(pushes, passes, &self.frame.arrays, &self.frame.arguments)?;
+            *room.entry(pushes.array).or_default() += times;
         }
         Ok(room)
     }
 
-    /// Makes room on the tapes for so many passes.
-    fn reserve(&mut self, pushes: &[Pushes], passes: u64) -> Result<()> {
+    /// Makes room on the tapes for these passes.
+    fn reserve(&mut self, pushes: &[Pushes], passes: (i64, i64)) -> Result<()> {
         // Segments that may yield are waited for, and only then is it known how much of the tapes is used.
         if !self.variant.hosted.is_empty() {
             self.settle()?;
@@ -558,8 +564,13 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Makes room on the tapes for what so many passes push beyond what the tapes held when they began.
-    pub(crate) fn reserve_beside(&mut self, held: &[usize], pushes: &[Pushes], passes: u64) -> Result<()> {
+    /// Makes room on the tapes for what these passes push beyond what the tapes held when they began.
+    pub(crate) fn reserve_beside(
+        &mut self,
+        held: &[usize],
+        pushes: &[Pushes],
+        passes: (i64, i64),
+    ) -> Result<()> {
         self.settle()?;
         for (array, count) in self.room(pushes, passes)? {
             let (held, depth) = (held[array.index()], self.frame.tapes[array.index()].depth);

@@ -136,7 +136,7 @@ impl Steps {
     }
 
     fn segment(&mut self, block: Block) -> usize {
-        self.pushes.push(pushes(&block));
+        self.pushes.push(pushes(&block, None));
         self.segments.push(block);
         self.segments.len() - 1
     }

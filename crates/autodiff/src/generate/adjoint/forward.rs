@@ -51,12 +51,12 @@ impl AdjointBuilder<'_> {
                     w.push(stmt.clone());
                 }
                 Stmt::Fill(a, _) | Stmt::Copy { to: a, .. } => {
-                    if self.plan.records(*a, self.position) {
+                    if self.plan.records_whole(stmt) {
                         w.push(Stmt::Push(Push { array: *a, after: After::Same }));
                     }
                     w.push(stmt.clone());
                 }
-                Stmt::Par(par) => self.recorder().par(w, par),
+                Stmt::Par(par) => self.forward_par(w, par),
                 Stmt::Library(call) => self.recorder().library(w, call),
                 Stmt::If(branch) => {
                     let outer = std::mem::replace(&mut self.nested, true);
@@ -113,7 +113,11 @@ impl AdjointBuilder<'_> {
         self.forward(w, &l.body)?;
         let recording = w.end();
         self.nested = outer;
-        self.pushes.insert(l.id, pushes(&recording));
+        let counted = match l.kind {
+            LoopKind::For { var, .. } if plan.known_length => Some(var),
+            _ => None,
+        };
+        self.pushes.insert(l.id, pushes(&recording, counted));
         let piece = (w.loop_var("from"), w.loop_var("to"));
         self.pieces.insert(l.id, piece);
         let (length, [advance, record]) = match l.kind {

@@ -46,6 +46,7 @@ impl AdjointBuilder<'_> {
                             w.push(Stmt::Copy { from: array, to: beside.best });
                         }
                     }
+                    self.restore_sections(w, par);
                     for array in self.plan.par(par).iter().rev() {
                         w.push(Stmt::Pop(*array));
                     }
@@ -61,7 +62,7 @@ impl AdjointBuilder<'_> {
                     }
                 }
                 Stmt::Fill(a, v) => {
-                    if self.plan.records(*a, self.position) {
+                    if self.plan.records_whole(stmt) {
                         w.push(Stmt::Pop(*a));
                     }
                     if let Some(shadow) = self.shadows.arrays.get(a).copied() {
@@ -76,7 +77,12 @@ impl AdjointBuilder<'_> {
                         self.shadow_states.insert(*a, ShadowState::Nothing);
                     }
                 }
-                Stmt::Copy { from, to } => self.reverse_copy(w, *from, *to),
+                Stmt::Copy { from, to } => {
+                    if self.plan.records_whole(stmt) {
+                        w.push(Stmt::Pop(*to));
+                    }
+                    self.reverse_copy(w, *from, *to);
+                }
                 Stmt::Library(call) => {
                     // Rules see what the operation left.
                     self.reverse_custom(w, call);
@@ -147,15 +153,11 @@ impl AdjointBuilder<'_> {
     }
 
     pub(crate) fn reverse_value(&mut self, w: &mut Writer, v: ValueId) -> Result<(), Error> {
-        let Some(shadow) = self.shadows.values.get(&v).copied() else { return Ok(()) };
         let op = *self.source.op(v);
         if let Op::Scalar(_) = op {
             return Ok(());
         }
-        let bar = w.load(shadow, Writer::no_index(), None);
-        w.mask(bar);
-        let zero = w.real(self.source.ty(v), 0.0);
-        w.store(shadow, Writer::no_index(), zero, None);
+        let Some(bar) = self.take_cotangent(w, v) else { return Ok(()) };
         if let Op::Load(array, index) = op {
             if let Some(target) = self.shadows.arrays.get(&array).copied() {
                 self.make_real(w, array);
@@ -167,9 +169,9 @@ impl AdjointBuilder<'_> {
         let operands: Vec<ValueId> = op.operands().collect();
         let mapped = op.map(|o| self.known(o));
         for (k, partial) in partials(w, mapped, self.known(v)) {
-            if let Some(target) = self.shadows.values.get(&operands[k]).copied() {
+            if self.is_active(operands[k]) {
                 let flowing = pull(w, &partial, bar, self.source.ty(operands[k]));
-                w.accumulate(target, Writer::no_index(), flowing, None);
+                self.contribute(w, operands[k], flowing);
             }
         }
         Ok(())
@@ -205,16 +207,13 @@ impl AdjointBuilder<'_> {
             let zero = w.real(self.source.array(s.array).ty, 0.0);
             w.store(shadow, index, zero, s.site.clone());
         }
-        if let Some(target) = self.shadows.values.get(&s.value).copied() {
-            w.accumulate(target, Writer::no_index(), bar, None);
-        }
+        // It may be zero because nothing reads the element.
+        w.mask(bar);
+        self.contribute(w, s.value, bar);
         Ok(())
     }
 
     pub(crate) fn reverse_copy(&mut self, w: &mut Writer, from: ArrayId, to: ArrayId) {
-        if self.plan.records(to, self.position) {
-            w.push(Stmt::Pop(to));
-        }
         let (Some(source), Some(target)) =
             (self.shadows.arrays.get(&from).copied(), self.shadows.arrays.get(&to).copied())
         else {
@@ -381,6 +380,10 @@ impl AdjointBuilder<'_> {
         for stmt in block {
             if let Stmt::Let(v) = stmt {
                 let decl = self.source.value(*v);
+                if let Some(first) = self.plan.same_load(*v) {
+                    self.env.insert(*v, self.known(first));
+                    continue;
+                }
                 let new = match self.aside_arrays.get(&Aside::Value(*v)).copied() {
                     Some(array) => {
                         w.push(Stmt::Pop(array));

@@ -1,14 +1,13 @@
 //! Bodies that read what they wrote: they are run over a copy of the array, and what each load found is kept for the way
 //! back.
 
-use ebbtide_ir::{
-    ArrayId, Binary, Block, Indices, Literal, LocalId, Loop, LoopKind, Op, Program, Stmt, Type, ValueId,
-    depends_on_arguments_alone, walk_program_level,
-};
+use ebbtide_ir::{Affines, ArrayId, Block, Indices, Literal, LocalId, Loop, Op, Stmt, Type, ValueId};
 
 use super::Task;
+use crate::analysis::iteration_number::{Level, Ranges, Step};
 use crate::error::Error;
-use crate::plan::scratch_arrays::Places;
+use crate::normalize::early::early;
+use crate::plan::scratch_arrays::{self, Places};
 use crate::writer::Writer;
 
 /// Where a load puts what it found, for when the block around it is run again.
@@ -16,30 +15,14 @@ use crate::writer::Writer;
 pub(super) enum Capture {
     Local(LocalId),
     /// A place for each pass of the loops around it.
-    Tape(ArrayId),
+    Tape(ArrayId, Places),
 }
 
-/// A loop around what is written now: which pass it is in, and the bounds of all, as values of the source.
+/// A loop around what is written now, and which pass it is in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
+    pub level: Level,
     pub pass: ValueId,
-    pub bounds: (ValueId, ValueId),
-}
-
-/// A value that depends on arguments alone and is never less than an index that may be data.
-fn above(source: &Program, v: ValueId) -> Option<ValueId> {
-    let known = |v: &ValueId| depends_on_arguments_alone(source, *v);
-    let positive = |v: ValueId| source.literal(v).and_then(Literal::to_i64).is_some_and(|c| c > 0);
-    match *source.op(v) {
-        _ if source.ty(v) != Type::Index => None,
-        Op::Binary(Binary::Rem | Binary::RemEuclid, _, b)
-            if positive(b) || matches!(source.op(b), Op::Dim(..)) =>
-        {
-            Some(b)
-        }
-        Op::Binary(Binary::Min, a, b) => [a, b].into_iter().find(known),
-        _ => None,
-    }
 }
 
 impl Task<'_> {
@@ -88,8 +71,10 @@ impl Task<'_> {
             let zero = w.literal(Literal::from_bits(ty, 0));
             return Ok(Capture::Local(w.local("found", zero)));
         }
-        let tape = self.widest(loops).and_then(|all| self.lasting(w, ty, &Places::Passes(all)));
-        tape.map(Capture::Tape).ok_or_else(|| {
+        let places = loops.iter().map(|l| Some(Step::Numbered(Level::of(l)?))).collect::<Option<Vec<_>>>();
+        let places = places.and_then(|loops| self.places(&loops));
+        let tape = places.and_then(|places| Some(Capture::Tape(self.lasting(w, ty, &places)?, places)));
+        tape.ok_or_else(|| {
             self.unsupported(&format!(
                 "a parallel loop that reads `{0}` after writing it, in an inner loop whose number of passes is not known \
                  from the arguments (read `{0}` into a variable before that loop, and write it after it)",
@@ -98,56 +83,29 @@ impl Task<'_> {
         })
     }
 
-    /// For each of the loops, one inside the other, bounds that hold its passes whatever iteration and pass it is in.
-    fn widest(&mut self, loops: &[&Loop]) -> Option<Vec<(ValueId, ValueId)>> {
-        let domain = self.store.as_ref()?.domain;
-        let mut around: Vec<(ValueId, (ValueId, ValueId))> =
-            domain.ranges.iter().map(|r| (r.var, (r.from, r.to))).collect();
-        // Variables of the program's loops stay in ranges that are known from the start.
-        walk_program_level(&self.source.body, &mut |stmt| {
-            if let Stmt::Loop(Loop { kind: LoopKind::For { var, from, to }, .. }) = stmt
-                && [from, to].iter().all(|v| depends_on_arguments_alone(self.source, **v))
-            {
-                around.push((*var, (*from, *to)));
-            }
-        });
-        let mut all = Vec::new();
-        for l in loops {
-            let LoopKind::For { var, from, to } = l.kind else { return None };
-            let known = |v: ValueId| depends_on_arguments_alone(self.source, v);
-            // The variable of a loop around it, and what is added to it.
-            let outer = |v: ValueId| match *domain.affines.form(v).terms.as_slice() {
-                [(atom, 1)] => {
-                    let at = around.iter().find(|(var, _)| *var == atom)?;
-                    Some((at.1, domain.affines.form(v).constant))
-                }
-                _ => None,
-            };
-            let least = match outer(from) {
-                _ if known(from) => from,
-                Some((bounds, more)) if more >= 0 => bounds.0,
-                _ => return None,
-            };
-            let most = match outer(to) {
-                _ if known(to) => to,
-                // The variable is below the end of its own loop.
-                Some((bounds, more)) if more <= 1 => bounds.1,
-                _ => above(self.source, to)?,
-            };
-            around.push((var, (least, most)));
-            self.widest.insert(l.id, (least, most));
-            all.push((least, most));
+    /// Places for passes of loops, one inside the other; `None` where bounds are data.
+    pub(super) fn places(&self, loops: &[Step]) -> Option<Places> {
+        let domain = &self.store.as_ref()?.domain;
+        let own: Vec<Step> = domain.ranges.iter().map(|r| Step::Numbered(scratch_arrays::level(r))).collect();
+        let ranges = Ranges::new(self.source, domain.affines);
+        // Where all iterations have as many passes, neighbours among them have neighbouring places.
+        let alike = are_alike(domain.affines, domain.ranges.iter().map(|r| r.var).collect(), loops);
+        match alike {
+            true => ranges.number(loops).map(Places::Each),
+            false => ranges.number(&[&own, loops].concat()).map(Places::Packed),
         }
-        Some(all)
     }
 
     /// A load of an array that the body runs over a copy of.
     pub(super) fn load_copy(&mut self, w: &mut Writer, v: ValueId, copy: ArrayId, index: Indices) -> ValueId {
         let capture = self.captures.get(&v).cloned();
-        let place = self.place(w);
+        let place = match &capture {
+            Some(Capture::Tape(_, places)) => self.place(w, places, None),
+            _ => None,
+        };
         match (capture, self.again) {
             (Some(Capture::Local(local)), true) => w.get(local),
-            (Some(Capture::Tape(tape)), true) => match place {
+            (Some(Capture::Tape(tape, _)), true) => match place {
                 Some(place) => w.load(tape, place, None),
                 None => w.load(copy, self.index(index), None),
             },
@@ -155,7 +113,7 @@ impl Task<'_> {
                 let found = w.load(copy, self.index(index), self.source.value(v).site.clone());
                 match (capture, place) {
                     (Some(Capture::Local(local)), _) => w.push(Stmt::Set(local, found)),
-                    (Some(Capture::Tape(tape)), Some(place)) => w.store(tape, place, found, None),
+                    (Some(Capture::Tape(tape, _)), Some(place)) => w.store(tape, place, found, None),
                     _ => {}
                 }
                 found
@@ -163,37 +121,49 @@ impl Task<'_> {
         }
     }
 
-    /// The place of this pass of the loops around, in this iteration.
-    fn place(&mut self, w: &mut Writer) -> Option<Indices> {
-        let mut place: Option<ValueId> = None;
-        for Around { pass, bounds: (from, to) } in self.around.clone() {
-            let [from, to] = [from, to].map(|v| self.bound(w, v));
-            let number = w.sub(pass, from);
-            place = Some(match place {
-                None => number,
-                Some(outer) => {
-                    let extent = w.sub(to, from);
-                    let whole = w.mul(outer, extent);
-                    w.add(whole, number)
-                }
-            });
-        }
-        self.store.as_ref()?.index(place?)
-    }
-
-    /// A bound that is known from the arguments, here. The depth of recursion is that of one bound.
-    fn bound(&mut self, w: &mut Writer, v: ValueId) -> ValueId {
-        match *self.source.op(v) {
-            _ if self.map.contains_key(&v) || !self.inside.contains(&v) => self.mapped(v),
-            op => {
-                let op = op.map(|o| self.bound(w, o));
-                w.value(op, self.source.ty(v))
+    /// The place of this pass of the loops around, in this iteration. The innermost loop may be one whose body is not
+    /// written yet.
+    pub(super) fn place(
+        &mut self,
+        w: &mut Writer,
+        places: &Places,
+        innermost: Option<(Option<ValueId>, ValueId)>,
+    ) -> Option<Indices> {
+        let number = places.number()?.clone();
+        let around: Vec<(ValueId, ValueId)> = self.around.iter().map(|a| (a.level.var, a.pass)).collect();
+        let number = scratch_arrays::write(w, &number, &mut |w, v| {
+            let inner = innermost.and_then(|(var, pass)| (var == Some(v)).then_some(pass));
+            let pass = || around.iter().rev().find(|(var, _)| *var == v).map(|(_, pass)| *pass);
+            match inner.or_else(pass) {
+                Some(pass) => pass,
+                None if *self.source.op(v) == Op::LoopVar => self.mapped(v),
+                // Of equal values another one may stand for those that are in scope here.
+                None => early(self.source, w, v),
             }
+        });
+        match places {
+            Places::Packed(_) => Indices::new(&[number]),
+            _ => self.store.as_ref()?.index(number),
         }
     }
 
     fn lasting(&mut self, w: &mut Writer, ty: Type, places: &Places) -> Option<ArrayId> {
-        let store = self.store.as_mut().filter(|store| store.own.len() < Indices::MAX_RANK)?;
+        let store = self.store.as_mut().filter(|store| store.has_room(places))?;
         Some(store.array(w, ty, places, super::replay::Written::Once))
     }
+}
+
+/// Are the numbers of passes of all loops by which places are told apart the same in all iterations with these variables?
+fn are_alike(affines: &Affines, mut varying: Vec<ValueId>, loops: &[Step]) -> bool {
+    for step in loops {
+        let (Step::Numbered(level) | Step::Around(level)) = step;
+        let varies = |v: ValueId| varying.iter().any(|var| affines.form(v).coefficient(*var) != 0);
+        let varies = varies(level.from) || varies(level.to);
+        let numbered = matches!(step, Step::Numbered(_));
+        if varies && numbered {
+            return false;
+        }
+        varying.extend((varies || numbered).then_some(level.var));
+    }
+    true
 }

@@ -6,7 +6,8 @@ use ebbtide_ir::{Block, LocalId, Loop, LoopKind, Op, Stmt, ValueId, walk};
 
 use super::Task;
 use super::capture::Around;
-use super::replay::{Passes, Replay};
+use super::replay::{Passes, Replay, Tape};
+use crate::analysis::iteration_number::Level;
 use crate::error::Error;
 use crate::writer::Writer;
 
@@ -17,11 +18,11 @@ impl Task<'_> {
             let (from, to) = (self.mapped(*from), self.mapped(*to));
             let tape = match passes {
                 Passes::Kept => self.tape(w, l),
-                Passes::Forgotten => Vec::new(),
+                Passes::Forgotten => Tape::default(),
             };
+            let LoopKind::For { var, .. } = l.kind else { return Ok(()) };
             return self.forward_passes(w, l, (from, to), |this, w, pass| {
-                let place = w.sub(pass, from);
-                this.keep(w, &tape, place);
+                this.keep(w, &tape, (Some(var), pass));
             });
         }
         let zero = w.index(0);
@@ -76,9 +77,8 @@ impl Task<'_> {
 
     /// Writes something in a pass of a loop.
     pub(super) fn within<T>(&mut self, l: &Loop, pass: ValueId, write: impl FnOnce(&mut Self) -> T) -> T {
-        if let LoopKind::For { from, to, .. } = l.kind {
-            let bounds = self.widest.get(&l.id).copied().unwrap_or((from, to));
-            self.around.push(Around { pass, bounds });
+        if let Some(level) = Level::of(l) {
+            self.around.push(Around { level, pass });
         }
         let written = write(self);
         if let LoopKind::For { .. } = l.kind {
@@ -133,8 +133,7 @@ impl Task<'_> {
                 let pass = last_first(w, from, to, back, name);
                 let mut entry = entry;
                 if let Replay::Tape(tape) = &replay {
-                    let place = w.sub(pass, from);
-                    self.recall(w, tape, place, &mut entry);
+                    self.recall(w, tape, (var, pass), &mut entry);
                 }
                 let outer = self.enter(w, &entry);
                 if let Replay::Rerun = replay {
@@ -148,10 +147,8 @@ impl Task<'_> {
                 self.locals = outer;
                 let body = w.end();
                 let (id, kind) = (w.new_loop(), LoopKind::For { var: back, from, to });
-                if let (Some(store), LoopKind::For { from, to, .. }, None) =
-                    (&mut self.store, &l.kind, l.until)
-                {
-                    store.tapes.loops.insert(id, (*from, *to));
+                if let (Some(store), Some(level), None) = (&mut self.store, Level::of(l), l.until) {
+                    store.tapes.loops.insert(id, level);
                 }
                 w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
             }

@@ -1,8 +1,8 @@
 //! How the passes of a loop inside a parallel body find what the passes before them left in locals.
 //!
-//! Where the number of passes is known before the program starts and the same for all iterations, each pass keeps what it
+//! Where bounds are sums of what is known before the program starts and of variables of loops around, each pass keeps what it
 //! finds: a tape of the body, with a place for each pass of each iteration. Elsewhere (`while`, `break`, bounds that are
-//! data or that differ between iterations) there are [`SLOTS`] places. The passes are cut into as many pieces, and what a
+//! data) there are [`SLOTS`] places. The passes are cut into as many pieces, and what a
 //! piece finds is kept; then piece after piece, the last first, is run once more in the same way, cut into as many pieces
 //! again. Up to `SLOTS²` passes are so run three times in all before they are reversed; beyond, the smallest pieces have
 //! more than one pass, and each pass of them is reached from the beginning of its piece.
@@ -11,11 +11,11 @@ use std::collections::HashMap;
 
 use ebbtide_ir::{
     ArrayId, Binary, Branch, Compare, Indices, LocalId, Loop, LoopKind, Program, Stmt, Type, ValueId,
-    depends_on_arguments_alone,
 };
 
 use super::Task;
 use super::loops::last_first;
+use crate::analysis::iteration_number::{Level, Step};
 use crate::error::Error;
 use crate::plan::scratch_arrays::{Domain, Places, ScratchArrays, Tapes};
 use crate::writer::Writer;
@@ -49,8 +49,12 @@ pub(super) enum Written {
     Often,
 }
 
-/// An array for each local that is carried.
-type Tape = Vec<(LocalId, ArrayId)>;
+/// An array for each local that is carried, and the places in them.
+#[derive(Clone, Default)]
+pub(super) struct Tape {
+    arrays: Vec<(LocalId, ArrayId)>,
+    places: Option<Places>,
+}
 
 /// How the passes of a loop find what earlier ones left.
 #[derive(Clone)]
@@ -84,6 +88,11 @@ impl Storage<'_> {
         array
     }
 
+    /// May an array with these places have as many dimensions?
+    pub(super) fn has_room(&self, places: &Places) -> bool {
+        matches!(places, Places::Packed(_)) || self.own.len() < Indices::MAX_RANK
+    }
+
     pub(super) fn index(&self, place: ValueId) -> Option<Indices> {
         let all: Vec<ValueId> = [place].into_iter().chain(self.own.iter().copied()).collect();
         Indices::new(&all)
@@ -97,21 +106,19 @@ impl Task<'_> {
             return replay.clone();
         }
         let carried = self.carried(l);
-        let known = |v: &ValueId| depends_on_arguments_alone(self.source, *v);
-        let passes = match l.kind {
-            LoopKind::For { from, to, .. } if l.until.is_none() && [from, to].iter().all(known) => {
-                Places::Passes(vec![(from, to)])
-            }
-            _ => Places::Slots(SLOTS),
-        };
+        let passes = Level::of(l).filter(|_| l.until.is_none()).and_then(|level| {
+            let around = self.around.iter().map(|a| Step::Around(a.level));
+            self.places(&around.chain([Step::Numbered(level)]).collect::<Vec<_>>())
+        });
+        let passes = passes.unwrap_or(Places::Slots(SLOTS));
         let once = self.depth == 0 && passes != Places::Slots(SLOTS);
         let written = if once { Written::Once } else { Written::Often };
         let mut tape = |places: &Places| -> Option<Tape> {
-            let store = self.store.as_mut().filter(|store| store.own.len() < Indices::MAX_RANK)?;
+            let store = self.store.as_mut().filter(|store| store.has_room(places))?;
             let each = |local: &LocalId| {
                 (*local, store.array(w, self.source.locals[local.index()].ty, places, written))
             };
-            Some(carried.iter().map(each).collect())
+            Some(Tape { arrays: carried.iter().map(each).collect(), places: Some(places.clone()) })
         };
         let replay = match &passes {
             _ if carried.is_empty() => Replay::Nothing,
@@ -131,14 +138,22 @@ impl Task<'_> {
     pub(super) fn tape(&mut self, w: &mut Writer, l: &Loop) -> Tape {
         match self.touches_active(&l.body).then(|| self.replay(w, l)) {
             Some(Replay::Tape(tape)) => tape,
-            _ => Tape::new(),
+            _ => Tape::default(),
+        }
+    }
+
+    /// Where a pass of a loop, or the slot of this number, has its place on a tape.
+    fn tape_index(&mut self, w: &mut Writer, tape: &Tape, at: (Option<ValueId>, ValueId)) -> Option<Indices> {
+        match tape.places.as_ref()? {
+            Places::Slots(_) | Places::One => self.store.as_ref()?.index(at.1),
+            numbered => self.place(w, &numbered.clone(), Some(at)),
         }
     }
 
     /// Keeps what locals hold.
-    pub(super) fn keep(&mut self, w: &mut Writer, tape: &Tape, place: ValueId) {
-        let Some(index) = self.store.as_ref().and_then(|store| store.index(place)) else { return };
-        for (local, array) in tape {
+    pub(super) fn keep(&mut self, w: &mut Writer, tape: &Tape, at: (Option<ValueId>, ValueId)) {
+        let Some(index) = self.tape_index(w, tape, at) else { return };
+        for (local, array) in &tape.arrays {
             let held = w.get(self.locals.get(local).copied().unwrap_or(*local));
             let held = if w.ty(held) == Type::Index { w.cast(held, Type::I64) } else { held };
             w.store(*array, index, held, None);
@@ -150,11 +165,11 @@ impl Task<'_> {
         &mut self,
         w: &mut Writer,
         tape: &Tape,
-        place: ValueId,
+        at: (Option<ValueId>, ValueId),
         entry: &mut HashMap<LocalId, ValueId>,
     ) {
-        let Some(index) = self.store.as_ref().and_then(|store| store.index(place)) else { return };
-        for (local, array) in tape {
+        let Some(index) = self.tape_index(w, tape, at) else { return };
+        for (local, array) in &tape.arrays {
             let held = w.load(*array, index, None);
             let ty = self.source.locals[local.index()].ty;
             let held = if ty == Type::Index { w.cast(held, Type::Index) } else { held };
@@ -184,7 +199,7 @@ impl Task<'_> {
         let beyond = w.add(start, piece);
         let end = w.binary(Binary::Min, beyond, to);
         let mut at_start = entry.clone();
-        self.recall(w, coarse, number, &mut at_start);
+        self.recall(w, coarse, (None, number), &mut at_start);
         let part = pieces(w, piece);
         self.run_keeping(w, l, (start, end, part), &at_start, fine)?;
         let (name, pass_back) = self.backwards(w, var);
@@ -195,7 +210,7 @@ impl Task<'_> {
         let skipped = w.mul(number, part);
         let first = w.add(start, skipped);
         let mut before = entry.clone();
-        self.recall(w, fine, number, &mut before);
+        self.recall(w, fine, (None, number), &mut before);
         let outer = self.enter(w, &before);
         let saved = self.map.clone();
         self.forward_passes(w, l, (first, pass), |_, _, _| {})?;
@@ -229,7 +244,7 @@ impl Task<'_> {
             let condition = w.compare(Compare::Eq, rest, zero);
             w.begin();
             let place = w.div(since, piece);
-            this.keep(w, tape, place);
+            this.keep(w, tape, (None, place));
             let then = w.end();
             w.push(Stmt::If(Branch { condition, then, otherwise: Vec::new() }));
         })?;

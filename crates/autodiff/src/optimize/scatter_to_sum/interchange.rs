@@ -19,6 +19,7 @@ use super::nest::{Group, variable};
 use super::slice::{defined, needs, only, read_by, updates};
 use super::{Handed, Reads, Split, Splitter};
 use crate::analysis::index_preimage::{Part, Step, Variable};
+use crate::analysis::iteration_number::{self, Level, Ranges};
 use crate::plan::scratch_arrays::{Places, ScratchArrays};
 use crate::writer::prune::prune;
 use crate::writer::{Writer, both, within};
@@ -50,8 +51,8 @@ struct Copied {
 /// How the sums of a group come to what they need.
 struct Way<'b> {
     copied: Vec<Copied>,
-    /// The loop whose passes hand something on, and the bounds that it has in the source.
-    outer: Option<(&'b Loop, (ValueId, ValueId))>,
+    /// The loop whose passes hand something on, and that loop in the source.
+    outer: Option<(&'b Loop, Level)>,
 }
 
 impl Splitter<'_> {
@@ -116,9 +117,9 @@ impl Splitter<'_> {
         vars: &BTreeSet<ValueId>,
     ) -> Option<Way<'b>> {
         let Stmt::Loop(outer) = stmt else { return None };
-        let source = self.domain?.source;
-        let bounds = *self.tapes.loops.get(&outer.id)?;
-        let known = [bounds.0, bounds.1].iter().all(|v| depends_on_arguments_alone(source, *v));
+        let source = self.domain.as_ref()?.source;
+        let level = *self.tapes.loops.get(&outer.id)?;
+        let known = [level.from, level.to].iter().all(|v| depends_on_arguments_alone(source, *v));
         if !known || self.ranges.len() >= Indices::MAX_RANK {
             return None;
         }
@@ -138,7 +139,7 @@ impl Splitter<'_> {
             copied.push(Copied { block, handed, place });
         }
         let any = copied.iter().any(|copied| copied.handed.iter().any(|h| h.is_in_pass()));
-        any.then_some(Way { copied, outer: Some((outer, bounds)) })
+        any.then_some(Way { copied, outer: Some((outer, level)) })
     }
 
     /// What a statement of the outermost loop uses of the rest of its iteration and is not made again.
@@ -186,9 +187,9 @@ impl Splitter<'_> {
             let (in_pass, before): (BTreeSet<Handed>, BTreeSet<Handed>) =
                 copied.handed.iter().copied().partition(|h| h.is_in_pass());
             stores.before.extend(self.keep(w, kept, &before)?);
-            let Some((outer, bounds)) = way.outer else { continue };
+            let Some((outer, level)) = way.outer else { continue };
             for h in in_pass.into_iter().filter(|h| !self.holders.contains_key(h)).collect::<Vec<_>>() {
-                let array = self.array_of_passes(w, kept, h.ty(w), bounds)?;
+                let array = self.array_of_passes(w, kept, h.ty(w), level)?;
                 w.begin();
                 let at = self.place_in_passes(w, outer, |_, v| v)?;
                 let value = h.value(w);
@@ -206,12 +207,14 @@ impl Splitter<'_> {
         w: &mut Writer,
         kept: &mut ScratchArrays,
         ty: Type,
-        bounds: (ValueId, ValueId),
+        level: Level,
     ) -> Option<ArrayId> {
-        let (domain, places) = (self.domain?, Places::Passes(vec![bounds]));
+        let domain = self.domain.as_ref()?;
+        let ranges = Ranges::new(domain.source, domain.affines);
+        let places = Places::Each(ranges.number(&[iteration_number::Step::Numbered(level)])?);
         let mut number = 0;
         loop {
-            let array = kept.array(w, ty, &domain, &places, number);
+            let array = kept.array(w, ty, domain, &places, number);
             let used = self.tapes.lasting.contains(&array)
                 || self.tapes.passing.contains(&array)
                 || self.holders.values().any(|a| *a == array);

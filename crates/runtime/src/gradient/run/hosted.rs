@@ -85,8 +85,8 @@ pub(crate) struct Piece<'p> {
     pub first: u64,
     /// What one of them pushes.
     pub pushes: &'p [Pushes],
-    /// How many there are.
-    pub passes: u64,
+    /// The values that the loop's variable has in them.
+    pub passes: (i64, i64),
 }
 
 /// A host that was asked so often at one place and changed nothing will not change anything.
@@ -126,7 +126,7 @@ impl<'a> Run<'a> {
                 // What is pushed from here on is larger, and may be more.
                 match piece {
                     Some(Piece { pushes, passes, .. }) => self.reserve_beside(&held, pushes, passes)?,
-                    None => self.reserve_beside(&held, &self.variant.steps.pushes[segment], 1)?,
+                    None => self.reserve_beside(&held, &self.variant.steps.pushes[segment], (0, 1))?,
                 }
             }
             outcome = self.executable.run(segment, self.frame, Start::At(&place))?;

@@ -326,10 +326,12 @@ impl<'a> Run<'a> {
             most = most.saturating_add(variant.times(pushes, views, scalars).unwrap_or(u64::MAX));
         }
         for (id, driven) in &self.sweeps {
-            let passes = driven.schedule.steps().unwrap_or(u64::MAX);
             for pushes in variant.pushes.get(id).into_iter().flatten().filter(|p| p.array == array) {
-                let times = variant.times(pushes, views, scalars).unwrap_or(u64::MAX);
-                most = most.saturating_add(times.saturating_mul(passes));
+                let times = match driven.schedule.steps() {
+                    Some(steps) => variant.times_in(pushes, driven.counted(0, steps), views, scalars),
+                    None => variant.times(pushes, views, scalars).map(|times| times.saturating_mul(u64::MAX)),
+                };
+                most = most.saturating_add(times.unwrap_or(u64::MAX));
             }
         }
         Ok(most)

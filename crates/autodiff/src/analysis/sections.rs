@@ -1,0 +1,62 @@
+//! Parallel loops that write a part of an array: a row, a slab, a side, an element.
+//!
+//! - Input: a parallel loop and an array that it writes.
+//! - Output: the writes, where each iteration makes each of them once, at an element of its own, and some dimension of the array
+//!   is not run through.
+//! - Invariant: the elements that are written are as many as the loop has iterations, times the number of writes; their indices
+//!   can be computed again from the loop's variables.
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{
+    Affines, ArrayId, Combine, Op, Par, ParFacts, Program, Sharing, Stmt, Store, ValueId, walk,
+};
+
+/// The writes that make up the part, of those whose old elements must be `recorded`; `None` where the loop may write all of the array, or that is not known.
+pub(crate) fn sections(
+    (source, affines): (&Program, &Affines),
+    par: &Par,
+    facts: &ParFacts,
+    array: ArrayId,
+    recorded: &dyn Fn(&Store) -> bool,
+) -> Option<Vec<Store>> {
+    let mut writes = 0;
+    let mut inside: BTreeSet<ValueId> = BTreeSet::new();
+    let mut claimed = false;
+    walk(&par.body, &mut |stmt| match stmt {
+        Stmt::Store(s) | Stmt::Update(_, s) if s.array == array => writes += usize::from(recorded(s)),
+        Stmt::Claim(claim) => claimed |= claim.array == array,
+        Stmt::Let(v) => drop(inside.insert(*v)),
+        _ => {}
+    });
+    let of_body = |stmt: &Stmt| match stmt {
+        Stmt::Store(s) | Stmt::Update(Combine::Add, s) if s.array == array && recorded(s) => Some(s.clone()),
+        _ => None,
+    };
+    let stores: Vec<Store> = par.body.iter().filter_map(of_body).collect();
+    let variables: Vec<ValueId> = par.ranges.iter().map(|r| r.var).collect();
+    let is_part = |s: &Store| {
+        let runs = |v: &ValueId| variables.iter().any(|var| affines.form(*v).coefficient(*var) != 0);
+        let index = s.index.as_slice();
+        facts.of(s) == Sharing::Own
+            && !index.iter().all(runs)
+            && index.iter().all(|v| is_computable(source, *v, &variables, &inside))
+    };
+    (!claimed && writes == stores.len() && stores.iter().all(is_part)).then_some(stores)
+}
+
+/// Is the value made of these variables and of what is known before the loop?
+fn is_computable(source: &Program, v: ValueId, variables: &[ValueId], inside: &BTreeSet<ValueId>) -> bool {
+    let mut work = vec![v];
+    while let Some(v) = work.pop() {
+        if variables.contains(&v) || !inside.contains(&v) {
+            continue;
+        }
+        match source.op(v) {
+            Op::Load(..) | Op::Get(_) | Op::LoopVar => return false,
+            op if op.is_pure() => work.extend(op.operands()),
+            _ => return false,
+        }
+    }
+    true
+}

@@ -1,0 +1,140 @@
+//! Parts of arrays on the tape: what a parallel loop overwrites of a row, a slab or a side goes there by itself.
+//!
+//! Each iteration puts what it overwrites into an array of the loop's shape, whose memory goes on the tape. On the way back a
+//! loop of the same shape puts it in its place again.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ebbtide_ir::{
+    After, ArrayId, Block, Indices, Op, Par, Push, Range, Role, Stmt, Store, Type, ValueId, is_zero,
+};
+
+use super::AdjointBuilder;
+use crate::analysis::overwritten::write_of;
+use crate::generate::par::{own_iterations, push_own};
+use crate::plan::scratch_arrays::{Domain, Places};
+use crate::request::Optimisation;
+use crate::writer::Writer;
+
+/// A write of a parallel loop, and the array of the loop's shape that takes what it overwrites.
+pub(crate) type Section = (Store, ArrayId);
+
+impl AdjointBuilder<'_> {
+    /// The parts of arrays that a loop records.
+    fn sections(&mut self, w: &mut Writer, par: &Par) -> Vec<Section> {
+        let stores: Vec<Store> = self.plan.sections(par).into_iter().flatten().cloned().collect();
+        if stores.is_empty() {
+            return Vec::new();
+        }
+        let Some(domain) = Domain::of(self.source, self.affines, &par.ranges) else { return Vec::new() };
+        let mut numbers: BTreeMap<Type, usize> = BTreeMap::new();
+        let mut sections = Vec::new();
+        for store in stores {
+            let ty = self.source.array(store.array).ty;
+            let number = numbers.entry(ty).or_default();
+            let array = self.scratch_arrays.array(w, ty, &domain, &Places::One, *number);
+            *number += 1;
+            sections.push((store, array));
+        }
+        sections
+    }
+
+    /// Writes a parallel loop with its tape.
+    pub(crate) fn forward_par(&mut self, w: &mut Writer, par: &Par) {
+        let sections = self.sections(w, par);
+        let mut keeping = par.clone();
+        if !sections.is_empty() {
+            keeping.id = w.new_par();
+        }
+        let mut left = sections.clone();
+        for stmt in std::mem::take(&mut keeping.body) {
+            if let Stmt::Store(s) | Stmt::Update(_, s) = &stmt
+                && let Some(at) = left.iter().position(|(store, _)| write_of(store) == write_of(s))
+            {
+                let (_, array) = left.remove(at);
+                let kept = w.block(|w| {
+                    let old = w.load(s.array, s.index, s.site.clone());
+                    if let Some(own) = own_index(w, &par.ranges) {
+                        w.store(array, own, old, None);
+                    }
+                });
+                keeping.body.extend(kept);
+            }
+            keeping.body.push(stmt);
+        }
+        self.recorder().par(w, par, keeping);
+        for (_, array) in sections {
+            let after = match self.uses(Optimisation::TapeByExchange) {
+                true => {
+                    let decl = w.program.array(array).clone();
+                    let old = w.array(format!("{}_old", decl.name), decl.ty, decl.rank, Role::Old(array));
+                    After::Anything(old)
+                }
+                false => After::Same,
+            };
+            w.push(Stmt::Push(Push { array, after }));
+        }
+    }
+
+    /// Puts what a parallel loop overwrote in its place again.
+    pub(crate) fn restore_sections(&mut self, w: &mut Writer, par: &Par) {
+        let sections = self.sections(w, par);
+        for (_, array) in sections.iter().rev() {
+            w.push(Stmt::Pop(*array));
+        }
+        let mut map = self.env.clone();
+        let mut ranges = Vec::new();
+        for r in &par.ranges {
+            let name = self.source.value(r.var).name.clone().unwrap_or_else(|| "i".to_string());
+            let range = Range { var: w.loop_var(&name), from: self.known(r.from), to: self.known(r.to) };
+            map.insert(r.var, range.var);
+            ranges.push(range);
+        }
+        let inside: Vec<ValueId> =
+            par.body.iter().filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None }).collect();
+        let body: Block = w.block(|w| {
+            // An element that an iteration writes twice held first what it held before the first write.
+            for (store, array) in sections.iter().rev() {
+                let Some(own) = own_index(w, &ranges) else { continue };
+                let old = w.load(*array, own, None);
+                let index = store.index.map(|v| self.again(w, v, &inside, &mut map));
+                w.store(store.array, index, old, store.site.clone());
+            }
+        });
+        if let Some(own) = own_iterations(w, (par, &self.env), ranges, body) {
+            push_own(w, own);
+        }
+    }
+
+    /// A value of a parallel loop, made again from its variables. The depth of recursion is that of an index.
+    fn again(
+        &self,
+        w: &mut Writer,
+        v: ValueId,
+        inside: &[ValueId],
+        map: &mut HashMap<ValueId, ValueId>,
+    ) -> ValueId {
+        match map.get(&v) {
+            Some(known) => *known,
+            None if !inside.contains(&v) => v,
+            None => {
+                let operands: Vec<ValueId> = self.source.op(v).operands().collect();
+                let made: Vec<ValueId> = operands.iter().map(|o| self.again(w, *o, inside, map)).collect();
+                let at = |o: ValueId| operands.iter().position(|x| *x == o).map_or(o, |k| made[k]);
+                let op: Op = self.source.op(v).map(at);
+                let new = w.value(op, self.source.ty(v));
+                map.insert(v, new);
+                new
+            }
+        }
+    }
+}
+
+/// The place of an iteration in arrays of the loop's shape.
+fn own_index(w: &mut Writer, ranges: &[Range]) -> Option<Indices> {
+    let place = |r: &Range| match is_zero(&w.program, r.from) {
+        true => r.var,
+        false => w.sub(r.var, r.from),
+    };
+    Indices::new(&ranges.iter().map(place).collect::<Vec<_>>())
+}

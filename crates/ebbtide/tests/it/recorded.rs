@@ -1,0 +1,141 @@
+//! What a gradient keeps: sections and not arrays, as many places as there are iterations, nothing that a linear program does
+//! not need.
+
+use ebbtide::prelude::*;
+
+/// The bytes of so many elements.
+fn f64s(n: usize) -> u64 {
+    8 * n as u64
+}
+
+#[program]
+fn rows(x: &mut Array2<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let (n, m) = (x.dim(0), x.dim(1));
+    for _t in 0..steps {
+        for k in 1..n {
+            for j in par(0..m) {
+                x[[k, j]] = x[[k, j]] * x[[k - 1, j]] * 0.5 + 0.1;
+            }
+        }
+    }
+    for (i, j) in par(0..n, 0..m) {
+        loss[[]] += x[[i, j]] * x[[i, j]];
+    }
+}
+
+#[test]
+fn c55_a_loop_that_overwrites_rows_records_rows() {
+    let device = Device::interpreter();
+    let g = rows().grad(rows::loss).wrt(rows::x).compile(&device).unwrap().with_budget(Budget::StoreAll);
+    let (n, m, steps) = (20, 50, 10);
+    let (mut x, mut loss) = (device.zeros([n, m]).unwrap(), device.zeros([]).unwrap());
+    let plan = g.plan((&mut x, steps, &mut loss)).unwrap();
+    let tape = f64s(steps * (n - 1) * m);
+    // Beside the tape: the working copy, its cotangent, and little more.
+    assert!(plan.peak_bytes() < tape + 4 * f64s(n * m), "{}", plan.explain());
+}
+
+#[program]
+fn triangle(x: &Array1<f64>, y: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        for j in 0..i {
+            for k in 0..j {
+                y[i] = y[i] * (0.5 + 0.3 * x[k]) + 0.1 * x[j];
+            }
+        }
+    }
+    for i in par(0..x.len()) {
+        loss[[]] += y[i] * y[i];
+    }
+}
+
+#[test]
+fn c56_a_triangle_in_a_body_keeps_as_many_places_as_it_has_iterations() {
+    let device = Device::interpreter();
+    let g = triangle().grad(triangle::loss).wrt(triangle::x).compile(&device).unwrap();
+    let n = 60;
+    let (x, mut y) = (device.zeros([n]).unwrap(), device.zeros([n]).unwrap());
+    let plan = g.plan((&x, &mut y, &mut device.zeros([]).unwrap())).unwrap();
+    let iterations = n * (n - 1) * (n - 2) / 6;
+    assert!(plan.peak_bytes() < f64s(iterations + 20 * n), "{}", plan.explain());
+}
+
+#[program]
+fn lu(a: &mut Array2<f64>, loss: &mut Array0<f64>) {
+    let n = a.dim(0);
+    for k in 0..n {
+        for i in k + 1..n {
+            a[[i, k]] = a[[i, k]] / a[[k, k]];
+            for j in k + 1..n {
+                a[[i, j]] = a[[i, j]] - a[[i, k]] * a[[k, j]];
+            }
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += a[[i, i]] * a[[i, i]];
+    }
+}
+
+#[test]
+fn c56_lu_in_three_loops_keeps_what_it_divides_and_no_products() {
+    let device = Device::interpreter();
+    let g = lu().grad(lu::loss).wrt(lu::a).compile(&device).unwrap().with_budget(Budget::StoreAll);
+    let n = 40;
+    let (mut a, mut loss) = (device.zeros([n, n]).unwrap(), device.zeros([]).unwrap());
+    let plan = g.plan((&mut a, &mut loss)).unwrap();
+    assert_eq!(plan.recompute_factor(), 1.0);
+    assert!(plan.peak_bytes() < f64s(5 * n * n), "{}", plan.explain());
+}
+
+#[program]
+fn relax(f: &Array1<f64>, x: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let n = x.len();
+    for _t in 0..steps {
+        for i in 1..n - 1 {
+            x[i] = 0.5 * (x[i - 1] + x[i + 1] + f[i]);
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+#[test]
+fn c55_a_linear_relaxation_records_nothing() {
+    let device = Device::interpreter();
+    let g = relax().grad(relax::loss).wrt(relax::f).compile(&device).unwrap().with_budget(Budget::StoreAll);
+    let peak = |steps: usize| {
+        let (f, mut x) = (device.zeros([100]).unwrap(), device.zeros([100]).unwrap());
+        g.plan((&f, &mut x, steps, &mut device.zeros([]).unwrap())).unwrap().peak_bytes()
+    };
+    assert_eq!(peak(10), peak(1000));
+}
+
+#[program]
+fn cleared(u: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let n = u.len();
+    for _t in 0..steps {
+        let mut sum = Array1::zeros([n]);
+        for i in par(0..n) {
+            sum[i] += u[i] * u[i];
+        }
+        for i in par(1..n) {
+            u[i] = 0.5 * u[i] + 0.1 * sum[i] * sum[i - 1];
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += u[i] * u[i];
+    }
+}
+
+#[test]
+fn c55_the_zeros_of_a_cleared_temporary_are_not_recorded() {
+    let device = Device::interpreter();
+    let g = cleared().grad(cleared::loss).wrt(cleared::u).compile(&device).unwrap();
+    let g = g.with_budget(Budget::StoreAll);
+    let (n, steps) = (100, 50);
+    let mut u = device.zeros([n]).unwrap();
+    let plan = g.plan((&mut u, steps, &mut device.zeros([]).unwrap())).unwrap();
+    // In each step `u` and what the temporary held before it was cleared.
+    assert!(plan.peak_bytes() < f64s(n * (2 * steps + 10)), "{}", plan.explain());
+}

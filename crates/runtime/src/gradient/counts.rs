@@ -1,0 +1,236 @@
+//! How often a push is made in a range of passes of a loop.
+//!
+//! - Input: the loops around the push, whose bounds are sums of numbers and of the variables of loops around them.
+//! - Output: the number of pushes in all passes of a range, and a bound for one pass.
+//! - Invariant: what is counted is never less than what is pushed. Where counting would take long, it is more.
+
+use ebbtide_autodiff::Pushes;
+use ebbtide_ir::{Affines, ValueId};
+
+/// Terms that are added up before a bound is taken instead.
+const MOST_TERMS: u64 = 1 << 22;
+
+/// `Σ coefficient · variable + constant`; variables by level, level 0 is the loop whose passes are counted.
+#[derive(Clone, Debug)]
+struct Linear {
+    terms: Vec<(usize, i128)>,
+    constant: i128,
+}
+
+impl Linear {
+    fn at(&self, variables: &[i128]) -> i128 {
+        self.terms.iter().fold(self.constant, |sum, (level, c)| sum.saturating_add(c * variables[*level]))
+    }
+
+    /// The least and the largest value where each variable is in its range, both ends included.
+    fn extremes(&self, ranges: &[(i128, i128)]) -> (i128, i128) {
+        self.terms.iter().fold((self.constant, self.constant), |(low, high), (level, c)| {
+            let (first, last) = ranges[*level];
+            let (a, b) = (c.saturating_mul(first), c.saturating_mul(last));
+            (low.saturating_add(a.min(b)), high.saturating_add(a.max(b)))
+        })
+    }
+
+    fn uses(&self, level: usize) -> bool {
+        self.terms.iter().any(|term| term.0 == level)
+    }
+
+    fn coefficient(&self, level: usize) -> i128 {
+        self.terms.iter().find(|term| term.0 == level).map_or(0, |term| term.1)
+    }
+}
+
+/// What is known of a value before a launch.
+pub(crate) enum Known {
+    Number(i64),
+    /// It cannot be computed, and is not: the loop that it bounds is not reached.
+    Never,
+    No,
+}
+
+/// The loops around a push.
+#[derive(Clone, Debug)]
+pub(crate) struct Nest {
+    /// The first and the last bound of each loop, outermost first. Level `k + 1` is the loop `k`.
+    bounds: Vec<(Linear, Linear)>,
+}
+
+impl Nest {
+    /// The loops around a push; `None` where a bound is data.
+    pub fn of(pushes: &Pushes, affines: &Affines, value: &dyn Fn(ValueId) -> Known) -> Option<Nest> {
+        // A loop that counts nothing by a variable of its own still has a level.
+        let mut variables = vec![pushes.counted];
+        let mut bounds = Vec::new();
+        for l in &pushes.within {
+            let linear = |v: ValueId| {
+                let form = affines.form(v);
+                let mut sum = Linear { terms: Vec::new(), constant: i128::from(form.constant) };
+                for (atom, c) in &form.terms {
+                    let c = i128::from(*c);
+                    if let Some(level) = variables.iter().position(|var| *var == Some(*atom)) {
+                        sum.terms.push((level, c));
+                        continue;
+                    }
+                    match value(*atom) {
+                        Known::Number(n) => {
+                            sum.constant = sum.constant.checked_add(c.checked_mul(n.into())?)?
+                        }
+                        // As many passes as a loop has that is not reached.
+                        Known::Never => return Some(Linear { terms: Vec::new(), constant: 0 }),
+                        Known::No => return None,
+                    }
+                }
+                Some(sum)
+            };
+            bounds.push((linear(l.from)?, linear(l.to)?));
+            variables.push(Some(l.var));
+        }
+        Some(Nest { bounds })
+    }
+
+    /// The pushes of all passes from `from` to `to`.
+    pub fn all(&self, from: i64, to: i64) -> u64 {
+        let passes = to.saturating_sub(from).max(0) as u64;
+        let mut terms = MOST_TERMS;
+        let mut variables = vec![0; self.bounds.len() + 1];
+        let exact = self.sum(0, (from.into(), to.into()), &mut variables, &mut terms);
+        exact.map_or_else(
+            || passes.saturating_mul(self.most(from, to)),
+            |sum| u64::try_from(sum).unwrap_or(u64::MAX),
+        )
+    }
+
+    /// No pass from `from` to `to` makes more pushes than this.
+    pub fn most(&self, from: i64, to: i64) -> u64 {
+        let mut ranges = vec![(i128::from(from), i128::from(to.max(from.saturating_add(1))) - 1)];
+        let mut most: u64 = 1;
+        for (first, end) in &self.bounds {
+            let ((low, _), (_, high)) = (first.extremes(&ranges), end.extremes(&ranges));
+            let passes = self.longest(first, end, &ranges).min(high.saturating_sub(low)).max(0);
+            most = most.saturating_mul(u64::try_from(passes).unwrap_or(u64::MAX));
+            ranges.push((low, high.saturating_sub(1).max(low)));
+        }
+        most
+    }
+
+    /// The largest difference of two bounds.
+    fn longest(&self, first: &Linear, end: &Linear, ranges: &[(i128, i128)]) -> i128 {
+        let mut difference = end.clone();
+        difference.constant = difference.constant.saturating_sub(first.constant);
+        for (level, c) in &first.terms {
+            match difference.terms.iter_mut().find(|term| term.0 == *level) {
+                Some(term) => term.1 -= c,
+                None => difference.terms.push((*level, -c)),
+            }
+        }
+        difference.extremes(ranges).1
+    }
+
+    /// Adds up the passes of the loops from a level on; `None` where there are too many terms. The depth of recursion is that
+    /// of nesting in the source.
+    fn sum(
+        &self,
+        level: usize,
+        (from, to): (i128, i128),
+        variables: &mut Vec<i128>,
+        terms: &mut u64,
+    ) -> Option<i128> {
+        if to <= from {
+            return Some(0);
+        }
+        let inner = &self.bounds[level..];
+        let Some((first, end)) = inner.first() else { return Some(to - from) };
+        let depends = inner.iter().any(|(a, b)| a.uses(level) || b.uses(level));
+        if !depends {
+            variables[level] = from;
+            let bounds = (first.at(variables), end.at(variables));
+            return self.sum(level + 1, bounds, variables, terms)?.checked_mul(to - from);
+        }
+        if inner.len() == 1 {
+            variables[level] = 0;
+            let at_zero = end.at(variables) - first.at(variables);
+            return series(at_zero, end.coefficient(level) - first.coefficient(level), (from, to));
+        }
+        let mut all: i128 = 0;
+        for at in from..to {
+            *terms = terms.checked_sub(1)?;
+            variables[level] = at;
+            let bounds = (first.at(variables), end.at(variables));
+            all = all.checked_add(self.sum(level + 1, bounds, variables, terms)?)?;
+        }
+        Some(all)
+    }
+}
+
+/// `Σ max(0, constant + slope · v)` for `v` from `from` to `to`.
+fn series(constant: i128, slope: i128, (mut from, mut to): (i128, i128)) -> Option<i128> {
+    let value = |v: i128| slope.checked_mul(v)?.checked_add(constant);
+    match slope.signum() {
+        // The first value that is not negative is at the root, rounded up.
+        1 => from = from.max((-constant).div_euclid(slope) + i128::from((-constant).rem_euclid(slope) != 0)),
+        -1 => to = to.min(constant.div_euclid(-slope) + 1),
+        _ => {}
+    }
+    if to <= from {
+        return Some(0);
+    }
+    let (first, last) = (value(from)?, value(to - 1)?);
+    Some(first.max(0).checked_add(last.max(0))?.checked_mul(to - from)? / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn linear(terms: &[(usize, i128)], constant: i128) -> Linear {
+        Linear { terms: terms.to_vec(), constant }
+    }
+
+    /// The pushes of each pass, counted one by one.
+    fn counted(nest: &Nest, level: usize, variables: &mut Vec<i128>) -> u64 {
+        let Some((first, end)) = nest.bounds.get(level) else { return 1 };
+        let (from, to) = (first.at(variables), end.at(variables));
+        let mut all = 0;
+        for at in from..to {
+            variables[level + 1] = at;
+            all += counted(nest, level + 1, variables);
+        }
+        all
+    }
+
+    #[test]
+    fn pushes_of_triangular_nests_are_counted_exactly() {
+        let bounds = [
+            vec![(linear(&[], 0), linear(&[(0, 1)], 0))],
+            vec![(linear(&[(0, 1)], 1), linear(&[], 7)), (linear(&[(0, 1)], 1), linear(&[], 7))],
+            vec![(linear(&[], 0), linear(&[(0, 1)], -2)), (linear(&[(1, 2)], -3), linear(&[(0, 1)], 4))],
+            vec![(linear(&[], 2), linear(&[(0, -3)], 9)), (linear(&[], 0), linear(&[], 3))],
+            vec![
+                (linear(&[], 0), linear(&[(0, 1)], 0)),
+                (linear(&[], 0), linear(&[(1, 1)], 0)),
+                (linear(&[(2, 1)], 0), linear(&[(0, 1), (1, -1)], 1)),
+            ],
+        ];
+        for bounds in bounds {
+            let nest = Nest { bounds };
+            for (from, to) in [(0, 0), (0, 1), (0, 9), (3, 8), (5, 2)] {
+                let each: Vec<u64> = (from..to)
+                    .map(|pass| {
+                        let mut variables = vec![0; nest.bounds.len() + 1];
+                        variables[0] = i128::from(pass);
+                        counted(&nest, 0, &mut variables)
+                    })
+                    .collect();
+                assert_eq!(nest.all(from, to), each.iter().sum::<u64>(), "{nest:?} from {from} to {to}");
+                assert!(each.iter().all(|n| *n <= nest.most(from, to)), "{nest:?} from {from} to {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn nests_with_very_many_terms_have_a_bound_at_once() {
+        let by_outer = |level| (linear(&[], 0), linear(&[(level, 1)], 0));
+        let nest = Nest { bounds: vec![by_outer(0), by_outer(1), by_outer(2)] };
+        assert!(nest.all(0, 1 << 40) >= nest.all(0, 1 << 8));
+    }
+}
