@@ -222,10 +222,10 @@ impl Planner<'_> {
                     self.plan.pars.insert(par.id, recorded);
                     self.plan.sections.insert(par.id, sections);
                 }
-                Stmt::Fill(array, _) | Stmt::Copy { to: array, .. } => {
-                    if self.records(*array) && self.old_is_needed(block, at, *array) {
-                        self.plan.replaced.extend(replaced(stmt));
-                    }
+                Stmt::Fill(array, _) | Stmt::Copy { to: array, .. }
+                    if self.records(*array) && self.old_is_needed(block, at, *array) =>
+                {
+                    self.plan.replaced.extend(replaced(stmt));
                 }
                 Stmt::If(branch) => {
                     self.block(&branch.then, Nested::Yes);
