@@ -2,7 +2,7 @@ typedef uint8_t b8;
 
 /* Terms that a thread has noted for elements of another one, in order. */
 typedef struct { i64 at; u64 bits; } eb_note;
-typedef struct { eb_note *notes; i64 count, room; } eb_list;
+typedef struct { eb_note *notes; i64 count, room; } __attribute__((aligned(128))) eb_list;
 
 /* What all threads of a launch share. */
 typedef struct {

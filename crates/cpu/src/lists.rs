@@ -7,8 +7,9 @@ const NOTE: usize = 16;
 /// The notes that a list has room for at first.
 const FIRST: i64 = 256;
 
-/// Notes, in order; `eb_list` of the prelude.
-#[repr(C)]
+/// Notes, in order; `eb_list` of the prelude. Threads count the notes of their lists all the time: each has cache lines of
+/// its own.
+#[repr(C, align(128))]
 pub(crate) struct List {
     notes: *mut u8,
     count: i64,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ebbtide_autodiff::Optimisation;
 use ebbtide_ir::{Access, Literal, Program, Type};
-use ebbtide_runtime::{Budget, Device, Error, interpreter};
+use ebbtide_runtime::{Budget, Device, Error};
 
 use super::generate::Dice;
 use super::lower::lower;
@@ -13,6 +13,16 @@ use super::sketch::{ArrayOf, Sizes, Sketch};
 use crate::Input;
 use crate::judge::{Answer, Gradient, Question, Wrong, same_bits};
 use crate::oracle::{Host, Lent, Stop, Trace, Yield};
+
+/// The bytes that a run may take: enough for every program that ends soon, and less than the machine has.
+const MEMORY: u64 = 2 << 30;
+
+/// The interpreter, with so much memory.
+fn device() -> Device {
+    let device = ebbtide_runtime::interpreter();
+    device.meter().set_limit(MEMORY);
+    device
+}
 
 /// What became of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,7 +203,7 @@ impl Case {
         if let Err(Stop::Unsupported(why)) = &trace {
             return Err(Verdict::NotJudged(why.clone()));
         }
-        let ran = question.run(&interpreter());
+        let ran = question.run(&device());
         let (trace, ran) = match (trace, ran) {
             (Ok(trace), Ok(ran)) => (trace, ran),
             (Err(Stop::Fault(_)), Err(_)) => return Err(Verdict::Faulted),
@@ -209,7 +219,7 @@ impl Case {
         let plain = |name: &str| {
             ran.iter().find(|(n, _)| n == name).map(|(_, elements)| elements.clone()).unwrap_or_default()
         };
-        let gradient = question.gradient(&interpreter(), false).map_err(refused)?;
+        let gradient = question.gradient(&device(), false).map_err(refused)?;
         let answer = self.all_budgets(&question, &gradient, large)?;
         same_bits(&[("loss".to_string(), answer.value.clone())], &plain, "a plain run's")
             .map_err(|w| failed("value", w))?;
@@ -246,7 +256,7 @@ impl Case {
         let everything = self.seed.is_multiple_of(4).then_some(&all[..]);
         for without in [Some(&[one][..]), everything].into_iter().flatten() {
             let what = format!("gradient without {without:?}");
-            let gradient = question.gradient_without(&interpreter(), false, without);
+            let gradient = question.gradient_without(&device(), false, without);
             let gradient = gradient.map_err(|wrong| match wrong {
                 Wrong::Refused(why) => Verdict::Internal(format!("{what}: {why}")),
                 other => failed(&what, other),
@@ -308,7 +318,14 @@ impl Case {
         gradient: &Gradient,
         budget: Budget,
     ) -> Result<Answer, Verdict> {
-        gradient.try_launch(question, budget).map_err(|error| match error {
+        let found = match gradient.try_launch(question, budget) {
+            // What was asked for takes too much: the engine knows what does not.
+            Err(Error::DoesNotFit { .. }) if budget != Budget::Auto => {
+                gradient.try_launch(question, Budget::Auto)
+            }
+            found => found,
+        };
+        found.map_err(|error| match error {
             Error::Plan { message, .. } if message.contains("could not be computed") => {
                 Verdict::Internal(format!("at launch: {message}"))
             }
@@ -319,21 +336,25 @@ impl Case {
 
     /// The `vjp` of an array, the `jvp` and the `hvp`.
     fn check_others(&self, question: &Question<'_>, trace: &Trace) -> Result<(), Verdict> {
-        let pushed = question.jvp(&interpreter()).map_err(refused_as("jvp"))?;
+        let pushed = question.jvp(&device()).map_err(refused_as("jvp"))?;
         question.judge_jvp(trace, &pushed).map_err(|w| failed("jvp", w))?;
         if let Some(of) = self.output() {
             let other = Question { of, ..question.clone() };
-            let gradient = other.gradient(&interpreter(), true).map_err(refused_as("vjp"))?;
+            let gradient = other.gradient(&device(), true).map_err(refused_as("vjp"))?;
             let answer = self.launch(&other, &gradient, Budget::Periodic { period: 2 })?;
             let ends = |name: &str| trace.values(name).unwrap_or_default();
             same_bits(&[(other.of.clone(), answer.value.clone())], &ends, "a plain run's")
                 .map_err(|w| failed("value", w))?;
             other.judge_gradient(trace, true, &answer.derivatives).map_err(|w| failed("vjp", w))?;
-            let pushed = other.jvp(&interpreter()).map_err(refused_as("jvp"))?;
+            let pushed = other.jvp(&device()).map_err(refused_as("jvp"))?;
             other.judge_jvp(trace, &pushed).map_err(|w| failed("jvp", w))?;
             other.judge_pairing(trace, &pushed, &answer.derivatives).map_err(|w| failed("pairing", w))?;
         }
-        let product = question.hvp(&interpreter(), Budget::StoreAll).map_err(refused_as("hvp"))?;
+        let product = match question.hvp(&device(), Budget::StoreAll) {
+            Err(Wrong::Refused(why)) if why.contains("are free") => question.hvp(&device(), Budget::Auto),
+            found => found,
+        };
+        let product = product.map_err(refused_as("hvp"))?;
         question.judge_hvp(trace, &product).map_err(|w| failed("hvp", w))
     }
 }

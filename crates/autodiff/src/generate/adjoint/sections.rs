@@ -82,7 +82,11 @@ impl AdjointBuilder<'_> {
         for (_, array) in sections.iter().rev() {
             w.push(Stmt::Pop(*array));
         }
+        let inside: Vec<ValueId> =
+            par.body.iter().filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None }).collect();
         let mut map = self.env.clone();
+        // A region that was run again has computed them, in a loop of its own.
+        map.retain(|v, _| !inside.contains(v));
         let mut ranges = Vec::new();
         for r in &par.ranges {
             let name = self.source.value(r.var).name.clone().unwrap_or_else(|| "i".to_string());
@@ -90,8 +94,6 @@ impl AdjointBuilder<'_> {
             map.insert(r.var, range.var);
             ranges.push(range);
         }
-        let inside: Vec<ValueId> =
-            par.body.iter().filter_map(|s| if let Stmt::Let(v) = s { Some(*v) } else { None }).collect();
         let body: Block = w.block(|w| {
             // An element that an iteration writes twice held first what it held before the first write.
             for (store, array) in sections.iter().rev() {
