@@ -318,18 +318,19 @@ impl Case {
         gradient: &Gradient,
         budget: Budget,
     ) -> Result<Answer, Verdict> {
-        let found = match gradient.try_launch(question, budget) {
-            // What was asked for takes too much: the engine knows what does not.
-            Err(Error::DoesNotFit { .. }) if budget != Budget::Auto => {
-                gradient.try_launch(question, Budget::Auto)
-            }
-            found => found,
-        };
+        let found = gradient.try_launch(question, budget);
+        // What was asked for takes too much: the engine knows what does not.
+        if let (Err(Error::DoesNotFit { .. }), false) = (&found, budget == Budget::Auto) {
+            return self.launch(question, gradient, Budget::Auto);
+        }
         found.map_err(|error| match error {
             Error::Plan { message, .. } if message.contains("could not be computed") => {
                 Verdict::Internal(format!("at launch: {message}"))
             }
             Error::Plan { message, .. } => Verdict::Refused(format!("at launch: {message}")),
+            Error::BudgetTooSmall { minimum, .. } if budget == Budget::Auto && minimum > MEMORY => {
+                Verdict::Refused("at launch: it takes more memory than a run may".to_string())
+            }
             other => Verdict::Internal(format!("a gradient run under {budget:?}: {other}")),
         })
     }
