@@ -16,7 +16,9 @@ import os as _os
 
 from . import _native, errors, schedules
 from ._native import Ir, Yielded, device_name
-from ._types import Array0, Array1, Array2, Array3, Array4, Array5, Array6, f32, f64, i32, i64, u32
+from ._types import (
+    Array0, Array1, Array2, Array3, Array4, Array5, Array6, Mat2, Mat3, Mat4, Vec2, Vec3, Vec4, f32, f64, i32, i64, u32,
+)  # fmt: skip
 from .derivatives import Bound, Derivative
 from .errors import BuildError, Cancelled, DeviceError, Error, LaunchError, RunError, StorageError
 from .language import (
@@ -55,7 +57,7 @@ if hasattr(_os, "register_at_fork"):
 
 __all__ = [
     "Array0", "Array1", "Array2", "Array3", "Array4", "Array5", "Array6", "Bound", "BuildError", "Cancelled", "Derivative", "DeviceError", "Error",
-    "Func", "Ir", "LaunchError", "Plan", "Program", "Reversal", "Run", "RunError", "StorageError", "Yielded", "checkpoint",
+    "Func", "Ir", "LaunchError", "Mat2", "Mat3", "Mat4", "Plan", "Program", "Reversal", "Run", "RunError", "StorageError", "Vec2", "Vec3", "Vec4", "Yielded", "checkpoint",
     "compact", "copy", "device", "device_name", "errors", "f32", "f64", "fill", "fma", "func", "i32", "i64", "matmul",
     "max_assign", "min_assign", "par", "program", "rand", "reverse", "scan", "scatter_unique", "schedules", "scheduled",
     "select", "swap", "u32",
