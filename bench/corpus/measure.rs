@@ -148,7 +148,7 @@ impl Run {
         let mut list = arguments.list();
         list.extend(self.results.iter_mut().map(|array| Arg::Write(array.any_mut())));
         let begun = seconds(threads);
-        self.compiled.launch(&list)?;
+        self.compiled.launch(&mut list)?;
         Ok(seconds(threads) - begun)
     }
 

@@ -109,7 +109,7 @@ pub use ebbtide_macros::{
 };
 pub use ebbtide_runtime::{
     Array, Array0, Array1, Array2, Array3, Array4, Cancel, Device, Error, HostView, HostViewMut, Next,
-    Pending, Progress, Result, Status, Yielded,
+    Pending, Position, Progress, Result, Shortage, Status, Yielded,
 };
 #[cfg(feature = "tape")]
 pub use on_tape::{OnTape, TapeOperation, TapeProgram};

@@ -250,7 +250,7 @@ impl Operation<ArrayD<f64>> for TapeOperation {
         }
         args.push(Arg::Read(&seed));
         args.extend(results.iter_mut().map(|array| Arg::Write(array.any_mut())));
-        parts.pullback.launch(&args)?;
+        parts.pullback.launch(&mut args)?;
         drop(args);
         for (k, result) in results.iter().enumerate() {
             if inputs.wants(k) {

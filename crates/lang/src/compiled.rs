@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use ebbtide_ir as ir;
-use ebbtide_runtime::{Arg, Cancel, Device, Label, Next, Pending, Result, Status, Yielded};
+use ebbtide_runtime::{Arg, Cancel, Device, Label, Next, Pending, Position, Result, Status, Yielded};
 
 use crate::program::{Source, checked};
 
@@ -69,6 +69,12 @@ impl<P: Source> Compiled<P> {
     /// compiled again. A single launch that the host does not wait for has [`Pending::cancel`].
     pub fn cancel_with(&self, cancel: &Cancel) -> Compiled<P> {
         Compiled::new(self.untyped.cancel_with(cancel))
+    }
+
+    /// Where a launch or a resume of this compiled program, or of a clone of it, last yielded; `None` if none has. It says
+    /// where programs pause, to people who look at them; a launch's own yield is in its status.
+    pub fn last_yield(&self) -> Option<Position> {
+        self.untyped.last_yield()
     }
 
     /// Reads a [`Yielded`] of this program that [`Yielded::save`] wrote, in this process or another.

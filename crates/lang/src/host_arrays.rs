@@ -2,6 +2,7 @@
 
 use ebbtide_runtime::{self as runtime, Array, Result};
 
+use crate::gradient::Bytes;
 use crate::program::Name;
 use crate::scalar::Item;
 
@@ -12,7 +13,8 @@ pub struct Host<'a> {
 }
 
 impl Host<'_> {
-    /// Works on the array of a parameter. Its shape must stay as it is.
+    /// Works on the array of a parameter. It may get another shape, as in `*list = device.zeros([2 * list.len()])?`: what
+    /// keeps its index and its value is the same element, all others are new.
     pub fn with<T: Item, const R: usize, A>(
         &mut self,
         name: Name<Array<T, R>>,
@@ -28,6 +30,12 @@ impl Host<'_> {
         work: impl FnOnce(&mut Array<T, R>) -> A,
     ) -> Result<A> {
         self.lent.with(name, work)
+    }
+
+    /// Gives the run this budget from here on: for arrays that have grown, or because
+    /// [`Yielded::shortage`](runtime::Yielded::shortage) says that the one it has is too small.
+    pub fn set_memory(&mut self, bytes: Bytes) {
+        self.lent.set_memory(bytes.0);
     }
 
     /// Gives every element of an array one value: `host.fill(step::overflow, 0)`.

@@ -321,7 +321,7 @@ impl<P: Source> CompiledProduct<P> {
         &self,
         args: P::Reads<'_>,
         direction: &Direction<'_>,
-        launch: impl FnOnce(&CompiledGradient, &[Arg<'_>]) -> Result<Ran>,
+        launch: impl FnOnce(&CompiledGradient, &mut [Arg<'_>]) -> Result<Ran>,
     ) -> Result<Gradients> {
         let given = self.given(args, direction)?;
         let mut outputs = Vec::new();
@@ -336,7 +336,7 @@ impl<P: Source> CompiledProduct<P> {
         // What has no tangent is not among the results of the program.
         let computed = self.untyped.program().params.len() - args.len();
         args.extend(outputs.iter_mut().take(computed).map(|(_, output)| Arg::Write(output.array())));
-        let ran = self.within(given.zeros, |untyped| launch(untyped, &args))?;
+        let ran = self.within(given.zeros, |untyped| launch(untyped, &mut args))?;
         drop(args);
         Ok(Gradients::new(outputs, ran))
     }

@@ -6,7 +6,8 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Attribute, GenericParam, ItemFn, ReturnType};
+use syn::visit_mut::VisitMut;
+use syn::{Attribute, ExprBlock, GenericParam, ItemFn, ReturnType};
 
 use rules::Rules;
 
@@ -504,7 +505,9 @@ impl Item<'_> {
 
     /// The function as it was written: plain Rust.
     fn plain_function(&self) -> TokenStream {
-        let function = self.function;
+        // A function that is called as plain Rust yields to nobody: its regions are blocks.
+        let mut function = self.function.clone();
+        WithoutCheckpoints.visit_item_fn_mut(&mut function);
         // std plans an `erf` of its own; ours is meant. `i >= 0` means something in programs, where `i` may be negative.
         quote! {
             #[allow(dead_code, unstable_name_collisions, unused_comparisons, clippy::absurd_extreme_comparisons)]
@@ -516,6 +519,16 @@ impl Item<'_> {
     fn stub_function(&self) -> TokenStream {
         let ItemFn { vis, sig, .. } = self.function;
         quote!(#[allow(dead_code, unused_variables)] #vis #sig { ::core::unreachable!() })
+    }
+}
+
+/// Takes `#[checkpoint(..)]` from blocks.
+struct WithoutCheckpoints;
+
+impl VisitMut for WithoutCheckpoints {
+    fn visit_expr_block_mut(&mut self, block: &mut ExprBlock) {
+        block.attrs.retain(|attr| attr.path().segments.last().is_none_or(|last| last.ident != "checkpoint"));
+        syn::visit_mut::visit_expr_block_mut(self, block);
     }
 }
 

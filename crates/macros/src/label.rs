@@ -40,8 +40,8 @@ pub fn derive(item: TokenStream) -> TokenStream {
             const FAMILY: &'static ::core::primitive::str = #family;
             const VARIANTS: &'static [&'static ::core::primitive::str] = &[#(#texts),*];
 
-            fn variant(&self) -> &'static ::core::primitive::str {
-                match *self { #(Self::#variants => #texts,)* }
+            fn variant(&self) -> ::std::borrow::Cow<'static, ::core::primitive::str> {
+                ::std::borrow::Cow::Borrowed(match *self { #(Self::#variants => #texts,)* })
             }
 
             fn from_variant(name: &::core::primitive::str) -> ::core::option::Option<Self> {
@@ -56,7 +56,7 @@ pub fn derive(item: TokenStream) -> TokenStream {
             fn from(label: #name) -> ::ebbtide::ir::Label {
                 ::ebbtide::ir::Label {
                     family: ::std::string::String::from(#family),
-                    variant: ::std::string::String::from(::ebbtide::__lang::Label::variant(&label)),
+                    variant: ::std::borrow::Cow::into_owned(::ebbtide::__lang::Label::variant(&label)),
                 }
             }
         }

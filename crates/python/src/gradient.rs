@@ -213,7 +213,7 @@ pub type Directory = (PathBuf, f64);
 /// Launches a derivative, in a directory where one is given.
 pub fn launched(
     compiled: &CompiledGradient,
-    args: &[Arg<'_>],
+    args: &mut [Arg<'_>],
     durable: Option<Directory>,
 ) -> Result<Ran, Error> {
     match durable {
@@ -350,7 +350,7 @@ impl DerivativeBase {
             let mut args = launch.args();
             args.extend(seed.as_ref().map(Arg::Read));
             args.extend(outputs.iter_mut().map(|output| Arg::Write(output.array.any_mut())));
-            errors::detached(py, || launched(compiled, &args, durable))?
+            errors::detached(py, || launched(compiled, &mut args, durable))?
         };
         if let Some(raised) = lock(&self.raised).take() {
             return Err(raised);
@@ -444,6 +444,10 @@ fn observer(callback: Py<PyAny>, watched: &Watched, raised: Raised) -> (Arc<Obse
 /// program writes. What it changes in them goes back.
 fn host(callback: Py<PyAny>, program: Arc<Program>, raised: Raised) -> Arc<ebbtide_runtime::OnYield> {
     Arc::new(move |at: &ebbtide_runtime::Yielded, host: &mut Host| {
+        if at.shortage().is_some() {
+            // There are no arrays to change: the launch ends with the error that says how much it lacks.
+            return Err(Error::Plan { program: program.name.clone(), message: "no room".to_string() });
+        }
         let asked = Python::attach(|py| -> PyResult<()> {
             let cpu = ebbtide_runtime::interpreter();
             let arrays = PyDict::new(py);

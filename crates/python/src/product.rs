@@ -115,7 +115,7 @@ impl Product {
         let computed = compiled.program().params.len() - args.len();
         let results = outputs.iter_mut().take(computed);
         args.extend(results.map(|output| Arg::Write(output.array.any_mut())));
-        let ran = errors::detached(py, || launched(compiled, &args, durable))?;
+        let ran = errors::detached(py, || launched(compiled, &mut args, durable))?;
         drop(args);
         if let Some(raised) = asked.raised() {
             return Err(raised);

@@ -4,11 +4,11 @@
 //!   and a loop that is swept when its pass is reversed stands in the program once more.
 //! - Output: the same program, each value computed by one `let` or one loop, each parallel loop under its own number.
 //! - Invariant: no entry of the table of values changes, and operands stand before their uses. So what the driver knows
-//!   by number (bounds of sweeps, pushes) stays what it was.
+//!   by number (bounds of loops that push) stays what it was.
 
 use std::collections::{HashMap, HashSet};
 
-use ebbtide_ir::{Block, Bound, Loop, LoopKind, Op, ParId, Program, Stmt, ValueId};
+use ebbtide_ir::{Block, Bound, Length, Loop, LoopKind, Op, ParId, Program, Stmt, ValueId};
 
 type Renamed = HashMap<ValueId, ValueId>;
 
@@ -98,6 +98,10 @@ impl NumberApart<'_> {
                 self.block(&mut par.body, &inside);
             }
             Stmt::Forward(f) => {
+                // Its bounds may stand in a region that is run again.
+                if let Length::Known(from, to) = &mut f.length {
+                    (*from, *to) = (of(renamed, *from), of(renamed, *to));
+                }
                 self.block(&mut f.advance, renamed);
                 self.block(&mut f.record, renamed);
             }

@@ -239,7 +239,7 @@ impl Question<'_> {
         let mut args = arguments(self.program, self.inputs, &mut arrays);
         args.extend(seed.map(Arg::Read));
         args.extend(results.iter_mut().map(|array| Arg::Write(array.any_mut())));
-        compiled.launch(&args)?;
+        compiled.launch(&mut args)?;
         drop(args);
         Ok(results.iter().map(|a| literals(a.ty(), a.bytes())).collect())
     }

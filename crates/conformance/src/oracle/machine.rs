@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::evaluate::{Bits, evaluate};
 use ebbtide_ir::{
-    ArrayId, Binary, Block, Claim, Compare, Facts, Function, Indices, Literal, Loop, LoopKind, Op, Program,
-    Region, Role, Stmt, Type, Unary, Undone, ValueId,
+    ArrayId, Binary, Block, Claim, Compare, Entry, Facts, Function, Indices, Literal, Loop, LoopKind, Op,
+    Program, Region, Role, Stmt, Type, Unary, Undone, ValueId,
 };
 
 use super::Stop;
@@ -309,7 +309,12 @@ impl<'p> Machine<'p> {
                 return Err(Stop::Unsupported(format!("a yield at `{label}`, and no host")));
             };
             self.yields += 1;
-            self.ask(host, &Yield { label, reason })?;
+            if self.ask(host, &Yield { label, reason })? {
+                // A resumed run computes anew what it had computed from shapes.
+                for v in Entry::of(self.program, region.id).into_iter().flat_map(|entry| entry.computed) {
+                    self.values[v.index()] = self.compute(v)?;
+                }
+            }
         }
         Err(Stop::Fault(format!("the host was asked {PATIENCE} times and did not clear the flag")))
     }

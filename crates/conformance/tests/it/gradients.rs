@@ -114,7 +114,7 @@ impl Case {
     pub fn with_arguments<T>(
         &self,
         compiled: &CompiledGradient,
-        what: impl FnOnce(&[Arg<'_>]) -> T,
+        what: impl FnOnce(&mut [Arg<'_>]) -> T,
     ) -> (Vec<Vec<f64>>, T) {
         let device = compiled.device();
         let inputs = self.arrays(device);
@@ -148,7 +148,7 @@ impl Case {
             })
             .collect();
         args.extend(outputs.iter_mut().map(|array| Arg::Write(array.any_mut())));
-        let answer = what(&args);
+        let answer = what(&mut args);
         drop(args);
         let numbers = |a: &AnyArray| {
             ebbtide_conformance::literals(a.ty(), a.bytes()).iter().map(|l| l.to_f64()).collect()

@@ -75,14 +75,14 @@ fn c47_counters_tell_builds_hits_launches_regions_waits_and_replays() {
     let mut s = device.array(&[0.1, 0.2]).unwrap();
     let (p, mut loss) = (device.array(&[1.0, 1.0]).unwrap(), device.scalar(0.0).unwrap());
     let mut d = device.zeros::<f64, 1>([2]).unwrap();
-    let args = [
+    let mut args = [
         Arg::Write(s.any_mut()),
         Arg::Read(p.any()),
         Arg::Scalar(Literal::from(5usize)),
         Arg::Write(loss.any_mut()),
         Arg::Write(d.any_mut()),
     ];
-    g.launch(&args).unwrap();
+    g.launch(&mut args).unwrap();
     assert_eq!(counters.replays(), 4);
 }
 

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use ebbtide::prelude::*;
 
+use crate::folder::folder;
 use crate::kill::{self, Life};
 use crate::problems::{Problem, of_cooling, of_limited, of_nested};
 
@@ -38,7 +39,7 @@ fn spawn(run: &Path, which: usize) -> Command {
 
 #[test]
 fn c62_a_gradient_killed_at_any_point_ends_with_the_same_bits() {
-    let folder = kill::folder();
+    let folder = folder();
     let mut killed = 0;
     for which in 0..4 {
         let mut problem = problem(which);
@@ -63,7 +64,7 @@ fn c62_a_gradient_killed_at_any_point_ends_with_the_same_bits() {
 
 #[test]
 fn c62_a_gradient_killed_at_its_commits_again_and_again_ends_with_the_same_bits() {
-    let folder = kill::folder();
+    let folder = folder();
     for which in [1, 2] {
         let mut problem = problem(which);
         let run = folder.path().join(which.to_string());

@@ -12,6 +12,8 @@ mod yields;
 #[path = "../../../sweep/tests/it/faulty.rs"]
 #[allow(dead_code, reason = "the tests of `sweep` use more of it")]
 mod faulty;
+#[path = "../../../snapshot/tests/support/folder.rs"]
+mod folder;
 #[path = "../../../snapshot/tests/support/kill.rs"]
 mod kill;
 

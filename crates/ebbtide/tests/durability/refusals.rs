@@ -11,7 +11,7 @@ use crate::problems::{nested, of_nested};
 
 #[test]
 fn c61_a_launch_that_is_refused_has_changed_nothing() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::folder::folder();
     let run = folder.path().join("run");
     let device = Device::cpu();
     let mut u = device.array(&[0.1, 0.2]).unwrap();
@@ -51,7 +51,7 @@ fn rewrite_manifest(run: &std::path::Path, from: &str, to: &str) {
 
 #[test]
 fn c61_a_run_of_other_laws_is_refused_with_the_version_that_continues_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::folder::folder();
     let run = folder.path().join("run");
     let mut problem = of_nested(4, Budget::StoreAll);
     problem.launch_in(&run).unwrap();
@@ -76,7 +76,7 @@ fn with_flags() {
 
 #[test]
 fn c61_a_run_of_other_compiler_flags_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::folder::folder();
     let run = folder.path().join("run");
     of_nested(4, Budget::StoreAll).launch_in(&run).unwrap();
     let before = kill::contents(&run);
@@ -96,7 +96,7 @@ fn c58_a_launch_that_cannot_fit_is_refused_with_both_numbers() {
     let (mut c, mut loss) = (device.zeros([1000]).unwrap(), device.scalar(0.0).unwrap());
     let g = nested().grad(nested::loss).wrt(nested::u).budget(Budget::StoreAll).compile(&device).unwrap();
     let needed = g.plan((&mut u, &mut c, 1 << 30, 2, &mut loss)).unwrap().peak_bytes();
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::folder::folder();
     let run = folder.path().join("run");
     for durable in [false, true] {
         let args = (&mut u, &mut c, 1 << 30, 2, &mut loss);
@@ -114,7 +114,7 @@ fn c58_a_launch_that_cannot_fit_is_refused_with_both_numbers() {
 
 #[test]
 fn a_run_is_continued_under_any_interval() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = crate::folder::folder();
     let device = Device::cpu();
     let mut u = device.array(&[0.1, 0.2]).unwrap();
     let (mut c, mut loss) = (device.zeros([2]).unwrap(), device.scalar(0.0).unwrap());

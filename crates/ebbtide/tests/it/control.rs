@@ -344,7 +344,7 @@ fn regions_say_when_to_yield_and_what_to_undo() {
 fn c26_labels_are_known_by_name() {
     assert_eq!(Stage::FAMILY, "Stage");
     assert_eq!(Stage::VARIANTS, ["Grow", "Shrink", "Last"]);
-    assert_eq!(Stage::from_variant(Stage::Shrink.variant()), Some(Stage::Shrink));
+    assert_eq!(Stage::from_variant(&Stage::Shrink.variant()), Some(Stage::Shrink));
     assert_eq!(Stage::from_variant("Detect"), None);
 }
 

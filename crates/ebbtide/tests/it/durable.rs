@@ -69,7 +69,7 @@ const BUDGETS: [Budget; 3] =
 
 #[test]
 fn a_durable_run_of_other_arguments_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::folder::folder();
     let run = dir.path().join("run");
     let device = Device::cpu();
     let mut u = device.array(&[0.1, 0.2]).unwrap();
@@ -87,7 +87,7 @@ fn a_durable_run_of_other_arguments_is_refused() {
 #[test]
 fn a_damaged_durable_run_gives_the_same_bits_or_says_what_is_damaged() {
     let expected = gradient(None, Budget::StoreAll).unwrap();
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::folder::folder();
     let run = dir.path().join("run");
     assert_eq!(gradient(Some(&run), BUDGETS[1]).unwrap(), expected);
     let files: Vec<_> = std::fs::read_dir(&run).unwrap().map(|e| e.unwrap().path()).collect();
@@ -192,7 +192,7 @@ fn a_run_that_is_taken_up_goes_on_where_it_was() {
         let (expected, segments) = (bits(&out), (1 << 40) - left.load(Ordering::Relaxed));
         // It breaks down early and late, and the next one takes it up.
         for until in (1..segments).step_by((segments / 5).max(1) as usize) {
-            let dir = tempfile::tempdir().unwrap();
+            let dir = crate::folder::folder();
             let mut launch = |segments: i64| {
                 left.store(segments, Ordering::Relaxed);
                 let args = (&mut u, &mut c, 9, 4, &mut loss);
@@ -225,7 +225,7 @@ fn a_run_goes_on_with_the_gradient_program_that_it_began_with() {
     // With all memory the tapes of inner loops are kept; with little, these loops are swept. Each begins a run that the
     // other goes on with.
     for [first, then] in [[BUDGETS[0], BUDGETS[2]], [BUDGETS[2], BUDGETS[0]]] {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::folder::folder();
         let mut launch = |budget: Budget, segments: i64| {
             left.store(segments, Ordering::Relaxed);
             let args = (&mut u, &mut c, 30, 20, &mut loss);

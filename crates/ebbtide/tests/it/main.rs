@@ -19,11 +19,13 @@ mod gradients;
 mod host;
 mod interior;
 mod judges;
+mod labels;
 mod library;
 mod methods;
 mod on_tape;
 mod options;
 mod programs_as_arguments;
+mod reshaping;
 mod rewritten;
 mod rules;
 mod scatter;
@@ -34,6 +36,9 @@ mod trajectories;
 mod watched;
 mod yielding_gradients;
 mod yields;
+
+#[path = "../../../snapshot/tests/support/folder.rs"]
+mod folder;
 
 /// Compares the text form of a program.
 fn check<P: ebbtide::__lang::Source>(program: ebbtide::Program<P>, expected: expect_test::Expect) {

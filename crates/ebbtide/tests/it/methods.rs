@@ -60,7 +60,7 @@ fn both(pair: &mut Pair, dt: f64) {
 }
 
 #[test]
-fn a_method_is_expanded_where_it_is_called() {
+fn c77_a_method_is_expanded_where_it_is_called() {
     check(
         Oscillator::run(),
         expect![[r#"

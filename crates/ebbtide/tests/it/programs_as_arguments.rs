@@ -57,7 +57,7 @@ fn both(y: &mut Array1<f64>, z: &mut Array1<f64>) {
 }
 
 #[test]
-fn a_program_is_expanded_where_its_parameter_is_called() {
+fn c77_a_program_is_expanded_where_its_parameter_is_called() {
     check(
         midpoint::<decay>(),
         expect![[r#"
@@ -98,7 +98,7 @@ fn each_call_has_its_own_right_side() {
 }
 
 #[test]
-fn a_gradient_goes_through_a_program_that_was_given() {
+fn c77_a_gradient_goes_through_a_program_that_was_given() {
     let device = Device::cpu();
     let value = |y: f64| {
         let (mut y, mut loss) = (device.array(&[y]).unwrap(), device.scalar(0.0).unwrap());

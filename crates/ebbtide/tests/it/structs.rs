@@ -245,7 +245,7 @@ fn weights(device: &Device) -> Weights<f64> {
 }
 
 #[test]
-fn the_gradient_by_a_struct_is_a_struct() {
+fn c77_the_gradient_by_a_struct_is_a_struct() {
     for device in [Device::interpreter(), Device::cpu()] {
         let w = weights(&device);
         let (x, loss) = (device.array(&[1.0, -1.0]).unwrap(), device.scalar(0.0).unwrap());
@@ -265,7 +265,7 @@ fn the_gradient_by_a_struct_is_a_struct() {
 }
 
 #[test]
-fn a_step_of_an_optimiser_is_one_line() {
+fn c77_a_step_of_an_optimiser_is_one_line() {
     let device = Device::cpu();
     let mut w = weights(&device);
     let (x, loss) = (device.array(&[1.0, -1.0]).unwrap(), device.scalar(0.0).unwrap());

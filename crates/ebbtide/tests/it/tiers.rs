@@ -69,7 +69,7 @@ fn is_empty(dir: &Path) -> bool {
 #[test]
 fn the_gradient_has_the_same_bits_wherever_states_are_kept() {
     let device = Device::cpu();
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::folder::folder();
     let g = compile(&device);
     let Arrays { mut u, mut v, c, mut loss } = arrays(&device);
     let steps = 200;
@@ -105,7 +105,7 @@ fn the_gradient_has_the_same_bits_wherever_states_are_kept() {
 #[test]
 fn a_disk_slower_than_computing_is_left_alone_and_a_fast_one_saves_passes() {
     let device = Device::cpu();
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::folder::folder();
     let g = compile(&device);
     let Arrays { mut u, mut v, c, mut loss } = arrays(&device);
     let fixed = g.plan((&mut u, &mut v, &c, 500, &mut loss)).unwrap().fixed_bytes;
@@ -148,7 +148,7 @@ fn what_extends_memory_needs_a_budget_of_memory() {
 #[test]
 fn a_directory_that_cannot_be_written_is_named() {
     let device = Device::cpu();
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::folder::folder();
     let file = dir.path().join("file");
     std::fs::write(&file, b"not a directory").unwrap();
     let Arrays { mut u, mut v, c, mut loss } = arrays(&device);
@@ -162,7 +162,7 @@ fn a_directory_that_cannot_be_written_is_named() {
 #[test]
 fn a_budget_below_the_minimum_names_the_minimum_with_a_disk_too() {
     let device = Device::cpu();
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::folder::folder();
     let Arrays { mut u, mut v, c, mut loss } = arrays(&device);
     let tiers = || Tiers::new().disk(dir.path(), 1 << 30).rates(rates(1e12));
     let g = compile(&device).with_tiers(tiers());
@@ -179,7 +179,7 @@ fn a_budget_below_the_minimum_names_the_minimum_with_a_disk_too() {
 fn a_durable_run_that_broke_down_goes_on_with_its_states_on_disk() {
     let left = Arc::new(AtomicI64::new(i64::MAX));
     let device = Device::new(Arc::new(Fragile { cpu: Device::cpu(), left: left.clone(), then: Then::Fail }));
-    let slots = tempfile::tempdir().unwrap();
+    let slots = crate::folder::folder();
     let Arrays { mut u, mut v, c, mut loss } = arrays(&device);
     let (g, steps) = (compile(&device), 90);
     let all = g.launch((&mut u, &mut v, &c, steps, &mut loss)).unwrap();
@@ -191,7 +191,7 @@ fn a_durable_run_that_broke_down_goes_on_with_its_states_on_disk() {
     let segments = (1 << 40) - left.load(Ordering::Relaxed);
     assert!(plain.ran().to_disk > 0);
     for until in [segments / 4, 3 * segments / 4] {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::folder::folder();
         let mut launch = |segments: i64| {
             left.store(segments, Ordering::Relaxed);
             let args = (&mut u, &mut v, &c, steps, &mut loss);
@@ -210,7 +210,7 @@ fn a_durable_run_that_broke_down_goes_on_with_its_states_on_disk() {
 fn sibling_loops_and_loops_in_loops_share_what_is_beyond_memory() {
     use crate::durable::simulation;
     let device = Device::cpu();
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::folder::folder();
     let mut u = device.array(&(0..4000).map(|i| 0.3 + 0.0001 * i as f64).collect::<Vec<_>>()).unwrap();
     let mut c = device.zeros([4000]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();

@@ -166,7 +166,7 @@ fn a_durable_gradient_that_is_stopped_goes_on_to_the_same_bits() {
     for budget in [Budget::StoreAll, Budget::Bytes(500_000)] {
         let whole = plain.with_budget(budget).launch((&mut x, STEPS, &mut loss)).unwrap().ran();
         let durable = plain.with_budget(budget).cancel_with(&cancel);
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::folder::folder();
         let (mut stops, mut to_reverse) = (0, STEPS as u64);
         let out = loop {
             left.store(8, Ordering::Relaxed);
@@ -212,7 +212,7 @@ fn stopped_after_every_action(device: &Device) {
     let expected = bits(&plain.launch((&mut x, STEPS, &mut loss)).unwrap());
     let cancel = Cancel::new();
     let durable = plain.with_budget(Budget::Revolve { slots: 3, block: 4 }).cancel_with(&cancel);
-    let dir = tempfile::tempdir().unwrap();
+    let dir = crate::folder::folder();
     cancel.cancel();
     let mut stops = 0;
     let out = loop {
@@ -256,7 +256,7 @@ fn gradients_of_loops_in_branches_are_watched_stopped_and_taken_up() {
             let durable = plain
                 .cancel_with(&cancel)
                 .observe(move |progress| told.lock().unwrap().push(progress.fraction().unwrap()));
-            let dir = tempfile::tempdir().unwrap();
+            let dir = crate::folder::folder();
             let mut stops = 0;
             let out = loop {
                 left.store(12, Ordering::Relaxed);

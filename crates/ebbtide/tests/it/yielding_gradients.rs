@@ -212,7 +212,7 @@ fn yielding_with_states_elsewhere<const N: usize>(devices: [Device; N]) {
         let g = g.with_memory(Bytes(plan.fixed_bytes + 4 * each));
         let (slow, fast) = (Rate { latency: 1e-7, bandwidth: 1e10 }, Rate { latency: 1e-9, bandwidth: 1e13 });
         let rates = Rates { memory: slow, host: fast, disk_write: fast, disk_read: fast };
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::folder::folder();
         let tiers = [
             Tiers::new(),
             Tiers::new().disk(dir.path(), 1 << 24).rates(rates),
@@ -299,7 +299,7 @@ fn a_durable_gradient_remembers_what_the_host_did() {
         assert!(yields > 2, "{yields}");
         let mut remembered = 0;
         for until in 1..segments {
-            let dir = tempfile::tempdir().unwrap();
+            let dir = crate::folder::folder();
             let mut launch = |segments: i64| {
                 left.store(segments, Ordering::Relaxed);
                 let args = (&mut u, &mut limit, &mut over, 20, &mut loss);
@@ -336,7 +336,7 @@ fn c45_a_gradient_whose_host_does_not_help_can_be_cancelled() {
         let mut u = device.array(&[0.5, 0.8, 1.1]).unwrap();
         let (mut limit, mut over) = (device.scalar(FIRST_LIMIT).unwrap(), device.scalar(0).unwrap());
         let mut loss = device.scalar(0.0).unwrap();
-        let dir = tempfile::tempdir().unwrap();
+        let dir = crate::folder::folder();
         for durable in [false, true] {
             asked.store(0, Ordering::Relaxed);
             cancel.reset();

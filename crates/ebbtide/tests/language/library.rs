@@ -44,6 +44,46 @@ fn rules_agree<P: ebbtide::__lang::Source, Q: ebbtide::__lang::Source>(
     }
 }
 
+/// Gradient, `jvp` and `hvp` of a program in f32 against those of the same program in f64, at the same point.
+fn singles_agree<P: ebbtide::__lang::Source, Q: ebbtide::__lang::Source>(
+    single: &Program<P>,
+    double: &Program<Q>,
+    inputs: &[Input],
+    of: &str,
+    wrt: &[&str],
+) {
+    use ebbtide::ir::Literal;
+    let map = |literal: fn(f32) -> Literal| -> Vec<Input> {
+        let each = |input: &Input| match input {
+            Input::Elements(shape, elements) => {
+                let rounded = elements.iter().map(|e| literal(e.to_f64() as f32));
+                Input::Elements(shape.clone(), rounded.collect())
+            }
+            _ => unreachable!("inputs are arrays with elements"),
+        };
+        inputs.iter().map(each).collect()
+    };
+    let derivatives = |program: &ebbtide::ir::Program, inputs: &[Input], device: &Device| {
+        let question = judge::Question::new(program, inputs, of, wrt);
+        let flat = |all: Vec<Vec<Literal>>| -> Vec<f64> {
+            all.into_iter().flatten().map(|literal| literal.to_f64()).collect()
+        };
+        let gradient = question.gradient(device, true).unwrap();
+        let gradient = flat(gradient.launch(&question, Budget::Auto).unwrap().derivatives);
+        let jvp = flat(vec![question.jvp(device).unwrap()]);
+        [gradient, jvp, flat(question.hvp(device, Budget::Auto).unwrap())]
+    };
+    let doubles = map(|x| Literal::from(f64::from(x)));
+    let expected = derivatives(double.ir().unwrap(), &doubles, &Device::interpreter());
+    for device in [Device::interpreter(), Device::cpu()] {
+        let found = derivatives(single.ir().unwrap(), &map(Literal::from), &device);
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!(expected.iter().any(|x| *x != 0.0));
+            close(found, expected, 1e-5);
+        }
+    }
+}
+
 mod products {
     use super::*;
 
@@ -127,7 +167,7 @@ mod products {
     }
 
     #[test]
-    fn batches_are_multiplied_one_by_one() {
+    fn c78_batches_are_multiplied_one_by_one() {
         let (a, b, x) = (numbers(24, 6), numbers(24, 7), numbers(6, 8));
         let inputs = [shaped(&[2, 4, 3], &a), shaped(&[2, 3, 4], &b), zeros(&[2, 4, 4])];
         let expected: Vec<f64> = (0..32)
@@ -215,7 +255,7 @@ mod fourier {
     }
 
     #[test]
-    fn transforms_are_those_of_the_definition() {
+    fn c75_transforms_are_those_of_the_definition() {
         for n in [1, 2, 4, 8, 64] {
             let (re, im) = (numbers(n, 1), numbers(n, 2));
             let inputs = [shaped(&[n], &re), shaped(&[n], &im)];
@@ -264,9 +304,27 @@ mod fourier {
     }
 
     #[test]
-    fn derivatives_are_those_of_the_stages() {
+    fn c75_derivatives_are_those_of_the_stages() {
         let inputs = [shaped(&[2, 8], &numbers(16, 5)), shaped(&[2, 8], &numbers(16, 6)), zeros(&[])];
         rules_agree(&spectrum(), &plain_spectrum(), &inputs, "out", &["re", "im"]);
+    }
+
+    #[program]
+    fn power<T: Float>(re: &mut Array2<T>, im: &mut Array2<T>, out: &mut Array0<T>) {
+        fft(re, im);
+        for (r, q) in par(0..re.dim(0), 0..re.dim(1)) {
+            out[[]] += (re[[r, q]] * re[[r, q]] + im[[r, q]]).sin() * T::of(1.0 + q as f64);
+        }
+        ifft(re, im);
+        for (r, q) in par(0..re.dim(0), 0..re.dim(1)) {
+            out[[]] += re[[r, q]] * im[[r, q]];
+        }
+    }
+
+    #[test]
+    fn c75_derivatives_of_transforms_in_single_precision_are_those_in_double_precision() {
+        let inputs = [shaped(&[2, 16], &numbers(32, 5)), shaped(&[2, 16], &numbers(32, 6)), zeros(&[])];
+        singles_agree(&power::<f32>(), &power::<f64>(), &inputs, "out", &["re", "im"]);
     }
 
     #[test]
@@ -366,7 +424,7 @@ mod equations {
     }
 
     #[test]
-    fn derivatives_of_solutions_are_solutions() {
+    fn c76_derivatives_of_solutions_are_solutions() {
         let (a, b) = (shaped(&[3, 3], &matrix(3, 1)), shaped(&[3, 2], &numbers(6, 2)));
         let inputs = [a, b, zeros(&[3, 2]), zeros(&[])];
         rules_agree(&size_of_columns(), &plain_size_of_columns(), &inputs, "out", &["a", "b"]);
@@ -391,6 +449,21 @@ mod equations {
                 .contains("the shapes of `a`, `b`, `x` do not fit `solve`: they must be [n, n], [n] and [n]")
         );
         assert!(launch(&singular, 3).contains("do not fit `solve`"));
+    }
+
+    #[program]
+    fn solved<T: Float>(a: &Array2<T>, b: &Array2<T>, x: &mut Array2<T>, out: &mut Array0<T>) {
+        solve(a, b, x);
+        for (i, j) in par(0..x.dim(0), 0..x.dim(1)) {
+            out[[]] += x[[i, j]] * x[[i, j]] * T::of(1.0 + i as f64) + x[[i, j]].sin();
+        }
+    }
+
+    #[test]
+    fn c76_derivatives_of_solutions_in_single_precision_are_those_in_double_precision() {
+        let (a, b) = (shaped(&[4, 4], &matrix(4, 1)), shaped(&[4, 2], &numbers(8, 2)));
+        let inputs = [a, b, zeros(&[4, 2]), zeros(&[])];
+        singles_agree(&solved::<f32>(), &solved::<f64>(), &inputs, "out", &["a", "b"]);
     }
 
     #[test]

@@ -241,6 +241,7 @@ impl Writer<'_> {
                 });
             }
             Stmt::Pop(a) => self.tagged("pop", a.index()),
+            Stmt::Host(region, Again::Shapes) => self.tagged("host shapes", region.index()),
             Stmt::Host(region, Again::Change) => self.tagged("host changes", region.index()),
             Stmt::Host(region, Again::Undo) => self.tagged("host undone", region.index()),
             Stmt::Forward(f) => {

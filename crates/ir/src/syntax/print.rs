@@ -205,6 +205,7 @@ impl Printer<'_> {
             }
             Stmt::Host(region, again) => {
                 let what = match again {
+                    Again::Shapes => "take back the shapes that the host changed",
                     Again::Change => "change what the host changed",
                     Again::Undo => "undo what the host changed",
                 };

@@ -80,7 +80,7 @@ pub struct LocalDecl {
     pub ty: Type,
 }
 
-/// A label: an enum and one of its variants, by name, so that it is the same in another process.
+/// A label: an enum and one of its variants, by name, so that it is the same in another process; or a number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Label {
     /// The name of the enum.
@@ -95,8 +95,22 @@ impl From<&Label> for Label {
     }
 }
 
+impl Label {
+    /// The family of labels that are numbers.
+    pub const NUMBERS: &'static str = "i32";
+}
+
+impl From<i32> for Label {
+    fn from(number: i32) -> Label {
+        Label { family: Label::NUMBERS.to_string(), variant: number.to_string() }
+    }
+}
+
 impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.family == Label::NUMBERS {
+            return f.write_str(&self.variant);
+        }
         write!(f, "{}::{}", self.family, self.variant)
     }
 }

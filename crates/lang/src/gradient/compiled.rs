@@ -117,8 +117,9 @@ impl<P: Source> CompiledGrad<P> {
         let args = checked::<P>(&self.program, P::reads(args))?;
         self.check_seed(&args, seed)?;
         let mut gradients = self.empty(&args)?;
-        let results = with_results(&mut gradients, args, seed);
-        let ran = self.untyped.launch_durable_on(fs, dir, every, &results)?;
+        let mut results = with_results(&mut gradients, args, seed);
+        let ran = self.untyped.launch_durable_on(fs, dir, every, &mut results)?;
+        drop(results);
         gradients.ran = ran;
         Ok(gradients)
     }
@@ -150,6 +151,14 @@ impl<P: Source> CompiledGrad<P> {
 
     /// Are these results of this gradient, for arguments of these shapes?
     fn check_results(&self, gradients: &mut Gradients, args: &[Arg<'_>]) -> Result<()> {
+        // Values have the shapes that arrays had at the end of the last launch.
+        for ((name, value), (_, make)) in gradients.values.iter_mut().zip(&self.values) {
+            let needed = self.shape(name, args);
+            let found = value.array().shape().to_vec();
+            if found != needed && found.len() == needed.len() {
+                *value = make(self.untyped.device(), needed)?;
+            }
+        }
         let lists = [(&mut gradients.values, &self.values), (&mut gradients.derivatives, &self.outputs)];
         for (given, wanted) in lists {
             if !given.iter().map(|(name, _)| name).eq(wanted.iter().map(|(name, _)| name)) {
@@ -190,7 +199,7 @@ impl<P: Source> CompiledGrad<P> {
         seed: Option<&'a AnyArray>,
     ) -> Result<()> {
         self.check_seed(&args, seed)?;
-        let ran = self.untyped.launch(&with_results(gradients, args, seed))?;
+        let ran = self.untyped.launch(&mut with_results(gradients, args, seed))?;
         gradients.ran = ran;
         Ok(())
     }

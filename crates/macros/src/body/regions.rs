@@ -1,18 +1,41 @@
 //! Blocks, and what their attributes say.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Attribute, Expr, ExprArray, ExprBlock, Ident, LitInt, Path, Token};
 
 use super::{Level, Translator, is_tool_attribute};
-use crate::item::Kind;
 
 /// `Stage::Detect, yield_on = w.overflow, undo = [w.pairs]`.
 struct Checkpoint {
-    label: Path,
+    label: Written,
     options: Vec<(Ident, Option<Expr>)>,
+}
+
+/// A label as it is written: a variant of an enum, or a number.
+enum Written {
+    Variant(Path),
+    Number(LitInt),
+}
+
+impl Parse for Written {
+    fn parse(input: ParseStream) -> syn::Result<Written> {
+        match input.peek(LitInt) {
+            true => Ok(Written::Number(input.parse()?)),
+            false => Ok(Written::Variant(input.parse()?)),
+        }
+    }
+}
+
+impl ToTokens for Written {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        match self {
+            Written::Variant(path) => path.to_tokens(tokens),
+            Written::Number(number) => number.to_tokens(tokens),
+        }
+    }
 }
 
 impl Parse for Checkpoint {
@@ -94,7 +117,7 @@ impl Translator<'_> {
     }
 
     fn begin_region(&mut self, attr: &Attribute) -> TokenStream {
-        if self.level == Level::Parallel || self.kind == Kind::Func {
+        if self.level == Level::Parallel {
             self.errors.at(attr, "a checkpoint stands at program level, outside parallel loops");
         }
         let checkpoint: Checkpoint = match attr.parse_args() {

@@ -177,6 +177,16 @@ impl<'a> AnyMut<'a> {
         AnyMut { array: self.array }
     }
 
+    /// Makes it an array of another shape, in this memory, which has as many bytes as that takes, and elements of its type.
+    /// Its rank stays what it is.
+    pub(crate) fn replace(&mut self, shape: &[usize], buffer: Buffer) {
+        let fits = byte_count(shape, self.array.ty).is_ok_and(|bytes| bytes == buffer.len());
+        debug_assert!(fits && shape.len() == self.array.shape.len(), "a result keeps its type and rank");
+        if fits && shape.len() == self.array.shape.len() {
+            *self.array = AnyArray::of_buffer(&self.array.device.clone(), self.array.ty, shape, buffer);
+        }
+    }
+
     /// The memory of the array. Whoever exchanges it against another array's keeps the module's invariant.
     pub(crate) fn buffer_mut(&mut self) -> &mut LentMemory {
         &mut self.array.buffer

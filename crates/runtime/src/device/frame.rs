@@ -1,6 +1,7 @@
 //! What compiled code works on: addresses, shapes, scalars, tapes.
 
 pub(crate) mod extents;
+mod reshape;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use crate::memory::buffer::Buffer;
 use crate::memory::device_memory::Handed;
 use crate::memory::meter::Meter;
 use crate::memory::spare::Spare;
+use reshape::Rooms;
 
 /// The extents of an array, padded with ones.
 pub type Extents = [i64; Indices::MAX_RANK];
@@ -134,7 +136,9 @@ pub struct Frame {
     /// The memory of temporaries, held for as long as their addresses are used.
     temps: Vec<Buffer>,
     /// The memory of `kept`.
-    _undo: Vec<Buffer>,
+    undo: Vec<Buffer>,
+    /// How much memory there is, once arrays have changed their shapes.
+    rooms: Rooms,
 }
 
 // SAFETY (*Liveness*, *Exclusive access*): a frame's addresses point into buffers that it owns or that its launch borrows for as long as it lives.
@@ -201,7 +205,8 @@ impl Frame {
             done: Arc::default(),
             aside: None,
             temps,
-            _undo: Vec::new(),
+            undo: Vec::new(),
+            rooms: Rooms::default(),
         })
     }
 
@@ -221,7 +226,7 @@ impl Frame {
         for array in arrays {
             let buffer = Buffer::zeroed(self.arrays[array.index()].bytes, meter)?;
             self.kept[array.index()] = buffer.address();
-            self._undo.push(buffer);
+            self.undo.push(buffer);
         }
         Ok(())
     }
@@ -250,10 +255,24 @@ impl Frame {
         meter: &Arc<Meter>,
     ) -> Result<()> {
         let bytes = self.arrays[array.index()].bytes;
+        self.reserve_tape_of(array, count, bytes, spare, meter)
+    }
+
+    /// As [`Frame::reserve_tape`], with so many bytes in each place.
+    pub(crate) fn reserve_tape_of(
+        &mut self,
+        array: ArrayId,
+        count: usize,
+        bytes: usize,
+        spare: &Spare,
+        meter: &Arc<Meter>,
+    ) -> Result<()> {
         let tape = &mut self.tapes[array.index()];
-        tape.claimed += count;
-        let missing = tape.claimed.saturating_sub(tape.places.len());
+        let claimed = tape.claimed + count;
+        let missing = claimed.saturating_sub(tape.places.len());
         let buffers = spare.take_many(missing, bytes, meter)?;
+        tape.claimed = claimed;
+        self.rooms.add(&buffers);
         tape.places.extend(buffers.iter().map(Buffer::address));
         if tape.buffers.is_empty() {
             tape.buffers = buffers;
@@ -277,7 +296,10 @@ impl Frame {
     /// Leaves all memory that the frame owns for another launch.
     pub(crate) fn leave(self, spare: &Spare) {
         spare.give(self.temps);
-        self.tapes.into_iter().for_each(|tape| spare.give_alike(tape.buffers));
+        for tape in self.tapes {
+            let alike = tape.buffers.windows(2).all(|pair| pair[0].len() == pair[1].len());
+            if alike { spare.give_alike(tape.buffers) } else { spare.give(tape.buffers) }
+        }
     }
 
     /// What an array holds, where the device computes in host memory and nothing runs.
@@ -309,22 +331,31 @@ impl Frame {
         unsafe { buffer.copy_in(view.address) }
     }
 
-    /// Copies what a place on the tape of an array holds to a buffer of its size.
+    /// Copies what a place on the tape of an array holds to a buffer, which has no more bytes.
     pub(crate) fn copy_tape_to(&self, array: ArrayId, place: usize, buffer: &mut Buffer) -> Result<()> {
-        buffer.of_size(self.arrays[array.index()].bytes)?;
-        // SAFETY (*Liveness*, *Bounds*): places own memory of the array's size, which the buffer has (checked above), for as
-        // long as the frame lives.
-        unsafe { buffer.copy_in(self.tapes[array.index()].places[place]) }
+        let from = self.tapes[array.index()].places[place];
+        self.has_room(from, array, buffer)?;
+        // SAFETY (*Liveness*, *Bounds*): places own as much memory as the buffer has (checked above) for as long as the frame
+        // lives.
+        unsafe { buffer.copy_in(from) }
     }
 
-    /// Puts a buffer of its size on the tape of an array, where room was reserved.
+    /// Puts a buffer on the tape of an array, where room was reserved.
     pub(crate) fn push_from(&mut self, array: ArrayId, buffer: &Buffer) -> Result<()> {
-        buffer.of_size(self.arrays[array.index()].bytes)?;
-        let tape = &mut self.tapes[array.index()];
+        let to = self.tapes[array.index()].places[self.tapes[array.index()].depth];
+        self.has_room(to, array, buffer)?;
         // SAFETY (*Liveness*, *Bounds*): as above; a place that was not reserved is a panic.
-        unsafe { buffer.copy_out(tape.places[tape.depth])? };
-        tape.depth += 1;
+        unsafe { buffer.copy_out(to)? };
+        self.tapes[array.index()].depth += 1;
         Ok(())
+    }
+
+    /// An error where the memory at an address of this array, or of a place on its tape, is not as much as a buffer has.
+    fn has_room(&self, address: *mut u8, array: ArrayId, buffer: &Buffer) -> Result<()> {
+        match self.room(address, &self.arrays[array.index()]) {
+            room if room >= buffer.len() => Ok(()),
+            room => buffer.of_size(room),
+        }
     }
 
     /// Copies a buffer of its size to an array.

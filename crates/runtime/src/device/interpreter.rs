@@ -103,11 +103,12 @@ unsafe impl Executable for Interpreted {
             machine.tapes.iter_mut().zip(&frame.tapes).zip(frame.arrays.iter().zip(&program.arrays))
         {
             tape.depth = kept.depth;
-            tape.places = kept
-                .places
-                .iter()
-                .map(|address| host_array(View { address: *address, ..*view }, decl.rank, false))
-                .collect();
+            // What was put there while the array had another shape is popped when it has that shape again.
+            let place = |address: &*mut u8| {
+                let bytes = view.bytes.min(frame.room(*address, view));
+                host_array(View { address: *address, bytes, ..*view }, decl.rank, false)
+            };
+            tape.places = kept.places.iter().map(place).collect();
         }
         let outcome = match start {
             Start::Beginning => machine.run_block(&self.segments[segment]),

@@ -189,6 +189,13 @@ impl Device {
         &self.meters.pinned
     }
 
+    /// The bytes of its memory that can still be had; a cautious guess where the system says nothing.
+    pub(crate) fn free_bytes(&self) -> u64 {
+        let own = self.backend.memory().and_then(|memory| memory.free_bytes());
+        let free = own.unwrap_or_else(|| ebbtide_snapshot::free_memory().unwrap_or(2 << 30));
+        free.min(self.meter().limit().saturating_sub(self.meter().live()))
+    }
+
     /// Is it the same device?
     pub fn same(&self, other: &Device) -> bool {
         Arc::ptr_eq(&self.backend, &other.backend)

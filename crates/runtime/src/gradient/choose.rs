@@ -4,15 +4,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ebbtide_autodiff::Inner;
-use ebbtide_ir::{self as ir, SwappedShapes};
+use ebbtide_ir::{self as ir, Literal, SwappedShapes};
 
 use crate::array::arguments::{Arg, bind_first};
+use crate::device::frame::View;
 use crate::error::{Error, Result};
 use crate::gradient::CompiledGradient;
 use crate::gradient::compile::Variant;
 use crate::gradient::parts;
 use crate::gradient::plan::{Budget, Plan};
-use crate::gradient::planner::{Found, Need, Schedules, free_memory, plan};
+use crate::gradient::planner::{Found, Need, Schedules, plan};
+use crate::gradient::run::room::ShapesByName;
 use crate::gradient::tiers::{Reach, Tiers};
 use crate::launch::parts::together;
 use crate::launch::unequal_shapes;
@@ -25,7 +27,7 @@ const REMEMBERED: usize = 16;
 
 /// The gradient program to run, and how.
 #[derive(Clone)]
-pub(super) struct Chosen {
+pub(crate) struct Chosen {
     pub variant: usize,
     pub plan: Plan,
     pub schedules: Schedules,
@@ -48,11 +50,28 @@ impl CompiledGradient {
         Ok(self.unequal.get_or_init(|| variants))
     }
 
+    /// The arguments, with parameters in these shapes.
+    pub(super) fn bound(
+        &self,
+        variant: &Variant,
+        args: &[Arg<'_>],
+        shapes: &ShapesByName,
+    ) -> Result<(Vec<View>, Vec<Literal>)> {
+        let (mut views, scalars) = bind_first(&variant.program, &self.device, args)?;
+        for (name, shape) in shapes {
+            if let Some(array) = variant.program.find_array(name) {
+                views[array.index()].shape = View::new(std::ptr::null_mut(), shape, 0).shape;
+            }
+        }
+        Ok((views, scalars))
+    }
+
     /// The gradient program whose plan is the cheapest, or the only one that will do.
     pub(super) fn choose_among(
         &self,
         variants: &[Variant],
         args: &[Arg<'_>],
+        shapes: &ShapesByName,
         only: Option<usize>,
     ) -> Result<Chosen> {
         let only = parts::agree_variant(self.program(), only)?;
@@ -60,7 +79,7 @@ impl CompiledGradient {
         let mut of_variant = HashMap::new();
         let mut failed = None;
         for (k, variant) in variants.iter().enumerate().filter(|(k, _)| only.is_none_or(|only| only == *k)) {
-            let (views, scalars) = bind_first(&variant.program, &self.device, args)?;
+            let (views, scalars) = self.bound(variant, args, shapes)?;
             match variant.needs(&views, &scalars) {
                 Ok(found) => {
                     of_variant.insert(needs.len(), k);
@@ -73,7 +92,7 @@ impl CompiledGradient {
         let mut given = self.budget;
         let mut agreed = None;
         if together(self.program()).is_some() {
-            let mut free = self.free_bytes();
+            let mut free = self.device.free_bytes();
             parts::agree(self.program(), &mut needs, &mut given, &mut free)?;
             let reach = self.reach(&needs, self.whole_budget(given)?, free)?;
             agreed = Some((free, parts::agree_reach(self.program(), reach)?));
@@ -92,7 +111,7 @@ impl CompiledGradient {
         let (free, reach) = match agreed {
             Some(agreed) => agreed,
             None => {
-                let free = self.free_bytes();
+                let free = self.device.free_bytes();
                 (free, self.reach(&needs, budget, free)?)
             }
         };
@@ -153,29 +172,10 @@ impl CompiledGradient {
         }
     }
 
-    /// The memory of the device that is free.
-    fn free_bytes(&self) -> u64 {
-        let own = self.device.backend().memory().and_then(|memory| memory.free_bytes());
-        own.unwrap_or_else(free_memory)
-    }
-
     /// Refuses a launch for which there is not enough memory, unless its schedule was chosen by hand. To look takes as long
     /// as a small launch.
     pub(super) fn check_fits(&self, plan: &Plan) -> Result<()> {
-        const WORTH_A_LOOK: u64 = 256 << 20;
-        if matches!(self.budget, Budget::Revolve { .. } | Budget::Periodic { .. }) {
-            return Ok(());
-        }
-        let needed = plan.peak_bytes().saturating_sub(self.spare.bytes());
-        if needed < WORTH_A_LOOK {
-            return Ok(());
-        }
-        match self.free_bytes() {
-            free if free < needed => {
-                Err(Error::DoesNotFit { program: self.program().name.clone(), needed, free })
-            }
-            _ => Ok(()),
-        }
+        self.check_bytes(plan.peak_bytes())
     }
 
     /// What is beyond memory, where a plan may want it: then it is seen how fast it is.

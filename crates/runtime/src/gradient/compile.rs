@@ -10,6 +10,7 @@ use crate::device::frame::View;
 use crate::device::frame::extents::extents;
 use crate::device::{Device, Executable};
 use crate::error::{Error, Result};
+use crate::gradient::lent::LentArrays;
 use crate::gradient::steps::Steps;
 use crate::launch::undone_arrays;
 use ebbtide_autodiff as autodiff;
@@ -32,6 +33,8 @@ pub(crate) struct Variant {
     pub shadows: BTreeMap<ArrayId, ArrayId>,
     /// Of a tangent program: the tangent of each array that has one.
     pub tangents: BTreeMap<ArrayId, ArrayId>,
+    /// What hangs on the shapes of arrays that the host may change.
+    pub lent: LentArrays,
     /// The arrays of which some region keeps a copy.
     pub undone: Vec<ArrayId>,
     /// The temporaries and the results: when a launch begins, they hold nothing.
@@ -85,8 +88,11 @@ impl Variant {
         let empty =
             |a: &ArrayId| matches!(program.array(*a).role, Role::Temp(_) | Role::Param(Access::Write));
         let empty = program.array_ids().filter(empty).collect();
+        let yields = !gradient.hosted.is_empty();
+        let lent = if yields { LentArrays::of(source, &program) } else { LentArrays::default() };
         Ok(Variant {
             inner,
+            lent,
             source: Arc::new(source.clone()),
             program: Arc::new(program),
             facts: Arc::new(facts),

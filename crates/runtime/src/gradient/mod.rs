@@ -1,9 +1,11 @@
 //! Gradients compiled for a device: which gradient program runs, under which plan.
 
 mod accumulated;
+mod attempt;
 mod choose;
 mod compile;
 mod cost;
+mod lent;
 pub(crate) mod offload;
 mod parts;
 pub(crate) mod plan;
@@ -24,23 +26,24 @@ use ebbtide_snapshot::fs::{Disks, FileSystem};
 use ebbtide_sweep::Cancel;
 
 use crate::array::arguments::{Arg, bind};
+use crate::device::Device;
 use crate::device::counters::Event;
 use crate::device::frame::extents::extents;
 use crate::device::frame::{Frame, Temp, View};
-use crate::device::{Device, Executable};
 use crate::error::Result;
 use crate::gradient::accumulated::Accumulated;
 use crate::gradient::compile::Variant;
 use crate::gradient::plan::{Budget, Plan};
 use crate::gradient::ran::{Ran, Replay};
-use crate::gradient::run::durable::{Frontier, Reached, of_restored, part_dir};
+use crate::gradient::run::durable::{Frontier, part_dir};
 use crate::gradient::run::hosted::OnYield;
-use crate::gradient::run::{Means, Run};
+use crate::gradient::run::room::ShapesByName;
 use crate::gradient::tiers::Tiers;
-use crate::gradient::watch::{Observer, Watch, observed};
+use crate::gradient::watch::{Observer, Watch};
 use crate::launch::parts::around;
 use crate::memory::spare::Spare;
-use choose::Plans;
+use attempt::{Attempt, Before, Planning};
+use choose::{Chosen, Plans};
 
 /// The gradient of a program, compiled for a device, without the types of its parameters.
 ///
@@ -158,43 +161,43 @@ impl CompiledGradient {
 
     /// What a launch with these arguments would do; those that receive results may be left out. Runs nothing.
     pub fn plan(&self, args: &[Arg<'_>]) -> Result<Plan> {
-        let plan = || Ok(self.choose_among(self.variants_for(args)?, args, None)?.plan);
+        let plan = || Ok(self.choose_among(self.variants_for(args)?, args, &ShapesByName::new(), None)?.plan);
         let plan = around(self.program(), plan, |_| String::new())?;
         Ok(Plan { added_to: self.accumulated.not_zero(args), ..plan })
     }
 
-    /// Runs the gradient program.
-    pub fn launch(&self, args: &[Arg<'_>]) -> Result<Ran> {
+    /// Runs the gradient program. A result of an array whose shape the host changes has that shape in the end.
+    pub fn launch(&self, args: &mut [Arg<'_>]) -> Result<Ran> {
         around(self.program(), || self.launch_here(args), |_| String::new())
     }
 
-    fn launch_here(&self, args: &[Arg<'_>]) -> Result<Ran> {
+    fn launch_here(&self, args: &mut [Arg<'_>]) -> Result<Ran> {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
         let variants = self.variants_for(args)?;
         self.accumulated.trace(args);
-        let chosen = self.choose_among(variants, args, None)?;
+        let chosen = self.choose_among(variants, args, &ShapesByName::new(), None)?;
         self.check_fits(&chosen.plan)?;
-        let variant = &variants[chosen.variant];
-        let executable = variant.executable(&self.device)?;
-        let (views, scalars) = bind(&variant.program, &self.device, args)?;
-        let mut frame = self.frame(variant, views, scalars)?;
-        executable.forget(&mut frame, &variant.empty);
-        frame.reserve_undo(&variant.undone, self.device.meter())?;
-        frame.cancel.clone_from(&self.cancel);
-        let watch = self.observer.is_some().then(|| self.watch(&chosen.plan));
-        let means = self.means(variant, executable.as_ref(), watch);
-        let done = frame.done.clone();
-        let mut run = Run::new(means, &mut frame, chosen.schedules);
-        let ran = match &self.observer {
-            Some(observer) if !variant.steps.has_sweeps() => {
-                observed(observer.as_ref(), &done, || run.follow())
+        self.attempts(variants, args, chosen, None, None)
+    }
+
+    /// Runs the gradient program, and again under another plan where arrays have grown beyond the one it has.
+    fn attempts(
+        &self,
+        variants: &[Variant],
+        args: &mut [Arg<'_>],
+        mut chosen: Chosen,
+        only: Option<usize>,
+        mut frontier: Option<Frontier>,
+    ) -> Result<Ran> {
+        let mut before = Before::default();
+        let (ran, moved) = loop {
+            let planning = Planning { gradient: self, variants, args, chosen: &chosen, only };
+            match self.attempt(&planning, before, frontier.as_mut())? {
+                Attempt::Done(ran, moved) => break (ran, moved),
+                Attempt::Again(known, plan) => (before, chosen) = (known, plan),
             }
-            _ => run.follow(),
         };
-        // Before the run's slots go: what was asked for may still want them.
-        let settled = executable.settle(&mut frame);
-        frame.leave(&self.spare);
-        let ran = settled.and(ran)?;
+        moved.into_iter().for_each(|result| result.hand_out(args));
         if let Some(counters) = self.device.backend().counters() {
             counters.add(Event::Replay, ran.loaded);
         }
@@ -204,7 +207,7 @@ impl CompiledGradient {
     /// Runs the gradient program so that it survives its process: what it has done is kept in `dir`, at least once in
     /// each interval `every` between two actions of its schedules. Launched again with the same arguments it goes on
     /// there, to the same bits; if it had ended, the results are read.
-    pub fn launch_durable(&self, dir: &Path, every: Duration, args: &[Arg<'_>]) -> Result<Ran> {
+    pub fn launch_durable(&self, dir: &Path, every: Duration, args: &mut [Arg<'_>]) -> Result<Ran> {
         self.launch_durable_on(Arc::new(Disks), dir, every, args)
     }
 
@@ -214,7 +217,7 @@ impl CompiledGradient {
         fs: Arc<dyn FileSystem>,
         dir: &Path,
         every: Duration,
-        args: &[Arg<'_>],
+        args: &mut [Arg<'_>],
     ) -> Result<Ran> {
         let run = || self.launch_durable_here(fs, dir, every, args);
         around(self.program(), run, |_| String::new())
@@ -225,74 +228,24 @@ impl CompiledGradient {
         fs: Arc<dyn FileSystem>,
         dir: &Path,
         every: Duration,
-        args: &[Arg<'_>],
+        args: &mut [Arg<'_>],
     ) -> Result<Ran> {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
         // Which gradient program is the cheapest may have changed since the run began; its state belongs to that one.
         let variants = self.variants_for(args)?;
         let follows = Frontier::follows(&*fs, &part_dir(self.program(), dir), variants);
-        let chosen = self.choose_among(variants, args, follows)?;
+        let chosen = self.choose_among(variants, args, &ShapesByName::new(), follows)?;
         self.check_fits(&chosen.plan)?;
+        let only = Some(chosen.variant);
         let variant = &variants[chosen.variant];
-        let executable = variant.executable(&self.device)?;
-        let (views, scalars) = bind(&variant.program, &self.device, args)?;
-        let mut frontier = Frontier::open(fs, dir, every, variant, &chosen.plan, args)?;
-        let mut frame = self.frame(variant, views, scalars)?;
-        executable.forget(&mut frame, &variant.empty);
-        frame.reserve_undo(&variant.undone, self.device.meter())?;
-        // Where every action is made durable, actions are whole.
-        let watched = self.observer.is_some() || self.cancel.is_some() || !every.is_zero();
-        let watched = parts::any(self.program(), "a look at the run", watched)?;
-        let means = self.means(variant, executable.as_ref(), watched.then(|| self.watch(&chosen.plan)));
-        let mut run = Run::new(means, &mut frame, chosen.schedules);
-        let ran = match frontier.restore(&mut run)? {
-            Reached::End => {
-                if let Some(watch) = &mut run.watch {
-                    watch.end(&run.ran);
-                }
-                Ok(run.ran)
-            }
-            reached @ (Reached::Beginning | Reached::Middle { .. }) => {
-                if let Some(watch) = &mut run.watch {
-                    watch.found(&run.ran);
-                }
-                run.frontier = Some(&mut frontier);
-                let ran = run.follow().and_then(|ran| run.settle().and_then(|()| run.finish()).map(|()| ran));
-                match reached {
-                    Reached::Middle { short } => ran.map_err(|error| of_restored(error, short)),
-                    _ => ran,
-                }
-            }
-        };
-        let settled = executable.settle(&mut frame);
-        frame.leave(&self.spare);
-        let ran = settled.and(ran)?;
-        if let Some(counters) = self.device.backend().counters() {
-            counters.add(Event::Replay, ran.loaded);
-        }
-        Ok(ran)
+        variant.executable(&self.device)?;
+        bind(&variant.program, &self.device, args)?;
+        let frontier = Frontier::open(fs, dir, every, variant, &chosen.plan, args)?;
+        self.attempts(variants, args, chosen, only, Some(frontier))
     }
 
     fn watch(&self, plan: &Plan) -> Watch<'_> {
         Watch::new(self.observer.as_deref(), self.cancel.as_ref(), plan)
-    }
-
-    fn means<'a>(
-        &'a self,
-        variant: &'a Variant,
-        executable: &'a dyn Executable,
-        watch: Option<Watch<'a>>,
-    ) -> Means<'a> {
-        Means {
-            variant,
-            executable,
-            device: &self.device,
-            spare: &self.spare,
-            tiers: &self.tiers,
-            host: self.host.as_deref(),
-            replay: self.replay,
-            watch,
-        }
     }
 
     /// A frame in memory that earlier launches left.

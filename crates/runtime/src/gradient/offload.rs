@@ -238,25 +238,26 @@ impl Offload {
         arrays(state, count).map_err(&fail)?.into_iter().try_for_each(visit)
     }
 
-    /// Fills a slot with what [`Far::visit`] showed: `fill` writes one array after the other.
+    /// Fills a slot with what [`Offload::visit`] showed: `fill` writes one array after the other, of these sizes.
     pub fn restore(
         &mut self,
         index: usize,
         step: u64,
+        sizes: &[usize],
         spare: &Spare,
         fill: &mut dyn FnMut(&mut [u8]) -> Result<()>,
     ) -> Result<()> {
         self.held.insert(step, index);
-        let bytes = self.bytes() as usize;
+        let bytes = sizes.iter().sum();
         if let Some(apart) = self.apart.as_mut().filter(|_| index >= self.on_disk) {
             let mut place = apart.pinned(bytes, spare)?;
             // SAFETY (*Exclusive access*): nobody copies to or from new memory.
             let room = unsafe { place.bytes() };
-            ranges(&self.sizes).try_for_each(|range| fill(&mut room[range]))?;
+            ranges(sizes).try_for_each(|range| fill(&mut room[range]))?;
             apart.in_host.insert(index, place);
             return Ok(());
         }
-        let (fail, sizes) = (self.fail(), self.sizes.clone());
+        let fail = self.fail();
         let disk = self.disk()?;
         let state = disk.begin(index).map_err(&fail)?;
         state.reserve(bytes).map_err(&fail)?;

@@ -521,11 +521,6 @@ fn automatic(program: &str, store_all: u64, free: u64) -> Budget {
     Budget::Bytes(half)
 }
 
-/// The bytes that this process can still have; a cautious guess where the system says nothing.
-pub(crate) fn free_memory() -> u64 {
-    ebbtide_snapshot::free_memory().unwrap_or(2 << 30)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

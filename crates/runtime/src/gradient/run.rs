@@ -2,8 +2,10 @@
 
 pub(crate) mod durable;
 pub(crate) mod hosted;
+pub(crate) mod room;
+pub(crate) mod shapes;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use ebbtide_autodiff::Pushes;
 use ebbtide_ir::parts::{Cause, Stop};
@@ -14,12 +16,16 @@ use crate::device::frame::Frame;
 use crate::device::frame::extents::from_arguments;
 use crate::device::{Device, Executable};
 use crate::error::{Error, Result};
+use crate::gradient::choose::Chosen;
 use crate::gradient::compile::Variant;
 use crate::gradient::offload::{Hands, Offload};
+use crate::gradient::plan::Budget;
 use crate::gradient::planner::Schedules;
 use crate::gradient::ran::{Ran, Replay};
 use crate::gradient::run::durable::Frontier;
-use crate::gradient::run::hosted::{Log, OnYield};
+use crate::gradient::run::hosted::{Log, OnYield, Piece};
+use crate::gradient::run::room::PlanAnew;
+use crate::gradient::run::shapes::{Follow, Shapes};
 use crate::gradient::steps::{Step, Sweep};
 use crate::gradient::tiers::Tiers;
 use crate::gradient::watch::Watch;
@@ -31,17 +37,29 @@ use crate::memory::spare::Spare;
 pub(crate) struct Driven<'a> {
     pub sweep: &'a Sweep,
     pub schedule: AnySchedule,
-    pub slots: HashMap<Slot, Vec<Buffer>>,
+    pub slots: HashMap<Slot, StoredState>,
+    /// The first iteration, which does not change when the host changes shapes.
+    first: i64,
     /// States that are not in the memory of the device.
     pub far: Option<Offload>,
     /// How many of those are on disk.
     pub on_disk: usize,
+    /// By slot that is not in the memory of the device: the number of the shapes of its state.
+    pub far_shapes: HashMap<usize, usize>,
     /// What is left of an action that was done in part: it comes before the next one.
     pub rest: Option<Action>,
     /// Where replays are checked: the checksum of the state before each pass that was met.
     met: HashMap<u64, u32>,
     /// Memory of dropped slots, for the next ones.
     spare: Vec<Vec<Buffer>>,
+}
+
+/// A state in the memory of the device.
+#[derive(Debug)]
+pub(crate) struct StoredState {
+    pub buffers: Vec<Buffer>,
+    /// The number of the shapes that its arrays have.
+    pub shapes: usize,
 }
 
 /// What a run works with.
@@ -54,16 +72,19 @@ pub(crate) struct Means<'a> {
     pub host: Option<&'a OnYield>,
     pub replay: Replay,
     pub watch: Option<Watch<'a>>,
+    pub planner: &'a dyn PlanAnew,
 }
 
 impl<'a> Driven<'a> {
-    pub fn new(sweep: &'a Sweep, schedule: AnySchedule, on_disk: usize) -> Driven<'a> {
+    pub fn new(sweep: &'a Sweep, schedule: AnySchedule, on_disk: usize, first: i64) -> Driven<'a> {
         Driven {
             sweep,
             schedule,
             slots: HashMap::new(),
+            first,
             far: None,
             on_disk,
+            far_shapes: HashMap::new(),
             rest: None,
             met: HashMap::new(),
             spare: Vec::new(),
@@ -80,8 +101,17 @@ pub(crate) struct Run<'a> {
     pub host: Option<&'a OnYield>,
     pub frame: &'a mut Frame,
     pub log: Log,
+    /// The shapes that arrays have had.
+    pub shapes: Shapes,
     replay: Replay,
     schedules: Schedules,
+    /// Loops that have been entered: their schedules are in use.
+    begun: BTreeSet<LoopId>,
+    planner: &'a dyn PlanAnew,
+    /// The plan that the run is to be begun again with.
+    pub anew: Option<Chosen>,
+    /// What the host said of the budget where there was no room.
+    pub budget: Option<Budget>,
     pub sweeps: HashMap<LoopId, Driven<'a>>,
     pub ran: Ran,
     /// Which step of the whole run is being done; where that is a branch, which one of the branch, and so on inward.
@@ -120,7 +150,7 @@ fn agreed_cut(frontier: &Frontier, action: Action, part: Action) -> Result<(Acti
 
 impl<'a> Run<'a> {
     pub fn new(means: Means<'a>, frame: &'a mut Frame, schedules: Schedules) -> Run<'a> {
-        let Means { variant, executable, device, spare, tiers, host, replay, watch } = means;
+        let Means { variant, executable, device, spare, tiers, host, replay, watch, planner } = means;
         Run {
             variant,
             executable,
@@ -130,8 +160,13 @@ impl<'a> Run<'a> {
             host,
             frame,
             log: Log::default(),
+            shapes: Shapes::default(),
             replay,
             schedules,
+            begun: BTreeSet::new(),
+            planner,
+            anew: None,
+            budget: None,
             sweeps: HashMap::new(),
             ran: Ran::default(),
             at: Vec::new(),
@@ -206,7 +241,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs a segment; `piece` is the first pass of the loop that it runs, if it is a piece of one.
-    fn segment(&mut self, segment: usize, piece: Option<u64>) -> Result<()> {
+    fn segment(&mut self, segment: usize, piece: Option<Piece<'_>>) -> Result<()> {
         if self.variant.hosted.is_empty() {
             return self.executable.enqueue(segment, self.frame);
         }
@@ -230,7 +265,9 @@ impl<'a> Run<'a> {
         if self.level > 0 || matches!(sweep.length, Length::Unknown { .. }) {
             self.settle()?;
         }
-        self.sweeps.insert(sweep.id, Driven::new(sweep, schedule, on_disk));
+        let schedule = self.schedule_of_length(sweep, schedule)?;
+        self.begun.insert(sweep.id);
+        self.sweeps.insert(sweep.id, Driven::new(sweep, schedule, on_disk, self.first(sweep)));
         self.forward_rest(sweep.id)?;
         // The state that will be wanted first can be on its way before it is.
         match self.sweeps.get_mut(&sweep.id).and_then(|driven| driven.far.as_mut()) {
@@ -274,7 +311,8 @@ impl<'a> Run<'a> {
                 if !driven.slots.is_empty() || !driven.spare.is_empty() {
                     self.executable.submit(self.frame)?;
                 }
-                self.spare.give(driven.slots.into_values().chain(driven.spare).flatten());
+                let states = driven.slots.into_values().map(|state| state.buffers);
+                self.spare.give(states.chain(driven.spare).flatten());
                 return driven.far.map_or(Ok(()), |far| far.finish(self.spare));
             };
             self.level += 1;
@@ -364,8 +402,9 @@ impl<'a> Run<'a> {
                 Ok(())
             }
             Action::Advance { from, to } => {
-                self.piece(sweep, from, to);
-                self.segment(sweep.advance, Some(from))?;
+                self.piece(driven, from, to);
+                let piece = Piece { first: from, pushes: &[], passes: to - from };
+                self.segment(sweep.advance, Some(piece))?;
                 let mut to = to;
                 if let Length::Unknown { reached, ended } = sweep.length
                     && driven.schedule.steps().is_none()
@@ -387,12 +426,12 @@ impl<'a> Run<'a> {
                 self.ran.recorded += to - from;
                 let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
                 self.reserve(pushes, to - from)?;
-                self.piece(sweep, from, to);
-                self.segment(sweep.record, Some(from))
+                self.piece(driven, from, to);
+                self.segment(sweep.record, Some(Piece { first: from, pushes, passes: to - from }))
             }
             Action::Reverse { from, to } => {
                 self.ran.reversed += to - from;
-                self.piece(sweep, from, to);
+                self.piece(driven, from, to);
                 self.steps(reverse)?;
                 if let [Step::Run(_)] = reverse {
                     let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
@@ -404,6 +443,7 @@ impl<'a> Run<'a> {
                 self.settle()
             }
             Action::Store { slot: Slot { tier: Tier::Disk, index }, step } => {
+                driven.far_shapes.insert(index, self.shapes.now());
                 let (far, mut hands) = self.far(driven);
                 far.store(&mut hands, index, step)?;
                 let (bytes, to_disk) = (far.bytes(), index < far.on_disk);
@@ -412,6 +452,8 @@ impl<'a> Run<'a> {
                 Ok(())
             }
             Action::Load { slot: Slot { tier: Tier::Disk, index }, step } => {
+                let shapes = driven.far_shapes.get(&index).copied().unwrap_or(0);
+                self.enter_shapes(shapes, Follow::RunAgain)?;
                 let (far, mut hands) = self.far(driven);
                 far.load(&mut hands, index, step)?;
                 let (bytes, from_disk) = (far.bytes(), index < far.on_disk);
@@ -424,28 +466,34 @@ impl<'a> Run<'a> {
             Action::Store { slot, .. } => {
                 self.ran.stored += 1;
                 let mut buffers = driven.spare.pop().unwrap_or_default();
-                for array in sweep.carried.iter().skip(buffers.len()) {
-                    let bytes = self.frame.arrays[array.index()].bytes;
-                    buffers.push(self.spare.take(bytes, self.device.meter())?);
+                let sizes = sweep.carried.iter().map(|array| self.frame.arrays[array.index()].bytes);
+                let sizes: Vec<usize> = sizes.collect();
+                // Memory of states in other shapes is of no use.
+                if !buffers.iter().map(Buffer::len).eq(sizes.iter().copied().take(buffers.len())) {
+                    buffers.clear();
+                }
+                for bytes in sizes.into_iter().skip(buffers.len()) {
+                    buffers.push(self.with_room(|run| run.spare.take(bytes, run.device.meter()))?);
                 }
                 // The host looks into slots where a run is made durable, and fills them where one is taken up.
                 buffers.iter().try_for_each(|buffer| buffer.hand_over(Handed::ForWriting))?;
                 self.executable.store(self.frame, &sweep.carried, &mut buffers)?;
-                driven.slots.insert(slot, buffers);
+                driven.slots.insert(slot, StoredState { buffers, shapes: self.shapes.now() });
                 Ok(())
             }
             Action::Load { slot, .. } => {
                 self.ran.loaded += 1;
-                let Some(buffers) = driven.slots.get(&slot) else {
+                let Some(StoredState { buffers, shapes }) = driven.slots.get(&slot) else {
                     return Err(self.variant.lost("a slot is empty"));
                 };
+                self.enter_shapes(*shapes, Follow::RunAgain)?;
                 buffers.iter().try_for_each(|buffer| buffer.hand_over(Handed::ForReading))?;
                 self.executable.load(self.frame, &sweep.carried, buffers)?;
                 self.executable.forget(self.frame, &sweep.lost);
                 Ok(())
             }
             Action::Drop { slot } => {
-                driven.spare.extend(driven.slots.remove(&slot));
+                driven.spare.extend(driven.slots.remove(&slot).map(|state| state.buffers));
                 Ok(())
             }
             Action::Turn => Ok(()),
@@ -472,13 +520,13 @@ impl<'a> Run<'a> {
     }
 
     /// Tells the segments which passes to run.
-    fn piece(&mut self, sweep: &Sweep, from: u64, to: u64) {
-        let first = self.first(sweep);
+    fn piece(&mut self, driven: &Driven<'_>, from: u64, to: u64) {
+        let (sweep, first) = (driven.sweep, driven.first);
         self.frame.scalars.values[sweep.piece.0.index()] = first.wrapping_add(from as i64) as u64;
         self.frame.scalars.values[sweep.piece.1.index()] = first.wrapping_add(to as i64) as u64;
     }
 
-    fn first(&self, sweep: &Sweep) -> i64 {
+    pub(crate) fn first(&self, sweep: &Sweep) -> i64 {
         match sweep.length {
             Length::Unknown { .. } => 0,
             Length::Known(from, _) => {
@@ -505,8 +553,22 @@ impl<'a> Run<'a> {
             self.settle()?;
         }
         for (array, count) in self.room(pushes, passes)? {
-            self.frame.reserve_tape(array, count as usize, self.spare, self.device.meter())?;
+            self.reserve_places(array, count as usize)?;
         }
         Ok(())
+    }
+
+    /// Makes room on the tapes for what so many passes push beyond what the tapes held when they began.
+    pub(crate) fn reserve_beside(&mut self, held: &[usize], pushes: &[Pushes], passes: u64) -> Result<()> {
+        self.settle()?;
+        for (array, count) in self.room(pushes, passes)? {
+            let (held, depth) = (held[array.index()], self.frame.tapes[array.index()].depth);
+            self.reserve_places(array, (held + count as usize).saturating_sub(depth))?;
+        }
+        Ok(())
+    }
+
+    fn reserve_places(&mut self, array: ArrayId, count: usize) -> Result<()> {
+        self.with_room(|run| run.frame.reserve_tape(array, count, run.spare, run.device.meter()))
     }
 }

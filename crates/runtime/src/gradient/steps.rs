@@ -33,6 +33,8 @@ pub(crate) struct Sweep {
     pub carried: Vec<ArrayId>,
     /// Arrays that its iterations write and slots do not hold: a restored state has nothing in them.
     pub lost: Vec<ArrayId>,
+    /// Arrays that its iterations write and that no state is restored of: they are their own tape.
+    pub kept: Vec<ArrayId>,
     pub advance: usize,
     pub record: usize,
     pub hint: Option<ReverseHint>,
@@ -62,6 +64,21 @@ impl Steps {
         self.steps.iter().any(|step| !matches!(step, Step::Run(_)))
     }
 
+    /// The arrays that are their own tape in some loop.
+    pub fn kept_arrays(&self) -> Vec<ArrayId> {
+        let mut kept = Vec::new();
+        let mut work: Vec<&Step> = self.steps.iter().collect();
+        while let Some(step) = work.pop() {
+            match step {
+                Step::Forward(sweep) => kept.extend(&sweep.kept),
+                Step::Backward(_, body) | Step::For { body, .. } => work.extend(body),
+                Step::If { then, otherwise, .. } => work.extend(then.iter().chain(otherwise)),
+                Step::Run(_) | Step::Host(..) => {}
+            }
+        }
+        kept
+    }
+
     /// The steps of a block. The depth of recursion is that of nesting in the source.
     fn block(&mut self, program: &mut Program, block: Block) -> Vec<Step> {
         let mut steps = Vec::new();
@@ -82,6 +99,7 @@ impl Steps {
                         piece: (f.from, f.to),
                         carried: f.carried,
                         lost,
+                        kept: f.kept,
                         advance,
                         record,
                         hint: f.schedule,

@@ -16,6 +16,7 @@ use ebbtide_ir::{
     self as ir, Access, Entered, Entry, Label, Made, Op, Outcome, Param, Place, Program, RegionId, Role,
     Stmt, SwappedShapes, Undone,
 };
+use ebbtide_snapshot::Position;
 use ebbtide_sweep::Cancel;
 
 use crate::array::arguments::{Arg, bind};
@@ -46,6 +47,8 @@ pub struct Compiled {
     temps: Arc<[ir::ArrayId]>,
     /// What may ask launches to stop.
     cancel: Option<Cancel>,
+    /// Where the last launch that yielded did so.
+    last_yield: Arc<Mutex<Option<Position>>>,
 }
 
 impl Compiled {
@@ -68,6 +71,7 @@ impl Compiled {
             undone: undone.into(),
             temps,
             cancel: None,
+            last_yield: Arc::default(),
         })
     }
 
@@ -90,6 +94,12 @@ impl Compiled {
     /// The generated source, where the device generates any.
     pub fn source(&self) -> Option<&str> {
         self.executable.source()
+    }
+
+    /// Where a launch or a resume of this compiled program, or of a clone of it, last yielded; `None` if none has. It says
+    /// where programs pause, to people who look at them; a launch's own yield is in its status.
+    pub fn last_yield(&self) -> Option<Position> {
+        self.last_yield.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Runs the program from its beginning, to its end or to a yield.
@@ -256,8 +266,10 @@ impl Compiled {
             temps: Arc::new(frame.take_temps(&self.program)),
             scalars: std::mem::take(&mut frame.scalars),
             known: known_here,
+            shortage: None,
         };
         tracing::debug!(name: "yield", position = %at.position(), reason);
+        *self.last_yield.lock().unwrap_or_else(PoisonError::into_inner) = Some(at.position());
         Ok(Status::Yielded(at))
     }
 

@@ -185,6 +185,7 @@ pub(crate) fn load(program: &Arc<Program>, path: &Path, meter: &Arc<Meter>) -> R
         temps: Arc::new(temps),
         known: Some(Arc::new(known)),
         kept,
+        shortage: None,
     })
 }
 

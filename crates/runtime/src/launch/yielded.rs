@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ebbtide_ir::{self as ir, Entry, Label, Made, Place, Program, Region, RegionId, Scalars, Stmt};
 use ebbtide_snapshot::Position;
 
+use crate::device::Device;
 use crate::device::frame::Temp;
 use crate::error::{Error, Result};
 
@@ -23,6 +24,35 @@ pub struct Yielded {
     pub(crate) known: Option<Arc<Made>>,
     /// How many of the loops around the place, from the outermost, are in the middle of a pass.
     pub(crate) kept: usize,
+    /// What the run lacks, where it yielded for want of room.
+    pub(crate) shortage: Option<Shortage>,
+}
+
+/// What a run lacks that yielded for want of room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Shortage {
+    /// The bytes that would do.
+    pub needed: u64,
+    /// The bytes that it may have: its budget, or the memory that is free.
+    pub available: u64,
+}
+
+impl Shortage {
+    /// What this error says that a run lacks on a device.
+    pub(crate) fn of(error: &Error, device: &Device) -> Option<Shortage> {
+        match *error {
+            Error::BudgetTooSmall { budget, minimum, .. } => {
+                Some(Shortage { needed: minimum, available: budget })
+            }
+            Error::DoesNotFit { needed, free, .. } => Some(Shortage { needed, available: free }),
+            Error::OutOfMemory { bytes } => {
+                let available = device.free_bytes();
+                Some(Shortage { needed: bytes as u64, available })
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Yielded {
@@ -36,6 +66,7 @@ impl Yielded {
             temps: Arc::default(),
             known: Some(Arc::default()),
             kept: 0,
+            shortage: None,
         }
     }
 
@@ -49,6 +80,13 @@ impl Yielded {
     /// The value of the flag: why the program yielded.
     pub fn reason(&self) -> i64 {
         self.reason
+    }
+
+    /// What the run lacks, if it yielded for want of room: memory could not be had, or arrays have grown beyond its budget.
+    /// Then no region yielded, and there is no label. The run goes on where it stands when it has the room: free memory, or
+    /// give it a larger budget; return an error to give up.
+    pub fn shortage(&self) -> Option<Shortage> {
+        self.shortage
     }
 
     /// Did the region with this label yield?
@@ -117,6 +155,7 @@ impl Yielded {
             temps: self.temps.clone(),
             known: Some(Arc::new(known)),
             kept,
+            shortage: None,
         })
     }
 

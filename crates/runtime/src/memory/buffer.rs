@@ -33,6 +33,9 @@ unsafe impl Sync for Buffer {}
 impl Buffer {
     /// A zeroed buffer, counted by `meter`, in the memory of its device.
     pub fn zeroed(bytes: usize, meter: &Arc<Meter>) -> Result<Buffer, Error> {
+        if !meter.allows(bytes as u64) {
+            return Err(Error::OutOfMemory { bytes });
+        }
         let place = match &meter.memory {
             None => Place::Host(HostMemory::zeroed(bytes)?),
             Some(memory) => {
@@ -162,6 +165,26 @@ impl Buffer {
                 mirror.hand_over(memory.as_ref(), *start, Handed::ForWriting)?;
                 // SAFETY (*Bounds*): by the caller's promise.
                 unsafe { memory.copy(from, start.as_ptr(), self.bytes) }
+            }
+        }
+    }
+
+    /// Replaces the first bytes by those at an address of the same device.
+    ///
+    /// # Safety
+    ///
+    /// *Bounds*: there are so many bytes, outside of the buffer, which has at least as many.
+    pub(crate) unsafe fn copy_start_in(&mut self, from: *const u8, bytes: usize) -> Result<(), Error> {
+        match &self.place {
+            Place::Host(memory) => {
+                // SAFETY (*Bounds*): by the caller's promise; `&mut self` is exclusive.
+                unsafe { std::ptr::copy_nonoverlapping(from, memory.address(), bytes) };
+                Ok(())
+            }
+            Place::Device { memory, start, mirror } => {
+                mirror.hand_over(memory.as_ref(), *start, Handed::ForWriting)?;
+                // SAFETY (*Bounds*): by the caller's promise.
+                unsafe { memory.copy(from, start.as_ptr(), bytes) }
             }
         }
     }

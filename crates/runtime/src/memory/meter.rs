@@ -10,6 +10,8 @@ use crate::memory::device_memory::Memory;
 pub struct Meter {
     live: AtomicU64,
     peak: AtomicU64,
+    /// The bytes that may be held less than all that can be counted, so that the default is no limit.
+    withheld: AtomicU64,
     /// `None` where it is the host's.
     pub(super) memory: Option<Arc<dyn Memory>>,
 }
@@ -33,6 +35,22 @@ impl Meter {
     /// Forgets the peak: from now on it is counted anew.
     pub fn reset_peak(&self) {
         self.peak.store(self.live(), Ordering::Relaxed);
+    }
+
+    /// The most bytes that may be held; all that there are where [`Meter::set_limit`] was not called.
+    pub fn limit(&self) -> u64 {
+        u64::MAX - self.withheld.load(Ordering::Relaxed)
+    }
+
+    /// Lets at most so many bytes be held at one time: more are refused as if the device had no more. What is held already
+    /// stays.
+    pub fn set_limit(&self, bytes: u64) {
+        self.withheld.store(u64::MAX - bytes, Ordering::Relaxed);
+    }
+
+    /// May so many bytes more be held?
+    pub(crate) fn allows(&self, bytes: u64) -> bool {
+        self.live().saturating_add(bytes) <= self.limit()
     }
 
     pub(crate) fn add(&self, bytes: u64) {

@@ -61,12 +61,6 @@ pub fn at_every_point(stride: usize, mut life: impl FnMut(&str) -> Life) -> usiz
     killed
 }
 
-/// A folder for runs that are killed very often: in memory, where there is such a file system, since waiting for a disk
-/// proves nothing here.
-pub fn folder() -> tempfile::TempDir {
-    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
-}
-
 /// How large the problems of children are: `EBBTIDE_TEST_SIZE` makes them a hundredth or a hundred times of what they are.
 /// Claims must hold for every size.
 pub fn sized(usual: usize) -> usize {

@@ -11,6 +11,7 @@ use ebbtide_snapshot::{Error, Survey};
 use ebbtide_sweep::Run;
 
 use crate::durable::{Bits, bits, uninterrupted};
+use crate::folder::folder;
 use crate::heat::Heat;
 use crate::kill::{self, Life};
 
@@ -50,7 +51,7 @@ fn spawn(dir: &Path) -> Command {
 #[test]
 fn c62_a_gradient_killed_at_any_point_goes_on_to_the_same_bits() {
     let expected = uninterrupted(cells(), STEPS);
-    let temporary = kill::folder();
+    let temporary = folder();
     let mut lives = 0;
     let killed = kill::at_every_point(1, |point| {
         lives += 1;
@@ -65,7 +66,7 @@ fn c62_a_gradient_killed_at_any_point_goes_on_to_the_same_bits() {
 
 #[test]
 fn c62_a_gradient_killed_in_every_life_ends_with_the_same_bits() {
-    let temporary = kill::folder();
+    let temporary = folder();
     let dir = temporary.path().join("run");
     let fs: Arc<dyn FileSystem> = Arc::new(Disks);
     let (mut forward, mut backward) = (0, 0);

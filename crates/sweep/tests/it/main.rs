@@ -17,5 +17,7 @@ mod gradients;
 mod legality;
 mod support;
 
+#[path = "../../../snapshot/tests/support/folder.rs"]
+mod folder;
 #[path = "../../../snapshot/tests/support/kill.rs"]
 mod kill;

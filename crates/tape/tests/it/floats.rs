@@ -45,7 +45,7 @@ fn single_precision_agrees_with_double() {
 }
 
 #[test]
-fn single_precision_rounds_as_single_precision() {
+fn c73_single_precision_rounds_as_single_precision() {
     let tape = Tape::<f32>::new();
     let x = tape.leaf(0.1);
     assert_eq!(*(&x * 3.0).value(), 0.1f32 * 3.0);
@@ -54,7 +54,7 @@ fn single_precision_rounds_as_single_precision() {
 }
 
 #[test]
-fn plain_numbers_on_either_side_need_no_annotation() {
+fn c73_plain_numbers_on_either_side_need_no_annotation() {
     let tape = Tape::<f32>::new();
     let x = tape.leaf(2.0);
     let y = (1.0 + (2.0 * &x).sin() * 3.0 - 1.0).exp();

@@ -35,7 +35,7 @@ fn pairs() -> Vec<Pair> {
 }
 
 #[test]
-fn forward_and_reverse_mode_agree() {
+fn c70_forward_and_reverse_mode_agree() {
     let mut random = Random(7);
     for Pair { name, forward, reverse } in pairs() {
         for _ in 0..20 {
@@ -54,7 +54,7 @@ fn forward_and_reverse_mode_agree() {
 }
 
 #[test]
-fn no_tangent_is_a_tangent_of_zero_and_costs_nothing() {
+fn c70_no_tangent_is_a_tangent_of_zero_and_costs_nothing() {
     struct Square;
     impl Operation<f64> for Square {
         fn forward(&self, inputs: &[Inline<f64>]) -> RuleResult<f64> {
@@ -94,7 +94,7 @@ fn parts_of_a_dual() {
 }
 
 #[test]
-fn arrays_move_along_arrays() {
+fn c70_arrays_move_along_arrays() {
     let mut random = Random(3);
     let mut any = |shape: &[usize]| ArrayD::from_shape_simple_fn(IxDyn(shape), || 0.5 + random.unit());
     let (w, x, dw, dx) = (any(&[3, 4]), any(&[4]), any(&[3, 4]), any(&[4]));

@@ -53,7 +53,7 @@ fn along(loss: &Var<f64>, [x, y]: [&Var<f64>; 2], direction: [f64; 2]) -> Var<f6
 }
 
 #[test]
-fn the_gradient_of_a_gradient_is_the_product_with_the_hessian() {
+fn c71_the_gradient_of_a_gradient_is_the_product_with_the_hessian() {
     let direction = [0.6, -0.8];
     for mode in [Mode::Off, Mode::Aggressive] {
         for (name, function) in functions() {
@@ -113,7 +113,7 @@ fn third_derivatives_agree_with_differences_of_second_ones() {
 
 /// The n-th derivatives of exp(a x) and of a polynomial are known.
 #[test]
-fn seven_derivatives_of_an_exponential() {
+fn c71_seven_derivatives_of_an_exponential() {
     for mode in [Mode::Off, Mode::Aggressive] {
         let tape = Tape::<f64>::new();
         let x = tape.leaf(0.3);
@@ -129,7 +129,7 @@ fn seven_derivatives_of_an_exponential() {
 }
 
 #[test]
-fn checkpointed_and_retained_gradients_of_gradients_are_equal_bit_for_bit() {
+fn c71_checkpointed_and_retained_gradients_of_gradients_are_equal_bit_for_bit() {
     let bits = |mode| {
         let tape = Tape::<f64>::new();
         let (x, y) = (tape.leaf(0.7), tape.leaf(1.3));
@@ -291,7 +291,7 @@ fn only_a_scalar_has_a_plain_gradient() {
 }
 
 #[test]
-fn a_long_chain_has_a_second_derivative_without_recursion() {
+fn c71_a_long_chain_has_a_second_derivative_without_recursion() {
     let tape = Tape::<f64>::new();
     let x = tape.leaf(1e-3);
     let end = (0..100_000).fold(x.clone(), |z, _| z + 1e-9);

@@ -24,7 +24,7 @@ fn random_graph(lab: &Lab, random: &mut Random) -> (Vec<Var<Num>>, Var<Num>) {
 }
 
 #[test]
-fn an_execution_gives_the_bits_and_the_counts_of_a_pullback() {
+fn c72_an_execution_gives_the_bits_and_the_counts_of_a_pullback() {
     let mut random = Random(5);
     for _ in 0..50 {
         let lab = Lab::new();
@@ -51,7 +51,7 @@ fn an_execution_gives_the_bits_and_the_counts_of_a_pullback() {
 }
 
 #[test]
-fn a_plan_visits_only_what_the_loss_depends_on() {
+fn c72_a_plan_visits_only_what_the_loss_depends_on() {
     let tape = Tape::<f64>::new();
     let (x, y) = (tape.leaf(2.0), tape.leaf(3.0));
     let loss = &x * &x + &x;
@@ -96,7 +96,7 @@ fn each_execution_takes_its_own_seed() {
 }
 
 #[test]
-fn executions_add_up() {
+fn c72_executions_add_up() {
     let lab = Lab::new();
     let (x, y) = lab.chain(Kind::Checkpointed, logistic, 4);
     let plan = lab.tape.plan(&y).unwrap();

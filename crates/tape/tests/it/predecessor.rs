@@ -12,7 +12,7 @@ fn a_new_tape_is_empty_and_its_default_too() {
 }
 
 #[test]
-fn clones_share_one_tape_and_others_do_not() {
+fn c74_clones_share_one_tape_and_others_do_not() {
     let tape = Tape::<f64>::new();
     let (same, other) = (tape.clone(), Tape::<f64>::new());
     let x = same.leaf(1.0);
@@ -25,7 +25,7 @@ fn clones_share_one_tape_and_others_do_not() {
 }
 
 #[test]
-fn nodes_are_numbered_in_the_order_of_recording() {
+fn c74_nodes_are_numbered_in_the_order_of_recording() {
     let tape = Tape::<f64>::new();
     let x = tape.leaf(1.0);
     let y = tape.leaf(2.0);
@@ -79,7 +79,7 @@ fn results_are_found_by_handle_and_by_node_and_listed_in_order() {
 }
 
 #[test]
-fn results_accumulate_by_leaf() {
+fn c74_results_accumulate_by_leaf() {
     let tape = Tape::<f64>::new();
     let (x, y) = (tape.leaf(2.0), tape.leaf(3.0));
     let mut gradients = gradients_of(&tape, &y);
@@ -90,7 +90,7 @@ fn results_accumulate_by_leaf() {
 }
 
 #[test]
-fn an_existing_node_is_tracked_again_with_its_own_value() {
+fn c74_an_existing_node_is_tracked_again_with_its_own_value() {
     let tape = Tape::<f64>::new();
     let x = tape.leaf(2.0);
     let y = with_mode(Mode::Aggressive, || x.exp());

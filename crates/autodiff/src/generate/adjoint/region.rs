@@ -22,9 +22,12 @@ impl AdjointBuilder<'_> {
 
     /// Reversing a region runs it again, with what the host left, records it and reverses that.
     pub(crate) fn reverse_region(&mut self, w: &mut Writer, region: &Region) -> Result<(), Error> {
-        for array in self.plan.region(region).to_vec().into_iter().rev() {
-            w.push(Stmt::Pop(array));
+        let recorded = self.plan.region(region).to_vec();
+        if !recorded.is_empty() {
+            // They were pushed before the host could change their shapes.
+            w.push(Stmt::Host(region.id, Again::Shapes));
         }
+        recorded.into_iter().rev().for_each(|array| w.push(Stmt::Pop(array)));
         w.push(Stmt::Host(region.id, Again::Change));
         // Its statements are run and reversed in one go, like those of a whole program.
         let (nested, env) = (std::mem::replace(&mut self.nested, false), self.env.clone());

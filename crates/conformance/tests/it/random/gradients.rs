@@ -103,7 +103,7 @@ impl Setting {
     pub fn gradient(&self, g: &CompiledGradient) -> Result<Vec<Vec<Literal>>, RuntimeError> {
         let program = g.program();
         let mut arrays = self.arrays(g.device(), program);
-        g.launch(&self.args(program, &mut arrays))?;
+        g.launch(&mut self.args(program, &mut arrays))?;
         let given = program.params.iter().zip(&arrays).filter_map(|(param, array)| match (param, array) {
             (Param::Array(id), Some(array)) if program.array(*id).name.starts_with("d_") => {
                 Some(literals(array.ty(), array.bytes()))

@@ -65,6 +65,8 @@ pub enum Stmt {
 /// What the driver does where the host stepped in before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Again {
+    /// Gives the arrays the shapes that they had before the host changed them.
+    Shapes,
     /// Changes the arrays as the host did.
     Change,
     /// Puts back what they held before. What the host wrote is constant: no cotangent flows on from there.

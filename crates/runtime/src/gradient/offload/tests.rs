@@ -239,14 +239,14 @@ impl Case {
     fn run<T>(
         &self,
         gradient: &CompiledGradient,
-        what: impl FnOnce(&CompiledGradient, &[Arg<'_>]) -> Result<T>,
+        what: impl FnOnce(&CompiledGradient, &mut [Arg<'_>]) -> Result<T>,
     ) -> Result<(T, Vec<u64>)> {
         let values: Vec<f64> = (0..LENGTH).map(|k| 0.5 + (k as f64).sin()).collect();
         let [mut x, mut y] = [1.0, 0.7]
             .map(|c| self.device.array(&values.iter().map(|v| c * v).collect::<Vec<f64>>()).unwrap());
         let mut loss = self.device.scalar(0.0f64).unwrap();
         let [mut dx, mut dy] = [0, 1].map(|_| self.device.zeros::<f64, 1>([LENGTH]).unwrap());
-        let args = [
+        let mut args = [
             Arg::Write(x.any_mut()),
             Arg::Write(y.any_mut()),
             Arg::Scalar(Literal::index(STEPS as i64)),
@@ -254,7 +254,7 @@ impl Case {
             Arg::Write(dx.any_mut()),
             Arg::Write(dy.any_mut()),
         ];
-        let answer = what(gradient, &args)?;
+        let answer = what(gradient, &mut args)?;
         Ok((answer, dx.to_vec().iter().chain(&dy.to_vec()).map(|v| v.to_bits()).collect()))
     }
 

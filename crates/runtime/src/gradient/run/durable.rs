@@ -102,6 +102,11 @@ impl Frontier {
         self.to_reverse.unwrap_or(reversed).max(reversed)
     }
 
+    /// Is every action made durable?
+    pub fn is_of_every_action(&self) -> bool {
+        self.every.is_zero()
+    }
+
     /// Is it time to make the run durable?
     pub fn is_due(&self) -> bool {
         self.last.elapsed() >= self.every

@@ -1,24 +1,24 @@
 //! What the host does when a differentiated program yields, and doing it again.
 
+mod ask;
 mod log;
 
 use std::collections::BTreeMap;
 
-use ebbtide_ir::{
-    Access, Again, ArrayId, Loop, LoopKind, Outcome, Param, Place, RegionId, Role, Stmt, enclosing,
-};
+use ebbtide_autodiff::Pushes;
+use ebbtide_ir::{Again, ArrayId, Outcome, Place, RegionId};
 
 use crate::array::Array;
 use crate::array::any_array::AnyArray;
 use crate::device::Start;
-use crate::device::frame::extents::from_arguments;
 use crate::error::{Error, Result};
 use crate::gradient::run::Run;
+use crate::gradient::run::shapes::Follow;
 use crate::launch::yielded::Yielded;
 use crate::memory::codec::{ByteOrder, elements};
 use crate::memory::device_memory::Handed;
 use crate::memory::element::Item;
-pub(crate) use log::{Change, Log};
+pub(crate) use log::{Change, Log, Patch, Reshape, Visit};
 
 /// What the host does when a differentiated program yields: repairs arrays, so that the region can be run again.
 pub type OnYield = dyn Fn(&Yielded, &mut Host) -> Result<()> + Send + Sync;
@@ -26,8 +26,10 @@ pub type OnYield = dyn Fn(&Yielded, &mut Host) -> Result<()> + Send + Sync;
 /// The arrays that the caller lent for writing, as they are where the program yielded. What is changed here, the
 /// program goes on with; for the derivative it is constant.
 pub struct Host {
-    program: String,
-    arrays: BTreeMap<String, AnyArray>,
+    pub(super) program: String,
+    pub(super) arrays: BTreeMap<String, AnyArray>,
+    /// The budget that it gives the run.
+    pub(super) memory: Option<u64>,
 }
 
 impl Host {
@@ -44,6 +46,12 @@ impl Host {
         let program = &self.program;
         let lost = || Error::Plan { program: program.clone(), message: format!("`{name}` is gone") };
         self.arrays.get_mut(name).ok_or_else(lost)
+    }
+
+    /// Gives the run so many bytes from here on, where it was launched with a budget and that is too small: for arrays that
+    /// have grown, or because [`Yielded::shortage`] says so.
+    pub fn set_memory(&mut self, bytes: u64) {
+        self.memory = Some(bytes);
     }
 
     /// Works on an array of known type and rank.
@@ -70,18 +78,31 @@ impl Host {
     }
 }
 
+/// Iterations of a loop that a segment runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Piece<'p> {
+    /// The first of them.
+    pub first: u64,
+    /// What one of them pushes.
+    pub pushes: &'p [Pushes],
+    /// How many there are.
+    pub passes: u64,
+}
+
 /// A host that was asked so often at one place and changed nothing will not change anything.
 const PATIENCE: u32 = 1000;
 
 impl<'a> Run<'a> {
     /// Runs a segment to its end; wherever it yields, the host does what it did before, or is asked.
-    pub(crate) fn yielding_segment(&mut self, segment: usize, piece: Option<u64>) -> Result<()> {
+    pub(crate) fn yielding_segment(&mut self, segment: usize, piece: Option<Piece<'_>>) -> Result<()> {
+        let held: Vec<usize> = self.frame.tapes.iter().map(|tape| tape.depth).collect();
         let mut outcome = self.executable.run(segment, self.frame, Start::Beginning)?;
         let mut last: Option<(RegionId, i64)> = None;
         let (mut replayed, mut in_vain) = (None, 0);
         while let Outcome::Yielded { place, reason } = outcome {
             let source = self.variant.copies.get(&place.region).copied().unwrap_or(place.region);
             self.may_run_again(source)?;
+            let shapes = self.shapes.now();
             let key = (source, self.visit(source)?);
             if self.log.done.contains_key(&key) && last != Some(key) {
                 self.change(key, Again::Change)?;
@@ -91,7 +112,7 @@ impl<'a> Run<'a> {
                 return Err(Error::NotReproduced { program: self.variant.source.name.clone(), place });
             } else {
                 self.may_ask(last == Some(key))?;
-                let changed = self.ask(key, &place, reason, piece)?;
+                let changed = self.ask(key, &place, reason, piece.map(|piece| piece.first))?;
                 in_vain = if changed || last != Some(key) { 0 } else { in_vain + 1 };
                 if in_vain == PATIENCE {
                     return Err(self.variant.lost(&format!(
@@ -101,6 +122,13 @@ impl<'a> Run<'a> {
                 }
             }
             last = Some(key);
+            if self.shapes.now() != shapes {
+                // What is pushed from here on is larger, and may be more.
+                match piece {
+                    Some(Piece { pushes, passes, .. }) => self.reserve_beside(&held, pushes, passes)?,
+                    None => self.reserve_beside(&held, &self.variant.steps.pushes[segment], 1)?,
+                }
+            }
             outcome = self.executable.run(segment, self.frame, Start::At(&place))?;
         }
         Ok(())
@@ -135,6 +163,9 @@ impl<'a> Run<'a> {
 
     /// Does what the host did at the execution of a region that is being run again, or undoes it.
     pub(crate) fn host_again(&mut self, region: RegionId, again: Again) -> Result<()> {
+        if again == Again::Shapes && self.shapes.count() == 1 {
+            return Ok(());
+        }
         self.settle()?;
         let key = (region, self.visit(region)?);
         self.change(key, again)
@@ -151,7 +182,8 @@ impl<'a> Run<'a> {
 
     /// What an array holds.
     pub(crate) fn contents(&mut self, array: ArrayId) -> Result<Vec<u8>> {
-        let mut buffer = [self.spare.take(self.frame.arrays[array.index()].bytes, self.device.meter())?];
+        let bytes = self.frame.arrays[array.index()].bytes;
+        let mut buffer = [self.with_room(|run| run.spare.take(bytes, run.device.meter()))?];
         buffer[0].hand_over(Handed::ForWriting)?;
         self.executable.store(self.frame, &[array], &mut buffer)?;
         self.executable.submit(self.frame)?;
@@ -161,7 +193,7 @@ impl<'a> Run<'a> {
     }
 
     pub(crate) fn set_contents(&mut self, array: ArrayId, bytes: &[u8]) -> Result<()> {
-        let mut buffer = [self.spare.take(bytes.len(), self.device.meter())?];
+        let mut buffer = [self.with_room(|run| run.spare.take(bytes.len(), run.device.meter()))?];
         buffer[0].bytes_mut().copy_from_slice(bytes);
         buffer[0].hand_over(Handed::ForReading)?;
         self.executable.load(self.frame, &[array], &buffer)?;
@@ -170,104 +202,42 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Asks the host, and remembers what it did; says whether it did anything.
-    fn ask(&mut self, key: (RegionId, i64), place: &Place, reason: i64, piece: Option<u64>) -> Result<bool> {
-        let variant = self.variant;
-        // Regions of the source go by the loops of the source, of which a driven one is somewhere in its middle.
-        let mut place = Place { region: key.0, iterations: place.iterations.clone() };
-        if let (Some(first), Some(passes)) = (piece, place.iterations.first_mut()) {
-            *passes += first;
-        }
-        let mut at = Yielded { place, reason, known: None, ..Yielded::nowhere(&variant.source) };
-        for stmt in enclosing(&variant.source, key.0) {
-            if let Stmt::Loop(Loop { id, kind: LoopKind::For { from, to, .. }, .. }) = stmt {
-                let value = |v| from_arguments(&variant.source, v, &self.frame.arrays, &self.frame.arguments);
-                let bounds = [*from, *to].map(|v| value(v).unwrap_or(0) as i64);
-                at.scalars.bounds[id.index()] = bounds;
-            }
-        }
-        let Some(on_yield) = self.host else {
-            let message = format!(
-                "it yielded at `{}`, and no callback was given that could repair it: write `.on_yield(..)`",
-                at.label_name()
-            );
-            return Err(variant.lost(&message));
-        };
-        let mut host = Host { program: variant.source.name.clone(), arrays: BTreeMap::new() };
-        let mut lent: Vec<(ArrayId, String, Vec<u8>)> = Vec::new();
-        for param in &variant.source.params {
-            let Param::Array(id) = *param else { continue };
-            let decl = variant.source.array(id);
-            if decl.role != Role::Param(Access::Write) || variant.tangents.values().any(|dot| *dot == id) {
-                continue;
-            }
-            let shape: Vec<usize> =
-                self.frame.arrays[id.index()].shape[..decl.rank].iter().map(|n| *n as usize).collect();
-            let bytes = self.contents(id)?;
-            let mut array = AnyArray::zeros(self.device, decl.ty, &shape)?;
-            array.copy_from_bytes(&bytes)?;
-            host.arrays.insert(decl.name.clone(), array);
-            lent.push((id, decl.name.clone(), bytes));
-        }
-        on_yield(&at, &mut host)?;
-        let mut did = false;
-        for (array, name, old) in lent {
-            let decl = variant.source.array(array);
-            let Some(now) = host.arrays.get(&name) else { continue };
-            let shape = &self.frame.arrays[array.index()].shape[..decl.rank];
-            let alike = |now: &AnyArray| now.shape().iter().map(|n| *n as i64).eq(shape.iter().copied());
-            if now.ty() != decl.ty || !alike(now) {
-                let message = format!(
-                    "the host gave `{name}` another type or shape where the program yielded: a differentiated run keeps \
-                     those that it was launched with; make the array large enough before"
-                );
-                return Err(variant.lost(&message));
-            }
-            let size = decl.ty.size();
-            let changed = |at: &usize| old[*at..at + size] != now.bytes()[*at..at + size];
-            let elements: Vec<usize> = (0..old.len()).step_by(size).filter(changed).collect();
-            if elements.is_empty() {
-                continue;
-            }
-            let pick = |from: &[u8]| {
-                elements.iter().flat_map(|at| from[*at..at + size].to_vec()).collect::<Vec<u8>>()
-            };
-            let (before, after) = (pick(&old), pick(now.bytes()));
-            did = true;
-            self.set_contents(array, now.bytes())?;
-            let done = self.log.done.entry(key).or_default();
-            done.push(Change { array, elements: elements.clone(), old: before, new: after });
-            // What the host wrote does not move with the inputs.
-            if let Some(dot) = variant.tangents.get(&array).copied() {
-                let mut bytes = self.contents(dot)?;
-                let old = elements.iter().flat_map(|at| bytes[*at..at + size].to_vec()).collect::<Vec<u8>>();
-                elements.iter().for_each(|at| bytes[*at..at + size].fill(0));
-                self.set_contents(dot, &bytes)?;
-                let new = vec![0; old.len()];
-                self.log.done.entry(key).or_default().push(Change { array: dot, elements, old, new });
-            }
-        }
-        // That nothing was changed is remembered too: then the host is not asked again on replay.
-        self.log.done.entry(key).or_default();
-        Ok(did)
+    /// Does what the host did at the execution of a region, or undoes it, or takes back the shapes alone.
+    fn change(&mut self, key: Visit, again: Again) -> Result<()> {
+        let Some(changes) = self.log.done.remove(&key) else { return Ok(()) };
+        let changed = self.apply(key, &changes, again);
+        self.log.done.insert(key, changes);
+        changed
     }
 
-    fn change(&mut self, key: (RegionId, i64), again: Again) -> Result<()> {
-        let Some(changes) = self.log.done.remove(&key) else { return Ok(()) };
+    fn apply(&mut self, key: Visit, changes: &[Change], again: Again) -> Result<()> {
         let flag = self.variant.hosted.get(&key.0).map(|h| h.flag);
         let in_order: Vec<&Change> = match again {
             Again::Change => changes.iter().collect(),
             Again::Undo => changes.iter().rev().collect(),
+            Again::Shapes => {
+                let before = changes.first().map_or(self.shapes.now(), |change| change.shapes.0);
+                return self.enter_shapes(before, Follow::RunAgain).map(drop);
+            }
         };
         for change in in_order {
             let (array, size) = (change.array, self.variant.source.array(change.array).ty.size());
+            let patch = match again {
+                Again::Change => {
+                    self.enter_shapes(change.shapes.1, Follow::RunAgain)?;
+                    &change.after
+                }
+                _ => {
+                    self.enter_shapes(change.shapes.0, Follow::Reversed)?;
+                    &change.before
+                }
+            };
             if again == Again::Undo && Some(array) == flag {
                 // What the abandoned execution left in its flag was never there.
                 continue;
             }
-            let from = if again == Again::Change { &change.new } else { &change.old };
             let mut bytes = self.contents(array)?;
-            for (at, element) in change.elements.iter().zip(from.chunks_exact(size)) {
+            for (at, element) in patch.elements.iter().zip(patch.bytes.chunks_exact(size)) {
                 bytes[*at..at + size].copy_from_slice(element);
             }
             self.set_contents(array, &bytes)?;
@@ -275,11 +245,10 @@ impl<'a> Run<'a> {
                 && let Some(shadow) = self.variant.shadows.get(&array).copied()
             {
                 let mut bytes = self.contents(shadow)?;
-                change.elements.iter().for_each(|at| bytes[*at..at + size].fill(0));
+                patch.elements.iter().for_each(|at| bytes[*at..at + size].fill(0));
                 self.set_contents(shadow, &bytes)?;
             }
         }
-        self.log.done.insert(key, changes);
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ use super::layout::{LOOP_WORDS, action_words, bytes_of, ran_words, slot_words};
 use super::{Frontier, kept_arrays, results};
 use crate::error::{Error, Result};
 use crate::gradient::run::Run;
+use crate::gradient::steps::Sweep;
 use crate::memory::buffer::Buffer;
 
 /// One array of the snapshot: its name, its type and shape, and where its bytes are.
@@ -90,6 +91,7 @@ impl<'a> Run<'a> {
             return Err(self.variant.lost(message));
         }
         let mut pieces = vec![Piece::words("ran".to_string(), &[9], ran_words(&self.ran))];
+        pieces.extend(self.shapes_piece());
         for array in results(&self.variant.program) {
             pieces.push(self.array_piece(array));
         }
@@ -139,6 +141,16 @@ impl<'a> Run<'a> {
         Piece::of(format!("array {}", array.index()), &[bytes], Source::Array(array))
     }
 
+    /// The shapes that the host gave to arrays, if it gave any.
+    fn shapes_piece(&self) -> Option<Piece> {
+        if self.shapes.count() == 1 {
+            return None;
+        }
+        let mut words = vec![self.shapes.now() as u64, self.shapes.of_cotangents() as u64];
+        words.extend(self.log.reshape_words());
+        Some(Piece::words("shapes".to_string(), &[words.len()], words))
+    }
+
     /// All that the run is, in the order of `layout`.
     fn pieces(&mut self) -> Vec<Piece> {
         let scalars = &self.frame.scalars;
@@ -151,7 +163,9 @@ impl<'a> Run<'a> {
         ];
         if !self.variant.hosted.is_empty() {
             pieces.push(Piece::bytes("host".to_string(), self.log.to_bytes()));
+            pieces.extend(self.shapes_piece());
         }
+        let reshaped = self.shapes.count() > 1;
         let mut data = Vec::new();
         let mut loops: Vec<LoopId> = self.sweeps.keys().copied().collect();
         loops.sort_unstable();
@@ -168,18 +182,23 @@ impl<'a> Run<'a> {
             let far = driven.far.as_ref().map(|far| far.held()).unwrap_or_default();
             let words: Vec<u64> = far.iter().flat_map(|(index, step)| [*index as u64, *step]).collect();
             pieces.push(Piece::words(format!("far {n}"), &[far.len(), 2], words));
-            let sizes = driven.sweep.carried.iter().map(|a| self.frame.arrays[a.index()].bytes);
-            let state: usize = sizes.sum();
             let held: Vec<usize> = far.into_iter().map(|(index, _)| index).collect();
-            let shape = [slots.len(), state];
+            let near = slots.iter().map(|slot| driven.slots.get(slot).map_or(0, |state| state.shapes));
+            let away = held.iter().map(|index| driven.far_shapes.get(index).copied().unwrap_or(0));
+            let numbers: Vec<usize> = near.chain(away).collect();
+            if reshaped {
+                let words = numbers.iter().map(|number| *number as u64);
+                pieces.push(Piece::words(format!("slot shapes {n}"), &[numbers.len()], words));
+            }
+            let (near, away) = numbers.split_at(slots.len());
+            let shape = self.state_shape(driven.sweep, near);
             data.push(Piece::of(format!("slot data {n}"), &shape, Source::Slots(id, slots)));
-            let shape = [held.len(), state];
+            let shape = self.state_shape(driven.sweep, away);
             data.push(Piece::of(format!("far data {n}"), &shape, Source::Offload(id, held)));
         }
         for array in kept_arrays(&self.variant.program) {
             pieces.push(self.array_piece(array));
-            let (depth, bytes) =
-                (self.frame.tapes[array.index()].depth, self.frame.arrays[array.index()].bytes);
+            let (depth, bytes) = (self.frame.tapes[array.index()].depth, self.place_bytes(array));
             if depth > 0 {
                 let name = format!("tape {}", array.index());
                 pieces.push(Piece::of(name, &[depth, bytes], Source::Tape(array)));
@@ -187,6 +206,26 @@ impl<'a> Run<'a> {
         }
         pieces.append(&mut data);
         pieces
+    }
+
+    /// The bytes of a place on the tape of an array in a file: those of its largest shape.
+    pub(super) fn place_bytes(&self, array: ArrayId) -> usize {
+        self.shapes.most_bytes(array).unwrap_or(self.frame.arrays[array.index()].bytes)
+    }
+
+    /// The bytes of the arrays that a loop carries, in the shapes of a number.
+    pub(super) fn state_bytes(&self, sweep: &Sweep, number: usize) -> Vec<usize> {
+        let bytes = |a: &ArrayId| self.shapes.bytes(*a, number).unwrap_or(self.frame.arrays[a.index()].bytes);
+        sweep.carried.iter().map(bytes).collect()
+    }
+
+    /// The shape of the data of states in shapes of these numbers: a row for each, if they are alike.
+    pub(super) fn state_shape(&self, sweep: &Sweep, numbers: &[usize]) -> Vec<usize> {
+        let state = |number| self.state_bytes(sweep, number).iter().sum::<usize>();
+        match self.shapes.count() {
+            1 => vec![numbers.len(), state(0)],
+            _ => vec![numbers.iter().map(|number| state(*number)).sum()],
+        }
     }
 
     /// Shows all bytes of a piece, part by part.
@@ -204,7 +243,8 @@ impl<'a> Run<'a> {
             }
             Source::Slots(id, slots) => {
                 let Some(driven) = self.sweeps.get(id) else { return Ok(()) };
-                let buffers = slots.iter().filter_map(|slot| driven.slots.get(slot)).flatten();
+                let states = slots.iter().filter_map(|slot| driven.slots.get(slot));
+                let buffers = states.flat_map(|state| &state.buffers);
                 buffers.map(Buffer::bytes).try_for_each(visit)
             }
             Source::Offload(id, held) => {
@@ -220,18 +260,21 @@ impl<'a> Run<'a> {
     }
 
     fn show_tape(&mut self, array: ArrayId, place: usize, visit: Visit<'_>) -> Result<()> {
-        let bytes = self.frame.arrays[array.index()].bytes;
+        let (address, all) = (self.tape_place(array, place)?, self.place_bytes(array));
+        let bytes = self.frame.room(address, &self.frame.arrays[array.index()]).min(all);
         if self.is_in_host_memory() {
-            let held = self.tape_place(array, place)?;
-            // SAFETY (*Liveness*, *Bounds*): a place on the tape owns memory of its array's size for as long as the frame
-            // lives; nothing runs between two actions.
-            return visit(unsafe { std::slice::from_raw_parts(held, bytes) });
+            // SAFETY (*Liveness*, *Bounds*): a place on the tape owns memory of so many bytes for as long as the frame lives;
+            // nothing runs between two actions.
+            visit(unsafe { std::slice::from_raw_parts(address, bytes) })?;
+        } else {
+            let mut buffer = self.spare.take(bytes, self.device.meter())?;
+            self.frame.copy_tape_to(array, place, &mut buffer)?;
+            let visited = visit(buffer.bytes());
+            self.spare.give([buffer]);
+            visited?;
         }
-        let mut buffer = self.spare.take(bytes, self.device.meter())?;
-        self.frame.copy_tape_to(array, place, &mut buffer)?;
-        let visited = visit(buffer.bytes());
-        self.spare.give([buffer]);
-        visited
+        // What was put there before the array grew is smaller than the others.
+        if bytes < all { visit(&vec![0; all - bytes]) } else { Ok(()) }
     }
 
     /// The address of a place on the tape of an array, which has the size of the array.

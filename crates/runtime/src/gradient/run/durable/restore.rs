@@ -12,10 +12,12 @@ use ebbtide_snapshot::{Dtype, SnapshotReader, free_memory};
 
 use super::layout::{LOOP_WORDS, action, ran, slot, words_of};
 use super::{kept_arrays, results};
+use crate::array::any_array::byte_count;
 use crate::device::frame::extents::from_arguments;
 use crate::error::{Error, Result};
-use crate::gradient::run::hosted::Log;
-use crate::gradient::run::{Driven, Run};
+use crate::gradient::run::hosted::{Log, Reshape};
+use crate::gradient::run::shapes::Follow;
+use crate::gradient::run::{Driven, Run, StoredState};
 use crate::gradient::steps::{Step, Sweep};
 use crate::launch::stored::plain;
 use crate::size::bytes as size;
@@ -32,12 +34,20 @@ struct Pending {
     id: LoopId,
     slots: Vec<ebbtide_schedule::Slot>,
     far: Vec<(usize, u64)>,
+    /// The numbers of the shapes of the former, then of the latter.
+    shapes: Vec<usize>,
 }
+
+/// The shapes that a host gave to arrays, and the numbers of those that arrays and cotangents have.
+type Reshaped = (Vec<Reshape>, (usize, usize));
 
 impl<'a> Run<'a> {
     /// Reads the results of a run that is complete.
     pub(crate) fn read_results(&mut self, reader: &mut SnapshotReader) -> Result<()> {
         self.ran = ran(self.ran_words(reader)?);
+        if let Some((reshapes, _)) = self.read_shapes(reader)? {
+            self.take_log(Log { reshapes, ..Log::default() })?;
+        }
         for array in results(&self.variant.program) {
             self.read_array(reader, array)?;
         }
@@ -70,7 +80,8 @@ impl<'a> Run<'a> {
         for rest in pending {
             self.read_slots(reader, rest)?;
         }
-        expect_end(reader)
+        expect_end(reader)?;
+        self.plan_restored()
     }
 
     fn ran_words(&self, reader: &mut SnapshotReader) -> Result<[u64; 9]> {
@@ -101,16 +112,54 @@ impl<'a> Run<'a> {
         }
         let length = expect(reader, "host", Dtype::U8, |shape| shape.len() == 1)?[0];
         let bytes = reader.read_vec(length)?;
+        let shapes = self.read_shapes(reader)?;
+        let (reshapes, now) = shapes.unwrap_or_default();
+        self.take_log(Log { reshapes, ..Log::default() })?;
         let (arrays, source) = (&self.frame.arrays, &self.variant.source);
-        let size = |array: ArrayId| {
+        let size = |array: ArrayId, number: usize| {
             let decl = source.arrays.get(array.index())?;
-            let lent = decl.role == Role::Param(Access::Write);
-            lent.then(|| (arrays[array.index()].bytes, decl.ty))
+            let launch = (self.shapes.count() == 1 && number == 0).then(|| arrays[array.index()].bytes);
+            let bytes = self.shapes.bytes(array, number).or(launch)?;
+            (decl.role == Role::Param(Access::Write)).then_some((bytes, decl.ty))
         };
         let known = |log: &Log| log.done.keys().all(|(region, _)| self.variant.hosted.contains_key(region));
         let log = Log::from_bytes(&bytes).filter(|log| known(log) && log.fits(size));
-        self.log = log.ok_or_else(|| reader.damaged("what the host did is not of this program"))?;
+        let log = log.ok_or_else(|| reader.damaged("what the host did is not of this program"))?;
+        self.log.done = log.done;
+        let (now, of_cotangents) = now;
+        self.enter_shapes(of_cotangents, Follow::Reversed)?;
+        self.enter_shapes(now, Follow::RunAgain)?;
         Ok(())
+    }
+
+    /// The shapes that the host gave to arrays, and the numbers of those that arrays and cotangents have, if there are any.
+    fn read_shapes(&self, reader: &mut SnapshotReader) -> Result<Option<Reshaped>> {
+        if self.variant.hosted.is_empty() || reader.next_array().is_none_or(|next| next.name != "shapes") {
+            return Ok(None);
+        }
+        let count = expect(reader, "shapes", Dtype::U64, |shape| matches!(shape, [n] if *n >= 2))?[0];
+        let words = words(reader, count)?;
+        let damaged = || reader.damaged("the shapes in it are not of this program");
+        let reshapes = Log::reshapes_of(&words[2..]).ok_or_else(damaged)?;
+        let lent = &self.variant.lent.arrays;
+        let mut bytes = 0u64;
+        for (array, shape) in reshapes.iter().flat_map(|reshape| &reshape.shapes) {
+            let decl = self.variant.source.arrays.get(array.index()).ok_or_else(damaged)?;
+            if !lent.contains_key(array) || shape.len() != decl.rank {
+                return Err(damaged().into());
+            }
+            bytes = bytes.saturating_add(byte_count(shape, decl.ty).map_err(|_| damaged())? as u64);
+        }
+        if !reshapes.iter().all(|reshape| self.variant.hosted.contains_key(&reshape.at.0))
+            || free_memory().is_some_and(|free| free < bytes)
+        {
+            return Err(damaged().into());
+        }
+        let number = |word: u64| usize::try_from(word).ok().filter(|n| *n <= reshapes.len());
+        let (Some(now), Some(of_cotangents)) = (number(words[0]), number(words[1])) else {
+            return Err(damaged().into());
+        };
+        Ok(Some((reshapes, (now, of_cotangents))))
     }
 
     /// The loops that are being driven where the run stands, in order, which the position and the branches taken tell.
@@ -164,20 +213,26 @@ impl<'a> Run<'a> {
         let schedule: AnySchedule = text
             .parse()
             .map_err(|error: ebbtide_schedule::Error| reader.damaged(format!("a schedule in it: {error}")))?;
-        let passes = match sweep.length {
-            Length::Unknown { .. } => None,
+        let first = match sweep.length {
+            Length::Unknown { .. } => 0,
+            // The loop was entered in one of the shapes that arrays have had.
             Length::Known(from, to) => {
-                let value =
-                    |v| from_arguments(&self.variant.program, v, &self.frame.arrays, &self.frame.arguments);
-                match (value(from), value(to)) {
-                    (Some(from), Some(to)) => Some((to as i64).saturating_sub(from as i64).max(0) as u64),
-                    _ => return Err(self.variant.lost("the bounds of a loop could not be computed")),
-                }
+                let bounds = |number: usize| {
+                    let views = self.shapes.views(&self.frame.arrays, number);
+                    let value = |v| from_arguments(&self.variant.program, v, &views, &self.frame.arguments);
+                    Some((value(from)? as i64, value(to)? as i64))
+                };
+                let bounds: Option<Vec<_>> = (0..self.shapes.count()).map(bounds).collect();
+                let Some(bounds) = bounds else {
+                    return Err(self.variant.lost("the bounds of a loop could not be computed"));
+                };
+                let passes = |(from, to): &(i64, i64)| Some(to.saturating_sub(*from).max(0) as u64);
+                let Some((first, _)) = bounds.iter().find(|b| passes(b) == schedule.steps()) else {
+                    return Err(reader.damaged("a schedule in it is of another number of passes").into());
+                };
+                *first
             }
         };
-        if passes.is_some() && schedule.steps() != passes {
-            return Err(reader.damaged("a schedule in it is of another number of passes").into());
-        }
         // Every state in a slot stands before another pass; the last pass has none after it.
         let most = schedule.steps().and_then(|steps| usize::try_from(steps).ok()).unwrap_or(usize::MAX);
         let counted = |shape: &[usize]| matches!(shape, [count, 2] if *count <= most.saturating_add(1));
@@ -200,9 +255,18 @@ impl<'a> Run<'a> {
         if self.tiers.disk.is_none() && far.iter().any(needs_disk) {
             return Err(self.variant.lost("it kept states on disk: launch it with `.disk(..)`, as before"));
         }
-        let mut driven = Driven::new(sweep, schedule, on_disk);
+        let count = slots.len() + far.len();
+        let mut shapes = vec![0; count];
+        if self.shapes.count() > 1 {
+            expect(reader, &format!("slot shapes {n}"), Dtype::U64, |shape| shape == [count])?;
+            let given = words(reader, count)?;
+            let number = |word: &u64| usize::try_from(*word).ok().filter(|n| *n < self.shapes.count());
+            let known: Option<Vec<usize>> = given.iter().map(number).collect();
+            shapes = known.ok_or_else(|| reader.damaged("its states have shapes that there are not"))?;
+        }
+        let mut driven = Driven::new(sweep, schedule, on_disk, first);
         driven.rest = action([numbers[1], numbers[2], numbers[3]]);
-        Ok((driven, Pending { id: sweep.id, slots, far }))
+        Ok((driven, Pending { id: sweep.id, slots, far, shapes }))
     }
 
     fn read_array(&mut self, reader: &mut SnapshotReader, array: ArrayId) -> Result<()> {
@@ -225,16 +289,16 @@ impl<'a> Run<'a> {
         if reader.next_array().is_none_or(|next| next.name != name) {
             return Ok(());
         }
-        let (bytes, most) = (self.frame.arrays[array.index()].bytes, self.deepest(array)?);
+        let (bytes, most) = (self.place_bytes(array), self.deepest(array)?);
         let fits = |shape: &[usize]| matches!(shape, [d, width] if *width == bytes && *d as u64 <= most);
         let depth = expect(reader, &name, Dtype::U8, fits)?[0];
         let ty = self.variant.program.array(array).ty;
-        self.frame.reserve_tape(array, depth, self.spare, self.device.meter())?;
+        self.frame.reserve_tape_of(array, depth, bytes, self.spare, self.device.meter())?;
         for place in 0..depth {
             if self.is_in_host_memory() {
                 let address = self.tape_place(array, place)?;
-                // SAFETY (*Liveness*, *Bounds*, *Exclusive access*): a place that was reserved owns memory of its array's
-                // size for as long as the frame lives, and nothing runs.
+                // SAFETY (*Liveness*, *Bounds*, *Exclusive access*): a place that was reserved owns so much memory for as long
+                // as the frame lives, and nothing runs.
                 let held = unsafe { std::slice::from_raw_parts_mut(address, bytes) };
                 reader.read(held)?;
                 check_elements(reader, ty, held)?;
@@ -254,7 +318,8 @@ impl<'a> Run<'a> {
     fn deepest(&self, array: ArrayId) -> Result<u64> {
         let variant = self.variant;
         let (views, scalars) = (&self.frame.arrays, &self.frame.arguments);
-        let mut most = 0u64;
+        // It may have held more in other shapes.
+        let mut most = if self.shapes.count() > 1 { u64::MAX } else { 0 };
         let outside = variant.pushes_outside.iter().chain(variant.steps.pushes.iter().flatten());
         for pushes in outside.filter(|pushes| pushes.array == array) {
             // Segments that are pieces of loops push as often as these say; where that is data, nothing is known.
@@ -272,36 +337,41 @@ impl<'a> Run<'a> {
 
     /// Fills the slots of a loop.
     fn read_slots(&mut self, reader: &mut SnapshotReader, rest: Pending) -> Result<()> {
-        let Pending { id, slots, far } = rest;
+        let Pending { id, slots, far, shapes } = rest;
         let Some(mut driven) = self.sweeps.remove(&id) else { return Ok(()) };
-        let carried = &driven.sweep.carried;
-        let parts: Vec<(usize, Type)> = carried
-            .iter()
-            .map(|a| (self.frame.arrays[a.index()].bytes, self.variant.program.array(*a).ty))
-            .collect();
-        let state: usize = parts.iter().map(|(bytes, _)| bytes).sum();
+        let sweep = driven.sweep;
+        let types: Vec<Type> = sweep.carried.iter().map(|a| self.variant.program.array(*a).ty).collect();
+        let parts = |run: &Self, number: usize| -> Vec<(usize, Type)> {
+            run.state_bytes(sweep, number).into_iter().zip(types.iter().copied()).collect()
+        };
+        let (near, away) = shapes.split_at(slots.len());
         let n = id.index();
-        if !slots.is_empty() && state > 0 {
-            expect(reader, &format!("slot data {n}"), Dtype::U8, |shape| shape == [slots.len(), state])?;
+        let wanted = self.state_shape(sweep, near);
+        if !wanted.contains(&0) {
+            expect(reader, &format!("slot data {n}"), Dtype::U8, |shape| shape == wanted)?;
         }
-        for slot in slots {
-            let mut buffers = Vec::with_capacity(parts.len());
-            for (bytes, ty) in &parts {
+        for (slot, shapes) in slots.into_iter().zip(near.iter().copied()) {
+            let mut buffers = Vec::with_capacity(types.len());
+            for (bytes, ty) in &parts(self, shapes) {
                 let mut buffer = self.spare.take(*bytes, self.device.meter())?;
                 reader.read(buffer.bytes_to_overwrite())?;
                 check_elements(reader, *ty, buffer.bytes())?;
                 buffers.push(buffer);
             }
-            driven.slots.insert(slot, buffers);
+            driven.slots.insert(slot, StoredState { buffers, shapes });
         }
-        if !far.is_empty() && state > 0 {
-            expect(reader, &format!("far data {n}"), Dtype::U8, |shape| shape == [far.len(), state])?;
+        let wanted = self.state_shape(sweep, away);
+        if !wanted.contains(&0) {
+            expect(reader, &format!("far data {n}"), Dtype::U8, |shape| shape == wanted)?;
         }
         let spare = self.spare;
-        for (index, step) in &far {
+        for ((index, step), shapes) in far.iter().zip(away) {
+            driven.far_shapes.insert(*index, *shapes);
+            let parts = parts(self, *shapes);
             let (far, _) = self.far(&mut driven);
             let mut types = parts.iter();
-            far.restore(*index, *step, spare, &mut |place| {
+            let sizes = parts.iter().map(|(bytes, _)| *bytes).collect::<Vec<_>>();
+            far.restore(*index, *step, &sizes, spare, &mut |place| {
                 reader.read(place)?;
                 let ty = types.next().map_or(Type::F64, |(_, ty)| *ty);
                 check_elements(reader, ty, place)
