@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import threading
 import weakref
@@ -243,6 +244,49 @@ def test_eight_threads_run_programs_at_once():
     for thread in threads:
         thread.join()
     assert all((r == np.arange(1000.0)).all() for r in results)
+
+
+def test_eight_threads_build_run_and_differentiate_one_program_at_once():
+    # Without the interpreter's lock all of this happens at once: builds, compilations, launches, errors.
+    @eb.program
+    def fresh(u, factor: float, loss):
+        for i in par(len(u)):
+            u[i] = np.sin(u[i]) * factor
+        for i in par(len(u)):
+            loss[()] += u[i] * u[i]
+
+    g = fresh.grad("loss", wrt="u", memory="1MiB")
+    together, results, failures = threading.Barrier(8), [None] * 8, []
+
+    def work(k):
+        try:
+            together.wait()
+            for _ in range(20):
+                u, loss = np.linspace(0.0, 1.0, 500) + k, np.zeros(())
+                fresh(u, 0.5, loss)
+                value, du = g(np.linspace(0.0, 1.0, 500) + k, 0.5, np.zeros(()))
+                assert value == loss[()]
+                with pytest.raises(eb.LaunchError):
+                    fresh(u[::2], 0.5, loss)
+                results[k] = (loss[()], du)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    for k, (value, du) in enumerate(results):
+        u, loss = np.linspace(0.0, 1.0, 500) + k, np.zeros(())
+        fresh(u, 0.5, loss)
+        assert value == loss[()] and (du == g(np.linspace(0.0, 1.0, 500) + k, 0.5, np.zeros(()))[1]).all()
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has the interpreter's lock")
+def test_importing_the_package_does_not_bring_the_interpreters_lock_back():
+    assert not sys._is_gil_enabled()
 
 
 @eb.program
