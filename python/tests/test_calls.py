@@ -376,6 +376,24 @@ def test_devices_give_the_same_bits():
     assert on_cpu[0] == interpreted[0] and (on_cpu[1] == interpreted[1]).all()
 
 
+def test_the_compiler_for_cuda_is_found_among_packages_of_python(tmp_path, monkeypatch):
+    from ebbtide import _cuda
+
+    for folder, name in (("cuda_nvrtc", "libnvrtc.so.12"), ("cu13", "libnvrtc.so.13"), ("cu13", "libnvrtc-builtins.so.13.2")):
+        (tmp_path / "nvidia" / folder / "lib").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "nvidia" / folder / "lib" / name).touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "nvidia", raising=False)
+    newest = str(tmp_path / "nvidia" / "cu13" / "lib" / "libnvrtc.so.13")
+    assert _cuda.packaged_compiler() == newest
+    monkeypatch.setenv("EBBTIDE_NVRTC", "of the user")
+    _cuda.find_compiler()
+    assert os.environ["EBBTIDE_NVRTC"] == "of the user"
+    monkeypatch.setenv("EBBTIDE_NVRTC", "")
+    _cuda.find_compiler()
+    assert os.environ["EBBTIDE_NVRTC"] == newest
+
+
 def test_programs_print_themselves_and_their_source():
     text = str(measure.ir(Grid(np.ones(2), 0.5), np.zeros(())))
     assert "for i in par(0..grid.u.len())" in text

@@ -96,13 +96,12 @@ class Assignments(SmallAssignments):
         if any(isinstance(self.known_quietly(v), (Array, Struct)) for v in value.elts):
             raise self.fail(statement, "names of arrays cannot be exchanged: `swap(u, v)` exchanges the arrays, for the caller too")
         # All values are computed before the first name changes.
-        found = []
+        found: list[Any] = []
         for v in value.elts:
-            scalar = self.known(v)
-            if isinstance(scalar, Small):
-                scalar = self.checked_view(statement, scalar)
-                scalar.emit()
-                found.append(scalar)
+            small = self.known(v)
+            if isinstance(small, Small):
+                found.append(self.checked_view(statement, small))
+                found[-1].emit()
                 continue
             scalar = self.scalar(v)
             if isinstance(scalar, Value):
@@ -326,8 +325,8 @@ class Assignments(SmallAssignments):
     def negated(self, id: int, ty: str) -> int:
         """A value with the sign exchanged; of an unsigned one what wraps to that."""
         if ty == "u32":
-            return self.builder.binary("sub", self.builder.int_literal(ty, 0), id)
-        return self.builder.unary("neg", id)
+            return int(self.builder.binary("sub", self.builder.int_literal(ty, 0), id))
+        return int(self.builder.unary("neg", id))
 
     def check_augmented(self, statement: ast.AugAssign, ty: str, right: Any) -> None:
         symbol = _BINARY[type(statement.op)][1] if type(statement.op) in _BINARY else "@"

@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional, Sequence
 import numpy as np
 
 from .. import language
-from .._types import FLOATS, INTEGERS, DType, element_type
+from .._types import FLOATS, INTEGERS, NAMES, DType, element_type
 from . import functions
 from .names import Known
 from .special import Special
@@ -76,7 +76,7 @@ class Calls(Special):
         except (ArithmeticError, ValueError) as error:
             raise self.fail(node, f"this constant cannot be computed: {error}") from None
         # What NumPy computes has a type.
-        return self.host(node, result) if isinstance(result, np.generic) else Const(result)
+        return Const(result.item(), NAMES.get(result.dtype.name)) if isinstance(result, np.generic) else Const(result)
 
     def function_of(self, node: ast.Call) -> Any:
         if not isinstance(node.func, (ast.Name, ast.Attribute)):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from typing import Callable, Optional, Sequence, Union
+from typing import Callable, Optional, Sequence, TypeVar, Union
 
 Loop = Union[ast.For, ast.While]
 Statements = list[ast.stmt]
@@ -256,7 +256,10 @@ class Jumps:
         return made
 
 
-def _copy(node):  # type: ignore[no-untyped-def]
+Node = TypeVar("Node", bound=ast.AST)
+
+
+def _copy(node: Node) -> Node:
     """The node without its inner ones copied."""
     made = type(node)(**{field: getattr(node, field, None) for field in node._fields})
     return ast.copy_location(made, node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 from typing import Any, Callable, Optional, Sequence
 
 from .. import language
@@ -274,8 +275,7 @@ class Translator(Statements):
             return made[0]
 
         if isinstance(found, Several):
-            get = lambda k: lambda: call().items[k]  # noqa: E731
-            return Several([self.later(item, get(k)) for k, item in enumerate(found.items)])
+            return Several([self.later(item, functools.partial(lambda k: call().items[k], k)) for k, item in enumerate(found.items)])
         return self.later(found, call)
 
     def later(self, found: Any, call: Callable[[], Any]) -> Any:

@@ -157,6 +157,6 @@ class Gone:
 class Retype(Exception):
     """A variable that began with a number without a type has another one: build again."""
 
-    def __init__(self, key: Any, ty: str) -> None:
+    def __init__(self, key: Any, ty: Any) -> None:
         super().__init__(key, ty)
         self.key, self.ty = key, ty
