@@ -160,7 +160,7 @@ class Translator(Statements):
             return self.value_of(taken if always_returns(taken) else [*taken, *rest], jumps)
         if not always:
             raise self.fail(last, "only some of these branches return: end each with `return`, or set a variable and return it at the end")
-        return self.branch_of(last, self.truth(last.test, condition).emit(), [*last.orelse, *rest], jumps)
+        return self.branch_of(last, self.truth(last.test, condition), [*last.orelse, *rest], jumps)
 
     def small_or_number(self, node: ast.expr) -> Any:
         found = self.known(node)
@@ -185,14 +185,14 @@ class Translator(Statements):
             return False
         return array not in self.arrays or array.name in self.written
 
-    def branch_of(self, node: ast.If, truth: int, rest: Sequence[ast.stmt], jumps: Jumps) -> Value:
+    def branch_of(self, node: ast.If, truth: Value, rest: Sequence[ast.stmt], jumps: Jumps) -> Value:
         """The value of the one branch or of the other; its type is learnt from them."""
         builder, key = self.builder, (*self.path, node.lineno, node.col_offset, "if")
         ty = self.facts.get(key, "f64")
         learnt = key in self.facts
         self.at(node)
         slot = builder.numbered_local("if", builder.int_literal(ty, 0))
-        builder.begin_if(truth)
+        builder.begin_if(truth.emit())
         python = True
         for arm in (node.body, rest):
             if arm is rest:

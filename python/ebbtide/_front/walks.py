@@ -26,6 +26,7 @@ class Walk:
     #: What the loop variable is multiplied with, and where it begins, for walks that are mapped again.
     first: Optional[Value] = None
     stride: int = 1
+    size: Optional[Value] = None
 
 
 class Walks(Words):
@@ -72,19 +73,27 @@ class Walks(Words):
         from_, to = (start, stop) if step > 0 else (stop, start)
         zero = from_.form is not None and not from_.form.terms and from_.form.constant == 0
         length = to if zero else self.arithmetic(node, "sub", to, from_)
-        size = abs(step)
         count = length
-        if size > 1:
-            raised = self.arithmetic(node, "sub", self.arithmetic(node, "add", length, self.number(node, size)), self.number(node, 1))
-            count = self.arithmetic(node, "div", raised, self.number(node, size))
-        return self.mapped(node, self.once(count), start, step)
+        size = self.once(self.number(node, abs(step)))
+        if abs(step) > 1:
+            builder, one = self.builder, self.number(node, 1)
 
-    def mapped(self, node: ast.AST, count: Value, first: Value, stride: int) -> Walk:
+            def emit() -> int:
+                total, by, less = length.emit(), size.emit(), one.emit()
+                raised = builder.binary("sub", builder.binary("add", total, by), less)
+                return int(builder.binary("div", raised, by))
+
+            count = Value("int", self.emitting(node, emit), safe=False)
+        return self.mapped(node, self.once(count), start, step, size)
+
+    def mapped(self, node: ast.AST, count: Value, first: Value, stride: int, size: Optional[Value] = None) -> Walk:
+        def times(counter: Value) -> Value:
+            return counter if size is None or abs(stride) == 1 else self.arithmetic(node, "mul", size, counter)
+
         def value(counter: Value) -> Value:
-            moved = counter if abs(stride) == 1 else self.arithmetic(node, "mul", self.number(node, abs(stride)), counter)
-            return self.arithmetic(node, "add" if stride > 0 else "sub", first, moved)
+            return self.arithmetic(node, "add" if stride > 0 else "sub", first, times(counter))
 
-        return Walk(self.number(node, 0), count, value, first, stride)
+        return Walk(self.number(node, 0), count, value, first, stride, size)
 
     def backwards(self, node: ast.AST, walk: Walk) -> Walk:
         if walk.first is None:
@@ -93,14 +102,15 @@ class Walks(Words):
             walk = self.mapped(node, self.once(stop if zero else self.arithmetic(node, "sub", stop, start)), start, 1)
         assert walk.first is not None
         last = self.arithmetic(node, "sub", walk.stop, self.number(node, 1))
-        moved = last if abs(walk.stride) == 1 else self.arithmetic(node, "mul", self.number(node, abs(walk.stride)), last)
+        moved = last if walk.size is None or abs(walk.stride) == 1 else self.arithmetic(node, "mul", walk.size, last)
         first = self.once(self.arithmetic(node, "add" if walk.stride > 0 else "sub", walk.first, moved))
-        return self.mapped(node, walk.stop, first, -walk.stride)
+        return self.mapped(node, walk.stop, first, -walk.stride, walk.size)
 
     def prepared(self, walk: Walk) -> tuple[int, int]:
         """The bounds of the counter, with all that its values need, computed before the loop."""
         if walk.first is not None:
             walk.first.emit()
+            walk.stop.emit()
         return walk.start.emit(), walk.stop.emit()
 
     def variable(self, walk: Walk, name: str, counter: int) -> LoopVariable:
