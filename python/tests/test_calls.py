@@ -376,6 +376,29 @@ def test_devices_give_the_same_bits():
     assert on_cpu[0] == interpreted[0] and (on_cpu[1] == interpreted[1]).all()
 
 
+def test_without_a_c_compiler_the_first_call_warns_and_programs_are_interpreted(tmp_path):
+    script = textwrap.dedent(
+        """
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        import numpy as np
+        from test_calls import scale, total
+        u, out = np.arange(3.0), np.zeros(())
+        scale(u)
+        scale(u)
+        total(u, out)
+        print(u.tolist(), out)
+        """
+    )
+    without = {**os.environ, "PATH": "/nonexistent", "EBBTIDE_CACHE": str(tmp_path)}
+    without.pop("EBBTIDE_CC", None)
+    without.pop("CC", None)
+    command = [sys.executable, "-c", script, os.path.dirname(__file__)]
+    done = subprocess.run(command, capture_output=True, text=True, env=without)
+    assert done.stdout == "[0.0, 4.0, 8.0] 12.0\n", done.stderr
+    assert done.stderr.count("programs are interpreted") == 1
+
+
 def test_the_compiler_for_cuda_is_found_among_packages_of_python(tmp_path, monkeypatch):
     from ebbtide import _cuda
 
