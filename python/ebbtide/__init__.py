@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import os as _os
 
-from . import _native, errors, schedules
+from . import _cuda, _native, errors, schedules
 from ._native import Ir, Yielded, device_name
-from ._types import Array0, Array1, Array2, Array3, Array4, Array5, Array6, f32, f64, i32, i64, u32
+from ._types import (
+    Array0, Array1, Array2, Array3, Array4, Array5, Array6, Mat2, Mat3, Mat4, Vec2, Vec3, Vec4, f32, f64, i32, i64, u32,
+)  # fmt: skip
 from .derivatives import Bound, Derivative
 from .errors import BuildError, Cancelled, DeviceError, Error, LaunchError, RunError, StorageError
 from .language import (
@@ -46,7 +48,13 @@ __version__ = "0.2.0"
 
 def device(name: str) -> str:
     """Makes a device the default one: ``cpu``, ``interpreter``, or ``checked``, which stops at the first NaN."""
+    if name == "cuda":
+        _cuda.find_compiler()
     return _native.set_device(name)
+
+
+if _os.environ.get("EBBTIDE_DEVICE") == "cuda":
+    _cuda.find_compiler()
 
 
 # The threads of a device do not exist in a child of `fork`: it gets a device of its own.
@@ -55,7 +63,7 @@ if hasattr(_os, "register_at_fork"):
 
 __all__ = [
     "Array0", "Array1", "Array2", "Array3", "Array4", "Array5", "Array6", "Bound", "BuildError", "Cancelled", "Derivative", "DeviceError", "Error",
-    "Func", "Ir", "LaunchError", "Plan", "Program", "Reversal", "Run", "RunError", "StorageError", "Yielded", "checkpoint",
+    "Func", "Ir", "LaunchError", "Mat2", "Mat3", "Mat4", "Plan", "Program", "Reversal", "Run", "RunError", "StorageError", "Vec2", "Vec3", "Vec4", "Yielded", "checkpoint",
     "compact", "copy", "device", "device_name", "errors", "f32", "f64", "fill", "fma", "func", "i32", "i64", "matmul",
     "max_assign", "min_assign", "par", "program", "rand", "reverse", "scan", "scatter_unique", "schedules", "scheduled",
     "select", "swap", "u32",

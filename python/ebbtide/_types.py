@@ -74,6 +74,35 @@ class ArrayType:
 
     ty: Optional[str]
     rank: Optional[int]
+    #: The last extents, where elements are small vectors or matrices; they count among the dimensions.
+    item: tuple[int, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class SmallType:
+    """Small vectors and matrices: ``Vec3[f64]``, ``Mat2[f32]``."""
+
+    ty: str
+    shape: tuple[int, ...]
+
+
+class _Small:
+    def __init__(self, name: str, shape: tuple[int, ...]) -> None:
+        self.name = name
+        self.shape = shape
+
+    def __getitem__(self, element: Any) -> SmallType:
+        ty = element_type(element)
+        if ty is None:
+            raise TypeError(f"small values have components f32, f64, i32, i64, u32 or bool, not {element!r}")
+        return SmallType(ty, self.shape)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Vec2, Vec3, Vec4 = (_Small(f"Vec{n}", (n,)) for n in (2, 3, 4))
+Mat2, Mat3, Mat4 = (_Small(f"Mat{n}", (n, n)) for n in (2, 3, 4))
 
 
 class _Rank:
@@ -81,9 +110,11 @@ class _Rank:
         self.rank = rank
 
     def __getitem__(self, element: Any) -> ArrayType:
+        if isinstance(element, SmallType):
+            return ArrayType(element.ty, self.rank + len(element.shape), element.shape)
         ty = element_type(element)
         if ty is None:
-            raise TypeError(f"arrays of programs have elements f32, f64, i32, i64, u32 or bool, not {element!r}")
+            raise TypeError(f"arrays of programs have elements f32, f64, i32, i64, u32 or bool, small vectors or matrices, not {element!r}")
         return ArrayType(ty, self.rank)
 
     def __repr__(self) -> str:
@@ -96,6 +127,8 @@ Array0, Array1, Array2, Array3, Array4, Array5, Array6 = (_Rank(rank) for rank i
 @dataclasses.dataclass(frozen=True)
 class ScalarType:
     ty: str
+    #: A ``float`` of Python's, which takes the type of the floats that it meets, as in NumPy 2.
+    python: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +145,7 @@ Kind = Union[ArrayType, ScalarType, StructType]
 def kind_of_annotation(annotation: Any) -> Optional[Kind]:
     """What an annotation says of a parameter; ``None`` if nothing."""
     if annotation is float:
-        return ScalarType("f64")
+        return ScalarType("f64", python=True)
     if annotation is bool:
         return ScalarType("bool")
     if annotation is int:
@@ -163,7 +196,7 @@ def kind_of_value(value: Any) -> Optional[Kind]:
     if isinstance(value, bool):
         return ScalarType("bool")
     if isinstance(value, float):
-        return ScalarType("f64")
+        return ScalarType("f64", python=type(value) is float)
     if isinstance(value, int):
         return ScalarType("int")
     if isinstance(value, np.generic):
@@ -181,7 +214,7 @@ def kind_of_value(value: Any) -> Optional[Kind]:
 def merge(declared: Optional[Kind], given: Optional[Kind]) -> Optional[Kind]:
     """What a parameter is: what its annotation says, and the rest from the argument."""
     if isinstance(declared, ArrayType) and isinstance(given, ArrayType):
-        return ArrayType(declared.ty or given.ty, given.rank if declared.rank is None else declared.rank)
+        return ArrayType(declared.ty or given.ty, given.rank if declared.rank is None else declared.rank, declared.item)
     if isinstance(declared, StructType) and isinstance(given, StructType):
         inner = dict(given.fields)
         return StructType(declared.cls, tuple((n, typing.cast(Any, merge(k, inner.get(n)))) for n, k in declared.fields))

@@ -119,8 +119,8 @@ class Derivative(DerivativeBase):
     def durable(self, directory: Union[str, os.PathLike[str]], every: float = 10.0) -> "Derivative":
         """The same derivative in a directory, so that it survives its process: killed and called again with the same
         arguments, it continues from its last state, to the same bits. The state is written every ``every`` seconds."""
-        if self.kind not in ("grad", "vjp"):
-            raise ValueError(f"a {self.kind} does not run durably")
+        if self.kind == "jvp":
+            raise ValueError("a jvp does not run durably: it keeps no states and has nothing to continue from")
         other = self._copy()
         other._durable = (os.fspath(directory), float(every))
         return other

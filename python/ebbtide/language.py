@@ -5,21 +5,21 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from typing import Any, Iterator, Optional, Sequence, Union
+from typing import Any, Iterable, Iterator, Optional, Sequence, Union
 
 import numpy as np
 
 from ._types import f64
 
 
-def par(*ranges: Union[int, range], relaxed: bool = False) -> Any:
+def par(*ranges: Union[int, Iterable[int]], relaxed: bool = False) -> Any:
     """A parallel loop: ``for i in par(n)``, ``for i, j in par(range(1, n - 1), m)``, up to four ranges.
 
     The iterations run in any order or at once, so no two may touch the same element while one writes it (a build error),
     unless all combine into it: ``loss[()] += x``. The order of such sums is part of the program's meaning;
     ``relaxed=True`` gives that up for speed where sums go to elements that depend on data.
     """
-    each = [r if isinstance(r, range) else range(r) for r in ranges]
+    each = [range(r) if isinstance(r, (int, np.integer)) else r for r in ranges]
     return iter(each[0]) if len(each) == 1 else itertools.product(*each)
 
 

@@ -7,6 +7,7 @@ import inspect
 from typing import Any, Callable, Optional, Sequence, Union, overload
 
 from . import _front
+from ._cuda import find_compiler
 from ._front.source import source_of
 from ._native import Ir, ProgramBase, Yielded
 from ._types import is_complete, kind_of_annotation, kind_of_value, merge
@@ -27,6 +28,8 @@ class Program(ProgramBase):
     _names: list[str]
 
     def __new__(cls, function: Callable[..., Any], device: Optional[str] = None, fma: bool = False) -> "Program":
+        if device == "cuda":
+            find_compiler()
         parameters = list(inspect.signature(function).parameters.values())
         empty = inspect.Parameter.empty
         defaults = [(p.default is not empty, None if p.default is empty else p.default) for p in parameters]

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import threading
 import weakref
@@ -245,6 +246,49 @@ def test_eight_threads_run_programs_at_once():
     assert all((r == np.arange(1000.0)).all() for r in results)
 
 
+def test_eight_threads_build_run_and_differentiate_one_program_at_once():
+    # Without the interpreter's lock all of this happens at once: builds, compilations, launches, errors.
+    @eb.program
+    def fresh(u, factor: float, loss):
+        for i in par(len(u)):
+            u[i] = np.sin(u[i]) * factor
+        for i in par(len(u)):
+            loss[()] += u[i] * u[i]
+
+    g = fresh.grad("loss", wrt="u", memory="1MiB")
+    together, results, failures = threading.Barrier(8), [None] * 8, []
+
+    def work(k):
+        try:
+            together.wait()
+            for _ in range(20):
+                u, loss = np.linspace(0.0, 1.0, 500) + k, np.zeros(())
+                fresh(u, 0.5, loss)
+                value, du = g(np.linspace(0.0, 1.0, 500) + k, 0.5, np.zeros(()))
+                assert value == loss[()]
+                with pytest.raises(eb.LaunchError):
+                    fresh(u[::2], 0.5, loss)
+                results[k] = (loss[()], du)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    for k, (value, du) in enumerate(results):
+        u, loss = np.linspace(0.0, 1.0, 500) + k, np.zeros(())
+        fresh(u, 0.5, loss)
+        assert value == loss[()] and (du == g(np.linspace(0.0, 1.0, 500) + k, 0.5, np.zeros(()))[1]).all()
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has the interpreter's lock")
+def test_importing_the_package_does_not_bring_the_interpreters_lock_back():
+    assert not sys._is_gil_enabled()
+
+
 @eb.program
 def forever(u, flag):
     while flag[()] == 0:
@@ -330,6 +374,47 @@ def test_devices_give_the_same_bits():
     finally:
         eb.device("cpu")
     assert on_cpu[0] == interpreted[0] and (on_cpu[1] == interpreted[1]).all()
+
+
+def test_without_a_c_compiler_the_first_call_warns_and_programs_are_interpreted(tmp_path):
+    script = textwrap.dedent(
+        """
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        import numpy as np
+        from test_calls import scale, total
+        u, out = np.arange(3.0), np.zeros(())
+        scale(u)
+        scale(u)
+        total(u, out)
+        print(u.tolist(), out)
+        """
+    )
+    without = {**os.environ, "PATH": "/nonexistent", "EBBTIDE_CACHE": str(tmp_path)}
+    without.pop("EBBTIDE_CC", None)
+    without.pop("CC", None)
+    command = [sys.executable, "-c", script, os.path.dirname(__file__)]
+    done = subprocess.run(command, capture_output=True, text=True, env=without)
+    assert done.stdout == "[0.0, 4.0, 8.0] 12.0\n", done.stderr
+    assert done.stderr.count("programs are interpreted") == 1
+
+
+def test_the_compiler_for_cuda_is_found_among_packages_of_python(tmp_path, monkeypatch):
+    from ebbtide import _cuda
+
+    for folder, name in (("cuda_nvrtc", "libnvrtc.so.12"), ("cu13", "libnvrtc.so.13"), ("cu13", "libnvrtc-builtins.so.13.2")):
+        (tmp_path / "nvidia" / folder / "lib").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "nvidia" / folder / "lib" / name).touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "nvidia", raising=False)
+    newest = str(tmp_path / "nvidia" / "cu13" / "lib" / "libnvrtc.so.13")
+    assert _cuda.packaged_compiler() == newest
+    monkeypatch.setenv("EBBTIDE_NVRTC", "of the user")
+    _cuda.find_compiler()
+    assert os.environ["EBBTIDE_NVRTC"] == "of the user"
+    monkeypatch.setenv("EBBTIDE_NVRTC", "")
+    _cuda.find_compiler()
+    assert os.environ["EBBTIDE_NVRTC"] == newest
 
 
 def test_programs_print_themselves_and_their_source():

@@ -293,6 +293,50 @@ def test_a_durable_gradient_survives_its_process(tmp_path):
         objective.grad("loss", wrt="u", memory="18KiB").durable(run)(*args)
 
 
+@eb.program
+def endless(u, stop, steps: int, loss):
+    t = 0
+    while stop[()] == 0 and t < steps:
+        t += 1
+        for i in par(len(u)):
+            u[i] = u[i] * (1.0 - 1e-9 * u[i])
+    for i in par(len(u)):
+        loss[()] += u[i]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
+@pytest.mark.parametrize("kind", ["grad", "hvp"])
+def test_ctrl_c_cancels_a_derivative_and_leaves_the_arguments_as_they_are(kind):
+    script = textwrap.dedent(
+        """
+        import os, signal, sys, threading
+        import numpy as np
+        sys.path.insert(0, sys.argv[1])
+        from test_derivatives import endless
+        u, stop, first = np.ones(4), np.zeros((), np.int32), [{"u": np.ones(4)}] if sys.argv[2] == "hvp" else []
+        g = getattr(endless, sys.argv[2])("loss", wrt="u", memory="1MiB")
+        g(*first, u, stop, 3, np.zeros(()))
+
+        sent = []
+
+        def interrupt(done, total):
+            if not sent:
+                sent.append(os.kill(os.getpid(), signal.SIGINT))
+
+        try:
+            g.progress(interrupt)(*first, u, stop, 10**15, np.zeros(()))
+            print("ended")
+        except KeyboardInterrupt:
+            print("interrupted")
+        g(*first, u, stop, 3, np.zeros(()))
+        print((u == 1.0).all())
+        """
+    )
+    command = [sys.executable, "-c", script, os.path.dirname(__file__), kind]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.stdout.split() == ["interrupted", "True"], done.stderr
+
+
 def test_sizes_are_read():
     from ebbtide.derivatives import byte_count
 

@@ -75,10 +75,20 @@ def test_types_that_do_not_fit_are_not_converted():
 
     refused(halves, np.ones(2, np.int32), contains="NumPy would give float64", line="k[1] * 0.5")
 
-    def scalar(u, nu: float):
+    def scalar(u, nu: f64):
         u[0] = u[0] * nu
 
     refused(scalar, np.ones(2, np.float32), 0.5, contains="nothing is converted by itself", line="u[0] * nu")
+
+    def typed(u):
+        u[0] = u[0] * np.sqrt(2.0)
+
+    refused(typed, np.ones(2, np.float32), contains="nothing is converted by itself", line="np.sqrt(2.0)")
+
+    def truths(u, mask):
+        u[0] = u[0] * mask[0]
+
+    refused(truths, U, np.ones(2, bool), contains="`float(c)`", line="u[0] * mask[0]")
 
 
 def test_exchanged_names_of_arrays():
@@ -110,22 +120,46 @@ def test_plain_functions_are_named():
     refused(caller, U, contains="put `@ebbtide.func` before it", line="helper(u[0])")
 
 
-def test_breaks_in_the_middle_and_parallel_breaks():
-    def middle(u, n: int):
-        for t in range(n):
-            if u[0] > 1.0:
-                break
-            u[0] += 1.0
-
-    refused(middle, U, 3, contains="last statement of a loop")
-
+def test_jumps_that_cannot_be():
     def parallel(u):
         for i in par(len(u)):
             u[i] = 1.0
             if u[i] > 0.0:
                 break
 
-    refused(parallel, U, contains="a parallel loop has no `break`")
+    refused(parallel, U, contains="a parallel loop has no `break`", line="break")
+
+    def leaves(u):
+        for i in par(len(u)):
+            if u[i] > 0.0:
+                return
+            u[i] = 1.0
+
+    refused(leaves, U, contains="a parallel loop has no `return`", line="return")
+
+    def endless(u):
+        while True:
+            u[0] += 1.0
+
+    refused(endless, U, contains="this loop never ends", line="while True")
+
+    def never(u):
+        return
+        u[0] = 1.0
+
+    refused(never, U, contains="this never runs", line="u[0] = 1.0")
+
+    @eb.func
+    def found(u):
+        for i in range(len(u)):
+            if u[i] > 0.0:
+                return u[i]
+        return 0.0
+
+    def searches(u):
+        u[0] = found(u)
+
+    refused(searches, U, contains="leave the loop with `break`", line="for i in range(len(u)):")
 
 
 def test_a_name_that_is_assigned_inside_a_block_alone():
@@ -135,6 +169,13 @@ def test_a_name_that_is_assigned_inside_a_block_alone():
         u[0] = x
 
     refused(late, U, contains="assigned only inside the `for`", line="u[0] = x")
+
+    def counted(u):
+        for t in range(3):
+            u[t] = 1.0
+        u[0] = t
+
+    refused(counted, U, contains="the variable of the loop at line", line="u[0] = t")
 
     def maybe(u):
         if u[0] > 0.0:
@@ -154,17 +195,17 @@ def test_a_variable_keeps_its_type():
 
 
 def test_steps_of_ranges_and_iterators():
-    def strided(u):
-        for i in range(0, 4, 2):
+    def strided(u, k: int):
+        for i in range(0, 4, k):
             u[i] = 1.0
 
-    refused(strided, U, contains="loops go up by one", line="range(0, 4, 2)")
+    refused(strided, U, 2, contains="the step of a range is a constant", line="range(0, 4, k)")
 
     def iterator(u):
         for x in u:
             u[0] += x
 
-    refused(iterator, U, contains="`range(...)` or `par(...)`", line="for x in u")
+    refused(iterator, U, contains="a loop runs over `range(...)`", line="for x in u")
 
 
 def test_statements_of_python_that_programs_do_not_have():
@@ -172,6 +213,23 @@ def test_statements_of_python_that_programs_do_not_have():
         raise ValueError
 
     refused(raises, U, contains="set a flag and yield on it", line="raise ValueError")
+
+    def generator(u):
+        u[0] = sum(u[k] for k in range(4))
+
+    refused(generator, U, contains="there are no generators", line="sum(u[k]")
+
+    def member(u):
+        for i in par(len(u)):
+            if i in (0, 2):
+                u[i] = 1.0
+
+    refused(member, U, contains="a == 0 or a == 2", line="if i in (0, 2)")
+
+    def product(u):
+        u[:] = u @ u
+
+    refused(product, U, contains="matmul(a, b, c)", line="u @ u")
 
     def returns(u):
         return u[0]

@@ -35,6 +35,15 @@ def test_the_first_example_is_the_pages(capsys):
     assert "0.0412219" in capsys.readouterr().out
 
 
+def test_the_pages_small_vectors_run(tmp_path):
+    page = (ROOT / "docs" / "src" / "python.md").read_text()
+    code = re.search(r"```python\n(from ebbtide import Array1, Vec2.*?)```", page, re.S)[1]
+    file = tmp_path / "orbits.py"
+    file.write_text("import ebbtide as eb\nimport numpy as np\n" + code)
+    spec = importlib.util.spec_from_file_location("orbits", file)
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
 def test_the_notebook_runs_and_shows_pictures():
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")

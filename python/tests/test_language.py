@@ -254,3 +254,18 @@ def test_subtracting_combines_and_arrays_have_up_to_six_dimensions():
     np.testing.assert_array_equal(value, f)
     with pytest.raises(eb.LaunchError, match="has 7 dimensions; arrays of programs have at most 6"):
         springs(x[None], ends, f, left)
+
+
+@eb.program
+def positive(u, out):
+    for i in par(len(u)):
+        assert u[i] > 0.0, "densities are positive"
+        out[i] = np.log(u[i])
+
+
+def test_an_assertion_that_does_not_hold_is_a_run_error_with_its_text():
+    out = np.zeros(3)
+    positive(np.ones(3), out)
+    with pytest.raises(eb.RunError, match="densities are positive") as caught:
+        positive(np.array([1.0, -1.0, 2.0]), out)
+    assert "assert u[i] > 0.0" in open(__file__).read().splitlines()[caught.value.spots[0][1] - 1]

@@ -243,6 +243,144 @@ def test_conversions_truncate_and_round_as_astype():
     same(conversions, x, np.zeros(6, np.int32), np.zeros(6, np.float32), np.zeros(6))
 
 
+@eb.program
+def python_floats_beside_f32(x, y, dt: float, n: int):
+    scale = dt * dt / 3
+    turn = 0.1
+    for t in range(n):
+        turn = turn * 1.1
+    for i in par(len(x)):
+        y[i] = x[i] * dt + scale * x[i] - turn + math.exp(x[i]) / 1e30 + float(x[i]) * 3.1
+
+
+def test_floats_of_python_take_the_type_of_f32_arrays_and_pythons_functions_compute_in_f64():
+    x = np.array([0.1, -2.5, 7.0, 100.0], np.float32)
+    ours, theirs = np.zeros_like(x), np.zeros_like(x)
+    python_floats_beside_f32(x, ours, 0.3, 10)
+    python_floats_beside_f32.function(x, theirs, 0.3, 10)
+    # An exponential in float32 would be infinite.
+    assert np.isfinite(theirs).all() and (ours == theirs).all()
+
+
+@eb.program
+def counters_beside_f32(x, y):
+    k = 0
+    while k < 20:
+        k += 1
+        y[0] = x[0] * k
+    y[1] = k // 3 + x[1]
+
+
+def test_an_int_that_meets_floats_stays_an_int():
+    x = np.array([0.5, 0.25], np.float32)
+    same(counters_beside_f32, x, np.zeros_like(x))
+
+
+@eb.program
+def signs_of_ints(out, n: int):
+    for i in range(2 * n):
+        out[i] = -(i - n) + abs(i - n) * 100 + ~i
+
+
+def test_ints_have_signs():
+    ours, theirs = np.zeros(20, np.int64), np.zeros(20, np.int64)
+    signs_of_ints(ours, 10)
+    signs_of_ints.function(theirs, 10)
+    assert (ours == theirs).all()
+
+
+@eb.program
+def jumps(u, v):
+    n = len(u)
+    for i in range(n):
+        s = 0.0
+        for j in range(n):
+            if j == i:
+                continue
+            if u[j] > 1.0:
+                if u[j] > 1.5:
+                    break
+                s += 100.0
+            elif u[j] < -1.0:
+                continue
+            s += u[j]
+        if s > 5.0:
+            continue
+        v[i] = s
+    for i in par(n):
+        if u[i] < 0.0:
+            continue
+        v[i] += np.sqrt(u[i])
+    k = 0
+    while True:
+        k += 1
+        if u[k] > 1.5 or k > n - 2:
+            break
+        v[k] = -v[k]
+    for i in range(n):
+        if u[i] > 1.8:
+            return
+        v[i] += 1.0
+    v[0] = 7.0
+
+
+def test_break_continue_and_return_stand_where_they_stand_in_python():
+    for seed in range(5):
+        u = np.random.default_rng(seed).normal(size=20)
+        same(jumps, u, np.zeros(20))
+
+
+@eb.func
+def piecewise(x, most: int):
+    if x < 0:
+        return -x
+    elif x < 1:
+        y = x * x
+        return y
+    root = x
+    for k in range(most):
+        next = 0.5 * (root + x / root)
+        if abs(next - root) < 1e-12:
+            break
+        root = next
+    return root
+
+
+@eb.program
+def early_returns(x, out):
+    for i in par(len(x)):
+        out[i] = piecewise(x[i], 50)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_functions_return_early(dtype):
+    x = np.linspace(-2.0, 4.0, 13).astype(dtype)
+    same(early_returns, x, np.zeros_like(x))
+
+
+@eb.program
+def walks(u, v):
+    n = len(u)
+    for i in range(n - 1, -1, -1):
+        v[i] = u[i] + (v[i + 1] if i + 1 < n else 0.0)
+    for i in range(8, 1, -3):
+        v[i] = -v[i]
+    for i in reversed(range(1, n)):
+        v[i] += v[i - 1]
+    for i in range(5, 2, 2):
+        v[0] = 9.0
+    for i in reversed(range(0, n, 4)):
+        v[i] = v[i] * v[0]
+    for i in par(range(1, n - 1, 2)):
+        u[i] = 0.5 * (u[i - 1] + u[i + 1])
+    for i in par(reversed(range(n))):
+        v[i] += u[n - 1 - i]
+
+
+def test_ranges_go_backwards_and_by_steps():
+    same(walks, np.random.default_rng(3).normal(size=10), np.zeros(10))
+
+
 WIDTH = 3
 COEFFICIENTS = (0.25, 0.5, 0.25)
 DEBUG = False

@@ -1,4 +1,4 @@
-"""Ten programs that `crates/ebbtide/tests/python.rs` writes in Rust: the golden file has the hashes and bits that
+"""Programs that `crates/ebbtide/tests/python.rs` writes in Rust: the golden file has the hashes and bits that
 Rust gives, and these must be the same (CONFORMANCE 63)."""
 
 import dataclasses
@@ -12,6 +12,7 @@ from ebbtide import (
     Array0,
     Array1,
     Array2,
+    Vec2,
     checkpoint,
     compact,
     copy,
@@ -22,6 +23,7 @@ from ebbtide import (
     i64,
     matmul,
     max_assign,
+    min_assign,
     par,
     rand,
     scan,
@@ -166,6 +168,50 @@ def collatz(start: Array1[i64], place: Array1[i32], length: Array1[i32], total: 
     scan(length, total)
 
 
+@eb.func
+def root(x, most: int):
+    if x <= 0.0:
+        return 0.0
+    r = x
+    for _k in range(most):
+        next = 0.5 * (r + x / r)
+        if abs(next - r) < 1e-12:
+            break
+        r = next
+    return r
+
+
+@eb.program
+def roots(x: Array1[f64]):
+    for i in par(len(x)):
+        if x[i] > 4.0:
+            continue
+        x[i] = root(x[i], 50)
+    for i in reversed(range(1, len(x))):
+        x[i] -= x[i - 1]
+    for i in range(0, len(x), 3):
+        if x[i] > 3.0:
+            break
+        x[i] += 1.0
+
+
+@eb.func
+def orbit(pos, vel, dt):
+    r = np.linalg.norm(pos)
+    new = vel - pos * (dt / (r * r * r))
+    return pos + new * dt, new, r
+
+
+@eb.program
+def orbits(x: Array1[Vec2[f64]], v: Array1[Vec2[f64]], nearest: Array1[f64], dt: float, steps: int):
+    for i in par(len(x)):
+        for _t in range(steps):
+            pos, vel, r = orbit(x[i], v[i], dt)
+            min_assign(nearest, i, r)
+            x[i] = pos
+            v[i] = vel
+
+
 def ramp(*shape):
     n = int(np.prod(shape))
     return np.array([((i * 37 + 11) % 64) / 8.0 - 3.0 for i in range(n)]).reshape(shape)
@@ -237,7 +283,19 @@ def run_collatz():
     return [length, total]
 
 
-PROGRAMS = [burgers, objective, heat, histogram, walk, rnn, positive, solve, step, measure, collatz]
+def run_roots():
+    x = ramp(20)
+    roots(x)
+    return [x]
+
+
+def run_orbits():
+    x, v, nearest = ramp(3, 2) + 4.0, ramp(3, 2), np.full(3, 9.0)
+    orbits(x, v, nearest, 0.125, 20)
+    return [x, v, nearest]
+
+
+PROGRAMS = [burgers, objective, heat, histogram, walk, rnn, positive, solve, step, measure, collatz, roots, orbits]
 
 
 def golden():

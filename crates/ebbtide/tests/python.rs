@@ -1,4 +1,4 @@
-//! Ten programs that `python/tests/test_same_programs.py` writes in Python: the golden file has their hashes and the bits
+//! Programs that `python/tests/test_same_programs.py` writes in Python: the golden file has their hashes and the bits
 //! of their results, and both languages are held against it (CONFORMANCE 63).
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -175,6 +175,66 @@ fn collatz(start: &Array1<i64>, place: &Array1<i32>, length: &mut Array1<i32>, t
     scan(length, total);
 }
 
+#[func]
+fn root(x: f64, most: usize) -> f64 {
+    if x <= 0.0 {
+        return 0.0;
+    }
+    let mut r = x;
+    for _k in 0..most {
+        let next = 0.5 * (r + x / r);
+        if (next - r).abs() < 1e-12 {
+            break;
+        }
+        r = next;
+    }
+    r
+}
+
+#[program]
+fn roots(x: &mut Array1<f64>) {
+    for i in par(0..x.len()) {
+        if x[i] > 4.0 {
+            continue;
+        }
+        x[i] = root(x[i], 50);
+    }
+    for i in (1..x.len()).rev() {
+        x[i] -= x[i - 1];
+    }
+    for i in (0..x.len()).step_by(3) {
+        if x[i] > 3.0 {
+            break;
+        }
+        x[i] += 1.0;
+    }
+}
+
+#[func]
+fn orbit(pos: Vec2<f64>, vel: Vec2<f64>, dt: f64) -> (Vec2<f64>, Vec2<f64>, f64) {
+    let r = pos.norm();
+    let new = vel - pos * (dt / (r * r * r));
+    (pos + new * dt, new, r)
+}
+
+#[program]
+fn orbits(
+    x: &mut Array1<Vec2<f64>>,
+    v: &mut Array1<Vec2<f64>>,
+    nearest: &mut Array1<f64>,
+    dt: f64,
+    steps: usize,
+) {
+    for i in par(0..x.len()) {
+        for _t in 0..steps {
+            let (pos, vel, r) = orbit(x[i], v[i], dt);
+            nearest[i].min_assign(r);
+            x[i] = pos;
+            v[i] = vel;
+        }
+    }
+}
+
 fn line<P: ebbtide::__lang::Source>(text: &mut String, program: Program<P>, bits: &[Vec<u64>]) {
     let _ = writeln!(text, "{} {}", program.name(), program.ir().unwrap().hash());
     for array in bits {
@@ -197,7 +257,7 @@ fn ramp(n: usize) -> Vec<f64> {
 }
 
 #[test]
-fn ten_programs_have_the_hashes_and_bits_that_python_gives_them() {
+fn programs_have_the_hashes_and_bits_that_python_gives_them() {
     let d = Device::cpu();
     let mut text = String::new();
 
@@ -261,6 +321,19 @@ fn ten_programs_have_the_hashes_and_bits_that_python_gives_them() {
     let (mut length, mut total) = (d.zeros([5]).unwrap(), d.zeros([5]).unwrap());
     let _ = collatz().compile(&d).unwrap().launch((&start, &place, &mut length, &mut total)).unwrap();
     line(&mut text, collatz(), &[i32s(&length.to_vec()), i32s(&total.to_vec())]);
+
+    let mut x = d.array(&ramp(20)).unwrap();
+    let _ = roots().compile(&d).unwrap().launch(&mut x).unwrap();
+    line(&mut text, roots(), &[f64s(&x.to_vec())]);
+
+    let vectors = |shift: f64| -> Vec<Vec2<f64>> {
+        ramp(6).chunks(2).map(|pair| Vec2::new(pair[0] + shift, pair[1] + shift)).collect()
+    };
+    let flat = |a: &Array1<Vec2<f64>>| f64s(&a.iter().flat_map(|v| [v.x, v.y]).collect::<Vec<_>>());
+    let (mut x, mut v) = (d.array(&vectors(4.0)).unwrap(), d.array(&vectors(0.0)).unwrap());
+    let mut nearest = d.array(&[9.0; 3]).unwrap();
+    let _ = orbits().compile(&d).unwrap().launch((&mut x, &mut v, &mut nearest, 0.125, 20)).unwrap();
+    line(&mut text, orbits(), &[flat(&x), flat(&v), f64s(&nearest.to_vec())]);
 
     expect_file!["../../../python/tests/golden/same_programs.txt"].assert_eq(&text);
 }

@@ -25,7 +25,7 @@ pub struct Elements {
 }
 
 impl Elements {
-    fn shape(&self) -> &[usize] {
+    pub fn shape(&self) -> &[usize] {
         &self.shape[..self.rank]
     }
 
@@ -91,7 +91,7 @@ impl<'py> Leaves<'py> {
         if let Ok(array) = object.cast::<PyUntypedArray>() {
             let elements = numpy_elements(array).map_err(|why| refused(object, program, path, &why))?;
             self.add(Leaf::Array(elements));
-        } else if let Ok(x) = object.cast::<PyFloat>() {
+        } else if let Ok(x) = object.cast_exact::<PyFloat>() {
             self.add(Leaf::Float(x.value()));
         } else if let Ok(x) = object.cast::<PyBool>() {
             self.add(Leaf::Bool(x.is_true()));
@@ -130,6 +130,7 @@ impl<'py> Leaves<'py> {
             let name: String = dtype.getattr("name")?.extract()?;
             let literal = match name.as_str() {
                 "float32" => Some(Literal::from(object.extract::<f32>()?)),
+                "float64" => Some(Literal::from(object.extract::<f64>()?)),
                 "int32" => Some(Literal::from(object.extract::<i32>()?)),
                 "int64" => Some(Literal::from(object.extract::<i64>()?)),
                 "uint32" => Some(Literal::from(object.extract::<u32>()?)),
@@ -140,6 +141,11 @@ impl<'py> Leaves<'py> {
                 self.add(Leaf::Typed(literal));
                 return Ok(());
             }
+        }
+        // A class of the user's that derives from `float`.
+        if let Ok(x) = object.cast::<PyFloat>() {
+            self.add(Leaf::Float(x.value()));
+            return Ok(());
         }
         let ty = object.get_type().fully_qualified_name()?.to_string();
         let why = format!(
@@ -365,6 +371,9 @@ pub fn scalar(name: &str, ty: Type, leaf: &Leaf) -> Result<Literal, String> {
                 Some(x) if literal.ty().is_integer() => whole(x),
                 _ if literal.ty() == Type::F32 && ty == Type::F64 => {
                     Some(Literal::from(f64::from(f32::from_bits(literal.bits() as u32))))
+                }
+                _ if literal.ty() == Type::F64 && ty == Type::F32 => {
+                    Some(Literal::from(f64::from_bits(literal.bits()) as f32))
                 }
                 _ => None,
             };

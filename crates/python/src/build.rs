@@ -359,6 +359,12 @@ impl Builder {
         Ok(())
     }
 
+    /// A run error with this text where the condition does not hold.
+    fn assertion(&mut self, condition: usize, text: &str) -> PyResult<()> {
+        self.inner()?.assert(value(condition), text);
+        Ok(())
+    }
+
     fn flaw(&mut self, message: &str) -> PyResult<()> {
         self.inner()?.flaw("1", message);
         Ok(())
@@ -368,7 +374,7 @@ impl Builder {
     fn finish(&mut self, py: Python<'_>) -> PyResult<Ir> {
         let builder = self.inner.take().ok_or_else(|| PyValueError::new_err("this builder has finished"))?;
         let program = builder.finish().map_err(|error| errors::of_ir(py, &error))?;
-        Ok(Ir { program: Arc::new(program) })
+        Ok(Ir { program: Arc::new(program), items: Arc::default() })
     }
 }
 
@@ -377,6 +383,8 @@ impl Builder {
 #[derive(Clone)]
 pub struct Ir {
     pub program: Arc<Program>,
+    /// Parameters whose elements are small vectors or matrices, and the last extents of their shapes.
+    pub items: Arc<Vec<(usize, Vec<usize>)>>,
 }
 
 /// A parameter: its name, its type, its rank (`None` of a scalar), and whether it is written.
@@ -413,7 +421,13 @@ impl Ir {
 
     /// The same program with multiply-adds.
     fn with_fma(&self) -> Ir {
-        Ir { program: Arc::new(ir::passes::fuse_multiply_add(&self.program)) }
+        let program = Arc::new(ir::passes::fuse_multiply_add(&self.program));
+        Ir { program, items: self.items.clone() }
+    }
+
+    /// The same program, whose arguments must have these last extents.
+    fn with_items(&self, items: Vec<(usize, Vec<usize>)>) -> Ir {
+        Ir { program: self.program.clone(), items: Arc::new(items) }
     }
 
     /// The text of a derivative: of `grad` and `vjp` the adjoint, of `jvp` the tangent, of `hvp` the adjoint of that.

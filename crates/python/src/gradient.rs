@@ -162,7 +162,8 @@ impl DerivativeBase {
             }
             Runs::Product(product) => {
                 let empty = PyDict::new(py);
-                product.run(py, this, entry.program(), &leaves.leaves, direction.unwrap_or(&empty))
+                let given = (&**entry.program(), &leaves.leaves[..]);
+                product.run(py, this, given, direction.unwrap_or(&empty), durable, progress)
             }
         }
     }
@@ -173,8 +174,9 @@ impl DerivativeBase {
         let program = this.program.bind(py);
         let leaves = program.get().leaves(args)?;
         let entry = entry(program, args, &leaves)?;
-        let Runs::Gradient(gradient) = this.runs(py, &entry)? else {
-            return Err(PyValueError::new_err("only gradients and vjps have a memory plan here"));
+        let gradient = match this.runs(py, &entry)? {
+            Runs::Gradient(gradient) => gradient,
+            Runs::Product(product) => return product.plan(py, entry.program(), &leaves.leaves),
         };
         let gradient = gradient.any();
         let mut launch = Launch::new(py, entry.program(), gradient.device(), &leaves.leaves, Use::Reading)?;
@@ -201,6 +203,24 @@ impl DerivativeBase {
                 gradient.main.release();
                 gradient.other.release();
             }
+        }
+    }
+}
+
+/// Where a durable run lives, and how many seconds lie between its states.
+pub type Directory = (PathBuf, f64);
+
+/// Launches a derivative, in a directory where one is given.
+pub fn launched(
+    compiled: &CompiledGradient,
+    args: &mut [Arg<'_>],
+    durable: Option<Directory>,
+) -> Result<Ran, Error> {
+    match durable {
+        None => compiled.launch(args),
+        Some((dir, every)) => {
+            let every = Duration::try_from_secs_f64(every).unwrap_or(Duration::ZERO);
+            compiled.launch_durable(&dir, every, args)
         }
     }
 }
@@ -282,6 +302,21 @@ impl DerivativeBase {
         }
     }
 
+    pub fn forget_raised(&self) {
+        *lock(&self.raised) = None;
+    }
+
+    /// The same derivative, telling a function of Python how far it is.
+    pub fn observed(
+        &self,
+        chosen: &CompiledGradient,
+        watched: &Watched,
+        progress: Option<Py<PyAny>>,
+    ) -> Option<CompiledGradient> {
+        let (observer, cancel) = observer(progress?, watched, self.raised.clone());
+        Some(chosen.cancel_with(&cancel).observe(observer))
+    }
+
     /// What the function raised, if it did.
     pub fn raised(&self) -> Option<PyErr> {
         lock(&self.raised).take()
@@ -307,22 +342,15 @@ impl DerivativeBase {
             None => Err(errors::launch(py, &program.name, &format!("there is no parameter `{name}`"))),
         };
         let mut outputs = self.values.iter().chain(&self.wrt).map(output).collect::<PyResult<Vec<_>>>()?;
-        *lock(&self.raised) = None;
+        self.forget_raised();
         let (chosen, watched) = gradient.watched();
-        let observed = progress.map(|callback| observer(callback, &watched, self.raised.clone()));
-        let observed = observed.map(|(observer, cancel)| chosen.cancel_with(&cancel).observe(observer));
+        let observed = self.observed(chosen, &watched, progress);
         let compiled = observed.as_ref().unwrap_or(chosen);
         let ran = {
             let mut args = launch.args();
             args.extend(seed.as_ref().map(Arg::Read));
             args.extend(outputs.iter_mut().map(|output| Arg::Write(output.array.any_mut())));
-            errors::detached(py, || match durable {
-                None => compiled.launch(&mut args),
-                Some((dir, every)) => {
-                    let every = Duration::try_from_secs_f64(every).unwrap_or(Duration::ZERO);
-                    compiled.launch_durable(&dir, every, &mut args)
-                }
-            })?
+            errors::detached(py, || launched(compiled, &mut args, durable))?
         };
         if let Some(raised) = lock(&self.raised).take() {
             return Err(raised);

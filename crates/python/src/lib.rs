@@ -20,7 +20,8 @@ mod yielded;
 
 use pyo3::prelude::*;
 
-#[pymodule]
+/// Locks guard what threads share, so the interpreter's own lock is not needed.
+#[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     interrupt::begin(module.py())?;
     module.add_class::<build::Builder>()?;

@@ -10,8 +10,9 @@ use pyo3::types::PyDict;
 
 use crate::arguments::{Leaf, Leaves, lend, scalar};
 use crate::errors;
-use crate::gradient::{DerivativeBase, Gradient, Kind, Results, shape_of, told};
+use crate::gradient::{DerivativeBase, Directory, Gradient, Kind, Results, launched, shape_of, told};
 use crate::outputs::Output;
+use crate::plan::Plan;
 
 /// The tangent of a program, or the adjoint of that, compiled.
 pub struct Product {
@@ -65,14 +66,22 @@ impl Product {
         self.gradient.any().source().map(str::to_string)
     }
 
+    /// What a run with these arguments would do, whatever its direction.
+    pub fn plan(&self, py: Python<'_>, source: &Program, leaves: &[Leaf]) -> PyResult<Plan> {
+        let mut pieces = self.pieces(py, source, leaves, &[], &Leaves::default())?;
+        let plan = self.gradient.any().plan(&arguments(&mut pieces));
+        Ok(Plan { plan: plan.map_err(|error| errors::exception(py, &error))? })
+    }
+
     /// Runs the product along a direction: by name, how inputs move.
     pub fn run<'py>(
         &self,
         py: Python<'py>,
         asked: &DerivativeBase,
-        source: &Program,
-        leaves: &[Leaf],
+        (source, leaves): (&Program, &[Leaf]),
         direction: &Bound<'py, PyDict>,
+        durable: Option<Directory>,
+        progress: Option<Py<PyAny>>,
     ) -> PyResult<Results<'py>> {
         let mut along = Leaves::default();
         let mut moved: Vec<String> = Vec::new();
@@ -98,12 +107,15 @@ impl Product {
         let first = asked.kind() == Kind::Jvp;
         let names = if first { vec![asked.of.clone(), asked.of.clone()] } else { asked.wrt.clone() };
         let mut outputs = names.iter().map(output).collect::<PyResult<Vec<_>>>()?;
-        let (compiled, watched) = self.gradient.watched();
+        asked.forget_raised();
+        let (chosen, watched) = self.gradient.watched();
+        let observed = asked.observed(chosen, &watched, progress);
+        let compiled = observed.as_ref().unwrap_or(chosen);
         let mut args = arguments(&mut pieces);
         let computed = compiled.program().params.len() - args.len();
         let results = outputs.iter_mut().take(computed);
         args.extend(results.map(|output| Arg::Write(output.array.any_mut())));
-        let ran = errors::detached(py, || compiled.launch(&mut args))?;
+        let ran = errors::detached(py, || launched(compiled, &mut args, durable))?;
         drop(args);
         if let Some(raised) = asked.raised() {
             return Err(raised);

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ebbtide_ir::Program;
+use ebbtide_ir::{Param, Program};
 use ebbtide_runtime::{Compiled, Status};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::arguments::{Launch, Leaves, Use};
+use crate::arguments::{Launch, Leaf, Leaves, Use};
 use crate::build::Ir;
 use crate::interrupt::Watched;
 use crate::yielded::{Yielded, label};
@@ -109,15 +109,36 @@ pub fn entry<'py>(
     leaves: &Leaves<'py>,
 ) -> PyResult<Arc<Entry>> {
     let program = slf.get();
-    if let Some(found) = lock(&program.entries).iter().find(|entry| entry.key == leaves.key) {
-        return Ok(found.clone());
+    let found = lock(&program.entries).iter().find(|entry| entry.key == leaves.key).cloned();
+    if let Some(found) = found {
+        check_items(slf.py(), &found.ir, leaves)?;
+        return Ok(found);
     }
     // Building runs Python code, so no lock is held.
     let built = slf.call_method1("_build", (args,))?;
     let ir = built.cast::<Ir>()?.get().clone();
     let entry = Arc::new(Entry { key: leaves.key.clone(), ir, compiled: Mutex::new(None) });
     lock(&program.entries).push(entry.clone());
+    check_items(slf.py(), &entry.ir, leaves)?;
     Ok(entry)
+}
+
+/// Elements that are small vectors or matrices have their extents.
+fn check_items(py: Python<'_>, ir: &Ir, leaves: &Leaves<'_>) -> PyResult<()> {
+    for (param, extents) in ir.items.iter() {
+        let Some(Leaf::Array(elements)) = leaves.leaves.get(*param) else { continue };
+        let shape = elements.shape();
+        if !shape.ends_with(extents) {
+            let name = ir.program.params.get(*param).map_or("?", |param| match param {
+                Param::Array(id) => &ir.program.array(*id).name,
+                Param::Scalar(id) => &ir.program.scalars[id.index()].name,
+            });
+            let message =
+                format!("`{name}` has elements of shape {extents:?}, and this array has shape {shape:?}");
+            return Err(errors::launch(py, &ir.program.name, &message));
+        }
+    }
+    Ok(())
 }
 
 impl Entry {

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from typing import Any, Optional
 
 import numpy as np
 
 from .._types import FLOATS, INTEGERS, ScalarType, kind_of_annotation
-from .calls import Calls
 from .operators import _BINARY
-from .values import Array, Const, Gone, Local, LoopVariable, Named, Object, Retype, Struct, Value
+from .small_assignments import SmallAssignments
+from .values import Array, Const, Gone, Local, LoopVariable, Named, Object, Retype, Several, Small, SmallLocal, Struct, Value
 
 
-class Assignments(Calls):
+class Assignments(SmallAssignments):
     """Translates assignments."""
 
     facts: dict[Any, str]
@@ -55,13 +56,18 @@ class Assignments(Calls):
         elif isinstance(target, ast.Subscript):
             self.assign_element(statement, target, value)
         elif isinstance(target, ast.Name):
-            if self.temporary(statement, target, value):
+            if self.temporary(statement, target, value, counts):
                 return
             found = self.known(value)
             if isinstance(found, (Array, Struct)):
                 raise self.fail(statement, f"an array has one name in programs: use `{ast.unparse(value)}` itself, or `copy` it")
             if isinstance(found, Object):
                 raise self.fail(value, f"`{ast.unparse(value)}` is no number")
+            if isinstance(found, Several):
+                raise self.fail(statement, f"this has {len(found.items)} values: write a name for each, `a, b = ...`")
+            if isinstance(found, Small):
+                self.bind_small(statement, target, found, counts)
+                return
             if ty is not None:
                 found = self.convert(value, found, ty, f"`{target.id}`")
             self.bind(statement, target, found, counts)
@@ -82,26 +88,36 @@ class Assignments(Calls):
                         raise self.fail(name, "write a name")
                     self.bind(statement, name, self.dim(value, array, k), counts)
                 return
-        if not isinstance(value, ast.Tuple) or len(value.elts) != len(names):
+        if not isinstance(value, (ast.Tuple, ast.List)):
+            self.take_apart(statement, names, self.known(value), counts)
+            return
+        if len(value.elts) != len(names):
             raise self.fail(statement, "write one value for each name")
         if any(isinstance(self.known_quietly(v), (Array, Struct)) for v in value.elts):
             raise self.fail(statement, "names of arrays cannot be exchanged: `swap(u, v)` exchanges the arrays, for the caller too")
         # All values are computed before the first name changes.
-        found = []
+        found: list[Any] = []
         for v in value.elts:
+            small = self.known(v)
+            if isinstance(small, Small):
+                found.append(self.checked_view(statement, small))
+                found[-1].emit()
+                continue
             scalar = self.scalar(v)
             if isinstance(scalar, Value):
                 id, kept = scalar.emit(), scalar
-                scalar = Value(kept.ty, (lambda id: lambda: id)(id), kept.form, kept.safe, kept.weak)
+                scalar = dataclasses.replace(kept, emit=(lambda id: lambda: id)(id), adapt=None)
             found.append(scalar)
         for name, scalar in zip(names, found):
-            if isinstance(name, ast.Name):
-                self.bind(statement, name, scalar, counts)
-            else:
-                raise self.fail(name, "here only names can be assigned: write one assignment for each element")
+            self.bind_any(statement, name, scalar, counts)
 
-    def known_quietly(self, node: ast.expr) -> Any:
-        return self.find(node.id) if isinstance(node, ast.Name) else None
+    def bind_any(self, statement: ast.stmt, name: ast.expr, found: Any, counts: dict[str, int]) -> None:
+        if not isinstance(name, ast.Name):
+            raise self.fail(name, "here only names can be assigned: write one assignment for each element")
+        if isinstance(found, Small):
+            self.bind_small(statement, name, found, counts)
+        else:
+            self.bind(statement, name, found, counts)
 
     def bind(self, statement: ast.stmt, target: ast.Name, found: Any, counts: dict[str, int]) -> None:
         name = target.id
@@ -112,10 +128,7 @@ class Assignments(Calls):
         if isinstance(bound, (Array, Struct)):
             raise self.fail(statement, f"`{name}` is an array or a dataclass: use another name")
         if isinstance(bound, Local):
-            if bound.weak and isinstance(found, Value) and found.ty != bound.ty and not (bound.ty in FLOATS and found.ty == "int"):
-                raise Retype(bound.key, found.ty)
-            if bound.weak and isinstance(found, Const) and isinstance(found.value, float) and bound.ty == "int":
-                raise Retype(bound.key, "f64")
+            self.learn(bound, found)
             value = self.convert(statement, found, bound.ty, f"`{name}` (since line {self.line(bound)})")
             id = value.emit()
             self.at(statement)
@@ -128,7 +141,7 @@ class Assignments(Calls):
                 return
             id = found.emit()
             builder.name(id, name)
-            self.scopes[-1][name] = Named(id, found.ty, found.form)
+            self.scopes[-1][name] = Named(id, found.ty, found.form, found.python)
             return
         key = (*self.path, target.lineno, target.col_offset, name)
         weak = (isinstance(found, Const) and found.ty is None) or (isinstance(found, Value) and found.weak is not None)
@@ -138,22 +151,37 @@ class Assignments(Calls):
             value = self.literal(statement, found, ty) if isinstance(found, Const) else self.convert(statement, found, ty, f"`{name}`")
         id = value.emit()
         self.at(statement)
-        self.scopes[-1][name] = Local(builder.local(name, id), value.ty, target.lineno, key, weak)
+        python = value.python and key not in self.facts
+        self.scopes[-1][name] = Local(builder.local(name, id), value.ty, target.lineno, key, weak, python)
+
+    def learn(self, bound: Local, found: Any) -> None:
+        """Where a variable began with a number without a type, what is assigned to it says which type it has."""
+        if isinstance(found, Const):
+            if bound.weak and isinstance(found.value, float) and bound.ty == "int":
+                raise Retype(bound.key, "f64")
+            return
+        if bound.python and found.ty == "f64" and not found.python:
+            raise Retype(bound.key, "f64")
+        if bound.weak and found.ty != bound.ty and not (bound.ty in FLOATS and (found.ty == "int" or found.python)):
+            raise Retype(bound.key, found.ty)
 
     def line(self, local: Local) -> int:
         return local.line + self.source.first - 1
 
-    def temporary(self, statement: ast.stmt, target: ast.Name, value: ast.expr) -> bool:
+    def temporary(self, statement: ast.stmt, target: ast.Name, value: ast.expr, counts: dict[str, int]) -> bool:
         """`t = np.zeros((n, m))` and its kin."""
         if not isinstance(value, ast.Call):
             return False
-        found = self.known(value.func) if isinstance(value.func, (ast.Name, ast.Attribute)) else None
-        function = found.value if isinstance(found, Object) else None
+        function = self.function_of(value)
         if function not in (np.zeros, np.empty, np.zeros_like, np.empty_like, np.ones, np.full):
             return False
         if function in (np.ones, np.full):
             raise self.fail(value, "a temporary begins with zeros: write `t = np.zeros(n)`, then `fill(t, x)`")
         if self.parallel or self.func:
+            small = self.small_zeros(value)
+            if small is not None:
+                self.bind_small(statement, target, small, counts)
+                return True
             raise self.fail(value, "a temporary array belongs to the program, not to an iteration: make it before the parallel loop")
         if self.find(target.id) is not None and not isinstance(self.find(target.id), Gone):
             raise self.fail(statement, f"`{target.id}` exists already: use another name")
@@ -179,7 +207,7 @@ class Assignments(Calls):
             raise self.fail(value, "arrays of programs have at most 6 dimensions")
         ids = [extent.emit() for extent in extents]
         self.at(statement)
-        array = Array(self.builder.temp(name, ty, ids), ty, len(ids), name)
+        array = Array(self.builder.temp(name, ty, ids), ty, len(ids), name, item=self.fixed(extents))
         for k, extent in enumerate(extents):
             low = self.bounds.lower(extent.form)
             self.bounds.low[("dim", array.id, k)] = max(low or 0, 0)
@@ -215,6 +243,9 @@ class Assignments(Calls):
                 self.builder.fill(array.id, id)
             return
         index = self.indices(target, array)
+        if len(index) < array.rank:
+            self.store_small(target, array, index, value)
+            return
         converted = self.convert(value, self.scalar(value), array.ty, f"`{array.name}`")
         ids = [i.emit() for i in index]
         id = converted.emit()
@@ -223,6 +254,8 @@ class Assignments(Calls):
 
     def written_array(self, node: ast.expr) -> Array:
         array = self.known(node)
+        if isinstance(array, Small):
+            raise self.fail(node, "components of a small value are not assigned: make the vector anew, `v = np.array([x, v[1]])`")
         if not isinstance(array, Array):
             raise self.fail(node, f"`{ast.unparse(node)}` is no array")
         if self.func:
@@ -241,6 +274,9 @@ class Assignments(Calls):
         if isinstance(statement.target, ast.Subscript):
             array = self.written_array(statement.target.value)
             index = self.indices(statement.target, array)
+            if len(index) < array.rank:
+                self.update_small(statement, array, index)
+                return
             right = self.scalar(statement.value)
             if isinstance(statement.op, (ast.Add, ast.Sub)):
                 subtracts = isinstance(statement.op, ast.Sub)
@@ -265,6 +301,13 @@ class Assignments(Calls):
         if not isinstance(statement.target, ast.Name):
             raise self.fail(statement, "only a name or an element of an array can be assigned to")
         bound = self.find(statement.target.id)
+        if isinstance(bound, SmallLocal):
+            if bound.parameter:
+                raise self.fail(statement, f"in NumPy this changes the caller's `{statement.target.id}`: write `{statement.target.id} = {statement.target.id} + ...`")
+            old_small = self.binding(statement.target, bound)
+            changed = self.elementwise(statement, type(statement.op), old_small, self.numbers(statement.value, self.known(statement.value)))
+            self.bind_small(statement, statement.target, changed, {})
+            return
         if not isinstance(bound, Local):
             if isinstance(bound, LoopVariable):
                 raise self.fail(statement, f"`{statement.target.id}` is the variable of a loop: use another name")
@@ -274,6 +317,7 @@ class Assignments(Calls):
         old_value = self.binding(statement.target, bound)
         right = self.first(statement, self.scalar(statement.value), bound.ty)
         new = self.binary(statement, type(statement.op), old_value, right)  # type: ignore[arg-type]
+        self.learn(bound, new)
         result = self.convert(statement, new, bound.ty, f"`{statement.target.id}` (since line {self.line(bound)})").emit()
         self.at(statement)
         builder.set(bound.id, result)
@@ -281,8 +325,8 @@ class Assignments(Calls):
     def negated(self, id: int, ty: str) -> int:
         """A value with the sign exchanged; of an unsigned one what wraps to that."""
         if ty == "u32":
-            return self.builder.binary("sub", self.builder.int_literal(ty, 0), id)
-        return self.builder.unary("neg", id)
+            return int(self.builder.binary("sub", self.builder.int_literal(ty, 0), id))
+        return int(self.builder.unary("neg", id))
 
     def check_augmented(self, statement: ast.AugAssign, ty: str, right: Any) -> None:
         symbol = _BINARY[type(statement.op)][1] if type(statement.op) in _BINARY else "@"
@@ -299,5 +343,5 @@ class Assignments(Calls):
         elif found.adapt is not None:
             found = found.adapt(ty) or found
         id = found.emit()
-        return Value(found.ty, lambda: id, found.form, found.safe, found.weak)
+        return dataclasses.replace(found, emit=lambda: id, adapt=None)
 

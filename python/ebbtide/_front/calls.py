@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from typing import Any, Callable, Optional, Sequence
 
 import numpy as np
 
 from .. import language
-from .._types import FLOATS, INTEGERS, DType, element_type
+from .._types import FLOATS, INTEGERS, NAMES, DType, element_type
 from . import functions
 from .names import Known
 from .special import Special
-from .values import Const, Object, Scalar, Value
+from .values import Const, Object, Scalar, Small, Value
 
 
 class Calls(Special):
@@ -31,6 +32,9 @@ class Calls(Special):
             values = [self.default(node, found[0])]
         if values[0].ty == "int":
             values = [self.cast(node, v, "f64") for v in values]
+        if values[0].ty == "f32" and functions.is_pythons(self.function_of(node)):
+            # Python's own functions compute in float64, whatever they are given.
+            values = [dataclasses.replace(self.cast(node, v, "f64"), python=True) for v in values]
         if values[0].ty not in FLOATS:
             raise self.fail(node, f"`{ast.unparse(node.func)}` takes floats, this is `{values[0].ty}`: convert it, `f64(...)`")
         return values
@@ -53,9 +57,11 @@ class Calls(Special):
                 return self.folded(node, function, found)
             values = self.floats(node, count)
             if function in functions.UNARY:
-                return self.unary(node, functions.UNARY[function], values[0])
-            name = functions.MATH.get(function) or functions.MATH2[function]
-            return self.math(node, name, values)
+                result = self.unary(node, functions.UNARY[function], values[0])
+            else:
+                result = self.math(node, functions.MATH.get(function) or functions.MATH2[function], values)
+            result.python = functions.is_pythons(function)
+            return result
         if function in functions.SPECIAL:
             method: Callable[[ast.Call], Known] = getattr(self, "call_" + functions.SPECIAL[function])
             return method(node)
@@ -69,7 +75,17 @@ class Calls(Special):
             result = function(*numbers)
         except (ArithmeticError, ValueError) as error:
             raise self.fail(node, f"this constant cannot be computed: {error}") from None
-        return Const(result.item() if isinstance(result, np.generic) else result)
+        # What NumPy computes has a type.
+        return Const(result.item(), NAMES.get(result.dtype.name)) if isinstance(result, np.generic) else Const(result)
+
+    def function_of(self, node: ast.Call) -> Any:
+        if not isinstance(node.func, (ast.Name, ast.Attribute)):
+            return None
+        if isinstance(node.func, ast.Attribute) and isinstance(self.known(node.func.value), Small):
+            # A method of a small value.
+            return None
+        found = self.known(node.func)
+        return found.value if isinstance(found, Object) else None
 
     def conversion(self, node: ast.Call, function: Any) -> Known:
         if function is int:
@@ -92,7 +108,8 @@ class Calls(Special):
             one, zero = self.literal(node, Const(1), ty), self.literal(node, Const(0), ty)
             return self.choose(node, found, one, zero)
         result = self.cast(node, found, ty)
-        return Value(ty, result.emit, found.form if ty == "int" == found.ty else None, safe=found.safe)
+        form = found.form if ty == "int" == found.ty else None
+        return Value(ty, result.emit, form, safe=found.safe, python=function is float)
 
     def pair(self, node: ast.Call) -> tuple[Value, Value]:
         a, b = self.arguments(node, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 
 from .._types import FLOATS, INTEGERS
 from .names import Names
@@ -44,7 +45,7 @@ class Division(Names):
                 kept.append(value.emit())
             return kept[0]
 
-        return Value(value.ty, emit, value.form, value.safe, value.weak)
+        return dataclasses.replace(value, emit=emit, adapt=None)
 
     def modulo(self, node: ast.AST, a: Value, b: Value) -> Value:
         """Python's `%`: the sign of the divisor."""
@@ -116,6 +117,7 @@ class Division(Names):
                     a.ty,
                     self.emitting(node, lambda: builder.math("powi", [emit(), builder.int_literal("i32", number)])),
                     safe=a.safe,
+                    python=a.python,
                 )
             if a.ty in INTEGERS and 1 <= exponent <= 64:
                 base = self.once(a)

@@ -63,6 +63,11 @@ for _method, _callables in _SPECIAL.items():
         SPECIAL[_callable] = _method
 
 
+def is_pythons(function: Any) -> bool:
+    """Is it a function of Python's own, which gives floats of Python's? Those of NumPy give floats with a type."""
+    return getattr(function, "__module__", None) == "math"
+
+
 def known_names() -> str:
     names = sorted({getattr(f, "__name__", "?") for f in (*MATH, *MATH2, *UNARY, *SPECIAL)})
     return ", ".join(names)

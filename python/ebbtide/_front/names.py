@@ -10,12 +10,12 @@ import numpy as np
 from .._types import FLOATS, INTEGERS, NAMES
 from .ranges import Bounds, Linear
 from .source import Source
-from .values import Array, Const, Gone, Local, LoopVariable, Named, Object, Retype, Scalar, Struct, Value
+from .values import Array, Const, Gone, Local, LoopVariable, Named, Object, Retype, Scalar, Small, SmallLocal, Struct, Value
 
 _LIMITS = {"i32": (-(2**31), 2**31 - 1), "i64": (-(2**63), 2**63 - 1), "u32": (0, 2**32 - 1), "int": (-(2**63), 2**63 - 1)}
 
 
-Known = Union[Const, Value, Array, Struct, Object]
+Known = Union[Const, Value, Array, Struct, Object, Small]
 
 
 class Names:
@@ -66,6 +66,8 @@ class Names:
                 return self.binding(node, base.fields[node.attr])
             if isinstance(base, Array):
                 return self.array_attribute(node, base)
+            if isinstance(base, Small):
+                return self.small_attribute(node, base)
             if isinstance(base, Object):
                 try:
                     return self.host(node, getattr(base.value, node.attr))
@@ -89,16 +91,31 @@ class Names:
 
     def binding(self, node: ast.expr, found: Any) -> Known:
         builder = self.builder
-        if isinstance(found, (Array, Struct, Const, Object)):
+        if isinstance(found, (Array, Struct, Const, Object, Small)):
             return found
+        if isinstance(found, SmallLocal):
+            ids, read = found.ids, list[int]()
+
+            def emit() -> list[int]:
+                if not read:
+                    read.extend(builder.get(id) for id in ids)
+                return read
+
+            return Small(found.shape, found.ty, emit, named=True, parameter=found.parameter)
         if isinstance(found, (Named, LoopVariable)):
             id = found.id
-            return Value(found.ty, lambda: id, found.form)
+            return Value(found.ty, lambda: id, found.form, python=isinstance(found, Named) and found.python)
         if isinstance(found, Local):
             local = found.id
             weak = found if found.weak else None
-            return Value(found.ty, self.emitting(node, lambda: builder.get(local)), weak=weak)
+            return Value(found.ty, self.emitting(node, lambda: builder.get(local)), weak=weak, python=found.python)
         if isinstance(found, Gone):
+            if found.what == "loop variable":
+                raise self.fail(
+                    node,
+                    f"`{ast.unparse(node)}` is the variable of the loop at line {found.line}, which has ended: keep what you need "
+                    f"of it in a variable of its own",
+                )
             raise self.fail(
                 node,
                 f"`{ast.unparse(node)}` is assigned only inside the {found.what} at line {found.line}: assign it before that",
@@ -166,6 +183,8 @@ class Names:
             raise self.fail(node, f"`{ast.unparse(node)}` is an array: write an element, `{hint}`, or a loop over them")
         if isinstance(found, Struct):
             raise self.fail(node, f"`{found.name}` is a dataclass: write one of its fields")
+        if isinstance(found, Small):
+            raise self.fail(node, f"`{ast.unparse(node)}` is a small vector or matrix where a number is wanted: write a component, `[0]`")
         raise self.fail(node, f"`{ast.unparse(node)}` is no number: programs know numbers, arrays and dataclasses of these")
 
     def value(self, node: ast.expr) -> Known:
@@ -193,8 +212,12 @@ class Names:
 
     def expr_Subscript(self, node: ast.Subscript) -> Known:
         base = self.known(node.value)
+        if isinstance(base, Small):
+            return self.component(node, base)
         if isinstance(base, Array):
             index = self.indices(node, base)
+            if len(index) < base.rank:
+                return self.element(node, base, index)
             builder, id = self.builder, base.id
             return Value(
                 base.ty, self.emitting(node, lambda: builder.load(id, [i.emit() for i in index])), safe=False
@@ -219,11 +242,13 @@ class Names:
         parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
         if any(isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is ...) for part in parts):
             raise self.fail(node, "there are no slices of arrays: write a loop over the indices")
-        if len(parts) != array.rank:
+        if len(parts) != array.rank and not 0 < array.rank - len(parts) <= len(array.item):
             shown = ", ".join("ijklmn"[: array.rank]) or "()"
-            raise self.fail(
-                node, f"`{array.name}` has {array.rank} dimensions and is indexed with {len(parts)}: write `{array.name}[{shown}]`"
-            )
+            hint = f"write `{array.name}[{shown}]`"
+            if 0 < array.rank - len(parts) <= 2:
+                small = "Vec3" if array.rank - len(parts) == 1 else "Mat3"
+                hint += f"; if its rows are small vectors, annotate `{array.name}: Array{len(parts)}[{small}[{array.ty}]]`"
+            raise self.fail(node, f"`{array.name}` has {array.rank} dimensions and is indexed with {len(parts)}: {hint}")
         return [self.index(part, array, k) for k, part in enumerate(parts)]
 
     def index(self, node: ast.expr, array: Optional[Array] = None, k: int = 0) -> Value:
@@ -256,7 +281,8 @@ class Names:
             if isinstance(value, bool):
                 raise self.fail(node, f"`{value}` is a bool, and the other side is `{ty}`")
             number = float(value)
-            return Value(ty, self.emitting(node, lambda: builder.float_literal(ty, number)))
+            python = ty == "f64" and const.ty is None
+            return Value(ty, self.emitting(node, lambda: builder.float_literal(ty, number)), python=python)
         if ty == "bool":
             if not isinstance(value, bool):
                 raise self.fail(node, f"`{value}` is no bool: compare, `x != 0`")
@@ -292,9 +318,9 @@ class Names:
         adapted = found.adapt(ty) if found.adapt is not None else None
         if adapted is not None:
             return adapted
-        if found.ty == "int" and (ty in FLOATS or ty == "i64"):
+        if (found.ty == "int" and (ty in FLOATS or ty == "i64")) or (found.python and ty in FLOATS):
             return self.cast(node, found, ty)
-        if found.weak is not None and ty in FLOATS + INTEGERS:
+        if found.weak is not None and ty in INTEGERS:
             raise Retype(found.weak.key, ty)
         raise self.fail(node, f"{what} is `{ty}`, this is `{found.ty}`: convert it, `{ty}(...)`")
 
@@ -302,7 +328,9 @@ class Names:
         if found.ty == ty:
             return found
         builder, emit = self.builder, found.emit
-        return Value(ty, self.emitting(node, lambda: builder.cast(emit(), ty)), safe=found.safe)
+        # An int of Python beside its floats is a float of Python's.
+        python = ty == "f64" and found.ty == "int"
+        return Value(ty, self.emitting(node, lambda: builder.cast(emit(), ty)), safe=found.safe, python=python)
 
     def alike(self, node: ast.AST, a: Scalar, b: Scalar, symbol: str) -> tuple[Value, Value]:
         """Two operands in one type."""
@@ -326,13 +354,13 @@ class Names:
             return adapted, b
         if b.adapt is not None and (adapted := b.adapt(a.ty)) is not None:
             return a, adapted
-        for one, other in ((a, b), (b, a)):
-            if one.weak is not None and other.ty in FLOATS + INTEGERS and not (one.ty in FLOATS and other.ty in INTEGERS):
-                raise Retype(one.weak.key, other.ty)
-        if a.ty == "int" and (b.ty in FLOATS or b.ty == "i64"):
+        if a.ty == "int" and (b.ty in FLOATS or b.ty == "i64") or (a.python and b.ty in FLOATS):
             return self.cast(node, a, b.ty), b
-        if b.ty == "int" and (a.ty in FLOATS or a.ty == "i64"):
+        if b.ty == "int" and (a.ty in FLOATS or a.ty == "i64") or (b.python and a.ty in FLOATS):
             return a, self.cast(node, b, a.ty)
+        for one, other in ((a, b), (b, a)):
+            if one.weak is not None and one.ty in INTEGERS and other.ty in INTEGERS:
+                raise Retype(one.weak.key, other.ty)
         raise self.fail(
             node,
             f"the left side of `{symbol}` is `{a.ty}`, the right side `{b.ty}`: nothing is converted by itself; convert one of "
@@ -342,14 +370,21 @@ class Names:
     def beside(self, node: ast.AST, value: Value, const: Const) -> tuple[Value, Value]:
         """A value, and a constant without a type beside it."""
         if isinstance(const.value, float) and value.ty in INTEGERS:
-            if value.weak is not None:
-                raise Retype(value.weak.key, "f64")
             if value.ty == "int":
                 # An int of Python beside a float is a float.
                 return self.cast(node, value, "f64"), self.literal(node, const, "f64")
         return value, self.literal(node, const, value.ty)
 
     # Of the classes that derive from this one.
+
+    def element(self, node: ast.Subscript, array: Array, index: list[Value]) -> Small:
+        raise NotImplementedError
+
+    def component(self, node: ast.Subscript, small: Small) -> Known:
+        raise NotImplementedError
+
+    def small_attribute(self, node: ast.Attribute, small: Small) -> Known:
+        raise NotImplementedError
 
     def call(self, node: ast.Call) -> Known:
         raise NotImplementedError

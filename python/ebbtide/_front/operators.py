@@ -42,6 +42,8 @@ class Operators(Division):
     # -- operators ---------------------------------------------------------------------------------------------------
 
     def expr_BinOp(self, node: ast.BinOp) -> Known:
+        if isinstance(node.op, ast.MatMult):
+            raise self.fail(node, "there is no `@` here: `matmul(a, b, c)`, on a line of its own, makes `c` the product")
         a, b = self.scalar(node.left), self.scalar(node.right)
         return self.binary(node, type(node.op), a, b)
 
@@ -54,12 +56,12 @@ class Operators(Division):
                 return Const(fold(a.value, b.value))
             except (ArithmeticError, TypeError, ValueError) as error:
                 raise self.fail(node, f"this constant cannot be computed: {error}") from None
+        if any(isinstance(x, Value) and x.ty == "bool" for x in (a, b)) and name not in ("and", "or", "xor"):
+            raise self.fail(node, f"there is no `{symbol}` of bools: `float(c)` and `int(c)` make a number of one, `select(c, a, b)` chooses")
         if name == "pow":
             return self.power(node, a, b)
         left, right = self.alike(node, a, b, symbol)
         ty = left.ty
-        if ty == "bool" and name not in ("and", "or", "xor"):
-            raise self.fail(node, f"there is no `{symbol}` of bools: `select(c, 1, 0)` makes a number of one")
         if ty in FLOATS and name in ("and", "or", "xor", "shl", "shr"):
             raise self.fail(node, f"there is no `{symbol}` of floats")
         if name == "div" and ty not in FLOATS:
@@ -87,11 +89,12 @@ class Operators(Division):
             self.emitting(node, lambda: builder.binary(name, left(), right())),
             form,
             safe=safe and a.safe and b.safe,
+            python=a.python and b.python,
         )
 
     def unary(self, node: ast.AST, name: str, a: Value) -> Value:
         builder, emit = self.builder, a.emit
-        return Value(a.ty, self.emitting(node, lambda: builder.unary(name, emit())), safe=a.safe)
+        return Value(a.ty, self.emitting(node, lambda: builder.unary(name, emit())), safe=a.safe, python=a.python)
 
     def math(self, node: ast.AST, name: str, args: Sequence[Value]) -> Value:
         builder = self.builder
@@ -99,6 +102,7 @@ class Operators(Division):
             args[0].ty,
             self.emitting(node, lambda: builder.math(name, [a.emit() for a in args])),
             safe=all(a.safe for a in args),
+            python=all(a.python for a in args),
         )
 
     def expr_UnaryOp(self, node: ast.UnaryOp) -> Known:
@@ -118,9 +122,13 @@ class Operators(Division):
             return self.unary(node, "not", a)
         if a.ty in ("bool", "u32"):
             raise self.fail(node, f"there is no `-` of `{a.ty}`")
-        negated = self.unary(node, "neg", a)
-        negated.form = None if a.form is None else a.form.times(-1)
-        return negated
+        if a.ty == "int":
+            return self.opposite(node, a)
+        return self.unary(node, "neg", a)
+
+    def opposite(self, node: ast.AST, a: Value) -> Value:
+        """`-a` of an int: indices have no negation of their own."""
+        return self.arithmetic(node, "sub", self.literal(node, Const(0), "int"), a)
 
     def truth(self, node: ast.AST, found: Scalar) -> Value:
         """A condition."""
@@ -135,14 +143,14 @@ class Operators(Division):
         return Value("bool", self.emitting(node, lambda: builder.compare(name, left(), right())), safe=a.safe and b.safe)
 
     def expr_Compare(self, node: ast.Compare) -> Known:
+        if any(type(op) not in _COMPARE for op in node.ops):
+            raise self.fail(node, "`is` and `in` have no place in programs: compare numbers, `a == b`, `a == 0 or a == 2`")
         parts = [self.scalar(part) for part in [node.left, *node.comparators]]
         if len(parts) > 2:
             # In `a < b < c` the middle is computed once.
             parts[1:-1] = [self.once(p) if isinstance(p, Value) else p for p in parts[1:-1]]
         result: Optional[Scalar] = None
         for op, a, b in zip(node.ops, parts, parts[1:]):
-            if type(op) not in _COMPARE:
-                raise self.fail(node, "`is` and `in` have no place in programs: compare numbers with `==`, `<` and their kin")
             name, fold = _COMPARE[type(op)]
             one: Scalar
             if isinstance(a, Const) and isinstance(b, Const):
@@ -227,7 +235,7 @@ class Operators(Division):
             builder.set(slot, no.emit())
             return int(builder.end_value_if(slot))
 
-        return Value(ty, self.emitting(node, emit), safe=False)
+        return Value(ty, self.emitting(node, emit), safe=False, python=yes.python and no.python)
 
     def choose(self, node: ast.AST, condition: Value, yes: Value, no: Value) -> Value:
         """`select`: all three computed, in this order."""
@@ -238,5 +246,6 @@ class Operators(Division):
             a = yes.emit()
             return int(builder.select(c, a, no.emit()))
 
-        return Value(yes.ty, self.emitting(node, emit), safe=condition.safe and yes.safe and no.safe)
+        safe = condition.safe and yes.safe and no.safe
+        return Value(yes.ty, self.emitting(node, emit), safe=safe, python=yes.python and no.python)
 

@@ -9,7 +9,9 @@ import inspect
 import textwrap
 from typing import Any, Callable, Optional
 
+from .. import language
 from ..errors import BuildError, Spot, at
+from .jumps import Jumps
 
 
 class Source:
@@ -54,6 +56,30 @@ class Source:
             if name in table:
                 return table[name]
         raise KeyError(name)
+
+    def jumps(self) -> Jumps:
+        """What rewrites `break`, `continue` and `return`."""
+        taken = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)} | set(self.parameters)
+        return Jumps(self.is_parallel, self.fail, taken)
+
+    def is_parallel(self, loop: ast.stmt) -> bool:
+        """Is it a loop over `par`, by whatever name that was imported?"""
+        head = loop.iter if isinstance(loop, ast.For) else None
+        if not isinstance(head, ast.Call):
+            return False
+        names, node = [], head.func
+        while isinstance(node, ast.Attribute):
+            names.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return False
+        try:
+            found = self.lookup(node.id)
+        except KeyError:
+            return False
+        for name in reversed(names):
+            found = getattr(found, name, None)
+        return found is language.par
 
     @functools.cached_property
     def annotations(self) -> dict[str, Any]:

@@ -6,13 +6,15 @@ import ast
 import math
 from typing import Any, Callable
 
+import numpy as np
+
 from .._types import FLOATS
 from .names import Known
-from .operators import Operators
 from .values import Array, Const, Object, Scalar, Value
+from .vectors import Vectors
 
 
-class Special(Operators):
+class Special(Vectors):
     """One method for each line of `functions.SPECIAL`."""
 
     def floats(self, node: ast.Call, count: int) -> list[Value]:
@@ -30,6 +32,9 @@ class Special(Operators):
             return Const(abs(a.value), a.ty)
         if a.ty == "bool":
             raise self.fail(node, "there is no `abs` of bools")
+        if a.ty == "int":
+            a = self.once(a)
+            return self.arithmetic(node, "max", a, self.opposite(node, a))
         return a if a.ty == "u32" else self.unary(node, "abs", a)
 
     def extreme(self, node: ast.Call, combine: Callable[[Value, Value], Value], fold: Callable[..., Any]) -> Known:
@@ -58,7 +63,7 @@ class Special(Operators):
                 second = b.emit()
                 return int(self.builder.select(self.builder.compare(compare, second, first), second, first))
 
-            return Value(a.ty, self.emitting(node, emit), safe=a.safe and b.safe)
+            return Value(a.ty, self.emitting(node, emit), safe=a.safe and b.safe, python=a.python and b.python)
 
         return self.extreme(node, combine, min if name == "min" else max)
 
@@ -94,7 +99,11 @@ class Special(Operators):
         if isinstance(condition, Const):
             return yes if condition.value else no
         truth = self.truth(node.args[0], condition)
-        return self.chosen(node, yes, no, lambda a, b: self.choose(node, truth, a, b))
+        result = self.chosen(node, yes, no, lambda a, b: self.choose(node, truth, a, b))
+        if self.function_of(node) is np.where and result.ty == "f64":
+            # NumPy's choice of two numbers without a type has one.
+            result.adapt, result.python = None, False
+        return result
 
     def call_clip(self, node: ast.Call) -> Known:
         x, low, high = self.arguments(node, 3)
@@ -111,7 +120,7 @@ class Special(Operators):
                 raised = builder.select(builder.compare("lt", value, bottom), bottom, value)
                 return int(builder.select(builder.compare("gt", raised, top), top, raised))
 
-            return Value(ty, self.emitting(node, emit), safe=number.safe)
+            return Value(ty, self.emitting(node, emit), safe=number.safe, python=number.python)
         raised = self.nan_aware(node, "max", *self.alike(node, number, low, "clip"))
         return self.nan_aware(node, "min", *self.alike(node, raised, high, "clip"))
 
@@ -146,6 +155,8 @@ class Special(Operators):
 
     def call_rint(self, node: ast.Call) -> Known:
         """Halves to even, as NumPy rounds; the language's own rounding goes away from zero."""
+        if len(node.args) == 2 or node.keywords:
+            raise self.fail(node, "`np.round` rounds to whole numbers in programs: write `np.rint(x * 100.0) / 100.0` for two digits")
         (x,) = self.floats(node, 1)
         x = self.once(x)
         ty = x.ty

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 import enum
+import math
 from typing import Any, Optional, Sequence
 
 from .. import language
 from .analysis import assigned_in, read_after, surely_assigned
-from .ranges import Linear
-from .values import Array, Const, Gone, Local, LoopVariable, Named, Object, Struct, Value
-from .words import Words
+from .values import Array, Const, Gone, Local, LoopVariable, Named, Object, SmallLocal, Struct
+from .walks import Walks
 
 
-class Statements(Words):
+class Statements(Walks):
     """Translates statements."""
 
     # -- blocks ------------------------------------------------------------------------------------------------------
@@ -49,16 +49,21 @@ class Statements(Words):
         for name in sorted(used):
             if isinstance(self.find(name), (type(None), Gone)):
                 key = (*self.path, statement.lineno, statement.col_offset, name)
-                ty = self.facts.get(key, "f64")
+                ty: Any = self.facts.get(key, "f64")
                 self.at(statement)
+                if isinstance(ty, tuple):
+                    item, shape = ty
+                    zeros = [self.builder.int_literal(item, 0) for _ in range(math.prod(shape))]
+                    self.scopes[-1][name] = SmallLocal([self.builder.local(name, zero) for zero in zeros], item, shape)
+                    continue
                 zero = self.builder.int_literal(ty, 0)
-                self.scopes[-1][name] = Local(self.builder.local(name, zero), ty, statement.lineno, key, weak=True)
+                self.scopes[-1][name] = Local(
+                    self.builder.local(name, zero), ty, statement.lineno, key, weak=True, python=key not in self.facts, hoisted=True
+                )
 
     # -- branches and loops ------------------------------------------------------------------------------------------
 
     def stmt_If(self, statement: ast.If, counts: Any, whole: Sequence[ast.stmt]) -> None:
-        if any(isinstance(s, ast.Break) for s in statement.body):
-            raise self.fail(statement, "`if …: break` may be the last statement of a loop, and of nothing else")
         condition = self.scalar(statement.test)
         if isinstance(condition, Const):
             # Known now: only one arm is part of the program.
@@ -73,6 +78,19 @@ class Statements(Words):
             self.inner(statement.orelse, whole, statement)
         self.at(statement)
         self.builder.end_if()
+
+    def stmt_Assert(self, statement: ast.Assert, counts: Any, whole: Sequence[ast.stmt]) -> None:
+        found = self.scalar(statement.test)
+        text = f"`{ast.unparse(statement.test)}` does not hold"
+        if statement.msg is not None:
+            if not isinstance(statement.msg, ast.Constant) or not isinstance(statement.msg.value, str):
+                raise self.fail(statement.msg, "the message of an `assert` is a text without values")
+            text = statement.msg.value
+        if isinstance(found, Const) and found.value:
+            return
+        condition = self.truth(statement.test, found).emit()
+        self.at(statement)
+        self.builder.assertion(condition, text)
 
     def closing_break(self, body: Sequence[ast.stmt]) -> tuple[Sequence[ast.stmt], Optional[ast.expr]]:
         """The body without a last `if …: break`, and its condition."""
@@ -92,19 +110,24 @@ class Statements(Words):
         if until is not None:
             condition = self.truth(until, self.scalar(until)).emit()
         self.scopes.pop()
-        word = "`for`" if isinstance(statement, ast.For) else "`while`"
-        for name in scope:
-            if self.find(name) is None:
-                self.scopes[-1][name] = Gone(self.source.spot(statement)[1], word)
+        self.forget(statement, scope)
         self.at(statement)
         self.builder.end_loop(condition)
+
+    def forget(self, statement: ast.stmt, scope: dict[str, Any]) -> None:
+        """What a loop assigned is not known after it."""
+        word = "`for`" if isinstance(statement, ast.For) else "`while`"
+        for name, bound in scope.items():
+            if self.find(name) is None:
+                what = "loop variable" if isinstance(bound, LoopVariable) else word
+                self.scopes[-1][name] = Gone(self.source.spot(statement)[1], what)
 
     def stmt_While(self, statement: ast.While, counts: Any, whole: Sequence[ast.stmt]) -> None:
         bounds = self.bounds.copy()
         test = statement.test
         if isinstance(test, ast.Constant) and test.value:
             if self.closing_break(statement.body)[1] is None:
-                raise self.fail(statement, "`while True` ends with `if …: break` as its last statement")
+                raise self.fail(statement, "this loop never ends: write `if …: break` in its body")
             self.at(statement)
             self.builder.begin_loop()
         else:
@@ -129,20 +152,18 @@ class Statements(Words):
             assert isinstance(head, ast.Call)
             head = self.schedule(head)
             function = range
-        if function is not range or not isinstance(head, ast.Call):
-            raise self.fail(statement.iter, "a loop runs over `range(...)` or `par(...)`")
-        start, stop = self.range(head)
+        if function not in (range, reversed) or not isinstance(head, ast.Call):
+            raise self.fail(statement.iter, "a loop runs over `range(...)`, `reversed(range(...))` or `par(...)`")
+        walk = self.walk(head)
         if not isinstance(statement.target, ast.Name):
             raise self.fail(statement.target, "a loop over `range` has one variable")
         name = statement.target.id
         self.check_loop_variable(statement, name)
-        ids = start.emit(), stop.emit()
+        ids = self.prepared(walk)
         self.at(statement)
-        variable = self.builder.begin_for(name, *ids)
+        counter = self.builder.begin_for(self.counter_name(walk, name), *ids)
         bounds = self.bounds.copy()
-        atom = ("loop", variable)
-        self.bounds.enter_loop(atom, start.form, stop.form)
-        self.loop_body(statement, whole, {name: LoopVariable(variable, Linear.atom(atom))})
+        self.loop_body(statement, whole, {name: self.variable(walk, name, counter)})
         self.bounds = bounds
 
     def check_loop_variable(self, statement: ast.For, name: str) -> None:
@@ -160,17 +181,6 @@ class Statements(Words):
         self.at(head)
         self.builder.reverse(how.arg, int(number.value))
         return head.args[0]
-
-    def range(self, node: ast.Call) -> tuple[Value, Value]:
-        if node.keywords or not 1 <= len(node.args) <= 3:
-            raise self.fail(node, "write `range(n)` or `range(start, stop)`")
-        if len(node.args) == 3:
-            step = self.scalar(node.args[2])
-            if not isinstance(step, Const) or step.value != 1:
-                raise self.fail(node, "loops go up by one: write `for k in range(n): i = start + step * k`")
-        if len(node.args) == 1:
-            return self.literal(node, Const(0), "int"), self.index(node.args[0])
-        return self.index(node.args[0]), self.index(node.args[1])
 
     def par(self, statement: ast.For, head: ast.Call, whole: Sequence[ast.stmt]) -> None:
         if self.func:
@@ -191,14 +201,7 @@ class Statements(Words):
         names = target.elts if isinstance(target, ast.Tuple) else [target]
         if len(names) != len(head.args):
             raise self.fail(target, f"`par` has {len(head.args)} ranges and the loop {len(names)} variables: write one variable for each range")
-        ranges = []
-        for argument in head.args:
-            if isinstance(argument, ast.Call):
-                found = self.known(argument.func)
-                if isinstance(found, Object) and found.value is range:
-                    ranges.append(self.range(argument))
-                    continue
-            ranges.append((self.literal(argument, Const(0), "int"), self.index(argument)))
+        walks = [self.walk(argument) for argument in head.args]
         words = []
         for name in names:
             if not isinstance(name, ast.Name):
@@ -207,25 +210,17 @@ class Statements(Words):
             words.append(name.id)
         if relaxed:
             self.builder.relaxed()
-        emitted = [(word, start.emit(), stop.emit()) for word, (start, stop) in zip(words, ranges)]
+        emitted = [(self.counter_name(walk, word), *self.prepared(walk)) for word, walk in zip(words, walks)]
         self.at(statement)
-        variables = self.builder.begin_par(emitted)
+        counters = self.builder.begin_par(emitted)
         bounds = self.bounds.copy()
-        scope: dict[str, Any] = {}
-        for word, variable, (start, stop) in zip(words, variables, ranges):
-            atom = ("loop", variable)
-            self.bounds.enter_loop(atom, start.form, stop.form)
-            scope[word] = LoopVariable(variable, Linear.atom(atom))
-        if self.closing_break(statement.body)[1] is not None:
-            raise self.fail(statement.body[-1], "a parallel loop has no `break`: its iterations run at once")
+        scope: dict[str, Any] = {word: self.variable(walk, word, counter) for word, counter, walk in zip(words, counters, walks)}
         self.parallel = True
         self.scopes.append(scope)
         self.block(statement.body, whole)
         self.scopes.pop()
         self.parallel = False
-        for word in scope:
-            if self.find(word) is None:
-                self.scopes[-1][word] = Gone(self.source.spot(statement)[1], "`for`")
+        self.forget(statement, scope)
         self.bounds = bounds
         self.at(statement)
         self.builder.end_par()
@@ -285,12 +280,8 @@ class Statements(Words):
 
 
 _REFUSED: dict[type, str] = {
-    ast.Return: "a program has no `return`: write results to an array; the value of an `@ebbtide.func` stands in its last line",
-    ast.Break: "`if …: break` may be the last statement of a loop, and of nothing else",
-    ast.Continue: "there is no `continue`: put the rest of the body under an `if`",
     ast.Try: "there is no `try` in programs",
-    ast.Raise: "there is no `raise` in programs: set a flag and yield on it",
-    ast.Assert: "there is no `assert` in programs: set a flag and yield on it",
+    ast.Raise: "there is no `raise` in programs: `assert` is a run error, or set a flag and yield on it",
     ast.FunctionDef: "a function is written outside of programs, with `@ebbtide.func` before it",
     ast.ClassDef: "there are no classes in programs",
     ast.Import: "import before the program",

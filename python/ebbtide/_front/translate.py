@@ -4,17 +4,20 @@ have; the second builds."""
 from __future__ import annotations
 
 import ast
-from typing import Any, Optional
+import dataclasses
+import functools
+from typing import Any, Callable, Optional, Sequence
 
 from .. import language
 from .._native import Builder, Ir
 from .._types import ArrayType, Kind, ScalarType, StructType, element_type, kind_of_annotation
 from ..errors import BuildError
 from .analysis import assigned_in
+from .jumps import Jumps, always_returns, kinds
 from .ranges import Bounds, Linear
 from .source import Source, source_of
 from .statements import Statements
-from .values import Array, Const, Local, Named, Object, Retype, Struct, Value
+from .values import Array, Const, Local, Named, Object, Retype, Several, Small, SmallLocal, Struct, Value
 
 #: More rounds than a program has variables whose types are found one by one.
 _ROUNDS = 1000
@@ -29,7 +32,8 @@ def build(program: Any, kinds: list[Kind]) -> Ir:
             translator = Translator(program, kinds, facts, written)
             translator.root()
             ir: Ir = translator.builder.finish()
-            return ir
+            items = [(k, list(array.item)) for k, array in translator.array_parameters if array.item]
+            return ir.with_items(items) if items else ir
         except Retype as learnt:
             facts[learnt.key] = learnt.ty
     raise BuildError(f"build error: the types of the variables of `{program.name}` cannot be found: convert their first values")
@@ -57,6 +61,9 @@ class Translator(Statements):
         self.bounds = Bounds()
         self.calls: list[Any] = []
         self.arrays: list[Array] = []
+        #: The array parameters by their number among all parameters.
+        self.array_parameters: list[tuple[int, Array]] = []
+        self.leaves = 0
         self.parallel = False
         self.func = False
         self.path: tuple[Any, ...] = ()
@@ -77,13 +84,16 @@ class Translator(Statements):
             if kind.ty is None or kind.rank is None:
                 raise self.fail(self.source.tree, f"the type of `{name}` is not known: annotate it, `{name}: Array1[f64]`")
             write = self.written is None or name in self.written
-            array = Array(self.builder.array(name, kind.ty, kind.rank, write), kind.ty, kind.rank, name)
+            array = Array(self.builder.array(name, kind.ty, kind.rank, write), kind.ty, kind.rank, name, item=kind.item)
             self.arrays.append(array)
+            self.array_parameters.append((self.leaves, array))
+            self.leaves += 1
             return array
         if isinstance(kind, ScalarType):
+            self.leaves += 1
             id = self.builder.scalar(name, kind.ty)
             form = Linear.atom(("scalar", id)) if kind.ty == "int" else None
-            return Named(id, kind.ty, form)
+            return Named(id, kind.ty, form, kind.python)
         if isinstance(kind, StructType):
             return Struct(name, {field: self.declare(f"{name}.{field}", inner) for field, inner in kind.fields})
         raise self.fail(self.source.tree, f"the type of `{name}` is not known: annotate it, `{name}: Array1[f64]`, or call the program first")
@@ -99,39 +109,111 @@ class Translator(Statements):
             bound = scope.get(name)
             if name not in counts or bound is None:
                 continue
+            if isinstance(bound, Small):
+                ids = [self.builder.local(name, id) for id in bound.emit()]
+                scope[name] = SmallLocal(ids, bound.ty, bound.shape, parameter=True)
+                continue
             if not isinstance(bound, (Named, Const)):
                 # The assignment itself is refused, at its line.
                 continue
             # A parameter that is assigned is a variable that begins with the argument.
             value = self.default(source.tree, self.scalar_of(source.tree, bound))
             self.at(source.tree)
-            scope[name] = Local(self.builder.local(name, value.emit()), value.ty, source.tree.lineno)
+            key = (*self.path, source.tree.lineno, name)
+            python = value.python and key not in self.facts
+            scope[name] = Local(self.builder.local(name, value.emit()), value.ty, source.tree.lineno, key, python=python)
         if statements and isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant):
             statements = statements[1:]
         returned: Optional[Any] = None
-        if statements and isinstance(statements[-1], ast.Return):
-            last = statements[-1]
-            statements = statements[:-1]
-            self.block(statements, source.tree.body)
-            if last.value is None:
-                pass
-            elif not self.func:
-                raise self.fail(last, "a program returns nothing: write results to an array; `@ebbtide.func` is for functions with a value")
-            else:
-                returned = self.scalar(last.value)
-                if isinstance(returned, Value):
-                    returned = Named(returned.emit(), returned.ty, returned.form)
+        jumps = source.jumps()
+        if self.func:
+            returned = self.computed(self.value_of(statements, jumps))
         else:
-            self.block(statements, source.tree.body)
-            if self.func:
-                raise self.fail(source.tree, f"`{source.name}` ends without `return`: an `@ebbtide.func` has a value")
+            rewritten = jumps.body(statements)
+            self.assigned_names |= set(assigned_in(rewritten))
+            self.block(rewritten, rewritten)
         self.source, self.scopes, self.assigned_names = outer
         return returned
+
+    def value_of(self, statements: Sequence[ast.stmt], jumps: Jumps) -> Any:
+        """The value of a function: its statements up to a `return`; branches decide among several."""
+        at = next((k for k, statement in enumerate(statements) if "return" in kinds(statement)), None)
+        if at is None:
+            raise self.fail(self.source.tree, f"`{self.source.name}` ends without `return`: an `@ebbtide.func` has a value")
+        last, rest = statements[at], [*statements[at + 1 :]]
+        first = [jumps.without_jumps(statement) for statement in statements[:at]]
+        self.block(first, [*first, last, *rest])
+        if isinstance(last, ast.Return):
+            if last.value is None:
+                raise self.fail(last, "a value is missing here: `return x`")
+            if rest:
+                raise self.fail(rest[0], "this never runs: it stands after a `return`")
+            if isinstance(last.value, ast.Tuple):
+                return Several([self.small_or_number(part) for part in last.value.elts])
+            return self.small_or_number(last.value)
+        if not isinstance(last, ast.If):
+            raise self.fail(last, "a `return` stands outside of loops: set a variable, leave the loop with `break`, and return the variable")
+        condition = self.scalar(last.test)
+        always = bool(last.body) and always_returns(last.body)
+        if isinstance(condition, Const):
+            taken = last.body if condition.value else last.orelse
+            return self.value_of(taken if always_returns(taken) else [*taken, *rest], jumps)
+        if not always:
+            raise self.fail(last, "only some of these branches return: end each with `return`, or set a variable and return it at the end")
+        return self.branch_of(last, self.truth(last.test, condition), [*last.orelse, *rest], jumps)
+
+    def small_or_number(self, node: ast.expr) -> Any:
+        found = self.known(node)
+        return found if isinstance(found, Small) else self.scalar(node)
+
+    def computed(self, found: Any) -> Any:
+        """What a function returns, computed."""
+        if isinstance(found, Value):
+            return Named(found.emit(), found.ty, found.form, found.python)
+        if isinstance(found, Small):
+            ids = list(found.emit())
+            # Names of the function's own have ended with it.
+            return dataclasses.replace(found, emit=lambda: ids, named=found.parameter)
+        if isinstance(found, Several):
+            return Several([self.computed(item) for item in found.items])
+        return found
+
+    def may_be_written(self, array: Array) -> bool:
+        while array.outer is not None:
+            array = array.outer
+        if self.written is None:
+            return False
+        return array not in self.arrays or array.name in self.written
+
+    def branch_of(self, node: ast.If, truth: Value, rest: Sequence[ast.stmt], jumps: Jumps) -> Value:
+        """The value of the one branch or of the other; its type is learnt from them."""
+        builder, key = self.builder, (*self.path, node.lineno, node.col_offset, "if")
+        ty = self.facts.get(key, "f64")
+        learnt = key in self.facts
+        self.at(node)
+        slot = builder.numbered_local("if", builder.int_literal(ty, 0))
+        builder.begin_if(truth.emit())
+        python = True
+        for arm in (node.body, rest):
+            if arm is rest:
+                builder.begin_else()
+            self.scopes.append({})
+            found = self.value_of(arm, jumps)
+            self.scopes.pop()
+            if isinstance(found, (Small, Several)):
+                raise self.fail(node, "branches return one number each: set variables in them, and return these at the end")
+            if not learnt and isinstance(found, Value) and (found.ty != ty or not found.python):
+                raise Retype(key, found.ty)
+            value = self.convert(node, found, ty, f"what `{self.source.name}` returns")
+            python = python and value.python
+            builder.set(slot, value.emit())
+        id = int(builder.end_value_if(slot))
+        return Value(ty, lambda: id, safe=False, python=python and not learnt)
 
     def scalar_of(self, node: ast.AST, bound: Any) -> Any:
         if isinstance(bound, Named):
             id = bound.id
-            return Value(bound.ty, lambda: id, bound.form)
+            return Value(bound.ty, lambda: id, bound.form, python=bound.python)
         return bound
 
     # -- calls of programs and functions -----------------------------------------------------------------------------
@@ -185,16 +267,24 @@ class Translator(Statements):
             found = self.call_source(node, callee, func=True)
         finally:
             self.builder = builder
+        made: list[Any] = []
+
+        def call() -> Any:
+            if not made:
+                made.append(self.call_source(node, callee, func=True))
+            return made[0]
+
+        if isinstance(found, Several):
+            return Several([self.later(item, functools.partial(lambda k: call().items[k], k)) for k, item in enumerate(found.items)])
+        return self.later(found, call)
+
+    def later(self, found: Any, call: Callable[[], Any]) -> Any:
+        """A value like the one that was found, computed when it is wanted."""
         if isinstance(found, Const):
             return found
-        assert isinstance(found, Named)
-
-        def emit() -> int:
-            returned = self.call_source(node, callee, func=True)
-            assert isinstance(returned, Named)
-            return returned.id
-
-        return Value(found.ty, emit, safe=False)
+        if isinstance(found, Small):
+            return dataclasses.replace(found, emit=lambda: call().emit())
+        return Value(found.ty, lambda: int(call().id), safe=False, python=found.python)
 
     def pass_on(self, argument: ast.expr, name: str, callee: Any, declared: Optional[Kind]) -> Any:
         found = self.known(argument)
@@ -205,7 +295,15 @@ class Translator(Statements):
                 (declared.ty or found.ty) != found.ty or (found.rank if declared.rank is None else declared.rank) != found.rank
             ):
                 raise self.fail(argument, f"`{name}` of `{callee.name}` has {declared.rank} dimensions of `{declared.ty}`, `{found.name}` has {found.rank} of `{found.ty}`")
-            return Array(found.id, found.ty, found.rank, found.name, outer=found)
+            item = declared.item if isinstance(declared, ArrayType) else ()
+            if item and found.item[len(found.item) - len(item) :] != item:
+                raise self.fail(argument, f"`{name}` of `{callee.name}` has elements of shape {item}: annotate `{found.name}` likewise")
+            return Array(found.id, found.ty, found.rank, found.name, outer=found, item=found.item)
+        if isinstance(found, Small):
+            if declared is not None:
+                raise self.fail(argument, f"`{name}` of `{callee.name}` is a number or an array, this is a small vector or matrix")
+            ids = list(found.emit())
+            return dataclasses.replace(found, emit=lambda: ids, view=None, named=True, parameter=True)
         if isinstance(found, Struct):
             return Struct(found.name, {field: self.handed(inner) for field, inner in found.fields.items()})
         if isinstance(found, Object):
@@ -218,11 +316,11 @@ class Translator(Statements):
             return found
         else:
             value = found
-        return Named(value.emit(), value.ty, value.form)
+        return Named(value.emit(), value.ty, value.form, value.python)
 
     def handed(self, bound: Any) -> Any:
         if isinstance(bound, Array):
-            return Array(bound.id, bound.ty, bound.rank, bound.name, outer=bound)
+            return Array(bound.id, bound.ty, bound.rank, bound.name, outer=bound, item=bound.item)
         if isinstance(bound, Struct):
             return Struct(bound.name, {field: self.handed(inner) for field, inner in bound.fields.items()})
         return bound
@@ -251,12 +349,14 @@ class Translator(Statements):
         """A call that stands where a value is wanted."""
         from ..program import Func, Program
 
-        found = self.known(node.func)
-        function = found.value if isinstance(found, Object) else None
+        function = self.function_of(node)
         if isinstance(function, Func):
             return self.call_func(node, function)
         if isinstance(function, Program):
             raise self.fail(node, f"`{function.name}` is a program and has no value: call it on a line of its own")
+        result = self.small_call(node, function)
+        if result is not None:
+            return result
         result = self.language_call(node, function)
         if result is None and function is not None:
             result = self.math_call(node, function)
@@ -270,8 +370,11 @@ class Translator(Statements):
 
     def unknown_function(self, node: ast.Call, function: Any) -> Exception:
         name = ast.unparse(node.func)
-        if callable(function) and getattr(function, "__module__", "") not in ("numpy", "math", "builtins"):
+        module = getattr(function, "__module__", "") or ""
+        if callable(function) and module.split(".")[0] not in ("numpy", "math", "builtins"):
             return self.fail(node, f"`{name}` is a plain function: put `@ebbtide.func` before it (or `@ebbtide.program`, if it works on whole arrays)")
+        if function is sum and node.args and isinstance(node.args[0], (ast.GeneratorExp, ast.ListComp)):
+            return self.fail(node, "there are no generators: write `s = 0.0`, then a loop with `s += ...`")
         if name in ("np.sum", "numpy.sum", "sum", "np.dot", "np.mean"):
             return self.fail(node, f"there is no `{name}` of arrays: add in a parallel loop, `for i in par(n): total[()] += u[i]`")
         from .functions import known_names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any, Callable, Optional, Union
 
 from .ranges import Linear
@@ -30,9 +31,50 @@ class Value:
     weak: Optional["Local"] = None
     #: The same value in another type, where it is chosen among numbers without one.
     adapt: Optional[Callable[[str], Optional["Value"]]] = None
+    #: A float of Python's: computed in f64, and of the type of the floats that it meets.
+    python: bool = False
 
 
 Scalar = Union[Const, Value]
+
+
+@dataclasses.dataclass
+class Small:
+    """A small vector or matrix; `emit` computes its components, last dimension fastest, at its first call."""
+
+    shape: tuple[int, ...]
+    ty: str
+    emit: Callable[[], list[int]]
+    safe: bool = True
+    python: bool = False
+    #: The array that it is a row of: a view, in NumPy.
+    view: Optional["Array"] = None
+    #: Has it a name? Another name would be another name of the same memory, in NumPy.
+    named: bool = False
+    #: Is it the parameter of a function, and so the memory of the caller, in NumPy?
+    parameter: bool = False
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclasses.dataclass(eq=False)
+class SmallLocal:
+    """A variable that is a small vector or matrix."""
+
+    ids: list[int]
+    ty: str
+    shape: tuple[int, ...]
+    #: Is it the parameter of a function, whose memory is the caller's in NumPy?
+    parameter: bool = False
+
+
+@dataclasses.dataclass(eq=False)
+class Several:
+    """What a function returns that returns several values."""
+
+    items: list[Any]
 
 
 @dataclasses.dataclass(eq=False)
@@ -46,6 +88,8 @@ class Array:
     written: bool = False
     #: The array of the caller that this parameter of a callee is.
     outer: Optional["Array"] = None
+    #: Its last extents, where they are known.
+    item: tuple[int, ...] = ()
 
     def write(self) -> None:
         array: Optional[Array] = self
@@ -61,6 +105,7 @@ class Named:
     id: int
     ty: str
     form: Optional[Linear] = None
+    python: bool = False
 
 
 @dataclasses.dataclass(eq=False)
@@ -73,6 +118,10 @@ class Local:
     #: Where it is declared, for what is learnt of its type.
     key: Any = None
     weak: bool = False
+    #: Is all that is assigned to it a float of Python's?
+    python: bool = False
+    #: Was it made for an `if` whose arms both assign it?
+    hoisted: bool = False
 
 
 @dataclasses.dataclass(eq=False)
@@ -108,6 +157,6 @@ class Gone:
 class Retype(Exception):
     """A variable that began with a number without a type has another one: build again."""
 
-    def __init__(self, key: Any, ty: str) -> None:
+    def __init__(self, key: Any, ty: Any) -> None:
         super().__init__(key, ty)
         self.key, self.ty = key, ty

@@ -100,6 +100,8 @@ class Words(Assignments):
         array = self.written_array(node.args[0])
         subscript = ast.Subscript(value=node.args[0], slice=node.args[1], ctx=ast.Load())
         index = self.indices(ast.copy_location(subscript, node), array)
+        if len(index) < array.rank:
+            raise self.fail(node, f"`{name}` takes one element: `{name}(x, (i, k), value)`")
         value = self.convert(node.args[2], self.scalar(node.args[2]), array.ty, f"`{array.name}`")
         ids = [i.emit() for i in index]
         id = value.emit()
