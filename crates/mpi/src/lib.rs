@@ -112,6 +112,9 @@ unsafe impl Send for Ranks {}
 /// Counts of MPI are 32-bit: longer messages are sent in pieces of this size.
 const PIECE: usize = 1 << 30;
 
+/// Where messages without bytes begin.
+static NOTHING: [u8; 1] = [0];
+
 fn count(bytes: usize) -> std::result::Result<i32, String> {
     i32::try_from(bytes)
         .map_err(|_| format!("a message of {bytes} bytes is longer than MPI counts: cut the grid finer"))
@@ -139,6 +142,11 @@ impl Wire for Ranks {
             lengths.iter().map(|length| count(*length as usize)).collect::<std::result::Result<_, _>>()?;
         let total = counts.iter().try_fold(0i32, |sum, count| sum.checked_add(*count));
         let total = total.ok_or("all ranks together gather more than MPI counts")?;
+        // Open MPI takes the address of an empty vector, 1, for `MPI_IN_PLACE`.
+        let own = if own.is_empty() { &NOTHING[..0] } else { own };
+        if total == 0 {
+            return Ok(vec![Vec::new(); counts.len()]);
+        }
         let starts: Vec<i32> = counts
             .iter()
             .scan(0, |sum, count| {

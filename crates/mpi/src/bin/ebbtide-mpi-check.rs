@@ -54,6 +54,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         "shots" => {
             let mut wire: Box<dyn Wire> =
                 mpi.as_ref().map_or_else(|| Box::new(Alone) as Box<dyn Wire>, |mpi| Box::new(mpi.wire()));
+            gather_nothing(&mut *wire)?;
             let shot = |shot: usize| Ok((0..5).map(|k| ((shot * 7 + k) as f64 * 0.3).sin() / 3.0).collect());
             vec![Shots::over(&mut *wire).sum(7, 5, shot)?.bits()]
         }
@@ -164,6 +165,19 @@ fn volume(part: &Part) -> Result<Bits> {
     bits.extend(out.get(P::wavelet)?.to_vec().bits());
     bits.extend(vec![out.value(P::loss)?.value()].bits());
     Ok(bits)
+}
+
+/// No rank, all but the first, or the first alone gather something.
+fn gather_nothing(wire: &mut dyn Wire) -> Result<()> {
+    for (first, others) in [(0, 0), (0, 3), (2, 0)] {
+        let expected: Vec<Vec<u8>> =
+            (0..wire.ranks()).map(|rank| vec![7; if rank == 0 { first } else { others }]).collect();
+        let found = wire.all_gather(&expected[wire.rank()]).map_err(ebbtide_grid::Error::Wire)?;
+        if found != expected {
+            return Err(ebbtide_grid::Error::Wire(format!("{found:?} was gathered, not {expected:?}")));
+        }
+    }
+    Ok(())
 }
 
 /// Part 2 fails before its first exchange.
