@@ -31,6 +31,8 @@ use mpi::topology::{Color, Communicator, SimpleCommunicator};
 /// The MPI job that this process belongs to. Dropping it ends MPI, so it lives as long as everything that uses it.
 pub struct Mpi {
     universe: Universe,
+    /// The number of ranks on this machine.
+    here: usize,
 }
 
 impl Mpi {
@@ -43,7 +45,8 @@ impl Mpi {
             let message = "this MPI serves one thread alone: parts need MPI_THREAD_SERIALIZED".to_string();
             return Err(Error::Wire(message));
         }
-        Ok(Mpi { universe })
+        let here = universe.world().split_shared(universe.world().rank()).size() as usize;
+        Ok(Mpi { universe, here })
     }
 
     /// The number of this rank.
@@ -58,7 +61,7 @@ impl Mpi {
 
     /// A wire between all ranks, apart from all others: every rank calls this, in the same order.
     pub fn wire(&self) -> Ranks {
-        Ranks { comm: self.universe.world().duplicate(), tag: 0 }
+        Ranks { comm: self.universe.world().duplicate(), here: self.here, tag: 0 }
     }
 
     /// Returns when all ranks have called it. Ranks that wait sleep: MPI's own barrier would keep their cores busy, which those that
@@ -87,20 +90,22 @@ impl Mpi {
         let group = ((rank + 1) * groups - 1) / ranks;
         let comm = self.universe.world().split_by_color(Color::with_value(group as i32));
         let comm = comm.ok_or_else(|| Error::Wire("MPI gave no communicator to a group".to_string()))?;
-        Ok((group, Ranks { comm, tag: 0 }))
+        Ok((group, Ranks { comm, here: self.here, tag: 0 }))
     }
 }
 
 impl Ranks {
     /// A wire between the same ranks, apart from this one: all of them call it.
     pub fn duplicate(&self) -> Ranks {
-        Ranks { comm: self.comm.duplicate(), tag: 0 }
+        Ranks { comm: self.comm.duplicate(), here: self.here, tag: 0 }
     }
 }
 
 /// Ranks of an MPI job that talk to each other.
 pub struct Ranks {
     comm: SimpleCommunicator,
+    /// The number of ranks on this machine, those of other groups included.
+    here: usize,
     /// Messages of one swap have one tag.
     tag: i32,
 }
@@ -127,6 +132,10 @@ impl Wire for Ranks {
 
     fn ranks(&self) -> usize {
         self.comm.size() as usize
+    }
+
+    fn ranks_here(&self) -> usize {
+        self.here
     }
 
     fn all_max(&mut self, words: &mut [u64]) -> std::result::Result<(), String> {

@@ -36,6 +36,10 @@ impl Wire for Counting {
         Wire::ranks(&self.wire)
     }
 
+    fn ranks_here(&self) -> usize {
+        self.wire.ranks_here()
+    }
+
     fn all_max(&mut self, words: &mut [u64]) -> Result<(), String> {
         assert_eq!(words.len(), 3);
         self.count(|sent| sent.reductions += 1);
