@@ -20,6 +20,10 @@
 //! A rank runs one or more parts, each on a thread; they meet, and one of them at a time talks to MPI
 //! (`MPI_THREAD_SERIALIZED`). A rank that dies ends the job, as MPI does.
 
+mod signals;
+
+pub use signals::cancel_on_signals;
+
 use ebbtide_grid::{Error, Grid, Result, Team, Wire};
 use mpi::Threading;
 use mpi::collective::{CommunicatorCollectives, SystemOperation};
