@@ -76,10 +76,13 @@ fn speed([x, _, z]: [usize; 3]) -> f32 {
     0.35 + 0.008 * z as f32 + if x > 12 { 0.03 } else { 0.0 }
 }
 
-/// What a run gives: the misfit, its gradient, seconds of a launch without one.
+/// What a run gives.
 pub struct Found {
+    /// The misfit.
     pub misfit: f64,
+    /// Its gradient by the speed of sound in every cell.
     pub gradient: Vec<f32>,
+    /// How long a launch without the gradient took.
     seconds: f64,
 }
 
@@ -105,6 +108,7 @@ pub struct Survey {
 }
 
 impl Survey {
+    /// For the best device.
     pub fn new() -> Result<Survey> {
         let device = Device::best()?;
         let gradient = survey().value_and_grad(survey::misfit).wrt(survey::c);
