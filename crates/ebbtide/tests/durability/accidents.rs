@@ -64,7 +64,7 @@ fn c61_every_fault_of_the_disk_ends_in_the_right_gradient_or_an_error() {
         (Fault::PowerCut, Unsynced::Torn),
         (Fault::PowerCut, Unsynced::Kept),
     ];
-    let stride = if cases(0) > 0 { 1 } else { 7 };
+    let stride = if cases(0) > 0 { 1 } else { 17 };
     let (mut count, mut errors) = (0, 0);
     for mut problem in all() {
         for (fault, unsynced) in faults {
@@ -100,7 +100,7 @@ fn c61_every_flipped_byte_ends_in_the_right_gradient_or_an_error() {
     let (mut count, mut refused) = (0, 0);
     let dense = cases(0) > 0;
     for mut problem in all() {
-        let moments = moments(&mut problem, if dense { 31 } else { 67 });
+        let moments = moments(&mut problem, if dense { 31 } else { 199 });
         let last = moments.len() - 1;
         for (k, moment) in moments.iter().enumerate() {
             for (file, size) in moment.files() {
@@ -214,7 +214,7 @@ fn c61_files_that_are_exchanged_removed_cut_or_rolled_back_give_the_right_gradie
 #[test]
 fn c61_a_copy_of_a_live_run_continues() {
     for mut problem in all() {
-        let moments = moments(&mut problem, 11);
+        let moments = moments(&mut problem, if cases(0) > 0 { 11 } else { 29 });
         let kept = |fs: &Faulty| {
             let fs: Arc<dyn FileSystem> = Arc::new(fs.clone());
             Survey::read(&*fs, dir()).unwrap().examine(&fs).adjoint.is_some()
