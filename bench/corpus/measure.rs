@@ -8,7 +8,7 @@ use ebbtide::ir::{Access, Literal, Param, Program, Role, Type};
 use ebbtide::prelude::Budget;
 use ebbtide_autodiff::{Request, Tangent, tangent};
 use ebbtide_conformance::Input;
-use ebbtide_cpu::{Cache, Options};
+use ebbtide_cpu::{Cache, Optimize, Options};
 use ebbtide_runtime::{AnyArray, Arg, Compiled, CompiledGradient, Device};
 
 use super::{NAMES, Problem, Size, problem};
@@ -247,7 +247,11 @@ impl Wish {
 pub fn line(name: &'static str, ty: Type, size: Size, wish: &Wish) -> Result<Line> {
     let problem = problem(name, ty, size)?;
     let folder = tempfile::tempdir()?;
-    let (device, _) = Options::new().threads(wish.threads).cache(Cache::at(folder.path())).build()?;
+    let (device, _) = Options::new()
+        .threads(wish.threads)
+        .optimize(Optimize::Always)
+        .cache(Cache::at(folder.path()))
+        .build()?;
     let wrt: Vec<String> = problem.wrt.iter().map(|name| name.to_string()).collect();
     let request = Request { of: "loss".to_string(), wrt: wrt.clone(), ..Request::default() };
     let (begun, before) = (Instant::now(), of_compilers());

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ebbtide::prelude::*;
-use ebbtide_cpu::{Cache, Options};
+use ebbtide_cpu::{Cache, Optimize, Options};
 
 use crate::case::{Case, Clock, take_turns};
 use crate::reference::Reference;
@@ -69,7 +69,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn device(&self, threads: usize) -> Result<Device> {
-        Ok(Options::new().threads(threads).cache(self.cache.clone()).build()?.0)
+        Ok(Options::new().threads(threads).optimize(Optimize::Always).cache(self.cache.clone()).build()?.0)
     }
 
     pub fn clock(&self, threads: usize) -> Clock {
@@ -125,7 +125,8 @@ impl Bench {
     /// How long the gradient takes to compile when nothing is in the cache.
     pub fn compile_seconds(&self, workload: Workload) -> Result<f64> {
         let folder = tempfile::tempdir()?;
-        let (device, _) = Options::new().threads(1).cache(Cache::at(folder.path())).build()?;
+        let (device, _) =
+            Options::new().threads(1).optimize(Optimize::Always).cache(Cache::at(folder.path())).build()?;
         let compiled = ours::gradient(workload, workload.size(), &device, Budget::StoreAll)?;
         Ok(compiled.compile.as_secs_f64())
     }
@@ -147,7 +148,7 @@ pub fn in_this_process(words: &[String]) -> Result<()> {
     let (keep, size) = (Keep::named(keep)?, Size { cells: cells.parse()?, steps: steps.parse()? });
     let mut row = Row::new(workload.name(), Kind::Gradient, system, &keep.name(), 1, size);
     if system == OURS {
-        let (device, _) = Options::new().threads(1).build()?;
+        let (device, _) = Options::new().threads(1).optimize(Optimize::Always).build()?;
         let mut gradient = ours::gradient(workload, size, &device, keep.budget(size.steps))?;
         let before = device.meter().live();
         row.resident_bytes = Some(resident_rise(&mut gradient.case)?);

@@ -29,7 +29,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ebbtide::prelude::*;
-use ebbtide_cpu::{Cache, Options};
+use ebbtide_cpu::{Cache, Optimize, Options};
 
 use compare::{Bench, Keep, OURS};
 use peers::{Offer, Peer};
@@ -251,7 +251,7 @@ fn ask_peers(
 
 fn source(name: Option<&String>) -> Result<()> {
     let workload = name.and_then(|name| Workload::named(name)).ok_or("source: which workload?")?;
-    let (device, _) = Options::new().threads(1).build()?;
+    let (device, _) = Options::new().threads(1).optimize(Optimize::Always).build()?;
     println!("{}", ours::gradient(workload, workload.size(), &device, Budget::StoreAll)?.source);
     Ok(())
 }

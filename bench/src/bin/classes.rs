@@ -185,7 +185,11 @@ fn main() -> Result<()> {
         }
         Some(threads) => {
             println!("{threads} threads of the CPU");
-            ebbtide_cpu::Options::new().threads(threads.parse()?).build()?.0
+            ebbtide_cpu::Options::new()
+                .threads(threads.parse()?)
+                .optimize(ebbtide_cpu::Optimize::Always)
+                .build()?
+                .0
         }
         None => return Err("say `cuda` or a number of threads".into()),
     };

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ebbtide::ir::{Access, Assign, Builder, Layout, LibraryOp, Program, Type};
 use ebbtide::prelude::*;
-use ebbtide_cpu::Options;
+use ebbtide_cpu::{Optimize, Options};
 use ebbtide_runtime::{AnyArray, Arg, Compiled};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -203,7 +203,7 @@ fn main() -> Result<()> {
     let quick = std::env::args().any(|word| word == "--quick");
     let only = std::env::args().skip_while(|word| word != "--only").nth(1);
     let time = Duration::from_millis(if quick { 60 } else { 400 });
-    let (device, _) = Options::new().threads(1).build()?;
+    let (device, _) = Options::new().threads(1).optimize(Optimize::Always).build()?;
     if std::env::args().any(|word| word == "--source") {
         let gradient = layers::<f32>().grad(layers::<f32>::loss).wrt(layers::<f32>::w).compile(&device)?;
         println!("{}", gradient.source().unwrap_or_default());

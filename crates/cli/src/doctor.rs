@@ -77,7 +77,7 @@ struct DeviceState {
     milliseconds: Option<f64>,
 }
 
-const SETTINGS: [&str; 10] = [
+const SETTINGS: [&str; 11] = [
     "EBBTIDE_CACHE",
     "EBBTIDE_CC",
     "EBBTIDE_CC_SECONDS",
@@ -85,6 +85,7 @@ const SETTINGS: [&str; 10] = [
     "EBBTIDE_CHECK",
     "EBBTIDE_DEVICE",
     "EBBTIDE_NVRTC",
+    "EBBTIDE_OPTIMIZE",
     "EBBTIDE_THREADS",
     "EBBTIDE_TRACE",
     "EBBTIDE_VECTOR_BYTES",

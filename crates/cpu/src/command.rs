@@ -1,16 +1,99 @@
-//! Running the C compiler: with an end, whatever it does.
+//! Running the C compiler: with an end, whatever it does, and not beyond the end of this process.
 
 use std::io::Read as _;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Once, OnceLock};
+use std::sync::{Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::setting;
 
 /// How long a compiler may take, in seconds, if nobody says otherwise: far longer than any compilation.
 const SECONDS: usize = 600;
+
+/// How long the end of the process waits for compilations to clean up.
+const CLEANING: Duration = Duration::from_secs(5);
+
+/// What is compiled in this process.
+struct UnderWay {
+    /// Compilations: each removes its folder at its end.
+    builds: usize,
+    /// The leaders of the groups of processes that they started.
+    groups: Vec<u32>,
+    /// The process ends: nothing is started any more.
+    ends: bool,
+}
+
+static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay { builds: 0, groups: Vec::new(), ends: false });
+static LESS_UNDER_WAY: Condvar = Condvar::new();
+
+fn all_under_way() -> MutexGuard<'static, UnderWay> {
+    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A compilation that is under way until this is dropped: if the process ends before, its compiler ends and its folder goes.
+pub(crate) struct Compilation(());
+
+/// Notes that a compilation begins.
+pub(crate) fn under_way() -> Result<Compilation, String> {
+    static ONCE: Once = Once::new();
+    // SAFETY (*Trusted code*): the function takes nothing, lives as long as the process, and does not unwind. Where it cannot
+    // be registered, what is under way when the process ends is left to the next one, which clears it.
+    ONCE.call_once(|| _ = unsafe { libc::atexit(end_all) });
+    let mut all = all_under_way();
+    if all.ends {
+        return Err(ENDS.to_string());
+    }
+    all.builds += 1;
+    Ok(Compilation(()))
+}
+
+const ENDS: &str = "the process is about to end";
+
+/// Is the process about to end?
+pub(crate) fn process_ends() -> bool {
+    all_under_way().ends
+}
+
+impl Drop for Compilation {
+    fn drop(&mut self) {
+        all_under_way().builds -= 1;
+        LESS_UNDER_WAY.notify_all();
+    }
+}
+
+/// Ends all compilers, and waits until those who started them have removed what they left.
+extern "C" fn end_all() {
+    let mut all = all_under_way();
+    all.ends = true;
+    for group in &all.groups {
+        system::end_group(*group);
+    }
+    // A thread that compiles may itself have asked for the end: it cannot be waited for.
+    drop(LESS_UNDER_WAY.wait_timeout_while(all, CLEANING, |all| all.builds > 0));
+}
+
+/// A group of processes that ends with this process.
+struct Group(u32);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        all_under_way().groups.retain(|group| *group != self.0);
+    }
+}
+
+/// Starts a command in a group of its own, unless the process ends.
+fn start(command: &mut Command) -> std::io::Result<(Child, Group)> {
+    let mut all = all_under_way();
+    if all.ends {
+        return Err(std::io::Error::other(ENDS));
+    }
+    let child = command.spawn()?;
+    all.groups.push(child.id());
+    let group = Group(child.id());
+    Ok((child, group))
+}
 
 /// What a command did.
 pub(crate) struct Done {
@@ -40,7 +123,7 @@ pub(crate) fn run(command: &Path, args: impl FnOnce(&mut Command)) -> Result<Don
     // A group of its own, so that what it started ends with it.
     to_run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     system::own_group(&mut to_run);
-    let mut child = to_run.spawn().map_err(failed)?;
+    let (mut child, group) = start(&mut to_run).map_err(failed)?;
     let (sender, said) = channel();
     let streams: [Option<Box<dyn std::io::Read + Send>>; 2] = [
         child.stdout.take().map(|stream| Box::new(stream) as Box<dyn std::io::Read + Send>),
@@ -65,6 +148,7 @@ pub(crate) fn run(command: &Path, args: impl FnOnce(&mut Command)) -> Result<Don
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
                 system::end_group(child.id());
+                drop(group);
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!(
@@ -75,6 +159,8 @@ pub(crate) fn run(command: &Path, args: impl FnOnce(&mut Command)) -> Result<Don
             }
         }
     }
+    // Once it was waited for, its number may be another's.
+    drop(group);
     let status = child.wait().map_err(failed)?;
     let [stdout, stderr] = texts;
     Ok(Done { status, stdout, stderr })
@@ -96,7 +182,7 @@ fn limit() -> Duration {
 #[cfg(unix)]
 mod system {
     use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-    use std::process::{Command, ExitStatus, Stdio};
+    use std::process::{Command, ExitStatus};
 
     /// The signal that ended a process, where one did.
     pub fn signal(status: ExitStatus) -> Option<i32> {
@@ -110,8 +196,9 @@ mod system {
 
     /// Ends all processes of a group that was made here.
     pub fn end_group(leader: u32) {
-        let script = format!("kill -9 -- -{leader}");
-        let _ = Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).stderr(Stdio::null()).status();
+        // SAFETY (*Trusted code*): it sends a signal, and touches no memory. Who holds the leader has not waited for it, so its
+        // number belongs to no other group.
+        _ = unsafe { libc::kill(-(leader as libc::pid_t), libc::SIGKILL) };
     }
 }
 

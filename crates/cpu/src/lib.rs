@@ -1,5 +1,7 @@
 //! The CPU device: C through the system's compiler, run by a pool of threads.
 
+mod abi;
+mod code;
 mod command;
 mod compiler;
 mod flags;
@@ -16,6 +18,7 @@ use std::sync::{Arc, Once};
 
 use ebbtide_runtime::Device;
 
+pub use code::Optimize;
 pub use compiler::Compiler;
 pub use ebbtide_runtime::Counters;
 pub use ebbtide_runtime::cache::{Cache, Contents, Probe};
@@ -28,6 +31,7 @@ const MOST_THREADS: usize = 4096;
 pub struct Options {
     threads: Option<usize>,
     cache: Option<Cache>,
+    optimize: Option<Optimize>,
 }
 
 impl Options {
@@ -48,6 +52,12 @@ impl Options {
         self
     }
 
+    /// When code is optimised: where it pays, unless `EBBTIDE_OPTIMIZE` says otherwise. All have the same bits.
+    pub fn optimize(mut self, optimize: Optimize) -> Options {
+        self.optimize = Some(optimize);
+        self
+    }
+
     /// The device and its counters; why not, where no C compiler was found or there are too many threads.
     pub fn build(self) -> Result<(Device, Arc<Counters>), String> {
         let threads = self.threads.unwrap_or_else(default_threads);
@@ -58,7 +68,8 @@ impl Options {
         let counters = Arc::<Counters>::default();
         let pool = Arc::new(pool::Pool::new(threads));
         let cache = self.cache.unwrap_or_else(Cache::of_user);
-        let cpu = native::Cpu { compiler, cache, pool, counters: counters.clone() };
+        let optimize = self.optimize.unwrap_or_else(default_optimize);
+        let cpu = native::Cpu { compiler, cache, optimize, pool, counters: counters.clone() };
         Ok((Device::new(Arc::new(cpu)), counters))
     }
 }
@@ -76,6 +87,22 @@ pub fn default_threads() -> usize {
     let wanted = format!("a number of threads from 1 to {MOST_THREADS}");
     let asked = setting("EBBTIDE_THREADS", &wanted, &ONCE, |n| (1..=MOST_THREADS).contains(n));
     asked.unwrap_or_else(|| threads::least(&threads_found()).min(MOST_THREADS))
+}
+
+/// When a device optimises if nobody says otherwise.
+fn default_optimize() -> Optimize {
+    static ONCE: Once = Once::new();
+    let said = std::env::var("EBBTIDE_OPTIMIZE").ok().filter(|said| !said.is_empty());
+    let found = said.as_deref().map(Optimize::named);
+    if found == Some(None) {
+        ONCE.call_once(|| {
+            let said = said.as_deref().unwrap_or_default();
+            ebbtide_runtime::warn(&format!(
+                "EBBTIDE_OPTIMIZE={said} is ignored: it wants `auto`, `always` or `never`"
+            ));
+        });
+    }
+    found.flatten().unwrap_or_default()
 }
 
 /// What a variable of the environment says, where that fits; a warning, the first time, where it does not.

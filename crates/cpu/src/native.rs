@@ -16,66 +16,12 @@ use ebbtide_runtime::{
     Backend, Counters, Error, Event, Executable, Frame, Result, Start, partial_sums, yielding_regions,
 };
 
+use crate::abi::{Shared, ThreadFrame};
+use crate::code::{Code, Optimize, Recipe};
 use crate::compiler::Compiler;
-use crate::load::load;
 use crate::operation::{Context, call};
 use crate::pool::Pool;
-use crate::work::Given;
-
-/// What all threads of a launch share; `eb_shared` of the prelude.
-#[repr(C)]
-struct Shared {
-    fault: i32,
-    access: i32,
-    dimension: i64,
-    index: i64,
-    extent: i64,
-    verdict: i32,
-    stop: *const AtomicBool,
-    done: *const AtomicI64,
-    apart: [i64; 2],
-    met: i64,
-    now: extern "C" fn() -> i64,
-    arrived: i32,
-    generation: AtomicI32,
-    spins: i32,
-    sleepers: AtomicI32,
-    slept: AtomicI64,
-    sleep: unsafe extern "C" fn(*const Shared, i32),
-    wake: unsafe extern "C" fn(*const Shared),
-    outcome: i32,
-    region: i32,
-    reason: i64,
-    context: *const Context<'static>,
-    call: extern "C" fn(*const Context<'static>, i64, *const *mut u8, *const i64, *const u64) -> i32,
-}
-
-/// What one thread of a launch works on; `eb_frame` of the prelude.
-#[repr(C)]
-struct ThreadFrame {
-    data: *mut *mut u8,
-    shape: *const i64,
-    tape: *mut *mut *mut u8,
-    depth: *mut i64,
-    capacity: *const i64,
-    values: *mut u64,
-    locals: *mut u64,
-    passes: *mut i64,
-    bounds: *mut [i64; 2],
-    kept: *const *mut u8,
-    scalars: *const u64,
-    partials: *mut u64,
-    places: i64,
-    shared: *mut Shared,
-    thread: i64,
-    threads: i64,
-    resume: i64,
-    passed: i64,
-    apart: i64,
-    looks: i64,
-}
-
-type Segment = unsafe extern "C" fn(*mut ThreadFrame) -> i64;
+use crate::work::{Given, is_countable};
 
 /// Where threads sleep that have waited longer than a spin; the standard library waits on a futex where there is one.
 static BED: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
@@ -107,6 +53,7 @@ unsafe extern "C" fn wake(_shared: *const Shared) {
 pub(crate) struct Cpu {
     pub compiler: Compiler,
     pub cache: Cache,
+    pub optimize: Optimize,
     pub pool: Arc<Pool>,
     pub counters: Arc<Counters>,
 }
@@ -153,9 +100,16 @@ unsafe impl Backend for Cpu {
                 c_unit(program, facts, segments, target)
             }
         };
-        let unit = unit.map_err(|e| fail(e.to_string()))?;
-        let (library, found) = tracing::debug_span!("cc", bytes = unit.source.len())
-            .in_scope(|| load(&self.compiler, (&unit.source, unit.parts), &self.cache))
+        let unit = Arc::new(unit.map_err(|e| fail(e.to_string()))?);
+        let recipe = Recipe {
+            compiler: self.compiler.clone(),
+            cache: self.cache.clone(),
+            unit: unit.clone(),
+            segments: segments.len(),
+        };
+        let countable = segments.iter().all(|segment| is_countable(program, segment));
+        let (code, found) = tracing::debug_span!("cc", bytes = unit.source.len())
+            .in_scope(|| Code::new(recipe, self.optimize, countable))
             .map_err(fail)?;
         self.counters.add(Event::Region, yielding_regions(segments));
         match found {
@@ -167,17 +121,10 @@ unsafe impl Backend for Cpu {
         for block in segments {
             walk(block, &mut |stmt| taped |= matches!(stmt, Stmt::Push(_) | Stmt::Pop(_)));
         }
-        let mut entries = Vec::new();
-        for k in 0..segments.len() {
-            // SAFETY (*Trusted code*): the text declares `segment_K` with this signature, and the library is made from it.
-            let entry = unsafe { library.get::<Segment>(format!("segment_{k}").as_bytes()) }
-                .map_err(|e| fail(e.to_string()))?;
-            entries.push(*entry);
-        }
         Ok(Arc::new(Native {
             program: program.clone(),
             unit,
-            entries,
+            code,
             pool: self.pool.clone(),
             counters: self.counters.clone(),
             loops: (0..program.regions as usize)
@@ -187,15 +134,14 @@ unsafe impl Backend for Cpu {
             facts: facts.clone(),
             segments: segments.iter().map(|block| (*block).clone()).collect(),
             decided: Mutex::default(),
-            _library: library,
         }))
     }
 }
 
 struct Native {
     program: Arc<Program>,
-    unit: Unit,
-    entries: Vec<Segment>,
+    unit: Arc<Unit>,
+    code: Arc<Code>,
     pool: Arc<Pool>,
     counters: Arc<Counters>,
     /// By region: the loops around it, outermost first.
@@ -206,8 +152,6 @@ struct Native {
     segments: Vec<Block>,
     /// What was decided for the arguments of the last launch.
     decided: Mutex<Option<Arc<Decided>>>,
-    /// Entries point into it.
-    _library: libloading::Library,
 }
 
 /// What a launch that nobody can stop looks at.
@@ -365,6 +309,11 @@ impl Native {
                 place.region.index() as i64
             }
         };
+        let entry = self.code.entry(segment, || {
+            let given = Given { program: &self.program, views: &frame.arrays, scalars: &frame.arguments };
+            given.work(&self.segments[segment])
+        });
+        let measured = self.code.can_improve().then(|| now());
         let bounds = Shareable(frame.scalars.bounds.as_mut_ptr());
         let kept = &frame.kept;
         let mut privates: Vec<Private> = (0..wanted).map(|_| Private::of(frame, self.taped)).collect();
@@ -399,7 +348,7 @@ impl Native {
             // SAFETY (*Bounds*, *Exclusive access*): every table has an entry for each identifier of the program
             // that the code was made from; arrays are owned or exclusively borrowed by the launch; indices are
             // checked or proved in the code itself.
-            unsafe { self.entries[segment](&mut own) };
+            unsafe { entry(&mut own) };
         };
         let tables = [
             Shareable(frame.scalars.values.as_mut_ptr()),
@@ -431,6 +380,9 @@ impl Native {
         };
         if !together {
             enter(0, 1, &mut privates[0], shared_at.get(), tables.map(Shareable::get), passes_at.get());
+        }
+        if let Some(begun) = measured {
+            self.code.ran(now() - begun);
         }
         let first = &privates[0];
         for (view, address) in frame.arrays.iter_mut().zip(&first.data) {

@@ -1,14 +1,14 @@
-//! How much the loops of a segment compute. Input: a segment, the shapes and scalars of a launch; output: whether several
-//! threads should share it, and how many partial sums its reductions keep at most.
+//! How much the loops of a segment compute. Input: a segment, the shapes and scalars of a launch; output: its work, whether
+//! several threads should share it, and how many partial sums its reductions keep at most.
 //!
 //! The unit of work is an addition. What cannot be computed from the arguments of a launch is estimated.
 
 use ebbtide_codegen::WORTH_SHARING;
 use ebbtide_ir::{
-    ArrayId, Block, Facts, LibraryOp, Literal, Loop, LoopKind, Op, Par, Program, Sharing, Stmt, ValueId,
-    leaf, walk,
+    ArrayId, Block, Facts, LibraryCall, LibraryOp, Literal, Loop, LoopKind, Op, Par, Program, Sharing, Stmt,
+    ValueId, leaf, walk,
 };
-use ebbtide_runtime::{View, from_arguments};
+use ebbtide_runtime::{View, follows_from_arguments, from_arguments};
 
 /// The iterations of a loop whose bounds are data.
 const UNKNOWN: f64 = 32.0;
@@ -42,6 +42,41 @@ impl Given<'_> {
         shape[..self.program.array(array).rank].iter().map(|n| *n as f64).product()
     }
 
+    /// What a segment computes; infinite where the arguments of the launch do not tell.
+    pub fn work(&self, segment: &Block) -> f64 {
+        let work = |stmt: &Stmt| match stmt {
+            Stmt::Par(par) => {
+                self.iterations(par).map_or(f64::INFINITY, |times| times * self.cost(par, &par.body))
+            }
+            Stmt::Loop(Loop { kind: LoopKind::For { from, to, .. }, body, .. }) => {
+                let times = self.value(*to).zip(self.value(*from)).map(|(to, from)| (to - from).max(0.0));
+                match times {
+                    // Nothing, though its body may be infinite.
+                    Some(0.0) => 0.0,
+                    Some(times) => times * self.work(body),
+                    None => f64::INFINITY,
+                }
+            }
+            Stmt::Loop(_) => f64::INFINITY,
+            Stmt::Fill(a, _) | Stmt::Temp(a) | Stmt::Copy { to: a, .. } => self.elements(*a),
+            Stmt::Push(push) => self.elements(push.array),
+            Stmt::Library(call) => self.multiplications(call).unwrap_or(f64::INFINITY),
+            _ => 1.0 + stmt.blocks().map(|block| self.work(block)).sum::<f64>(),
+        };
+        segment.iter().map(work).sum()
+    }
+
+    /// The multiplications of a product of matrices.
+    fn multiplications(&self, call: &LibraryCall) -> Option<f64> {
+        match (call.op, call.arrays().collect::<Vec<_>>().as_slice()) {
+            // The product of all three is the square of the number of multiplications.
+            (LibraryOp::Matmul { .. }, &[a, b, c]) => {
+                Some((self.elements(a) * self.elements(b) * self.elements(c)).sqrt())
+            }
+            _ => None,
+        }
+    }
+
     /// Is some statement of the segment worth several threads?
     pub fn worth_sharing(&self, facts: &Facts, segment: &Block) -> bool {
         let mut worth = false;
@@ -51,14 +86,9 @@ impl Given<'_> {
                     Stmt::Par(par) => self.loop_is_worth_sharing(facts, par),
                     Stmt::Fill(a, _) | Stmt::Temp(a) | Stmt::Copy { to: a, .. } => self.elements(*a) >= MANY,
                     Stmt::Push(push) => self.elements(push.array) >= MANY,
-                    Stmt::Library(call) => match (call.op, call.arrays().collect::<Vec<_>>().as_slice()) {
-                        // The product of all three is the square of the number of multiplications.
-                        (LibraryOp::Matmul { .. }, &[a, b, c]) => {
-                            let all = self.elements(a) * self.elements(b) * self.elements(c);
-                            all.sqrt() >= WORTH_SHARING
-                        }
-                        _ => false,
-                    },
+                    Stmt::Library(call) => {
+                        self.multiplications(call).is_some_and(|work| work >= WORTH_SHARING)
+                    }
                     _ => false,
                 };
         });
@@ -149,4 +179,28 @@ impl Given<'_> {
         }
         most
     }
+}
+
+/// Can every launch tell how much a segment computes, as [`Given::work`] does?
+pub(crate) fn is_countable(program: &Program, segment: &Block) -> bool {
+    let mut variables = Vec::new();
+    walk(segment, &mut |stmt| {
+        if let Stmt::Par(par) = stmt {
+            variables.extend(par.ranges.iter().map(|range| range.var));
+        }
+    });
+    let known = |v: ValueId| follows_from_arguments(program, v);
+    let mut countable = true;
+    walk(segment, &mut |stmt| {
+        countable &= match stmt {
+            Stmt::Par(par) => par.ranges.iter().all(|range| known(range.from) && known(range.to)),
+            Stmt::Loop(Loop { kind: LoopKind::For { from, to, .. }, .. }) => {
+                known(*from) && (known(*to) || variables.contains(to))
+            }
+            Stmt::Loop(_) => false,
+            Stmt::Library(call) => matches!(call.op, LibraryOp::Matmul { .. }),
+            _ => true,
+        };
+    });
+    countable
 }

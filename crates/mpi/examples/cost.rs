@@ -13,7 +13,7 @@ mod survey;
 use std::time::Instant;
 
 use ebbtide::prelude::*;
-use ebbtide_cpu::Options;
+use ebbtide_cpu::{Optimize, Options};
 use ebbtide_grid::{Error, Grid, Part, Place3, Result, Team, Wire};
 use ebbtide_mpi::Mpi;
 use survey::advance;
@@ -68,7 +68,7 @@ struct Turn {
 
 impl Bench {
     fn on(threads: usize) -> Result<Bench> {
-        let built = Options::new().threads(threads).build();
+        let built = Options::new().threads(threads).optimize(Optimize::Always).build();
         let (device, _) = built.map_err(|error| Error::Part(format!("no CPU device: {error}")))?;
         let (waves, exchanges) = (waves().compile(&device)?, exchanges().compile(&device)?);
         Ok(Bench { device, waves, exchanges })

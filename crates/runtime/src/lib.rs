@@ -20,7 +20,7 @@ pub use array::host_view::{HostView, HostViewMut};
 pub use array::nd::Ranked;
 pub use array::{Array, Array0, Array1, Array2, Array3, Array4};
 pub use device::counters::{Counters, Event, yielding_regions};
-pub use device::frame::extents::from_arguments;
+pub use device::frame::extents::{follows_from_arguments, from_arguments};
 pub use device::frame::{Frame, TapePlaces, View};
 pub use device::interpreter::{checked, interpreter, interpreter_with};
 pub use device::{Backend, Device, Executable, Start, partial_sums};

@@ -18,6 +18,7 @@ mod loops;
 mod meetings;
 mod model;
 mod operations;
+mod optimize;
 mod oracle;
 mod programs;
 mod random;

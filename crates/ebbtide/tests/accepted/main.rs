@@ -4,6 +4,7 @@
 
 use ebbtide_conformance::Input;
 use ebbtide_conformance::judge::Question;
+use ebbtide_cpu::Optimize;
 use ebbtide_ir::{Checks, Dead, IterationOrder, Literal, Modes, Program, Races};
 use ebbtide_runtime::{Budget, Device, interpreter, interpreter_with};
 
@@ -16,8 +17,9 @@ mod refusals;
 mod trajectories;
 mod vectors;
 
+/// The CPU with so many threads. Its code is compiled quickly: these programs are small.
 fn cpu(threads: usize) -> Device {
-    ebbtide_cpu::Options::new().threads(threads).build().unwrap().0
+    ebbtide_cpu::Options::new().threads(threads).optimize(Optimize::Never).build().unwrap().0
 }
 
 /// Holds a program and its derivatives against the oracle: in the interpreter, in the interpreter with every judge on, and

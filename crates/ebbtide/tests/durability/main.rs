@@ -17,6 +17,15 @@ mod folder;
 #[path = "../../../snapshot/tests/support/kill.rs"]
 mod kill;
 
+/// The CPU. Its code is compiled quickly: these programs are small, and there are many of them.
+fn cpu() -> ebbtide::Device {
+    ebbtide_cpu::Options::new()
+        .optimize(ebbtide_cpu::Optimize::Never)
+        .build()
+        .expect("tests need a C compiler")
+        .0
+}
+
 /// The number of cases of a property test: `EBBTIDE_CASES`, or else the number given.
 fn cases(usual: u64) -> u64 {
     std::env::var("EBBTIDE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)

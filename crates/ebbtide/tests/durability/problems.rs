@@ -141,7 +141,7 @@ impl Problem {
 
 /// Loops in loops and siblings, of `n` elements.
 pub fn of_nested(n: usize, budget: Budget) -> Problem {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut u = device.array(&(0..n).map(|i| 0.3 + 0.5 * (i as f64) / n as f64).collect::<Vec<_>>()).unwrap();
     let (mut c, mut loss) = (device.zeros([n]).unwrap(), device.scalar(0.0).unwrap());
     let g = nested().grad(nested::loss).wrt(nested::u).budget(budget).compile(&device).unwrap();
@@ -158,7 +158,7 @@ pub fn of_nested(n: usize, budget: Budget) -> Problem {
 
 /// A loop of unknown length.
 pub fn of_cooling(budget: Budget) -> Problem {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut u = device.array(&[0.9, 0.7, 0.45, 0.2, 0.8]).unwrap();
     let (mut hot, mut seen) = (device.array(&[false; 5]).unwrap(), device.array(&[0i32; 5]).unwrap());
     let (mut most, mut loss) = (device.scalar(0.0).unwrap(), device.scalar(0.0).unwrap());
@@ -176,7 +176,7 @@ pub fn of_cooling(budget: Budget) -> Problem {
 
 /// A program that yields.
 pub fn of_limited(budget: Budget) -> Problem {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut u = device.array(&[0.5, 0.8, 1.1]).unwrap();
     let (mut limit, mut over) = (device.scalar(1.3).unwrap(), device.scalar(0).unwrap());
     let mut loss = device.scalar(0.0).unwrap();

@@ -13,7 +13,7 @@ use crate::problems::{nested, of_nested};
 fn c61_a_launch_that_is_refused_has_changed_nothing() {
     let folder = crate::folder::folder();
     let run = folder.path().join("run");
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut u = device.array(&[0.1, 0.2]).unwrap();
     let (mut c, mut loss) = (device.zeros([2]).unwrap(), device.scalar(0.0).unwrap());
     let g = nested().grad(nested::loss).wrt(nested::u).compile(&device).unwrap();
@@ -91,7 +91,7 @@ fn c61_a_run_of_other_compiler_flags_is_refused() {
 
 #[test]
 fn c58_a_launch_that_cannot_fit_is_refused_with_both_numbers() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut u = device.array(&[0.1; 1000]).unwrap();
     let (mut c, mut loss) = (device.zeros([1000]).unwrap(), device.scalar(0.0).unwrap());
     let g = nested().grad(nested::loss).wrt(nested::u).budget(Budget::StoreAll).compile(&device).unwrap();
@@ -115,7 +115,7 @@ fn c58_a_launch_that_cannot_fit_is_refused_with_both_numbers() {
 #[test]
 fn a_run_is_continued_under_any_interval() {
     let folder = crate::folder::folder();
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut u = device.array(&[0.1, 0.2]).unwrap();
     let (mut c, mut loss) = (device.zeros([2]).unwrap(), device.scalar(0.0).unwrap());
     let g = nested().grad(nested::loss).wrt(nested::u).compile(&device).unwrap();

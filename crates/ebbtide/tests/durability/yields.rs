@@ -58,7 +58,7 @@ fn resumed(g: &Compiled<paused>, device: &Device, path: &Path) -> ebbtide::Resul
 #[test]
 fn c60_a_crafted_yield_ends_in_a_result_or_an_error() {
     let folder = crate::folder::folder();
-    let device = Device::cpu();
+    let device = crate::cpu();
     let g = paused().compile(&device).unwrap();
     let mut u = device.array(&[0.1, 0.9, 0.4, 0.7]).unwrap();
     let mut stop = device.scalar(1).unwrap();
@@ -110,7 +110,7 @@ fn c60_a_crafted_yield_ends_in_a_result_or_an_error() {
 #[test]
 fn a_yield_of_other_laws_names_the_version_that_resumes_it() {
     let folder = crate::folder::folder();
-    let device = Device::cpu();
+    let device = crate::cpu();
     let g = paused().compile(&device).unwrap();
     let mut u = device.array(&[0.1, 0.9, 0.4, 0.7]).unwrap();
     let mut stop = device.scalar(1).unwrap();

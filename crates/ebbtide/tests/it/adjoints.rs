@@ -245,7 +245,7 @@ fn newton(x: &Array1<f64>, y: &mut Array1<f64>, loss: &mut Array0<f64>) {
 
 #[test]
 fn loops_inside_parallel_bodies_that_end_when_their_data_say_so_are_reversed() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let start = [2.0, 0.5, 9.0, 30.0, 1.7, 4.0, 5.5, 11.0, 3.0];
     let x = device.array(&start).unwrap();
     let mut y = device.zeros([9]).unwrap();
@@ -283,7 +283,7 @@ fn rewritten(u: &mut Array1<f64>, p: &mut Array1<f64>, loss: &mut Array0<f64>) {
 
 #[test]
 fn what_an_iteration_wrote_itself_is_read_where_it_was_written_and_not_from_the_tape() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let (u0, p0) = ([0.3, 0.8, 1.4], [0.7, -0.4, 1.1]);
     let (mut u, mut p) = (device.array(&u0).unwrap(), device.array(&p0).unwrap());
     let mut loss = device.scalar(0.0).unwrap();
@@ -318,7 +318,7 @@ fn rewritten_in_a_branch(u: &mut Array1<f64>, p: &Array1<f64>, loss: &mut Array0
 
 #[test]
 fn elements_that_are_rewritten_in_a_branch_are_differentiated() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let (u0, p0) = ([0.3, 0.8, 1.4], [0.7, 0.4, 1.1]);
     let (mut u, p) = (device.array(&u0).unwrap(), device.array(&p0).unwrap());
     let mut loss = device.scalar(0.0).unwrap();
@@ -357,7 +357,7 @@ fn stored_twice(x: &Array1<f64>, p: &Array1<f64>, z: &mut Array1<f64>, loss: &mu
 
 #[test]
 fn nothing_flows_to_what_an_iteration_overwrote_itself() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let (x0, p0) = ([0.3, 0.8, 1.4, -0.6], [0.7, 0.4, 1.1, 0.2]);
     let (x, p) = (device.array(&x0).unwrap(), device.array(&p0).unwrap());
     let (mut z, mut loss) = (device.zeros([4]).unwrap(), device.scalar(0.0).unwrap());

@@ -11,7 +11,7 @@ const BUDGETS: [Budget; 5] = [
 ];
 
 fn devices() -> [Device; 2] {
-    [Device::interpreter(), Device::cpu()]
+    [Device::interpreter(), crate::cpu()]
 }
 
 /// The loop overwrites the inside of `u` alone and sums over it: more iterations than one leaf of a reduction has.

@@ -19,7 +19,7 @@ use ir::ArrayId;
 /// Such a device, and how often it was waited for.
 pub(crate) fn behind() -> (Device, Arc<AtomicU64>) {
     let waits = Arc::<AtomicU64>::default();
-    let backend = Behind { cpu: Device::cpu(), memory: Arc::new(Apart), waits: waits.clone() };
+    let backend = Behind { cpu: crate::cpu(), memory: Arc::new(Apart), waits: waits.clone() };
     (Device::new(Arc::new(backend)), waits)
 }
 
@@ -345,7 +345,7 @@ fn a_gradient_that_cannot_yield_is_waited_for_once() {
             [Budget::StoreAll, Budget::Periodic { period: 10 }, Budget::Revolve { slots: 3, block: 2 }]
         {
             let (found, waited) = gradient(&device, elements, budget);
-            assert_eq!(found, gradient(&Device::cpu(), elements, budget).0, "{elements}, {budget:?}");
+            assert_eq!(found, gradient(&crate::cpu(), elements, budget).0, "{elements}, {budget:?}");
             assert_eq!(waited, 1, "{elements}, {budget:?}");
         }
     }

@@ -236,7 +236,7 @@ fn more_passes_than_there_are_places_for_are_reversed() {
 
 #[test]
 fn the_tape_of_a_body_is_part_of_the_plan() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let g = recurrence().grad(recurrence::loss).wrt(recurrence::x).compile(&device).unwrap();
     let (x, c) = (device.zeros([1000]).unwrap(), device.zeros([3]).unwrap());
     let (mut y, mut loss) = (device.zeros([1000]).unwrap(), device.zeros([]).unwrap());

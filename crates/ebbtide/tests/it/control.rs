@@ -426,7 +426,7 @@ fn a_variable_is_the_same_wherever_iterations_read_it() {
             *v += 1.0 / (lo as f64 + 1.0);
         }
     }
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let (u, mut v) = (device.array(&start).unwrap(), device.array(&vec![0.25; n]).unwrap());
         let _done = sliding().compile(&device).unwrap().launch((&u, &mut v, steps)).unwrap();
         assert_eq!(v.to_vec(), expected, "{device:?}");

@@ -265,9 +265,9 @@ fn every_construct_has_its_derivative() {
     check!(planes);
     check!(program_level);
     check!(extremes);
-    check!(extremes, Device::cpu());
+    check!(extremes, crate::cpu());
     check!(unique_scatters);
-    check!(unique_scatters, Device::cpu());
+    check!(unique_scatters, crate::cpu());
 }
 
 #[program]
@@ -282,7 +282,7 @@ fn roots(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
 
 #[test]
 fn an_untaken_branch_contributes_nothing_even_where_its_slope_is_infinite() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let (mut x, y, mut loss) = (
         device.array(&[0.0, 0.25, -1.0]).unwrap(),
         device.array(&[1.0, 2.0, 3.0]).unwrap(),
@@ -304,7 +304,7 @@ fn largest(x: &mut Array1<f64>, y: &Array1<f64>, loss: &mut Array0<f64>) {
 
 #[test]
 fn equal_maxima_share_the_derivative() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let (mut x, y) = (device.array(&[3.0, 2.0, 3.0, 1.0]).unwrap(), device.array(&[1.0; 4]).unwrap());
     let g = largest().grad(largest::loss).wrt(largest::x).wrt(largest::loss).compile(&device).unwrap();
     // The old value takes part.
@@ -323,7 +323,7 @@ fn equal_maxima_share_the_derivative() {
 
 #[test]
 fn maxima_have_second_derivatives() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let (mut x, y) = (device.array(&[0.3, 2.0, 0.7]).unwrap(), device.array(&[1.0, 2.0, 3.0]).unwrap());
     let mut loss = device.scalar(0.0).unwrap();
     let along = device.array(&[0.0, 1.0, 0.0]).unwrap();
@@ -340,7 +340,7 @@ macro_rules! check_schedules {
         let start: Vec<f64> = (0..n).map(|i| 0.15 + 0.1 * ((i * 7) % n) as f64).collect();
         let other: Vec<f64> = (0..n).map(|i| 0.9 - 0.08 * ((i * 5) % n) as f64).collect();
         let mut bits: Option<Vec<u64>> = None;
-        for device in [Device::interpreter(), Device::cpu()] {
+        for device in [Device::interpreter(), crate::cpu()] {
             let g = $p().grad($p::loss).wrt($p::x).wrt($p::y).compile(&device).unwrap();
             for budget in [
                 Budget::StoreAll,
@@ -446,7 +446,7 @@ fn flat_powers(u: &Array1<f64>, zero: f64, loss: &mut Array0<f64>) {
 
 #[test]
 fn a_power_of_zero_is_flat_at_zero_too() {
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let g = flat_powers().grad(flat_powers::loss).wrt(flat_powers::u).compile(&device).unwrap();
         let (u, mut loss) = (device.array(&[0.0, 0.5, 1.0]).unwrap(), device.zeros([]).unwrap());
         let out = g.launch((&u, 0.0, &mut loss)).unwrap();
@@ -489,7 +489,7 @@ fn counted(
 #[test]
 fn a_counter_that_iterations_use_is_the_same_in_a_gradient() {
     let steps = 4;
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         for n in [5, 17, 5000] {
             let start: Vec<f64> = (0..n).map(|i| 0.3 + ((i * 7) % 11) as f64 / 13.0).collect();
             let weights = [0.1, 0.02, 0.3, 0.04];
@@ -540,7 +540,7 @@ fn lengths(u: &Array1<f64>, v: &Array1<f64>, loss: &mut Array0<f64>) {
 
 #[test]
 fn a_length_is_flat_at_zero() {
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let g = lengths().grad(lengths::loss).wrt(lengths::u).wrt(lengths::v).compile(&device).unwrap();
         let (u, v) = (device.array(&[0.0, 3.0]).unwrap(), device.array(&[0.0, 4.0]).unwrap());
         let mut loss = device.zeros([]).unwrap();

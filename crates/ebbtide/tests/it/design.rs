@@ -122,7 +122,7 @@ fn burgers_runs_on_the_cpu_as_it_is_interpreted() {
         assert_eq!(status, Status::Done);
         (u.to_vec(), loss.value(), compiled.source().is_some())
     };
-    let (interpreted, compiled) = (run(Device::interpreter()), run(Device::cpu()));
+    let (interpreted, compiled) = (run(Device::interpreter()), run(crate::cpu()));
     assert_eq!((&interpreted.0, interpreted.1), (&compiled.0, compiled.1));
     assert!(compiled.2 && interpreted.1 > 0.0);
 }

@@ -49,7 +49,7 @@ type P = simulation;
 
 /// What a child process runs: the gradient in a directory.
 fn gradient(dir: Option<&Path>, budget: Budget) -> Result<(Vec<u64>, u64), ebbtide::Error> {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut u = device.array(&(0..500).map(|i| 0.3 + 0.001 * i as f64).collect::<Vec<_>>()).unwrap();
     let mut c = device.zeros([500]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();
@@ -71,7 +71,7 @@ const BUDGETS: [Budget; 3] =
 fn a_durable_run_of_other_arguments_is_refused() {
     let dir = crate::folder::folder();
     let run = dir.path().join("run");
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut u = device.array(&[0.1, 0.2]).unwrap();
     let mut c = device.zeros([2]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();
@@ -220,7 +220,7 @@ unsafe impl Executable for FragileCode {
 fn a_run_that_is_taken_up_goes_on_where_it_was() {
     let left = Arc::new(AtomicI64::new(i64::MAX));
     let device =
-        Device::new(Arc::new(Fragile { device: Device::cpu(), left: left.clone(), then: Then::Fail }));
+        Device::new(Arc::new(Fragile { device: crate::cpu(), left: left.clone(), then: Then::Fail }));
     let mut u = device.array(&(0..50).map(|i| 0.3 + 0.01 * i as f64).collect::<Vec<_>>()).unwrap();
     let mut c = device.zeros([50]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();
@@ -258,7 +258,7 @@ fn a_run_that_is_taken_up_goes_on_where_it_was() {
 fn a_run_goes_on_with_the_gradient_program_that_it_began_with() {
     let left = Arc::new(AtomicI64::new(i64::MAX));
     let device =
-        Device::new(Arc::new(Fragile { device: Device::cpu(), left: left.clone(), then: Then::Fail }));
+        Device::new(Arc::new(Fragile { device: crate::cpu(), left: left.clone(), then: Then::Fail }));
     let mut u = device.array(&[0.3; 500]).unwrap();
     let mut c = device.zeros([500]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();

@@ -439,7 +439,7 @@ fn an_if_whose_arms_cannot_fail_is_a_select() {
         }
     "#]],
     );
-    let device = Device::cpu();
+    let device = crate::cpu();
     let compiled = edges().compile(&device).unwrap();
     // Indices that a boundary condition chooses are no data: the interior runs in vectors.
     let source = compiled.source().unwrap();
@@ -469,7 +469,7 @@ fn guarded(u: &Array1<f64>, out: &mut Array1<f64>) {
 #[test]
 fn an_if_whose_arm_can_fail_stays_a_branch() {
     assert!(guarded().to_string().contains("} else {"));
-    let device = Device::cpu();
+    let device = crate::cpu();
     let (u, mut out) = (device.array(&[1.0, 2.0]).unwrap(), device.zeros([3]).unwrap());
     let _ = guarded().compile(&device).unwrap().launch((&u, &mut out)).unwrap();
     assert_eq!(out.to_vec(), [1.0, 2.0, -1.0]);
@@ -499,7 +499,7 @@ fn multiply_adds_are_formed_where_they_are_asked_for() {
         let v = (-0.1f64).mul_add(k.mul_add(x, 0.3 * v), v);
         (0.1f64.mul_add(v, x), v)
     };
-    let device = Device::cpu();
+    let device = crate::cpu();
     let run = |program: &Program<damped>| {
         let mut x = device.array(&start).unwrap();
         let mut v = device.array(&start).unwrap();
@@ -543,7 +543,7 @@ fn there_and_back(x: &Array1<f64>, whole: &mut Array1<i32>, y: &mut Array1<f64>,
 #[test]
 fn floats_that_were_integers_have_no_negative_zero() {
     let numbers: Vec<f64> = [-0.5, 0.5, -0.0, 0.0, -1.5].repeat(20);
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let (x, mut whole) = (device.array(&numbers).unwrap(), device.zeros([100]).unwrap());
         let (mut y, mut z) = (device.zeros([100]).unwrap(), device.zeros([100]).unwrap());
         let compiled = there_and_back().compile(&device).unwrap();

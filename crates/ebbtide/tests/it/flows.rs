@@ -11,7 +11,7 @@ const BUDGETS: [Budget; 5] = [
 ];
 
 fn devices() -> [Device; 2] {
-    [Device::interpreter(), Device::cpu()]
+    [Device::interpreter(), crate::cpu()]
 }
 
 #[program]

@@ -93,7 +93,7 @@ fn a_gradient_through_called_programs_leaves_the_arguments_as_they_were() {
 
 #[test]
 fn a_budget_is_obeyed_and_changes_no_bit() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let (n, steps) = (1000, 400);
     let mut s = Setting::new(&device, n);
     let g = objective().grad(objective::loss).wrt(objective::u).compile(&device).unwrap();
@@ -138,7 +138,7 @@ fn a_budget_is_obeyed_and_changes_no_bit() {
 
 #[test]
 fn a_budget_below_the_minimum_names_the_minimum() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut s = Setting::new(&device, 1000);
     let g =
         objective().grad(objective::loss).wrt(objective::u).memory(Bytes::kib(1)).compile(&device).unwrap();
@@ -206,7 +206,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 #[test]
 fn tangents_and_adjoints_agree_and_hessians_are_differences_of_gradients() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let n = 30;
     let mut s = Setting::new(&device, n);
     let v: Vec<f64> = (0..n).map(|i| (i as f64 * 1.3).cos()).collect();
@@ -267,7 +267,7 @@ fn decay(x: &mut Array1<f64>, rate: f64, steps: usize, loss: &mut Array0<f64>) {
 
 #[test]
 fn scalars_outside_parallel_loops_and_branches_on_data_are_differentiated() {
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let start: Vec<f64> = (0..9).map(|i| 0.3 + 0.05 * i as f64).collect();
         let g = decay().grad(decay::loss).wrt(decay::x).wrt(decay::rate).compile(&device).unwrap();
         let run = |g: &CompiledGrad<decay>| {
@@ -337,7 +337,7 @@ fn relaxed_to(x: &mut Array1<f64>, goal: f64, count: &Array0<i32>, loss: &mut Ar
 
 #[test]
 fn loops_of_unknown_length_are_reversed_online() {
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let start: Vec<f64> = (0..5).map(|i| 0.3 + 0.1 * i as f64).collect();
         let g =
             adaptive().grad(adaptive::loss).wrt(adaptive::x).wrt(adaptive::rate).compile(&device).unwrap();
@@ -411,7 +411,7 @@ fn walk_until(u: &mut Array1<f64>, a: f64, steps: usize, loss: &mut Array0<f64>)
 /// Also where the number of passes is data, and a state is much larger than the tape of a pass.
 #[test]
 fn the_least_that_a_message_names_works() {
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let g = walk_until()
             .grad(walk_until::loss)
             .wrt(walk_until::u)
@@ -458,7 +458,7 @@ fn grows(x: &mut Array0<f64>, steps: usize, loss: &mut Array0<f64>) {
 
 #[test]
 fn derivatives_refuse_a_usize_beyond_what_a_program_counts_to() {
-    for device in [Device::cpu(), Device::interpreter()] {
+    for device in [crate::cpu(), Device::interpreter()] {
         let (mut x, mut loss) = (device.scalar(1.0).unwrap(), device.scalar(0.0).unwrap());
         let grad = grows().value_and_grad(grows::loss).wrt(grows::x).compile(&device).unwrap();
         let jvp = grows().jvp(grows::loss).wrt(grows::x).compile(&device).unwrap();

@@ -29,7 +29,7 @@ fn weigh(weight: f64, loss: &mut Array0<f64>) {
 }
 
 fn devices() -> [Device; 2] {
-    [Device::interpreter(), Device::cpu()]
+    [Device::interpreter(), crate::cpu()]
 }
 
 fn arrays(device: &Device) -> (Array1<f64>, Array1<f64>, Array0<f64>) {

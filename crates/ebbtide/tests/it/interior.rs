@@ -20,7 +20,7 @@ fn check(source: Result<String, ebbtide::Error>, expected: Expect) {
 }
 
 fn source<P: ebbtide::__lang::Source>(program: Program<P>) -> Result<String, ebbtide::Error> {
-    Ok(program.compile(&Device::cpu())?.source().unwrap_or_default().to_string())
+    Ok(program.compile(&crate::cpu())?.source().unwrap_or_default().to_string())
 }
 
 #[program]

@@ -26,7 +26,7 @@ enum Stage {
 
 #[test]
 fn c69_labels_may_be_numbers() {
-    for device in [Device::cpu(), Device::interpreter()] {
+    for device in [crate::cpu(), Device::interpreter()] {
         let program = numbered().compile(&device).unwrap();
         let (mut x, mut flag) = (device.scalar(0i64).unwrap(), device.scalar(7).unwrap());
         let at = program.launch((&mut x, &mut flag)).unwrap().yielded().unwrap();
@@ -53,7 +53,7 @@ fn c69_labels_may_be_numbers() {
 
 #[test]
 fn c69_a_compiled_program_tells_its_regions_and_where_it_last_yielded() {
-    for device in [Device::cpu(), Device::interpreter()] {
+    for device in [crate::cpu(), Device::interpreter()] {
         let program = numbered();
         assert_eq!(program.regions().unwrap(), 3);
         let program = program.compile(&device).unwrap();
@@ -95,7 +95,7 @@ fn roots(x: &mut Array0<f64>) {
 fn c69_a_checkpoint_in_a_function_is_a_region_of_programs_and_a_block_of_plain_rust() {
     assert!((root(2.0) - 2.0f64.sqrt()).abs() < 1e-15);
     assert_eq!(roots().regions().unwrap(), 1);
-    for device in [Device::cpu(), Device::interpreter()] {
+    for device in [crate::cpu(), Device::interpreter()] {
         let mut x = device.scalar(2.0).unwrap();
         let _ = roots().compile(&device).unwrap().launch(&mut x).unwrap();
         assert_eq!(x.value().to_bits(), root(2.0).to_bits());

@@ -42,6 +42,15 @@ mod yields;
 #[path = "../../../snapshot/tests/support/folder.rs"]
 mod folder;
 
+/// The CPU. Its code is compiled quickly: these programs are small, and there are many of them.
+fn cpu() -> ebbtide::Device {
+    ebbtide_cpu::Options::new()
+        .optimize(ebbtide_cpu::Optimize::Never)
+        .build()
+        .expect("tests need a C compiler")
+        .0
+}
+
 /// Compares the text form of a program.
 fn check<P: ebbtide::__lang::Source>(program: ebbtide::Program<P>, expected: expect_test::Expect) {
     program.ir().expect("the program is valid");

@@ -85,7 +85,7 @@ fn c77_a_method_is_expanded_where_it_is_called() {
 
 #[test]
 fn a_launch_takes_the_struct_first() {
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let mut oscillator = Oscillator::new(&device, 1).unwrap();
         Oscillator::step().compile(&device).unwrap().launch((&mut oscillator, 0.5)).unwrap();
         assert_eq!((oscillator.v[0], oscillator.x[0]), (-1.0, 0.5));
@@ -99,7 +99,7 @@ fn a_launch_takes_the_struct_first() {
 
 #[test]
 fn a_gradient_of_a_method_names_its_parameters_by_its_type() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let oscillator = Oscillator::new(&device, 2).unwrap();
     let g = Oscillator::run().grad(Oscillator_run::out).wrt(Oscillator_run::this);
     let out =

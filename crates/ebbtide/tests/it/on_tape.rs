@@ -20,7 +20,7 @@ fn step(u: &mut Array1<f64>, c: &Array1<f64>, scratch: &mut Array1<f64>, gain: f
 
 #[test]
 fn a_compiled_program_is_an_operation_that_a_tape_records_keeps_or_replays() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let scratch = device.zeros([4]).unwrap();
     let operation = step()
         .on_tape(step::u)
@@ -78,6 +78,6 @@ fn what_an_operation_does_not_take_is_refused() {
 
 #[test]
 fn a_parameter_that_is_given_nothing_is_named() {
-    let error = step().on_tape(step::u).input(step::u).compile(&Device::cpu()).map(|_| ()).unwrap_err();
+    let error = step().on_tape(step::u).input(step::u).compile(&crate::cpu()).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("`c`"), "{error}");
 }

@@ -71,7 +71,7 @@ const START: [f64; 3] = [0.5, 0.8, 1.1];
 const ALONG: [f64; 3] = [0.3, -0.2, 0.5];
 
 fn devices() -> [Device; 2] {
-    [Device::interpreter(), Device::cpu()]
+    [Device::interpreter(), crate::cpu()]
 }
 
 /// The loss of a plain run whose yields are answered.
@@ -252,7 +252,7 @@ fn c53_products_can_be_observed_and_cancelled() {
 
 #[test]
 fn c53_grad_vjp_and_hvp_are_durable_and_a_jvp_says_that_it_is_not() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let dir = crate::folder::folder();
     let start = [0.5, 0.25, 0.125];
     let (mut u, v) = (device.array(&start).unwrap(), device.array(&[1.0, 2.0, 3.0]).unwrap());

@@ -88,7 +88,7 @@ fn c77_a_program_is_expanded_where_its_parameter_is_called() {
 
 #[test]
 fn each_call_has_its_own_right_side() {
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let (mut y, mut z) = (device.array(&[1.0]).unwrap(), device.array(&[1.0]).unwrap());
         assert_eq!(both().compile(&device).unwrap().launch((&mut y, &mut z)).unwrap(), Status::Done);
         assert_eq!(y[0], 1.0 - 0.5 * 0.75);
@@ -99,7 +99,7 @@ fn each_call_has_its_own_right_side() {
 
 #[test]
 fn c77_a_gradient_goes_through_a_program_that_was_given() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let value = |y: f64| {
         let (mut y, mut loss) = (device.array(&[y]).unwrap(), device.scalar(0.0).unwrap());
         let compiled = integrate::<forced>().compile(&device).unwrap();
@@ -123,7 +123,7 @@ fn rows(y: &mut Array2<f64>, dt: f64) {
 
 #[test]
 fn a_row_is_passed_on_to_the_program_that_was_given() {
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let mut y = device.array_with_shape([2, 2], &[1.0, 2.0, 4.0, 8.0]).unwrap();
         assert_eq!(rows().compile(&device).unwrap().launch((&mut y, 0.5)).unwrap(), Status::Done);
         assert_eq!(y.to_vec(), [0.625, 1.25, 2.5, 5.0]);

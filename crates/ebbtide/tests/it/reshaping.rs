@@ -165,7 +165,7 @@ impl Given {
 
 #[test]
 fn c67_the_gradient_of_a_run_whose_list_grows_is_the_oracles_with_the_same_bits_under_every_schedule() {
-    lists_that_grow([Device::interpreter(), Device::cpu(), behind().0]);
+    lists_that_grow([Device::interpreter(), crate::cpu(), behind().0]);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn lists_that_grow<const N: usize>(devices: [Device; N]) {
 
 #[test]
 fn c67_grown_arrays_are_planned_anew_within_the_budget_or_the_error_states_the_minimum() {
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let (asked, given) = (Asked::new(&device), Given::new(&device));
         let g =
             listed().grad(P::loss).wrt(P::x).wrt(P::list).on_yield(asked.host()).compile(&device).unwrap();
@@ -257,7 +257,7 @@ fn c67_second_derivatives_and_tangents_of_a_run_whose_list_grows_are_the_oracles
     let along = [0.3, -0.2, 0.5, 0.1, -0.4, 0.25];
     let trace = judged(&along);
     let expected = trace.cotangents("loss", &[1.0]).unwrap();
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let (asked, given) = (Asked::new(&device), Given::new(&device));
         let direction = device.array(&along).unwrap();
         let direction = Direction::new().array(P::x, &direction);
@@ -283,7 +283,7 @@ fn c67_second_derivatives_and_tangents_of_a_run_whose_list_grows_are_the_oracles
 
 #[test]
 fn c67_a_durable_gradient_whose_list_grows_goes_on_to_the_same_bits() {
-    durable_lists_that_grow(Device::cpu());
+    durable_lists_that_grow(crate::cpu());
 }
 
 #[test]
@@ -376,7 +376,7 @@ fn widen(device: &Device, host: &mut Host<'_>) -> ebbtide::Result<()> {
 fn c67_elements_keep_their_indices_where_rows_become_longer() {
     type Q = widened;
     let start = |k: usize, d: f64| if k == 1 { 0.4 + d } else { 0.3 + 0.02 * k as f64 };
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let on = device.clone();
         let g = widened().value_and_grad(Q::loss).wrt(Q::a).on_yield(move |_, host| widen(&on, host));
         let g = g.checked().compile(&device).unwrap();
@@ -443,7 +443,7 @@ fn by_length(list: &mut Array1<f64>, full: &mut Array0<bool>, loss: &mut Array0<
 fn c67_loops_that_come_after_a_change_have_the_new_lengths() {
     type Q = by_length;
     let start = [0.3, 0.5, 0.7];
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let on = device.clone();
         let host = move |_: &Yielded, host: &mut Host<'_>| {
             host.with(Q::list, |list| {
@@ -481,7 +481,7 @@ fn c67_loops_that_come_after_a_change_have_the_new_lengths() {
 
 #[test]
 fn c68_a_run_that_lacks_room_yields_for_it_and_goes_on_to_the_same_bits() {
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let (asked, given) = (Asked::new(&device), Given::new(&device));
         let usual = asked.host();
         let lacking = Arc::new(AtomicU64::new(0));
@@ -512,7 +512,7 @@ fn c68_a_run_that_lacks_room_yields_for_it_and_goes_on_to_the_same_bits() {
 
 #[test]
 fn c68_memory_that_cannot_be_had_is_a_yield_where_there_is_a_host_and_an_error_where_it_does_nothing() {
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let (asked, given) = (Asked::new(&device), Given::new(&device));
         let all = listed().grad(P::loss).wrt(P::x).on_yield(asked.host()).compile(&device).unwrap();
         let all = bits(all.launch(given.args()).unwrap().get(P::x).unwrap());

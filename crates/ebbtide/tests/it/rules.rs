@@ -364,7 +364,7 @@ fn the_rule_of_a_convergence_loop_agrees_with_differences_and_with_the_loop_itse
 
 #[test]
 fn a_rule_holds_also_where_the_program_is_differentiated_by_itself() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let (mut x, p) = (device.zeros([5]).unwrap(), device.array(&start(5)).unwrap());
     let seed = device.array(&[1.0, 0.0, 0.0, 0.0, 0.0]).unwrap();
     let vjp = solve().vjp(solve::x).wrt(solve::p).wrt(solve::x).compile(&device).unwrap();
@@ -433,7 +433,7 @@ fn arrays_that_carry_no_derivative_get_one_of_zeros() {
         smooth(x0, x, 0.25);
         misfit(x, loss);
     }
-    let device = Device::cpu();
+    let device = crate::cpu();
     let (p, x0) = (device.array(&[1.0, 2.0, 3.0]).unwrap(), device.array(&[3.0, 1.0, 2.0]).unwrap());
     let mut loss = device.scalar(0.0).unwrap();
     let g = fixed_start().grad(fixed_start::loss).wrt(fixed_start::p).compile(&device).unwrap();
@@ -473,7 +473,7 @@ fn nested(x: &mut Array1<f64>, p: &Array1<f64>, steps: usize, loss: &mut Array0<
 fn rules_hold_inside_nested_loops_and_loops_of_unknown_length() {
     let n = 5;
     let mut bits: Option<Vec<u64>> = None;
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let p = start(n);
         let args =
             |p: &[f64]| (device.zeros([n]).unwrap(), device.array(p).unwrap(), device.scalar(0.0).unwrap());

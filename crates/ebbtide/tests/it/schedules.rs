@@ -56,7 +56,7 @@ fn bits(a: &Array1<f64>) -> Vec<u64> {
 
 #[test]
 fn what_is_overwritten_behind_a_loop_is_put_back_before_passes_run_again() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut s = device.array(&[0.1, 0.5, 0.9, 1.3]).unwrap();
     let mut c = device.array(&[0.4, 0.3, 0.2, 0.1]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();
@@ -73,7 +73,7 @@ fn what_is_overwritten_behind_a_loop_is_put_back_before_passes_run_again() {
 
 #[test]
 fn what_a_statement_before_the_loop_needs_is_carried_by_the_loop_that_overwrites_it() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut s = device.array(&[0.1, 0.5, 0.9, 1.3]).unwrap();
     let mut scratch = device.array(&[0.4, 0.3, 0.2, 0.1]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();
@@ -120,7 +120,7 @@ fn nest(u: &mut Array1<f64>, c: &mut Array1<f64>, outer: usize, inner: usize, lo
 
 #[test]
 fn loops_in_loops_have_the_same_bits_under_every_schedule() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let start: Vec<f64> = (0..5).map(|i| 0.3 + 0.2 * i as f64).collect();
     let mut u = device.array(&start).unwrap();
     let mut c = device.array(&[0.4, 0.3, 0.2, 0.1, 0.5]).unwrap();
@@ -214,7 +214,7 @@ fn walk_until(
 
 #[test]
 fn gradients_have_the_same_bits_for_every_length_and_every_number_of_slots() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut s = device.array(&[0.3, 0.7, -0.4]).unwrap();
     let mut v = device.array(&[0.1, -0.2, 0.5]).unwrap();
     let p = device.array(&[1.1, 0.9, 1.3]).unwrap();
@@ -295,7 +295,7 @@ fn relaxations(u: &mut Array1<f64>, b: &Array1<f64>, outer: usize, tolerance: f6
 
 #[test]
 fn loops_that_end_when_their_data_say_so_are_reversed_inside_loops_and_branches() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let start = [0.3, 0.7, 0.9];
     let mut u = device.array(&start).unwrap();
     let b = device.array(&[1.1, 0.9, 1.3]).unwrap();
@@ -344,7 +344,7 @@ fn cube(s: &mut Array1<f64>, p: &Array1<f64>, n: usize, loss: &mut Array0<f64>) 
 
 #[test]
 fn a_nest_of_three_loops_is_reversed_within_a_budget() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let start: Vec<f64> = (0..64).map(|i| 0.1 + 0.01 * i as f64).collect();
     let mut s = device.array(&start).unwrap();
     let p = device.array(&vec![1.2; 64]).unwrap();
@@ -374,7 +374,7 @@ fn a_nest_of_three_loops_is_reversed_within_a_budget() {
 
 #[test]
 fn a_hundred_to_the_third_passes_are_reversed_within_64_kib() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut s = device.array(&[0.1, 0.2, 0.3, 0.4]).unwrap();
     let p = device.array(&[1.2, 1.1, 1.0, 0.9]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();
@@ -404,7 +404,7 @@ fn long(s: &mut Array1<f64>, p: &Array1<f64>, steps: usize, loss: &mut Array0<f6
 
 #[test]
 fn a_million_passes_are_reversed_within_one_mib() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let start: Vec<f64> = (0..32).map(|i| 0.1 + 0.01 * i as f64).collect();
     let mut s = device.array(&start).unwrap();
     let p = device.array(&[1.2; 32]).unwrap();
@@ -455,7 +455,7 @@ fn mixed(s: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
 
 #[test]
 fn a_hint_on_an_inner_loop_is_followed_and_counts_against_the_budget() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut s = device.array(&vec![0.1; 100]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();
     let g = hinted().grad(hinted::loss).wrt(hinted::s).compile(&device).unwrap();
@@ -473,7 +473,7 @@ fn a_hint_on_an_inner_loop_is_followed_and_counts_against_the_budget() {
 
 #[test]
 fn states_and_tapes_share_the_slots_of_a_mixed_schedule() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut s = device.array(&vec![0.1; 100]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();
     let g = mixed().grad(mixed::loss).wrt(mixed::s).compile(&device).unwrap();
@@ -516,7 +516,7 @@ fn pushed_behind(s: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
 
 #[test]
 fn an_array_is_recorded_in_a_loop_and_behind_it() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut s = device.array(&[0.1, 0.2, 0.3]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();
     type P = pushed_behind;
@@ -561,7 +561,7 @@ fn unrepeatable(s: &mut Array1<f64>, noise: &mut Array1<f64>, steps: usize, loss
 
 #[test]
 fn a_checked_gradient_refuses_a_step_that_does_not_repeat_itself() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut s = device.array(&[0.1]).unwrap();
     let mut noise = device.zeros([1]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();

@@ -108,7 +108,7 @@ fn file(name: &str) -> std::path::PathBuf {
 
 #[test]
 fn a_struct_comes_back_from_its_file() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let path = file("whole");
     let saved = simulation(&device, 3, "saved");
     saved.save(&path).unwrap();
@@ -198,7 +198,7 @@ fn members_of_structs_have_names_with_types() {
 
 #[test]
 fn arrays_come_from_ndarray_and_go_back() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let a = ndarray::arr2(&[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
     let mut u: Array2<f64> = device.from_ndarray(&a).unwrap();
     assert_eq!((u.shape(), u[[1, 0]]), ([2, 3], 4.0));
@@ -246,7 +246,7 @@ fn weights(device: &Device) -> Weights<f64> {
 
 #[test]
 fn c77_the_gradient_by_a_struct_is_a_struct() {
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let w = weights(&device);
         let (x, loss) = (device.array(&[1.0, -1.0]).unwrap(), device.scalar(0.0).unwrap());
         let g = fit().grad(fit::loss).wrt(fit::w).compile(&device).unwrap();
@@ -266,7 +266,7 @@ fn c77_the_gradient_by_a_struct_is_a_struct() {
 
 #[test]
 fn c77_a_step_of_an_optimiser_is_one_line() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let mut w = weights(&device);
     let (x, loss) = (device.array(&[1.0, -1.0]).unwrap(), device.scalar(0.0).unwrap());
     let g = fit().value_and_grad(fit::loss).wrt(fit::w).compile(&device).unwrap();
@@ -332,7 +332,7 @@ fn moment(p: &Points, loss: &mut Array0<f64>) {
 
 #[test]
 fn the_leaf_of_an_array_of_small_values_has_their_components() {
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let at = device.array(&[Vec2::new(1.0, 2.0), Vec2::new(3.0, -1.0)]).unwrap();
         let mut p = Points { at, mass: device.array(&[1.0, 0.5]).unwrap() };
         let g = moment().grad(moment::loss).wrt(moment::p).compile(&device).unwrap();

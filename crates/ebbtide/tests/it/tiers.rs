@@ -68,7 +68,7 @@ fn is_empty(dir: &Path) -> bool {
 
 #[test]
 fn the_gradient_has_the_same_bits_wherever_states_are_kept() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let dir = crate::folder::folder();
     let g = compile(&device);
     let Arrays { mut u, mut v, c, mut loss } = arrays(&device);
@@ -104,7 +104,7 @@ fn the_gradient_has_the_same_bits_wherever_states_are_kept() {
 
 #[test]
 fn a_disk_slower_than_computing_is_left_alone_and_a_fast_one_saves_passes() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let dir = crate::folder::folder();
     let g = compile(&device);
     let Arrays { mut u, mut v, c, mut loss } = arrays(&device);
@@ -126,7 +126,7 @@ fn a_disk_slower_than_computing_is_left_alone_and_a_fast_one_saves_passes() {
 
 #[test]
 fn host_memory_of_a_device_in_host_memory_belongs_to_its_budget() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let Arrays { mut u, mut v, c, mut loss } = arrays(&device);
     let g = compile(&device);
     let apart = g.with_memory(Bytes::kib(500)).with_tiers(Tiers::new().host_memory(500 << 10));
@@ -137,7 +137,7 @@ fn host_memory_of_a_device_in_host_memory_belongs_to_its_budget() {
 
 #[test]
 fn what_extends_memory_needs_a_budget_of_memory() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let Arrays { mut u, mut v, c, mut loss } = arrays(&device);
     let g = compile(&device).with_budget(Budget::Revolve { slots: 3, block: 1 });
     let g = g.with_tiers(Tiers::new().disk(std::env::temp_dir(), 1 << 20));
@@ -147,7 +147,7 @@ fn what_extends_memory_needs_a_budget_of_memory() {
 
 #[test]
 fn a_directory_that_cannot_be_written_is_named() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let dir = crate::folder::folder();
     let file = dir.path().join("file");
     std::fs::write(&file, b"not a directory").unwrap();
@@ -161,7 +161,7 @@ fn a_directory_that_cannot_be_written_is_named() {
 
 #[test]
 fn a_budget_below_the_minimum_names_the_minimum_with_a_disk_too() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let dir = crate::folder::folder();
     let Arrays { mut u, mut v, c, mut loss } = arrays(&device);
     let tiers = || Tiers::new().disk(dir.path(), 1 << 30).rates(rates(1e12));
@@ -179,7 +179,7 @@ fn a_budget_below_the_minimum_names_the_minimum_with_a_disk_too() {
 fn a_durable_run_that_broke_down_goes_on_with_its_states_on_disk() {
     let left = Arc::new(AtomicI64::new(i64::MAX));
     let device =
-        Device::new(Arc::new(Fragile { device: Device::cpu(), left: left.clone(), then: Then::Fail }));
+        Device::new(Arc::new(Fragile { device: crate::cpu(), left: left.clone(), then: Then::Fail }));
     let slots = crate::folder::folder();
     let Arrays { mut u, mut v, c, mut loss } = arrays(&device);
     let (g, steps) = (compile(&device), 90);
@@ -210,7 +210,7 @@ fn a_durable_run_that_broke_down_goes_on_with_its_states_on_disk() {
 #[test]
 fn sibling_loops_and_loops_in_loops_share_what_is_beyond_memory() {
     use crate::durable::simulation;
-    let device = Device::cpu();
+    let device = crate::cpu();
     let dir = crate::folder::folder();
     let mut u = device.array(&(0..4000).map(|i| 0.3 + 0.0001 * i as f64).collect::<Vec<_>>()).unwrap();
     let mut c = device.zeros([4000]).unwrap();

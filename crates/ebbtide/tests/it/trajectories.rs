@@ -35,7 +35,7 @@ fn start() -> (Vec<f64>, Vec<f64>) {
 }
 
 fn devices() -> [Device; 2] {
-    [Device::interpreter(), Device::cpu()]
+    [Device::interpreter(), crate::cpu()]
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn is_cancelled(result: Result<Gradients, Error>) -> bool {
 
 #[test]
 fn an_observer_sees_the_work_grow_to_all_of_it_and_changes_no_bit() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let (mut x, mut loss) = (device.array(&[0.3; 40]).unwrap(), device.scalar(0.0).unwrap());
     let plain = cooling().grad(cooling::loss).wrt(cooling::x).compile(&device).unwrap();
     let expected = bits(&plain.launch((&mut x, 20_000, &mut loss)).unwrap());
@@ -112,7 +112,7 @@ fn an_observer_sees_the_work_grow_to_all_of_it_and_changes_no_bit() {
 
 #[test]
 fn a_loop_of_unknown_length_can_be_watched() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let (mut x, mut loss) = (device.array(&[0.3; 40]).unwrap(), device.scalar(0.0).unwrap());
     let plain = cooling_until().grad(cooling_until::loss).wrt(cooling_until::x).compile(&device).unwrap();
     for budget in [Budget::StoreAll, Budget::Bytes(20_000)] {
@@ -133,7 +133,7 @@ fn a_loop_of_unknown_length_can_be_watched() {
 
 #[test]
 fn a_gradient_that_takes_for_ever_is_stopped_and_can_be_launched_again() {
-    for cpu in [Device::cpu(), Device::interpreter()] {
+    for cpu in [crate::cpu(), Device::interpreter()] {
         // The device asks for the end when it begins with a segment: the launch is stopped in its middle.
         let (cancel, left) = (Cancel::new(), Arc::new(AtomicI64::new(i64::MAX)));
         let then = Then::Cancel(cancel.clone());
@@ -158,7 +158,7 @@ fn a_gradient_that_takes_for_ever_is_stopped_and_can_be_launched_again() {
 fn a_durable_gradient_that_is_stopped_goes_on_to_the_same_bits() {
     let (cancel, left) = (Cancel::new(), Arc::new(AtomicI64::new(i64::MAX)));
     let then = Then::Cancel(cancel.clone());
-    let device = Device::new(Arc::new(Fragile { device: Device::cpu(), left: left.clone(), then }));
+    let device = Device::new(Arc::new(Fragile { device: crate::cpu(), left: left.clone(), then }));
     let (mut x, mut loss) = (device.array(&[0.3; 40]).unwrap(), device.scalar(0.0).unwrap());
     let plain = cooling().grad(cooling::loss).wrt(cooling::x).compile(&device).unwrap();
     const STEPS: usize = 4000;
@@ -196,7 +196,7 @@ fn a_durable_gradient_that_is_stopped_goes_on_to_the_same_bits() {
 
 #[test]
 fn a_durable_gradient_that_is_stopped_after_every_action_ends_with_the_same_bits() {
-    stopped_after_every_action(&Device::cpu());
+    stopped_after_every_action(&crate::cpu());
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn stopped_with_elements(device: &Device, elements: usize) {
 fn gradients_of_loops_in_branches_are_watched_stopped_and_taken_up() {
     let (cancel, left) = (Cancel::new(), Arc::new(AtomicI64::new(i64::MAX)));
     let then = Then::Cancel(cancel.clone());
-    let device = Device::new(Arc::new(Fragile { device: Device::cpu(), left: left.clone(), then }));
+    let device = Device::new(Arc::new(Fragile { device: crate::cpu(), left: left.clone(), then }));
     let mut y = device.zeros([40]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();
     let plain = chosen().grad(chosen::loss).wrt(chosen::x).compile(&device).unwrap();

@@ -67,7 +67,7 @@ fn raise_the_limit(host: &mut Host<'_>) -> ebbtide::Result<()> {
 
 #[test]
 fn c45_the_gradient_of_an_interrupted_run_is_that_of_one_that_had_the_hosts_values_from_the_start() {
-    interrupted_runs_have_their_gradient([Device::cpu(), Device::interpreter()]);
+    interrupted_runs_have_their_gradient([crate::cpu(), Device::interpreter()]);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn limited_by_a_table(u: &mut Array1<f64>, limits: &Array1<f64>, steps: usize, l
 
 #[test]
 fn states_of_a_gradient_that_yields_may_be_kept_anywhere() {
-    yielding_with_states_elsewhere([Device::cpu(), Device::interpreter()]);
+    yielding_with_states_elsewhere([crate::cpu(), Device::interpreter()]);
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn yielding_with_states_elsewhere<const N: usize>(devices: [Device; N]) {
 
 #[test]
 fn a_callback_that_leaves_the_flag_as_it_is_does_not_run_for_ever() {
-    for device in [Device::cpu(), Device::interpreter()] {
+    for device in [crate::cpu(), Device::interpreter()] {
         let g =
             limited().grad(limited::loss).wrt(limited::u).on_yield(|_, _| Ok(())).compile(&device).unwrap();
         let mut u = device.array(&[0.5, 0.8, 1.1]).unwrap();
@@ -254,7 +254,7 @@ fn a_callback_that_leaves_the_flag_as_it_is_does_not_run_for_ever() {
 
 #[test]
 fn a_gradient_that_yields_without_a_callback_says_what_to_do() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let g = limited().grad(limited::loss).wrt(limited::u).compile(&device).unwrap();
     let mut u = device.array(&[2.0]).unwrap();
     let (mut limit, mut over) = (device.scalar(1.2).unwrap(), device.scalar(0).unwrap());
@@ -270,7 +270,7 @@ fn a_gradient_that_yields_without_a_callback_says_what_to_do() {
 fn a_durable_gradient_remembers_what_the_host_did() {
     let left = Arc::new(AtomicI64::new(i64::MAX));
     let device =
-        Device::new(Arc::new(Fragile { device: Device::cpu(), left: left.clone(), then: Then::Fail }));
+        Device::new(Arc::new(Fragile { device: crate::cpu(), left: left.clone(), then: Then::Fail }));
     let asked = Arc::new(AtomicU64::new(0));
     let count = asked.clone();
     let g = limited()
@@ -320,7 +320,7 @@ fn a_durable_gradient_remembers_what_the_host_did() {
 /// Clears the flag and leaves the cause: the program yields at the same place for ever.
 #[test]
 fn c45_a_gradient_whose_host_does_not_help_can_be_cancelled() {
-    for device in [Device::cpu(), Device::interpreter()] {
+    for device in [crate::cpu(), Device::interpreter()] {
         let (cancel, asked) = (Cancel::new(), Arc::new(AtomicU64::new(0)));
         let (switch, count) = (cancel.clone(), asked.clone());
         let useless = move |_: &Yielded, host: &mut Host<'_>| {

@@ -102,7 +102,7 @@ impl World {
 }
 
 fn devices() -> [Device; 2] {
-    [Device::interpreter(), Device::cpu()]
+    [Device::interpreter(), crate::cpu()]
 }
 
 /// What an uninterrupted run leaves behind.
@@ -335,7 +335,7 @@ fn c35_errors_say_what_is_wrong() {
 
 #[test]
 fn c34_a_program_that_never_yields_can_begin_at_its_labels() {
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let never = never_yields().compile(&device).unwrap();
         let mut x = device.scalar(0).unwrap();
         for expected in [1, 2] {

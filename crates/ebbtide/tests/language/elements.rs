@@ -99,7 +99,7 @@ fn elements_of_all_kinds_are_assigned_whole_and_by_components() {
 #[test]
 fn elements_are_those_of_plain_rust() -> ebbtide::Result<()> {
     let (xs, ms) = (numbers(6, 1), numbers(24, 2));
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let x = device.from_fn([3], |[i]| Vec2::new(xs[2 * i], xs[2 * i + 1]))?;
         let m = device.from_fn([3, 2], |[i, j]| {
             let at = 8 * i + 4 * j;
@@ -154,7 +154,7 @@ fn springs(
 
 #[test]
 fn gradients_of_arrays_of_vectors_are_arrays_of_vectors() -> ebbtide::Result<()> {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let x = device.from_fn([4], |[i]| Vec3::new(1.2 * i as f64, 0.1 * (i * i) as f64, 0.3))?;
     let (v, loss) = (device.zeros([4])?, device.scalar(0.0)?);
     let g = springs().grad(springs::loss).wrt(springs::x).wrt(springs::v).wrt(springs::k);
@@ -237,7 +237,7 @@ fn renumbered(line: &str, numbers: &mut Vec<String>) -> String {
 
 #[test]
 fn an_array_of_vectors_costs_what_an_array_of_components_costs() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     // The text that is compiled, but for what names lines of the source and for the numbers of values.
     let text = |source: Option<&str>| -> Vec<String> {
         let mut numbers = Vec::new();
@@ -274,7 +274,7 @@ fn measured(w: &mut Cloud) {
 
 #[test]
 fn operations_and_structs_hold_arrays_of_vectors() -> ebbtide::Result<()> {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let x = device.array(&[Vec3::new(1.0, 0.0, 2.0), Vec3::new(3.0, 4.0, 0.0)])?;
     let mut cloud = Cloud { x, middle: device.zeros([])? };
     let _ = measured().compile(&device)?.launch(&mut cloud)?;

@@ -37,7 +37,7 @@ fn rules_agree<P: ebbtide::__lang::Source, Q: ebbtide::__lang::Source>(
         [gradient, jvp, flat(question.hvp(device, Budget::Auto).unwrap())]
     };
     let expected = derivatives(&questions[1], &Device::interpreter());
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         for (found, expected) in derivatives(&questions[0], &device).iter().zip(&expected) {
             close(found, expected, 1e-10);
         }
@@ -75,7 +75,7 @@ fn singles_agree<P: ebbtide::__lang::Source, Q: ebbtide::__lang::Source>(
     };
     let doubles = map(|x| Literal::from(f64::from(x)));
     let expected = derivatives(double.ir().unwrap(), &doubles, &Device::interpreter());
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let found = derivatives(single.ir().unwrap(), &map(Literal::from), &device);
         for (found, expected) in found.iter().zip(&expected) {
             assert!(expected.iter().any(|x| *x != 0.0));
@@ -200,7 +200,7 @@ mod products {
 
     #[test]
     fn outside_programs_they_are_functions_and_misfits_name_the_arrays() {
-        let device = Device::cpu();
+        let device = crate::cpu();
         let a = device.array_with_shape([2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
         let x = device.array(&[1.0f32, -1.0]).unwrap();
         let mut y = device.zeros([3]).unwrap();
@@ -271,7 +271,7 @@ mod fourier {
 
     #[test]
     fn rows_are_transformed_by_themselves_in_single_precision_too() {
-        let device = Device::cpu();
+        let device = crate::cpu();
         let (re, im) = (numbers(24, 3), numbers(24, 4));
         let single = |x: &[f64]| x.iter().map(|x| *x as f32).collect::<Vec<_>>();
         let mut x = device.array_with_shape([3, 8], &single(&re)).unwrap();
@@ -329,7 +329,7 @@ mod fourier {
 
     #[test]
     fn other_lengths_are_errors_that_name_the_arrays() {
-        let device = Device::cpu();
+        let device = crate::cpu();
         let compiled = forth::<f64>().compile(&device).unwrap();
         for (n, m) in [(6, 6), (8, 4), (0, 0)] {
             let (mut re, mut im) = (device.zeros([n]).unwrap(), device.zeros([m]).unwrap());
@@ -435,7 +435,7 @@ mod equations {
 
     #[test]
     fn singular_matrices_and_other_shapes_are_errors() {
-        let device = Device::cpu();
+        let device = crate::cpu();
         let compiled = one().compile(&device).unwrap();
         let launch = |a: &Array2<f64>, n: usize| {
             let (b, mut x) = (device.array(&vec![1.0; n]).unwrap(), device.zeros([n]).unwrap());
@@ -468,7 +468,7 @@ mod equations {
 
     #[test]
     fn single_precision() {
-        let device = Device::cpu();
+        let device = crate::cpu();
         let a = device.array_with_shape([2, 2], &[0.0f32, 2.0, 4.0, 0.0]).unwrap();
         let (b, mut x) = (device.array(&[2.0f32, 8.0]).unwrap(), device.zeros([2]).unwrap());
         solve(&a, &b, &mut x).unwrap();
@@ -510,7 +510,7 @@ mod equations {
         differentiates(&line(), &inputs, "x", &["lower", "diagonal", "upper", "x"]);
         let inputs = of(30, 8).map(|x| shaped(&[2, 4], &x));
         differentiates(&lines(), &inputs, "x", &["lower", "diagonal", "upper", "x"]);
-        let device = Device::cpu();
+        let device = crate::cpu();
         let [a, b, c] = [3, 3, 4].map(|n| device.zeros([n]).unwrap());
         let error = line().compile(&device).unwrap().launch((&a, &b, &c, &mut device.zeros([3]).unwrap()));
         assert!(error.unwrap_err().to_string().contains("`lower`, `diagonal`, `upper`, `x` do not fit"));
@@ -569,7 +569,7 @@ mod equations {
         assert_eq!(values(&factor(), &alone, "l"), l[9..]);
         differentiates(&factors(), &inputs, "l", &["a"]);
 
-        let device = Device::cpu();
+        let device = crate::cpu();
         let indefinite = device.array_with_shape([2, 2], &[1.0, 2.0, 2.0, 1.0]).unwrap();
         let error = cholesky(&indefinite, &mut device.zeros([2, 2]).unwrap()).unwrap_err().to_string();
         assert!(error.contains("is not positive definite"), "{error}");

@@ -48,7 +48,7 @@ fn products_of_slabs_have_the_bits_of_products_of_copies_and_copy_nothing() {
 #[test]
 fn shapes_of_parts_are_checked() {
     let inputs = [Input::Array(vec![3, 2, 2], 1), Input::Array(vec![2, 2, 2], 2), count(1)];
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let error =
             ebbtide_conformance::run(steps().ir().unwrap(), &device, &inputs).unwrap_err().to_string();
         let expected = "the shapes of a part of `x`, a part of `x`, a part of `x` do not fit `matmul`: they must be [m, k] transposed, [k, n] and [m, n]";
@@ -191,7 +191,7 @@ fn what_is_written_is_read_in_no_other_place() {
     let inputs = |j| [Input::Array(vec![2, 2, 2], 1), Input::Array(vec![2, 2], 2), count(0), count(j)];
     let program = perhaps_onto_itself();
     values(&program, &inputs(1), "x");
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let error =
             ebbtide_conformance::run(program.ir().unwrap(), &device, &inputs(0)).unwrap_err().to_string();
         assert!(

@@ -17,11 +17,20 @@ mod small;
 use ebbtide::{Budget, Device, Devices, Program, ir};
 use ebbtide_conformance::{Input, judge, literals, run};
 
+/// The CPU. Its code is compiled quickly: these programs are small, and there are many of them.
+fn cpu() -> Device {
+    ebbtide_cpu::Options::new()
+        .optimize(ebbtide_cpu::Optimize::Never)
+        .build()
+        .expect("tests need a C compiler")
+        .0
+}
+
 /// Runs a program on the interpreter and the CPU, whose bits must agree, and gives the elements of its parameter `of`.
 fn values<P: ebbtide::__lang::Source>(program: &Program<P>, inputs: &[Input], of: &str) -> Vec<f64> {
     let program = program.ir().unwrap();
     let expected = run(program, &Device::interpreter(), inputs).unwrap();
-    assert_eq!(expected, run(program, &Device::cpu(), inputs).unwrap(), "the CPU has other bits\n{program}");
+    assert_eq!(expected, run(program, &cpu(), inputs).unwrap(), "the CPU has other bits\n{program}");
     let arrays = program.params.iter().filter_map(|param| match param {
         ir::Param::Array(a) => Some(program.array(*a)),
         ir::Param::Scalar(_) => None,
@@ -41,7 +50,7 @@ fn differentiates<P: ebbtide::__lang::Source>(
     let program = program.ir().unwrap();
     judge::check_gradient(program, inputs, of, wrt);
     let question = judge::Question::new(program, inputs, of, wrt);
-    let [expected, found] = [Device::interpreter(), Device::cpu()].map(|device| {
+    let [expected, found] = [Device::interpreter(), cpu()].map(|device| {
         let gradient = question.gradient(&device, true).unwrap();
         gradient.launch(&question, Budget::Periodic { period: 2 }).unwrap().derivatives
     });
@@ -87,7 +96,7 @@ fn differences_agree<P: ebbtide::__lang::Source>(
         let gradient = question.gradient(device, false).unwrap();
         flat(gradient.launch(&question, Budget::Auto).unwrap().derivatives)
     };
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), cpu()] {
         let found = gradient(&device, inputs);
         let slope: f64 = found.iter().zip(&along).map(|(g, v)| g * v).sum();
         let step = 1e-5;

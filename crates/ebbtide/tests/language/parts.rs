@@ -107,7 +107,7 @@ fn one_part_bound_twice_and_parts_of_what_takes_whole_arrays_are_build_errors() 
 #[test]
 fn an_index_of_a_part_is_checked() {
     let inputs = [shaped(&[2, 2, 1, 2], &[0.0; 8]), shaped(&[2, 2], &[0.0; 4]), count(2)];
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let error =
             ebbtide_conformance::run(slabs().ir().unwrap(), &device, &inputs).unwrap_err().to_string();
         assert!(error.contains("`rows`"), "{error}");
@@ -142,7 +142,7 @@ fn a_range_of_an_array_has_its_own_length_and_bounds() {
     differentiates(&ranges(), &inputs(2), "loss", &["x", "y", "k"]);
     differentiates(&ranges(), &inputs(3), "x", &["x", "k"]);
     differentiates(&ranges(), &inputs(0), "y", &["y", "k"]);
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let error = ebbtide_conformance::run(ranges().ir().unwrap(), &device, &inputs(6)).unwrap_err();
         assert!(
             error.to_string().contains("a range of an array that is passed is outside the array"),
@@ -163,7 +163,7 @@ fn beyond_a_range(x: &mut Array1<f64>) {
 
 #[test]
 fn an_index_outside_a_range_is_an_error_inside_the_array_too() {
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let inputs = [shaped(&[4], &[0.0; 4])];
         let error = ebbtide_conformance::run(beyond_a_range().ir().unwrap(), &device, &inputs).unwrap_err();
         assert!(error.to_string().contains("outside the range of an array"), "{error}");

@@ -63,7 +63,7 @@ struct Cells {
 fn arrays_of_rank_six_are_saved_and_loaded() -> ebbtide::Result<()> {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("rank-six");
     std::fs::create_dir_all(&folder).unwrap();
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let stress = device.from_fn([1, 2, 3, 2], |[a, b, c, d]| {
             (1 + a + 10 * b + 100 * c + 1000 * d) as f64 * Mat3::identity()
         })?;

@@ -96,7 +96,7 @@ fn reductions_of_arrays_are_scalars_with_derivatives() {
 fn an_empty_extreme_is_a_run_error() {
     let inputs =
         [Input::Array(vec![0, 5], 1), Input::Array(vec![0, 5], 2), Input::Array(vec![2], 3), count(1)];
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let error =
             ebbtide_conformance::run(descent().ir().unwrap(), &device, &inputs).unwrap_err().to_string();
         assert!(error.contains("an empty array has no extreme"), "{error}");

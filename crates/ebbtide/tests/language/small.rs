@@ -299,7 +299,7 @@ fn by_components(x: &Array2<f64>, y: &mut Array2<f64>, a: f64) {
 
 #[test]
 fn a_small_value_costs_what_its_components_cost() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     // The text that is compiled, but for the lines of the source that it names.
     let text = |source: Option<&str>| -> Vec<String> {
         source.unwrap().lines().filter(|line| !line.contains("/* line")).map(str::to_string).collect()
@@ -315,7 +315,7 @@ fn a_small_value_costs_what_its_components_cost() {
 fn a_computed_index_is_checked() {
     let k = Input::Elements(vec![1], vec![ebbtide::ir::Literal::from(3i32)]);
     let inputs = [shaped(&[1, 3], &[1.0, 2.0, 3.0]), k, array(&[0.0])];
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         let error =
             ebbtide_conformance::run(tables().ir().unwrap(), &device, &inputs).unwrap_err().to_string();
         assert!(error.contains("out of bounds: there are 3 items") && error.contains("small.rs:"), "{error}");
@@ -336,7 +336,7 @@ fn a_failed_assertion_is_a_run_error_with_its_text_and_line() {
     let good = [array(&[1.0, 4.0, 9.0]), array(&[0.0; 3])];
     assert_eq!(values(&asserts(), &good, "y"), [1.0, 2.0, 3.0]);
     differentiates(&asserts(), &good, "y", &["x"]);
-    for device in [Device::interpreter(), Device::cpu()] {
+    for device in [Device::interpreter(), crate::cpu()] {
         for (x, text) in [(vec![1.0, -4.0, 9.0], "densities are positive"), (vec![1.0], "three elements")] {
             let inputs = [array(&x), array(&vec![0.0; x.len()])];
             let error = ebbtide_conformance::run(asserts().ir().unwrap(), &device, &inputs).unwrap_err();
@@ -372,7 +372,7 @@ fn walled(x: &Array1<f64>, y: &mut Array1<f64>, wall: Wall, pull: Vec2<f64>) {
 
 #[test]
 fn unit_enums_and_small_values_are_parameters() {
-    let device = Device::cpu();
+    let device = crate::cpu();
     let walled = walled().compile(&device).unwrap();
     let x = device.array(&[1.0, 2.0, 3.0]).unwrap();
     for (wall, expected) in

@@ -114,11 +114,7 @@ impl Cache {
         parts: &[&str],
         build: impl FnOnce(&Path) -> Result<Vec<u8>, String>,
     ) -> Result<(PathBuf, Found), String> {
-        let key = seal::key(parts);
-        let (file, seal) = (
-            self.folder.join(format!("{key}.{}", kind.extension())),
-            self.folder.join(format!("{key}.seal")),
-        );
+        let (file, seal) = self.files(kind, parts);
         self.prepare()?;
         if self.is_sound(&file, &seal) {
             return Ok((file, Found::Hit));
@@ -130,6 +126,19 @@ impl Cache {
         put(work.path(), &seal, seal::seal(&name_of(&file), &bytes).as_bytes())?;
         self.trim();
         Ok((file, Found::Built))
+    }
+
+    /// Is the entry there that depends on `parts` alone?
+    pub fn has(&self, kind: Kind, parts: &[&str]) -> bool {
+        let (file, seal) = self.files(kind, parts);
+        file.exists() && self.prepare().is_ok() && self.is_sound(&file, &seal)
+    }
+
+    /// The file of an entry, and its seal.
+    fn files(&self, kind: Kind, parts: &[&str]) -> (PathBuf, PathBuf) {
+        let key = seal::key(parts);
+        let file = |extension: &str| self.folder.join(format!("{key}.{extension}"));
+        (file(kind.extension()), file("seal"))
     }
 
     /// Removes an entry that turned out to be of no use: the next one who wants it builds it again.

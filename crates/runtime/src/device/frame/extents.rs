@@ -40,6 +40,25 @@ pub fn from_arguments(program: &Program, value: ValueId, views: &[View], scalars
     known.get(&value).copied()
 }
 
+/// Does a value follow from the arguments of every launch, as [`from_arguments`] computes it? A value that has no result, such
+/// as a quotient by zero, is none of them all the same.
+pub fn follows_from_arguments(program: &Program, value: ValueId) -> bool {
+    let mut seen = std::collections::HashSet::from([value]);
+    let mut work = vec![value];
+    while let Some(v) = work.pop() {
+        let needs: Vec<ValueId> = match program.op(v) {
+            Op::LoopVar | Op::Get(_) | Op::Load(..) => return false,
+            Op::Dim(array, k) => match &program.array(*array).role {
+                Role::Temp(shape) => shape.get(*k as usize).copied().into_iter().collect(),
+                _ => Vec::new(),
+            },
+            op => op.operands().collect(),
+        };
+        work.extend(needs.into_iter().filter(|v| seen.insert(*v)));
+    }
+    true
+}
+
 /// The extents of a temporary.
 pub(crate) fn extents(
     program: &Program,
