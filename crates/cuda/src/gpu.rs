@@ -2,7 +2,7 @@
 
 mod async_copies;
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
@@ -52,6 +52,8 @@ const RELEASE_THRESHOLD: c_int = 4;
 /// What stays with the process, and what of it is in use.
 const RESERVED: c_int = 5;
 const USED: c_int = 7;
+/// The attribute of an address that says which memory it is in.
+const MEMORY_TYPE: c_int = 2;
 /// A stream that does not wait for the legacy default stream.
 const NON_BLOCKING: u32 = 1;
 
@@ -184,6 +186,18 @@ impl Gpu {
             unsafe { (self.driver.cuMemsetD8Async)(to, 0, bytes, self.stream) },
             "memory could not be zeroed",
         )
+    }
+
+    /// Does the driver know this memory of the host? Somebody has pinned it then, or it is managed: a copy from there may be
+    /// under way when the driver returns.
+    fn knows(&self, address: *const u8) -> bool {
+        let mut kind: c_uint = 0;
+        // SAFETY (*Driver's contract*): the driver writes the kind of the memory, a number of this size; the address is not
+        // followed.
+        let code = unsafe {
+            (self.driver.cuPointerGetAttribute)((&raw mut kind).cast(), MEMORY_TYPE, address as Address)
+        };
+        code == 0
     }
 
     /// Copies to the device.
@@ -477,7 +491,7 @@ unsafe impl Memory for Gpu {
     fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
         let address = self.reserve(bytes)?;
         // SAFETY (*Bounds*): as many bytes were reserved.
-        unsafe { self.zero(address, bytes)? };
+        unsafe { self.zero(address, bytes) }.inspect_err(|_| self.release(address))?;
         NonNull::new(address as *mut u8).ok_or(Error::OutOfMemory { bytes })
     }
 
@@ -491,8 +505,10 @@ unsafe impl Memory for Gpu {
     }
 
     unsafe fn upload(&self, from: &[u8], to: *mut u8) -> Result<()> {
-        // SAFETY (*Bounds*, *Liveness*): by the caller's promise; the driver has copied pageable memory when it returns.
-        unsafe { self.send(from.as_ptr(), to as Address, from.len()) }
+        // SAFETY (*Bounds*, *Liveness*): by the caller's promise; the driver has copied pageable memory when it returns, and
+        // memory that it reads later is waited for.
+        unsafe { self.send(from.as_ptr(), to as Address, from.len())? };
+        if self.knows(from.as_ptr()) { self.wait() } else { Ok(()) }
     }
 
     unsafe fn download(&self, from: *const u8, to: &mut [u8]) -> Result<()> {
@@ -521,5 +537,34 @@ unsafe impl Memory for Gpu {
             // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
             unsafe { (self.driver.cuMemcpyHtoDAsync_v2)(*to as Address, from.cast(), *bytes, self.copies) }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs CUDA"]
+    fn what_is_uploaded_from_pinned_memory_may_change_at_once_on_cuda() {
+        let gpu = Gpu::of_process().expect("there is a GPU");
+        let words = 8 << 20;
+        let pinned = gpu.pinned(words).expect("there is memory");
+        let to = gpu.allocate(8 * words).expect("there is memory");
+        // SAFETY (*Bounds*, *Exclusive access*): so many words were pinned for this test alone.
+        let host = unsafe { std::slice::from_raw_parts_mut(pinned.as_ptr().cast::<u8>(), 8 * words) };
+        let mut back = vec![0u8; 8 * words];
+        for byte in 1..20 {
+            host.fill(byte);
+            // SAFETY (*Bounds*): both sides have so many bytes.
+            unsafe { gpu.upload(host, to.as_ptr()) }.expect("it is sent");
+            host.fill(0xff);
+            // SAFETY (*Bounds*): as above.
+            unsafe { gpu.download(to.as_ptr(), &mut back) }.expect("it is fetched");
+            assert!(back.iter().all(|found| *found == byte), "{byte}");
+        }
+        // SAFETY (*Liveness*): the address came from `allocate`.
+        unsafe { gpu.free(to, 8 * words) };
+        gpu.unpin(pinned);
     }
 }

@@ -93,6 +93,7 @@ functions! {
     cuMemFreeAsync(address: Address, stream: Handle);
     cuMemAllocHost_v2(address: *mut *mut c_void, bytes: usize);
     cuMemFreeHost(address: *mut c_void);
+    cuPointerGetAttribute(value: *mut c_void, attribute: c_int, address: Address);
     cuMemcpyHtoDAsync_v2(to: Address, from: *const c_void, bytes: usize, stream: Handle);
     cuMemcpyDtoHAsync_v2(to: *mut c_void, from: Address, bytes: usize, stream: Handle);
     cuMemcpy3DAsync_v2(copy: *const BoxCopy, stream: Handle);

@@ -38,7 +38,14 @@ impl Gpu {
     pub(super) fn carry(&self, pieces: &[Piece], one: impl Fn(&Piece) -> c_int) -> Result<Arc<dyn Carried>> {
         self.hold(self.copies, &self.event(self.stream)?)?;
         for piece in pieces.iter().filter(|(_, _, bytes)| *bytes > 0) {
-            self.check(one(piece), "a state could not be copied between the GPU and the host")?;
+            if let Err(error) =
+                self.check(one(piece), "a state could not be copied between the GPU and the host")
+            {
+                // The pieces before it are on their way, from and to memory that the caller may give back now.
+                // SAFETY (*Liveness*): the stream lives as long as the process.
+                unsafe { (self.driver.cuStreamSynchronize)(self.copies) };
+                return Err(error);
+            }
         }
         let event = self.event(self.copies)?;
         Ok(Arc::new(Copying { event, stream: self.stream }))
