@@ -26,6 +26,13 @@ fn cpu() -> ebbtide::Device {
         .0
 }
 
+/// Which cases this process takes, of those that are numbered: `EBBTIDE_SHARD=3/16` is the third of sixteen processes.
+fn shard() -> (u64, u64) {
+    let said = std::env::var("EBBTIDE_SHARD").ok();
+    let shard = said.as_deref().and_then(|said| said.split_once('/'));
+    shard.map_or((0, 1), |(which, of)| (which.parse().unwrap(), of.parse().unwrap()))
+}
+
 /// The number of cases of a property test: `EBBTIDE_CASES`, or else the number given.
 fn cases(usual: u64) -> u64 {
     std::env::var("EBBTIDE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)

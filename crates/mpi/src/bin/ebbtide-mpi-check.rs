@@ -56,7 +56,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
                 }
             }
             let grid = Grid::new(&[48])?.cut(0, &[5, 17, 1, 11, 14])?.halo(1)?.periodic(&[true])?;
-            team(&grid).run(|part| durable(part, &cut, &cancel))?
+            told_by_all(mpi.as_ref(), team(&grid).run(|part| durable(part, &cut, &cancel)))?
         }
         "fail" => {
             let grid = Grid::new(&[12])?.even(&[4])?.halo(1)?;
@@ -194,6 +194,20 @@ fn gather_nothing(wire: &mut dyn Wire) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What every rank says of a job that was stopped, said by the first one: `mpirun` ends all ranks as soon as one of them has
+/// failed, perhaps before the others have said anything.
+fn told_by_all(mpi: Option<&Mpi>, ran: Result<Vec<Bits>>) -> Result<Vec<Bits>> {
+    let (Some(mpi), Err(error)) = (mpi, &ran) else { return ran };
+    let mut wire = mpi.wire();
+    let said = wire.all_gather(error.to_string().as_bytes()).map_err(ebbtide_grid::Error::Wire)?;
+    if mpi.rank() == 0 {
+        said.iter().for_each(|said| eprintln!("{}", String::from_utf8_lossy(said)));
+    }
+    // Nobody ends before it is said.
+    wire.all_max(&mut [0]).map_err(ebbtide_grid::Error::Wire)?;
+    Err(ebbtide_grid::Error::Part("the job was stopped".to_string()))
 }
 
 /// Part 2 fails before its first exchange.
