@@ -178,8 +178,15 @@ pub struct Line {
     pub jvp: Option<f64>,
     pub hvp: Option<f64>,
     pub bytes: u64,
-    /// Until program and gradient can run: seconds, and CPU seconds of the C compiler.
-    pub compile: (f64, f64),
+    /// Until quick and until optimised code of program and gradient can run.
+    pub compile: [Compilation; 2],
+}
+
+/// What a compilation took.
+pub struct Compilation {
+    pub seconds: f64,
+    /// Of the C compiler alone, on all cores.
+    pub cpu_seconds: f64,
 }
 
 impl Line {
@@ -243,21 +250,34 @@ impl Wish {
     }
 }
 
+/// A device, and the program and its gradient compiled for it, with an empty cache.
+type Built = (Device, Compiled, CompiledGradient);
+
+fn compile(
+    problem: &Problem,
+    request: &Request,
+    threads: usize,
+    optimize: Optimize,
+) -> Result<(Built, Compilation)> {
+    let folder = tempfile::tempdir()?;
+    let (device, _) =
+        Options::new().threads(threads).optimize(optimize).cache(Cache::at(folder.path())).build()?;
+    let (begun, before) = (Instant::now(), of_compilers());
+    let program = Compiled::new(&problem.program, &device)?;
+    let gradient = CompiledGradient::new(&problem.program, request, &device, Budget::StoreAll)?;
+    let took = Compilation { seconds: begun.elapsed().as_secs_f64(), cpu_seconds: of_compilers() - before };
+    Ok(((device, program, gradient), took))
+}
+
 /// Measures one program.
 pub fn line(name: &'static str, ty: Type, size: Size, wish: &Wish) -> Result<Line> {
     let problem = problem(name, ty, size)?;
-    let folder = tempfile::tempdir()?;
-    let (device, _) = Options::new()
-        .threads(wish.threads)
-        .optimize(Optimize::Always)
-        .cache(Cache::at(folder.path()))
-        .build()?;
     let wrt: Vec<String> = problem.wrt.iter().map(|name| name.to_string()).collect();
     let request = Request { of: "loss".to_string(), wrt: wrt.clone(), ..Request::default() };
-    let (begun, before) = (Instant::now(), of_compilers());
-    let program = Compiled::new(&problem.program, &device)?;
-    let gradient = CompiledGradient::new(&problem.program, &request, &device, Budget::StoreAll)?;
-    let compile = (begun.elapsed().as_secs_f64(), of_compilers() - before);
+    let (_, quick) = compile(&problem, &request, wish.threads, Optimize::Never)?;
+    let ((device, program, gradient), optimized) =
+        compile(&problem, &request, wish.threads, Optimize::Always)?;
+    let compile = [quick, optimized];
     let mut arguments = Arguments::new(&problem.program, problem.inputs.clone(), &device)?;
     let mut gradient = Run::new(gradient, &arguments, &wrt)?;
     let bytes = gradient.bytes(&mut arguments)?;
@@ -318,9 +338,9 @@ fn microseconds(seconds: Option<f64>) -> String {
 pub fn table(wish: &Wish) -> Result<()> {
     let jax = of_jax();
     println!(
-        "| program | size | µs: program | gradient | gradient / program | jvp / program | hvp / gradient | memory | compile, CPU | / JAX |"
+        "| program | size | µs: program | gradient | gradient / program | jvp / program | hvp / gradient | memory | s: quick compile, CPU | optimised, CPU | / JAX |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
     let mut cliffs = Vec::new();
     let all = NAMES.into_iter().flat_map(|name| {
         [Type::F32, Type::F64]
@@ -341,7 +361,7 @@ pub fn table(wish: &Wish) -> Result<()> {
         });
         let ratio = |a: Option<f64>, b: f64| a.map_or("–".to_string(), |a| format!("{:.2}", a / b));
         println!(
-            "| {name} {ty} | {} | {} | {} | {:.2} | {} | {} | {:.1} KiB | {:.1} s, {:.1} s | {peer} |",
+            "| {name} {ty} | {} | {} | {} | {:.2} | {} | {} | {:.1} KiB | {:.1}, {:.1} | {:.1}, {:.1} | {peer} |",
             line.extents,
             microseconds(Some(line.program)),
             microseconds(Some(line.gradient)),
@@ -349,8 +369,10 @@ pub fn table(wish: &Wish) -> Result<()> {
             ratio(line.jvp, line.program),
             ratio(line.hvp, line.gradient),
             line.bytes as f64 / 1024.0,
-            line.compile.0,
-            line.compile.1,
+            line.compile[0].seconds,
+            line.compile[0].cpu_seconds,
+            line.compile[1].seconds,
+            line.compile[1].cpu_seconds,
         );
         if line.gradient_over_program() > CLIFF {
             cliffs.push(format!("{name} {ty} {size:?}: {:.1}", line.gradient_over_program()));
