@@ -10,6 +10,7 @@ use ebbtide_autodiff::{Request, Tangent, tangent};
 use ebbtide_conformance::Input;
 use ebbtide_cpu::{Cache, Optimize, Options};
 use ebbtide_runtime::{AnyArray, Arg, Compiled, CompiledGradient, Device};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::{NAMES, Problem, Size, problem};
 use crate::Result;
@@ -103,10 +104,9 @@ fn medians<const N: usize>(
 /// Seconds since some moment: those that this thread ran where it is the only one, so that other work of the machine does not
 /// count, and those of the clock where there are several.
 fn seconds(threads: usize) -> f64 {
-    static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
-    let ran = if threads == 1 { std::fs::read_to_string("/proc/thread-self/schedstat").ok() } else { None };
-    let nanoseconds = ran.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
-    nanoseconds.map_or_else(|| START.elapsed().as_secs_f64(), |nanoseconds| nanoseconds * 1e-9)
+    let clock = if threads == 1 { ClockId::ThreadCPUTime } else { ClockId::Monotonic };
+    let now = clock_gettime(clock);
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
 /// The time of one run of a program.
