@@ -35,7 +35,7 @@ pub enum Error {
         /// Its type.
         ty: ebbtide_ir::Type,
     },
-    /// Nobody said with respect to what.
+    /// The request has no `wrt`.
     #[error(
         "build error: a derivative of program `{program}` with respect to nothing: say `.wrt(..)` with one of {known}"
     )]

@@ -84,7 +84,7 @@ struct Found {
     needed_by_others: bool,
 }
 
-/// Whether a run is being worked on, done, or waiting for somebody to go on with it.
+/// Whether a run is being worked on, done, or interrupted.
 #[derive(Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Condition {

@@ -6,8 +6,8 @@
 //!
 //! A parallel loop is printed twice (see [`par`](crate)): a *careful* form, one element at a time, every index
 //! checked, and an *interior* form without checks, divisions or boundary branches. On entry the loop computes the
-//! interval of the innermost index on which all that the interior form takes for granted holds, runs that
-//! interval in the interior form, in vectors where it can, and the rest in the careful form.
+//! interval of the innermost index on which the assumptions of the interior form hold. It runs that interval in the
+//! interior form, in vectors where possible, and the rest in the careful form.
 #![forbid(unsafe_code)]
 
 mod address_reuse;

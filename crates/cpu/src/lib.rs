@@ -23,7 +23,7 @@ pub use compiler::Compiler;
 pub use ebbtide_runtime::Counters;
 pub use ebbtide_runtime::cache::{Cache, Contents, Probe};
 
-/// A device has at most so many threads: far more than machines have cores, and far less than a process can start.
+/// The greatest number of threads of a device: far more than machines have cores, and far less than a process can start.
 const MOST_THREADS: usize = 4096;
 
 /// How to make a CPU device.
@@ -40,7 +40,7 @@ impl Options {
         Options::default()
     }
 
-    /// So many threads, at most 4096; more than there are cores is fine.
+    /// A device with this number of threads, at most 4096; it may exceed the number of cores.
     pub fn threads(mut self, threads: usize) -> Options {
         self.threads = Some(threads.max(1));
         self
@@ -80,7 +80,7 @@ pub fn threads_found() -> Vec<(&'static str, usize)> {
     threads::found(|name| std::env::var(name).ok())
 }
 
-/// The number of threads that a device has if nobody says otherwise: that of `EBBTIDE_THREADS`, else the least of
+/// The number of threads that a device has by default: that of `EBBTIDE_THREADS`, else the least of
 /// [`threads_found`].
 pub fn default_threads() -> usize {
     static ONCE: Once = Once::new();

@@ -277,7 +277,7 @@ impl Gpu {
         self.check(code, "data could not be copied on the GPU")
     }
 
-    /// Words of the host that the GPU can copy while the host goes on.
+    /// Words of the host that the GPU can copy while the host continues.
     pub fn pinned(&self, words: usize) -> Result<NonNull<u64>> {
         self.enter()?;
         let mut address = null_mut();

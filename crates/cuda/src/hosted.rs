@@ -15,7 +15,7 @@ pub enum Part {
     Call(LibraryCall),
     /// A loop whose passes the host counts, or asks for.
     Loop {
-        /// How it goes on.
+        /// How it continues.
         around: Around,
         /// What it repeats.
         body: Vec<Part>,
@@ -33,7 +33,7 @@ pub enum Part {
     },
 }
 
-/// How a loop goes on.
+/// How a loop continues.
 #[derive(Clone, Debug)]
 pub enum Around {
     /// The variable takes each number between the two bounds.

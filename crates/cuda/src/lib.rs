@@ -1,13 +1,13 @@
 //! The CUDA device: programs as CUDA C, compiled by NVIDIA's run-time compiler, run on a GPU.
 //!
-//! A segment of a program, time loops included, is one cooperative kernel. Its threads run program-level statements alike,
-//! deal parallel loops out between them, and meet where the threads of a CPU would; decisions are taken where the data is.
-//! So a pass of a loop costs one meeting per dependent parallel loop, about a microsecond, or some tens of nanoseconds
-//! where one block is enough, or nothing where passes touch only the elements of their own iterations; there are no graphs
-//! and no conditional nodes. The host waits at the end of a launch, and in a gradient run at its end alone; but loops around
-//! an operation of the host are driven by it.
+//! A segment of a program, time loops included, is one cooperative kernel. All its threads run program-level statements; they
+//! divide the iterations of parallel loops among them, and have barriers where the threads of a CPU have them. Branches are
+//! decided on the device. So an iteration of a time loop costs one barrier per dependent parallel loop: about a microsecond, or
+//! some tens of nanoseconds where one block is enough, or nothing where iterations touch only their own elements. There are no
+//! graphs and no conditional nodes. The host waits once, at the end of a launch or of a gradient run; loops around an operation
+//! of the host are driven by the host.
 //!
-//! Building needs no CUDA. The driver and the run-time compiler are looked for when a device is made.
+//! Building needs no CUDA. The driver and the run-time compiler are searched for when a device is made.
 
 pub mod compiler;
 mod gpu;
@@ -49,19 +49,19 @@ impl Options {
         self
     }
 
-    /// Every segment is run by so many blocks, or as many as fit: for tests, since the result does not depend on it.
+    /// Every segment runs on this number of blocks, or on as many as fit: for tests, since the result does not depend on it.
     pub fn blocks(mut self, blocks: u32) -> Options {
         self.blocks = Some(blocks.max(1));
         self
     }
 
-    /// So many threads per block: 128, 256, 512 or 1024.
+    /// The number of threads per block: 128, 256, 512 or 1024.
     pub fn threads(mut self, threads: u32) -> Options {
         self.threads = Some(threads.clamp(128, 1024).next_power_of_two());
         self
     }
 
-    /// At most so many blocks per multiprocessor.
+    /// The greatest number of blocks per multiprocessor.
     pub fn crowd(mut self, crowd: u32) -> Options {
         self.crowd = Some(crowd.max(1));
         self

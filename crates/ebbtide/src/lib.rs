@@ -77,8 +77,8 @@
 //! [cookbook](https://github.com/ebbtide/ebbtide/blob/main/docs/src/cookbook.md) and the
 //! [API at a glance](https://github.com/ebbtide/ebbtide/blob/main/docs/src/api.md).
 //!
-//! Everything a program is written with comes with one import, [`prelude`]. What `#[program]` understands is said at
-//! [`program`](macro@program); the rest is Rust.
+//! One import, [`prelude`], has everything that a program needs. [`program`](macro@program) documents what `#[program]`
+//! understands.
 #![forbid(unsafe_code)]
 
 // The macros name this crate by its own name, also where they are used inside it.

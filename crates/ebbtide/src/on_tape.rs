@@ -100,7 +100,7 @@ impl<P: Source> TapeProgram<P> {
         self
     }
 
-    /// At most so many bytes for the gradient of one call, beyond its inputs and results.
+    /// The greatest number of bytes for the gradient of one call, beyond its inputs and results.
     pub fn memory(mut self, bytes: crate::Bytes) -> TapeProgram<P> {
         self.budget = Budget::Bytes(bytes.0);
         self

@@ -1,7 +1,7 @@
 //! Arrays in files that other programs read: NumPy's `.npy` and `.npz` (feature `npy`), and VTK's image data, which
 //! ParaView and VisIt show.
 //!
-//! The format of checkpoints is another one, with checksums: see `Arrays::save` and `load`.
+//! Checkpoints have a format of their own, with checksums: see `Arrays::save` and `load`.
 #![forbid(unsafe_code)]
 
 mod error;

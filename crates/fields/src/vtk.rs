@@ -66,7 +66,7 @@ struct Field {
 }
 
 impl<const R: usize> Image<R> {
-    /// A grid with so many points in each dimension, one apart, the first at zero.
+    /// A grid with this number of points in each dimension, spacing 1, the first point at zero.
     pub fn new(shape: [usize; R]) -> Image<R> {
         Image { shape, origin: [0.0; R], spacing: [1.0; R], fields: Vec::new() }
     }

@@ -37,7 +37,7 @@ impl Grid {
         })
     }
 
-    /// Cuts each dimension into so many parts whose extents differ by one at most.
+    /// Cuts each dimension into this number of parts, whose extents differ by at most one.
     pub fn even(mut self, parts: &[usize]) -> Result<Grid> {
         self.check_dimensions("parts", parts.len())?;
         for ((borders, extent), parts) in self.borders.iter_mut().zip(&self.extents).zip(parts) {

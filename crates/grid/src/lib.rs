@@ -1,8 +1,8 @@
 //! Grids that are cut into parts, and programs that run on the parts together.
 //!
-//! A [`Grid`] cuts global extents into *parts*. Their number and borders follow from what the caller says, never from the
-//! number of processes. A [`Team`] runs one function for each part, each on a thread of its own; inside, programs are compiled
-//! and launched as ever, and their `exchange`, `exchange_add`, `all_sum`, `all_max` and `all_min` are done by all parts
+//! A [`Grid`] cuts global extents into *parts*. The caller determines their number and borders; the number of processes does
+//! not. A [`Team`] runs one function for each part, each on a thread of its own; inside, programs are compiled
+//! and launched as usual, and their `exchange`, `exchange_add`, `all_sum`, `all_max` and `all_min` are done by all parts
 //! together. Where there are several processes, a [`Wire`] connects them; `ebbtide-mpi` has one. What a run computes is defined
 //! by the numbers of the parts alone, so it has the same bits wherever they run.
 //!

@@ -79,7 +79,7 @@ struct Mailbox {
 }
 
 impl Channels {
-    /// So many ranks, in order.
+    /// This number of ranks, in order.
     pub fn ranks(ranks: usize) -> Vec<Channels> {
         let mailbox =
             || Mailbox { letters: Mutex::new(vec![VecDeque::new(); ranks]), arrived: Condvar::new() };

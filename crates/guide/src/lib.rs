@@ -1,7 +1,7 @@
 //! The pages of the guide and the README: their code is compiled and run by `cargo test`.
 //!
-//! They lie outside of the crates that they speak of, so these can be packaged without them. `build.rs` puts the lines that readers
-//! need not see into their code.
+//! They lie outside the crates that they describe, so that these can be packaged without them. `build.rs` adds the lines that the code
+//! needs and readers do not see.
 #![forbid(unsafe_code)]
 
 #[cfg(doctest)]

@@ -177,7 +177,10 @@ fn run_errors() {
 /// What rustc says is held by `tests/ui`; here, that the page quotes it.
 #[test]
 fn rustc_errors() {
-    let said = include_str!("../../ebbtide/tests/ui/the_first_hour.stderr");
+    let said = concat!(
+        include_str!("../../ebbtide/tests/ui/the_first_hour.stderr"),
+        include_str!("../../ebbtide/tests/ui/newcomers_derivatives.stderr")
+    );
     let quoted: Vec<&str> = PAGE.lines().filter(|line| line.starts_with("error")).collect();
     assert!(quoted.len() >= 5, "{quoted:?}");
     for line in quoted {
@@ -210,6 +213,6 @@ fn a_plan_does_not_claim_to_know_when_a_loop_will_end() {
     let g = settle().grad(settle::loss).wrt(settle::x).memory(Bytes::kib(1)).compile(&device).unwrap();
     let text = g.plan((&mut x, &mut loss)).unwrap().explain();
     assert!(text.contains("store-all        known when the loops have ended\n"), "{text}");
-    assert!(text.contains("loop 0: as many passes as it takes, online with "), "{text}");
+    assert!(text.contains("loop 0: a number of iterations that data decide, online with "), "{text}");
     assert!(!text.contains("with 0 states") && !text.contains("body runs"), "{text}");
 }

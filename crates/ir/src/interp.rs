@@ -196,12 +196,12 @@ impl<'p, 'a> Machine<'p, 'a> {
         self.go(|machine| machine.block(&program.body))
     }
 
-    /// Goes on at a region; scalars and temporaries must be what they were when it was left.
+    /// Continues at a region; scalars and temporaries must be what they were when it was left.
     pub fn resume(&mut self, place: &Place) -> Result<Outcome, Fault> {
         self.resume_block(&self.program.body, place)
     }
 
-    /// Goes on at a region of one block of the program; see [`Machine::resume`].
+    /// Continues at a region of one block of the program; see [`Machine::resume`].
     pub fn resume_block(&mut self, block: &'p Block, place: &Place) -> Result<Outcome, Fault> {
         let Some(path) = path_in(block, place.region) else { return Ok(Outcome::Done) };
         let mut iterations = place.iterations.iter().copied();

@@ -30,9 +30,9 @@
 //!    `fill`, `copy` or library operation.
 //! 7. **Races** are build errors: no two iterations of a parallel loop may touch the same element, one of them
 //!    writing, unless all that the loop does with the element is to combine into it in one way. The verifier proves
-//!    that from bounds, guards and indices; what it cannot prove is required of scalars and shapes when the loop
-//!    begins ([`Requirement`]), and a run error where it does not hold; or the iteration claims what it touches: an
-//!    element that is claimed twice in one loop is a run error.
+//!    that from bounds, guards and indices. What it cannot prove becomes a requirement on scalars and shapes, which is
+//!    checked when the loop begins ([`Requirement`]): a run error where it does not hold. Or the iteration claims what it
+//!    touches: an element that is claimed twice in one loop is a run error.
 //! 8. **Order.** Combining into one element that is the same in all iterations is a reduction. The iterations,
 //!    last dimension fastest, are cut into *leaves* (see [`leaf`]): a leaf has 16 lanes, an iteration combines
 //!    into the lane given by its distance from the first iteration of its innermost row, modulo 16; the lanes
@@ -41,18 +41,18 @@
 //!    and maxima of floats. All other combining is done in iteration order. `#[relaxed]` loops may combine in
 //!    any order.
 //! 9. **Regions** do not nest and a label stands once in one source program. The flag is a parameter of rank 0
-//!    and type `i32`, `u32` or `bool`. It is looked at once, at the end of the region; if it is not zero the
-//!    program yields: nothing more runs, every enclosing loop is left. A run that is resumed at a region begins
-//!    with that region, in the passes of the loops around it that were left, and goes on from there; conditions
-//!    at the head of these passes are not asked again. The bounds of these loops, local variables, temporaries
-//!    and elements that were read are as they were left; shapes and scalar arguments are those that the resume is
-//!    given, and what is computed from all these is computed from them anew. `undo` puts back what the region wrote before
-//!    it yields, but for the flag: the arrays named, or all arrays and local variables that it writes.
+//!    and type `i32`, `u32` or `bool`. It is read once, at the end of the region. If it is not zero, the
+//!    program yields: nothing more runs, and every enclosing loop is left. A run that is resumed at a region begins
+//!    with that region, in the iterations of the enclosing loops that were left, and continues from there. Conditions
+//!    at the head of these iterations are not evaluated again. The bounds of these loops, local variables, temporaries
+//!    and elements that were read have the values that they had at the yield. Shapes and scalar arguments are those of the
+//!    resume. What is computed from all these is computed again. `undo` restores, before the yield, what the region wrote,
+//!    except the flag: the arrays named, or all arrays and local variables that it writes.
 //! 10. **Bounds.** An element outside its array is never touched: it is a run error that names array, index and
 //!     line. Which of several errors of one run is reported is not defined; written arrays are then unspecified
 //!     but intact.
 //! 11. **Library operations** work on whole arrays: `matmul(a, b, c)`, `scan(x, out)`, `compact(flags, out, count)`.
-//!     What they write they use in no other place. Their order is law like that of reductions, so that their bits
+//!     The array that an operation writes is none of its other arguments. Their order is law like that of reductions, so that their bits
 //!     are the same on every device, for every number of threads: the terms of an element of a product are
 //!     cut into chunks of [`MATMUL_CHUNK`], in ascending `k`; each chunk is a chain of fused multiplications and additions
 //!     that begins at zero (the first one at the element, where the product is added to it), and later chunks are added to
@@ -61,10 +61,10 @@
 //!     all of them. Shapes that do not fit together are a run error. See [`LibraryOp`]. A custom operation is a pure
 //!     function of its arguments on the host, among them what it finds in the arrays that it writes: it may run again.
 //!     It is known by its name, which is part of the program's meaning. See [`Operation`].
-//!     A line that a program prints ([`Print`]) is no part of its meaning: a branch that is never taken, which the interpreter
-//!     looks into to print it.
+//!     A line that a program prints ([`Print`]) is no part of its meaning. It is a branch that is never taken; only the
+//!     interpreter reads it, to print the line.
 //! 12. **Rules.** A called program or custom operation that brings its own derivatives ([`Rules`]) is differentiated by
-//!     these alone; what it does is not looked at. What it declares as saved is there for its derivatives: no derivative
+//!     these alone; its body is not differentiated. What it declares as saved is for its derivatives only: no derivative
 //!     flows through it.
 //! 13. **Derivatives** are those of the operations that a run executes, at the values that it computes. Where an
 //!     operation has none, or more than one:
@@ -102,7 +102,7 @@
 //!     `exchange_add`, and the other way round; `all_sum` is its own transpose; the derivative of an extreme flows to the least
 //!     part that attains it. The gradient is that of the value on part 0, which must be the same on all parts; derivatives
 //!     with respect to scalars, and to arrays that `shared` names, are summed over all parts. What was scattered into a halo
-//!     is not exchanged away: `exchange_add` comes first.
+//!     must not be overwritten by an exchange: `exchange_add` comes first.
 #![forbid(unsafe_code)]
 
 mod analysis;

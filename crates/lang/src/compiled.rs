@@ -5,9 +5,10 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use ebbtide_ir as ir;
-use ebbtide_runtime::{Arg, Cancel, Device, Label, Next, Pending, Position, Result, Status, Yielded};
+use ebbtide_runtime::{Arg, Cancel, Device, Error, Label, Next, Pending, Position, Result, Status, Yielded};
 
-use crate::program::{Source, checked};
+use crate::gradient::Gradient;
+use crate::program::{AskedOfPrograms, Source, checked};
 
 /// A program compiled for a device: takes the arguments that its source declares.
 pub struct Compiled<P: Source> {
@@ -20,6 +21,15 @@ impl<P: Source> Compiled<P> {
         Compiled { untyped, source: PhantomData }
     }
 
+    /// Derivatives are asked of programs: this is here so that rustc says so.
+    #[doc(hidden)]
+    pub fn grad<N>(&self, _: N) -> Result<Gradient<P>>
+    where
+        Compiled<P>: AskedOfPrograms,
+    {
+        Err(Error::NotAskedFor { name: String::new(), known: String::new() })
+    }
+
     /// Runs the program from its beginning, to its end or to a yield.
     ///
     /// The arguments are the bare parameter if there is one, else the tuple in order.
@@ -30,9 +40,9 @@ impl<P: Source> Compiled<P> {
         Ok(self.untyped.launch(self.arguments(args)?)?.into())
     }
 
-    /// Goes on where the program yielded: runs that region again, and what comes after it.
+    /// Continues where the program yielded: runs that region again, and what comes after it.
     ///
-    /// The arguments may be others than before: the program goes on with their elements, shapes and scalars.
+    /// The arguments may be others than before: the program continues with their elements, shapes and scalars.
     pub fn resume(&self, at: &Yielded, args: P::Args<'_>) -> Result<Status> {
         self.untyped.resume(at, self.arguments(args)?)
     }
@@ -43,7 +53,7 @@ impl<P: Source> Compiled<P> {
         Ok(self.untyped.resume_at(label, self.arguments(args)?)?.into())
     }
 
-    /// Runs the program; after each yield `callback` repairs what must be repaired and says how to go on.
+    /// Runs the program; after each yield `callback` repairs what must be repaired and says how to continue.
     ///
     /// The callback gets the arguments as they were given, behind a `&mut`: it may change the arrays, grow them, or
     /// give other scalars. It answers `()` to resume, or a [`Next`]. The status is [`Status::Yielded`] only if the
@@ -88,7 +98,7 @@ impl<P: Source> Compiled<P> {
         self.untyped.launch_async(self.arguments(args)?)
     }
 
-    /// Goes on where the program yielded and returns at once; see [`Compiled::resume`].
+    /// Continues where the program yielded and returns at once; see [`Compiled::resume`].
     pub fn resume_async(&self, at: &Yielded, args: P::Args<'_>) -> Result<Pending> {
         self.untyped.resume_async(at, self.arguments(args)?)
     }

@@ -12,12 +12,13 @@ use std::time::Duration;
 use ebbtide_autodiff::{self as autodiff, Optimisation};
 use ebbtide_ir as ir;
 use ebbtide_runtime::{
-    Array, Array0, Budget, CompiledGradient, Device, Error, OnYield, Replay, Result, Tiers, Yielded,
+    Array, Budget, CompiledGradient, Device, Error, OnYield, Replay, Result, Tiers, Yielded,
 };
 
 use crate::host_arrays::Host;
+use crate::named::{Loss, Named};
 use crate::program::{Launchable, Name, Program, Source};
-use crate::scalar::{Element, Float, Item};
+use crate::scalar::{Float, Item};
 use crate::struct_leaves::Wanted;
 
 pub use compiled::CompiledGrad;
@@ -32,7 +33,7 @@ pub(crate) const DURABLE_EVERY: Duration = Duration::from_secs(10);
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// So many bytes.
+    /// A number of bytes.
     // It stands beside `kib`, `mib` and `gib`, and reads like them.
     #[allow(clippy::self_named_constructors)]
     pub const fn bytes(n: u64) -> Bytes {
@@ -70,12 +71,13 @@ pub struct Gradient<P: Source> {
 
 impl<P: Source> Program<P> {
     /// The gradient of a rank-0 output. Say with respect to what with [`Gradient::wrt`].
-    pub fn grad<T: Float + Element>(&self, of: Name<Array0<T>>) -> Gradient<P> {
-        self.derivative(of.as_str(), false)
+    pub fn grad(&self, of: impl Loss) -> Gradient<P> {
+        self.derivative(of.name().as_str(), false)
     }
 
     /// As [`Program::grad`], and the value of the output with it.
-    pub fn value_and_grad<T: Float + Element>(&self, of: Name<Array0<T>>) -> Gradient<P> {
+    pub fn value_and_grad(&self, of: impl Loss) -> Gradient<P> {
+        let of = of.name();
         self.grad(of).value(of)
     }
 
@@ -116,9 +118,9 @@ impl<P: Source> Gradient<P> {
     }
 
     /// With respect to this parameter, as it is at entry; of a struct, to all its float leaves.
-    pub fn wrt<T: Differentiable>(mut self, name: Name<T>) -> Gradient<P> {
+    pub fn wrt<T: Differentiable>(mut self, name: impl Named<T>) -> Gradient<P> {
         let mut wanted = Wanted::default();
-        T::want(name.as_str(), &mut wanted);
+        T::want(name.name().as_str(), &mut wanted);
         for (name, make) in wanted.leaves {
             self.request.wrt.push(name.clone());
             self.outputs.push((name, make));
@@ -140,22 +142,22 @@ impl<P: Source> Gradient<P> {
         self
     }
 
-    /// At most so many bytes beyond the caller's arrays and the returned derivatives, in the memory of the device.
+    /// The greatest number of bytes beyond the caller's arrays and the returned derivatives, in the memory of the device.
     /// [`Gradient::host_memory`] and [`Gradient::disk`] extend it.
     pub fn memory(self, bytes: Bytes) -> Gradient<P> {
         self.budget(Budget::Bytes(bytes.0))
     }
 
-    /// States of loops that the memory of a GPU has no room for may take so many bytes of host memory. They travel while
-    /// the GPU computes. A device that computes in host memory has these bytes beside those of [`Gradient::memory`].
+    /// States that do not fit the memory of a GPU may take this number of bytes of host memory. They are copied while the GPU
+    /// computes. A device that computes in host memory has these bytes in addition to those of [`Gradient::memory`].
     pub fn host_memory(mut self, bytes: Bytes) -> Gradient<P> {
         self.tiers = self.tiers.host_memory(bytes.0);
         self
     }
 
-    /// States of loops that memory has no room for may take so many bytes in files below `dir`, which is made where it
-    /// is missing. They are written and read while the device computes, where that is cheaper than running passes again,
-    /// and are gone when the launch returns.
+    /// States that do not fit memory may take this number of bytes in files below `dir`, which is created if it is missing.
+    /// They are written and read while the device computes, where that is cheaper than running iterations again, and are
+    /// removed when the launch returns.
     pub fn disk(mut self, dir: impl AsRef<Path>, bytes: Bytes) -> Gradient<P> {
         self.tiers = self.tiers.disk(dir.as_ref(), bytes.0);
         self
@@ -174,7 +176,7 @@ impl<P: Source> Gradient<P> {
     }
 
     /// What to do where the program yields: `repair` changes the arrays that the caller lent for writing, and the
-    /// region is run again. It is asked once for each yield of the program; when passes are run again on the way
+    /// region is run again. It is asked once for each yield of the program; when iterations are run again on the way
     /// back, what it did is done again. For the derivative, what it wrote is constant.
     pub fn on_yield(
         mut self,
@@ -184,7 +186,7 @@ impl<P: Source> Gradient<P> {
         self
     }
 
-    /// Compares the states that passes lead to when they are run again with those that they led to before: a program
+    /// Compares the states that iterations lead to when they are run again with those that they led to before: a program
     /// that does not repeat itself is then an error instead of a wrong gradient. It takes time.
     pub fn checked(mut self) -> Gradient<P> {
         self.replay = Replay::Checked;

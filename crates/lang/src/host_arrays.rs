@@ -7,7 +7,7 @@ use crate::program::Name;
 use crate::scalar::Item;
 
 /// The arrays that the caller lent for writing, as they are where the program yielded. What is changed here, the
-/// program goes on with; for the derivative it is constant.
+/// program continues with; for the derivative it is constant.
 pub struct Host<'a> {
     pub(crate) lent: &'a mut runtime::Host,
 }

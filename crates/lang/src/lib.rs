@@ -19,6 +19,7 @@ mod host;
 mod host_arrays;
 pub mod items;
 pub mod library;
+mod named;
 pub mod operation;
 mod parameter;
 pub mod parts;
@@ -51,10 +52,13 @@ pub use handle::{
     Shaped, Stored, Writable, member, set_scalar,
 };
 pub use host_arrays::Host;
+pub use named::{Loss, Named};
 pub use parameter::{ByLoan, ByValue, Given, How, Passed};
 #[doc(hidden)]
 pub use program::counted as __counted;
-pub use program::{Callable, Done, Launchable, Method, Name, Program, Source, name_of_member};
+pub use program::{
+    AskedOfPrograms, Callable, Done, Launchable, Method, Name, Program, Source, name_of_member,
+};
 pub use scalar::{Bits, Element, Float, Integer, Item, Number, Scalar, Signed};
 pub use small::{Mat2, Mat3, Mat4, Sequence, Tuple, Value, Vec2, Vec3, Vec4};
 pub use struct_leaves::{Floats, FloatsMut, Leaves};

@@ -225,6 +225,13 @@ impl<P: Source> Program<P> {
 )]
 pub trait Launchable {}
 
+/// Holds for nothing: a derivative is asked of a program, not of what was compiled from it.
+#[diagnostic::on_unimplemented(
+    message = "a derivative is asked of the program, and compiled itself: `p().grad(p::loss).wrt(p::u).compile(&device)?`",
+    label = "write `p().grad(..)`, without `.compile(&device)?` before it"
+)]
+pub trait AskedOfPrograms {}
+
 impl<P: Source> Program<P> {
     /// Programs are compiled first: this is here so that rustc says so.
     #[doc(hidden)]

@@ -16,6 +16,7 @@ use ebbtide_runtime::{
 
 use crate::gradient::{Bytes, DURABLE_EVERY, Differentiable, Gradients, MakeOutput, make_output};
 use crate::host_arrays::Host;
+use crate::named::{Loss, Named};
 use crate::program::{Name, Program, Source, counted};
 use crate::scalar::{Element, Float, Item};
 use crate::struct_leaves::Wanted;
@@ -76,8 +77,8 @@ impl<P: Source> Program<P> {
     }
 
     /// How the gradient of a rank-0 output moves when inputs move: a Hessian-vector product.
-    pub fn hvp<T: Float + Element>(&self, of: Name<Array0<T>>) -> Product<P> {
-        self.product(of.as_str(), make_output::<Array0<T>>, Order::Second)
+    pub fn hvp<L: Loss>(&self, of: L) -> Product<P> {
+        self.product(of.name().as_str(), make_output::<Array0<L::Number>>, Order::Second)
     }
 
     fn product(&self, of: &str, of_output: MakeOutput, order: Order) -> Product<P> {
@@ -99,14 +100,14 @@ impl<P: Source> Program<P> {
 
 impl<P: Source> Product<P> {
     /// This input can move; of a struct, all its float leaves.
-    pub fn wrt<T: Differentiable>(mut self, name: Name<T>) -> Product<P> {
+    pub fn wrt<T: Differentiable>(mut self, name: impl Named<T>) -> Product<P> {
         let mut wanted = Wanted::default();
-        T::want(name.as_str(), &mut wanted);
+        T::want(name.name().as_str(), &mut wanted);
         self.wrt.extend(wanted.leaves);
         self
     }
 
-    /// At most so many bytes beyond the caller's arrays and the results. First order keeps no states: what it allocates
+    /// The greatest number of bytes beyond the caller's arrays and the results. First order keeps no states: what it allocates
     /// are copies of what the program writes, tangents and temporaries; a launch that needs more is an error.
     pub fn memory(self, bytes: Bytes) -> Product<P> {
         self.budget(Budget::Bytes(bytes.0))

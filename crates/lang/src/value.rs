@@ -132,7 +132,7 @@ readable_constants! { f32 f64 i32 i64 u32 bool usize }
 #[diagnostic::on_unimplemented(
     message = "this is `{Self}`, the other side is `{T}`: cast one of them",
     label = "this is `{Self}`, the other side is `{T}`",
-    note = "nothing is converted by itself: write `x as {T}`, or in generic code `T::of(0.5)` for a constant"
+    note = "nothing is converted by itself: write `x as {T}`; a float constant has a point, as `2.0`; in generic code it is `T::of(2.0)`"
 )]
 pub trait Same<T> {}
 
@@ -199,7 +199,7 @@ impl<T: Value> Variable for Local<T> {
 
 /// What a function can return: the value of its last expression.
 pub trait Returned {
-    /// Something to go on with after an error.
+    /// Something to continue with after an error.
     fn placeholder(cx: &Cx) -> Self;
 }
 

@@ -309,7 +309,7 @@ impl<'a> Jumps<'a> {
                 if let Some(label) = &jump.label {
                     self.error(
                         label,
-                        "loops have no labels: set a `let mut` flag and ask it in the outer loop",
+                        "loops have no labels: set a `let mut` flag and test it in the outer loop",
                     );
                 }
                 match self.frames.last() {
@@ -326,7 +326,7 @@ impl<'a> Jumps<'a> {
                 if let Some(label) = &jump.label {
                     self.error(
                         label,
-                        "loops have no labels: set a `let mut` flag and ask it in the outer loop",
+                        "loops have no labels: set a `let mut` flag and test it in the outer loop",
                     );
                 }
                 if let Some(value) = &jump.expr {

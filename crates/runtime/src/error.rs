@@ -149,7 +149,7 @@ pub enum Error {
         /// What to do.
         remedy: &'static str,
     },
-    /// The host asked for an end, and the run met the wish before its own.
+    /// The host cancelled the launch before it had ended.
     #[error("run error: program `{program}`: cancelled")]
     Cancelled {
         /// The program.
@@ -177,8 +177,8 @@ pub enum Error {
     },
     /// What was run again did not give what it gave before.
     #[error(
-        "run error: gradient `{program}`: {place}: running passes again gave another state than before: an operation in \
-         them is not a function of its inputs alone (a custom operation that keeps state, a `#[relaxed]` loop)"
+        "run error: gradient `{program}`: {place}: running iterations again gave another state than before: an \
+         operation in them is not a function of its inputs alone (a custom operation that keeps state, a `#[relaxed]` loop)"
     )]
     NotReproduced {
         /// The program.

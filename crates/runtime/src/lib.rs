@@ -1,6 +1,6 @@
 //! What every device shares: arrays, compile → launch → status.
 //!
-//! `runtime` never looks inside a task. Nothing above it knows which devices exist.
+//! `runtime` never looks inside a task. The crates above it do not know which devices exist, except the facade, which picks one.
 
 mod array;
 mod device;

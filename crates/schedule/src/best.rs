@@ -35,7 +35,7 @@ pub struct Problem {
     pub passage: u64,
 }
 
-/// Slots beyond memory, whose states are moved while the steps go on.
+/// Slots beyond memory, whose states are moved while the steps continue.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Beyond {
     /// States at one time.

@@ -13,7 +13,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The bytes of so many states and the tape of so many steps.
+    /// The bytes of a number of states and of the tape of a number of steps.
     pub fn bytes(&self, states: u64, tape_steps: u64) -> u128 {
         u128::from(self.state) * u128::from(states) + u128::from(self.tape) * u128::from(tape_steps)
     }

@@ -268,7 +268,7 @@ impl Mixed {
         mixed.checked(options)
     }
 
-    /// Whether the schedule can go on to its end from here.
+    /// Whether the schedule can continue to its end from here.
     fn checked(mut self, options: Options) -> Result<Mixed, Error> {
         let mut used = self.returned.clone();
         used.extend(self.held.iter().filter_map(|kept| match kept {

@@ -5,7 +5,7 @@
 //! gap being split as Revolve does; of equals the latest. The field's usual choice, the minimal repetition
 //! of Wang, Moin & Iaccarino (SIAM J. Sci. Comput. 31, 2009), bounds how often a step is repeated, but not how
 //! many are: we found it up to 28 % above the optimum for the length that comes out.
-//! This choice is not optimal either, since nobody can be without knowing the length: up to 5 % above for five
+//! This choice is not optimal either, since no choice is without knowing the length: up to 5 % above for five
 //! slots or more, 7 % for three, 12 % for two (the tests say where).
 
 use std::fmt;
@@ -26,7 +26,7 @@ use crate::{Action, Error, MAX_STEPS, Options, Schedule, Slot, Tier, revolve};
 ///    loop that ends at once needs no action: `end(0)`.
 /// 3. From then on the schedule yields `Turn` and the way back, and knows its number of steps.
 ///
-/// The shape is always [`PrimalFirst`](crate::Shape::PrimalFirst): nobody can record the last block of a
+/// The shape is always [`PrimalFirst`](crate::Shape::PrimalFirst): no schedule can record the last block of a
 /// loop that does not say where its end is.
 ///
 /// ```

@@ -153,7 +153,7 @@ impl Retreat {
         }
     }
 
-    /// Goes on from the state before `step`, which is at hand.
+    /// Continues from the state before `step`, which is at hand.
     fn enter(&mut self, step: u64, decide: impl Fn(&Gap) -> Move) -> Action {
         let length = self.gap_length(step);
         if length <= self.options.block {
@@ -257,7 +257,7 @@ impl Retreat {
         Ok(retreat)
     }
 
-    /// Whether the retreat can go on to its end from here.
+    /// Whether the retreat can continue to its end from here.
     pub fn check(&self, steps: u64) -> Result<(), Error> {
         let sound = self.end <= steps
             && (self.turn == Turn::Done || self.end == steps)

@@ -61,7 +61,7 @@ impl Totals {
         self.peak_tape = self.peak_tape.max(other.peak_tape);
     }
 
-    /// What so many parts like this one cost, one after the other.
+    /// The cost of this number of equal parts, one after the other.
     pub(crate) fn times(mut self, times: u64) -> Totals {
         let times = u128::from(times);
         self.advances *= times;

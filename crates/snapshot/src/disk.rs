@@ -14,7 +14,7 @@ use crate::{Error, Place, State};
 
 /// Slots on disk, one `safetensors` file each.
 ///
-/// States are written in the background while the run goes on. A fixed number of staging buffers is all the memory
+/// States are written in the background while the run continues. A fixed number of staging buffers is all the memory
 /// this takes: where the disk cannot keep up, [`begin`](Place::begin) waits for it. A state that is still in
 /// a staging buffer is loaded from there.
 pub struct Disk {
@@ -49,7 +49,7 @@ impl Disk {
         Self::scratch_on(Arc::new(Disks), parent)
     }
 
-    /// With so many staging buffers instead of [`STAGING_BUFFERS`], at least one; with one alone, nothing is written
+    /// With this number of staging buffers instead of [`STAGING_BUFFERS`], at least one; with one alone, nothing is written
     /// or read ahead.
     pub fn staging_buffers(mut self, count: usize) -> Self {
         self.staging = Staging::new(count.max(1));

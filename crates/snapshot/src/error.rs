@@ -105,7 +105,7 @@ pub enum Error {
         /// The name of something in it.
         name: String,
     },
-    /// A run belongs to something else than what wants to go on with it.
+    /// A run belongs to something else than what wants to continue with it.
     #[error("{} belongs to another run: {}", path.display(), differences.join("; "))]
     Differs {
         /// The directory of the run.

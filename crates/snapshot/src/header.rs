@@ -20,7 +20,7 @@ pub(crate) const LARGEST_HEADER: u64 = 32 << 20;
 pub enum Kind {
     /// A working state, from which the run can go forward.
     State,
-    /// An adjoint, with which the run can go on reversing.
+    /// An adjoint, with which the run can continue reversing.
     Adjoint,
     /// The complete gradient.
     Result,

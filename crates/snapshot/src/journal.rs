@@ -216,7 +216,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Opens a journal to go on after what was read from it.
+    /// Opens a journal to continue after what was read from it.
     pub(crate) fn open(fs: &Arc<dyn FileSystem>, path: &Path, history: &History) -> Result<Self, Error> {
         let file = fs.append(path).map_err(Error::io("open", path))?;
         Ok(Self { path: path.to_owned(), file, next: history.next, torn: !history.ends_in_newline })

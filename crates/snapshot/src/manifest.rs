@@ -194,7 +194,7 @@ impl Manifest {
         format!("{:08x}", crc32fast::hash(text.as_bytes()))
     }
 
-    /// Refuses to go on with this run for a program that is not the one it was made for.
+    /// Refuses to continue with this run for a program that is not the one it was made for.
     pub fn check(&self, dir: &Path, identity: &Identity) -> Result<(), Error> {
         if let (Some(then), Some(now)) = (self.identity.laws, identity.laws)
             && then != now

@@ -31,7 +31,7 @@ pub fn leftovers(fs: &Arc<dyn FileSystem>, survey: &Survey) -> Vec<String> {
     }
 }
 
-/// Removes the leftovers of a run that nobody works on, and returns their names.
+/// Removes the leftovers of a run that no process works on, and returns their names.
 pub fn remove_leftovers(fs: &Arc<dyn FileSystem>, dir: &Path) -> Result<Vec<String>, Error> {
     let _lock = lock(&**fs, dir)?;
     // Read under the lock: what was a leftover before may be a snapshot by now.
@@ -42,7 +42,7 @@ pub fn remove_leftovers(fs: &Arc<dyn FileSystem>, dir: &Path) -> Result<Vec<Stri
     Ok(names)
 }
 
-/// Removes a run that nobody works on: its files, and its directory if nothing else is in it.
+/// Removes a run that no process works on: its files, and its directory if nothing else is in it.
 pub fn remove_run(fs: &dyn FileSystem, dir: &Path) -> Result<(), Error> {
     let _lock = lock(fs, dir)?;
     let entries = fs.list(dir).map_err(Error::io("list", dir))?;

@@ -1,4 +1,4 @@
-//! The thread that makes snapshots durable while the run goes on computing.
+//! The thread that makes snapshots durable while the run continues computing.
 //!
 //! The order of the commit protocol: content under a temporary name, sync of the file, rename, sync of the
 //! directory, journal line, sync of the journal; only then are superseded files removed. Jobs that wait

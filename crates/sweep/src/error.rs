@@ -3,7 +3,7 @@ use ebbtide_schedule::Action;
 /// Why a sweep stopped. `E` is the error of the stepper.
 ///
 /// Whatever the reason, the sweep keeps its states, its tape and its place in the schedule: once the cause is
-/// gone, [`Sweep::run`](crate::Sweep::run) goes on; or ends in [`Lost`](Error::Lost), where the working state was lost and no
+/// gone, [`Sweep::run`](crate::Sweep::run) continues; or ends in [`Lost`](Error::Lost), where the working state was lost and no
 /// stored state leads to it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -57,7 +57,7 @@ pub trait Stepper {
         Ok(end)
     }
 
-    /// The bytes that the tape takes now. Only the counters ask; 0 if nobody cares.
+    /// The bytes that the tape takes now. Only the counters use it; 0 if you do not need them.
     fn tape_bytes(&self) -> u64 {
         0
     }

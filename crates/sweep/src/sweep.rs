@@ -14,7 +14,7 @@ const LOOK_AHEAD: usize = 256;
 /// A schedule being carried out.
 ///
 /// The sweep holds the slots; the [`Stepper`] holds the working state, the tape and the adjoint. If a run
-/// stops with an error, the sweep is intact: run it again with the same stepper and it goes on, computing the
+/// stops with an error, the sweep is intact: run it again with the same stepper and it continues, computing the
 /// working state again from the closest stored one where that is needed. A schedule that stores no state, as
 /// [`StoreAll`](ebbtide_schedule::StoreAll), has nothing to compute it from: after a failure that may have spoilt the
 /// working state, such as one of [`record`](Stepper::record), it ends in [`Error::Lost`].
@@ -41,7 +41,7 @@ pub struct Sweep<S, V> {
 
 pub(crate) type Observer = Box<dyn FnMut(&Progress<'_>) + Send>;
 
-/// What an observer is told.
+/// What an observer receives.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Progress<'a> {
@@ -70,7 +70,7 @@ pub enum Event {
     },
 }
 
-/// Where a sweep starts that goes on with what another one left.
+/// Where a sweep starts that continues with what another one left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     /// The step that the stepper's working state stands before, if it has one that can be used.
@@ -148,7 +148,7 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
         self.schedule.steps()
     }
 
-    /// Runs the schedule to its end, or goes on with it after an error.
+    /// Runs the schedule to its end, or continues with it after an error.
     pub fn run<T: Stepper<State = V>>(&mut self, stepper: &mut T) -> Result<Counters, Error<T::Error>> {
         while self.step(stepper)? {}
         Ok(self.counters)

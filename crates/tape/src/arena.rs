@@ -197,7 +197,7 @@ impl<V: Differentiable> Arena<V> {
         self.seal();
     }
 
-    /// Seals the last chunk and goes on in a spare one, if there is any.
+    /// Seals the last chunk and continues in a spare one, if there is any.
     fn seal(&mut self) {
         let mut chunk = self.spare.pop().unwrap_or_else(|| Arc::new(Chunk::new(0)));
         let next = Arc::get_mut(&mut chunk).expect("nobody else holds a spare chunk");

@@ -32,7 +32,7 @@ pub trait Operation<V: Differentiable>: Send + Sync + 'static {
         inputs: &mut InputCotangents<'_, V>,
     ) -> RuleResult;
 
-    /// What the policy is told of the operation.
+    /// What the policy knows about the operation.
     fn hint(&self) -> Hint {
         Hint::Cheap
     }

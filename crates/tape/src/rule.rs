@@ -211,12 +211,12 @@ pub struct InputCotangents<'a, V: Differentiable> {
 }
 
 impl<V: Differentiable> InputCotangents<'_, V> {
-    /// Whether anybody wants the cotangent of input `index`; one that nobody wants need not be computed.
+    /// Whether the cotangent of input `index` is needed; one that is not need not be computed.
     pub fn wants(&self, index: usize) -> bool {
         self.edges.get(index).is_some_and(|edge| edge.wanted())
     }
 
-    /// Adds `cotangent` to that of input `index`; it is dropped if nobody wants it.
+    /// Adds `cotangent` to that of input `index`; it is dropped if it is not needed.
     #[inline]
     pub fn add(&mut self, index: usize, cotangent: V::Tangent) -> RuleResult {
         let Some(edge) = self.edges.get(index) else {

@@ -4,7 +4,7 @@ use super::canvas::{Anchor, Canvas};
 
 /// Draws numbers of the accepted points, relative to the first.
 pub fn draw(title: &str, misfits: &[f64]) -> String {
-    let (left, top, width, height) = (58.0, 44.0, 440.0, 250.0);
+    let (left, top, width, height) = (58.0, 58.0, 440.0, 236.0);
     let (right, bottom) = (left + width, top + height);
     let mut canvas = Canvas::new(right + 22.0, bottom + 48.0);
     canvas.text((left, 20.0), Anchor::Start, "heading", title);
@@ -34,6 +34,7 @@ pub fn draw(title: &str, misfits: &[f64]) -> String {
     }
     canvas.line("axis", (left, bottom), (right, bottom));
     canvas.text((right, bottom + 38.0), Anchor::End, "label", "iterations of L-BFGS");
+    canvas.text((left, 40.0), Anchor::Start, "label", "part of the first value, logarithmic");
     let points: Vec<(f64, f64)> = parts.iter().enumerate().map(|(k, &part)| place(k, part)).collect();
     if let (Some(begin), Some(end)) = (points.first(), points.last()) {
         let mut area = points.clone();

@@ -55,7 +55,7 @@ struct Pair {
 pub enum Verdict {
     /// It is the new best point.
     Accepted,
-    /// The search along the same direction goes on.
+    /// The search along the same direction continues.
     Searching,
 }
 

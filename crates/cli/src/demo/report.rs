@@ -204,13 +204,12 @@ fn figure(svg: &str, alternative: &str, class: &str) -> String {
 /// How much of the success is due to the data.
 fn honest(figures: &Figures) -> String {
     let grid = match &figures.data_grid {
-        None => "The data come from the same solver on the same grid: what it gets wrong about waves, it gets wrong in the same \
-                 way in the data and in the model. Real data are harder. <code>--data-grid 240x360</code> computes them on \
-                 another grid."
+        None => "The data come from the same solver on the same grid, so its numerical errors are the same in the data and in the \
+                 model, and cancel. Real data are harder. <code>--data-grid 240x360</code> computes the data on another grid."
             .to_owned(),
         Some(grid) => format!(
-            "The data come from the same solver on another grid, of {} cells, and were brought to the receivers and times of \
-             the model's grid. What that solver gets wrong about waves on one grid, it gets wrong otherwise on the other.",
+            "The data come from the same solver on another grid, of {} cells, and were interpolated to the receivers and times \
+             of the model's grid. The numerical errors of the two grids differ, so they do not cancel.",
             grid.replace('x', " × ")
         ),
     };

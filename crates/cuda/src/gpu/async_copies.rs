@@ -26,7 +26,7 @@ impl Gpu {
         }
     }
 
-    /// Lets a stream wait for an event; the host goes on.
+    /// Lets a stream wait for an event; the host continues.
     fn hold(&self, stream: Handle, event: &Event) -> Result<()> {
         self.enter()?;
         // SAFETY (*Liveness*): the event and the stream are there.

@@ -194,7 +194,7 @@ fn c60_a_crafted_snapshot_of_another_structure_is_never_accepted() {
                 Err(error) => {
                     refused += 1;
                     let text = error.to_string();
-                    let told = ["safetensors is damaged", "its tape is not used up in the end"];
+                    let told = ["safetensors is damaged", "its tape is not empty at the end"];
                     assert!(told.iter().any(|t| text.contains(t)), "{}: {what}: {text}", problem.name);
                 }
             }

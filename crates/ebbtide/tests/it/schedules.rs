@@ -574,7 +574,7 @@ fn a_checked_gradient_refuses_a_step_that_does_not_repeat_itself() {
         .compile(&device)
         .unwrap();
     let error = g.launch((&mut s, &mut noise, 9, &mut loss)).unwrap_err().to_string();
-    assert!(error.contains("before pass") && error.contains("custom operation"), "{error}");
+    assert!(error.contains("before iteration") && error.contains("custom operation"), "{error}");
     // What repeats itself passes, loops of unknown length too.
     let mut v = device.array(&[0.2]).unwrap();
     let p = device.array(&[1.1]).unwrap();

@@ -26,7 +26,7 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// Why a program could not be built, or a run could not go on.
+/// Why a program could not be built, or a run could not continue.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -103,7 +103,7 @@ impl Tapes<'_> {
                     self.follow(&mut effects, inner);
                 }
                 Stmt::Forward(f) => {
-                    self.neutral(&f.advance, "changes in passes that keep nothing");
+                    self.neutral(&f.advance, "changes in iterations that keep nothing");
                     let record = self.block(&f.record);
                     for (array, _) in record.iter().filter(|(_, effect)| !effect.pops.is_empty()) {
                         self.flaw(*array, "is popped in the forward half of a loop");

@@ -193,7 +193,7 @@ fn the_reverse_half_of_a_loop_pops_what_its_forward_half_recorded() {
         |p| vec![p.forward(0, vec![p.push(p.x)], vec![]), p.backward(0, vec![])],
         expect![[r#"
         build error: program `p` is not valid:
-          the tape of `x` changes in passes that keep nothing (law 14)"#]],
+          the tape of `x` changes in iterations that keep nothing (law 14)"#]],
     );
     check_flaw(
         |p| vec![p.push(p.x), p.forward(0, vec![], vec![Stmt::Pop(p.x)]), p.backward(0, vec![])],

@@ -19,8 +19,8 @@ macro_rules! operators {
         #[diagnostic::on_unimplemented(
             message = $message,
             label = "this is `{Self}`, the other side is `{A}`",
-            note = "nothing is converted by itself: write `x as f64`, or in generic code `T::of(0.5)` for a constant; \
-                    `select(c, 1.0, 0.0)` counts with a `bool`; vectors are multiplied with `a.dot(b)`, `a.cross(b)`, \
+            note = "nothing is converted by itself: write `x as f64`; a float constant has a point, as `2.0`; in generic code it is \
+                    `T::of(2.0)`; `select(c, 1.0, 0.0)` counts with a `bool`; vectors are multiplied with `a.dot(b)`, `a.cross(b)`, \
                     `a.outer(b)`"
         )]
         pub trait $trait<A: Value>: Value {

@@ -58,7 +58,7 @@ impl<P: Source> CompiledGrad<P> {
     }
 
     /// As [`CompiledGrad::launch`], in a directory, so that it survives its process. Killed at any instant and launched
-    /// again with the same arguments, it goes on from the last state that is whole in the directory, to the same bits;
+    /// again with the same arguments, it continues from the last complete state in the directory, to the same bits;
     /// if it had ended, the results are read from there. Its state is written every ten seconds (see
     /// [`CompiledGrad::launch_durable_every`]).
     pub fn launch_durable(&self, dir: impl AsRef<Path>, args: P::Reads<'_>) -> Result<Gradients> {
@@ -251,14 +251,14 @@ impl<P: Source> CompiledGrad<P> {
     }
 
     /// The same gradient, with launches that stop when `cancel` says so: from another thread, a signal handler, a button.
-    /// They return an error then; the caller's arrays are as they were. A durable launch ends the passes that are under
-    /// way and keeps what they led to: launched again it goes on there. Nothing is compiled again.
+    /// They return an error then; the caller's arrays are as they were. A durable launch ends the iterations that are under
+    /// way and keeps what they led to: launched again it continues there. Nothing is compiled again.
     pub fn cancel_with(&self, cancel: &Cancel) -> CompiledGrad<P> {
         self.over(self.untyped.cancel_with(cancel))
     }
 
     /// The same gradient, with launches that tell `observer` how far they are, some dozen times a second, between
-    /// passes of outermost loops, and at their end. Nothing is compiled again.
+    /// iterations of outermost loops, and at their end. Nothing is compiled again.
     pub fn observe(&self, observer: impl Fn(&Progress) + Send + Sync + 'static) -> CompiledGrad<P> {
         self.over(self.untyped.observe(Arc::new(observer)))
     }

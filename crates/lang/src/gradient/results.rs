@@ -5,6 +5,7 @@ use std::fmt;
 
 use ebbtide_runtime::{AnyMut, Array, Array0, Device, Error, Ran, Result};
 
+use crate::named::Named;
 use crate::program::Name;
 use crate::scalar::Item;
 use crate::struct_leaves::Wanted;
@@ -149,8 +150,8 @@ impl Gradients {
 
     /// The derivative with respect to a parameter: an array by reference, a scalar by value, a struct as a struct of
     /// copies (its fields that have no derivative are empty arrays, zeros and defaults).
-    pub fn get<T: Differentiable>(&self, name: Name<T>) -> Result<T::Derivative<'_>> {
-        T::derivative(self, name.as_str())
+    pub fn get<T: Differentiable>(&self, name: impl Named<T>) -> Result<T::Derivative<'_>> {
+        T::derivative(self, name.name().as_str())
     }
 
     /// The derivative with respect to a member of a struct, by its path.

@@ -199,6 +199,13 @@ impl Translator<'_> {
 
     /// A value of the index type.
     pub(super) fn index(&mut self, index: &Expr) -> TokenStream {
+        if let Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) = strip(index)
+            && matches!(strip(expr), Expr::Lit(_))
+        {
+            // rustc would advise a signed type.
+            self.errors.at(index, "an index is not negative: the last element is `u[u.len() - 1]`");
+            return quote_spanned!(index.span()=> ::ebbtide::__lang::emit::index(0usize));
+        }
         let value = self.expr(index);
         quote_spanned!(index.span()=> ::ebbtide::__lang::emit::index(#value))
     }

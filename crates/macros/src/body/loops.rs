@@ -260,7 +260,7 @@ impl Translator<'_> {
 
     fn no_label(&mut self, label: &Option<Label>) {
         if let Some(label) = label {
-            self.errors.at(label, "loops have no labels: set a `let mut` flag and ask it in the outer loop");
+            self.errors.at(label, "loops have no labels: set a `let mut` flag and test it in the outer loop");
         }
     }
 

@@ -52,7 +52,8 @@ impl Translator<'_> {
                 "write `println!(\"x = {}\", x);`: the interpreter prints it, and every device under `EBBTIDE_CHECK=1`"
             }
             "panic" | "todo" | "unimplemented" | "unreachable" => {
-                "a program cannot panic: set a flag of a `#[checkpoint(.., yield_on = flag)]` and let the host decide"
+                "a program cannot panic: write `assert!(x > 0.0, \"what is wrong\")`, or set a flag of a `#[checkpoint(.., yield_on = flag)]` and \
+                 let the host decide"
             }
             "vec" => "there are no vectors: write `let mut t = Array1::<f64>::zeros([n]);`",
             _ => "there are no macros in programs: write what it stands for, or a `#[func]`",
@@ -104,11 +105,18 @@ pub(super) fn advice(name: &str) -> Option<&'static str> {
         }
         "fill" => "write `fill(u, value)`",
         "swap" => "write `swap(a, b)`",
-        "copy_from_slice" | "clone_from" | "assign" => "write `copy(from, to)`",
+        "copy_from" | "copy_from_slice" | "clone_from" | "assign" => "write `copy(from, to)`",
         "clone" | "to_owned" | "try_clone" => {
             "values are copied by `let`; an array by `copy(from, to)` into a temporary"
         }
-        "shape" => "write `u.dim(0)`, `u.dim(1)`",
+        "shape" | "nrows" | "ncols" => "write `u.dim(0)`, `u.dim(1)`",
+        "get" | "get_mut" | "value" => {
+            "write the element: `u[i]`, `u[[i, j]]`, `loss[[]]`, also to assign to it"
+        }
+        "to_vec" | "as_slice" | "as_mut_slice" | "to_ndarray" => {
+            "this is for the host: programs read and write elements, `u[i]`, and pass arrays on by their names"
+        }
+        "is_empty" => "write `u.len() == 0`",
         "length" | "size" => "write `u.len()` for all elements, `u.dim(0)` for the first extent",
         "x" => "components have no parentheses: write `v.x`",
         "y" => "components have no parentheses: write `v.y`",

@@ -170,7 +170,7 @@ impl Frame {
         self.arrays.iter().flat_map(|view| &view.shape[..row]).copied().collect()
     }
 
-    /// A frame that goes on with these scalars and temporaries; temporaries that are not among them are made.
+    /// A frame that continues with these scalars and temporaries; temporaries that are not among them are made.
     pub(crate) fn with(
         program: &Program,
         mut views: Vec<View>,

@@ -208,7 +208,7 @@ impl CompiledGradient {
 }
 
 impl<'a> Run<'a> {
-    /// Goes on where another process left the run, if this is its first attempt, and makes it durable.
+    /// Continues where another process left the run, if this is its first attempt, and makes it durable.
     fn follow_durably(&mut self, frontier: &'a mut Frontier, first: bool) -> Result<Ran> {
         let reached = if first { frontier.restore(self)? } else { Reached::Beginning };
         if let Reached::End = reached {

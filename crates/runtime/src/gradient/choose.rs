@@ -140,7 +140,7 @@ impl CompiledGradient {
             }
         }
         let Some((variant, mut found)) = best else {
-            return Err(failed.unwrap_or_else(|| self.variants[0].lost("there is no plan")));
+            return Err(failed.unwrap_or_else(|| self.variants[0].internal("there is no plan")));
         };
         if let Some((first, fixed)) = needs.first()
             && let Ok(all) = plan(&self.program().name, first, *fixed, Budget::StoreAll, free, None)

@@ -123,4 +123,9 @@ impl Variant {
     pub fn lost(&self, message: &str) -> Error {
         Error::Plan { program: self.program.name.clone(), message: message.to_string() }
     }
+
+    /// What no program and no caller can cause: a flaw of Ebbtide.
+    pub fn internal(&self, message: &str) -> Error {
+        self.lost(&format!("internal error, please report it: {message}"))
+    }
 }

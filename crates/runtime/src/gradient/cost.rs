@@ -186,7 +186,7 @@ impl Variant {
             None => Known::No,
         };
         Nest::of(pushes, &self.facts.affines, &value).ok_or_else(|| {
-            self.lost("the number of passes of an inner loop is data: its tape has no known size")
+            self.internal("the number of iterations of an inner loop is data: its tape has no known size")
         })
     }
 

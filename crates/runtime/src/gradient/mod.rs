@@ -206,7 +206,7 @@ impl CompiledGradient {
     }
 
     /// Runs the gradient program so that it survives its process: what it has done is kept in `dir`, at least once in
-    /// each interval `every` between two actions of its schedules. Launched again with the same arguments it goes on
+    /// each interval `every` between two actions of its schedules. Launched again with the same arguments it continues
     /// there, to the same bits; if it had ended, the results are read.
     pub fn launch_durable(&self, dir: &Path, every: Duration, args: &mut [Arg<'_>]) -> Result<Ran> {
         self.launch_durable_on(Arc::new(Disks), dir, every, args)

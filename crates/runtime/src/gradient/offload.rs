@@ -3,7 +3,7 @@
 //!
 //! Each is stored once, on the way forward, and loaded once, the last one first; so the one that will be wanted next is
 //! known and is fetched while the loop computes. Where the device has memory of its own, a state goes out through one
-//! *staging* place there: a copy within the device, behind which the loop goes on while the state travels, and the other
+//! *staging* place there: a copy within the device, behind which the loop continues while the state travels, and the other
 //! way round. Those that go to disk pass through pinned memory besides.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};

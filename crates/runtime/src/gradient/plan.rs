@@ -16,16 +16,16 @@ pub enum Budget {
     Auto,
     /// Keep every tape.
     StoreAll,
-    /// At most so many bytes beyond the caller's arrays and the returned derivatives.
+    /// The greatest number of bytes beyond the caller's arrays and the returned derivatives.
     Bytes(u64),
-    /// Revolve with so many states, so many passes recorded at once, in every loop.
+    /// Revolve with this number of states and of iterations recorded at once, in every loop.
     Revolve {
         /// The number of states, the initial one included.
         slots: usize,
         /// Passes recorded at once.
         block: u64,
     },
-    /// A state every so many passes, in every loop.
+    /// A state every this many iterations, in every loop.
     Periodic {
         /// The number of passes between two states.
         period: u64,
@@ -183,8 +183,10 @@ impl Plan {
             let indent = "  ".repeat(l.depth);
             let _ = writeln!(
                 text,
-                "{indent}loop {k}: {}, {} with {} states of {} and the tape of {} passes of {}{}",
-                l.steps.map_or("as many passes as it takes".to_string(), |n| format!("{n} passes")),
+                "{indent}loop {k}: {}, {} with {} states of {} and the tape of {} iterations of {}{}",
+                l.steps.map_or("a number of iterations that data decide".to_string(), |n| format!(
+                    "{n} iterations"
+                )),
                 l.schedule,
                 l.totals.memory.peak_slots,
                 bytes(l.state_bytes),
@@ -207,7 +209,7 @@ impl Plan {
                 let half = half.map_or("does not fit".to_string(), |f| format!("{f:.3}"));
                 let _ = writeln!(
                     text,
-                    "{indent}        with half its memory {half}, with double {double:.3} runs per pass"
+                    "{indent}        with half its memory {half}, with double {double:.3} runs per iteration"
                 );
             }
         }

@@ -264,7 +264,7 @@ impl<'a> Run<'a> {
     /// Follows the schedule of a loop up to its turn.
     fn forward(&mut self, sweep: &'a Sweep) -> Result<()> {
         let schedule = self.schedules.get(&sweep.id).cloned();
-        let (schedule, on_disk) = schedule.ok_or_else(|| self.variant.lost("a loop has no schedule"))?;
+        let (schedule, on_disk) = schedule.ok_or_else(|| self.variant.internal("a loop has no schedule"))?;
         // Inside another sweep, tapes that were used up make room. An outermost loop of known length asks for nothing that
         // is not known before the run.
         if self.level > 0 || matches!(sweep.length, Length::Unknown { .. }) {
@@ -327,7 +327,7 @@ impl<'a> Run<'a> {
             acted?;
             self.look_up()?;
         }
-        Err(self.variant.lost("a loop is reversed that was not run"))
+        Err(self.variant.internal("a loop is reversed that was not run"))
     }
 
     /// The next action of a loop. In an outermost one that somebody watches, a long action is done part by part.
@@ -338,7 +338,7 @@ impl<'a> Run<'a> {
             action
             && (from > to || to > driven.schedule.steps().unwrap_or(i64::MAX as u64))
         {
-            return Err(self.variant.lost("a schedule asks for passes that its loop does not have"));
+            return Err(self.variant.internal("a schedule asks for iterations that its loop does not have"));
         }
         Ok(match &mut self.watch {
             Some(watch) if self.level == 0 => {
@@ -490,7 +490,7 @@ impl<'a> Run<'a> {
             Action::Load { slot, .. } => {
                 self.ran.loaded += 1;
                 let Some(StoredState { buffers, shapes }) = driven.slots.get(&slot) else {
-                    return Err(self.variant.lost("a slot is empty"));
+                    return Err(self.variant.internal("a slot is empty"));
                 };
                 self.enter_shapes(*shapes, Follow::RunAgain)?;
                 buffers.iter().try_for_each(|buffer| buffer.hand_over(Handed::ForReading))?;
@@ -521,7 +521,7 @@ impl<'a> Run<'a> {
         }
         Err(Error::NotReproduced {
             program: self.variant.source.name.clone(),
-            place: format!("loop {}, before pass {step}", driven.sweep.id.index()),
+            place: format!("loop {}, before iteration {step}", driven.sweep.id.index()),
         })
     }
 

@@ -14,7 +14,7 @@ pub(crate) enum Step {
     Run(usize),
     /// Run a loop forward until its schedule turns.
     Forward(Sweep),
-    /// Go on with the schedule to its end; each piece is reversed by these steps.
+    /// Continue with the schedule to its end; each piece is reversed by these steps.
     Backward(LoopId, Vec<Step>),
     /// Do again, or undo, what the host did when this region of the source yielded.
     Host(RegionId, Again),

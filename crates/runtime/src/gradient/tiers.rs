@@ -35,13 +35,13 @@ impl Tiers {
         Tiers::default()
     }
 
-    /// At most so many bytes of host memory. A device that computes in host memory has them beside its budget.
+    /// The greatest number of bytes of host memory. A device that computes in host memory has them in addition to its budget.
     pub fn host_memory(mut self, bytes: u64) -> Tiers {
         self.host = Some(bytes);
         self
     }
 
-    /// At most so many bytes in files below this directory, which is made where it is missing. The files are gone when
+    /// The greatest number of bytes in files below this directory, which is created if it is missing. The files are gone when
     /// the run is over.
     pub fn disk(mut self, dir: impl Into<PathBuf>, bytes: u64) -> Tiers {
         self.disk = Some((dir.into(), bytes));

@@ -26,7 +26,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// About how long the rest will take, if passes go on to take as long as they took so far; `None` before the first
+    /// About how long the rest will take, if iterations continue to take as long as before; `None` before the first
     /// pass is finished, and where it is not known how much there is.
     pub fn remaining(&self) -> Option<Duration> {
         let done = passes(&self.ran);
@@ -46,7 +46,7 @@ fn passes(ran: &Ran) -> u64 {
     ran.advanced + ran.recorded + ran.reversed
 }
 
-/// Is told how far a run is.
+/// Receives the progress of a run.
 pub type Observer = dyn Fn(&Progress) + Send + Sync;
 
 /// An observer is told something at most so often.
@@ -71,7 +71,7 @@ impl<'a> Watch<'a> {
         Watch { observer, cancel, passes, pace, last: now, began: now, found: 0 }
     }
 
-    /// A durable run goes on after so much.
+    /// A durable run continues after so much.
     pub fn found(&mut self, ran: &Ran) {
         self.found = passes(ran);
     }

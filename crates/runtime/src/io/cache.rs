@@ -96,7 +96,7 @@ impl Cache {
         Cache { folder: folder.into(), limit: MOST_BYTES }
     }
 
-    /// The same cache, kept to so many bytes.
+    /// The same cache, limited to this number of bytes.
     pub fn limit(mut self, bytes: u64) -> Cache {
         self.limit = bytes;
         self

@@ -107,9 +107,9 @@ impl Compiled {
         self.start(&mut args)
     }
 
-    /// Goes on where the program yielded: runs that region again, and what comes after it.
+    /// Continues where the program yielded: runs that region again, and what comes after it.
     ///
-    /// The arguments may be others than before: the program goes on with their elements, shapes and scalars.
+    /// The arguments may be others than before: the program continues with their elements, shapes and scalars.
     pub fn resume(&self, at: &Yielded, mut args: Vec<Arg<'_>>) -> Result<Status> {
         self.enter(at.clone(), &mut args)
     }
@@ -120,7 +120,7 @@ impl Compiled {
         self.enter(Yielded::nowhere(&self.program).to(label)?, &mut args)
     }
 
-    /// Runs the program; after each yield `callback` repairs what must be repaired and says how to go on.
+    /// Runs the program; after each yield `callback` repairs what must be repaired and says how to continue.
     ///
     /// The status is [`Status::Yielded`] only if the callback asked for [`Next::Leave`].
     pub fn drive<'a, N: Into<Next>>(

@@ -20,7 +20,7 @@ use crate::launch::yielded::Yielded;
 use crate::launch::{Compiled, Prepared};
 use crate::memory::buffer::Buffer;
 
-/// A launch that runs while the host does something else. Dropping it is safe: the launch goes on.
+/// A launch that runs while the host does something else. Dropping it is safe: the launch continues.
 #[must_use = "the status of a launch says whether it yielded or failed"]
 pub struct Pending {
     loan: Arc<Loan>,
@@ -119,7 +119,7 @@ impl Compiled {
         self.spawn(prepared, args)
     }
 
-    /// Goes on where the program yielded and returns at once; see [`Compiled::resume`].
+    /// Continues where the program yielded and returns at once; see [`Compiled::resume`].
     pub fn resume_async(&self, at: &Yielded, args: Vec<Arg<'_>>) -> Result<Pending> {
         let prepared = self.prepare_entry(at.clone(), &args)?;
         self.spawn(prepared, args)

@@ -34,16 +34,16 @@ impl Status {
 /// `()` is [`Next::Resume`], so that a callback that only repairs needs no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Go on at the region that yielded.
+    /// Continue at the region that yielded.
     Resume,
-    /// Go on at another label.
+    /// Continue at another label.
     To(Label),
     /// Leave the program where it stands.
     Leave,
 }
 
 impl Next {
-    /// Go on at another label: `Next::to(Stage::Solve)`.
+    /// Continue at another label: `Next::to(Stage::Solve)`.
     pub fn to(label: impl Into<Label>) -> Next {
         Next::To(label.into())
     }

@@ -164,7 +164,7 @@ pub(crate) fn load(program: &Arc<Program>, path: &Path, meter: &Arc<Meter>) -> R
     let kept = usize::try_from(kept).ok().filter(|kept| *kept <= entry.loops.len());
     let kept = kept.ok_or_else(|| fail("it has more loops than its position"))?;
     if !within_bounds(program, &place, &scalars, kept) {
-        return Err(fail(&format!("the passes of {position} are not passes of its loops")));
+        return Err(fail(&format!("{position} names iterations that its loops do not have")));
     }
     let mut temps = Vec::new();
     for array in program.array_ids().filter(|a| matches!(program.array(*a).role, Role::Temp(_))) {
@@ -219,7 +219,7 @@ pub(crate) fn plain(ty: Type, bits: u64) -> u64 {
     }
 }
 
-/// Is each pass of the loops that go on one that the loop can be in?
+/// Is each pass of the loops that continue one that the loop can be in?
 fn within_bounds(program: &Program, place: &Place, scalars: &Scalars, kept: usize) -> bool {
     let loops = enclosing(program, place.region).into_iter().filter_map(|stmt| match stmt {
         Stmt::Loop(l) => Some(l),

@@ -83,7 +83,7 @@ impl Yielded {
     }
 
     /// What the run lacks, if it yielded for want of room: memory could not be had, or arrays have grown beyond its budget.
-    /// Then no region yielded, and there is no label. The run goes on where it stands when it has the room: free memory, or
+    /// Then no region yielded, and there is no label. The run continues where it stands when it has the room: free memory, or
     /// give it a larger budget; return an error to give up.
     pub fn shortage(&self) -> Option<Shortage> {
         self.shortage

@@ -103,7 +103,7 @@ pub unsafe trait Memory: fmt::Debug + Send + Sync {
 /// What is copied: from where, to where, how many bytes.
 pub type Piece = (*const u8, *mut u8, usize);
 
-/// A copy between a device and the host that goes on beside other work.
+/// A copy between a device and the host that continues beside other work.
 ///
 /// # Safety
 ///
@@ -116,7 +116,7 @@ pub unsafe trait Carried: Send + Sync {
     /// Waits for its end.
     fn wait(&self) -> Result<()>;
 
-    /// What is asked of the device from now on happens after it; the host goes on.
+    /// What is asked of the device from now on happens after it; the host continues.
     fn hold(&self) -> Result<()>;
 }
 

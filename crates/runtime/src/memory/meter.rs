@@ -42,7 +42,7 @@ impl Meter {
         u64::MAX - self.withheld.load(Ordering::Relaxed)
     }
 
-    /// Lets at most so many bytes be held at one time: more are refused as if the device had no more. What is held already
+    /// The most bytes that may be held at one time: more are refused as if the device had no more. What is held already
     /// stays.
     pub fn set_limit(&self, bytes: u64) {
         self.withheld.store(u64::MAX - bytes, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::memory::device_memory::Memory;
 use crate::memory::meter::Meter;
 
-/// Memory of the host that a device copies to and from while both go on.
+/// Memory of the host that a device copies to and from while both continue.
 #[derive(Debug)]
 pub(crate) struct Pinned {
     memory: Arc<dyn Memory>,

@@ -76,7 +76,7 @@ impl Task<'_> {
         let tape = places.and_then(|places| Some(Capture::Tape(self.lasting(w, ty, &places)?, places)));
         tape.ok_or_else(|| {
             self.unsupported(&format!(
-                "a parallel loop that reads `{0}` after writing it, in an inner loop whose number of passes is not known \
+                "a parallel loop that reads `{0}` after writing it, in an inner loop whose number of iterations is not known \
                  from the arguments (read `{0}` into a variable before that loop, and write it after it)",
                 self.source.array(array).name
             ))

@@ -181,7 +181,7 @@ pub struct Branch {
 pub struct Loop {
     /// Which loop.
     pub id: LoopId,
-    /// How it counts or goes on.
+    /// How it counts or continues.
     pub kind: LoopKind,
     /// What it repeats.
     pub body: Block,
@@ -197,13 +197,13 @@ pub struct Loop {
 pub enum ReverseHint {
     /// Keep the tape of every pass.
     StoreAll,
-    /// Keep the state before every so many passes.
+    /// Keep the state before every this many iterations.
     Periodic(u64),
-    /// Keep at most so many states, placed so that the least is recomputed.
+    /// Keep at most this number of states, placed so that the least is recomputed.
     Revolve(u64),
     /// As [`ReverseHint::Revolve`], without knowing the number of passes.
     Online(u64),
-    /// Let states and tapes share so many slots.
+    /// Let states and tapes share this number of slots.
     Mixed(u64),
 }
 
@@ -219,7 +219,7 @@ impl fmt::Display for ReverseHint {
     }
 }
 
-/// How a sequential loop goes on.
+/// How a sequential loop continues.
 #[derive(Clone, Debug)]
 pub enum LoopKind {
     /// `for var in from..to`; the bounds are evaluated once, on entry.

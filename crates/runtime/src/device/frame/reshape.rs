@@ -1,4 +1,4 @@
-//! Arrays of a frame that get other shapes while their launch goes on.
+//! Arrays of a frame that get other shapes while their launch continues.
 //!
 //! Invariant: the memory of an array, the copy of it for undoing and every free place on its tape have room for the shape
 //! that the array has. Memory moves between arrays and places of equal shapes, so how much there is belongs to an address

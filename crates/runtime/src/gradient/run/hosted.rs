@@ -24,7 +24,7 @@ pub(crate) use log::{Change, Log, Patch, Reshape, Visit};
 pub type OnYield = dyn Fn(&Yielded, &mut Host) -> Result<()> + Send + Sync;
 
 /// The arrays that the caller lent for writing, as they are where the program yielded. What is changed here, the
-/// program goes on with; for the derivative it is constant.
+/// program continues with; for the derivative it is constant.
 pub struct Host {
     pub(super) program: String,
     pub(super) arrays: BTreeMap<String, AnyArray>,
@@ -48,7 +48,7 @@ impl Host {
         self.arrays.get_mut(name).ok_or_else(lost)
     }
 
-    /// Gives the run so many bytes from here on, where it was launched with a budget and that is too small: for arrays that
+    /// Gives the run this number of bytes from here on, if it was launched with a budget that is too small: for arrays that
     /// have grown, or because [`Yielded::shortage`] says so.
     pub fn set_memory(&mut self, bytes: u64) {
         self.memory = Some(bytes);
@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// An error where a plain run would go on from something else than what the region found.
+    /// An error where a plain run would continue from something else than what the region found.
     fn may_run_again(&self, region: RegionId) -> Result<()> {
         let variant = self.variant;
         let Some(array) = variant.hosted.get(&region).and_then(|hosted| hosted.reread) else { return Ok(()) };
@@ -174,7 +174,7 @@ impl<'a> Run<'a> {
     /// The number of the execution of a region that runs now.
     fn visit(&mut self, region: RegionId) -> Result<i64> {
         let Some(hosted) = self.variant.hosted.get(&region) else {
-            return Err(self.variant.lost("a region yielded that has no flag"));
+            return Err(self.variant.internal("a region without a flag yielded"));
         };
         let bytes = self.contents(hosted.visits)?;
         Ok(elements(&bytes, ByteOrder::MEMORY).first().copied().unwrap_or(0))

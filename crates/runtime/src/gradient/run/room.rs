@@ -81,7 +81,7 @@ impl<'a> Run<'a> {
     }
 
     /// Sees to it that loops which another process did not begin have schedules for the shapes that arrays have had. Those
-    /// that it began go on as they are.
+    /// that it began continue as they are.
     pub(crate) fn plan_restored(&mut self) -> Result<()> {
         if self.shapes.count() == 1 {
             return Ok(());

@@ -86,8 +86,7 @@ impl<'a> Run<'a> {
         let Some(frontier) = self.frontier.take() else { return Ok(()) };
         // All that was recorded has been used. A state that was made by hand may have had more.
         if self.frame.tapes.iter().any(|tape| tape.depth > 0) {
-            let message =
-                "its tape is not used up in the end: the state that it was continued from is not one of it";
+            let message = "its tape is not empty at the end: the state from which it continued does not belong to this run";
             return Err(self.variant.lost(message));
         }
         let mut pieces = vec![Piece::words("ran".to_string(), &[9], ran_words(&self.ran))];
@@ -123,7 +122,7 @@ impl<'a> Run<'a> {
                 Ok(())
             })?;
             let info = ArrayInfo::new(piece.name.clone(), piece.dtype, &piece.shape, sum.finalize());
-            arrays.push(info.ok_or_else(|| self.variant.lost("what it is does not fit into a file"))?);
+            arrays.push(info.ok_or_else(|| self.variant.lost("its state is too large for one file"))?);
         }
         let buffer = buffer_bytes(&arrays);
         let fill = |writer: &mut SnapshotWriter| -> Result<()> {
@@ -280,6 +279,9 @@ impl<'a> Run<'a> {
     /// The address of a place on the tape of an array, which has the size of the array.
     pub(super) fn tape_place(&self, array: ArrayId, place: usize) -> Result<*mut u8> {
         let places = &self.frame.tapes[array.index()].places;
-        places.get(place).copied().ok_or_else(|| -> Error { self.variant.lost("a tape has no such place") })
+        places
+            .get(place)
+            .copied()
+            .ok_or_else(|| -> Error { self.variant.internal("a tape has no such place") })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Each part has a folder in the directory of the run; an index beside them says what they are parts of. Frontiers are
 //! numbered. A part writes the next one only when all parts have made the one before durable, and keeps that one until then;
-//! so at any moment there is a frontier that all parts have. A restart takes the newest of these, and numbers go on beyond all
+//! so at any moment there is a frontier that all parts have. A restart takes the newest of these, and numbers continue beyond all
 //! that was found: what an interrupted commit left on some parts is never taken for a frontier of all.
 
 use std::path::{Path, PathBuf};

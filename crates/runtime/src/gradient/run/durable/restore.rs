@@ -1,6 +1,6 @@
 //! Reads what a run was from its directory, after holding it against the program.
 //!
-//! Input: a snapshot whose checksums are right, made by anybody. Output: a run that can go on, or an error. Count, name, type
+//! Input: a snapshot whose checksums are right, made by anybody. Output: a run that can continue, or an error. Count, name, type
 //! and shape of every piece follow from the program, the arguments and numbers that have been checked before, in the
 //! order of `layout`; nothing is allocated for a piece, or copied, that does not fit. Numbers of the right shape are taken.
 
@@ -224,11 +224,13 @@ impl<'a> Run<'a> {
                 };
                 let bounds: Option<Vec<_>> = (0..self.shapes.count()).map(bounds).collect();
                 let Some(bounds) = bounds else {
-                    return Err(self.variant.lost("the bounds of a loop could not be computed"));
+                    return Err(self.variant.internal("the bounds of a loop could not be computed"));
                 };
                 let passes = |(from, to): &(i64, i64)| Some(to.saturating_sub(*from).max(0) as u64);
                 let Some((first, _)) = bounds.iter().find(|b| passes(b) == schedule.steps()) else {
-                    return Err(reader.damaged("a schedule in it is of another number of passes").into());
+                    return Err(reader
+                        .damaged("a schedule in it has another number of iterations than its loop")
+                        .into());
                 };
                 *first
             }
@@ -262,7 +264,8 @@ impl<'a> Run<'a> {
             let given = words(reader, count)?;
             let number = |word: &u64| usize::try_from(*word).ok().filter(|n| *n < self.shapes.count());
             let known: Option<Vec<usize>> = given.iter().map(number).collect();
-            shapes = known.ok_or_else(|| reader.damaged("its states have shapes that there are not"))?;
+            shapes =
+                known.ok_or_else(|| reader.damaged("its states have shapes that this run does not know"))?;
         }
         let mut driven = Driven::new(sweep, schedule, on_disk, first);
         driven.rest = action([numbers[1], numbers[2], numbers[3]]);
