@@ -16,7 +16,7 @@ from .runs import Run
 
 
 class Program(ProgramBase):
-    """A program: call it with NumPy arrays, which it changes in place, and numbers.
+    """A program: call it with NumPy arrays, which it changes in place (on a GPU, with arrays that are there), and numbers.
 
     It is built when it is first called, once for each signature (element types and ranks), and compiled for the device.
     A call returns ``None``, or where the program yielded.
