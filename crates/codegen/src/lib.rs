@@ -29,7 +29,6 @@ mod lanes;
 mod library;
 mod loop_invariants;
 mod narrow_index;
-mod noted_scatter;
 mod operation;
 mod ordered_scatter;
 mod par;
@@ -44,6 +43,5 @@ mod thread_ownership;
 mod unit;
 
 pub use fault::{Access, Raised};
-pub use noted_scatter::{NOTING_THREADS, noted_bytes};
 pub use ordered_scatter::{STAGING_WORDS, staging_bytes};
 pub use unit::{Target, Unit, WORTH_SHARING, Width, c_unit, cuda_unit};

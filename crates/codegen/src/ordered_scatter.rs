@@ -92,14 +92,6 @@ fn notes<'s>(program: &Program, facts: &Facts, par: &'s Par) -> Option<Vec<Notes
     (total <= MOST_TERMS).then_some(all)
 }
 
-/// How many terms an iteration combines into shared elements at most; `None` where that is not known, or very many.
-pub(crate) fn most_terms(program: &Program, facts: &Facts, par: &Par) -> Option<usize> {
-    let (arrays, _) = scattered(program, facts, par);
-    let facts = facts.pars.get(&par.id)?;
-    let each = arrays.into_iter().map(|array| Updates { program, facts, array }.count(&par.body));
-    each.sum::<Option<usize>>().filter(|total| (1..=MOST_TERMS).contains(total))
-}
-
 /// The ordered updates of one array.
 struct Updates<'a> {
     program: &'a Program,

@@ -106,31 +106,19 @@ impl Text<'_> {
         let exit = self.fresh();
         let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
         let work = self.work(&par.body);
-        let noted = if scatters { self.note_terms(par) } else { None };
-        let split = match (scatters, noted.is_none()) {
-            (false, _) => format!("eb_split(f, rows, row, {work})"),
-            // Ordered sums that cannot be noted are taken by one thread.
-            (true, true) => "0".to_string(),
-            (true, false) => format!("f->shared->lists && eb_split(f, rows, row, {work})"),
-        };
+        // Ordered sums at shared elements are taken by one thread: to note terms for the threads that own the elements, and to
+        // combine them after a barrier, took longer on 4 to 16 threads where an iteration does little else.
+        let split = if scatters { "0".to_string() } else { format!("eb_split(f, rows, row, {work})") };
         line!(self, "const int split = {split};");
-        if noted.is_some() {
-            line!(self, "const int noting = split;");
-        }
         line!(self, "const i64 part = split ? f->thread : 0, parts = split ? f->threads : 1;");
         line!(self, "if ((split || f->thread == 0) && rows > 0 && row > 0) {{");
-        if let Some((terms, arrays)) = &noted {
-            self.noted_pieces(par, (*terms, arrays), exit);
-            self.noted.clear();
-        } else if reductions.is_empty() {
+        if reductions.is_empty() {
             self.pieces(par, exit);
         } else {
             self.leaves(par, &reductions, &stores, exit);
         }
         line!(self, "}}");
-        if noted.is_none() {
-            line!(self, "exit{exit}: ;");
-        }
+        line!(self, "exit{exit}: ;");
         if reductions.is_empty() {
             let safe = self.proof(par, &[]).map(|proof| proved(&proof.tests));
             line!(self, "i64 wild = 0; (void)wild;");
@@ -314,7 +302,7 @@ impl Text<'_> {
     }
 
     /// The rows `first..end` and columns `jf..jt` of the iteration space.
-    pub fn rows(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
+    fn rows(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
         let last = par.ranges.len() - 1;
         let j = par.ranges[last].var.index();
         line!(self, "for (i64 r = first; r < end; r++) {{");

@@ -1,8 +1,5 @@
 typedef uint8_t b8;
 
-/* Terms that a thread has noted for elements of another one, in order. */
-typedef struct { i64 at; u64 bits; } eb_note;
-typedef struct { eb_note *notes; i64 count, room; } __attribute__((aligned(128))) eb_list;
 
 /* What all threads of a launch share. */
 typedef struct {
@@ -25,8 +22,6 @@ typedef struct {
     i64 reason;
     const void *context;    /* of the host, for custom operations */
     i32 (*call)(const void *context, i64 number, void **data, const i64 *shapes, const u64 *scalars);
-    eb_list *lists;         /* by array of a loop, thread that notes and thread that owns; none where one thread runs */
-    i32 (*grow)(eb_list *); /* makes room; 0 where there is none */
 } eb_shared;
 
 /* What one thread of a launch works on. */
@@ -50,7 +45,7 @@ typedef struct {
     i64 looks;              /* how often it did */
 } eb_frame;
 
-enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7, EB_OPERATION = 8, EB_OVERFLOW = 9, EB_MEET = 10, EB_ROOM = 11 };
+enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7, EB_OPERATION = 8, EB_OVERFLOW = 9, EB_MEET = 10 };
 
 static __attribute__((noinline, cold)) void eb_fault(eb_frame *f, i32 kind, i32 access, i64 dimension, i64 index, i64 extent) {
     i32 none = 0;
@@ -153,28 +148,6 @@ static inline int eb_owns_rows(const eb_frame *f, i64 rows, i64 row, f64 work, i
 static inline int eb_owns_columns(const eb_frame *f, i64 rows, i64 row, f64 work, i64 c) {
     if (!eb_split(f, rows, row, work)) return f->thread == 0;
     return c >= eb_column(row, f->thread, f->threads) && c < eb_column(row, f->thread + 1, f->threads);
-}
-static inline eb_list *eb_list_of(const eb_frame *f, i64 array, i64 from, i64 owner) {
-    return f->shared->lists + (array * f->threads + from) * f->threads + owner;
-}
-/* The lists of a thread for the owners of an array's elements: blocks of elements are dealt out in order. */
-typedef struct { eb_list *lists; u64 factor; i64 shift; } eb_owners;
-static inline eb_owners eb_deal(const eb_frame *f, i64 array, i64 elements) {
-    eb_owners o = {eb_list_of(f, array, f->thread, 0), 0, 0};
-    while (elements >> o.shift >= 32 * f->threads) o.shift++;
-    o.factor = ((u64)f->threads << 32) / (u64)((elements >> o.shift) + 1);
-    return o;
-}
-static __attribute__((noinline, cold)) i32 eb_grow(eb_frame *f, eb_list *list) {
-    if (f->shared->grow(list)) return 1;
-    eb_fault(f, EB_ROOM, 0, 0, 0, 0);
-    return 0;
-}
-static inline i32 eb_note_term(eb_frame *f, const eb_owners *o, i64 at, u64 bits) {
-    eb_list *const list = o->lists + ((u64)(at >> o->shift) * o->factor >> 32);
-    if (__builtin_expect(list->count == list->room, 0) && !eb_grow(f, list)) return 0;
-    list->notes[list->count++] = (eb_note){at, bits};
-    return 1;
 }
 /* Index arithmetic for the interior: what leaves the range of honest indices makes the interior empty. */
 static inline i64 eb_sum(i64 *wild, i64 a, i64 b) { i64 r; *wild |= __builtin_add_overflow(a, b, &r); return r; }

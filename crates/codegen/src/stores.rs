@@ -44,7 +44,6 @@ impl Text<'_> {
                 let condition = condition.map_or(String::new(), |c| format!("if ({c}) "));
                 return line!(self, "{condition}eb_atomic_{how}(&{name}[{offset}], {value});");
             }
-            self.note(body, s, &offset, (None, None));
             let element = self.near(s.array, s.index).unwrap_or_else(|| format!("{name}[{offset}]"));
             let Some(now) =
                 self.store_late(Late { array: s.array, number: self.side(), element, condition, how, value })
@@ -73,7 +72,6 @@ impl Text<'_> {
                 None
             }
         };
-        self.note(body, s, &offset, (stride.as_deref(), mask));
         let at = format!("{name} + {offset}");
         let (load, store) = match (stride, part) {
             (None, Part::Whole) => (format!("eb_load_{vector}({at})"), format!("eb_store_{vector}({at}, ")),

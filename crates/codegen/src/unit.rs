@@ -51,8 +51,6 @@ pub struct Unit {
     pub reductions: usize,
     /// Are terms of ordered sums at shared elements noted?
     pub notes: bool,
-    /// The most arrays of one loop whose terms threads of a CPU note.
-    pub noted_arrays: usize,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
     /// By segment: how many threads its blocks may have, on CUDA.
@@ -197,8 +195,6 @@ pub(crate) struct Text<'p> {
     pub reductions: usize,
     /// Are terms of ordered sums at shared elements noted?
     pub notes: bool,
-    /// The most arrays of one loop whose terms threads of a CPU note.
-    pub noted_arrays: usize,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
     /// By segment: how many threads its blocks may have.
@@ -223,8 +219,6 @@ pub(crate) struct Text<'p> {
     pub atomics: BTreeSet<ArrayId>,
     /// The updates that are noted for later: by which array's notes, and where among them.
     pub staged: BTreeMap<*const Store, (usize, String)>,
-    /// The updates whose terms several threads of a CPU note: by which array's lists.
-    pub noted: BTreeMap<*const Store, usize>,
     /// How the careful form looks at an index.
     pub checks: Checks,
     /// What happened since all threads met.
@@ -340,7 +334,6 @@ impl<'p> Text<'p> {
             failed: false,
             reductions: 0,
             notes: false,
-            noted_arrays: 0,
             calls: Vec::new(),
             widths: Vec::new(),
             products: BTreeSet::new(),
@@ -353,7 +346,6 @@ impl<'p> Text<'p> {
             lanes: Lanes::InTable,
             atomics: BTreeSet::new(),
             staged: BTreeMap::new(),
-            noted: BTreeMap::new(),
             checks: Checks::AtOnce,
             ok: None,
             pending: Pending::default(),
@@ -410,7 +402,6 @@ impl<'p> Text<'p> {
             requirements: self.requirements,
             reductions: self.reductions,
             notes: self.notes,
-            noted_arrays: self.noted_arrays,
             calls: self.calls,
             widths: self.widths,
             parts: 1,

@@ -3,7 +3,6 @@
 mod command;
 mod compiler;
 mod flags;
-mod lists;
 mod load;
 mod native;
 mod operation;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
-use ebbtide_codegen::{NOTING_THREADS, Raised, Unit, c_unit, noted_bytes};
+use ebbtide_codegen::{Raised, Unit, c_unit};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
     Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, ValueId, enclosing, parts, walk,
@@ -17,7 +17,6 @@ use ebbtide_runtime::{
 };
 
 use crate::compiler::Compiler;
-use crate::lists::{List, Lists, grow};
 use crate::load::load;
 use crate::operation::{Context, call};
 use crate::pool::Pool;
@@ -49,8 +48,6 @@ struct Shared {
     reason: i64,
     context: *const Context<'static>,
     call: extern "C" fn(*const Context<'static>, i64, *const *mut u8, *const i64, *const u64) -> i32,
-    lists: *mut List,
-    grow: unsafe extern "C" fn(*mut List) -> i32,
 }
 
 /// What one thread of a launch works on; `eb_frame` of the prelude.
@@ -126,7 +123,7 @@ unsafe impl Backend for Cpu {
     }
 
     fn scratch_bytes(&self, program: &Program, facts: &Facts, value: &dyn Fn(ValueId) -> Option<i64>) -> u64 {
-        partial_sums(program, facts, value) + noted_bytes(program, facts, self.pool.threads(), value)
+        partial_sums(program, facts, value)
     }
 
     fn compile(
@@ -325,8 +322,6 @@ impl Native {
         let worth = decided.worth.get(segment).copied().unwrap_or(true);
         let wanted = if worth { self.pool.team(now()).min(most).max(1) } else { 1 };
         let context = Context { program: &self.program, unit: &self.unit, message: Mutex::default() };
-        let mut lists =
-            Lists::new(if wanted >= NOTING_THREADS { self.unit.noted_arrays * wanted * wanted } else { 0 });
         let mut shared = Shared {
             fault: 0,
             access: 0,
@@ -352,8 +347,6 @@ impl Native {
             // Custom operations are called while `context` lives.
             context: (&raw const context).cast(),
             call,
-            lists: lists.table(),
-            grow,
         };
         let tapes = if self.taped { &frame.tapes[..] } else { &[] };
         let capacity: Vec<i64> = tapes.iter().map(|t| t.places.len() as i64).collect();
@@ -437,9 +430,6 @@ impl Native {
             ran
         };
         if !together {
-            // One thread notes nothing.
-            // SAFETY (*Exclusive access*): no other thread runs.
-            unsafe { (*shared_at.get()).lists = std::ptr::null_mut() };
             enter(0, 1, &mut privates[0], shared_at.get(), tables.map(Shareable::get), passes_at.get());
         }
         let first = &privates[0];
@@ -472,11 +462,6 @@ impl Native {
                     site: call.and_then(|call| call.site.clone()),
                 }
             }
-            11 => Fault::Operation {
-                operation: "an ordered sum".to_string(),
-                message: "there is no memory for what its threads note: use fewer threads".to_string(),
-                site: None,
-            },
             kind => {
                 let Shared { access, dimension, index, extent, .. } = *shared;
                 let raised = Raised { kind, access, dimension, index, extent };

@@ -239,6 +239,8 @@ impl Tables {
         unsafe { self.said().as_ref() }.done.store(0, Ordering::Relaxed);
         self.busy = true;
         self.staged = true;
+        // What the last launch reported is of another frame, or of this one before the host changed it.
+        self.reports = false;
         Ok(())
     }
 

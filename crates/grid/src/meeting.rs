@@ -66,6 +66,7 @@ pub(crate) struct Meeting {
     /// The parts of this rank.
     pub local: Range<usize>,
     pub parts: usize,
+    pub ranks_here: usize,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -83,6 +84,7 @@ impl Meeting {
     /// `permits` parts compute at a time.
     pub fn new(parts: usize, wire: Box<dyn Wire>, permits: usize) -> Meeting {
         let local = parts_of(wire.rank(), wire.ranks(), parts);
+        let ranks_here = wire.ranks_here();
         let none = || (0..local.len()).map(|_| None);
         let state = State {
             posts: none().collect(),
@@ -93,7 +95,7 @@ impl Meeting {
             permits: permits.max(1),
             wire: Some(wire),
         };
-        Meeting { local, parts, state: Mutex::new(state), changed: Condvar::new() }
+        Meeting { local, parts, ranks_here, state: Mutex::new(state), changed: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

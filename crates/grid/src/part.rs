@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ebbtide::ir::HostArg;
 use ebbtide::ir::Type;
-use ebbtide::ir::parts::{Ending, Stop, Transport, Way};
+use ebbtide::ir::parts::{Ending, Sharing, Stop, Transport, Way};
 use ebbtide::{Array, Device, Element};
 use ebbtide_runtime::{Resident, StridedBox, take_lent};
 
@@ -73,6 +73,12 @@ impl Transport for Link {
 
     fn threads(&self) -> Option<usize> {
         self.threads
+    }
+
+    fn sharing(&self) -> Sharing {
+        let process = self.meeting.local.len();
+        // Ranks differ by one part at most, and the least memory of all parts decides.
+        Sharing { process, machine: process * self.meeting.ranks_here }
     }
 
     fn identity(&self) -> String {

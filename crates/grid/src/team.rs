@@ -26,11 +26,11 @@ impl Team {
 
     /// The parts spread over the ranks of a wire: each rank runs some of them.
     pub fn over(grid: &Grid, wire: Box<dyn Wire>) -> Team {
-        let computing = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let computing = ebbtide_cpu::default_threads();
         Team { grid: Arc::new(grid.clone()), wire: Some(wire), computing }
     }
 
-    /// How many parts of this process compute at a time; as many as there are cores unless something is said. Where a process
+    /// How many parts of this process compute at a time; as many as a CPU device has threads unless something is said. Where a process
     /// has one part, it computes on all threads of its device, else on one.
     pub fn computing(mut self, parts: usize) -> Team {
         self.computing = parts.max(1);

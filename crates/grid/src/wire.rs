@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// What connects the processes (*ranks*) of a run. Every function but the first two is called by all ranks in the same order.
+/// What connects the processes (*ranks*) of a run. Every function that takes `&mut self` is called by all ranks in the same order.
 ///
 /// A call may block for as long as the others take. One thread of a rank calls at a time, not always the same.
 pub trait Wire: Send {
@@ -12,6 +12,9 @@ pub trait Wire: Send {
 
     /// The number of ranks.
     fn ranks(&self) -> usize;
+
+    /// The number of ranks on the machine of this one, itself included: they share its memory.
+    fn ranks_here(&self) -> usize;
 
     /// Replaces every word by its maximum over all ranks.
     fn all_max(&mut self, words: &mut [u64]) -> Result<(), String>;
@@ -38,6 +41,10 @@ impl Wire for Alone {
     }
 
     fn ranks(&self) -> usize {
+        1
+    }
+
+    fn ranks_here(&self) -> usize {
         1
     }
 
@@ -104,6 +111,10 @@ impl Wire for Channels {
     }
 
     fn ranks(&self) -> usize {
+        self.boxes.len()
+    }
+
+    fn ranks_here(&self) -> usize {
         self.boxes.len()
     }
 

@@ -21,8 +21,8 @@ use crate::syntax::Program;
 
 /// What connects a part with the others.
 ///
-/// Every call but [`part`](Self::part), [`parts`](Self::parts) and [`identity`](Self::identity) is collective: it returns when
-/// all parts have made it, with the same `at`. Where they have not, all parts get the same [`Stop`]; a part that has got one
+/// [`gather`](Self::gather), [`exchange`](Self::exchange) and [`end`](Self::end) are collective: they return when all parts
+/// have made the call, with the same `at`. Where they have not, all parts get the same [`Stop`]; a part that has got one
 /// has the calls up to the next [`end`](Self::end) behind it.
 pub trait Transport: Send + Sync {
     /// The number of this part.
@@ -33,6 +33,9 @@ pub trait Transport: Send + Sync {
 
     /// How many threads the part may compute on; `None` for those of the device.
     fn threads(&self) -> Option<usize>;
+
+    /// With how many parts it shares memory.
+    fn sharing(&self) -> Sharing;
 
     /// What the parts are: the extents and borders of the grid and the number of this part. The same text is the same part.
     fn identity(&self) -> String;
@@ -45,6 +48,15 @@ pub trait Transport: Send + Sync {
 
     /// Ends a launch. It is an error on all parts unless all ended alike.
     fn end(&self, at: &str, ending: Ending) -> Result<(), Stop>;
+}
+
+/// How many parts share memory, the part that is asked included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// The parts of its process: they share the memory of a device.
+    pub process: usize,
+    /// The parts of all processes on its machine: they share the memory of the machine.
+    pub machine: usize,
 }
 
 /// Which way halos move.

@@ -1,9 +1,14 @@
 //! What exchanges cost: a wave in three dimensions on the ranks of a job against the same wave on as many threads of one process.
 //!
-//! `mpirun -n 2 target/release/examples/cost`, on a machine that nobody else uses. One thread computes on each rank. All variants
-//! are run in turn, many times; medians are printed, and the ratio is the median of the ratios within each turn. The floor is the
-//! bytes of an exchange at the speed of a copy. The model is that of the guide (`docs/src/machines.md`): one reduction and one
-//! message to each neighbour.
+//! `mpirun -n 2 --bind-to none target/release/examples/cost`, on a machine that nobody else uses. One thread computes on each rank;
+//! rank 0, which runs the other variants, must not be bound to one core. All variants are run in turn, many times. It prints medians
+//! and the least times, which other processes disturb less; the ratio is the median of the ratios within each turn. The floor is the
+//! bytes of an exchange at the speed of a copy. The model is that of the guide (`docs/src/machines.md`): one reduction and one message
+//! to each neighbour.
+
+#[allow(dead_code)]
+#[path = "../../../examples/survey.rs"]
+mod survey;
 
 use std::time::Instant;
 
@@ -11,6 +16,7 @@ use ebbtide::prelude::*;
 use ebbtide_cpu::Options;
 use ebbtide_grid::{Error, Grid, Part, Place3, Result, Team, Wire};
 use ebbtide_mpi::Mpi;
+use survey::advance;
 
 /// Cells along each side of the volume.
 const N: usize = 128;
@@ -20,23 +26,10 @@ const STEPS: usize = 20;
 const TURNS: usize = 21;
 
 #[program]
-fn wave(p: &mut Array3<f32>, q: &mut Array3<f32>, c: &Array3<f32>, at: &Place3, steps: usize) {
+fn waves(p: &mut Array3<f32>, q: &mut Array3<f32>, c: &Array3<f32>, at: &Place3, steps: usize) {
     for _t in 0..steps {
         exchange(p);
-        for (i, j, k) in par(
-            at.x.first..at.x.first + at.x.count,
-            at.y.first..at.y.first + at.y.count,
-            at.z.first..at.z.first + at.z.count,
-        ) {
-            let around = p[[i - 1, j, k]]
-                + p[[i + 1, j, k]]
-                + p[[i, j - 1, k]]
-                + p[[i, j + 1, k]]
-                + p[[i, j, k - 1]]
-                + p[[i, j, k + 1]];
-            q[[i, j, k]] = 2.0 * p[[i, j, k]] - q[[i, j, k]]
-                + c[[i, j, k]] * c[[i, j, k]] * (around - 6.0 * p[[i, j, k]]);
-        }
+        advance(p, q, c, at);
         swap(p, q);
     }
 }
@@ -51,7 +44,7 @@ fn exchanges(p: &mut Array3<f32>, steps: usize) {
 /// The two programs on a CPU device with so many threads.
 struct Bench {
     device: Device,
-    wave: Compiled<wave>,
+    waves: Compiled<waves>,
     exchanges: Compiled<exchanges>,
 }
 
@@ -77,8 +70,8 @@ impl Bench {
     fn on(threads: usize) -> Result<Bench> {
         let built = Options::new().threads(threads).build();
         let (device, _) = built.map_err(|error| Error::Part(format!("no CPU device: {error}")))?;
-        let (wave, exchanges) = (wave().compile(&device)?, exchanges().compile(&device)?);
-        Ok(Bench { device, wave, exchanges })
+        let (waves, exchanges) = (waves().compile(&device)?, exchanges().compile(&device)?);
+        Ok(Bench { device, waves, exchanges })
     }
 
     /// Runs both programs on the parts of a team; the slowest part counts.
@@ -87,10 +80,10 @@ impl Bench {
             let c = part.fill(&self.device, |_| 0.3)?;
             let mut p = part.fill(&self.device, |[x, y, z]| ((x + 2 * y + 3 * z) as f32).sin())?;
             let (mut q, at) = (part.zeros(&self.device)?, part.place3()?);
-            let _done = self.wave.launch((&mut p, &mut q, &c, &at, 2))?;
+            let _done = self.waves.launch((&mut p, &mut q, &c, &at, 2))?;
             part.barrier()?;
             let begun = Instant::now();
-            let _done = self.wave.launch((&mut p, &mut q, &c, &at, STEPS))?;
+            let _done = self.waves.launch((&mut p, &mut q, &c, &at, STEPS))?;
             let step = slowest(part, begun)?;
             let begun = Instant::now();
             let _done = self.exchanges.launch((&mut p, STEPS))?;
@@ -139,9 +132,10 @@ fn copy(bytes: usize) -> f64 {
     begun.elapsed().as_secs_f64() / 100.0
 }
 
-fn median(mut numbers: Vec<f64>) -> f64 {
+/// The median and the least.
+fn summary(mut numbers: Vec<f64>) -> (f64, f64) {
     numbers.sort_by(f64::total_cmp);
-    numbers[numbers.len() / 2]
+    (numbers[numbers.len() / 2], numbers[0])
 }
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
@@ -179,21 +173,28 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     if rank != 0 {
         return Ok(());
     }
-    let of = |f: &dyn Fn(&Turn) -> f64| median(turns.iter().map(f).collect());
-    let micro = |seconds: f64| 1e6 * seconds;
     let bytes = 2 * (ranks - 1) * face;
-    println!("{N}³ cells of f32, {ranks} ranks of one thread, {TURNS} turns of {STEPS} steps, medians");
-    println!("a step on {ranks} ranks               {:8.1} µs", micro(of(&|t| t.ranks.step)));
-    println!("a step on {ranks} threads             {:8.1} µs", micro(of(&|t| t.threads.step)));
-    println!("a step on {ranks} parts of a process  {:8.1} µs", micro(of(&|t| t.process.step)));
-    println!("ranks over threads              {:8.3}", of(&|t| t.ranks.step / t.threads.step));
-    println!("an exchange alone, ranks        {:8.1} µs", micro(of(&|t| t.ranks.exchange)));
-    println!("an exchange alone, one process  {:8.1} µs", micro(of(&|t| t.process.exchange)));
     println!(
-        "MPI's part by the model         {:8.1} µs (a reduction, and a message each way)",
-        micro(of(&|t| t.model))
+        "{N}³ cells of f32, {ranks} ranks of one thread, {TURNS} turns of {STEPS} steps; medians, and the least"
     );
-    println!("exchange over model             {:8.3}", of(&|t| t.ranks.exchange / t.model));
-    println!("floor: {bytes} bytes in all, {face} a message, copied in {:.1} µs", micro(of(&|t| t.copy)));
+    let micro = |what: String, f: &dyn Fn(&Turn) -> f64| {
+        let (median, least) = summary(turns.iter().map(f).collect());
+        println!("{what:35} {:9.1} µs {:9.1} µs", 1e6 * median, 1e6 * least);
+        (median, least)
+    };
+    let (_, on_ranks) = micro(format!("a step on {ranks} ranks"), &|t| t.ranks.step);
+    let (_, on_threads) = micro(format!("a step on {ranks} threads"), &|t| t.threads.step);
+    micro(format!("a step on {ranks} parts of a process"), &|t| t.process.step);
+    let (_, exchange) = micro("an exchange alone, ranks".to_string(), &|t| t.ranks.exchange);
+    micro("an exchange alone, one process".to_string(), &|t| t.process.exchange);
+    // A reduction, and a message each way.
+    let (_, model) = micro("MPI alone, by the model".to_string(), &|t| t.model);
+    let (copy, _) = micro("a message, copied".to_string(), &|t| t.copy);
+    let ratio = |f: &dyn Fn(&Turn) -> f64| summary(turns.iter().map(f).collect()).0;
+    let steps = ratio(&|t| t.ranks.step / t.threads.step);
+    println!("ranks over threads {steps:.3}, of the least times {:.3}", on_ranks / on_threads);
+    let exchanges = ratio(&|t| t.ranks.exchange / t.model);
+    println!("exchange over model {exchanges:.3}, of the least times {:.3}", exchange / model);
+    println!("floor: {bytes} bytes in all, {face} a message, copied in {:.1} µs", 1e6 * copy);
     Ok(())
 }

@@ -20,6 +20,10 @@
 //! A rank runs one or more parts, each on a thread; they meet, and one of them at a time talks to MPI
 //! (`MPI_THREAD_SERIALIZED`). A rank that dies ends the job, as MPI does.
 
+mod signals;
+
+pub use signals::cancel_on_signals;
+
 use ebbtide_grid::{Error, Grid, Result, Team, Wire};
 use mpi::Threading;
 use mpi::collective::{CommunicatorCollectives, SystemOperation};
@@ -31,6 +35,8 @@ use mpi::topology::{Color, Communicator, SimpleCommunicator};
 /// The MPI job that this process belongs to. Dropping it ends MPI, so it lives as long as everything that uses it.
 pub struct Mpi {
     universe: Universe,
+    /// The number of ranks on this machine.
+    here: usize,
 }
 
 impl Mpi {
@@ -43,7 +49,8 @@ impl Mpi {
             let message = "this MPI serves one thread alone: parts need MPI_THREAD_SERIALIZED".to_string();
             return Err(Error::Wire(message));
         }
-        Ok(Mpi { universe })
+        let here = universe.world().split_shared(universe.world().rank()).size() as usize;
+        Ok(Mpi { universe, here })
     }
 
     /// The number of this rank.
@@ -58,7 +65,7 @@ impl Mpi {
 
     /// A wire between all ranks, apart from all others: every rank calls this, in the same order.
     pub fn wire(&self) -> Ranks {
-        Ranks { comm: self.universe.world().duplicate(), tag: 0 }
+        Ranks { comm: self.universe.world().duplicate(), here: self.here, tag: 0 }
     }
 
     /// Returns when all ranks have called it. Ranks that wait sleep: MPI's own barrier would keep their cores busy, which those that
@@ -87,20 +94,22 @@ impl Mpi {
         let group = ((rank + 1) * groups - 1) / ranks;
         let comm = self.universe.world().split_by_color(Color::with_value(group as i32));
         let comm = comm.ok_or_else(|| Error::Wire("MPI gave no communicator to a group".to_string()))?;
-        Ok((group, Ranks { comm, tag: 0 }))
+        Ok((group, Ranks { comm, here: self.here, tag: 0 }))
     }
 }
 
 impl Ranks {
     /// A wire between the same ranks, apart from this one: all of them call it.
     pub fn duplicate(&self) -> Ranks {
-        Ranks { comm: self.comm.duplicate(), tag: 0 }
+        Ranks { comm: self.comm.duplicate(), here: self.here, tag: 0 }
     }
 }
 
 /// Ranks of an MPI job that talk to each other.
 pub struct Ranks {
     comm: SimpleCommunicator,
+    /// The number of ranks on this machine, those of other groups included.
+    here: usize,
     /// Messages of one swap have one tag.
     tag: i32,
 }
@@ -111,6 +120,9 @@ unsafe impl Send for Ranks {}
 
 /// Counts of MPI are 32-bit: longer messages are sent in pieces of this size.
 const PIECE: usize = 1 << 30;
+
+/// Where messages without bytes begin.
+static NOTHING: [u8; 1] = [0];
 
 fn count(bytes: usize) -> std::result::Result<i32, String> {
     i32::try_from(bytes)
@@ -126,6 +138,10 @@ impl Wire for Ranks {
         self.comm.size() as usize
     }
 
+    fn ranks_here(&self) -> usize {
+        self.here
+    }
+
     fn all_max(&mut self, words: &mut [u64]) -> std::result::Result<(), String> {
         let own = words.to_vec();
         self.comm.all_reduce_into(&own[..], words, SystemOperation::max());
@@ -139,6 +155,11 @@ impl Wire for Ranks {
             lengths.iter().map(|length| count(*length as usize)).collect::<std::result::Result<_, _>>()?;
         let total = counts.iter().try_fold(0i32, |sum, count| sum.checked_add(*count));
         let total = total.ok_or("all ranks together gather more than MPI counts")?;
+        // Open MPI takes the address of an empty vector, 1, for `MPI_IN_PLACE`.
+        let own = if own.is_empty() { &NOTHING[..0] } else { own };
+        if total == 0 {
+            return Ok(vec![Vec::new(); counts.len()]);
+        }
         let starts: Vec<i32> = counts
             .iter()
             .scan(0, |sum, count| {

@@ -140,6 +140,54 @@ fn a_part_that_fails_ends_the_job_with_its_number() {
     }
 }
 
+/// A signal on one rank stops the job with the same status on all ranks. Its state is durable, is verified by one process, and the
+/// job continues on another number of ranks.
+#[test]
+fn c66_a_job_that_a_signal_stops_continues_on_another_number_of_ranks() {
+    let expected = text(Command::new(CHECK).args(["alone", "durable", "-"]).output().expect("it starts"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let verify = |dir: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ebbtide"));
+        text(command.args(["runs", "verify", dir]).output().expect("it starts"))
+    };
+    for ranks in 1..=4 {
+        let dir = folder.path().join(format!("run-{ranks}"));
+        let dir = dir.to_str().expect("a plain name");
+        let rank = (ranks - 1).to_string();
+        let output = mpirun(ranks).args([CHECK, "ranks", "signal", dir, &rank]).output();
+        let output = output.expect("mpirun starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "the signal stopped nothing");
+        // The first part of that rank.
+        let part = (ranks - 1) * 5 / ranks;
+        assert_eq!(said.matches(&format!("part {part} was cancelled")).count(), ranks, "{said}");
+        let found = verify(dir);
+        assert_eq!(found.matches("continues from frontier 1 of all parts").count(), 5, "{found}");
+        let args = [CHECK, "ranks", "durable", dir];
+        assert_eq!(text(mpirun(5 - ranks).args(args).output().expect("mpirun starts")), expected);
+        assert_eq!(verify(dir).matches("the results of all parts are sound").count(), 5);
+    }
+}
+
+/// The example checks itself against the same parts in one process, and against one machine.
+#[test]
+fn c65_the_survey_has_the_bits_of_one_process_on_ranks() {
+    let survey = Path::new(CHECK).with_file_name("examples").join("survey");
+    assert!(
+        survey.exists(),
+        "`cargo test` builds {}, unless it was asked for one test target",
+        survey.display()
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut said = Vec::new();
+    for ranks in 1..=4 {
+        said.push(text(mpirun(ranks).arg(&survey).output().expect("mpirun starts")));
+        let durable = mpirun(ranks).arg(&survey).arg(folder.path().join("run")).output();
+        said.push(text(durable.expect("mpirun starts")));
+    }
+    assert!(said[0].starts_with("misfit") && said.iter().all(|one| *one == said[0]), "{said:?}");
+}
+
 /// Pseudo-random numbers with a fixed seed (xorshift).
 struct Random(u64);
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ebbtide::ir;
 use ebbtide::prelude::*;
-use ebbtide_runtime::{Backend, Executable, Frame, Start};
+use ebbtide_runtime::{Backend, Buffer, Executable, Frame, Memory, Start};
 
 /// Statements that record before the loop, loops in loops, and a sibling.
 #[program]
@@ -115,7 +115,7 @@ fn a_damaged_durable_run_gives_the_same_bits_or_says_what_is_damaged() {
 
 /// A device that does something unusual after so many segments.
 pub(crate) struct Fragile {
-    pub cpu: Device,
+    pub device: Device,
     pub left: Arc<AtomicI64>,
     pub then: Then,
 }
@@ -135,10 +135,14 @@ struct FragileCode {
     then: Then,
 }
 
-// SAFETY (*Faithful code*): the CPU's, of what is given; (*One memory*): the host's.
+// SAFETY (*Faithful code*, *One memory*): those of the device that it is made of.
 unsafe impl Backend for Fragile {
     fn name(&self) -> &str {
         "fragile"
+    }
+
+    fn memory(&self) -> Option<Arc<dyn Memory>> {
+        self.device.backend().memory()
     }
 
     fn compile(
@@ -147,12 +151,24 @@ unsafe impl Backend for Fragile {
         facts: &Arc<ir::Facts>,
         segments: &[&ir::Block],
     ) -> ebbtide_runtime::Result<Arc<dyn Executable>> {
-        let code = self.cpu.backend().compile(program, facts, segments)?;
+        let code = self.device.backend().compile(program, facts, segments)?;
         Ok(Arc::new(FragileCode { code, left: self.left.clone(), then: self.then.clone() }))
     }
 }
 
-// SAFETY: all clauses by the CPU's code.
+impl FragileCode {
+    fn count(&self) -> ebbtide_runtime::Result<()> {
+        if self.left.fetch_sub(1, Ordering::Relaxed) <= 0 {
+            match &self.then {
+                Then::Fail => return Err(ebbtide_runtime::Error::OutOfMemory { bytes: 1 }),
+                Then::Cancel(cancel) => cancel.cancel(),
+            }
+        }
+        Ok(())
+    }
+}
+
+// SAFETY: all clauses by the code of the device.
 unsafe impl Executable for FragileCode {
     fn source(&self) -> Option<&str> {
         self.code.source()
@@ -164,20 +180,47 @@ unsafe impl Executable for FragileCode {
         frame: &mut Frame,
         start: Start<'_>,
     ) -> ebbtide_runtime::Result<ir::Outcome> {
-        if self.left.fetch_sub(1, Ordering::Relaxed) <= 0 {
-            match &self.then {
-                Then::Fail => return Err(ebbtide_runtime::Error::OutOfMemory { bytes: 1 }),
-                Then::Cancel(cancel) => cancel.cancel(),
-            }
-        }
+        self.count()?;
         self.code.run(segment, frame, start)
+    }
+
+    fn enqueue(&self, segment: usize, frame: &mut Frame) -> ebbtide_runtime::Result<()> {
+        self.count()?;
+        self.code.enqueue(segment, frame)
+    }
+
+    fn submit(&self, frame: &mut Frame) -> ebbtide_runtime::Result<()> {
+        self.code.submit(frame)
+    }
+
+    fn settle(&self, frame: &mut Frame) -> ebbtide_runtime::Result<()> {
+        self.code.settle(frame)
+    }
+
+    fn store(
+        &self,
+        frame: &mut Frame,
+        arrays: &[ir::ArrayId],
+        to: &mut [Buffer],
+    ) -> ebbtide_runtime::Result<()> {
+        self.code.store(frame, arrays, to)
+    }
+
+    fn load(
+        &self,
+        frame: &mut Frame,
+        arrays: &[ir::ArrayId],
+        from: &[Buffer],
+    ) -> ebbtide_runtime::Result<()> {
+        self.code.load(frame, arrays, from)
     }
 }
 
 #[test]
 fn a_run_that_is_taken_up_goes_on_where_it_was() {
     let left = Arc::new(AtomicI64::new(i64::MAX));
-    let device = Device::new(Arc::new(Fragile { cpu: Device::cpu(), left: left.clone(), then: Then::Fail }));
+    let device =
+        Device::new(Arc::new(Fragile { device: Device::cpu(), left: left.clone(), then: Then::Fail }));
     let mut u = device.array(&(0..50).map(|i| 0.3 + 0.01 * i as f64).collect::<Vec<_>>()).unwrap();
     let mut c = device.zeros([50]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();
@@ -214,7 +257,8 @@ fn a_run_that_is_taken_up_goes_on_where_it_was() {
 #[test]
 fn a_run_goes_on_with_the_gradient_program_that_it_began_with() {
     let left = Arc::new(AtomicI64::new(i64::MAX));
-    let device = Device::new(Arc::new(Fragile { cpu: Device::cpu(), left: left.clone(), then: Then::Fail }));
+    let device =
+        Device::new(Arc::new(Fragile { device: Device::cpu(), left: left.clone(), then: Then::Fail }));
     let mut u = device.array(&[0.3; 500]).unwrap();
     let mut c = device.zeros([500]).unwrap();
     let mut loss = device.scalar(0.0).unwrap();

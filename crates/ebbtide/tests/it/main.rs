@@ -3,6 +3,7 @@
 
 mod adjoints;
 mod any_program;
+mod behind;
 mod body_loops;
 mod build_errors;
 mod calls;

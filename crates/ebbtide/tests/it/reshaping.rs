@@ -9,6 +9,7 @@ use ebbtide::prelude::*;
 use ebbtide::{Error, Host};
 use ebbtide_conformance::{Input, oracle};
 
+use crate::behind::behind;
 use crate::durable::{Fragile, Then};
 
 #[derive(Label, Clone, Copy, PartialEq, Debug)]
@@ -164,7 +165,7 @@ impl Given {
 
 #[test]
 fn c67_the_gradient_of_a_run_whose_list_grows_is_the_oracles_with_the_same_bits_under_every_schedule() {
-    lists_that_grow([Device::interpreter(), Device::cpu()]);
+    lists_that_grow([Device::interpreter(), Device::cpu(), behind().0]);
 }
 
 #[test]
@@ -282,8 +283,17 @@ fn c67_second_derivatives_and_tangents_of_a_run_whose_list_grows_are_the_oracles
 
 #[test]
 fn c67_a_durable_gradient_whose_list_grows_goes_on_to_the_same_bits() {
+    durable_lists_that_grow(Device::cpu());
+}
+
+#[test]
+fn c67_a_durable_gradient_whose_list_grows_goes_on_to_the_same_bits_behind_the_host() {
+    durable_lists_that_grow(behind().0);
+}
+
+fn durable_lists_that_grow(device: Device) {
     let left = Arc::new(AtomicI64::new(i64::MAX));
-    let device = Device::new(Arc::new(Fragile { cpu: Device::cpu(), left: left.clone(), then: Then::Fail }));
+    let device = Device::new(Arc::new(Fragile { device, left: left.clone(), then: Then::Fail }));
     let (asked, given) = (Asked::new(&device), Given::new(&device));
     let g = listed().value_and_grad(P::loss).value(P::list).wrt(P::x).wrt(P::list);
     let g = g.on_yield(asked.host()).compile(&device).unwrap();

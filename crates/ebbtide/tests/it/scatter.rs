@@ -171,7 +171,7 @@ fn sums_at_shared_elements_have_the_order_of_the_iterations() {
             assert!(deposited(device, n, cells) == expected, "{n} into {cells}");
         }
     }
-    // Several batches of what threads note for one another, with and without room for every thread.
+    // Many iterations, into fewer and into more elements than there are threads.
     for (n, cells) in [(150_000, 2), (150_000, 5000)] {
         assert!(deposited(&five, n, cells) == deposited(&one, n, cells), "{n} into {cells}");
     }

@@ -178,7 +178,8 @@ fn a_budget_below_the_minimum_names_the_minimum_with_a_disk_too() {
 #[test]
 fn a_durable_run_that_broke_down_goes_on_with_its_states_on_disk() {
     let left = Arc::new(AtomicI64::new(i64::MAX));
-    let device = Device::new(Arc::new(Fragile { cpu: Device::cpu(), left: left.clone(), then: Then::Fail }));
+    let device =
+        Device::new(Arc::new(Fragile { device: Device::cpu(), left: left.clone(), then: Then::Fail }));
     let slots = crate::folder::folder();
     let Arrays { mut u, mut v, c, mut loss } = arrays(&device);
     let (g, steps) = (compile(&device), 90);

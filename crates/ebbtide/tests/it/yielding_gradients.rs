@@ -269,7 +269,8 @@ fn a_gradient_that_yields_without_a_callback_says_what_to_do() {
 #[test]
 fn a_durable_gradient_remembers_what_the_host_did() {
     let left = Arc::new(AtomicI64::new(i64::MAX));
-    let device = Device::new(Arc::new(Fragile { cpu: Device::cpu(), left: left.clone(), then: Then::Fail }));
+    let device =
+        Device::new(Arc::new(Fragile { device: Device::cpu(), left: left.clone(), then: Then::Fail }));
     let asked = Arc::new(AtomicU64::new(0));
     let count = asked.clone();
     let g = limited()

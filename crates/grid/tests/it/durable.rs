@@ -165,6 +165,14 @@ fn a_part_that_is_missing_is_named_and_a_damaged_one_costs_one_frontier() {
         // Part 2 was ahead of the others, who had only the one that was damaged: then it is named.
         Err(error) => assert!(error.to_string().contains("part 2"), "{error}"),
     }
+    let disks = interrupted();
+    for (name, bytes) in disks[2].files() {
+        if name.to_string_lossy().ends_with("safetensors") {
+            disks[2].flip(&name, bytes - 1, 1);
+        }
+    }
+    let text = problem.run(4, &disks).expect_err("a part is damaged").to_string();
+    assert!(text.contains("part 2 has none") && text.contains("/run/part-2"), "{text}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use ebbtide::ir::parts::{Cause, Stop};
 use ebbtide::prelude::*;
 use ebbtide_grid::{Channels, Error, Grid, Part, Place1, Result, Team};
 
-use crate::problems::burgers;
+use crate::problems::{burgers, on_ranks};
 
 fn line(parts: usize) -> Grid {
     Grid::new(&[4 * parts]).and_then(|g| g.even(&[parts])).and_then(|g| g.halo(1)).expect("a grid")
@@ -306,6 +306,7 @@ fn parts_are_saved_and_loaded_and_a_missing_one_is_named() {
     };
     let loaded = Team::new(&grid).run(load).expect("it loads");
     assert_eq!(loaded[0], (0..12).map(|x| x as f64).collect::<Vec<_>>());
+    assert_eq!([2, 3].map(|ranks| on_ranks(&grid, ranks, load)), [loaded[0].clone(), loaded[0].clone()]);
     let text = Team::new(&other).run(load).expect_err("another grid").to_string();
     assert!(text.contains("another grid"), "{text}");
     std::fs::remove_file(dir.path().join("part-1.safetensors")).expect("it is there");

@@ -1,9 +1,14 @@
 //! The model of the guide's page on many machines, against what two to four ranks send: reductions, messages, bytes, memory.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ebbtide::prelude::*;
 use ebbtide_grid::{Channels, Grid, Part, Result, Team, Wire};
+
+use crate::faulty::{Fault, Faulty};
+use crate::problems::{burgers, on_ranks};
 
 /// What one rank asked of its wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -34,6 +39,10 @@ impl Wire for Counting {
 
     fn ranks(&self) -> usize {
         Wire::ranks(&self.wire)
+    }
+
+    fn ranks_here(&self) -> usize {
+        self.wire.ranks_here()
     }
 
     fn all_max(&mut self, words: &mut [u64]) -> Result<(), String> {
@@ -163,4 +172,37 @@ fn an_array_of_a_part_takes_its_cells_and_halos() {
         Ok(())
     };
     Team::new(&grid).run(work).expect("it runs");
+}
+
+/// A frontier of a part is at most the memory that its gradient holds and its two arguments, and comes near it.
+#[test]
+fn a_frontier_takes_at_most_the_memory_of_a_part() {
+    let grid = Grid::new(&[8000]).and_then(|g| g.even(&[4])).and_then(|g| g.halo(1));
+    let grid = grid.and_then(|g| g.periodic(&[true])).expect("a grid");
+    let device = Device::best().expect("a device");
+    let gradient = burgers().grad(burgers::loss).wrt(burgers::u).memory(Bytes::kib(160));
+    let gradient = gradient.compile(&device).expect("it compiles");
+    let launch = |part: &Part, disk: Option<Faulty>| {
+        let u = part.fill(&device, |[x]| (0.01 * x as f64).sin())?;
+        let (next, loss, at) = (part.zeros(&device)?, device.zeros([])?, part.place1()?);
+        let args = (&u, &next, &at, 0.3, 40, &loss);
+        if let Some(disk) = disk {
+            gradient.launch_durable_on(Arc::new(disk), Path::new("/run"), Duration::ZERO, args)?;
+        }
+        Ok(gradient.plan(args)?.peak_bytes() as usize + 2 * u.len() * size_of::<f64>())
+    };
+    let planned = on_ranks(&grid, 3, |part| launch(part, None));
+    let mut largest = 0;
+    for operation in (100..1000).step_by(150) {
+        let disks: Vec<Faulty> = (0..4).map(|_| Faulty::new()).collect();
+        disks[1].fail_at(operation, Fault::PowerCut);
+        Team::new(&grid)
+            .run(|part| launch(part, Some(disks[part.number()].clone())))
+            .expect_err("it was cut off");
+        let files = disks.iter().flat_map(Faulty::files);
+        let snapshots = files.filter(|(name, _)| name.to_string_lossy().ends_with("safetensors"));
+        largest = snapshots.map(|(_, bytes)| bytes).fold(largest, usize::max);
+    }
+    // Names, shapes and numbers of the run come to it.
+    assert!(largest <= planned + 4096 && 2 * largest >= planned, "{largest} of {planned}");
 }

@@ -4,7 +4,7 @@ use ebbtide::Direction;
 use ebbtide::prelude::*;
 use ebbtide_grid::{Grid, Team};
 
-use crate::problems::{ToBits, burgers, torus, wave};
+use crate::problems::{ToBits, burgers, on_ranks, torus, wave};
 
 /// The problem on a line as one writes it for one machine.
 #[program]
@@ -84,6 +84,52 @@ fn a_line_in_parts_is_the_line() {
             // Nothing is summed across a border.
             assert_eq!(values.bits(), u.to_vec().bits());
             close(&[value], &[loss.value()], 1e-12);
+        }
+    }
+}
+
+/// A stencil of fourth order: it reads two elements on either side.
+#[program]
+fn wide(u: &mut Array1<f64>, next: &mut Array1<f64>, at: &ebbtide_grid::Place1, loss: &mut Array0<f64>) {
+    for _t in 0..6 {
+        exchange(u);
+        for i in par(at.first..at.first + at.count) {
+            next[i] = 0.5 * u[i] + 0.3 * (u[i - 1] * u[i + 1]) - 0.1 * (u[i - 2] + u[i + 2]).sin();
+        }
+        swap(u, next);
+    }
+    for i in par(at.first..at.first + at.count) {
+        loss[[]] += u[i] * u[i];
+    }
+    all_sum(loss);
+}
+
+/// Halos are wider than some parts: they come from neighbours of neighbours.
+#[test]
+fn halos_that_reach_beyond_neighbours_are_exchanged() {
+    let device = Device::best().expect("a device");
+    let run = wide().compile(&device).expect("it compiles");
+    let gradient = wide().grad(wide::loss).wrt(wide::u).compile(&device).expect("it compiles");
+    for ring in [true, false] {
+        let found = |counts: &[usize], ranks: usize| {
+            let grid = Grid::new(&[12]).and_then(|g| g.cut(0, counts)).and_then(|g| g.halo(2));
+            let grid = grid.and_then(|g| g.periodic(&[ring])).expect("a grid");
+            on_ranks(&grid, ranks, |part| {
+                let mut u = part.fill(&device, |[x]| (0.7 * x as f64).sin() + 0.3)?;
+                let (mut next, mut loss) = (part.zeros(&device)?, device.zeros([])?);
+                let at = part.place1()?;
+                let out = gradient.launch((&u, &next, &at, &loss))?;
+                let _done = run.launch((&mut u, &mut next, &at, &mut loss))?;
+                Ok((part.gather(&u)?, part.gather(out.get(wide::u)?)?))
+            })
+        };
+        let (u, du) = found(&[12], 1);
+        for counts in [&[1, 1, 1, 4, 1, 3, 1][..], &[5, 7], &[1; 12]] {
+            let bits = |(u, du): (Vec<f64>, Vec<f64>)| [u.bits(), du.bits()].concat();
+            let (values, derivatives) = found(counts, 2);
+            assert_eq!(values.bits(), u.bits(), "{counts:?}");
+            close(&derivatives, &du, 1e-12);
+            assert_eq!(bits(found(counts, 1)), bits((values, derivatives)));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Runs the problems of the tests on the ranks of a job, or in this process alone, and prints the bits of everything.
 //!
-//! `ebbtide-mpi-check alone|ranks line|torus|wave even|uneven`, `… shots`, `… groups`, `… fail`, or `… durable DIR [RANK POINT]`, which ends
-//! rank `RANK` at a named file operation. `tests/ranks.rs` compares what it prints.
+//! `ebbtide-mpi-check alone|ranks line|torus|wave even|uneven`, `… shots`, `… groups`, `… fail`, `… durable DIR [RANK POINT]`, which ends
+//! rank `RANK` at a named file operation, or `… signal DIR RANK`, in which rank `RANK` receives a signal. `tests/ranks.rs` compares what it prints.
 
 #[allow(dead_code)]
 #[path = "../../../grid/tests/it/problems.rs"]
@@ -10,7 +10,7 @@ mod problems;
 use ebbtide::Direction;
 use ebbtide::prelude::*;
 use ebbtide_grid::{Alone, Grid, Part, Result, Shots, Team, Wire};
-use ebbtide_mpi::Mpi;
+use ebbtide_mpi::{Mpi, cancel_on_signals};
 use problems::{Bits, ToBits, burgers, torus, wave};
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
@@ -44,7 +44,19 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
                 unsafe { std::env::set_var("EBBTIDE_KILL_AT", point) };
             }
             let grid = Grid::new(&[48])?.cut(0, &[5, 17, 1, 11, 14])?.halo(1)?.periodic(&[true])?;
-            team(&grid).run(|part| durable(part, &cut))?
+            team(&grid).run(|part| durable(part, &cut, &Cancel::new()))?
+        }
+        "signal" => {
+            let cancel = cancel_on_signals()?;
+            if mpi.as_ref().is_some_and(|mpi| mpi.rank().to_string() == next()) {
+                signal_hook::low_level::raise(signal_hook::consts::SIGTERM)?;
+                // A thread passes the signal on.
+                while !cancel.is_cancelled() {
+                    std::thread::yield_now();
+                }
+            }
+            let grid = Grid::new(&[48])?.cut(0, &[5, 17, 1, 11, 14])?.halo(1)?.periodic(&[true])?;
+            team(&grid).run(|part| durable(part, &cut, &cancel))?
         }
         "fail" => {
             let grid = Grid::new(&[12])?.even(&[4])?.halo(1)?;
@@ -54,6 +66,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         "shots" => {
             let mut wire: Box<dyn Wire> =
                 mpi.as_ref().map_or_else(|| Box::new(Alone) as Box<dyn Wire>, |mpi| Box::new(mpi.wire()));
+            gather_nothing(&mut *wire)?;
             let shot = |shot: usize| Ok((0..5).map(|k| ((shot * 7 + k) as f64 * 0.3).sin() / 3.0).collect());
             vec![Shots::over(&mut *wire).sum(7, 5, shot)?.bits()]
         }
@@ -80,6 +93,9 @@ fn line(part: &Part) -> Result<Bits> {
     let hvp = burgers().hvp(burgers::loss).wrt(burgers::u).wrt(burgers::nu).compile(device)?;
     let direction = part.fill(device, |[x]| 0.1 * x as f64 - 1.0)?;
     let along = Direction::new().array(burgers::u, &direction).scalar(burgers::nu, 0.5);
+    let jvp = burgers().jvp(burgers::loss).wrt(burgers::u).wrt(burgers::nu).compile(device)?;
+    let out = jvp.launch((&mut u, &mut next, &at, 0.3, 20, &mut loss), &along)?;
+    bits.push(out.get(burgers::loss)?.value().to_bits());
     let out = hvp.launch((&mut u, &mut next, &at, 0.3, 20, &mut loss), &along)?;
     bits.extend(part.gather(out.get(burgers::u)?)?.bits());
     bits.push(out.get(burgers::nu)?.to_bits());
@@ -117,13 +133,14 @@ fn groups(mpi: Option<&Mpi>) -> Result<Bits> {
 }
 
 /// Every action is made durable in `dir`, or none.
-fn durable(part: &Part, dir: &str) -> Result<Bits> {
+fn durable(part: &Part, dir: &str, cancel: &Cancel) -> Result<Bits> {
     let device = &Device::best()?;
     let at = part.place1()?;
     let u = part.fill(device, |[x]| (0.37 * x as f64).sin() + 0.2)?;
     let (next, loss) = (part.zeros(device)?, device.zeros([])?);
     let gradient = burgers().value_and_grad(burgers::loss).wrt(burgers::u).wrt(burgers::nu);
-    let gradient = gradient.budget(Budget::Revolve { slots: 2, block: 1 }).compile(device)?;
+    let gradient =
+        gradient.budget(Budget::Revolve { slots: 2, block: 1 }).compile(device)?.cancel_with(cancel);
     let args = (&u, &next, &at, 0.3, 9, &loss);
     let out = match dir {
         "-" => gradient.launch(args)?,
@@ -164,6 +181,19 @@ fn volume(part: &Part) -> Result<Bits> {
     bits.extend(out.get(P::wavelet)?.to_vec().bits());
     bits.extend(vec![out.value(P::loss)?.value()].bits());
     Ok(bits)
+}
+
+/// No rank, all but the first, or the first alone gather something.
+fn gather_nothing(wire: &mut dyn Wire) -> Result<()> {
+    for (first, others) in [(0, 0), (0, 3), (2, 0)] {
+        let expected: Vec<Vec<u8>> =
+            (0..wire.ranks()).map(|rank| vec![7; if rank == 0 { first } else { others }]).collect();
+        let found = wire.all_gather(&expected[wire.rank()]).map_err(ebbtide_grid::Error::Wire)?;
+        if found != expected {
+            return Err(ebbtide_grid::Error::Wire(format!("{found:?} was gathered, not {expected:?}")));
+        }
+    }
+    Ok(())
 }
 
 /// Part 2 fails before its first exchange.

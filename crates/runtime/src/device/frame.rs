@@ -60,6 +60,9 @@ pub struct TapePlaces {
 /// The places of an array of at most so many bytes share memory: a piece for each would take more than it holds.
 const SMALL: usize = 64;
 
+/// Devices copy arrays so many bytes at a time, each from such a multiple.
+const AT_ONCE: usize = 16;
+
 fn byte_count(program: &Program, array: ArrayId, shape: &[usize]) -> Result<usize> {
     shape
         .iter()
@@ -134,7 +137,8 @@ pub struct Frame {
     pub cancel: Option<Cancel>,
     /// Finished passes of the outermost loop that runs, for who wants to know how far the launch is.
     pub done: Arc<AtomicI64>,
-    /// What an executable that runs apart from the host keeps of the frame on its side.
+    /// What an executable that runs apart from the host keeps of the frame on its side. Who changes addresses, shapes or how
+    /// much tapes hold, when nothing that was enqueued is still to run, takes it away; the executable makes it anew.
     pub aside: Option<Box<dyn Any + Send>>,
     /// The memory of temporaries, held for as long as their addresses are used.
     temps: Vec<Buffer>,
@@ -276,7 +280,8 @@ impl Frame {
         let tape = &mut self.tapes[array.index()];
         let claimed = tape.claimed + count;
         let missing = claimed.saturating_sub(tape.places.len());
-        if self.alike && missing > 1 && (1..=SMALL).contains(&bytes) {
+        let side_by_side = meter.memory.is_none() || bytes < AT_ONCE || bytes.is_multiple_of(AT_ONCE);
+        if self.alike && missing > 1 && (1..=SMALL).contains(&bytes) && side_by_side {
             let piece = missing.checked_mul(bytes).ok_or(Error::TooLarge { shape: vec![missing, bytes] })?;
             let piece = spare.take(piece, meter)?;
             tape.claimed = claimed;
@@ -361,6 +366,7 @@ impl Frame {
         // SAFETY (*Liveness*, *Bounds*): as above; a place that was not reserved is a panic.
         unsafe { buffer.copy_out(to)? };
         self.tapes[array.index()].depth += 1;
+        self.aside = None;
         Ok(())
     }
 

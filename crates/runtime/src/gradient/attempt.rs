@@ -18,6 +18,7 @@ use crate::gradient::run::{Means, Run};
 use crate::gradient::watch::observed;
 use crate::launch::yielded::Yielded;
 use crate::memory::buffer::Buffer;
+use crate::memory::device_memory::Handed;
 
 /// What an attempt knows from the ones before it: the host is not asked again.
 #[derive(Default)]
@@ -173,14 +174,16 @@ impl CompiledGradient {
         }
         // Before the run's slots go: what was asked for may still want them.
         let settled = run.settle();
-        let moved = match ran.is_ok() {
-            true => run.moved_results(args)?,
-            false => Vec::new(),
+        let moved = match ran.is_ok() && settled.is_ok() {
+            true => run.moved_results(args),
+            false => Ok(Vec::new()),
         };
         drop(run);
         frame.leave(&self.spare);
+        // What went wrong first: a fault of a segment is told again by who waits for it once more.
+        let ran = ran?;
         settled?;
-        Ok(Attempt::Done(ran?, moved))
+        Ok(Attempt::Done(ran, moved?))
     }
 }
 
@@ -237,11 +240,15 @@ impl<'a> Run<'a> {
             }
             let shape = view.shape[..program.array(id).rank].iter().map(|n| *n as usize).collect();
             let mut buffers = [Buffer::zeroed(view.bytes, self.device.meter())?];
+            buffers[0].hand_over(Handed::ForWriting)?;
             self.executable.store(self.frame, &[id], &mut buffers)?;
             let [buffer] = buffers;
             moved.push(Moved { argument, shape, buffer });
         }
-        self.settle()?;
+        // Most runs have none, and have been waited for.
+        if !moved.is_empty() {
+            self.settle()?;
+        }
         Ok(moved)
     }
 }

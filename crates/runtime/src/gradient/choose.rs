@@ -92,7 +92,8 @@ impl CompiledGradient {
         let mut given = self.budget;
         let mut agreed = None;
         if together(self.program()).is_some() {
-            let mut free = self.device.free_bytes();
+            let on_device = self.device.backend().memory().is_some();
+            let mut free = parts::share(self.program(), self.device.free_bytes(), on_device);
             parts::agree(self.program(), &mut needs, &mut given, &mut free)?;
             let reach = self.reach(&needs, self.whole_budget(given)?, free)?;
             agreed = Some((free, parts::agree_reach(self.program(), reach)?));

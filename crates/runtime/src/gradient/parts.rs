@@ -8,6 +8,15 @@ use crate::gradient::planner::Need;
 use crate::gradient::tiers::Reach;
 use crate::launch::parts::{disagreed, gather_words, largest, together};
 
+/// The share of one part in the memory that is free. The parts of a process share a device, those of a machine share its memory. All
+/// parts look before the first of them allocates anything.
+pub(crate) fn share(program: &Program, free: u64, on_device: bool) -> u64 {
+    let Some(transport) = together(program) else { return free };
+    let sharing = transport.sharing();
+    let parts = if on_device { sharing.process } else { sharing.machine };
+    free / parts.max(1) as u64
+}
+
 /// What a plan is made from, made the same on all parts: the largest arrays, the least memory.
 pub(crate) fn agree(
     program: &Program,
@@ -98,4 +107,64 @@ fn counts_of(need: &Need, words: &mut Vec<u64>) {
 pub(crate) fn any(program: &Program, at: &str, own: bool) -> Result<bool> {
     let Some(transport) = together(program) else { return Ok(own) };
     Ok(largest(&*transport, at, &[u64::from(own)])?[0] != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ebbtide_ir::parts::{Collective, Ending, Sharing, Stop, Transport, Way, within};
+    use ebbtide_ir::{Builder, HostArg};
+
+    use super::*;
+
+    /// The only part, which says that it shares memory with others.
+    struct Crowded;
+
+    impl Transport for Crowded {
+        fn part(&self) -> usize {
+            0
+        }
+
+        fn parts(&self) -> usize {
+            1
+        }
+
+        fn threads(&self) -> Option<usize> {
+            None
+        }
+
+        fn sharing(&self) -> Sharing {
+            Sharing { process: 3, machine: 12 }
+        }
+
+        fn identity(&self) -> String {
+            String::new()
+        }
+
+        fn gather(&self, _: &str, own: &[u8]) -> std::result::Result<Vec<Vec<u8>>, Stop> {
+            Ok(vec![own.to_vec()])
+        }
+
+        fn exchange(&self, _: &str, _: Way, _: &mut [HostArg<'_>]) -> std::result::Result<(), String> {
+            Ok(())
+        }
+
+        fn end(&self, _: &str, _: Ending) -> std::result::Result<(), Stop> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn parts_plan_with_their_share_of_the_memory() {
+        let alone = Builder::new("alone").finish().expect("a program");
+        let mut together = alone.clone();
+        together.operations.push(Arc::new(Collective::Shared.operation(ebbtide_ir::Rules::default())));
+        let shares = |program: &Program| [false, true].map(|on_device| share(program, 1200, on_device));
+        assert_eq!(shares(&together), [1200, 1200]);
+        within(Some(Arc::new(Crowded)), || {
+            assert_eq!(shares(&together), [100, 400]);
+            assert_eq!(shares(&alone), [1200, 1200]);
+        });
+    }
 }

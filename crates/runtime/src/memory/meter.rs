@@ -13,7 +13,7 @@ pub struct Meter {
     /// The bytes that may be held less than all that can be counted, so that the default is no limit.
     withheld: AtomicU64,
     /// `None` where it is the host's.
-    pub(super) memory: Option<Arc<dyn Memory>>,
+    pub(crate) memory: Option<Arc<dyn Memory>>,
 }
 
 impl Meter {

@@ -2,7 +2,8 @@
 //!
 //! Invariant: the memory of an array, the copy of it for undoing and every free place on its tape have room for the shape
 //! that the array has. Memory moves between arrays and places of equal shapes, so how much there is belongs to an address
-//! and not to an array; it never gets less.
+//! and not to an array; it never gets less. What an executable keeps of the frame on its side has the old addresses and
+//! shapes, so it goes: nothing that was enqueued is still to run.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -56,6 +57,7 @@ impl Frame {
         meter: &Arc<Meter>,
     ) -> Result<()> {
         self.measure();
+        self.aside = None;
         let k = array.index();
         let view = self.arrays[k];
         if self.room(view.address, &view) < bytes {
@@ -95,11 +97,13 @@ impl Frame {
 
     /// Gives an array that nothing reads or writes any more another shape.
     pub(crate) fn set_shape_alone(&mut self, array: ArrayId, shape: Extents) {
+        self.aside = None;
         self.arrays[array.index()].shape = shape;
     }
 
     /// Makes an alias the array again that it is an alias of.
     pub(crate) fn alias(&mut self, alias: ArrayId, array: ArrayId) {
+        self.aside = None;
         self.arrays[alias.index()] = self.arrays[array.index()];
     }
 

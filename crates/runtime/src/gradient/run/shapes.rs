@@ -202,8 +202,11 @@ impl<'a> Run<'a> {
             let (extent, view) = (shapes[id.index()], self.frame.arrays[id.index()]);
             let moves = match (program.array(id).role.clone(), follow) {
                 (Role::Param(_), _) if self.variant.lent.arrays.values().any(|lent| lent.given == id) => {
-                    self.frame.set_shape_alone(id, extent.shape);
-                    changed |= view.shape != extent.shape;
+                    if view.shape != extent.shape {
+                        changed = true;
+                        self.settle()?;
+                        self.frame.set_shape_alone(id, extent.shape);
+                    }
                     false
                 }
                 // Values are copied at the end, in the last shapes.
@@ -252,6 +255,7 @@ impl<'a> Run<'a> {
     }
 
     fn reshape_frame(&mut self, id: ArrayId, to: Extent) -> Result<()> {
+        self.settle()?;
         self.with_room(|run| run.frame.reshape(id, to.shape, to.bytes, run.device.meter()))
     }
 
