@@ -39,8 +39,16 @@ def double(u):
         u[i] = 2.0 * u[i]
 
 
-on_cpu = {f.__name__: eb.program(f) for f in (steps, energy, double)}
-on_gpu = {f.__name__: eb.Program(f, device="cuda") for f in (steps, energy, double)}
+def looped(u, steps: int, nu: float, loss):
+    for _t in range(steps):
+        for i in par(len(u)):
+            u[i] = u[i] - nu * u[i] * u[i]
+    for i in par(len(u)):
+        loss[()] += u[i] * u[i]
+
+
+on_cpu = {f.__name__: eb.program(f) for f in (steps, energy, double, looped)}
+on_gpu = {f.__name__: eb.Program(f, device="cuda") for f in (steps, energy, double, looped)}
 
 
 def noise(n, seed=0):
@@ -156,6 +164,15 @@ def test_parts_of_tensors_are_used_in_place(torch):
     assert u.cpu().tolist() == [1.0] * 3 + [2.0] * 4
 
 
+def test_gradients_of_parts_that_are_aligned_to_their_elements_alone(torch):
+    a = (0.1 + 0.1 * noise(10_001)).astype(np.float32)
+    whole, start = torch.tensor(a, device="cuda"), torch.zeros((), dtype=torch.float32, device="cuda")
+    memory = 20 * a.nbytes
+    value, du = on_gpu["looped"].grad("loss", wrt="u", memory=memory)(whole[1:], 100, 0.1, start)
+    expected, eu = on_cpu["looped"].grad("loss", wrt="u", memory=memory)(a[1:].copy(), 100, 0.1, np.zeros((), np.float32))
+    assert value == expected and np.array_equal(du.numpy(), eu)
+
+
 def test_arrays_of_jax_are_read_in_place_and_never_written(jax):
     a, w = noise(10_000), noise(10_000, 1)
     u, c, loss = (jax.numpy.asarray(x) for x in (a, w, np.zeros(())))
@@ -167,6 +184,80 @@ def test_arrays_of_jax_are_read_in_place_and_never_written(jax):
     assert np.array_equal(np.asarray(back), eu)
     with pytest.raises(eb.LaunchError, match="read-only"):
         on_gpu["double"](u)
+
+
+def test_operations_of_pytorch_run_where_their_tensors_are(torch):
+    import ebbtide.torch
+
+    a = 0.1 + 0.1 * noise(10_000)
+    op = ebbtide.torch.op(on_gpu["looped"], outputs="loss", wrt=["u", "nu"])
+    u = torch.tensor(a, device="cuda", requires_grad=True)
+    nu = torch.tensor(0.1, dtype=torch.float64, device="cuda", requires_grad=True)
+    loss = op(u, 10, nu, torch.zeros((), dtype=torch.float64, device="cuda"))
+    loss.backward()
+    value, (du, dnu) = on_cpu["looped"].grad("loss", wrt=["u", "nu"])(a, 10, 0.1, np.zeros(()))
+    assert loss.is_cuda and u.grad.is_cuda and nu.grad.is_cuda
+    assert loss.item() == value and np.array_equal(u.detach().cpu().numpy(), a), "arguments stay as they are"
+    assert np.array_equal(u.grad.cpu().numpy(), du) and nu.grad.item() == dnu
+
+
+def test_operations_of_pytorch_take_the_cotangents_of_a_graph_on_the_gpu(torch):
+    """Expanded cotangents, another stream, several outputs, and work of PyTorch on both sides."""
+    import ebbtide.torch
+
+    op = ebbtide.torch.op(on_gpu["looped"], outputs=["loss", "u"], wrt=["u"])
+    a = 0.1 + 0.1 * noise(10_000)
+    grads = []
+    for stream in (torch.cuda.current_stream(), torch.cuda.Stream()):
+        with torch.cuda.stream(stream):
+            u = torch.tensor(a, device="cuda", requires_grad=True)
+            loss, end = op(2.0 * u, 10, 0.1, torch.zeros((), dtype=torch.float64, device="cuda"))
+            (loss + end.sum()).backward()
+            grads.append(u.grad.cpu().numpy())
+    first, second = on_cpu["looped"].vjp("loss", wrt="u"), on_cpu["looped"].vjp("u", wrt="u")
+    arguments = (2.0 * a, 10, 0.1, np.zeros(()))
+    expected = 2.0 * (first(1.0, *arguments)[1] + second(np.ones_like(a), *arguments)[1])
+    assert np.array_equal(grads[0], expected) and np.array_equal(grads[1], expected)
+
+
+def test_pytorch_differentiates_twice_on_the_gpu(torch):
+    import ebbtide.torch
+
+    op = ebbtide.torch.op(on_gpu["looped"], outputs="loss", wrt=["u"])
+    start = torch.zeros((), dtype=torch.float64, device="cuda")
+    u = torch.tensor(np.linspace(0.1, 1.0, 7), device="cuda", requires_grad=True)
+    assert torch.autograd.gradcheck(lambda u: op(u, 4, 0.1, start), u)
+    assert torch.autograd.gradgradcheck(lambda u: op(u, 4, 0.1, start), u)
+
+
+def test_operations_of_pytorch_say_where_tensors_must_be(torch):
+    import ebbtide.torch
+
+    start = torch.zeros((), dtype=torch.float64)
+    u = torch.ones(5, dtype=torch.float64)
+    with pytest.raises(eb.LaunchError, match="in host memory"):
+        ebbtide.torch.op(on_gpu["looped"], outputs="loss", wrt=["u"])(u, 4, 0.1, start)
+    with pytest.raises(eb.LaunchError, match="memory of a GPU"):
+        ebbtide.torch.op(on_cpu["looped"], outputs="loss", wrt=["u"])(u.cuda(), 4, 0.1, start.cuda())
+
+
+@pytest.mark.parametrize("programs", [on_cpu, on_gpu], ids=["cpu", "gpu"])
+def test_functions_of_jax_take_arrays_on_the_gpu_through_the_host(jax, programs):
+    import ebbtide.jax
+
+    op = ebbtide.jax.op(programs["looped"], outputs="loss", wrt=["u", "nu"])
+
+    def loss(u, nu):
+        return 3.0 * op(u, 10, nu, jax.numpy.zeros(()))
+
+    a = 0.1 + 0.1 * noise(10_000)
+    value, (du, dnu) = on_cpu["looped"].vjp("loss", wrt=["u", "nu"])(3.0, a, 10, 0.1, np.zeros(()))
+    u = jax.numpy.asarray(a)
+    assert float(loss(u, 0.1)) == 3.0 * value
+    for differentiate in (jax.grad(loss, argnums=(0, 1)), jax.jit(jax.grad(loss, argnums=(0, 1)))):
+        found, slope = differentiate(u, 0.1)
+        assert next(iter(found.devices())).platform in ("gpu", "cuda")
+        assert np.array_equal(np.asarray(found), du) and float(slope) == dnu
 
 
 def test_arrays_of_cupy_are_changed_in_place():

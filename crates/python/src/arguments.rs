@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
 
+use crate::device_array::DeviceArray;
 use crate::{device, dlpack, errors};
 
 /// In which memory elements are.
@@ -131,6 +132,12 @@ impl<'py> Leaves<'py> {
                 let name = name.cast::<PyString>()?.to_str()?.to_string();
                 self.push(program, &format!("{path}.{name}"), &object.getattr(name.as_str())?)?;
             }
+            return Ok(());
+        }
+        if let Ok(ours) = object.cast::<DeviceArray>() {
+            let device = device::get(py, self.device.as_deref())?;
+            let found = ours.get().elements_for(py, &device)?;
+            self.add(Leaf::Array(found.map_err(|why| refused(object, program, path, &why))?));
             return Ok(());
         }
         if object.hasattr("__dlpack__")? {

@@ -91,6 +91,13 @@ pub fn device_name(py: Python<'_>) -> PyResult<String> {
     Ok(get(py, None)?.name().to_string())
 }
 
+/// Does the device of this name compute in host memory? Without a name, the default one.
+#[pyfunction]
+#[pyo3(signature = (name=None))]
+pub fn in_host_memory(py: Python<'_>, name: Option<&str>) -> PyResult<bool> {
+    Ok(get(py, name)?.backend().memory().is_none())
+}
+
 /// In a child of `fork` the threads of the parent's devices do not exist: devices are made anew when they are wanted.
 #[pyfunction]
 pub fn after_fork() {

@@ -17,7 +17,7 @@ use pyo3::types::PyTuple;
 use crate::arguments::{Elements, Leaf, Leaves, Where, lend};
 use crate::dlpack::{DataType, PLAIN, Place, Tensor, VERSIONED, Versioned};
 use crate::outputs::copied;
-use crate::{device, errors};
+use crate::{device, dlpack, errors};
 
 /// The memory of an array on a device.
 struct Held {
@@ -64,6 +64,41 @@ impl DeviceArray {
     fn array(&self) -> &AnyArray {
         &self.held.array
     }
+
+    /// Its elements as an argument of a program on a device, in place; `Err` says why that device cannot use them. Every
+    /// launch that used them has ended, so others alone are waited for.
+    pub fn elements_for(&self, py: Python<'_>, device: &Device) -> PyResult<Result<Elements, String>> {
+        let Shared { kind, ordinal: id, .. } = self.held.shared;
+        if let Err(why) = dlpack::stream(device, Place { kind, id }) {
+            return Ok(Err(format!("is a `DeviceArray` that {why}")));
+        }
+        self.wait_for_others(py)?;
+        Ok(Ok(self.elements()))
+    }
+
+    /// Waits for whoever may use the elements by DLPack.
+    fn wait_for_others(&self, py: Python<'_>) -> PyResult<()> {
+        let memory = self.array().device().backend().memory();
+        let Some(memory) = memory.filter(|_| self.held.handed_out.load(Ordering::Relaxed)) else {
+            return Ok(());
+        };
+        errors::detached(py, || memory.finish_of_all())?.map_err(|error| errors::exception(py, &error))
+    }
+
+    fn elements(&self) -> Elements {
+        let array = self.array();
+        let mut shape = [0; Indices::MAX_RANK];
+        shape.iter_mut().zip(array.shape()).for_each(|(extent, given)| *extent = *given);
+        Elements {
+            ty: array.ty(),
+            start: array.address(),
+            shape,
+            rank: array.shape().len(),
+            place: Where::Device,
+            contiguous: true,
+            writeable: true,
+        }
+    }
 }
 
 fn numpy_name(ty: Type) -> &'static str {
@@ -104,25 +139,9 @@ impl DeviceArray {
     /// A copy in host memory.
     fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         // Others may have written it since: a view of its own looks at what the device has now.
-        let mut shape = [0; Indices::MAX_RANK];
         let array = self.array();
-        shape.iter_mut().zip(array.shape()).for_each(|(extent, given)| *extent = *given);
-        let elements = Elements {
-            ty: array.ty(),
-            start: array.address(),
-            shape,
-            rank: array.shape().len(),
-            place: Where::Device,
-            contiguous: true,
-            writeable: false,
-        };
-        let memory = array.device().backend().memory();
-        let others = || match memory.filter(|_| self.held.handed_out.load(Ordering::Relaxed)) {
-            Some(memory) => memory.finish_of_all(),
-            None => Ok(()),
-        };
-        errors::detached(py, others)?.map_err(|error| errors::exception(py, &error))?;
-        let view = lend(array.device(), &elements).map_err(|error| errors::exception(py, &error))?;
+        self.wait_for_others(py)?;
+        let view = lend(array.device(), &self.elements()).map_err(|error| errors::exception(py, &error))?;
         copied(py, &view)
     }
 

@@ -117,7 +117,7 @@ pub fn elements<'py>(
 }
 
 /// The stream on which a device uses memory of this place; `Err` says why it cannot use it.
-fn stream(device: &Device, place: Place) -> Result<u64, String> {
+pub fn stream(device: &Device, place: Place) -> Result<u64, String> {
     let shared = device.backend().memory().and_then(|memory| memory.shared());
     let gpu = if place.kind == CUDA || place.kind == CUDA_MANAGED { "a GPU" } else { "another device" };
     let Some(shared) = shared else {

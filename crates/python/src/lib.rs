@@ -37,6 +37,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<schedule::Action>()?;
     module.add_function(wrap_pyfunction!(device::set_device, module)?)?;
     module.add_function(wrap_pyfunction!(device::device_name, module)?)?;
+    module.add_function(wrap_pyfunction!(device::in_host_memory, module)?)?;
     module.add_function(wrap_pyfunction!(device_array::to_device, module)?)?;
     module.add_function(wrap_pyfunction!(device::after_fork, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::run_durable, module)?)?;
