@@ -4,7 +4,9 @@
 >>> jax.grad(lambda u: op(u, next, nu, dt, steps, target, loss0)[0])(u)    # doctest: +SKIP
 
 The function returns new arrays. It runs as a callback of the host (`jax.pure_callback`): JAX copies arguments to host memory
-(on the CPU it may lend them), the program runs on copies of the arguments that it writes, and the results are copied back.
+(on the CPU it may lend them), the program runs on copies of the arguments that it writes, and the results are copied back. A
+program with ``device="cuda"`` runs on the GPU all the same: all its arrays are copied from host memory to the GPU before it
+runs, and its results to host memory after it, in each direction once.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any, Callable, Sequence, Union
 import jax
 import numpy as np
 
+from ._native import DeviceArray, in_host_memory, to_device
 from .program import Program
 
 
@@ -45,6 +48,12 @@ def op(program: Program, outputs: Union[str, Sequence[str]], wrt: Sequence[str],
             found.append(array[()] if scalar else array)
         return found
 
+    def placed(value: Any) -> Any:
+        """An array where the program runs."""
+        if not isinstance(value, np.ndarray) or in_host_memory(program._device):
+            return value
+        return to_device(np.asarray(value, order="C"), program._device)
+
     def written(args: Sequence[Any]) -> set[str]:
         return {p[0].split(".")[0] for p in program._ir(tuple(args)).params if p[3]}
 
@@ -52,16 +61,17 @@ def op(program: Program, outputs: Union[str, Sequence[str]], wrt: Sequence[str],
         args = host_arguments(values)
         copies = written(args)
         args = [np.array(a) if name in copies and isinstance(a, np.ndarray) else a for name, a in zip(parameters, args)]
+        args = [placed(a) for a in args]
         if program(*args) is not None:
             raise RuntimeError(f"`{program.name}` yielded: a function of JAX cannot")
-        return tuple(np.asarray(args[positions[name]]) for name in names)
+        return tuple(_host(args[positions[name]]) for name in names)
 
     def pull(cotangents: Sequence[Any], *values: Any) -> tuple[np.ndarray, ...]:
-        args = host_arguments(values)
+        args = [placed(a) for a in host_arguments(values)]
         totals: list[Any] = [None] * len(wanted)
         for name, cotangent in zip(names, cotangents):
-            _, parts = pullbacks[name](np.asarray(cotangent, order="C"), *args)
-            totals = [np.asarray(p) if t is None else t + p for t, p in zip(totals, parts)]
+            _, parts = pullbacks[name](placed(np.asarray(cotangent, order="C")), *args)
+            totals = [_host(p) if t is None else t + _host(p) for t, p in zip(totals, parts)]
         return tuple(np.asarray(t) for t in totals)
 
     def shaped(value: Any) -> jax.ShapeDtypeStruct:
@@ -119,6 +129,11 @@ def op(program: Program, outputs: Union[str, Sequence[str]], wrt: Sequence[str],
 
     call.__name__ = program.name
     return call
+
+
+def _host(found: Any) -> np.ndarray:
+    """A result of the engine in host memory."""
+    return np.asarray(found.numpy() if isinstance(found, DeviceArray) else found)
 
 
 def _is_scalar(program: Program, name: str) -> bool:

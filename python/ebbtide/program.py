@@ -16,7 +16,7 @@ from .runs import Run
 
 
 class Program(ProgramBase):
-    """A program: call it with NumPy arrays, which it changes in place, and numbers.
+    """A program: call it with NumPy arrays, which it changes in place (on a GPU, with arrays that are there), and numbers.
 
     It is built when it is first called, once for each signature (element types and ranks), and compiled for the device.
     A call returns ``None``, or where the program yielded.
@@ -24,6 +24,7 @@ class Program(ProgramBase):
 
     function: Callable[..., Any]
     name: str
+    _device: Optional[str]
     _fma: bool
     _names: list[str]
 
@@ -36,6 +37,7 @@ class Program(ProgramBase):
         self: Any = super().__new__(cls, function.__name__, [p.name for p in parameters], defaults, device)
         self.function = function
         self.name = function.__name__
+        self._device = device
         self._fma = fma
         self._names = [p.name for p in parameters]
         functools.update_wrapper(self, function)
@@ -78,7 +80,7 @@ class Program(ProgramBase):
 
     def with_fma(self) -> "Program":
         """The same program with multiply-adds: a product that one sum takes is rounded once, together with it."""
-        return Program(self.function, device=None, fma=True)
+        return Program(self.function, device=self._device, fma=True)
 
     # -- derivatives -------------------------------------------------------------------------------------------------
 

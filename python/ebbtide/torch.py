@@ -4,8 +4,9 @@
 >>> loss = op(u, next, nu, dt, steps, target, loss0)                        # doctest: +SKIP
 >>> loss.backward()                                                         # doctest: +SKIP
 
-Tensors are on the CPU. The operation returns new tensors and leaves its arguments as they are: written arguments are copied
-once, before the program runs on the copies; all others are used in place.
+Tensors are where the program runs: on the CPU, or on the GPU for a program with ``device="cuda"``. The operation returns new
+tensors and leaves its arguments as they are: written arguments are copied once, before the program runs on the copies; all
+others are used in place, and nothing passes through the host but tensors of rank 0 for scalar parameters.
 """
 
 from __future__ import annotations
@@ -14,17 +15,41 @@ from typing import Any, Callable, Sequence, Union
 
 import numpy as np
 import torch
+import torch.utils.dlpack
 
+from ._native import DeviceArray
 from .program import Program
 
 
 def _array(value: Any) -> Any:
-    """An argument as the program takes it; tensors are looked at in place."""
+    """An argument as the program takes it; tensors are used in place, where they are."""
     if isinstance(value, torch.Tensor):
-        if value.device.type != "cpu":
-            raise TypeError(f"this tensor is on {value.device}: programs called from Python use host memory, move it with `.cpu()`")
-        return value.detach().numpy()
+        value = value.detach()
+        return value.numpy() if value.device.type == "cpu" else value
     return value
+
+
+def _copied(value: Any) -> Any:
+    """A copy of an argument that the program writes."""
+    if isinstance(value, torch.Tensor):
+        return value.clone(memory_format=torch.contiguous_format)
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _cotangent(value: torch.Tensor) -> Any:
+    """A cotangent or a direction, which PyTorch may give with gaps."""
+    return _array(value.detach().contiguous())
+
+
+def _tensor(found: Any, like: Any = None) -> torch.Tensor:
+    """A result of the engine as a tensor, in place; a number goes where ``like`` is."""
+    if isinstance(found, DeviceArray):
+        made: torch.Tensor = torch.utils.dlpack.from_dlpack(found)
+        return made
+    if isinstance(found, torch.Tensor):
+        return found
+    device = like.device if isinstance(like, torch.Tensor) else None
+    return torch.as_tensor(np.asarray(found), device=device)
 
 
 def _scalar(value: Any, ty: str) -> Any:
@@ -52,40 +77,46 @@ def op(program: Program, outputs: Union[str, Sequence[str]], wrt: Sequence[str],
     if unknown:
         raise ValueError(f"`{program.name}` has no parameter `{unknown[0]}`; it has {', '.join(parameters)}")
 
-    def arguments(values: Sequence[Any]) -> list[Any]:
+    def arguments(values: Sequence[Any], of: Sequence[str] = parameters) -> list[Any]:
+        """Values of these parameters as the program takes them."""
         built = program._built()
         kinds = {p[0]: p[1:3] for p in built[-1].params} if built else {}
         found = []
-        for name, value in zip(parameters, values):
-            ty, rank = kinds.get(name, (None, 0))
-            is_number = isinstance(value, torch.Tensor) and value.ndim == 0 and (name not in names and _is_scalar(program, name, kinds))
-            found.append(_scalar(value, ty or "f64") if is_number else _array(value))
+        for name, value in zip(of, values):
+            is_rank_0 = isinstance(value, torch.Tensor) and value.ndim == 0
+            if is_rank_0 and name not in names and _is_scalar(program, name, kinds):
+                found.append(_scalar(value, kinds.get(name, ("f64",))[0]))
+            else:
+                found.append(_array(value))
         return found
+
+    def pulled(name: str, cotangent: torch.Tensor, values: Sequence[Any], args: Sequence[Any]) -> tuple[torch.Tensor, ...]:
+        _, grads = pullbacks[name](_cotangent(cotangent), *args)
+        return tuple(_tensor(grad, values[positions[key]]) for key, grad in zip(wanted, grads))
 
     class Backward(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, cotangent: torch.Tensor, *values: Any) -> Any:
             ctx.cotangent, ctx.values = cotangent, values
-            _, grads = pullbacks[names[0]](np.asarray(cotangent.detach().numpy(), order="C"), *arguments(values))
-            return tuple(torch.as_tensor(np.asarray(grad)) for grad in grads)
+            return pulled(names[0], cotangent, values, arguments(values))
 
         @staticmethod
         def backward(ctx: Any, *moved: Any) -> Any:
             if second is None or ctx.cotangent.ndim != 0:
                 raise RuntimeError("a second derivative needs one output of rank 0")
-            direction = {
-                name: np.asarray(m.detach().numpy(), order="C") if m.ndim else m.item()
-                for name, m in zip(wanted, moved)
-                if m is not None
-            }
+            along = {name: m.detach().contiguous() for name, m in zip(wanted, moved) if m is not None}
+            direction = dict(zip(along, arguments(list(along.values()), list(along))))
             args = arguments(ctx.values)
             products = second(direction, *args)
             grads: list[Any] = [None] * len(ctx.values)
             for name, product in zip(wanted, products):
-                grads[positions[name]] = torch.as_tensor(np.asarray(product)) * ctx.cotangent
-            _, first = pullbacks[names[0]](np.ones_like(ctx.cotangent.detach().numpy()), *args)
-            along = sum(float((np.asarray(f) * m.detach().numpy()).sum()) for f, m in zip(first, moved) if m is not None)
-            return (torch.as_tensor(along, dtype=ctx.cotangent.dtype), *grads)
+                grads[positions[name]] = _tensor(product, ctx.values[positions[name]]) * ctx.cotangent
+            first = pulled(names[0], torch.ones_like(ctx.cotangent), ctx.values, args)
+            slope = torch.zeros_like(ctx.cotangent)
+            for name, grad in zip(wanted, first):
+                if name in along:
+                    slope = slope + (grad * along[name]).sum()
+            return (slope, *grads)
 
     class Operation(torch.autograd.Function):
         @staticmethod
@@ -95,12 +126,12 @@ def op(program: Program, outputs: Union[str, Sequence[str]], wrt: Sequence[str],
             written = {p[0].split(".")[0] for p in ir.params if p[3]}
             args = arguments(values)
             # Written arguments are copied: operations of PyTorch give new tensors.
-            args = [a.copy() if name in written and isinstance(a, np.ndarray) else a for name, a in zip(parameters, args)]
+            args = [_copied(a) if name in written else a for name, a in zip(parameters, args)]
             if program(*args) is not None:
                 raise RuntimeError(f"`{program.name}` yielded: an operation of PyTorch cannot")
             ctx.save_for_backward(*[v for v in values if isinstance(v, torch.Tensor)])
             ctx.others = [None if isinstance(v, torch.Tensor) else (v,) for v in values]
-            results = tuple(torch.from_numpy(np.asarray(args[positions[name]])) for name in names)
+            results = tuple(_tensor(args[positions[name]]) for name in names)
             return results[0] if isinstance(outputs, str) else results
 
         @staticmethod
@@ -116,10 +147,8 @@ def op(program: Program, outputs: Union[str, Sequence[str]], wrt: Sequence[str],
                 for name, cotangent in zip(names, cotangents):
                     if cotangent is None:
                         continue
-                    _, parts = pullbacks[name](np.asarray(cotangent.detach().numpy(), order="C"), *args)
-                    for key, part in zip(wanted, parts):
-                        tensor = torch.as_tensor(np.asarray(part))
-                        totals[key] = tensor if key not in totals else totals[key] + tensor
+                    for key, part in zip(wanted, pulled(name, cotangent, values, args)):
+                        totals[key] = part if key not in totals else totals[key] + part
             found: list[Any] = [None] * len(values)
             for name, grad in totals.items():
                 found[positions[name]] = grad if isinstance(values[positions[name]], torch.Tensor) else None

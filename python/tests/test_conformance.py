@@ -1,8 +1,12 @@
 """CONFORMANCE C, D and G from Python; the number of each promise is in the name of its test."""
 
+import concurrent.futures
 import dataclasses
 import enum
+import importlib.util
 import os
+import random
+import re
 import subprocess
 import sys
 import textwrap
@@ -154,6 +158,116 @@ def test_d28_d29_d32_a_yield_stands_after_its_region_and_resumes_where_it_is_tol
         b[()] = 0
         assert stages.resume(at if label is None else at.to(label), u, b, flag()) is None
         assert u.tolist() == expected
+
+
+def test_d25_a_program_without_a_yielding_region_costs_what_it_costs_without_regions():
+    def plain(u):
+        u[0] += 1.0
+        for i in par(len(u)):
+            u[i] = 2.0 * u[i]
+
+    def labelled(u):
+        with checkpoint(Stage.A):
+            u[0] += 1.0
+        with checkpoint(Stage.B):
+            for i in par(len(u)):
+                u[i] = 2.0 * u[i]
+
+    def yielding(u, b):
+        with checkpoint(Stage.A, yield_on=b):
+            u[0] += 1.0
+        with checkpoint(Stage.B):
+            for i in par(len(u)):
+                u[i] = 2.0 * u[i]
+
+    u = np.ones(3)
+    source = [code(eb.program(function), u) for function in (plain, labelled)]
+    assert source[0] == source[1] != code(eb.program(yielding), u, flag())
+
+
+def code(program, *args):
+    """The generated source without what it says of where it comes from."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*|#line[^\n]*", "", program.source(*args), flags=re.S)
+    return [line.strip() for line in text.replace(program.name, "program").splitlines() if line.strip()]
+
+
+@eb.program
+def between(log, u, b, c):
+    count = 10.0
+    if u[0] > 0.0:
+        count = count + 1.0
+    log[0] += count
+    with checkpoint(Stage.A, yield_on=b):
+        log[1] += 1.0
+    scaled = 2.0 * u[0]
+    if scaled > 1.0:
+        log[2] += scaled
+    else:
+        log[2] -= scaled
+    with checkpoint(Stage.B, yield_on=c):
+        log[3] += 1.0
+    log[4] += count + scaled
+
+
+@pytest.mark.parametrize("first, log", [(1.0, [11.0, 1.0, 2.0, 1.0, 13.0]), (-1.0, [10.0, 1.0, 2.0, 1.0, 8.0])])
+def test_d27_statements_outside_of_labels_are_regions_too_in_their_order(first, log):
+    expected = np.array(log)
+    found, u, b, c = np.zeros(5), np.array([first]), flag(), flag()
+    assert between(found, u, b, c) is None and found.tolist() == log
+    # Nothing behind a yield has run; a resume runs again the region that yielded, and nothing before it.
+    found[:], b[()] = 0.0, 1
+    at = between(found, u, b, c)
+    assert at.is_at(Stage.A) and found.tolist() == [*log[:2], 0.0, 0.0, 0.0]
+    b[()], c[()] = 0, 1
+    at = between.resume(at, found, u, b, c)
+    assert at.is_at(Stage.B) and found.tolist() == [log[0], 2.0, *log[2:4], 0.0]
+    c[()] = 0
+    assert between.resume(at, found, u, b, c) is None
+    assert found.tolist() == (expected + [0.0, 1.0, 0.0, 1.0, 0.0]).tolist()
+
+
+def test_d41_labels_belong_to_a_compiled_program_and_statuses_are_its_own():
+    def three(u, b):
+        with checkpoint(Stage.C, yield_on=b):
+            u[0] += 1
+        with checkpoint(Stage.A, yield_on=b):
+            u[1] += 1
+
+    first, other = eb.program(three), eb.program(three.__class__(three.__code__, three.__globals__, "three"))
+    u, b = np.zeros(3, np.int32), np.array(5, np.int32)
+    at = stages(u, b, flag())
+    assert at.is_at(Stage.B)
+    here = first(u, b)
+    assert here.is_at(Stage.C) and here.reason == 5 and not here.is_at(Stage.B)
+    # The yield of one program is no place of another one; what each said stays what it was.
+    with pytest.raises(eb.LaunchError):
+        first.resume(at, u, b)
+    with pytest.raises(eb.LaunchError):
+        at.to(Other.B)
+    b[()] = 0
+    assert first(u, b) is None and stages(u, b, flag()) is None
+    assert at.is_at(Stage.B) and here.is_at(Stage.C)
+    # The same program for other element types, and another object of the same function, know their labels too.
+    wide = np.zeros(3, np.int64)
+    b[()] = 6
+    assert first(wide, b).reason == 6 and other(u, b).is_at(Stage.C)
+    b[()] = 0
+    assert first.resume(here, u, b) is None and first(wide, b) is None
+
+
+def test_d43_a_status_is_polled_and_waited_for_in_a_thread_and_may_be_dropped():
+    """The interpreter's lock is free while a program runs: a future of Python is its pending launch."""
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        u, b = np.zeros(3, np.int32), np.array(3, np.int32)
+        pending = pool.submit(stages, u, b, flag())
+        at = pending.result()
+        assert pending.done() and at.reason == 3 and u.tolist() == [1, 10, 0]
+        b[()] = 0
+        assert pool.submit(stages.resume, at, u, b, flag()).result() is None and u.tolist() == [1, 20, 100]
+        # A future that nobody asks: the launch ends all the same, and its arrays live until then.
+        left = np.zeros(3, np.int32)
+        pool.submit(stages, left, flag(), flag())
+    assert left.tolist() == [1, 10, 100]
 
 
 def test_d26_labels_come_back_as_their_members_and_are_unique():
@@ -487,6 +601,83 @@ def rows(x, steps: int, loss):
             x[t + 1, i] = 0.9 * x[t, i] + 0.1 * x[t, i] * x[t, i]
     for i in par(n):
         loss[()] += x[steps, i]
+
+
+class RandomProgram:
+    """The text of a random program of floats: parallel and sequential loops, conditions, swaps, branches."""
+
+    UNARY = ("np.sin({})", "np.cos({})", "np.tanh({})", "np.exp(-{0} * {0})", "(-{})", "np.sqrt(1.0 + {0} * {0})")
+    BINARY = ("({} + {})", "({} - {})", "({} * {})", "({0} / (2.0 + {1} * {1}))", "select({0} > {1}, {0}, 0.5 * {1})")
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.lines = []
+
+    def value(self, depth, leaves):
+        kind = self.random.random()
+        if depth == 0 or kind < 0.25:
+            return self.random.choice([*leaves, f"{self.random.uniform(-1.0, 1.0):.3f}"])
+        if kind < 0.6:
+            return self.random.choice(self.UNARY).format(self.value(depth - 1, leaves))
+        return self.random.choice(self.BINARY).format(self.value(depth - 1, leaves), self.value(depth - 1, leaves))
+
+    def statement(self, indent, depth):
+        def say(text):
+            self.lines.append("    " * indent + text)
+
+        to, other = self.random.sample(["u", "v", "w"], 2)
+        kind = self.random.randrange(6 if depth else 4)
+        if kind == 0:
+            say(f"for i in par(len({to})):")
+            say(f"    {to}[i] = {self.value(2, [f'{to}[i]', f'{other}[i]', 'k'])}")
+        elif kind == 1:
+            say(f"for i in par(range(1, len({to}) - 1)):")
+            say(f"    {to}[i] = {self.value(2, [f'{other}[i - 1]', f'{other}[i + 1]', f'{other}[i]', 'k'])}")
+        elif kind == 2:
+            say(f"for i in range(1, len({to})):")
+            say(f"    {to}[i] = 0.5 * {to}[i - 1] + {self.value(2, [f'{to}[i]', f'{other}[i]', 'k'])}")
+        elif kind == 3:
+            say(f"swap({to}, {other})")
+        elif kind == 4:
+            say(f"for t{depth} in range({self.random.randint(0, 4)}):")
+            self.block(indent + 1, depth - 1)
+        else:
+            say(f"if {to}[0] > {other}[1]:")
+            self.block(indent + 1, depth - 1)
+
+    def block(self, indent, depth):
+        for _ in range(self.random.randint(1, 3)):
+            self.statement(indent, depth)
+
+    def text(self):
+        self.lines = ["def made(u, v, w, k: float, loss):"]
+        self.block(1, 2)
+        self.lines += ["    for i in par(len(u)):", "        loss[()] += u[i] * v[i] + 0.5 * w[i] * w[i] + k * u[i]"]
+        return "\n".join(self.lines) + "\n"
+
+
+def test_g54_what_verifies_has_a_gradient_a_jvp_and_an_hvp(tmp_path):
+    n, wrt = 5, ["u", "k"]
+    for seed in range(60):
+        file = tmp_path / f"made_{seed}.py"
+        file.write_text("import numpy as np\nfrom ebbtide import par, select, swap\n\n\n" + RandomProgram(seed).text())
+        spec = importlib.util.spec_from_file_location(file.stem, file)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        program = eb.program(device="interpreter")(module.made)
+        draw = np.random.default_rng(seed).standard_normal
+        args = [draw(n), draw(n), draw(n), float(draw()), np.zeros(())]
+        direction = {"u": draw(n), "k": float(draw())}
+        plain = [np.copy(a) if isinstance(a, np.ndarray) else a for a in args]
+        program(*plain)
+        value, (du, dk) = program.grad("loss", wrt=wrt)(*args)
+        same, tangent = program.jvp("loss", wrt=wrt)(direction, *args)
+        second = program.hvp("loss", wrt=wrt)(direction, *args)
+        assert value == plain[4][()] == same, file.read_text()
+        along = float((du * direction["u"]).sum() + dk * direction["k"])
+        size = float(np.abs(du * direction["u"]).sum() + abs(dk * direction["k"]))
+        assert abs(along - tangent) <= 1e-9 * (1.0 + size), file.read_text()
+        assert second[0].shape == (n,) and np.shape(second[1]) == ()
 
 
 def test_g55_a_trajectory_in_the_callers_array_is_linear_and_nothing_runs_again():

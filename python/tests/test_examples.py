@@ -44,6 +44,17 @@ def test_the_pages_small_vectors_run(tmp_path):
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
+@pytest.mark.parametrize("page", ["from-difftaichi", "from-tangent", "from-warp"])
+def test_what_users_of_other_systems_are_shown_runs(page, tmp_path):
+    text = (ROOT / "docs" / "src" / f"{page}.md").read_text()
+    file = tmp_path / "shown.py"
+    file.write_text(re.search(r"```python\n(import ebbtide.*?)```", text, re.S)[1])
+    spec = importlib.util.spec_from_file_location("shown", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.value > 0.0
+
+
 def test_the_notebook_runs_and_shows_pictures():
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")

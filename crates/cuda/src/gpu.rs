@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-use ebbtide_runtime::{Carried, Error, Memory, Piece, Result, StridedBox};
+use ebbtide_runtime::{Carried, Error, Memory, Piece, Result, Shared, StridedBox};
 
 use crate::ordinal::ordinal;
 use crate::sys::{Address, BoxCopy, BoxSide, DEVICE, Driver, HOST, Handle, driver};
@@ -20,6 +20,8 @@ pub struct Gpu {
     /// For copies beside the computation.
     copies: Handle,
     pool: Handle,
+    /// Its number among those that the process sees.
+    ordinal: c_int,
     /// What it calls itself.
     pub name: String,
     /// Major and minor compute capability.
@@ -56,6 +58,9 @@ const USED: c_int = 7;
 const MEMORY_TYPE: c_int = 2;
 /// A stream that does not wait for the legacy default stream.
 const NON_BLOCKING: u32 = 1;
+
+/// What DLPack calls memory of an NVIDIA GPU.
+const DLPACK_CUDA: i32 = 2;
 
 /// The driver's codes for memory that could not be had, and for what has not ended yet.
 const OUT_OF_MEMORY: c_int = 2;
@@ -115,6 +120,7 @@ impl Gpu {
                 stream,
                 copies,
                 pool,
+                ordinal: number,
                 name: CStr::from_ptr(name.as_ptr()).to_string_lossy().to_string(),
                 capability: (attribute(CAPABILITY_MAJOR)?, attribute(CAPABILITY_MINOR)?),
                 multiprocessors: attribute(MULTIPROCESSORS)?.max(1) as u32,
@@ -470,7 +476,8 @@ pub fn failure(reason: String) -> Error {
 }
 
 // SAFETY (*Allocation*): the driver's allocations, at least as large as asked for, zeroed on the stream before anything else
-// uses them; (*Copies*): on one stream, in the order in which they are asked for.
+// uses them; (*Copies*, *Ends*): on one stream, in the order in which they are asked for,
+// or on that of copies; both are waited for.
 unsafe impl Memory for Gpu {
     fn free_bytes(&self) -> Option<u64> {
         self.enter().ok()?;
@@ -486,6 +493,22 @@ unsafe impl Memory for Gpu {
         };
         // What the pool keeps for the process can be had too.
         (codes == [0; 3]).then_some(free as u64 + reserved.saturating_sub(used))
+    }
+
+    fn shared(&self) -> Option<Shared> {
+        Some(Shared { kind: DLPACK_CUDA, ordinal: self.ordinal, stream: self.stream as u64 })
+    }
+
+    fn finish(&self) -> Result<()> {
+        self.wait()?;
+        // SAFETY (*Liveness*): the stream lives as long as the process.
+        self.check(unsafe { (self.driver.cuStreamSynchronize)(self.copies) }, "a copy failed")
+    }
+
+    fn finish_of_all(&self) -> Result<()> {
+        self.enter()?;
+        // SAFETY (*Liveness*): the context is retained as long as the process lives.
+        self.check(unsafe { (self.driver.cuCtxSynchronize)() }, "a kernel or a copy failed")
     }
 
     fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {

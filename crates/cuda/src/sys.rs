@@ -77,6 +77,7 @@ functions! {
     cuDeviceTotalMem_v2(bytes: *mut usize, device: c_int);
     cuDevicePrimaryCtxRetain(context: *mut Handle, device: c_int);
     cuCtxSetCurrent(context: Handle);
+    cuCtxSynchronize();
     cuStreamCreate(stream: *mut Handle, flags: c_uint);
     cuStreamSynchronize(stream: Handle);
     cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint);

@@ -10,7 +10,16 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
 
-use crate::{dlpack, errors};
+use crate::device_array::DeviceArray;
+use crate::{device, dlpack, errors};
+
+/// In which memory elements are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Where {
+    Host,
+    /// That of the device on which the program runs.
+    Device,
+}
 
 /// The elements of an array of somebody else, where they are.
 #[derive(Clone, Copy)]
@@ -19,6 +28,7 @@ pub struct Elements {
     pub start: *mut u8,
     pub shape: [usize; Indices::MAX_RANK],
     pub rank: usize,
+    pub place: Where,
     /// In C order, and aligned.
     pub contiguous: bool,
     pub writeable: bool,
@@ -72,13 +82,20 @@ pub struct Leaves<'py> {
     pub leaves: Vec<Leaf>,
     pub key: Vec<u8>,
     capsules: Vec<Bound<'py, PyAny>>,
+    /// The name of the device on which the program runs; `None` is the default one.
+    device: Option<String>,
 }
 
 static FIELDS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 impl<'py> Leaves<'py> {
-    pub fn with_room(leaves: usize) -> Leaves<'py> {
-        Leaves { leaves: Vec::with_capacity(leaves), key: Vec::with_capacity(leaves), capsules: Vec::new() }
+    pub fn with_room(leaves: usize, device: Option<&str>) -> Leaves<'py> {
+        Leaves {
+            leaves: Vec::with_capacity(leaves),
+            key: Vec::with_capacity(leaves),
+            capsules: Vec::new(),
+            device: device.map(str::to_string),
+        }
     }
 
     fn add(&mut self, leaf: Leaf) {
@@ -117,8 +134,14 @@ impl<'py> Leaves<'py> {
             }
             return Ok(());
         }
+        if let Ok(ours) = object.cast::<DeviceArray>() {
+            let device = device::get(py, self.device.as_deref())?;
+            let found = ours.get().elements_for(py, &device)?;
+            self.add(Leaf::Array(found.map_err(|why| refused(object, program, path, &why))?));
+            return Ok(());
+        }
         if object.hasattr("__dlpack__")? {
-            let found = dlpack::elements(object)?;
+            let found = dlpack::elements(object, &device::get(py, self.device.as_deref())?)?;
             let (elements, capsule) =
                 found.map_err(|why| errors::launch(py, program, &format!("`{path}`: {why}")))?;
             self.capsules.push(capsule);
@@ -199,6 +222,7 @@ fn numpy_elements(array: &Bound<'_, PyUntypedArray>) -> Result<Elements, String>
         start,
         shape,
         rank,
+        place: Where::Host,
         contiguous: flags & whole == whole,
         writeable: flags & NPY_ARRAY_WRITEABLE != 0,
     })
@@ -254,6 +278,7 @@ impl Launch {
                     let decl = program.array(*id);
                     written = purpose == Use::Declared && decl.role == Role::Param(Access::Write);
                     check(&decl.name, elements, written).map_err(fail)?;
+                    reachable(device, &decl.name, elements).map_err(fail)?;
                     if written && let Some(other) = overlapping(program, leaves, k) {
                         return Err(fail(format!(
                             "`{}` and `{other}` share memory, and the program writes `{0}`: copy one of them",
@@ -296,7 +321,7 @@ impl Launch {
     }
 
     /// Puts the contents of arrays that were swapped where the caller's names for them are.
-    pub fn settle(&mut self) {
+    pub fn settle(&mut self) -> ebbtide_runtime::Result<()> {
         let each = self.made.iter_mut().zip(&self.written);
         let mut arrays: Vec<&mut AnyArray> = each
             .filter_map(|(made, written)| match made {
@@ -304,7 +329,7 @@ impl Launch {
                 _ => None,
             })
             .collect();
-        return_contents(&mut arrays, &self.homes);
+        return_contents(&mut arrays, &self.homes)
     }
 }
 
@@ -315,14 +340,37 @@ pub fn lend(device: &Device, elements: &Elements) -> Result<AnyArray, ebbtide_ru
     // owns them is an argument of the call under way, and the array does not outlive that. *Exclusive access*: memory that
     // is written overlaps with no other argument (`overlapping`); that no other thread of Python uses it during the call is
     // the caller's side of the contract, as with every function of NumPy that releases the interpreter's lock.
-    unsafe { AnyArray::from_foreign(device, elements.ty, elements.shape(), start, Box::new(())) }
+    // On a device, the library was asked for the order of its stream (`dlpack::elements`), and dropping the array waits.
+    unsafe {
+        match elements.place {
+            Where::Host => AnyArray::from_foreign(device, elements.ty, elements.shape(), start, Box::new(())),
+            Where::Device => {
+                AnyArray::from_foreign_on_device(device, elements.ty, elements.shape(), start, Box::new(()))
+            }
+        }
+    }
+}
+
+/// An error in words where the device cannot use the elements in place.
+pub fn reachable(device: &Device, name: &str, elements: &Elements) -> Result<(), String> {
+    if elements.place == Where::Host && device.backend().memory().is_some() {
+        return Err(format!(
+            "`{name}` is in host memory, and this program runs on `{}`: programs work in place and never copy by themselves; \
+             pass an array on the GPU (`.cuda()`, `jax.device_put`, `cupy.asarray`, `ebbtide.to_device`)",
+            device.name()
+        ));
+    }
+    Ok(())
 }
 
 fn check(name: &str, elements: &Elements, written: bool) -> Result<(), String> {
     if !elements.contiguous {
+        let copy = match elements.place {
+            Where::Host => format!("`np.ascontiguousarray({name})`"),
+            Where::Device => format!("`{name}.contiguous()`"),
+        };
         return Err(format!(
-            "`{name}` is not contiguous in C order: programs work in place and never copy by themselves; pass \
-             `np.ascontiguousarray({name})`{}",
+            "`{name}` is not contiguous in C order: programs work in place and never copy by themselves; pass {copy}{}",
             if written { ", and copy the result back" } else { "" }
         ));
     }

@@ -67,6 +67,8 @@ fn find(name: Option<&str>) -> Result<Device, Refused> {
         "interpreter" => Ok(Device::interpreter()),
         "checked" => Ok(Device::checked()),
         "cuda" => Device::cuda(),
+        "_far" => Ok(crate::far::far()),
+        "_broken" => Ok(crate::far::broken()),
         _ => return Err(Refused::Unknown(name)),
     };
     let device = made.map_err(|error| Refused::Failed(Box::new(error)))?;
@@ -87,6 +89,13 @@ pub fn set_device(py: Python<'_>, name: &str) -> PyResult<String> {
 #[pyfunction]
 pub fn device_name(py: Python<'_>) -> PyResult<String> {
     Ok(get(py, None)?.name().to_string())
+}
+
+/// Does the device of this name compute in host memory? Without a name, the default one.
+#[pyfunction]
+#[pyo3(signature = (name=None))]
+pub fn in_host_memory(py: Python<'_>, name: Option<&str>) -> PyResult<bool> {
+    Ok(get(py, name)?.backend().memory().is_none())
 }
 
 /// In a child of `fork` the threads of the parent's devices do not exist: devices are made anew when they are wanted.

@@ -1,74 +1,88 @@
 //! Arrays of other libraries, by DLPack: PyTorch, JAX, CuPy and their kin.
 //!
 //! Input: an object with `__dlpack__`. Output: its elements in place. The capsule is kept during the launch and is left
-//! unconsumed, so that its own destructor gives the memory back.
+//! unconsumed, so that its own destructor gives the memory back. Of an array on a GPU the library is asked for the order of
+//! the stream on which programs run: what it asked of the GPU before, happens before.
 
 use std::ffi::{CStr, c_void};
 
 use ebbtide_ir::{Indices, Type};
+use ebbtide_runtime::Device;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict};
 
-use crate::arguments::Elements;
+use crate::arguments::{Elements, Where};
 
 const CPU: i32 = 1;
+const CUDA: i32 = 2;
 const CUDA_HOST: i32 = 3;
+const CUDA_MANAGED: i32 = 13;
 const READ_ONLY: u64 = 1;
 
 #[repr(C)]
-struct Device {
-    kind: i32,
-    id: i32,
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    pub kind: i32,
+    pub id: i32,
 }
 
 #[repr(C)]
-struct DataType {
-    code: u8,
-    bits: u8,
-    lanes: u16,
+#[derive(Clone, Copy)]
+pub struct DataType {
+    pub code: u8,
+    pub bits: u8,
+    pub lanes: u16,
 }
 
 #[repr(C)]
-struct Tensor {
-    data: *mut c_void,
-    device: Device,
-    ndim: i32,
-    dtype: DataType,
-    shape: *const i64,
-    strides: *const i64,
-    byte_offset: u64,
+pub struct Tensor {
+    pub data: *mut c_void,
+    pub device: Place,
+    pub ndim: i32,
+    pub dtype: DataType,
+    pub shape: *const i64,
+    pub strides: *const i64,
+    pub byte_offset: u64,
 }
 
 #[repr(C)]
-struct Versioned {
-    major: u32,
-    minor: u32,
-    manager: *mut c_void,
-    deleter: *mut c_void,
-    flags: u64,
-    tensor: Tensor,
+pub struct Versioned {
+    pub major: u32,
+    pub minor: u32,
+    pub manager: *mut c_void,
+    pub deleter: Option<unsafe extern "C" fn(*mut Versioned)>,
+    pub flags: u64,
+    pub tensor: Tensor,
 }
 
-const PLAIN: &CStr = c"dltensor";
-const VERSIONED: &CStr = c"dltensor_versioned";
+pub const PLAIN: &CStr = c"dltensor";
+pub const VERSIONED: &CStr = c"dltensor_versioned";
 
 /// The elements of a foreign array, and the capsule that keeps them; `Err` has what is wrong, in words.
-pub fn elements<'py>(object: &Bound<'py, PyAny>) -> PyResult<Result<(Elements, Bound<'py, PyAny>), String>> {
+pub fn elements<'py>(
+    object: &Bound<'py, PyAny>,
+    device: &Device,
+) -> PyResult<Result<(Elements, Bound<'py, PyAny>), String>> {
     let library = object.get_type().fully_qualified_name()?.to_string();
-    let (kind, _id): (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
-    if kind != CPU && kind != CUDA_HOST {
-        return Ok(Err(format!(
-            "this `{library}` is in the memory of a GPU (DLPack device {kind}); programs called from Python use host memory: \
-             move it there yourself (`.cpu()`, `jax.device_get`, `cupy.asnumpy`)"
-        )));
-    }
+    let (kind, id): (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
     let options = PyDict::new(object.py());
+    let place = match kind {
+        CPU | CUDA_HOST => Where::Host,
+        _ => match stream(device, Place { kind, id }) {
+            Ok(stream) => {
+                options.set_item("stream", stream)?;
+                Where::Device
+            }
+            Err(why) => return Ok(Err(format!("this `{library}` {why}"))),
+        },
+    };
     options.set_item("max_version", (1, 0))?;
     let capsule = match object.call_method("__dlpack__", (), Some(&options)) {
         Ok(capsule) => capsule,
-        // Libraries that know the first form of DLPack alone.
+        // Libraries that know the first form of DLPack alone; the stream belongs to that form too.
         Err(error) if error.is_instance_of::<pyo3::exceptions::PyTypeError>(object.py()) => {
-            object.call_method0("__dlpack__")?
+            options.del_item("max_version")?;
+            object.call_method("__dlpack__", (), Some(&options))?
         }
         Err(error) => return Err(error),
     };
@@ -93,10 +107,45 @@ pub fn elements<'py>(object: &Bound<'py, PyAny>) -> PyResult<Result<(Elements, B
     };
     // JAX promises that its arrays never change, and its first form of DLPack cannot say so.
     let read_only = flags & READ_ONLY != 0 || library.starts_with("jax");
-    Ok(read(tensor, read_only, &library).map(|elements| (elements, capsule)))
+    if tensor.device.kind != kind {
+        return Ok(Err(format!(
+            "this `{library}` says that it is on DLPack device {kind}, and what it hands out is on {}",
+            tensor.device.kind
+        )));
+    }
+    Ok(read(tensor, place, read_only, &library).map(|elements| (elements, capsule)))
 }
 
-fn read(tensor: &Tensor, read_only: bool, library: &str) -> Result<Elements, String> {
+/// The stream on which a device uses memory of this place; `Err` says why it cannot use it.
+pub fn stream(device: &Device, place: Place) -> Result<u64, String> {
+    let shared = device.backend().memory().and_then(|memory| memory.shared());
+    let gpu = if place.kind == CUDA || place.kind == CUDA_MANAGED { "a GPU" } else { "another device" };
+    let Some(shared) = shared else {
+        return Err(format!(
+            "is in the memory of {gpu} (DLPack device {}), and this program runs on `{}`, in host memory: make the program \
+             with `device=\"cuda\"`, or move the array yourself (`.cpu()`, `jax.device_get`, `cupy.asnumpy`)",
+            place.kind,
+            device.name()
+        ));
+    };
+    if place.kind != shared.kind && !(place.kind == CUDA_MANAGED && shared.kind == CUDA) {
+        return Err(format!(
+            "is in the memory of {gpu} (DLPack device {}), which `{}` (DLPack device {}) cannot use",
+            place.kind,
+            device.name(),
+            shared.kind
+        ));
+    }
+    if place.kind == shared.kind && place.id != shared.ordinal {
+        return Err(format!(
+            "is on GPU {}, and this program runs on GPU {}: move the array, or choose the GPU with EBBTIDE_GPU",
+            place.id, shared.ordinal
+        ));
+    }
+    Ok(shared.stream)
+}
+
+fn read(tensor: &Tensor, place: Where, read_only: bool, library: &str) -> Result<Elements, String> {
     let DataType { code, bits, lanes } = tensor.dtype;
     let ty = match (code, bits, lanes) {
         (2, 32, 1) => Type::F32,
@@ -134,5 +183,5 @@ fn read(tensor: &Tensor, read_only: bool, library: &str) -> Result<Elements, Str
     }
     contiguous |= shape[..rank].contains(&0);
     let start = tensor.data.cast::<u8>().wrapping_add(usize::try_from(tensor.byte_offset).unwrap_or(0));
-    Ok(Elements { ty, start, shape, rank, contiguous, writeable: !read_only })
+    Ok(Elements { ty, start, shape, rank, place, contiguous, writeable: !read_only })
 }

@@ -7,13 +7,13 @@ use std::time::Duration;
 use ebbtide_autodiff as autodiff;
 use ebbtide_ir::{Access, Param, Program, Role};
 use ebbtide_runtime::{
-    Arg, Budget, Cancel, CompiledGradient, Device, Error, Host, Observer, Ran, Replay, Tiers,
+    AnyArray, Arg, Budget, Cancel, CompiledGradient, Device, Error, Host, Observer, Ran, Replay, Tiers,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::arguments::{Launch, Leaf, Leaves, Use};
+use crate::arguments::{Launch, Leaf, Leaves, Use, Where, lend, reachable};
 use crate::interrupt::Watched;
 use crate::outputs::{Output, copied};
 use crate::plan::Plan;
@@ -246,6 +246,10 @@ impl DerivativeBase {
         self.kind
     }
 
+    pub fn device_name(&self) -> Option<&str> {
+        self.program.get().device_name()
+    }
+
     pub fn with_tiers(&self, gradient: CompiledGradient) -> CompiledGradient {
         gradient.with_tiers(self.tiers.clone())
     }
@@ -378,7 +382,7 @@ impl DerivativeBase {
         leaves: &Leaves<'py>,
         device: &Device,
         seed: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Option<ebbtide_runtime::AnyArray>> {
+    ) -> PyResult<Option<AnyArray>> {
         let fail = |message: &str| errors::launch(py, &program.name, message);
         let Some(seed) = seed else {
             return match self.kind {
@@ -386,7 +390,7 @@ impl DerivativeBase {
                 _ => Ok(None),
             };
         };
-        let mut given = Leaves::default();
+        let mut given = Leaves::with_room(1, self.program.get().device_name());
         given.push(&program.name, "cotangent", seed)?;
         let [Leaf::Array(elements)] = given.leaves[..] else {
             return Err(fail("the cotangent is an array of the shape of the output"));
@@ -403,8 +407,18 @@ impl DerivativeBase {
             }
             None => return Err(fail(&format!("there is no parameter `{}`", self.of))),
         }
+        // A number has no place of its own.
+        if elements.rank == 0 && elements.place == Where::Host && device.backend().memory().is_some() {
+            let number = lend(&ebbtide_runtime::interpreter(), &elements).and_then(|host| {
+                let mut number = AnyArray::zeros(device, elements.ty, &[])?;
+                number.copy_from_bytes(host.bytes())?;
+                Ok(number)
+            });
+            return Ok(Some(number.map_err(|error| errors::exception(py, &error))?));
+        }
+        reachable(device, "cotangent", &elements).map_err(|why| fail(&why))?;
         // The object is an argument of the call and outlives it; a capsule of DLPack must too.
-        let array = crate::arguments::lend(device, &elements).and_then(|array| array.try_clone());
+        let array = lend(device, &elements).and_then(|array| array.try_clone());
         Ok(Some(array.map_err(|error| errors::exception(py, &error))?))
     }
 }
@@ -458,12 +472,12 @@ fn host(callback: Py<PyAny>, program: Arc<Program>, raised: Raised) -> Arc<ebbti
             let names: Vec<String> = written.map(|a| program.array(a).name.clone()).collect();
             for name in &names {
                 let array = host.any(name).map_err(|error| errors::exception(py, &error))?;
-                arrays.set_item(name, copied(py, &cpu, array)?)?;
+                arrays.set_item(name, copied(py, array)?)?;
             }
             callback.call1(py, (Yielded { at: at.clone() }, &arrays))?;
             for name in &names {
                 let Some(object) = arrays.get_item(name)? else { continue };
-                let mut given = Leaves::default();
+                let mut given = Leaves::with_room(1, Some("cpu"));
                 given.push(&program.name, name, &object)?;
                 let array = host.any(name).map_err(|error| errors::exception(py, &error))?;
                 let [Leaf::Array(elements)] = given.leaves[..] else { continue };
@@ -474,7 +488,7 @@ fn host(callback: Py<PyAny>, program: Arc<Program>, raised: Raised) -> Arc<ebbti
                     let message = format!("`{name}` must keep its type and shape where the program yielded");
                     return Err(errors::launch(py, &program.name, &message));
                 }
-                let view = crate::arguments::lend(&cpu, &elements);
+                let view = lend(&cpu, &elements);
                 let view = view.map_err(|error| errors::exception(py, &error))?;
                 if view.bytes() != array.bytes() {
                     array.copy_from_bytes(view.bytes()).map_err(|error| errors::exception(py, &error))?;

@@ -6,8 +6,10 @@
 mod arguments;
 mod build;
 mod device;
+mod device_array;
 mod dlpack;
 mod errors;
+mod far;
 mod gradient;
 mod interrupt;
 mod outputs;
@@ -26,6 +28,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     interrupt::begin(module.py())?;
     module.add_class::<build::Builder>()?;
     module.add_class::<build::Ir>()?;
+    module.add_class::<device_array::DeviceArray>()?;
     module.add_class::<program::ProgramBase>()?;
     module.add_class::<gradient::DerivativeBase>()?;
     module.add_class::<plan::Plan>()?;
@@ -34,6 +37,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<schedule::Action>()?;
     module.add_function(wrap_pyfunction!(device::set_device, module)?)?;
     module.add_function(wrap_pyfunction!(device::device_name, module)?)?;
+    module.add_function(wrap_pyfunction!(device::in_host_memory, module)?)?;
+    module.add_function(wrap_pyfunction!(device_array::to_device, module)?)?;
     module.add_function(wrap_pyfunction!(device::after_fork, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::run_durable, module)?)?;
     Ok(())

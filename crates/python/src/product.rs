@@ -8,7 +8,7 @@ use ebbtide_runtime::{AnyArray, Arg, CompiledGradient, Device};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arguments::{Leaf, Leaves, lend, scalar};
+use crate::arguments::{Leaf, Leaves, lend, reachable, scalar};
 use crate::errors;
 use crate::gradient::{DerivativeBase, Directory, Gradient, Kind, Results, launched, shape_of, told};
 use crate::outputs::Output;
@@ -83,7 +83,7 @@ impl Product {
         durable: Option<Directory>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Results<'py>> {
-        let mut along = Leaves::default();
+        let mut along = Leaves::with_room(direction.len(), asked.device_name());
         let mut moved: Vec<String> = Vec::new();
         for (name, object) in direction.iter() {
             let name: String = name.extract()?;
@@ -176,6 +176,7 @@ impl Product {
                     if !elements.contiguous {
                         return Err(refuse(format!("`{name}` is not contiguous in C order")));
                     }
+                    reachable(&self.device, name, elements).map_err(refuse)?;
                     Piece::Array(lend(&self.device, elements).map_err(failed)?)
                 }
                 (Param::Array(_), Some(_)) => {

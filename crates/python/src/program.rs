@@ -94,7 +94,7 @@ impl ProgramBase {
 
     /// The arguments taken apart.
     pub fn leaves<'py>(&self, args: &Bound<'py, PyTuple>) -> PyResult<Leaves<'py>> {
-        let mut leaves = Leaves::with_room(args.len());
+        let mut leaves = Leaves::with_room(args.len(), self.device_name());
         for (name, object) in self.texts.iter().zip(args.iter()) {
             leaves.push(&self.name, name, &object)?;
         }
@@ -192,8 +192,10 @@ fn launch<'py>(
             From::Yield(at) => compiled.resume(&at.at, launch.args()),
             From::Label(family, variant) => compiled.resume_at(label(family, variant), launch.args()),
         };
-        launch.settle();
-        status
+        let settled = launch.settle();
+        // Dropped here, without the interpreter's lock: the device is waited for.
+        drop(launch);
+        status.and_then(|status| settled.map(|()| status))
     })?;
     match status {
         Ok(Status::Done) => Ok(None),

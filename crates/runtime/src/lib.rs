@@ -46,4 +46,5 @@ pub use memory::buffer::Buffer;
 pub use memory::device_memory::{ALIGNMENT, Carried, Memory, Piece};
 pub use memory::element::{Element, Item};
 pub use memory::meter::Meter;
+pub use memory::shared::Shared;
 pub use trace::warn;

@@ -1,4 +1,4 @@
-//! Arrays in memory that somebody else owns: NumPy's, a C library's.
+//! Arrays in memory that somebody else owns: NumPy's, a C library's, PyTorch's on a GPU.
 //!
 //! Input: an address, a shape, and an owner whose drop may free the memory. Output: an [`AnyArray`] that programs use in
 //! place. Invariant: the array never frees the memory and never uses it after its owner is dropped.
@@ -40,33 +40,81 @@ impl AnyArray {
         let bytes = byte_count(shape, ty)?;
         if device.backend().memory().is_some() {
             let reason = "memory of the host cannot be used in place: copy it to an array of the device";
-            return Err(Error::Device { device: device.name().to_string(), reason: reason.to_string() });
+            return Err(refused(device, reason.to_string()));
         }
-        if !start.as_ptr().addr().is_multiple_of(ty.size()) {
-            let reason = format!("memory of `{ty}` elements must be aligned to {} bytes: copy it", ty.size());
-            return Err(Error::Device { device: device.name().to_string(), reason });
-        }
+        aligned(device, ty, start)?;
         // SAFETY: the caller's promises are those of `HostMemory::foreign`.
         let memory = unsafe { HostMemory::foreign(start, bytes, Owner::new(owner)) };
         let buffer = Buffer::of_host(memory, bytes, device.meter());
         Ok(AnyArray::of_buffer(device, ty, shape, buffer))
+    }
+
+    /// As [`AnyArray::from_foreign`], of memory of a device that has memory of its own. When the array is dropped, all that was
+    /// asked of the device has ended, and `owner` is dropped then.
+    ///
+    /// # Safety
+    ///
+    /// As for [`AnyArray::from_foreign`], with these differences. *Bounds*: the bytes are in the memory of this very device.
+    /// *Liveness* and *Exclusive access*: what others asked of the device before, and what they ask of it while the array
+    /// exists, is ordered with the device's stream ([`Memory::shared`](crate::Memory::shared)) or does not touch them.
+    pub unsafe fn from_foreign_on_device(
+        device: &Device,
+        ty: Type,
+        shape: &[usize],
+        start: NonNull<u8>,
+        owner: Box<dyn Any + Send + Sync>,
+    ) -> Result<AnyArray> {
+        let bytes = byte_count(shape, ty)?;
+        let Some(memory) = device.backend().memory() else {
+            let reason =
+                "it computes in memory of the host: memory of another device cannot be used in place";
+            return Err(refused(device, reason.to_string()));
+        };
+        aligned(device, ty, start)?;
+        // SAFETY: the caller's promises are those of `Buffer::of_device`.
+        let buffer = unsafe { Buffer::of_device(memory, start, bytes, Owner::new(owner), device.meter()) };
+        Ok(AnyArray::of_buffer(device, ty, shape, buffer))
+    }
+
+    /// The address of the first element, in the memory of the device. Waits for a launch that writes the elements.
+    pub fn address(&self) -> *mut u8 {
+        self.buffer.address()
+    }
+}
+
+fn refused(device: &Device, reason: String) -> Error {
+    Error::Device { device: device.name().to_string(), reason }
+}
+
+fn aligned(device: &Device, ty: Type, start: NonNull<u8>) -> Result<()> {
+    match start.as_ptr().addr().is_multiple_of(ty.size()) {
+        true => Ok(()),
+        false => {
+            let reason = format!("memory of `{ty}` elements must be aligned to {} bytes: copy it", ty.size());
+            Err(refused(device, reason))
+        }
     }
 }
 
 /// Moves contents so that each array has its elements at the address that it had before a launch: what `swap` exchanged
 /// by name is exchanged in memory. `homes` are those addresses, in the order of the arrays.
 ///
-/// Arrays that did not move cost nothing; two that changed places cost one exchange of their bytes.
-pub fn return_contents(arrays: &mut [&mut AnyArray], homes: &[*const u8]) {
+/// Arrays that did not move cost nothing; two that changed places cost one exchange of their bytes, for which a device with
+/// memory of its own needs room for one of them.
+pub fn return_contents(arrays: &mut [&mut AnyArray], homes: &[*const u8]) -> Result<()> {
     for k in 0..arrays.len() {
         // Each exchange brings at least array `k` home, so the loop ends.
-        while let Some(home) = homes.get(k).copied().filter(|home| arrays[k].bytes().as_ptr() != *home) {
-            let Some(other) = arrays.iter().position(|array| array.bytes().as_ptr() == home) else { break };
+        while let Some(home) = homes.get(k).copied().filter(|home| arrays[k].address().cast_const() != *home)
+        {
+            let Some(other) = arrays.iter().position(|array| array.address().cast_const() == home) else {
+                break;
+            };
             let Ok([mine, theirs]) = arrays.get_disjoint_mut([k, other]) else { break };
-            mine.buffer.bytes_mut().swap_with_slice(theirs.buffer.bytes_mut());
+            mine.buffer.exchange(&mut theirs.buffer)?;
             std::mem::swap(&mut mine.buffer, &mut theirs.buffer);
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -97,7 +145,7 @@ mod tests {
         let mut arrays = [over(&device, &mut x), over(&device, &mut y), over(&device, &mut z)];
         let _done =
             rotate.launch(arrays.iter_mut().map(|array| Arg::Write(array.any_mut())).collect()).unwrap();
-        return_contents(&mut arrays.iter_mut().collect::<Vec<_>>(), &homes);
+        return_contents(&mut arrays.iter_mut().collect::<Vec<_>>(), &homes).unwrap();
         assert!(arrays.iter().zip(homes).all(|(array, home)| array.bytes().as_ptr() == home));
         drop(arrays);
         assert_eq!((x, y, z), ([2.0, 2.5], [3.0, 3.5], [1.0, 1.5]));

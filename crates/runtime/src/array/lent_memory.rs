@@ -108,6 +108,11 @@ impl LentMemory {
         self.exclusive().copy_from(other.shared())
     }
 
+    /// Exchanges the bytes with those of an array of the same device and size: the memory stays where it is.
+    pub fn exchange(&mut self, other: &mut LentMemory) -> Result<()> {
+        self.exclusive().exchange(other.exclusive())
+    }
+
     /// Lends the memory to a launch that will write it.
     pub fn lend(&mut self, loan: &Arc<Loan>, param: usize) -> Option<Arc<Buffer>> {
         self.exclusive();

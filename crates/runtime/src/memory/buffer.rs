@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::memory::device_memory::{Handed, HostMemory, Memory, Mirror};
+use crate::memory::device_memory::{Handed, HostMemory, Memory, Mirror, Owner};
 use crate::memory::meter::Meter;
 
 /// A zeroed piece of memory of a device, aligned to [`ALIGNMENT`](crate::ALIGNMENT).
@@ -21,7 +21,13 @@ pub struct Buffer {
 #[derive(Debug)]
 enum Place {
     Host(HostMemory),
-    Device { memory: Arc<dyn Memory>, start: NonNull<u8>, mirror: Mirror },
+    Device {
+        memory: Arc<dyn Memory>,
+        start: NonNull<u8>,
+        mirror: Mirror,
+        /// Keeps memory alive that was not allocated here, and frees it by its own drop.
+        owner: Option<Owner>,
+    },
 }
 
 // SAFETY (*Exclusive access*): a buffer owns its memory alone; shared access to the bytes goes through `&self`, exclusive access
@@ -40,7 +46,7 @@ impl Buffer {
             None => Place::Host(HostMemory::zeroed(bytes)?),
             Some(memory) => {
                 let start = memory.allocate(bytes)?;
-                Place::Device { memory: memory.clone(), start, mirror: Mirror::default() }
+                Place::Device { memory: memory.clone(), start, mirror: Mirror::default(), owner: None }
             }
         };
         meter.add(bytes as u64);
@@ -51,6 +57,23 @@ impl Buffer {
     pub(crate) fn of_host(memory: HostMemory, bytes: usize, meter: &Arc<Meter>) -> Buffer {
         meter.add(bytes as u64);
         Buffer { place: Place::Host(memory), bytes, meter: meter.clone() }
+    }
+
+    /// A buffer in memory of a device that exists already and that `owner` keeps alive.
+    ///
+    /// # Safety
+    ///
+    /// As for [`AnyArray::from_foreign_on_device`](crate::AnyArray::from_foreign_on_device).
+    pub(crate) unsafe fn of_device(
+        memory: Arc<dyn Memory>,
+        start: NonNull<u8>,
+        bytes: usize,
+        owner: Owner,
+        meter: &Arc<Meter>,
+    ) -> Buffer {
+        meter.add(bytes as u64);
+        let place = Place::Device { memory, start, mirror: Mirror::of_contents(), owner: Some(owner) };
+        Buffer { place, bytes, meter: meter.clone() }
     }
 
     /// Is it in the memory that this meter counts?
@@ -72,7 +95,7 @@ impl Buffer {
     fn seen(&self) -> *mut u8 {
         match &self.place {
             Place::Host(memory) => memory.address(),
-            Place::Device { memory, start, mirror } => {
+            Place::Device { memory, start, mirror, .. } => {
                 match mirror.up_to_date(memory.as_ref(), *start, self.bytes) {
                     Ok(address) => address,
                     // A slice cannot say that there is nothing to see; a wrong one would be worse.
@@ -129,7 +152,7 @@ impl Buffer {
     pub(crate) fn hand_over(&self, access: Handed) -> Result<(), Error> {
         match &self.place {
             Place::Host(_) => Ok(()),
-            Place::Device { memory, start, mirror } => mirror.hand_over(memory.as_ref(), *start, access),
+            Place::Device { memory, start, mirror, .. } => mirror.hand_over(memory.as_ref(), *start, access),
         }
     }
 
@@ -139,6 +162,23 @@ impl Buffer {
         other.hand_over(Handed::ForReading)?;
         // SAFETY (*Bounds*): the other has as many bytes (checked above); two buffers do not overlap.
         unsafe { self.copy_in(other.address()) }
+    }
+
+    /// Exchanges the bytes with those of another buffer of the same device and length: each stays where it is.
+    pub(crate) fn exchange(&mut self, other: &mut Buffer) -> Result<(), Error> {
+        self.of_size(other.bytes)?;
+        match (&self.place, &other.place) {
+            (Place::Device { .. }, Place::Device { .. }) => {
+                let mut between = Buffer::zeroed(self.bytes, &self.meter)?;
+                between.copy_from(self)?;
+                self.copy_from(other)?;
+                other.copy_from(&between)
+            }
+            _ => {
+                self.bytes_mut().swap_with_slice(other.bytes_mut());
+                Ok(())
+            }
+        }
     }
 
     /// An error where the buffer has not so many bytes.
@@ -161,7 +201,7 @@ impl Buffer {
                 unsafe { std::ptr::copy_nonoverlapping(from, memory.address(), self.bytes) };
                 Ok(())
             }
-            Place::Device { memory, start, mirror } => {
+            Place::Device { memory, start, mirror, .. } => {
                 mirror.hand_over(memory.as_ref(), *start, Handed::ForWriting)?;
                 // SAFETY (*Bounds*): by the caller's promise.
                 unsafe { memory.copy(from, start.as_ptr(), self.bytes) }
@@ -181,7 +221,7 @@ impl Buffer {
                 unsafe { std::ptr::copy_nonoverlapping(from, memory.address(), bytes) };
                 Ok(())
             }
-            Place::Device { memory, start, mirror } => {
+            Place::Device { memory, start, mirror, .. } => {
                 mirror.hand_over(memory.as_ref(), *start, Handed::ForWriting)?;
                 // SAFETY (*Bounds*): by the caller's promise.
                 unsafe { memory.copy(from, start.as_ptr(), bytes) }
@@ -201,7 +241,7 @@ impl Buffer {
                 unsafe { std::ptr::copy_nonoverlapping(memory.address(), to, self.bytes) };
                 Ok(())
             }
-            Place::Device { memory, start, mirror } => {
+            Place::Device { memory, start, mirror, .. } => {
                 mirror.hand_over(memory.as_ref(), *start, Handed::ForReading)?;
                 // SAFETY (*Bounds*): by the caller's promise.
                 unsafe { memory.copy(start.as_ptr(), to, self.bytes) }
@@ -213,9 +253,18 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         self.meter.subtract(self.bytes as u64);
-        if let Place::Device { memory, start, .. } = &self.place {
-            // SAFETY (*Liveness*): it came from `allocate` with as many bytes and is freed once, here.
-            unsafe { memory.free(*start, self.bytes) }
+        match &self.place {
+            Place::Host(_) => {}
+            Place::Device { memory, start, owner: None, .. } => {
+                // SAFETY (*Liveness*): it came from `allocate` with as many bytes and is freed once, here.
+                unsafe { memory.free(*start, self.bytes) }
+            }
+            // Its owner may free it by means of its own, which know nothing of what was asked for here.
+            Place::Device { memory, owner: Some(_), .. } => {
+                if let Err(error) = memory.finish() {
+                    tracing::warn!("{error}");
+                }
+            }
         }
     }
 }

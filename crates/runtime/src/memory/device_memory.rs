@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
+use crate::memory::shared::Shared;
 
 /// Every buffer starts at a multiple of this many bytes.
 pub const ALIGNMENT: usize = 64;
@@ -19,11 +20,27 @@ pub const ALIGNMENT: usize = 64;
 /// - *Allocation*: [`Memory::allocate`] and [`Memory::pin`] give memory of at least as many bytes as were asked for, zeroed,
 ///   aligned to [`ALIGNMENT`], that nobody else has until it is freed; what `pin` gives, the host can read and write;
 /// - *Copies*: as many bytes are copied as were asked for, none elsewhere, and a copy has ended where its method, or
-///   [`Carried`], says so.
+///   [`Carried`], says so;
+/// - *Ends*: when [`Memory::finish`] has returned without an error, nothing that was asked for before touches memory.
 pub unsafe trait Memory: fmt::Debug + Send + Sync {
     /// The bytes that could still be had, where the device says.
     fn free_bytes(&self) -> Option<u64> {
         None
+    }
+
+    /// How other libraries name it, where they can use it in place.
+    fn shared(&self) -> Option<Shared> {
+        None
+    }
+
+    /// Waits for all that was asked for.
+    fn finish(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Waits for all that anybody asked of the device, other libraries included.
+    fn finish_of_all(&self) -> Result<()> {
+        self.finish()
     }
 
     /// Zeroed memory, aligned to [`ALIGNMENT`].
@@ -241,6 +258,11 @@ enum Newest {
 }
 
 impl Mirror {
+    /// Of memory that something was written to already.
+    pub fn of_contents() -> Mirror {
+        Mirror { state: Mutex::new(Reflection { copy: None, newest: Newest::Device }) }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Reflection> {
         // A failed copy leaves the state as it was.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -315,10 +337,16 @@ mod tests {
     struct Far {
         uploads: AtomicU64,
         downloads: AtomicU64,
+        waits: AtomicU64,
     }
 
     // SAFETY (*Allocation*, *Copies*): host memory of the size asked for, copied at once.
     unsafe impl Memory for Far {
+        fn finish(&self) -> Result<()> {
+            self.waits.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+
         fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
             Ok(HostMemory::zeroed(bytes)?.into_raw())
         }
@@ -397,5 +425,37 @@ mod tests {
         y.copy_from(&x).unwrap();
         assert_eq!((y.to_vec(), counts()), (vec![7.0; 2], (2, 4)));
         assert_eq!(device.meter().live(), 3 * 16);
+    }
+
+    #[test]
+    fn memory_of_the_device_that_others_own_is_used_in_place() {
+        let far = Arc::<Far>::default();
+        let device = Device::new(Arc::new(FarAway(far.clone(), interpreter())));
+        let mut b = Builder::new("p");
+        let [x, y] = ["x", "y"].map(|name| b.array(name, Type::F64, 1, Access::Write));
+        let three = b.literal(Literal::from(3.0));
+        b.fill(x, three);
+        b.swap(x, y);
+        let compiled = Compiled::new(&b.finish().unwrap(), &device).unwrap();
+        let (mut theirs, owner) = ([[1.0, 2.0], [5.0, 6.0]], Arc::new(()));
+        let starts =
+            theirs.each_mut().map(|elements| NonNull::new(elements.as_mut_ptr()).unwrap().cast::<u8>());
+        // SAFETY: the elements exist until the arrays are gone, and nobody else looks at them.
+        let mut arrays = starts.map(|start| unsafe {
+            let owner = Box::new(owner.clone());
+            crate::AnyArray::from_foreign_on_device(&device, Type::F64, &[2], start, owner).unwrap()
+        });
+        let _done =
+            compiled.launch(arrays.iter_mut().map(|array| Arg::Write(array.any_mut())).collect()).unwrap();
+        let [first, second] = &mut arrays;
+        let homes = starts.map(|start| start.as_ptr().cast_const());
+        crate::return_contents(&mut [first, second], &homes).unwrap();
+        let counts = (far.uploads.load(Ordering::Relaxed), far.downloads.load(Ordering::Relaxed));
+        assert_eq!((counts, far.waits.load(Ordering::Relaxed)), ((0, 0), 0), "nothing travels");
+        assert_eq!(arrays[0].as_slice::<f64>(), Some(&[5.0, 6.0][..]), "the host sees what the device has");
+        drop(arrays);
+        let left = (Arc::strong_count(&owner), far.waits.load(Ordering::Relaxed), device.meter().live());
+        assert_eq!(left, (1, 2, 0), "the device is waited for before an owner goes");
+        assert_eq!(theirs, [[5.0, 6.0], [3.0, 3.0]]);
     }
 }

@@ -7,4 +7,5 @@ pub(crate) mod device_memory;
 pub(crate) mod element;
 pub(crate) mod meter;
 pub(crate) mod pinned;
+pub(crate) mod shared;
 pub(crate) mod spare;
