@@ -71,7 +71,7 @@ fn the_environment_asks_for_checked_runs() {
 
 #[test]
 fn names_the_device_that_the_environment_asks_for() {
-    let devices = [Device::best().unwrap(), crate::cpu(), Device::interpreter()];
+    let devices = [Device::best().unwrap(), Device::cpu(), Device::interpreter()];
     let cuda = Device::cuda().map_or("none".to_string(), |device| device.name().to_string());
     println!("devices: {} {cuda}", devices.each_ref().map(Device::name).join(" "));
     assert_eq!(Device::checked().name(), "checked");
