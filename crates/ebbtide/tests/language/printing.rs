@@ -30,7 +30,7 @@ fn does_not(u: &mut Array1<f64>, v: &Array1<Vec2<f64>>) {
 fn lines_are_left_out_where_nothing_interprets_the_program() {
     let text = |program: String| program.replace("does_not", "prints");
     assert_eq!(prints().to_string(), text(does_not().to_string()));
-    let device = crate::cpu();
+    let device = Device::cpu();
     // The text that is compiled, but for the lines of the source that it names.
     let text = |source: Option<&str>| -> Vec<String> {
         source.unwrap().lines().filter(|line| !line.contains("/* line")).map(str::to_string).collect()
@@ -43,7 +43,7 @@ fn lines_are_left_out_where_nothing_interprets_the_program() {
 #[test]
 #[ignore = "a process that another test starts"]
 fn process_that_prints() {
-    let device = crate::cpu();
+    let device = Device::cpu();
     let mut u = device.array(&[2.0, 3.0]).unwrap();
     let v = device.array(&[Vec2::new(1.0, 2.0), Vec2::new(0.25, -1.0)]).unwrap();
     prints().compile(&device).unwrap().launch((&mut u, &v)).unwrap();
