@@ -74,6 +74,38 @@ fn reading_a_neighbour_of_what_is_written_is_a_race() {
     );
 }
 
+/// `x[i] = x[i] + x[i + 1]`: with `+=` it would be a race too.
+#[test]
+fn a_sum_with_a_neighbour_is_advised_to_write_another_array_and_a_sum_into_one_element_to_combine() {
+    check_flaw(
+        |b| {
+            over_x(b, |b, x, i| {
+                let one = b.literal(Literal::index(1));
+                let next = b.binary(Binary::Add, i, one);
+                let (own, other) = (b.load(x, &[i]), b.load(x, &[next]));
+                let sum = b.binary(Binary::Add, own, other);
+                b.store(x, &[i], sum);
+            });
+        },
+        expect![[r#"
+            build error: program `p` is not valid:
+              a race: iterations [0] and [1] of the parallel loop touch element [1] of `x` where `x.len()` is 2: it is written and read; read `x` and write another array, and `swap` the two after the loop (law 7)"#]],
+    );
+    check_flaw(
+        |b| {
+            over_x(b, |b, x, _| {
+                let zero = b.literal(Literal::index(0));
+                let (old, one) = (b.load(x, &[zero]), b.literal(Literal::from(1.0)));
+                let sum = b.binary(Binary::Add, old, one);
+                b.store(x, &[zero], sum);
+            });
+        },
+        expect![[r#"
+            build error: program `p` is not valid:
+              a race: iterations [0] and [1] of the parallel loop touch element [0] of `x` where `x.len()` is 2: it is written and read; write `x[…] += …`: a sum that iterations share is taken in order (law 7)"#]],
+    );
+}
+
 #[test]
 fn writing_one_element_in_all_iterations_is_a_race() {
     check_flaw(

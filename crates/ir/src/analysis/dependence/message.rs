@@ -74,7 +74,8 @@ impl Pairs<'_, '_> {
                     written or combined in another way in the same parallel loop"
                 .to_string();
         }
-        if self.is_sum(first) || self.is_sum(second) {
+        // A sum reads the element that it writes. Where another one is read, `+=` would be a race too.
+        if first.index == second.index && (self.is_sum(first) || self.is_sum(second)) {
             return format!("write `{name}[…] += …`: a sum that iterations share is taken in order");
         }
         let data = |access: &Access| {
