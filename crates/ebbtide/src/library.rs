@@ -40,6 +40,6 @@ pub use tridiagonal::solve_tridiagonal;
 pub mod programs {
     pub use super::cholesky_factor::{cholesky_batch, cholesky_matrix};
     pub use super::elimination::{eliminate, eliminate_each, solve_batch, solve_columns};
-    pub use super::fourier::{fft_rows, transform_rows};
+    pub use super::fourier::{fft_row, fft_rows, transform_row, transform_rows};
     pub use super::tridiagonal::{tridiagonal_row, tridiagonal_rows};
 }

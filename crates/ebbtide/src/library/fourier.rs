@@ -1,10 +1,16 @@
 //! Discrete Fourier transforms of power-of-two lengths.
 //!
-//! The algorithm (Stockham's autosort form of radix 2, decimation in frequency): with n = 2·l·m, a stage has l halved and
-//! m doubled, from l = n/2, m = 1 to l = 1. Element q of its result, with k = q mod m and j = q div 2m, is the sum of the elements k + jm and
-//! k + jm + n/2 of its argument where q div m is even; where it is odd, their difference times the twiddle exp(∓πi·j/l). Twiddles are
-//! `cos` and `sin` of the angle in f64, rounded to the type; a product of complex numbers is (a·c − b·d, a·d + b·c), each
-//! operation rounded by itself.
+//! The algorithm (Stockham's autosort form of radix 8, decimation in time): n = 8·l·m, and a stage multiplies l by 8, from
+//! the first one to l = n/8, m = 1. The elements k + jm + n/8·s of its result, for s < 8, k < m and j < l, are the
+//! transform of the elements k + m(8j + t) of its argument, t < 8, each multiplied by the twiddle exp(−2πi·jt/8l) before. Where
+//! n is 2 or 4 times a power of 8, a stage of this radix precedes them, with l = 1 and without twiddles.
+//!
+//! The twiddle of t = 1 is `cos` and `sin` of the angle in f64, rounded to the type; those of t > 1 are its powers. A product of
+//! complex numbers is (a·c − b·d, a·d + b·c), each operation rounded by itself; `fourier/butterflies.rs` has the order of all others.
+//! The transform back is the transform forth of the numbers with real and imaginary parts exchanged.
+
+mod butterflies;
+mod stages;
 
 use ebbtide_lang::library::run_alone;
 use ebbtide_lang::shapes::{self, Fit};
@@ -13,94 +19,53 @@ use ebbtide_lang::{Argument, ArrayHandle, ArrayId, ByMut, Cx, Part};
 use crate::prelude::*;
 use crate::{Array, Result};
 
-/// One transform per row, with `sign` −1 forth and 1 back; not normalised.
-#[program]
-pub fn transform_rows<T: Float>(re: &mut Array2<T>, im: &mut Array2<T>, sign: f64) {
-    let rows = re.dim(0);
-    let n = re.dim(1);
-    let half = n / 2;
-    let mut cos = Array1::<T>::zeros([half]);
-    let mut sin = Array1::<T>::zeros([half]);
-    let mut from_re = Array2::<T>::zeros([rows, n]);
-    let mut from_im = Array2::<T>::zeros([rows, n]);
-    let mut to_re = Array2::<T>::zeros([rows, n]);
-    let mut to_im = Array2::<T>::zeros([rows, n]);
-    copy(re, from_re);
-    copy(im, from_im);
-    for k in par(0..half) {
-        let angle = std::f64::consts::PI * (k as f64) / (half as f64);
-        cos[k] = T::of(angle.cos());
-        sin[k] = T::of(sign * angle.sin());
-    }
-    let mut m = 1;
-    while m < n {
-        for (r, q) in par(0..rows, 0..n) {
-            let k = q & (m - 1);
-            // The first of the pair, and the number of its twiddle among those of the whole circle: j·m.
-            let turn = (q - k - (q & m)) / 2;
-            let first = turn + k;
-            let a = from_re[[r, first]];
-            let b = from_im[[r, first]];
-            let c = from_re[[r, first + half]];
-            let d = from_im[[r, first + half]];
-            if q & m == 0 {
-                to_re[[r, q]] = a + c;
-                to_im[[r, q]] = b + d;
-            } else {
-                let x = a - c;
-                let y = b - d;
-                to_re[[r, q]] = x * cos[turn] - y * sin[turn];
-                to_im[[r, q]] = x * sin[turn] + y * cos[turn];
-            }
+pub use stages::{transform_row, transform_rows};
+
+macro_rules! operations {
+    ($name:ident, $transform:ident, $adjoint:ident, $tangent:ident, $of_parts:ident, $array:ident, [$($dim:tt)*]) => {
+        /// Transforms forth; `(im, re)` in the place of `(re, im)` transforms back. Its derivative is a transform.
+        #[program(adjoint = $adjoint::<T>, tangent = $tangent::<T>)]
+        pub fn $name<T: Float>(re: &mut $array<T>, im: &mut $array<T>) {
+            $transform(re, im);
         }
-        swap(from_re, to_re);
-        swap(from_im, to_im);
-        m *= 2;
-    }
-    copy(from_re, re);
-    copy(from_im, im);
+
+        /// The adjoint of a transform is the transform in the other direction.
+        #[program]
+        fn $adjoint<T: Float>(
+            _re: &$array<T>,
+            _im: &$array<T>,
+            to_re: &mut $array<T>,
+            to_im: &mut $array<T>,
+        ) {
+            $name(to_im, to_re);
+        }
+
+        #[program]
+        fn $tangent<T: Float>(
+            _re: &$array<T>,
+            _im: &$array<T>,
+            dot_re: &mut $array<T>,
+            dot_im: &mut $array<T>,
+        ) {
+            $name(dot_re, dot_im);
+        }
+
+        /// A program with derivatives of its own takes whole arrays.
+        #[program]
+        fn $of_parts<T: Float>(re: &mut $array<T>, im: &mut $array<T>) {
+            let mut whole_re = $array::<T>::zeros([$(re.dim($dim)),*]);
+            copy(re, whole_re);
+            let mut whole_im = $array::<T>::zeros([$(re.dim($dim)),*]);
+            copy(im, whole_im);
+            $name(whole_re, whole_im);
+            copy(whole_re, re);
+            copy(whole_im, im);
+        }
+    };
 }
 
-/// One transform per row; its derivative is a transform in the other direction.
-#[program(adjoint = fft_rows_adjoint::<T>, tangent = fft_rows_tangent::<T>)]
-pub fn fft_rows<T: Float>(re: &mut Array2<T>, im: &mut Array2<T>, sign: f64) {
-    transform_rows(re, im, sign);
-}
-
-/// The adjoint of a transform is the transform with the opposite sign.
-#[program]
-fn fft_rows_adjoint<T: Float>(
-    _re: &Array2<T>,
-    _im: &Array2<T>,
-    sign: f64,
-    to_re: &mut Array2<T>,
-    to_im: &mut Array2<T>,
-) {
-    fft_rows(to_re, to_im, -sign);
-}
-
-#[program]
-fn fft_rows_tangent<T: Float>(
-    _re: &Array2<T>,
-    _im: &Array2<T>,
-    sign: f64,
-    dot_re: &mut Array2<T>,
-    dot_im: &mut Array2<T>,
-) {
-    fft_rows(dot_re, dot_im, sign);
-}
-
-/// A program with derivatives of its own takes whole arrays. The stages work on copies in any case.
-#[program]
-fn fft_rows_of_parts<T: Float>(re: &mut Array2<T>, im: &mut Array2<T>, sign: f64) {
-    let mut whole_re = Array2::<T>::zeros([re.dim(0), re.dim(1)]);
-    let mut whole_im = Array2::<T>::zeros([re.dim(0), re.dim(1)]);
-    copy(re, whole_re);
-    copy(im, whole_im);
-    fft_rows(whole_re, whole_im, sign);
-    copy(whole_re, re);
-    copy(whole_im, im);
-}
+operations!(fft_row, transform_row, fft_row_adjoint, fft_row_tangent, fft_row_of_parts, Array1, [0]);
+operations!(fft_rows, transform_rows, fft_rows_adjoint, fft_rows_tangent, fft_rows_of_parts, Array2, [0 1]);
 
 #[program]
 fn normalise_rows<T: Float>(re: &mut Array2<T>, im: &mut Array2<T>) {
@@ -108,22 +73,6 @@ fn normalise_rows<T: Float>(re: &mut Array2<T>, im: &mut Array2<T>) {
     for (r, q) in par(0..re.dim(0), 0..re.dim(1)) {
         re[[r, q]] *= scale;
         im[[r, q]] *= scale;
-    }
-}
-
-#[program]
-fn fft_row<T: Float>(re: &mut Array1<T>, im: &mut Array1<T>, sign: f64) {
-    let n = re.len();
-    let mut row_re = Array2::<T>::zeros([1, n]);
-    let mut row_im = Array2::<T>::zeros([1, n]);
-    for q in par(0..n) {
-        row_re[[0, q]] = re[q];
-        row_im[[0, q]] = im[q];
-    }
-    fft_rows(row_re, row_im, sign);
-    for q in par(0..n) {
-        re[q] = row_re[[0, q]];
-        im[q] = row_im[[0, q]];
     }
 }
 
@@ -142,8 +91,9 @@ fn normalise_row<T: Float>(re: &mut Array1<T>, im: &mut Array1<T>) {
 /// Arrays are of rank 1, or of rank 2 with one transform for each row. Their last extent is a power of two; other
 /// shapes are a run error that names the arrays.
 ///
-/// The algorithm is Stockham's of radix 2, decimation in frequency, with twiddles from `cos` and `sin` in `f64` rounded to
-/// the type of the arrays; its order is part of its meaning, so the bits are the same on every device.
+/// The algorithm is Stockham's of radix 8, decimation in time, after a stage of radix 2 or 4 where the length is no power of 8.
+/// Twiddles are powers of `cos` and `sin` in `f64`, rounded to the type of the arrays. Its order is part of its meaning, so
+/// the bits are the same on every device.
 ///
 /// ```
 /// use ebbtide::library::{fft, ifft};
@@ -205,7 +155,7 @@ pub enum fft {}
 pub enum ifft {}
 
 macro_rules! expansion {
-    ($name:ident, $sign:literal, $end:ident) => {
+    ($name:ident, $direction:ident, $end:ident) => {
         impl $name {
             #[doc(hidden)]
             #[track_caller]
@@ -218,10 +168,16 @@ macro_rules! expansion {
                 let cx = &Cx::current();
                 let (re, im) = (re.pass(cx), im.pass(cx));
                 check(cx, stringify!($name), R, [re.part(), im.part()]);
-                Rank::<R>::transform::<T>(re, im, $sign);
+                expansion!(@ $direction, re, im);
                 expansion!(@ $end, re, im);
             }
         }
+    };
+    (@ forth, $re:ident, $im:ident) => {
+        Rank::<R>::transform::<T>($re, $im);
+    };
+    (@ back, $re:ident, $im:ident) => {
+        Rank::<R>::transform::<T>($im, $re);
     };
     (@ raw, $re:ident, $im:ident) => {};
     (@ normalised, $re:ident, $im:ident) => {
@@ -229,8 +185,8 @@ macro_rules! expansion {
     };
 }
 
-expansion!(fft, -1.0, raw);
-expansion!(ifft, 1.0, normalised);
+expansion!(fft, forth, raw);
+expansion!(ifft, back, normalised);
 
 #[track_caller]
 fn check(cx: &Cx, operation: &str, rank: usize, parts: [Part; 2]) {
@@ -256,7 +212,7 @@ pub struct Rank<const R: usize>(());
 pub trait Transform<const R: usize> {
     #[doc(hidden)]
     #[track_caller]
-    fn transform<T: Float>(re: ArrayHandle<T, R, ByMut>, im: ArrayHandle<T, R, ByMut>, sign: f64);
+    fn transform<T: Float>(re: ArrayHandle<T, R, ByMut>, im: ArrayHandle<T, R, ByMut>);
     #[doc(hidden)]
     #[track_caller]
     fn normalise<T: Float>(re: ArrayHandle<T, R, ByMut>, im: ArrayHandle<T, R, ByMut>);
@@ -266,15 +222,11 @@ macro_rules! ranks {
     ($($rank:literal $transform:ident $of_parts:ident $normalise:ident;)*) => {$(
         impl Transform<$rank> for Rank<$rank> {
             #[track_caller]
-            fn transform<T: Float>(
-                re: ArrayHandle<T, $rank, ByMut>,
-                im: ArrayHandle<T, $rank, ByMut>,
-                sign: f64,
-            ) {
+            fn transform<T: Float>(re: ArrayHandle<T, $rank, ByMut>, im: ArrayHandle<T, $rank, ByMut>) {
                 let whole = re.part().1.is_whole() && im.part().1.is_whole();
                 match whole {
-                    true => $transform::<T>::__expand(re, im, sign),
-                    false => $of_parts::<T>::__expand(re, im, sign),
+                    true => $transform::<T>::__expand(re, im),
+                    false => $of_parts::<T>::__expand(re, im),
                 }
             }
 
@@ -287,6 +239,6 @@ macro_rules! ranks {
 }
 
 ranks! {
-    1 fft_row fft_row normalise_row;
+    1 fft_row fft_row_of_parts normalise_row;
     2 fft_rows fft_rows_of_parts normalise_rows;
 }
