@@ -106,7 +106,8 @@ fn cloth(device: &Device) -> Result<Cloth, Failure> {
 
 /// Changes the wind until the middle hangs near the goal.
 pub fn main() -> Result<(), Failure> {
-    let device = Device::best()?;
+    // On a GPU sums at shared elements need 17 MiB, which is more than the budget below.
+    let device = Device::cpu();
     let g = hang().value_and_grad(hang::loss).wrt(hang::wind).memory(Bytes::mib(2)).compile(&device)?;
     let plain = hang().compile(&device)?;
     // The goal is where another wind holds it.

@@ -99,7 +99,8 @@ fn beam(device: &Device) -> Result<Beam, Failure> {
 
 /// Changes the stiffness until the end hangs near the goal.
 pub fn main() -> Result<(), Failure> {
-    let device = Device::best()?;
+    // On a GPU sums at shared elements need 17 MiB, which is more than the budget below.
+    let device = Device::cpu();
     let goal = 0.1;
     let g = hang().value_and_grad(hang::loss).wrt(hang::stiffness).memory(Bytes::mib(4)).compile(&device)?;
     let plain = hang().compile(&device)?;

@@ -143,7 +143,8 @@ fn block(device: &Device) -> Result<Block, Failure> {
 
 /// Throws the block six times, each time nearer to the goal.
 pub fn main() -> Result<(), Failure> {
-    let device = Device::best()?;
+    // On a GPU sums at shared elements need 17 MiB, which is more than the budget below.
+    let device = Device::cpu();
     let goal = Vec2::new(0.6, 0.3);
     let g =
         throw().value_and_grad(throw::loss).wrt(throw::velocity).memory(Bytes::mib(16)).compile(&device)?;

@@ -69,7 +69,7 @@ impl Line {
 
 #[test]
 fn c65_a_line_has_the_same_bits_on_one_to_four_ranks() {
-    let line = Line::new(Device::best().expect("a device")).expect("it compiles");
+    let line = Line::new(Device::cpu()).expect("it compiles");
     let ring =
         |grid: Result<Grid>| grid.and_then(|g| g.halo(1)).and_then(|g| g.periodic(&[true])).expect("a grid");
     let grids = [
@@ -87,7 +87,7 @@ fn the_interpreter_has_the_bits_of_the_device() {
         let line = Line::new(device).expect("it compiles");
         Team::new(&grid).run(|part| line.all(part)).expect("it runs").remove(0)
     };
-    assert_eq!(run(Device::interpreter()), run(Device::best().expect("a device")));
+    assert_eq!(run(Device::interpreter()), run(Device::cpu()));
 }
 
 /// Everything of the problem on a torus.
@@ -95,7 +95,7 @@ macro_rules! plane {
     ($name:ident, $t:ty) => {
         #[test]
         fn $name() {
-            let device = Device::best().expect("a device");
+            let device = Device::cpu();
             type P = torus<$t>;
             let program = torus::<$t>;
             let run = program().compile(&device).expect("it compiles");
@@ -147,7 +147,7 @@ macro_rules! volume {
     ($name:ident, $t:ty) => {
         #[test]
         fn $name() {
-            let device = Device::best().expect("a device");
+            let device = Device::cpu();
             type P = wave<$t>;
             let program = wave::<$t>;
             let run = program().compile(&device).expect("it compiles");

@@ -23,7 +23,7 @@ struct Problem {
 
 impl Problem {
     fn new(counts: &[usize], budget: Budget) -> Problem {
-        let device = Device::best().expect("a device");
+        let device = Device::cpu();
         let gradient = burgers().value_and_grad(burgers::loss).wrt(burgers::u).wrt(burgers::nu);
         let gradient = gradient.budget(budget).compile(&device).expect("it compiles");
         let grid = Grid::new(&[48]).and_then(|g| g.cut(0, counts)).and_then(|g| g.halo(1));

@@ -49,7 +49,7 @@ fn steps(u: &mut Array1<f64>, at: &Place1, count: usize, extra: usize) {
 
 #[test]
 fn parts_that_do_not_do_the_same_are_an_error_on_all() {
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     let run = steps().compile(&device).expect("it compiles");
     for (count, extra) in [(4, 0), (3, 1)] {
         let stop = fails(&line(3), |part| {
@@ -65,7 +65,7 @@ fn parts_that_do_not_do_the_same_are_an_error_on_all() {
 
 #[test]
 fn a_team_goes_on_after_a_status_that_all_have_seen() {
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     let run = steps().compile(&device).expect("it compiles");
     let ran = Team::new(&line(3)).run(|part| {
         let mut u = part.zeros(&device)?;
@@ -93,7 +93,7 @@ fn refusing(u: &mut Array1<f64>, at: &Place1, number: usize) {
 
 #[test]
 fn a_fault_of_one_part_reaches_all() {
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     let run = refusing().compile(&device).expect("it compiles");
     let stop = fails(&line(4), |part| {
         let mut u = part.zeros(&device)?;
@@ -108,7 +108,7 @@ fn a_fault_of_one_part_reaches_all() {
 
 #[test]
 fn a_part_that_returns_or_panics_stops_the_others() {
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     let run = steps().compile(&device).expect("it compiles");
     let stop = fails(&line(3), |part| {
         if part.number() == 1 {
@@ -129,7 +129,7 @@ fn a_part_that_returns_or_panics_stops_the_others() {
 
 #[test]
 fn a_cancellation_of_one_part_reaches_all() {
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     let run = steps().compile(&device).expect("it compiles");
     let stop = fails(&line(3), |part| {
         let mut u = part.zeros(&device)?;
@@ -166,7 +166,7 @@ fn yielding(u: &mut Array1<f64>, flag: &mut Array0<i32>, together: usize) {
 
 #[test]
 fn a_yield_of_one_part_is_a_status_of_all_and_a_yield_of_all_is_resumed() {
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     let run = yielding().compile(&device).expect("it compiles");
     let stop = fails(&line(3), |part| {
         let mut u = part.zeros(&device)?;
@@ -197,7 +197,7 @@ fn the_value_of_a_gradient_is_one_that_all_parts_share() {
             loss[[]] += u[i] * u[i];
         }
     }
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     let gradient = lonely().grad(lonely::loss).wrt(lonely::u).compile(&device).expect("it compiles");
     let stop = fails(&line(3), |part| {
         let mut u = part.fill(&device, |[x]| x as f64)?;
@@ -235,7 +235,7 @@ fn a_scatter_into_halos_without_exchange_add_is_a_build_error() {
 
 #[test]
 fn arrays_of_other_shapes_and_launches_outside_of_a_team_are_errors() {
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     let run = steps().compile(&device).expect("it compiles");
     let at = Place1 { begin: 0, count: 1, first: 1, extent: 1 };
     let mut u = device.zeros([3]).expect("an array");
@@ -268,7 +268,7 @@ fn grids_that_cannot_be_are_refused() {
 
 #[test]
 fn the_least_memory_of_all_parts_decides() {
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     let gradient = burgers().grad(burgers::loss).wrt(burgers::u).compile(&device).expect("it compiles");
     let run = |memory: Box<dyn Fn(usize) -> Bytes + Sync>| {
         let grid = Grid::new(&[48]).and_then(|g| g.cut(0, &[5, 17, 1, 11, 14])).and_then(|g| g.halo(1));
@@ -293,7 +293,7 @@ fn the_least_memory_of_all_parts_decides() {
 
 #[test]
 fn parts_are_saved_and_loaded_and_a_missing_one_is_named() {
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     let dir = tempfile::tempdir().expect("a directory");
     let (grid, other) = (line(3), line(4));
     Team::new(&grid)

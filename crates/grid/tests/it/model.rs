@@ -179,7 +179,7 @@ fn an_array_of_a_part_takes_its_cells_and_halos() {
 fn a_frontier_takes_at_most_the_memory_of_a_part() {
     let grid = Grid::new(&[8000]).and_then(|g| g.even(&[4])).and_then(|g| g.halo(1));
     let grid = grid.and_then(|g| g.periodic(&[true])).expect("a grid");
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     let gradient = burgers().grad(burgers::loss).wrt(burgers::u).memory(Bytes::kib(160));
     let gradient = gradient.compile(&device).expect("it compiles");
     let launch = |part: &Part, disk: Option<Faulty>| {

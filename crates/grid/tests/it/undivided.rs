@@ -35,7 +35,7 @@ fn close(found: &[f64], expected: &[f64], tolerance: f64) {
 
 #[test]
 fn a_line_in_parts_is_the_line() {
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     let start: Vec<f64> = (0..48).map(|x| (0.37 * x as f64).sin() + 0.2).collect();
     let along: Vec<f64> = (0..48).map(|x| 0.1 * x as f64 - 1.0).collect();
     let mut u = device.array(&start).expect("an array");
@@ -107,7 +107,7 @@ fn wide(u: &mut Array1<f64>, next: &mut Array1<f64>, at: &ebbtide_grid::Place1, 
 /// Halos are wider than some parts: they come from neighbours of neighbours.
 #[test]
 fn halos_that_reach_beyond_neighbours_are_exchanged() {
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     let run = wide().compile(&device).expect("it compiles");
     let gradient = wide().grad(wide::loss).wrt(wide::u).compile(&device).expect("it compiles");
     for ring in [true, false] {
@@ -136,7 +136,7 @@ fn halos_that_reach_beyond_neighbours_are_exchanged() {
 
 #[test]
 fn a_torus_in_parts_is_the_torus() {
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     type P = torus<f64>;
     let gradient =
         torus::<f64>().value_and_grad(P::loss).wrt(P::u).wrt(P::v).compile(&device).expect("it compiles");
@@ -165,7 +165,7 @@ fn a_torus_in_parts_is_the_torus() {
 
 #[test]
 fn waves_in_parts_are_the_waves() {
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     type P = wave<f32>;
     let program = wave::<f32>();
     let gradient =
@@ -222,7 +222,7 @@ fn derivatives_of_collectives_are_differences() {
         y[[]] = scaled;
         all_sum(y);
     }
-    let device = Device::best().expect("a device");
+    let device = Device::cpu();
     let grid = Grid::new(&[7]).and_then(|g| g.cut(0, &[2, 4, 1])).and_then(|g| g.halo(1)).expect("a grid");
     let start: Vec<f64> = (0..7).map(|x| 0.3 + 0.2 * (1.7 * x as f64).sin()).collect();
     let value = |x: &[f64], k: f64| {

@@ -80,7 +80,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
 }
 
 fn line(part: &Part) -> Result<Bits> {
-    let device = &Device::best()?;
+    let device = &Device::cpu();
     let at = part.place1()?;
     let mut u = part.fill(device, |[x]| (0.37 * x as f64).sin() + 0.2)?;
     let (mut next, mut loss) = (part.zeros(device)?, device.zeros([])?);
@@ -116,7 +116,7 @@ fn groups(mpi: Option<&Mpi>) -> Result<Bits> {
     };
     let shot = |shot: usize| {
         let work = |part: &Part| {
-            let device = &Device::best()?;
+            let device = &Device::cpu();
             let u = part.fill(device, |[x]| (0.3 * (x + shot) as f64).sin() + 0.2)?;
             let (next, loss) = (part.zeros(device)?, device.zeros([])?);
             let gradient = burgers().grad(burgers::loss).wrt(burgers::u).compile(device)?;
@@ -134,7 +134,7 @@ fn groups(mpi: Option<&Mpi>) -> Result<Bits> {
 
 /// Every action is made durable in `dir`, or none.
 fn durable(part: &Part, dir: &str, cancel: &Cancel) -> Result<Bits> {
-    let device = &Device::best()?;
+    let device = &Device::cpu();
     let at = part.place1()?;
     let u = part.fill(device, |[x]| (0.37 * x as f64).sin() + 0.2)?;
     let (next, loss) = (part.zeros(device)?, device.zeros([])?);
@@ -152,7 +152,7 @@ fn durable(part: &Part, dir: &str, cancel: &Cancel) -> Result<Bits> {
 }
 
 fn plane(part: &Part) -> Result<Bits> {
-    let device = &Device::best()?;
+    let device = &Device::cpu();
     type P = torus<f32>;
     let at = part.place2()?;
     let mut u = part.fill(device, |[x, y]| (0.3 * x as f32).sin() + 0.1 * y as f32)?;
@@ -167,7 +167,7 @@ fn plane(part: &Part) -> Result<Bits> {
 }
 
 fn volume(part: &Part) -> Result<Bits> {
-    let device = &Device::best()?;
+    let device = &Device::cpu();
     type P = wave<f64>;
     let at = part.place3()?;
     let c = part.fill(device, |[x, y, z]| 0.3 + 0.01 * (x + 2 * y + 3 * z) as f64)?;
@@ -215,7 +215,7 @@ fn failing(part: &Part) -> Result<Bits> {
     if part.number() == 2 {
         return Err(ebbtide_grid::Error::Part("no data for this part".to_string()));
     }
-    let device = &Device::best()?;
+    let device = &Device::cpu();
     let mut u = part.zeros::<f64, 1>(device)?;
     ebbtide::exchange(&mut u)?;
     Ok(Bits::new())

@@ -24,7 +24,8 @@ enum Place {
     Device {
         memory: Arc<dyn Memory>,
         start: NonNull<u8>,
-        mirror: Mirror,
+        /// Apart, so that buffers of the host are small.
+        mirror: Box<Mirror>,
         /// Keeps memory alive that was not allocated here, and frees it by its own drop.
         owner: Option<Owner>,
     },
@@ -46,7 +47,7 @@ impl Buffer {
             None => Place::Host(HostMemory::zeroed(bytes)?),
             Some(memory) => {
                 let start = memory.allocate(bytes)?;
-                Place::Device { memory: memory.clone(), start, mirror: Mirror::default(), owner: None }
+                Place::Device { memory: memory.clone(), start, mirror: Box::default(), owner: None }
             }
         };
         meter.add(bytes as u64);
@@ -72,7 +73,8 @@ impl Buffer {
         meter: &Arc<Meter>,
     ) -> Buffer {
         meter.add(bytes as u64);
-        let place = Place::Device { memory, start, mirror: Mirror::of_contents(), owner: Some(owner) };
+        let place =
+            Place::Device { memory, start, mirror: Box::new(Mirror::of_contents()), owner: Some(owner) };
         Buffer { place, bytes, meter: meter.clone() }
     }
 
