@@ -96,8 +96,9 @@ impl Compiler {
         cache: &Cache,
     ) -> Result<(PathBuf, Found), String> {
         let key = self.key(source);
+        // Until the folder of the build is gone.
+        let _under_way = under_way()?;
         cache.entry(Kind::Library, &key.each_ref().map(AsRef::as_ref), |work| {
-            let _under_way = under_way()?;
             let (text, built) = (work.join("program.c"), work.join(library_name("program")));
             fs::write(&text, source).map_err(|e| format!("{} could not be written: {e}", text.display()))?;
             if parts < 2 || !self.compile_parts(&text, &built, parts) {
