@@ -1,4 +1,4 @@
-"""Arrays in the memory of a device, on a device that plays a GPU: host memory that is handled as a GPU's (`_far`)."""
+"""Arrays in the memory of a device, on a device that plays a GPU: host memory that is handled as a GPU's (`_own_memory`)."""
 
 import ctypes
 import gc
@@ -43,13 +43,13 @@ class Old(OnDevice):
     knows_versions = False
 
 
-@eb.program(device="_far")
+@eb.program(device="_own_memory")
 def scale(u, by: float):
     for i in par(len(u)):
         u[i] = by * u[i]
 
 
-@eb.program(device="_far")
+@eb.program(device="_own_memory")
 def turn(a, b, c):
     for i in par(len(a)):
         a[i] += 1.0
@@ -57,7 +57,7 @@ def turn(a, b, c):
     swap(b, c)
 
 
-@eb.program(device="_far")
+@eb.program(device="_own_memory")
 def energy(u, w, loss):
     for i in par(len(u)):
         loss[()] += 0.5 * w[i] * u[i] * u[i]
@@ -90,13 +90,13 @@ def test_nothing_is_kept_of_arrays_of_the_device():
 
 
 def test_memory_that_cannot_be_used_in_place_is_refused_in_words():
-    with pytest.raises(eb.LaunchError, match="`u` is in host memory, and this program runs on `far`"):
+    with pytest.raises(eb.LaunchError, match="`u` is in host memory, and this program runs on `own memory`"):
         scale(np.ones(3), 1.0)
     with pytest.raises(eb.LaunchError, match=r"not contiguous.*`u.contiguous\(\)`"):
         scale(OnDevice(np.ones(6)[::2]), 1.0)
     elsewhere = OnDevice(np.ones(3))
     elsewhere.kind = 2
-    with pytest.raises(eb.LaunchError, match=r"DLPack device 2\), which `far` \(DLPack device 12\) cannot use"):
+    with pytest.raises(eb.LaunchError, match=r"DLPack device 2\), which `own memory` \(DLPack device 12\) cannot use"):
         scale(elsewhere, 1.0)
     second = OnDevice(np.ones(3))
     second.__class__ = type("Second", (OnDevice,), {"__dlpack_device__": lambda self: (FAR, 1)})
@@ -114,7 +114,7 @@ def test_gradients_of_arrays_of_the_device_stay_there():
     value, (du, dw) = g(OnDevice(u), OnDevice(w), OnDevice(np.zeros(())))
     assert value == 0.5 * (w * u * u).sum()
     assert isinstance(du, eb.DeviceArray) and isinstance(dw, eb.DeviceArray)
-    assert (du.shape, du.ndim, du.dtype, du.device) == ((3,), 1, np.float64, "far")
+    assert (du.shape, du.ndim, du.dtype, du.device) == ((3,), 1, np.float64, "own memory")
     assert du.numpy().tolist() == (w * u).tolist()
     assert dw.numpy().tolist() == (0.5 * u * u).tolist()
     assert u.tolist() == [1.0, 2.0, 3.0]
@@ -134,10 +134,10 @@ def test_products_of_arrays_of_the_device():
 
 
 def test_results_leave_by_dlpack_and_are_arguments():
-    u = eb.to_device(np.arange(6.0).reshape(2, 3), "_far")
+    u = eb.to_device(np.arange(6.0).reshape(2, 3), "_own_memory")
     assert u.__dlpack_device__() == (FAR, 0)
 
-    @eb.program(device="_far")
+    @eb.program(device="_own_memory")
     def double(u):
         for i, j in par(u.shape[0], u.shape[1]):
             u[i, j] = 2.0 * u[i, j]
@@ -163,11 +163,11 @@ def test_results_leave_by_dlpack_and_are_arguments():
 
 
 def test_a_capsule_keeps_the_memory_that_it_points_to():
-    u = eb.to_device(np.full(1000, 7.0), "_far")
+    u = eb.to_device(np.full(1000, 7.0), "_own_memory")
     capsule = u.__dlpack__()
     del u
     gc.collect()
-    others = [eb.to_device(np.zeros(1000), "_far") for _ in range(4)]
+    others = [eb.to_device(np.zeros(1000), "_own_memory") for _ in range(4)]
     start = ctypes.c_void_p.from_address(_pointer(capsule, b"dltensor")).value
     assert list((ctypes.c_double * 3).from_address(start)) == [7.0] * 3
     del others, capsule
@@ -177,4 +177,4 @@ def test_devices_without_memory_of_their_own_need_no_copies():
     with pytest.raises(eb.DeviceError, match="computes in host memory"):
         eb.to_device(np.ones(3), "cpu")
     with pytest.raises(eb.LaunchError, match="not contiguous"):
-        eb.to_device(np.ones(6)[::2], "_far")
+        eb.to_device(np.ones(6)[::2], "_own_memory")

@@ -341,7 +341,7 @@ def test_types_of_annotations_are_checked_at_the_launch():
 
 
 def test_a_panic_is_an_exception_and_never_the_interpreters_end():
-    """`_broken` is a device that panics, as a flaw of ours would."""
+    """`_panicking` is a device that panics, as a flaw of ours would."""
 
     def uncompilable(u, loss):
         for i in par(len(u)):
@@ -353,7 +353,7 @@ def test_a_panic_is_an_exception_and_never_the_interpreters_end():
 
     u, loss = np.ones(3), np.zeros(())
     for function, words in ((uncompilable, "compiles nothing"), (unrunnable, "runs nothing")):
-        program = eb.program(device="_broken")(function)
+        program = eb.program(device="_panicking")(function)
         calls = [
             lambda: program(u, loss),
             lambda: program.grad("loss", wrt="u")(u, loss),
@@ -363,7 +363,7 @@ def test_a_panic_is_an_exception_and_never_the_interpreters_end():
         ]
         # A second time too: a panic leaves no lock behind that the next call would wait for or fail at.
         for call in calls + calls:
-            with pytest.raises(eb.Error, match=f"internal error: a broken device {words}.*please report it"):
+            with pytest.raises(eb.Error, match=f"internal error: a panicking device {words}.*please report it"):
                 call()
     assert (u.tolist(), loss[()]) == ([1.0] * 3, 0.0)
     eb.program(unrunnable)(u, loss)

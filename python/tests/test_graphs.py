@@ -89,12 +89,12 @@ def test_a_program_is_a_function_of_jax_under_jit_and_grad():
 
 
 def test_programs_on_devices_with_memory_of_their_own_are_functions_of_jax():
-    """`_far` plays a GPU: arrays are copied to it and back."""
+    """`_own_memory` plays a GPU: arrays are copied to it and back."""
     jax = pytest.importorskip("jax")
     jax.config.update("jax_enable_x64", True)
     import ebbtide.jax
 
-    op = ebbtide.jax.op(eb.Program(energy.function, device="_far"), outputs=["loss", "u"], wrt=["u", "nu"])
+    op = ebbtide.jax.op(eb.Program(energy.function, device="_own_memory"), outputs=["loss", "u"], wrt=["u", "nu"])
 
     def loss(u, nu):
         total, end = op(u, 10, nu, jax.numpy.zeros(()))

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use ebbtide::Devices as _;
-use ebbtide_cpu::{Cache, Compiler, Contents, Options, default_threads, threads_found};
+use ebbtide_cpu::{Cache, Compiler, Contents, Optimize, Options, default_threads, threads_found};
 use ebbtide_ir::{Access, Binary, Builder, Function, Literal, Type};
 use ebbtide_runtime::{Arg, Compiled, Device};
 use serde::Serialize;
@@ -172,7 +172,7 @@ fn setting(name: &str) -> Option<(String, String)> {
 /// Compiles and runs a program on the CPU, in an empty cache where the user's is: so it goes the way that programs go.
 fn try_cpu(cache: &Cache) -> Result<f64, String> {
     let probe = cache.probe()?;
-    let (device, _) = Options::new().cache(probe.cache().clone()).build()?;
+    let (device, _) = Options::new().cache(probe.cache().clone()).optimize(Optimize::Always).build()?;
     trial(&device)
 }
 

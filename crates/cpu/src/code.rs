@@ -4,6 +4,7 @@
 //! bits. The optimised code is made in the background as soon as the quick code has run for a while, and takes over between
 //! two segments. A segment with much work, or with work that cannot be told, waits for it.
 
+use std::process;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 use ebbtide_codegen::Unit;
@@ -86,8 +87,8 @@ pub(crate) struct Code {
 enum Progress {
     /// The first code has run for so long.
     Ran(i64),
-    /// Somebody makes it.
-    UnderWay,
+    /// A thread of this process makes it: the child of a fork has no such thread.
+    UnderWay(u32),
     /// It is there, or could not be made.
     Ended,
 }
@@ -137,31 +138,41 @@ impl Code {
         if *so_far < A_WHILE {
             return;
         }
-        *progress = Progress::UnderWay;
+        *progress = Progress::UnderWay(process::id());
         drop(progress);
         let code = self.clone();
         let thread = std::thread::Builder::new().name("ebbtide compile".to_string());
         // Where no thread can be had the quick code goes on.
         if thread.spawn(move || code.recipe.as_ref().map(|recipe| code.make_better(recipe))).is_err() {
-            *self.progress() = Progress::Ended;
-            self.ended.notify_all();
+            self.end();
         }
     }
 
     fn wait_for_better(&self, recipe: &Recipe) {
         let mut progress = self.progress();
-        if matches!(*progress, Progress::Ran(_)) {
-            *progress = Progress::UnderWay;
-            drop(progress);
-            self.make_better(recipe);
-            return;
+        loop {
+            match *progress {
+                Progress::Ended => return,
+                Progress::UnderWay(by) if by == process::id() => {
+                    progress = self.ended.wait(progress).unwrap_or_else(PoisonError::into_inner);
+                }
+                Progress::UnderWay(_) | Progress::Ran(_) => break,
+            }
         }
-        while matches!(*progress, Progress::UnderWay) {
-            progress = self.ended.wait(progress).unwrap_or_else(PoisonError::into_inner);
-        }
+        *progress = Progress::UnderWay(process::id());
+        drop(progress);
+        self.make_better(recipe);
     }
 
     fn make_better(&self, recipe: &Recipe) {
+        /// Whoever waits goes on, whatever happens.
+        struct Ends<'c>(&'c Code);
+        impl Drop for Ends<'_> {
+            fn drop(&mut self) {
+                self.0.end();
+            }
+        }
+        let _ends = Ends(self);
         match recipe.load(&recipe.compiler) {
             Ok((better, _)) => _ = self.better.set(better),
             // The end of the process ends its compilers.
@@ -170,6 +181,9 @@ impl Code {
                 "a program goes on with code that was compiled quickly and runs slowly: {reason}"
             )),
         }
+    }
+
+    fn end(&self) {
         *self.progress() = Progress::Ended;
         self.ended.notify_all();
     }

@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{self, Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::Duration;
@@ -23,13 +23,26 @@ struct UnderWay {
     groups: Vec<u32>,
     /// The process ends: nothing is started any more.
     ends: bool,
+    /// The process that started them: the child of a fork has started none.
+    process: u32,
 }
 
-static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay { builds: 0, groups: Vec::new(), ends: false });
+static UNDER_WAY: Mutex<UnderWay> = Mutex::new(UnderWay::of(0));
 static LESS_UNDER_WAY: Condvar = Condvar::new();
 
+impl UnderWay {
+    /// Nothing yet, in this process.
+    const fn of(process: u32) -> UnderWay {
+        UnderWay { builds: 0, groups: Vec::new(), ends: false, process }
+    }
+}
+
 fn all_under_way() -> MutexGuard<'static, UnderWay> {
-    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+    let mut all = UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner);
+    if all.process != process::id() {
+        *all = UnderWay::of(process::id());
+    }
+    all
 }
 
 /// A compilation that is under way until this is dropped: if the process ends before, its compiler ends and its folder goes.
@@ -58,7 +71,8 @@ pub(crate) fn process_ends() -> bool {
 
 impl Drop for Compilation {
     fn drop(&mut self) {
-        all_under_way().builds -= 1;
+        let mut all = all_under_way();
+        all.builds = all.builds.saturating_sub(1);
         LESS_UNDER_WAY.notify_all();
     }
 }
@@ -84,12 +98,22 @@ impl Drop for Group {
 }
 
 /// Starts a command in a group of its own, unless the process ends.
+///
+/// Nothing is locked while it starts, which takes long: the child of a fork of the process would find it locked for ever.
 fn start(command: &mut Command) -> std::io::Result<(Child, Group)> {
+    let ends = || std::io::Error::other(ENDS);
+    if process_ends() {
+        return Err(ends());
+    }
+    let mut child = command.spawn()?;
     let mut all = all_under_way();
     if all.ends {
-        return Err(std::io::Error::other(ENDS));
+        // It began to end meanwhile, and did not see this.
+        drop(all);
+        system::end_group(child.id());
+        child.wait()?;
+        return Err(ends());
     }
-    let child = command.spawn()?;
     all.groups.push(child.id());
     let group = Group(child.id());
     Ok((child, group))

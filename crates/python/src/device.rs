@@ -67,8 +67,8 @@ fn find(name: Option<&str>) -> Result<Device, Refused> {
         "interpreter" => Ok(Device::interpreter()),
         "checked" => Ok(Device::checked()),
         "cuda" => Device::cuda(),
-        "_far" => Ok(crate::far::far()),
-        "_broken" => Ok(crate::far::broken()),
+        "_own_memory" => Ok(crate::test_devices::own_memory()),
+        "_panicking" => Ok(crate::test_devices::panicking()),
         _ => return Err(Refused::Unknown(name)),
     };
     let device = made.map_err(|error| Refused::Failed(Box::new(error)))?;

@@ -9,7 +9,6 @@ mod device;
 mod device_array;
 mod dlpack;
 mod errors;
-mod far;
 mod gradient;
 mod interrupt;
 mod outputs;
@@ -18,6 +17,7 @@ mod product;
 mod program;
 mod schedule;
 mod sweep;
+mod test_devices;
 mod yielded;
 
 use pyo3::prelude::*;

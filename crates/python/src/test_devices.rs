@@ -1,5 +1,5 @@
-//! Devices for tests: `_far` plays a GPU on machines without one (the interpreter, over memory that is the host's and is
-//! handled as a device's); `_broken` panics, as a flaw of a device would.
+//! Devices for tests: `_own_memory` plays a GPU on machines without one (the interpreter, over memory that is the host's and is
+//! handled as a device's); `_panicking` panics, as a flaw of a device would.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -17,14 +17,14 @@ const EXTENSION: i32 = 12;
 const STREAM: u64 = 4711;
 
 #[derive(Debug)]
-struct FarMemory;
+struct OwnMemory;
 
 fn layout(bytes: usize) -> Result<Layout> {
     Layout::from_size_align(bytes.max(1), ALIGNMENT).map_err(|_| Error::OutOfMemory { bytes })
 }
 
 // SAFETY (*Allocation*, *Copies*, *Ends*): host memory of the size asked for, zeroed, copied at once.
-unsafe impl Memory for FarMemory {
+unsafe impl Memory for OwnMemory {
     fn shared(&self) -> Option<Shared> {
         Some(Shared { kind: EXTENSION, ordinal: 0, stream: STREAM })
     }
@@ -60,15 +60,15 @@ unsafe impl Memory for FarMemory {
     }
 }
 
-struct Far {
-    memory: Arc<FarMemory>,
+struct DeviceWithOwnMemory {
+    memory: Arc<OwnMemory>,
     inner: Device,
 }
 
 // SAFETY (*Faithful code*): the interpreter's; (*One memory*): one for all calls, which the interpreter can touch.
-unsafe impl Backend for Far {
+unsafe impl Backend for DeviceWithOwnMemory {
     fn name(&self) -> &str {
-        "far"
+        "own memory"
     }
 
     fn memory(&self) -> Option<Arc<dyn Memory>> {
@@ -86,16 +86,16 @@ unsafe impl Backend for Far {
 }
 
 /// The device.
-pub fn far() -> Device {
-    Device::new(Arc::new(Far { memory: Arc::new(FarMemory), inner: interpreter() }))
+pub fn own_memory() -> Device {
+    Device::new(Arc::new(DeviceWithOwnMemory { memory: Arc::new(OwnMemory), inner: interpreter() }))
 }
 
-struct Broken;
+struct Panicking;
 
 // SAFETY (*Faithful code*): what it compiles computes nothing; (*One memory*): always the host's.
-unsafe impl Backend for Broken {
+unsafe impl Backend for Panicking {
     fn name(&self) -> &str {
-        "broken"
+        "panicking"
     }
 
     fn compile(
@@ -106,24 +106,24 @@ unsafe impl Backend for Broken {
     ) -> Result<Arc<dyn Executable>> {
         // One kind of flaw for each half of what a device does.
         if program.name.starts_with("uncompilable") {
-            panic!("a broken device compiles nothing");
+            panic!("a panicking device compiles nothing");
         }
-        Ok(Arc::new(Broken))
+        Ok(Arc::new(Panicking))
     }
 }
 
 // SAFETY (*Bounds*, *Exclusive access*, *Validity*, *Exchange*): it touches nothing.
-unsafe impl Executable for Broken {
+unsafe impl Executable for Panicking {
     fn source(&self) -> Option<&str> {
         None
     }
 
     fn run(&self, _segment: usize, _frame: &mut Frame, _start: Start<'_>) -> Result<Outcome> {
-        panic!("a broken device runs nothing")
+        panic!("a panicking device runs nothing")
     }
 }
 
 /// The device that panics.
-pub fn broken() -> Device {
-    Device::new(Arc::new(Broken))
+pub fn panicking() -> Device {
+    Device::new(Arc::new(Panicking))
 }
