@@ -16,7 +16,7 @@ use ebbtide_runtime::{
     Backend, Counters, Error, Event, Executable, Frame, Result, Start, partial_sums, yielding_regions,
 };
 
-use crate::abi::{Shared, ThreadFrame};
+use crate::abi::{Shared, ThreadFrame, leave_vectors};
 use crate::code::{Code, Optimize, Recipe};
 use crate::compiler::Compiler;
 use crate::operation::{Context, call};
@@ -349,6 +349,7 @@ impl Native {
             // that the code was made from; arrays are owned or exclusively borrowed by the launch; indices are
             // checked or proved in the code itself.
             unsafe { entry(&mut own) };
+            leave_vectors();
         };
         let tables = [
             Shareable(frame.scalars.values.as_mut_ptr()),

@@ -5,6 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use ebbtide_codegen::Unit;
 use ebbtide_ir::{Access, Bound, HostArg, LibraryCall, Literal, Program, parts};
 
+use crate::abi::leave_vectors;
+
 /// What a launch knows when compiled code calls.
 pub(crate) struct Context<'a> {
     pub program: &'a Program,
@@ -21,6 +23,7 @@ pub(crate) extern "C" fn call(
     shapes: *const i64,
     scalars: *const u64,
 ) -> i32 {
+    leave_vectors();
     // SAFETY (*Liveness*): the launch keeps its context until all its threads have returned. The lifetime in the type
     // only stands for that one.
     let context = unsafe { &*context };
