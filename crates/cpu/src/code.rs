@@ -12,6 +12,7 @@ use ebbtide_runtime::cache::{Cache, Found};
 
 use crate::abi::Segment;
 use crate::compiler::Compiler;
+use crate::flags::{OPTIMIZED, QUICK, UNOPTIMIZED};
 use crate::load::load;
 
 /// A segment with so much work, in additions, waits for the optimised code: a tenth of a second on one core.
@@ -28,7 +29,7 @@ pub enum Optimize {
     WhereItPays,
     /// Before it runs for the first time.
     Always,
-    /// Never.
+    /// Never: code of programs that hardly compute, of which there are many. It is there soonest, and runs slowest.
     Never,
 }
 
@@ -96,17 +97,17 @@ enum Progress {
 impl Code {
     /// The code to begin with. `countable` says whether a launch can tell how much each segment computes.
     pub fn new(recipe: Recipe, optimize: Optimize, countable: bool) -> Result<(Arc<Code>, Found), String> {
-        let quick = recipe.compiler.quick();
-        let optimized = match optimize {
-            Optimize::Always => true,
-            Optimize::Never => false,
-            Optimize::WhereItPays => !countable || recipe.compiler.has(&recipe.unit.source, &recipe.cache),
+        let level = match optimize {
+            Optimize::Always => OPTIMIZED,
+            Optimize::Never => UNOPTIMIZED,
+            Optimize::WhereItPays if !countable => OPTIMIZED,
+            Optimize::WhereItPays if recipe.compiler.has(&recipe.unit.source, &recipe.cache) => OPTIMIZED,
+            Optimize::WhereItPays => QUICK,
         };
-        let (first, found) = recipe.load(if optimized { &recipe.compiler } else { &quick })?;
-        let final_code = optimized || optimize == Optimize::Never;
+        let (first, found) = recipe.load(&recipe.compiler.at(level))?;
         let code = Code {
             first,
-            recipe: (!final_code).then_some(recipe),
+            recipe: (level == QUICK).then_some(recipe),
             better: OnceLock::new(),
             progress: Mutex::new(Progress::Ran(0)),
             ended: Condvar::new(),

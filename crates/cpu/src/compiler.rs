@@ -10,7 +10,7 @@ use ebbtide_codegen::Target;
 use ebbtide_runtime::cache::{Cache, Found, Kind};
 
 use crate::command::{Done, run, under_way};
-use crate::flags::{OPTIMIZED, QUICK, compile_flags_here, libraries_here, library_name};
+use crate::flags::{OPTIMIZED, compile_flags_here, libraries_here, library_name};
 use crate::processor::processor;
 use crate::setting;
 
@@ -72,10 +72,10 @@ impl Compiler {
         Ok(done.stdout.lines().next().unwrap_or_default().to_string())
     }
 
-    /// The same compiler, which takes less time and makes slower code with the same bits.
-    pub fn quick(&self) -> Compiler {
-        let level = |flag: &String| if flag == OPTIMIZED { QUICK.to_string() } else { flag.clone() };
-        Compiler { flags: self.flags.iter().map(level).collect(), ..self.clone() }
+    /// The same compiler at another level of optimisation: the code has the same bits.
+    pub(crate) fn at(&self, level: &str) -> Compiler {
+        let flag = |flag: &String| if flag == OPTIMIZED { level.to_string() } else { flag.clone() };
+        Compiler { flags: self.flags.iter().map(flag).collect(), ..self.clone() }
     }
 
     /// Is the library of this source in the cache?

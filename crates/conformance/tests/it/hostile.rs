@@ -572,6 +572,7 @@ pub fn hostile_data_is_clean_under_sanitisers() {
         .env("LD_PRELOAD", format!("{}:{}", library("libasan.so"), library("libubsan.so")))
         .env("ASAN_OPTIONS", "detect_leaks=0:allocator_may_return_null=1")
         .env("EBBTIDE_CFLAGS", FLAGS)
+        .env("EBBTIDE_OPTIMIZE", "always")
         .env("EBBTIDE_VECTOR_BYTES", "32")
         .env("EBBTIDE_TEST_CODE", &folder)
         .stdout(Stdio::piped())
