@@ -15,7 +15,7 @@ use crate::c_types::{c_literal, c_type};
 use crate::interior::{Interior, Rows};
 use crate::ordered_scatter::scattered;
 use crate::par::proved;
-use crate::segment::Touched;
+use crate::segment::{Touched, Whole};
 use crate::unit::{Checks, Family, Jam, Pace, Text, Width, line};
 
 /// Rows so near to a boundary are looked at one by one.
@@ -97,7 +97,7 @@ impl Text<'_> {
                 match push.after {
                     After::Same => {
                         line!(self, "{t} *kept = ({t} *)eb_place(f, &t{a}, t{a}.depth++);");
-                        self.elements(push.array, Touched::Read, |a| format!("kept[k] = a{a}[k];"));
+                        self.elements(push.array, Touched::Read, Whole::kept(push.array));
                     }
                     After::Anything(old) => line!(
                         self,

@@ -177,6 +177,18 @@ static inline f64 eb_f64_bits(u64 b) { f64 x; memcpy(&x, &b, 8); return x; }
 static inline u64 eb_bits_f32(f32 x) { u32 b; memcpy(&b, &x, 4); return b; }
 static inline f32 eb_f32_bits(u64 b) { u32 c = (u32)b; f32 x; memcpy(&x, &c, 4); return x; }
 
+/* a[k] = x for all k < n, a cache line at a time: the compiler is told to make no vectors of its own. */
+#define EB_FILL(t) \
+    static __attribute__((noinline, unused)) void eb_fill_##t(t *a, t x, i64 n) { \
+        const i64 line = 64 / sizeof(t); \
+        t all[64 / sizeof(t)]; \
+        for (i64 k = 0; k < line; k++) all[k] = x; \
+        i64 k = 0; \
+        for (; k + line <= n; k += line) memcpy(a + k, all, 64); \
+        for (; k < n; k++) a[k] = x; \
+    }
+EB_FILL(f64) EB_FILL(f32) EB_FILL(i64) EB_FILL(i32) EB_FILL(u32) EB_FILL(b8)
+
 /* Conversions of Rust's `as`: saturating, NaN to zero. The compiler must not see that an integer comes from a float: where it
    becomes one again, it would round instead, and keep the sign of a zero. */
 #define EB_TO_INT(name, from, to, least, above, most) \

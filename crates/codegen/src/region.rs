@@ -3,7 +3,7 @@
 use ebbtide_ir::{Block, Region, Stmt, Undone, walk_program_level};
 
 use crate::c_types::c_type;
-use crate::segment::Touched;
+use crate::segment::{Touched, Whole, address};
 use crate::unit::{Text, line};
 
 impl Text<'_> {
@@ -18,7 +18,7 @@ impl Text<'_> {
         for a in &undone.arrays {
             let t = c_type(self.program.array(*a).ty);
             line!(self, "{{ {t} *kept = ({t} *)f->kept[{}];", a.index());
-            self.elements(*a, Touched::Read, |a| format!("kept[k] = a{a}[k];"));
+            self.elements(*a, Touched::Read, Whole::kept(*a));
             line!(self, "}}");
         }
         for l in &undone.locals {
@@ -32,7 +32,8 @@ impl Text<'_> {
             for a in &undone.arrays {
                 let t = c_type(self.program.array(*a).ty);
                 line!(self, "{{ const {t} *kept = (const {t} *)f->kept[{}];", a.index());
-                self.elements(*a, Touched::Written, |a| format!("a{a}[k] = kept[k];"));
+                let back = Whole::Copy { to: address(*a), from: "kept".to_string() };
+                self.elements(*a, Touched::Written, back);
                 line!(self, "}}");
             }
             for l in &undone.locals {

@@ -103,6 +103,26 @@ pub(crate) enum Touched {
     CopyOf(ArrayId),
 }
 
+/// What becomes of all elements of an array.
+pub(crate) enum Whole {
+    /// They get this value.
+    Fill(String),
+    /// The elements behind one address get those behind another.
+    Copy { to: String, from: String },
+}
+
+impl Whole {
+    /// They are copied to `kept`.
+    pub fn kept(array: ArrayId) -> Whole {
+        Whole::Copy { to: "kept".to_string(), from: address(array) }
+    }
+}
+
+/// The name of an array's address.
+pub(crate) fn address(array: ArrayId) -> String {
+    format!("a{}", array.index())
+}
+
 impl Text<'_> {
     /// Prints the function of one segment.
     pub fn segment(&mut self, k: usize, block: &Block, all: &[&Block]) {
@@ -333,15 +353,15 @@ impl Text<'_> {
             }
             Stmt::Fill(a, v) => {
                 let value = self.value(*v);
-                self.elements(*a, Touched::Written, |a| format!("a{a}[k] = {value};"));
+                self.elements(*a, Touched::Written, Whole::Fill(value));
             }
             Stmt::Copy { from, to } => {
                 self.same_shape(*from, *to);
-                let source = from.index();
-                self.elements(*to, Touched::CopyOf(*from), |a| format!("a{a}[k] = a{source}[k];"));
+                let copy = Whole::Copy { to: address(*to), from: address(*from) };
+                self.elements(*to, Touched::CopyOf(*from), copy);
             }
             Stmt::Library(call) => self.library(call),
-            Stmt::Temp(a) => self.elements(*a, Touched::Written, |a| format!("a{a}[k] = 0;")),
+            Stmt::Temp(a) => self.elements(*a, Touched::Written, Whole::Fill("0".to_string())),
             Stmt::Push(Push { array, .. }) | Stmt::Pop(array) => {
                 if let Stmt::Push(Push { after: After::Same, .. }) = stmt {
                     // Others may still be about the memory that takes the copy.
@@ -368,7 +388,7 @@ impl Text<'_> {
                     After::Same => {
                         let t = c_type(self.program.array(push.array).ty);
                         line!(self, "{t} *kept = *place;");
-                        self.elements(push.array, Touched::Read, |a| format!("kept[k] = a{a}[k];"));
+                        self.elements(push.array, Touched::Read, Whole::kept(push.array));
                         self.pushed_parts(push.array);
                     }
                     After::Anything(old) => {
@@ -389,9 +409,9 @@ impl Text<'_> {
         }
     }
 
-    /// Prints a loop over all elements of an array, split between threads.
-    pub fn elements(&mut self, array: ArrayId, touched: Touched, body: impl Fn(usize) -> String) {
-        let a = array.index();
+    /// Prints what becomes of all elements of an array, split between threads.
+    pub fn elements(&mut self, array: ArrayId, touched: Touched, what: Whole) {
+        let (a, ty) = (array.index(), self.program.array(array).ty);
         let count: Vec<String> = (0..self.program.array(array).rank).map(|d| format!("d{a}_{d}")).collect();
         let count = if count.is_empty() { "1".to_string() } else { count.join(" * ") };
         let (reads, writes) = match touched {
@@ -399,20 +419,30 @@ impl Text<'_> {
             Touched::Written => (BTreeSet::new(), BTreeSet::from([array])),
             Touched::CopyOf(from) => (BTreeSet::from([from]), BTreeSet::from([array])),
         };
+        let each = match &what {
+            Whole::Fill(value) => format!("a{a}[k] = {value};"),
+            Whole::Copy { to, from } => format!("{to}[k] = {from}[k];"),
+        };
         self.before_parts(&reads, &writes);
         match self.family {
             Family::C if count == "1" => {
-                line!(self, "if (f->thread == 0) {{ const i64 k = 0; {} }}", body(a));
+                line!(self, "if (f->thread == 0) {{ const i64 k = 0; {each} }}");
             }
             Family::C => {
-                line!(self, "{{ const i64 n = {count}, k1 = n * (f->thread + 1) / f->threads;");
-                line!(self, "for (i64 k = n * f->thread / f->threads; k < k1; k++) {} }}", body(a));
+                line!(self, "{{ const i64 n = {count}, k = n * f->thread / f->threads;");
+                line!(self, "const i64 more = n * (f->thread + 1) / f->threads - k;");
+                let t = c_type(ty);
+                match what {
+                    Whole::Fill(value) => line!(self, "eb_fill_{t}(a{a} + k, {value}, more); }}"),
+                    Whole::Copy { to, from } => {
+                        line!(self, "memmove({to} + k, {from} + k, (size_t)more * sizeof({t})); }}");
+                    }
+                }
             }
             Family::Cuda => {
                 line!(
                     self,
-                    "EB_LOOP for (i64 k = f->thread, n = {count}; k < n; k += f->threads) {{ {} }}",
-                    body(a)
+                    "EB_LOOP for (i64 k = f->thread, n = {count}; k < n; k += f->threads) {{ {each} }}"
                 );
             }
         }
