@@ -13,6 +13,7 @@ use ebbtide_ir::{After, ArrayId, Block, Indices, Loop, LoopKind, Op, Par, Stmt, 
 use crate::body::{Body, Form, flatten};
 use crate::c_types::c_type;
 use crate::interchange::{Interchange, Tape, interchange, is_at};
+use crate::register_pressure::words;
 use crate::unit::{Checks, Family, Text, Width, line};
 
 /// Passes of at most so many statements are printed so many as one.
@@ -42,6 +43,10 @@ impl Own {
     }
 }
 
+/// With more words of floats than these, the 64 registers of a thread in a full block are too few: what does not fit goes
+/// through memory again and again.
+const FEW_WORDS: usize = 36;
+
 impl Text<'_> {
     /// The variable that holds this element, where one does.
     pub fn held(&self, array: ArrayId, index: Indices) -> Option<String> {
@@ -57,21 +62,27 @@ impl Text<'_> {
         }
     }
 
-    /// How many threads a block of a segment may have: fewer with more registers where loops run inside their parallel
-    /// loops, and no others make the threads meet again and again.
+    /// How many threads a block of a segment may have. Products have tiles for a whole block.
     pub fn width(&self, block: &Block) -> Width {
-        let (mut inside, mut work) = (false, vec![block]);
+        let (mut inside, mut outside, mut many, mut work) = (false, false, false, vec![block]);
         while let Some(block) = work.pop() {
             for stmt in block {
                 match stmt {
                     Stmt::Loop(l) if self.interchange(l).is_some() => inside = true,
-                    Stmt::Loop(_) | Stmt::Library(_) => return Width::Full,
-                    Stmt::Par(_) => {}
-                    other => work.extend(other.blocks()),
+                    Stmt::Library(_) => return Width::Full,
+                    Stmt::Par(par) => many |= words(self.program, &par.body) > FEW_WORDS,
+                    other => {
+                        outside |= matches!(other, Stmt::Loop(_));
+                        work.extend(other.blocks());
+                    }
                 }
             }
         }
-        if inside { Width::Half } else { Width::Full }
+        match (inside, outside) {
+            (true, false) => Width::Apart,
+            _ if many => Width::Half,
+            _ => Width::Full,
+        }
     }
 
     /// Prints a loop, with its passes inside where they can be there.

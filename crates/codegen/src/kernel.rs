@@ -49,7 +49,7 @@ impl Text<'_> {
     pub fn enter_kernel(&mut self, k: usize, width: Width, taped: &BTreeSet<ArrayId>) {
         let threads = match width {
             Width::Full => "EB_THREADS",
-            Width::Half => "EB_THREADS / 2",
+            Width::Half | Width::Apart => "EB_THREADS / 2",
         };
         line!(self, "EB_SEGMENT(segment_{k}, {threads}) {{");
         line!(self, "eb_thread me = eb_enter(launch), *const f = &me;");

@@ -35,6 +35,7 @@ mod par;
 mod product;
 mod program_loops;
 mod region;
+mod register_pressure;
 mod segment;
 mod sink_stores;
 mod specialise_interior;

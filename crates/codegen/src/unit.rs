@@ -62,10 +62,12 @@ pub struct Unit {
 /// How many threads a block may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
-    /// As many as there can be: they meet often.
+    /// As many as there can be.
     Full,
-    /// Half of them, each with twice the registers: they hardly meet, so that any number of blocks is as good.
+    /// Half of them, each with twice the registers: its numbers need them.
     Half,
+    /// Half of them, which hardly meet, so that any number of blocks is as good.
+    Apart,
 }
 
 /// Prints the segments of a program: function `segment_K` runs `segments[K]`.

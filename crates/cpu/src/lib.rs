@@ -5,6 +5,7 @@ mod code;
 mod command;
 mod compiler;
 mod flags;
+mod leave_vectors;
 mod load;
 mod native;
 mod operation;

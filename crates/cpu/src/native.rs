@@ -16,9 +16,10 @@ use ebbtide_runtime::{
     Backend, Counters, Error, Event, Executable, Frame, Result, Start, partial_sums, yielding_regions,
 };
 
-use crate::abi::{Shared, ThreadFrame, leave_vectors};
+use crate::abi::{Shared, ThreadFrame};
 use crate::code::{Code, Optimize, Recipe};
 use crate::compiler::Compiler;
+use crate::leave_vectors::leave_vectors;
 use crate::operation::{Context, call};
 use crate::pool::Pool;
 use crate::work::{Given, is_countable};

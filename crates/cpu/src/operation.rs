@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use ebbtide_codegen::Unit;
 use ebbtide_ir::{Access, Bound, HostArg, LibraryCall, Literal, Program, parts};
 
-use crate::abi::leave_vectors;
+use crate::leave_vectors::leave_vectors;
 
 /// What a launch knows when compiled code calls.
 pub(crate) struct Context<'a> {

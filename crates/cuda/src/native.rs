@@ -371,7 +371,7 @@ impl Native {
     /// The most threads that a block of a segment can have.
     fn threads(&self, segment: usize) -> u32 {
         match self.unit.widths.get(segment) {
-            Some(Width::Half) => self.target.threads / 2,
+            Some(Width::Half | Width::Apart) => self.target.threads / 2,
             _ => self.target.threads,
         }
     }
@@ -385,7 +385,7 @@ impl Native {
         }
         let domains = &self.domains[segment];
         let largest = domains.largest(&self.simple, frame);
-        let apart = self.unit.widths.get(segment) == Some(&Width::Half);
+        let apart = self.unit.widths.get(segment) == Some(&Width::Apart);
         if largest <= if apart { ONE_BLOCK_APART } else { ONE_BLOCK } {
             let fewer = (largest.max(32) as u32).next_power_of_two().min(threads);
             return Grid::of(1, if domains.whole_blocks { threads } else { fewer });

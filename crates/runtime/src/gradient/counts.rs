@@ -228,6 +228,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it counts a million terms, none of which touches memory")]
     fn nests_with_very_many_terms_have_a_bound_at_once() {
         let by_outer = |level| (linear(&[], 0), linear(&[(level, 1)], 0));
         let nest = Nest { bounds: vec![by_outer(0), by_outer(1), by_outer(2)] };
