@@ -45,7 +45,7 @@ impl Own {
 
 /// With more words of floats than these, the 64 registers of a thread in a full block are too few: what does not fit goes
 /// through memory again and again.
-const FEW_WORDS: usize = 36;
+const FEW_WORDS: usize = 32;
 
 impl Text<'_> {
     /// The variable that holds this element, where one does.
