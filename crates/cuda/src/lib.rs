@@ -9,13 +9,14 @@
 //!
 //! Building needs no CUDA. The driver and the run-time compiler are searched for when a device is made.
 
+mod batched_launch;
 pub mod compiler;
+mod doorbell;
 mod gpu;
 mod hosted;
-mod lookout;
 mod native;
 mod ordinal;
-mod script;
+mod parameters;
 mod sys;
 mod tables;
 

@@ -19,12 +19,13 @@ use ebbtide_runtime::{
     partial_sums, yielding_regions,
 };
 
+use crate::batched_launch::{Waiting, Way};
 use crate::compiler::{Architecture, Places, cubin};
 use crate::gpu::{Gpu, Grid, Kernel, Meeting, Module};
 use crate::hosted::{Cut, Part, calls_the_host};
-use crate::script::{Waiting, Way};
+use crate::parameters::Shared;
 use crate::sys::Address;
-use crate::tables::{Layout, Shared, Tables, Wanted};
+use crate::tables::{Layout, Tables, Wanted};
 
 /// Loops of at most so many iterations are run by one block: its threads meet in nanoseconds, blocks in a microsecond.
 const ONE_BLOCK: u64 = 2048;
@@ -139,7 +140,7 @@ unsafe impl Backend for Cuda {
             simple,
             unit,
             loaded: [const { OnceLock::new() }; 2],
-            script: OnceLock::new(),
+            batch: OnceLock::new(),
             target: self.target.clone(),
             cache: self.cache.clone(),
             partials: (self.gpu.reserve(partials)?, partials),
@@ -210,7 +211,7 @@ struct Native {
     /// Its code, with narrow and with wide places, each compiled when it is first wanted.
     loaded: [OnceLock<Loaded>; 2],
     /// The kernel that runs one segment after the other, compiled when it is first wanted, if it can be.
-    script: OnceLock<Option<(Module, Kernel)>>,
+    batch: OnceLock<Option<(Module, Kernel)>>,
     target: Architecture,
     cache: Cache,
     domains: Vec<Domains>,
@@ -247,8 +248,8 @@ impl Drop for Native {
     fn drop(&mut self) {
         self.gpu.release(self.partials.0);
         let modules = self.loaded.iter().filter_map(OnceLock::get).map(|loaded| &loaded.module);
-        let script = self.script.get().and_then(Option::as_ref).map(|(module, _)| module);
-        modules.chain(script).for_each(|module| self.gpu.unload(module));
+        let batch = self.batch.get().and_then(Option::as_ref).map(|(module, _)| module);
+        modules.chain(batch).for_each(|module| self.gpu.unload(module));
     }
 }
 

@@ -90,9 +90,9 @@ enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 
 #define EB_DO static __device__ __forceinline__
 #define EB_IN __device__ __forceinline__
 
-/* A segment is a kernel of its own, or a part of the one that runs scripts: there, what one segment only reads an earlier
+/* A segment is a kernel of its own, or a part of the one that runs batches: there, what one segment only reads an earlier
    one may have written; and most code runs once, so that the time goes into fetching it. */
-#ifdef EB_SCRIPT
+#ifdef EB_BATCH
 #define EB_SEGMENT(name, threads) EB_DO void name(const eb_launch &launch, const eb_extents &extents)
 #define EB_END(f)
 #define EB_LOOP _Pragma("unroll 1")
@@ -129,7 +129,7 @@ EB_DO void eb_receive(const eb_launch &launch) {
 }
 
 EB_DO eb_thread eb_enter(const eb_launch &launch) {
-#ifndef EB_SCRIPT
+#ifndef EB_BATCH
     eb_receive(launch);
 #endif
     eb_thread me;
@@ -146,7 +146,7 @@ EB_DO eb_thread eb_enter(const eb_launch &launch) {
 
 EB_DO u64 eb_value(const eb_launch &launch, i32 value) {
     u64 bits = launch.values[value];
-#ifndef EB_SCRIPT
+#ifndef EB_BATCH
 #pragma unroll
     for (int k = 0; k < EB_PATCHES; k++) if (k < launch.patches && launch.patched[k] == value) bits = launch.patch[k];
 #endif
@@ -155,7 +155,7 @@ EB_DO u64 eb_value(const eb_launch &launch, i32 value) {
 
 /* Keeps for later launches what the host changed; thread 0 does. */
 EB_DO void eb_keep(const eb_launch &launch) {
-#ifndef EB_SCRIPT
+#ifndef EB_BATCH
     for (int k = 0; k < launch.patches; k++) launch.values[launch.patched[k]] = launch.patch[k];
 #endif
 }
@@ -195,7 +195,7 @@ enum { EB_MEETINGS = 64 };
 EB_DO i32 eb_barrier(eb_thread *f) {
     i32 bad = __syncthreads_or(f->bad);
     const u32 epoch = f->epoch++;
-#ifdef EB_SCRIPT
+#ifdef EB_BATCH
     (void)epoch;
     return bad;
 #else
@@ -545,8 +545,8 @@ extern "C" __global__ void __launch_bounds__(EB_THREADS) eb_copy_arrays(const __
     for (i64 i = 16 * wide + thread; i < copies.bytes[k]; i += threads) to[i] = from[i];
 }
 
-#ifdef EB_SCRIPT
-/* A step of a script: a segment, after some values were changed, or a copy between an array and a slot. */
+#ifdef EB_BATCH
+/* A step of a batch: a segment, after some values were changed, or a copy between an array and a slot. */
 enum { EB_STEPS = 64, EB_CHANGES = 2, EB_STORE = -1, EB_LOAD = -2, EB_CHANGE = -3 };
 struct eb_step {
     i32 what;                   /* a segment, or one of the above */
@@ -554,22 +554,22 @@ struct eb_step {
     i32 changed[EB_CHANGES];
     u64 change[EB_CHANGES];     /* a slot and its bytes, where an array is copied */
 };
-/* What a launch of the kernel that runs scripts is given. A single block runs it. */
-struct eb_script {
+/* What a launch of the kernel that runs batches is given. A single block runs it. */
+struct eb_batch {
     eb_launch launch;
     i64 steps;
     eb_step step[EB_STEPS];
 };
 
-EB_DO void eb_begin_script(const eb_script &script) {
-    eb_receive(script.launch);
-    if (threadIdx.x == 0) { script.launch.next[0] = 0; script.launch.next[1] = 0; }
+EB_DO void eb_begin_batch(const eb_batch &batch) {
+    eb_receive(batch.launch);
+    if (threadIdx.x == 0) { batch.launch.next[0] = 0; batch.launch.next[1] = 0; }
 }
 
 /* What is to be done before the segment of a step, if it has one. Thread 0 has written what the last one left. */
-EB_DO i32 eb_begin_step(const eb_script &script, i64 k) {
-    const eb_step &step = script.step[k];
-    const eb_launch &launch = script.launch;
+EB_DO i32 eb_begin_step(const eb_batch &batch, i64 k) {
+    const eb_step &step = batch.step[k];
+    const eb_launch &launch = batch.launch;
     if (step.what == EB_STORE || step.what == EB_LOAD) {
         __syncthreads();
         char *const own = (char *)launch.data[step.changes], *const slot = (char *)step.change[0];

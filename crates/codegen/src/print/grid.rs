@@ -67,19 +67,19 @@ impl Emitter<'_> {
     }
 
     /// The kernel whose single block runs one segment after the other, where the text is compiled for that.
-    pub fn script_kernel(&mut self, segments: usize) {
-        line!(self, "#ifdef EB_SCRIPT");
+    pub fn batch_kernel(&mut self, segments: usize) {
+        line!(self, "#ifdef EB_BATCH");
         line!(
             self,
-            "extern \"C\" __global__ void __launch_bounds__(EB_THREADS / 4, 1) eb_run_script(const __grid_constant__ eb_script script, const __grid_constant__ eb_extents extents) {{"
+            "extern \"C\" __global__ void __launch_bounds__(EB_THREADS / 4, 1) eb_run_batch(const __grid_constant__ eb_batch batch, const __grid_constant__ eb_extents extents) {{"
         );
-        line!(self, "eb_begin_script(script);");
-        line!(self, "for (i64 k = 0; k < script.steps; k++) switch (eb_begin_step(script, k)) {{");
+        line!(self, "eb_begin_batch(batch);");
+        line!(self, "for (i64 k = 0; k < batch.steps; k++) switch (eb_begin_step(batch, k)) {{");
         for k in 0..segments {
-            line!(self, "case {k}: segment_{k}(script.launch, extents); break;");
+            line!(self, "case {k}: segment_{k}(batch.launch, extents); break;");
         }
         line!(self, "}}");
-        line!(self, "eb_leave(&script.launch); }}");
+        line!(self, "eb_leave(&batch.launch); }}");
         line!(self, "#endif");
     }
 

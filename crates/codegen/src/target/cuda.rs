@@ -12,7 +12,7 @@ use crate::unit::Unit;
 ///
 /// Whoever compiles it defines `EB_THREADS`, the threads of a block (where there are no library operations they may be
 /// fewer, a power of two of at least 32), and `EB_BLOCKS`, how many of them share a multiprocessor. Whoever runs it gives a
-/// segment no more threads than its [`Width`] says. Compiled with `EB_SCRIPT`, the text has one kernel, `eb_run_script`,
+/// segment no more threads than its [`Width`] says. Compiled with `EB_BATCH`, the text has one kernel, `eb_run_batch`,
 /// that runs one segment after the other in one block of a quarter of the threads.
 pub fn cuda_unit(
     program: &Program,
@@ -23,7 +23,7 @@ pub fn cuda_unit(
     for (k, block) in segments.iter().enumerate() {
         text.segment(k, block, segments);
     }
-    text.script_kernel(segments.len());
+    text.batch_kernel(segments.len());
     text.want_extremes();
     let items: Vec<Item> = text.items.iter().copied().collect();
     let mut source = library(Dialect::Cuda, &items)?;

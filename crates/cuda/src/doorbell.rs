@@ -100,7 +100,7 @@ impl Watch {
     pub unsafe fn begin(cancel: &Cancel, passes: &Arc<AtomicI64>, words: NonNull<Words>) -> Result<Watch> {
         let mut list = list();
         if !list.started {
-            let thread = std::thread::Builder::new().name("ebbtide-lookout".to_string());
+            let thread = std::thread::Builder::new().name("ebbtide-doorbell".to_string());
             let spawned = thread.spawn(keep_looking);
             spawned.map_err(|source| Error::Io {
                 what: "a thread that looks after launches could not be started".to_string(),

@@ -4,8 +4,8 @@
 //! A kernel starts some microseconds after it was asked for, and ends as long before the host knows; a small segment runs
 //! for less. So such steps wait until somebody must see what they do, or until there are enough of them.
 
+use crate::parameters::Launch;
 use crate::sys::Address;
-use crate::tables::Launch;
 
 /// As many steps go with one launch; `EB_STEPS` of the prelude.
 pub const STEPS: usize = 64;
@@ -68,21 +68,21 @@ impl Step {
     }
 }
 
-/// What a launch of the kernel that takes steps is given; `eb_script` of the prelude.
+/// What a launch of the kernel that takes steps is given; `eb_batch` of the prelude.
 #[repr(C)]
-pub struct Script {
+pub struct BatchedLaunch {
     launch: Launch,
     steps: i64,
     step: [Step; STEPS],
 }
 
-impl Script {
+impl BatchedLaunch {
     /// A launch that takes these steps, at most [`STEPS`].
-    pub fn new(launch: Launch, steps: &[Step]) -> Script {
-        let mut script = Script { launch, steps: 0, step: [Step::default(); STEPS] };
-        script.steps = steps.len().min(STEPS) as i64;
-        script.step.iter_mut().zip(steps).for_each(|(place, step)| *place = *step);
-        script
+    pub fn new(launch: Launch, steps: &[Step]) -> BatchedLaunch {
+        let mut batch = BatchedLaunch { launch, steps: 0, step: [Step::default(); STEPS] };
+        batch.steps = steps.len().min(STEPS) as i64;
+        batch.step.iter_mut().zip(steps).for_each(|(place, step)| *place = *step);
+        batch
     }
 }
 
@@ -122,7 +122,7 @@ impl Waiting {
 
 const _: () = assert!(size_of::<Step>() == 32, "the prelude declares as many bytes");
 const _: () = assert!(
-    size_of::<Script>() + 8 * EXTENTS <= 4096,
+    size_of::<BatchedLaunch>() + 8 * EXTENTS <= 4096,
     "the parameters of a kernel have at most so many bytes on every architecture"
 );
 
