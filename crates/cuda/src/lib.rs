@@ -19,6 +19,7 @@ mod ordinal;
 mod parameters;
 mod sys;
 mod tables;
+mod text;
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ use ebbtide_runtime::cache::Cache;
 
 use crate::compiler::Architecture;
 pub use ebbtide_runtime::Counters;
-pub use native::text;
+pub use text::text;
 
 /// How to make a CUDA device.
 #[derive(Clone, Debug, Default)]
