@@ -17,6 +17,7 @@ use crate::analysis::narrow_index::Narrow;
 use crate::analysis::thread_ownership::{Mapping, OnEntry};
 use crate::kernel::machine::{Family, Target, Width};
 use crate::print::c_types::{c_literal, format};
+use crate::print::entry::Entry;
 use crate::print::own::Own;
 use crate::transform::sink_stores::Waiting;
 use crate::unit::{Access, Unit};
@@ -79,7 +80,7 @@ pub(crate) struct Emitter<'p> {
     /// What is known on entry to the segment being printed.
     pub known_on_entry: OnEntry,
     /// What is computed once, on entry to it.
-    pub entry: String,
+    pub entry: Entry,
     /// Pairs of arrays of one shape, as conditions that they are not; on a GPU.
     pub unlike: Vec<String>,
     /// The index values of the loop being printed that fit the narrow type, where it is used.
@@ -199,7 +200,7 @@ impl<'p> Emitter<'p> {
             meetings: 0,
             mappings: Vec::new(),
             known_on_entry: OnEntry::default(),
-            entry: String::new(),
+            entry: Entry::default(),
             unlike: Vec::new(),
             narrow: Narrow::new(),
             exact: Exact::default(),

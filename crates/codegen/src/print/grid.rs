@@ -20,6 +20,7 @@ use crate::print::body::{Body, Form};
 use crate::print::c_types::{c_literal, c_type};
 use crate::print::elements::Touched;
 use crate::print::emitter::{Checks, Emitter, Jam, Pace, line};
+use crate::print::entry::Known;
 use crate::print::par::proved;
 use crate::transform::sink_stores::Waiting;
 
@@ -453,7 +454,7 @@ impl Emitter<'_> {
     }
 
     fn is_dealt_on_entry(&self, number: usize) -> bool {
-        self.entry.contains(&format!("eb_plan plan{number};"))
+        self.entry.contains(Known::Plan(number))
     }
 
     /// The number of what each thread takes of a loop, where its domain is known on entry to the segment: it is computed
@@ -477,7 +478,7 @@ impl Emitter<'_> {
             self.rows_together(par)
         ));
         entry.push_str(&format!("column{number} = deal.column; nth{number} = deal.nth; }}\n"));
-        self.entry.push_str(&entry);
+        self.entry.add(Known::Plan(number), entry);
         Some(number)
     }
 

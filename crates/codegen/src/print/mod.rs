@@ -9,6 +9,7 @@ pub(crate) mod c_types;
 pub(crate) mod deferred_products;
 pub(crate) mod elements;
 pub(crate) mod emitter;
+pub(crate) mod entry;
 pub(crate) mod exact;
 pub(crate) mod expr;
 pub(crate) mod grid;

@@ -8,6 +8,7 @@ use ebbtide_ir::{Binary, Op, Par, ValueId};
 
 use crate::analysis::narrow_index::{compared_with, distance};
 use crate::print::emitter::{Checks, Emitter, line};
+use crate::print::entry::Known;
 use crate::print::operation::sign;
 
 impl Emitter<'_> {
@@ -16,13 +17,12 @@ impl Emitter<'_> {
         for v in compared_with(self.program, &self.narrow, &self.inside, par) {
             match self.on_entry(v) {
                 Some(value) => {
+                    let known = Known::Bound(v);
                     let v = v.index();
-                    let known = format!(
+                    let text = format!(
                         "__shared__ nx bound{v}; if (threadIdx.x == 0) bound{v} = eb_narrow({value});\n"
                     );
-                    if !self.entry.contains(&known) {
-                        self.entry.push_str(&known);
-                    }
+                    self.entry.add(known, text);
                     line!(self, "const nx n{v} = bound{v};");
                 }
                 None => line!(self, "const nx n{} = eb_narrow({});", v.index(), self.value(v)),

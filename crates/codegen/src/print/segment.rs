@@ -103,12 +103,12 @@ impl Emitter<'_> {
         }
         self.pending = Pending::default();
         self.statements(block);
-        let mut computed = std::mem::take(&mut self.entry);
+        let (mut computed, shared) = std::mem::take(&mut self.entry).text();
         let unlike = std::mem::take(&mut self.unlike);
         if !unlike.is_empty() {
             computed.push_str(&format!("const i32 unlike = eb_kept({});\n", unlike.join(" || ")));
         }
-        if computed.contains("__shared__") {
+        if shared {
             // What the first thread of a block wrote, all read.
             computed.push_str("__syncthreads();\n");
         }

@@ -8,6 +8,7 @@ use crate::analysis::work::work_on_entry;
 use crate::kernel::expr::Expr;
 use crate::kernel::machine::Family;
 use crate::print::emitter::{Emitter, line};
+use crate::print::entry::Known;
 
 /// The extent along a dimension.
 fn extent(mapping: &Mapping, d: usize) -> String {
@@ -97,7 +98,7 @@ impl Emitter<'_> {
             }
         };
         if on_entry && self.family == Family::Cuda {
-            self.entry.push_str(&format!("const b8 owns{n} = {owns};\n"));
+            self.entry.add(Known::Owner(n), format!("const b8 owns{n} = {owns};\n"));
         } else {
             line!(self, "const b8 owns{n} = {owns};");
         }
