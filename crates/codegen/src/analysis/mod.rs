@@ -14,6 +14,7 @@ pub(crate) mod narrow_index;
 pub(crate) mod ordered_updates;
 pub(crate) mod thread_ownership;
 pub(crate) mod varying;
+pub(crate) mod vectors;
 pub(crate) mod work;
 
 #[cfg(test)]

@@ -5,12 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    Access, ArrayId, Binary, Block, Builder, Compare, Literal, LoopKind, Op, Par, Program, Stmt, Type,
-    ValueId, evaluate, walk,
+    Access, ArrayId, Binary, Block, Builder, Compare, Function, Literal, LoopKind, Op, Par, Program, Stmt,
+    Type, ValueId, evaluate, walk,
 };
 
 use super::bounds_proof::{Prover, Test};
 use super::interior::{Before, Corner, Decide, Interior, Narrowing, Scope, Way, interior};
+use super::vectors::{Vectors, refusal};
 use crate::kernel::evaluate::{World, evaluate as number};
 use crate::kernel::expr::Expr;
 
@@ -361,4 +362,77 @@ fn the_interior_is_in_bounds_and_its_conditions_are_decided() {
     // A wider interior is faster; one that is empty would pass the test above.
     expect_test::expect!["clamped 672, guarded 672, nested 645, periodic 704, stencil 364, strided 456"]
         .assert_eq(&counts.join(", "));
+}
+
+/// Why a loop has no vector form, and why it has none of several vectors side by side.
+fn refusals(name: &str, write: impl Fn(&mut Loop)) -> String {
+    let mut l = Loop::new(0, 0);
+    write(&mut l);
+    let program = l.finish();
+    let sized = Sized { program: &program, extents: [0; 3] };
+    let interior = interior(&program, sized.par(), &sized.inside(), Decide::Columns);
+    let [one, several] = [Vectors::One, Vectors::Several].map(|vectors| {
+        let refused = refusal(&program, &interior, (Type::F64, vectors), &[], &sized.par().body);
+        refused.map_or("vectors".to_string(), |why| why.to_string())
+    });
+    if one == several {
+        format!("{name}: {one}\n")
+    } else {
+        format!("{name}: {one}; side by side: {several}\n")
+    }
+}
+
+#[test]
+fn a_loop_without_a_vector_form_says_why() {
+    let positive = |l: &mut Loop| {
+        let (x, zero) = (l.b.load(l.u, &[l.i]), l.b.literal(Literal::from(0.0)));
+        let positive = l.b.compare(Compare::Gt, x, zero);
+        l.b.begin_if(positive);
+    };
+    let lines = [
+        refusals("pointwise", |l| l.copy(l.i)),
+        refusals("from the other end", |l| {
+            let left = l.b.binary(Binary::Sub, l.n, l.i);
+            let left = l.plus(left, -1);
+            l.copy(left);
+        }),
+        refusals("an index from data", |l| {
+            let x = l.b.load(l.u, &[l.i]);
+            let at = l.b.cast(x, Type::Index);
+            l.copy(at);
+        }),
+        refusals("an integer power", |l| {
+            let (x, three) = (l.b.load(l.u, &[l.i]), l.b.literal(Literal::from(3i32)));
+            let cube = l.b.math(Function::Powi, &[x, three]);
+            l.b.store(l.w, &[l.i], cube);
+        }),
+        refusals("a branch on data", |l| {
+            positive(l);
+            l.copy(l.i);
+            l.b.end_if();
+        }),
+        refusals("a division under a branch on data", |l| {
+            positive(l);
+            let part = l.b.binary(Binary::Div, l.i, l.m);
+            let part = l.b.cast(part, Type::F64);
+            l.b.store(l.w, &[l.i], part);
+            l.b.end_if();
+        }),
+        refusals("a loop in every iteration", |l| {
+            let zero = l.b.literal(Literal::index(0));
+            let k = l.b.begin_for("k", zero, l.m);
+            let at = l.b.binary(Binary::Add, l.i, k);
+            l.copy(at);
+            l.b.end_loop(None);
+        }),
+    ];
+    expect_test::expect![[r#"
+        pointwise: vectors
+        from the other end: vectors
+        an index from data: an operation has no vector form
+        an integer power: an operation has no vector form
+        a branch on data: vectors; side by side: some lanes alone take a branch
+        a division under a branch on data: lanes that take no part may divide by zero; side by side: some lanes alone take a branch
+        a loop in every iteration: vectors
+    "#]].assert_eq(&lines.concat());
 }

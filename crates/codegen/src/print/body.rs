@@ -3,6 +3,7 @@
 use ebbtide_ir::{ArrayId, Binary, Block, Indices, Op, Site, Stmt, Store, Type, ValueId};
 
 use crate::analysis::interior::Interior;
+use crate::analysis::vectors::{Stride, stride};
 use crate::kernel::machine::Family;
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Checks, Emitter, line};
@@ -325,22 +326,6 @@ impl Emitter<'_> {
         flatten(array, &names, "")
     }
 
-    /// Is the element of lane k right behind that of lane k - 1 (or the same in all lanes, or neither)?
-    pub fn stride(&self, interior: &Interior, index: Indices) -> Stride {
-        let sums: Vec<_> =
-            index.as_slice().iter().map(|v| self.linear_here(interior, *v).map(|s| s.coefficient)).collect();
-        match sums.split_last() {
-            None => Stride::Same,
-            Some((last, rest)) if rest.iter().all(|c| *c == Some(0)) => match last {
-                Some(0) => Stride::Same,
-                Some(1) => Stride::Next,
-                Some(c) => Stride::Apart(c.to_string()),
-                None => Stride::Unknown,
-            },
-            Some(_) => Stride::Unknown,
-        }
-    }
-
     fn body_load(&mut self, body: &Body, v: ValueId, array: ArrayId, index: Indices, mask: Option<&str>) {
         self.store_now(array);
         let site = self.program.value(v).site.clone();
@@ -358,7 +343,7 @@ impl Emitter<'_> {
             Form::Vector { interior, lanes, part, .. } if self.is_vector(body, v) => {
                 self.failed |= !ty.is_float();
                 let vector = vector_type(ty, lanes);
-                let text = match (self.stride(interior, index), part) {
+                let text = match (stride(self.program, interior, index), part) {
                     (Stride::Next, Part::Whole) => format!("eb_load_{vector}({name} + {offset})"),
                     (Stride::Next, Part::Tail) => format!("eb_load_part_{vector}({name} + {offset}, tail)"),
                     (Stride::Apart(stride), Part::Whole) => {
@@ -390,11 +375,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// Is every dimension of the index a sum that the interior has as a number?
-    pub fn is_sum(&self, interior: &Interior, index: Indices) -> bool {
-        index.as_slice().iter().all(|v| self.linear_here(interior, *v).is_some())
-    }
-
     /// The distance between the elements of neighbouring lanes, where more than the last dimension varies.
     pub fn row_stride(&self, interior: &Interior, array: ArrayId, index: Indices) -> String {
         let coefficients: Vec<String> = index
@@ -414,13 +394,6 @@ impl Emitter<'_> {
         }
         format!("op_select_{}({mask}, {new}, {old})", vector_type(ty, lanes))
     }
-}
-
-pub(crate) enum Stride {
-    Same,
-    Next,
-    Apart(String),
-    Unknown,
 }
 
 /// The place of an element in memory, last dimension fastest; `as_type` stands before extents.

@@ -7,6 +7,7 @@ use ebbtide_ir::{Asked, Combine, LoopKind, Op, Par, Sharing, Stmt, Store, Type, 
 use crate::analysis::bounds_proof::{Proof, Prover, Test};
 use crate::analysis::interior::Interior;
 use crate::analysis::varying::vector_element;
+use crate::analysis::vectors::{Vectors, refusal};
 use crate::analysis::work::{Passes, Work, is_light, keeps_order, work};
 use crate::kernel::machine::Family;
 use crate::print::body::{Body, Form, Part};
@@ -336,7 +337,8 @@ impl Emitter<'_> {
         interior: &'i Interior,
         element: Type,
     ) {
-        if !par.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_))) {
+        let loops = par.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_)));
+        if !loops || refusal(self.program, interior, (element, Vectors::Several), &[], &par.body).is_some() {
             return;
         }
         let mut functions = false;
@@ -389,6 +391,10 @@ impl Emitter<'_> {
         let lanes = self.target.vector_bytes / element.size();
         let start = self.out.len();
         self.failed = false;
+        let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
+        if refusal(self.program, interior, (element, Vectors::One), &stores, &par.body).is_some() {
+            return false;
+        }
         let form = |part, vector| Form::Vector { interior, element, lanes, part, vector, jam: 1 };
         let count = if reductions.is_empty() { 1 } else { 16 / lanes };
         let vector = vector_type(element, lanes);

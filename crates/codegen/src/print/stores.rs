@@ -2,8 +2,9 @@
 
 use ebbtide_ir::{Claim, Combine, Store, evaluate};
 
+use crate::analysis::vectors::{Stride, is_sum, stride};
 use crate::kernel::machine::Family;
-use crate::print::body::{Body, Form, Part, Stride};
+use crate::print::body::{Body, Form, Part};
 use crate::print::c_types::c_literal;
 use crate::print::emitter::{Checks, Emitter, Lanes, line};
 use crate::print::operation::vector_type;
@@ -61,10 +62,10 @@ impl Emitter<'_> {
         let Form::Vector { interior, .. } = body.form else { return };
         let vector = vector_type(ty, lanes);
         let (_, mut value) = self.operand(body, s.value, ty, true);
-        let stride = match self.stride(interior, s.index) {
+        let stride = match stride(self.program, interior, s.index) {
             Stride::Next => None,
-            Stride::Apart(stride) => Some(stride),
-            Stride::Unknown if self.is_sum(interior, s.index) => {
+            Stride::Apart(stride) => Some(stride.to_string()),
+            Stride::Unknown if is_sum(self.program, interior, s.index) => {
                 Some(self.row_stride(interior, s.array, s.index))
             }
             // The lanes meet in one element, or go where data tells them.
