@@ -34,7 +34,7 @@ pub enum Kernels {
     /// One for each segment.
     Segments,
     /// One that runs one segment after the other.
-    Script,
+    Batch,
 }
 
 /// The type in which the place of an element is computed.
@@ -94,8 +94,8 @@ fn flags(target: &Architecture) -> Vec<String> {
         format!("--define-macro=EB_BLOCKS={}", target.blocks),
     ];
     let wide = (target.places == Places::Wide).then(|| "--define-macro=EB_WIDE".to_string());
-    let script = (target.kernels == Kernels::Script).then(|| "--define-macro=EB_SCRIPT".to_string());
-    FLAGS.iter().map(|flag| flag.to_string()).chain(own).chain(wide).chain(script).collect()
+    let batch = (target.kernels == Kernels::Batch).then(|| "--define-macro=EB_BATCH".to_string());
+    FLAGS.iter().map(|flag| flag.to_string()).chain(own).chain(wide).chain(batch).collect()
 }
 
 /// Compiles CUDA C text into machine code.

@@ -1,15 +1,19 @@
 //! One GPU: its context, its streams, its memory.
 
 mod async_copies;
+mod boxes;
+mod kernels;
+mod memory;
 
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::ptr::{NonNull, null_mut};
-use std::sync::Arc;
 
-use ebbtide_runtime::{Carried, Error, Memory, Piece, Result, Shared, StridedBox};
+use ebbtide_runtime::{Error, Result};
 
 use crate::ordinal::ordinal;
-use crate::sys::{Address, BoxCopy, BoxSide, DEVICE, Driver, HOST, Handle, driver};
+use crate::sys::{Address, Driver, Handle, driver};
+
+pub use kernels::{Grid, Kernel, Meeting, Module};
 
 /// A GPU. All that is asked of it goes to one stream, so that it happens in order; but copies that travel to and from the
 /// host beside the computation have a stream of their own.
@@ -236,38 +240,6 @@ impl Gpu {
         self.check(code, "data could not be fetched from the GPU")
     }
 
-    /// Copies a box from the device to bytes without gaps; they are there when the stream was waited for.
-    ///
-    /// # Safety
-    ///
-    /// *Bounds*: the box lies in memory of the device, `from` is its first byte, and `to` has room for its bytes; *Liveness* as
-    /// for [`Gpu::send`].
-    pub unsafe fn fetch_box(&self, from: Address, to: *mut u8, piece: &StridedBox) -> Result<()> {
-        // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
-        unsafe { self.copy_box(piece, strided(from, piece), packed(to, piece)) }
-    }
-
-    /// Copies bytes without gaps to a box on the device.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Gpu::fetch_box`].
-    pub unsafe fn send_box(&self, from: *mut u8, to: Address, piece: &StridedBox) -> Result<()> {
-        // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
-        unsafe { self.copy_box(piece, packed(from, piece), strided(to, piece)) }
-    }
-
-    unsafe fn copy_box(&self, piece: &StridedBox, from: BoxSide, to: BoxSide) -> Result<()> {
-        if piece.bytes() == 0 {
-            return Ok(());
-        }
-        self.enter()?;
-        let copy = BoxCopy { from, to, extents: [piece.row, piece.counts[0], piece.counts[1]] };
-        // SAFETY (*Bounds*, *Liveness*): by the caller's promise; the driver reads the description before it returns.
-        let code = unsafe { (self.driver.cuMemcpy3DAsync_v2)(&copy, self.stream) };
-        self.check(code, "a halo could not be copied between the GPU and the host")
-    }
-
     /// Copies within the device.
     ///
     /// # Safety
@@ -300,141 +272,7 @@ impl Gpu {
             unsafe { (self.driver.cuMemFreeHost)(address.as_ptr().cast()) };
         }
     }
-
-    /// Loads machine code.
-    pub fn load(&self, image: &[u8]) -> Result<Module> {
-        self.enter()?;
-        let mut module = null_mut();
-        // SAFETY (*Trusted code*): the image is machine code that the compiler made, whole.
-        let code = unsafe { (self.driver.cuModuleLoadData)(&mut module, image.as_ptr().cast()) };
-        self.check(code, "the compiled program could not be loaded")?;
-        Ok(Module(module))
-    }
-
-    /// Unloads machine code, after all that was asked for.
-    pub fn unload(&self, module: &Module) {
-        if self.wait().is_ok() {
-            // SAFETY (*Liveness*): nothing of the module runs any more, and it is unloaded once.
-            unsafe { (self.driver.cuModuleUnload)(module.0) };
-        }
-    }
-
-    /// A kernel of loaded code, with the number of blocks that can run at one time.
-    pub fn kernel(&self, module: &Module, name: &CStr, threads: u32) -> Result<Kernel> {
-        self.enter()?;
-        let (mut function, mut blocks) = (null_mut(), 0);
-        // SAFETY (*Liveness*): the module is loaded; the driver writes a handle and a number.
-        unsafe {
-            let code = (self.driver.cuModuleGetFunction)(&mut function, module.0, name.as_ptr());
-            self.check(code, "a kernel is missing from the compiled program")?;
-            let code = (self.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor)(
-                &mut blocks,
-                function,
-                threads as c_int,
-                0,
-            );
-            self.check(code, "a kernel does not say how many of its blocks fit")?;
-        }
-        Ok(Kernel { function, most: (blocks.max(0) as u32) * self.multiprocessors })
-    }
-
-    /// Launches a kernel with the parameters at these addresses.
-    ///
-    /// # Safety
-    ///
-    /// The kernel takes parameters of their layout, and what they point to is there and not in use elsewhere.
-    pub unsafe fn launch(
-        &self,
-        kernel: &Kernel,
-        grid: Grid,
-        meeting: Meeting,
-        parameters: &[*const c_void],
-    ) -> Result<()> {
-        self.enter()?;
-        let mut parameters: Vec<*mut c_void> = parameters.iter().map(|p| p.cast_mut()).collect();
-        let parameters = parameters.as_mut_ptr();
-        let function = kernel.function;
-        let Grid { blocks, rows, threads } = grid;
-        // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
-        let code = unsafe {
-            match meeting {
-                Meeting::Grid if blocks > 1 => (self.driver.cuLaunchCooperativeKernel)(
-                    function,
-                    blocks,
-                    1,
-                    1,
-                    threads,
-                    1,
-                    1,
-                    0,
-                    self.stream,
-                    parameters,
-                ),
-                _ => (self.driver.cuLaunchKernel)(
-                    function,
-                    blocks,
-                    rows,
-                    1,
-                    threads,
-                    1,
-                    1,
-                    0,
-                    self.stream,
-                    parameters,
-                    null_mut(),
-                ),
-            }
-        };
-        self.check(code, "a kernel could not be launched")
-    }
 }
-
-/// Do the blocks of a kernel wait for each other?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Meeting {
-    /// They do: all run at one time.
-    Grid,
-    /// They do not.
-    Nowhere,
-}
-
-/// Loaded machine code.
-pub struct Module(Handle);
-
-/// A kernel of loaded code.
-#[derive(Clone, Copy)]
-pub struct Kernel {
-    function: Handle,
-    /// The most blocks that can run at one time.
-    pub most: u32,
-}
-
-/// The threads of a launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid {
-    /// How many blocks.
-    pub blocks: u32,
-    /// How many rows of so many blocks.
-    pub rows: u32,
-    /// How many threads each has.
-    pub threads: u32,
-}
-
-impl Grid {
-    /// One row of blocks.
-    pub fn of(blocks: u32, threads: u32) -> Grid {
-        Grid { blocks, rows: 1, threads }
-    }
-}
-
-// SAFETY (*Driver's contract*): handles of the driver may be used from any thread.
-unsafe impl Send for Module {}
-// SAFETY (*Driver's contract*): as above.
-unsafe impl Sync for Module {}
-// SAFETY (*Driver's contract*): as above.
-unsafe impl Send for Kernel {}
-// SAFETY (*Driver's contract*): as above.
-unsafe impl Sync for Kernel {}
 
 fn describe(driver: &Driver, code: c_int) -> String {
     let mut text = std::ptr::null();
@@ -448,146 +286,7 @@ fn describe(driver: &Driver, code: c_int) -> String {
     }
 }
 
-/// A box in memory of the device.
-fn strided(start: Address, piece: &StridedBox) -> BoxSide {
-    let nothing = null_mut();
-    let [row, plane] = piece.strides;
-    BoxSide {
-        first: [0; 4],
-        kind: DEVICE,
-        host: nothing,
-        device: start,
-        array: nothing,
-        reserved: nothing,
-        strides: [row, plane],
-    }
-}
-
-/// The same box without gaps, in memory of the host.
-fn packed(start: *mut u8, piece: &StridedBox) -> BoxSide {
-    let nothing = null_mut();
-    let (host, strides) = (start.cast(), [piece.row, piece.counts[0]]);
-    BoxSide { first: [0; 4], kind: HOST, host, device: 0, array: nothing, reserved: nothing, strides }
-}
-
 /// An error of this device.
 pub fn failure(reason: String) -> Error {
     Error::Device { device: "cuda".to_string(), reason }
-}
-
-// SAFETY (*Allocation*): the driver's allocations, at least as large as asked for, zeroed on the stream before anything else
-// uses them; (*Copies*, *Ends*): on one stream, in the order in which they are asked for,
-// or on that of copies; both are waited for.
-unsafe impl Memory for Gpu {
-    fn free_bytes(&self) -> Option<u64> {
-        self.enter().ok()?;
-        let (mut free, mut total) = (0, 0);
-        let (mut reserved, mut used) = (0u64, 0u64);
-        // SAFETY (*Driver's contract*): every pointer is to a variable of the type that the documentation names.
-        let codes = unsafe {
-            [
-                (self.driver.cuMemGetInfo_v2)(&mut free, &mut total),
-                (self.driver.cuMemPoolGetAttribute)(self.pool, RESERVED, (&raw mut reserved).cast()),
-                (self.driver.cuMemPoolGetAttribute)(self.pool, USED, (&raw mut used).cast()),
-            ]
-        };
-        // What the pool keeps for the process can be had too.
-        (codes == [0; 3]).then_some(free as u64 + reserved.saturating_sub(used))
-    }
-
-    fn shared(&self) -> Option<Shared> {
-        Some(Shared { kind: DLPACK_CUDA, ordinal: self.ordinal, stream: self.stream as u64 })
-    }
-
-    fn finish(&self) -> Result<()> {
-        self.wait()?;
-        // SAFETY (*Liveness*): the stream lives as long as the process.
-        self.check(unsafe { (self.driver.cuStreamSynchronize)(self.copies) }, "a copy failed")
-    }
-
-    fn finish_of_all(&self) -> Result<()> {
-        self.enter()?;
-        // SAFETY (*Liveness*): the context is retained as long as the process lives.
-        self.check(unsafe { (self.driver.cuCtxSynchronize)() }, "a kernel or a copy failed")
-    }
-
-    fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
-        let address = self.reserve(bytes)?;
-        // SAFETY (*Bounds*): as many bytes were reserved.
-        unsafe { self.zero(address, bytes) }.inspect_err(|_| self.release(address))?;
-        NonNull::new(address as *mut u8).ok_or(Error::OutOfMemory { bytes })
-    }
-
-    unsafe fn free(&self, address: NonNull<u8>, _bytes: usize) {
-        self.release(address.as_ptr() as Address);
-    }
-
-    unsafe fn copy(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
-        // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
-        unsafe { self.copy_within(from as Address, to as Address, bytes) }
-    }
-
-    unsafe fn upload(&self, from: &[u8], to: *mut u8) -> Result<()> {
-        // SAFETY (*Bounds*, *Liveness*): by the caller's promise; the driver has copied pageable memory when it returns, and
-        // memory that it reads later is waited for.
-        unsafe { self.send(from.as_ptr(), to as Address, from.len())? };
-        if self.knows(from.as_ptr()) { self.wait() } else { Ok(()) }
-    }
-
-    unsafe fn download(&self, from: *const u8, to: &mut [u8]) -> Result<()> {
-        // SAFETY (*Bounds*, *Liveness*): by the caller's promise; the bytes are borrowed until they were waited for.
-        unsafe { self.fetch(from as Address, to.as_mut_ptr(), to.len())? };
-        self.wait()
-    }
-
-    fn pin(&self, bytes: usize) -> Result<NonNull<u8>> {
-        self.pinned(bytes.div_ceil(8)).map(NonNull::cast)
-    }
-
-    unsafe fn unpin(&self, address: NonNull<u8>, _bytes: usize) {
-        Gpu::unpin(self, address.cast());
-    }
-
-    unsafe fn carry_out(&self, pieces: &[Piece]) -> Result<Arc<dyn Carried>> {
-        self.carry(pieces, |(from, to, bytes)| {
-            // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
-            unsafe { (self.driver.cuMemcpyDtoHAsync_v2)(to.cast(), *from as Address, *bytes, self.copies) }
-        })
-    }
-
-    unsafe fn carry_in(&self, pieces: &[Piece]) -> Result<Arc<dyn Carried>> {
-        self.carry(pieces, |(from, to, bytes)| {
-            // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
-            unsafe { (self.driver.cuMemcpyHtoDAsync_v2)(*to as Address, from.cast(), *bytes, self.copies) }
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[ignore = "needs CUDA"]
-    fn what_is_uploaded_from_pinned_memory_may_change_at_once_on_cuda() {
-        let gpu = Gpu::of_process().expect("there is a GPU");
-        let words = 8 << 20;
-        let pinned = gpu.pinned(words).expect("there is memory");
-        let to = gpu.allocate(8 * words).expect("there is memory");
-        // SAFETY (*Bounds*, *Exclusive access*): so many words were pinned for this test alone.
-        let host = unsafe { std::slice::from_raw_parts_mut(pinned.as_ptr().cast::<u8>(), 8 * words) };
-        let mut back = vec![0u8; 8 * words];
-        for byte in 1..20 {
-            host.fill(byte);
-            // SAFETY (*Bounds*): both sides have so many bytes.
-            unsafe { gpu.upload(host, to.as_ptr()) }.expect("it is sent");
-            host.fill(0xff);
-            // SAFETY (*Bounds*): as above.
-            unsafe { gpu.download(to.as_ptr(), &mut back) }.expect("it is fetched");
-            assert!(back.iter().all(|found| *found == byte), "{byte}");
-        }
-        // SAFETY (*Liveness*): the address came from `allocate`.
-        unsafe { gpu.free(to, 8 * words) };
-        gpu.unpin(pinned);
-    }
 }

@@ -9,15 +9,17 @@
 //!
 //! Building needs no CUDA. The driver and the run-time compiler are searched for when a device is made.
 
+mod batched_launch;
 pub mod compiler;
+mod doorbell;
 mod gpu;
 mod hosted;
-mod lookout;
 mod native;
 mod ordinal;
-mod script;
+mod parameters;
 mod sys;
 mod tables;
+mod text;
 
 use std::sync::Arc;
 
@@ -26,7 +28,7 @@ use ebbtide_runtime::cache::Cache;
 
 use crate::compiler::Architecture;
 pub use ebbtide_runtime::Counters;
-pub use native::text;
+pub use text::text;
 
 /// How to make a CUDA device.
 #[derive(Clone, Debug, Default)]

@@ -1,5 +1,7 @@
 //! Running compiled code: one cooperative kernel per segment.
 
+mod backend;
+mod domains;
 mod driven;
 mod halos;
 mod waiting;
@@ -7,24 +9,21 @@ mod waiting;
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ebbtide_codegen::{Raised, STAGING_WORDS, Unit, Width, cuda_unit, staging_bytes};
-use ebbtide_ir::passes::simplify_segments;
-use ebbtide_ir::{
-    ArrayId, Block, Entry, Facts, LoopId, Outcome, Place, Program, RegionId, Stmt, ValueId, leaf,
-    walk_program_level,
-};
+use ebbtide_codegen::{Raised, Unit, Width};
+use ebbtide_ir::{ArrayId, LoopId, Outcome, Place, Program, RegionId, leaf};
 use ebbtide_runtime::cache::{Cache, Found};
-use ebbtide_runtime::{
-    Backend, Buffer, Counters, Error, Event, Executable, Frame, Memory, Result, Start, from_arguments,
-    partial_sums, yielding_regions,
-};
+use ebbtide_runtime::{Buffer, Counters, Error, Event, Executable, Frame, Result, Start};
 
+use crate::batched_launch::{Waiting, Way};
 use crate::compiler::{Architecture, Places, cubin};
 use crate::gpu::{Gpu, Grid, Kernel, Meeting, Module};
-use crate::hosted::{Cut, Part, calls_the_host};
-use crate::script::{Waiting, Way};
+use crate::hosted::Part;
+use crate::parameters::Shared;
 use crate::sys::Address;
-use crate::tables::{Layout, Shared, Tables, Wanted};
+use crate::tables::{Layout, Tables, Wanted};
+
+pub(crate) use backend::Cuda;
+use domains::Domains;
 
 /// Loops of at most so many iterations are run by one block: its threads meet in nanoseconds, blocks in a microsecond.
 const ONE_BLOCK: u64 = 2048;
@@ -35,173 +34,6 @@ const ONE_BLOCK_APART: u64 = 256;
 /// So many threads keep a multiprocessor from waiting for one of them alone.
 const FEW_THREADS: u32 = 128;
 
-/// A GPU with a compiler.
-pub(crate) struct Cuda {
-    pub gpu: Arc<Gpu>,
-    pub cache: Cache,
-    pub target: Architecture,
-    pub counters: Arc<Counters>,
-    /// So many blocks run every segment, if somebody said so.
-    pub blocks: Option<u32>,
-}
-
-/// The CUDA C text of the segments of a program, after the same passes as on every compiled device; and the program whose
-/// values it speaks of.
-pub fn text(
-    program: &Arc<Program>,
-    facts: &Facts,
-    segments: &[&Block],
-) -> std::result::Result<(Unit, Arc<Program>, Vec<Block>), String> {
-    let (program, unit, segments) = match simplify_segments(program, segments) {
-        Ok(simple) => {
-            let blocks: Vec<&Block> = simple.segments.iter().collect();
-            let unit = cuda_unit(&simple.program, &simple.facts, &blocks);
-            (Arc::new(simple.program), unit, simple.segments)
-        }
-        Err(flaw) => {
-            tracing::warn!(program = program.name, reason = flaw.message, "compiled without simplifying it");
-            let unit = cuda_unit(program, facts, segments);
-            (program.clone(), unit, segments.iter().map(|block| (*block).clone()).collect())
-        }
-    };
-    Ok((unit.map_err(|e| e.to_string())?, program, segments))
-}
-
-// SAFETY (*Faithful code*): the code is made from the text of what is given, and found again by the hash of that text;
-// (*One memory*): the GPU's.
-unsafe impl Backend for Cuda {
-    fn name(&self) -> &str {
-        "cuda"
-    }
-
-    fn counters(&self) -> Option<&Counters> {
-        Some(&self.counters)
-    }
-
-    fn memory(&self) -> Option<Arc<dyn Memory>> {
-        Some(self.gpu.clone())
-    }
-
-    fn scratch_bytes(
-        &self,
-        program: &Program,
-        facts: &Facts,
-        _value: &dyn Fn(ValueId) -> Option<i64>,
-    ) -> u64 {
-        // There is room for as many leaves as a loop can have.
-        partial_sums(program, facts, &|_| None) + staging_bytes(program, facts)
-    }
-
-    fn compile(
-        &self,
-        program: &Arc<Program>,
-        facts: &Arc<Facts>,
-        segments: &[&Block],
-    ) -> Result<Arc<dyn Executable>> {
-        let _span = tracing::debug_span!("nvrtc").entered();
-        let fail = |reason: String| Error::Compile {
-            device: "cuda".to_string(),
-            program: program.name.clone(),
-            reason,
-        };
-        let hosted = segments.iter().any(|block| calls_the_host(block));
-        if hosted && yielding_regions(segments) > 0 {
-            return Err(fail(
-                "it yields and calls operations of the host: one of the two is to be had on the GPU, both on the CPU"
-                    .to_string(),
-            ));
-        }
-        self.counters.add(Event::Region, yielding_regions(segments));
-        let mut cut = Cut::default();
-        let (unit, simple, segments, parts) = if hosted {
-            let parts: Vec<Vec<Part>> = segments.iter().map(|block| cut.segment(block)).collect();
-            let witness = cut.witness();
-            let blocks: Vec<&Block> = cut.kernels.iter().chain([&witness]).collect();
-            // What the host drives knows values by their names in the program as it is.
-            let unit = cuda_unit(program, facts, &blocks).map_err(|e| fail(e.to_string()))?;
-            (unit, program.clone(), cut.kernels, parts)
-        } else {
-            let (unit, simple, segments) = text(program, facts, segments).map_err(fail)?;
-            let parts = (0..segments.len()).map(|k| vec![Part::Kernel(k)]).collect();
-            (unit, simple, segments, parts)
-        };
-        let staging = if unit.notes { STAGING_WORDS } else { 0 };
-        let partials = 8 * (leaves(&unit) + staging);
-        let loops = (0..program.regions as usize).map(|region| {
-            Entry::of(program, RegionId::from_index(region)).map_or_else(Vec::new, |entry| entry.loops)
-        });
-        let native = Native {
-            program: program.clone(),
-            loops: loops.collect(),
-            domains: segments.iter().map(Domains::of).collect(),
-            parts,
-            layout: Layout::of(program),
-            simple,
-            unit,
-            loaded: [const { OnceLock::new() }; 2],
-            script: OnceLock::new(),
-            target: self.target.clone(),
-            cache: self.cache.clone(),
-            partials: (self.gpu.reserve(partials)?, partials),
-            spare: Arc::default(),
-            staging: halos::Spare::default(),
-            gpu: self.gpu.clone(),
-            counters: self.counters.clone(),
-            blocks: self.blocks,
-        };
-        native.loaded(Places::Narrow)?;
-        native.clear_partials()?;
-        Ok(Arc::new(native))
-    }
-}
-
-/// What decides how many threads a segment is worth.
-struct Domains {
-    /// The ranges of its parallel loops.
-    pars: Vec<Vec<(ValueId, ValueId)>>,
-    /// The arrays that are filled or copied whole.
-    arrays: Vec<ArrayId>,
-    /// Are there operations that count on blocks of full size?
-    whole_blocks: bool,
-}
-
-impl Domains {
-    fn of(segment: &Block) -> Domains {
-        let mut domains = Domains { pars: Vec::new(), arrays: Vec::new(), whole_blocks: false };
-        walk_program_level(segment, &mut |stmt| match stmt {
-            Stmt::Par(par) => domains.pars.push(par.ranges.iter().map(|r| (r.from, r.to)).collect()),
-            Stmt::Fill(array, _) | Stmt::Temp(array) | Stmt::Copy { to: array, .. } => {
-                domains.arrays.push(*array)
-            }
-            Stmt::Push(push) => domains.arrays.push(push.array),
-            Stmt::Library(call) => {
-                domains.arrays.extend(call.arrays());
-                domains.whole_blocks = true;
-            }
-            _ => {}
-        });
-        domains
-    }
-
-    /// The iterations of the largest loop; where a bound is data, as many as the largest array has elements.
-    fn largest(&self, program: &Program, frame: &Frame) -> u64 {
-        let elements = |array: &ArrayId| {
-            let view = &frame.arrays[array.index()];
-            view.bytes as u64 / program.array(*array).ty.size() as u64
-        };
-        let value =
-            |v: ValueId| from_arguments(program, v, &frame.arrays, &frame.arguments).map(|v| v as i64);
-        let extent =
-            |(from, to): &(ValueId, ValueId)| Some(value(*to)?.saturating_sub(value(*from)?).max(0) as u64);
-        let iterations = |ranges: &Vec<(ValueId, ValueId)>| {
-            ranges.iter().map(extent).try_fold(1u64, |n, extent| Some(n.saturating_mul(extent?)))
-        };
-        let largest_array = || program.array_ids().map(|array| elements(&array)).max().unwrap_or(0);
-        let loops = self.pars.iter().map(|ranges| iterations(ranges).unwrap_or_else(largest_array)).max();
-        loops.max(self.arrays.iter().map(elements).max()).unwrap_or(0)
-    }
-}
-
 struct Native {
     program: Arc<Program>,
     /// The program that the text was made from: the same values, simpler statements.
@@ -210,7 +42,7 @@ struct Native {
     /// Its code, with narrow and with wide places, each compiled when it is first wanted.
     loaded: [OnceLock<Loaded>; 2],
     /// The kernel that runs one segment after the other, compiled when it is first wanted, if it can be.
-    script: OnceLock<Option<(Module, Kernel)>>,
+    batch: OnceLock<Option<(Module, Kernel)>>,
     target: Architecture,
     cache: Cache,
     domains: Vec<Domains>,
@@ -247,8 +79,8 @@ impl Drop for Native {
     fn drop(&mut self) {
         self.gpu.release(self.partials.0);
         let modules = self.loaded.iter().filter_map(OnceLock::get).map(|loaded| &loaded.module);
-        let script = self.script.get().and_then(Option::as_ref).map(|(module, _)| module);
-        modules.chain(script).for_each(|module| self.gpu.unload(module));
+        let batch = self.batch.get().and_then(Option::as_ref).map(|(module, _)| module);
+        modules.chain(batch).for_each(|module| self.gpu.unload(module));
     }
 }
 

@@ -10,61 +10,11 @@ use std::sync::atomic::Ordering;
 use ebbtide_ir::Program;
 use ebbtide_runtime::{Frame, Result};
 
+use crate::batched_launch::{BatchedLaunch, Step};
+use crate::doorbell::{Watch, Words};
 use crate::gpu::Gpu;
-use crate::lookout::{Watch, Words};
-use crate::script::{Script, Step};
+use crate::parameters::{Launch, PATCHES, Shared};
 use crate::sys::Address;
-
-/// As many values can be changed with one launch; `EB_PATCHES` of the prelude.
-pub const PATCHES: usize = 6;
-
-/// What a launch is given; `eb_launch` of the prelude.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub struct Launch {
-    pub data: Address,
-    pub tape: Address,
-    pub depth: Address,
-    pub capacity: Address,
-    pub values: Address,
-    pub locals: Address,
-    pub passes: Address,
-    pub bounds: Address,
-    pub kept: Address,
-    pub scalars: Address,
-    pub partials: Address,
-    pub stage: Address,
-    pub shared: Address,
-    pub said: Address,
-    pub meet: Address,
-    pub next: Address,
-    pub tables: Address,
-    pub report: Address,
-    pub words: i64,
-    pub resume: i64,
-    pub staged: Address,
-    pub received: Address,
-    pub pairs: i64,
-    pub patches: i32,
-    pub patched: [i32; PATCHES],
-    pub patch: [u64; PATCHES],
-}
-
-/// What all threads of a launch share; `eb_shared` of the prelude.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Shared {
-    pub fault: i32,
-    pub access: i32,
-    pub dimension: i64,
-    pub index: i64,
-    pub extent: i64,
-    pub ended: i32,
-    pub outcome: i32,
-    pub region: i64,
-    pub reason: i64,
-    pub exchanged: i32,
-}
 
 /// The words of [`Shared`], and of what the host and a running kernel say to each other.
 const SHARED: usize = size_of::<Shared>() / 8;
@@ -413,18 +363,18 @@ impl Tables {
     }
 
     /// The parameter of a launch that takes these steps.
-    pub fn script(
+    pub fn batch(
         &mut self,
         frame: &Frame,
         scratch: [Address; 2],
         steps: &[Step],
         wanted: Wanted,
-    ) -> Result<Box<Script>> {
+    ) -> Result<Box<BatchedLaunch>> {
         self.grow_tapes(frame)?;
         self.look_after(frame)?;
         let report = self.report(wanted);
         let launch = Launch { report, ..self.parameter(scratch) };
-        Ok(Box::new(Script::new(launch, steps)))
+        Ok(Box::new(BatchedLaunch::new(launch, steps)))
     }
 
     /// Where the addresses of the arrays are.
@@ -525,9 +475,6 @@ impl Drop for Tables {
         self.gpu.unpin(self.staging);
     }
 }
-
-const _: () = assert!(size_of::<Shared>() == 64, "the prelude declares as many bytes");
-const _: () = assert!(size_of::<Launch>() == 264, "the prelude declares as many bytes");
 
 #[cfg(test)]
 mod tests {

@@ -29,7 +29,7 @@ fn check(program: &Program, expected: ExpectFile) {
 fn check_blocks(program: &Program, blocks: &[&Block], expected: ExpectFile) {
     let text = text_of(program, blocks);
     let kernels = text.split("\nEB_SEGMENT(segment_").skip(1);
-    let kernels = kernels.map(|kernel| kernel.split("#ifdef EB_SCRIPT").next().unwrap_or(kernel));
+    let kernels = kernels.map(|kernel| kernel.split("#ifdef EB_BATCH").next().unwrap_or(kernel));
     expected.assert_eq(&kernels.collect::<Vec<_>>().join("\n---\n"));
 }
 
@@ -132,7 +132,7 @@ fn loops_with_bounds_of_any_size_compile() {
 
 #[test]
 #[ignore = "needs NVRTC"]
-fn every_fixture_compiles_with_narrow_and_with_wide_places_and_as_a_script() {
+fn every_fixture_compiles_with_narrow_and_with_wide_places_and_as_a_batch() {
     let own = [interchange::relay(), interchange::plane(), interchange::gathered(), interchange::nested()];
     let others = [programs::pointwise(), programs::burgers(), programs::wave(), yielding()];
     let guarded = [boundaries::guarded(1, Type::F32), boundaries::guarded(2, Type::F64)];
@@ -140,7 +140,7 @@ fn every_fixture_compiles_with_narrow_and_with_wide_places_and_as_a_script() {
         for (places, kernels) in [
             (Places::Narrow, Kernels::Segments),
             (Places::Wide, Kernels::Segments),
-            (Places::Narrow, Kernels::Script),
+            (Places::Narrow, Kernels::Batch),
         ] {
             let target = Architecture { places, kernels, ..Architecture::of(9, 0) };
             let machine_code = compile(&text(&program), &target);

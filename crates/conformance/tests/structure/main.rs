@@ -192,7 +192,7 @@ fn circles(edges: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<BTreeSet<Module>> 
 
 #[test]
 fn no_files_import_one_another_in_a_circle() {
-    for name in ["ir", "autodiff", "runtime", "sweep", "cpu"] {
+    for name in ["ir", "autodiff", "runtime", "sweep", "cpu", "codegen", "cuda"] {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
         let sources = Sources::read(&root);
         let edges = sources.edges();
@@ -206,6 +206,23 @@ fn no_files_import_one_another_in_a_circle() {
         let shown: Vec<String> = circles.iter().map(show).collect();
         assert!(circles.is_empty(), "circles of files in {name}:\n{}", shown.join("\n"));
     }
+}
+
+/// The folders of a crate, from the bottom up: nothing in one imports from a later one.
+#[test]
+fn folders_of_codegen_are_layers() {
+    let layers = ["kernel", "analysis", "transform", "prelude", "print", "target"];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../codegen/src");
+    let layer = |module: &Module| layers.iter().position(|layer| *layer == module[0]);
+    let mut upward = Vec::new();
+    let edges = Sources::read(&root).edges();
+    for (from, targets) in &edges {
+        let Some(own) = layer(from) else { continue };
+        let above = targets.iter().filter(|to| layer(to).is_some_and(|other| other > own));
+        upward.extend(above.map(|to| format!("{} imports {}", from.join("/"), to.join("/"))));
+    }
+    assert!(layers.iter().all(|l| edges.keys().any(|m| m[0] == *l)), "a folder is not there");
+    assert!(upward.is_empty(), "arrows that point upward:\n{}", upward.join("\n"));
 }
 
 #[test]

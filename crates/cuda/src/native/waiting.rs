@@ -6,9 +6,9 @@ use ebbtide_ir::ArrayId;
 use ebbtide_runtime::{Event, Frame, Result};
 
 use super::{Aside, Native, lost};
+use crate::batched_launch::{EXTENTS, SMALL_COPY, Step, Way};
 use crate::compiler::{Architecture, Kernels, Places};
 use crate::gpu::{Grid, Kernel, Meeting, Module};
-use crate::script::{EXTENTS, SMALL_COPY, Step, Way};
 use crate::sys::Address;
 use crate::tables::Wanted;
 
@@ -27,9 +27,9 @@ const COPIES: usize = 16;
 
 impl Native {
     /// The kernel that runs one segment after the other; none where the compiler refuses to make one of all of them.
-    fn script(&self) -> Option<&Kernel> {
-        let made = self.script.get_or_init(|| {
-            let compiled = self.compile_script();
+    fn batch(&self) -> Option<&Kernel> {
+        let made = self.batch.get_or_init(|| {
+            let compiled = self.compile_batch();
             if let Err(error) = &compiled {
                 tracing::warn!("small segments are launched one by one: {error}");
             }
@@ -38,9 +38,9 @@ impl Native {
         made.as_ref().map(|(_, kernel)| kernel)
     }
 
-    fn compile_script(&self) -> Result<(Module, Kernel)> {
-        let module = self.module(&Architecture { kernels: Kernels::Script, ..self.target.clone() })?;
-        let kernel = self.kernel(&module, "eb_run_script", self.script_threads())?;
+    fn compile_batch(&self) -> Result<(Module, Kernel)> {
+        let module = self.module(&Architecture { kernels: Kernels::Batch, ..self.target.clone() })?;
+        let kernel = self.kernel(&module, "eb_run_batch", self.batch_threads())?;
         Ok((module, kernel))
     }
 
@@ -59,8 +59,8 @@ impl Native {
     fn let_wait(&self, segment: usize, frame: &Frame, aside: &mut Aside) -> Result<bool> {
         let kernel = &self.loaded(aside.places)?.kernels[segment];
         let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, frame));
-        let small = grid.blocks == 1 && grid.threads <= self.script_threads();
-        if !small || !self.may_wait(aside) || self.script().is_none() {
+        let small = grid.blocks == 1 && grid.threads <= self.batch_threads();
+        if !small || !self.may_wait(aside) || self.batch().is_none() {
             return Ok(false);
         }
         let Some(tables) = &mut aside.tables else { return Err(lost()) };
@@ -83,7 +83,7 @@ impl Native {
     }
 
     /// The most threads of the block that takes steps: few, since all of its segments need registers.
-    fn script_threads(&self) -> u32 {
+    fn batch_threads(&self) -> u32 {
         self.target.threads / 4
     }
 
@@ -95,10 +95,10 @@ impl Native {
     /// Launches the steps that wait.
     pub(super) fn launch_waiting(&self, frame: &Frame, aside: &mut Aside, wanted: Wanted) -> Result<()> {
         let Some((steps, threads)) = aside.waiting.take() else { return Ok(()) };
-        let Some(kernel) = self.script() else { return Err(lost()) };
+        let Some(kernel) = self.batch() else { return Err(lost()) };
         let Some(tables) = &mut aside.tables else { return Err(lost()) };
-        let script = tables.script(frame, self.scratch(), &steps, wanted)?;
-        let parameters: [*const c_void; 2] = [(&raw const *script).cast(), tables.extents.as_ptr().cast()];
+        let batch = tables.batch(frame, self.scratch(), &steps, wanted)?;
+        let parameters: [*const c_void; 2] = [(&raw const *batch).cast(), tables.extents.as_ptr().cast()];
         self.counters.add(Event::Launch, 1);
         // SAFETY (*Bounds*, *Exclusive access*): as for one segment; slots have the sizes of their arrays and live until
         // what was asked for is on its way, as the runtime sees to.
@@ -117,12 +117,12 @@ impl Native {
         let bytes = |array: &ArrayId| frame.arrays[array.index()].bytes;
         let small = arrays.iter().map(bytes).all(|bytes| bytes <= SMALL_COPY);
         // For copies alone nothing is compiled.
-        let among_segments = self.script.get().is_some_and(Option::is_some);
+        let among_segments = self.batch.get().is_some_and(Option::is_some);
         let copied = if self.may_wait(&aside) && small && among_segments {
             arrays.iter().zip(slots).try_for_each(|(array, slot)| {
                 let step = Step::copy(way, array.index(), *slot as Address, bytes(array));
                 let threads = (bytes(array).div_ceil(16) as u32).next_power_of_two();
-                self.wait_with(step, threads.min(self.script_threads()), frame, &mut aside)
+                self.wait_with(step, threads.min(self.batch_threads()), frame, &mut aside)
             })
         } else {
             self.launch_copies(frame, &mut aside, arrays, slots, way)

@@ -1,0 +1,319 @@
+//! Parallel loops whose every access can be proved to be in bounds before the loop starts, guards included.
+//!
+//! An index is a sum of variables with known ranges; an `if` around an access narrows them. The proof is a handful of
+//! comparisons of extents and bounds, the same for all threads. Where it holds, the body needs no checks, and without
+//! checks no branches: conditions become predicates, and all loads of an iteration can be on their way at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ebbtide_ir::{
+    ArrayId, Binary, Block, Compare, Indices, Loop, LoopKind, Op, Par, Program, Stmt, Store, Type, ValueId,
+};
+
+use crate::analysis::exact::may_overflow;
+use crate::analysis::narrow_index::narrow_values;
+use crate::kernel::expr::{Arithmetic, Expr};
+
+/// What conditions say of a value: at least the first, below the second.
+type Guards = BTreeMap<ValueId, (Option<Expr>, Option<Expr>)>;
+
+/// A range: its first value, and the one after its last.
+type Range = (Expr, Expr);
+
+/// A condition that is asked before a loop starts. It does not hold where something that it computes sets `wild`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Test {
+    NotNegative(Expr),
+    /// The expression is at most this extent of an array.
+    AtMost(Expr, ArrayId, usize),
+    /// Both are tame.
+    Tame(Expr, Expr),
+}
+
+impl Test {
+    fn operands(&self) -> impl Iterator<Item = &Expr> {
+        let (a, b) = match self {
+            Test::NotNegative(a) | Test::AtMost(a, ..) => (a, None),
+            Test::Tame(a, b) => (a, Some(b)),
+        };
+        [a].into_iter().chain(b)
+    }
+}
+
+/// What proves that a loop needs no checks.
+#[derive(Default)]
+pub(crate) struct Proof {
+    /// The conditions, which must all hold.
+    pub tests: BTreeSet<Test>,
+    /// The values that are numbers then.
+    pub exact: BTreeSet<ValueId>,
+    /// The ranges of these values, which must be tame.
+    ranges: BTreeMap<ValueId, Range>,
+}
+
+impl Proof {
+    /// Adds the tests that make values numbers, where no other test computes the same.
+    fn keep_exact(mut self) -> Proof {
+        for (first, end) in std::mem::take(&mut self.ranges).into_values() {
+            let known = |part: &Expr| {
+                self.tests.iter().any(|test| test.operands().any(|operand| operand.contains(part)))
+            };
+            if !known(&first) || !known(&end) {
+                self.tests.insert(Test::Tame(first, end));
+            }
+        }
+        self
+    }
+
+    /// Does the condition hold for all values that the tests are about?
+    pub fn all_values(&self, holds: &dyn Fn(ValueId) -> bool) -> bool {
+        let fails = |e: &Expr| matches!(e, Expr::Value(v) if !holds(*v));
+        !self.tests.iter().any(|test| test.operands().any(|operand| operand.any(&fails)))
+    }
+}
+
+/// What a proof may speak of.
+pub(crate) struct Prover<'a> {
+    pub program: &'a Program,
+    /// The values of the loop: all others are the same in all iterations.
+    pub inside: &'a BTreeSet<ValueId>,
+    /// The values that are known to be numbers.
+    pub exact: &'a BTreeSet<ValueId>,
+}
+
+impl Prover<'_> {
+    /// The tests that prove all accesses of a loop; `None` where some access is not a sum of ranges.
+    pub fn proof(&self, par: &Par, reductions: &[&Store]) -> Option<Proof> {
+        let mut guards: Guards = ranges(par).collect();
+        let mut proof = Proof::default();
+        self.prove_block(&par.body, &mut guards, reductions, &mut proof)?;
+        // What is near the variables of the loop fits where these are narrow, which is tested too.
+        let narrow = narrow_values(self.program, par);
+        proof.ranges.retain(|v, _| !narrow.contains_key(v));
+        Some(proof.keep_exact())
+    }
+
+    /// The tests that prove all accesses of a loop's passes, where the ranges of its parallel loops are printed.
+    pub fn proof_of_passes(&self, l: &Loop) -> Option<Proof> {
+        let (mut guards, mut proof) = (Guards::new(), Proof::default());
+        self.prove_loop(l, &mut guards, &[], &mut proof)?;
+        Some(proof.keep_exact())
+    }
+
+    /// The depth of recursion is that of nesting in the source.
+    fn prove_block(
+        &self,
+        block: &Block,
+        guards: &mut Guards,
+        reductions: &[&Store],
+        proof: &mut Proof,
+    ) -> Option<()> {
+        for stmt in block {
+            match stmt {
+                Stmt::Let(v) => match *self.program.op(*v) {
+                    Op::Load(array, index) => self.prove_access(array, index, guards, proof)?,
+                    Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b)
+                        if !self.program.ty(*v).is_float() =>
+                    {
+                        // A divisor that may be zero needs a look.
+                        self.program.literal(b).and_then(|l| l.to_i64()).filter(|l| *l != 0)?;
+                    }
+                    Op::Binary(Binary::Add | Binary::Sub | Binary::Mul, ..)
+                        if self.program.ty(*v) == Type::Index =>
+                    {
+                        self.prove_exact(*v, guards, proof);
+                    }
+                    _ => {}
+                },
+                Stmt::Update(_, s) if reductions.iter().any(|r| std::ptr::eq(*r, s)) => {}
+                Stmt::Store(s) | Stmt::Update(_, s) => {
+                    self.prove_access(s.array, s.index, guards, proof)?;
+                }
+                Stmt::If(branch) => {
+                    let mut then = guards.clone();
+                    self.learn(branch.condition, true, &mut then);
+                    self.prove_block(&branch.then, &mut then, reductions, proof)?;
+                    let mut otherwise = guards.clone();
+                    self.learn(branch.condition, false, &mut otherwise);
+                    self.prove_block(&branch.otherwise, &mut otherwise, reductions, proof)?;
+                }
+                Stmt::Loop(l) => self.prove_loop(l, guards, reductions, proof)?,
+                Stmt::Par(par) => {
+                    guards.extend(ranges(par));
+                    self.prove_block(&par.body, guards, reductions, proof)?;
+                }
+                Stmt::Call(call) => self.prove_block(&call.body, guards, reductions, proof)?,
+                // Taking an element is a fault that must be met at once.
+                Stmt::Claim(_) => return None,
+                _ => {}
+            }
+        }
+        Some(())
+    }
+
+    fn prove_loop(
+        &self,
+        l: &Loop,
+        guards: &mut Guards,
+        reductions: &[&Store],
+        proof: &mut Proof,
+    ) -> Option<()> {
+        let LoopKind::For { var, from, to } = l.kind else { return None };
+        self.prove_exact(from, guards, proof);
+        self.prove_exact(to, guards, proof);
+        let (from, to) = (self.range(from, guards)?.0, self.range(to, guards)?.1);
+        // The last value of the upper bound is one below its range's end.
+        let to = before(to);
+        guards.insert(var, (Some(from), Some(to)));
+        self.prove_block(&l.body, guards, reductions, proof)
+    }
+
+    fn prove_access(&self, array: ArrayId, index: Indices, guards: &Guards, proof: &mut Proof) -> Option<()> {
+        for (k, v) in index.as_slice().iter().enumerate() {
+            let (first, end) = self.range(*v, guards)?;
+            proof.tests.insert(Test::NotNegative(first));
+            proof.tests.insert(Test::AtMost(end, array, k));
+        }
+        Some(())
+    }
+
+    /// Takes a value for a number, if the ranges of its operands are known.
+    fn prove_exact(&self, v: ValueId, guards: &Guards, proof: &mut Proof) {
+        let range =
+            if self.outside(v).is_some() { self.range(v, guards) } else { self.arithmetic(v, guards) };
+        if let Some(range) = range {
+            proof.exact.insert(v);
+            proof.ranges.insert(v, range);
+        }
+    }
+
+    /// What a condition says where it holds, or does not.
+    fn learn(&self, condition: ValueId, holds: bool, guards: &mut Guards) {
+        match *self.program.op(condition) {
+            Op::Binary(Binary::And, a, b) if holds => {
+                self.learn(a, holds, guards);
+                self.learn(b, holds, guards);
+            }
+            Op::Binary(Binary::Or, a, b) if !holds => {
+                self.learn(a, holds, guards);
+                self.learn(b, holds, guards);
+            }
+            Op::Compare(op, a, b) if self.program.ty(a) == Type::Index => {
+                let op = if holds { op } else { opposite(op) };
+                if let Some(bound) = self.outside_number(b) {
+                    narrow(guards.entry(a).or_default(), op, &bound);
+                }
+                if let Some(bound) = self.outside_number(a) {
+                    narrow(guards.entry(b).or_default(), mirrored(op), &bound);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A value that is the same in all iterations.
+    fn outside(&self, v: ValueId) -> Option<Expr> {
+        (self.program.literal(v).is_some() || !self.inside.contains(&v)).then(|| Expr::value(self.program, v))
+    }
+
+    /// The same, in a proof: it is wild where it is no number.
+    fn outside_number(&self, v: ValueId) -> Option<Expr> {
+        let value = self.outside(v)?;
+        Some(if may_overflow(self.program, self.exact, v) { value.tamed() } else { value })
+    }
+
+    /// The range of an index. The depth of recursion is that of the expression in the source.
+    fn range(&self, v: ValueId, guards: &Guards) -> Option<Range> {
+        if let (Some(first), Some(value)) = (self.outside_number(v), self.outside(v)) {
+            return Some((first, after(value)));
+        }
+        let known = guards.get(&v);
+        if let Some((Some(first), Some(end))) = known {
+            return Some((first.clone(), end.clone()));
+        }
+        let (first, end) = self.arithmetic(v, guards)?;
+        // One side may be known better.
+        Some(match known {
+            Some((lower, upper)) => (lower.clone().unwrap_or(first), upper.clone().unwrap_or(end)),
+            None => (first, end),
+        })
+    }
+
+    /// The range of a sum or product, from those of its operands.
+    fn arithmetic(&self, v: ValueId, guards: &Guards) -> Option<Range> {
+        use Arithmetic::{Add, Mul, Sub};
+        let (add, sub) = (|a, b| Expr::checked(Add, a, b), |a, b| Expr::checked(Sub, a, b));
+        Some(match *self.program.op(v) {
+            Op::Binary(Binary::Add, a, b) => {
+                let (a, b) = (self.range(a, guards)?, self.range(b, guards)?);
+                (add(a.0, b.0), before(add(a.1, b.1)))
+            }
+            Op::Binary(Binary::Sub, a, b) => {
+                let (a, b) = (self.range(a, guards)?, self.range(b, guards)?);
+                (after(sub(a.0, b.1)), sub(a.1, b.0))
+            }
+            Op::Binary(Binary::Mul, a, b) => {
+                let constant = |v| self.program.literal(v).and_then(|l| l.to_i64()).filter(|c| *c >= 0);
+                let (factor, other) = match (constant(a), constant(b)) {
+                    (Some(c), _) => (c, b),
+                    (_, Some(c)) => (c, a),
+                    _ => return None,
+                };
+                let (first, end) = self.range(other, guards)?;
+                let times = |e| Expr::checked(Mul, e, Expr::Factor(factor));
+                (times(first), after(times(before(end))))
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn after(e: Expr) -> Expr {
+    Expr::checked(Arithmetic::Add, e, Expr::Number(1))
+}
+
+fn before(e: Expr) -> Expr {
+    Expr::checked(Arithmetic::Sub, e, Expr::Number(1))
+}
+
+/// What is known of the variables of a parallel loop.
+fn ranges(par: &Par) -> impl Iterator<Item = (ValueId, (Option<Expr>, Option<Expr>))> + '_ {
+    let range =
+        |(d, range): (usize, &ebbtide_ir::Range)| (range.var, (Some(Expr::First(d)), Some(Expr::End(d))));
+    par.ranges.iter().enumerate().map(range)
+}
+
+/// What `value op bound` says of the value.
+fn narrow(known: &mut (Option<Expr>, Option<Expr>), op: Compare, bound: &Expr) {
+    let bound = bound.clone();
+    match op {
+        Compare::Ge => known.0 = Some(bound),
+        Compare::Gt => known.0 = Some(after(bound)),
+        Compare::Lt => known.1 = Some(bound),
+        Compare::Le => known.1 = Some(after(bound)),
+        Compare::Eq => *known = (Some(bound.clone()), Some(after(bound))),
+        Compare::Ne => {}
+    }
+}
+
+fn opposite(op: Compare) -> Compare {
+    match op {
+        Compare::Eq => Compare::Ne,
+        Compare::Ne => Compare::Eq,
+        Compare::Lt => Compare::Ge,
+        Compare::Ge => Compare::Lt,
+        Compare::Gt => Compare::Le,
+        Compare::Le => Compare::Gt,
+    }
+}
+
+/// The comparison with its sides exchanged.
+fn mirrored(op: Compare) -> Compare {
+    match op {
+        Compare::Lt => Compare::Gt,
+        Compare::Gt => Compare::Lt,
+        Compare::Le => Compare::Ge,
+        Compare::Ge => Compare::Le,
+        same => same,
+    }
+}

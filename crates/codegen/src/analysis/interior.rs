@@ -1,0 +1,471 @@
+//! The interior of a parallel loop: where its indices are in bounds, its remainders do not wrap and its boundary
+//! conditions are decided.
+//!
+//! Everything here is a sum `coefficient · j + base`, with `j` the innermost parallel variable and `base` the
+//! same for all `j`. Each thing that the interior form takes for granted narrows the interval of `j`; whether
+//! it was a good guess decides speed, never correctness.
+
+mod linear;
+mod narrowing;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use ebbtide_ir::{
+    ArrayId, Binary, Block, Branch, Compare, Indices, Literal, LoopKind, Op, Par, Program, Stmt, Type, Unary,
+    ValueId,
+};
+
+use crate::analysis::boundary_conditions::far_from_boundaries;
+use crate::analysis::exact::{Exact, may_overflow};
+use crate::analysis::varying::Varying;
+use crate::kernel::expr::{Arithmetic, Expr};
+
+pub(crate) use linear::Linear;
+pub(crate) use narrowing::{Corner, Narrowing, Scope};
+
+/// Coefficients at least this large are not worth a proof.
+const LARGE: i64 = 1 << 20;
+
+/// A loop around what is looked at: its variable and its bounds.
+type Around = (ValueId, ValueId, ValueId);
+
+/// What the interior form takes for granted.
+#[derive(Debug)]
+pub(crate) struct Interior {
+    pub varying: Varying,
+    /// Uniform index values that are computed before the innermost loop.
+    pub early: BTreeSet<ValueId>,
+    /// What is computed before the innermost loop, in order.
+    pub before: Vec<Before>,
+    /// Remainders that are `x - multiple` in the interior: the name of their base.
+    wraps: BTreeMap<ValueId, Linear>,
+    /// Conditions with their value in the interior.
+    pub decided: BTreeMap<ValueId, bool>,
+    /// Accesses (by index) that the interval does not prove to be in bounds.
+    pub unproved: BTreeSet<Vec<ValueId>>,
+    /// The index values that are numbers in the interior, besides what cannot be anything else.
+    pub exact: Exact,
+    /// Sums that must be tame for that, each in its scope.
+    sums: BTreeSet<(Scope, Expr)>,
+    /// What narrows `lo` and `hi`, each once.
+    pub narrowing: Vec<Narrowing>,
+    /// Which rows the narrowing must be done for.
+    pub rows: Rows,
+    /// The values among `early` that differ between rows.
+    outer: BTreeSet<ValueId>,
+    /// The values of the loop.
+    inside: BTreeSet<ValueId>,
+    /// The innermost variable.
+    innermost: Option<ValueId>,
+}
+
+/// What is computed before the innermost loop.
+#[derive(Debug)]
+pub(crate) enum Before {
+    /// A value of the program; zero where it divides by zero, since the interior is empty then.
+    Value(ValueId),
+    /// The base of a remainder in the middle of the row.
+    Wrapped { v: ValueId, base: Expr, modulus: Expr, way: Way },
+}
+
+/// Does a sum grow with the innermost variable?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Up,
+    Down,
+}
+
+/// Which rows of an iteration space have to be looked at to know an interval that is right for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rows {
+    /// The first and the last along each dimension: everything is a sum.
+    Corners,
+    /// Each has an interval of its own.
+    Each,
+}
+
+/// Which conditions an interior decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decide {
+    /// Those that differ between the iterations of a row.
+    Columns,
+    /// Those that are the same for a whole row too: a wide machine loads nothing before it has their answer.
+    RowsToo,
+}
+
+/// The interior of a parallel loop whose values are `inside`.
+pub(crate) fn interior(program: &Program, par: &Par, inside: &BTreeSet<ValueId>, decide: Decide) -> Interior {
+    let outer: BTreeSet<ValueId> = par.ranges.iter().rev().skip(1).map(|r| r.var).collect();
+    let mut interior = Interior {
+        varying: Varying::of(program, par),
+        // The outer variables stand still while the innermost one runs.
+        early: outer.clone(),
+        before: Vec::new(),
+        wraps: BTreeMap::new(),
+        decided: BTreeMap::new(),
+        unproved: BTreeSet::new(),
+        exact: Exact::default(),
+        sums: BTreeSet::new(),
+        narrowing: Vec::new(),
+        rows: Rows::Corners,
+        outer,
+        inside: inside.clone(),
+        innermost: par.ranges.last().map(|r| r.var),
+    };
+    Search { program, decide }.block(&mut interior, &par.body, &mut Vec::new());
+    interior
+}
+
+struct Search<'p> {
+    program: &'p Program,
+    decide: Decide,
+}
+
+impl Search<'_> {
+    /// The depth of recursion is that of nesting in the source.
+    fn block(&self, interior: &mut Interior, block: &Block, loops: &mut Vec<Around>) {
+        for stmt in block {
+            match stmt {
+                Stmt::Let(v) => {
+                    self.value(interior, *v, loops);
+                    if let Op::Binary(Binary::Add | Binary::Sub | Binary::Mul, ..) = *self.program.op(*v)
+                        && self.program.ty(*v) == Type::Index
+                    {
+                        self.exact_value(interior, *v, loops);
+                    }
+                    if let Op::Load(array, index) = *self.program.op(*v) {
+                        self.prove(interior, array, index, loops);
+                    }
+                }
+                Stmt::Store(s) | Stmt::Update(_, s) => self.prove(interior, s.array, s.index, loops),
+                Stmt::Claim(claim) => self.prove(interior, claim.array, claim.index, loops),
+                Stmt::If(branch) => match interior.decided.get(&branch.condition) {
+                    Some(true) => self.block(interior, &branch.then, loops),
+                    Some(false) => self.block(interior, &branch.otherwise, loops),
+                    None => {
+                        self.block(interior, &branch.then, loops);
+                        self.block(interior, &branch.otherwise, loops);
+                    }
+                },
+                Stmt::Loop(l) => {
+                    if let LoopKind::For { var, from, to } = l.kind {
+                        [from, to].into_iter().for_each(|v| self.exact_value(interior, v, loops));
+                        loops.push((var, from, to));
+                        self.block(interior, &l.body, loops);
+                        loops.pop();
+                    } else {
+                        stmt.blocks().for_each(|b| self.block(interior, b, loops));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn value(&self, interior: &mut Interior, v: ValueId, loops: &[Around]) {
+        let op = *self.program.op(v);
+        let inner = |v: ValueId| loops.iter().any(|l| l.0 == v);
+        if interior.varying.uniform(v) {
+            let known = |o: ValueId| interior.early.contains(&o) || !interior.inside.contains(&o);
+            if self.program.ty(v) == Type::Index
+                && op.is_pure()
+                && op.operands().all(|o| known(o) && !inner(o))
+            {
+                // The careful form reports a zero divisor.
+                if let Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) = op {
+                    interior.narrowing.push(Narrowing::NotZero(b));
+                }
+                if !matches!(op, Op::Literal(_)) {
+                    interior.before.push(Before::Value(v));
+                }
+                interior.early.insert(v);
+                interior.follow(v, &op);
+            }
+            if self.decide == Decide::RowsToo && self.program.ty(v) == Type::Bool {
+                self.condition(interior, v, loops);
+            }
+            return;
+        }
+        if self.program.ty(v) == Type::Bool {
+            self.condition(interior, v, loops);
+            return;
+        }
+        match op {
+            Op::Binary(kind @ (Binary::Rem | Binary::RemEuclid), x, m)
+                if self.program.ty(v) == Type::Index =>
+            {
+                let (Some(x), Some(m)) =
+                    (interior.linear(self.program, x, loops), interior.linear(self.program, m, &[]))
+                else {
+                    return;
+                };
+                if x.coefficient.unsigned_abs() != 1
+                    || m.coefficient != 0
+                    || loops.iter().any(|l| x.base.mentions(l.0))
+                {
+                    return;
+                }
+                if interior.mentions_outer(&x.base) || interior.mentions_outer(&m.base) {
+                    interior.rows = Rows::Each;
+                }
+                let way = if x.coefficient > 0 { Way::Up } else { Way::Down };
+                // Whichever multiple it is: below, the interior is where it is the right one.
+                interior.before.push(Before::Wrapped { v, base: x.tame(), modulus: m.tame(), way });
+                let wrapped = Linear::new(x.coefficient, Expr::Wrapped(v));
+                interior.narrow(&wrapped, m.tame());
+                if kind == Binary::Rem {
+                    interior.narrow_from_zero(&x);
+                }
+                interior.wraps.insert(v, wrapped);
+            }
+            Op::Binary(kind @ (Binary::Min | Binary::Max), a, b) if self.program.ty(v) == Type::Index => {
+                // A clamp: in the interior it is the side that varies.
+                let (Some(a), Some(b)) =
+                    (interior.linear(self.program, a, &[]), interior.linear(self.program, b, &[]))
+                else {
+                    return;
+                };
+                let (side, bound) = if a.coefficient != 0 { (a, b) } else { (b, a) };
+                if bound.coefficient != 0 {
+                    return;
+                }
+                interior.keep_exact(&side);
+                let distance = match kind {
+                    Binary::Min => Linear::new(-side.coefficient, difference(bound.tame(), side.tame())),
+                    _ => Linear::new(side.coefficient, difference(side.tame(), bound.tame())),
+                };
+                interior.narrow_from_zero(&distance);
+                interior.wraps.insert(v, side);
+            }
+            _ => {}
+        }
+    }
+
+    /// Narrows to where a value is a number, if that can be known before the innermost loop.
+    fn exact_value(&self, interior: &mut Interior, v: ValueId, loops: &[Around]) {
+        if !may_overflow(self.program, &interior.exact, v) {
+            return;
+        }
+        let Some(sum) = interior.linear(self.program, v, loops) else { return };
+        let used: Vec<_> = loops.iter().filter(|l| sum.base.mentions(l.0)).copied().collect();
+        let Some(corners) = self.corners(interior, &used) else { return };
+        interior.keep_exact(&sum);
+        interior.sums.extend(corners.into_iter().map(|scope| (scope, sum.exact.clone())));
+        Rc::make_mut(&mut interior.exact).insert(v);
+    }
+
+    /// The values of loop variables at the corners of their ranges, as declarations in C, where the ranges are the same for a
+    /// whole row: what is a sum is monotone in each of them.
+    fn corners(&self, interior: &mut Interior, loops: &[Around]) -> Option<Vec<Scope>> {
+        let mut bounds = Vec::with_capacity(loops.len());
+        for (_, from, to) in loops {
+            let (from, to) =
+                (interior.linear(self.program, *from, &[])?, interior.linear(self.program, *to, &[])?);
+            if from.coefficient != 0 || to.coefficient != 0 {
+                return None;
+            }
+            // A variable that runs up to an outer one, times an outer one, is not a sum.
+            if interior.mentions_outer(&from.base) || interior.mentions_outer(&to.base) {
+                interior.rows = Rows::Each;
+            }
+            bounds.push((Corner::First(from.tame()), Corner::Last(to.tame())));
+        }
+        let scope = |corner: usize| {
+            let each = loops.iter().zip(&bounds).enumerate().map(|(bit, (l, (first, last)))| {
+                (l.0, if corner >> bit & 1 == 0 { first.clone() } else { last.clone() })
+            });
+            each.collect()
+        };
+        Some((0..1usize << loops.len()).map(scope).collect())
+    }
+
+    /// Decides a boundary condition by trying it far from all boundaries, and narrows to where it holds.
+    fn condition(&self, interior: &mut Interior, v: ValueId, loops: &[Around]) {
+        let decided = |interior: &Interior, v: &ValueId| interior.decided.get(v).copied();
+        let guess = match *self.program.op(v) {
+            Op::Compare(op, a, b) if self.program.ty(a) == Type::Index => {
+                let (Some(a), Some(b)) =
+                    (interior.linear(self.program, a, loops), interior.linear(self.program, b, loops))
+                else {
+                    return;
+                };
+                let inner = |base: &Expr| loops.iter().any(|l| base.mentions(l.0));
+                if inner(&a.base) || inner(&b.base) {
+                    return;
+                }
+                let guess = far_from_boundaries(self.program, v, 500);
+                let row = a.coefficient == 0 && b.coefficient == 0;
+                if row && [100, 900].iter().any(|at| far_from_boundaries(self.program, v, *at) != guess) {
+                    // Not a boundary: it splits the rows.
+                    return;
+                }
+                let Some(coefficient) = a.coefficient.checked_sub(b.coefficient) else { return };
+                interior.keep_exact(&a);
+                interior.keep_exact(&b);
+                let difference = Linear::new(coefficient, difference(a.tame(), b.tame()));
+                let negated = Linear::new(-coefficient, Expr::negative(difference.base.clone()));
+                let shift = |l: &Linear| {
+                    Linear::new(l.coefficient, self::difference(l.base.clone(), Expr::Number(1)))
+                };
+                match (op, guess) {
+                    (Compare::Ge, true) | (Compare::Lt, false) => interior.narrow_from_zero(&difference),
+                    (Compare::Gt, true) | (Compare::Le, false) => {
+                        interior.narrow_from_zero(&shift(&difference))
+                    }
+                    (Compare::Le, true) | (Compare::Gt, false) => interior.narrow_from_zero(&negated),
+                    (Compare::Lt, true) | (Compare::Ge, false) => interior.narrow_from_zero(&shift(&negated)),
+                    (Compare::Ne, true) | (Compare::Eq, false) => interior.narrow_away(&difference),
+                    (Compare::Eq, true) | (Compare::Ne, false) => return,
+                }
+                guess
+            }
+            Op::Binary(Binary::And, a, b) => match (decided(interior, &a), decided(interior, &b)) {
+                (Some(a), Some(b)) => a & b,
+                (Some(false), _) | (_, Some(false)) => false,
+                (Some(true), None) => return interior.same_as(v, b),
+                (None, Some(true)) => return interior.same_as(v, a),
+                _ => return,
+            },
+            Op::Binary(Binary::Or, a, b) => match (decided(interior, &a), decided(interior, &b)) {
+                (Some(a), Some(b)) => a | b,
+                (Some(true), _) | (_, Some(true)) => true,
+                (Some(false), None) => return interior.same_as(v, b),
+                (None, Some(false)) => return interior.same_as(v, a),
+                _ => return,
+            },
+            Op::Unary(Unary::Not, a) => match decided(interior, &a) {
+                Some(a) => !a,
+                None => return,
+            },
+            _ => return,
+        };
+        interior.decided.insert(v, guess);
+    }
+
+    /// Narrows to where an access is in bounds, or remembers that it must be checked.
+    fn prove(&self, interior: &mut Interior, array: ArrayId, index: Indices, loops: &[Around]) {
+        let sums: Option<Vec<Linear>> =
+            index.as_slice().iter().map(|v| interior.linear(self.program, *v, loops)).collect();
+        let (Some(sums), true) = (sums, self.corners(interior, loops).is_some()) else {
+            interior.unproved.insert(index.as_slice().to_vec());
+            return;
+        };
+        for (k, sum) in sums.iter().enumerate() {
+            let used: Vec<_> = loops.iter().filter(|l| sum.base.mentions(l.0)).copied().collect();
+            for scope in self.corners(interior, &used).unwrap_or_default() {
+                interior.once(Narrowing::Within(scope, sum.for_proofs(), Expr::Extent(array, k)));
+            }
+        }
+    }
+}
+
+impl Interior {
+    /// A value as a sum, in terms of names that are known before the innermost loop (and of the variables of
+    /// `loops`, which the caller replaces by their bounds).
+    fn linear(&self, program: &Program, v: ValueId, loops: &[Around]) -> Option<Linear> {
+        self.sum(program, v, &|v| self.early.contains(&v) || loops.iter().any(|l| l.0 == v))
+    }
+
+    /// A value as a sum, in terms of any uniform name, where its interior is proved to have it as a number.
+    pub fn linear_here(&self, program: &Program, v: ValueId) -> Option<Linear> {
+        self.sum(program, v, &|_| true).filter(|_| self.is_number(program, v))
+    }
+
+    /// Is every sum and product that a varying value is made of, down to where it is made of others, known to be exact?
+    fn is_number(&self, program: &Program, v: ValueId) -> bool {
+        if self.varying.uniform(v) || self.wraps.contains_key(&v) {
+            return true;
+        }
+        match *program.op(v) {
+            Op::Binary(..) => self.exact.contains(&v),
+            Op::Select(condition, a, b) => match self.decided.get(&condition) {
+                Some(chosen) => self.is_number(program, if *chosen { a } else { b }),
+                None => false,
+            },
+            _ => true,
+        }
+    }
+
+    fn sum(&self, program: &Program, v: ValueId, known: &dyn Fn(ValueId) -> bool) -> Option<Linear> {
+        if let Some(wrapped) = self.wraps.get(&v) {
+            return Some(wrapped.clone());
+        }
+        if program.ty(v) != Type::Index {
+            return None;
+        }
+        let constant = |v: ValueId| program.literal(v).and_then(Literal::to_i64);
+        if self.varying.uniform(v) {
+            let outside = !self.inside.contains(&v);
+            if outside || constant(v).is_some() || known(v) {
+                return Some(Linear::uniform(
+                    Expr::value(program, v),
+                    may_overflow(program, &BTreeSet::new(), v),
+                ));
+            }
+        }
+        match *program.op(v) {
+            Op::LoopVar if !self.varying.uniform(v) && self.innermost == Some(v) => {
+                Some(Linear::new(1, Expr::Number(0)))
+            }
+            Op::Select(condition, a, b) => match self.decided.get(&condition) {
+                Some(true) => self.sum(program, a, known),
+                Some(false) => self.sum(program, b, known),
+                None => None,
+            },
+            Op::Binary(op @ (Binary::Add | Binary::Sub), a, b) => {
+                let (a, b) = (self.sum(program, a, known)?, self.sum(program, b, known)?);
+                let (arithmetic, coefficient) = match op {
+                    Binary::Add => (Arithmetic::Add, a.coefficient.checked_add(b.coefficient)?),
+                    _ => (Arithmetic::Sub, a.coefficient.checked_sub(b.coefficient)?),
+                };
+                Some(match (&a.base, &b.base) {
+                    (_, Expr::Number(0)) => Linear { coefficient, ..a },
+                    (Expr::Number(0), _) if op == Binary::Add => Linear { coefficient, ..b },
+                    _ => Linear {
+                        coefficient,
+                        base: Expr::wrapping(arithmetic, a.base, b.base),
+                        exact: Expr::checked(arithmetic, a.exact, b.exact),
+                    },
+                })
+            }
+            Op::Binary(Binary::Mul, a, b) => {
+                let (factor, other) = match (constant(a), constant(b)) {
+                    (Some(c), _) => (c, b),
+                    (_, Some(c)) => (c, a),
+                    _ => {
+                        let (a, b) = (self.sum(program, a, known)?, self.sum(program, b, known)?);
+                        let uniform = a.coefficient == 0 && b.coefficient == 0;
+                        return uniform.then(|| Linear {
+                            coefficient: 0,
+                            base: Expr::wrapping(Arithmetic::Mul, a.base, b.base),
+                            exact: Expr::checked(Arithmetic::Mul, a.exact, b.exact),
+                        });
+                    }
+                };
+                let other = self.sum(program, other, known)?;
+                let coefficient =
+                    other.coefficient.checked_mul(factor).filter(|c| c.unsigned_abs() < LARGE as u64)?;
+                let base = match other.base {
+                    Expr::Number(0) => other.base,
+                    base => Expr::wrapping(Arithmetic::Mul, base, Expr::Constant(factor)),
+                };
+                let exact = match other.exact {
+                    Expr::Number(0) => other.exact,
+                    exact => Expr::checked(Arithmetic::Mul, exact, Expr::Constant(factor)),
+                };
+                Some(Linear { coefficient, base, exact })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn difference(a: Expr, b: Expr) -> Expr {
+    Expr::wrapping(Arithmetic::Sub, a, b)
+}
+
+/// The arm of a branch that the interior takes, where it is decided.
+pub(crate) fn taken<'b>(interior: &Interior, branch: &'b Branch) -> Option<&'b Block> {
+    interior.decided.get(&branch.condition).map(|yes| if *yes { &branch.then } else { &branch.otherwise })
+}

@@ -1,0 +1,53 @@
+//! Values that are the same in all passes of a loop inside an iteration. Input: the loop and the interior;
+//! output: the values that can stand before it.
+//!
+//! The C compiler moves arithmetic by itself. Loads it leaves where they are as soon as the loop stores anything, and so all
+//! that is computed from them. In the interior form a load is proved to be in bounds whether or not the loop has passes.
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{Binary, Block, LocalId, Loop, LoopKind, Op, Program, Stmt, Type, ValueId, walk, written};
+
+use crate::analysis::interior::Interior;
+
+/// The invariant values of a loop's body in the interior form, in order.
+pub(crate) fn loop_invariants(program: &Program, interior: &Interior, l: &Loop) -> Block {
+    let LoopKind::For { var, .. } = l.kind else { return Block::new() };
+    let (mut inside, mut set): (BTreeSet<ValueId>, BTreeSet<LocalId>) = ([var].into(), BTreeSet::new());
+    walk(&l.body, &mut |stmt| match stmt {
+        Stmt::Let(v) => drop(inside.insert(*v)),
+        Stmt::Declare(local, _) | Stmt::Set(local, _) => drop(set.insert(*local)),
+        Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }) => drop(inside.insert(*var)),
+        _ => {}
+    });
+    let written = written(&l.body);
+    let mut moves = |stmt: &Stmt| {
+        let Stmt::Let(v) = stmt else { return false };
+        let op = program.op(*v);
+        let alone = match op {
+            Op::LoopVar => false,
+            Op::Get(local) => !set.contains(local),
+            Op::Load(array, index) => {
+                !written.contains(array) && !interior.unproved.contains(index.as_slice())
+            }
+            // It may fail.
+            Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, ..) => program.ty(*v).is_float(),
+            _ => program.ty(*v) != Type::Bool,
+        };
+        let moves = alone && op.operands().all(|o| !inside.contains(&o));
+        if moves {
+            inside.remove(v);
+        }
+        moves
+    };
+    let (mut before, mut work) = (Block::new(), vec![&l.body]);
+    while let Some(block) = work.pop() {
+        before.extend(block.iter().filter(|stmt| moves(stmt)).cloned());
+        // What a loop inside has for itself is found when that is printed; what all passes share stands before both.
+        work.extend(block.iter().filter_map(|stmt| match stmt {
+            Stmt::Loop(inner) if matches!(inner.kind, LoopKind::For { .. }) => Some(&inner.body),
+            _ => None,
+        }));
+    }
+    before
+}

@@ -1,0 +1,22 @@
+//! Analyses: pure functions of the program and its facts. They return data, and know nothing of the text.
+
+pub(crate) mod address_reuse;
+pub(crate) mod barriers;
+pub(crate) mod boundary_conditions;
+pub(crate) mod bounds_proof;
+pub(crate) mod deferred_products;
+pub(crate) mod exact;
+pub(crate) mod interchange;
+pub(crate) mod interior;
+pub(crate) mod loop_invariants;
+pub(crate) mod names;
+pub(crate) mod narrow_index;
+pub(crate) mod ordered_updates;
+pub(crate) mod register_pressure;
+pub(crate) mod thread_ownership;
+pub(crate) mod varying;
+pub(crate) mod vectors;
+pub(crate) mod work;
+
+#[cfg(test)]
+mod tests;

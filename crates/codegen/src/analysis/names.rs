@@ -1,0 +1,128 @@
+//! What a segment names. Input: a block of the program; output: its values, locals, arrays, tapes and regions.
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{
+    After, ArrayId, Block, LocalId, Loop, LoopKind, Op, Program, Region, Stmt, ValueId, walk,
+    walk_program_level,
+};
+
+/// What a piece of program uses and makes, outside the bodies of parallel loops.
+#[derive(Default)]
+pub(crate) struct Names {
+    pub defined: BTreeSet<ValueId>,
+    pub used: BTreeSet<ValueId>,
+    pub locals: BTreeSet<LocalId>,
+    pub arrays: BTreeSet<ArrayId>,
+}
+
+impl Names {
+    pub fn of(program: &Program, block: &Block) -> Names {
+        let mut names = Names::default();
+        walk_program_level(block, &mut |stmt| match stmt {
+            Stmt::Let(v) => drop(names.defined.insert(*v)),
+            Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }) => drop(names.defined.insert(*var)),
+            _ => {}
+        });
+        let mut outer_locals = BTreeSet::new();
+        walk_program_level(block, &mut |stmt| match stmt {
+            Stmt::Declare(local, _) | Stmt::Set(local, _) => drop(outer_locals.insert(*local)),
+            Stmt::Let(v) => {
+                if let Op::Get(local) = program.op(*v) {
+                    outer_locals.insert(*local);
+                }
+            }
+            _ => {}
+        });
+        names.locals = outer_locals;
+        let mut inside = BTreeSet::new();
+        let mut declared_inside = BTreeSet::new();
+        walk(block, &mut |stmt| {
+            names.used.extend(stmt.uses());
+            match stmt {
+                Stmt::Let(v) => {
+                    inside.insert(*v);
+                    let op = program.op(*v);
+                    names.used.extend(op.operands());
+                    match op {
+                        Op::Load(a, _) | Op::Dim(a, _) => drop(names.arrays.insert(*a)),
+                        Op::Get(local) => drop(names.locals.insert(*local)),
+                        _ => {}
+                    }
+                }
+                Stmt::Declare(local, _) => drop(declared_inside.insert(*local)),
+                Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }) => drop(inside.insert(*var)),
+                Stmt::Par(par) => inside.extend(par.ranges.iter().map(|r| r.var)),
+                Stmt::Store(s) | Stmt::Update(_, s) => drop(names.arrays.insert(s.array)),
+                Stmt::Swap(a, b) | Stmt::Copy { from: a, to: b } => names.arrays.extend([*a, *b]),
+                Stmt::Fill(a, _) | Stmt::Temp(a) | Stmt::Pop(a) => drop(names.arrays.insert(*a)),
+                Stmt::Push(push) => {
+                    names.arrays.insert(push.array);
+                    if let After::Anything(old) = push.after {
+                        names.arrays.insert(old);
+                    }
+                }
+                Stmt::Claim(claim) => names.arrays.extend([claim.array, claim.taken]),
+                Stmt::Library(call) => names.arrays.extend(call.arrays()),
+                Stmt::Region(region) => names.arrays.extend(region.flag),
+                _ => {}
+            }
+        });
+        // Locals of parallel bodies are variables of those bodies.
+        walk(block, &mut |stmt| {
+            if let Stmt::Par(par) = stmt {
+                walk(&par.body, &mut |inner| {
+                    if let Stmt::Declare(local, _) = inner {
+                        names.locals.remove(local);
+                    }
+                });
+            }
+        });
+        names.used.retain(|v| !inside.contains(v) && !matches!(program.op(*v), Op::Literal(_)));
+        names
+    }
+}
+
+/// The regions of a block.
+pub(crate) fn regions(block: &Block) -> Vec<&Region> {
+    let mut regions = Vec::new();
+    walk_program_level(block, &mut |stmt| {
+        if let Stmt::Region(region) = stmt {
+            regions.push(region);
+        }
+    });
+    regions
+}
+
+/// The arrays whose tapes a block uses.
+pub(crate) fn taped(block: &Block) -> BTreeSet<ArrayId> {
+    let mut taped = BTreeSet::new();
+    walk_program_level(block, &mut |stmt| match stmt {
+        Stmt::Push(push) => drop(taped.insert(push.array)),
+        Stmt::Pop(array) => drop(taped.insert(*array)),
+        _ => {}
+    });
+    taped
+}
+
+/// The arrays that a block writes, or whose memory it exchanges.
+pub(crate) fn written(block: &Block) -> BTreeSet<ArrayId> {
+    let mut written = BTreeSet::new();
+    walk(block, &mut |stmt| match stmt {
+        Stmt::Store(s) | Stmt::Update(_, s) => drop(written.insert(s.array)),
+        Stmt::Swap(a, b) => written.extend([*a, *b]),
+        Stmt::Fill(a, _) | Stmt::Temp(a) | Stmt::Pop(a) | Stmt::Copy { to: a, .. } => {
+            written.insert(*a);
+        }
+        Stmt::Push(push) => {
+            written.insert(push.array);
+            if let After::Anything(old) = push.after {
+                written.insert(old);
+            }
+        }
+        Stmt::Library(call) => written.extend(call.writes.iter().copied()),
+        Stmt::Claim(claim) => drop(written.insert(claim.taken)),
+        _ => {}
+    });
+    written
+}

@@ -1,0 +1,438 @@
+//! What the analyses promise, against all accesses of small loops.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ebbtide_ir::{
+    Access, ArrayId, Binary, Block, Builder, Compare, Function, Literal, LoopKind, Op, Par, Program, Stmt,
+    Type, ValueId, evaluate, walk,
+};
+
+use super::bounds_proof::{Prover, Test};
+use super::interior::{Before, Corner, Decide, Interior, Narrowing, Scope, Way, interior};
+use super::vectors::{Vectors, refusal};
+use crate::kernel::evaluate::{World, evaluate as number};
+use crate::kernel::expr::Expr;
+
+/// `for i in par(first..n - last) { … }`, with an array `w` of `n` elements, an array `u`, and a scalar `m`, which is an
+/// extent of an array too.
+struct Loop {
+    b: Builder,
+    u: ArrayId,
+    w: ArrayId,
+    m: ValueId,
+    n: ValueId,
+    i: ValueId,
+}
+
+impl Loop {
+    fn new(first: i64, last: i64) -> Loop {
+        let mut b = Builder::new("loop");
+        let u = b.array("u", Type::F64, 1, Access::Read);
+        let w = b.array("w", Type::F64, 1, Access::Write);
+        let counts = b.array("counts", Type::F64, 1, Access::Read);
+        let (m, n) = (b.dim(counts, 0), b.dim(w, 0));
+        let [first, last] = [first, last].map(|k| b.literal(Literal::index(k)));
+        let end = b.binary(Binary::Sub, n, last);
+        let i = b.begin_par(&[("i", first, end)])[0];
+        Loop { b, u, w, m, n, i }
+    }
+
+    fn plus(&mut self, v: ValueId, k: i64) -> ValueId {
+        let k = self.b.literal(Literal::index(k));
+        self.b.binary(Binary::Add, v, k)
+    }
+
+    /// `w[i] = u[at]`.
+    fn copy(&mut self, at: ValueId) {
+        let x = self.b.load(self.u, &[at]);
+        self.b.store(self.w, &[self.i], x);
+    }
+
+    fn finish(mut self) -> Program {
+        self.b.end_par();
+        self.b.finish().unwrap()
+    }
+}
+
+/// `u[i - 1] + u[i + 1]`, away from the ends.
+fn stencil() -> Program {
+    let mut l = Loop::new(1, 1);
+    let (left, right) = (l.plus(l.i, -1), l.plus(l.i, 1));
+    let [a, b] = [left, right].map(|at| l.b.load(l.u, &[at]));
+    let sum = l.b.binary(Binary::Add, a, b);
+    l.b.store(l.w, &[l.i], sum);
+    l.finish()
+}
+
+/// `if i > 0 { u[i - 1] }`.
+fn guarded() -> Program {
+    let mut l = Loop::new(0, 0);
+    let zero = l.b.literal(Literal::index(0));
+    let inner = l.b.compare(Compare::Gt, l.i, zero);
+    let left = l.plus(l.i, -1);
+    l.b.begin_if(inner);
+    l.copy(left);
+    l.b.end_if();
+    l.finish()
+}
+
+/// `u[(i + n - 1) % n]`.
+fn periodic() -> Program {
+    let mut l = Loop::new(0, 0);
+    let far = l.b.binary(Binary::Add, l.i, l.n);
+    let far = l.plus(far, -1);
+    let left = l.b.binary(Binary::Rem, far, l.n);
+    l.copy(left);
+    l.finish()
+}
+
+/// `u[2 i + 1]`.
+fn strided() -> Program {
+    let mut l = Loop::new(0, 0);
+    let two = l.b.literal(Literal::index(2));
+    let even = l.b.binary(Binary::Mul, l.i, two);
+    let odd = l.plus(even, 1);
+    l.copy(odd);
+    l.finish()
+}
+
+/// `for k in 0..m { u[i + k] }`.
+fn nested() -> Program {
+    let mut l = Loop::new(0, 0);
+    let zero = l.b.literal(Literal::index(0));
+    let k = l.b.begin_for("k", zero, l.m);
+    let at = l.b.binary(Binary::Add, l.i, k);
+    l.copy(at);
+    l.b.end_loop(None);
+    l.finish()
+}
+
+/// `u[max(i - 1, 0)]`.
+fn clamped() -> Program {
+    let mut l = Loop::new(0, 0);
+    let zero = l.b.literal(Literal::index(0));
+    let left = l.plus(l.i, -1);
+    let left = l.b.binary(Binary::Max, left, zero);
+    l.copy(left);
+    l.finish()
+}
+
+/// A program at some sizes.
+struct Sized<'p> {
+    program: &'p Program,
+    /// By array.
+    extents: [i64; 3],
+}
+
+impl Sized<'_> {
+    fn par(&self) -> &Par {
+        let found = self.program.body.iter().find_map(|stmt| match stmt {
+            Stmt::Par(par) => Some(par),
+            _ => None,
+        });
+        found.unwrap()
+    }
+
+    fn inside(&self) -> BTreeSet<ValueId> {
+        let mut inside: BTreeSet<ValueId> = self.par().ranges.iter().map(|r| r.var).collect();
+        walk(&self.par().body, &mut |stmt| match stmt {
+            Stmt::Let(v) => drop(inside.insert(*v)),
+            Stmt::Loop(l) => {
+                if let LoopKind::For { var, .. } = l.kind {
+                    inside.insert(var);
+                }
+            }
+            _ => {}
+        });
+        inside
+    }
+
+    /// A value, where the variables of loops are these.
+    fn value(&self, v: ValueId, variables: &BTreeMap<ValueId, i64>) -> i64 {
+        match *self.program.op(v) {
+            Op::LoopVar => variables[&v],
+            Op::Dim(array, _) => self.extents[array.index()],
+            _ => {
+                let bits = |o: ValueId| self.value(o, variables) as u64;
+                evaluate::evaluate(self.program, v, bits).unwrap().unwrap_or(0) as i64
+            }
+        }
+    }
+
+    /// First value and end of the parallel loop.
+    fn range(&self) -> (i64, i64) {
+        let [from, to] =
+            [self.par().ranges[0].from, self.par().ranges[0].to].map(|v| self.value(v, &BTreeMap::new()));
+        (from, to.max(from))
+    }
+
+    /// Calls `touch` with every access of an iteration: its array, its index as values, and in numbers.
+    fn accesses(
+        &self,
+        block: &Block,
+        variables: &mut BTreeMap<ValueId, i64>,
+        touch: &mut dyn FnMut(ArrayId, &[ValueId], i64),
+    ) {
+        for stmt in block {
+            match stmt {
+                Stmt::Let(v) => {
+                    if let Op::Load(array, index) = self.program.op(*v) {
+                        touch(*array, index.as_slice(), self.value(index.as_slice()[0], variables));
+                    }
+                }
+                Stmt::Store(s) => {
+                    touch(s.array, s.index.as_slice(), self.value(s.index.as_slice()[0], variables))
+                }
+                Stmt::If(branch) => {
+                    let taken = if self.value(branch.condition, variables) != 0 {
+                        &branch.then
+                    } else {
+                        &branch.otherwise
+                    };
+                    self.accesses(taken, variables, touch);
+                }
+                Stmt::Loop(l) => {
+                    let LoopKind::For { var, from, to } = l.kind else { continue };
+                    for k in self.value(from, variables)..self.value(to, variables) {
+                        variables.insert(var, k);
+                        self.accesses(&l.body, variables, touch);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn is_in_bounds(&self, array: ArrayId, index: i64) -> bool {
+        (0..self.extents[array.index()]).contains(&index)
+    }
+
+    /// Does the proof hold? `None` where there is none.
+    fn proof_holds(&self) -> Option<bool> {
+        let inside = self.inside();
+        let prover = Prover { program: self.program, inside: &inside, exact: &BTreeSet::new() };
+        let proof = prover.proof(self.par(), &[])?;
+        let (value, extent) =
+            (|v| self.value(v, &BTreeMap::new()), |a: ArrayId, _: usize| self.extents[a.index()]);
+        let world = World { value: &value, extent: &extent, wrapped: &|_| 0, ranges: &[self.range()] };
+        Some(proof.tests.iter().all(|test| match test {
+            Test::NotNegative(e) => number(e, &world).is_some_and(|e| e >= 0),
+            Test::AtMost(e, array, k) => number(e, &world).is_some_and(|e| e <= extent(*array, *k)),
+            Test::Tame(a, b) => [a, b].into_iter().all(|e| number(&e.clone().tamed(), &world).is_some()),
+        }))
+    }
+
+    /// The interval that the interior has left; empty where something is wild.
+    fn interval(&self, interior: &Interior) -> (i64, i64) {
+        let (jf, jt) = self.range();
+        let mut wrapped: BTreeMap<ValueId, i64> = BTreeMap::new();
+        let (value, extent) =
+            (|v| self.value(v, &BTreeMap::new()), |a: ArrayId, _: usize| self.extents[a.index()]);
+        for before in &interior.before {
+            let Before::Wrapped { v, base, modulus, way } = before else { continue };
+            let world =
+                World { value: &value, extent: &extent, wrapped: &|v| wrapped[&v], ranges: &[(jf, jt)] };
+            let (Some(base), Some(m)) = (number(base, &world), number(modulus, &world)) else {
+                return (0, 0);
+            };
+            let middle = if *way == Way::Up { (jf + jt) / 2 } else { -((jf + jt) / 2) };
+            wrapped.insert(*v, if m > 0 { base - (base + middle).div_euclid(m) * m } else { -1 });
+        }
+        let (mut lo, mut hi) = (jf, jt);
+        for narrowing in interior.narrowings(Clone::clone) {
+            let at = |scope: &Scope, e: &Expr| {
+                let plain =
+                    World { value: &value, extent: &extent, wrapped: &|v| wrapped[&v], ranges: &[(jf, jt)] };
+                let corner = |corner: &Corner| match corner {
+                    Corner::First(e) => number(e, &plain),
+                    Corner::Last(e) => number(e, &plain).map(|end| end - 1),
+                };
+                let corners: Option<BTreeMap<ValueId, i64>> =
+                    scope.iter().map(|(v, c)| Some((*v, corner(c)?))).collect();
+                let corners = corners?;
+                let value = |v: ValueId| corners.get(&v).copied().unwrap_or_else(|| value(v));
+                number(e, &World { value: &value, ..plain })
+            };
+            // Narrows to where `c · j + base >= 0`.
+            let mut not_negative = |c: i64, base: i64| match c {
+                0 if base < 0 => hi = lo,
+                0 => {}
+                c if c > 0 => lo = lo.max(-base.div_euclid(c)),
+                c => hi = hi.min(base.div_euclid(-c) + 1),
+            };
+            match &narrowing {
+                Narrowing::NotZero(v) if value(*v) == 0 => return (0, 0),
+                Narrowing::NotZero(_) | Narrowing::TameMultiple(_) => {}
+                Narrowing::NotNegative((c, base)) => match at(&Scope::new(), base) {
+                    Some(base) => not_negative(*c, base),
+                    None => return (0, 0),
+                },
+                Narrowing::Within(scope, (c, base), extent) => {
+                    let room = Expr::room(extent.clone(), base.clone());
+                    let (Some(base), Some(room)) = (at(scope, base), at(scope, &room)) else { return (0, 0) };
+                    not_negative(*c, base);
+                    not_negative(-c, room);
+                }
+                Narrowing::Away(e) => {
+                    let Some(x) = at(&Scope::new(), e) else { return (0, 0) };
+                    if (lo..hi).contains(&x) {
+                        if x - lo > hi - 1 - x { hi = x } else { lo = x + 1 }
+                    }
+                }
+                Narrowing::Empty => hi = lo,
+                Narrowing::Tame(scope, e) if at(scope, e).is_none() => return (0, 0),
+                Narrowing::Tame(..) => {}
+            }
+        }
+        (lo.clamp(jf, jt), hi.min(jt).max(lo.clamp(jf, jt)))
+    }
+}
+
+/// All programs at all small sizes.
+fn everywhere(mut check: impl FnMut(&str, &Sized)) {
+    let programs = [
+        ("stencil", stencil()),
+        ("guarded", guarded()),
+        ("periodic", periodic()),
+        ("strided", strided()),
+        ("nested", nested()),
+        ("clamped", clamped()),
+    ];
+    for (name, program) in &programs {
+        for u in 0..9 {
+            for w in 0..9 {
+                (0..4).for_each(|m| check(name, &Sized { program, extents: [u, w, m] }));
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_proof_holds_for_is_in_bounds() {
+    let mut proved: BTreeMap<String, usize> = BTreeMap::new();
+    everywhere(|name, sized| {
+        let holds = sized.proof_holds();
+        *proved.entry(name.to_string()).or_default() += usize::from(holds == Some(true));
+        if holds != Some(true) {
+            return;
+        }
+        let (from, to) = sized.range();
+        let variable = sized.par().ranges[0].var;
+        for i in from..to {
+            let mut variables = BTreeMap::from([(variable, i)]);
+            sized.accesses(&sized.par().body, &mut variables, &mut |array, _, index| {
+                assert!(sized.is_in_bounds(array, index), "{name} {:?}: {index} at {i}", sized.extents);
+            });
+        }
+    });
+    let counts: Vec<String> = proved.iter().map(|(name, n)| format!("{name} {n}")).collect();
+    // What is no sum of ranges has no proof.
+    expect_test::expect!["clamped 0, guarded 212, nested 162, periodic 0, stencil 140, strided 100"]
+        .assert_eq(&counts.join(", "));
+}
+
+#[test]
+fn the_interior_is_in_bounds_and_its_conditions_are_decided() {
+    let mut iterations: BTreeMap<String, i64> = BTreeMap::new();
+    everywhere(|name, sized| {
+        let (inside, variable) = (sized.inside(), sized.par().ranges[0].var);
+        let interior = interior(sized.program, sized.par(), &inside, Decide::Columns);
+        let (lo, hi) = sized.interval(&interior);
+        *iterations.entry(name.to_string()).or_default() += hi - lo;
+        for j in lo..hi {
+            let mut variables = BTreeMap::from([(variable, j)]);
+            for (condition, decided) in &interior.decided {
+                assert_eq!(
+                    sized.value(*condition, &variables) != 0,
+                    *decided,
+                    "{name} {:?} at {j}",
+                    sized.extents
+                );
+            }
+            sized.accesses(&sized.par().body, &mut variables, &mut |array, index, number| {
+                if !interior.unproved.contains(index) {
+                    assert!(sized.is_in_bounds(array, number), "{name} {:?}: {number} at {j}", sized.extents);
+                }
+            });
+        }
+    });
+    let counts: Vec<String> = iterations.iter().map(|(name, n)| format!("{name} {n}")).collect();
+    // A wider interior is faster; one that is empty would pass the test above.
+    expect_test::expect!["clamped 672, guarded 672, nested 645, periodic 704, stencil 364, strided 456"]
+        .assert_eq(&counts.join(", "));
+}
+
+/// Why a loop has no vector form, and why it has none of several vectors side by side.
+fn refusals(name: &str, write: impl Fn(&mut Loop)) -> String {
+    let mut l = Loop::new(0, 0);
+    write(&mut l);
+    let program = l.finish();
+    let sized = Sized { program: &program, extents: [0; 3] };
+    let interior = interior(&program, sized.par(), &sized.inside(), Decide::Columns);
+    let [one, several] = [Vectors::One, Vectors::Several].map(|vectors| {
+        let refused = refusal(&program, &interior, (Type::F64, vectors), &[], &sized.par().body);
+        refused.map_or("vectors".to_string(), |why| why.to_string())
+    });
+    if one == several {
+        format!("{name}: {one}\n")
+    } else {
+        format!("{name}: {one}; side by side: {several}\n")
+    }
+}
+
+#[test]
+fn a_loop_without_a_vector_form_says_why() {
+    let positive = |l: &mut Loop| {
+        let (x, zero) = (l.b.load(l.u, &[l.i]), l.b.literal(Literal::from(0.0)));
+        let positive = l.b.compare(Compare::Gt, x, zero);
+        l.b.begin_if(positive);
+    };
+    let lines = [
+        refusals("pointwise", |l| l.copy(l.i)),
+        refusals("from the other end", |l| {
+            let left = l.b.binary(Binary::Sub, l.n, l.i);
+            let left = l.plus(left, -1);
+            l.copy(left);
+        }),
+        refusals("an index from data", |l| {
+            let x = l.b.load(l.u, &[l.i]);
+            let at = l.b.cast(x, Type::Index);
+            l.copy(at);
+        }),
+        refusals("an integer power", |l| {
+            let (x, three) = (l.b.load(l.u, &[l.i]), l.b.literal(Literal::from(3i32)));
+            let cube = l.b.math(Function::Powi, &[x, three]);
+            l.b.store(l.w, &[l.i], cube);
+        }),
+        refusals("a branch on data", |l| {
+            positive(l);
+            l.copy(l.i);
+            l.b.end_if();
+        }),
+        refusals("a division under a branch on data", |l| {
+            positive(l);
+            let part = l.b.binary(Binary::Div, l.i, l.m);
+            let part = l.b.cast(part, Type::F64);
+            l.b.store(l.w, &[l.i], part);
+            l.b.end_if();
+        }),
+        refusals("a loop in every iteration", |l| {
+            let zero = l.b.literal(Literal::index(0));
+            let k = l.b.begin_for("k", zero, l.m);
+            let at = l.b.binary(Binary::Add, l.i, k);
+            l.copy(at);
+            l.b.end_loop(None);
+        }),
+    ];
+    expect_test::expect![[r#"
+        pointwise: vectors
+        from the other end: vectors
+        an index from data: an operation has no vector form
+        an integer power: an operation has no vector form
+        a branch on data: vectors; side by side: some lanes alone take a branch
+        a division under a branch on data: lanes that take no part may divide by zero; side by side: some lanes alone take a branch
+        a loop in every iteration: vectors
+    "#]].assert_eq(&lines.concat());
+}

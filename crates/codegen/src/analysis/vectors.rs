@@ -1,0 +1,229 @@
+//! Which parallel loops have a vector form. Input: a loop, its interior and the one float type of its data; output: why it has
+//! none, if so. The printer of vectors relies on it: what is not refused here has a text.
+
+use std::fmt;
+
+use ebbtide_ir::{
+    Binary, Block, Branch, Function, Indices, Loop, LoopKind, Op, Program, Stmt, Store, Type, Unary, ValueId,
+};
+
+use crate::analysis::exact::may_overflow;
+use crate::analysis::interior::{Interior, taken};
+
+/// Why the iterations of a loop do not run in vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// An index that the interior does not prove: a vector of lanes has no single one to check.
+    Unproved,
+    /// An operation without a vector form.
+    Operation,
+    /// Data of another type than the float type of the loop.
+    Load,
+    /// Lanes store into one element, or where data tells them.
+    Store,
+    /// Lanes that take no part may divide by zero.
+    Division,
+    /// Lanes that take no part may have no number as the bound of a loop.
+    Bound,
+    /// Elements are claimed one by one.
+    Claim,
+    /// Some lanes alone take a branch, where several vectors stand side by side.
+    Branch,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::Unproved => "an index must be checked",
+            Refusal::Operation => "an operation has no vector form",
+            Refusal::Load => "data of another type is loaded",
+            Refusal::Store => "lanes store into one element, or where data tells them",
+            Refusal::Division => "lanes that take no part may divide by zero",
+            Refusal::Bound => "lanes that take no part may have no number as the bound of a loop",
+            Refusal::Claim => "elements are claimed one by one",
+            Refusal::Branch => "some lanes alone take a branch",
+        })
+    }
+}
+
+/// How the elements of neighbouring lanes lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stride {
+    /// All lanes touch one.
+    Same,
+    /// Each is right behind the one before.
+    Next,
+    /// Each is so many elements behind the one before.
+    Apart(i64),
+    /// More than the last dimension varies, or data tells.
+    Unknown,
+}
+
+/// How neighbouring lanes of an access lie.
+pub(crate) fn stride(program: &Program, interior: &Interior, index: Indices) -> Stride {
+    let coefficient = |v: &ValueId| interior.linear_here(program, *v).map(|sum| sum.coefficient);
+    let sums: Vec<Option<i64>> = index.as_slice().iter().map(coefficient).collect();
+    match sums.split_last() {
+        None => Stride::Same,
+        Some((last, rest)) if rest.iter().all(|c| *c == Some(0)) => match last {
+            Some(0) => Stride::Same,
+            Some(1) => Stride::Next,
+            Some(c) => Stride::Apart(*c),
+            None => Stride::Unknown,
+        },
+        Some(_) => Stride::Unknown,
+    }
+}
+
+/// Is every dimension of the index a sum that the interior has as a number?
+pub(crate) fn is_sum(program: &Program, interior: &Interior, index: Indices) -> bool {
+    index.as_slice().iter().all(|v| interior.linear_here(program, *v).is_some())
+}
+
+/// How many vectors of iterations stand side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vectors {
+    One,
+    Several,
+}
+
+/// Why the interior of a loop has no vector form; `reductions` are combined lane by lane.
+pub(crate) fn refusal(
+    program: &Program,
+    interior: &Interior,
+    (element, vectors): (Type, Vectors),
+    reductions: &[&Store],
+    body: &Block,
+) -> Option<Refusal> {
+    Legality { program, interior, element, vectors, reductions }.block(body, Lanes::All).err()
+}
+
+/// Which lanes are here?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lanes {
+    All,
+    Some,
+}
+
+struct Legality<'a> {
+    program: &'a Program,
+    interior: &'a Interior,
+    element: Type,
+    vectors: Vectors,
+    reductions: &'a [&'a Store],
+}
+
+impl Legality<'_> {
+    /// The depth of recursion is that of nesting in the source.
+    fn block(&self, block: &Block, lanes: Lanes) -> Result<(), Refusal> {
+        for stmt in block {
+            match stmt {
+                Stmt::Let(v) => self.value(*v, lanes)?,
+                Stmt::Update(_, s) if self.reductions.iter().any(|r| std::ptr::eq(*r, s)) => {}
+                Stmt::Store(s) | Stmt::Update(_, s) => self.store(s)?,
+                Stmt::Claim(_) => return Err(Refusal::Claim),
+                Stmt::If(branch) => self.branch(branch, lanes)?,
+                Stmt::Loop(l) => self.inner_loop(l, lanes)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn varies(&self, v: ValueId) -> bool {
+        !self.interior.varying.uniform(v)
+    }
+
+    fn value(&self, v: ValueId, lanes: Lanes) -> Result<(), Refusal> {
+        let (op, ty) = (*self.program.op(v), self.program.ty(v));
+        let sum = |v: ValueId| self.interior.linear_here(self.program, v).is_some();
+        if matches!(op, Op::Literal(_)) || self.interior.decided.contains_key(&v) {
+            return Ok(());
+        }
+        // Sums of the innermost variable are computed where they are used.
+        if ty == Type::Index && (self.interior.early.contains(&v) || self.varies(v) && sum(v)) {
+            return Ok(());
+        }
+        if let Op::Load(_, index) = op {
+            self.index(index)?;
+            return if self.varies(v) && !ty.is_float() { Err(Refusal::Load) } else { Ok(()) };
+        }
+        if lanes == Lanes::Some && may_divide_by_zero(self.program, v) {
+            return Err(Refusal::Division);
+        }
+        let counted = matches!(op, Op::Cast(a) if ty == self.element && sum(a));
+        if self.varies(v) && !counted && !has_vector_form(self.program, v, self.element) {
+            return Err(Refusal::Operation);
+        }
+        Ok(())
+    }
+
+    fn index(&self, index: Indices) -> Result<(), Refusal> {
+        if self.interior.unproved.contains(index.as_slice()) { Err(Refusal::Unproved) } else { Ok(()) }
+    }
+
+    fn store(&self, s: &Store) -> Result<(), Refusal> {
+        self.index(s.index)?;
+        match stride(self.program, self.interior, s.index) {
+            Stride::Next | Stride::Apart(_) => Ok(()),
+            Stride::Unknown if is_sum(self.program, self.interior, s.index) => Ok(()),
+            Stride::Same | Stride::Unknown => Err(Refusal::Store),
+        }
+    }
+
+    fn branch(&self, branch: &Branch, lanes: Lanes) -> Result<(), Refusal> {
+        if let Some(block) = taken(self.interior, branch) {
+            return self.block(block, lanes);
+        }
+        let varies = self.varies(branch.condition);
+        if varies && self.vectors == Vectors::Several {
+            return Err(Refusal::Branch);
+        }
+        let lanes = if varies { Lanes::Some } else { lanes };
+        self.block(&branch.then, lanes)?;
+        self.block(&branch.otherwise, lanes)
+    }
+
+    fn inner_loop(&self, l: &Loop, lanes: Lanes) -> Result<(), Refusal> {
+        if let LoopKind::For { from, to, .. } = l.kind {
+            let no_number = |v| may_overflow(self.program, &self.interior.exact, v);
+            if lanes == Lanes::Some && (no_number(from) || no_number(to)) {
+                return Err(Refusal::Bound);
+            }
+        }
+        if let LoopKind::While { head, .. } = &l.kind {
+            self.block(head, lanes)?;
+        }
+        self.block(&l.body, lanes)
+    }
+}
+
+/// Is this a division of integers whose divisor may be zero?
+fn may_divide_by_zero(program: &Program, v: ValueId) -> bool {
+    match *program.op(v) {
+        Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) if !program.ty(v).is_float() => {
+            program.literal(b).is_none_or(|divisor| divisor.to_i64() == Some(0))
+        }
+        _ => false,
+    }
+}
+
+/// Has the operation a form on vectors of this float type, or on the masks that go with them?
+fn has_vector_form(program: &Program, v: ValueId, element: Type) -> bool {
+    let result = program.ty(v);
+    let (float, mask) = (result == element, result == Type::Bool);
+    match *program.op(v) {
+        Op::Unary(Unary::Not, _) => mask,
+        Op::Unary(..) => float,
+        Op::Binary(op, ..) if float => {
+            matches!(op, Binary::Add | Binary::Sub | Binary::Mul | Binary::Div | Binary::Min | Binary::Max)
+        }
+        Op::Binary(op, ..) => mask && matches!(op, Binary::And | Binary::Or | Binary::Xor),
+        Op::Compare(_, a, _) => program.ty(a) == element,
+        Op::Select(..) | Op::Get(_) => float || mask,
+        Op::Cast(a) => float && program.ty(a) == Type::Bool,
+        Op::Math(Function::Powi, ..) => false,
+        Op::Fma(..) | Op::Math(..) => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,587 @@
+typedef unsigned char b8;
+/* What places of elements are computed in: wide where some array has 2^31 elements or more. */
+#ifdef EB_WIDE
+typedef i64 nx;
+#define EB_SMALL (1ll << 60)
+#else
+typedef i32 nx;
+#define EB_SMALL (1ll << 30)
+#endif
+#define INT32_MIN (-2147483647 - 1)
+#define INT32_MAX 2147483647
+#define UINT32_MAX 4294967295u
+#define INT64_MIN (-9223372036854775807ll - 1)
+#define INT64_MAX 9223372036854775807ll
+#define INT64_C(x) x##ll
+
+/* What all threads of a launch share. */
+struct eb_shared {
+    i32 fault;       /* 0: none; else the kind of the first fault */
+    i32 access;      /* which access of the table, or which division */
+    i64 dimension, index, extent;
+    i32 ended;       /* written at the end of a segment alone: what comes after it does not run */
+    i32 outcome;     /* 0: done; 1: yielded */
+    i64 region, reason;
+    i32 exchanged;   /* did the memory of an array take the place of another? */
+};
+
+/* What the host and a running kernel say to each other, in the memory of the host. */
+struct eb_words {
+    i64 done;        /* finished passes of the outermost loop */
+    i32 stop;        /* the host's wish that the launch ends */
+};
+
+enum { EB_PATCHES = 6 };
+
+/* The tables that a launch works on. */
+struct eb_tables {
+    void **data;            /* by array */
+    void ***tape;           /* by array: the places of its tape */
+    i64 *depth;             /* by array: how many places hold something */
+    const i64 *capacity;    /* by array: how many places there are */
+    u64 *values, *locals;   /* what pieces of the program hand to each other */
+    i64 *passes;            /* by loop: finished passes, for yields */
+    i64 *bounds;            /* two per loop: its bounds on entry, for yields */
+    void **kept;            /* by array: copies of what a region may undo */
+    const u64 *scalars;
+    u64 *partials;          /* by reduction: results of its leaves, then whether any iteration combined */
+    u64 *stage;             /* what iterations note for ordered sums: keys, then terms */
+    eb_shared *shared;
+    eb_words *said;
+    u64 *meet, *next;       /* where the blocks of this launch meet, and those of the next one */
+    const u64 *tables;      /* all that changes of these, `words` of it, and where the host wants it at the end, if it does */
+    u64 *report;
+    i64 words;
+    i64 resume;             /* the region to go on at, or -1 */
+};
+
+/* What a launch is given. */
+struct eb_launch : eb_tables {
+    const int4 *staged;     /* what the tables are to hold, in pairs of words, in the memory of the host, if it is not sent */
+    int4 *received;
+    i64 pairs;
+    i32 patches;            /* values that the host changed since the last launch */
+    i32 patched[EB_PATCHES];
+    u64 patch[EB_PATCHES];
+};
+
+/* Long launches meet more often than 32 bits can count. They begin shortly before that, so that most of them show it. */
+enum : u32 { EB_BEGIN = 0xffffff00u };
+
+/* What one thread works on. */
+struct eb_thread : eb_tables {
+    i64 thread, threads;
+    u32 epoch;              /* how often it met the others, from EB_BEGIN on; it wraps around */
+    i32 bad;                /* did it meet a fault? */
+    u32 passed;             /* passes of all loops together */
+    i64 pass;               /* finished passes of the outermost loop */
+};
+
+/* The tape of one array. Threads exchange an array's memory with that of a place all at once, each in variables of its
+   own; the table is written when all are known to have read it, which is after the next meeting. */
+struct eb_tape {
+    void **places, *value;
+    i32 depth, capacity, pending;
+    u32 epoch;
+};
+
+enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7, EB_OVERFLOW = 9, EB_MEET = 10 };
+
+#define EB_DO static __device__ __forceinline__
+#define EB_IN __device__ __forceinline__
+
+/* A segment is a kernel of its own, or a part of the one that runs batches: there, what one segment only reads an earlier
+   one may have written; and most code runs once, so that the time goes into fetching it. */
+#ifdef EB_BATCH
+#define EB_SEGMENT(name, threads) EB_DO void name(const eb_launch &launch, const eb_extents &extents)
+#define EB_END(f)
+#define EB_LOOP _Pragma("unroll 1")
+#define EB_AT_ONCE(count) EB_LOOP
+#define __ldg(place) (*(place))
+#else
+#define EB_SEGMENT(name, threads) extern "C" __global__ void __launch_bounds__(threads, EB_BLOCKS) \
+    name(const __grid_constant__ eb_launch launch, const __grid_constant__ eb_extents extents)
+#define EB_END(f) eb_leave(f);
+#define EB_LOOP
+#define EB_PRAGMA(text) _Pragma(#text)
+#define EB_AT_ONCE(count) EB_PRAGMA(unroll count)
+#endif
+
+/* Where a single block runs, it can take the tables from the host itself. The way there is long: a thread asks for all that
+   it takes, and waits once. */
+EB_DO void eb_receive(const eb_launch &launch) {
+    if (!launch.staged) return;
+    enum { AT_ONCE = 4 };
+    for (i32 first = threadIdx.x; first < launch.pairs; first += AT_ONCE * blockDim.x) {
+        int4 pair[AT_ONCE];
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const i32 at = first + k * blockDim.x;
+            if (at < launch.pairs) pair[k] = __ldcv(launch.staged + at);
+        }
+#pragma unroll
+        for (int k = 0; k < AT_ONCE; k++) {
+            const i32 at = first + k * blockDim.x;
+            if (at < launch.pairs) launch.received[at] = pair[k];
+        }
+    }
+    __syncthreads();
+}
+
+EB_DO eb_thread eb_enter(const eb_launch &launch) {
+#ifndef EB_BATCH
+    eb_receive(launch);
+#endif
+    eb_thread me;
+    (eb_tables &)me = launch;
+    me.thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+    me.threads = (i64)gridDim.x * blockDim.x;
+    me.epoch = EB_BEGIN;
+    me.bad = 0;
+    me.passed = 0;
+    me.pass = 0;
+    if (me.thread == 0) { launch.next[0] = 0; launch.next[1] = 0; }
+    return me;
+}
+
+EB_DO u64 eb_value(const eb_launch &launch, i32 value) {
+    u64 bits = launch.values[value];
+#ifndef EB_BATCH
+#pragma unroll
+    for (int k = 0; k < EB_PATCHES; k++) if (k < launch.patches && launch.patched[k] == value) bits = launch.patch[k];
+#endif
+    return bits;
+}
+
+/* Keeps for later launches what the host changed; thread 0 does. */
+EB_DO void eb_keep(const eb_launch &launch) {
+#ifndef EB_BATCH
+    for (int k = 0; k < launch.patches; k++) launch.values[launch.patched[k]] = launch.patch[k];
+#endif
+}
+
+static __device__ __noinline__ void eb_report(eb_shared *s, i32 kind, i32 access, i64 dimension, i64 index, i64 extent) {
+    if (atomicCAS(&s->fault, 0, kind) == 0) {
+        s->access = access;
+        s->dimension = dimension;
+        s->index = index;
+        s->extent = extent;
+    }
+}
+#define eb_fault(f, kind, access, dimension, index, extent) \
+    ((f)->bad = 1, eb_report((f)->shared, kind, access, dimension, index, extent))
+
+#define eb_out_of_bounds(f, oops, index, extent) eb_fault(f, EB_BOUNDS, ((oops) - 1) >> 3, ((oops) - 1) & 7, index, extent)
+
+/* Is this the thread that speaks for all? */
+EB_DO b8 eb_first() { return (threadIdx.x | blockIdx.x) == 0; }
+
+/* Does the host want the launch to end? The way to its memory is long. */
+EB_DO i32 eb_stopped(eb_thread *f) {
+    if (!*(volatile i32 *)&f->said->stop) return 0;
+    eb_fault(f, EB_STOPPED, 0, 0, 0, 0);
+    return 1;
+}
+
+/* Tells the host how many passes of an outermost loop are finished. */
+EB_DO void eb_tell(eb_thread *f) { *(volatile i64 *)&f->said->done = f->pass; }
+
+/* All threads wait for each other; not zero if the launch must end. Two counters take turns: a block that is ahead
+   counts on the other one, so that all read the same verdict. Of arrivals no more than 31 bits are compared: they are as
+   many as wanted, or fewer by at most one of each block. Now and then, while it waits for others, the first thread
+   tells the host how far it is, and looks whether the host wants an end; all learn it when they meet again. */
+#define EB_ARRIVALS ((1ull << 48) - 1)
+enum { EB_MEETINGS = 64 };
+EB_DO i32 eb_barrier(eb_thread *f) {
+    i32 bad = __syncthreads_or(f->bad);
+    const u32 epoch = f->epoch++;
+#ifdef EB_BATCH
+    (void)epoch;
+    return bad;
+#else
+    if (gridDim.x == 1) return bad;
+    if (threadIdx.x == 0) {
+        u64 *const counter = f->meet + (epoch & 1);
+        const u64 arrival = bad ? (1ull << 48) + 1 : 1;
+        const u32 wanted = (epoch / 2 - EB_BEGIN / 2 + 1) * gridDim.x;
+        u64 seen;
+        asm volatile("red.release.gpu.global.add.u64 [%0], %1;" :: "l"(counter), "l"(arrival) : "memory");
+        if (blockIdx.x == 0 && epoch % EB_MEETINGS == 0) { eb_tell(f); eb_stopped(f); }
+        do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(counter) : "memory");
+        while (((u32)seen - wanted) & (1u << 30));
+        bad = seen > EB_ARRIVALS;
+    }
+    return __syncthreads_or(bad);
+#endif
+}
+
+/* What a pass of a loop begins with. Threads that need not meet meet now and then all the same, and look whether the host
+   wants an end: all count passes alike, those of inner loops and of outer ones together. */
+enum { EB_PASSES = 1024 };
+EB_DO i32 eb_pause_after(eb_thread *f, u32 passes) {
+    if (passes % EB_PASSES != 0) return 0;
+    if (eb_first()) { eb_tell(f); eb_stopped(f); }
+    return eb_barrier(f);
+}
+EB_DO i32 eb_pause(eb_thread *f) { return eb_pause_after(f, ++f->passed); }
+
+/* The last thing that a thread does: it tells the host what there is now, if the host wants to know. */
+EB_DO void eb_leave(const eb_tables *f) {
+    if (blockIdx.x != 0 || !f->report) return;
+    __syncthreads();
+    for (i64 k = threadIdx.x; k < f->words; k += blockDim.x) f->report[k] = f->tables[k];
+}
+
+EB_DO eb_tape eb_open(const eb_thread *f, i32 array) {
+    eb_tape t = {f->tape[array], 0, (i32)f->depth[array], (i32)f->capacity[array], -1, 0};
+    return t;
+}
+/* Thread 0 writes what waits into the table: all have read what was there. */
+EB_DO void eb_write(eb_thread *f, eb_tape *t) {
+    if (t->epoch == f->epoch) eb_barrier(f);
+    if (eb_first()) t->places[t->pending] = t->value;
+}
+EB_DO void *eb_place(eb_thread *f, eb_tape *t, i32 place) {
+    if (t->pending >= 0) {
+        eb_write(f, t);
+        if (place == t->pending) return t->value;
+    }
+    return t->places[place];
+}
+EB_DO void *eb_exchange(eb_thread *f, eb_tape *t, i32 place, void *mine) {
+    void *const theirs = eb_place(f, t, place);
+    t->pending = place;
+    t->value = mine;
+    t->epoch = f->epoch;
+    return theirs;
+}
+EB_DO void eb_close(eb_thread *f, eb_tape *t, i32 array) {
+    if (t->pending >= 0) {
+        eb_write(f, t);
+        if (eb_first()) f->shared->exchanged = 1;
+    }
+    if (eb_first()) f->depth[array] = t->depth;
+}
+
+/* Before each thread takes elements from the places of a tape, or puts them there, on its own: all know the table. */
+EB_DO void eb_settle(eb_thread *f, eb_tape *t) {
+    if (t->pending < 0) return;
+    eb_barrier(f);
+    if (eb_first()) { t->places[t->pending] = t->value; f->shared->exchanged = 1; }
+    t->pending = -1;
+    eb_barrier(f);
+}
+/* The places of a tape that a loop uses, one after the other in this direction, N at a time. */
+template <typename T, int N, int STEP> struct eb_places {
+    T *row[N];
+    void **first;
+    i32 asked, last;
+    nx at;
+    EB_IN void begin(void **places, i64 count, nx element) {
+        first = places; asked = 0; last = (i32)count - 1; at = element;
+    }
+    /* Asks for the next ones; where there are no more, for the last one again. A branch here would make all wait. */
+    EB_IN void ask() {
+#pragma unroll
+        for (int k = 0; k < N; k++) {
+            void **const place = first + STEP * asked;
+            __builtin_assume(__isGlobal(place));
+            asked = asked < last ? asked + 1 : last;
+            row[k] = (T *)*place;
+        }
+    }
+    /* The thread's element of one of them. */
+    EB_IN T *element(int k) {
+        T *const element = row[k] + at;
+        __builtin_assume(__isGlobal(element));
+        return element;
+    }
+};
+/* What some passes push and pop. Before them `ahead` asks for what the passes after them need; it is there when they are
+   over, and `turn` takes it. */
+template <typename T, int N> struct eb_pushes {
+    eb_places<T, N, 1> up;
+    T *place[N];
+    EB_IN void begin(const eb_tape &t, nx at, i64 count) { up.begin(t.places + t.depth, count, at); ahead(); turn(); }
+    EB_IN void ahead() { up.ask(); }
+    EB_IN void push(int k, T pushed) { *place[k] = pushed; }
+    EB_IN void turn() {
+#pragma unroll
+        for (int k = 0; k < N; k++) place[k] = up.element(k);
+    }
+};
+template <typename T, int N> struct eb_pops {
+    eb_places<T, N, -1> down;
+    T here[N], coming[N];
+    EB_IN void begin(const eb_tape &t, nx at, i64 count) {
+        down.begin(t.places + t.depth - 1, count, at); down.ask(); ahead(); turn();
+    }
+    EB_IN void ahead() {
+#pragma unroll
+        for (int k = 0; k < N; k++) coming[k] = *down.element(k);
+        down.ask();
+    }
+    EB_IN T pop(int k) { return here[k]; }
+    EB_IN void turn() {
+#pragma unroll
+        for (int k = 0; k < N; k++) here[k] = coming[k];
+    }
+};
+
+/* An address in global memory. The compiler must not see where it comes from: it would keep addresses that are exchanged in
+   a loop twice, once of each kind. */
+template <typename T> EB_DO T *eb_global(T *address) {
+    u64 global;
+    asm("cvta.to.global.u64 %0, %1;" : "=l"(global) : "l"(address));
+    return (T *)__cvta_global_to_generic(global);
+}
+
+/* What is computed on entry to a segment, and kept: the compiler must not compute it again in every pass. */
+EB_DO i32 eb_kept(i32 known) {
+    asm("" : "+r"(known));
+    return known;
+}
+
+/* An extent in the type of places. The compiler must not see that it was a wider number: it would compute with that one. */
+EB_DO nx eb_stride(i64 extent) {
+    nx stride = (nx)extent;
+#ifndef EB_WIDE
+    asm("" : "+r"(stride));
+#endif
+    return stride;
+}
+
+EB_DO i64 eb_min(i64 a, i64 b) { return a < b ? a : b; }
+/* How far a loop inside an iteration goes from `pass` on before the thread looks whether the host wants an end. */
+enum { EB_ITERATIONS = 65536 };
+EB_DO i64 eb_until(i64 pass, i64 end) { return (u64)end - (u64)pass > EB_ITERATIONS ? pass + EB_ITERATIONS : end; }
+EB_DO i64 eb_max(i64 a, i64 b) { return a > b ? a : b; }
+/* Narrows lo..hi to the larger of the parts beside x. */
+EB_DO void eb_avoid(i64 *lo, i64 *hi, i64 x) {
+    if (x < *lo || x >= *hi) return;
+    if (x - *lo > *hi - 1 - x) *hi = x;
+    else *lo = x + 1;
+}
+/* Index arithmetic for the interior: what leaves the range of honest indices makes the interior empty. */
+EB_DO i64 eb_sum(i64 *wild, i64 a, i64 b) { i64 r = (i64)((u64)a + (u64)b); *wild |= (u64)((a ^ r) & (b ^ r)) >> 63; return r; }
+EB_DO i64 eb_difference(i64 *wild, i64 a, i64 b) { i64 r = (i64)((u64)a - (u64)b); *wild |= (u64)((a ^ b) & (a ^ r)) >> 63; return r; }
+EB_DO i64 eb_product(i64 *wild, i64 a, i64 b) { i64 r = (i64)((u64)a * (u64)b); *wild |= __mul64hi(a, b) != r >> 63; return r; }
+EB_DO i64 eb_tame(i64 *wild, i64 a) { *wild |= (i64)(((u64)a + (1ull << 60)) >> 61); return a; }
+/* The number of iterations of from..to, and of nested ones; too many to count is a great many. */
+EB_DO i64 eb_extent(i64 from, i64 to) { i64 over = 0, r = eb_difference(&over, to, from); return to <= from ? 0 : over ? INT64_MAX : r; }
+EB_DO i64 eb_times(i64 a, i64 b) { i64 over = 0, r = eb_product(&over, a, b); return over ? INT64_MAX : r; }
+/* Not zero; what is not tame is wild. */
+EB_DO b8 eb_exact(i64 *wild, i64 first, i64 end) { eb_tame(wild, first); eb_tame(wild, end); return 1; }
+/* Index arithmetic: what does not fit is INT64_MIN, and so is what is computed from it. */
+EB_DO i64 eb_index_add(i64 a, i64 b) { i64 over = 0, r = eb_sum(&over, a, b); return (a == INT64_MIN) | (b == INT64_MIN) | (over != 0) ? INT64_MIN : r; }
+EB_DO i64 eb_index_sub(i64 a, i64 b) { i64 over = 0, r = eb_difference(&over, a, b); return (a == INT64_MIN) | (b == INT64_MIN) | (over != 0) ? INT64_MIN : r; }
+EB_DO i64 eb_index_mul(i64 a, i64 b) { i64 over = 0, r = eb_product(&over, a, b); return (a == INT64_MIN) | (b == INT64_MIN) | (over != 0) ? INT64_MIN : r; }
+EB_DO i64 eb_index_shl(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : ((i64)((u64)a << (b & 63)) >> (b & 63) == a ? (i64)((u64)a << (b & 63)) : INT64_MIN); }
+EB_DO i64 eb_index_div(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a / b; }
+EB_DO i64 eb_index_rem(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (b == -1 ? 0 : a % b); }
+EB_DO i64 eb_index_min(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (a < b ? a : b); }
+EB_DO i64 eb_index_max(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (a > b ? a : b); }
+EB_DO i64 eb_index_and(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a & b; }
+EB_DO i64 eb_index_or(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a | b; }
+EB_DO i64 eb_index_xor(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a ^ b; }
+EB_DO i64 eb_index_shr(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a >> (b & 63); }
+EB_DO i64 eb_floor_div(i64 a, i64 b) { i64 q = a / b; return (q * b > a) == (b > 0) && q * b != a ? q - 1 : q; }
+/* The same or nearly so, without branches, so that the compiler can compute it before a loop. */
+EB_DO i64 eb_near_div(i64 a, i64 b) { return (i64)floor((f64)a / (f64)b); }
+EB_DO i64 eb_rem_euclid(i64 a, i64 b) { i64 r = b == -1 ? 0 : a % b; return r < 0 ? r + (b < 0 ? -b : b) : r; }
+EB_DO i64 eb_index_rem_euclid(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : eb_rem_euclid(a, b); }
+EB_DO u64 eb_bits_f64(f64 x) { return (u64)__double_as_longlong(x); }
+EB_DO f64 eb_f64_bits(u64 b) { return __longlong_as_double((i64)b); }
+EB_DO u64 eb_bits_f32(f32 x) { return (u32)__float_as_int(x); }
+EB_DO f32 eb_f32_bits(u64 b) { return __int_as_float((i32)(u32)b); }
+
+/* Conversions of Rust's `as`: saturating, NaN to zero. */
+#define EB_TO_INT(name, from, to, least, above, most) \
+    EB_DO to name(from x) { return x != x ? 0 : x <= (from)(least) ? (to)(least) : x >= (from)(above) ? (to)(most) : (to)x; }
+EB_TO_INT(eb_i32_f64, f64, i32, INT32_MIN, 2147483648.0, INT32_MAX)
+EB_TO_INT(eb_i32_f32, f32, i32, INT32_MIN, 2147483648.0, INT32_MAX)
+EB_TO_INT(eb_u32_f64, f64, u32, 0, 4294967296.0, UINT32_MAX)
+EB_TO_INT(eb_u32_f32, f32, u32, 0, 4294967296.0, UINT32_MAX)
+EB_TO_INT(eb_i64_f64, f64, i64, INT64_MIN, 9223372036854775808.0, INT64_MAX)
+EB_TO_INT(eb_i64_f32, f32, i64, INT64_MIN, 9223372036854775808.0, INT64_MAX)
+
+EB_DO i64 eb_div_i64(i64 a, i64 b) { return b == -1 ? (i64)(0ull - (u64)a) : a / b; }
+EB_DO i64 eb_rem_i64(i64 a, i64 b) { return b == -1 ? 0 : a % b; }
+EB_DO i32 eb_div_i32(i32 a, i32 b) { return b == -1 ? (i32)(0u - (u32)a) : a / b; }
+EB_DO i32 eb_rem_i32(i32 a, i32 b) { return b == -1 ? 0 : a % b; }
+EB_DO u32 eb_div_u32(u32 a, u32 b) { return a / b; }
+EB_DO u32 eb_rem_u32(u32 a, u32 b) { return a % b; }
+
+/* Combining into shared elements where the order does not matter. */
+EB_DO void eb_atomic_add(i32 *a, i32 x) { atomicAdd(a, x); }
+EB_DO void eb_atomic_add(u32 *a, u32 x) { atomicAdd(a, x); }
+EB_DO void eb_atomic_add(i64 *a, i64 x) { atomicAdd((u64 *)a, (u64)x); }
+EB_DO void eb_atomic_add(f32 *a, f32 x) { atomicAdd(a, x); }
+EB_DO void eb_atomic_add(f64 *a, f64 x) { atomicAdd(a, x); }
+EB_DO void eb_atomic_min(i32 *a, i32 x) { atomicMin(a, x); }
+EB_DO void eb_atomic_min(u32 *a, u32 x) { atomicMin(a, x); }
+EB_DO void eb_atomic_min(i64 *a, i64 x) { atomicMin(a, x); }
+EB_DO void eb_atomic_max(i32 *a, i32 x) { atomicMax(a, x); }
+EB_DO void eb_atomic_max(u32 *a, u32 x) { atomicMax(a, x); }
+EB_DO void eb_atomic_max(i64 *a, i64 x) { atomicMax(a, x); }
+
+/* Takes an element; not zero if somebody has it. Bytes are taken through the word that they are in. */
+EB_DO i32 eb_take(b8 *a) {
+    const int shift = 8 * (int)((u64)a & 3);
+    return atomicOr((u32 *)((u64)a & ~3ull), 1u << shift) >> shift & 255;
+}
+
+/* The cut of an iteration space into leaves: the order of reductions. */
+enum { EB_LEAVES = 2048, EB_SEEN = EB_LEAVES, EB_PARTIALS = EB_LEAVES + 1 };
+struct eb_leaves { i64 count, rows_per_leaf, pieces, size; };
+static __device__ __noinline__ eb_leaves eb_cut(i64 rows, i64 row) {
+    i64 size = (eb_max(eb_times(rows, row) / (EB_LEAVES / 2) + 1, 4096) + 15) / 16 * 16;
+    eb_leaves c = {0, 1, 1, size};
+    if (row <= size) c.rows_per_leaf = eb_max(size / eb_max(row, 1), 1);
+    else c.pieces = row / size + (row % size != 0);
+    /* More iterations than 64 bits count, in rows of more than one leaf or in too many rows: no more leaves than places. */
+    if (c.pieces > 1 && rows > EB_LEAVES / c.pieces) { c.pieces = 1; c.size = row; }
+    if (rows / c.rows_per_leaf >= EB_LEAVES) c.rows_per_leaf = rows / (EB_LEAVES / 2) + 1;
+    c.count = (rows / c.rows_per_leaf + (rows % c.rows_per_leaf != 0)) * c.pieces;
+    return c;
+}
+
+/* The results of leaves, one after the other, by a warp: its threads fetch them together, and all compute the same. */
+template <typename T, typename B, typename C>
+EB_DO T eb_in_order(const u64 *partials, i64 count, T total, B from_bits, C combine) {
+    const int lane = threadIdx.x & 31;
+    for (i64 leaf = 0; leaf < count; leaf += 32) {
+        const int here = (int)eb_min(count - leaf, 32);
+        const T own = lane < here ? from_bits(partials[leaf + lane]) : total;
+#pragma unroll
+        for (int k = 0; k < 32; k++) {
+            const T term = __shfl_sync(~0u, own, k);
+            if (k < here) total = combine(total, term);
+        }
+    }
+    __syncwarp();
+    return total;
+}
+
+/* Which iterations a thread takes: neighbouring threads take neighbouring columns, from a line of memory on, `width` of
+   them at a time; a block takes several rows at once where they are short. A thread goes through a band of rows one after
+   the other: what it loads of the next row is near by the time that it comes there. */
+struct eb_deal { i32 column, columns, nth; i64 band; };
+/* What all threads of a block know of a loop that is dealt out on entry to a segment. */
+struct eb_plan { i64 band; nx rows, row; i32 columns, proved; };
+enum { EB_LINE = 32, EB_NOTHING = 1 << 30 };
+/* The nearest value that narrow ones can be compared with. */
+EB_DO nx eb_narrow(i64 x) { return (nx)eb_max(eb_min(x, 2 * EB_SMALL - 1), 1 - 2 * EB_SMALL); }
+/* a / b, without a division that the compiler could not move out of a loop. */
+EB_DO u32 eb_ratio(u32 a, u32 b) {
+    u32 q = (u32)__fdividef((f32)a, (f32)b);
+    q -= q * b > a;
+    q += (q + 1) * b <= a;
+    return q;
+}
+/* How many rows a band has where each of so many workers takes one: whole pairs, where two rows are taken together. */
+EB_DO i64 eb_band(i64 rows, i64 together, u32 workers) {
+    const i64 groups = together == 1 ? rows : rows / 2 + rows % 2;
+    const int shift = groups >> 31 ? 33 - __clzll(groups) : 0;
+    const u32 most = (u32)(groups >> shift), each = most / workers;
+    if (shift) return eb_times((i64)each + 1 > INT64_MAX >> shift ? INT64_MAX : (i64)(each + 1) << shift, together);
+    return (i64)(each + (each * workers < most)) * together;
+}
+EB_DO eb_deal eb_share(i64 rows, i64 row, i64 from, i64 together) {
+    const i64 threads = (i64)gridDim.x * blockDim.x, thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+    eb_deal d = {EB_NOTHING, EB_NOTHING, 0, rows};
+    if (rows <= 0 || row <= 0) return d;
+    const int shift = row <= 1 ? 0 : 32 - __clz((int)eb_min(row, blockDim.x) - 1);
+    const i64 width = 1ll << shift, workers = threads >> shift;
+    const i64 pieces = ((row - 1) >> shift) + 1;
+    /* Small loops are for the last threads: large ones leave them idle, if any. */
+    const i64 worker = eb_times(rows, pieces) <= workers / 2 ? workers - 1 - (thread >> shift) : thread >> shift;
+    /* Columns are counted from the line of memory that the first one is on, where that takes no more threads. */
+    const i64 off = from & (EB_LINE - 1), lead = (u64)off <= ((u64)pieces << shift) - (u64)row ? off : 0;
+    const i64 column = (threadIdx.x & (width - 1)) - lead;
+    if (pieces >= workers) {
+        d.column = worker * width + column; d.columns = workers * width;
+        if (d.column < 0) d.column += d.columns;
+    } else {
+        const u32 each = eb_ratio((u32)workers, (u32)pieces), at = eb_ratio((u32)worker, (u32)pieces);
+        const i64 begin = ((u32)worker - at * (u32)pieces) * width + column;
+        d.band = eb_band(rows, together, each);
+        if (at < each && begin >= 0) { d.column = begin; d.nth = at; }
+    }
+    return d;
+}
+/* The rows of a thread: a band, or what there is of it. */
+EB_DO i64 eb_first_row(eb_deal d) { return eb_times(d.nth, d.band); }
+EB_DO i64 eb_end_row(eb_deal d, i64 first, i64 rows) { return rows - first > d.band ? first + d.band : rows; }
+/* The column that a thread takes after this one, or the end of the row. */
+EB_DO i64 eb_next(i64 column, i64 columns, i64 row) { return row - column > columns ? column + columns : row; }
+/* The same, computed where it is called and nowhere else: on entry to a segment. */
+static __device__ __noinline__ eb_deal eb_share_once(i64 rows, i64 row, i64 from, i64 together, b8 proved, eb_plan *plan) {
+    const eb_deal d = eb_share(rows, row, from, together);
+    if (threadIdx.x == 0) { plan->rows = (nx)rows; plan->row = (nx)row; plan->columns = d.columns; plan->band = d.band; plan->proved = proved; }
+    return d;
+}
+/* How far into from..from + extent the nearest value is. */
+EB_DO i64 eb_nearest(i64 at, i64 from, i64 extent) { return eb_max(eb_min(eb_extent(from, at), extent - 1), 0); }
+/* Does this thread take the iteration at this row and column? Of an empty domain the first thread has all. */
+EB_DO b8 eb_owns(const eb_thread *f, i64 rows, i64 row, i64 from, i64 together, i64 r, i64 c) {
+    if (rows <= 0 || row <= 0) return f->thread == 0;
+    const eb_deal d = eb_share(rows, row, from, together);
+    const i64 first = eb_first_row(d);
+    return c >= d.column && (c - d.column) % d.columns == 0 && r >= first && r < eb_end_row(d, first, rows);
+}
+
+/* Copies arrays to slots or back, wherever the arrays are by now: a row of blocks takes an array. */
+enum { EB_COPIES = 16 };
+struct eb_copies { void **data; i64 back; i64 array[EB_COPIES]; char *slot[EB_COPIES]; i64 bytes[EB_COPIES]; };
+extern "C" __global__ void __launch_bounds__(EB_THREADS) eb_copy_arrays(const __grid_constant__ eb_copies copies) {
+    const u32 k = blockIdx.y;
+    char *const own = (char *)copies.data[copies.array[k]], *const slot = copies.slot[k];
+    char *const to = copies.back ? own : slot;
+    const char *const from = copies.back ? slot : own;
+    const i64 thread = (i64)blockIdx.x * EB_THREADS + threadIdx.x, threads = (i64)gridDim.x * EB_THREADS;
+    const i64 wide = copies.bytes[k] / 16;
+    for (i64 i = thread; i < wide; i += threads) ((int4 *)to)[i] = ((const int4 *)from)[i];
+    for (i64 i = 16 * wide + thread; i < copies.bytes[k]; i += threads) to[i] = from[i];
+}
+
+#ifdef EB_BATCH
+/* A step of a batch: a segment, after some values were changed, or a copy between an array and a slot. */
+enum { EB_STEPS = 64, EB_CHANGES = 2, EB_STORE = -1, EB_LOAD = -2, EB_CHANGE = -3 };
+struct eb_step {
+    i32 what;                   /* a segment, or one of the above */
+    i32 changes;                /* how many values change, or which array is copied */
+    i32 changed[EB_CHANGES];
+    u64 change[EB_CHANGES];     /* a slot and its bytes, where an array is copied */
+};
+/* What a launch of the kernel that runs batches is given. A single block runs it. */
+struct eb_batch {
+    eb_launch launch;
+    i64 steps;
+    eb_step step[EB_STEPS];
+};
+
+EB_DO void eb_begin_batch(const eb_batch &batch) {
+    eb_receive(batch.launch);
+    if (threadIdx.x == 0) { batch.launch.next[0] = 0; batch.launch.next[1] = 0; }
+}
+
+/* What is to be done before the segment of a step, if it has one. Thread 0 has written what the last one left. */
+EB_DO i32 eb_begin_step(const eb_batch &batch, i64 k) {
+    const eb_step &step = batch.step[k];
+    const eb_launch &launch = batch.launch;
+    if (step.what == EB_STORE || step.what == EB_LOAD) {
+        __syncthreads();
+        char *const own = (char *)launch.data[step.changes], *const slot = (char *)step.change[0];
+        char *const to = step.what == EB_LOAD ? own : slot;
+        const char *const from = step.what == EB_LOAD ? slot : own;
+        const i64 bytes = (i64)step.change[1], wide = bytes / 16;
+        for (i64 i = threadIdx.x; i < wide; i += blockDim.x) ((int4 *)to)[i] = ((const int4 *)from)[i];
+        for (i64 i = 16 * wide + threadIdx.x; i < bytes; i += blockDim.x) to[i] = from[i];
+    } else if (threadIdx.x == 0) {
+        for (int c = 0; c < step.changes; c++) launch.values[step.changed[c]] = step.change[c];
+    }
+    __syncthreads();
+    return step.what;
+}
+#endif

@@ -1,0 +1,73 @@
+//! Expressions of indices, as C.
+
+use std::fmt;
+
+use ebbtide_ir::Literal;
+
+use crate::analysis::bounds_proof::Test;
+use crate::kernel::expr::{Arithmetic, Expr};
+use crate::print::c_types::c_literal;
+
+impl Arithmetic {
+    fn sign(self) -> char {
+        match self {
+            Arithmetic::Add => '+',
+            Arithmetic::Sub => '-',
+            Arithmetic::Mul => '*',
+            Arithmetic::Div => '/',
+        }
+    }
+
+    /// The name of the function that sets `wild`.
+    fn checked(self) -> &'static str {
+        match self {
+            Arithmetic::Add => "sum",
+            Arithmetic::Sub => "difference",
+            Arithmetic::Mul => "product",
+            Arithmetic::Div => "quotient",
+        }
+    }
+
+    /// The name of the function whose result may be no number.
+    fn marked(self) -> &'static str {
+        match self {
+            Arithmetic::Add => "add",
+            Arithmetic::Sub => "sub",
+            Arithmetic::Mul => "mul",
+            Arithmetic::Div => "div",
+        }
+    }
+}
+
+/// Values have the names that they have where no iterations stand side by side: no expression of an analysis speaks of others.
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Expr::Value(v) => write!(f, "v{}", v.index()),
+            Expr::Constant(c) => f.write_str(&c_literal(Literal::index(*c))),
+            Expr::Number(n) => write!(f, "{n}"),
+            Expr::Factor(n) => write!(f, "{n}ll"),
+            Expr::Scalar(s) => write!(f, "(i64)f->scalars[{}]", s.index()),
+            Expr::First(d) => write!(f, "f{d}"),
+            Expr::End(d) => write!(f, "f{d} + e{d}"),
+            Expr::Extent(array, k) => write!(f, "d{}_{k}", array.index()),
+            Expr::Wrapped(v) => write!(f, "w{}", v.index()),
+            Expr::Wrapping(op, a, b) => write!(f, "({a} {} {b})", op.sign()),
+            Expr::Checked(op, a, b) => write!(f, "eb_{}(&wild, {a}, {b})", op.checked()),
+            Expr::Marked(op, a, b) => write!(f, "eb_index_{}({a}, {b})", op.marked()),
+            Expr::Tame(a) => write!(f, "eb_tame(&wild, {a})"),
+            Expr::Negative(a) => write!(f, "(-{a})"),
+            Expr::Room(extent, index) => write!(f, "({extent} - 1 - {index})"),
+        }
+    }
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Test::NotNegative(e) => write!(f, "{e} >= 0"),
+            Test::AtMost(e, array, k) => write!(f, "{e} <= d{}_{k}", array.index()),
+            Test::Tame(first, end) => write!(f, "eb_exact(&wild, {first}, {end})"),
+        }
+    }
+}

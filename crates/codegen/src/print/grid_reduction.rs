@@ -1,0 +1,110 @@
+//! Sums over a grid of CUDA threads, in the order of leaves.
+
+use ebbtide_ir::{Combine, Par, Store};
+
+use crate::analysis::work::at_once_in_lane;
+
+use crate::print::c_types::{c_type, from_bits, to_bits};
+use crate::print::emitter::{Emitter, Lanes, line};
+use crate::print::grid::{Inside, neutral};
+
+impl Emitter<'_> {
+    /// Sixteen threads take a leaf, each the sums of one lane. Leaves are few: each block takes some.
+    pub fn leaf_by_leaf(
+        &mut self,
+        par: &Par,
+        reductions: &[(Combine, &Store)],
+        stores: &[&Store],
+        exit: usize,
+    ) {
+        let inside = self.interval(par, stores);
+        line!(self, "const eb_leaves cut = eb_cut(rows, row);");
+        line!(self, "const int lane = threadIdx.x & 15; const u32 sixteen = 0xffffu << (threadIdx.x & 16);");
+        line!(
+            self,
+            "EB_LOOP for (i64 leaf = (threadIdx.x >> 4) * gridDim.x + blockIdx.x; leaf < cut.count; leaf += f->threads >> 4) {{"
+        );
+        self.leaf();
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            line!(self, "{} r{k} = {};", c_type(ty), neutral(*how, ty));
+        }
+        line!(self, "EB_LOOP for (i64 r = first; r < end; r++) {{");
+        self.row(par, &inside);
+        self.lanes = Lanes::InThreads;
+        self.lane_of_row(par, stores, exit, &inside);
+        self.lanes = Lanes::InTable;
+        line!(self, "}}");
+        // Who met a fault comes here: the others wait for its part of the sums.
+        line!(self, "exit{exit}: ;");
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            let combined = self.combine(*how, ty, 1, &format!("r{k}"), "other");
+            line!(
+                self,
+                "for (int w = 8; w > 0; w /= 2) {{ const {} other = __shfl_down_sync(sixteen, r{k}, w, 16); r{k} = {combined}; }}",
+                c_type(ty)
+            );
+            let bits = to_bits(ty, &format!("r{k}"));
+            line!(self, "if (lane == 0) f->partials[{k} * EB_PARTIALS + leaf] = {bits};");
+        }
+        line!(self, "}}");
+    }
+
+    /// The iterations of one lane in a row: where they need no checks, several at a time, since each waits for what it loads.
+    fn lane_of_row(&mut self, par: &Par, stores: &[&Store], exit: usize, inside: &Inside) {
+        const EACH: &str = "for (i64 j = left + lane; j < right; j += 16) {";
+        // Where columns may be near the end of their type, the distance from the first one is counted instead.
+        const ANY: &str =
+            "for (i64 away = lane; away < right - left; away += 16) { const i64 j = left + away;";
+        if inside.interior.is_some() {
+            line!(self, "EB_LOOP {ANY}");
+            self.iteration(par, stores, exit, inside);
+            return line!(self, "}}");
+        }
+        let j = par.ranges[par.ranges.len() - 1].var.index();
+        line!(
+            self,
+            "if (proved) {{ EB_AT_ONCE({}) {EACH} const i64 v{j} = j;",
+            at_once_in_lane(self.program, par)
+        );
+        self.unchecked(par, stores, exit, 1);
+        line!(self, "}} }} else EB_LOOP {ANY} const i64 v{j} = j;");
+        self.careful(par, stores, exit);
+        line!(self, "}}");
+    }
+
+    /// The rows `first..end` and columns `left..right` of a leaf.
+    pub fn leaf(&mut self) {
+        self.rows_of_leaf();
+        line!(
+            self,
+            "const i64 left = jf + piece * cut.size, right = left + eb_min(cut.size, row - piece * cut.size);"
+        );
+    }
+
+    /// Combines the results of leaves, in their order, into the elements that are summed to.
+    pub fn combine_leaves(&mut self, reductions: &[(Combine, &Store)]) {
+        line!(
+            self,
+            "if (f->thread < 32 && rows > 0 && row > 0) {{ const i64 count = eb_cut(rows, row).count;"
+        );
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            let (t, exit) = (c_type(ty), self.fresh());
+            let partials = format!("f->partials + {k} * EB_PARTIALS");
+            let partial = from_bits(ty, "bits");
+            let combined = self.combine(*how, ty, 1, "sum", "term");
+            line!(self, "if (({partials})[EB_SEEN]) {{");
+            line!(
+                self,
+                "const {t} total = eb_in_order({partials}, count, ({t}){}, [](u64 bits) {{ return {partial}; }}, [](const {t} sum, const {t} term) {{ return {combined}; }});",
+                neutral(*how, ty)
+            );
+            line!(self, "if (f->thread == 0) {{ ({partials})[EB_SEEN] = 0;");
+            self.combine_total(*how, s, exit);
+            line!(self, "exit{exit}: ; }} }}");
+        }
+        line!(self, "}}");
+    }
+}

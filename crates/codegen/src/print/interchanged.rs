@@ -1,0 +1,319 @@
+//! The text of a loop that runs inside the parallel loops of its passes, on CUDA.
+//!
+//! Before the loop, all threads look whether everything is in bounds, the domain is the whole of what it must be, and the
+//! tapes have room; where not, the passes stay outside, and report what is wrong. Then each thread takes its iterations
+//! through all passes. What it pops is on its way some passes before it is wanted, and a few passes are printed as one,
+//! so that only what one pass hands to the next makes anybody wait.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use ebbtide_ir::{After, ArrayId, Block, Indices, Loop, LoopKind, Op, Par, Stmt, ValueId, walk};
+
+use crate::analysis::bounds_proof::Test;
+use crate::analysis::interchange::{Interchange, Tape, interchange, is_at};
+use crate::analysis::register_pressure::words;
+use crate::kernel::machine::{Family, Width};
+use crate::print::body::{Body, Form, flatten};
+use crate::print::c_types::c_type;
+use crate::print::emitter::{Checks, Emitter, line};
+use crate::print::own::Own;
+
+/// Passes of at most so many statements are printed so many as one.
+const UNROLLED: [(usize, usize); 3] = [(40, 8), (100, 4), (usize::MAX, 1)];
+
+/// So many elements are on their way at a time, to and from all tapes together.
+const AHEAD: usize = 8;
+
+/// With more words of floats than these, the 64 registers of a thread in a full block are too few: what does not fit goes
+/// through memory again and again.
+const FEW_WORDS: usize = 32;
+
+impl Emitter<'_> {
+    /// The variable that holds this element, where one does.
+    pub fn held(&self, array: ArrayId, index: Indices) -> Option<String> {
+        (self.own.arrays.contains(&array) && is_at(self.facts, &self.own.variables, index))
+            .then(|| format!("h{}", array.index()))
+    }
+
+    /// How a loop runs inside the parallel loops of its passes, where it does.
+    fn interchange<'l>(&self, l: &'l Loop) -> Option<Interchange<'l>> {
+        match (self.family, self.yields) {
+            (Family::Cuda, false) => interchange(self.program, self.facts, l).ok(),
+            _ => None,
+        }
+    }
+
+    /// How many threads a block of a segment may have. Products have tiles for a whole block.
+    pub fn width(&self, block: &Block) -> Width {
+        let (mut inside, mut outside, mut many, mut work) = (false, false, false, vec![block]);
+        while let Some(block) = work.pop() {
+            for stmt in block {
+                match stmt {
+                    Stmt::Loop(l) if self.interchange(l).is_some() => inside = true,
+                    Stmt::Library(_) => return Width::Full,
+                    Stmt::Par(par) => many |= words(self.program, &par.body) > FEW_WORDS,
+                    other => {
+                        outside |= matches!(other, Stmt::Loop(_));
+                        work.extend(other.blocks());
+                    }
+                }
+            }
+        }
+        match (inside, outside) {
+            (true, false) => Width::Apart,
+            _ if many => Width::Half,
+            _ => Width::Full,
+        }
+    }
+
+    /// Prints a loop, with its passes inside where they can be there.
+    pub fn program_loop(&mut self, l: &Loop) {
+        let Some(plan) = self.interchange(l) else { return self.passes_outside(l) };
+        self.meet_if_pending();
+        line!(self, "{{ /* loop {}, inside its parallel loops */", l.id.index());
+        // What the passes outside compute on entry, those inside use.
+        let (start, before) = (self.out.len(), self.pending.clone());
+        self.passes_outside(l);
+        let (outside, after) = (self.out.split_off(start), std::mem::replace(&mut self.pending, before));
+        self.conditions(l, &plan);
+        line!(self, "if (inner) {{");
+        self.passes_inside(l, &plan);
+        line!(self, "}} else {{");
+        self.out.push_str(&outside);
+        line!(self, "}} }}");
+        self.pending = after.or(&self.pending);
+    }
+
+    /// The domain, the number of passes, and whether these can be inside.
+    fn conditions(&mut self, l: &Loop, plan: &Interchange) {
+        let LoopKind::For { from, to, .. } = l.kind else { return };
+        for v in &plan.early {
+            let text = self.scalar_operation(*v, |text, o| text.value(o));
+            line!(self, "v{} = {text};", v.index());
+        }
+        line!(self, "const i64 begin = {}, passes = eb_extent(begin, {});", self.value(from), self.value(to));
+        let Some(first) = plan.pars.first() else { return };
+        self.domain(first);
+        self.inside.clone_from(&plan.inside);
+        let proof = self.prover().proof_of_passes(l);
+        self.inside.clear();
+        self.checks = if proof.is_some() { Checks::Proved } else { Checks::AtOnce };
+        let proof = proof.unwrap_or_default();
+        self.proved = Rc::new(proof.exact.clone());
+        let mut tests: BTreeSet<String> = proof.tests.iter().map(Test::to_string).collect();
+        // A bound that is no number is a fault of the other form.
+        for v in [from, to].into_iter().chain(first.ranges.iter().flat_map(|r| [r.from, r.to])) {
+            if self.may_overflow(v) {
+                tests.insert(format!("{} != INT64_MIN", self.value(v)));
+            }
+        }
+        for (array, held) in &plan.held {
+            for d in 0..self.program.array(*array).rank {
+                let extent = format!("d{}_{d}", array.index());
+                if held.whole {
+                    tests.insert(format!("f{d} == 0 && e{d} == {extent}"));
+                } else {
+                    tests.insert(format!("f{d} >= 0"));
+                    tests.insert(format!("f{d} + e{d} <= {extent}"));
+                }
+            }
+        }
+        for (array, tape) in &plan.tapes {
+            let t = format!("t{}", array.index());
+            let (count, room) = match tape {
+                Tape::Pushes(count) => (count, format!("{t}.capacity - {t}.depth")),
+                Tape::Pops(count) => (count, format!("{t}.depth")),
+            };
+            tests.insert(format!("eb_times(passes, {count}) <= eb_min({room}, INT32_MAX)"));
+        }
+        line!(self, "i64 wild = 0;");
+        line!(
+            self,
+            "const b8 inner = passes > 0 && {}!wild;",
+            tests.iter().map(|test| format!("{test} && ")).collect::<String>()
+        );
+    }
+
+    fn passes_inside(&mut self, l: &Loop, plan: &Interchange) {
+        let LoopKind::For { var, .. } = l.kind else { return };
+        let Some(first) = plan.pars.first() else { return };
+        let exit = self.fresh();
+        for array in plan.tapes.keys() {
+            line!(self, "eb_settle(f, &t{});", array.index());
+        }
+        for array in &plan.arrays {
+            line!(self, "__builtin_assume(__isGlobal(a{}));", array.index());
+        }
+        line!(self, "if (rows > 0 && row > 0) {{");
+        self.deal(first, &format!("f{}", first.ranges.len() - 1));
+        line!(self, "const i64 begun = eb_first_row(deal), ended = eb_end_row(deal, begun, rows);");
+        line!(
+            self,
+            "if (begun < ended) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) {{"
+        );
+        line!(self, "for (i64 r = begun; r < ended; r++) {{");
+        let last = first.ranges.len() - 1;
+        line!(self, "const i64 v{} = f{last} + column;", first.ranges[last].var.index());
+        self.outer_variables(first, "i64", "r");
+        for par in &plan.pars[1..] {
+            for (range, same) in par.ranges.iter().zip(&first.ranges) {
+                line!(self, "const i64 v{} = v{};", range.var.index(), same.var.index());
+            }
+        }
+        let mut statements = 0;
+        walk(&l.body, &mut |_| statements += 1);
+        let unrolled = UNROLLED.iter().find(|(most, _)| statements <= *most).map_or(1, |(_, passes)| *passes);
+        let used: u32 = plan.tapes.values().map(Tape::places).sum();
+        let together = unrolled.max(2).min(AHEAD / used.max(1) as usize).max(1);
+        self.take_elements(plan, first, together);
+        line!(self, "for (i64 pass = 0; pass < passes;) {{");
+        if self.outer_loops == 0 {
+            line!(self, "f->pass = pass; if (column == 0 && r == 0) eb_tell(f);");
+        }
+        line!(self, "if (pass > 0 && eb_stopped(f)) goto exit{exit};");
+        line!(self, "const i64 until = eb_until(pass, passes);");
+        let var = var.index();
+        if plan.tapes.is_empty() {
+            line!(self, "#pragma unroll {unrolled}");
+            line!(self, "for (; pass < until; pass++) {{ v{var} = begin + pass;");
+            self.pass_of(l, plan, exit);
+            line!(self, "}} }}");
+        } else {
+            let tapes: Vec<usize> = plan.tapes.keys().map(|array| array.index()).collect();
+            line!(self, "while (pass + {together} <= until) {{");
+            tapes.iter().for_each(|a| line!(self, "q{a}.ahead();"));
+            line!(self, "#pragma unroll");
+            line!(self, "for (int nth = 0; nth < {together}; nth++, pass++) {{ v{var} = begin + pass;");
+            self.pass_of(l, plan, exit);
+            line!(self, "}}");
+            tapes.iter().for_each(|a| line!(self, "q{a}.turn();"));
+            line!(self, "}}");
+            if together > 1 {
+                line!(self, "#pragma unroll");
+                // What the rest needs is there.
+                line!(self, "for (int nth = 0; nth < {}; nth++, pass++) {{", together - 1);
+                line!(self, "if (pass >= until) break;");
+                line!(self, "v{var} = begin + pass;");
+                self.pass_of(l, plan, exit);
+                line!(self, "}}");
+            }
+            line!(self, "}}");
+        }
+        self.checks = Checks::AtOnce;
+        for (array, held) in &plan.held {
+            if held.written {
+                line!(self, "a{0}[at{0}] = h{0};", array.index());
+            }
+        }
+        line!(self, "}} }}");
+        line!(self, "exit{exit}: ;");
+        line!(self, "}}");
+        for (array, tape) in &plan.tapes {
+            match tape {
+                Tape::Pushes(count) => line!(self, "t{}.depth += passes * {count};", array.index()),
+                Tape::Pops(count) => line!(self, "t{}.depth -= passes * {count};", array.index()),
+            }
+        }
+        self.meet();
+        // After all: another thread tells of passes on their way.
+        if self.outer_loops == 0 {
+            self.tell("passes");
+        }
+    }
+
+    /// One pass, on the elements that an iteration holds.
+    fn pass_of(&mut self, l: &Loop, plan: &Interchange, exit: usize) {
+        self.own.arrays = plan.held.keys().copied().collect();
+        self.own.tapes = plan.tapes.iter().map(|(array, tape)| (*array, (0, tape.places()))).collect();
+        self.exact = if self.checks == Checks::Proved { self.proved.clone() } else { Default::default() };
+        self.pass(&l.body, exit);
+        self.own = Own::default();
+    }
+
+    /// The elements of an iteration, before its first pass; so many passes go together.
+    fn take_elements(&mut self, plan: &Interchange, first: &Par, together: usize) {
+        let index: Vec<String> = first.ranges.iter().map(|r| format!("(nx)v{}", r.var.index())).collect();
+        for (array, held) in &plan.held {
+            let (a, t) = (array.index(), c_type(self.program.array(*array).ty));
+            line!(self, "const nx at{a} = {};", flatten(*array, &index, "(nx)"));
+            match held.old {
+                true => line!(self, "{t} h{a} = 0;"),
+                false => line!(self, "{t} h{a} = a{a}[at{a}];"),
+            }
+        }
+        for (array, tape) in &plan.tapes {
+            let (a, t) = (array.index(), c_type(self.program.array(*array).ty));
+            let kind = match tape {
+                Tape::Pushes(_) => "eb_pushes",
+                Tape::Pops(_) => "eb_pops",
+            };
+            let (count, places) = (tape.places(), tape.places() as usize * together);
+            line!(self, "{kind}<{t}, {places}> q{a}; q{a}.begin(t{a}, at{a}, passes * {count});");
+        }
+    }
+
+    /// The statements of one pass, for one iteration. The depth of recursion is that of nesting in the source.
+    fn pass(&mut self, block: &Block, exit: usize) {
+        for stmt in block {
+            match stmt {
+                Stmt::Let(v) => self.pass_value(*v, exit),
+                Stmt::Declare(local, v) | Stmt::Set(local, v) => {
+                    line!(self, "l{} = {};", local.index(), self.value(*v))
+                }
+                Stmt::If(branch) => {
+                    line!(self, "if ({}) {{", self.value(branch.condition));
+                    self.pass(&branch.then, exit);
+                    line!(self, "}} else {{");
+                    self.pass(&branch.otherwise, exit);
+                    line!(self, "}}");
+                }
+                Stmt::Call(call) => self.pass(&call.body, exit),
+                Stmt::Par(par) => {
+                    self.own.variables = par.ranges.iter().map(|r| r.var).collect();
+                    line!(self, "{{");
+                    self.body(&Body { form: Form::Careful, reductions: &[], exit }, &par.body, None);
+                    line!(self, "}}");
+                }
+                Stmt::Swap(a, b) => {
+                    let t = c_type(self.program.array(*a).ty);
+                    line!(self, "{{ const {t} t = h{0}; h{0} = h{1}; h{1} = t; }}", a.index(), b.index());
+                }
+                Stmt::Fill(a, v) => line!(self, "h{} = {};", a.index(), self.value(*v)),
+                Stmt::Copy { from, to } => line!(self, "h{} = h{};", to.index(), from.index()),
+                Stmt::Temp(a) => line!(self, "h{} = 0;", a.index()),
+                Stmt::Push(push) => {
+                    let place = self.own.next_place(push.array);
+                    line!(self, "q{0}.push({place}, h{0});", push.array.index());
+                    if let After::Anything(old) = push.after {
+                        line!(self, "h{} = h{};", old.index(), push.array.index());
+                    }
+                }
+                Stmt::Pop(a) => {
+                    let place = self.own.next_place(*a);
+                    line!(self, "h{0} = q{0}.pop({place});", a.index());
+                }
+                // The analysis has refused all others.
+                _ => {}
+            }
+        }
+    }
+
+    /// A value of program level, as each thread computes it for itself.
+    fn pass_value(&mut self, v: ValueId, exit: usize) {
+        let text = match *self.program.op(v) {
+            Op::Literal(_) => return,
+            Op::Load(array, index) => {
+                let body = Body { form: Form::Careful, reductions: &[], exit };
+                let site = self.program.value(v).site.clone();
+                let offset = self.offset(&body, array, index, &site);
+                match self.constant.contains(&array) {
+                    true => format!("__ldg(&a{}[{offset}])", array.index()),
+                    false => format!("a{}[{offset}]", array.index()),
+                }
+            }
+            _ => self.scalar_operation(v, |text, o| text.value(o)),
+        };
+        line!(self, "v{} = {text};", v.index());
+    }
+}

@@ -1,0 +1,121 @@
+//! The interior of a parallel loop, as C: what is computed before it, and what narrows its interval.
+
+use std::fmt::Write as _;
+
+use ebbtide_ir::{Binary, Op, Par, ValueId};
+
+use crate::analysis::exact::Exact;
+use crate::analysis::interior::{Before, Corner, Decide, Interior, Linear, Narrowing, Scope, Way, interior};
+use crate::kernel::expr::Expr;
+use crate::kernel::machine::Family;
+use crate::print::emitter::Emitter;
+
+impl Emitter<'_> {
+    /// The interior of the loop being printed.
+    pub fn interior(&self, par: &Par) -> Interior {
+        let decide = match self.family {
+            Family::C => Decide::Columns,
+            Family::Cuda => Decide::RowsToo,
+        };
+        interior(self.program, par, &self.inside, decide)
+    }
+
+    /// What is computed before the innermost loop.
+    pub fn before_interior(&mut self, par: &Par, interior: &Interior) -> String {
+        self.exact = Exact::default();
+        let mut text = "i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);\n".to_string();
+        if self.family == Family::C {
+            // Lanes are counted from where the whole row begins; a GPU has no other beginning.
+            let _ = writeln!(text, "eb_tame(&wild, f{});", par.ranges.len() - 1);
+        }
+        for before in &interior.before {
+            let line = match before {
+                Before::Value(v) => self.early_value(*v),
+                Before::Wrapped { v, base, modulus: m, way } => {
+                    let middle = match way {
+                        Way::Up => "(jf + jt) / 2",
+                        Way::Down => "-((jf + jt) / 2)",
+                    };
+                    let quotient = match self.family {
+                        Family::C => "eb_floor_div",
+                        Family::Cuda => "eb_near_div",
+                    };
+                    format!(
+                        "const i64 w{0} = {m} > 0 ? {base} - {quotient}({base} + {middle}, {m}) * {m} : -1;",
+                        v.index()
+                    )
+                }
+            };
+            let _ = writeln!(text, "{line}");
+        }
+        text
+    }
+
+    fn early_value(&mut self, v: ValueId) -> String {
+        let text = self.scalar_operation(v, |t, o| t.value(o));
+        let text = match *self.program.op(v) {
+            Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) => {
+                format!("({} ? {text} : 0)", self.value(b))
+            }
+            _ => text,
+        };
+        format!("const i64 v{} = {text};", v.index())
+    }
+
+    /// The statements that narrow `lo` and `hi`.
+    pub fn narrowing(&self, interior: &Interior) -> String {
+        let by = |(sum_scope, sum): &(Scope, Expr)| (scope(sum_scope), sum.to_string());
+        let mut text = String::new();
+        for narrowing in interior.narrowings(by) {
+            let line = match &narrowing {
+                Narrowing::NotZero(v) => format!("wild |= !{};", self.value(*v)),
+                Narrowing::NotNegative(sum) => not_negative(sum),
+                Narrowing::Within(at, sum, extent) => {
+                    let room = Expr::room(extent.clone(), sum.1.clone()).tamed();
+                    in_scope(at, &format!("{} {}", not_negative(sum), not_negative(&(-sum.0, room))))
+                }
+                Narrowing::Away(Expr::Negative(e)) => format!("eb_avoid(&lo, &hi, -{e});"),
+                Narrowing::Away(e) => format!("eb_avoid(&lo, &hi, {e});"),
+                Narrowing::Empty => "hi = lo;".to_string(),
+                Narrowing::TameMultiple(c) => {
+                    let each = ["jf", "jt"]
+                        .map(|j| format!("eb_tame(&wild, eb_product(&wild, INT64_C({c}), {j}));"));
+                    each.join(" ")
+                }
+                Narrowing::Tame(at, e) => in_scope(at, &format!("{e};")),
+            };
+            let _ = writeln!(text, "{line}");
+        }
+        text.push_str("if (__builtin_expect(wild, 0)) hi = lo;\n");
+        text
+    }
+
+    /// A value as a sum, where the interior has it as a number.
+    pub fn linear_here(&self, interior: &Interior, v: ValueId) -> Option<Linear> {
+        interior.linear_here(self.program, v)
+    }
+}
+
+/// The statement that narrows to where a sum is not negative.
+fn not_negative((coefficient, base): &(i64, Expr)) -> String {
+    match *coefficient {
+        0 => format!("if ({base} < 0) hi = lo;"),
+        1 => format!("lo = eb_max(lo, -{base});"),
+        -1 => format!("hi = eb_min(hi, {base} + 1);"),
+        c if c > 0 => format!("lo = eb_max(lo, -eb_floor_div({base}, {c}));"),
+        c => format!("hi = eb_min(hi, eb_floor_div({base}, {}) + 1);", -c),
+    }
+}
+
+/// Statements in the scope of loop variables at a corner of their ranges.
+fn in_scope(at: &Scope, statements: &str) -> String {
+    if at.is_empty() { statements.to_string() } else { format!("{{ {}{statements} }}", scope(at)) }
+}
+
+fn scope(at: &Scope) -> String {
+    let each = at.iter().map(|(v, corner)| match corner {
+        Corner::First(e) => format!("const i64 v{} = {e}; ", v.index()),
+        Corner::Last(e) => format!("const i64 v{} = {e} - 1; ", v.index()),
+    });
+    each.collect()
+}

@@ -1,0 +1,438 @@
+//! Parallel loops: the split between threads, leaves of reductions, the careful and the interior form.
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{Asked, Combine, LoopKind, Op, Par, Sharing, Stmt, Store, Type, ValueId, evaluate, walk};
+
+use crate::analysis::bounds_proof::{Proof, Prover, Test};
+use crate::analysis::interior::Interior;
+use crate::analysis::varying::vector_element;
+use crate::analysis::vectors::{Vectors, refusal};
+use crate::analysis::work::{Passes, Work, is_light, keeps_order, work};
+use crate::kernel::machine::Family;
+use crate::print::body::{Body, Form, Part};
+use crate::print::c_types::{c_literal, c_type, to_bits};
+use crate::print::emitter::{Emitter, Jam, Pace, line};
+use crate::print::operation::vector_type;
+
+/// Vectors of iterations that run side by side where the body has loops.
+const SIDE_BY_SIDE: usize = 4;
+/// So many do where elementary functions are computed in these loops: each is a long text of its own.
+const SIDE_BY_SIDE_WITH_FUNCTIONS: usize = 2;
+
+impl Emitter<'_> {
+    /// How much a block computes, as a C expression. The depth of recursion is that of nesting in the source.
+    pub fn work_text(&self, work: &Work) -> String {
+        let blocks = work.blocks.iter().map(|(passes, work)| {
+            let passes = match passes {
+                Passes::Once => "1.0".to_string(),
+                Passes::Guessed(passes) => format!("{passes}.0"),
+                Passes::Between(from, to) => {
+                    format!("(f64)eb_max({} - {}, 0)", self.value(*to), self.value(*from))
+                }
+            };
+            format!("{passes} * ({})", self.work_text(work))
+        });
+        [format!("{}.0", work.own)].into_iter().chain(blocks).collect::<Vec<_>>().join(" + ")
+    }
+
+    /// What a proof about the loop being printed may speak of.
+    pub fn prover(&self) -> Prover<'_> {
+        Prover { program: self.program, inside: &self.inside, exact: &self.exact }
+    }
+
+    /// Prints a parallel loop.
+    pub fn par(&mut self, par: &Par) {
+        let facts = self.facts.pars.get(&par.id).cloned().unwrap_or_default();
+        let mut reductions: Vec<(Combine, &Store)> = Vec::new();
+        let mut scatters = false;
+        self.inside = par.ranges.iter().map(|r| r.var).collect();
+        self.innermost = par.ranges.last().map(|r| r.var);
+        walk(&par.body, &mut |stmt| match stmt {
+            Stmt::Update(how, s) => match facts.of(s) {
+                Sharing::Reduce => reductions.push((*how, s)),
+                Sharing::Scatter => scatters = true,
+                Sharing::Own => {}
+            },
+            Stmt::Let(v) => drop(self.inside.insert(*v)),
+            Stmt::Loop(l) => {
+                if let LoopKind::For { var, .. } = l.kind {
+                    self.inside.insert(var);
+                }
+            }
+            _ => {}
+        });
+        self.reductions = self.reductions.max(reductions.len());
+        // An element is claimed at the place that it has in its own array.
+        walk(&par.body, &mut |stmt| {
+            if let Stmt::Claim(claim) = stmt {
+                self.same_shape(claim.array, claim.taken);
+            }
+        });
+        let bounds: Vec<ValueId> = par.ranges.iter().flat_map(|r| [r.from, r.to]).collect();
+        self.check_bounds(&bounds);
+        line!(
+            self,
+            "{{ /* {} */",
+            par.site.as_ref().map_or("parallel loop".to_string(), |s| format!("line {}", s.line))
+        );
+        self.domain(par);
+        self.requirements(par);
+        if self.family == Family::Cuda {
+            return self.kernel_par(par, &reductions);
+        }
+        self.before_loop(par);
+        let exit = self.fresh();
+        let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
+        let work = self.work_text(&work(self.program, &self.inside, &par.body));
+        // Ordered sums at shared elements are taken by one thread: to note terms for the threads that own the elements, and to
+        // combine them after a barrier, took longer on 4 to 16 threads where an iteration does little else.
+        let split = if scatters { "0".to_string() } else { format!("eb_split(f, rows, row, {work})") };
+        line!(self, "const int split = {split};");
+        line!(self, "const i64 part = split ? f->thread : 0, parts = split ? f->threads : 1;");
+        line!(self, "if ((split || f->thread == 0) && rows > 0 && row > 0) {{");
+        if reductions.is_empty() {
+            self.pieces(par, exit);
+        } else {
+            self.leaves(par, &reductions, &stores, exit);
+        }
+        line!(self, "}}");
+        line!(self, "exit{exit}: ;");
+        if reductions.is_empty() {
+            let safe = self.prover().proof(par, &[]).map(|proof| proved(&proof, &[]));
+            line!(self, "i64 wild = 0; (void)wild;");
+            self.after_loop(par, safe.as_deref());
+        } else {
+            self.meet();
+            self.finish_reductions(&reductions);
+            self.after_leaves(reductions.iter().map(|r| r.1.array));
+        }
+        line!(self, "}}");
+        self.inside.clear();
+        self.innermost = None;
+    }
+
+    /// Asks what must hold so that no two iterations meet. All threads come to the same answer.
+    fn requirements(&mut self, par: &Par) {
+        for requirement in par.requires.iter().filter(|r| r.asked == Asked::OnEntry) {
+            let known = self.requirements.iter().position(|(r, _)| r == requirement);
+            let number = known.unwrap_or_else(|| {
+                self.requirements.push((requirement.clone(), par.site.clone()));
+                self.requirements.len() - 1
+            });
+            line!(
+                self,
+                "if (rows > 0 && row > 0 && !{}) {{ eb_fault(f, EB_MEET, {number}, 0, 0, 0); eb_barrier(f); goto leave; }}",
+                self.value(requirement.condition)
+            );
+        }
+    }
+
+    /// The first value and the extent of each range; the rows of the domain and the length of one.
+    pub fn domain(&mut self, par: &Par) {
+        let dimensions = par.ranges.len();
+        for (d, r) in par.ranges.iter().enumerate() {
+            line!(
+                self,
+                "const i64 f{d} = {}, e{d} = eb_extent(f{d}, {});",
+                self.value(r.from),
+                self.value(r.to)
+            );
+        }
+        let row = format!("e{}", dimensions - 1);
+        let rows = (0..dimensions - 1).fold("1".to_string(), |rows, d| match rows.as_str() {
+            "1" => format!("e{d}"),
+            _ => format!("eb_times({rows}, e{d})"),
+        });
+        line!(self, "const i64 rows = {rows}, row = {row};");
+    }
+
+    /// Without reductions each thread takes a run of rows, or of the one row.
+    fn pieces(&mut self, par: &Par, exit: usize) {
+        let last = par.ranges.len() - 1;
+        if last == 0 {
+            line!(
+                self,
+                "const i64 first = 0, end = 1, jf = f0 + eb_column(row, part, parts), jt = f0 + eb_column(row, part + 1, parts);"
+            );
+        } else {
+            line!(
+                self,
+                "const i64 first = eb_share(rows, part, parts), end = eb_share(rows, part + 1, parts), jf = f{last}, jt = f{last} + row;"
+            );
+        }
+        self.rows(par, &[], &[], exit);
+    }
+
+    /// With reductions each thread takes whole leaves.
+    fn leaves(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
+        let last = par.ranges.len() - 1;
+        line!(self, "eb_leaves cut = eb_cut(rows, row);");
+        line!(self, "int reached = 1;");
+        for (k, (_, s)) in reductions.iter().enumerate() {
+            line!(self, "int seen{k} = 0;");
+            line!(self, "{{");
+            self.outer_offset(s, |_, _, _| "reached = 0;".to_string());
+            line!(self, "}}");
+        }
+        line!(
+            self,
+            "for (i64 leaf = eb_share(cut.count, part, parts); leaf < eb_share(cut.count, part + 1, parts); leaf++) {{"
+        );
+        self.rows_of_leaf();
+        line!(
+            self,
+            "const i64 jf = f{last} + piece * cut.size, jt = jf + eb_min(cut.size, row - piece * cut.size);"
+        );
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            let lanes = if ty.is_float() { self.target.vector_bytes / ty.size() } else { 1 };
+            let neutral = c_literal(ebbtide_ir::Literal::from_bits(ty, evaluate::neutral(*how, ty)));
+            line!(
+                self,
+                "union {{ {0} lane[16]; {1} vector[{2}]; }} r{k};",
+                c_type(ty),
+                vector_type(ty, lanes),
+                16 / lanes
+            );
+            line!(self, "for (int k = 0; k < 16; k++) r{k}.lane[k] = {neutral};");
+        }
+        self.rows(par, reductions, stores, exit);
+        self.end_leaf(reductions);
+        line!(self, "}}");
+        for (k, _) in reductions.iter().enumerate() {
+            // Whether any iteration combined at all decides whether the element is touched.
+            line!(
+                self,
+                "if (seen{k}) __atomic_store_n(&f->partials[{k} * EB_PARTIALS + EB_SEEN], 1, __ATOMIC_RELAXED);"
+            );
+        }
+    }
+
+    /// The rows `first..end` of a leaf, and which piece of them it has.
+    pub fn rows_of_leaf(&mut self) {
+        line!(self, "const i64 group = leaf / cut.pieces, piece = leaf % cut.pieces;");
+        line!(
+            self,
+            "const i64 first = group * cut.rows_per_leaf, end = first + eb_min(cut.rows_per_leaf, rows - first);"
+        );
+    }
+
+    /// The sums of a leaf, from those of its lanes.
+    pub fn end_leaf(&mut self, reductions: &[(Combine, &Store)]) {
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            let combined = self.combine(*how, ty, 1, &format!("r{k}.lane[k]"), &format!("r{k}.lane[k + w]"));
+            line!(
+                self,
+                "for (int w = 8; w > 0; w /= 2) for (int k = 0; k < w; k++) r{k}.lane[k] = {combined};"
+            );
+            line!(self, "f->partials[{k} * EB_PARTIALS + leaf] = {};", to_bits(ty, &format!("r{k}.lane[0]")));
+        }
+    }
+
+    pub fn finish_reductions(&mut self, reductions: &[(Combine, &Store)]) {
+        line!(
+            self,
+            "if (f->thread == 0 && rows > 0 && row > 0) {{ const i64 count = eb_cut(rows, row).count;"
+        );
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            let t = c_type(ty);
+            let partial =
+                crate::print::c_types::from_bits(ty, &format!("f->partials[{k} * EB_PARTIALS + leaf]"));
+            let exit = self.fresh();
+            line!(
+                self,
+                "if (f->partials[{k} * EB_PARTIALS + EB_SEEN]) {{ f->partials[{k} * EB_PARTIALS + EB_SEEN] = 0;"
+            );
+            let neutral = c_literal(ebbtide_ir::Literal::from_bits(ty, evaluate::neutral(*how, ty)));
+            line!(self, "{t} total = {neutral};");
+            let combined = self.combine(*how, ty, 1, "total", &partial);
+            line!(self, "for (i64 leaf = 0; leaf < count; leaf++) total = {combined};");
+            self.combine_total(*how, s, exit);
+            line!(self, "exit{exit}: ; }}");
+        }
+        line!(self, "}}");
+    }
+
+    /// Combines `total` into the element that a reduction is about.
+    pub fn combine_total(&mut self, how: Combine, s: &Store, exit: usize) {
+        let access = self.access(Some(s.array), &s.site);
+        let offset = self.outer_offset(s, |k, index, extent| {
+            format!("eb_fault(f, EB_BOUNDS, {access}, {k}, {index}, {extent}); goto exit{exit};")
+        });
+        let name = format!("a{}[{offset}]", s.array.index());
+        let combined = self.combine(how, self.program.array(s.array).ty, 1, &name, "total");
+        line!(self, "{name} = {combined};");
+    }
+
+    /// The outer variables of row `r`.
+    pub fn outer_variables(&mut self, par: &Par, ty: &str, row: &str) {
+        let mut rest = row.to_string();
+        for d in (0..par.ranges.len() - 1).rev() {
+            let var = self.value(par.ranges[d].var);
+            if d == 0 {
+                line!(self, "const {ty} {var} = ({ty})f0 + {rest};");
+            } else {
+                line!(self, "const {ty} {var} = ({ty})f{d} + ({rest}) % ({ty})e{d};");
+                rest = format!("({rest}) / ({ty})e{d}");
+            }
+        }
+    }
+
+    /// The rows `first..end` and columns `jf..jt` of the iteration space.
+    fn rows(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
+        let last = par.ranges.len() - 1;
+        let j = par.ranges[last].var.index();
+        line!(self, "for (i64 r = first; r < end; r++) {{");
+        self.outer_variables(par, "i64", "r");
+        line!(self, "i64 lo = jf, hi = jt;");
+        let interior = self.interior(par);
+        let before = self.before_interior(par, &interior);
+        self.out.push_str(&before);
+        self.out.push_str(&self.narrowing(&interior));
+        if !reductions.is_empty() {
+            // An element out of bounds is an error only if some iteration combines: lanes cannot tell.
+            line!(self, "if (!reached) hi = lo;");
+        }
+        line!(self, "lo = eb_min(eb_max(lo, jf), jt); hi = eb_max(eb_min(hi, jt), lo);");
+        let facts = self.facts.pars.get(&par.id).cloned().unwrap_or_default();
+        let element = vector_element(self.program, &interior.varying, par)
+            .filter(|_| keeps_order(&facts, par))
+            .filter(|e| reductions.iter().all(|(_, s)| self.program.array(s.array).ty == *e));
+        let body = |form| Body { form, reductions: stores, exit };
+        let lane = if reductions.is_empty() { "" } else { "const int lane = (int)((j - f0_lane) & 15);" };
+        line!(self, "i64 j = jf;");
+        if !reductions.is_empty() {
+            // Vectors begin where the lanes of a leaf begin.
+            line!(
+                self,
+                "const i64 f0_lane = f{last}; lo = eb_min(f0_lane + ((lo - f0_lane + 15) & -16), jt); hi = eb_max(hi, lo);"
+            );
+        }
+        // The interior is known with small numbers alone: then nothing above can have wrapped, and nothing below can.
+        line!(self, "if (__builtin_expect(wild, 0)) lo = hi = jt;");
+        line!(self, "for (int side = 0; side < 2; side++) {{");
+        line!(self, "for (const i64 stop = side ? jt : lo; j < stop; j++) {{ const i64 v{j} = j; {lane}");
+        self.pace = Pace::Rare;
+        self.body(&body(Form::Careful), &par.body, None);
+        self.pace = Pace::Often;
+        line!(self, "}}");
+        line!(self, "if (side) break;");
+        let vectors = element.is_some_and(|element| self.vectors(par, &body, &interior, element, reductions));
+        if !vectors {
+            line!(self, "for (; j < hi; j++) {{ const i64 v{j} = j; {lane}");
+            self.body(&body(Form::Single(&interior)), &par.body, None);
+            line!(self, "}}");
+        }
+        line!(self, "}} }}");
+    }
+
+    /// Loops inside the body wait for each of their sums: several vectors at a time keep the processor busy.
+    fn side_by_side<'i>(
+        &mut self,
+        par: &Par,
+        body: &dyn Fn(Form<'i>) -> Body<'i>,
+        interior: &'i Interior,
+        element: Type,
+    ) {
+        let loops = par.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_)));
+        if !loops || refusal(self.program, interior, (element, Vectors::Several), &[], &par.body).is_some() {
+            return;
+        }
+        let mut functions = false;
+        for l in par.body.iter().filter(|stmt| matches!(stmt, Stmt::Loop(_))) {
+            walk(std::slice::from_ref(l), &mut |stmt| {
+                functions |= matches!(stmt, Stmt::Let(v)
+                    if matches!(self.program.op(*v), Op::Math(..)) && !interior.varying.uniform(*v));
+            });
+        }
+        let count = if functions { SIDE_BY_SIDE_WITH_FUNCTIONS } else { SIDE_BY_SIDE };
+        let j = par.ranges[par.ranges.len() - 1].var.index();
+        let lanes = self.target.vector_bytes / element.size();
+        let (start, failed) = (self.out.len(), self.failed);
+        let values = interior.varying.values.iter().copied().collect();
+        let locals = interior.varying.locals.iter().copied().collect();
+        self.jam = Some(Jam { number: 0, values, locals });
+        self.whole_vectors(count * lanes, None);
+        (0..count).for_each(|u| line!(self, "const i64 v{j}_{u} = j + {};", u * lanes));
+        let form = Form::Vector { interior, element, lanes, part: Part::Whole, vector: 0, jam: count };
+        self.body(&body(form), &par.body, None);
+        line!(self, "}}");
+        self.jam = None;
+        if self.failed {
+            self.out.truncate(start);
+            self.failed = failed;
+        }
+    }
+
+    /// Begins the loop over `j..hi` that takes so many iterations at a time, a power of two, as long as there are so many.
+    fn whole_vectors(&mut self, iterations: usize, pragma: Option<&str>) {
+        if let Some(pragma) = pragma {
+            line!(self, "{pragma}");
+        }
+        line!(
+            self,
+            "for (const i64 whole = j + ((hi - j) & -{iterations}); j < whole; j += {iterations}) {{"
+        );
+    }
+
+    /// The vector form of the interior; prints nothing and says so where there is none.
+    fn vectors<'i>(
+        &mut self,
+        par: &Par,
+        body: &dyn Fn(Form<'i>) -> Body<'i>,
+        interior: &'i Interior,
+        element: Type,
+        reductions: &[(Combine, &Store)],
+    ) -> bool {
+        let j = par.ranges[par.ranges.len() - 1].var.index();
+        let lanes = self.target.vector_bytes / element.size();
+        let start = self.out.len();
+        self.failed = false;
+        let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
+        if refusal(self.program, interior, (element, Vectors::One), &stores, &par.body).is_some() {
+            return false;
+        }
+        let form = |part, vector| Form::Vector { interior, element, lanes, part, vector, jam: 1 };
+        let count = if reductions.is_empty() { 1 } else { 16 / lanes };
+        let vector = vector_type(element, lanes);
+        line!(self, "{{");
+        for k in 0..reductions.len() {
+            (0..count).for_each(|u| line!(self, "{vector} r{k}_{u} = r{k}.vector[{u}];"));
+        }
+        if reductions.is_empty() {
+            self.side_by_side(par, body, interior, element);
+        }
+        self.whole_vectors(lanes * count, is_light(self.program, par).then_some("#pragma GCC unroll 2"));
+        for u in 0..count {
+            line!(self, "{{ const i64 v{j} = j + {};", u * lanes);
+            self.body(&body(form(Part::Whole, u)), &par.body, None);
+            line!(self, "}}");
+        }
+        line!(self, "}}");
+        for k in 0..reductions.len() {
+            (0..count).for_each(|u| line!(self, "r{k}.vector[{u}] = r{k}_{u};"));
+        }
+        if reductions.is_empty() {
+            line!(self, "if (j < hi) {{ const i64 tail = hi - j, v{j} = j;");
+            self.pace = Pace::Rare;
+            self.body(&body(form(Part::Tail, 0)), &par.body, None);
+            self.pace = Pace::Often;
+            line!(self, "j = hi; }}");
+        }
+        line!(self, "}}");
+        if self.failed {
+            self.out.truncate(start);
+        }
+        !self.failed
+    }
+}
+
+/// The condition that all these tests hold, and that nothing they compute overflows.
+pub(crate) fn proved(proof: &Proof, others: &[String]) -> String {
+    let tests: BTreeSet<String> =
+        proof.tests.iter().map(Test::to_string).chain(others.iter().cloned()).collect();
+    tests.iter().map(|test| format!("{test} && ")).collect::<String>() + "!wild"
+}

@@ -1,0 +1,119 @@
+//! Loops around parallel loops.
+
+use ebbtide_ir::{Block, Loop, LoopKind, Stmt, walk_program_level};
+
+use crate::analysis::barriers::Pending;
+use crate::kernel::machine::Family;
+use crate::print::emitter::{Emitter, line};
+
+impl Emitter<'_> {
+    /// Prints a loop whose passes all threads run one after the other.
+    ///
+    /// A pass may begin after another one: what may be pending then is known when its text is, so the text is printed
+    /// until nothing new is.
+    pub fn passes_outside(&mut self, l: &Loop) {
+        let waiting = self.waiting.get(&l.id).cloned().unwrap_or_default();
+        self.deferring.extend(&waiting);
+        self.passes_until_known(l);
+        for c in waiting {
+            self.deferring.remove(&c);
+            self.settle(c);
+            self.wrote_parts(c);
+        }
+    }
+
+    fn passes_until_known(&mut self, l: &Loop) {
+        let mut begun = self.pending.clone();
+        loop {
+            let mark = self.mark();
+            self.pending.clone_from(&begun);
+            let left = self.passes(l, &begun);
+            let again = begun.clone().or(&self.pending);
+            if again == begun {
+                self.pending = left;
+                return;
+            }
+            self.rewind(&mark);
+            begun = again;
+        }
+    }
+
+    /// Prints a loop whose passes begin with this pending; gives what is pending where it is left.
+    fn passes(&mut self, l: &Loop, begun: &Pending) -> Pending {
+        let (pass, meetings) = (format!("pass{}", l.id.index()), self.meetings);
+        if let LoopKind::For { from, to, .. } = l.kind {
+            self.check_bounds(&[from, to]);
+        }
+        line!(self, "{pass} = 0;");
+        let mut left = begun.clone();
+        match &l.kind {
+            LoopKind::For { var, from, to } => {
+                let (mut from, mut to) = (self.value(*from), self.value(*to));
+                if self.yields {
+                    // A resumed run goes on with the bounds that the loop was entered with.
+                    let id = l.id.index();
+                    line!(self, "from{id} = {from}; to{id} = {to};");
+                    (from, to) = (format!("from{id}"), format!("to{id}"));
+                }
+                line!(
+                    self,
+                    "for (; {from} + {pass} < {to}; {pass}++) {{ v{} = {from} + {pass};",
+                    var.index()
+                );
+            }
+            LoopKind::While { head, condition } => {
+                line!(self, "for (;; {pass}++) {{");
+                self.statements(head);
+                line!(self, "if (!{}) break;", self.value(*condition));
+                left.clone_from(&self.pending);
+            }
+            LoopKind::Forever => line!(self, "for (;; {pass}++) {{"),
+        }
+        if self.outer_loops == 0 {
+            match self.family {
+                Family::C => line!(self, "if (f->thread == 0) eb_tell(f, {pass});"),
+                // The host is told where the first thread looks what it wants.
+                Family::Cuda => line!(self, "f->pass = {pass};"),
+            }
+        }
+        let pause = self.out.len();
+        match self.family == Family::Cuda && self.outer_loops == 0 && !has_loops(&l.body) {
+            // It counts its passes itself.
+            true => line!(self, "if (eb_pause_after(f, (u32){pass} + 1)) goto leave;"),
+            false => line!(self, "if (eb_pause(f)) goto leave;"),
+        }
+        self.outer_loops += 1;
+        self.statements(&l.body);
+        self.outer_loops -= 1;
+        if self.family == Family::Cuda && self.meetings > meetings {
+            // Blocks that meet in every pass look there whether the host wants an end.
+            self.out.insert_str(pause, "if (gridDim.x == 1) ");
+        }
+        // There may be no pass at all.
+        self.meetings = meetings;
+        if let Some(until) = l.until {
+            line!(self, "if ({}) {{ {pass}++; break; }}", self.value(until));
+            left = left.or(&self.pending);
+        }
+        line!(self, "}}");
+        if self.outer_loops == 0 {
+            self.tell(&pass);
+        }
+        left
+    }
+
+    /// Tells the host how many passes of an outermost loop there were.
+    pub fn tell(&mut self, passes: &str) {
+        match self.family {
+            Family::C => line!(self, "if (f->thread == 0) eb_tell(f, {passes});"),
+            Family::Cuda => line!(self, "f->pass = {passes}; if (eb_first()) eb_tell(f);"),
+        }
+    }
+}
+
+/// Are there loops around parallel ones in it?
+fn has_loops(block: &Block) -> bool {
+    let mut found = false;
+    walk_program_level(block, &mut |stmt| found |= matches!(stmt, Stmt::Loop(_)));
+    found
+}

@@ -1,0 +1,422 @@
+//! Segments: the program around parallel loops, run by all threads alike.
+//!
+//! Every thread computes program-level scalars for itself; thread 0 alone writes elements, between barriers. All
+//! scalars are variables of the whole function, so that a resumed run can jump to its region.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ebbtide_ir::{
+    After, ArrayId, Binary, Block, Entered, Indices, LocalId, LoopKind, Op, Push, Site, Stmt, Store, Undone,
+    ValueId, walk_program_level,
+};
+
+use crate::analysis::barriers::{By, Pending};
+use crate::analysis::deferred_products::only_added_to;
+use crate::analysis::names::{Names, regions, taped, written};
+use crate::analysis::thread_ownership::OnEntry;
+use crate::kernel::machine::Family;
+use crate::print::c_types::{c_type, from_bits, to_bits};
+use crate::print::elements::{Touched, Whole, address};
+use crate::print::emitter::{Emitter, line};
+
+impl Emitter<'_> {
+    /// Prints the function of one segment.
+    pub fn segment(&mut self, k: usize, block: &Block, all: &[&Block]) {
+        let program = self.program;
+        let names = Names::of(program, block);
+        let elsewhere: BTreeSet<ValueId> = all
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != k)
+            .flat_map(|(_, block)| Names::of(program, block).used)
+            .collect();
+        self.pending = Pending::default();
+        self.waiting = match self.family {
+            Family::C => only_added_to(program, block),
+            Family::Cuda => BTreeMap::new(),
+        };
+        let waiting: BTreeSet<ArrayId> = self.waiting.values().flatten().copied().collect();
+        let at_any_label = program.entered == Entered::AtAnyLabel;
+        let yields = regions(block).iter().any(|r| r.flag.is_some() || at_any_label);
+        self.yields = yields;
+        let taped = taped(block);
+        match self.family {
+            Family::C => line!(self, "i64 segment_{k}(eb_frame *f) {{"),
+            Family::Cuda => {
+                self.constant = names.arrays.difference(&written(block)).copied().collect();
+                let width = self.width(block);
+                self.widths.push(width);
+                self.enter_kernel(k, width, &taped);
+            }
+        }
+        let row = program.extents_per_array();
+        for a in &names.arrays {
+            let decl = program.array(*a);
+            let (t, i) = (c_type(decl.ty), a.index());
+            line!(self, "{t} *a{i} = ({t} *)f->data[{i}];");
+            for d in 0..decl.rank {
+                line!(self, "const i64 d{i}_{d} = {}[{}];", self.extents(), row * i + d);
+            }
+        }
+        self.waiting_rows(&waiting);
+        for v in &names.used {
+            let ty = program.ty(*v);
+            line!(self, "const {} v{} = {};", c_type(ty), v.index(), from_bits(ty, &self.handed_in(*v)));
+        }
+        self.known_on_entry = OnEntry { given: names.used.clone(), named: names.arrays.clone() };
+        self.find_mappings(block);
+        for v in &names.defined {
+            if !matches!(program.op(*v), Op::Literal(_)) {
+                // What never changes is there from the beginning.
+                let value = self.on_entry(*v).map_or("0".to_string(), |value| value.to_string());
+                line!(self, "{} v{} = {value};", c_type(program.ty(*v)), v.index());
+            }
+        }
+        for l in &names.locals {
+            let ty = program.locals[l.index()].ty;
+            line!(
+                self,
+                "{} l{} = {};",
+                c_type(ty),
+                l.index(),
+                from_bits(ty, &format!("f->locals[{}]", l.index()))
+            );
+        }
+        let mut kept_locals: Vec<LocalId> =
+            regions(block).iter().flat_map(|region| Undone::by(region).locals).collect();
+        kept_locals.sort_unstable();
+        kept_locals.dedup();
+        for l in kept_locals {
+            line!(self, "{} kept_l{} = 0;", c_type(program.locals[l.index()].ty), l.index());
+        }
+        walk_program_level(block, &mut |stmt| {
+            if let Stmt::Loop(l) = stmt {
+                line!(self, "i64 pass{0} = 0;", l.id.index());
+                if yields && matches!(l.kind, LoopKind::For { .. }) {
+                    line!(self, "i64 from{0} = 0, to{0} = 0;", l.id.index());
+                }
+            }
+        });
+        let entry = self.out.len();
+        if yields {
+            self.jump_to_region(block, &names);
+        }
+        self.pending = Pending::default();
+        self.statements(block);
+        let (mut computed, shared) = std::mem::take(&mut self.entry).text();
+        let unlike = std::mem::take(&mut self.unlike);
+        if !unlike.is_empty() {
+            computed.push_str(&format!("const i32 unlike = eb_kept({});\n", unlike.join(" || ")));
+        }
+        if shared {
+            // What the first thread of a block wrote, all read.
+            computed.push_str("__syncthreads();\n");
+        }
+        self.out.insert_str(entry, &computed);
+        line!(self, "leave: ;");
+        waiting.iter().for_each(|c| self.settle(*c));
+        if self.family == Family::Cuda {
+            self.leave_kernel(&taped);
+        }
+        for a in &names.arrays {
+            line!(self, "f->data[{0}] = a{0};", a.index());
+        }
+        if self.family == Family::C {
+            if yields || !names.locals.is_empty() {
+                // Thread 0 writes the tables: all have read them by then.
+                line!(self, "eb_barrier(f);");
+            }
+            line!(self, "if (f->thread == 0) {{");
+        }
+        for v in names.defined.iter().filter(|v| elsewhere.contains(v) || yields) {
+            if !matches!(program.op(*v), Op::Literal(_)) {
+                line!(
+                    self,
+                    "f->values[{0}] = {1};",
+                    v.index(),
+                    to_bits(program.ty(*v), &format!("v{}", v.index()))
+                );
+            }
+        }
+        for l in &names.locals {
+            let ty = program.locals[l.index()].ty;
+            line!(self, "f->locals[{0}] = {1};", l.index(), to_bits(ty, &format!("l{}", l.index())));
+        }
+        if yields {
+            walk_program_level(block, &mut |stmt| {
+                if let Stmt::Loop(l) = stmt {
+                    let l_id = l.id.index();
+                    line!(self, "f->passes[{l_id}] = pass{l_id};");
+                    if let LoopKind::For { .. } = l.kind {
+                        line!(
+                            self,
+                            "f->bounds[{}] = from{l_id}; f->bounds[{}] = to{l_id};",
+                            2 * l_id,
+                            2 * l_id + 1
+                        );
+                    }
+                }
+            });
+        }
+        line!(self, "}}");
+        match self.family {
+            Family::C => line!(self, "return 0; }}\n"),
+            Family::Cuda => line!(self, "EB_END(f) }}\n"),
+        }
+    }
+
+    /// A resumed run takes its scalars from the frame and jumps to its region.
+    fn jump_to_region(&mut self, block: &Block, names: &Names) {
+        let program = self.program;
+        line!(self, "if (f->resume >= 0) {{");
+        for v in &names.defined {
+            if !matches!(program.op(*v), Op::Literal(_)) {
+                line!(
+                    self,
+                    "v{0} = {1};",
+                    v.index(),
+                    from_bits(program.ty(*v), &format!("f->values[{}]", v.index()))
+                );
+            }
+        }
+        walk_program_level(block, &mut |stmt| {
+            if let Stmt::Loop(l) = stmt {
+                let l_id = l.id.index();
+                line!(self, "pass{l_id} = f->passes[{l_id}];");
+                if let LoopKind::For { .. } = l.kind {
+                    line!(
+                        self,
+                        "from{l_id} = f->bounds[{}]; to{l_id} = f->bounds[{}];",
+                        2 * l_id,
+                        2 * l_id + 1
+                    );
+                }
+            }
+        });
+        line!(self, "switch (f->resume) {{");
+        for region in regions(block) {
+            line!(self, "case {0}: goto region{0};", region.id.index());
+        }
+        line!(self, "}} }}");
+    }
+
+    pub fn statements(&mut self, block: &Block) {
+        for (k, stmt) in block.iter().enumerate() {
+            // What is overwritten at once need not be cleared.
+            let next = block.get(k + 1);
+            if !matches!((stmt, next), (Stmt::Temp(a), Some(Stmt::Copy { to, .. } | Stmt::Fill(to, _))) if a == to)
+            {
+                self.statement(stmt);
+            }
+        }
+    }
+
+    fn statement(&mut self, stmt: &Stmt) {
+        // What a loop proves is true inside that loop alone.
+        self.exact = Default::default();
+        match stmt {
+            Stmt::Let(v) => self.program_value(*v),
+            Stmt::Declare(local, v) | Stmt::Set(local, v) => {
+                line!(self, "l{} = {};", local.index(), self.value(*v))
+            }
+            Stmt::Store(s) => self.program_store(s, |_, _, value| value.to_string()),
+            Stmt::Update(how, s) => {
+                let ty = self.program.array(s.array).ty;
+                self.program_store(s, |text, element, value| text.combine(*how, ty, 1, element, value));
+            }
+            Stmt::If(branch) => {
+                line!(self, "if ({}) {{", self.value(branch.condition));
+                let (before, meetings) = (self.pending.clone(), self.meetings);
+                self.statements(&branch.then);
+                let then = std::mem::replace(&mut self.pending, before);
+                let met = std::mem::replace(&mut self.meetings, meetings);
+                line!(self, "}} else {{");
+                self.statements(&branch.otherwise);
+                line!(self, "}}");
+                self.pending = then.or(&self.pending);
+                self.meetings = self.meetings.min(met);
+            }
+            Stmt::Loop(l) => self.program_loop(l),
+            Stmt::Par(par) => self.par(par),
+            Stmt::Region(region) => self.region(region),
+            Stmt::Call(call) => self.statements(&call.body),
+            Stmt::Swap(a, b) => {
+                self.same_shape(*a, *b);
+                let t = c_type(self.program.array(*a).ty);
+                line!(self, "{{ {t} *t = a{0}; a{0} = a{1}; a{1} = t; }}", a.index(), b.index());
+                self.pending.swap(*a, *b);
+            }
+            Stmt::Fill(a, v) => {
+                let value = self.value(*v);
+                self.elements(*a, Touched::Written, Whole::Fill(value));
+            }
+            Stmt::Copy { from, to } => {
+                self.same_shape(*from, *to);
+                let copy = Whole::Copy { to: address(*to), from: address(*from) };
+                self.elements(*to, Touched::CopyOf(*from), copy);
+            }
+            Stmt::Library(call) => self.library(call),
+            Stmt::Temp(a) => self.elements(*a, Touched::Written, Whole::Fill("0".to_string())),
+            Stmt::Push(Push { array, .. }) | Stmt::Pop(array) => {
+                if let Stmt::Push(Push { after: After::Same, .. }) = stmt {
+                    // Others may still be about the memory that takes the copy.
+                    self.meet_if_pending();
+                }
+                self.exchange(*array);
+                match self.family {
+                    Family::C => self.tape(stmt),
+                    Family::Cuda => self.kernel_tape(stmt),
+                }
+            }
+            // Sweeps are driven by the host, between segments; only iterations claim elements.
+            Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Host(..) | Stmt::Claim(_) => {}
+        }
+    }
+
+    fn tape(&mut self, stmt: &Stmt) {
+        match stmt {
+            Stmt::Push(push) => {
+                let a = push.array.index();
+                line!(self, "if (f->depth[{a}] >= f->capacity[{a}]) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
+                line!(self, "else {{ void **place = f->tape[{a}] + f->depth[{a}]++;");
+                match push.after {
+                    After::Same => {
+                        let t = c_type(self.program.array(push.array).ty);
+                        line!(self, "{t} *kept = *place;");
+                        self.elements(push.array, Touched::Read, Whole::kept(push.array));
+                        self.pushed_parts(push.array);
+                    }
+                    After::Anything(old) => {
+                        line!(self, "void *t = a{a}; a{0} = t; a{a} = *place; *place = t;", old.index())
+                    }
+                }
+                line!(self, "}}");
+            }
+            Stmt::Pop(a) => {
+                let a = a.index();
+                line!(self, "if (f->depth[{a}] == 0) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
+                line!(
+                    self,
+                    "else {{ void **place = f->tape[{a}] + --f->depth[{a}]; void *t = a{a}; a{a} = *place; *place = t; }}"
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn program_value(&mut self, v: ValueId) {
+        let op = *self.program.op(v);
+        match op {
+            Op::Literal(_) => {}
+            Op::Load(array, index) => {
+                let site = self.program.value(v).site.clone();
+                self.before_read(array);
+                let offset = self.checked_offset(array, index, &site);
+                line!(self, "v{} = a{}[{offset}];", v.index(), array.index());
+                self.after_read(array);
+            }
+            _ => {
+                if let Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) = op
+                    && !self.program.ty(v).is_float()
+                {
+                    let site = self.program.value(v).site.clone();
+                    let access = self.access(None, &site);
+                    line!(self, "if ({} == 0) eb_fault(f, EB_DIVISION, {access}, 0, 0, 0);", self.value(b));
+                    line!(self, "if ({} == 0) {{ eb_barrier(f); goto leave; }}", self.value(b));
+                }
+                let text = self.scalar_operation(v, |text, o| text.value(o));
+                line!(self, "v{} = {text};", v.index());
+            }
+        }
+    }
+
+    /// Prints checks of an index at program level, where all threads compute the same, and gives the offset.
+    fn checked_offset(&mut self, array: ArrayId, index: Indices, site: &Option<Site>) -> String {
+        let access = self.access(Some(array), site);
+        let mut offset = "0".to_string();
+        for (k, v) in index.as_slice().iter().enumerate() {
+            let (name, a) = (self.value(*v), array.index());
+            line!(
+                self,
+                "if ((u64){name} >= (u64)d{a}_{k}) {{ eb_fault(f, EB_BOUNDS, {access}, {k}, {name}, d{a}_{k}); eb_barrier(f); goto leave; }}"
+            );
+            offset = if k == 0 { name } else { format!("({offset} * d{a}_{k} + {name})") };
+        }
+        offset
+    }
+
+    fn program_store(&mut self, s: &Store, value: impl Fn(&mut Self, &str, &str) -> String) {
+        let by = self.before_write(s.array);
+        let offset = self.checked_offset(s.array, s.index, &s.site);
+        let element = format!("a{}[{offset}]", s.array.index());
+        let operand = self.value(s.value);
+        let value = value(self, &element, &operand);
+        line!(self, "{{");
+        let mine = match by {
+            By::Owner(mapping) => self.owns(mapping, s.index),
+            _ => "f->thread == 0".to_string(),
+        };
+        line!(self, "if ({mine}) {element} = {value}; }}");
+        self.after_write(s.array, by);
+    }
+
+    /// The offset of the element that a reduction combines into, outside its loop; where it is out of bounds the
+    /// statements `otherwise`, which are given the dimension, its index and extent.
+    pub fn outer_offset(&mut self, s: &Store, otherwise: impl Fn(usize, &str, &str) -> String) -> String {
+        // Its index is the same in all iterations: what it is made of can be computed here, and is not proved here.
+        self.exact = Default::default();
+        let mut needed: Vec<ValueId> = s.index.as_slice().to_vec();
+        let mut at = 0;
+        while at < needed.len() {
+            if self.inside.contains(&needed[at]) {
+                needed.extend(self.program.op(needed[at]).operands());
+            }
+            at += 1;
+        }
+        needed.retain(|v| self.inside.contains(v) && !matches!(self.program.op(*v), Op::Literal(_)));
+        needed.sort_unstable();
+        needed.dedup();
+        for v in needed {
+            let text = self.scalar_operation(v, |text, o| text.value(o));
+            let text = match *self.program.op(v) {
+                // The body reports a zero divisor.
+                Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) => {
+                    format!("({} ? {text} : 0)", self.value(b))
+                }
+                _ => text,
+            };
+            line!(self, "const {} v{} = {text};", c_type(self.program.ty(v)), v.index());
+        }
+        let mut offset = "0".to_string();
+        for (k, v) in s.index.as_slice().iter().enumerate() {
+            let (name, a) = (self.value(*v), s.array.index());
+            let extent = format!("d{a}_{k}");
+            line!(self, "if ((u64){name} >= (u64){extent}) {{ {} }}", otherwise(k, &name, &extent));
+            offset = if k == 0 { name } else { format!("({offset} * d{a}_{k} + {name})") };
+        }
+        offset
+    }
+
+    pub fn same_shape(&mut self, a: ArrayId, b: ArrayId) {
+        let differ: Vec<String> = (0..self.program.array(a).rank)
+            .map(|d| format!("d{}_{d} != d{}_{d}", a.index(), b.index()))
+            .collect();
+        if differ.is_empty() {
+            return;
+        }
+        let mut differ = differ.join(" || ");
+        if self.family == Family::Cuda {
+            // Extents do not change: where all pairs are alike on entry, that is all there is to know in a pass.
+            if !self.unlike.contains(&differ) {
+                self.unlike.push(differ.clone());
+            }
+            differ = format!("unlike && ({differ})");
+        }
+        line!(
+            self,
+            "if ({differ}) {{ eb_fault(f, EB_SHAPES, {}, {}, 0, 0); eb_barrier(f); goto leave; }}",
+            a.index(),
+            b.index()
+        );
+    }
+}

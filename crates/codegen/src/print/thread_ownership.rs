@@ -1,0 +1,107 @@
+//! Which thread owns an element (see [`crate::analysis::thread_ownership`]), as text.
+
+use ebbtide_ir::{Indices, Par, Stmt, ValueId, walk};
+
+use crate::analysis::bounds_proof::Proof;
+use crate::analysis::thread_ownership::{Mapping, MappingId, has_owners};
+use crate::analysis::work::work_on_entry;
+use crate::kernel::expr::Expr;
+use crate::kernel::machine::Family;
+use crate::print::emitter::{Emitter, line};
+use crate::print::entry::Known;
+
+/// The extent along a dimension.
+fn extent(mapping: &Mapping, d: usize) -> String {
+    let (from, to) = &mapping.ranges[d];
+    format!("eb_extent({from}, {to})")
+}
+
+/// The number of rows, and the length of one.
+fn shape(mapping: &Mapping) -> (String, String) {
+    let last = mapping.ranges.len() - 1;
+    let rows = (0..last).map(|d| extent(mapping, d)).reduce(|rows, e| format!("eb_times({rows}, {e})"));
+    (rows.unwrap_or_else(|| "1".to_string()), extent(mapping, last))
+}
+
+impl Emitter<'_> {
+    /// How a loop is dealt out, if that is known on entry to the segment.
+    pub fn mapping(&self, par: &Par) -> Option<MappingId> {
+        let mapping = self.dealing(par)?;
+        self.mappings.iter().position(|known| *known == mapping).map(MappingId)
+    }
+
+    /// Finds the ways in which the loops of a segment are dealt out.
+    pub fn find_mappings(&mut self, block: &[Stmt]) {
+        self.mappings.clear();
+        walk(block, &mut |stmt| {
+            if let Stmt::Par(par) = stmt
+                && let Some(mapping) = self.dealing(par)
+                && !self.mappings.contains(&mapping)
+            {
+                self.mappings.push(mapping);
+            }
+        });
+    }
+
+    fn dealing(&self, par: &Par) -> Option<Mapping> {
+        if !has_owners(self.facts, par) {
+            return None;
+        }
+        let ranges = self.known_on_entry.ranges(self.program, par)?;
+        let (work, together) = match self.family {
+            Family::C => (Some(work_on_entry(self.program, par)?), 1),
+            Family::Cuda => (None, self.rows_together(par)),
+        };
+        Some(Mapping { ranges, work, together })
+    }
+
+    /// A program-level index value as an expression that is right on entry to the segment, if it never changes.
+    pub fn on_entry(&self, v: ValueId) -> Option<Expr> {
+        self.known_on_entry.value(self.program, v)
+    }
+
+    /// Does a proof speak of nothing but values that are known on entry to the segment?
+    pub fn is_known_on_entry(&self, proof: &Proof) -> bool {
+        proof.all_values(&|v| self.on_entry(v).is_some())
+    }
+
+    /// Prints the name of a condition: is this thread the owner of an element?
+    pub fn owns(&mut self, mapping: MappingId, index: Indices) -> String {
+        let n = self.fresh();
+        let known: Option<Vec<String>> =
+            index.as_slice().iter().map(|v| Some(self.on_entry(*v)?.to_string())).collect();
+        let on_entry = known.is_some();
+        let index = known.unwrap_or_else(|| index.as_slice().iter().map(|v| self.value(*v)).collect());
+        let mapping = &self.mappings[mapping.0];
+        let last = index.len() - 1;
+        // Elements outside the domain are given to the owner of the nearest one inside.
+        let nearest =
+            |d: usize| format!("eb_nearest({}, {}, {})", index[d], mapping.ranges[d].0, extent(mapping, d));
+        let row = (0..last).map(|d| (d, nearest(d))).fold("0".to_string(), |row, (d, at)| match d {
+            0 => at,
+            _ => format!("({row} * {} + {at})", extent(mapping, d)),
+        });
+        let (rows, columns) = shape(mapping);
+        let column = nearest(last);
+        let owns = match self.family {
+            Family::Cuda => {
+                let (from, together) = (&mapping.ranges[last].0, mapping.together);
+                format!("eb_owns(f, {rows}, {columns}, {from}, {together}, {row}, {column})")
+            }
+            Family::C => {
+                let of = if last == 0 { "columns" } else { "rows" };
+                format!(
+                    "eb_owns_{of}(f, {rows}, {columns}, {}, {})",
+                    mapping.work.as_ref().map_or(String::new(), |work| self.work_text(work)),
+                    if last == 0 { column } else { row }
+                )
+            }
+        };
+        if on_entry && self.family == Family::Cuda {
+            self.entry.add(Known::Owner(n), format!("const b8 owns{n} = {owns};\n"));
+        } else {
+            line!(self, "const b8 owns{n} = {owns};");
+        }
+        format!("owns{n}")
+    }
+}

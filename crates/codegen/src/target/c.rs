@@ -1,0 +1,76 @@
+//! GNU C for a CPU: a careful form and an interior form of every parallel loop, the interior in vectors.
+
+use ebbtide_ir::{Block, Facts, Program};
+use ebbtide_math::c::{Dialect, Item, Shape, library};
+use ebbtide_math::{Format, Kernel};
+
+use crate::kernel::machine::{Family, Target};
+use crate::prelude;
+use crate::print::emitter::Emitter;
+use crate::unit::Unit;
+
+/// Prints the segments of a program: function `segment_K` runs `segments[K]`.
+pub fn c_unit(
+    program: &Program,
+    facts: &Facts,
+    segments: &[&Block],
+    target: Target,
+) -> Result<Unit, ebbtide_math::MathError> {
+    let mut text = Emitter::of(program, facts, Family::C, target);
+    let mut pieces = Vec::new();
+    for (k, block) in segments.iter().enumerate() {
+        text.segment(k, block, segments);
+        pieces.push(std::mem::take(&mut text.out));
+    }
+    let parts = deal(&pieces);
+    text.out = in_parts(pieces, &parts);
+    text.want_extremes();
+    let shapes = [Format::F64, Format::F32].map(|format| {
+        let lanes = target.vector_bytes / if format == Format::F64 { 8 } else { 4 };
+        Shape::new(format, lanes)
+    });
+    let shapes = [shapes[0]?, shapes[1]?];
+    text.items.extend(shapes.iter().filter_map(|shape| {
+        Some(Item { kernel: Kernel::Function(ebbtide_math::Function::from_name("abs")?), shape: *shape })
+    }));
+    let items: Vec<Item> = text.items.iter().copied().collect();
+    let mut source = library(Dialect::C, &items)?;
+    source.push_str(&prelude::c());
+    for shape in shapes {
+        source.push_str(&prelude::vectors(shape));
+    }
+    for (shape, ty) in shapes.into_iter().zip(["f64", "f32"]) {
+        if text.products.contains(ty) {
+            source.push_str(&prelude::products(shape, ty));
+        }
+        if let Some(places) = text.waiting_places.get(ty) {
+            source.push_str(&prelude::waiting(ty, *places));
+        }
+    }
+    let mut unit = text.finish(source, "static __attribute__((noinline))");
+    unit.parts = parts.iter().max().map_or(1, |last| last + 1);
+    Ok(unit)
+}
+
+/// Which part of a unit each segment belongs to. Where there is much text, the longest segment has one for itself: compilers
+/// take more than twice as long for twice the text, and two of them can run at a time.
+fn deal(segments: &[String]) -> Vec<usize> {
+    /// A text of so many bytes is compiled in a moment.
+    const SHORT: usize = 40_000;
+    let longest = segments.iter().enumerate().max_by_key(|(_, text)| text.len()).map(|(k, _)| k);
+    let others: usize =
+        segments.iter().enumerate().filter(|(k, _)| Some(*k) != longest).map(|(_, t)| t.len()).sum();
+    let worth = others > SHORT && segments.iter().any(|text| text.len() > SHORT);
+    (0..segments.len()).map(|k| usize::from(worth && Some(k) == longest)).collect()
+}
+
+/// The segments, each for the part that it belongs to, where there are several.
+fn in_parts(segments: Vec<String>, parts: &[usize]) -> String {
+    if parts.iter().all(|part| *part == 0) {
+        return segments.concat();
+    }
+    let guarded = |(text, part): (String, &usize)| {
+        format!("#if !defined(EB_PART) || EB_PART == {part}\n{text}#endif\n")
+    };
+    segments.into_iter().zip(parts).map(guarded).collect()
+}

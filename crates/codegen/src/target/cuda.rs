@@ -1,0 +1,43 @@
+//! CUDA C for a grid of threads: proofs before loops, iterations far from boundaries by themselves, stores last.
+
+use ebbtide_ir::{Block, Facts, Program};
+use ebbtide_math::c::{Dialect, Item, library};
+
+use crate::kernel::machine::{Family, Target};
+use crate::prelude;
+use crate::print::emitter::Emitter;
+use crate::unit::Unit;
+
+/// Prints the segments of a program as CUDA C: kernel `segment_K` runs `segments[K]` on a cooperative grid.
+///
+/// Whoever compiles it defines `EB_THREADS`, the threads of a block (where there are no library operations they may be
+/// fewer, a power of two of at least 32), and `EB_BLOCKS`, how many of them share a multiprocessor. Whoever runs it gives a
+/// segment no more threads than its [`Width`] says. Compiled with `EB_BATCH`, the text has one kernel, `eb_run_batch`,
+/// that runs one segment after the other in one block of a quarter of the threads.
+pub fn cuda_unit(
+    program: &Program,
+    facts: &Facts,
+    segments: &[&Block],
+) -> Result<Unit, ebbtide_math::MathError> {
+    let mut text = Emitter::of(program, facts, Family::Cuda, Target { vector_bytes: 8 });
+    for (k, block) in segments.iter().enumerate() {
+        text.segment(k, block, segments);
+    }
+    text.batch_kernel(segments.len());
+    text.want_extremes();
+    let items: Vec<Item> = text.items.iter().copied().collect();
+    let mut source = library(Dialect::Cuda, &items)?;
+    source.push_str(prelude::CUDA);
+    if text.notes {
+        source.push_str(prelude::ORDERED_SCATTER);
+    }
+    let row = program.extents_per_array();
+    let extents = row * program.arrays.len().max(1);
+    source.push_str(&format!(
+        "/* The extents of all arrays, {row} each. */\nstruct eb_extents {{ i64 of[{extents}]; }};\n"
+    ));
+    for ty in &text.products {
+        source.push_str(&prelude::cuda_products(ty));
+    }
+    Ok(text.finish(source, "static __device__ __noinline__"))
+}

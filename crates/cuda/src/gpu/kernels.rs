@@ -1,0 +1,145 @@
+//! Loaded code of a GPU, its kernels and their launches.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::null_mut;
+
+use ebbtide_runtime::Result;
+
+use super::Gpu;
+use crate::sys::Handle;
+
+impl Gpu {
+    /// Loads machine code.
+    pub fn load(&self, image: &[u8]) -> Result<Module> {
+        self.enter()?;
+        let mut module = null_mut();
+        // SAFETY (*Trusted code*): the image is machine code that the compiler made, whole.
+        let code = unsafe { (self.driver.cuModuleLoadData)(&mut module, image.as_ptr().cast()) };
+        self.check(code, "the compiled program could not be loaded")?;
+        Ok(Module(module))
+    }
+
+    /// Unloads machine code, after all that was asked for.
+    pub fn unload(&self, module: &Module) {
+        if self.wait().is_ok() {
+            // SAFETY (*Liveness*): nothing of the module runs any more, and it is unloaded once.
+            unsafe { (self.driver.cuModuleUnload)(module.0) };
+        }
+    }
+
+    /// A kernel of loaded code, with the number of blocks that can run at one time.
+    pub fn kernel(&self, module: &Module, name: &CStr, threads: u32) -> Result<Kernel> {
+        self.enter()?;
+        let (mut function, mut blocks) = (null_mut(), 0);
+        // SAFETY (*Liveness*): the module is loaded; the driver writes a handle and a number.
+        unsafe {
+            let code = (self.driver.cuModuleGetFunction)(&mut function, module.0, name.as_ptr());
+            self.check(code, "a kernel is missing from the compiled program")?;
+            let code = (self.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor)(
+                &mut blocks,
+                function,
+                threads as c_int,
+                0,
+            );
+            self.check(code, "a kernel does not say how many of its blocks fit")?;
+        }
+        Ok(Kernel { function, most: (blocks.max(0) as u32) * self.multiprocessors })
+    }
+
+    /// Launches a kernel with the parameters at these addresses.
+    ///
+    /// # Safety
+    ///
+    /// The kernel takes parameters of their layout, and what they point to is there and not in use elsewhere.
+    pub unsafe fn launch(
+        &self,
+        kernel: &Kernel,
+        grid: Grid,
+        meeting: Meeting,
+        parameters: &[*const c_void],
+    ) -> Result<()> {
+        self.enter()?;
+        let mut parameters: Vec<*mut c_void> = parameters.iter().map(|p| p.cast_mut()).collect();
+        let parameters = parameters.as_mut_ptr();
+        let function = kernel.function;
+        let Grid { blocks, rows, threads } = grid;
+        // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
+        let code = unsafe {
+            match meeting {
+                Meeting::Grid if blocks > 1 => (self.driver.cuLaunchCooperativeKernel)(
+                    function,
+                    blocks,
+                    1,
+                    1,
+                    threads,
+                    1,
+                    1,
+                    0,
+                    self.stream,
+                    parameters,
+                ),
+                _ => (self.driver.cuLaunchKernel)(
+                    function,
+                    blocks,
+                    rows,
+                    1,
+                    threads,
+                    1,
+                    1,
+                    0,
+                    self.stream,
+                    parameters,
+                    null_mut(),
+                ),
+            }
+        };
+        self.check(code, "a kernel could not be launched")
+    }
+}
+
+/// Do the blocks of a kernel wait for each other?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meeting {
+    /// They do: all run at one time.
+    Grid,
+    /// They do not.
+    Nowhere,
+}
+
+/// Loaded machine code.
+pub struct Module(Handle);
+
+/// A kernel of loaded code.
+#[derive(Clone, Copy)]
+pub struct Kernel {
+    function: Handle,
+    /// The most blocks that can run at one time.
+    pub most: u32,
+}
+
+/// The threads of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// How many blocks.
+    pub blocks: u32,
+    /// How many rows of so many blocks.
+    pub rows: u32,
+    /// How many threads each has.
+    pub threads: u32,
+}
+
+impl Grid {
+    /// One row of blocks.
+    pub fn of(blocks: u32, threads: u32) -> Grid {
+        Grid { blocks, rows: 1, threads }
+    }
+}
+
+// SAFETY (*Driver's contract*): handles of the driver may be used from any thread.
+unsafe impl Send for Module {}
+// SAFETY (*Driver's contract*): as above.
+unsafe impl Sync for Module {}
+// SAFETY (*Driver's contract*): as above.
+unsafe impl Send for Kernel {}
+// SAFETY (*Driver's contract*): as above.
+unsafe impl Sync for Kernel {}
