@@ -215,13 +215,15 @@ mod tests {
               no proof: an access is no sum of ranges, or an element is claimed
               interior: all j where 0 <= j + w7 < v1, j + 1 >= 0, 0 <= j + w7 < u.0, 0 <= j < w.0
               vectors of F64
-        "#]].assert_eq(&shown(Family::C));
+        "#]]
+        .assert_eq(&shown(Family::C));
         expect![[r#"
             loop 0: inside its parallel loops, unless the segment yields
             parallel loop 0
               no proof: an access is no sum of ranges, or an element is claimed
               interior: all j where 0 <= j + w7 < v1, j + 1 >= 0, 0 <= j + w7 < u.0, 0 <= j < w.0
               rows at once: 1
-        "#]].assert_eq(&shown(Family::Cuda));
+        "#]]
+        .assert_eq(&shown(Family::Cuda));
     }
 }
