@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use ebbtide_ir::{
-    After, ArrayId, Block, LocalId, Loop, LoopKind, Op, Program, Region, Stmt, ValueId, walk,
-    walk_program_level,
+    After, ArrayId, Block, Combine, Facts, LocalId, Loop, LoopKind, Op, Par, Program, Region, Sharing, Stmt,
+    Store, ValueId, walk, walk_program_level,
 };
 
 /// What a piece of program uses and makes, outside the bodies of parallel loops.
@@ -125,4 +125,36 @@ pub(crate) fn written(block: &Block) -> BTreeSet<ArrayId> {
         _ => {}
     });
     written
+}
+
+/// The values of a parallel loop, its variables included.
+pub(crate) fn values_inside(par: &Par) -> BTreeSet<ValueId> {
+    let mut inside: BTreeSet<ValueId> = par.ranges.iter().map(|r| r.var).collect();
+    walk(&par.body, &mut |stmt| match stmt {
+        Stmt::Let(v) => drop(inside.insert(*v)),
+        Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }) => drop(inside.insert(*var)),
+        _ => {}
+    });
+    inside
+}
+
+/// The updates of a parallel loop that are sums, or minima or maxima, over its iterations, in source order.
+pub(crate) fn reductions<'s>(facts: &Facts, par: &'s Par) -> Vec<(Combine, &'s Store)> {
+    let facts = facts.pars.get(&par.id).cloned().unwrap_or_default();
+    let mut reductions = Vec::new();
+    walk(&par.body, &mut |stmt| match stmt {
+        Stmt::Update(how, s) if facts.of(s) == Sharing::Reduce => reductions.push((*how, s)),
+        _ => {}
+    });
+    reductions
+}
+
+/// Do iterations of a parallel loop combine into elements that others combine into, wherever data tells them?
+pub(crate) fn scatters(facts: &Facts, par: &Par) -> bool {
+    let facts = facts.pars.get(&par.id).cloned().unwrap_or_default();
+    let mut scatters = false;
+    walk(&par.body, &mut |stmt| {
+        scatters |= matches!(stmt, Stmt::Update(_, s) if facts.of(s) == Sharing::Scatter);
+    });
+    scatters
 }

@@ -21,6 +21,7 @@ use crate::print::c_types::{c_literal, c_type};
 use crate::print::elements::{Touched, Whole};
 use crate::print::emitter::{Checks, Emitter, Jam, Pace, line};
 use crate::print::entry::Known;
+use crate::print::interior::narrowing;
 use crate::print::par::proved;
 use crate::transform::sink_stores::Waiting;
 
@@ -202,7 +203,7 @@ impl Emitter<'_> {
         }
         let interior = self.interior(par);
         let names = self.before_interior(par, &interior);
-        let narrowing = self.narrowing(&interior);
+        let narrowing = narrowing(self.program, &interior);
         if interior.rows == Rows::Corners {
             // Rows at boundaries may be another matter.
             let margins = if last == 0 { &[0][..] } else { &[MARGIN, 0] };

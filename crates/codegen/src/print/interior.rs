@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ebbtide_ir::{Binary, Op, Par, ValueId};
+use ebbtide_ir::{Binary, Op, Par, Program, ValueId};
 
 use crate::analysis::exact::Exact;
 use crate::analysis::interior::{Before, Corner, Decide, Interior, Linear, Narrowing, Scope, Way, interior};
@@ -62,38 +62,38 @@ impl Emitter<'_> {
         format!("const i64 v{} = {text};", v.index())
     }
 
-    /// The statements that narrow `lo` and `hi`.
-    pub fn narrowing(&self, interior: &Interior) -> String {
-        let by = |(sum_scope, sum): &(Scope, Expr)| (scope(sum_scope), sum.to_string());
-        let mut text = String::new();
-        for narrowing in interior.narrowings(by) {
-            let line = match &narrowing {
-                Narrowing::NotZero(v) => format!("wild |= !{};", self.value(*v)),
-                Narrowing::NotNegative(sum) => not_negative(sum),
-                Narrowing::Within(at, sum, extent) => {
-                    let room = Expr::room(extent.clone(), sum.1.clone()).tamed();
-                    in_scope(at, &format!("{} {}", not_negative(sum), not_negative(&(-sum.0, room))))
-                }
-                Narrowing::Away(Expr::Negative(e)) => format!("eb_avoid(&lo, &hi, -{e});"),
-                Narrowing::Away(e) => format!("eb_avoid(&lo, &hi, {e});"),
-                Narrowing::Empty => "hi = lo;".to_string(),
-                Narrowing::TameMultiple(c) => {
-                    let each = ["jf", "jt"]
-                        .map(|j| format!("eb_tame(&wild, eb_product(&wild, INT64_C({c}), {j}));"));
-                    each.join(" ")
-                }
-                Narrowing::Tame(at, e) => in_scope(at, &format!("{e};")),
-            };
-            let _ = writeln!(text, "{line}");
-        }
-        text.push_str("if (__builtin_expect(wild, 0)) hi = lo;\n");
-        text
-    }
-
     /// A value as a sum, where the interior has it as a number.
     pub fn linear_here(&self, interior: &Interior, v: ValueId) -> Option<Linear> {
         interior.linear_here(self.program, v)
     }
+}
+
+/// The statements that narrow `lo` and `hi`.
+pub(crate) fn narrowing(program: &Program, interior: &Interior) -> String {
+    let by = |(sum_scope, sum): &(Scope, Expr)| (scope(sum_scope), sum.to_string());
+    let mut text = String::new();
+    for narrowing in interior.narrowings(by) {
+        let line = match &narrowing {
+            Narrowing::NotZero(v) => format!("wild |= !{};", Expr::value(program, *v)),
+            Narrowing::NotNegative(sum) => not_negative(sum),
+            Narrowing::Within(at, sum, extent) => {
+                let room = Expr::room(extent.clone(), sum.1.clone()).tamed();
+                in_scope(at, &format!("{} {}", not_negative(sum), not_negative(&(-sum.0, room))))
+            }
+            Narrowing::Away(Expr::Negative(e)) => format!("eb_avoid(&lo, &hi, -{e});"),
+            Narrowing::Away(e) => format!("eb_avoid(&lo, &hi, {e});"),
+            Narrowing::Empty => "hi = lo;".to_string(),
+            Narrowing::TameMultiple(c) => {
+                let each =
+                    ["jf", "jt"].map(|j| format!("eb_tame(&wild, eb_product(&wild, INT64_C({c}), {j}));"));
+                each.join(" ")
+            }
+            Narrowing::Tame(at, e) => in_scope(at, &format!("{e};")),
+        };
+        let _ = writeln!(text, "{line}");
+    }
+    text.push_str("if (__builtin_expect(wild, 0)) hi = lo;\n");
+    text
 }
 
 /// The statement that narrows to where a sum is not negative.

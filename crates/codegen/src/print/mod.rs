@@ -7,6 +7,7 @@ pub(crate) mod body_loops;
 pub(crate) mod branches;
 pub(crate) mod c_types;
 pub(crate) mod deferred_products;
+pub(crate) mod dump;
 pub(crate) mod elements;
 pub(crate) mod emitter;
 pub(crate) mod entry;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{Asked, Combine, LoopKind, Op, Par, Sharing, Stmt, Store, Type, ValueId, evaluate, walk};
+use ebbtide_ir::{Asked, Combine, Op, Par, Stmt, Store, Type, ValueId, evaluate, walk};
 
 use crate::analysis::bounds_proof::{Proof, Prover, Test};
 use crate::analysis::interior::Interior;
+use crate::analysis::names::{reductions, scatters, values_inside};
 use crate::analysis::varying::vector_element;
 use crate::analysis::vectors::{Vectors, refusal};
 use crate::analysis::work::{Passes, Work, is_light, keeps_order, work};
@@ -13,6 +14,7 @@ use crate::kernel::machine::Family;
 use crate::print::body::{Body, Form, Part};
 use crate::print::c_types::{c_literal, c_type, to_bits};
 use crate::print::emitter::{Emitter, Jam, Pace, line};
+use crate::print::interior::narrowing;
 use crate::print::operation::vector_type;
 
 /// Vectors of iterations that run side by side where the body has loops.
@@ -43,25 +45,10 @@ impl Emitter<'_> {
 
     /// Prints a parallel loop.
     pub fn par(&mut self, par: &Par) {
-        let facts = self.facts.pars.get(&par.id).cloned().unwrap_or_default();
-        let mut reductions: Vec<(Combine, &Store)> = Vec::new();
-        let mut scatters = false;
-        self.inside = par.ranges.iter().map(|r| r.var).collect();
+        let reductions = reductions(self.facts, par);
+        let scatters = scatters(self.facts, par);
+        self.inside = values_inside(par);
         self.innermost = par.ranges.last().map(|r| r.var);
-        walk(&par.body, &mut |stmt| match stmt {
-            Stmt::Update(how, s) => match facts.of(s) {
-                Sharing::Reduce => reductions.push((*how, s)),
-                Sharing::Scatter => scatters = true,
-                Sharing::Own => {}
-            },
-            Stmt::Let(v) => drop(self.inside.insert(*v)),
-            Stmt::Loop(l) => {
-                if let LoopKind::For { var, .. } = l.kind {
-                    self.inside.insert(var);
-                }
-            }
-            _ => {}
-        });
         self.reductions = self.reductions.max(reductions.len());
         // An element is claimed at the place that it has in its own array.
         walk(&par.body, &mut |stmt| {
@@ -291,7 +278,7 @@ impl Emitter<'_> {
         let interior = self.interior(par);
         let before = self.before_interior(par, &interior);
         self.out.push_str(&before);
-        self.out.push_str(&self.narrowing(&interior));
+        self.out.push_str(&narrowing(self.program, &interior));
         if !reductions.is_empty() {
             // An element out of bounds is an error only if some iteration combines: lanes cannot tell.
             line!(self, "if (!reached) hi = lo;");

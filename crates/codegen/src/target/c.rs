@@ -6,6 +6,7 @@ use ebbtide_math::{Format, Kernel};
 
 use crate::kernel::machine::{Family, Target};
 use crate::prelude;
+use crate::print::dump::dump;
 use crate::print::emitter::Emitter;
 use crate::unit::Unit;
 
@@ -16,6 +17,7 @@ pub fn c_unit(
     segments: &[&Block],
     target: Target,
 ) -> Result<Unit, ebbtide_math::MathError> {
+    dump(program, facts, segments, Family::C);
     let mut text = Emitter::of(program, facts, Family::C, target);
     let mut pieces = Vec::new();
     for (k, block) in segments.iter().enumerate() {

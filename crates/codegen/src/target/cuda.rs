@@ -5,6 +5,7 @@ use ebbtide_math::c::{Dialect, Item, library};
 
 use crate::kernel::machine::{Family, Target};
 use crate::prelude;
+use crate::print::dump::dump;
 use crate::print::emitter::Emitter;
 use crate::unit::Unit;
 
@@ -19,6 +20,7 @@ pub fn cuda_unit(
     facts: &Facts,
     segments: &[&Block],
 ) -> Result<Unit, ebbtide_math::MathError> {
+    dump(program, facts, segments, Family::Cuda);
     let mut text = Emitter::of(program, facts, Family::Cuda, Target { vector_bytes: 8 });
     for (k, block) in segments.iter().enumerate() {
         text.segment(k, block, segments);

@@ -8,6 +8,7 @@
 
 mod frozen;
 mod targeted;
+mod texts;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,0 +1,229 @@
+//! What the analyses decide of each loop, for people. Input: a segment; output: a few lines for each loop.
+//!
+//! `EBBTIDE_DUMP=kernel` prints it to standard error.
+
+use std::fmt::Write as _;
+
+use ebbtide_ir::{Block, Facts, Loop, Par, Program, Stmt, Type, walk};
+
+use crate::analysis::boundary_conditions::usual_conditions;
+use crate::analysis::bounds_proof::{Prover, Test};
+use crate::analysis::interchange::interchange;
+use crate::analysis::interior::{Corner, Decide, Interior, Narrowing, Scope, interior};
+use crate::analysis::names::{reductions, values_inside};
+use crate::analysis::varying::vector_element;
+use crate::analysis::vectors::{Vectors, refusal};
+use crate::analysis::work::{keeps_order, rows_together};
+use crate::kernel::expr::{Arithmetic, Expr};
+use crate::kernel::machine::Family;
+
+/// Shows the decisions about segments to somebody who wants to know why a loop has the form that it has.
+pub(crate) fn dump(program: &Program, facts: &Facts, segments: &[&Block], family: Family) {
+    if std::env::var_os("EBBTIDE_DUMP").is_some_and(|what| what == "kernel") {
+        for (k, block) in segments.iter().enumerate() {
+            eprintln!(
+                "// {}, segment {k}, {family:?}\n{}",
+                program.name,
+                decisions(program, facts, block, family)
+            );
+        }
+    }
+}
+
+/// The decisions about the loops of a segment.
+fn decisions(program: &Program, facts: &Facts, block: &Block, family: Family) -> String {
+    let mut text = String::new();
+    walk(block, &mut |stmt| match stmt {
+        Stmt::Loop(l) if family == Family::Cuda => text.push_str(&time_loop(program, facts, l)),
+        Stmt::Par(par) => text.push_str(&parallel_loop(program, facts, par, family)),
+        _ => {}
+    });
+    text
+}
+
+fn time_loop(program: &Program, facts: &Facts, l: &Loop) -> String {
+    let where_it_runs = match interchange(program, facts, l) {
+        Ok(_) => "inside its parallel loops, unless the segment yields".to_string(),
+        Err(why) => format!("outside its parallel loops: {why}"),
+    };
+    format!("loop {}: {where_it_runs}\n", l.id.index())
+}
+
+fn parallel_loop(program: &Program, facts: &Facts, par: &Par, family: Family) -> String {
+    let line = par.site.as_ref().map_or(String::new(), |site| format!(", line {}", site.line));
+    let mut text = format!("parallel loop {}{line}\n", par.id.index());
+    let (inside, sums) = (values_inside(par), reductions(facts, par));
+    let stores: Vec<_> = sums.iter().map(|sum| sum.1).collect();
+    let prover = Prover { program, inside: &inside, exact: &Default::default() };
+    let proof = prover.proof(par, &stores);
+    let _ = match &proof {
+        Some(proof) => {
+            let tests: Vec<String> = proof.tests.iter().map(|test| shown_test(program, test)).collect();
+            writeln!(text, "  no checks where {}", tests.join(", "))
+        }
+        None => writeln!(text, "  no proof: an access is no sum of ranges, or an element is claimed"),
+    };
+    if family == Family::C || proof.is_none() {
+        let decide = if family == Family::C { Decide::Columns } else { Decide::RowsToo };
+        let interior = interior(program, par, &inside, decide);
+        show_interior(&mut text, program, &interior);
+        if family == Family::C {
+            let _ = writeln!(text, "  {}", vectors(program, facts, par, &interior, &stores));
+        }
+    }
+    if family == Family::Cuda {
+        let usual = usual_conditions(program, &inside, par);
+        let usual: Vec<String> =
+            usual.iter().map(|(v, holds)| format!("v{} is {holds}", v.index())).collect();
+        if proof.is_some() && !usual.is_empty() {
+            let _ = writeln!(text, "  a text of its own where {}", usual.join(", "));
+        }
+        let _ = writeln!(text, "  rows at once: {}", rows_together(program, par));
+    }
+    text
+}
+
+fn show_interior(text: &mut String, program: &Program, interior: &Interior) {
+    let narrowings = interior.narrowings(Clone::clone);
+    let narrowings: Vec<String> = narrowings.iter().map(|n| shown_narrowing(program, n)).collect();
+    let _ = writeln!(text, "  interior: all j where {}", narrowings.join(", "));
+    for (v, holds) in &interior.decided {
+        let _ = writeln!(text, "    v{} is {holds}", v.index());
+    }
+    for index in &interior.unproved {
+        let index: Vec<String> = index.iter().map(|v| shown(program, &Expr::value(program, *v))).collect();
+        let _ = writeln!(text, "    [{}] is checked", index.join(", "));
+    }
+}
+
+/// An expression in the words of the program; what must be tame is as it is.
+fn shown(program: &Program, e: &Expr) -> String {
+    let sign = |op: &Arithmetic| match op {
+        Arithmetic::Add => '+',
+        Arithmetic::Sub => '-',
+        Arithmetic::Mul => '*',
+        Arithmetic::Div => '/',
+    };
+    let at = |e: &Expr| shown(program, e);
+    match e {
+        Expr::Value(v) => format!("v{}", v.index()),
+        Expr::Constant(c) | Expr::Number(c) | Expr::Factor(c) => c.to_string(),
+        Expr::Scalar(s) => format!("scalar {}", s.index()),
+        Expr::First(d) => format!("first{d}"),
+        Expr::End(d) => format!("end{d}"),
+        Expr::Extent(array, k) => format!("{}.{k}", program.array(*array).name),
+        Expr::Wrapped(v) => format!("w{}", v.index()),
+        Expr::Wrapping(op, a, b) | Expr::Checked(op, a, b) | Expr::Marked(op, a, b) => {
+            format!("({} {} {})", at(a), sign(op), at(b))
+        }
+        Expr::Tame(a) => at(a),
+        Expr::Negative(a) => format!("-{}", at(a)),
+        Expr::Room(extent, index) => format!("({} - 1 - {})", at(extent), at(index)),
+    }
+}
+
+fn shown_test(program: &Program, test: &Test) -> String {
+    match test {
+        Test::NotNegative(e) => format!("{} >= 0", shown(program, e)),
+        Test::AtMost(e, array, k) => {
+            format!("{} <= {}", shown(program, e), shown(program, &Expr::Extent(*array, *k)))
+        }
+        Test::Tame(first, end) => format!("{} and {} fit", shown(program, first), shown(program, end)),
+    }
+}
+
+fn shown_narrowing(program: &Program, narrowing: &Narrowing) -> String {
+    let at = |e: &Expr| shown(program, e);
+    let sum = |(coefficient, base): &(i64, Expr)| match (coefficient, base) {
+        (0, base) => at(base),
+        (1, Expr::Number(0)) => "j".to_string(),
+        (1, base) => format!("j + {}", at(base)),
+        (c, base) => format!("{c} j + {}", at(base)),
+    };
+    let corner = |scope: &Scope| {
+        let each = scope.iter().map(|(v, corner)| match corner {
+            Corner::First(e) => format!(" at v{} = {}", v.index(), at(e)),
+            Corner::Last(e) => format!(" at v{} = {} - 1", v.index(), at(e)),
+        });
+        each.collect::<String>()
+    };
+    match narrowing {
+        Narrowing::NotZero(v) => format!("{} != 0", at(&Expr::value(program, *v))),
+        Narrowing::NotNegative(s) => format!("{} >= 0", sum(s)),
+        Narrowing::Within(scope, s, extent) => format!("0 <= {} < {}{}", sum(s), at(extent), corner(scope)),
+        Narrowing::Away(e) => format!("j is on the longer side of {}", at(e)),
+        Narrowing::Empty => "nothing holds".to_string(),
+        Narrowing::TameMultiple(c) => format!("{c} j fits"),
+        Narrowing::Tame(scope, e) => format!("{} fits{}", at(e), corner(scope)),
+    }
+}
+
+fn vectors(
+    program: &Program,
+    facts: &Facts,
+    par: &Par,
+    interior: &Interior,
+    stores: &[&ebbtide_ir::Store],
+) -> String {
+    let ty = |element: &Type| stores.iter().all(|s| program.array(s.array).ty == *element);
+    let Some(element) = vector_element(program, &interior.varying, par).filter(ty) else {
+        return "no vectors: the data that varies has not one float type, or a loop differs between lanes"
+            .to_string();
+    };
+    if !facts.pars.get(&par.id).is_none_or(|facts| keeps_order(facts, par)) {
+        return "no vectors: lanes would combine out of order".to_string();
+    }
+    match refusal(program, interior, (element, Vectors::One), stores, &par.body) {
+        Some(why) => format!("no vectors: {why}"),
+        None => format!("vectors of {element:?}"),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use ebbtide_ir::{Access, Binary, Builder, Literal, verify};
+    use expect_test::expect;
+
+    use super::*;
+
+    /// `for t in 0..steps { for i in par(0..n) { w[i] = u[(i + 1) % n] } }`.
+    fn periodic() -> Program {
+        let mut b = Builder::new("periodic");
+        let u = b.array("u", Type::F64, 1, Access::Read);
+        let w = b.array("w", Type::F64, 1, Access::Write);
+        let (steps, n) = (b.scalar("steps", Type::Index), b.dim(w, 0));
+        let [zero, one] = [0, 1].map(|k| b.literal(Literal::index(k)));
+        b.begin_for("t", zero, steps);
+        let i = b.begin_par(&[("i", zero, n)])[0];
+        let right = b.binary(Binary::Add, i, one);
+        let right = b.binary(Binary::Rem, right, n);
+        let x = b.load(u, &[right]);
+        b.store(w, &[i], x);
+        b.end_par();
+        b.end_loop(None);
+        b.finish().unwrap()
+    }
+
+    #[test]
+    fn a_dump_says_what_is_decided_of_each_loop() {
+        let program = periodic();
+        let facts = verify(&program).unwrap();
+        let shown = |family| decisions(&program, &facts, &program.body, family);
+        expect![[r#"
+            parallel loop 0
+              no proof: an access is no sum of ranges, or an element is claimed
+              interior: all j where 0 <= j + w7 < v1, j + 1 >= 0, 0 <= j + w7 < u.0, 0 <= j < w.0
+              vectors of F64
+        "#]]
+        .assert_eq(&shown(Family::C));
+        expect![[r#"
+            loop 0: inside its parallel loops, unless the segment yields
+            parallel loop 0
+              no proof: an access is no sum of ranges, or an element is claimed
+              interior: all j where 0 <= j + w7 < v1, j + 1 >= 0, 0 <= j + w7 < u.0, 0 <= j < w.0
+              rows at once: 1
+        "#]]
+        .assert_eq(&shown(Family::Cuda));
+    }
+}
