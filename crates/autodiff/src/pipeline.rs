@@ -23,7 +23,7 @@ use crate::plan::tape_plan::TapePlan;
 use crate::request::{Mode, Optimisation, Request};
 
 /// A step that changes a derivative program in place.
-type Pass = fn(&mut Program);
+pub type Pass = fn(&mut Program);
 
 /// What a gradient program goes through once it is written.
 const FINISH_GRADIENT: [(&str, Pass); 2] =
@@ -31,6 +31,14 @@ const FINISH_GRADIENT: [(&str, Pass); 2] =
 
 /// What a tangent program goes through once it is written.
 const FINISH_TANGENT: [(&str, Pass); 1] = [("put called programs back", open)];
+
+/// The steps that need nothing but the program, by the names under which `EBBTIDE_DUMP` shows what they leave.
+pub const STEPS: [(&str, Pass); 4] = [
+    ("prepare", |program| *program = prepare(program)),
+    ("count visits", |program| drop(count_visits(program))),
+    FINISH_GRADIENT[0],
+    FINISH_GRADIENT[1],
+];
 
 /// The gradient of a program.
 pub fn gradient(source: &Program, request: &Request, inner: Inner) -> Result<Gradient, Error> {

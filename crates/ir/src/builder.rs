@@ -6,7 +6,6 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use crate::analysis::dependence::with_requirements;
 use crate::syntax::*;
 
 /// Builds a program statement by statement.
@@ -199,17 +198,7 @@ impl Builder {
 
     /// The program, verified; all that is wrong with it otherwise.
     pub fn finish(self) -> Result<Program, Error> {
-        let program = self.close()?;
-        let invalid = |flaws: Vec<Flaw>| Error::Invalid { program: program.name.clone(), flaws };
-        let flaws = crate::verify::flaws(&program);
-        if !flaws.is_empty() {
-            return Err(invalid(flaws));
-        }
-        let (checked, pars) = with_requirements(&program).map_err(invalid)?;
-        match crate::parts::check_scatters(&checked, &pars) {
-            Some(flaw) => Err(invalid(vec![flaw])),
-            None => Ok(checked),
-        }
+        crate::verify_source(&self.close()?)
     }
 
     /// The program as it was built; all that is wrong with how.

@@ -107,6 +107,7 @@
 
 mod analysis;
 mod builder;
+pub mod cases;
 mod interp;
 pub mod parts;
 pub mod passes;
@@ -123,7 +124,7 @@ pub use interp::{
     Bytes, Checks, Dead, HostArray, IterationOrder, Machine, Modes, Outcome, Races, Scalars, Tape, poison,
 };
 pub use syntax::*;
-pub use verify::{Facts, depends_on_arguments_alone, verify};
+pub use verify::{Facts, depends_on_arguments_alone, verify, verify_source};
 
 /// The version of the laws above.
 ///

@@ -6,7 +6,7 @@ mod structure;
 mod tapes;
 
 use crate::analysis::affine::Affines;
-use crate::analysis::dependence::{ParFacts, analyse, unchecked};
+use crate::analysis::dependence::{ParFacts, analyse, unchecked, with_requirements};
 use crate::parts;
 use crate::syntax::*;
 
@@ -37,8 +37,22 @@ pub fn verify(program: &Program) -> Result<Facts, Error> {
     Err(Error::Invalid { program: program.name.clone(), flaws })
 }
 
+/// Holds a program as written against the laws, and adds what must be asked when its parallel loops begin.
+pub fn verify_source(program: &Program) -> Result<Program, Error> {
+    let invalid = |flaws: Vec<Flaw>| Error::Invalid { program: program.name.clone(), flaws };
+    let flaws = flaws(program);
+    if !flaws.is_empty() {
+        return Err(invalid(flaws));
+    }
+    let (checked, pars) = with_requirements(program).map_err(invalid)?;
+    match parts::check_scatters(&checked, &pars) {
+        Some(flaw) => Err(invalid(vec![flaw])),
+        None => Ok(checked),
+    }
+}
+
 /// What is wrong with a program, but for races.
-pub(crate) fn flaws(program: &Program) -> Vec<Flaw> {
+fn flaws(program: &Program) -> Vec<Flaw> {
     let flaws = structure::flaws(program);
     if !flaws.is_empty() {
         return flaws;

@@ -32,11 +32,11 @@ fn what_passes_find_is_kept_where_their_number_is_known() {
                 d_y'[i_4] += v41;
             }
             for i_6 in par(0..v2) {
-                let mut s = x[i_6];
+                let mut s_2 = x[i_6];
                 let mut d_s = 0.0;
                 for k_2 in 0..passes {
-                    kept0[[k_2, i_6]] = s;
-                    s = s * s * 0.6 + 0.3 * x[i_6] * c[k_2 % c.len()] + 0.01 * k_2 as f64;
+                    kept0[[k_2, i_6]] = s_2;
+                    s_2 = s_2 * s_2 * 0.6 + 0.3 * x[i_6] * c[k_2 % c.len()] + 0.01 * k_2 as f64;
                 }
                 let v73 = d_y'[i_6];
                 d_y'[i_6] = 0.0;
@@ -44,13 +44,13 @@ fn what_passes_find_is_kept_where_their_number_is_known() {
                 let mut sum = 0.0;
                 for k_back in 0..passes {
                     let k_3 = 0 + passes - 1 - k_back;
-                    let mut s = kept0[[k_3, i_6]];
-                    let v83 = s;
-                    let v84 = s;
+                    let mut s_3 = kept0[[k_3, i_6]];
+                    let v83 = s_3;
+                    let v84 = s_3;
                     let v90 = 0.3 * x[i_6];
                     let v92 = k_3 % c.len();
                     let v93 = c[v92];
-                    s = v83 * v84 * 0.6 + v90 * v93 + 0.01 * k_3 as f64;
+                    s_3 = v83 * v84 * 0.6 + v90 * v93 + 0.01 * k_3 as f64;
                     let v100 = d_s;
                     d_s = 0.0;
                     let v105 = select(v100 == 0.0, 0.0, v100 * v93);

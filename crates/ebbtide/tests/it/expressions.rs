@@ -155,7 +155,7 @@ fn elements_are_updated_in_place() {
         expect![[r#"
             program elements(a: &mut Array2<f32>, low: &mut Array0<f32>, count: &mut Array1<i32>, bin: &Array1<i32>) {
                 for (i, j) in par(0..a.dim(0), 0..a.dim(1)) {
-                    a[[i, j]] += -1.0f32;
+                    a[[i, j]] += -(1.0f32);
                     a[[i, j]] = a[[i, j]] / 2.0f32;
                     low[[]].min_assign(a[[i, j]]);
                 }

@@ -136,13 +136,13 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                             d_x'[i_7] = v82 * 0.6;
                         }
                         for i_9 in par(0..v70) {
-                            let mut sum = x'[i_9];
+                            let mut sum_2 = x'[i_9];
                             let mut d_sum = 0.0;
                             let v90 = x'.len();
                             for k_2 in 0..v90 {
-                                sum = sum + a[[k_2, i_9]] * x'[k_2];
+                                sum_2 = sum_2 + a[[k_2, i_9]] * x'[k_2];
                             }
-                            let v99 = sum.tanh();
+                            let v99 = sum_2.tanh();
                             let v100 = d_y'[i_9];
                             d_y'[i_9] = 0.0;
                             d_sum = d_sum + v100 * (1.0 - v99 * v99);
@@ -156,33 +156,35 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                             d_sum = 0.0;
                             d_x'[i_9] += v121;
                         }
+                        #[unproved]
                         for (k0_2, lane) in par(0..d_x'.len(), 0..32) {
-                            let mut sum = 0.0;
+                            let mut sum_4 = 0.0;
                             let v143 = -1 + x'.len() - k0_2;
                             let v145 = x'.len();
                             if (v143 >= 0) & (v143 < v145) {
                                 for i_10 in 0..(v70 - 0) / 32 {
                                     let v156 = 0 + i_10 * 32 + lane;
                                     let k_4 = 0 + v145 - 1 - v143;
-                                    sum = sum + kept0[v156] * a[[k_4, v156]];
+                                    sum_4 = sum_4 + kept0[v156] * a[[k_4, v156]];
                                 }
                             }
-                            lanes0[[k0_2, lane]] = sum;
+                            lanes0[[k0_2, lane]] = sum_4;
                         }
+                        #[unproved]
                         for k0 in par(0..d_x'.len()) {
-                            let mut sum = 0.0;
+                            let mut sum_5 = 0.0;
                             for lane_2 in 0..32 {
-                                sum = sum + lanes0[[k0, lane_2]];
+                                sum_5 = sum_5 + lanes0[[k0, lane_2]];
                             }
                             let v177 = -1 + x'.len() - k0;
                             let v179 = x'.len();
                             if (v177 >= 0) & (v177 < v179) {
                                 for i_11 in 0 + (v70 - 0) / 32 * 32..v70 {
                                     let k_5 = 0 + v179 - 1 - v177;
-                                    sum = sum + kept0[i_11] * a[[k_5, i_11]];
+                                    sum_5 = sum_5 + kept0[i_11] * a[[k_5, i_11]];
                                 }
                             }
-                            d_x'[k0] += sum;
+                            d_x'[k0] += sum_5;
                         }
                     }
                 }
@@ -233,38 +235,40 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                             d_x'[i_7] = v89 * 0.6;
                         }
                         for i_9 in par(0..n_2) {
-                            let mut sum = 0.0;
+                            let mut sum_2 = 0.0;
                             let mut d_sum = 0.0;
                             for k_2 in 0..n_2 {
                                 if i_9 + k_2 < n_2 {
                                     if x'[i_9] > 0.3 {
-                                        sum = sum + a[[0, k_2]] * x'[i_9 + k_2].sin();
+                                        sum_2 = sum_2 + a[[0, k_2]] * x'[i_9 + k_2].sin();
                                     }
                                 }
                             }
-                            let v113 = sum.exp();
+                            let v113 = sum_2.exp();
                             let v114 = d_y'[i_9];
                             d_y'[i_9] = 0.0;
                             d_sum = d_sum + v114 * v113;
                             kept0[i_9] = d_sum;
                             d_sum = 0.0;
                         }
+                        #[unproved]
                         for k_back_2 in par(0..n_2) {
-                            let mut sum = 0.0;
+                            let mut sum_8 = 0.0;
                             for i_10 in 0..n_2 {
                                 let v176 = kept0[i_10];
                                 if i_10 + k_back_2 < n_2 {
                                     if x'[i_10] > 0.3 {
-                                        sum = sum + v176 * x'[i_10 + k_back_2].sin();
+                                        sum_8 = sum_8 + v176 * x'[i_10 + k_back_2].sin();
                                     }
                                 }
                             }
                             if ((0 >= 0) & (0 < d_a'.dim(0))) & ((k_back_2 >= 0) & (k_back_2 < d_a'.dim(1))) {
-                                d_a'[[0, k_back_2]] += sum;
+                                d_a'[[0, k_back_2]] += sum_8;
                             }
                         }
+                        #[unproved]
                         for k0 in par(0..d_x'.len()) {
-                            let mut sum = 0.0;
+                            let mut sum_9 = 0.0;
                             for k_back_3 in 0..n_2 {
                                 let v216 = k0 - (-1 + x'.len() - k_back_3);
                                 if (v216 >= 0) & (v216 < n_2) {
@@ -272,12 +276,12 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                                     let k_4 = 0 + n_2 - 1 - k_back_3;
                                     if v216 + k_4 < n_2 {
                                         if x'[v216] > 0.3 {
-                                            sum = sum + v220 * a[[0, k_4]] * x'[v216 + k_4].cos();
+                                            sum_9 = sum_9 + v220 * a[[0, k_4]] * x'[v216 + k_4].cos();
                                         }
                                     }
                                 }
                             }
-                            d_x'[k0] += sum;
+                            d_x'[k0] += sum_9;
                         }
                     }
                 }
@@ -339,6 +343,7 @@ fn a_product_by_loops_has_two_sums() {
                             }
                             d_y'[i_10] = 0.0;
                         }
+                        #[unproved]
                         for (k0_2, lane) in par(0..d_x'.len(), 0..32) {
                             let mut sum = 0.0;
                             let v174 = -1 + x'.len() - k0_2;
@@ -353,45 +358,47 @@ fn a_product_by_loops_has_two_sums() {
                             }
                             lanes0[[k0_2, lane]] = sum;
                         }
+                        #[unproved]
                         for k0 in par(0..d_x'.len()) {
-                            let mut sum = 0.0;
+                            let mut sum_2 = 0.0;
                             for lane_2 in 0..32 {
-                                sum = sum + lanes0[[k0, lane_2]];
+                                sum_2 = sum_2 + lanes0[[k0, lane_2]];
                             }
                             let v211 = -1 + x'.len() - k0;
                             if (v211 >= 0) & (v211 < n_2) {
                                 for i_14 in 0..n_2 {
                                     for j_8 in 0 + (n_2 - 0) / 32 * 32..n_2 {
                                         let k_5 = 0 + n_2 - 1 - v211;
-                                        sum = sum + d_c'[[i_14, j_8]] * (a[[i_14, k_5]] * a[[k_5, j_8]]);
+                                        sum_2 = sum_2 + d_c'[[i_14, j_8]] * (a[[i_14, k_5]] * a[[k_5, j_8]]);
                                     }
                                 }
                             }
-                            d_x'[k0] += sum;
+                            d_x'[k0] += sum_2;
                         }
+                        #[unproved]
                         for (k0_3, k1) in par(0..d_a'.dim(0), 0..d_a'.dim(1)) {
-                            let mut sum = 0.0;
+                            let mut sum_3 = 0.0;
                             let v245 = -1 + x'.len() - k0_3;
                             if (v245 >= 0) & (v245 < n_2) {
                                 if (k1 >= 0) & (k1 < n_2) {
                                     for i_15 in 0..n_2 {
                                         let k_6 = 0 + n_2 - 1 - v245;
-                                        sum = sum + d_c'[[i_15, k1]] * x'[k_6] * a[[i_15, k_6]];
+                                        sum_3 = sum_3 + d_c'[[i_15, k1]] * x'[k_6] * a[[i_15, k_6]];
                                     }
                                 }
                             }
-                            let v267 = sum;
-                            let mut sum = 0.0;
+                            let v267 = sum_3;
+                            let mut sum_4 = 0.0;
                             if (k0_3 >= 0) & (k0_3 < n_2) {
                                 let v276 = -1 + x'.len() - k1;
                                 if (v276 >= 0) & (v276 < n_2) {
                                     for j_9 in 0..n_2 {
                                         let k_7 = 0 + n_2 - 1 - v276;
-                                        sum = sum + d_c'[[k0_3, j_9]] * x'[k_7] * a[[k_7, j_9]];
+                                        sum_4 = sum_4 + d_c'[[k0_3, j_9]] * x'[k_7] * a[[k_7, j_9]];
                                     }
                                 }
                             }
-                            d_a'[[k0_3, k1]] += v267 + sum;
+                            d_a'[[k0_3, k1]] += v267 + sum_4;
                         }
                         pop(c);
                     }
@@ -458,6 +465,7 @@ fn diagonals_are_summed_along_their_length() {
                             d_a'[[i_14, j_6]] += v135 * v127;
                             kept0[[i_14, j_6]] = v135 * v128;
                         }
+                        #[unproved]
                         for k0 in par(0..d_z'.len()) {
                             let mut sum = 0.0;
                             let v143 = k0 - 0;
@@ -537,6 +545,7 @@ fn elements_at_which_an_index_is_clamped_sum_over_all_that_lie_beyond() {
                             kept1[i_9] = v126 * left_2;
                             kept2[i_9] = v126 * right_2;
                         }
+                        #[unproved]
                         for k0 in par(0..d_x'.len()) {
                             let mut sum = 0.0;
                             let v139 = x'.len() - 1;
@@ -553,35 +562,35 @@ fn elements_at_which_an_index_is_clamped_sum_over_all_that_lie_beyond() {
                                 }
                             }
                             let v170 = sum;
-                            let mut sum = 0.0;
+                            let mut sum_2 = 0.0;
                             let v175 = x'.len() - 1;
                             if k0 == v175 {
                                 for i_11 in 0..n_2 {
                                     if (i_11 + 1).min(x'.len() - 1) == k0 {
-                                        sum = sum + kept1[i_11];
+                                        sum_2 = sum_2 + kept1[i_11];
                                     }
                                 }
                             } else {
                                 let v191 = k0 - 1;
                                 if (k0 < v175) & ((v191 >= 0) & (v191 < n_2)) {
-                                    sum = sum + kept1[v191];
+                                    sum_2 = sum_2 + kept1[v191];
                                 }
                             }
-                            let v199 = sum;
-                            let mut sum = 0.0;
+                            let v199 = sum_2;
+                            let mut sum_3 = 0.0;
                             let v202 = k0 - -1;
                             if v202 == 1 {
                                 for i_12 in 0..n_2 {
                                     if i_12.max(1) - 1 == k0 {
-                                        sum = sum + kept2[i_12];
+                                        sum_3 = sum_3 + kept2[i_12];
                                     }
                                 }
                             } else {
                                 if (v202 > 1) & ((v202 >= 0) & (v202 < n_2)) {
-                                    sum = sum + kept2[v202];
+                                    sum_3 = sum_3 + kept2[v202];
                                 }
                             }
-                            d_x'[k0] += v170 + v199 + sum;
+                            d_x'[k0] += v170 + v199 + sum_3;
                         }
                     }
                 }

@@ -90,7 +90,7 @@ impl Builder {
             Stmt::Let(v) => match self.program.op(*v) {
                 Op::Get(_) => true,
                 Op::Math(..) | Op::Rand(..) => false,
-                op => op.is_pure() && !crate::passes::may_fail(&self.program, *v),
+                op => op.is_pure() && !self.program.may_fail(*v),
             },
             _ => false,
         };

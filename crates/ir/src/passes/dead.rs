@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{for_each_par, may_fail};
+use super::for_each_par;
 use crate::syntax::*;
 
 /// Removes from parallel bodies what is not used. What can fail stays: its error is part of the program.
@@ -55,7 +55,7 @@ fn drop_unused(program: &Program, block: &mut Block, used: &Used) {
     block.retain_mut(|stmt| {
         stmt.blocks_mut().for_each(|inner| drop_unused(program, inner, used));
         match stmt {
-            Stmt::Let(v) => used.values.contains(v) || may_fail(program, *v),
+            Stmt::Let(v) => used.values.contains(v) || program.may_fail(*v),
             Stmt::Declare(local, _) | Stmt::Set(local, _) => used.locals.contains(local),
             Stmt::If(branch) => !branch.then.is_empty() || !branch.otherwise.is_empty(),
             Stmt::Loop(Loop { kind: LoopKind::For { .. }, body, until: None, .. }) => !body.is_empty(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{may_fail, replace_inside};
+use super::replace_inside;
 use crate::analysis::affine::Affines;
 use crate::analysis::dependence::{Sharing, analyse_alone};
 use crate::syntax::*;
@@ -55,7 +55,7 @@ fn fuse_block(program: &mut Program, affines: &Affines, block: &mut Block) {
 }
 
 fn is_pure_let(program: &Program, stmt: &Stmt) -> bool {
-    matches!(stmt, Stmt::Let(v) if program.op(*v).is_pure() && !may_fail(program, *v))
+    matches!(stmt, Stmt::Let(v) if program.op(*v).is_pure() && !program.may_fail(*v))
 }
 
 fn fuse(program: &Program, affines: &Affines, first: &Par, second: &Par) -> Option<(Program, Par)> {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::may_fail;
 use crate::syntax::*;
 
 /// Moves pure values that no iteration changes, and that cannot fail, out of parallel bodies.
@@ -37,7 +36,7 @@ fn take_invariant(program: &Program, from: &mut Block, inside: &mut BTreeSet<Val
     from.retain_mut(|stmt| {
         if let Stmt::Let(v) = stmt {
             let op = program.op(*v);
-            let pure = op.is_pure() && *op != Op::LoopVar && !may_fail(program, *v);
+            let pure = op.is_pure() && *op != Op::LoopVar && !program.may_fail(*v);
             if pure && op.operands().all(|o| !inside.contains(&o)) {
                 inside.remove(v);
                 to.push(Stmt::Let(*v));

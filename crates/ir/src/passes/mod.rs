@@ -40,6 +40,22 @@ pub const PIPELINE: [(&str, Pass); 6] = [
     ("drop dead code", drop_dead_code),
 ];
 
+/// Every transformation, by name: what case files and people who look for a broken one call it by.
+pub const ALL: [(&str, Pass); 7] = [
+    ("fold constants", fold_constants),
+    ("fuse parallel loops", fuse_parallel_loops),
+    ("share common values", share_common_values),
+    ("hoist invariant values", hoist_invariant_values),
+    ("drop dead code", drop_dead_code),
+    ("fuse multiply-add", fuse_multiply_add),
+    ("simplify", simplify),
+];
+
+/// The transformation with this name.
+pub fn by_name(name: &str) -> Option<Pass> {
+    ALL.iter().find(|(known, _)| *known == name).map(|(_, pass)| *pass)
+}
+
 /// The program as devices want it: the same roundings, the same errors, less work.
 ///
 /// ```
@@ -116,17 +132,6 @@ pub fn simplify_segments(program: &Program, segments: &[&Block]) -> Result<Simpl
     match flaw {
         None => Ok(Simplified { program, segments: simplified, facts: Facts { affines, pars } }),
         Some(flaw) => Err(flaw),
-    }
-}
-
-/// Can computing the value fail, whatever the data?
-pub(crate) fn may_fail(program: &Program, v: ValueId) -> bool {
-    match *program.op(v) {
-        Op::Load(..) => true,
-        Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) if !program.ty(v).is_float() => {
-            program.literal(b).and_then(Literal::to_i64).is_none_or(|divisor| divisor == 0)
-        }
-        _ => false,
     }
 }
 

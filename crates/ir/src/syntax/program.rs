@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::error::Fault;
 use super::ids::{ArrayId, Indices, ScalarId, Site, ValueId};
-use super::op::Op;
+use super::op::{Binary, Op};
 use super::types::{Literal, Type};
 
 pub use library::{Assign, Layout, LibraryCall, LibraryOp, MATMUL_CHUNK, Way};
@@ -238,20 +238,37 @@ impl Program {
         }
     }
 
+    /// Can computing the value fail, whatever the data?
+    pub(crate) fn may_fail(&self, v: ValueId) -> bool {
+        match *self.op(v) {
+            Op::Load(..) => true,
+            Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) if !self.ty(v).is_float() => {
+                self.literal(b).and_then(Literal::to_i64).is_none_or(|divisor| divisor == 0)
+            }
+            _ => false,
+        }
+    }
+
     /// The fault of an integer division by zero at this place of the source: perhaps an assertion that fails.
     pub fn division_fault(&self, site: Option<Site>) -> Fault {
-        let here = |assertion: &&Assertion| assertion.site.is_some() && assertion.site == site;
+        let texts = self.assertion_texts(&site);
+        match texts.is_empty() {
+            // A call may assert several things at its one place.
+            false => Fault::Assertion { text: texts.join(", or "), site },
+            true => Fault::DivisionByZero { site },
+        }
+    }
+
+    /// What the assertions at a place of the source say, each once.
+    pub(crate) fn assertion_texts(&self, site: &Option<Site>) -> Vec<&str> {
+        let here = |assertion: &&Assertion| assertion.site.is_some() && assertion.site == *site;
         let mut texts: Vec<&str> = Vec::new();
         for assertion in self.assertions.iter().filter(here) {
             if !texts.contains(&&*assertion.text) {
                 texts.push(&assertion.text);
             }
         }
-        match texts.is_empty() {
-            // A call may assert several things at its one place.
-            false => Fault::Assertion { text: texts.join(", or "), site },
-            true => Fault::DivisionByZero { site },
-        }
+        texts
     }
 
     /// The line that a branch prints, where it is one that prints.

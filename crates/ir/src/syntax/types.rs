@@ -166,7 +166,15 @@ literal_from! {
 
 impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A NaN that is not the usual one has its bits in the text.
+        let odd = |nan: bool, usual: u64| nan && self.bits != usual;
         match self.ty {
+            Type::F32 if odd(self.to_f64().is_nan(), u64::from(f32::NAN.to_bits())) => {
+                write!(f, "f32::from_bits({})", self.bits)
+            }
+            Type::F64 if odd(self.to_f64().is_nan(), f64::NAN.to_bits()) => {
+                write!(f, "f64::from_bits({})", self.bits)
+            }
             Type::F32 => write!(f, "{:?}f32", f32::from_bits(self.bits as u32)),
             Type::F64 => write!(f, "{:?}", f64::from_bits(self.bits)),
             Type::I32 => write!(f, "{}i32", self.bits as u32 as i32),

@@ -4,7 +4,7 @@
 
 use super::{Bound, Program};
 use crate::syntax::error::Fault;
-use crate::syntax::ids::{ArrayId, OperationId, Site, ValueId};
+use crate::syntax::ids::{ArrayId, OperationId, Site};
 use crate::syntax::types::Type;
 
 /// A library operation and the arrays that it works on; none of those that it writes stands twice.
@@ -99,6 +99,17 @@ impl LibraryOp {
             LibraryOp::Scan { .. } => "scan",
             LibraryOp::Compact => "compact",
             LibraryOp::Custom(_) => "operation",
+        }
+    }
+
+    /// The name in the text form, which has what [`LibraryOp::name`] leaves out: `add_matmul`, `scan_back`.
+    pub(crate) fn spelled(&self) -> &'static str {
+        match self {
+            LibraryOp::Matmul { into: Assign::Add, .. } => "add_matmul",
+            LibraryOp::Scan { way: Way::Forth, into: Assign::Add } => "add_scan",
+            LibraryOp::Scan { way: Way::Back, into: Assign::Replace } => "scan_back",
+            LibraryOp::Scan { way: Way::Back, into: Assign::Add } => "add_scan_back",
+            other => other.name(),
         }
     }
 
@@ -215,33 +226,6 @@ impl LibraryCall {
             rule: self.op.rule(),
             site: self.site.clone(),
         })
-    }
-
-    /// The text form: `matmul(a, b, c)`, `add_matmul(d, transposed(b), e)`.
-    pub(crate) fn text(&self, program: &Program, scalar: impl Fn(ValueId) -> String) -> String {
-        if let LibraryOp::Custom(_) = self.op {
-            let arguments = self.arguments.iter().map(|bound| match bound {
-                Bound::Array(a, _) => program.array(*a).name.clone(),
-                Bound::Scalar(v) => scalar(*v),
-            });
-            return format!("{}({})", self.name(program), arguments.collect::<Vec<_>>().join(", "));
-        }
-        let mut names: Vec<String> = self.arrays().map(|a| program.array(a).name.clone()).collect();
-        let (into, suffix) = match self.op {
-            LibraryOp::Matmul { left, right, into } => {
-                for (name, layout) in names.iter_mut().zip([left, right]) {
-                    if layout == Layout::Transposed {
-                        *name = format!("transposed({name})");
-                    }
-                }
-                (into, "")
-            }
-            LibraryOp::Scan { way: Way::Forth, into } => (into, ""),
-            LibraryOp::Scan { way: Way::Back, into } => (into, "_back"),
-            LibraryOp::Compact | LibraryOp::Custom(_) => (Assign::Replace, ""),
-        };
-        let prefix = if into == Assign::Add { "add_" } else { "" };
-        format!("{prefix}{}{suffix}({})", self.op.name(), names.join(", "))
     }
 }
 

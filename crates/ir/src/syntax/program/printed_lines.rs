@@ -4,7 +4,7 @@
 //! interpreter knows it by its condition, computes what stands in it and prints. A program that is built for a device that
 //! prints nothing does not have it.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use crate::syntax::ids::ValueId;
 use crate::syntax::types::{Literal, Type};
@@ -66,6 +66,16 @@ impl Print {
             }
         }
         line
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = if self.width == 0 { String::new() } else { self.width.to_string() };
+        let precision = self.precision.map_or(String::new(), |p| format!(".{p}"));
+        let scientific = if self.scientific { "e" } else { "" };
+        let all = width + &precision + scientific;
+        write!(f, "{{{}{all}}}", if all.is_empty() { "" } else { ":" })
     }
 }
 

@@ -1,0 +1,63 @@
+//! Case files of derivatives and of the steps to them: `tests/cases/*.eb`. `UPDATE_EXPECT=1` writes what they should have.
+//!
+//! A step is one of `STEPS`; `adjoint of loss by u, s`, perhaps with `without tape by exchange, trim slots`; or `tangent by u`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::Path;
+
+use ebbtide_autodiff::{Optimisation, Request, STEPS, gradient_to_show, tangent};
+use ebbtide_ir::cases::Case;
+use ebbtide_ir::{Program, verify, verify_source};
+
+fn step(name: &str, source: &Program) -> Result<Program, String> {
+    let mut program = verify_source(source).map_err(|why| why.to_string())?;
+    if let Some((_, pass)) = STEPS.iter().find(|(known, _)| *known == name) {
+        pass(&mut program);
+        verify(&program).map_err(|why| format!("`{name}` broke a law: {why}"))?;
+        return Ok(program);
+    }
+    if let Some(wrt) = name.strip_prefix("tangent by ") {
+        return tangent(&program, &list(wrt)).map(|tangent| tangent.program).map_err(|why| why.to_string());
+    }
+    let asked = name.strip_prefix("adjoint of ").ok_or(format!("there is no step `{name}`"))?;
+    let (asked, without) = asked.split_once(" without ").unwrap_or((asked, ""));
+    let (of, wrt) = asked.split_once(" by ").ok_or("an adjoint is `of` one array `by` others")?;
+    let without = list(without).iter().map(|name| optimisation(name)).collect::<Result<_, _>>()?;
+    let request = Request { of: of.to_string(), wrt: list(wrt), without, ..Request::default() };
+    gradient_to_show(&program, &request).map(|gradient| gradient.program).map_err(|why| why.to_string())
+}
+
+fn list(text: &str) -> Vec<String> {
+    text.split(", ").filter(|name| !name.is_empty()).map(str::to_string).collect()
+}
+
+/// `tape by exchange` is `TapeByExchange`.
+fn optimisation(name: &str) -> Result<Optimisation, String> {
+    let joined = name.replace(' ', "");
+    let found = Optimisation::ALL.into_iter().find(|o| format!("{o:?}").eq_ignore_ascii_case(&joined));
+    found.ok_or(format!("there is no optimisation `{name}`"))
+}
+
+#[test]
+fn every_case_is_as_its_file_says() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let mut wrong = Vec::new();
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap();
+        let name = file.file_name().unwrap().to_string_lossy();
+        match Case::read(&text).and_then(|case| case.now(step)) {
+            Ok(now) if now == text => {}
+            Ok(now) if std::env::var_os("UPDATE_EXPECT").is_some() => std::fs::write(file, now).unwrap(),
+            Ok(now) => wrong.push(format!("{name} is now\n{now}")),
+            Err(why) => wrong.push(format!("{name}: {why}")),
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}\n`UPDATE_EXPECT=1 cargo test` writes what cases should have",
+        wrong.join("\n")
+    );
+    assert!(files.len() >= 12, "where are the cases?");
+}
