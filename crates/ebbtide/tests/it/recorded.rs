@@ -139,3 +139,73 @@ fn c55_the_zeros_of_a_cleared_temporary_are_not_recorded() {
     // In each step `u` and what the temporary held before it was cleared.
     assert!(plan.peak_bytes() < f64s(n * (2 * steps + 10)), "{}", plan.explain());
 }
+
+/// Sums within sums: the innermost ones are as many as iterations of three loops.
+#[program]
+fn three_sums(x: &Array1<f64>, w: &Array2<f64>, y: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    for i in par(0..n) {
+        let mut outer = 0.0;
+        for j in 0..n {
+            let mut middle = 0.0;
+            for k in 0..n {
+                let mut inner = 0.0;
+                for l in 0..n {
+                    inner += w[[k, l]] * x[l] * x[i];
+                }
+                middle += inner * inner * w[[j, k]];
+            }
+            outer += middle * middle * x[j];
+        }
+        y[i] = outer;
+    }
+    for i in par(0..n) {
+        loss[[]] += y[i] * y[i];
+    }
+}
+
+/// The same in triangles.
+#[program]
+fn triangle_sums(x: &Array1<f64>, w: &Array2<f64>, y: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    for i in par(0..n) {
+        let mut outer = 0.0;
+        for j in 0..i {
+            let mut inner = 0.0;
+            for k in 0..j {
+                inner += w[[j, k]] * x[k] * x[i];
+            }
+            outer += inner * inner * x[j];
+        }
+        y[i] = outer;
+    }
+    for i in par(0..n) {
+        loss[[]] += y[i] * y[i];
+    }
+}
+
+/// The most variables of loops, one inside the other, that a program has.
+fn depth(text: &str) -> usize {
+    let (mut open, mut most): (Vec<usize>, usize) = (Vec::new(), 0);
+    for line in text.lines().map(str::trim) {
+        if line.starts_with('}') {
+            open.pop();
+        }
+        if line.ends_with('{') {
+            let variables = line.strip_prefix("for ").and_then(|rest| rest.split(" in ").next());
+            open.push(variables.map_or(0, |variables| variables.split(", ").count()));
+            most = most.max(open.iter().sum());
+        }
+    }
+    most
+}
+
+#[test]
+fn c56_gradients_of_sums_within_sums_have_loops_no_deeper_than_the_sums() {
+    let program = three_sums();
+    let text = program.grad(three_sums::loss).wrt(three_sums::x).wrt(three_sums::w).to_string();
+    assert_eq!(depth(&text), 4, "{text}");
+    let program = triangle_sums();
+    let text = program.grad(triangle_sums::loss).wrt(triangle_sums::x).wrt(triangle_sums::w).to_string();
+    assert_eq!(depth(&text), 3, "{text}");
+}

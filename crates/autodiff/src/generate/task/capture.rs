@@ -1,10 +1,10 @@
 //! Bodies that read what they wrote: they are run over a copy of the array, and what each load found is kept for the way
 //! back.
 
-use ebbtide_ir::{Affines, ArrayId, Block, Indices, Literal, LocalId, Loop, Op, Stmt, Type, ValueId};
+use ebbtide_ir::{ArrayId, Block, Indices, Literal, LocalId, Loop, Op, Stmt, Type, ValueId};
 
 use super::Task;
-use crate::analysis::iteration_number::{Level, Ranges, Step};
+use crate::analysis::iteration_number::{Level, Step};
 use crate::error::Error;
 use crate::normalize::early::early;
 use crate::plan::scratch_arrays::{self, Places};
@@ -85,15 +85,7 @@ impl Task<'_> {
 
     /// Places for passes of loops, one inside the other; `None` where bounds are data.
     pub(super) fn places(&self, loops: &[Step]) -> Option<Places> {
-        let domain = &self.store.as_ref()?.domain;
-        let own: Vec<Step> = domain.ranges.iter().map(|r| Step::Numbered(scratch_arrays::level(r))).collect();
-        let ranges = Ranges::new(self.source, domain.affines);
-        // Where all iterations have as many passes, neighbours among them have neighbouring places.
-        let alike = are_alike(domain.affines, domain.ranges.iter().map(|r| r.var).collect(), loops);
-        match alike {
-            true => ranges.number(loops).map(Places::Each),
-            false => ranges.number(&[&own, loops].concat()).map(Places::Packed),
-        }
+        self.store.as_ref()?.domain.places(loops)
     }
 
     /// A load of an array that the body runs over a copy of.
@@ -151,19 +143,4 @@ impl Task<'_> {
         let store = self.store.as_mut().filter(|store| store.has_room(places))?;
         Some(store.array(w, ty, places, super::replay::Written::Once))
     }
-}
-
-/// Are the numbers of passes of all loops by which places are told apart the same in all iterations with these variables?
-fn are_alike(affines: &Affines, mut varying: Vec<ValueId>, loops: &[Step]) -> bool {
-    for step in loops {
-        let (Step::Numbered(level) | Step::Around(level)) = step;
-        let varies = |v: ValueId| varying.iter().any(|var| affines.form(v).coefficient(*var) != 0);
-        let varies = varies(level.from) || varies(level.to);
-        let numbered = matches!(step, Step::Numbered(_));
-        if varies && numbered {
-            return false;
-        }
-        varying.extend((varies || numbered).then_some(level.var));
-    }
-    true
 }
