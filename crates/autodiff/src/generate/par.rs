@@ -69,7 +69,7 @@ impl ParAdjoint<'_> {
         let extreme = self.count_ties(w, par, &forwarding)?;
         let all = sites(self.source, self.activity, &par.body);
         let turns = !self.without.contains(&Optimisation::GatherStencils);
-        let gathered = match turns && forwarding.arrays.is_empty() {
+        let gathered = match turns && !forwarding.is_undecided() {
             true => self.gathered(par, &all, &written),
             // The copies are of the iterations: another loop cannot run bodies over them.
             false => BTreeSet::new(),
@@ -233,7 +233,7 @@ impl ParAdjoint<'_> {
         let sums = !self.without.contains(&Optimisation::SumOverPreimages);
         let shadows: BTreeSet<ArrayId> = scattered.iter().filter(|_| sums).filter_map(shadow).collect();
         let again = written_by(par).iter().any(|a| overwrites_itself(par, *a));
-        let again = again || !forwarding.arrays.is_empty();
+        let again = again || forwarding.is_undecided();
         let reads = if again { Reads::Anytime } else { Reads::First };
         let body = if sums { sum_in_locals(w, body, &shadows) } else { body };
         let whole = Whole { ranges: &ranges, body, shadows, domain, reads, tapes: &tapes };
@@ -345,7 +345,7 @@ fn iterations(
         .map(|r| if is_zero(&w.program, r.from) { r.var } else { w.sub(r.var, r.from) })
         .collect();
     let storage = storage.map(|(kept, domain, tapes)| Storage { kept, domain, own, tapes });
-    let body = (&par.body, &forwarding.forwarded);
+    let body = (&par.body, forwarding);
     let task = Task::new(source, activity, beside, purpose, map, body);
     task.keeping(storage).over(copies).write(w, &par.body)?;
     let body = w.end();

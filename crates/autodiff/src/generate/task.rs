@@ -13,6 +13,7 @@ use ebbtide_ir::{
 
 use crate::analysis::activity::Activity;
 use crate::analysis::needed::claims_for;
+use crate::analysis::store_forwarding::StoreForwarding;
 use crate::error::Error;
 use crate::generate::extremes::{Extremes, find};
 use crate::plan::shadow_state::Shadows;
@@ -82,7 +83,7 @@ pub(crate) struct Task<'a> {
     reached: BTreeSet<LocalId>,
     sites: HashMap<ValueId, usize>,
     /// Loads of what the same iteration stored, and what that is.
-    forwarded: &'a HashMap<ValueId, ValueId>,
+    forwarding: &'a StoreForwarding,
     /// Of inner loops whose number of passes is data: where it is counted.
     passes: HashMap<LoopId, LocalId>,
     /// Where the iteration can keep what it finds on its way forward.
@@ -121,7 +122,7 @@ impl<'a> Task<'a> {
         (shadows, extremes): (&'a Shadows, &'a Extremes),
         purpose: Purpose<'a>,
         map: HashMap<ValueId, ValueId>,
-        (body, forwarded): (&Block, &'a HashMap<ValueId, ValueId>),
+        (body, forwarding): (&Block, &'a StoreForwarding),
     ) -> Task<'a> {
         let mut inside = BTreeSet::new();
         walk(body, &mut |stmt| match stmt {
@@ -145,7 +146,7 @@ impl<'a> Task<'a> {
             steady: HashMap::new(),
             reached: BTreeSet::new(),
             sites,
-            forwarded,
+            forwarding,
             passes: HashMap::new(),
             store: None,
             replays: HashMap::new(),
@@ -213,10 +214,13 @@ impl<'a> Task<'a> {
         for stmt in block {
             match stmt {
                 Stmt::Let(v) => {
-                    let new = match (self.forwarded.get(v), *self.source.op(*v)) {
+                    let new = match (self.forwarding.forwarded.get(v), *self.source.op(*v)) {
                         (Some(stored), _) => self.mapped(*stored),
                         (None, Op::Load(array, index)) if self.copies.contains_key(&array) => {
                             self.load_copy(w, *v, self.copies[&array], index)
+                        }
+                        (None, Op::Load(array, index)) if self.forwarding.compared.contains_key(v) => {
+                            self.load_compared(w, *v, array, index)
                         }
                         (None, Op::Get(local)) => match self.locals.get(&local) {
                             Some(new) => w.get(*new),
@@ -360,7 +364,7 @@ impl<'a> Task<'a> {
             }
             return Ok(());
         };
-        if let Some(stored) = self.forwarded.get(&v).copied() {
+        if let Some(stored) = self.forwarding.forwarded.get(&v).copied() {
             self.contribute(w, stored, bar);
             return Ok(());
         }

@@ -140,6 +140,37 @@ fn c55_the_zeros_of_a_cleared_temporary_are_not_recorded() {
     assert!(plan.peak_bytes() < f64s(n * (2 * steps + 10)), "{}", plan.explain());
 }
 
+/// Two rows that are overwritten from others: which rows these are, the shape tells.
+#[program]
+fn halo(x: &mut Array2<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let (n, m) = (x.dim(0), x.dim(1));
+    for _t in 0..steps {
+        for j in par(0..m) {
+            x[[0, j]] = 0.5 * x[[n - 2, j]] * x[[0, j]];
+            x[[n - 1, j]] = x[[1, j]] * x[[n - 1, j]];
+        }
+    }
+    for (i, j) in par(0..n, 0..m) {
+        loss[[]] += x[[i, j]] * x[[i, j]];
+    }
+}
+
+#[test]
+fn c55_rows_that_may_be_one_are_compared_and_the_array_is_not_copied() {
+    let device = Device::interpreter();
+    let g = halo().grad(halo::loss).wrt(halo::x).compile(&device).unwrap().with_budget(Budget::StoreAll);
+    let (n, m, steps) = (40, 10, 6);
+    let (mut x, mut loss) = (device.zeros([n, m]).unwrap(), device.zeros([]).unwrap());
+    let plan = g.plan((&mut x, steps, &mut loss)).unwrap();
+    // The tape, the working copy and its cotangent, and a few rows.
+    let most = f64s(2 * steps * m) + 2 * f64s(n * m) + f64s(8 * m);
+    assert!(plan.peak_bytes() < most, "{}", plan.explain());
+    let text = halo().grad(halo::loss).wrt(halo::x).to_string();
+    let back = text.split("backward loop").nth(1).unwrap();
+    let copies = back.lines().filter(|line| line.starts_with("            copy(")).count();
+    assert_eq!(copies, 0, "{text}");
+}
+
 /// Sums within sums: the innermost ones are as many as iterations of three loops.
 #[program]
 fn three_sums(x: &Array1<f64>, w: &Array2<f64>, y: &mut Array1<f64>, loss: &mut Array0<f64>) {

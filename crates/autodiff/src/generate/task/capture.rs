@@ -1,14 +1,14 @@
 //! Bodies that read what they wrote: they are run over a copy of the array, and what each load found is kept for the way
 //! back.
 
-use ebbtide_ir::{ArrayId, Block, Indices, Literal, LocalId, Loop, Op, Stmt, Type, ValueId};
+use ebbtide_ir::{ArrayId, Block, Compare, Indices, Literal, LocalId, Loop, Op, Stmt, Type, ValueId};
 
 use super::Task;
 use crate::analysis::iteration_number::{Level, Step};
 use crate::error::Error;
 use crate::normalize::early::early;
 use crate::plan::scratch_arrays::{self, Places};
-use crate::writer::Writer;
+use crate::writer::{Writer, both};
 
 /// Where a load puts what it found, for when the block around it is run again.
 #[derive(Clone, Debug)]
@@ -111,6 +111,29 @@ impl Task<'_> {
                 found
             }
         }
+    }
+
+    /// A load of an element that the iteration may have stored before.
+    pub(super) fn load_compared(
+        &mut self,
+        w: &mut Writer,
+        v: ValueId,
+        array: ArrayId,
+        index: Indices,
+    ) -> ValueId {
+        let index = self.index(index);
+        let mut found = w.load(array, index, self.source.value(v).site.clone());
+        for (at, stored) in self.forwarding.compared.get(&v).into_iter().flatten() {
+            let at = self.index(*at);
+            let mut same = None;
+            for (a, b) in index.as_slice().iter().zip(at.as_slice()).filter(|(a, b)| a != b) {
+                let equal = w.compare(Compare::Eq, *a, *b);
+                same = Some(both(w, same, equal));
+            }
+            let stored = self.mapped(*stored);
+            found = same.map_or(stored, |same| w.select(same, stored, found));
+        }
+        found
     }
 
     /// The place of this pass of the loops around, in this iteration. The innermost loop may be one whose body is not
