@@ -59,8 +59,14 @@ pub(crate) enum ShadowWrite {
     Zero,
     /// Nothing: all of it is zero from now on, and whoever uses it next knows.
     Forget,
-    /// It is replaced by what flows to the body's own load of that element.
-    Replace,
+    /// It is replaced by what flows to this load, the body's own of that element.
+    Replace(ValueId),
+}
+
+/// Loads, and the elements of shadows that what flows to them is added to.
+pub(crate) struct Followed<'a> {
+    pub loads: &'a BTreeSet<ValueId>,
+    pub elements: &'a mut Vec<(ArrayId, Indices)>,
 }
 
 /// Writes adjoint bodies of one parallel loop.
@@ -93,6 +99,8 @@ pub(crate) struct Task<'a> {
     /// The arrays that the body runs over a copy of, and the copies.
     copies: BTreeMap<ArrayId, ArrayId>,
     captures: HashMap<ValueId, Capture>,
+    /// Loads whose contributions are to be found again, and where these go.
+    followed: Option<Followed<'a>>,
     /// Is a block being run again, so that copies are not what they were any more?
     again: bool,
     /// The loops around what is written now.
@@ -152,6 +160,7 @@ impl<'a> Task<'a> {
             replays: HashMap::new(),
             copies: BTreeMap::new(),
             captures: HashMap::new(),
+            followed: None,
             again: false,
             around: Vec::new(),
             depth: 0,
@@ -167,6 +176,12 @@ impl<'a> Task<'a> {
     /// Lets the body run over copies of these arrays, which it reads after it has written them.
     pub fn over(mut self, copies: BTreeMap<ArrayId, ArrayId>) -> Task<'a> {
         self.copies = copies;
+        self
+    }
+
+    /// Notes at which elements of shadows what flows to these loads is added.
+    pub fn following(mut self, followed: Option<Followed<'a>>) -> Task<'a> {
+        self.followed = followed;
         self
     }
 
@@ -356,7 +371,7 @@ impl<'a> Task<'a> {
             // A shadow that is replaced by what flows here is zero where nothing does.
             if let Op::Load(array, index) = *self.source.op(v)
                 && let Purpose::All { writes, .. } = &self.purpose
-                && writes.get(&array) == Some(&ShadowWrite::Replace)
+                && writes.get(&array) == Some(&ShadowWrite::Replace(v))
                 && let Some(shadow) = self.shadows.arrays.get(&array)
             {
                 let zero = w.real(self.source.ty(v), 0.0);
@@ -418,8 +433,15 @@ impl<'a> Task<'a> {
                 }
                 let site = self.source.value(v).site.clone();
                 let index = self.index(index);
+                if let Some(followed) = self.followed.as_mut().filter(|followed| followed.loads.contains(&v))
+                {
+                    followed.elements.push((shadow, index));
+                }
                 match writes.get(&array) {
-                    Some(ShadowWrite::Replace) => w.store(shadow, index, bar, site),
+                    // What flows through it unchanged is there.
+                    Some(ShadowWrite::Replace(own))
+                        if *own == v && *w.program.op(bar) == Op::Load(shadow, index) => {}
+                    Some(ShadowWrite::Replace(own)) if *own == v => w.store(shadow, index, bar, site),
                     _ => w.accumulate(shadow, index, bar, site),
                 }
             }

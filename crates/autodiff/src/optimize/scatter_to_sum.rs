@@ -27,6 +27,7 @@ mod handed;
 mod interchange;
 mod lanes;
 mod nest;
+mod partial;
 mod slice;
 mod sum;
 
@@ -36,6 +37,7 @@ use lanes::{LANES, wants_lanes};
 use slice::{defined, only, updates, without};
 
 pub(crate) use interchange::Interchanged;
+pub(crate) use partial::partial_sums;
 pub(crate) use sum::Sum;
 
 /// The most operations that are repeated for an element rather than kept by the iteration.

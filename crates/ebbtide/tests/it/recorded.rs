@@ -240,3 +240,29 @@ fn c56_gradients_of_sums_within_sums_have_loops_no_deeper_than_the_sums() {
     let text = program.grad(triangle_sums::loss).wrt(triangle_sums::x).wrt(triangle_sums::w).to_string();
     assert_eq!(depth(&text), 3, "{text}");
 }
+
+/// Each plane is overwritten with products of a row and a column of the matrix itself.
+#[program]
+fn lu_planes(a: &mut Array2<f64>, loss: &mut Array0<f64>) {
+    let n = a.dim(0);
+    for k in 0..n {
+        for i in par(k + 1..n) {
+            a[[i, k]] = a[[i, k]] / a[[k, k]];
+        }
+        for (i, j) in par(k + 1..n, k + 1..n) {
+            a[[i, j]] = a[[i, j]] - a[[i, k]] * a[[k, j]];
+        }
+    }
+    for (i, j) in par(0..n, 0..n) {
+        loss[[]] += a[[i, j]] * a[[i, j]];
+    }
+}
+
+#[test]
+fn c56_rows_and_columns_of_a_plane_get_sums_and_no_scatters() {
+    let text = lu_planes().grad(lu_planes::loss).wrt(lu_planes::a).to_string();
+    let back = text.split("backward loop").nth(1).unwrap();
+    // Each iteration of a loop over the plane would add to elements that others add to as well.
+    let planes = back.lines().filter(|line| line.trim().starts_with("for (i")).count();
+    assert_eq!(planes, 0, "{text}");
+}
