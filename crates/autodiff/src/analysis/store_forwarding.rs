@@ -35,7 +35,8 @@ impl StoreForwarding {
 const MOST_STORES: usize = 4;
 
 /// The writes of arrays that an iteration has made, the last one last: at which index, and what, if that is known.
-type Written = HashMap<ArrayId, Vec<(Indices, Option<ValueId>)>>;
+type Written = HashMap<ArrayId, Vec<Write>>;
+type Write = (Indices, Option<ValueId>);
 
 /// Does a statement stand in a branch or a loop of the body?
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,7 +71,7 @@ struct Finder<'a> {
     /// Loads and writes that never touch one element, once that was asked.
     apart: Option<BTreeSet<(ArrayId, Indices, Indices)>>,
     /// Loads of which it is not known what they give, where they stand, and the writes before them.
-    undecided: Vec<(ValueId, Nested, Vec<(Indices, Option<ValueId>)>)>,
+    undecided: Vec<(ValueId, Nested, Vec<Write>)>,
     forwarding: StoreForwarding,
 }
 

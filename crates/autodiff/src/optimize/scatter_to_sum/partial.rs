@@ -79,7 +79,7 @@ impl Taker<'_> {
         let mut copier_ranges = Vec::new();
         for r in own {
             let name = w.program.value(r.var).name.clone().unwrap_or_else(|| "i".to_string());
-            copier_ranges.push((r.var, Range { var: w.loop_var(&name), ..r.clone() }));
+            copier_ranges.push((r.var, Range { var: w.loop_var(&name), ..*r }));
         }
         w.begin();
         let mut runs = None;
