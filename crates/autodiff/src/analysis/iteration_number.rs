@@ -31,6 +31,18 @@ impl Level {
     }
 }
 
+/// Loops with at most so many iterations cost little when they are run again.
+const FEW: i64 = 8;
+
+/// Has the loop so few iterations, whatever the arguments, that running them again costs little?
+pub(crate) fn has_few_iterations(program: &Program, l: &Loop) -> bool {
+    let literal = |v: ValueId| program.literal(v).and_then(Literal::to_i64);
+    Level::of(l).is_some_and(|level| match (literal(level.from), literal(level.to)) {
+        (Some(from), Some(to)) => to.saturating_sub(from) <= FEW,
+        _ => false,
+    })
+}
+
 /// The iterations of a nest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Numbered {

@@ -231,10 +231,11 @@ pub(crate) fn needed_arrays(
         let Stmt::Par(par) = stmt else { return };
         let forwarding = store_forwarding(program, affines, par);
         stored.extend(forwarding.forwarded.iter().map(|(load, value)| (*load, vec![*value])));
+        let undecided = forwarding.undecided(program);
         let mut into: BTreeMap<ArrayId, Vec<ValueId>> = BTreeMap::new();
         walk(&par.body, &mut |inner| {
             if let Stmt::Store(s) | Stmt::Update(_, s) = inner
-                && forwarding.arrays.contains(&s.array)
+                && undecided.contains(&s.array)
             {
                 into.entry(s.array).or_default().extend([&s.value].into_iter().chain(s.index.as_slice()));
             }
@@ -243,6 +244,7 @@ pub(crate) fn needed_arrays(
             if let Stmt::Let(v) = inner
                 && let Op::Load(array, _) = program.op(*v)
                 && let Some(values) = into.get(array)
+                && !forwarding.forwarded.contains_key(v)
             {
                 stored.insert(*v, values.clone());
             }

@@ -11,17 +11,52 @@ use ebbtide_ir::{
 pub(crate) struct StoreForwarding {
     /// Loads that give what was stored, and the value that was.
     pub forwarded: HashMap<ValueId, ValueId>,
+    /// Loads that give what the last of these stores put where it is at their index, or what was there before: a comparison of
+    /// indices tells.
+    pub compared: HashMap<ValueId, Vec<(Indices, ValueId)>>,
     /// Arrays of which that is not known so simply: a run of the body over a copy tells.
     pub arrays: BTreeSet<ArrayId>,
 }
 
+impl StoreForwarding {
+    /// Are there loads of which it is not known before the loop runs whether they give what the iteration stored?
+    pub fn is_undecided(&self) -> bool {
+        !self.arrays.is_empty() || !self.compared.is_empty()
+    }
+
+    /// The arrays of these loads.
+    pub fn undecided(&self, source: &Program) -> BTreeSet<ArrayId> {
+        let array = |v: &ValueId| if let Op::Load(array, _) = source.op(*v) { Some(*array) } else { None };
+        self.arrays.iter().copied().chain(self.compared.keys().filter_map(array)).collect()
+    }
+}
+
+/// Indices are compared with those of at most so many stores: beyond, a copy costs less.
+const MOST_STORES: usize = 4;
+
 /// The writes of arrays that an iteration has made, the last one last: at which index, and what, if that is known.
-type Written = HashMap<ArrayId, Vec<(Indices, Option<ValueId>)>>;
+type Written = HashMap<ArrayId, Vec<Write>>;
+type Write = (Indices, Option<ValueId>);
+
+/// Does a statement stand in a branch or a loop of the body?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nested {
+    Yes,
+    No,
+}
 
 /// Looks at the body of a parallel loop.
 pub(crate) fn store_forwarding(source: &Program, affines: &Affines, par: &Par) -> StoreForwarding {
-    let mut found = Finder { source, affines, par, apart: None, forwarding: StoreForwarding::default() };
-    found.block(&par.body, &mut Written::new());
+    let mut found = Finder {
+        source,
+        affines,
+        par,
+        apart: None,
+        undecided: Vec::new(),
+        forwarding: StoreForwarding::default(),
+    };
+    found.block(&par.body, &mut Written::new(), Nested::No);
+    found.compare();
     let mut forwarding = found.forwarding;
     forwarding.forwarded.retain(
         |load, _| !matches!(source.op(*load), Op::Load(array, _) if forwarding.arrays.contains(array)),
@@ -35,12 +70,14 @@ struct Finder<'a> {
     par: &'a Par,
     /// Loads and writes that never touch one element, once that was asked.
     apart: Option<BTreeSet<(ArrayId, Indices, Indices)>>,
+    /// Loads of which it is not known what they give, where they stand, and the writes before them.
+    undecided: Vec<(ValueId, Nested, Vec<Write>)>,
     forwarding: StoreForwarding,
 }
 
 impl Finder<'_> {
     /// The depth of recursion is that of nesting in the source.
-    fn block(&mut self, block: &Block, written: &mut Written) {
+    fn block(&mut self, block: &Block, written: &mut Written, nested: Nested) {
         for stmt in block {
             match stmt {
                 Stmt::Let(v) => {
@@ -49,7 +86,10 @@ impl Finder<'_> {
                             Some((at, Some(value))) if self.same(at, index) => {
                                 self.forwarding.forwarded.insert(*v, value);
                             }
-                            Some(_) => drop(self.forwarding.arrays.insert(array)),
+                            Some(_) => {
+                                self.forwarding.arrays.insert(array);
+                                self.undecided.push((*v, nested, written[&array].clone()));
+                            }
                             None => {}
                         }
                     }
@@ -58,7 +98,7 @@ impl Finder<'_> {
                 Stmt::Update(_, s) => written.entry(s.array).or_default().push((s.index, None)),
                 Stmt::If(branch) => {
                     for arm in [&branch.then, &branch.otherwise] {
-                        self.block(arm, &mut written.clone());
+                        self.block(arm, &mut written.clone(), Nested::Yes);
                     }
                     forget(written, stmt, &BTreeSet::new());
                 }
@@ -68,13 +108,51 @@ impl Finder<'_> {
                     let before = written.clone();
                     forget(written, stmt, &own);
                     for inner in stmt.blocks() {
-                        self.block(inner, &mut written.clone());
+                        self.block(inner, &mut written.clone(), Nested::Yes);
                     }
                     *written = before;
                     forget(written, stmt, &BTreeSet::new());
                 }
             }
         }
+    }
+
+    /// Lets indices be compared where the body itself stores to an array, nothing inside of it does, and few times.
+    fn compare(&mut self) {
+        let mut stores: HashMap<ArrayId, usize> = HashMap::new();
+        let mut others: BTreeSet<ArrayId> = BTreeSet::new();
+        walk(&self.par.body, &mut |stmt| match stmt {
+            Stmt::Store(s) => *stores.entry(s.array).or_default() += 1,
+            Stmt::Update(_, s) => drop(others.insert(s.array)),
+            Stmt::Claim(claim) => others.extend([claim.array, claim.taken]),
+            _ => {}
+        });
+        let own = |array: ArrayId| {
+            self.par.body.iter().filter(|stmt| matches!(stmt, Stmt::Store(s) if s.array == array)).count()
+        };
+        let may_compare = |array: &ArrayId| {
+            let count = own(*array);
+            !others.contains(array) && stores.get(array) == Some(&count) && count <= MOST_STORES
+        };
+        let mut arrays: BTreeSet<ArrayId> =
+            self.forwarding.arrays.iter().copied().filter(may_compare).collect();
+        let array = |v: ValueId| if let Op::Load(array, _) = self.source.op(v) { Some(*array) } else { None };
+        for (v, ..) in self.undecided.iter().filter(|load| load.1 == Nested::Yes) {
+            if let Some(array) = array(*v) {
+                arrays.remove(&array);
+            }
+        }
+        for (v, _, writes) in std::mem::take(&mut self.undecided) {
+            let Op::Load(array, index) = *self.source.op(v) else { continue };
+            if !arrays.contains(&array) {
+                continue;
+            }
+            let stores = writes.into_iter().filter_map(|(at, value)| Some((at, value?)));
+            let stores: Vec<(Indices, ValueId)> =
+                stores.filter(|(at, _)| !self.are_apart(array, index, *at)).collect();
+            self.forwarding.compared.insert(v, stores);
+        }
+        self.forwarding.arrays.retain(|array| !arrays.contains(array));
     }
 
     /// The last write that a load may see.

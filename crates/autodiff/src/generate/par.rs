@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
     Affines, ArrayId, Asked, Block, Combine, Indices, Literal, Par, Program, Range, Requirement, Safety,
-    Stmt, ValueId, is_zero, walk,
+    Stmt, ValueId, apart as apart_in, is_zero, walk,
 };
 
 use crate::analysis::activity::Activity;
@@ -17,15 +17,18 @@ use crate::analysis::index_inverse::{Inverse, Variable, covers, invert, is_own, 
 use crate::analysis::store_forwarding::{StoreForwarding, store_forwarding};
 use crate::error::Error;
 use crate::generate::extremes::Extremes;
-use crate::generate::task::{Purpose, ShadowWrite, Storage, Task, sites};
+use crate::generate::task::{Followed, Purpose, ShadowWrite, Storage, Task, sites};
 use crate::optimize::local_sums::sum_in_locals;
-use crate::optimize::scatter_to_sum::{Interchanged, Reads, Sum, Whole, split};
+use crate::optimize::scatter_to_sum::{Interchanged, Reads, Sum, Whole, partial_sums, split};
 use crate::plan::scratch_arrays::{Domain, ScratchArrays, Tapes};
 use crate::plan::shadow_state::{ShadowState, Shadows};
 use crate::request::Optimisation;
 use crate::writer::Writer;
 use crate::writer::prune::{prune, without_unread};
 use join_gather::ShadowDoubleBuffer;
+
+/// A load of an active array.
+type Site = (ValueId, ArrayId, Indices);
 
 /// A loop over all elements of the shadow of `array`, each collecting what flows to it.
 pub(crate) struct Gather {
@@ -69,7 +72,7 @@ impl ParAdjoint<'_> {
         let extreme = self.count_ties(w, par, &forwarding)?;
         let all = sites(self.source, self.activity, &par.body);
         let turns = !self.without.contains(&Optimisation::GatherStencils);
-        let gathered = match turns && forwarding.arrays.is_empty() {
+        let gathered = match turns && !forwarding.is_undecided() {
             true => self.gathered(par, &all, &written),
             // The copies are of the iterations: another loop cannot run bodies over them.
             false => BTreeSet::new(),
@@ -156,7 +159,7 @@ impl ParAdjoint<'_> {
         all: &[(ValueId, ArrayId, Indices)],
         written: &BTreeSet<ArrayId>,
     ) -> BTreeMap<ArrayId, ShadowWrite> {
-        let mut writes = BTreeMap::new();
+        let (mut writes, mut apart) = (BTreeMap::new(), None);
         for array in written {
             let overwritten = {
                 let mut stores = false;
@@ -166,18 +169,31 @@ impl ParAdjoint<'_> {
             if !overwritten {
                 continue;
             }
-            let loads: Vec<&(ValueId, ArrayId, Indices)> = all.iter().filter(|s| s.1 == *array).collect();
+            let loads: Vec<Site> = all.iter().filter(|s| s.1 == *array).copied().collect();
             let top = |v: ValueId| par.body.iter().any(|s| matches!(s, Stmt::Let(w) if *w == v));
             let write = match (only_store(par, *array), loads.as_slice()) {
                 (Some(store), []) if covers(self.source, self.affines, par, *array, store.index) => {
                     ShadowWrite::Forget
                 }
-                (Some(store), [load])
-                    if top(load.0)
-                        && same_index(self.affines, store.index, load.2)
-                        && reads_before(par, load.0) =>
-                {
-                    ShadowWrite::Replace
+                (Some(store), loads) => {
+                    let (own, others): (Vec<Site>, Vec<Site>) = loads
+                        .iter()
+                        .copied()
+                        .partition(|load: &Site| same_index(self.affines, store.index, load.2));
+                    let mut is_apart = |load: &Indices| {
+                        let apart = apart.get_or_insert_with(|| apart_in(self.source, self.affines, par));
+                        apart.contains(&(*array, *load, store.index))
+                    };
+                    match own.as_slice() {
+                        [load]
+                            if top(load.0)
+                                && reads_before(par, load.0)
+                                && others.iter().all(|other| is_apart(&other.2)) =>
+                        {
+                            ShadowWrite::Replace(load.0)
+                        }
+                        _ => ShadowWrite::Zero,
+                    }
                 }
                 _ => ShadowWrite::Zero,
             };
@@ -227,15 +243,21 @@ impl ParAdjoint<'_> {
         tapes.passing.extend(copies.values());
         let program = (self.source, self.activity);
         let body = (par, forwarding, copies);
-        let storage = domain.clone().map(|domain| (&mut *self.scratch_arrays, domain, &mut tapes));
-        let (ranges, body) = iterations(w, program, beside, self.env, (body, purpose), storage)?;
-        let shadow = |array: &ArrayId| self.shadows.arrays.get(array).copied();
         let sums = !self.without.contains(&Optimisation::SumOverPreimages);
+        let again = written_by(par).iter().any(|a| overwrites_itself(par, *a)) || forwarding.is_undecided();
+        let loads = if sums && !again { self.shared_loads(par, all) } else { BTreeSet::new() };
+        let storage = domain.clone().map(|domain| (&mut *self.scratch_arrays, domain, &mut tapes));
+        let mut elements = Vec::new();
+        let followed = Followed { loads: &loads, elements: &mut elements };
+        let body = (body, purpose, Some(followed));
+        let (ranges, body) = iterations(w, program, beside, self.env, body, storage)?;
+        let shadow = |array: &ArrayId| self.shadows.arrays.get(array).copied();
         let shadows: BTreeSet<ArrayId> = scattered.iter().filter(|_| sums).filter_map(shadow).collect();
-        let again = written_by(par).iter().any(|a| overwrites_itself(par, *a));
-        let again = again || !forwarding.arrays.is_empty();
         let reads = if again { Reads::Anytime } else { Reads::First };
         let body = if sums { sum_in_locals(w, body, &shadows) } else { body };
+        let written = written_by(par).iter().filter_map(shadow).collect();
+        let (body, partial) = partial_sums(w, &ranges, body, (&elements, &written));
+        partial.into_iter().for_each(|par| w.push(Stmt::Par(par)));
         let whole = Whole { ranges: &ranges, body, shadows, domain, reads, tapes: &tapes };
         let mut split = split(w, self.scratch_arrays, whole);
         let own = tapes.lasting.difference(&split.read).chain(&tapes.passing).copied().collect();
@@ -258,6 +280,50 @@ impl ParAdjoint<'_> {
         self.interchanged(w, after, scattered);
         self.sums(w, split.after, scattered);
         Ok(())
+    }
+
+    /// Loads of arrays that the loop writes, at elements that it never writes and that several iterations read: those depend
+    /// on some of its variables alone. It is the program that tells, not its adjoint, of which there may be two.
+    fn shared_loads(&self, par: &Par, all: &[(ValueId, ArrayId, Indices)]) -> BTreeSet<ValueId> {
+        let is_plain = par.body.iter().all(|stmt| stmt.blocks().next().is_none());
+        if par.ranges.len() < 2 || !is_plain {
+            return BTreeSet::new();
+        }
+        let writes: Vec<(ArrayId, Indices)> = (par.body.iter())
+            .filter_map(|stmt| match stmt {
+                Stmt::Store(s) | Stmt::Update(_, s) => Some((s.array, s.index)),
+                _ => None,
+            })
+            .collect();
+        let varies = varying(self.source, par);
+        let variables: Vec<ValueId> = par.ranges.iter().map(|r| r.var).collect();
+        // For each dimension of an index the variable that it holds; `None` where it holds anything else that varies.
+        let held = |index: &Indices| -> Option<Vec<Option<ValueId>>> {
+            let dimension = |v: &ValueId| {
+                let form = self.affines.form(*v);
+                let mut moving = form.terms.iter().filter(|t| varies.contains(&t.0));
+                match (moving.next(), moving.next()) {
+                    (None, _) => Some(None),
+                    (Some((var, 1 | -1)), None) if variables.contains(var) => Some(Some(*var)),
+                    _ => None,
+                }
+            };
+            index.as_slice().iter().map(dimension).collect()
+        };
+        let is_shared = |index: &Indices| {
+            held(index).is_some_and(|held| {
+                let occurring: BTreeSet<ValueId> = held.into_iter().flatten().collect();
+                !occurring.is_empty() && occurring.len() < variables.len()
+            })
+        };
+        let mut apart = None;
+        let mut is_apart = |array: ArrayId, load: Indices| {
+            let apart = apart.get_or_insert_with(|| apart_in(self.source, self.affines, par));
+            writes.iter().filter(|w| w.0 == array).all(|w| apart.contains(&(array, load, w.1)))
+        };
+        let is_written = |array: ArrayId| writes.iter().any(|w| w.0 == array);
+        let loads = all.iter().filter(|(_, array, index)| is_written(*array) && is_shared(index));
+        loads.filter(|(_, array, index)| is_apart(*array, *index)).map(|load| load.0).collect()
     }
 
     /// Copies what a loop reads after it has written it, as it was before.
@@ -311,7 +377,7 @@ pub(crate) fn over_iterations(
     purpose: Purpose<'_>,
 ) -> Result<(), Error> {
     let par = body.0;
-    let (ranges, body) = iterations(w, program, beside, env, (body, purpose), None)?;
+    let (ranges, body) = iterations(w, program, beside, env, (body, purpose, None), None)?;
     if let Some(own) = own_iterations(w, (par, env), ranges, body) {
         push_own(w, own);
     }
@@ -324,7 +390,7 @@ fn iterations(
     (source, activity): (&Program, &Activity),
     beside: (&Shadows, &Extremes),
     env: &HashMap<ValueId, ValueId>,
-    ((par, forwarding, copies), purpose): (Run<'_>, Purpose<'_>),
+    ((par, forwarding, copies), purpose, followed): (Run<'_>, Purpose<'_>, Option<Followed<'_>>),
     storage: Option<(&mut ScratchArrays, Domain<'_>, &mut Tapes)>,
 ) -> Result<(Vec<Range>, Block), Error> {
     let mut map = env.clone();
@@ -345,9 +411,9 @@ fn iterations(
         .map(|r| if is_zero(&w.program, r.from) { r.var } else { w.sub(r.var, r.from) })
         .collect();
     let storage = storage.map(|(kept, domain, tapes)| Storage { kept, domain, own, tapes });
-    let body = (&par.body, &forwarding.forwarded);
+    let body = (&par.body, forwarding);
     let task = Task::new(source, activity, beside, purpose, map, body);
-    task.keeping(storage).over(copies).write(w, &par.body)?;
+    task.keeping(storage).over(copies).following(followed).write(w, &par.body)?;
     let body = w.end();
     let body = prune(&w.program, body);
     Ok((ranges, body))

@@ -13,6 +13,7 @@ use ebbtide_ir::{
 
 use crate::analysis::activity::Activity;
 use crate::analysis::needed::claims_for;
+use crate::analysis::store_forwarding::StoreForwarding;
 use crate::error::Error;
 use crate::generate::extremes::{Extremes, find};
 use crate::plan::shadow_state::Shadows;
@@ -58,8 +59,14 @@ pub(crate) enum ShadowWrite {
     Zero,
     /// Nothing: all of it is zero from now on, and whoever uses it next knows.
     Forget,
-    /// It is replaced by what flows to the body's own load of that element.
-    Replace,
+    /// It is replaced by what flows to this load, the body's own of that element.
+    Replace(ValueId),
+}
+
+/// Loads, and the elements of shadows that what flows to them is added to.
+pub(crate) struct Followed<'a> {
+    pub loads: &'a BTreeSet<ValueId>,
+    pub elements: &'a mut Vec<(ArrayId, Indices)>,
 }
 
 /// Writes adjoint bodies of one parallel loop.
@@ -82,7 +89,7 @@ pub(crate) struct Task<'a> {
     reached: BTreeSet<LocalId>,
     sites: HashMap<ValueId, usize>,
     /// Loads of what the same iteration stored, and what that is.
-    forwarded: &'a HashMap<ValueId, ValueId>,
+    forwarding: &'a StoreForwarding,
     /// Of inner loops whose number of passes is data: where it is counted.
     passes: HashMap<LoopId, LocalId>,
     /// Where the iteration can keep what it finds on its way forward.
@@ -92,6 +99,8 @@ pub(crate) struct Task<'a> {
     /// The arrays that the body runs over a copy of, and the copies.
     copies: BTreeMap<ArrayId, ArrayId>,
     captures: HashMap<ValueId, Capture>,
+    /// Loads whose contributions are to be found again, and where these go.
+    followed: Option<Followed<'a>>,
     /// Is a block being run again, so that copies are not what they were any more?
     again: bool,
     /// The loops around what is written now.
@@ -121,7 +130,7 @@ impl<'a> Task<'a> {
         (shadows, extremes): (&'a Shadows, &'a Extremes),
         purpose: Purpose<'a>,
         map: HashMap<ValueId, ValueId>,
-        (body, forwarded): (&Block, &'a HashMap<ValueId, ValueId>),
+        (body, forwarding): (&Block, &'a StoreForwarding),
     ) -> Task<'a> {
         let mut inside = BTreeSet::new();
         walk(body, &mut |stmt| match stmt {
@@ -145,12 +154,13 @@ impl<'a> Task<'a> {
             steady: HashMap::new(),
             reached: BTreeSet::new(),
             sites,
-            forwarded,
+            forwarding,
             passes: HashMap::new(),
             store: None,
             replays: HashMap::new(),
             copies: BTreeMap::new(),
             captures: HashMap::new(),
+            followed: None,
             again: false,
             around: Vec::new(),
             depth: 0,
@@ -166,6 +176,12 @@ impl<'a> Task<'a> {
     /// Lets the body run over copies of these arrays, which it reads after it has written them.
     pub fn over(mut self, copies: BTreeMap<ArrayId, ArrayId>) -> Task<'a> {
         self.copies = copies;
+        self
+    }
+
+    /// Notes at which elements of shadows what flows to these loads is added.
+    pub fn following(mut self, followed: Option<Followed<'a>>) -> Task<'a> {
+        self.followed = followed;
         self
     }
 
@@ -213,10 +229,13 @@ impl<'a> Task<'a> {
         for stmt in block {
             match stmt {
                 Stmt::Let(v) => {
-                    let new = match (self.forwarded.get(v), *self.source.op(*v)) {
+                    let new = match (self.forwarding.forwarded.get(v), *self.source.op(*v)) {
                         (Some(stored), _) => self.mapped(*stored),
                         (None, Op::Load(array, index)) if self.copies.contains_key(&array) => {
                             self.load_copy(w, *v, self.copies[&array], index)
+                        }
+                        (None, Op::Load(array, index)) if self.forwarding.compared.contains_key(v) => {
+                            self.load_compared(w, *v, array, index)
                         }
                         (None, Op::Get(local)) => match self.locals.get(&local) {
                             Some(new) => w.get(*new),
@@ -352,7 +371,7 @@ impl<'a> Task<'a> {
             // A shadow that is replaced by what flows here is zero where nothing does.
             if let Op::Load(array, index) = *self.source.op(v)
                 && let Purpose::All { writes, .. } = &self.purpose
-                && writes.get(&array) == Some(&ShadowWrite::Replace)
+                && writes.get(&array) == Some(&ShadowWrite::Replace(v))
                 && let Some(shadow) = self.shadows.arrays.get(&array)
             {
                 let zero = w.real(self.source.ty(v), 0.0);
@@ -360,7 +379,7 @@ impl<'a> Task<'a> {
             }
             return Ok(());
         };
-        if let Some(stored) = self.forwarded.get(&v).copied() {
+        if let Some(stored) = self.forwarding.forwarded.get(&v).copied() {
             self.contribute(w, stored, bar);
             return Ok(());
         }
@@ -414,8 +433,15 @@ impl<'a> Task<'a> {
                 }
                 let site = self.source.value(v).site.clone();
                 let index = self.index(index);
+                if let Some(followed) = self.followed.as_mut().filter(|followed| followed.loads.contains(&v))
+                {
+                    followed.elements.push((shadow, index));
+                }
                 match writes.get(&array) {
-                    Some(ShadowWrite::Replace) => w.store(shadow, index, bar, site),
+                    // What flows through it unchanged is there.
+                    Some(ShadowWrite::Replace(own))
+                        if *own == v && *w.program.op(bar) == Op::Load(shadow, index) => {}
+                    Some(ShadowWrite::Replace(own)) if *own == v => w.store(shadow, index, bar, site),
                     _ => w.accumulate(shadow, index, bar, site),
                 }
             }

@@ -47,7 +47,7 @@ fn in_place(program: &mut Program, facts: Option<&Facts>) {
     let mut read: BTreeMap<ParId, BTreeSet<ArrayId>> = BTreeMap::new();
     walk_program_level(&program.body, &mut |stmt| {
         if let Stmt::Par(par) = stmt {
-            let mut arrays = store_forwarding(program, &affines, par).arrays;
+            let mut arrays = store_forwarding(program, &affines, par).undecided(program);
             let own = facts.and_then(|facts| facts.pars.get(&par.id));
             arrays.extend(own.into_iter().flat_map(|own| own_extremes(program, par, own)));
             read.extend((!arrays.is_empty()).then_some((par.id, arrays)));

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
     Affine, Affines, ArrayId, Binary, Block, Combine, Indices, Literal, LocalId, Loop, LoopId, Op, Program,
-    Range, Stmt, Store, Type, ValueId, is_zero, walk, written,
+    Range, Stmt, Store, ValueId, is_zero, walk, written,
 };
 
 use crate::analysis::index_preimage::{Step, Variable, preimage};
@@ -23,17 +23,21 @@ use crate::writer::Writer;
 use crate::writer::prune::prune;
 
 mod copy;
+mod handed;
 mod interchange;
 mod lanes;
 mod nest;
+mod partial;
 mod slice;
 mod sum;
 
 use copy::Copier;
+use handed::{Handed, Outermost, Stores, Wanted};
 use lanes::{LANES, wants_lanes};
 use slice::{defined, only, updates, without};
 
 pub(crate) use interchange::Interchanged;
+pub(crate) use partial::partial_sums;
 pub(crate) use sum::Sum;
 
 /// The most operations that are repeated for an element rather than kept by the iteration.
@@ -96,16 +100,12 @@ pub(crate) fn split(w: &mut Writer, kept: &mut ScratchArrays, whole: Whole<'_>) 
         holders: BTreeMap::new(),
     };
     let mut taken = BTreeSet::new();
-    let mut keeps: BTreeMap<usize, Block> = BTreeMap::new();
-    let mut keeps_in_loops: BTreeMap<(LoopId, usize), Block> = BTreeMap::new();
+    let mut keeps = Keeps::default();
     let shared = splitter.shared(&w.program, &whole);
     for group in splitter.groups(w, &whole.body, &shared) {
         if let Some(stores) = splitter.interchange(w, kept, (&whole.body, &group), &mut out) {
             taken.extend(group.numbers());
-            keeps.entry(group.at).or_default().extend(stores.before);
-            for (place, block) in stores.in_loop {
-                keeps_in_loops.entry(place).or_default().extend(block);
-            }
+            keeps.add(group.at, stores);
         }
     }
     for number in shared.into_iter().filter(|number| !taken.contains(number)).collect::<Vec<_>>() {
@@ -113,10 +113,10 @@ pub(crate) fn split(w: &mut Writer, kept: &mut ScratchArrays, whole: Whole<'_>) 
         for (at, stmt) in whole.body.iter().enumerate() {
             let here = updates(stmt);
             if (count..count + here).contains(&number) {
-                let slice = prune(&w.program, vec![only(stmt, &[number - count].into())]);
-                if let Some(stores) = splitter.take(w, kept, (&slice, at), &mut out) {
+                let wanted = Wanted { stmt, at, numbers: [number - count].into() };
+                if let Some(stores) = splitter.take(w, kept, &wanted, &mut out) {
                     taken.insert(number);
-                    keeps.entry(at).or_default().extend(stores);
+                    keeps.add(at, stores);
                 }
             }
             count += here;
@@ -124,19 +124,45 @@ pub(crate) fn split(w: &mut Writer, kept: &mut ScratchArrays, whole: Whole<'_>) 
     }
     let mut count = 0;
     for (at, mut stmt) in whole.body.into_iter().enumerate() {
-        out.body.extend(keeps.remove(&at).into_iter().flatten());
-        if let Stmt::Loop(l) = &mut stmt {
-            // The last place first: the others stay where they are.
-            for ((_, place), stores) in keeps_in_loops.range((l.id, 0)..=(l.id, usize::MAX)).rev() {
-                l.body.splice(place..place, stores.iter().cloned());
-            }
-        }
+        out.body.extend(keeps.before.remove(&at).into_iter().flatten());
+        keeps.insert_in_loops(std::slice::from_mut(&mut stmt));
         out.body.extend(without(stmt, &taken, &mut count));
     }
     if !taken.is_empty() {
         out.body = prune(&w.program, out.body);
     }
     out
+}
+
+/// What iterations keep.
+#[derive(Default)]
+struct Keeps {
+    /// Before statements of the body, by their number.
+    before: BTreeMap<usize, Block>,
+    /// Before statements of loops, by their number in the loop's body.
+    in_loops: BTreeMap<(LoopId, usize), Block>,
+}
+
+impl Keeps {
+    fn add(&mut self, at: usize, stores: Stores) {
+        self.before.entry(at).or_default().extend(stores.before);
+        for (place, block) in stores.in_loops {
+            self.in_loops.entry(place).or_default().extend(block);
+        }
+    }
+
+    /// Puts stores into the loops of a block. The depth of recursion is that of nesting.
+    fn insert_in_loops(&self, block: &mut [Stmt]) {
+        for stmt in block {
+            stmt.blocks_mut().for_each(|inner| self.insert_in_loops(inner));
+            if let Stmt::Loop(l) = stmt {
+                // The last place first: the others stay where they are.
+                for ((_, place), stores) in self.in_loops.range((l.id, 0)..=(l.id, usize::MAX)).rev() {
+                    l.body.splice(place..place, stores.iter().cloned());
+                }
+            }
+        }
+    }
 }
 
 /// Takes sums out of one loop.
@@ -155,39 +181,6 @@ struct Splitter<'a> {
 
 /// For each variable of a parallel loop the index that tells its values apart.
 type Owner = Vec<Affine>;
-
-/// Something that an iteration hands on.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Handed {
-    Value(ValueId),
-    /// What a local holds before the statement of this number.
-    Local(LocalId, usize),
-    /// A value of each pass of a loop.
-    InPass(ValueId),
-    /// What a local holds in each pass of a loop before the statement of this number of its body.
-    LocalInPass(LocalId, LoopId, usize),
-}
-
-impl Handed {
-    fn is_in_pass(self) -> bool {
-        matches!(self, Handed::InPass(_) | Handed::LocalInPass(..))
-    }
-
-    fn ty(self, w: &Writer) -> Type {
-        match self {
-            Handed::Value(v) | Handed::InPass(v) => w.ty(v),
-            Handed::Local(local, _) | Handed::LocalInPass(local, ..) => w.program.locals[local.index()].ty,
-        }
-    }
-
-    /// It, where it is handed on.
-    fn value(self, w: &mut Writer) -> ValueId {
-        match self {
-            Handed::Value(v) | Handed::InPass(v) => v,
-            Handed::Local(local, _) | Handed::LocalInPass(local, ..) => w.get(local),
-        }
-    }
-}
 
 impl Splitter<'_> {
     /// The updates, by number, at elements that other iterations come to as well.
@@ -244,16 +237,17 @@ impl Splitter<'_> {
         false
     }
 
-    /// Writes the sum over preimages for the one update in the slice of the statement `at`.
+    /// Writes the sum over preimages for one update.
     fn take(
         &mut self,
         w: &mut Writer,
         kept: &mut ScratchArrays,
-        (slice, at): (&Block, usize),
+        wanted: &Wanted<'_>,
         out: &mut Split,
-    ) -> Option<Block> {
+    ) -> Option<Stores> {
+        let slice = prune(&w.program, vec![only(wanted.stmt, &wanted.numbers)]);
         let (mut update, mut loops): (Option<&Store>, Vec<&Loop>) = (None, Vec::new());
-        walk(slice, &mut |stmt| match stmt {
+        walk(&slice, &mut |stmt| match stmt {
             Stmt::Update(_, s) => update = Some(s),
             Stmt::Loop(l) if updates(stmt) > 0 => loops.push(l),
             _ => {}
@@ -270,18 +264,18 @@ impl Splitter<'_> {
             return None;
         }
         let steps = preimage(&w.program, self.affines, &variables, update.index, &depends)?;
-        let read = slice::read_by(&w.program, slice);
-        if !read.is_disjoint(&self.tapes.passing) {
+        let way = self.way(w, wanted, &vars, Outermost::IfRepeated)?;
+        if !way.read.is_disjoint(&self.tapes.passing) {
             return None;
         }
-        let tapes: BTreeSet<ArrayId> = read.intersection(&self.tapes.lasting).copied().collect();
-        let reads_written = !read.is_disjoint(&self.written);
-        let handed = self.handed(w, slice, &vars, at)?;
-        let early = handed.is_empty() && tapes.is_empty() && self.reads == Reads::First;
+        let tapes: BTreeSet<ArrayId> = way.read.intersection(&self.tapes.lasting).copied().collect();
+        let reads_written = !way.read.is_disjoint(&self.written);
+        let nothing = way.copied.iter().all(|copied| copied.handed.is_empty());
+        let early = nothing && tapes.is_empty() && self.reads == Reads::First;
         if reads_written && !early {
             return None;
         }
-        let keeps = self.keep(w, kept, &handed)?;
+        let stores = self.keep_for(w, kept, &way)?;
         let sums = if reads_written { &mut out.before } else { &mut out.after };
         if !sums.iter().any(|s| s.shadow == update.array) {
             sums.push(Sum::new(w, update.array)?);
@@ -289,24 +283,18 @@ impl Splitter<'_> {
         let sum = sums.iter_mut().find(|s| s.shadow == update.array)?;
         let write = |w: &mut Writer, total: LocalId, steps: &[Step], element: &[ValueId]| {
             Copier::new(&self.inside, vec![total]).each(w, steps, element, &|copier, w| {
-                let own = self.own_index(w, |v| copier.known(v));
-                for h in &handed {
-                    let (Some(own), Some(array)) = (own, self.holders.get(h)) else { continue };
-                    match h {
-                        Handed::Value(v) | Handed::InPass(v) => copier.hand(w, *v, *array, own),
-                        Handed::Local(local, _) | Handed::LocalInPass(local, ..) => {
-                            copier.hand_local(w, *local, *array, own)
-                        }
-                    }
+                for copied in &way.copied {
+                    self.hand_on(w, copier, &way, &copied.handed);
+                    copier.block(w, &copied.block);
                 }
-                copier.block(w, slice);
             });
         };
-        let lanes = wants_lanes(&w.program, self.affines, &steps, slice);
+        let copied = way.copied.iter().flat_map(|copied| copied.block.clone()).collect();
+        let lanes = wants_lanes(&w.program, self.affines, &steps, &copied);
         let lanes = if lanes { kept.lanes(w, update.array, LANES, sum.dealt()) } else { None };
         sum.add(w, &steps, lanes, &write)?;
         out.read.extend(tapes);
-        Some(keeps)
+        Some(stores)
     }
 
     /// Does an index hold something that is the same in all iterations and can fail? The sum computes it for each element,
@@ -353,37 +341,6 @@ impl Splitter<'_> {
             }
         }
         Some(on)
-    }
-
-    /// What the slice uses of the rest of its iteration and is not made again; `None` where that cannot be handed on.
-    fn handed(
-        &self,
-        w: &Writer,
-        slice: &Block,
-        vars: &BTreeSet<ValueId>,
-        at: usize,
-    ) -> Option<BTreeSet<Handed>> {
-        let needs = slice::needs(&w.program, slice)?;
-        let mut handed = BTreeSet::new();
-        for v in needs.values {
-            if !self.inside.contains(&v) || vars.contains(&v) {
-                continue;
-            }
-            let again = self.depends(w, v, vars).is_some();
-            match w.ty(v) {
-                Type::Index if !again => return None,
-                Type::Index => {}
-                _ if again && self.is_cheap(w, v) => {}
-                _ => drop(handed.insert(Handed::Value(v))),
-            }
-        }
-        for local in needs.locals {
-            if w.program.locals[local.index()].ty == Type::Index {
-                return None;
-            }
-            handed.insert(Handed::Local(local, at));
-        }
-        Some(handed)
     }
 
     fn is_cheap(&self, w: &Writer, v: ValueId) -> bool {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{Affines, ArrayId, Binary, Block, LoopId, Program, Range, Role, Stmt, Type, ValueId};
 
-use crate::analysis::iteration_number::{Level, Numbered, Ranges};
+use crate::analysis::iteration_number::{Level, Numbered, Ranges, Step};
 use crate::analysis::polynomial::{Atom, Polynomial};
 use crate::normalize::early::early;
 use crate::writer::Writer;
@@ -111,6 +111,17 @@ impl<'a> Domain<'a> {
         Some(Domain { source, affines, ranges, extents: extents? })
     }
 
+    /// Places for passes of loops in an iteration, one loop inside the other; `None` where bounds are data.
+    pub fn places(&self, loops: &[Step]) -> Option<Places> {
+        let own: Vec<Step> = self.ranges.iter().map(|r| Step::Numbered(level(r))).collect();
+        let known = Ranges::new(self.source, self.affines);
+        // Where all iterations have as many passes, neighbours among them have neighbouring places.
+        match are_alike(self.affines, self.ranges.iter().map(|r| r.var).collect(), loops) {
+            true => known.number(loops).map(Places::Each),
+            false => known.number(&[&own, loops].concat()).map(Places::Packed),
+        }
+    }
+
     fn shape(&self, places: &Places) -> Vec<Polynomial> {
         let lead = match places {
             Places::Packed(numbered) => return vec![numbered.count.clone()],
@@ -120,6 +131,21 @@ impl<'a> Domain<'a> {
         };
         lead.into_iter().chain(self.extents.iter().cloned()).collect()
     }
+}
+
+/// Are the numbers of passes of all loops by which places are told apart the same in all iterations with these variables?
+fn are_alike(affines: &Affines, mut varying: Vec<ValueId>, loops: &[Step]) -> bool {
+    for step in loops {
+        let (Step::Numbered(level) | Step::Around(level)) = step;
+        let varies = |v: ValueId| varying.iter().any(|var| affines.form(v).coefficient(*var) != 0);
+        let varies = varies(level.from) || varies(level.to);
+        let numbered = matches!(step, Step::Numbered(_));
+        if varies && numbered {
+            return false;
+        }
+        varying.extend((varies || numbered).then_some(level.var));
+    }
+    true
 }
 
 /// A range of a parallel loop as a loop that counts.

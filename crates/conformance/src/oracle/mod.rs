@@ -154,6 +154,11 @@ impl Trace {
         self.tape.len()
     }
 
+    /// The number of edges of the tape.
+    pub fn edges(&self) -> usize {
+        self.tape.edges()
+    }
+
     /// Are all partial derivatives on the tape numbers?
     pub fn is_finite(&self) -> bool {
         self.tape.is_finite()

@@ -22,39 +22,52 @@ pub struct Reduction {
     element: Option<(ArrayId, usize)>,
 }
 
-/// A least or greatest float, and the nodes of all that attain it. They share its derivative equally (law 13).
-#[derive(Clone, Debug, Default)]
+/// A least or greatest float, and what attains it. They share its derivative equally (law 13).
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Ties {
     best: Option<f64>,
-    nodes: Vec<Node>,
+    attaining: Attaining,
+}
+
+/// Equal candidates. Their sum stands for them: a node for each number of them then takes one edge, where a list of them would
+/// make the tape grow with the square of their number.
+#[derive(Clone, Copy, Debug)]
+struct Attaining {
+    sum: Node,
+    count: u64,
+}
+
+impl Default for Attaining {
+    fn default() -> Attaining {
+        Attaining { sum: Node::CONSTANT, count: 0 }
+    }
+}
+
+impl Attaining {
+    fn one(node: Node) -> Attaining {
+        Attaining { sum: node, count: 1 }
+    }
 }
 
 impl Ties {
     /// One more candidate, or several equal ones. Of a number and NaN the number counts.
-    fn add(&mut self, how: Combine, value: f64, nodes: &[Node]) {
+    fn add(&mut self, tape: &mut Tape, how: Combine, value: f64, candidates: Attaining) {
         if value.is_nan() {
             return;
         }
         let beats =
             self.best.is_none_or(|best| if how == Combine::Min { value < best } else { value > best });
         if beats {
-            self.nodes.clear();
-            self.best = Some(value);
-        }
-        if self.best == Some(value) {
-            self.nodes.extend(nodes);
+            *self = Ties { best: Some(value), attaining: candidates };
+        } else if self.best == Some(value) {
+            self.attaining.sum = tape.sum(self.attaining.sum, candidates.sum);
+            self.attaining.count += candidates.count;
         }
     }
 
     fn node(&self, tape: &mut Tape) -> Node {
-        match self.nodes.as_slice() {
-            [] => Node::CONSTANT,
-            [only] => *only,
-            all => {
-                let share = Dual::constant(1.0 / all.len() as f64);
-                tape.push(&all.iter().map(|node| (*node, share)).collect::<Vec<_>>())
-            }
-        }
+        let Attaining { sum, count } = self.attaining;
+        if count > 1 { tape.push(&[(sum, Dual::constant(1.0 / count as f64))]) } else { sum }
     }
 }
 
@@ -192,8 +205,8 @@ impl<'p> Machine<'p> {
         r.element = Some((s.array, at));
         if how != Combine::Add && ty.is_float() {
             let number = Literal::from_bits(ty, value.bits).to_f64();
-            self.note_tie(r.attained.best, number, &[value.node]);
-            r.attained.add(how, number, &[value.node]);
+            self.note_tie(r.attained.best, number, value.node);
+            r.attained.add(&mut self.tape, how, number, Attaining::one(value.node));
         }
         r.lanes[lane] = self.sum_or_bits(how, ty, r.lanes[lane], value);
         self.reductions.insert(key(s), r);
@@ -214,8 +227,8 @@ impl<'p> Machine<'p> {
         let mut new = self.sum_or_bits(how, ty, old, value);
         if how != Combine::Add && ty.is_float() {
             let [before, number] = [old, value].map(|t| Literal::from_bits(ty, t.bits).to_f64());
-            let nodes = attained.map_or(vec![value.node], |ties| ties.nodes.clone());
-            self.note_tie(Some(before), number, &nodes);
+            let candidates = attained.map_or(Attaining::one(value.node), |ties| ties.attaining);
+            self.note_tie(Some(before), number, candidates.sum);
             if self.paired.contains(&array) {
                 let second = if how == Combine::Min { number < before } else { number > before };
                 new.node = if before.is_nan() || second { value.node } else { old.node };
@@ -225,9 +238,9 @@ impl<'p> Machine<'p> {
             let mut ties = self.ties.remove(&(array, at)).unwrap_or_default();
             if ties.best != Some(before) {
                 ties = Ties::default();
-                ties.add(how, before, &[old.node]);
+                ties.add(&mut self.tape, how, before, Attaining::one(old.node));
             }
-            ties.add(how, number, &nodes);
+            ties.add(&mut self.tape, how, number, candidates);
             new.node = ties.node(&mut self.tape);
             if self.in_parallel {
                 self.ties.insert((array, at), ties);
@@ -236,9 +249,9 @@ impl<'p> Machine<'p> {
         self.arrays[array.index()].elements[at] = new;
     }
 
-    fn note_tie(&mut self, best: Option<f64>, value: f64, nodes: &[Node]) {
+    fn note_tie(&mut self, best: Option<f64>, value: f64, node: Node) {
         if let Some(best) = best
-            && nodes.iter().any(|node| !node.is_constant())
+            && !node.is_constant()
         {
             let distance = (best - value).abs() / best.abs().max(value.abs()).max(1e-3);
             self.nearest_kink = self.nearest_kink.min(distance);

@@ -95,6 +95,11 @@ impl Tape {
         self.tangents.len()
     }
 
+    /// The number of edges.
+    pub fn edges(&self) -> usize {
+        self.operands.len()
+    }
+
     /// The cotangents of all nodes, given those of some.
     pub fn reverse(&self, seeds: &[(Node, f64)]) -> Vec<Cotangent> {
         let mut cotangents = vec![Cotangent::default(); self.len()];

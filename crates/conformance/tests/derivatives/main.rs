@@ -166,6 +166,18 @@ fn programs_that_failed_before_are_right() {
     }
 }
 
+/// A program with millions of equal candidates for one minimum: the oracle's tape took the memory of the machine.
+const TIES: u64 = 973_474;
+
+#[test]
+fn a_program_with_millions_of_ties_is_judged_where_it_is_small_and_given_up_where_it_is_large() {
+    let whole = case(TIES);
+    let small = Case { sizes: Sizes { n: 33, ..whole.sizes }, ..whole.clone() };
+    assert_eq!(small.check(&Vec::new), Verdict::Right);
+    let given_up = matches!(whole.check(&Vec::new), Verdict::NotJudged(why) if why.contains("statements"));
+    assert!(given_up, "{:?}", whole.check(&Vec::new));
+}
+
 #[test]
 #[ignore = "a tool: prints what the seeds in EBBTIDE_SEEDS shrink to, or with EBBTIDE_WHOLE what they are"]
 fn what_seeds_shrink_to() {

@@ -314,6 +314,24 @@ fn ties_of_minima_and_maxima_share_alike() {
 }
 
 #[test]
+fn ties_make_the_oracles_tape_grow_in_proportion_to_their_number() {
+    let (n, f64s) = (2000, Type::F64);
+    let inputs = [
+        elements(f64s, &vec![2.0; n]),
+        elements(f64s, &vec![9.0; n]),
+        number(f64s, 0.0),
+        number(f64s, 0.0),
+        Input::Elements(vec![n], vec![Literal::from(0i32); n]),
+    ];
+    let program = extremes(Combine::Min, 4);
+    let question = Question::new(&program, &inputs, "loss", &["x"]);
+    let trace = question.trace().unwrap();
+    assert!(trace.edges() < 8 * n, "{} edges for {n} equal candidates", trace.edges());
+    let shares = &trace.cotangents("loss", &[1.0]).unwrap()["x"];
+    assert!(shares.iter().all(|share| share.value == 1.0 / n as f64));
+}
+
+#[test]
 fn the_judge_sees_a_wrong_component() {
     let program = pointwise(Type::F64, |b, u, v| b.binary(Binary::Mul, u, v));
     let inputs = arguments(Type::F64, &[(0.5, 2.0), (1.5, -3.0)]);

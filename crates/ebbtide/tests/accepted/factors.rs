@@ -83,3 +83,27 @@ fn cholesky(a: &mut Array2<f64>, loss: &mut Array0<f64>) {
 fn c57_cholesky_column_by_column() {
     check(cholesky().ir().unwrap(), &[heavy(4), loss()], "loss", &["a"]);
 }
+
+/// Rows and columns of a matrix that the loop also overwrites, in steps, with one more variable than they have.
+#[program]
+fn rank_one_updates(a: &mut Array3<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let (n, m, l) = (a.dim(0), a.dim(1), a.dim(2));
+    for _t in 0..steps {
+        for k in 0..2 {
+            for (i, j, q) in par(k + 1..n, k + 1..m, 0..l) {
+                a[[i, j, q]] = a[[i, j, q]] * a[[k, j, q]] + a[[i, k, 0]] * a[[k, k, q]] + 0.1;
+            }
+        }
+    }
+    for (i, j, q) in par(0..n, 0..m, 0..l) {
+        loss[[]] += a[[i, j, q]] * a[[i, j, q]];
+    }
+}
+
+#[test]
+fn c57_rows_and_columns_of_what_a_loop_overwrites() {
+    for shape in [[3, 4, 2], [4, 2, 3], [2, 2, 1]] {
+        let inputs = [crate::array(&shape, 1), crate::size(2), loss()];
+        check(rank_one_updates().ir().unwrap(), &inputs, "loss", &["a"]);
+    }
+}

@@ -148,3 +148,36 @@ fn c57_levels_of_a_multigrid_in_one_array() {
     check(levels().ir().unwrap(), &[array(&[15], 1), crate::size(8), loss()], "loss", &["x"]);
     check(levels().ir().unwrap(), &[array(&[20], 1), crate::size(11), loss()], "loss", &["x"]);
 }
+
+/// Rows that are one or several, as the arguments say: each load finds what the last store to its row left.
+#[program]
+fn some_rows(
+    x: &mut Array2<f64>,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    steps: usize,
+    loss: &mut Array0<f64>,
+) {
+    let (n, m) = (x.dim(0), x.dim(1));
+    for _t in 0..steps {
+        for j in par(0..m) {
+            x[[a, j]] = 0.5 * x[[b, j]] * x[[a, j]] + 0.1;
+            x[[c, j]] = x[[d, j]] * x[[b, j]] + x[[a, j]];
+            x[[d, j]] += x[[c, j]] * x[[a, j]];
+        }
+    }
+    for (i, j) in par(0..n, 0..m) {
+        loss[[]] += x[[i, j]] * x[[i, j]];
+    }
+}
+
+#[test]
+fn c57_rows_that_may_be_one() {
+    for (a, b, c, d) in [(0, 1, 2, 3), (0, 0, 0, 0), (0, 1, 2, 0), (1, 0, 1, 0), (0, 1, 0, 1), (2, 3, 3, 2)] {
+        let rows = [a, b, c, d].map(crate::size);
+        let inputs = [vec![array(&[4, 3], 1)], rows.to_vec(), vec![crate::size(2), loss()]].concat();
+        check(some_rows().ir().unwrap(), &inputs, "loss", &["x"]);
+    }
+}

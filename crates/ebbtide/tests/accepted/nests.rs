@@ -231,3 +231,93 @@ fn cleared(u: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
 fn c55_temporaries_that_are_cleared() {
     check(cleared().ir().unwrap(), &[array(&[4], 1), size(3), loss()], "loss", &["u"]);
 }
+
+/// Sums three deep: what inner sums are is handed on by the passes of two loops.
+#[program]
+fn three_sums(x: &Array1<f64>, w: &Array2<f64>, y: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    for i in par(0..n) {
+        let mut outer = 0.0;
+        for j in 0..n {
+            let mut middle = 0.0;
+            for k in 0..n {
+                let mut inner = 0.0;
+                for l in 0..n {
+                    inner += w[[k, l]] * x[l] * x[i];
+                }
+                middle += inner * inner * w[[j, k]];
+            }
+            outer += middle * middle * x[j];
+        }
+        y[i] = outer;
+    }
+    for i in par(0..n) {
+        loss[[]] += y[i] * y[i];
+    }
+}
+
+#[test]
+fn c56_sums_three_deep_in_a_body() {
+    let inputs = [array(&[3], 1), array(&[3, 3], 2), array(&[3], 3), loss()];
+    check(three_sums().ir().unwrap(), &inputs, "loss", &["x", "w"]);
+}
+
+/// Sums over triangles, and a sum whose loops have bounds of their own in each iteration.
+#[program]
+fn triangle_sums(x: &Array1<f64>, w: &Array2<f64>, y: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    for i in par(1..n) {
+        let mut outer = 0.0;
+        for j in 0..i {
+            let mut inner = 0.0;
+            for k in j..n {
+                inner += w[[j, k]] * x[k] * x[i];
+            }
+            for k in 0..j {
+                outer += inner.sin() * w[[k, i]] * x[j];
+            }
+            outer += inner * inner * x[j];
+        }
+        y[i] = outer;
+    }
+    for i in par(0..n) {
+        loss[[]] += y[i] * y[i];
+    }
+}
+
+#[test]
+fn c56_sums_over_triangles_in_a_body() {
+    let inputs = [array(&[5], 1), array(&[5, 5], 2), array(&[5], 3), loss()];
+    check(triangle_sums().ir().unwrap(), &inputs, "loss", &["x", "w"]);
+}
+
+/// Sums of steps of a loop in which the summands change.
+#[program]
+fn sums_in_steps(x: &mut Array1<f64>, f: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let n = x.len();
+    for _t in 0..steps {
+        for i in par(0..n) {
+            let mut outer = 0.0;
+            for j in 0..n {
+                let mut inner = 0.0;
+                for k in 0..n {
+                    inner += (x[k] * x[j]).sin() + x[i];
+                }
+                outer += inner / (1.0 + inner * inner) * x[j];
+            }
+            f[i] = outer;
+        }
+        for i in par(0..n) {
+            x[i] += 0.1 * f[i];
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+#[test]
+fn c56_sums_within_sums_in_the_steps_of_a_loop() {
+    let inputs = [array(&[4], 1), array(&[4], 2), size(3), loss()];
+    check(sums_in_steps().ir().unwrap(), &inputs, "loss", &["x"]);
+}

@@ -139,3 +139,130 @@ fn c55_the_zeros_of_a_cleared_temporary_are_not_recorded() {
     // In each step `u` and what the temporary held before it was cleared.
     assert!(plan.peak_bytes() < f64s(n * (2 * steps + 10)), "{}", plan.explain());
 }
+
+/// Two rows that are overwritten from others: which rows these are, the shape tells.
+#[program]
+fn halo(x: &mut Array2<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let (n, m) = (x.dim(0), x.dim(1));
+    for _t in 0..steps {
+        for j in par(0..m) {
+            x[[0, j]] = 0.5 * x[[n - 2, j]] * x[[0, j]];
+            x[[n - 1, j]] = x[[1, j]] * x[[n - 1, j]];
+        }
+    }
+    for (i, j) in par(0..n, 0..m) {
+        loss[[]] += x[[i, j]] * x[[i, j]];
+    }
+}
+
+#[test]
+fn c55_rows_that_may_be_one_are_compared_and_the_array_is_not_copied() {
+    let device = Device::interpreter();
+    let g = halo().grad(halo::loss).wrt(halo::x).compile(&device).unwrap().with_budget(Budget::StoreAll);
+    let (n, m, steps) = (40, 10, 6);
+    let (mut x, mut loss) = (device.zeros([n, m]).unwrap(), device.zeros([]).unwrap());
+    let plan = g.plan((&mut x, steps, &mut loss)).unwrap();
+    // The tape, the working copy and its cotangent, and a few rows.
+    let most = f64s(2 * steps * m) + 2 * f64s(n * m) + f64s(8 * m);
+    assert!(plan.peak_bytes() < most, "{}", plan.explain());
+    let text = halo().grad(halo::loss).wrt(halo::x).to_string();
+    let back = text.split("backward loop").nth(1).unwrap();
+    let copies = back.lines().filter(|line| line.starts_with("            copy(")).count();
+    assert_eq!(copies, 0, "{text}");
+}
+
+/// Sums within sums: the innermost ones are as many as iterations of three loops.
+#[program]
+fn three_sums(x: &Array1<f64>, w: &Array2<f64>, y: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    for i in par(0..n) {
+        let mut outer = 0.0;
+        for j in 0..n {
+            let mut middle = 0.0;
+            for k in 0..n {
+                let mut inner = 0.0;
+                for l in 0..n {
+                    inner += w[[k, l]] * x[l] * x[i];
+                }
+                middle += inner * inner * w[[j, k]];
+            }
+            outer += middle * middle * x[j];
+        }
+        y[i] = outer;
+    }
+    for i in par(0..n) {
+        loss[[]] += y[i] * y[i];
+    }
+}
+
+/// The same in triangles.
+#[program]
+fn triangle_sums(x: &Array1<f64>, w: &Array2<f64>, y: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    let n = x.len();
+    for i in par(0..n) {
+        let mut outer = 0.0;
+        for j in 0..i {
+            let mut inner = 0.0;
+            for k in 0..j {
+                inner += w[[j, k]] * x[k] * x[i];
+            }
+            outer += inner * inner * x[j];
+        }
+        y[i] = outer;
+    }
+    for i in par(0..n) {
+        loss[[]] += y[i] * y[i];
+    }
+}
+
+/// The most variables of loops, one inside the other, that a program has.
+fn depth(text: &str) -> usize {
+    let (mut open, mut most): (Vec<usize>, usize) = (Vec::new(), 0);
+    for line in text.lines().map(str::trim) {
+        if line.starts_with('}') {
+            open.pop();
+        }
+        if line.ends_with('{') {
+            let variables = line.strip_prefix("for ").and_then(|rest| rest.split(" in ").next());
+            open.push(variables.map_or(0, |variables| variables.split(", ").count()));
+            most = most.max(open.iter().sum());
+        }
+    }
+    most
+}
+
+#[test]
+fn c56_gradients_of_sums_within_sums_have_loops_no_deeper_than_the_sums() {
+    let program = three_sums();
+    let text = program.grad(three_sums::loss).wrt(three_sums::x).wrt(three_sums::w).to_string();
+    assert_eq!(depth(&text), 4, "{text}");
+    let program = triangle_sums();
+    let text = program.grad(triangle_sums::loss).wrt(triangle_sums::x).wrt(triangle_sums::w).to_string();
+    assert_eq!(depth(&text), 3, "{text}");
+}
+
+/// Each plane is overwritten with products of a row and a column of the matrix itself.
+#[program]
+fn lu_planes(a: &mut Array2<f64>, loss: &mut Array0<f64>) {
+    let n = a.dim(0);
+    for k in 0..n {
+        for i in par(k + 1..n) {
+            a[[i, k]] = a[[i, k]] / a[[k, k]];
+        }
+        for (i, j) in par(k + 1..n, k + 1..n) {
+            a[[i, j]] = a[[i, j]] - a[[i, k]] * a[[k, j]];
+        }
+    }
+    for (i, j) in par(0..n, 0..n) {
+        loss[[]] += a[[i, j]] * a[[i, j]];
+    }
+}
+
+#[test]
+fn c56_rows_and_columns_of_a_plane_get_sums_and_no_scatters() {
+    let text = lu_planes().grad(lu_planes::loss).wrt(lu_planes::a).to_string();
+    let back = text.split("backward loop").nth(1).unwrap();
+    // Each iteration of a loop over the plane would add to elements that others add to as well.
+    let planes = back.lines().filter(|line| line.trim().starts_with("for (i")).count();
+    assert_eq!(planes, 0, "{text}");
+}

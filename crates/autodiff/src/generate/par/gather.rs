@@ -179,7 +179,7 @@ impl ParAdjoint<'_> {
         }
         let purpose = Purpose::Site { number, into: sink };
         let beside = (self.shadows, self.extremes);
-        let body = (&par.body, &forwarding.forwarded);
+        let body = (&par.body, forwarding);
         let task = Task::new(self.source, self.activity, beside, purpose, map, body);
         let found = task.write(w, &par.body)?;
         for (condition, free) in open.into_iter().rev() {

@@ -1,14 +1,14 @@
 //! Bodies that read what they wrote: they are run over a copy of the array, and what each load found is kept for the way
 //! back.
 
-use ebbtide_ir::{Affines, ArrayId, Block, Indices, Literal, LocalId, Loop, Op, Stmt, Type, ValueId};
+use ebbtide_ir::{ArrayId, Block, Compare, Indices, Literal, LocalId, Loop, Op, Stmt, Type, ValueId};
 
 use super::Task;
-use crate::analysis::iteration_number::{Level, Ranges, Step};
+use crate::analysis::iteration_number::{Level, Step};
 use crate::error::Error;
 use crate::normalize::early::early;
 use crate::plan::scratch_arrays::{self, Places};
-use crate::writer::Writer;
+use crate::writer::{Writer, both};
 
 /// Where a load puts what it found, for when the block around it is run again.
 #[derive(Clone, Debug)]
@@ -85,15 +85,7 @@ impl Task<'_> {
 
     /// Places for passes of loops, one inside the other; `None` where bounds are data.
     pub(super) fn places(&self, loops: &[Step]) -> Option<Places> {
-        let domain = &self.store.as_ref()?.domain;
-        let own: Vec<Step> = domain.ranges.iter().map(|r| Step::Numbered(scratch_arrays::level(r))).collect();
-        let ranges = Ranges::new(self.source, domain.affines);
-        // Where all iterations have as many passes, neighbours among them have neighbouring places.
-        let alike = are_alike(domain.affines, domain.ranges.iter().map(|r| r.var).collect(), loops);
-        match alike {
-            true => ranges.number(loops).map(Places::Each),
-            false => ranges.number(&[&own, loops].concat()).map(Places::Packed),
-        }
+        self.store.as_ref()?.domain.places(loops)
     }
 
     /// A load of an array that the body runs over a copy of.
@@ -119,6 +111,29 @@ impl Task<'_> {
                 found
             }
         }
+    }
+
+    /// A load of an element that the iteration may have stored before.
+    pub(super) fn load_compared(
+        &mut self,
+        w: &mut Writer,
+        v: ValueId,
+        array: ArrayId,
+        index: Indices,
+    ) -> ValueId {
+        let index = self.index(index);
+        let mut found = w.load(array, index, self.source.value(v).site.clone());
+        for (at, stored) in self.forwarding.compared.get(&v).into_iter().flatten() {
+            let at = self.index(*at);
+            let mut same = None;
+            for (a, b) in index.as_slice().iter().zip(at.as_slice()).filter(|(a, b)| a != b) {
+                let equal = w.compare(Compare::Eq, *a, *b);
+                same = Some(both(w, same, equal));
+            }
+            let stored = self.mapped(*stored);
+            found = same.map_or(stored, |same| w.select(same, stored, found));
+        }
+        found
     }
 
     /// The place of this pass of the loops around, in this iteration. The innermost loop may be one whose body is not
@@ -151,19 +166,4 @@ impl Task<'_> {
         let store = self.store.as_mut().filter(|store| store.has_room(places))?;
         Some(store.array(w, ty, places, super::replay::Written::Once))
     }
-}
-
-/// Are the numbers of passes of all loops by which places are told apart the same in all iterations with these variables?
-fn are_alike(affines: &Affines, mut varying: Vec<ValueId>, loops: &[Step]) -> bool {
-    for step in loops {
-        let (Step::Numbered(level) | Step::Around(level)) = step;
-        let varies = |v: ValueId| varying.iter().any(|var| affines.form(v).coefficient(*var) != 0);
-        let varies = varies(level.from) || varies(level.to);
-        let numbered = matches!(step, Step::Numbered(_));
-        if varies && numbered {
-            return false;
-        }
-        varying.extend((varies || numbered).then_some(level.var));
-    }
-    true
 }

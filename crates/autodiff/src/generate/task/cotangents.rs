@@ -54,7 +54,7 @@ impl Task<'_> {
             if let Stmt::Let(v) = stmt {
                 defined.insert(*v);
                 used.extend(self.source.op(*v).operands());
-                used.extend(self.forwarded.get(v));
+                used.extend(self.forwarding.forwarded.get(v));
             }
         });
         for v in used.difference(&defined).copied() {

@@ -9,22 +9,17 @@
 
 use std::collections::HashMap;
 
-use ebbtide_ir::{
-    ArrayId, Binary, Branch, Compare, Indices, LocalId, Loop, LoopKind, Program, Stmt, Type, ValueId,
-};
+use ebbtide_ir::{ArrayId, Binary, Branch, Compare, Indices, LocalId, Loop, LoopKind, Stmt, Type, ValueId};
 
 use super::Task;
 use super::loops::last_first;
-use crate::analysis::iteration_number::{Level, Step};
+use crate::analysis::iteration_number::{Level, Step, has_few_iterations};
 use crate::error::Error;
 use crate::plan::scratch_arrays::{Domain, Places, ScratchArrays, Tapes};
 use crate::writer::Writer;
 
 /// The places that a loop of unknown length has on each of two levels.
 const SLOTS: i64 = 32;
-
-/// So many passes of a loop inside a loop are run again for each of them.
-const FEW: i64 = 8;
 
 /// Where the iterations of one parallel loop keep what they find.
 pub(crate) struct Storage<'a> {
@@ -123,7 +118,7 @@ impl Task<'_> {
         let replay = match &passes {
             _ if carried.is_empty() => Replay::Nothing,
             // What is written often cannot be gathered: a few passes are run again instead.
-            _ if self.depth > 0 && is_short(self.source, l) => Replay::Rerun,
+            _ if self.depth > 0 && has_few_iterations(self.source, l) => Replay::Rerun,
             Places::Slots(_) => match (tape(&passes), tape(&passes)) {
                 (Some(coarse), Some(fine)) => Replay::Slots([coarse, fine]),
                 _ => Replay::Rerun,
@@ -251,18 +246,6 @@ impl Task<'_> {
         self.map = saved;
         self.locals = outer;
         Ok(())
-    }
-}
-
-/// Has the loop so few passes that they cost little?
-fn is_short(source: &Program, l: &Loop) -> bool {
-    let literal = |v: ValueId| source.literal(v).and_then(ebbtide_ir::Literal::to_i64);
-    match l.kind {
-        LoopKind::For { from, to, .. } => match (literal(from), literal(to)) {
-            (Some(from), Some(to)) => to.saturating_sub(from) <= FEW,
-            _ => false,
-        },
-        _ => false,
     }
 }
 

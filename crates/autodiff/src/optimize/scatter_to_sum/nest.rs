@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ebbtide_ir::{Affine, ArrayId, Block, Indices, Loop, LoopId, Stmt, Store, ValueId};
 
 use super::Splitter;
+use super::handed::Wanted;
 use super::lanes::wants_lanes;
 use super::slice::{only, updates};
 use crate::analysis::index_preimage::{Variable, preimage};
@@ -44,9 +45,10 @@ impl Group<'_> {
         self.members.iter().map(|m| m.number)
     }
 
-    /// The updates, by their number in the statement.
-    pub fn in_statement(&self) -> BTreeSet<usize> {
-        self.members.iter().map(|m| m.number - self.before).collect()
+    /// The updates, where they stand in the body.
+    pub fn wanted<'b>(&self, body: &'b Block) -> Wanted<'b> {
+        let numbers = self.members.iter().map(|m| m.number - self.before).collect();
+        Wanted { stmt: &body[self.at], at: self.at, numbers }
     }
 }
 
@@ -120,7 +122,9 @@ impl Splitter<'_> {
         let depends = |v: ValueId| self.depends(w, v, &vars);
         let steps = preimage(&w.program, self.affines, &variables, member.store.index, &depends);
         let slice = prune(&w.program, vec![only(&body[member.at], &[member.number - group.before].into())]);
-        steps.is_some_and(|steps| wants_lanes(&w.program, self.affines, &steps, &slice))
+        // Where passes hand on what loops beside the update computed, nothing far apart is read.
+        let by_passes = self.hands_on_sums(w, &group.wanted(body), &slice);
+        !by_passes && steps.is_some_and(|steps| wants_lanes(&w.program, self.affines, &steps, &slice))
     }
 
     /// The variables of the parallel loop and of these loops inside it, where their passes are counted.
