@@ -148,9 +148,13 @@ impl Printer<'_> {
             let text = format!("    {}", self.print(print));
             self.line(&text);
         }
-        if !branch.otherwise.is_empty() {
-            self.line("} else {");
-            self.nested(&branch.otherwise);
+        let before = self.text.len();
+        self.line("} else {");
+        let nothing = self.text.len();
+        self.nested(&branch.otherwise);
+        // Values that stand where they are used leave no line.
+        if self.text.len() == nothing {
+            self.text.truncate(before);
         }
         self.line("}");
     }
