@@ -148,9 +148,13 @@ impl Printer<'_> {
             let text = format!("    {}", self.print(print));
             self.line(&text);
         }
-        if !branch.otherwise.is_empty() {
+        // An arm that only computes what is printed elsewhere, or nowhere, has no text.
+        let start = self.text.len();
+        self.nested(&branch.otherwise);
+        let otherwise = self.text.split_off(start);
+        if !otherwise.is_empty() {
             self.line("} else {");
-            self.nested(&branch.otherwise);
+            self.text.push_str(&otherwise);
         }
         self.line("}");
     }
