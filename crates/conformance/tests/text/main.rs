@@ -21,6 +21,9 @@ const CASES: u64 = 150;
 fn read(program: &Program) -> Program {
     let text = program.to_string();
     let read = parse_with(&text, &Outside::of(program)).unwrap_or_else(|why| panic!("{why}\n{text}"));
+    for (printed, read) in text.lines().zip(read.to_string().lines()) {
+        assert_eq!(read, printed);
+    }
     assert_eq!(read.to_string(), text);
     let refused = [program, &read].map(|program| verify(program).err().map(|why| why.to_string()));
     assert_eq!(refused[0].is_some(), refused[1].is_some(), "{refused:?}\n{text}");

@@ -276,6 +276,23 @@ fn an_expression_is_printed_in_pieces_before_it_is_too_deep_to_read() {
     round_trip(&b.finish().unwrap().to_string(), &Outside::default());
 }
 
+/// An arm that computes a literal alone shows nothing, and is read as no arm.
+#[test]
+fn an_arm_without_text_is_not_printed() {
+    let mut b = Builder::new("arm");
+    let x = b.array("x", Type::F64, 0, Access::Write);
+    let c = b.scalar("c", Type::Bool);
+    let one = b.literal(Literal::from(1.0));
+    b.begin_if(c);
+    b.store(x, &[], one);
+    b.begin_else();
+    b.literal(Literal::from(2.0));
+    b.end_if();
+    let text = b.finish().unwrap().to_string();
+    assert!(!text.contains("else"), "{text}");
+    round_trip(&text, &Outside::default());
+}
+
 fn refused(body: &str, expected: Expect) {
     let text = format!("program p(u: &mut Array1<f64>, n: usize) {{\n{body}\n}}\n");
     expected.assert_eq(&parse(&text).unwrap_err().to_string());
