@@ -13,7 +13,7 @@ use crate::unit::Unit;
 ///
 /// Whoever compiles it defines `EB_THREADS`, the threads of a block (where there are no library operations they may be
 /// fewer, a power of two of at least 32), and `EB_BLOCKS`, how many of them share a multiprocessor. Whoever runs it gives a
-/// segment no more threads than its [`Width`] says. Compiled with `EB_BATCH`, the text has one kernel, `eb_run_batch`,
+/// segment no more threads than its [`Width`](crate::Width) says. Compiled with `EB_BATCH`, the text has one kernel, `eb_run_batch`,
 /// that runs one segment after the other in one block of a quarter of the threads.
 pub fn cuda_unit(
     program: &Program,
