@@ -112,7 +112,7 @@ def test_derivatives_print_themselves():
     args = arguments()
     g = objective.grad("loss", wrt="u")
     g(*args)
-    assert str(g).startswith("program objective_gradient(") and "copy(d_u', d_u)" in str(g)
+    assert str(g).startswith("driven program objective_gradient(") and "copy(d_u', d_u)" in str(g)
     assert g.source(*args) is None or "void" in g.source(*args)
 
 
