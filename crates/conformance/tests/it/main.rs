@@ -26,6 +26,7 @@ mod sharing;
 mod stages;
 mod traces;
 mod waiting;
+mod whole_arrays;
 mod workloads;
 mod yields;
 
