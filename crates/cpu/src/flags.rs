@@ -24,7 +24,7 @@ pub(crate) const OPTIMIZED: &str = "-O2";
 /// That of quick code: half the time of compilation, and loops that run at about half the speed.
 pub(crate) const QUICK: &str = "-Og";
 
-/// That of code that is never to be optimised: a third of the time of quick code, for programs that hardly compute.
+/// That of code that is never to be optimised: it is there sooner than quick code, by a third and more, for programs that hardly compute.
 pub(crate) const UNOPTIMIZED: &str = "-O0";
 
 /// The flags that every compilation gets on this system, but for its level.

@@ -14,16 +14,47 @@
 //! ```
 //!
 //! Input: the text of such a file, and a function that makes the step it names. Output: the text as it is now, with what the
-//! step gives and what the runs leave; an error where the interpreter finds other bits after the step than before. The
-//! caller compares the texts, or writes the new one. An expected part that begins with `error: ` says why the step refuses
+//! step gives and what the runs leave; an error where the interpreter finds other bits after the step than before. [`check_all`]
+//! compares the texts, or writes the new one. An expected part that begins with `error: ` says why the step refuses
 //! the program.
 
 mod values;
+
+use std::path::{Path, PathBuf};
 
 use crate::interp::{Bytes, HostArray, Machine, Outcome};
 use crate::syntax::*;
 use crate::verify::{verify, verify_source};
 use values::{arguments, shown};
+
+/// Makes the steps of all cases of a folder: their number, or what is not as the files say. `UPDATE_EXPECT=1` writes it there.
+pub fn check_all(
+    folder: &Path,
+    step: impl Fn(&str, &Program) -> Result<Program, String>,
+) -> Result<usize, String> {
+    let failed = |path: &Path, why: std::io::Error| format!("{}: {why}", path.display());
+    let entries = std::fs::read_dir(folder).map_err(|why| failed(folder, why))?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    let mut wrong = Vec::new();
+    for file in &files {
+        let text = std::fs::read_to_string(file).map_err(|why| failed(file, why))?;
+        match Case::read(&text).and_then(|case| case.now(&step)) {
+            Ok(now) if now == text => {}
+            Ok(now) if std::env::var_os("UPDATE_EXPECT").is_some() => {
+                std::fs::write(file, now).map_err(|why| failed(file, why))?;
+            }
+            Ok(now) => wrong.push(format!("{} is now\n{now}", file.display())),
+            Err(why) => wrong.push(format!("{}: {why}", file.display())),
+        }
+    }
+    match wrong.is_empty() {
+        true => Ok(files.len()),
+        false => {
+            Err(format!("{}\n`UPDATE_EXPECT=1 cargo test` writes what cases should have", wrong.join("\n")))
+        }
+    }
+}
 
 /// A case.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ebbtide_ir::cases::Case;
+use ebbtide_ir::cases::check_all;
 use ebbtide_ir::{Program, passes, verify, verify_source};
 
 /// A transformation by its name, or the verifier.
@@ -20,23 +20,6 @@ fn step(name: &str, source: &Program) -> Result<Program, String> {
 #[test]
 fn every_case_is_as_its_file_says() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    let mut wrong = Vec::new();
-    for file in &files {
-        let text = std::fs::read_to_string(file).unwrap();
-        let name = file.file_name().unwrap().to_string_lossy();
-        match Case::read(&text).and_then(|case| case.now(step)) {
-            Ok(now) if now == text => {}
-            Ok(now) if std::env::var_os("UPDATE_EXPECT").is_some() => std::fs::write(file, now).unwrap(),
-            Ok(now) => wrong.push(format!("{name} is now\n{now}")),
-            Err(why) => wrong.push(format!("{name}: {why}")),
-        }
-    }
-    assert!(
-        wrong.is_empty(),
-        "{}\n`UPDATE_EXPECT=1 cargo test` writes what cases should have",
-        wrong.join("\n")
-    );
-    assert!(files.len() >= 25, "where are the cases?");
+    let found = check_all(&folder, step).unwrap_or_else(|wrong| panic!("{wrong}"));
+    assert!(found >= 25, "where are the cases?");
 }
