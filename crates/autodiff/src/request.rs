@@ -28,6 +28,9 @@ pub enum Optimisation {
     GatherStencils,
     /// What many iterations add to one element of a shadow is summed over them, instead of scattered.
     SumOverPreimages,
+    /// What a long loop inside an iteration adds up of cotangents has the order of lanes (law 8), which a device can take side
+    /// by side.
+    SumInLanes,
     /// The loop over a step's own iterations joins the loop that gathers.
     JoinGather,
     /// The memory of an array that is overwritten goes on the tape itself, instead of a copy.
@@ -48,7 +51,7 @@ pub enum Optimisation {
 
 impl Optimisation {
     /// All of them, in the order in which an adjoint is made.
-    pub const ALL: [Optimisation; 10] = [
+    pub const ALL: [Optimisation; 11] = [
         Optimisation::RecordWhatIsRead,
         Optimisation::KeepTrajectories,
         Optimisation::RecordSections,
@@ -59,11 +62,15 @@ impl Optimisation {
         Optimisation::GatherStencils,
         Optimisation::SumOverPreimages,
         Optimisation::JoinGather,
+        Optimisation::SumInLanes,
     ];
 
     /// Does it define another order for sums of cotangents?
     pub fn changes_order(self) -> bool {
-        matches!(self, Optimisation::GatherStencils | Optimisation::SumOverPreimages)
+        matches!(
+            self,
+            Optimisation::GatherStencils | Optimisation::SumOverPreimages | Optimisation::SumInLanes
+        )
     }
 }
 

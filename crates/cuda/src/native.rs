@@ -23,13 +23,18 @@ use crate::sys::Address;
 use crate::tables::{Layout, Tables, Wanted};
 
 pub(crate) use backend::Cuda;
-use domains::Domains;
+use domains::{Domains, Size};
 
 /// Loops of at most so many iterations are run by one block: its threads meet in nanoseconds, blocks in a microsecond.
 const ONE_BLOCK: u64 = 2048;
 
 /// The same where blocks hardly meet: then more of them are more multiprocessors.
 const ONE_BLOCK_APART: u64 = 256;
+
+/// An iteration whose loops run so often takes longer than blocks need to meet,
+const LONG: u64 = 128;
+/// unless so few threads are busy that they are no burden to one another.
+const FEW_LONG: u64 = 64;
 
 /// So many threads keep a multiprocessor from waiting for one of them alone.
 const FEW_THREADS: u32 = 128;
@@ -216,7 +221,14 @@ impl Native {
             return Grid::of(blocks.clamp(1, most), threads);
         }
         let domains = &self.domains[segment];
-        let largest = domains.largest(&self.simple, frame);
+        let Size { threads: largest, passes } = domains.size(&self.simple, frame);
+        if passes >= LONG && largest > FEW_LONG && !domains.whole_blocks {
+            // What an iteration does takes longer than blocks need to meet: every multiprocessor helps.
+            let each = largest.div_ceil(self.gpu.multiprocessors.into()).min(threads.into()) as u32;
+            threads = each.next_power_of_two().clamp(32.min(threads), threads);
+            let wanted = u32::try_from(largest.div_ceil(threads.into())).unwrap_or(u32::MAX);
+            return Grid::of(wanted.min(most), threads);
+        }
         let apart = self.unit.widths.get(segment) == Some(&Width::Apart);
         if largest <= if apart { ONE_BLOCK_APART } else { ONE_BLOCK } {
             let fewer = (largest.max(32) as u32).next_power_of_two().min(threads);

@@ -38,6 +38,8 @@ pub struct Builder {
     /// What was said about the next sequential loop, and about those begun.
     next_schedule: Option<ReverseHint>,
     schedules: BTreeMap<LoopId, ReverseHint>,
+    /// The locals to which open loops add their terms.
+    sums: BTreeMap<LoopId, LocalId>,
     /// By array: what is taken of it in the parallel loop being built.
     taken: BTreeMap<ArrayId, ArrayId>,
     flaws: Vec<Flaw>,
@@ -83,6 +85,7 @@ impl Builder {
             ordering: Ordering::Ordered,
             next_schedule: None,
             schedules: BTreeMap::new(),
+            sums: BTreeMap::new(),
             taken: BTreeMap::new(),
             flaws: Vec::new(),
         }

@@ -10,6 +10,7 @@ mod par;
 mod poison;
 mod position;
 mod race_log;
+mod sums;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -343,11 +344,14 @@ impl<'p, 'a> Machine<'p, 'a> {
 
     fn sequential(&mut self, l: &'p Loop) -> Result<Flow, Fault> {
         match &l.kind {
-            LoopKind::For { from, to, .. } => {
+            LoopKind::For { var, from, to } => {
                 let bounds = [self.bound(*from)?, self.bound(*to)?];
                 self.scalars.bounds[l.id.index()] = bounds;
                 if bounds[0] >= bounds[1] {
                     return Ok(Flow::Next);
+                }
+                if !l.sums.is_empty() {
+                    return self.summed(l, *var, bounds);
                 }
             }
             LoopKind::While { .. } if !self.goes_on(l)? => return Ok(Flow::Next),

@@ -318,6 +318,7 @@ impl Verifier<'_> {
             }
             LoopKind::Forever => {}
         }
+        self.sums(l);
         self.open_block(&l.body);
         match l.until {
             Some(until) => self.is(until, Type::Bool, "a condition", &None),
@@ -327,6 +328,34 @@ impl Verifier<'_> {
             None => {}
         }
         (self.defined, self.alive) = (defined, alive);
+    }
+
+    fn sums(&mut self, l: &Loop) {
+        let Some(first) = l.sums.first() else { return };
+        let name = self.program.locals[first.index()].name.clone();
+        if !matches!(l.kind, LoopKind::For { .. }) || l.until.is_some() {
+            self.flaw(
+                "8",
+                &None,
+                format!("only a `for` without `break` adds its terms to `{name}` in lanes"),
+            );
+        }
+        if self.par.is_none() {
+            self.flaw(
+                "8",
+                &None,
+                format!("a loop that adds its terms to `{name}` in lanes stands in an iteration"),
+            );
+        }
+        for (k, local) in l.sums.iter().enumerate() {
+            let decl = &self.program.locals[local.index()];
+            if !self.alive[local.index()] {
+                self.flaw("1", &None, format!("`{}` is not alive here", decl.name));
+            }
+            if decl.ty == Type::Bool || l.sums[..k].contains(local) {
+                self.flaw("8", &None, format!("`{}` is not one sum of numbers", decl.name));
+            }
+        }
     }
 
     fn region(&mut self, region: &Region) {

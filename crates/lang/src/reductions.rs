@@ -3,7 +3,7 @@
 //!
 //! Input: a range and a closure that reads, or arrays. Output: one value. Invariant: a sum over a range of `n` numbers is
 //! taken in the order that law 8 gives a parallel loop of extent `n`, wherever it is computed: 16 lanes in each leaf, a tree
-//! over the lanes, the leaves in order. Since the closure writes nothing, one lane is summed after the other.
+//! over the lanes, the leaves in order.
 
 use std::array::from_fn;
 use std::ops::{Add, Range};
@@ -16,7 +16,7 @@ use crate::cx::Cx;
 use crate::emit::{add, begin_for, constant_range, end_loop, index_literal, local, mul, set, sqrt};
 use crate::handle::{Argument, ArrayHandle, ByRef, Indexed, Shaped};
 use crate::scalar::{Element, Float, Number, Scalar};
-use crate::value::{Expr, Local, Readable};
+use crate::value::{Expr, Readable};
 
 /// The sum of `f(j)` over a range; zero over an empty one. Of an array, in programs: `sum(u)`.
 ///
@@ -122,46 +122,40 @@ pub fn sum_over<T: Number>(
             None => number(0.0),
         };
     }
-    let index = |value: i64| index_literal(cx, value).id;
-    let op = |op: Binary, a: ValueId, b: ValueId| cx.emit(|builder| builder.binary(op, a, b));
-    let lanes_of = index(LANES as i64);
-    let almost = index(LANES as i64 - 1);
-    // The cut of law 8 for one dimension: see `Leaves::of`.
-    let n = op(Binary::Sub, to.id, from.id);
-    let share = op(Binary::Add, op(Binary::Div, n, index(1024)), index(1));
-    let raised = op(Binary::Add, op(Binary::Max, share, index(4096)), almost);
-    let size = op(Binary::Mul, op(Binary::Div, raised, lanes_of), lanes_of);
-    let leaves = op(Binary::Div, op(Binary::Sub, op(Binary::Add, n, size), index(1)), size);
-    let total = local(cx, "total", number(-0.0));
-    let leaf = begin_for(cx, "leaf", index_literal(cx, 0), Expr::<usize>::new(leaves));
-    let start = op(Binary::Mul, leaf.id, size);
-    let stop = op(Binary::Min, op(Binary::Add, start, size), n);
-    let lanes: [Local<T>; LANES] = from_fn(|k| local(cx, &format!("lane{k}"), number(-0.0)));
-    let lane = begin_for(cx, "lane", index_literal(cx, 0), index_literal(cx, LANES as i64));
-    let chain = local(cx, "chain", number(-0.0));
-    let first = op(Binary::Add, start, lane.id);
-    let left = op(Binary::Add, op(Binary::Sub, stop, first), almost);
-    let count = Expr::<usize>::new(op(Binary::Div, left, lanes_of));
-    let k = begin_for(cx, "k", index_literal(cx, 0), count);
-    let place = op(Binary::Add, first, op(Binary::Mul, k.id, lanes_of));
-    let value = body(Expr::new(op(Binary::Add, from.id, place)));
-    set(cx, &chain, add(cx, chain.read(cx), value));
-    end_loop(cx);
-    let chained = chain.read(cx);
-    for (k, variable) in lanes.iter().enumerate() {
-        let here = cx.emit(|b| {
-            let k = b.literal(Literal::index(k as i64));
-            b.compare(Compare::Eq, lane.id, k)
-        });
-        let old = variable.read(cx);
-        let new = Expr::<T>::new(cx.emit(|b| b.select(here, chained.id, old.id)));
-        set(cx, variable, new);
+    if !cx.emit(|b| b.is_in_iteration()) {
+        return sum_at_program_level(cx, from, to, body);
     }
+    let total = local(cx, "total", number(0.0));
+    let j = Expr::<usize>::new(cx.emit(|b| b.begin_sum("j", from.id, to.id, total.id)));
+    cx.note_loop(j.id, from.id, to.id);
+    let value = body(j);
+    set(cx, &total, add(cx, total.read(cx), value));
     end_loop(cx);
-    let whole = tree(lanes.map(|lane| lane.read(cx)), |a, b| add(cx, a, b));
-    set(cx, &total, add(cx, total.read(cx), whole));
-    end_loop(cx);
-    add(cx, number(0.0), total.read(cx))
+    total.read(cx)
+}
+
+/// A sum at program level: a parallel loop into a temporary, which has the same order.
+#[track_caller]
+fn sum_at_program_level<T: Number>(
+    cx: &Cx,
+    from: Expr<usize>,
+    to: Expr<usize>,
+    mut body: impl FnMut(Expr<usize>) -> Expr<T>,
+) -> Expr<T> {
+    let held = if T::TYPE == Type::Index { Type::I64 } else { T::TYPE };
+    let (result, j) = cx.emit(|b| {
+        let name = format!("reduced_{}", b.program().arrays.len());
+        (b.temp(&name, held, &[]), b.begin_par(&[("j", from.id, to.id)]))
+    });
+    // The builder gives one variable per range.
+    let value = body(Expr::new(j[0]));
+    cx.emit(|b| {
+        let value = if T::TYPE == held { value.id } else { b.cast(value.id, held) };
+        b.update(Combine::Add, result, &[], value);
+        b.end_par();
+        let sum = b.load(result, &[]);
+        Expr::new(if T::TYPE == held { sum } else { b.cast(sum, T::TYPE) })
+    })
 }
 
 /// `max(from..to, |j| …)` inside programs.

@@ -27,6 +27,7 @@ use crate::generate::parts;
 use crate::generate::working_copies::working_copies;
 use crate::gradient::{Gradient, Inner, Pushes};
 use crate::normalize::early::early;
+use crate::optimize::sum_in_lanes::sum_in_lanes;
 use crate::plan::scratch_arrays::ScratchArrays;
 use crate::plan::shadow_state::{ShadowState, Shadows};
 use crate::plan::tape_plan::{Aside, TapePlan};
@@ -194,6 +195,9 @@ impl<'a> AdjointBuilder<'a> {
         for (shadow, spare) in self.double_buffer.iter().flat_map(ShadowDoubleBuffer::declarations) {
             let at = w.program.body.iter().position(|s| matches!(s, Stmt::Temp(a) if *a == shadow));
             w.program.body.insert(at.map_or(0, |at| at + 1), Stmt::Temp(spare));
+        }
+        if !request.without.contains(&Optimisation::SumInLanes) {
+            sum_in_lanes(&mut w.program, &w.sums);
         }
         Ok(Gradient {
             program: w.program,

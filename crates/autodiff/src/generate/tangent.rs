@@ -241,7 +241,9 @@ impl TangentBuilder<'_> {
                         }
                         other => other.clone(),
                     };
-                    w.push(Stmt::Loop(Loop { kind, body, ..l.clone() }));
+                    let dots = l.sums.iter().filter_map(|local| self.locals.get(local));
+                    let sums = l.sums.iter().chain(dots).copied().collect();
+                    w.push(Stmt::Loop(Loop { kind, body, sums, ..l.clone() }));
                 }
                 Stmt::Par(par) => {
                     self.find_extremes(w, par)?;

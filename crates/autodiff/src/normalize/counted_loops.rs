@@ -139,5 +139,12 @@ fn counted(program: &mut Program, l: Loop, counter: Counter, out: &mut Block) {
     body.push(Stmt::Let(over));
     body.push(Stmt::If(Branch { condition, then: l.body, otherwise: Block::new() }));
     let kind = LoopKind::For { var, from: zero, to };
-    out.push(Stmt::Loop(Loop { id: l.id, kind, body, until: Some(over), schedule: l.schedule }));
+    out.push(Stmt::Loop(Loop {
+        id: l.id,
+        kind,
+        body,
+        sums: Vec::new(),
+        until: Some(over),
+        schedule: l.schedule,
+    }));
 }

@@ -70,7 +70,7 @@ fn take_out(w: &mut Writer, l: &mut Loop, shadows: &BTreeSet<ArrayId>) -> (Block
         };
         w.begin();
         let zero = w.real(w.program.array(s.array).ty, 0.0);
-        let sum = w.local("sum", zero);
+        let sum = w.sum(zero);
         before.extend(w.end());
         w.begin();
         let old = w.get(sum);

@@ -2,3 +2,4 @@
 
 pub(crate) mod local_sums;
 pub(crate) mod scatter_to_sum;
+pub(crate) mod sum_in_lanes;

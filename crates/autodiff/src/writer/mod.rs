@@ -3,7 +3,7 @@
 pub(crate) mod prune;
 pub(crate) mod rename;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
     ArrayDecl, ArrayId, Binary, Block, Combine, Compare, Function, Indices, Literal, LocalDecl, LocalId,
@@ -19,6 +19,8 @@ pub(crate) struct Writer {
     masked: BTreeMap<ValueId, Mask>,
     /// How it is told whether an arm was taken.
     masks: Masks,
+    /// Locals in which cotangents are added up: in which order is ours to say.
+    pub sums: BTreeSet<LocalId>,
     /// Regions that are copies, and what they are copies of.
     pub copies: BTreeMap<RegionId, RegionId>,
 }
@@ -49,6 +51,7 @@ impl Writer {
             open: vec![Block::new()],
             masked: BTreeMap::new(),
             masks: Masks::ByValue,
+            sums: BTreeSet::new(),
             copies: BTreeMap::new(),
         }
     }
@@ -164,6 +167,13 @@ impl Writer {
         let id = LocalId::from_index(self.program.locals.len() - 1);
         self.push(Stmt::Declare(id, init));
         id
+    }
+
+    /// A local in which cotangents are added up.
+    pub fn sum(&mut self, init: ValueId) -> LocalId {
+        let sum = self.local("sum", init);
+        self.sums.insert(sum);
+        sum
     }
 
     /// A local that statements declare themselves.

@@ -87,6 +87,7 @@ fn backwards(program: &Program, block: Block, used: &mut Used) -> Block {
             Stmt::Loop(l) => {
                 used.values.extend(l.until);
                 l.body = backwards(program, std::mem::take(&mut l.body), used);
+                l.sums.retain(|local| used.locals.contains(local));
                 if let LoopKind::While { head, condition } = &mut l.kind {
                     used.values.insert(*condition);
                     *head = backwards(program, std::mem::take(head), used);

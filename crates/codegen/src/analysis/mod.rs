@@ -13,6 +13,7 @@ pub(crate) mod names;
 pub(crate) mod narrow_index;
 pub(crate) mod ordered_updates;
 pub(crate) mod register_pressure;
+pub(crate) mod team_sums;
 pub(crate) mod thread_ownership;
 pub(crate) mod varying;
 pub(crate) mod vectors;

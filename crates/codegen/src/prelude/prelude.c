@@ -123,6 +123,8 @@ static inline i64 eb_min(i64 a, i64 b) { return a < b ? a : b; }
 enum { EB_ITERATIONS = 65536 };
 static inline i64 eb_until(i64 pass, i64 end) { return (u64)end - (u64)pass > EB_ITERATIONS ? pass + EB_ITERATIONS : end; }
 static inline i64 eb_max(i64 a, i64 b) { return a > b ? a : b; }
+/* The iterations in a leaf of one row: the order of sums. */
+static inline i64 eb_leaf_size(i64 row) { return (eb_max(row / 1024 + 1, 4096) + 15) / 16 * 16; }
 /* Narrows lo..hi to the larger of the parts beside x. */
 static inline void eb_avoid(i64 *lo, i64 *hi, i64 x) {
     if (x < *lo || x >= *hi) return;

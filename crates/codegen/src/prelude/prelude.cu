@@ -431,6 +431,9 @@ EB_DO i32 eb_take(b8 *a) {
     return atomicOr((u32 *)((u64)a & ~3ull), 1u << shift) >> shift & 255;
 }
 
+/* The iterations in a leaf of one row: the order of sums. */
+EB_DO i64 eb_leaf_size(i64 row) { return (eb_max(row / 1024 + 1, 4096) + 15) / 16 * 16; }
+
 /* The cut of an iteration space into leaves: the order of reductions. */
 enum { EB_LEAVES = 2048, EB_SEEN = EB_LEAVES, EB_PARTIALS = EB_LEAVES + 1 };
 struct eb_leaves { i64 count, rows_per_leaf, pieces, size; };

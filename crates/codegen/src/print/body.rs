@@ -38,6 +38,15 @@ pub(crate) enum Part {
     Tail,
 }
 
+/// Who runs an iteration.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Team {
+    /// One thread.
+    Alone,
+    /// Sixteen threads of a grid, alike but for sums, of which each takes a lane; the first of them stores.
+    Lanes,
+}
+
 /// What the statements of one body need to know.
 pub(crate) struct Body<'i> {
     pub form: Form<'i>,
@@ -45,6 +54,7 @@ pub(crate) struct Body<'i> {
     pub reductions: &'i [&'i Store],
     /// Where to go after a fault.
     pub exit: usize,
+    pub team: Team,
 }
 
 impl<'i> Body<'i> {
@@ -62,9 +72,7 @@ impl Emitter<'_> {
         self.know_exact(body);
         for stmt in block {
             for number in 0..self.copies(body, stmt) {
-                if let (Some(jam), Form::Vector { .. }) = (&mut self.jam, body.form) {
-                    jam.number = number;
-                }
+                self.choose_copy(body, number);
                 self.body_statement(body, stmt, mask);
             }
         }
@@ -116,7 +124,14 @@ impl Emitter<'_> {
         }
     }
 
-    fn local_varies(&self, body: &Body, local: &ebbtide_ir::LocalId) -> bool {
+    /// Speaks of one of the vectors that run side by side.
+    pub fn choose_copy(&mut self, body: &Body, number: usize) {
+        if let (Some(jam), Form::Vector { .. }) = (&mut self.jam, body.form) {
+            jam.number = number;
+        }
+    }
+
+    pub fn local_varies(&self, body: &Body, local: &ebbtide_ir::LocalId) -> bool {
         matches!(body.form, Form::Vector { interior, .. } if interior.varying.locals.contains(local))
     }
 

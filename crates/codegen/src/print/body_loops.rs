@@ -4,7 +4,7 @@ use ebbtide_ir::{Block, Loop, LoopKind, Op, Stmt, ValueId};
 
 use crate::analysis::loop_invariants::loop_invariants;
 use crate::kernel::machine::Family;
-use crate::print::body::Body;
+use crate::print::body::{Body, Team};
 use crate::print::emitter::{Emitter, line};
 
 impl Emitter<'_> {
@@ -13,7 +13,12 @@ impl Emitter<'_> {
     pub fn inner_loop(&mut self, body: &Body, l: &Loop, mask: Option<&str>) {
         let (number, outermost) = (self.fresh(), self.inner_loops == 0);
         self.inner_loops += 1;
-        let looks = format!("if (eb_stopped(f)) goto exit{};", body.exit);
+        // A team leaves together: some would wait for others.
+        let stopped = match body.team {
+            Team::Alone => "eb_stopped(f)",
+            Team::Lanes => "__any_sync(team, eb_stopped(f))",
+        };
+        let looks = format!("if ({stopped}) goto exit{};", body.exit);
         match &l.kind {
             LoopKind::For { var, from, to } => {
                 let of_data = [*from, *to].iter().any(|v| !matches!(self.program.op(*v), Op::Literal(_)));
@@ -30,8 +35,12 @@ impl Emitter<'_> {
                 self.body(body, &before, mask);
                 let moved = std::mem::take(&mut self.moved);
                 self.moved = before.iter().filter_map(defined).chain(moved.iter().copied()).collect();
+                if !l.sums.is_empty() {
+                    let look = if outermost { looks.as_str() } else { "" };
+                    self.summing_loop(body, l, (*var, &from), (number, look), mask);
+                    line!(self, "}}");
                 // A loop that can be left in the middle is left by one `break`.
-                if outermost && l.until.is_none() {
+                } else if outermost && l.until.is_none() {
                     line!(self, "for (i64 {v} = {from}; {v} < end{number};) {{");
                     line!(self, "const i64 pause{number} = eb_until({v}, end{number});");
                     line!(self, "for (; {v} < pause{number}; {v}++) {{");

@@ -14,9 +14,10 @@ use crate::analysis::bounds_proof::Proof;
 use crate::analysis::interior::{Interior, Rows};
 use crate::analysis::narrow_index::narrow_values;
 use crate::analysis::ordered_updates::scattered;
+use crate::analysis::team_sums::suits_teams;
 use crate::analysis::work::{all_values, rows_together};
 use crate::kernel::machine::{Family, Width};
-use crate::print::body::{Body, Form};
+use crate::print::body::{Body, Form, Team};
 use crate::print::c_types::{c_literal, c_type};
 use crate::print::elements::{Touched, Whole};
 use crate::print::emitter::{Checks, Emitter, Jam, Pace, line};
@@ -152,6 +153,11 @@ impl Emitter<'_> {
 
     /// The iterations of a parallel loop, dealt out between threads; its ranges are printed.
     pub fn kernel_par(&mut self, par: &Par, reductions: &[(Combine, &Store)]) {
+        let in_teams = reductions.is_empty() && suits_teams(self.program, self.facts, par);
+        if in_teams {
+            // Others than its owner work on an element.
+            self.meet_if_pending();
+        }
         self.before_loop(par);
         let exit = self.fresh();
         let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
@@ -161,7 +167,10 @@ impl Emitter<'_> {
             self.atomics = scattered;
         }
         self.in_global_memory(par);
-        if reductions.is_empty() && !in_order {
+        if in_teams {
+            self.in_teams(par, exit);
+            self.meet();
+        } else if reductions.is_empty() && !in_order {
             self.all_threads(par, exit);
         } else {
             line!(self, "if (rows > 0 && row > 0) {{");
@@ -268,7 +277,11 @@ impl Emitter<'_> {
         if let Some(interior) = &inside.interior {
             // The careful form is right everywhere: a warp that needs it somewhere takes one path, not two.
             line!(self, "if (__all_sync(__activemask(), j >= lo && j < hi)) {{");
-            self.body(&Body { form: Form::Single(interior), reductions: stores, exit }, &par.body, None);
+            self.body(
+                &Body { form: Form::Single(interior), reductions: stores, exit, team: Team::Alone },
+                &par.body,
+                None,
+            );
         } else {
             line!(self, "if (proved) {{");
             self.unchecked(par, stores, exit, 1);
@@ -283,7 +296,7 @@ impl Emitter<'_> {
         self.checks = Checks::Proved;
         self.usual_and_other(par, sides, |text| {
             text.late = Some(Waiting::default());
-            let body = Body { form: Form::Careful, reductions: stores, exit };
+            let body = Body { form: Form::Careful, reductions: stores, exit, team: Team::Alone };
             text.know_elements(par, sides);
             text.each_side(sides, |text| text.body(&body, &par.body, None));
             text.store_all();
@@ -312,7 +325,11 @@ impl Emitter<'_> {
         if !loops {
             line!(self, "i32 oops = 0; i64 oops_index = 0, oops_extent = 0;");
         }
-        self.body(&Body { form: Form::Careful, reductions: stores, exit }, &par.body, None);
+        self.body(
+            &Body { form: Form::Careful, reductions: stores, exit, team: Team::Alone },
+            &par.body,
+            None,
+        );
         if !loops {
             line!(
                 self,
@@ -407,7 +424,11 @@ impl Emitter<'_> {
             line!(self, "const i64 v{j} = j;");
             self.pace = Pace::Rare;
             self.checks = Checks::Leave;
-            self.body(&Body { form: Form::Careful, reductions: &[], exit }, &par.body, None);
+            self.body(
+                &Body { form: Form::Careful, reductions: &[], exit, team: Team::Alone },
+                &par.body,
+                None,
+            );
             self.checks = Checks::AtOnce;
             self.pace = Pace::Often;
         }
@@ -418,6 +439,41 @@ impl Emitter<'_> {
         }
         line!(self, "exit{exit}: ;");
         self.after_loop(par, inside.interior.is_none().then_some("proved"));
+    }
+
+    /// Sixteen threads take an iteration, each a lane of its sums, where there are fewer iterations than threads.
+    fn in_teams(&mut self, par: &Par, exit: usize) {
+        line!(self, "if (rows > 0 && row > 0) {{");
+        let inside = self.interval(par, &[]);
+        line!(self, "const i64 iterations = eb_times(rows, row);");
+        line!(self, "const int lane = threadIdx.x & 15; const u32 team = 0xffffu << (threadIdx.x & 16);");
+        line!(self, "if (iterations < f->threads)");
+        line!(self, "EB_LOOP for (i64 at = f->thread >> 4; at < iterations; at += f->threads >> 4) {{");
+        line!(self, "const i64 r = at / row, j = jf + at % row;");
+        self.row(par, &inside);
+        let j = par.ranges[par.ranges.len() - 1].var.index();
+        line!(self, "const i64 v{j} = j;");
+        let body = |form| Body { form, reductions: &[], exit, team: Team::Lanes };
+        if let Some(interior) = &inside.interior {
+            line!(self, "if (j >= lo && j < hi) {{");
+            self.body(&body(Form::Single(interior)), &par.body, None);
+        } else {
+            line!(self, "if (proved) {{");
+            self.checks = Checks::Proved;
+            self.body(&body(Form::Careful), &par.body, None);
+            self.checks = Checks::AtOnce;
+        }
+        line!(self, "}} else {{");
+        self.pace = Pace::Rare;
+        self.body(&body(Form::Careful), &par.body, None);
+        self.pace = Pace::Often;
+        line!(self, "}} }} else");
+        line!(self, "EB_LOOP for (i64 at = f->thread; at < iterations; at += f->threads) {{");
+        line!(self, "const i64 r = at / row, j = jf + at % row;");
+        self.row(par, &inside);
+        self.iteration(par, &[], exit, &inside);
+        line!(self, "}}");
+        line!(self, "exit{exit}: ; }}");
     }
 
     /// Tells the compiler that variables are not below where their ranges begin: conditions that follow from that go.

@@ -14,7 +14,7 @@ use crate::analysis::bounds_proof::Test;
 use crate::analysis::interchange::{Interchange, Tape, interchange, is_at};
 use crate::analysis::register_pressure::words;
 use crate::kernel::machine::{Family, Width};
-use crate::print::body::{Body, Form, flatten};
+use crate::print::body::{Body, Form, Team, flatten};
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Checks, Emitter, line};
 use crate::print::own::Own;
@@ -272,7 +272,11 @@ impl Emitter<'_> {
                 Stmt::Par(par) => {
                     self.own.variables = par.ranges.iter().map(|r| r.var).collect();
                     line!(self, "{{");
-                    self.body(&Body { form: Form::Careful, reductions: &[], exit }, &par.body, None);
+                    self.body(
+                        &Body { form: Form::Careful, reductions: &[], exit, team: Team::Alone },
+                        &par.body,
+                        None,
+                    );
                     line!(self, "}}");
                 }
                 Stmt::Swap(a, b) => {
@@ -304,7 +308,7 @@ impl Emitter<'_> {
         let text = match *self.program.op(v) {
             Op::Literal(_) => return,
             Op::Load(array, index) => {
-                let body = Body { form: Form::Careful, reductions: &[], exit };
+                let body = Body { form: Form::Careful, reductions: &[], exit, team: Team::Alone };
                 let site = self.program.value(v).site.clone();
                 let offset = self.offset(&body, array, index, &site);
                 match self.constant.contains(&array) {

@@ -4,6 +4,7 @@ pub(crate) mod address_reuse;
 pub(crate) mod barriers;
 pub(crate) mod body;
 pub(crate) mod body_loops;
+pub(crate) mod body_sums;
 pub(crate) mod branches;
 pub(crate) mod c_types;
 pub(crate) mod deferred_products;

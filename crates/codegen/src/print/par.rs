@@ -11,7 +11,7 @@ use crate::analysis::varying::vector_element;
 use crate::analysis::vectors::{Vectors, refusal};
 use crate::analysis::work::{Passes, Work, is_light, keeps_order, work};
 use crate::kernel::machine::Family;
-use crate::print::body::{Body, Form, Part};
+use crate::print::body::{Body, Form, Part, Team};
 use crate::print::c_types::{c_literal, c_type, to_bits};
 use crate::print::emitter::{Emitter, Jam, Pace, line};
 use crate::print::interior::narrowing;
@@ -288,7 +288,7 @@ impl Emitter<'_> {
         let element = vector_element(self.program, &interior.varying, par)
             .filter(|_| keeps_order(&facts, par))
             .filter(|e| reductions.iter().all(|(_, s)| self.program.array(s.array).ty == *e));
-        let body = |form| Body { form, reductions: stores, exit };
+        let body = |form| Body { form, reductions: stores, exit, team: Team::Alone };
         let lane = if reductions.is_empty() { "" } else { "const int lane = (int)((j - f0_lane) & 15);" };
         line!(self, "i64 j = jf;");
         if !reductions.is_empty() {

@@ -8,7 +8,7 @@
 use ebbtide_ir::{Block, Branch, Par};
 
 use crate::analysis::boundary_conditions::{statements_of, usual_conditions};
-use crate::print::body::{Body, Form};
+use crate::print::body::{Body, Form, Team};
 use crate::print::emitter::{Emitter, line};
 
 impl Emitter<'_> {
@@ -25,7 +25,7 @@ impl Emitter<'_> {
             return print(self);
         }
         let lets = statements_of(self.program, &self.inside, par, &usual);
-        let body = Body { form: Form::Careful, reductions: &[], exit: 0 };
+        let body = Body { form: Form::Careful, reductions: &[], exit: 0, team: Team::Alone };
         let mut tests = Vec::new();
         line!(self, "{{");
         self.each_side(sides, |text| {

@@ -4,7 +4,7 @@ use ebbtide_ir::{Claim, Combine, Store, evaluate};
 
 use crate::analysis::vectors::{Stride, is_sum, stride};
 use crate::kernel::machine::Family;
-use crate::print::body::{Body, Form, Part};
+use crate::print::body::{Body, Form, Part, Team};
 use crate::print::c_types::c_literal;
 use crate::print::emitter::{Checks, Emitter, Lanes, line};
 use crate::print::operation::vector_type;
@@ -31,6 +31,9 @@ impl Emitter<'_> {
                 (Some(ok), _) => Some(format!("{ok} && !oops")),
                 (None, mask) => mask.map(str::to_string),
             };
+            if body.team == Team::Lanes {
+                return self.store_by_leader(body, (how, s), &format!("{name}[{offset}]"), condition);
+            }
             let value = self.known(body, s.value);
             if let Some((n, at)) = self.staged.get(&std::ptr::from_ref(s)) {
                 let (n, at) = (*n, at.clone());
@@ -93,6 +96,21 @@ impl Emitter<'_> {
             value = format!("op_select_{vector}({mask}, {value}, {load})");
         }
         line!(self, "{store}{value});");
+    }
+
+    /// The first thread of a team stores what all have computed, between what they read before and after.
+    fn store_by_leader(
+        &mut self,
+        body: &Body,
+        (how, s): (Option<Combine>, &Store),
+        element: &str,
+        condition: Option<String>,
+    ) {
+        let value = self.known(body, s.value);
+        let ty = self.program.array(s.array).ty;
+        let value = how.map_or(value.clone(), |how| self.combine(how, ty, 1, element, &value));
+        let condition = condition.map_or(String::new(), |condition| format!(" && {condition}"));
+        line!(self, "__syncwarp(team); if (lane == 0{condition}) {element} = {value}; __syncwarp(team);");
     }
 
     /// Elements are taken one by one, from all threads.

@@ -265,6 +265,11 @@ impl<'p> Machine<'p> {
             LoopKind::For { from, to, .. } => [self.index(from), self.index(to)],
             _ => [0, i64::MAX],
         };
+        if let LoopKind::For { var, .. } = l.kind
+            && !l.sums.is_empty()
+        {
+            return self.summed(l, var, bounds);
+        }
         for pass in bounds[0]..bounds[1] {
             match &l.kind {
                 LoopKind::For { var, .. } => self.values[var.index()] = Taped::constant(pass as Bits),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::evaluate::{Bits, combine, neutral};
 use ebbtide_ir::leaf::{LANES, Leaves};
-use ebbtide_ir::{ArrayId, Combine, Literal, Op, Par, Sharing, Stmt, Store, Type, walk};
+use ebbtide_ir::{ArrayId, Combine, Literal, Loop, Op, Par, Sharing, Stmt, Store, Type, ValueId, walk};
 
 use super::Stop;
 use super::dual::Dual;
@@ -168,17 +168,56 @@ impl<'p> Machine<'p> {
     fn end_leaf(&mut self) {
         let mut reductions = std::mem::take(&mut self.reductions);
         for r in reductions.values_mut() {
-            let mut width = LANES / 2;
-            while width > 0 {
-                for lane in 0..width {
-                    r.lanes[lane] = self.sum_or_bits(r.how, r.ty, r.lanes[lane], r.lanes[lane + width]);
-                }
-                width /= 2;
-            }
-            r.total = self.sum_or_bits(r.how, r.ty, r.total, r.lanes[0]);
+            let leaf = self.tree(r.how, r.ty, r.lanes);
+            r.total = self.sum_or_bits(r.how, r.ty, r.total, leaf);
             r.lanes = [Taped::constant(neutral(r.how, r.ty)); LANES];
         }
         self.reductions = reductions;
+    }
+
+    /// Lanes combined: 8, 4, 2, 1.
+    fn tree(&mut self, how: Combine, ty: Type, mut lanes: [Taped; LANES]) -> Taped {
+        let mut width = LANES / 2;
+        while width > 0 {
+            for lane in 0..width {
+                lanes[lane] = self.sum_or_bits(how, ty, lanes[lane], lanes[lane + width]);
+            }
+            width /= 2;
+        }
+        lanes[0]
+    }
+
+    /// Law 8 for a loop inside an iteration: each local gets the sum of what iterations leave in it.
+    pub(super) fn summed(&mut self, l: &'p Loop, var: ValueId, [from, to]: [i64; 2]) -> Result<(), Stop> {
+        let size = Leaves::of(&[to - from]).size;
+        let program = self.program;
+        let types: Vec<Type> = l.sums.iter().map(|local| program.locals[local.index()].ty).collect();
+        let start = |ty: &Type| Taped::constant(neutral(Combine::Add, *ty));
+        let before: Vec<Taped> = l.sums.iter().map(|local| self.locals[local.index()]).collect();
+        let mut totals: Vec<Taped> = types.iter().map(start).collect();
+        for first in (from..to).step_by(size as usize) {
+            let mut lanes: Vec<[Taped; LANES]> = types.iter().map(|ty| [start(ty); LANES]).collect();
+            for j in first..to.min(first + size) {
+                self.values[var.index()] = Taped::constant(j as Bits);
+                for (local, ty) in l.sums.iter().zip(&types) {
+                    self.locals[local.index()] = start(ty);
+                }
+                self.block(&l.body)?;
+                let lane = (j - first) as usize % LANES;
+                for ((local, ty), lanes) in l.sums.iter().zip(&types).zip(&mut lanes) {
+                    let term = self.locals[local.index()];
+                    lanes[lane] = self.sum_or_bits(Combine::Add, *ty, lanes[lane], term);
+                }
+            }
+            for ((total, ty), lanes) in totals.iter_mut().zip(&types).zip(lanes) {
+                let leaf = self.tree(Combine::Add, *ty, lanes);
+                *total = self.sum_or_bits(Combine::Add, *ty, *total, leaf);
+            }
+        }
+        for (k, local) in l.sums.iter().enumerate() {
+            self.locals[local.index()] = self.sum_or_bits(Combine::Add, types[k], before[k], totals[k]);
+        }
+        Ok(())
     }
 
     fn end_reductions(&mut self, par: &'p Par) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_ir::{ArrayId, Builder, Label, Literal, LocalId, Program, Undo, ValueId};
+use ebbtide_ir::{ArrayId, Binary, Builder, Label, Literal, LocalId, Program, Undo, ValueId};
 
 use super::sketch::{ArrayOf, Extent, Line, Sketch, Term};
 
@@ -199,6 +199,21 @@ impl<'s> Lowering<'s> {
                 }
                 let var = self.b.begin_for(name, from, to);
                 self.looped(name, Some(var), body, until.as_ref())?;
+            }
+            Line::Sum { total, ty, name, to, value } => {
+                let (from, to) = (self.term(&Term::index(0))?, self.term(to)?);
+                let zero = self.b.literal(Literal::of(*ty, 0.0));
+                let local = self.b.local(total, zero);
+                let j = self.b.begin_sum(name, from, to, local);
+                self.names.push(BTreeMap::new());
+                self.declare(name, Meaning::Value(j));
+                let value = self.term(value)?;
+                let before = self.b.get(local);
+                let longer = self.b.binary(Binary::Add, before, value);
+                self.b.set(local, longer);
+                self.names.pop();
+                self.b.end_loop(None);
+                self.declare(total, Meaning::Local(local));
             }
             Line::While { condition, body } => {
                 self.b.begin_while();

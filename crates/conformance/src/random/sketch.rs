@@ -138,6 +138,19 @@ pub enum Line {
         /// The condition of a last `break`.
         until: Option<Term>,
     },
+    /// `let total = sum(0..to, |name| value)`, inside an iteration.
+    Sum {
+        /// What is bound.
+        total: String,
+        /// Its type.
+        ty: Type,
+        /// The variable of the range.
+        name: String,
+        /// The end of the range.
+        to: Term,
+        /// A term of the sum.
+        value: Term,
+    },
     /// `while condition`.
     While {
         /// The condition.
@@ -257,6 +270,7 @@ impl Line {
             }
             Line::If(t, ..) | Line::While { condition: t, .. } | Line::Loop { until: t, .. } => vec![t],
             Line::For { from, to, until, .. } => [from, to].into_iter().chain(until).collect(),
+            Line::Sum { to, value, .. } => vec![to, value],
             Line::Par { ranges, .. } => ranges.iter_mut().flat_map(|(_, from, to)| [from, to]).collect(),
             Line::Call(_, _, terms) => terms.iter_mut().collect(),
             Line::Region { .. }

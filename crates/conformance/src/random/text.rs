@@ -199,6 +199,9 @@ impl Printer<'_> {
                 say(format!("for {name} in {}..{} {{", self.term(from), self.term(to)));
                 self.looped(body, until.as_ref(), depth, out);
             }
+            Line::Sum { total, name, to, value, .. } => {
+                say(format!("let {total} = sum(0..{}, |{name}| {});", self.term(to), self.term(value)));
+            }
             Line::While { condition, body } => {
                 say(format!("while {} {{", self.term(condition)));
                 self.looped(body, None, depth, out);

@@ -1,23 +1,95 @@
 //! How large the loops of a segment are.
 
-use ebbtide_ir::{ArrayId, Block, Program, Stmt, ValueId, walk_program_level};
+use ebbtide_ir::leaf::LANES;
+use ebbtide_ir::{ArrayId, Block, LoopKind, Par, Program, Stmt, ValueId, walk, walk_program_level};
 use ebbtide_runtime::{Frame, from_arguments};
 
 /// What decides how many threads a segment is worth.
 pub(super) struct Domains {
-    /// The ranges of its parallel loops.
-    pars: Vec<Vec<(ValueId, ValueId)>>,
+    pars: Vec<Domain>,
     /// The arrays that are filled or copied whole.
     arrays: Vec<ArrayId>,
     /// Are there operations that count on blocks of full size?
     pub whole_blocks: bool,
 }
 
+/// A parallel loop.
+struct Domain {
+    ranges: Vec<Bounds>,
+    /// How many threads can share an iteration: the lanes of its sums.
+    lanes: u64,
+    /// The loops in its body.
+    inside: Vec<Inside>,
+}
+
+type Bounds = (ValueId, ValueId);
+
+/// A loop inside an iteration, and the loops in it.
+struct Inside {
+    /// `None` where data decides when it ends.
+    bounds: Option<Bounds>,
+    inside: Vec<Inside>,
+}
+
+impl Inside {
+    /// The loops of a block. The depth of recursion is that of nesting in the source.
+    fn of(block: &Block) -> Vec<Inside> {
+        let mut loops = Vec::new();
+        for stmt in block {
+            let inside = stmt.blocks().flat_map(Inside::of);
+            match stmt {
+                Stmt::Loop(l) => {
+                    let bounds = match l.kind {
+                        LoopKind::For { from, to, .. } => Some((from, to)),
+                        _ => None,
+                    };
+                    loops.push(Inside { bounds, inside: inside.collect() });
+                }
+                _ => loops.extend(inside),
+            }
+        }
+        loops
+    }
+}
+
+impl Domain {
+    fn of(par: &Par) -> Domain {
+        let mut lanes = 1;
+        walk(&par.body, &mut |stmt| {
+            if let Stmt::Loop(l) = stmt
+                && !l.sums.is_empty()
+            {
+                lanes = LANES as u64;
+            }
+        });
+        let ranges = par.ranges.iter().map(|r| (r.from, r.to)).collect();
+        Domain { ranges, lanes, inside: Inside::of(&par.body) }
+    }
+}
+
+/// How often the innermost loops of a body run; where data decides, a guess.
+fn passes(loops: &[Inside], extent: &dyn Fn(&Bounds) -> Option<u64>) -> u64 {
+    const GUESS: u64 = 32;
+    let of = |l: &Inside| {
+        let own = l.bounds.as_ref().and_then(extent).unwrap_or(GUESS);
+        own.saturating_mul(passes(&l.inside, extent).max(1))
+    };
+    loops.iter().map(of).fold(0, u64::saturating_add)
+}
+
+/// What a segment comes to in one launch.
+pub(super) struct Size {
+    /// The most threads that a loop can use; where a bound is data, as many as the largest array has elements.
+    pub threads: u64,
+    /// The most often that loops inside an iteration run.
+    pub passes: u64,
+}
+
 impl Domains {
     pub fn of(segment: &Block) -> Domains {
         let mut domains = Domains { pars: Vec::new(), arrays: Vec::new(), whole_blocks: false };
         walk_program_level(segment, &mut |stmt| match stmt {
-            Stmt::Par(par) => domains.pars.push(par.ranges.iter().map(|r| (r.from, r.to)).collect()),
+            Stmt::Par(par) => domains.pars.push(Domain::of(par)),
             Stmt::Fill(array, _) | Stmt::Temp(array) | Stmt::Copy { to: array, .. } => {
                 domains.arrays.push(*array)
             }
@@ -31,21 +103,25 @@ impl Domains {
         domains
     }
 
-    /// The iterations of the largest loop; where a bound is data, as many as the largest array has elements.
-    pub fn largest(&self, program: &Program, frame: &Frame) -> u64 {
+    /// How large the loops are with these arguments.
+    pub fn size(&self, program: &Program, frame: &Frame) -> Size {
         let elements = |array: &ArrayId| {
             let view = &frame.arrays[array.index()];
             view.bytes as u64 / program.array(*array).ty.size() as u64
         };
         let value =
             |v: ValueId| from_arguments(program, v, &frame.arrays, &frame.arguments).map(|v| v as i64);
-        let extent =
-            |(from, to): &(ValueId, ValueId)| Some(value(*to)?.saturating_sub(value(*from)?).max(0) as u64);
-        let iterations = |ranges: &Vec<(ValueId, ValueId)>| {
-            ranges.iter().map(extent).try_fold(1u64, |n, extent| Some(n.saturating_mul(extent?)))
-        };
+        let extent = |(from, to): &Bounds| Some(value(*to)?.saturating_sub(value(*from)?).max(0) as u64);
         let largest_array = || program.array_ids().map(|array| elements(&array)).max().unwrap_or(0);
-        let loops = self.pars.iter().map(|ranges| iterations(ranges).unwrap_or_else(largest_array)).max();
-        loops.max(self.arrays.iter().map(elements).max()).unwrap_or(0)
+        let threads = |domain: &Domain| {
+            let extents = domain.ranges.iter().map(extent);
+            let iterations = extents.fold(Some(1u64), |n, extent| Some(n?.saturating_mul(extent?)));
+            iterations.unwrap_or_else(largest_array).saturating_mul(domain.lanes)
+        };
+        let loops = self.pars.iter().map(threads).max();
+        Size {
+            threads: loops.max(self.arrays.iter().map(elements).max()).unwrap_or(0),
+            passes: self.pars.iter().map(|domain| passes(&domain.inside, &extent)).max().unwrap_or(0),
+        }
     }
 }

@@ -254,6 +254,7 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                         #[unproved]
                         for k_back_2 in par(0..n_2) {
                             let mut sum_8 = 0.0;
+                            #[sum(sum_8)]
                             for i_10 in 0..n_2 {
                                 let v176 = kept0[i_10];
                                 if i_10 + k_back_2 < n_2 {
@@ -348,6 +349,7 @@ fn a_product_by_loops_has_two_sums() {
                             let mut sum = 0.0;
                             let v174 = -1 + x'.len() - k0_2;
                             if (v174 >= 0) & (v174 < n_2) {
+                                #[sum(sum)]
                                 for i_13 in 0..n_2 {
                                     for j_7 in 0..(n_2 - 0) / 32 {
                                         let v188 = 0 + j_7 * 32 + lane;
@@ -366,6 +368,7 @@ fn a_product_by_loops_has_two_sums() {
                             }
                             let v211 = -1 + x'.len() - k0;
                             if (v211 >= 0) & (v211 < n_2) {
+                                #[sum(sum_2)]
                                 for i_14 in 0..n_2 {
                                     for j_8 in 0 + (n_2 - 0) / 32 * 32..n_2 {
                                         let k_5 = 0 + n_2 - 1 - v211;
@@ -381,6 +384,7 @@ fn a_product_by_loops_has_two_sums() {
                             let v245 = -1 + x'.len() - k0_3;
                             if (v245 >= 0) & (v245 < n_2) {
                                 if (k1 >= 0) & (k1 < n_2) {
+                                    #[sum(sum_3)]
                                     for i_15 in 0..n_2 {
                                         let k_6 = 0 + n_2 - 1 - v245;
                                         sum_3 = sum_3 + d_c'[[i_15, k1]] * x'[k_6] * a[[i_15, k_6]];
@@ -392,6 +396,7 @@ fn a_product_by_loops_has_two_sums() {
                             if (k0_3 >= 0) & (k0_3 < n_2) {
                                 let v276 = -1 + x'.len() - k1;
                                 if (v276 >= 0) & (v276 < n_2) {
+                                    #[sum(sum_4)]
                                     for j_9 in 0..n_2 {
                                         let k_7 = 0 + n_2 - 1 - v276;
                                         sum_4 = sum_4 + d_c'[[k0_3, j_9]] * x'[k_7] * a[[k_7, j_9]];
@@ -550,6 +555,7 @@ fn elements_at_which_an_index_is_clamped_sum_over_all_that_lie_beyond() {
                             let mut sum = 0.0;
                             let v139 = x'.len() - 1;
                             if (k0 == v139) | (k0 == 5) {
+                                #[sum(sum)]
                                 for i_10 in 0..n_2 {
                                     if (i_10 + 3).max(5).min(x'.len() - 1) == k0 {
                                         sum = sum + kept0[i_10];
@@ -565,6 +571,7 @@ fn elements_at_which_an_index_is_clamped_sum_over_all_that_lie_beyond() {
                             let mut sum_2 = 0.0;
                             let v175 = x'.len() - 1;
                             if k0 == v175 {
+                                #[sum(sum_2)]
                                 for i_11 in 0..n_2 {
                                     if (i_11 + 1).min(x'.len() - 1) == k0 {
                                         sum_2 = sum_2 + kept1[i_11];
@@ -580,6 +587,7 @@ fn elements_at_which_an_index_is_clamped_sum_over_all_that_lie_beyond() {
                             let mut sum_3 = 0.0;
                             let v202 = k0 - -1;
                             if v202 == 1 {
+                                #[sum(sum_3)]
                                 for i_12 in 0..n_2 {
                                     if i_12.max(1) - 1 == k0 {
                                         sum_3 = sum_3 + kept2[i_12];

@@ -1,5 +1,6 @@
 //! `sum`, `max`, `min`, `dot` and `norm`, of ranges and of arrays.
 
+use ebbtide::ir::Literal;
 use ebbtide::prelude::*;
 use ebbtide_conformance::Input;
 
@@ -36,6 +37,105 @@ fn reductions_inside_an_iteration_have_the_bits_of_plain_rust() {
         if n < 20 {
             differentiates(&energies(), &inputs, "y", &["x"]);
         }
+    }
+}
+
+/// Forces between all bodies: each component by a sum of its own, which reads rows at both ends.
+#[program]
+fn forces<T: Float>(x: &Array2<T>, m: &Array1<T>, f: &mut Array2<T>) {
+    for (i, k) in par(0..x.dim(0), 0..2) {
+        f[[i, k]] += sum(0..m.len(), |j| {
+            let (dx, dy) = (x[[j, 0]] - x[[i, 0]], x[[j, 1]] - x[[i, 1]]);
+            let d = dx * dx + dy * dy + T::of(0.1);
+            m[j] / (d * d.sqrt()) * (x[[j, k]] - x[[i, k]])
+        });
+    }
+}
+
+/// Sums in branches, of whole numbers, over ranges that depend on the iteration, and one that a function returns.
+#[program]
+fn sums_of_all_kinds(x: &Array1<f64>, at: &Array1<i32>, y: &mut Array1<f64>) {
+    let n = x.len();
+    for i in par(0..n) {
+        if x[i] > 0.1 {
+            y[i] = sum(i..n, |j| if x[j] > 0.0 { x[j] * x[i] } else { x[at[j] as usize].exp() });
+        } else {
+            let many = sum(0..i, |j| at[j]);
+            y[i] = energy(x, i, 2) + many as f64 * x[i];
+        }
+        let places = sum(0..n, |j| if at[j] > 2 { j } else { 0 });
+        y[i] += x[places % n];
+    }
+}
+
+#[test]
+fn sums_inside_iterations_have_derivatives() {
+    let inputs = [Input::Array(vec![7, 2], 1), Input::Array(vec![7], 2), Input::Array(vec![7, 2], 3)];
+    values(&forces::<f64>(), &inputs, "f");
+    differentiates(&forces::<f64>(), &inputs, "f", &["x", "m"]);
+    differentiates(&forces::<f32>(), &inputs, "f", &["x", "m"]);
+    let n = 37;
+    let at: Vec<i32> = (0..n).map(|k| k * 5 % 7).collect();
+    let inputs = [
+        Input::Array(vec![n as usize], 4),
+        Input::Elements(vec![n as usize], at.into_iter().map(Literal::from).collect()),
+        Input::Array(vec![n as usize], 3),
+    ];
+    values(&sums_of_all_kinds(), &inputs, "y");
+    differentiates(&sums_of_all_kinds(), &inputs, "y", &["x"]);
+}
+
+#[program]
+fn long_sums(x: &Array1<f32>, y: &mut Array1<f32>, n: usize) {
+    for i in par(0..y.len()) {
+        y[i] = sum(i..n, |j| x[j] * x[i]);
+    }
+}
+
+#[test]
+fn a_sum_inside_an_iteration_may_have_many_leaves() {
+    for n in [4095, 4096, 4100, 9000] {
+        let x: Vec<f32> = (0..n)
+            .map(|k| ebbtide_conformance::element(ebbtide::ir::Type::F32, 5, k as u64).to_f64() as f32)
+            .collect();
+        let inputs = [Input::Array(vec![n], 5), Input::Array(vec![3], 1), count(n)];
+        let found = values(&long_sums(), &inputs, "y");
+        for (i, found) in found.into_iter().enumerate() {
+            assert_eq!(found, f64::from(sum(i..n, |j| x[j] * x[i])), "{n}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs CUDA"]
+fn sums_inside_iterations_have_the_same_bits_on_cuda() {
+    let seeded = |shape: &[usize], seed| Input::Array(shape.to_vec(), seed);
+    // One block, several, and more iterations than threads; a wrong place in one lane is an error, and nobody waits.
+    for blocks in [0, 1, 3] {
+        let options = ebbtide_cuda::Options::new();
+        let (cuda, _) = if blocks == 0 { options } else { options.blocks(blocks) }.build().unwrap();
+        let agree = |program: &ebbtide::ir::Program, inputs: &[Input]| {
+            let [expected, found] = [&Device::interpreter(), &cuda]
+                .map(|device| ebbtide_conformance::run(program, device, inputs).map_err(|e| e.to_string()));
+            assert_eq!(expected, found, "{blocks} blocks\n{program}");
+            expected
+        };
+        for n in [1, 7, 40, 300] {
+            let inputs = [seeded(&[n, 2], 1), seeded(&[n], 2), seeded(&[n, 2], 3)];
+            agree(forces::<f64>().ir().unwrap(), &inputs).unwrap();
+            agree(forces::<f32>().ir().unwrap(), &inputs).unwrap();
+        }
+        let inputs = [seeded(&[30_000, 2], 1), seeded(&[5], 2), seeded(&[30_000, 2], 3)];
+        agree(forces::<f32>().ir().unwrap(), &inputs).unwrap();
+        for (n, wrong) in [(37, false), (37, true)] {
+            let at: Vec<i32> = (0..n).map(|k| if wrong && k == 20 { -1 } else { k * 5 % 7 }).collect();
+            let n = n as usize;
+            let at = Input::Elements(vec![n], at.into_iter().map(Literal::from).collect());
+            let found = agree(sums_of_all_kinds().ir().unwrap(), &[seeded(&[n], 4), at, seeded(&[n], 3)]);
+            assert_eq!(found.is_err(), wrong);
+        }
+        let inputs = [seeded(&[9000], 5), seeded(&[3], 1), count(9000)];
+        agree(long_sums().ir().unwrap(), &inputs).unwrap();
     }
 }
 

@@ -134,6 +134,21 @@ impl Builder {
         var
     }
 
+    /// Does what comes next stand in the body of a parallel loop?
+    pub fn is_in_iteration(&self) -> bool {
+        self.open.iter().any(|open| matches!(open.owner, Owner::Par(..)))
+    }
+
+    /// Begins `for name in from..to {`, whose terms are added to `total` in the order of law 8: an iteration finds it at
+    /// -0.0 and leaves its term there.
+    pub fn begin_sum(&mut self, name: &str, from: ValueId, to: ValueId, total: LocalId) -> ValueId {
+        let id = self.new_loop();
+        self.sums.insert(id, total);
+        let var = self.loop_var(name);
+        self.begin(Owner::Loop(id, LoopKind::For { var, from, to }));
+        var
+    }
+
     /// Begins a `while`: the statements that compute its condition come next.
     pub fn begin_while(&mut self) {
         let id = self.new_loop();
@@ -162,7 +177,8 @@ impl Builder {
                 self.flaw("5", "a `loop` needs `if … { break; }` as its last statement: it would never end");
             }
             let schedule = self.schedules.remove(&id);
-            self.push(Stmt::Loop(Loop { id, kind, body, until, schedule }));
+            let sums = self.sums.remove(&id).into_iter().collect();
+            self.push(Stmt::Loop(Loop { id, kind, body, sums, until, schedule }));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Parallel loops: one iteration after the other, last dimension fastest.
 
 use super::any_order::Deferred;
-use super::evaluate::{Bits, combine, neutral};
+use super::evaluate::{Bits, combine};
 use super::{Machine, Reduction};
 use crate::analysis::dependence::Sharing;
 use crate::analysis::leaf::{LANES, Leaves};
@@ -67,26 +67,13 @@ impl<'p> Machine<'p, '_> {
                 && facts.of(s) == Sharing::Reduce
             {
                 let ty = self.program.array(s.array).ty;
-                let start = neutral(*how, ty);
-                let reduction =
-                    Reduction { how: *how, ty, lanes: [start; LANES], total: start, element: None };
-                self.reductions.insert(s, reduction);
+                self.reductions.insert(s, Reduction::new(*how, ty));
             }
         });
     }
 
     pub(super) fn end_leaf(&mut self) {
-        for r in self.reductions.values_mut() {
-            let mut width = LANES / 2;
-            while width > 0 {
-                for lane in 0..width {
-                    r.lanes[lane] = combine(r.how, r.ty, r.lanes[lane], r.lanes[lane + width]);
-                }
-                width /= 2;
-            }
-            r.total = combine(r.how, r.ty, r.total, r.lanes[0]);
-            r.lanes = [neutral(r.how, r.ty); LANES];
-        }
+        self.reductions.values_mut().for_each(Reduction::end_leaf);
     }
 
     pub(super) fn end_reductions(&mut self, par: &'p Par) -> Result<(), Fault> {

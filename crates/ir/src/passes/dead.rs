@@ -58,7 +58,10 @@ fn drop_unused(program: &Program, block: &mut Block, used: &Used) {
             Stmt::Let(v) => used.values.contains(v) || program.may_fail(*v),
             Stmt::Declare(local, _) | Stmt::Set(local, _) => used.locals.contains(local),
             Stmt::If(branch) => !branch.then.is_empty() || !branch.otherwise.is_empty(),
-            Stmt::Loop(Loop { kind: LoopKind::For { .. }, body, until: None, .. }) => !body.is_empty(),
+            Stmt::Loop(Loop { kind: LoopKind::For { .. }, body, sums, until: None, .. }) => {
+                sums.retain(|local| used.locals.contains(local));
+                !body.is_empty()
+            }
             _ => true,
         }
     });

@@ -192,6 +192,10 @@ impl Writer<'_> {
                     LoopKind::While { .. } => self.text("while"),
                     LoopKind::Forever => self.text("forever"),
                 }
+                if !l.sums.is_empty() {
+                    self.text("sums");
+                    self.list(l.sums.iter().map(|local| local.index()));
+                }
                 self.option(l.until.map(ValueId::index));
             }
             Stmt::Par(par) => {

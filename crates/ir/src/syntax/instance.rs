@@ -224,6 +224,7 @@ impl Places<'_> {
                 LoopKind::Forever => LoopKind::Forever,
             },
             body: self.block(&l.body),
+            sums: l.sums.iter().map(|local| self.local(*local)).collect(),
             until: l.until.map(|v| self.value(v)),
             schedule: l.schedule,
         }

@@ -23,7 +23,14 @@ impl Parts {
 
     fn repeat(&self, id: usize, body: Block) -> Stmt {
         let kind = LoopKind::While { head: Block::new(), condition: self.flag };
-        Stmt::Loop(Loop { id: LoopId::from_index(id), kind, body, until: None, schedule: None })
+        Stmt::Loop(Loop {
+            id: LoopId::from_index(id),
+            kind,
+            body,
+            sums: Vec::new(),
+            until: None,
+            schedule: None,
+        })
     }
 
     fn forward(&self, id: usize, advance: Block, record: Block) -> Stmt {

@@ -124,7 +124,7 @@ impl AdjointBuilder<'_> {
             LoopKind::For { var, from, to } if plan.known_length => {
                 let run = |body: Block| {
                     let kind = LoopKind::For { var, from: piece.0, to: piece.1 };
-                    let plain = Loop { id: l.id, kind, body, until: None, schedule: None };
+                    let plain = Loop { id: l.id, kind, body, sums: Vec::new(), until: None, schedule: None };
                     rename(w, vec![Stmt::Loop(plain)], &mut self.env.clone())
                 };
                 (Length::Known(self.known(from), self.known(to)), [l.body.clone(), recording].map(run))
@@ -207,7 +207,7 @@ impl AdjointBuilder<'_> {
         }
         let body = w.end();
         let kind = LoopKind::While { head, condition: goes_on };
-        w.push(Stmt::Loop(Loop { id: l.id, kind, body, until: None, schedule: None }));
+        w.push(Stmt::Loop(Loop { id: l.id, kind, body, sums: Vec::new(), until: None, schedule: None }));
         // Stopped before the end of the piece: the loop is over.
         let at = w.get(reached);
         let short = w.compare(Compare::Lt, at, piece.1);

@@ -342,6 +342,7 @@ impl AdjointBuilder<'_> {
                     id,
                     kind: LoopKind::For { var: back, from: piece.0, to: piece.1 },
                     body,
+                    sums: Vec::new(),
                     until: None,
                     schedule: None,
                 })];

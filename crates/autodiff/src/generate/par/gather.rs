@@ -55,7 +55,7 @@ impl ParAdjoint<'_> {
                     Some(sum) => sum,
                     None => w.real(ty, 0.0),
                 };
-                local = Some(w.local("sum", start));
+                local = Some(w.sum(start));
             }
             let sink = local.map_or(Sink::Value, Sink::Local);
             let found = self.turn_round(w, (par, forwarding), array, &inverse, &element, (number, sink))?;
@@ -189,7 +189,14 @@ impl ParAdjoint<'_> {
                 Some((var, range)) => {
                     let id = w.new_loop();
                     let kind = LoopKind::For { var, from: range.from, to: range.to };
-                    w.push(Stmt::Loop(Loop { id, kind, body: then, until: None, schedule: None }));
+                    w.push(Stmt::Loop(Loop {
+                        id,
+                        kind,
+                        body: then,
+                        sums: Vec::new(),
+                        until: None,
+                        schedule: None,
+                    }));
                 }
             }
         }

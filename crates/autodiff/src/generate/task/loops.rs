@@ -21,7 +21,8 @@ impl Task<'_> {
                 Passes::Forgotten => Tape::default(),
             };
             let LoopKind::For { var, .. } = l.kind else { return Ok(()) };
-            return self.forward_passes(w, l, (from, to), |this, w, pass| {
+            let sums = l.sums.iter().map(|local| self.locals.get(local).copied().unwrap_or(*local)).collect();
+            return self.forward_passes(w, l, (from, to), sums, |this, w, pass| {
                 this.keep(w, &tape, (Some(var), pass));
             });
         }
@@ -52,16 +53,18 @@ impl Task<'_> {
         w.push(Stmt::Set(passes, next));
         let body = w.end();
         let (id, until) = (w.new_loop(), l.until.map(|v| self.mapped(v)));
-        w.push(Stmt::Loop(Loop { id, kind, body, until, schedule: None }));
+        w.push(Stmt::Loop(Loop { id, kind, body, sums: Vec::new(), until, schedule: None }));
         Ok(())
     }
 
-    /// Runs passes of a loop once more, as many as are said; `first` is what each does before its statements.
+    /// Runs passes of a loop once more, as many as are said; they add to `sums`, which is empty where not all of them run.
+    /// `first` is what each does before its statements.
     pub(super) fn forward_passes(
         &mut self,
         w: &mut Writer,
         l: &Loop,
         (from, to): (ValueId, ValueId),
+        sums: Vec<LocalId>,
         first: impl FnOnce(&mut Self, &mut Writer, ValueId),
     ) -> Result<(), Error> {
         let var = if let LoopKind::For { var, .. } = l.kind { Some(var) } else { None };
@@ -71,7 +74,7 @@ impl Task<'_> {
         self.within(l, new, |this| this.forward(w, &l.body))?;
         let body = w.end();
         let (id, kind) = (w.new_loop(), LoopKind::For { var: new, from, to });
-        w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
+        w.push(Stmt::Loop(Loop { id, kind, body, sums, until: None, schedule: None }));
         Ok(())
     }
 
@@ -139,7 +142,7 @@ impl Task<'_> {
                 if let Replay::Rerun = replay {
                     // What the locals held before this pass: run the earlier passes once more.
                     let saved = self.map.clone();
-                    self.forward_passes(w, l, (from, pass), |_, _, _| {})?;
+                    self.forward_passes(w, l, (from, pass), Vec::new(), |_, _, _| {})?;
                     self.map = saved;
                 }
                 self.map.extend(var.map(|var| (var, pass)));
@@ -150,7 +153,7 @@ impl Task<'_> {
                 if let (Some(store), Some(level), None) = (&mut self.store, Level::of(l), l.until) {
                     store.tapes.loops.insert(id, level);
                 }
-                w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
+                w.push(Stmt::Loop(Loop { id, kind, body, sums: Vec::new(), until: None, schedule: None }));
             }
         }
         self.depth -= 1;

@@ -208,17 +208,17 @@ impl Task<'_> {
         self.recall(w, fine, (None, number), &mut before);
         let outer = self.enter(w, &before);
         let saved = self.map.clone();
-        self.forward_passes(w, l, (first, pass), |_, _, _| {})?;
+        self.forward_passes(w, l, (first, pass), Vec::new(), |_, _, _| {})?;
         self.map = saved;
         self.map.extend(var.map(|var| (var, pass)));
         self.within(l, pass, |this| this.reverse(w, &l.body))?;
         self.locals = outer;
         let body = w.end();
         let (id, kind) = (w.new_loop(), LoopKind::For { var: pass_back, from: start, to: end });
-        w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
+        w.push(Stmt::Loop(Loop { id, kind, body, sums: Vec::new(), until: None, schedule: None }));
         let body = w.end();
         let (id, kind) = (w.new_loop(), LoopKind::For { var: back, from: zero, to: count });
-        w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
+        w.push(Stmt::Loop(Loop { id, kind, body, sums: Vec::new(), until: None, schedule: None }));
         Ok(())
     }
 
@@ -233,7 +233,7 @@ impl Task<'_> {
     ) -> Result<(), Error> {
         let outer = self.enter(w, entry);
         let saved = self.map.clone();
-        self.forward_passes(w, l, (from, to), |this, w, pass| {
+        self.forward_passes(w, l, (from, to), Vec::new(), |this, w, pass| {
             let since = w.sub(pass, from);
             let (rest, zero) = (w.binary(Binary::Rem, since, piece), w.index(0));
             let condition = w.compare(Compare::Eq, rest, zero);

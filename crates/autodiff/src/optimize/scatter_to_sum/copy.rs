@@ -174,7 +174,7 @@ impl<'a> Copier<'a> {
                     this.each(w, steps, element, write);
                 });
                 let (id, kind) = (w.new_loop(), LoopKind::For { var, from, to });
-                w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
+                w.push(Stmt::Loop(Loop { id, kind, body, sums: Vec::new(), until: None, schedule: None }));
             }
         }
     }
@@ -371,7 +371,8 @@ impl<'a> Copier<'a> {
         let body = w.end();
         self.values = outside;
         let id = w.new_loop();
-        w.push(Stmt::Loop(Loop { id, kind, body, until, schedule: None }));
+        let sums = l.sums.iter().map(|local| self.locals.get(local).copied().unwrap_or(*local)).collect();
+        w.push(Stmt::Loop(Loop { id, kind, body, sums, until, schedule: None }));
     }
 }
 

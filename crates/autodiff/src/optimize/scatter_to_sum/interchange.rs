@@ -77,7 +77,7 @@ impl Splitter<'_> {
         let sums: Vec<LocalId> = (group.members.iter())
             .map(|member| {
                 let zero = w.real(w.program.array(member.store.array).ty, 0.0);
-                w.local("sum", zero)
+                w.sum(zero)
             })
             .collect();
         let mut copier = Copier::new(&self.inside, sums.clone());

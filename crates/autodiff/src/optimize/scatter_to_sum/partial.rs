@@ -94,7 +94,7 @@ impl Taker<'_> {
         };
         w.begin();
         let zero = w.real(w.program.array(s.array).ty, 0.0);
-        let sum = w.local("sum", zero);
+        let sum = w.sum(zero);
         let mut copier = Copier::new(&self.inside, vec![sum]);
         copier_ranges.iter().for_each(|(var, range)| copier.give(*var, range.var));
         let each = |r: &&Range| Step::Each { variable: Variable::parallel(r), within: None, part: Part::All };

@@ -119,12 +119,12 @@ impl Sum {
         w.push(Stmt::Set(total, next));
         let (body, id) = (w.end(), w.new_loop());
         let kind = LoopKind::For { var, from, to };
-        w.push(Stmt::Loop(Loop { id, kind, body, until: None, schedule: None }));
+        w.push(Stmt::Loop(Loop { id, kind, body, sums: Vec::new(), until: None, schedule: None }));
         Some(())
     }
 
     fn zero(&self, w: &mut Writer) -> LocalId {
         let zero = w.real(w.program.array(self.shadow).ty, 0.0);
-        w.local("sum", zero)
+        w.sum(zero)
     }
 }

@@ -282,8 +282,19 @@ impl Maker {
         lines
     }
 
-    /// A sum in the order of law 8: one lane after the other, then a tree over them.
+    /// A sum in the order of law 8: over an extent as the language has it, else with loops and lanes by hand.
     fn summed(&mut self, ty: Type, to: Term, within: Option<(Extent, i64)>, lines: &mut Vec<Line>) {
+        if let Term::Extent(_) = to {
+            let (total, name) = (self.fresh("t"), self.fresh("c"));
+            let value = self.scoped(|m| {
+                m.scope.variables.push(Variable { name: name.clone(), low: 0, within });
+                m.float(ty, 2)
+            });
+            lines.push(Line::Sum { total: total.clone(), ty, name, to, value });
+            let sum = self.bounded(Term::name(&total));
+            self.bind(ty, sum, lines);
+            return;
+        }
         const LANES: usize = 4;
         let zero = || Term::number(ty, -0.0);
         let lanes: Vec<String> = (0..LANES).map(|_| self.fresh("t")).collect();

@@ -3,7 +3,7 @@
 use super::lexer::{At, Token};
 use super::{Meaning, Parser, Result};
 use crate::syntax::error::Touched;
-use crate::syntax::ids::{ArrayId, LabelId, LoopId, ParId, RegionId, ValueId};
+use crate::syntax::ids::{ArrayId, LabelId, LocalId, LoopId, ParId, RegionId, ValueId};
 use crate::syntax::op::{Combine, Op};
 use crate::syntax::program::*;
 use crate::syntax::types::Type;
@@ -15,6 +15,7 @@ pub(super) struct Attributes {
     safety: Option<Safety>,
     requires: Vec<Requirement>,
     schedule: Option<ReverseHint>,
+    sums: Vec<LocalId>,
 }
 
 impl Parser<'_> {
@@ -64,6 +65,10 @@ impl Parser<'_> {
                 "unproved" => attributes.safety = Some(Safety::Unknown),
                 "requires" => attributes.requires.push(self.requirement(Asked::OnEntry)?),
                 "holds" => attributes.requires.push(self.requirement(Asked::Before)?),
+                "sum" => {
+                    self.expect("(")?;
+                    attributes.sums = self.list(")", |p| p.known_local())?;
+                }
                 "reverse" => attributes.schedule = Some(self.hint()?),
                 other => return self.error(at, format!("there is no attribute `{other}`")),
             }
@@ -181,7 +186,14 @@ impl Parser<'_> {
         let inner = self.braces()?;
         self.not_printed(inner.line)?;
         let until = inner.until.map(|(until, _)| until);
-        self.push(Stmt::Loop(Loop { id, kind, body: inner.block, until, schedule: attributes.schedule }));
+        self.push(Stmt::Loop(Loop {
+            id,
+            kind,
+            body: inner.block,
+            sums: attributes.sums,
+            until,
+            schedule: attributes.schedule,
+        }));
         Ok(())
     }
 
@@ -243,8 +255,8 @@ impl Parser<'_> {
             .zip(bounds)
             .map(|(name, (from, to))| Range { var: self.loop_var(name, at), from, to })
             .collect();
-        if attributes.schedule.is_some() {
-            return self.error(at, "a schedule is for sequential loops");
+        if attributes.schedule.is_some() || !attributes.sums.is_empty() {
+            return self.error(at, "expected a sequential loop after this attribute");
         }
         let proved = self.program.driven || !attributes.requires.is_empty();
         let usual = if proved { Safety::Proved } else { Safety::Unknown };

@@ -181,6 +181,15 @@ impl Parser<'_> {
         self.expect(";")
     }
 
+    /// The name of a variable that is declared.
+    pub(super) fn known_local(&mut self) -> Result<LocalId> {
+        let at = self.at();
+        match self.meaning()? {
+            Meaning::Local(local) => Ok(local),
+            _ => self.error(at, "expected a variable"),
+        }
+    }
+
     /// A local variable. One of another block with its name and type, which has ended, is the same.
     pub(super) fn declare_local(&mut self, name: String, ty: Type, at: At) -> Result<LocalId> {
         if let Some(Meaning::Local(known)) = self.names.get(&name) {

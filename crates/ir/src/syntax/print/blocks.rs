@@ -115,6 +115,11 @@ impl Printer<'_> {
         if let Some(schedule) = l.schedule {
             self.line(&schedule.to_string());
         }
+        if !l.sums.is_empty() {
+            let names: Vec<String> =
+                l.sums.iter().map(|local| self.names.local(*local).to_string()).collect();
+            self.line(&format!("#[sum({})]", names.join(", ")));
+        }
         match &l.kind {
             LoopKind::For { var, from, to } => {
                 let text =

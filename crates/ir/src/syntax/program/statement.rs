@@ -185,6 +185,9 @@ pub struct Loop {
     pub kind: LoopKind,
     /// What it repeats.
     pub body: Block,
+    /// Locals to which the loop adds a sum, in the order that law 8 gives a parallel loop of the same extent: an iteration
+    /// finds such a local at -0.0, and what it leaves there is its term.
+    pub sums: Vec<LocalId>,
     /// A `bool` computed in the body: the loop is left after a pass in which it holds.
     pub until: Option<ValueId>,
     /// How it is to be reversed, where the source says so.

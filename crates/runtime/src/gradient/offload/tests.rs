@@ -273,6 +273,7 @@ fn fast() -> Rates {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "gradients of many steps: hours under miri")]
 fn states_travel_beside_the_computation_without_a_change_of_one_bit() {
     let case = Case::on(apart());
     let expected = case.launch(&case.gradient).unwrap().1;
@@ -390,6 +391,7 @@ impl FileSystem for Bad {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "gradients of many steps: hours under miri")]
 fn a_full_or_lying_disk_is_an_error_that_names_the_file_and_never_a_wrong_gradient() {
     for device in [interpreter(), apart()] {
         let case = Case::on(device);
@@ -424,6 +426,7 @@ fn a_full_or_lying_disk_is_an_error_that_names_the_file_and_never_a_wrong_gradie
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "gradients of many steps: hours under miri")]
 fn a_durable_run_takes_its_states_along_wherever_they_are() {
     let left = Arc::new(AtomicI64::new(1 << 40));
     let case = Case::on(fragile(left.clone()));
