@@ -270,6 +270,7 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                         #[unproved]
                         for k0 in par(0..d_x'.len()) {
                             let mut sum_9 = 0.0;
+                            #[sum(sum_9)]
                             for k_back_3 in 0..n_2 {
                                 let v216 = k0 - (-1 + x'.len() - k_back_3);
                                 if (v216 >= 0) & (v216 < n_2) {
