@@ -114,8 +114,8 @@ impl Domains {
         let extent = |(from, to): &Bounds| Some(value(*to)?.saturating_sub(value(*from)?).max(0) as u64);
         let largest_array = || program.array_ids().map(|array| elements(&array)).max().unwrap_or(0);
         let threads = |domain: &Domain| {
-            let extents = domain.ranges.iter().map(extent);
-            let iterations = extents.fold(Some(1u64), |n, extent| Some(n?.saturating_mul(extent?)));
+            let times = |n: u64, range| Some(n.saturating_mul(extent(range)?));
+            let iterations = domain.ranges.iter().try_fold(1, times);
             iterations.unwrap_or_else(largest_array).saturating_mul(domain.lanes)
         };
         let loops = self.pars.iter().map(threads).max();
