@@ -55,14 +55,14 @@ fn fresh(u: &mut Array1<f64>) {
 }
 
 #[program]
-fn cool(x: &mut Array1<f64>, loss: &mut Array0<f64>) {
-    for i in par(0..x.len()) {
-        while x[i] > 0.5 {
-            x[i] = 0.9 * x[i];
+fn cool(hot: &Array0<i32>, x: &mut Array2<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..hot[[]] as usize) {
+        for k in 0..4 {
+            x[[i, k + 1]] *= x[[i, k]];
         }
     }
-    for i in par(0..x.len()) {
-        loss[[]] += x[i];
+    for (i, k) in par(0..x.dim(0), 0..x.dim(1)) {
+        loss[[]] += x[[i, k]];
     }
 }
 

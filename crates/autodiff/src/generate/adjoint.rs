@@ -28,7 +28,8 @@ use crate::generate::working_copies::working_copies;
 use crate::gradient::{Gradient, Inner, Pushes};
 use crate::normalize::early::early;
 use crate::optimize::sum_in_lanes::sum_in_lanes;
-use crate::plan::scratch_arrays::ScratchArrays;
+use crate::plan::events::events;
+use crate::plan::scratch_arrays::{Domain, ScratchArrays};
 use crate::plan::shadow_state::{ShadowState, Shadows};
 use crate::plan::tape_plan::{Aside, TapePlan};
 use crate::request::{DeadShadows, Optimisation, Request};
@@ -69,6 +70,7 @@ pub(crate) struct AdjointBuilder<'a> {
     pub scratch_arrays: ScratchArrays,
     /// Copies of arrays that parallel loops read after they have written them.
     pub copies: BTreeMap<ArrayId, ArrayId>,
+    pub stamps: BTreeMap<ArrayId, ArrayId>,
     /// Are we inside a loop or a branch, so that values must be computed again, or put aside, for the reverse half?
     pub nested: bool,
     pub inner: Inner,
@@ -108,6 +110,7 @@ impl<'a> AdjointBuilder<'a> {
             without: &request.without,
             scratch_arrays: ScratchArrays::default(),
             copies: BTreeMap::new(),
+            stamps: BTreeMap::new(),
             nested: false,
             inner,
             pieces: BTreeMap::new(),
@@ -247,10 +250,15 @@ impl<'a> AdjointBuilder<'a> {
             let scratch = declare_scratch(w, self.source, a, shape);
             self.scratch.insert(a, scratch);
         }
-        let mut read_again = BTreeSet::new();
+        let (mut read_again, mut without_bound) = (BTreeSet::new(), BTreeSet::new());
         walk_program_level(&self.source.body, &mut |stmt| {
             if let Stmt::Par(par) = stmt {
-                read_again.extend(store_forwarding(self.source, self.affines, par).arrays);
+                let arrays = store_forwarding(self.source, self.affines, par).arrays;
+                let domain = Domain::of(self.source, self.affines, &par.ranges);
+                if domain.is_some_and(|domain| events(&domain, par, &arrays).is_some()) {
+                    without_bound.extend(arrays.iter().copied());
+                }
+                read_again.extend(arrays);
             }
         });
         for a in read_again {
@@ -259,9 +267,14 @@ impl<'a> AdjointBuilder<'a> {
                 Role::Temp(shape) => shape.clone(),
                 _ => (0..decl.rank).map(|k| w.dim(a, k)).collect(),
             };
-            let copy = w.array(format!("again_{}", decl.name), decl.ty, decl.rank, Role::Temp(shape));
+            let copy = w.array(format!("again_{}", decl.name), decl.ty, decl.rank, Role::Temp(shape.clone()));
             w.push(Stmt::Temp(copy));
             self.copies.insert(a, copy);
+            if without_bound.contains(&a) {
+                let stamp = w.array(format!("run_{}", decl.name), Type::I64, decl.rank, Role::Temp(shape));
+                w.push(Stmt::Temp(stamp));
+                self.stamps.insert(a, stamp);
+            }
         }
         let mut program_level = BTreeSet::new();
         walk_program_level(&self.source.body, &mut |stmt| {

@@ -20,6 +20,7 @@ use crate::generate::extremes::Extremes;
 use crate::generate::task::{Followed, Purpose, ShadowWrite, Storage, Task, sites};
 use crate::optimize::local_sums::sum_in_locals;
 use crate::optimize::scatter_to_sum::{Interchanged, Reads, Sum, Whole, partial_sums, split};
+use crate::plan::events::{Events, events};
 use crate::plan::scratch_arrays::{Domain, ScratchArrays, Tapes};
 use crate::plan::shadow_state::{ShadowState, Shadows};
 use crate::request::Optimisation;
@@ -54,6 +55,8 @@ pub(crate) struct ParAdjoint<'a> {
     pub scratch_arrays: &'a mut ScratchArrays,
     /// Copies of arrays that parallel loops read after they have written them.
     pub copies: &'a BTreeMap<ArrayId, ArrayId>,
+    /// Where iterations without a bound write such a copy: in which run of the iteration each element was written last.
+    pub stamps: &'a BTreeMap<ArrayId, ArrayId>,
 }
 
 impl ParAdjoint<'_> {
@@ -239,10 +242,16 @@ impl ParAdjoint<'_> {
         let beside = (self.shadows, self.extremes);
         let domain = Domain::of(self.source, self.affines, &par.ranges);
         let mut tapes = Tapes::default();
-        let copies = self.copy(w, forwarding);
-        tapes.passing.extend(copies.values());
-        let program = (self.source, self.activity);
-        let body = (par, forwarding, copies);
+        let events = domain.as_ref().and_then(|domain| events(domain, par, &forwarding.arrays));
+        let (copies, stamps) = match &events {
+            Some(_) => self.begin_runs(w, forwarding),
+            None => (self.copy(w, forwarding), BTreeMap::new()),
+        };
+        tapes.passing.extend(copies.values().chain(stamps.values()));
+        let found = events.as_ref().map(|events| (events, stamps));
+        let (source, counted) = events.as_ref().map_or((self.source, par), |e| (&e.source, &e.par));
+        let program = (source, self.activity);
+        let body = (counted, forwarding, copies);
         let sums = !self.without.contains(&Optimisation::SumOverPreimages);
         let again = written_by(par).iter().any(|a| overwrites_itself(par, *a)) || forwarding.is_undecided();
         let loads = if sums && !again { self.shared_loads(par, all) } else { BTreeSet::new() };
@@ -250,7 +259,7 @@ impl ParAdjoint<'_> {
         let mut elements = Vec::new();
         let followed = Followed { loads: &loads, elements: &mut elements };
         let body = (body, purpose, Some(followed));
-        let (ranges, body) = iterations(w, program, beside, self.env, body, storage)?;
+        let (ranges, body) = iterations(w, program, beside, self.env, body, (storage, found))?;
         let shadow = |array: &ArrayId| self.shadows.arrays.get(array).copied();
         let shadows: BTreeSet<ArrayId> = scattered.iter().filter(|_| sums).filter_map(shadow).collect();
         let reads = if again { Reads::Anytime } else { Reads::First };
@@ -336,6 +345,21 @@ impl ParAdjoint<'_> {
         copies
     }
 
+    /// The copies of what a loop reads after it has written it, and their stamps: no element is written yet in any run.
+    fn begin_runs(
+        &self,
+        w: &mut Writer,
+        forwarding: &StoreForwarding,
+    ) -> (BTreeMap<ArrayId, ArrayId>, BTreeMap<ArrayId, ArrayId>) {
+        let of_loop = |all: &BTreeMap<ArrayId, ArrayId>| -> BTreeMap<ArrayId, ArrayId> {
+            all.iter().filter(|(a, _)| forwarding.arrays.contains(a)).map(|(a, b)| (*a, *b)).collect()
+        };
+        let stamps = of_loop(self.stamps);
+        let zero = w.literal(Literal::from(0i64));
+        stamps.values().for_each(|stamp| w.push(Stmt::Fill(*stamp, zero)));
+        (of_loop(self.copies), stamps)
+    }
+
     /// Writes loops that add to the shadows of these arrays.
     fn interchanged(&mut self, w: &mut Writer, loops: Vec<Interchanged>, arrays: &BTreeSet<ArrayId>) {
         for Interchanged { shadows, par } in loops {
@@ -366,6 +390,8 @@ impl ParAdjoint<'_> {
 
 /// A parallel loop, what it reads after it has written it, and the copies over which its body runs therefore.
 pub(crate) type Run<'a> = (&'a Par, &'a StoreForwarding, BTreeMap<ArrayId, ArrayId>);
+/// What iterations without a bound find, and the stamps of the copies.
+type Found<'a> = (&'a Events, BTreeMap<ArrayId, ArrayId>);
 
 /// A loop over the original iterations: own elements, reductions, scatters.
 pub(crate) fn over_iterations(
@@ -377,7 +403,7 @@ pub(crate) fn over_iterations(
     purpose: Purpose<'_>,
 ) -> Result<(), Error> {
     let par = body.0;
-    let (ranges, body) = iterations(w, program, beside, env, (body, purpose, None), None)?;
+    let (ranges, body) = iterations(w, program, beside, env, (body, purpose, None), (None, None))?;
     if let Some(own) = own_iterations(w, (par, env), ranges, body) {
         push_own(w, own);
     }
@@ -391,7 +417,7 @@ fn iterations(
     beside: (&Shadows, &Extremes),
     env: &HashMap<ValueId, ValueId>,
     ((par, forwarding, copies), purpose, followed): (Run<'_>, Purpose<'_>, Option<Followed<'_>>),
-    storage: Option<(&mut ScratchArrays, Domain<'_>, &mut Tapes)>,
+    (storage, found): (Option<(&mut ScratchArrays, Domain<'_>, &mut Tapes)>, Option<Found<'_>>),
 ) -> Result<(Vec<Range>, Block), Error> {
     let mut map = env.clone();
     let ranges: Vec<Range> = par
@@ -413,7 +439,8 @@ fn iterations(
     let storage = storage.map(|(kept, domain, tapes)| Storage { kept, domain, own, tapes });
     let body = (&par.body, forwarding);
     let task = Task::new(source, activity, beside, purpose, map, body);
-    task.keeping(storage).over(copies).following(followed).write(w, &par.body)?;
+    let task = task.keeping(storage).over(copies).following(followed);
+    task.with_events(w, found).write(w, &par.body)?;
     let body = w.end();
     let body = prune(&w.program, body);
     Ok((ranges, body))

@@ -24,10 +24,12 @@ mod capture;
 mod cotangents;
 mod loops;
 mod replay;
+mod window;
 
 use capture::{Around, Capture};
 use cotangents::Cotangent;
 use replay::{Passes, Replay};
+use window::Window;
 
 pub(crate) use replay::Storage;
 
@@ -99,6 +101,8 @@ pub(crate) struct Task<'a> {
     /// The arrays that the body runs over a copy of, and the copies.
     copies: BTreeMap<ArrayId, ArrayId>,
     captures: HashMap<ValueId, Capture>,
+    /// What parts of the iteration that are run again ask for, where it has no bound.
+    window: Option<Window<'a>>,
     /// Loads whose contributions are to be found again, and where these go.
     followed: Option<Followed<'a>>,
     /// Is a block being run again, so that copies are not what they were any more?
@@ -160,6 +164,7 @@ impl<'a> Task<'a> {
             replays: HashMap::new(),
             copies: BTreeMap::new(),
             captures: HashMap::new(),
+            window: None,
             followed: None,
             again: false,
             around: Vec::new(),
@@ -232,7 +237,7 @@ impl<'a> Task<'a> {
                     let new = match (self.forwarding.forwarded.get(v), *self.source.op(*v)) {
                         (Some(stored), _) => self.mapped(*stored),
                         (None, Op::Load(array, index)) if self.copies.contains_key(&array) => {
-                            self.load_copy(w, *v, self.copies[&array], index)
+                            self.load_copy(w, *v, self.copies[&array], index)?
                         }
                         (None, Op::Load(array, index)) if self.forwarding.compared.contains_key(v) => {
                             self.load_compared(w, *v, array, index)
@@ -262,21 +267,27 @@ impl<'a> Task<'a> {
                 }
                 Stmt::If(branch) => {
                     let condition = self.mapped(branch.condition);
-                    w.begin();
-                    self.forward(w, &branch.then)?;
-                    let then = w.end();
-                    w.begin();
-                    self.forward(w, &branch.otherwise)?;
-                    let otherwise = w.end();
+                    let mut arms = [Block::new(), Block::new()];
+                    for (arm, block) in arms.iter_mut().zip([&branch.then, &branch.otherwise]) {
+                        self.look_anew();
+                        w.begin();
+                        self.forward(w, block)?;
+                        *arm = w.end();
+                    }
+                    self.look_anew();
+                    let [then, otherwise] = arms;
                     w.push(Stmt::If(Branch { condition, then, otherwise }));
                 }
                 Stmt::Loop(l) => self.forward_loop(w, l, Passes::Forgotten)?,
                 Stmt::Update(how @ (Combine::Min | Combine::Max), s) => self.forward_extreme(w, *how, s),
-                Stmt::Store(s) if !self.again && self.copies.contains_key(&s.array) => {
+                Stmt::Store(s) | Stmt::Update(_, s) if self.again && self.copies.contains_key(&s.array) => {}
+                Stmt::Store(s) if self.store_in_run(w, None, s) => {}
+                Stmt::Update(how, s) if self.store_in_run(w, Some(*how), s) => {}
+                Stmt::Store(s) if self.copies.contains_key(&s.array) => {
                     let array = self.copies[&s.array];
                     w.store(array, self.index(s.index), self.mapped(s.value), s.site.clone());
                 }
-                Stmt::Update(how, s) if !self.again && self.copies.contains_key(&s.array) => {
+                Stmt::Update(how, s) if self.copies.contains_key(&s.array) => {
                     let (index, value) = (self.index(s.index), self.mapped(s.value));
                     w.push(Stmt::Update(
                         *how,
@@ -311,6 +322,7 @@ impl<'a> Task<'a> {
 
     /// Runs a block forward and then takes its statements backwards.
     fn reverse(&mut self, w: &mut Writer, block: &Block) -> Result<(), Error> {
+        self.look_anew();
         // What locals hold when each nested statement is entered.
         let mut entries: HashMap<usize, HashMap<LocalId, ValueId>> = HashMap::new();
         for (k, stmt) in block.iter().enumerate() {

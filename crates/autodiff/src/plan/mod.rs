@@ -1,5 +1,6 @@
 //! Decisions that both halves of a gradient program read.
 
+pub(crate) mod events;
 pub(crate) mod scratch_arrays;
 pub(crate) mod shadow_state;
 pub(crate) mod tape_plan;

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{Affines, ArrayId, Binary, Block, LoopId, Program, Range, Role, Stmt, Type, ValueId};
+use ebbtide_ir::{
+    Affines, ArrayId, Binary, Block, Indices, LoopId, Program, Range, Role, Stmt, Type, ValueId,
+};
 
 use crate::analysis::iteration_number::{Level, Numbered, Ranges, Step};
 use crate::analysis::polynomial::{Atom, Polynomial};
@@ -16,6 +18,8 @@ use crate::writer::Writer;
 pub(crate) struct ScratchArrays {
     /// By type and extents.
     arrays: BTreeMap<(Type, Vec<Polynomial>), Vec<ArrayId>>,
+    /// By type and extents, for windows.
+    windows: BTreeMap<(Type, Vec<Polynomial>), Vec<ArrayId>>,
     /// By type and extents, for sums in lanes.
     lanes: BTreeMap<(Type, Vec<ValueId>), Vec<ArrayId>>,
     /// Their declarations, before everything that is done.
@@ -73,6 +77,38 @@ impl ScratchArrays {
     }
 }
 
+/// Each iteration of a loop has at least so many places in a window.
+const WINDOW: i64 = 64;
+/// All iterations of a loop together have at least so many.
+const WINDOWS: i64 = 1 << 16;
+
+impl ScratchArrays {
+    /// The `number`th array of this type with a window for each iteration of a loop: the first dimension tells its places
+    /// apart.
+    pub fn window(&mut self, w: &mut Writer, ty: Type, domain: &Domain<'_>, number: usize) -> ArrayId {
+        let key = (ty, domain.extents.clone());
+        let have = self.windows.get(&key).map_or(0, Vec::len);
+        for _ in have..=number {
+            w.begin();
+            let mut iterations = w.index(1);
+            for extent in &domain.extents {
+                let extent = write(w, extent, &mut |w, v| early(domain.source, w, v));
+                iterations = w.mul(iterations, extent);
+            }
+            let (one, least, all) = (w.index(1), w.index(WINDOW), w.index(WINDOWS));
+            let some = w.binary(Binary::Max, iterations, one);
+            let share = w.div(all, some);
+            let length = w.binary(Binary::Max, share, least);
+            self.declared.extend(w.end());
+            let name = format!("window{}", self.windows.values().map(Vec::len).sum::<usize>());
+            let array = w.array(name, ty, 2, Role::Temp(vec![length, iterations]));
+            self.declared.push(Stmt::Temp(array));
+            self.windows.entry(key.clone()).or_default().push(array);
+        }
+        self.windows[&key][number]
+    }
+}
+
 impl ScratchArrays {
     /// The `number`th array with so many places for each element of a shadow.
     pub fn lanes(&mut self, w: &mut Writer, shadow: ArrayId, lanes: i64, number: usize) -> Option<ArrayId> {
@@ -120,6 +156,15 @@ impl<'a> Domain<'a> {
             true => known.number(loops).map(Places::Each),
             false => known.number(&[&own, loops].concat()).map(Places::Packed),
         }
+    }
+
+    /// May an array with these places have as many dimensions?
+    pub fn has_room(&self, places: &Places) -> bool {
+        matches!(places, Places::Packed(_)) || self.ranges.len() < Indices::MAX_RANK
+    }
+
+    pub fn extents(&self) -> &[Polynomial] {
+        &self.extents
     }
 
     fn shape(&self, places: &Places) -> Vec<Polynomial> {

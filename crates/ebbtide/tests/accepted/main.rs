@@ -16,6 +16,7 @@ mod nests;
 mod refusals;
 mod trajectories;
 mod vectors;
+mod without_bound;
 
 /// The CPU with so many threads. Its code is compiled quickly: these programs are small.
 fn cpu(threads: usize) -> Device {

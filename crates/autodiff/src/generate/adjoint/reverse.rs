@@ -145,6 +145,7 @@ impl AdjointBuilder<'_> {
             without: self.without,
             scratch_arrays: &mut self.scratch_arrays,
             copies: &self.copies,
+            stamps: &self.stamps,
         }
     }
 

@@ -32,9 +32,12 @@ impl Task<'_> {
             return Ok(());
         }
         for stmt in body {
-            for block in stmt.blocks() {
-                let outer: Vec<&Loop> = if let Stmt::Loop(l) = stmt { vec![l] } else { Vec::new() };
-                self.make_room_in(w, block, &outer)?;
+            if let Stmt::Loop(l) = stmt {
+                self.make_room_in(w, &l.body, &[l])?;
+            } else {
+                for block in stmt.blocks() {
+                    self.make_room_in(w, block, &[])?;
+                }
             }
         }
         Ok(())
@@ -46,14 +49,18 @@ impl Task<'_> {
             if let Stmt::Let(v) = stmt
                 && let Op::Load(array, _) = *self.source.op(*v)
                 && self.copies.contains_key(&array)
+                && !self.is_event(*v)
             {
                 let capture = self.room(w, *v, array, loops)?;
                 self.captures.insert(*v, capture);
             }
-            for inner in stmt.blocks() {
-                let mut around = loops.to_vec();
-                around.extend(if let Stmt::Loop(l) = stmt { Some(l) } else { None });
-                self.make_room_in(w, inner, &around)?;
+            if let Stmt::Loop(l) = stmt {
+                let around: Vec<&Loop> = loops.iter().copied().chain([l]).collect();
+                self.make_room_in(w, &l.body, &around)?;
+            } else {
+                for inner in stmt.blocks() {
+                    self.make_room_in(w, inner, loops)?;
+                }
             }
         }
         Ok(())
@@ -76,8 +83,8 @@ impl Task<'_> {
         let tape = places.and_then(|places| Some(Capture::Tape(self.lasting(w, ty, &places)?, places)));
         tape.ok_or_else(|| {
             self.unsupported(&format!(
-                "a parallel loop that reads `{0}` after writing it, in an inner loop whose number of iterations is not known \
-                 from the arguments (read `{0}` into a variable before that loop, and write it after it)",
+                "a parallel loop whose bounds are data, and that reads `{0}` after writing it in an inner loop (let it run \
+                 over all of `{0}`, with an `if` in its body)",
                 self.source.array(array).name
             ))
         })
@@ -89,28 +96,43 @@ impl Task<'_> {
     }
 
     /// A load of an array that the body runs over a copy of.
-    pub(super) fn load_copy(&mut self, w: &mut Writer, v: ValueId, copy: ArrayId, index: Indices) -> ValueId {
+    pub(super) fn load_copy(
+        &mut self,
+        w: &mut Writer,
+        v: ValueId,
+        copy: ArrayId,
+        index: Indices,
+    ) -> Result<ValueId, Error> {
+        if self.is_event(v)
+            && let Some(found) = self.load_event(w, v, index)?
+        {
+            return Ok(found);
+        }
         let capture = self.captures.get(&v).cloned();
         let place = match &capture {
             Some(Capture::Tape(_, places)) => self.place(w, places, None),
             _ => None,
         };
-        match (capture, self.again) {
+        Ok(match (capture, self.again) {
             (Some(Capture::Local(local)), true) => w.get(local),
             (Some(Capture::Tape(tape, _)), true) => match place {
                 Some(place) => w.load(tape, place, None),
                 None => w.load(copy, self.index(index), None),
             },
             (capture, _) => {
-                let found = w.load(copy, self.index(index), self.source.value(v).site.clone());
+                let found = match self.load_of_run(w, v, index) {
+                    Some(found) => found,
+                    None => w.load(copy, self.index(index), self.source.value(v).site.clone()),
+                };
                 match (capture, place) {
+                    _ if self.fills_window() => {}
                     (Some(Capture::Local(local)), _) => w.push(Stmt::Set(local, found)),
                     (Some(Capture::Tape(tape, _)), Some(place)) => w.store(tape, place, found, None),
                     _ => {}
                 }
                 found
             }
-        }
+        })
     }
 
     /// A load of an element that the iteration may have stored before.
@@ -163,7 +185,7 @@ impl Task<'_> {
     }
 
     fn lasting(&mut self, w: &mut Writer, ty: Type, places: &Places) -> Option<ArrayId> {
-        let store = self.store.as_mut().filter(|store| store.has_room(places))?;
+        let store = self.store.as_mut().filter(|store| store.domain.has_room(places))?;
         Some(store.array(w, ty, places, super::replay::Written::Once))
     }
 }

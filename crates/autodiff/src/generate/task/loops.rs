@@ -26,6 +26,10 @@ impl Task<'_> {
                 this.keep(w, &tape, (Some(var), pass));
             });
         }
+        if self.repeat_loop(w, l)?.is_some() {
+            return Ok(());
+        }
+        let event = self.loop_event(w, l);
         let zero = w.index(0);
         let passes = w.local("passes", zero);
         self.passes.insert(l.id, passes);
@@ -54,6 +58,8 @@ impl Task<'_> {
         let body = w.end();
         let (id, until) = (w.new_loop(), l.until.map(|v| self.mapped(v)));
         w.push(Stmt::Loop(Loop { id, kind, body, sums: Vec::new(), until, schedule: None }));
+        self.keep_passes(w, event, passes);
+        self.look_anew();
         Ok(())
     }
 
@@ -69,10 +75,12 @@ impl Task<'_> {
     ) -> Result<(), Error> {
         let var = if let LoopKind::For { var, .. } = l.kind { Some(var) } else { None };
         let new = self.loop_var(w, var);
+        self.look_anew();
         w.begin();
         first(self, w, new);
         self.within(l, new, |this| this.forward(w, &l.body))?;
         let body = w.end();
+        self.look_anew();
         let (id, kind) = (w.new_loop(), LoopKind::For { var: new, from, to });
         w.push(Stmt::Loop(Loop { id, kind, body, sums, until: None, schedule: None }));
         Ok(())
@@ -251,9 +259,8 @@ impl Task<'_> {
             _ => {}
         });
         // A sum only adds to itself: its own value is in no derivative.
-        let carried = |local: &LocalId| {
-            read.contains(local) && !declared.contains(local) && !self.only_summed(l, *local)
-        };
+        let is_used = |local: &LocalId| self.counts_events(*local) || !self.only_summed(l, *local);
+        let carried = |local: &LocalId| read.contains(local) && !declared.contains(local) && is_used(local);
         set.into_iter().filter(carried).collect()
     }
 

@@ -15,7 +15,8 @@ use super::Task;
 use super::loops::last_first;
 use crate::analysis::iteration_number::{Level, Step, has_few_iterations};
 use crate::error::Error;
-use crate::plan::scratch_arrays::{Domain, Places, ScratchArrays, Tapes};
+use crate::normalize::early::early;
+use crate::plan::scratch_arrays::{self, Domain, Places, ScratchArrays, Tapes};
 use crate::writer::Writer;
 
 /// The places that a loop of unknown length has on each of two levels.
@@ -83,9 +84,29 @@ impl Storage<'_> {
         array
     }
 
-    /// May an array with these places have as many dimensions?
-    pub(super) fn has_room(&self, places: &Places) -> bool {
-        matches!(places, Places::Packed(_)) || self.own.len() < Indices::MAX_RANK
+    /// A window on values of this type for each iteration.
+    pub(super) fn window(&mut self, w: &mut Writer, ty: Type) -> ArrayId {
+        let mut number = 0;
+        let array = loop {
+            let array = self.kept.window(w, ty, &self.domain, number);
+            if !self.tapes.passing.contains(&array) {
+                break array;
+            }
+            number += 1;
+        };
+        self.tapes.passing.insert(array);
+        array
+    }
+
+    /// The number of this iteration among all.
+    pub(super) fn iteration(&self, w: &mut Writer) -> ValueId {
+        let mut number = w.index(0);
+        for (own, extent) in self.own.iter().zip(self.domain.extents()) {
+            let extent = scratch_arrays::write(w, extent, &mut |w, v| early(self.domain.source, w, v));
+            let before = w.mul(number, extent);
+            number = w.add(before, *own);
+        }
+        number
     }
 
     pub(super) fn index(&self, place: ValueId) -> Option<Indices> {
@@ -109,7 +130,7 @@ impl Task<'_> {
         let once = self.depth == 0 && passes != Places::Slots(SLOTS);
         let written = if once { Written::Once } else { Written::Often };
         let mut tape = |places: &Places| -> Option<Tape> {
-            let store = self.store.as_mut().filter(|store| store.has_room(places))?;
+            let store = self.store.as_mut().filter(|store| store.domain.has_room(places))?;
             let each = |local: &LocalId| {
                 (*local, store.array(w, self.source.locals[local.index()].ty, places, written))
             };

@@ -213,7 +213,7 @@ impl Maker {
     fn restrict(&mut self) {
         let kept = 2 + self.dice.below(7);
         let always: &[&str] =
-            if self.physical { &["g", "o", "perm", "a", "v3", "mm"] } else { &["g", "o", "perm", "a"] };
+            if self.physical { &["g", "o", "perm", "a", "arrow", "mm"] } else { &["g", "o", "perm", "a"] };
         let mut others: Vec<ArrayOf> =
             self.scope.arrays.iter().filter(|a| !always.contains(&a.name.as_str())).cloned().collect();
         let mut arrays: Vec<ArrayOf> =

@@ -15,9 +15,9 @@ use super::{ArrayOf, Extent, Line, Maker, Term, Variable, declared};
 pub(super) fn small_arrays() -> Vec<ArrayOf> {
     use Extent::{Fixed, M, N};
     let small: [(&str, Type, &[Extent]); 6] = [
-        ("v3", Type::F64, &[N, Fixed(3)]),
+        ("arrow", Type::F64, &[N, Fixed(3)]),
         ("w3", Type::F64, &[N, Fixed(3)]),
-        ("v2", Type::F64, &[N, M, Fixed(2)]),
+        ("arrows", Type::F64, &[N, M, Fixed(2)]),
         ("x3", Type::F32, &[M, Fixed(3)]),
         ("mm", Type::F64, &[N, Fixed(2), Fixed(2)]),
         ("u6", Type::F64, &[M, Fixed(2), N, Fixed(1), Fixed(2), Fixed(2)]),

@@ -1,0 +1,145 @@
+//! Iterations that read what they wrote, in inner loops whose number of iterations is data.
+
+use ebbtide::prelude::*;
+
+use crate::{array, check, indices, loss};
+
+#[program]
+fn newton(c: &Array1<f64>, x: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        x[i] = 1.0 + x[i] * x[i];
+        while (x[i] * x[i] - 0.5 - c[i] * c[i]).abs() > 1e-3 {
+            x[i] -= (x[i] * x[i] - 0.5 - c[i] * c[i]) / (2.0 * x[i]);
+        }
+    }
+    for i in par(0..x.len()) {
+        loss[[]] += x[i] * x[i] * x[i];
+    }
+}
+
+#[test]
+fn c56_a_root_is_found_in_place() {
+    check(newton().ir().unwrap(), &[array(&[7], 1), array(&[7], 2), loss()], "loss", &["c", "x"]);
+}
+
+#[program]
+fn sort(x: &mut Array2<f64>, loss: &mut Array0<f64>) {
+    let (n, m) = (x.dim(0), x.dim(1));
+    for i in par(0..n) {
+        for j in 1..m {
+            let v = x[[i, j]];
+            let mut k = j;
+            while k > 0 && x[[i, k - 1]] > v {
+                x[[i, k]] = x[[i, k - 1]];
+                k = k - 1;
+            }
+            x[[i, k]] = v;
+        }
+    }
+    for (i, j) in par(0..n, 0..m) {
+        loss[[]] += x[[i, j]] * x[[i, j]] * (j as f64);
+    }
+}
+
+#[test]
+fn c56_rows_are_sorted() {
+    check(sort().ir().unwrap(), &[array(&[3, 6], 1), loss()], "loss", &["x"]);
+}
+
+#[program]
+fn sweeps(count: &Array1<i32>, x: &mut Array2<f64>, loss: &mut Array0<f64>) {
+    let (n, m) = (x.dim(0), x.dim(1));
+    for i in par(0..n) {
+        for _t in 0..count[i] as usize {
+            for j in 1..m - 1 {
+                x[[i, j]] = 0.5 * x[[i, j]] + 0.25 * x[[i, j - 1]] * x[[i, j + 1]];
+            }
+        }
+    }
+    for (i, j) in par(0..n, 0..m) {
+        loss[[]] += x[[i, j]] * x[[i, j]] * (j as f64);
+    }
+}
+
+#[test]
+fn c56_rows_have_sweeps_of_their_own() {
+    check(sweeps().ir().unwrap(), &[indices(&[2, 0, 3]), array(&[3, 6], 1), loss()], "loss", &["x"]);
+}
+
+/// More values are found than an iteration keeps: it is run again for the others.
+#[test]
+fn c56_a_few_of_many_rows_have_many_sweeps() {
+    let mut count = vec![0; 1100];
+    (count[7], count[1000]) = (30, 41);
+    check(sweeps().ir().unwrap(), &[indices(&count), array(&[1100, 6], 1), loss()], "loss", &["x"]);
+}
+
+#[program]
+fn relaxation(x: &mut Array2<f32>, loss: &mut Array0<f32>) {
+    let (n, m) = (x.dim(0), x.dim(1));
+    for i in par(0..n) {
+        let mut change = 1.0f32;
+        while change > 0.1 {
+            change = 0.0;
+            for j in 1..m - 1 {
+                let old = x[[i, j]];
+                x[[i, j]] = 0.5 * x[[i, j]] + 0.25 * x[[i, j - 1]] * x[[i, j + 1]];
+                change += (x[[i, j]] - old).abs();
+            }
+        }
+    }
+    for (i, j) in par(0..n, 0..m) {
+        loss[[]] += x[[i, j]] * x[[i, j]] * (j as f32);
+    }
+}
+
+#[test]
+fn c56_rows_are_relaxed_until_nothing_changes() {
+    check(relaxation().ir().unwrap(), &[array(&[3, 6], 1), loss()], "loss", &["x"]);
+}
+
+#[program]
+fn stack(x: &Array1<f64>, s: &mut Array2<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        let mut top = 0;
+        let mut v = 0.2 + x[i] * x[i];
+        while v > 0.1 && top < 8 {
+            s[[i, top]] = v;
+            v *= 0.6;
+            top += 1;
+        }
+        let mut sum = 0.0;
+        while top > 0 {
+            top -= 1;
+            sum = sum * s[[i, top]] + s[[i, top]];
+        }
+        s[[i, 0]] = sum;
+    }
+    for i in par(0..x.len()) {
+        loss[[]] += s[[i, 0]] * s[[i, 0]];
+    }
+}
+
+#[test]
+fn c56_a_stack_in_an_array() {
+    check(stack().ir().unwrap(), &[array(&[5], 1), array(&[5, 9], 2), loss()], "loss", &["x"]);
+}
+
+#[program]
+fn four(x: &mut Array4<f64>, loss: &mut Array0<f64>) {
+    let (n, m, p, q) = (x.dim(0), x.dim(1), x.dim(2), x.dim(3));
+    for (i, j, k, l) in par(0..n, 0..m, 0..p, 0..q / 2) {
+        while x[[i, j, k, 2 * l]] > 0.2 {
+            x[[i, j, k, 2 * l]] = x[[i, j, k, 2 * l]] * 0.5;
+            x[[i, j, k, 2 * l + 1]] += x[[i, j, k, 2 * l]] * x[[i, j, k, 2 * l + 1]];
+        }
+    }
+    for (i, j, k, l) in par(0..n, 0..m, 0..p, 0..q) {
+        loss[[]] += x[[i, j, k, l]] * x[[i, j, k, l]];
+    }
+}
+
+#[test]
+fn c56_iterations_in_four_dimensions() {
+    check(four().ir().unwrap(), &[array(&[2, 2, 2, 4], 1), loss()], "loss", &["x"]);
+}
