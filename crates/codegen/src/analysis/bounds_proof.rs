@@ -77,8 +77,6 @@ pub(crate) struct Prover<'a> {
     pub program: &'a Program,
     /// The values of the loop: all others are the same in all iterations.
     pub inside: &'a BTreeSet<ValueId>,
-    /// The values that are known to be numbers.
-    pub exact: &'a BTreeSet<ValueId>,
 }
 
 impl Prover<'_> {
@@ -216,10 +214,10 @@ impl Prover<'_> {
         (self.program.literal(v).is_some() || !self.inside.contains(&v)).then(|| Expr::value(self.program, v))
     }
 
-    /// The same, in a proof: it is wild where it is no number.
+    /// The same, in a proof: it is wild where it is no number, and nothing is known of that before the loop.
     fn outside_number(&self, v: ValueId) -> Option<Expr> {
         let value = self.outside(v)?;
-        Some(if may_overflow(self.program, self.exact, v) { value.tamed() } else { value })
+        Some(if may_overflow(self.program, &BTreeSet::new(), v) { value.tamed() } else { value })
     }
 
     /// The range of an index. The depth of recursion is that of the expression in the source.

@@ -2,6 +2,7 @@
 
 pub(crate) mod address_reuse;
 pub(crate) mod barriers;
+pub(crate) mod block_width;
 pub(crate) mod boundary_conditions;
 pub(crate) mod bounds_proof;
 pub(crate) mod deferred_products;

@@ -212,7 +212,7 @@ impl Sized<'_> {
     /// Does the proof hold? `None` where there is none.
     fn proof_holds(&self) -> Option<bool> {
         let inside = self.inside();
-        let prover = Prover { program: self.program, inside: &inside, exact: &BTreeSet::new() };
+        let prover = Prover { program: self.program, inside: &inside };
         let proof = prover.proof(self.par(), &[])?;
         let (value, extent) =
             (|v| self.value(v, &BTreeMap::new()), |a: ArrayId, _: usize| self.extents[a.index()]);

@@ -54,7 +54,7 @@ fn parallel_loop(program: &Program, facts: &Facts, par: &Par, family: Family) ->
     let mut text = format!("parallel loop {}{line}\n", par.id.index());
     let (inside, sums) = (values_inside(par), reductions(facts, par));
     let stores: Vec<_> = sums.iter().map(|sum| sum.1).collect();
-    let prover = Prover { program, inside: &inside, exact: &Default::default() };
+    let prover = Prover { program, inside: &inside };
     let proof = prover.proof(par, &stores);
     let _ = match &proof {
         Some(proof) => {

@@ -10,9 +10,9 @@ use std::rc::Rc;
 
 use ebbtide_ir::{After, ArrayId, Block, Indices, Loop, LoopKind, Op, Par, Stmt, ValueId, walk};
 
+use crate::analysis::block_width::block_width;
 use crate::analysis::bounds_proof::Test;
 use crate::analysis::interchange::{Interchange, Tape, interchange, is_at};
-use crate::analysis::register_pressure::words;
 use crate::kernel::machine::{Family, Width};
 use crate::print::body::{Body, Form, Team, flatten};
 use crate::print::c_types::c_type;
@@ -24,10 +24,6 @@ const UNROLLED: [(usize, usize); 3] = [(40, 8), (100, 4), (usize::MAX, 1)];
 
 /// So many elements are on their way at a time, to and from all tapes together.
 const AHEAD: usize = 8;
-
-/// With more words of floats than these, the 64 registers of a thread in a full block are too few: what does not fit goes
-/// through memory again and again.
-const FEW_WORDS: usize = 32;
 
 impl Emitter<'_> {
     /// The variable that holds this element, where one does.
@@ -44,27 +40,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// How many threads a block of a segment may have. Products have tiles for a whole block.
+    /// How many threads a block of a segment may have.
     pub fn width(&self, block: &Block) -> Width {
-        let (mut inside, mut outside, mut many, mut work) = (false, false, false, vec![block]);
-        while let Some(block) = work.pop() {
-            for stmt in block {
-                match stmt {
-                    Stmt::Loop(l) if self.interchange(l).is_some() => inside = true,
-                    Stmt::Library(_) => return Width::Full,
-                    Stmt::Par(par) => many |= words(self.program, &par.body) > FEW_WORDS,
-                    other => {
-                        outside |= matches!(other, Stmt::Loop(_));
-                        work.extend(other.blocks());
-                    }
-                }
-            }
-        }
-        match (inside, outside) {
-            (true, false) => Width::Apart,
-            _ if many => Width::Half,
-            _ => Width::Full,
-        }
+        block_width(self.program, block, &|l| self.interchange(l).is_some())
     }
 
     /// Prints a loop, with its passes inside where they can be there.

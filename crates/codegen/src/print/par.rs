@@ -40,7 +40,7 @@ impl Emitter<'_> {
 
     /// What a proof about the loop being printed may speak of.
     pub fn prover(&self) -> Prover<'_> {
-        Prover { program: self.program, inside: &self.inside, exact: &self.exact }
+        Prover { program: self.program, inside: &self.inside }
     }
 
     /// Prints a parallel loop.

@@ -1,0 +1,69 @@
+//! How many threads a block of a segment may have. Input: a segment, and which of its loops run inside their parallel loops;
+//! output: the width.
+
+use ebbtide_ir::{Block, Loop, Program, Stmt};
+
+use crate::analysis::register_pressure::words;
+use crate::kernel::machine::Width;
+
+/// With more words of floats than these, the 64 registers of a thread in a full block are too few: what does not fit goes
+/// through memory again and again.
+const FEW_WORDS: usize = 32;
+
+/// How many threads a block of a segment may have. Products have tiles for a whole block.
+pub(crate) fn block_width(program: &Program, block: &Block, runs_inside: &dyn Fn(&Loop) -> bool) -> Width {
+    let (mut inside, mut outside, mut many, mut work) = (false, false, false, vec![block]);
+    while let Some(block) = work.pop() {
+        for stmt in block {
+            match stmt {
+                Stmt::Loop(l) if runs_inside(l) => inside = true,
+                Stmt::Library(_) => return Width::Full,
+                Stmt::Par(par) => many |= words(program, &par.body) > FEW_WORDS,
+                other => {
+                    outside |= matches!(other, Stmt::Loop(_));
+                    work.extend(other.blocks());
+                }
+            }
+        }
+    }
+    match (inside, outside) {
+        (true, false) => Width::Apart,
+        _ if many => Width::Half,
+        _ => Width::Full,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use ebbtide_ir::{Access, Binary, Builder, Literal, Type};
+
+    use super::*;
+
+    /// A time loop around a parallel one whose iterations hold so many numbers at a time.
+    fn sums(numbers: usize) -> Program {
+        let mut b = Builder::new("sums");
+        let u = b.array("u", Type::F64, 1, Access::Write);
+        let (steps, n) = (b.scalar("steps", Type::Index), b.dim(u, 0));
+        let zero = b.literal(Literal::index(0));
+        b.begin_for("t", zero, steps);
+        let i = b.begin_par(&[("i", zero, n)])[0];
+        let x: Vec<_> = (0..numbers).map(|_| b.load(u, &[i])).collect();
+        let sum = x.into_iter().reduce(|a, x| b.binary(Binary::Add, a, x)).unwrap();
+        b.store(u, &[i], sum);
+        b.end_par();
+        b.end_loop(None);
+        b.finish().unwrap()
+    }
+
+    #[test]
+    fn blocks_are_narrow_where_numbers_need_registers_or_threads_hardly_meet() {
+        let width = |numbers, inside| {
+            let program = sums(numbers);
+            block_width(&program, &program.body, &|_| inside)
+        };
+        assert_eq!(width(2, false), Width::Full);
+        assert_eq!(width(40, false), Width::Half);
+        assert_eq!(width(2, true), Width::Apart);
+    }
+}
