@@ -12,26 +12,26 @@ use ebbtide_ir::{
 
 use crate::analysis::exact::may_overflow;
 use crate::analysis::narrow_index::narrow_values;
-use crate::kernel::expr::{Arithmetic, Expr};
+use crate::kernel::index_expr::{Arithmetic, IndexExpr};
 
 /// What conditions say of a value: at least the first, below the second.
-type Guards = BTreeMap<ValueId, (Option<Expr>, Option<Expr>)>;
+type Guards = BTreeMap<ValueId, (Option<IndexExpr>, Option<IndexExpr>)>;
 
 /// A range: its first value, and the one after its last.
-type Range = (Expr, Expr);
+type Range = (IndexExpr, IndexExpr);
 
 /// A condition that is asked before a loop starts. It does not hold where something that it computes sets `wild`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Test {
-    NotNegative(Expr),
+    NotNegative(IndexExpr),
     /// The expression is at most this extent of an array.
-    AtMost(Expr, ArrayId, usize),
+    AtMost(IndexExpr, ArrayId, usize),
     /// Both are tame.
-    Tame(Expr, Expr),
+    Tame(IndexExpr, IndexExpr),
 }
 
 impl Test {
-    fn operands(&self) -> impl Iterator<Item = &Expr> {
+    fn operands(&self) -> impl Iterator<Item = &IndexExpr> {
         let (a, b) = match self {
             Test::NotNegative(a) | Test::AtMost(a, ..) => (a, None),
             Test::Tame(a, b) => (a, Some(b)),
@@ -55,7 +55,7 @@ impl Proof {
     /// Adds the tests that make values numbers, where no other test computes the same.
     fn keep_exact(mut self) -> Proof {
         for (first, end) in std::mem::take(&mut self.ranges).into_values() {
-            let known = |part: &Expr| {
+            let known = |part: &IndexExpr| {
                 self.tests.iter().any(|test| test.operands().any(|operand| operand.contains(part)))
             };
             if !known(&first) || !known(&end) {
@@ -67,7 +67,7 @@ impl Proof {
 
     /// Does the condition hold for all values that the tests are about?
     pub fn all_values(&self, holds: &dyn Fn(ValueId) -> bool) -> bool {
-        let fails = |e: &Expr| matches!(e, Expr::Value(v) if !holds(*v));
+        let fails = |e: &IndexExpr| matches!(e, IndexExpr::Value(v) if !holds(*v));
         !self.tests.iter().any(|test| test.operands().any(|operand| operand.any(&fails)))
     }
 }
@@ -210,12 +210,13 @@ impl Prover<'_> {
     }
 
     /// A value that is the same in all iterations.
-    fn outside(&self, v: ValueId) -> Option<Expr> {
-        (self.program.literal(v).is_some() || !self.inside.contains(&v)).then(|| Expr::value(self.program, v))
+    fn outside(&self, v: ValueId) -> Option<IndexExpr> {
+        (self.program.literal(v).is_some() || !self.inside.contains(&v))
+            .then(|| IndexExpr::value(self.program, v))
     }
 
     /// The same, in a proof: it is wild where it is no number, and nothing is known of that before the loop.
-    fn outside_number(&self, v: ValueId) -> Option<Expr> {
+    fn outside_number(&self, v: ValueId) -> Option<IndexExpr> {
         let value = self.outside(v)?;
         Some(if may_overflow(self.program, &BTreeSet::new(), v) { value.tamed() } else { value })
     }
@@ -240,7 +241,7 @@ impl Prover<'_> {
     /// The range of a sum or product, from those of its operands.
     fn arithmetic(&self, v: ValueId, guards: &Guards) -> Option<Range> {
         use Arithmetic::{Add, Mul, Sub};
-        let (add, sub) = (|a, b| Expr::checked(Add, a, b), |a, b| Expr::checked(Sub, a, b));
+        let (add, sub) = (|a, b| IndexExpr::checked(Add, a, b), |a, b| IndexExpr::checked(Sub, a, b));
         Some(match *self.program.op(v) {
             Op::Binary(Binary::Add, a, b) => {
                 let (a, b) = (self.range(a, guards)?, self.range(b, guards)?);
@@ -258,7 +259,7 @@ impl Prover<'_> {
                     _ => return None,
                 };
                 let (first, end) = self.range(other, guards)?;
-                let times = |e| Expr::checked(Mul, e, Expr::Factor(factor));
+                let times = |e| IndexExpr::checked(Mul, e, IndexExpr::Factor(factor));
                 (times(first), after(times(before(end))))
             }
             _ => return None,
@@ -266,23 +267,24 @@ impl Prover<'_> {
     }
 }
 
-fn after(e: Expr) -> Expr {
-    Expr::checked(Arithmetic::Add, e, Expr::Number(1))
+fn after(e: IndexExpr) -> IndexExpr {
+    IndexExpr::checked(Arithmetic::Add, e, IndexExpr::Number(1))
 }
 
-fn before(e: Expr) -> Expr {
-    Expr::checked(Arithmetic::Sub, e, Expr::Number(1))
+fn before(e: IndexExpr) -> IndexExpr {
+    IndexExpr::checked(Arithmetic::Sub, e, IndexExpr::Number(1))
 }
 
 /// What is known of the variables of a parallel loop.
-fn ranges(par: &Par) -> impl Iterator<Item = (ValueId, (Option<Expr>, Option<Expr>))> + '_ {
-    let range =
-        |(d, range): (usize, &ebbtide_ir::Range)| (range.var, (Some(Expr::First(d)), Some(Expr::End(d))));
+fn ranges(par: &Par) -> impl Iterator<Item = (ValueId, (Option<IndexExpr>, Option<IndexExpr>))> + '_ {
+    let range = |(d, range): (usize, &ebbtide_ir::Range)| {
+        (range.var, (Some(IndexExpr::First(d)), Some(IndexExpr::End(d))))
+    };
     par.ranges.iter().enumerate().map(range)
 }
 
 /// What `value op bound` says of the value.
-fn narrow(known: &mut (Option<Expr>, Option<Expr>), op: Compare, bound: &Expr) {
+fn narrow(known: &mut (Option<IndexExpr>, Option<IndexExpr>), op: Compare, bound: &IndexExpr) {
     let bound = bound.clone();
     match op {
         Compare::Ge => known.0 = Some(bound),

@@ -19,7 +19,7 @@ use ebbtide_ir::{
 use crate::analysis::boundary_conditions::far_from_boundaries;
 use crate::analysis::exact::{Exact, may_overflow};
 use crate::analysis::varying::Varying;
-use crate::kernel::expr::{Arithmetic, Expr};
+use crate::kernel::index_expr::{Arithmetic, IndexExpr};
 
 pub(crate) use linear::Linear;
 pub(crate) use narrowing::{Corner, Narrowing, Scope};
@@ -47,7 +47,7 @@ pub(crate) struct Interior {
     /// The index values that are numbers in the interior, besides what cannot be anything else.
     pub exact: Exact,
     /// Sums that must be tame for that, each in its scope.
-    sums: BTreeSet<(Scope, Expr)>,
+    sums: BTreeSet<(Scope, IndexExpr)>,
     /// What narrows `lo` and `hi`, each once.
     pub narrowing: Vec<Narrowing>,
     /// Which rows the narrowing must be done for.
@@ -66,7 +66,7 @@ pub(crate) enum Before {
     /// A value of the program; zero where it divides by zero, since the interior is empty then.
     Value(ValueId),
     /// The base of a remainder in the middle of the row.
-    Wrapped { v: ValueId, base: Expr, modulus: Expr, way: Way },
+    Wrapped { v: ValueId, base: IndexExpr, modulus: IndexExpr, way: Way },
 }
 
 /// Does a sum grow with the innermost variable?
@@ -212,7 +212,7 @@ impl Search<'_> {
                 let way = if x.coefficient > 0 { Way::Up } else { Way::Down };
                 // Whichever multiple it is: below, the interior is where it is the right one.
                 interior.before.push(Before::Wrapped { v, base: x.tame(), modulus: m.tame(), way });
-                let wrapped = Linear::new(x.coefficient, Expr::Wrapped(v));
+                let wrapped = Linear::new(x.coefficient, IndexExpr::Wrapped(v));
                 interior.narrow(&wrapped, m.tame());
                 if kind == Binary::Rem {
                     interior.narrow_from_zero(&x);
@@ -290,7 +290,7 @@ impl Search<'_> {
                 else {
                     return;
                 };
-                let inner = |base: &Expr| loops.iter().any(|l| base.mentions(l.0));
+                let inner = |base: &IndexExpr| loops.iter().any(|l| base.mentions(l.0));
                 if inner(&a.base) || inner(&b.base) {
                     return;
                 }
@@ -304,9 +304,9 @@ impl Search<'_> {
                 interior.keep_exact(&a);
                 interior.keep_exact(&b);
                 let difference = Linear::new(coefficient, difference(a.tame(), b.tame()));
-                let negated = Linear::new(-coefficient, Expr::negative(difference.base.clone()));
+                let negated = Linear::new(-coefficient, IndexExpr::negative(difference.base.clone()));
                 let shift = |l: &Linear| {
-                    Linear::new(l.coefficient, self::difference(l.base.clone(), Expr::Number(1)))
+                    Linear::new(l.coefficient, self::difference(l.base.clone(), IndexExpr::Number(1)))
                 };
                 match (op, guess) {
                     (Compare::Ge, true) | (Compare::Lt, false) => interior.narrow_from_zero(&difference),
@@ -354,7 +354,7 @@ impl Search<'_> {
         for (k, sum) in sums.iter().enumerate() {
             let used: Vec<_> = loops.iter().filter(|l| sum.base.mentions(l.0)).copied().collect();
             for scope in self.corners(interior, &used).unwrap_or_default() {
-                interior.once(Narrowing::Within(scope, sum.for_proofs(), Expr::Extent(array, k)));
+                interior.once(Narrowing::Within(scope, sum.for_proofs(), IndexExpr::Extent(array, k)));
             }
         }
     }
@@ -399,14 +399,14 @@ impl Interior {
             let outside = !self.inside.contains(&v);
             if outside || constant(v).is_some() || known(v) {
                 return Some(Linear::uniform(
-                    Expr::value(program, v),
+                    IndexExpr::value(program, v),
                     may_overflow(program, &BTreeSet::new(), v),
                 ));
             }
         }
         match *program.op(v) {
             Op::LoopVar if !self.varying.uniform(v) && self.innermost == Some(v) => {
-                Some(Linear::new(1, Expr::Number(0)))
+                Some(Linear::new(1, IndexExpr::Number(0)))
             }
             Op::Select(condition, a, b) => match self.decided.get(&condition) {
                 Some(true) => self.sum(program, a, known),
@@ -420,12 +420,12 @@ impl Interior {
                     _ => (Arithmetic::Sub, a.coefficient.checked_sub(b.coefficient)?),
                 };
                 Some(match (&a.base, &b.base) {
-                    (_, Expr::Number(0)) => Linear { coefficient, ..a },
-                    (Expr::Number(0), _) if op == Binary::Add => Linear { coefficient, ..b },
+                    (_, IndexExpr::Number(0)) => Linear { coefficient, ..a },
+                    (IndexExpr::Number(0), _) if op == Binary::Add => Linear { coefficient, ..b },
                     _ => Linear {
                         coefficient,
-                        base: Expr::wrapping(arithmetic, a.base, b.base),
-                        exact: Expr::checked(arithmetic, a.exact, b.exact),
+                        base: IndexExpr::wrapping(arithmetic, a.base, b.base),
+                        exact: IndexExpr::checked(arithmetic, a.exact, b.exact),
                     },
                 })
             }
@@ -438,8 +438,8 @@ impl Interior {
                         let uniform = a.coefficient == 0 && b.coefficient == 0;
                         return uniform.then(|| Linear {
                             coefficient: 0,
-                            base: Expr::wrapping(Arithmetic::Mul, a.base, b.base),
-                            exact: Expr::checked(Arithmetic::Mul, a.exact, b.exact),
+                            base: IndexExpr::wrapping(Arithmetic::Mul, a.base, b.base),
+                            exact: IndexExpr::checked(Arithmetic::Mul, a.exact, b.exact),
                         });
                     }
                 };
@@ -447,12 +447,12 @@ impl Interior {
                 let coefficient =
                     other.coefficient.checked_mul(factor).filter(|c| c.unsigned_abs() < LARGE as u64)?;
                 let base = match other.base {
-                    Expr::Number(0) => other.base,
-                    base => Expr::wrapping(Arithmetic::Mul, base, Expr::Constant(factor)),
+                    IndexExpr::Number(0) => other.base,
+                    base => IndexExpr::wrapping(Arithmetic::Mul, base, IndexExpr::Constant(factor)),
                 };
                 let exact = match other.exact {
-                    Expr::Number(0) => other.exact,
-                    exact => Expr::checked(Arithmetic::Mul, exact, Expr::Constant(factor)),
+                    IndexExpr::Number(0) => other.exact,
+                    exact => IndexExpr::checked(Arithmetic::Mul, exact, IndexExpr::Constant(factor)),
                 };
                 Some(Linear { coefficient, base, exact })
             }
@@ -461,8 +461,8 @@ impl Interior {
     }
 }
 
-fn difference(a: Expr, b: Expr) -> Expr {
-    Expr::wrapping(Arithmetic::Sub, a, b)
+fn difference(a: IndexExpr, b: IndexExpr) -> IndexExpr {
+    IndexExpr::wrapping(Arithmetic::Sub, a, b)
 }
 
 /// The arm of a branch that the interior takes, where it is decided.

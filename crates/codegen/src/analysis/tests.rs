@@ -13,7 +13,7 @@ use super::bounds_proof::{Prover, Test};
 use super::interior::{Before, Corner, Decide, Interior, Narrowing, Scope, Way, interior};
 use super::vectors::{Vectors, refusal};
 use crate::kernel::evaluate::{World, evaluate as number};
-use crate::kernel::expr::Expr;
+use crate::kernel::index_expr::IndexExpr;
 
 /// `for i in par(first..n - last) { … }`, with an array `w` of `n` elements, an array `u`, and a scalar `m`, which is an
 /// extent of an array too.
@@ -242,7 +242,7 @@ impl Sized<'_> {
         }
         let (mut lo, mut hi) = (jf, jt);
         for narrowing in interior.narrowings(Clone::clone) {
-            let at = |scope: &Scope, e: &Expr| {
+            let at = |scope: &Scope, e: &IndexExpr| {
                 let plain =
                     World { value: &value, extent: &extent, wrapped: &|v| wrapped[&v], ranges: &[(jf, jt)] };
                 let corner = |corner: &Corner| match corner {
@@ -270,7 +270,7 @@ impl Sized<'_> {
                     None => return (0, 0),
                 },
                 Narrowing::Within(scope, (c, base), extent) => {
-                    let room = Expr::room(extent.clone(), base.clone());
+                    let room = IndexExpr::room(extent.clone(), base.clone());
                     let (Some(base), Some(room)) = (at(scope, base), at(scope, &room)) else { return (0, 0) };
                     not_negative(*c, base);
                     not_negative(-c, room);

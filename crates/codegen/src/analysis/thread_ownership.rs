@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use ebbtide_ir::{ArrayId, Binary, Facts, Op, Par, Program, Sharing, Type, ValueId};
 
 use crate::analysis::work::Work;
-use crate::kernel::expr::{Arithmetic, Expr};
+use crate::kernel::index_expr::{Arithmetic, IndexExpr};
 
 /// A way of dealing out iterations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +22,7 @@ pub(crate) struct MappingId(pub usize);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mapping {
     /// First value and end of each range.
-    pub ranges: Vec<(Expr, Expr)>,
+    pub ranges: Vec<(IndexExpr, IndexExpr)>,
     /// How much an iteration computes, where that decides whether threads share the loop.
     pub work: Option<Work>,
     /// How many rows a thread takes at once.
@@ -41,34 +41,34 @@ pub(crate) struct OnEntry {
 impl OnEntry {
     /// A program-level index value as an expression that is right on entry to the segment, if it never changes. The depth
     /// of recursion is that of the expression in the source.
-    pub fn value(&self, program: &Program, v: ValueId) -> Option<Expr> {
+    pub fn value(&self, program: &Program, v: ValueId) -> Option<IndexExpr> {
         if self.given.contains(&v) || program.literal(v).is_some() {
-            return Some(Expr::value(program, v));
+            return Some(IndexExpr::value(program, v));
         }
         if program.ty(v) != Type::Index {
             return None;
         }
         match *program.op(v) {
-            Op::Dim(array, k) if self.named.contains(&array) => Some(Expr::Extent(array, k.into())),
-            Op::Scalar(s) => Some(Expr::Scalar(s)),
+            Op::Dim(array, k) if self.named.contains(&array) => Some(IndexExpr::Extent(array, k.into())),
+            Op::Scalar(s) => Some(IndexExpr::Scalar(s)),
             Op::Binary(op @ (Binary::Add | Binary::Sub | Binary::Mul), a, b) => {
                 let op = match op {
                     Binary::Add => Arithmetic::Add,
                     Binary::Sub => Arithmetic::Sub,
                     _ => Arithmetic::Mul,
                 };
-                Some(Expr::marked(op, self.value(program, a)?, self.value(program, b)?))
+                Some(IndexExpr::marked(op, self.value(program, a)?, self.value(program, b)?))
             }
             Op::Binary(Binary::Div, a, b) => {
                 let divisor = program.literal(b).and_then(|l| l.to_i64()).filter(|l| *l > 0)?;
-                Some(Expr::marked(Arithmetic::Div, self.value(program, a)?, Expr::Number(divisor)))
+                Some(IndexExpr::marked(Arithmetic::Div, self.value(program, a)?, IndexExpr::Number(divisor)))
             }
             _ => None,
         }
     }
 
     /// The ranges of a loop, where they are known.
-    pub fn ranges(&self, program: &Program, par: &Par) -> Option<Vec<(Expr, Expr)>> {
+    pub fn ranges(&self, program: &Program, par: &Par) -> Option<Vec<(IndexExpr, IndexExpr)>> {
         par.ranges.iter().map(|r| Some((self.value(program, r.from)?, self.value(program, r.to)?))).collect()
     }
 }

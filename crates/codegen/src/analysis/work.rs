@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{
-    Block, Branch, LocalId, LoopKind, Op, Par, ParFacts, Program, Sharing, Stmt, ValueId, walk,
-};
+use ebbtide_ir::{Block, LocalId, LoopKind, Op, Par, ParFacts, Program, Sharing, Stmt, ValueId, walk};
 
 /// How much a block computes, roughly in additions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,21 +69,6 @@ pub(crate) fn is_light(program: &Program, par: &Par) -> bool {
         };
     });
     light && statements <= FEW
-}
-
-/// Can both arms of a branch be run one after the other, for the cost of a little arithmetic?
-pub(crate) fn is_straight(program: &Program, branch: &Branch) -> bool {
-    let (mut straight, mut statements) = (true, 0);
-    for block in [&branch.then, &branch.otherwise] {
-        walk(block, &mut |stmt| {
-            statements += 1;
-            straight &= match stmt {
-                Stmt::Let(v) => !matches!(program.op(*v), Op::Math(..) | Op::Rand(..)),
-                stmt => !matches!(stmt, Stmt::Loop(_)),
-            };
-        });
-    }
-    straight && statements < 200
 }
 
 /// Do lanes side by side combine into shared elements in the order of iterations? They do where one statement combines, once

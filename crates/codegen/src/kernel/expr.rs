@@ -1,117 +1,134 @@
-//! Expressions of indices, as trees.
-//!
-//! Three kinds of arithmetic differ in what happens where a result does not fit. *Wrapping* arithmetic is the machine's.
-//! *Checked* arithmetic sets a flag, `wild`, and then proves nothing. *Marked* arithmetic is that of the language (law 4): its
-//! result is no number, and neither is anything that is computed from it.
+//! Expressions of values, as trees. Each knows the type in which it computes, so that a printer needs nothing else.
 
-use ebbtide_ir::{ArrayId, Literal, Op, Program, ScalarId, ValueId};
+use ebbtide_ir::{ArrayId, Binary, Combine, Compare, Function, Literal, ScalarId, Type, Unary};
 
-/// An index.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+use super::index_expr::IndexExpr;
+use super::name::{Name, Ty};
+
+/// A value. Integer divisors are known not to be zero.
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Expr {
-    /// A value of the program that is no constant.
-    Value(ValueId),
-    /// A constant of the program.
-    Constant(i64),
-    /// A small number that an analysis brings.
-    Number(i64),
-    /// A factor that an analysis brings.
-    Factor(i64),
+    Literal(Literal),
+    Variable(Name),
     /// A scalar argument.
-    Scalar(ScalarId),
-    /// The first value of a range of the parallel loop.
-    First(usize),
-    /// What comes after the last value of that range.
-    End(usize),
+    Scalar(ScalarId, Type),
     /// An extent of an array.
     Extent(ArrayId, usize),
-    /// A remainder without the multiple of the innermost variable in it: see [`crate::analysis::interior`].
-    Wrapped(ValueId),
-    /// Arithmetic that wraps.
-    Wrapping(Arithmetic, Box<Expr>, Box<Expr>),
-    /// Arithmetic that sets `wild` where it overflows.
-    Checked(Arithmetic, Box<Expr>, Box<Expr>),
-    /// Arithmetic whose result is no number where it overflows.
-    Marked(Arithmetic, Box<Expr>, Box<Expr>),
-    /// The operand, which sets `wild` where it is no number or near the ends of its type.
-    Tame(Box<Expr>),
-    /// The negative.
-    Negative(Box<Expr>),
-    /// How far an index, the second operand, is below the last one under an extent, the first.
-    Room(Box<Expr>, Box<Expr>),
+    /// An index that is the same in all iterations of a row.
+    Index(IndexExpr),
+    /// `coefficient * variable + base`, which wraps.
+    Linear {
+        coefficient: i64,
+        variable: Name,
+        base: IndexExpr,
+    },
+    Unary(Unary, Ty, Overflow, Box<Expr>),
+    Binary(Binary, Ty, Overflow, Box<[Expr; 2]>),
+    /// A comparison of two numbers of this type.
+    Compare(Compare, Ty, Box<[Expr; 2]>),
+    /// `if c { a } else { b }`, both computed.
+    Select(Ty, Box<[Expr; 3]>),
+    /// `a * b + c`, rounded once.
+    Fma(Ty, Box<[Expr; 3]>),
+    Cast {
+        from: Ty,
+        to: Ty,
+        overflow: Overflow,
+        value: Box<Expr>,
+    },
+    Math(Function, Ty, Vec<Expr>),
+    /// A random number of this type from a seed and a counter.
+    Random(Type, Box<[Expr; 2]>),
+    /// All of these hold.
+    All(Vec<Expr>),
+    /// The narrow index that is nearest.
+    Nearest(Box<Expr>),
+    /// One value for all lanes.
+    Splat(Ty, Box<Expr>),
+    /// The sum of a variable and the number of the lane, times a coefficient, plus a base: as a number of this type for each
+    /// lane.
+    Ramp {
+        ty: Ty,
+        coefficient: i64,
+        variable: Name,
+        base: IndexExpr,
+    },
 }
 
-/// An operation on two indices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Arithmetic {
-    Add,
-    Sub,
-    Mul,
-    Div,
+/// What becomes of an index that does not fit its type (law 4); other numbers wrap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Overflow {
+    /// It wraps, or is proved to fit.
+    Wraps,
+    /// It is no number, and neither is anything that is computed from it.
+    Marked,
 }
 
 impl Expr {
-    /// A value of the program.
-    pub fn value(program: &Program, v: ValueId) -> Expr {
-        match program.op(v) {
-            Op::Literal(literal) => {
-                Expr::Constant(Literal::to_i64(*literal).unwrap_or(literal.bits() as i64))
-            }
-            _ => Expr::Value(v),
-        }
+    /// A variable of one of the program's values.
+    pub fn variable(name: impl Into<Name>) -> Expr {
+        Expr::Variable(name.into())
     }
 
-    pub fn wrapping(op: Arithmetic, a: Expr, b: Expr) -> Expr {
-        Expr::Wrapping(op, Box::new(a), Box::new(b))
+    pub fn truth(holds: bool) -> Expr {
+        Expr::Literal(Literal::from_bits(Type::Bool, u64::from(holds)))
     }
 
-    pub fn checked(op: Arithmetic, a: Expr, b: Expr) -> Expr {
-        Expr::Checked(op, Box::new(a), Box::new(b))
+    /// The condition that this one does not hold.
+    pub fn not(self, ty: Ty) -> Expr {
+        Expr::Unary(Unary::Not, ty, Overflow::Wraps, Box::new(self))
     }
 
-    pub fn marked(op: Arithmetic, a: Expr, b: Expr) -> Expr {
-        Expr::Marked(op, Box::new(a), Box::new(b))
+    pub fn compare(op: Compare, ty: Ty, a: Expr, b: Expr) -> Expr {
+        Expr::Compare(op, ty, Box::new([a, b]))
     }
 
-    pub fn negative(a: Expr) -> Expr {
-        Expr::Negative(Box::new(a))
+    pub fn select(ty: Ty, condition: Expr, a: Expr, b: Expr) -> Expr {
+        Expr::Select(ty, Box::new([condition, a, b]))
     }
 
-    pub fn room(extent: Expr, index: Expr) -> Expr {
-        Expr::Room(Box::new(extent), Box::new(index))
-    }
-
-    /// The expression, which sets `wild` where it is not tame.
-    pub fn tamed(self) -> Expr {
-        match self {
-            Expr::Tame(_) => self,
-            other => Expr::Tame(Box::new(other)),
-        }
-    }
-
-    /// Does the condition hold for the expression or a part of it? The depth of recursion is that of the expression.
-    pub fn any(&self, holds: &dyn Fn(&Expr) -> bool) -> bool {
-        let inner = match self {
-            Expr::Wrapping(_, a, b) | Expr::Checked(_, a, b) | Expr::Marked(_, a, b) | Expr::Room(a, b) => {
-                a.any(holds) || b.any(holds)
-            }
-            Expr::Tame(a) | Expr::Negative(a) => a.any(holds),
-            _ => false,
+    /// An element combined with a value.
+    pub fn combine(how: Combine, ty: Ty, element: Expr, value: Expr) -> Expr {
+        let op = match how {
+            Combine::Add => Binary::Add,
+            Combine::Min => Binary::Min,
+            Combine::Max => Binary::Max,
         };
-        inner || holds(self)
+        Expr::Binary(op, ty, Overflow::Wraps, Box::new([element, value]))
     }
 
-    /// Is this value in the expression?
-    pub fn mentions(&self, v: ValueId) -> bool {
-        self.any(&|e| *e == Expr::Value(v))
+    /// The operands, from left to right.
+    pub fn operands(&self) -> &[Expr] {
+        match self {
+            Expr::Literal(_) | Expr::Variable(_) | Expr::Scalar(..) | Expr::Extent(..) => &[],
+            Expr::Index(_) | Expr::Linear { .. } | Expr::Ramp { .. } => &[],
+            Expr::Unary(.., a) | Expr::Cast { value: a, .. } | Expr::Nearest(a) | Expr::Splat(_, a) => {
+                std::slice::from_ref(&**a)
+            }
+            Expr::Binary(.., two) | Expr::Compare(.., two) | Expr::Random(_, two) => &two[..],
+            Expr::Select(_, three) | Expr::Fma(_, three) => &three[..],
+            Expr::Math(.., all) | Expr::All(all) => all,
+        }
     }
 
-    /// Is this expression a part of it?
-    pub fn contains(&self, part: &Expr) -> bool {
-        self.any(&|e| match (e, part) {
-            // The end of a range is computed from where it begins.
-            (Expr::End(d), Expr::First(first)) => d == first,
-            _ => e == part,
-        })
+    /// The operands, to be changed.
+    pub fn operands_mut(&mut self) -> &mut [Expr] {
+        match self {
+            Expr::Literal(_) | Expr::Variable(_) | Expr::Scalar(..) | Expr::Extent(..) => &mut [],
+            Expr::Index(_) | Expr::Linear { .. } | Expr::Ramp { .. } => &mut [],
+            Expr::Unary(.., a) | Expr::Cast { value: a, .. } | Expr::Nearest(a) | Expr::Splat(_, a) => {
+                std::slice::from_mut(&mut **a)
+            }
+            Expr::Binary(.., two) | Expr::Compare(.., two) | Expr::Random(_, two) => &mut two[..],
+            Expr::Select(_, three) | Expr::Fma(_, three) => &mut three[..],
+            Expr::Math(.., all) | Expr::All(all) => all,
+        }
+    }
+
+    /// Visits the expression and all its parts, to change them, operands first. The depth of recursion is that of the
+    /// expression.
+    pub fn visit_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        self.operands_mut().iter_mut().for_each(|operand| operand.visit_mut(visit));
+        visit(self);
     }
 }

@@ -1,9 +1,17 @@
 //! The kernel IR: what stands between a program and a text. It knows nothing of the text.
 //!
-//! Expressions of indices are trees ([`expr`]), with a reference interpreter for tests (`evaluate`); what a text is for is in
-//! [`machine`].
+//! An iteration of a parallel loop is a list of statements ([`stmt`]) over expressions ([`expr`]), both trees; [`verify`] says
+//! what is right, `show` prints it for people, and `interpret` is what it means, for tests. Analyses speak of indices in a
+//! smaller language of their own ([`index_expr`]), whose meaning is in `evaluate`. What a text is for is in [`machine`].
 
 #[cfg(test)]
 pub(crate) mod evaluate;
 pub(crate) mod expr;
+pub(crate) mod index_expr;
+#[cfg(test)]
+pub(crate) mod interpret;
 pub(crate) mod machine;
+pub(crate) mod name;
+pub(crate) mod show;
+pub(crate) mod stmt;
+pub(crate) mod verify;

@@ -1,14 +1,17 @@
 //! Loops inside iterations that add sums to locals, in the order of law 8: 16 lanes in a leaf, a tree over the lanes, the
 //! leaves in order.
 
+use ebbtide_ir::Combine;
 use ebbtide_ir::leaf::LANES;
-use ebbtide_ir::{Combine, Loop, Stmt, ValueId};
 
 use crate::kernel::machine::Family;
-use crate::print::body::{Body, Form, Team};
+use crate::kernel::name::{Name, Ty};
+use crate::kernel::stmt::{Loop, Stmt};
+use crate::print::c_types::neutral;
 use crate::print::emitter::{Emitter, line};
-use crate::print::grid::neutral;
-use crate::print::operation::vector_type;
+use crate::print::operation::c_ty;
+use crate::print::statements::Context;
+use crate::transform::lower::Team;
 
 /// A local to which a loop adds, as C knows it.
 struct Sum {
@@ -23,16 +26,8 @@ struct Sum {
 
 impl Emitter<'_> {
     /// Prints a loop with sums between two bounds that are known and in order; `look` is what it does now and then.
-    pub fn summing_loop(
-        &mut self,
-        body: &Body,
-        l: &Loop,
-        (var, from): (ValueId, &str),
-        (number, look): (usize, &str),
-        mask: Option<&str>,
-    ) {
-        let sums = self.sums(body, l, number);
-        let v = format!("v{}", var.index());
+    pub fn summing_loop(&mut self, cx: Context, l: &Loop, (v, from): (Name, &str), look: &str) {
+        let (sums, number) = (sums(l), l.number);
         for sum in &sums {
             line!(self, "{} {} = {};", sum.ty, sum.total, sum.start);
         }
@@ -47,15 +42,14 @@ impl Emitter<'_> {
             "const i64 last{number} = end{number} - first{number} > leaf{number} ? first{number} + leaf{number} : end{number};"
         );
         // What neither branches nor loops is taken by all lanes side by side.
-        let plain = l.body.iter().all(|stmt| !matches!(stmt, Stmt::Loop(_) | Stmt::If(_)));
-        match body.form {
-            _ if body.team == Team::Lanes => {
-                return self.lane_of_team(body, l, &sums, (&v, number, look), mask);
-            }
-            Form::Careful | Form::Single(_) if plain => {
-                self.lanes_side_by_side(body, l, &sums, (&v, number), mask);
-            }
-            _ => self.lane_by_lane(body, l, &sums, (&v, number), mask),
+        let plain = l.body.iter().all(|stmt| !matches!(stmt, Stmt::Loop(_) | Stmt::If { .. }));
+        if cx.team == Team::Lanes {
+            return self.lane_of_team(cx, l, &sums, v, look);
+        }
+        let in_vectors = l.sums.iter().any(|(_, ty)| matches!(ty, Ty::Vector(..)));
+        match plain && !in_vectors {
+            true => self.lanes_side_by_side(cx, l, &sums, v),
+            false => self.lane_by_lane(cx, l, &sums, v),
         }
         for sum in &sums {
             let Sum { lanes, total, .. } = sum;
@@ -80,15 +74,8 @@ impl Emitter<'_> {
     }
 
     /// Prints a leaf of which each thread of a team takes a lane. Who meets a fault tells the others, who would wait.
-    fn lane_of_team(
-        &mut self,
-        body: &Body,
-        l: &Loop,
-        sums: &[Sum],
-        (v, number, look): (&str, usize, &str),
-        mask: Option<&str>,
-    ) {
-        let exit = self.fresh();
+    fn lane_of_team(&mut self, cx: Context, l: &Loop, sums: &[Sum], v: Name, look: &str) {
+        let (exit, number) = (self.fresh(), l.number);
         for Sum { ty, lanes, start, .. } in sums {
             line!(self, "{ty} {lanes} = {start};");
         }
@@ -97,14 +84,13 @@ impl Emitter<'_> {
             self,
             "EB_AT_ONCE(4) for (i64 {v} = first{number} + lane; {v} < last{number}; {v} += {LANES}) {{"
         );
-        let alone = Body { exit, team: Team::Alone, ..*body };
-        self.term(&alone, l, sums, mask);
+        self.term(Context { exit, team: Team::Alone, ..cx }, l, sums);
         for Sum { lanes, name, .. } in sums {
             line!(self, "{lanes} = {lanes} + {name};");
         }
         line!(self, "}}");
         line!(self, "whole{number} = 1;");
-        line!(self, "exit{exit}: if (__any_sync(team, !whole{number})) goto exit{};", body.exit);
+        line!(self, "exit{exit}: if (__any_sync(team, !whole{number})) goto exit{};", cx.exit);
         for Sum { lanes, total, .. } in sums {
             line!(
                 self,
@@ -116,41 +102,9 @@ impl Emitter<'_> {
         self.end_of_leaf(sums, number, look);
     }
 
-    /// The sums of a loop, one by one for vectors that are jammed.
-    fn sums(&mut self, body: &Body, l: &Loop, number: usize) -> Vec<Sum> {
-        let mut sums = Vec::new();
-        for (k, local) in l.sums.iter().enumerate() {
-            let ty = self.program.locals[local.index()].ty;
-            let varies = self.local_varies(body, local);
-            let (lanes, copies) = match body.form {
-                Form::Vector { lanes, jam, .. } if varies => (lanes, jam),
-                _ => (1, 1),
-            };
-            for copy in 0..copies {
-                self.choose_copy(body, copy);
-                let start = neutral(Combine::Add, ty);
-                let vector = vector_type(ty, lanes);
-                sums.push(Sum {
-                    name: self.local(*local),
-                    start: if lanes == 1 { start } else { format!("op_float_{vector}({start})") },
-                    ty: vector,
-                    lanes: format!("lanes{number}_{k}_{copy}"),
-                    total: format!("total{number}_{k}_{copy}"),
-                });
-            }
-        }
-        sums
-    }
-
     /// Prints a leaf in groups of an iteration for each lane, which do not wait for one another.
-    fn lanes_side_by_side(
-        &mut self,
-        body: &Body,
-        l: &Loop,
-        sums: &[Sum],
-        (v, number): (&str, usize),
-        mask: Option<&str>,
-    ) {
+    fn lanes_side_by_side(&mut self, cx: Context, l: &Loop, sums: &[Sum], v: Name) {
+        let number = l.number;
         for Sum { ty, lanes, start, .. } in sums {
             line!(self, "{ty} {lanes}[{LANES}];");
             line!(self, "for (int k = 0; k < {LANES}; k++) {lanes}[k] = {start};");
@@ -168,7 +122,7 @@ impl Emitter<'_> {
             }
             line!(self, "for (int lane{number} = 0; lane{number} < {length}; lane{number}++) {{");
             line!(self, "const i64 {v} = group{number} + lane{number};");
-            self.term(body, l, sums, mask);
+            self.term(cx, l, sums);
             for Sum { lanes, name, .. } in sums {
                 line!(self, "{lanes}[lane{number}] = {lanes}[lane{number}] + {name};");
             }
@@ -177,14 +131,8 @@ impl Emitter<'_> {
     }
 
     /// Prints a leaf one lane after the other.
-    fn lane_by_lane(
-        &mut self,
-        body: &Body,
-        l: &Loop,
-        sums: &[Sum],
-        (v, number): (&str, usize),
-        mask: Option<&str>,
-    ) {
+    fn lane_by_lane(&mut self, cx: Context, l: &Loop, sums: &[Sum], v: Name) {
+        let number = l.number;
         for Sum { ty, lanes, .. } in sums {
             line!(self, "{ty} {lanes}[{LANES}];");
         }
@@ -193,7 +141,7 @@ impl Emitter<'_> {
             line!(self, "{ty} {lanes}_chain = {start};");
         }
         line!(self, "for (i64 {v} = first{number} + lane{number}; {v} < last{number}; {v} += {LANES}) {{");
-        self.term(body, l, sums, mask);
+        self.term(cx, l, sums);
         for Sum { lanes, name, .. } in sums {
             line!(self, "{lanes}_chain = {lanes}_chain + {name};");
         }
@@ -205,10 +153,26 @@ impl Emitter<'_> {
     }
 
     /// Prints an iteration, with variables of its own for its terms.
-    fn term(&mut self, body: &Body, l: &Loop, sums: &[Sum], mask: Option<&str>) {
+    fn term(&mut self, cx: Context, l: &Loop, sums: &[Sum]) {
         for Sum { ty, name, start, .. } in sums {
             line!(self, "{ty} {name} = {start};");
         }
-        self.body(body, &l.body, mask);
+        self.body(cx, &l.body);
     }
+}
+
+/// The sums of a loop.
+fn sums(l: &Loop) -> Vec<Sum> {
+    let sum = |(k, (name, ty)): (usize, &(Name, Ty))| {
+        let (Ty::One(element) | Ty::Vector(element, _)) = *ty else { return None };
+        let (start, t) = (neutral(Combine::Add, element), c_ty(*ty));
+        Some(Sum {
+            name: name.to_string(),
+            start: if matches!(ty, Ty::Vector(..)) { format!("op_float_{t}({start})") } else { start },
+            ty: t,
+            lanes: format!("lanes{}_{k}", l.number),
+            total: format!("total{}_{k}", l.number),
+        })
+    };
+    l.sums.iter().enumerate().filter_map(sum).collect()
 }

@@ -1,6 +1,6 @@
 //! The types and numbers of programs, in C.
 
-use ebbtide_ir::{Literal, Type};
+use ebbtide_ir::{Combine, Literal, Type, evaluate};
 use ebbtide_math::Format;
 
 /// The format of a float type.
@@ -42,6 +42,11 @@ pub(crate) fn c_literal(literal: Literal) -> String {
         Type::U32 => format!("{}u", bits as u32),
         Type::Bool => format!("{bits}"),
     }
+}
+
+/// What adds nothing to a sum, or changes no minimum or maximum.
+pub(crate) fn neutral(how: Combine, ty: Type) -> String {
+    c_literal(Literal::from_bits(ty, evaluate::neutral(how, ty)))
 }
 
 fn c_float(value: f64, digits: String, suffix: &str) -> String {

@@ -1,6 +1,7 @@
 //! What the analyses decide of each loop, for people. Input: a segment; output: a few lines for each loop.
 //!
-//! `EBBTIDE_DUMP=kernel` prints it to standard error.
+//! `EBBTIDE_DUMP=kernel` prints it to standard error, and then the body of each form of each loop after each step that makes it
+//! (`print::forms`).
 
 use std::fmt::Write as _;
 
@@ -14,12 +15,18 @@ use crate::analysis::names::{reductions, values_inside};
 use crate::analysis::varying::vector_element;
 use crate::analysis::vectors::{Vectors, refusal};
 use crate::analysis::work::{keeps_order, rows_together};
-use crate::kernel::expr::{Arithmetic, Expr};
+use crate::kernel::index_expr::IndexExpr;
 use crate::kernel::machine::Family;
+use crate::kernel::show;
+
+/// Does somebody want to see kernels?
+pub(crate) fn is_wanted() -> bool {
+    std::env::var_os("EBBTIDE_DUMP").is_some_and(|what| what == "kernel")
+}
 
 /// Shows the decisions about segments to somebody who wants to know why a loop has the form that it has.
 pub(crate) fn dump(program: &Program, facts: &Facts, segments: &[&Block], family: Family) {
-    if std::env::var_os("EBBTIDE_DUMP").is_some_and(|what| what == "kernel") {
+    if is_wanted() {
         for (k, block) in segments.iter().enumerate() {
             eprintln!(
                 "// {}, segment {k}, {family:?}\n{}",
@@ -91,52 +98,29 @@ fn show_interior(text: &mut String, program: &Program, interior: &Interior) {
         let _ = writeln!(text, "    v{} is {holds}", v.index());
     }
     for index in &interior.unproved {
-        let index: Vec<String> = index.iter().map(|v| shown(program, &Expr::value(program, *v))).collect();
+        let index: Vec<String> =
+            index.iter().map(|v| show::index(program, &IndexExpr::value(program, *v))).collect();
         let _ = writeln!(text, "    [{}] is checked", index.join(", "));
-    }
-}
-
-/// An expression in the words of the program; what must be tame is as it is.
-fn shown(program: &Program, e: &Expr) -> String {
-    let sign = |op: &Arithmetic| match op {
-        Arithmetic::Add => '+',
-        Arithmetic::Sub => '-',
-        Arithmetic::Mul => '*',
-        Arithmetic::Div => '/',
-    };
-    let at = |e: &Expr| shown(program, e);
-    match e {
-        Expr::Value(v) => format!("v{}", v.index()),
-        Expr::Constant(c) | Expr::Number(c) | Expr::Factor(c) => c.to_string(),
-        Expr::Scalar(s) => format!("scalar {}", s.index()),
-        Expr::First(d) => format!("first{d}"),
-        Expr::End(d) => format!("end{d}"),
-        Expr::Extent(array, k) => format!("{}.{k}", program.array(*array).name),
-        Expr::Wrapped(v) => format!("w{}", v.index()),
-        Expr::Wrapping(op, a, b) | Expr::Checked(op, a, b) | Expr::Marked(op, a, b) => {
-            format!("({} {} {})", at(a), sign(op), at(b))
-        }
-        Expr::Tame(a) => at(a),
-        Expr::Negative(a) => format!("-{}", at(a)),
-        Expr::Room(extent, index) => format!("({} - 1 - {})", at(extent), at(index)),
     }
 }
 
 fn shown_test(program: &Program, test: &Test) -> String {
     match test {
-        Test::NotNegative(e) => format!("{} >= 0", shown(program, e)),
+        Test::NotNegative(e) => format!("{} >= 0", show::index(program, e)),
         Test::AtMost(e, array, k) => {
-            format!("{} <= {}", shown(program, e), shown(program, &Expr::Extent(*array, *k)))
+            format!("{} <= {}", show::index(program, e), show::index(program, &IndexExpr::Extent(*array, *k)))
         }
-        Test::Tame(first, end) => format!("{} and {} fit", shown(program, first), shown(program, end)),
+        Test::Tame(first, end) => {
+            format!("{} and {} fit", show::index(program, first), show::index(program, end))
+        }
     }
 }
 
 fn shown_narrowing(program: &Program, narrowing: &Narrowing) -> String {
-    let at = |e: &Expr| shown(program, e);
-    let sum = |(coefficient, base): &(i64, Expr)| match (coefficient, base) {
+    let at = |e: &IndexExpr| show::index(program, e);
+    let sum = |(coefficient, base): &(i64, IndexExpr)| match (coefficient, base) {
         (0, base) => at(base),
-        (1, Expr::Number(0)) => "j".to_string(),
+        (1, IndexExpr::Number(0)) => "j".to_string(),
         (1, base) => format!("j + {}", at(base)),
         (c, base) => format!("{c} j + {}", at(base)),
     };
@@ -148,7 +132,7 @@ fn shown_narrowing(program: &Program, narrowing: &Narrowing) -> String {
         each.collect::<String>()
     };
     match narrowing {
-        Narrowing::NotZero(v) => format!("{} != 0", at(&Expr::value(program, *v))),
+        Narrowing::NotZero(v) => format!("{} != 0", at(&IndexExpr::value(program, *v))),
         Narrowing::NotNegative(s) => format!("{} >= 0", sum(s)),
         Narrowing::Within(scope, s, extent) => format!("0 <= {} < {}{}", sum(s), at(extent), corner(scope)),
         Narrowing::Away(e) => format!("j is on the longer side of {}", at(e)),

@@ -3,23 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Facts, Function, LibraryCall, LocalId, LoopId, Op, Program, Requirement, Site, Store, Type,
-    ValueId,
+    ArrayId, Facts, Function, LibraryCall, LoopId, Op, Program, Requirement, Site, Type, ValueId,
 };
 use ebbtide_math::c::{Item, Shape};
 use ebbtide_math::{Format, Kernel};
 
-use crate::analysis::address_reuse::Near;
 use crate::analysis::barriers::Pending;
-use crate::analysis::boundary_conditions::Usual;
-use crate::analysis::exact::Exact;
-use crate::analysis::narrow_index::Narrow;
 use crate::analysis::thread_ownership::{Mapping, OnEntry};
 use crate::kernel::machine::{Family, Target, Width};
+use crate::kernel::name::{Fresh, Name};
 use crate::print::c_types::{c_literal, format};
+use crate::print::dump::is_wanted;
 use crate::print::entry::Entry;
-use crate::print::own::Own;
-use crate::transform::sink_stores::Waiting;
+use crate::transform::step::Step;
 use crate::unit::{Access, Unit};
 
 /// The text being printed.
@@ -32,15 +28,11 @@ pub(crate) struct Emitter<'p> {
     pub accesses: Vec<Access>,
     pub requirements: Vec<(Requirement, Option<Site>)>,
     pub items: BTreeSet<Item>,
-    fresh: usize,
+    pub fresh: Fresh,
     /// The values of the parallel loop being printed.
     pub inside: BTreeSet<ValueId>,
-    /// Its innermost variable.
-    pub innermost: Option<ValueId>,
     /// Can the segment being printed yield?
     pub yields: bool,
-    /// Was something asked for that has no vector form?
-    pub failed: bool,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
     /// Are terms of ordered sums at shared elements noted?
@@ -57,20 +49,8 @@ pub(crate) struct Emitter<'p> {
     pub deferring: BTreeSet<ArrayId>,
     /// The most matrices of one segment that products wait for, by type.
     pub waiting_places: BTreeMap<&'static str, usize>,
-    /// Where several vectors of iterations are printed side by side.
-    pub jam: Option<Jam>,
-    /// How often what is printed now will run.
-    pub pace: Pace,
     /// Functions that rare code calls, with their number of arguments.
     called: BTreeSet<(Item, usize)>,
-    /// Where a leaf's sums are while it is taken, one iteration at a time.
-    pub lanes: Lanes,
-    /// The arrays into which iterations combine in any order: it gives the same result, or may give another.
-    pub atomics: BTreeSet<ArrayId>,
-    /// The updates that are noted for later: by which array's notes, and where among them.
-    pub staged: BTreeMap<*const Store, (usize, String)>,
-    /// How the careful form looks at an index.
-    pub checks: Checks,
     /// What happened since all threads met.
     pub pending: Pending,
     /// How often all threads have met for certain.
@@ -83,60 +63,22 @@ pub(crate) struct Emitter<'p> {
     pub entry: Entry,
     /// Pairs of arrays of one shape, as conditions that they are not; on a GPU.
     pub unlike: Vec<String>,
-    /// The index values of the loop being printed that fit the narrow type, where it is used.
-    pub narrow: Narrow,
-    /// The index values that need no look where they are printed now: they are proved to be numbers.
-    pub exact: Exact,
-    /// Those of the loop being printed, in its form without checks.
-    pub proved: Exact,
-    /// The elements whose addresses the iterations being printed know.
-    pub near: Near,
-    /// What conditions are in the iterations being printed.
-    pub usual: Usual,
-    /// The stores that wait for the end of the iteration being printed, where they do.
-    pub late: Option<Waiting>,
-    /// The name of what the last such look found.
-    pub ok: Option<String>,
     /// The arrays that nobody writes while the segment being printed runs, where it pays to know.
     pub constant: BTreeSet<ArrayId>,
-    /// What an iteration holds in variables, where it runs through all passes of a loop.
-    pub own: Own,
+    /// The steps that are left out of all forms of iterations.
+    pub left_out: BTreeSet<Step>,
+    /// Are bodies shown after each step?
+    pub shows: bool,
     /// How many loops around parallel ones are around what is being printed.
     pub outer_loops: usize,
-    /// How many loops of an iteration are around what is being printed.
-    pub inner_loops: usize,
-    /// The values inside them that were printed before them.
-    pub moved: BTreeSet<ValueId>,
 }
 
 /// A place in the text that is being printed.
 pub(crate) struct Mark {
     out: usize,
     entry: usize,
-    fresh: usize,
+    fresh: Fresh,
     calls: usize,
-}
-
-/// When the careful form leaves an iteration that met an index out of bounds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Checks {
-    /// Before the element would be touched.
-    AtOnce,
-    /// At its end: elements that do not exist read as one and are not written, so that nothing waits for the check.
-    AtEnd,
-    /// Before the element would be touched, for where all such iterations go: the loop is seldom run with checks.
-    Leave,
-    /// Never: all is in bounds.
-    Proved,
-}
-
-/// Where the 16 sums of a leaf are while it is taken, one iteration at a time.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lanes {
-    /// One thread has them all.
-    InTable,
-    /// Each of 16 threads has one.
-    InThreads,
 }
 
 /// How often code runs: elementary functions are spelt out where it is often, and called where it is rare, which
@@ -145,14 +87,6 @@ pub(crate) enum Lanes {
 pub(crate) enum Pace {
     Often,
     Rare,
-}
-
-/// One of several vectors of iterations that are printed side by side: what differs between them has its number
-/// in its name.
-pub(crate) struct Jam {
-    pub number: usize,
-    pub values: BTreeSet<ValueId>,
-    pub locals: BTreeSet<LocalId>,
 }
 
 /// Prints one line of C.
@@ -175,11 +109,9 @@ impl<'p> Emitter<'p> {
             accesses: Vec::new(),
             requirements: Vec::new(),
             items: BTreeSet::new(),
-            fresh: 0,
+            fresh: Fresh::default(),
             inside: BTreeSet::new(),
-            innermost: None,
             yields: false,
-            failed: false,
             reductions: 0,
             notes: false,
             calls: Vec::new(),
@@ -188,31 +120,18 @@ impl<'p> Emitter<'p> {
             waiting: BTreeMap::new(),
             deferring: BTreeSet::new(),
             waiting_places: BTreeMap::new(),
-            jam: None,
-            pace: Pace::Often,
             called: BTreeSet::new(),
-            lanes: Lanes::InTable,
-            atomics: BTreeSet::new(),
-            staged: BTreeMap::new(),
-            checks: Checks::AtOnce,
-            ok: None,
             pending: Pending::default(),
             meetings: 0,
             mappings: Vec::new(),
             known_on_entry: OnEntry::default(),
             entry: Entry::default(),
             unlike: Vec::new(),
-            narrow: Narrow::new(),
-            exact: Exact::default(),
-            proved: Exact::default(),
-            near: Near::default(),
-            usual: Usual::new(),
-            late: None,
             constant: BTreeSet::new(),
-            own: Own::default(),
+            left_out: std::env::var("EBBTIDE_WITHOUT")
+                .map_or(BTreeSet::new(), |names| Step::left_out(&names)),
+            shows: is_wanted(),
             outer_loops: 0,
-            inner_loops: 0,
-            moved: BTreeSet::new(),
         }
     }
 
@@ -272,8 +191,7 @@ impl Emitter<'_> {
 
     /// A number that no other label or variable has.
     pub fn fresh(&mut self) -> usize {
-        self.fresh += 1;
-        self.fresh
+        self.fresh.next()
     }
 
     /// The number of an access that may fail.
@@ -292,23 +210,12 @@ impl Emitter<'_> {
     pub fn value(&self, v: ValueId) -> String {
         match self.program.op(v) {
             Op::Literal(literal) => c_literal(*literal),
-            _ => match &self.jam {
-                Some(jam) if jam.values.contains(&v) => format!("v{}_{}", v.index(), jam.number),
-                _ => format!("v{}", v.index()),
-            },
-        }
-    }
-
-    /// The name of a local variable.
-    pub fn local(&self, local: LocalId) -> String {
-        match &self.jam {
-            Some(jam) if jam.locals.contains(&local) => format!("l{}_{}", local.index(), jam.number),
-            _ => format!("l{}", local.index()),
+            _ => Name::value(v).to_string(),
         }
     }
 
     /// The C function of an elementary function, wanted from now on.
-    pub fn function(&mut self, function: Function, ty: Type, lanes: usize) -> String {
+    pub fn function(&mut self, function: Function, ty: Type, lanes: usize, pace: Pace) -> String {
         let kernel = match function {
             Function::Powi => Some(Kernel::Powi),
             other => ebbtide_math::Function::from_name(other.name()).map(Kernel::Function),
@@ -318,7 +225,7 @@ impl Emitter<'_> {
         match item {
             Some(item) => {
                 self.items.insert(item);
-                match (self.pace, item.kernel) {
+                match (pace, item.kernel) {
                     (Pace::Rare, Kernel::Function(called)) => {
                         self.called.insert((item, called.arity()));
                         format!("called_{}", item.name())

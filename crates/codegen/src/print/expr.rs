@@ -5,7 +5,7 @@ use std::fmt;
 use ebbtide_ir::Literal;
 
 use crate::analysis::bounds_proof::Test;
-use crate::kernel::expr::{Arithmetic, Expr};
+use crate::kernel::index_expr::{Arithmetic, IndexExpr};
 use crate::print::c_types::c_literal;
 
 impl Arithmetic {
@@ -40,24 +40,24 @@ impl Arithmetic {
 }
 
 /// Values have the names that they have where no iterations stand side by side: no expression of an analysis speaks of others.
-impl fmt::Display for Expr {
+impl fmt::Display for IndexExpr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Expr::Value(v) => write!(f, "v{}", v.index()),
-            Expr::Constant(c) => f.write_str(&c_literal(Literal::index(*c))),
-            Expr::Number(n) => write!(f, "{n}"),
-            Expr::Factor(n) => write!(f, "{n}ll"),
-            Expr::Scalar(s) => write!(f, "(i64)f->scalars[{}]", s.index()),
-            Expr::First(d) => write!(f, "f{d}"),
-            Expr::End(d) => write!(f, "f{d} + e{d}"),
-            Expr::Extent(array, k) => write!(f, "d{}_{k}", array.index()),
-            Expr::Wrapped(v) => write!(f, "w{}", v.index()),
-            Expr::Wrapping(op, a, b) => write!(f, "({a} {} {b})", op.sign()),
-            Expr::Checked(op, a, b) => write!(f, "eb_{}(&wild, {a}, {b})", op.checked()),
-            Expr::Marked(op, a, b) => write!(f, "eb_index_{}({a}, {b})", op.marked()),
-            Expr::Tame(a) => write!(f, "eb_tame(&wild, {a})"),
-            Expr::Negative(a) => write!(f, "(-{a})"),
-            Expr::Room(extent, index) => write!(f, "({extent} - 1 - {index})"),
+            IndexExpr::Value(v) => write!(f, "v{}", v.index()),
+            IndexExpr::Constant(c) => f.write_str(&c_literal(Literal::index(*c))),
+            IndexExpr::Number(n) => write!(f, "{n}"),
+            IndexExpr::Factor(n) => write!(f, "{n}ll"),
+            IndexExpr::Scalar(s) => write!(f, "(i64)f->scalars[{}]", s.index()),
+            IndexExpr::First(d) => write!(f, "f{d}"),
+            IndexExpr::End(d) => write!(f, "f{d} + e{d}"),
+            IndexExpr::Extent(array, k) => write!(f, "d{}_{k}", array.index()),
+            IndexExpr::Wrapped(v) => write!(f, "w{}", v.index()),
+            IndexExpr::Wrapping(op, a, b) => write!(f, "({a} {} {b})", op.sign()),
+            IndexExpr::Checked(op, a, b) => write!(f, "eb_{}(&wild, {a}, {b})", op.checked()),
+            IndexExpr::Marked(op, a, b) => write!(f, "eb_index_{}({a}, {b})", op.marked()),
+            IndexExpr::Tame(a) => write!(f, "eb_tame(&wild, {a})"),
+            IndexExpr::Negative(a) => write!(f, "(-{a})"),
+            IndexExpr::Room(extent, index) => write!(f, "({extent} - 1 - {index})"),
         }
     }
 }

@@ -5,26 +5,26 @@
 //! tables of the launch: thread 0 alone writes them, at the end, when all have read them.
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
-use ebbtide_ir::{After, ArrayId, Combine, Literal, Op, Par, Stmt, Store, Type, ValueId, evaluate, walk};
+use ebbtide_ir::{After, ArrayId, Combine, Op, Par, Stmt, Store, ValueId, walk};
 
-use crate::analysis::address_reuse::Near;
 use crate::analysis::bounds_proof::Proof;
 use crate::analysis::interior::{Interior, Rows};
-use crate::analysis::narrow_index::narrow_values;
+use crate::analysis::narrow_index::{Narrow, narrow_values};
 use crate::analysis::ordered_updates::scattered;
 use crate::analysis::team_sums::suits_teams;
-use crate::analysis::work::{all_values, rows_together};
+use crate::analysis::work::rows_together;
 use crate::kernel::machine::{Family, Width};
-use crate::print::body::{Body, Form, Team};
-use crate::print::c_types::{c_literal, c_type};
+use crate::kernel::name::Name;
+use crate::print::c_types::{c_type, neutral};
 use crate::print::elements::{Touched, Whole};
-use crate::print::emitter::{Checks, Emitter, Jam, Pace, line};
+use crate::print::emitter::{Emitter, line};
 use crate::print::entry::Known;
+use crate::print::forms::{Iterations, Proved, innermost};
 use crate::print::interior::narrowing;
 use crate::print::par::proved;
-use crate::transform::sink_stores::Waiting;
+use crate::print::statements::Context;
+use crate::transform::lower::{Shared, Team};
 
 /// Rows so near to a boundary are looked at one by one.
 const MARGIN: i64 = 4;
@@ -33,10 +33,19 @@ const MARGIN: i64 = 4;
 pub(crate) struct Inside {
     /// `None` where everything is proved before the loop starts, or nothing is.
     pub interior: Option<Interior>,
+    /// The index values that are numbers where everything is proved.
+    pub exact: BTreeSet<ValueId>,
     /// The text of the names that it needs in each row.
     names: String,
     /// The text that narrows its interval.
     narrowing: String,
+}
+
+impl Inside {
+    /// Nothing but what a proof says, which is asked before the loop.
+    fn proved(exact: BTreeSet<ValueId>) -> Inside {
+        Inside { interior: None, exact, names: String::new(), narrowing: String::new() }
+    }
 }
 
 impl Emitter<'_> {
@@ -163,24 +172,24 @@ impl Emitter<'_> {
         let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
         let (scattered, any_order) = scattered(self.program, self.facts, par);
         let in_order = !any_order;
-        if any_order {
-            self.atomics = scattered;
-        }
+        let atomics = if any_order { scattered } else { BTreeSet::new() };
+        let shared = Shared { atomics, ..Shared::default() };
+        let it = Iterations { par, reductions: &stores, shared: &shared, cx: Context::often(exit) };
         self.in_global_memory(par);
         if in_teams {
-            self.in_teams(par, exit);
+            self.in_teams(&it);
             self.meet();
         } else if reductions.is_empty() && !in_order {
-            self.all_threads(par, exit);
+            self.all_threads(&it);
         } else {
             line!(self, "if (rows > 0 && row > 0) {{");
             for k in 0..reductions.len() {
                 line!(self, "int seen{k} = 0;");
             }
             if !in_order {
-                self.leaf_by_leaf(par, reductions, &stores, exit);
-            } else if !self.staged(par, exit) {
-                self.one_thread(par, reductions, &stores, exit);
+                self.leaf_by_leaf(&it, reductions);
+            } else if !self.staged(&it) {
+                self.one_thread(&it, reductions);
             }
             for k in 0..reductions.len() {
                 // Whether any iteration combined at all decides whether the element is touched.
@@ -194,9 +203,7 @@ impl Emitter<'_> {
             self.after_leaves(reductions.iter().map(|r| r.1.array));
         }
         line!(self, "}} }}");
-        self.atomics.clear();
         self.inside.clear();
-        self.innermost = None;
     }
 
     /// Prints the interval of columns on which the interior form is right in all rows that are `margin` away from the
@@ -207,8 +214,7 @@ impl Emitter<'_> {
         if let Some(proof) = self.prover().proof(par, reductions) {
             line!(self, "i64 wild = 0;");
             line!(self, "const b8 proved = {};", proved(&proof, &narrow(par)));
-            self.proved = Rc::new(proof.exact);
-            return Inside { interior: None, names: String::new(), narrowing: String::new() };
+            return Inside::proved(proof.exact);
         }
         let interior = self.interior(par);
         let names = self.before_interior(par, &interior);
@@ -235,12 +241,12 @@ impl Emitter<'_> {
                 line!(self, "if (right > left) {{ from = left; to = right; margin = {margin}; }} }}");
             }
         }
-        Inside { interior: Some(interior), names, narrowing }
+        Inside { interior: Some(interior), exact: BTreeSet::new(), names, narrowing }
     }
 
     /// The variables of row `r`, and its interval.
     pub fn row(&mut self, par: &Par, inside: &Inside) {
-        self.outer_variables(par, "i64", "r");
+        self.outer_variables(par, "i64", "r", None);
         let away: Vec<String> = par.ranges[..par.ranges.len() - 1]
             .iter()
             .enumerate()
@@ -271,83 +277,29 @@ impl Emitter<'_> {
     }
 
     /// One iteration, at row `r` and column `j`, in the form that is right for it.
-    pub fn iteration(&mut self, par: &Par, stores: &[&Store], exit: usize, inside: &Inside) {
-        let j = par.ranges[par.ranges.len() - 1].var.index();
-        line!(self, "const i64 v{j} = j;");
+    pub fn iteration(&mut self, it: &Iterations, inside: &Inside) {
+        line!(self, "const i64 {} = j;", innermost(it.par));
         if let Some(interior) = &inside.interior {
             // The careful form is right everywhere: a warp that needs it somewhere takes one path, not two.
             line!(self, "if (__all_sync(__activemask(), j >= lo && j < hi)) {{");
-            self.body(
-                &Body { form: Form::Single(interior), reductions: stores, exit, team: Team::Alone },
-                &par.body,
-                None,
-            );
+            let body = self.of_interior(it, interior);
+            self.body(it.cx, &body);
         } else {
             line!(self, "if (proved) {{");
-            self.unchecked(par, stores, exit, 1);
+            self.unchecked(it, Proved { exact: &inside.exact, narrow: &Narrow::new() }, 1);
         }
         line!(self, "}} else {{");
-        self.careful(par, stores, exit);
+        let body = self.careful(it);
+        self.body(it.cx.seldom(), &body);
         line!(self, "}}");
     }
 
-    /// So many iterations side by side, without checks.
-    pub fn unchecked(&mut self, par: &Par, stores: &[&Store], exit: usize, sides: usize) {
-        self.checks = Checks::Proved;
-        self.usual_and_other(par, sides, |text| {
-            text.late = Some(Waiting::default());
-            let body = Body { form: Form::Careful, reductions: stores, exit, team: Team::Alone };
-            text.know_elements(par, sides);
-            text.each_side(sides, |text| text.body(&body, &par.body, None));
-            text.store_all();
-            text.late = None;
-            text.near = Near::default();
-        });
-        self.checks = Checks::AtOnce;
-    }
-
-    /// Prints something for each of so many iterations side by side.
-    pub fn each_side(&mut self, sides: usize, mut print: impl FnMut(&mut Self)) {
-        for number in 0..sides {
-            if let Some(jam) = &mut self.jam {
-                jam.number = number;
-            }
-            print(self);
-        }
-    }
-
-    /// One iteration, every index checked.
-    pub fn careful(&mut self, par: &Par, stores: &[&Store], exit: usize) {
-        let mut loops = false;
-        walk(&par.body, &mut |stmt| loops |= matches!(stmt, Stmt::Loop(_) | Stmt::Claim(_)));
-        self.pace = Pace::Rare;
-        self.checks = if loops { Checks::AtOnce } else { Checks::AtEnd };
-        if !loops {
-            line!(self, "i32 oops = 0; i64 oops_index = 0, oops_extent = 0;");
-        }
-        self.body(
-            &Body { form: Form::Careful, reductions: stores, exit, team: Team::Alone },
-            &par.body,
-            None,
-        );
-        if !loops {
-            line!(
-                self,
-                "if (oops) {{ eb_out_of_bounds(f, oops, oops_index, oops_extent); goto exit{exit}; }}"
-            );
-        }
-        self.checks = Checks::AtOnce;
-        self.pace = Pace::Often;
-    }
-
     /// Each thread takes a column, and as many rows as it must.
-    fn all_threads(&mut self, par: &Par, exit: usize) {
+    fn all_threads(&mut self, it: &Iterations) {
+        let Iterations { par, cx: Context { exit, .. }, .. } = *it;
         let last = par.ranges.len() - 1;
-        let (j, together) = (par.ranges[last].var.index(), self.rows_together(par));
+        let (j, together) = (innermost(par), self.rows_together(par));
         let proof = self.prover().proof(par, &[]);
-        if let Some(proof) = &proof {
-            self.proved = Rc::new(proof.exact.clone());
-        }
         let dealt = proof.as_ref().and_then(|proof| Some((proof, self.dealt_on_entry(par, Some(proof))?)));
         let inside = match dealt {
             Some((proof, number)) => {
@@ -361,7 +313,7 @@ impl Emitter<'_> {
                     true => line!(self, "const b8 proved = plan.proved;"),
                     false => line!(self, "const b8 proved = {};", proved(proof, &narrow(par))),
                 }
-                Inside { interior: None, names: String::new(), narrowing: String::new() }
+                Inside::proved(proof.exact.clone())
             }
             None => {
                 let inside = self.interval(par, &[]);
@@ -378,8 +330,9 @@ impl Emitter<'_> {
             line!(self, "i32 oops = 0; i64 oops_index = 0, oops_extent = 0;");
             // Loops of their own: what careful iterations compute would slow these down.
             line!(self, "if (proved) {{");
-            self.narrow = narrow_values(self.program, par);
-            self.narrow_bounds(par);
+            let narrow = narrow_values(self.program, par);
+            let proved = Proved { exact: &inside.exact, narrow: &narrow };
+            self.narrow_bounds(par, &narrow);
             line!(self, "const nx band = (nx)deal.band, first = deal.nth * band;");
             line!(self, "const nx end = few_rows - first > band ? first + band : few_rows;");
             line!(
@@ -389,24 +342,21 @@ impl Emitter<'_> {
             line!(self, "for (nx r = first; r < end; r += {together}) {{");
             if together > 1 {
                 line!(self, "if (r + {} < end) {{", together - 1);
-                self.jam = Some(self.side_by_side_values(par));
-                self.each_side(together, |text| {
-                    text.outer_variables(par, "nx", &format!("(r + {})", text.side()));
-                    line!(text, "const nx {} = j;", text.value(par.ranges[last].var));
-                    text.not_below(par);
-                });
-                self.unchecked(par, &[], exit, together);
-                self.jam = None;
+                for side in 0..together {
+                    self.outer_variables(par, "nx", &format!("(r + {side})"), Some(side));
+                    line!(self, "const nx {} = j;", Name { side: Some(side), ..j });
+                    self.not_below(par, Some(side));
+                }
+                self.unchecked(it, proved, together);
                 line!(self, "}} else for (nx rest = r; rest < end; rest++) {{ const nx r = rest;");
             } else {
                 line!(self, "{{");
             }
-            self.outer_variables(par, "nx", "r");
-            line!(self, "const nx v{j} = j;");
-            self.not_below(par);
-            self.unchecked(par, &[], exit, 1);
+            self.outer_variables(par, "nx", "r", None);
+            line!(self, "const nx {j} = j;");
+            self.not_below(par, None);
+            self.unchecked(it, proved, 1);
             line!(self, "}} }} }}");
-            self.narrow.clear();
             line!(self, "}} else");
         }
         line!(self, "{{ const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);");
@@ -418,19 +368,12 @@ impl Emitter<'_> {
         line!(self, "for (i64 r = first; r < end; r++) {{");
         self.row(par, &inside);
         if inside.interior.is_some() {
-            self.iteration(par, &[], exit, &inside);
+            self.iteration(it, &inside);
         } else {
             // Seldom run: what it computes should cost what is often run no registers.
-            line!(self, "const i64 v{j} = j;");
-            self.pace = Pace::Rare;
-            self.checks = Checks::Leave;
-            self.body(
-                &Body { form: Form::Careful, reductions: &[], exit, team: Team::Alone },
-                &par.body,
-                None,
-            );
-            self.checks = Checks::AtOnce;
-            self.pace = Pace::Often;
+            line!(self, "const i64 {j} = j;");
+            let body = self.careful_aside(it);
+            self.body(it.cx.seldom(), &body);
         }
         line!(self, "}} }} }}");
         if inside.interior.is_none() {
@@ -442,7 +385,8 @@ impl Emitter<'_> {
     }
 
     /// Sixteen threads take an iteration, each a lane of its sums, where there are fewer iterations than threads.
-    fn in_teams(&mut self, par: &Par, exit: usize) {
+    fn in_teams(&mut self, it: &Iterations) {
+        let Iterations { par, cx: Context { exit, .. }, .. } = *it;
         line!(self, "if (rows > 0 && row > 0) {{");
         let inside = self.interval(par, &[]);
         line!(self, "const i64 iterations = eb_times(rows, row);");
@@ -451,36 +395,35 @@ impl Emitter<'_> {
         line!(self, "EB_LOOP for (i64 at = f->thread >> 4; at < iterations; at += f->threads >> 4) {{");
         line!(self, "const i64 r = at / row, j = jf + at % row;");
         self.row(par, &inside);
-        let j = par.ranges[par.ranges.len() - 1].var.index();
-        line!(self, "const i64 v{j} = j;");
-        let body = |form| Body { form, reductions: &[], exit, team: Team::Lanes };
+        line!(self, "const i64 {} = j;", innermost(par));
+        let of_team = Iterations { cx: Context { team: Team::Lanes, ..it.cx }, ..*it };
         if let Some(interior) = &inside.interior {
             line!(self, "if (j >= lo && j < hi) {{");
-            self.body(&body(Form::Single(interior)), &par.body, None);
+            let body = self.of_interior(&of_team, interior);
+            self.body(of_team.cx, &body);
         } else {
             line!(self, "if (proved) {{");
-            self.checks = Checks::Proved;
-            self.body(&body(Form::Careful), &par.body, None);
-            self.checks = Checks::AtOnce;
+            let body = self.in_order(&of_team, Proved { exact: &inside.exact, narrow: &Narrow::new() });
+            self.body(of_team.cx, &body);
         }
         line!(self, "}} else {{");
-        self.pace = Pace::Rare;
-        self.body(&body(Form::Careful), &par.body, None);
-        self.pace = Pace::Often;
+        let body = self.checked_at_once(&of_team);
+        self.body(of_team.cx.seldom(), &body);
         line!(self, "}} }} else");
         line!(self, "EB_LOOP for (i64 at = f->thread; at < iterations; at += f->threads) {{");
         line!(self, "const i64 r = at / row, j = jf + at % row;");
         self.row(par, &inside);
-        self.iteration(par, &[], exit, &inside);
+        self.iteration(it, &inside);
         line!(self, "}}");
         line!(self, "exit{exit}: ; }}");
     }
 
     /// Tells the compiler that variables are not below where their ranges begin: conditions that follow from that go.
-    fn not_below(&mut self, par: &Par) {
+    fn not_below(&mut self, par: &Par, side: Option<usize>) {
         for range in &par.ranges {
             if self.program.literal(range.from).is_some() {
-                line!(self, "__builtin_assume({} >= (nx){});", self.value(range.var), self.value(range.from));
+                let variable = Name { side, ..Name::value(range.var) };
+                line!(self, "__builtin_assume({variable} >= (nx){});", self.value(range.from));
             }
         }
     }
@@ -488,12 +431,6 @@ impl Emitter<'_> {
     /// How many rows a thread takes at once.
     pub fn rows_together(&self, par: &Par) -> usize {
         rows_together(self.program, par)
-    }
-
-    /// All values and locals of a loop: they have a number in their names where iterations stand side by side.
-    fn side_by_side_values(&self, par: &Par) -> Jam {
-        let (values, locals) = all_values(par);
-        Jam { number: 0, values, locals }
     }
 
     /// What each thread takes of a loop whose last range begins here: as it was computed on entry, or computed now.
@@ -540,8 +477,8 @@ impl Emitter<'_> {
     }
 
     /// Ordered sums at shared elements, where iterations cannot note them for later: one thread takes all in order.
-    fn one_thread(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
-        let inside = self.interval(par, stores);
+    fn one_thread(&mut self, it: &Iterations, reductions: &[(Combine, &Store)]) {
+        let inside = self.interval(it.par, it.reductions);
         line!(self, "const eb_leaves cut = eb_cut(rows, row);");
         line!(self, "if (f->thread == 0) for (i64 leaf = 0; leaf < cut.count; leaf++) {{");
         self.leaf();
@@ -551,16 +488,16 @@ impl Emitter<'_> {
             line!(self, "for (int k = 0; k < 16; k++) r{k}.lane[k] = {};", neutral(*how, ty));
         }
         line!(self, "EB_LOOP for (i64 r = first; r < end; r++) {{");
-        self.row(par, &inside);
+        self.row(it.par, &inside);
         line!(
             self,
             "for (i64 j = left; j < right; j++) {{ const int lane = (int)((j - jf) & 15); (void)lane;"
         );
-        self.iteration(par, stores, exit, &inside);
+        self.iteration(it, &inside);
         line!(self, "}} }}");
         self.end_leaf(reductions);
         line!(self, "}}");
-        line!(self, "exit{exit}: ;");
+        line!(self, "exit{}: ;", it.cx.exit);
     }
 }
 
@@ -570,8 +507,4 @@ fn narrow(par: &Par) -> Vec<String> {
         [format!("f{d} >= -EB_SMALL"), format!("e{d} <= EB_SMALL - f{d}"), format!("e{d} <= EB_SMALL")]
     };
     (0..par.ranges.len()).flat_map(far).collect()
-}
-
-pub(crate) fn neutral(how: Combine, ty: Type) -> String {
-    c_literal(Literal::from_bits(ty, evaluate::neutral(how, ty)))
 }

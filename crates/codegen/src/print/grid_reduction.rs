@@ -1,23 +1,20 @@
 //! Sums over a grid of CUDA threads, in the order of leaves.
 
-use ebbtide_ir::{Combine, Par, Store};
+use ebbtide_ir::{Combine, Store};
 
+use crate::analysis::narrow_index::Narrow;
 use crate::analysis::work::at_once_in_lane;
-
-use crate::print::c_types::{c_type, from_bits, to_bits};
-use crate::print::emitter::{Emitter, Lanes, line};
-use crate::print::grid::{Inside, neutral};
+use crate::kernel::name::Ty;
+use crate::print::c_types::{c_type, from_bits, neutral, to_bits};
+use crate::print::emitter::{Emitter, line};
+use crate::print::forms::{Iterations, Proved};
+use crate::print::grid::Inside;
+use crate::print::statements::{Context, Lanes};
 
 impl Emitter<'_> {
     /// Sixteen threads take a leaf, each the sums of one lane. Leaves are few: each block takes some.
-    pub fn leaf_by_leaf(
-        &mut self,
-        par: &Par,
-        reductions: &[(Combine, &Store)],
-        stores: &[&Store],
-        exit: usize,
-    ) {
-        let inside = self.interval(par, stores);
+    pub fn leaf_by_leaf(&mut self, it: &Iterations, reductions: &[(Combine, &Store)]) {
+        let inside = self.interval(it.par, it.reductions);
         line!(self, "const eb_leaves cut = eb_cut(rows, row);");
         line!(self, "const int lane = threadIdx.x & 15; const u32 sixteen = 0xffffu << (threadIdx.x & 16);");
         line!(
@@ -30,16 +27,15 @@ impl Emitter<'_> {
             line!(self, "{} r{k} = {};", c_type(ty), neutral(*how, ty));
         }
         line!(self, "EB_LOOP for (i64 r = first; r < end; r++) {{");
-        self.row(par, &inside);
-        self.lanes = Lanes::InThreads;
-        self.lane_of_row(par, stores, exit, &inside);
-        self.lanes = Lanes::InTable;
+        self.row(it.par, &inside);
+        let lane = Iterations { cx: Context { lanes: Lanes::InThreads, ..it.cx }, ..*it };
+        self.lane_of_row(&lane, &inside);
         line!(self, "}}");
         // Who met a fault comes here: the others wait for its part of the sums.
-        line!(self, "exit{exit}: ;");
+        line!(self, "exit{}: ;", it.cx.exit);
         for (k, (how, s)) in reductions.iter().enumerate() {
             let ty = self.program.array(s.array).ty;
-            let combined = self.combine(*how, ty, 1, &format!("r{k}"), "other");
+            let combined = self.combine(*how, Ty::One(ty), &format!("r{k}"), "other");
             line!(
                 self,
                 "for (int w = 8; w > 0; w /= 2) {{ const {} other = __shfl_down_sync(sixteen, r{k}, w, 16); r{k} = {combined}; }}",
@@ -52,25 +48,26 @@ impl Emitter<'_> {
     }
 
     /// The iterations of one lane in a row: where they need no checks, several at a time, since each waits for what it loads.
-    fn lane_of_row(&mut self, par: &Par, stores: &[&Store], exit: usize, inside: &Inside) {
+    fn lane_of_row(&mut self, it: &Iterations, inside: &Inside) {
         const EACH: &str = "for (i64 j = left + lane; j < right; j += 16) {";
         // Where columns may be near the end of their type, the distance from the first one is counted instead.
         const ANY: &str =
             "for (i64 away = lane; away < right - left; away += 16) { const i64 j = left + away;";
         if inside.interior.is_some() {
             line!(self, "EB_LOOP {ANY}");
-            self.iteration(par, stores, exit, inside);
+            self.iteration(it, inside);
             return line!(self, "}}");
         }
-        let j = par.ranges[par.ranges.len() - 1].var.index();
+        let j = it.par.ranges[it.par.ranges.len() - 1].var.index();
         line!(
             self,
             "if (proved) {{ EB_AT_ONCE({}) {EACH} const i64 v{j} = j;",
-            at_once_in_lane(self.program, par)
+            at_once_in_lane(self.program, it.par)
         );
-        self.unchecked(par, stores, exit, 1);
+        self.unchecked(it, Proved { exact: &inside.exact, narrow: &Narrow::new() }, 1);
         line!(self, "}} }} else EB_LOOP {ANY} const i64 v{j} = j;");
-        self.careful(par, stores, exit);
+        let body = self.careful(it);
+        self.body(it.cx.seldom(), &body);
         line!(self, "}}");
     }
 
@@ -94,7 +91,7 @@ impl Emitter<'_> {
             let (t, exit) = (c_type(ty), self.fresh());
             let partials = format!("f->partials + {k} * EB_PARTIALS");
             let partial = from_bits(ty, "bits");
-            let combined = self.combine(*how, ty, 1, "sum", "term");
+            let combined = self.combine(*how, Ty::One(ty), "sum", "term");
             line!(self, "if (({partials})[EB_SEEN]) {{");
             line!(
                 self,

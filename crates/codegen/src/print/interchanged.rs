@@ -5,19 +5,20 @@
 //! through all passes. What it pops is on its way some passes before it is wanted, and a few passes are printed as one,
 //! so that only what one pass hands to the next makes anybody wait.
 
-use std::collections::BTreeSet;
-use std::rc::Rc;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{After, ArrayId, Block, Indices, Loop, LoopKind, Op, Par, Stmt, ValueId, walk};
+use ebbtide_ir::{After, ArrayId, Block, Loop, LoopKind, Op, Par, Stmt, ValueId, walk};
 
 use crate::analysis::block_width::block_width;
 use crate::analysis::bounds_proof::Test;
-use crate::analysis::interchange::{Interchange, Tape, interchange, is_at};
+use crate::analysis::interchange::{Interchange, Tape, interchange};
 use crate::kernel::machine::{Family, Width};
-use crate::print::body::{Body, Form, Team, flatten};
+use crate::kernel::stmt::Check;
 use crate::print::c_types::c_type;
-use crate::print::emitter::{Checks, Emitter, line};
-use crate::print::own::Own;
+use crate::print::emitter::{Emitter, line};
+use crate::print::forms::Iterations;
+use crate::print::statements::{Context, flatten};
+use crate::transform::lower::{Shared, element, operation};
 
 /// Passes of at most so many statements are printed so many as one.
 const UNROLLED: [(usize, usize); 3] = [(40, 8), (100, 4), (usize::MAX, 1)];
@@ -26,12 +27,6 @@ const UNROLLED: [(usize, usize); 3] = [(40, 8), (100, 4), (usize::MAX, 1)];
 const AHEAD: usize = 8;
 
 impl Emitter<'_> {
-    /// The variable that holds this element, where one does.
-    pub fn held(&self, array: ArrayId, index: Indices) -> Option<String> {
-        (self.own.arrays.contains(&array) && is_at(self.facts, &self.own.variables, index))
-            .then(|| format!("h{}", array.index()))
-    }
-
     /// How a loop runs inside the parallel loops of its passes, where it does.
     fn interchange<'l>(&self, l: &'l Loop) -> Option<Interchange<'l>> {
         match (self.family, self.yields) {
@@ -54,32 +49,30 @@ impl Emitter<'_> {
         let (start, before) = (self.out.len(), self.pending.clone());
         self.passes_outside(l);
         let (outside, after) = (self.out.split_off(start), std::mem::replace(&mut self.pending, before));
-        self.conditions(l, &plan);
+        let proved = self.conditions(l, &plan);
         line!(self, "if (inner) {{");
-        self.passes_inside(l, &plan);
+        self.passes_inside(l, &plan, proved.as_ref());
         line!(self, "}} else {{");
         self.out.push_str(&outside);
         line!(self, "}} }}");
         self.pending = after.or(&self.pending);
     }
 
-    /// The domain, the number of passes, and whether these can be inside.
-    fn conditions(&mut self, l: &Loop, plan: &Interchange) {
-        let LoopKind::For { from, to, .. } = l.kind else { return };
+    /// Prints the domain, the number of passes, and whether these can be inside; gives the index values that are numbers then,
+    /// where no index needs a check.
+    fn conditions(&mut self, l: &Loop, plan: &Interchange) -> Option<BTreeSet<ValueId>> {
+        let LoopKind::For { from, to, .. } = l.kind else { return None };
         for v in &plan.early {
-            let text = self.scalar_operation(*v, |text, o| text.value(o));
+            let text = self.operation(*v);
             line!(self, "v{} = {text};", v.index());
         }
         line!(self, "const i64 begin = {}, passes = eb_extent(begin, {});", self.value(from), self.value(to));
-        let Some(first) = plan.pars.first() else { return };
+        let first = plan.pars.first()?;
         self.domain(first);
         self.inside.clone_from(&plan.inside);
         let proof = self.prover().proof_of_passes(l);
         self.inside.clear();
-        self.checks = if proof.is_some() { Checks::Proved } else { Checks::AtOnce };
-        let proof = proof.unwrap_or_default();
-        self.proved = Rc::new(proof.exact.clone());
-        let mut tests: BTreeSet<String> = proof.tests.iter().map(Test::to_string).collect();
+        let mut tests: BTreeSet<String> = proof.iter().flat_map(|p| &p.tests).map(Test::to_string).collect();
         // A bound that is no number is a fault of the other form.
         for v in [from, to].into_iter().chain(first.ranges.iter().flat_map(|r| [r.from, r.to])) {
             if self.may_overflow(v) {
@@ -111,12 +104,14 @@ impl Emitter<'_> {
             "const b8 inner = passes > 0 && {}!wild;",
             tests.iter().map(|test| format!("{test} && ")).collect::<String>()
         );
+        proof.map(|proof| proof.exact)
     }
 
-    fn passes_inside(&mut self, l: &Loop, plan: &Interchange) {
+    fn passes_inside(&mut self, l: &Loop, plan: &Interchange, proved: Option<&BTreeSet<ValueId>>) {
         let LoopKind::For { var, .. } = l.kind else { return };
         let Some(first) = plan.pars.first() else { return };
         let exit = self.fresh();
+        let pass = Pass { plan, cx: Context::often(exit), proved };
         for array in plan.tapes.keys() {
             line!(self, "eb_settle(f, &t{});", array.index());
         }
@@ -133,7 +128,7 @@ impl Emitter<'_> {
         line!(self, "for (i64 r = begun; r < ended; r++) {{");
         let last = first.ranges.len() - 1;
         line!(self, "const i64 v{} = f{last} + column;", first.ranges[last].var.index());
-        self.outer_variables(first, "i64", "r");
+        self.outer_variables(first, "i64", "r", None);
         for par in &plan.pars[1..] {
             for (range, same) in par.ranges.iter().zip(&first.ranges) {
                 line!(self, "const i64 v{} = v{};", range.var.index(), same.var.index());
@@ -155,7 +150,7 @@ impl Emitter<'_> {
         if plan.tapes.is_empty() {
             line!(self, "#pragma unroll {unrolled}");
             line!(self, "for (; pass < until; pass++) {{ v{var} = begin + pass;");
-            self.pass_of(l, plan, exit);
+            self.pass_of(l, &pass);
             line!(self, "}} }}");
         } else {
             let tapes: Vec<usize> = plan.tapes.keys().map(|array| array.index()).collect();
@@ -163,7 +158,7 @@ impl Emitter<'_> {
             tapes.iter().for_each(|a| line!(self, "q{a}.ahead();"));
             line!(self, "#pragma unroll");
             line!(self, "for (int nth = 0; nth < {together}; nth++, pass++) {{ v{var} = begin + pass;");
-            self.pass_of(l, plan, exit);
+            self.pass_of(l, &pass);
             line!(self, "}}");
             tapes.iter().for_each(|a| line!(self, "q{a}.turn();"));
             line!(self, "}}");
@@ -173,12 +168,11 @@ impl Emitter<'_> {
                 line!(self, "for (int nth = 0; nth < {}; nth++, pass++) {{", together - 1);
                 line!(self, "if (pass >= until) break;");
                 line!(self, "v{var} = begin + pass;");
-                self.pass_of(l, plan, exit);
+                self.pass_of(l, &pass);
                 line!(self, "}}");
             }
             line!(self, "}}");
         }
-        self.checks = Checks::AtOnce;
         for (array, held) in &plan.held {
             if held.written {
                 line!(self, "a{0}[at{0}] = h{0};", array.index());
@@ -201,12 +195,9 @@ impl Emitter<'_> {
     }
 
     /// One pass, on the elements that an iteration holds.
-    fn pass_of(&mut self, l: &Loop, plan: &Interchange, exit: usize) {
-        self.own.arrays = plan.held.keys().copied().collect();
-        self.own.tapes = plan.tapes.iter().map(|(array, tape)| (*array, (0, tape.places()))).collect();
-        self.exact = if self.checks == Checks::Proved { self.proved.clone() } else { Default::default() };
-        self.pass(&l.body, exit);
-        self.own = Own::default();
+    fn pass_of(&mut self, l: &Loop, pass: &Pass) {
+        let mut places = pass.plan.tapes.iter().map(|(array, tape)| (*array, (0, tape.places()))).collect();
+        self.pass(&l.body, pass, &mut places);
     }
 
     /// The elements of an iteration, before its first pass; so many passes go together.
@@ -232,29 +223,24 @@ impl Emitter<'_> {
     }
 
     /// The statements of one pass, for one iteration. The depth of recursion is that of nesting in the source.
-    fn pass(&mut self, block: &Block, exit: usize) {
+    fn pass(&mut self, block: &Block, pass: &Pass, places: &mut Places) {
         for stmt in block {
             match stmt {
-                Stmt::Let(v) => self.pass_value(*v, exit),
+                Stmt::Let(v) => self.pass_value(*v, pass),
                 Stmt::Declare(local, v) | Stmt::Set(local, v) => {
                     line!(self, "l{} = {};", local.index(), self.value(*v))
                 }
                 Stmt::If(branch) => {
                     line!(self, "if ({}) {{", self.value(branch.condition));
-                    self.pass(&branch.then, exit);
+                    self.pass(&branch.then, pass, places);
                     line!(self, "}} else {{");
-                    self.pass(&branch.otherwise, exit);
+                    self.pass(&branch.otherwise, pass, places);
                     line!(self, "}}");
                 }
-                Stmt::Call(call) => self.pass(&call.body, exit),
+                Stmt::Call(call) => self.pass(&call.body, pass, places),
                 Stmt::Par(par) => {
-                    self.own.variables = par.ranges.iter().map(|r| r.var).collect();
                     line!(self, "{{");
-                    self.body(
-                        &Body { form: Form::Careful, reductions: &[], exit, team: Team::Alone },
-                        &par.body,
-                        None,
-                    );
+                    self.iteration_in_pass(par, pass);
                     line!(self, "}}");
                 }
                 Stmt::Swap(a, b) => {
@@ -265,14 +251,14 @@ impl Emitter<'_> {
                 Stmt::Copy { from, to } => line!(self, "h{} = h{};", to.index(), from.index()),
                 Stmt::Temp(a) => line!(self, "h{} = 0;", a.index()),
                 Stmt::Push(push) => {
-                    let place = self.own.next_place(push.array);
+                    let place = next_place(places, push.array);
                     line!(self, "q{0}.push({place}, h{0});", push.array.index());
                     if let After::Anything(old) = push.after {
                         line!(self, "h{} = h{};", old.index(), push.array.index());
                     }
                 }
                 Stmt::Pop(a) => {
-                    let place = self.own.next_place(*a);
+                    let place = next_place(places, *a);
                     line!(self, "h{0} = q{0}.pop({place});", a.index());
                 }
                 // The analysis has refused all others.
@@ -281,21 +267,52 @@ impl Emitter<'_> {
         }
     }
 
+    /// The iteration of a parallel loop, with what it holds in variables.
+    fn iteration_in_pass(&mut self, par: &Par, pass: &Pass) {
+        let it = Iterations { par, reductions: &[], shared: &Shared::default(), cx: pass.cx };
+        let held = pass.plan.held.keys().copied().collect();
+        let body = self.holding(&it, &held, pass.proved);
+        self.body(pass.cx, &body);
+    }
+
     /// A value of program level, as each thread computes it for itself.
-    fn pass_value(&mut self, v: ValueId, exit: usize) {
+    fn pass_value(&mut self, v: ValueId, pass: &Pass) {
         let text = match *self.program.op(v) {
             Op::Literal(_) => return,
             Op::Load(array, index) => {
-                let body = Body { form: Form::Careful, reductions: &[], exit, team: Team::Alone };
-                let site = self.program.value(v).site.clone();
-                let offset = self.offset(&body, array, index, &site);
-                match self.constant.contains(&array) {
-                    true => format!("__ldg(&a{}[{offset}])", array.index()),
-                    false => format!("a{}[{offset}]", array.index()),
+                let mut element = element(self.program, array, index, &self.program.value(v).site);
+                if pass.proved.is_some() {
+                    element.check = Check::Proved;
                 }
+                let text = self.element(pass.cx, &element);
+                self.read(&element, text)
             }
-            _ => self.scalar_operation(v, |text, o| text.value(o)),
+            _ => {
+                let value = operation(self.program, pass.proved.unwrap_or(&BTreeSet::new()), v);
+                self.expr(&value, pass.cx.pace)
+            }
         };
         line!(self, "v{} = {text};", v.index());
+    }
+}
+
+/// A pass that runs inside the parallel loops.
+struct Pass<'a> {
+    plan: &'a Interchange<'a>,
+    cx: Context,
+    /// The index values that are numbers, where no index needs a check.
+    proved: Option<&'a BTreeSet<ValueId>>,
+}
+
+/// By tape: how many of its places a pass has used so far, and how many it uses.
+type Places = BTreeMap<ArrayId, (u32, u32)>;
+
+/// Which of the places that are at hand the next push or pop uses.
+fn next_place(places: &mut Places, array: ArrayId) -> String {
+    let (used, all) = places.entry(array).or_insert((0, 1));
+    *used += 1;
+    match all {
+        1 => "nth".to_string(),
+        all => format!("{all} * nth + {}", *used - 1),
     }
 }

@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 
 use ebbtide_ir::{Binary, Op, Par, Program, ValueId};
 
-use crate::analysis::exact::Exact;
-use crate::analysis::interior::{Before, Corner, Decide, Interior, Linear, Narrowing, Scope, Way, interior};
-use crate::kernel::expr::Expr;
+use crate::analysis::interior::{Before, Corner, Decide, Interior, Narrowing, Scope, Way, interior};
+use crate::kernel::index_expr::IndexExpr;
 use crate::kernel::machine::Family;
 use crate::print::emitter::Emitter;
 
@@ -22,7 +21,6 @@ impl Emitter<'_> {
 
     /// What is computed before the innermost loop.
     pub fn before_interior(&mut self, par: &Par, interior: &Interior) -> String {
-        self.exact = Exact::default();
         let mut text = "i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);\n".to_string();
         if self.family == Family::C {
             // Lanes are counted from where the whole row begins; a GPU has no other beginning.
@@ -52,7 +50,7 @@ impl Emitter<'_> {
     }
 
     fn early_value(&mut self, v: ValueId) -> String {
-        let text = self.scalar_operation(v, |t, o| t.value(o));
+        let text = self.operation(v);
         let text = match *self.program.op(v) {
             Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) => {
                 format!("({} ? {text} : 0)", self.value(b))
@@ -61,26 +59,21 @@ impl Emitter<'_> {
         };
         format!("const i64 v{} = {text};", v.index())
     }
-
-    /// A value as a sum, where the interior has it as a number.
-    pub fn linear_here(&self, interior: &Interior, v: ValueId) -> Option<Linear> {
-        interior.linear_here(self.program, v)
-    }
 }
 
 /// The statements that narrow `lo` and `hi`.
 pub(crate) fn narrowing(program: &Program, interior: &Interior) -> String {
-    let by = |(sum_scope, sum): &(Scope, Expr)| (scope(sum_scope), sum.to_string());
+    let by = |(sum_scope, sum): &(Scope, IndexExpr)| (scope(sum_scope), sum.to_string());
     let mut text = String::new();
     for narrowing in interior.narrowings(by) {
         let line = match &narrowing {
-            Narrowing::NotZero(v) => format!("wild |= !{};", Expr::value(program, *v)),
+            Narrowing::NotZero(v) => format!("wild |= !{};", IndexExpr::value(program, *v)),
             Narrowing::NotNegative(sum) => not_negative(sum),
             Narrowing::Within(at, sum, extent) => {
-                let room = Expr::room(extent.clone(), sum.1.clone()).tamed();
+                let room = IndexExpr::room(extent.clone(), sum.1.clone()).tamed();
                 in_scope(at, &format!("{} {}", not_negative(sum), not_negative(&(-sum.0, room))))
             }
-            Narrowing::Away(Expr::Negative(e)) => format!("eb_avoid(&lo, &hi, -{e});"),
+            Narrowing::Away(IndexExpr::Negative(e)) => format!("eb_avoid(&lo, &hi, -{e});"),
             Narrowing::Away(e) => format!("eb_avoid(&lo, &hi, {e});"),
             Narrowing::Empty => "hi = lo;".to_string(),
             Narrowing::TameMultiple(c) => {
@@ -97,7 +90,7 @@ pub(crate) fn narrowing(program: &Program, interior: &Interior) -> String {
 }
 
 /// The statement that narrows to where a sum is not negative.
-fn not_negative((coefficient, base): &(i64, Expr)) -> String {
+fn not_negative((coefficient, base): &(i64, IndexExpr)) -> String {
     match *coefficient {
         0 => format!("if ({base} < 0) hi = lo;"),
         1 => format!("lo = eb_max(lo, -{base});"),

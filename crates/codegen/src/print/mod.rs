@@ -1,33 +1,26 @@
 //! The text of segments in C and CUDA C, from the program and what the analyses say of it.
 
-pub(crate) mod address_reuse;
 pub(crate) mod barriers;
-pub(crate) mod body;
 pub(crate) mod body_loops;
 pub(crate) mod body_sums;
-pub(crate) mod branches;
 pub(crate) mod c_types;
 pub(crate) mod deferred_products;
 pub(crate) mod dump;
 pub(crate) mod elements;
 pub(crate) mod emitter;
 pub(crate) mod entry;
-pub(crate) mod exact;
 pub(crate) mod expr;
+pub(crate) mod forms;
 pub(crate) mod grid;
 pub(crate) mod grid_reduction;
 pub(crate) mod interchanged;
 pub(crate) mod interior;
 pub(crate) mod library;
-pub(crate) mod narrow_index;
 pub(crate) mod operation;
 pub(crate) mod ordered_scatter;
-pub(crate) mod own;
 pub(crate) mod par;
 pub(crate) mod program_loops;
 pub(crate) mod region;
 pub(crate) mod segment;
-pub(crate) mod sink_stores;
-pub(crate) mod specialise_interior;
-pub(crate) mod stores;
+pub(crate) mod statements;
 pub(crate) mod thread_ownership;

@@ -1,55 +1,105 @@
-//! Operations as C expressions, one element at a time or in vectors.
+//! Expressions of values as C, one element at a time or in vectors.
 
-use ebbtide_ir::{Binary, Combine, Compare, Function, Op, Type, Unary, ValueId};
+use std::collections::BTreeSet;
 
+use ebbtide_ir::{Binary, Combine, Compare, Type, Unary, ValueId};
+use ebbtide_math::c::{Item, Shape};
+
+use crate::kernel::expr::{Expr, Overflow};
 use crate::kernel::machine::Family;
-use crate::print::c_types::c_type;
-use crate::print::emitter::Emitter;
+use crate::kernel::name::Ty;
+use crate::print::c_types::{c_literal, c_type, format, from_bits};
+use crate::print::emitter::{Emitter, Pace};
+use crate::transform::lower::operation;
 
 impl Emitter<'_> {
-    /// A pure operation on scalars, its operands given as text; integer divisors are known not to be zero.
-    pub fn scalar_operation(&mut self, v: ValueId, operand: impl Fn(&Emitter, ValueId) -> String) -> String {
-        let ty = self.program.ty(v);
-        let op = *self.program.op(v);
-        let at = |this: &Self, v| operand(this, v);
-        match op {
-            Op::Literal(_) | Op::LoopVar => self.value(v),
-            Op::Scalar(s) => crate::print::c_types::from_bits(ty, &format!("f->scalars[{}]", s.index())),
-            Op::Dim(array, k) => format!("d{}_{k}", array.index()),
-            Op::Get(local) => self.local(local),
-            Op::Unary(op, x) => {
-                let a = at(self, x);
-                let text = self.scalar_unary(op, ty, &a);
-                if ty == Type::Index { self.index_unary(op, x, &a, text) } else { text }
+    /// The operation that computes a value of program level, where no index is proved to be a number.
+    pub fn operation(&mut self, v: ValueId) -> String {
+        let operation = operation(self.program, &BTreeSet::new(), v);
+        self.expr(&operation, Pace::Often)
+    }
+
+    /// An expression. The depth of recursion is that of the expression.
+    pub fn expr(&mut self, e: &Expr, pace: Pace) -> String {
+        let operands: Vec<String> = e.operands().iter().map(|operand| self.expr(operand, pace)).collect();
+        let (a, b, c) = match operands.as_slice() {
+            [a, b, c] => (a.as_str(), b.as_str(), c.as_str()),
+            [a, b] => (a.as_str(), b.as_str(), ""),
+            [a] => (a.as_str(), "", ""),
+            _ => ("", "", ""),
+        };
+        match e {
+            Expr::Literal(literal) => c_literal(*literal),
+            Expr::Variable(name) => name.to_string(),
+            Expr::Scalar(s, ty) => from_bits(*ty, &format!("f->scalars[{}]", s.index())),
+            Expr::Extent(array, k) => format!("d{}_{k}", array.index()),
+            Expr::Index(index) => index.to_string(),
+            Expr::Linear { coefficient, variable, base } => {
+                format!("(INT64_C({coefficient}) * {variable} + {base})")
             }
-            Op::Binary(op, x, y) => {
-                let (a, b) = (at(self, x), at(self, y));
-                let looked = if ty == Type::Index { self.index_binary(v, op, [x, y], &a, &b) } else { None };
-                looked.unwrap_or_else(|| self.scalar_binary(op, ty, &a, &b))
-            }
-            Op::Compare(op, a, b) => format!("({} {} {})", at(self, a), sign(op), at(self, b)),
-            Op::Select(c, a, b) => format!("({} ? {} : {})", at(self, c), at(self, a), at(self, b)),
-            Op::Fma(a, b, c) => {
-                format!("op_fma_{}({}, {}, {})", c_type(ty), at(self, a), at(self, b), at(self, c))
-            }
-            Op::Cast(x) => {
-                let (from, a) = (self.program.ty(x), at(self, x));
-                let text = cast(from, ty, &a);
-                if from == Type::Index { self.index_cast(x, ty, &a, text) } else { text }
-            }
-            Op::Math(f, a, b) => {
-                let name = self.function(f, ty, 1);
-                match f.arity() {
-                    2 => format!("{name}({}, {})", at(self, a), at(self, b)),
-                    _ => format!("{name}({})", at(self, a)),
+            Expr::Unary(op, ty @ (Ty::Vector(..) | Ty::Mask(..)), _, _) => self.vector_unary(*op, *ty, a),
+            Expr::Unary(op, ty, overflow, _) => {
+                let text = self.scalar_unary(*op, one(*ty), a);
+                match overflow {
+                    Overflow::Marked => format!("({a} == INT64_MIN ? {a} : {text})"),
+                    Overflow::Wraps => text,
                 }
             }
-            Op::Rand(seed, counter) => {
-                let name = self.random(ty);
-                format!("({}){name}({}, {})", c_type(ty), at(self, seed), at(self, counter))
+            Expr::Binary(op, ty @ (Ty::Vector(..) | Ty::Mask(..)), ..) => self.vector_binary(*op, *ty, a, b),
+            Expr::Binary(op, _, Overflow::Marked, _) => format!("eb_index_{}({a}, {b})", marked(*op)),
+            Expr::Binary(op, Ty::Narrow, ..) => {
+                let sign = if *op == Binary::Add { '+' } else { '-' };
+                format!("({a} {sign} {b})")
             }
-            // Loads are printed by whoever knows whether their index must be checked.
-            Op::Load(..) => String::from("0"),
+            Expr::Binary(op, ty, ..) => self.scalar_binary(*op, one(*ty), a, b),
+            Expr::Compare(op, Ty::Vector(ty, lanes), _) => {
+                let m = c_ty(Ty::Mask(*ty, *lanes));
+                match op {
+                    Compare::Eq => format!("op_eq_{m}({a}, {b})"),
+                    Compare::Ne => format!("op_not_{m}(op_eq_{m}({a}, {b}))"),
+                    Compare::Lt => format!("op_lt_{m}({a}, {b})"),
+                    Compare::Le => format!("op_le_{m}({a}, {b})"),
+                    Compare::Gt => format!("op_lt_{m}({b}, {a})"),
+                    Compare::Ge => format!("op_le_{m}({b}, {a})"),
+                }
+            }
+            Expr::Compare(op, ..) => format!("({a} {} {b})", sign(*op)),
+            Expr::Select(ty @ Ty::Mask(..), _) => {
+                let m = c_ty(*ty);
+                format!("op_or_{m}(op_and_{m}({a}, {b}), op_and_{m}(op_not_{m}({a}), {c}))")
+            }
+            Expr::Select(ty @ Ty::Vector(..), _) => format!("op_select_{}({a}, {b}, {c})", c_ty(*ty)),
+            Expr::Select(..) => format!("({a} ? {b} : {c})"),
+            Expr::Fma(ty, _) => format!("op_fma_{}({a}, {b}, {c})", c_ty(*ty)),
+            Expr::Cast { to: to @ Ty::Vector(..), .. } => {
+                let f = c_ty(*to);
+                format!("op_select_{f}({a}, op_float_{f}(1), op_float_{f}(0))")
+            }
+            Expr::Cast { from, to, overflow, .. } => cast(one(*from), one(*to), *overflow, a),
+            Expr::Math(function, ty, _) => {
+                let (ty, lanes) = shape(*ty);
+                let name = self.function(*function, ty, lanes, pace);
+                format!("{name}({})", operands.join(", "))
+            }
+            Expr::Random(ty, _) => {
+                let name = self.random(*ty);
+                format!("({}){name}({a}, {b})", c_type(*ty))
+            }
+            Expr::All(_) => format!("({})", operands.join(" && ")),
+            Expr::Nearest(operand) => match **operand {
+                Expr::Literal(_) => format!("(nx){a}"),
+                _ => format!("eb_narrow({a})"),
+            },
+            Expr::Splat(ty @ Ty::Mask(..), _) => format!("eb_splat_{}({a})", c_ty(*ty)),
+            Expr::Splat(ty, _) => format!("op_float_{}({a})", c_ty(*ty)),
+            Expr::Ramp { ty, coefficient, variable, base } => {
+                let (element, lanes) = shape(*ty);
+                let each = |lane| {
+                    format!("({})(INT64_C({coefficient}) * ({variable} + {lane}) + {base})", c_type(element))
+                };
+                let each: Vec<String> = (0..lanes).map(each).collect();
+                format!("({}){{{}}}", c_ty(*ty), each.join(", "))
+            }
         }
     }
 
@@ -67,6 +117,20 @@ impl Emitter<'_> {
             Unary::Ceil => format!("op_ceil_{t}({a})"),
             Unary::Trunc => format!("op_trunc_{t}({a})"),
             Unary::Round => format!("{}({a})", self.plain_function("round", ty, 1)),
+        }
+    }
+
+    fn vector_unary(&mut self, op: Unary, ty: Ty, a: &str) -> String {
+        let (f, (element, lanes)) = (c_ty(ty), shape(ty));
+        match op {
+            Unary::Not => format!("op_not_{f}({a})"),
+            Unary::Neg => format!("op_neg_{f}({a})"),
+            Unary::Abs => format!("op_abs_{f}({a})"),
+            Unary::Sqrt => format!("op_sqrt_{f}({a})"),
+            Unary::Floor => format!("op_floor_{f}({a})"),
+            Unary::Ceil => format!("op_ceil_{f}({a})"),
+            Unary::Trunc => format!("op_trunc_{f}({a})"),
+            Unary::Round => format!("{}({a})", self.plain_function("round", element, lanes)),
         }
     }
 
@@ -106,8 +170,7 @@ impl Emitter<'_> {
             Binary::RemEuclid if ty == Type::U32 => format!("({a} % {b})"),
             Binary::RemEuclid => format!("(({t})eb_rem_euclid({a}, {b}))"),
             Binary::Min | Binary::Max if ty.is_float() => {
-                let name = self.plain_function(if op == Binary::Min { "min" } else { "max" }, ty, 1);
-                format!("{name}({a}, {b})")
+                format!("{}({a}, {b})", self.extreme(op, ty, 1))
             }
             Binary::Min => format!("({a} < {b} ? {a} : {b})"),
             Binary::Max => format!("({a} > {b} ? {a} : {b})"),
@@ -119,114 +182,59 @@ impl Emitter<'_> {
         }
     }
 
-    /// A pure operation on vectors of one float type, or on masks; `None` for what has no vector form.
-    pub fn vector_operation(
-        &mut self,
-        v: ValueId,
-        ty: Type,
-        lanes: usize,
-        operand: &dyn Fn(&Emitter, ValueId) -> String,
-    ) -> Option<String> {
-        let (f, m) = (vector_type(ty, lanes), mask_type(ty, lanes));
-        let result = self.program.ty(v);
-        let at = |this: &Self, v| operand(this, v);
-        Some(match *self.program.op(v) {
-            Op::Unary(Unary::Not, a) if result == Type::Bool => format!("op_not_{m}({})", at(self, a)),
-            Op::Unary(op, a) if result == ty => {
-                let a = at(self, a);
-                match op {
-                    Unary::Neg => format!("op_neg_{f}({a})"),
-                    Unary::Abs => format!("op_abs_{f}({a})"),
-                    Unary::Sqrt => format!("op_sqrt_{f}({a})"),
-                    Unary::Floor => format!("op_floor_{f}({a})"),
-                    Unary::Ceil => format!("op_ceil_{f}({a})"),
-                    Unary::Trunc => format!("op_trunc_{f}({a})"),
-                    Unary::Round => format!("{}({a})", self.plain_function("round", ty, lanes)),
-                    Unary::Not => return None,
-                }
+    /// An operation of which `transform::vectorise` says that it has a vector form.
+    fn vector_binary(&mut self, op: Binary, ty: Ty, a: &str, b: &str) -> String {
+        let (f, (element, lanes)) = (c_ty(ty), shape(ty));
+        match op {
+            Binary::Add => format!("({a} + {b})"),
+            Binary::Sub => format!("({a} - {b})"),
+            Binary::Mul => format!("({a} * {b})"),
+            Binary::Min | Binary::Max => format!("{}({a}, {b})", self.extreme(op, element, lanes)),
+            Binary::And => format!("op_and_{f}({a}, {b})"),
+            Binary::Or => format!("op_or_{f}({a}, {b})"),
+            Binary::Xor => {
+                format!("op_or_{f}(op_and_{f}({a}, op_not_{f}({b})), op_and_{f}(op_not_{f}({a}), {b}))")
             }
-            Op::Binary(op, a, b) if result == ty => {
-                let (a, b) = (at(self, a), at(self, b));
-                match op {
-                    Binary::Add => format!("({a} + {b})"),
-                    Binary::Sub => format!("({a} - {b})"),
-                    Binary::Mul => format!("({a} * {b})"),
-                    Binary::Div => format!("({a} / {b})"),
-                    Binary::Min => format!("{}({a}, {b})", self.plain_function("min", ty, lanes)),
-                    Binary::Max => format!("{}({a}, {b})", self.plain_function("max", ty, lanes)),
-                    _ => return None,
-                }
-            }
-            Op::Binary(op, a, b) if result == Type::Bool => {
-                let (a, b) = (at(self, a), at(self, b));
-                match op {
-                    Binary::And => format!("op_and_{m}({a}, {b})"),
-                    Binary::Or => format!("op_or_{m}({a}, {b})"),
-                    Binary::Xor => format!(
-                        "op_or_{m}(op_and_{m}({a}, op_not_{m}({b})), op_and_{m}(op_not_{m}({a}), {b}))"
-                    ),
-                    _ => return None,
-                }
-            }
-            Op::Compare(op, a, b) if self.program.ty(a) == ty => {
-                let (a, b) = (at(self, a), at(self, b));
-                match op {
-                    Compare::Eq => format!("op_eq_{m}({a}, {b})"),
-                    Compare::Ne => format!("op_not_{m}(op_eq_{m}({a}, {b}))"),
-                    Compare::Lt => format!("op_lt_{m}({a}, {b})"),
-                    Compare::Le => format!("op_le_{m}({a}, {b})"),
-                    Compare::Gt => format!("op_lt_{m}({b}, {a})"),
-                    Compare::Ge => format!("op_le_{m}({b}, {a})"),
-                }
-            }
-            Op::Select(c, a, b) if result == ty => {
-                format!("op_select_{f}({}, {}, {})", at(self, c), at(self, a), at(self, b))
-            }
-            Op::Fma(a, b, c) => format!("op_fma_{f}({}, {}, {})", at(self, a), at(self, b), at(self, c)),
-            Op::Get(local) if result == ty || result == Type::Bool => self.local(local),
-            Op::Cast(a) if result == ty && self.program.ty(a) == Type::Bool => {
-                format!("op_select_{f}({}, op_float_{f}(1), op_float_{f}(0))", at(self, a))
-            }
-            Op::Select(c, a, b) if result == Type::Bool => {
-                let (c, a, b) = (at(self, c), at(self, a), at(self, b));
-                format!("op_or_{m}(op_and_{m}({c}, {a}), op_and_{m}(op_not_{m}({c}), {b}))")
-            }
-            Op::Math(Function::Powi, ..) => return None,
-            Op::Math(function, a, b) => {
-                let name = self.function(function, ty, lanes);
-                match function.arity() {
-                    2 => format!("{name}({}, {})", at(self, a), at(self, b)),
-                    _ => format!("{name}({})", at(self, a)),
-                }
-            }
-            _ => return None,
-        })
+            _ => format!("({a} / {b})"),
+        }
+    }
+
+    fn extreme(&mut self, op: Binary, ty: Type, lanes: usize) -> String {
+        self.plain_function(if op == Binary::Min { "min" } else { "max" }, ty, lanes)
     }
 
     /// One of the functions that are operations of the program.
     fn plain_function(&mut self, name: &str, ty: Type, lanes: usize) -> String {
-        use ebbtide_math::c::{Item, Shape};
         let function = ebbtide_math::Function::from_name(name);
-        let shape = Shape::new(crate::print::c_types::format(ty), lanes).ok();
+        let shape = Shape::new(format(ty), lanes).ok();
         if let (Some(function), Some(shape)) = (function, shape) {
             self.items.insert(Item { kernel: ebbtide_math::Kernel::Function(function), shape });
         }
         format!("eb_{name}_{}", vector_type(ty, lanes))
     }
 
-    /// An element combined with a value, in scalars or vectors of a float type.
-    pub fn combine(&mut self, how: Combine, ty: Type, lanes: usize, element: &str, value: &str) -> String {
+    /// An element combined with a value, both as text.
+    pub fn combine(&mut self, how: Combine, ty: Ty, element: &str, value: &str) -> String {
         let op = match how {
-            Combine::Add if lanes == 1 => return self.wrapping(ty, element, "+", value),
-            Combine::Add => return format!("({element} + {value})"),
+            Combine::Add => Binary::Add,
             Combine::Min => Binary::Min,
             Combine::Max => Binary::Max,
         };
-        if lanes == 1 {
-            return self.scalar_binary(op, ty, element, value);
+        match ty {
+            Ty::Vector(..) => self.vector_binary(op, ty, element, value),
+            ty => self.scalar_binary(op, one(ty), element, value),
         }
-        let name = self.plain_function(if op == Binary::Min { "min" } else { "max" }, ty, lanes);
-        format!("{name}({element}, {value})")
+    }
+}
+
+/// The C type of a variable.
+pub(crate) fn c_ty(ty: Ty) -> String {
+    match ty {
+        Ty::One(ty) => c_type(ty).to_string(),
+        Ty::Narrow => "nx".to_string(),
+        Ty::Vector(ty, lanes) => vector_type(ty, lanes),
+        Ty::Mask(ty, lanes) => format!("m{}x{lanes}", 8 * ty.size()),
+        Ty::Address(ty) => format!("{} *", c_type(ty)),
     }
 }
 
@@ -235,9 +243,17 @@ pub(crate) fn vector_type(ty: Type, lanes: usize) -> String {
     if lanes == 1 { c_type(ty).to_string() } else { format!("{}x{lanes}", c_type(ty)) }
 }
 
-/// The type of the masks that go with vectors of a float type.
-pub(crate) fn mask_type(ty: Type, lanes: usize) -> String {
-    format!("m{}x{lanes}", 8 * ty.size())
+/// The type of one lane.
+fn one(ty: Ty) -> Type {
+    shape(ty).0
+}
+
+fn shape(ty: Ty) -> (Type, usize) {
+    match ty {
+        Ty::One(ty) | Ty::Address(ty) => (ty, 1),
+        Ty::Narrow => (Type::Index, 1),
+        Ty::Vector(ty, lanes) | Ty::Mask(ty, lanes) => (ty, lanes),
+    }
 }
 
 pub(crate) fn sign(op: Compare) -> &'static str {
@@ -251,12 +267,41 @@ pub(crate) fn sign(op: Compare) -> &'static str {
     }
 }
 
-fn cast(from: Type, to: Type, a: &str) -> String {
-    match (from, to) {
+/// What the function of an operation on indices ends in whose result may be no number.
+fn marked(op: Binary) -> &'static str {
+    match op {
+        Binary::Add => "add",
+        Binary::Sub => "sub",
+        Binary::Mul => "mul",
+        Binary::Shl => "shl",
+        Binary::Div => "div",
+        Binary::Rem => "rem",
+        Binary::RemEuclid => "rem_euclid",
+        Binary::Min => "min",
+        Binary::Max => "max",
+        Binary::And => "and",
+        Binary::Or => "or",
+        Binary::Xor => "xor",
+        Binary::Shr => "shr",
+    }
+}
+
+/// A number as one of another type; `overflow` says whether an index may be no number.
+fn cast(from: Type, to: Type, overflow: Overflow, a: &str) -> String {
+    let text = match (from, to) {
         _ if from == to => a.to_string(),
         (_, Type::Bool) => format!("({a} != 0)"),
         (Type::F32 | Type::F64, Type::I32 | Type::U32) => format!("eb_{}_{}({a})", c_type(to), c_type(from)),
         (Type::F32 | Type::F64, Type::I64 | Type::Index) => format!("eb_i64_{}({a})", c_type(from)),
         _ => format!("(({}){a})", c_type(to)),
-    }
+    };
+    let overflowed = match to {
+        _ if overflow == Overflow::Wraps => return text,
+        Type::F32 => "(f32)EB_NAN",
+        Type::F64 => "EB_NAN",
+        Type::I32 => "INT32_MIN",
+        Type::U32 => "UINT32_MAX",
+        Type::I64 | Type::Index | Type::Bool => return text,
+    };
+    format!("({a} == INT64_MIN ? {overflowed} : {text})")
 }

@@ -1,25 +1,31 @@
 //! Ordered sums at shared elements, by all threads of a grid (see [`crate::analysis::ordered_updates`]), as CUDA C.
 
-use ebbtide_ir::Par;
+use ebbtide_ir::ValueId;
 
 use crate::analysis::ordered_updates::{Place, STAGE, notes};
+use crate::kernel::name::{Name, Ty};
+use crate::kernel::stmt::Term;
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Emitter, line};
+use crate::print::forms::Iterations;
+use crate::print::statements::Context;
+use crate::transform::lower::Shared;
 
 impl Emitter<'_> {
     /// Prints a loop whose sums at shared elements keep their order; says so where it cannot.
-    pub fn staged(&mut self, par: &Par, exit: usize) -> bool {
+    pub fn staged(&mut self, it: &Iterations) -> bool {
+        let Iterations { par, cx: Context { exit, .. }, .. } = *it;
         let Some(notes) = notes(self.program, self.facts, par) else { return false };
         self.notes = true;
         let total: usize = notes.iter().map(|n| n.each).sum();
         let most = STAGE / total.max(1);
-        let mut before = 0;
+        let (mut before, mut shared) = (0, Shared::default());
         for (n, note) in notes.iter().enumerate() {
             let (t, each) = (c_type(self.program.array(note.array).ty), note.each);
             line!(self, "nx *const keys{n} = (nx *)f->stage + {};", most * before);
             line!(self, "{t} *const terms{n} = ({t} *)(f->stage + EB_STAGE + {});", most * before);
             for (update, place) in &note.updates {
-                self.staged.insert(*update, (n, format!("[at * {each} + {}]", self.place_of_term(place))));
+                shared.noted.push((update, n, each, term(place)));
             }
             before += each;
         }
@@ -33,7 +39,7 @@ impl Emitter<'_> {
             line!(self, "for (int k = 0; k < {0}; k++) keys{n}[at * {0} + k] = -1;", note.each);
         }
         self.row(par, &inside);
-        self.iteration(par, &[], exit, &inside);
+        self.iteration(&Iterations { shared: &shared, ..*it }, &inside);
         line!(self, "}}");
         line!(self, "exit{exit}: if (eb_barrier(f)) goto leave;");
         for (n, note) in notes.iter().enumerate() {
@@ -41,7 +47,7 @@ impl Emitter<'_> {
             let (t, each) = (c_type(ty), note.each);
             let length: Vec<String> =
                 (0..self.program.array(note.array).rank).map(|d| format!(" * d{a}_{d}")).collect();
-            let combined = self.combine(note.how, ty, 1, "sum", "term");
+            let combined = self.combine(note.how, Ty::One(ty), "sum", "term");
             line!(
                 self,
                 "if (eb_combine_noted(f, a{a}, (i64)1{}, keys{n}, terms{n}, noted * {each}, [](const {t} sum, const {t} term) {{ return {combined}; }})) goto leave;",
@@ -51,13 +57,12 @@ impl Emitter<'_> {
         // The next batch is noted where this one was.
         line!(self, "if (batch + {most} < iterations && eb_barrier(f)) goto leave;");
         line!(self, "}}");
-        self.staged.clear();
         true
     }
+}
 
-    fn place_of_term(&self, place: &Place) -> String {
-        let loops =
-            place.loops.iter().map(|(v, begin, each)| format!("(v{} - {begin}) * {each} + ", v.index()));
-        loops.collect::<String>() + &place.first.to_string()
-    }
+/// The place of a term, with loops by the names of their variables.
+fn term(place: &Place) -> Term {
+    let named = |(v, begin, each): &(ValueId, i64, usize)| (Name::value(*v), *begin, *each);
+    Term { loops: place.loops.iter().map(named).collect(), first: place.first }
 }

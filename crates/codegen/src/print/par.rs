@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{Asked, Combine, Op, Par, Stmt, Store, Type, ValueId, evaluate, walk};
+use ebbtide_ir::{Asked, Combine, Op, Par, Program, Stmt, Store, Type, ValueId, walk};
 
 use crate::analysis::bounds_proof::{Proof, Prover, Test};
 use crate::analysis::interior::Interior;
@@ -11,11 +11,17 @@ use crate::analysis::varying::vector_element;
 use crate::analysis::vectors::{Vectors, refusal};
 use crate::analysis::work::{Passes, Work, is_light, keeps_order, work};
 use crate::kernel::machine::Family;
-use crate::print::body::{Body, Form, Part, Team};
-use crate::print::c_types::{c_literal, c_type, to_bits};
-use crate::print::emitter::{Emitter, Jam, Pace, line};
+use crate::kernel::name::{Name, Ty};
+use crate::kernel::stmt::{self as kernel, Part};
+use crate::print::c_types::{c_type, neutral, to_bits};
+use crate::print::emitter::{Emitter, line};
+use crate::print::forms::{Iterations, innermost};
 use crate::print::interior::narrowing;
 use crate::print::operation::vector_type;
+use crate::print::statements::Context;
+use crate::transform::lower::Shared;
+use crate::transform::sides::PerSide;
+use crate::transform::vectorise::Vectors as VectorForm;
 
 /// Vectors of iterations that run side by side where the body has loops.
 const SIDE_BY_SIDE: usize = 4;
@@ -48,7 +54,6 @@ impl Emitter<'_> {
         let reductions = reductions(self.facts, par);
         let scatters = scatters(self.facts, par);
         self.inside = values_inside(par);
-        self.innermost = par.ranges.last().map(|r| r.var);
         self.reductions = self.reductions.max(reductions.len());
         // An element is claimed at the place that it has in its own array.
         walk(&par.body, &mut |stmt| {
@@ -96,7 +101,6 @@ impl Emitter<'_> {
         }
         line!(self, "}}");
         self.inside.clear();
-        self.innermost = None;
     }
 
     /// Asks what must hold so that no two iterations meet. All threads come to the same answer.
@@ -174,7 +178,7 @@ impl Emitter<'_> {
         for (k, (how, s)) in reductions.iter().enumerate() {
             let ty = self.program.array(s.array).ty;
             let lanes = if ty.is_float() { self.target.vector_bytes / ty.size() } else { 1 };
-            let neutral = c_literal(ebbtide_ir::Literal::from_bits(ty, evaluate::neutral(*how, ty)));
+            let neutral = neutral(*how, ty);
             line!(
                 self,
                 "union {{ {0} lane[16]; {1} vector[{2}]; }} r{k};",
@@ -209,7 +213,8 @@ impl Emitter<'_> {
     pub fn end_leaf(&mut self, reductions: &[(Combine, &Store)]) {
         for (k, (how, s)) in reductions.iter().enumerate() {
             let ty = self.program.array(s.array).ty;
-            let combined = self.combine(*how, ty, 1, &format!("r{k}.lane[k]"), &format!("r{k}.lane[k + w]"));
+            let combined =
+                self.combine(*how, Ty::One(ty), &format!("r{k}.lane[k]"), &format!("r{k}.lane[k + w]"));
             line!(
                 self,
                 "for (int w = 8; w > 0; w /= 2) for (int k = 0; k < w; k++) r{k}.lane[k] = {combined};"
@@ -233,9 +238,9 @@ impl Emitter<'_> {
                 self,
                 "if (f->partials[{k} * EB_PARTIALS + EB_SEEN]) {{ f->partials[{k} * EB_PARTIALS + EB_SEEN] = 0;"
             );
-            let neutral = c_literal(ebbtide_ir::Literal::from_bits(ty, evaluate::neutral(*how, ty)));
+            let neutral = neutral(*how, ty);
             line!(self, "{t} total = {neutral};");
-            let combined = self.combine(*how, ty, 1, "total", &partial);
+            let combined = self.combine(*how, Ty::One(ty), "total", &partial);
             line!(self, "for (i64 leaf = 0; leaf < count; leaf++) total = {combined};");
             self.combine_total(*how, s, exit);
             line!(self, "exit{exit}: ; }}");
@@ -250,15 +255,15 @@ impl Emitter<'_> {
             format!("eb_fault(f, EB_BOUNDS, {access}, {k}, {index}, {extent}); goto exit{exit};")
         });
         let name = format!("a{}[{offset}]", s.array.index());
-        let combined = self.combine(how, self.program.array(s.array).ty, 1, &name, "total");
+        let combined = self.combine(how, Ty::One(self.program.array(s.array).ty), &name, "total");
         line!(self, "{name} = {combined};");
     }
 
-    /// The outer variables of row `r`.
-    pub fn outer_variables(&mut self, par: &Par, ty: &str, row: &str) {
+    /// The outer variables of row `r`, for one of the iterations side by side where there are several.
+    pub fn outer_variables(&mut self, par: &Par, ty: &str, row: &str, side: Option<usize>) {
         let mut rest = row.to_string();
         for d in (0..par.ranges.len() - 1).rev() {
-            let var = self.value(par.ranges[d].var);
+            let var = Name { side, ..Name::value(par.ranges[d].var) };
             if d == 0 {
                 line!(self, "const {ty} {var} = ({ty})f0 + {rest};");
             } else {
@@ -273,7 +278,7 @@ impl Emitter<'_> {
         let last = par.ranges.len() - 1;
         let j = par.ranges[last].var.index();
         line!(self, "for (i64 r = first; r < end; r++) {{");
-        self.outer_variables(par, "i64", "r");
+        self.outer_variables(par, "i64", "r", None);
         line!(self, "i64 lo = jf, hi = jt;");
         let interior = self.interior(par);
         let before = self.before_interior(par, &interior);
@@ -288,7 +293,10 @@ impl Emitter<'_> {
         let element = vector_element(self.program, &interior.varying, par)
             .filter(|_| keeps_order(&facts, par))
             .filter(|e| reductions.iter().all(|(_, s)| self.program.array(s.array).ty == *e));
-        let body = |form| Body { form, reductions: stores, exit, team: Team::Alone };
+        let cx = Context::often(exit);
+        let it = Iterations { par, reductions: stores, shared: &Shared::default(), cx };
+        let careful = self.checked_at_once(&it);
+        let inside = self.of_interior(&it, &interior);
         let lane = if reductions.is_empty() { "" } else { "const int lane = (int)((j - f0_lane) & 15);" };
         line!(self, "i64 j = jf;");
         if !reductions.is_empty() {
@@ -302,56 +310,60 @@ impl Emitter<'_> {
         line!(self, "if (__builtin_expect(wild, 0)) lo = hi = jt;");
         line!(self, "for (int side = 0; side < 2; side++) {{");
         line!(self, "for (const i64 stop = side ? jt : lo; j < stop; j++) {{ const i64 v{j} = j; {lane}");
-        self.pace = Pace::Rare;
-        self.body(&body(Form::Careful), &par.body, None);
-        self.pace = Pace::Often;
+        self.body(cx.seldom(), &careful);
         line!(self, "}}");
         line!(self, "if (side) break;");
-        let vectors = element.is_some_and(|element| self.vectors(par, &body, &interior, element, reductions));
-        if !vectors {
-            line!(self, "for (; j < hi; j++) {{ const i64 v{j} = j; {lane}");
-            self.body(&body(Form::Single(&interior)), &par.body, None);
-            line!(self, "}}");
+        let vectors = element
+            .and_then(|element| self.interior_in_vectors(par, &interior, &inside, element, reductions));
+        match vectors {
+            Some(vectors) => self.vectors(par, cx, &vectors, reductions.len()),
+            None => {
+                line!(self, "for (; j < hi; j++) {{ const i64 v{j} = j; {lane}");
+                self.body(cx, &inside);
+                line!(self, "}}");
+            }
         }
         line!(self, "}} }}");
     }
 
-    /// Loops inside the body wait for each of their sums: several vectors at a time keep the processor busy.
-    fn side_by_side<'i>(
+    /// The interior in vectors of this type, where it has such a form.
+    fn interior_in_vectors(
         &mut self,
         par: &Par,
-        body: &dyn Fn(Form<'i>) -> Body<'i>,
-        interior: &'i Interior,
+        interior: &Interior,
+        body: &kernel::Body,
         element: Type,
-    ) {
-        let loops = par.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_)));
-        if !loops || refusal(self.program, interior, (element, Vectors::Several), &[], &par.body).is_some() {
-            return;
+        reductions: &[(Combine, &Store)],
+    ) -> Option<InVectors> {
+        let (program, stores) = (self.program, reductions.iter().map(|r| r.1).collect::<Vec<_>>());
+        if refusal(program, interior, (element, Vectors::One), &stores, &par.body).is_some() {
+            return None;
         }
-        let mut functions = false;
-        for l in par.body.iter().filter(|stmt| matches!(stmt, Stmt::Loop(_))) {
-            walk(std::slice::from_ref(l), &mut |stmt| {
-                functions |= matches!(stmt, Stmt::Let(v)
-                    if matches!(self.program.op(*v), Op::Math(..)) && !interior.varying.uniform(*v));
-            });
-        }
-        let count = if functions { SIDE_BY_SIDE_WITH_FUNCTIONS } else { SIDE_BY_SIDE };
-        let j = par.ranges[par.ranges.len() - 1].var.index();
         let lanes = self.target.vector_bytes / element.size();
-        let (start, failed) = (self.out.len(), self.failed);
-        let values = interior.varying.values.iter().copied().collect();
-        let locals = interior.varying.locals.iter().copied().collect();
-        self.jam = Some(Jam { number: 0, values, locals });
-        self.whole_vectors(count * lanes, None);
-        (0..count).for_each(|u| line!(self, "const i64 v{j}_{u} = j + {};", u * lanes));
-        let form = Form::Vector { interior, element, lanes, part: Part::Whole, vector: 0, jam: count };
-        self.body(&body(form), &par.body, None);
-        line!(self, "}}");
-        self.jam = None;
-        if self.failed {
-            self.out.truncate(start);
-            self.failed = failed;
-        }
+        let form = |part, vector| VectorForm {
+            program,
+            interior,
+            innermost: innermost(par),
+            element,
+            lanes,
+            part,
+            vector,
+        };
+        let count = if reductions.is_empty() { 1 } else { 16 / lanes };
+        let whole: Option<Vec<kernel::Body>> =
+            (0..count).map(|u| self.in_vectors(body, form(Part::Whole, u))).collect();
+        let whole = whole?;
+        let sides = side_by_side(program, par, interior, element).filter(|_| reductions.is_empty());
+        let jammed = sides.and_then(|sides| {
+            let varying = &interior.varying;
+            let own = PerSide { values: varying.values.clone(), locals: varying.locals.clone() };
+            Some((sides, self.jammed(whole.first()?, &own, sides)?))
+        });
+        let tail = match reductions {
+            [] => Some(self.in_vectors(body, form(Part::Tail, 0))?),
+            _ => None,
+        };
+        Some(InVectors { element, lanes, jammed, whole, tail })
     }
 
     /// Begins the loop over `j..hi` that takes so many iterations at a time, a power of two, as long as there are so many.
@@ -365,56 +377,68 @@ impl Emitter<'_> {
         );
     }
 
-    /// The vector form of the interior; prints nothing and says so where there is none.
-    fn vectors<'i>(
-        &mut self,
-        par: &Par,
-        body: &dyn Fn(Form<'i>) -> Body<'i>,
-        interior: &'i Interior,
-        element: Type,
-        reductions: &[(Combine, &Store)],
-    ) -> bool {
-        let j = par.ranges[par.ranges.len() - 1].var.index();
-        let lanes = self.target.vector_bytes / element.size();
-        let start = self.out.len();
-        self.failed = false;
-        let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
-        if refusal(self.program, interior, (element, Vectors::One), &stores, &par.body).is_some() {
-            return false;
-        }
-        let form = |part, vector| Form::Vector { interior, element, lanes, part, vector, jam: 1 };
-        let count = if reductions.is_empty() { 1 } else { 16 / lanes };
-        let vector = vector_type(element, lanes);
+    /// Prints the interior in vectors, with so many reductions.
+    fn vectors(&mut self, par: &Par, cx: Context, vectors: &InVectors, reductions: usize) {
+        let (j, lanes, count) = (innermost(par), vectors.lanes, vectors.whole.len());
+        let vector = vector_type(vectors.element, lanes);
         line!(self, "{{");
-        for k in 0..reductions.len() {
+        for k in 0..reductions {
             (0..count).for_each(|u| line!(self, "{vector} r{k}_{u} = r{k}.vector[{u}];"));
         }
-        if reductions.is_empty() {
-            self.side_by_side(par, body, interior, element);
+        if let Some((sides, jammed)) = &vectors.jammed {
+            self.whole_vectors(sides * lanes, None);
+            for side in 0..*sides {
+                line!(self, "const i64 {} = j + {};", Name { side: Some(side), ..j }, side * lanes);
+            }
+            self.body(cx, jammed);
+            line!(self, "}}");
         }
         self.whole_vectors(lanes * count, is_light(self.program, par).then_some("#pragma GCC unroll 2"));
-        for u in 0..count {
-            line!(self, "{{ const i64 v{j} = j + {};", u * lanes);
-            self.body(&body(form(Part::Whole, u)), &par.body, None);
+        for (u, body) in vectors.whole.iter().enumerate() {
+            line!(self, "{{ const i64 {j} = j + {};", u * lanes);
+            self.body(cx, body);
             line!(self, "}}");
         }
         line!(self, "}}");
-        for k in 0..reductions.len() {
+        for k in 0..reductions {
             (0..count).for_each(|u| line!(self, "r{k}.vector[{u}] = r{k}_{u};"));
         }
-        if reductions.is_empty() {
-            line!(self, "if (j < hi) {{ const i64 tail = hi - j, v{j} = j;");
-            self.pace = Pace::Rare;
-            self.body(&body(form(Part::Tail, 0)), &par.body, None);
-            self.pace = Pace::Often;
+        if let Some(tail) = &vectors.tail {
+            line!(self, "if (j < hi) {{ const i64 tail = hi - j, {j} = j;");
+            self.body(cx.seldom(), tail);
             line!(self, "j = hi; }}");
         }
         line!(self, "}}");
-        if self.failed {
-            self.out.truncate(start);
-        }
-        !self.failed
     }
+}
+
+/// The interior of a loop in vectors.
+struct InVectors {
+    element: Type,
+    lanes: usize,
+    /// So many vectors of iterations side by side, where the body has loops.
+    jammed: Option<(usize, kernel::Body)>,
+    /// One vector, or those that make up the lanes of a leaf.
+    whole: Vec<kernel::Body>,
+    /// The first lanes of one, for the iterations that are left; leaves have whole vectors alone.
+    tail: Option<kernel::Body>,
+}
+
+/// How many vectors of iterations stand side by side: loops inside the body wait for each of their sums, and several vectors
+/// at a time keep the processor busy.
+fn side_by_side(program: &Program, par: &Par, interior: &Interior, element: Type) -> Option<usize> {
+    let loops = par.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_)));
+    if !loops || refusal(program, interior, (element, Vectors::Several), &[], &par.body).is_some() {
+        return None;
+    }
+    let mut functions = false;
+    for l in par.body.iter().filter(|stmt| matches!(stmt, Stmt::Loop(_))) {
+        walk(std::slice::from_ref(l), &mut |stmt| {
+            functions |= matches!(stmt, Stmt::Let(v)
+                if matches!(program.op(*v), Op::Math(..)) && !interior.varying.uniform(*v));
+        });
+    }
+    Some(if functions { SIDE_BY_SIDE_WITH_FUNCTIONS } else { SIDE_BY_SIDE })
 }
 
 /// The condition that all these tests hold, and that nothing they compute overflows.

@@ -1,12 +1,35 @@
 //! Loops around parallel loops.
 
-use ebbtide_ir::{Block, Loop, LoopKind, Stmt, walk_program_level};
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{Block, Loop, LoopKind, Stmt, ValueId, walk_program_level};
 
 use crate::analysis::barriers::Pending;
+use crate::analysis::exact::may_overflow;
 use crate::kernel::machine::Family;
 use crate::print::emitter::{Emitter, line};
 
 impl Emitter<'_> {
+    /// Can a value of program level be no number? Nothing is proved there.
+    pub fn may_overflow(&self, v: ValueId) -> bool {
+        may_overflow(self.program, &BTreeSet::new(), v)
+    }
+
+    /// Prints a fault where a bound of a loop at program level is no number; all threads find the same.
+    pub fn check_bounds(&mut self, bounds: &[ValueId]) {
+        for v in bounds {
+            if self.may_overflow(*v) {
+                let site = self.program.value(*v).site.clone();
+                let access = self.access(None, &site);
+                line!(
+                    self,
+                    "if (__builtin_expect({} == INT64_MIN, 0)) {{ eb_fault(f, EB_OVERFLOW, {access}, 0, 0, 0); eb_barrier(f); goto leave; }}",
+                    self.value(*v)
+                );
+            }
+        }
+    }
+
     /// Prints a loop whose passes all threads run one after the other.
     ///
     /// A pass may begin after another one: what may be pending then is known when its text is, so the text is printed

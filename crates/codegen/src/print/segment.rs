@@ -15,6 +15,7 @@ use crate::analysis::deferred_products::only_added_to;
 use crate::analysis::names::{Names, regions, taped, written};
 use crate::analysis::thread_ownership::OnEntry;
 use crate::kernel::machine::Family;
+use crate::kernel::name::Ty;
 use crate::print::c_types::{c_type, from_bits, to_bits};
 use crate::print::elements::{Touched, Whole, address};
 use crate::print::emitter::{Emitter, line};
@@ -212,8 +213,6 @@ impl Emitter<'_> {
     }
 
     fn statement(&mut self, stmt: &Stmt) {
-        // What a loop proves is true inside that loop alone.
-        self.exact = Default::default();
         match stmt {
             Stmt::Let(v) => self.program_value(*v),
             Stmt::Declare(local, v) | Stmt::Set(local, v) => {
@@ -222,7 +221,7 @@ impl Emitter<'_> {
             Stmt::Store(s) => self.program_store(s, |_, _, value| value.to_string()),
             Stmt::Update(how, s) => {
                 let ty = self.program.array(s.array).ty;
-                self.program_store(s, |text, element, value| text.combine(*how, ty, 1, element, value));
+                self.program_store(s, |text, element, value| text.combine(*how, Ty::One(ty), element, value));
             }
             Stmt::If(branch) => {
                 line!(self, "if ({}) {{", self.value(branch.condition));
@@ -324,7 +323,7 @@ impl Emitter<'_> {
                     line!(self, "if ({} == 0) eb_fault(f, EB_DIVISION, {access}, 0, 0, 0);", self.value(b));
                     line!(self, "if ({} == 0) {{ eb_barrier(f); goto leave; }}", self.value(b));
                 }
-                let text = self.scalar_operation(v, |text, o| text.value(o));
+                let text = self.operation(v);
                 line!(self, "v{} = {text};", v.index());
             }
         }
@@ -364,7 +363,6 @@ impl Emitter<'_> {
     /// statements `otherwise`, which are given the dimension, its index and extent.
     pub fn outer_offset(&mut self, s: &Store, otherwise: impl Fn(usize, &str, &str) -> String) -> String {
         // Its index is the same in all iterations: what it is made of can be computed here, and is not proved here.
-        self.exact = Default::default();
         let mut needed: Vec<ValueId> = s.index.as_slice().to_vec();
         let mut at = 0;
         while at < needed.len() {
@@ -377,7 +375,7 @@ impl Emitter<'_> {
         needed.sort_unstable();
         needed.dedup();
         for v in needed {
-            let text = self.scalar_operation(v, |text, o| text.value(o));
+            let text = self.operation(v);
             let text = match *self.program.op(v) {
                 // The body reports a zero divisor.
                 Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) => {

@@ -5,7 +5,7 @@ use ebbtide_ir::{Indices, Par, Stmt, ValueId, walk};
 use crate::analysis::bounds_proof::Proof;
 use crate::analysis::thread_ownership::{Mapping, MappingId, has_owners};
 use crate::analysis::work::work_on_entry;
-use crate::kernel::expr::Expr;
+use crate::kernel::index_expr::IndexExpr;
 use crate::kernel::machine::Family;
 use crate::print::emitter::{Emitter, line};
 use crate::print::entry::Known;
@@ -56,7 +56,7 @@ impl Emitter<'_> {
     }
 
     /// A program-level index value as an expression that is right on entry to the segment, if it never changes.
-    pub fn on_entry(&self, v: ValueId) -> Option<Expr> {
+    pub fn on_entry(&self, v: ValueId) -> Option<IndexExpr> {
         self.known_on_entry.value(self.program, v)
     }
 

@@ -1,3 +1,17 @@
-//! Transforms: each is a rule of what may change places, as data, that the printers follow.
+//! Transforms: functions from bodies of iterations to bodies of iterations. Each says where it is legal.
 
+pub(crate) mod address_reuse;
+pub(crate) mod checks;
+pub(crate) mod hold_elements;
+pub(crate) mod interior;
+pub(crate) mod lower;
+pub(crate) mod narrow_index;
+pub(crate) mod predicate;
+pub(crate) mod sides;
 pub(crate) mod sink_stores;
+pub(crate) mod specialise;
+pub(crate) mod step;
+pub(crate) mod vectorise;
+
+#[cfg(test)]
+mod tests;

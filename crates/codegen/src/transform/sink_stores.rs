@@ -1,69 +1,85 @@
-//! Stores that come last. Input: stores and touches in program order; output: which stores must be made now.
+//! Stores that come last. Input: the bodies of iterations side by side, without checks; output: one body in which stores wait
+//! for the end of the iterations.
 //!
 //! A compiler cannot know that arrays do not overlap, so a load behind a store waits for it. In a body without checks
 //! nothing keeps a store from waiting for the end of its iteration instead, and then all loads of the iteration are on
 //! their way at once. What combines with an element loads it before the first store as well.
-
 //!
 //! Legal in a body without checks: each iteration has elements of its own, so what it stores is seen by none but itself, and a
-//! touch of the same array makes all waiting stores come first.
+//! touch of the same array makes all waiting stores come first. So does a loop or a branch, inside which no store waits.
 
-use ebbtide_ir::{ArrayId, Combine};
+use ebbtide_ir::ArrayId;
 
-/// A store that waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Late {
-    pub array: ArrayId,
-    /// Which of the iterations side by side stores: each has elements of its own.
-    pub number: usize,
-    /// The element as the text knows it.
-    pub element: String,
-    /// Under which condition, if any.
-    pub condition: Option<String>,
-    pub how: Option<Combine>,
-    pub value: String,
+use crate::kernel::expr::Expr;
+use crate::kernel::name::{Fresh, Name, Variable};
+use crate::kernel::stmt::{Body, Manner, Stmt};
+
+/// The statements of all iterations, one after the other, with their plain stores as late as can be.
+pub(crate) fn sink_stores(sides: Vec<Body>, fresh: &mut Fresh) -> Body {
+    let mut sunk = Sunk { out: Body::new(), waiting: Vec::new(), fresh };
+    for (side, body) in sides.into_iter().enumerate() {
+        for stmt in body {
+            sunk.statement(side, stmt);
+        }
+    }
+    sunk.store_all();
+    sunk.out
 }
 
-/// The stores that wait, in program order.
-#[derive(Debug, Default)]
-pub(crate) struct Waiting {
-    stores: Vec<Late>,
+struct Sunk<'f> {
+    out: Body,
+    /// The stores that wait, in program order, and which iteration each belongs to.
+    waiting: Vec<(usize, Stmt)>,
+    fresh: &'f mut Fresh,
 }
 
-impl Waiting {
-    /// Must they be made before one of the iterations side by side touches an element of this array?
-    pub fn touch(&self, array: ArrayId, number: usize) -> bool {
-        self.stores.iter().any(|late| late.array == array && late.number == number)
+impl Sunk<'_> {
+    fn statement(&mut self, side: usize, stmt: Stmt) {
+        match &stmt {
+            Stmt::Load { element, .. } => {
+                self.before_touch(element.array, side);
+                self.out.push(stmt);
+            }
+            Stmt::Store { element, how, manner: Manner::Plain, .. } => {
+                if how.is_some() {
+                    // It loads the element before anything is stored.
+                    self.before_touch(element.array, side);
+                }
+                self.waiting.push((side, stmt));
+            }
+            Stmt::If { .. } | Stmt::Loop(_) => {
+                self.store_all();
+                self.out.push(stmt);
+            }
+            _ => self.out.push(stmt),
+        }
     }
 
-    pub fn push(&mut self, late: Late) {
-        self.stores.push(late);
+    /// Before an iteration touches an element of this array: what waits to be stored into it by the same iteration is stored.
+    fn before_touch(&mut self, array: ArrayId, side: usize) {
+        let stores = |stmt: &Stmt| matches!(stmt, Stmt::Store { element, .. } if element.array == array);
+        if self.waiting.iter().any(|(of, stmt)| *of == side && stores(stmt)) {
+            self.store_all();
+        }
     }
 
-    /// All of them; none waits any more.
-    pub fn take(&mut self) -> Vec<Late> {
-        std::mem::take(&mut self.stores)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn store(array: usize, number: usize) -> Late {
-        let (element, value) = (format!("a{array}[v0]"), "v1".to_string());
-        Late { array: ArrayId::from_index(array), number, element, condition: None, how: None, value }
-    }
-
-    #[test]
-    fn a_store_waits_until_its_own_iteration_touches_its_array() {
-        let mut waiting = Waiting::default();
-        waiting.push(store(3, 0));
-        waiting.push(store(4, 1));
-        assert!(waiting.touch(ArrayId::from_index(3), 0));
-        assert!(!waiting.touch(ArrayId::from_index(3), 1), "another iteration has elements of its own");
-        assert!(!waiting.touch(ArrayId::from_index(5), 0));
-        assert_eq!(waiting.take(), [store(3, 0), store(4, 1)], "in program order");
-        assert!(!waiting.touch(ArrayId::from_index(3), 0));
+    /// Stores what waits, in program order, after all that it combines with is loaded.
+    fn store_all(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for (_, stmt) in &mut waiting {
+            let old: Name = Variable::Old(self.fresh.next()).into();
+            let Stmt::Store { element, ty, how, value, when, .. } = stmt else { continue };
+            if let Some(how) = how.take() {
+                let term = std::mem::replace(value, Expr::Variable(old));
+                *value = Expr::combine(how, *ty, Expr::Variable(old), term);
+                self.out.push(Stmt::Load {
+                    name: old,
+                    ty: *ty,
+                    element: element.clone(),
+                    when: when.clone(),
+                });
+            }
+        }
+        self.out.extend(waiting.into_iter().map(|(_, stmt)| stmt));
     }
 }

@@ -4,7 +4,7 @@ use ebbtide_ir::{Binary, Op, ValueId};
 
 use super::linear::Linear;
 use super::{Interior, LARGE, Rows};
-use crate::kernel::expr::Expr;
+use crate::kernel::index_expr::IndexExpr;
 
 /// The values of loop variables at a corner of their ranges.
 pub(crate) type Scope = Vec<(ValueId, Corner)>;
@@ -12,13 +12,13 @@ pub(crate) type Scope = Vec<(ValueId, Corner)>;
 /// One end of a range.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Corner {
-    First(Expr),
+    First(IndexExpr),
     /// The value before this one.
-    Last(Expr),
+    Last(IndexExpr),
 }
 
 impl Corner {
-    fn contains(&self, part: &Expr) -> bool {
+    fn contains(&self, part: &IndexExpr) -> bool {
         let (Corner::First(e) | Corner::Last(e)) = self;
         e.contains(part)
     }
@@ -31,21 +31,21 @@ pub(crate) enum Narrowing {
     /// To where a divisor, the same for all `j`, is not zero.
     NotZero(ValueId),
     /// To where the sum is not negative.
-    NotNegative((i64, Expr)),
+    NotNegative((i64, IndexExpr)),
     /// To where the sum is an index below this extent.
-    Within(Scope, (i64, Expr), Expr),
+    Within(Scope, (i64, IndexExpr), IndexExpr),
     /// To the larger side of where `j` is not this.
-    Away(Expr),
+    Away(IndexExpr),
     /// To nothing.
     Empty,
     /// To where this multiple of `j` is tame.
     TameMultiple(i64),
     /// To where the expression is tame.
-    Tame(Scope, Expr),
+    Tame(Scope, IndexExpr),
 }
 
 impl Narrowing {
-    fn contains(&self, part: &Expr) -> bool {
+    fn contains(&self, part: &IndexExpr) -> bool {
         let in_scope = |scope: &Scope| scope.iter().any(|(_, corner)| corner.contains(part));
         match self {
             Narrowing::NotZero(_) | Narrowing::Empty | Narrowing::TameMultiple(_) => false,
@@ -83,12 +83,12 @@ impl Interior {
         }
     }
 
-    pub(super) fn mentions_outer(&self, e: &Expr) -> bool {
-        e.any(&|part| matches!(part, Expr::Value(v) if self.outer.contains(v)))
+    pub(super) fn mentions_outer(&self, e: &IndexExpr) -> bool {
+        e.any(&|part| matches!(part, IndexExpr::Value(v) if self.outer.contains(v)))
     }
 
     /// Narrows to where `0 <= sum < extent`.
-    pub(super) fn narrow(&mut self, sum: &Linear, extent: Expr) {
+    pub(super) fn narrow(&mut self, sum: &Linear, extent: IndexExpr) {
         self.once(Narrowing::Within(Scope::new(), sum.for_proofs(), extent));
     }
 
@@ -106,13 +106,13 @@ impl Interior {
 
     /// Everything that narrows the interval, in order; what is needed for sums that nothing else proves comes last, in the
     /// order that `by` gives it.
-    pub fn narrowings<K: Ord>(&self, by: impl Fn(&(Scope, Expr)) -> K) -> Vec<Narrowing> {
+    pub fn narrowings<K: Ord>(&self, by: impl Fn(&(Scope, IndexExpr)) -> K) -> Vec<Narrowing> {
         let mut all = self.narrowing.clone();
-        let mut sums: Vec<&(Scope, Expr)> = self.sums.iter().collect();
+        let mut sums: Vec<&(Scope, IndexExpr)> = self.sums.iter().collect();
         sums.sort_by_key(|sum| by(sum));
         for (scope, sum) in sums {
-            let known =
-                matches!(sum, Expr::Number(0)) || matches!(sum, Expr::Constant(c) if (0..LARGE).contains(c));
+            let known = matches!(sum, IndexExpr::Number(0))
+                || matches!(sum, IndexExpr::Constant(c) if (0..LARGE).contains(c));
             let tame = sum.clone().tamed();
             if !known && !all.iter().any(|narrowing| narrowing.contains(&tame)) {
                 all.push(Narrowing::Tame(scope.clone(), tame));
@@ -133,7 +133,7 @@ impl Interior {
             self.rows = Rows::Each;
         }
         match sum.coefficient {
-            1 => self.once(Narrowing::Away(Expr::negative(sum.tame()))),
+            1 => self.once(Narrowing::Away(IndexExpr::negative(sum.tame()))),
             -1 => self.once(Narrowing::Away(sum.tame())),
             _ => self.narrowing.push(Narrowing::Empty),
         }

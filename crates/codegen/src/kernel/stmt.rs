@@ -1,0 +1,299 @@
+//! The statements of an iteration of a parallel loop.
+//!
+//! A name is defined once and used where its definition is in scope: behind it in its block, and in the blocks inside. What an
+//! iteration does in the order of its statements, a target does; only stores that no statement between them can see may change
+//! places (`transform::sink_stores`).
+
+use ebbtide_ir::{ArrayId, Combine, Indices, LoopId, Site, Type, ValueId};
+
+use super::expr::Expr;
+use super::name::{Name, Ty};
+
+/// Statements in order.
+pub(crate) type Body = Vec<Stmt>;
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Stmt {
+    /// Computes a value that does not change any more.
+    Let {
+        name: Name,
+        ty: Ty,
+        value: Expr,
+    },
+    /// Brings a variable to life.
+    Declare {
+        name: Name,
+        ty: Ty,
+        value: Expr,
+    },
+    /// Gives a variable another value.
+    Assign {
+        name: Name,
+        ty: Ty,
+        value: Expr,
+    },
+    /// Loads an element; one where a condition does not hold, and the element is not touched then.
+    Load {
+        name: Name,
+        ty: Ty,
+        element: Element,
+        when: Option<Expr>,
+    },
+    /// Stores an element, or combines it with a value, where a condition holds.
+    Store {
+        element: Element,
+        ty: Ty,
+        how: Option<Combine>,
+        value: Expr,
+        when: Option<Expr>,
+        manner: Manner,
+    },
+    /// Computes the distances between rows of an array, in the narrow type.
+    Strides(ArrayId),
+    /// Computes the address of an element, which exists.
+    Address {
+        name: Name,
+        ty: Type,
+        element: Element,
+    },
+    /// Adds a term to a reduction of the loop, by its number, where a condition holds.
+    Reduce {
+        number: usize,
+        ty: Ty,
+        how: Combine,
+        value: Expr,
+        when: Option<Expr>,
+        vector: usize,
+    },
+    /// Takes an element for this iteration; a fault where another one has it.
+    Claim {
+        element: Element,
+        taken: ArrayId,
+    },
+    /// A fault where the operand is what its kind says: the iteration ends.
+    Fault {
+        operand: Expr,
+        kind: Fault,
+        site: Option<Site>,
+    },
+    /// From here on the first element that does not exist is remembered.
+    DeferFaults,
+    /// A fault where an element did not exist: the iteration ends.
+    RaiseDeferred,
+    /// The loop ends where the host wants the launch to end.
+    Poll,
+    If {
+        condition: Expr,
+        then: Body,
+        otherwise: Body,
+    },
+    Loop(Loop),
+}
+
+/// An element of an array.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Element {
+    pub array: ArrayId,
+    /// The index in the words of the program, by which analyses know it.
+    pub source: Indices,
+    pub place: Place,
+    pub check: Check,
+    pub site: Option<Site>,
+}
+
+/// Where an element is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Place {
+    At(Vec<Expr>),
+    /// So far from an address, by dimension.
+    From(Name, Vec<i64>),
+    /// The first of several, one for each lane.
+    Lanes {
+        first: Vec<Expr>,
+        stride: Stride,
+        part: Part,
+    },
+}
+
+/// How the elements of neighbouring lanes lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stride {
+    /// Each is right behind the one before.
+    Next,
+    /// Each is so many elements behind the one before.
+    Apart(i64),
+    /// By dimension.
+    Rows(Vec<i64>),
+}
+
+/// Does a vector hold iterations in all its lanes?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Whole,
+    Tail,
+}
+
+/// What is done about an element that does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// It exists: that is proved.
+    Proved,
+    /// A fault ends the iteration before it is touched.
+    AtOnce,
+    /// It reads as one and is not written, and the fault waits for [`Stmt::RaiseDeferred`]; this name says whether it exists.
+    Deferred(Name),
+    /// A fault ends the iteration, in a place that all such iterations share.
+    Aside,
+}
+
+/// How an element is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Manner {
+    Plain,
+    /// Others combine with the same element meanwhile.
+    Atomic,
+    /// By the first thread of the team that runs the iteration, between what all of them read before and after.
+    Leader,
+    /// It is noted, for a thread that combines all terms of the element in order.
+    Noted {
+        table: usize,
+        each: usize,
+        place: Term,
+    },
+}
+
+/// The place of a term among those that an iteration notes: after the `first` ones, and after those of the iterations of the
+/// loops around it that ended before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Term {
+    /// By loop, from the outermost: its variable, where it begins, and how many terms an iteration has.
+    pub loops: Vec<(Name, i64, usize)>,
+    pub first: usize,
+}
+
+/// What goes wrong in an iteration, besides elements that do not exist or are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// This value would be an integer divided by the operand, which is zero.
+    Division(ValueId),
+    /// The same, where faults are deferred: one that waits comes first.
+    DivisionAfterDeferred(ValueId),
+    /// A bound of a loop, the operand, is no number.
+    Overflow,
+}
+
+/// A loop inside an iteration.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Loop {
+    pub id: LoopId,
+    /// What its own names end in.
+    pub number: usize,
+    pub kind: LoopKind,
+    /// Must it look now and then whether the host wants the launch to end?
+    pub polls: bool,
+    /// It is left after a pass in which this holds.
+    pub until: Option<Expr>,
+    /// The locals to which it adds sums, in the order of law 8.
+    pub sums: Vec<(Name, Ty)>,
+    pub body: Body,
+}
+
+/// How a loop counts or continues.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum LoopKind {
+    Counted { variable: Name, from: Expr, to: Expr },
+    While { head: Body, condition: Expr },
+    Forever,
+}
+
+impl Element {
+    /// Its index, or that of the first of several; empty where it is found from an address.
+    pub fn index(&self) -> &[Expr] {
+        match &self.place {
+            Place::At(index) | Place::Lanes { first: index, .. } => index,
+            Place::From(..) => &[],
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn index_mut(&mut self) -> &mut [Expr] {
+        match &mut self.place {
+            Place::At(index) | Place::Lanes { first: index, .. } => index,
+            Place::From(..) => &mut [],
+        }
+    }
+}
+
+impl Stmt {
+    /// The blocks inside, in order.
+    pub fn blocks(&self) -> Vec<&Body> {
+        match self {
+            Stmt::If { then, otherwise, .. } => vec![then, otherwise],
+            Stmt::Loop(Loop { kind: LoopKind::While { head, .. }, body, .. }) => vec![head, body],
+            Stmt::Loop(l) => vec![&l.body],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The blocks inside, to be changed.
+    pub fn blocks_mut(&mut self) -> Vec<&mut Body> {
+        match self {
+            Stmt::If { then, otherwise, .. } => vec![then, otherwise],
+            Stmt::Loop(Loop { kind: LoopKind::While { head, .. }, body, .. }) => vec![head, body],
+            Stmt::Loop(l) => vec![&mut l.body],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The expressions of the statement itself, to be changed.
+    pub fn exprs_mut(&mut self) -> Vec<&mut Expr> {
+        match self {
+            Stmt::Let { value, .. } | Stmt::Declare { value, .. } | Stmt::Assign { value, .. } => vec![value],
+            Stmt::Load { element, when, .. } => element.index_mut().iter_mut().chain(when).collect(),
+            Stmt::Store { element, value, when, .. } => {
+                element.index_mut().iter_mut().chain([value]).chain(when).collect()
+            }
+            Stmt::Address { element, .. } | Stmt::Claim { element, .. } => {
+                element.index_mut().iter_mut().collect()
+            }
+            Stmt::Reduce { value, when, .. } => [value].into_iter().chain(when).collect(),
+            Stmt::Fault { operand, .. } => vec![operand],
+            Stmt::If { condition, .. } => vec![condition],
+            Stmt::Loop(l) => {
+                let of_kind = match &mut l.kind {
+                    LoopKind::Counted { from, to, .. } => vec![from, to],
+                    LoopKind::While { condition, .. } => vec![condition],
+                    LoopKind::Forever => Vec::new(),
+                };
+                of_kind.into_iter().chain(&mut l.until).collect()
+            }
+            Stmt::Strides(_) | Stmt::DeferFaults | Stmt::RaiseDeferred | Stmt::Poll => Vec::new(),
+        }
+    }
+
+    /// The element that it touches.
+    pub fn element_mut(&mut self) -> Option<&mut Element> {
+        match self {
+            Stmt::Load { element, .. }
+            | Stmt::Store { element, .. }
+            | Stmt::Address { element, .. }
+            | Stmt::Claim { element, .. } => Some(element),
+            _ => None,
+        }
+    }
+}
+
+/// Visits all statements, to change them: those in blocks after the one that they are in. The depth of recursion is that of
+/// nesting in the source.
+pub(crate) fn visit_mut(body: &mut [Stmt], visit: &mut dyn FnMut(&mut Stmt)) {
+    for stmt in body {
+        visit(stmt);
+        stmt.blocks_mut().into_iter().for_each(|block| visit_mut(block, visit));
+    }
+}
+
+/// Visits all expressions and their parts, to change them.
+pub(crate) fn visit_exprs_mut(body: &mut [Stmt], visit: &mut dyn FnMut(&mut Expr)) {
+    visit_mut(body, &mut |stmt| stmt.exprs_mut().into_iter().for_each(|e| e.visit_mut(visit)));
+}

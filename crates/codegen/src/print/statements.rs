@@ -1,0 +1,377 @@
+//! The statements of iterations, as C and CUDA C.
+
+use ebbtide_ir::{Combine, evaluate};
+
+use crate::kernel::expr::Expr;
+use crate::kernel::machine::Family;
+use crate::kernel::name::{Name, Ty};
+use crate::kernel::stmt::{Check, Element, Fault, Manner, Part, Place, Stmt, Stride, Term};
+use crate::print::c_types::{c_literal, c_type};
+use crate::print::emitter::{Emitter, Pace, line};
+use crate::print::operation::c_ty;
+use crate::transform::lower::Team;
+
+/// What the text of an iteration needs to know besides its statements.
+#[derive(Clone, Copy)]
+pub(crate) struct Context {
+    /// Where to go after a fault.
+    pub exit: usize,
+    pub team: Team,
+    pub lanes: Lanes,
+    pub pace: Pace,
+}
+
+/// Where the 16 sums of a leaf are while it is taken, one iteration at a time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lanes {
+    /// One thread has them all.
+    InTable,
+    /// Each of 16 threads has one.
+    InThreads,
+}
+
+impl Context {
+    /// An iteration that one thread runs often.
+    pub fn often(exit: usize) -> Context {
+        Context { exit, team: Team::Alone, lanes: Lanes::InTable, pace: Pace::Often }
+    }
+
+    /// The same, where it runs seldom.
+    pub fn seldom(self) -> Context {
+        Context { pace: Pace::Rare, ..self }
+    }
+}
+
+impl Emitter<'_> {
+    /// Prints statements. The depth of recursion is that of nesting in the source.
+    pub fn body(&mut self, cx: Context, body: &[Stmt]) {
+        body.iter().for_each(|stmt| self.body_statement(cx, stmt));
+    }
+
+    fn body_statement(&mut self, cx: Context, stmt: &Stmt) {
+        match stmt {
+            Stmt::Let { name, ty, value } => {
+                let value = self.expr(value, cx.pace);
+                line!(self, "const {} {name} = {value};", c_ty(*ty));
+            }
+            Stmt::Declare { name, ty, value } => {
+                let value = self.expr(value, cx.pace);
+                line!(self, "{} {name} = {value};", c_ty(*ty));
+            }
+            Stmt::Assign { name, value, .. } => {
+                let value = self.expr(value, cx.pace);
+                line!(self, "{name} = {value};");
+            }
+            Stmt::Load { name, ty, element, when } => self.load(cx, *name, *ty, element, when.as_ref()),
+            Stmt::Store { .. } => self.store(cx, stmt),
+            Stmt::Strides(array) => {
+                let a = array.index();
+                (1..self.program.array(*array).rank)
+                    .for_each(|k| line!(self, "const nx s{a}_{k} = eb_stride(d{a}_{k});"));
+            }
+            Stmt::Address { name, ty, element } => {
+                let a = element.array.index();
+                let index = self.indices(cx, element);
+                let sums = index.into_iter().enumerate().fold(String::new(), |at, (k, sum)| match k {
+                    0 => sum,
+                    _ => format!("({at} * s{a}_{k} + {sum})"),
+                });
+                line!(self, "{} *const {name} = a{a} + {sums};", c_type(*ty));
+            }
+            Stmt::Reduce { number, ty, how, value, when, vector } => {
+                let value = self.expr(value, cx.pace);
+                let when = when.as_ref().map(|when| self.expr(when, cx.pace));
+                self.reduce(cx, (*number, *vector), (*how, *ty), value, when);
+            }
+            // Elements are taken one by one, from all threads.
+            Stmt::Claim { element, taken } => {
+                let offset = self.offset(cx, element);
+                let access = self.access(Some(element.array), &element.site);
+                let taken = format!("a{} + {offset}", taken.index());
+                let take = match self.family {
+                    Family::C => format!("__atomic_exchange_n({taken}, 1, __ATOMIC_RELAXED)"),
+                    Family::Cuda => format!("eb_take({taken})"),
+                };
+                line!(
+                    self,
+                    "if ({take}) {{ eb_fault(f, EB_TAKEN, {access}, 0, {offset}, 0); goto exit{}; }}",
+                    cx.exit
+                );
+            }
+            Stmt::Fault { operand, kind, site } => {
+                let access = self.access(None, site);
+                let operand = self.expr(operand, cx.pace);
+                let (when, first, kind) = match kind {
+                    Fault::Division(_) => (format!("{operand} == 0"), "", "EB_DIVISION"),
+                    Fault::DivisionAfterDeferred(_) => (
+                        format!("{operand} == 0"),
+                        "if (oops) eb_out_of_bounds(f, oops, oops_index, oops_extent); else ",
+                        "EB_DIVISION",
+                    ),
+                    Fault::Overflow => {
+                        (format!("__builtin_expect({operand} == INT64_MIN, 0)"), "", "EB_OVERFLOW")
+                    }
+                };
+                line!(
+                    self,
+                    "if ({when}) {{ {first}eb_fault(f, {kind}, {access}, 0, 0, 0); goto exit{}; }}",
+                    cx.exit
+                );
+            }
+            Stmt::DeferFaults => line!(self, "i32 oops = 0; i64 oops_index = 0, oops_extent = 0;"),
+            Stmt::RaiseDeferred => line!(
+                self,
+                "if (oops) {{ eb_out_of_bounds(f, oops, oops_index, oops_extent); goto exit{}; }}",
+                cx.exit
+            ),
+            // A look is one load on a CPU; a GPU looks after a while alone.
+            Stmt::Poll => {
+                if self.family == Family::C {
+                    line!(self, "{}", poll(cx));
+                }
+            }
+            Stmt::If { condition, then, otherwise } => {
+                let condition = self.expr(condition, cx.pace);
+                line!(self, "if ({condition}) {{");
+                self.body(cx, then);
+                if !otherwise.is_empty() {
+                    line!(self, "}} else {{");
+                    self.body(cx, otherwise);
+                }
+                line!(self, "}}");
+            }
+            Stmt::Loop(l) => self.inner_loop(cx, l),
+        }
+    }
+
+    fn indices(&mut self, cx: Context, element: &Element) -> Vec<String> {
+        element.index().iter().map(|e| self.expr(e, cx.pace)).collect()
+    }
+
+    /// Prints the checks of an element, and gives its offset in its array.
+    fn offset(&mut self, cx: Context, element: &Element) -> String {
+        let (array, names) = (element.array, self.indices(cx, element));
+        if let Check::Deferred(ok) = element.check {
+            line!(self, "b8 {ok} = 1;");
+        }
+        if element.check != Check::Proved {
+            let access = self.access(Some(array), &element.site);
+            for (k, name) in names.iter().enumerate() {
+                let extent = format!("d{}_{k}", array.index());
+                let remember = |oops| format!("oops = {oops}; oops_index = {name}; oops_extent = {extent};");
+                let what = match element.check {
+                    Check::Deferred(ok) => {
+                        format!("{ok} = 0; if (!oops) {{ {} }}", remember(8 * access + k + 1))
+                    }
+                    Check::Aside => format!("{} goto fault{};", remember(8 * access + k + 1), cx.exit),
+                    Check::AtOnce | Check::Proved => format!(
+                        "eb_fault(f, EB_BOUNDS, {access}, {k}, {name}, {extent}); goto exit{};",
+                        cx.exit
+                    ),
+                };
+                line!(self, "if ((u64){name} >= (u64){extent}) {{ {what} }}");
+            }
+        }
+        if self.family == Family::Cuda && element.check == Check::Proved {
+            // In bounds: what is wanted of the sums fits the narrow type where the array is not enormous.
+            let narrow: Vec<String> = names.iter().map(|name| format!("(nx){name}")).collect();
+            return flatten(array, &narrow, "(nx)");
+        }
+        flatten(array, &names, "")
+    }
+
+    /// Prints the checks of an element, and gives it as C knows it.
+    pub fn element(&mut self, cx: Context, element: &Element) -> String {
+        match &element.place {
+            Place::From(name, away) => format!("{name}[{}]", distance(element, away)),
+            _ => format!("a{}[{}]", element.array.index(), self.offset(cx, element)),
+        }
+    }
+
+    /// The name of an element that is only read, as it is read.
+    pub fn read(&self, element: &Element, text: String) -> String {
+        match self.constant.contains(&element.array) {
+            true => format!("__ldg(&{text})"),
+            false => text,
+        }
+    }
+
+    fn load(&mut self, cx: Context, name: Name, ty: Ty, element: &Element, when: Option<&Expr>) {
+        let t = c_ty(ty);
+        if let Place::Lanes { stride, part, .. } = &element.place {
+            let (load, _) = self.lanes_of(cx, ty, element, stride, *part);
+            return line!(self, "const {t} {name} = {load};");
+        }
+        let text = self.element(cx, element);
+        let text = self.read(element, text);
+        let when = match element.check {
+            Check::Deferred(ok) => Some(ok.to_string()),
+            _ => when.map(|when| self.expr(when, cx.pace)),
+        };
+        match when {
+            Some(when) => line!(self, "const {t} {name} = {when} ? {text} : ({t})1;"),
+            None => line!(self, "const {t} {name} = {text};"),
+        }
+    }
+
+    fn store(&mut self, cx: Context, stmt: &Stmt) {
+        let Stmt::Store { element, ty, how, value, when, manner } = stmt else { return };
+        if let Place::Lanes { stride, part, .. } = &element.place {
+            let (load, store) = self.lanes_of(cx, *ty, element, stride, *part);
+            let mut value = self.expr(value, cx.pace);
+            if let Some(how) = how {
+                value = self.combine(*how, *ty, &load, &value);
+            }
+            if let Some(mask) = when {
+                let mask = self.expr(mask, cx.pace);
+                value = format!("op_select_{}({mask}, {value}, {load})", c_ty(*ty));
+            }
+            return line!(self, "{store}{value});");
+        }
+        let offset = if let Manner::Noted { .. } = manner { self.offset(cx, element) } else { String::new() };
+        let text = if offset.is_empty() { self.element(cx, element) } else { String::new() };
+        let value = self.expr(value, cx.pace);
+        let when = match element.check {
+            Check::Deferred(ok) => Some(format!("{ok} && !oops")),
+            _ => when.as_ref().map(|when| self.expr(when, cx.pace)),
+        };
+        let only = when.as_ref().map_or(String::new(), |when| format!("if ({when}) "));
+        match (manner, how) {
+            (Manner::Noted { table, each, place }, _) => {
+                let at = format!("[at * {each} + {}]", place_of_term(place));
+                line!(self, "{only}{{ keys{table}{at} = (nx)({offset}); terms{table}{at} = {value}; }}");
+            }
+            (Manner::Atomic, Some(how)) => {
+                let how = match how {
+                    Combine::Add => "add",
+                    Combine::Min => "min",
+                    Combine::Max => "max",
+                };
+                line!(self, "{only}eb_atomic_{how}(&{text}, {value});");
+            }
+            (manner, how) => {
+                let value = match how {
+                    Some(how) => self.combine(*how, *ty, &text, &value),
+                    None => value,
+                };
+                if *manner == Manner::Leader {
+                    let when = when.map_or(String::new(), |when| format!(" && {when}"));
+                    line!(self, "__syncwarp(team); if (lane == 0{when}) {text} = {value}; __syncwarp(team);");
+                } else {
+                    line!(self, "{only}{text} = {value};");
+                }
+            }
+        }
+    }
+
+    /// How the elements of all lanes are loaded, and the beginning of how they are stored.
+    fn lanes_of(
+        &mut self,
+        cx: Context,
+        ty: Ty,
+        element: &Element,
+        stride: &Stride,
+        part: Part,
+    ) -> (String, String) {
+        let (vector, array) = (c_ty(ty), element.array);
+        let at = format!("a{} + {}", array.index(), self.offset(cx, element));
+        let stride = match stride {
+            Stride::Next => None,
+            Stride::Apart(stride) => Some(stride.to_string()),
+            Stride::Rows(rows) => {
+                let rows: Vec<String> = rows.iter().map(i64::to_string).collect();
+                Some(flatten(array, &rows, ""))
+            }
+        };
+        match (stride, part) {
+            (None, Part::Whole) => (format!("eb_load_{vector}({at})"), format!("eb_store_{vector}({at}, ")),
+            (None, Part::Tail) => {
+                (format!("eb_load_part_{vector}({at}, tail)"), format!("eb_store_part_{vector}({at}, tail, "))
+            }
+            (Some(stride), part) => {
+                let lanes = if let Ty::Vector(_, lanes) = ty { lanes } else { 1 };
+                let count = if part == Part::Tail { "tail".to_string() } else { lanes.to_string() };
+                let place = format!("({at}, {stride}, {count}");
+                (format!("eb_gather_{vector}{place})"), format!("eb_put_{vector}{place}, "))
+            }
+        }
+    }
+
+    /// Adds a term to what a thread, or each lane of its vectors, has summed up.
+    fn reduce(
+        &mut self,
+        cx: Context,
+        (number, vector): (usize, usize),
+        (how, ty): (Combine, Ty),
+        mut value: String,
+        when: Option<String>,
+    ) {
+        // The element itself is checked and combined into once, after the loop.
+        if let Ty::Vector(element, _) = ty {
+            line!(self, "seen{number} = 1;");
+            if let Some(mask) = when {
+                let neutral = ebbtide_ir::Literal::from_bits(element, evaluate::neutral(how, element));
+                let t = c_ty(ty);
+                value = format!("op_select_{t}({mask}, {value}, op_float_{t}({}))", c_literal(neutral));
+            }
+            let name = format!("r{number}_{vector}");
+            let combined = self.combine(how, ty, &name, &value);
+            return line!(self, "{name} = {combined};");
+        }
+        let only = when.map_or(String::new(), |when| format!("if ({when}) "));
+        line!(self, "{only}seen{number} = 1;");
+        let sum = match cx.lanes {
+            Lanes::InTable => format!("r{number}.lane[lane]"),
+            Lanes::InThreads => format!("r{number}"),
+        };
+        let combined = self.combine(how, ty, &sum, &value);
+        line!(self, "{only}{sum} = {combined};");
+    }
+}
+
+/// Leaves the loop where the host wants the launch to end. A team leaves together: some would wait for others.
+pub(crate) fn poll(cx: Context) -> String {
+    let stopped = match cx.team {
+        Team::Alone => "eb_stopped(f)",
+        Team::Lanes => "__any_sync(team, eb_stopped(f))",
+    };
+    format!("if ({stopped}) goto exit{};", cx.exit)
+}
+
+/// The place of an element in memory, last dimension fastest; `as_type` stands before extents.
+pub(crate) fn flatten(array: ebbtide_ir::ArrayId, names: &[String], as_type: &str) -> String {
+    let mut offset = String::from("0");
+    for (k, name) in names.iter().enumerate() {
+        offset = match k {
+            0 => name.clone(),
+            _ => format!("({offset} * {as_type}d{}_{k} + {name})", array.index()),
+        };
+    }
+    offset
+}
+
+/// How many elements away from an address an element is, as a C expression.
+fn distance(element: &Element, away: &[i64]) -> String {
+    let mut sum: Option<String> = None;
+    for (k, away) in away.iter().enumerate() {
+        let extent = format!("s{}_{k}", element.array.index());
+        sum = match sum {
+            None if *away == 0 => None,
+            None => Some(away.to_string()),
+            Some(sum) => {
+                let rows = match sum.as_str() {
+                    "1" => extent,
+                    "-1" => format!("-{extent}"),
+                    _ => format!("({sum}) * {extent}"),
+                };
+                Some(if *away == 0 { rows } else { format!("{rows} + {away}") })
+            }
+        };
+    }
+    sum.unwrap_or_else(|| "0".to_string())
+}
+
+fn place_of_term(place: &Term) -> String {
+    let loops = place.loops.iter().map(|(v, begin, each)| format!("({v} - {begin}) * {each} + "));
+    loops.collect::<String>() + &place.first.to_string()
+}

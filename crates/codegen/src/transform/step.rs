@@ -1,0 +1,74 @@
+//! The steps from the program to the text of an iteration, by name.
+
+use std::collections::BTreeSet;
+
+/// A step: what the module of its name does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Step {
+    Lower,
+    FaultsAtEnd,
+    FaultsAside,
+    Interior,
+    HoistInvariants,
+    Vectorise,
+    Jam,
+    HoldElements,
+    WithoutChecks,
+    Specialise,
+    NarrowIndex,
+    Sides,
+    Predicate,
+    AddressReuse,
+    SinkStores,
+}
+
+impl Step {
+    /// The steps that make bodies faster and can be left out.
+    pub const OPTIONAL: [Step; 9] = [
+        Step::FaultsAtEnd,
+        Step::HoistInvariants,
+        Step::Vectorise,
+        Step::Jam,
+        Step::Specialise,
+        Step::NarrowIndex,
+        Step::Predicate,
+        Step::AddressReuse,
+        Step::SinkStores,
+    ];
+
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Step::Lower => "lower",
+            Step::FaultsAtEnd => "faults at end",
+            Step::FaultsAside => "faults aside",
+            Step::Interior => "interior",
+            Step::HoistInvariants => "hoist invariants",
+            Step::Vectorise => "vectorise",
+            Step::Jam => "jam",
+            Step::HoldElements => "hold elements",
+            Step::WithoutChecks => "without checks",
+            Step::Specialise => "specialise",
+            Step::NarrowIndex => "narrow index",
+            Step::Sides => "sides",
+            Step::Predicate => "predicate",
+            Step::AddressReuse => "address reuse",
+            Step::SinkStores => "sink stores",
+        }
+    }
+
+    /// The optional steps that these names, separated by commas, leave out.
+    pub fn left_out(names: &str) -> BTreeSet<Step> {
+        let named = |step: &Step| names.split(',').any(|name| name.trim() == step.name());
+        Step::OPTIONAL.into_iter().filter(named).collect()
+    }
+}
+
+#[test]
+fn steps_are_left_out_by_name_and_only_those_that_can_be() {
+    let left_out = Step::left_out("sink stores, vectorise,lower,anything");
+    assert_eq!(left_out, BTreeSet::from([Step::SinkStores, Step::Vectorise]));
+    for step in Step::OPTIONAL {
+        assert_eq!(Step::left_out(step.name()), BTreeSet::from([step]));
+    }
+}

@@ -1,0 +1,407 @@
+//! What steps make of small bodies, as case files, and that it means the same.
+//!
+//! A case is a file of `tests/cases`: what it shows, the steps, a program with a parallel loop, and the body of its iterations
+//! after these steps. `UPDATE_EXPECT=1` writes the body. The body before and the body after run on the reference interpreter,
+//! in all iterations for which the steps are right, and must leave the same bits; so must the body before and the
+//! interpreter of programs.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use ebbtide_ir::evaluate::Bits;
+use ebbtide_ir::{
+    Bytes, Facts, HostArray, Literal, Machine, Par, Program, Stmt as Source, Type, ValueId, parse, verify,
+};
+
+use crate::analysis::address_reuse::always_touched;
+use crate::analysis::boundary_conditions::{Usual, statements_of, usual_conditions};
+use crate::analysis::bounds_proof::Prover;
+use crate::analysis::interior::{Before, Decide, Interior, Way, interior};
+use crate::analysis::names::values_inside;
+use crate::analysis::narrow_index::narrow_values;
+use crate::analysis::work::all_values;
+use crate::kernel::evaluate::{World, evaluate as number};
+use crate::kernel::interpret::{Ended, Iteration, LANES_OF_TESTS, Memory};
+use crate::kernel::name::{Fresh, Name};
+use crate::kernel::show::show;
+use crate::kernel::stmt::{Body, Part};
+use crate::kernel::verify::verify as lawful;
+use crate::transform::address_reuse::{addresses, reuse_addresses};
+use crate::transform::checks::{faults_aside, faults_at_end, without_checks};
+use crate::transform::interior::{hoist_invariants, in_interior};
+use crate::transform::lower::{Lowering, Shared, Team};
+use crate::transform::narrow_index::narrow_index;
+use crate::transform::predicate::predicate;
+use crate::transform::sides::{PerSide, jam, of_side};
+use crate::transform::sink_stores::sink_stores;
+use crate::transform::specialise::specialise;
+use crate::transform::vectorise::{Vectors, vectorise};
+
+/// The extent of all arrays in all dimensions.
+const EXTENT: i64 = 19;
+/// How many iterations or vectors stand side by side.
+const SIDES: usize = 2;
+
+/// A parallel loop and what analyses say of it.
+struct Loop<'p> {
+    program: &'p Program,
+    facts: &'p Facts,
+    par: &'p Par,
+    inside: BTreeSet<ValueId>,
+    interior: Interior,
+    usual: Usual,
+}
+
+/// The body after some steps, and for which iterations it is.
+struct Form {
+    body: Body,
+    /// Bodies of iterations side by side that are not one body yet.
+    sides: Vec<Body>,
+    own: PerSide,
+    /// Iterations of the interior alone?
+    interior: bool,
+    /// Those alone in which conditions are as they usually are?
+    usual: bool,
+    lanes: usize,
+}
+
+impl<'p> Loop<'p> {
+    fn of(program: &'p Program, facts: &'p Facts) -> Loop<'p> {
+        let found =
+            program.body.iter().find_map(|stmt| if let Source::Par(par) = stmt { Some(par) } else { None });
+        let par = found.expect("a case has a parallel loop");
+        let inside = values_inside(par);
+        let usual = usual_conditions(program, &inside, par);
+        let interior = interior(program, par, &inside, Decide::Columns);
+        Loop { program, facts, par, inside, interior, usual }
+    }
+
+    fn lowered(&self, block: &ebbtide_ir::Block, exact: &BTreeSet<ValueId>) -> Body {
+        let shared = Shared::default();
+        let lowering =
+            Lowering { program: self.program, exact, reductions: &[], shared: &shared, team: Team::Alone };
+        lowering.body(block, &mut Fresh::default())
+    }
+
+    fn careful(&self) -> Body {
+        self.lowered(&self.par.body, &BTreeSet::new())
+    }
+
+    fn innermost(&self) -> Name {
+        Name::value(self.par.ranges.last().unwrap().var)
+    }
+
+    /// The body after these steps.
+    fn form(&self, steps: &[&str]) -> Form {
+        let (body, own) = (self.careful(), PerSide::default());
+        let mut form = Form { body, sides: Vec::new(), own, interior: false, usual: false, lanes: 1 };
+        let (mut near, mut fresh) = (None, Fresh::default());
+        for step in steps {
+            let body = std::mem::take(&mut form.body);
+            form.body = match *step {
+                "lower" => body,
+                "faults at end" => faults_at_end(&body, &mut fresh).unwrap_or(body),
+                "faults aside" => faults_aside(body),
+                "without checks" => {
+                    let prover = Prover { program: self.program, inside: &self.inside };
+                    let proof = prover.proof(self.par, &[]).expect("without a proof there are checks");
+                    without_checks(self.lowered(&self.par.body, &proof.exact))
+                }
+                "specialise" => {
+                    form.usual = true;
+                    specialise(body, &self.usual)
+                }
+                "narrow index" => {
+                    narrow_index(body, self.program, &narrow_values(self.program, self.par), &self.inside)
+                }
+                "sides" => {
+                    form.own = all_values(self.par).into();
+                    form.sides = (0..SIDES).map(|side| of_side(body.clone(), &form.own, side)).collect();
+                    Body::new()
+                }
+                "predicate" if form.sides.is_empty() => predicate(body, &mut fresh),
+                "predicate" => {
+                    let sides = std::mem::take(&mut form.sides);
+                    form.sides = sides.into_iter().map(|body| predicate(body, &mut fresh)).collect();
+                    body
+                }
+                "address reuse" => {
+                    let usual = if form.usual { self.usual.clone() } else { Usual::new() };
+                    let touched = always_touched(self.program, &usual, &self.par.body);
+                    let of = (self.program, self.facts);
+                    let sides = form.sides.len().max(1);
+                    let (first, known) = addresses(of, self.par, &touched, (&form.own, sides), &mut fresh);
+                    let bodies =
+                        if form.sides.is_empty() { vec![body] } else { std::mem::take(&mut form.sides) };
+                    let each = bodies.into_iter().enumerate();
+                    form.sides =
+                        each.map(|(side, body)| reuse_addresses(body, self.facts, &known, side)).collect();
+                    near = Some(first);
+                    Body::new()
+                }
+                "sink stores" => {
+                    let bodies =
+                        if form.sides.is_empty() { vec![body] } else { std::mem::take(&mut form.sides) };
+                    let mut out = near.take().unwrap_or_default();
+                    out.extend(sink_stores(bodies, &mut fresh));
+                    out
+                }
+                "interior" => {
+                    form.interior = true;
+                    let body = self.lowered(&self.par.body, &self.interior.exact);
+                    in_interior(body, self.program, &self.interior, self.innermost())
+                }
+                "hoist invariants" => hoist_invariants(body, self.program, &self.interior, &self.par.body),
+                "vectorise" => {
+                    form.lanes = LANES_OF_TESTS;
+                    let vectors = Vectors {
+                        program: self.program,
+                        interior: &self.interior,
+                        innermost: self.innermost(),
+                        element: Type::F64,
+                        lanes: LANES_OF_TESTS,
+                        part: Part::Whole,
+                        vector: 0,
+                    };
+                    vectorise(&body, vectors, &mut fresh).expect("the loop has a vector form")
+                }
+                "jam" => {
+                    let varying = &self.interior.varying;
+                    form.own = PerSide { values: varying.values.clone(), locals: varying.locals.clone() };
+                    jam(body, &form.own, SIDES)
+                }
+                other => panic!("there is no step {other}"),
+            };
+        }
+        form.body.splice(0..0, near.unwrap_or_default());
+        form.body.extend(form.sides.drain(..).flatten());
+        lawful(self.program, &form.body)
+            .unwrap_or_else(|why| panic!("{why}\n{}", show(self.program, &form.body)));
+        form
+    }
+
+    /// Runs all iterations, in the form where it is for them and as they are lowered elsewhere; says how many ran in the form.
+    fn run(&self, form: Option<&Form>, memory: &mut Memory) -> (usize, Result<(), Ended>) {
+        let none = |_: ValueId| -> i64 { unreachable!("nothing wraps outside the interior") };
+        let mut outside = Iteration::new(memory, &none, []);
+        outside.run(&self.lowered(&self.program.body, &BTreeSet::new())).unwrap();
+        let known = outside.names;
+        let bound = |v: ValueId| match self.program.literal(v) {
+            Some(literal) => literal.to_i64().unwrap(),
+            None => known[&Name::value(v)][0] as i64,
+        };
+        let ranges: Vec<(i64, i64)> = self.par.ranges.iter().map(|r| (bound(r.from), bound(r.to))).collect();
+        let (careful, mut taken) = (self.careful(), 0);
+        let group = form.map_or(1, |form| if form.own.values.is_empty() { 1 } else { SIDES } * form.lanes);
+        for group in groups(&ranges, group, form.is_some_and(|form| form.lanes == 1)) {
+            let fits = |at: &Vec<i64>| form.is_some_and(|form| self.fits(form, at, &known, memory, &ranges));
+            if let Some(form) = form
+                && group.1
+                && group.0.iter().all(fits)
+            {
+                taken += 1;
+                if let Err(ended) = self.run_form(form, &group.0, &known, memory, &ranges) {
+                    return (taken, Err(ended));
+                }
+                continue;
+            }
+            for at in &group.0 {
+                let mut one = Iteration::new(memory, &none, []);
+                one.names.extend(known.clone());
+                one.names.extend(self.variables(at));
+                if let Err(ended) = one.run(&careful) {
+                    return (taken, Err(ended));
+                }
+            }
+        }
+        (taken, Ok(()))
+    }
+
+    fn variables(&self, at: &[i64]) -> Vec<(Name, Vec<Bits>)> {
+        let each = self.par.ranges.iter().zip(at);
+        each.map(|(range, at)| (Name::value(range.var), vec![*at as Bits])).collect()
+    }
+
+    /// Is the form for the iteration at this index? In the interior, iterations far from the ends of rows are.
+    fn fits(
+        &self,
+        form: &Form,
+        at: &[i64],
+        known: &BTreeMap<Name, Vec<Bits>>,
+        memory: &mut Memory,
+        ranges: &[(i64, i64)],
+    ) -> bool {
+        let (last, (from, to)) = (at.last().unwrap(), ranges.last().unwrap());
+        if form.interior && !(from + 2..to - 2).contains(last) {
+            return false;
+        }
+        let none = |_: ValueId| -> i64 { unreachable!("conditions do not wrap") };
+        let mut one = Iteration::new(memory, &none, []);
+        one.names.extend(known.clone());
+        one.names.extend(self.variables(at));
+        let lets = statements_of(self.program, &self.inside, self.par, &self.usual);
+        one.run(&self.lowered(&lets, &BTreeSet::new())).unwrap();
+        !form.usual || self.usual.iter().all(|(v, holds)| (one.names[&Name::value(*v)][0] != 0) == *holds)
+    }
+
+    fn run_form(
+        &self,
+        form: &Form,
+        group: &[Vec<i64>],
+        known: &BTreeMap<Name, Vec<Bits>>,
+        memory: &mut Memory,
+        ranges: &[(i64, i64)],
+    ) -> Result<(), Ended> {
+        let row: BTreeMap<Name, Vec<Bits>> =
+            known.clone().into_iter().chain(self.variables(&group[0])).collect();
+        let wrapped = self.wrapped(&row, memory, ranges);
+        let wrapped = |v: ValueId| wrapped[&v];
+        let mut all = Iteration::new(memory, &wrapped, []);
+        all.names = row;
+        for before in self.interior.before.iter().filter(|_| form.interior) {
+            if let Before::Value(v) = before {
+                all.run(&self.lowered(&vec![Source::Let(*v)], &BTreeSet::new()))?;
+            }
+        }
+        for (side, first) in group.iter().step_by(form.lanes).enumerate() {
+            for (name, value) in self.variables(first) {
+                all.names.insert(form.own.name(name, side), value);
+            }
+        }
+        all.run(&form.body)
+    }
+
+    /// The bases of remainders in the interior of a row.
+    fn wrapped(
+        &self,
+        row: &BTreeMap<Name, Vec<Bits>>,
+        memory: &Memory,
+        ranges: &[(i64, i64)],
+    ) -> BTreeMap<ValueId, i64> {
+        let mut wrapped: BTreeMap<ValueId, i64> = BTreeMap::new();
+        let (jf, jt) = *ranges.last().unwrap();
+        for before in &self.interior.before {
+            let Before::Wrapped { v, base, modulus, way } = before else { continue };
+            let value = |v: ValueId| row[&Name::value(v)][0] as i64;
+            let extent = |array: ebbtide_ir::ArrayId, k: usize| memory.shapes[array.index()][k];
+            let world = World { value: &value, extent: &extent, wrapped: &|v| wrapped[&v], ranges };
+            let (base, m) = (number(base, &world).unwrap(), number(modulus, &world).unwrap());
+            let middle = if *way == Way::Up { (jf + jt) / 2 } else { -((jf + jt) / 2) };
+            let found = base - (base + middle).div_euclid(m) * m;
+            wrapped.insert(*v, found);
+        }
+        wrapped
+    }
+}
+
+/// The iterations of a domain in groups, and whether each has as many as it should: next to each other in a row, or in
+/// neighbouring rows.
+fn groups(ranges: &[(i64, i64)], size: usize, rows: bool) -> Vec<(Vec<Vec<i64>>, bool)> {
+    let mut all = vec![Vec::new()];
+    for (from, to) in ranges {
+        let longer = |at: &Vec<i64>| (*from..*to).map(|k| [&at[..], &[k]].concat()).collect::<Vec<_>>();
+        all = all.iter().flat_map(longer).collect();
+    }
+    if rows && size > 1 {
+        all.sort_by_key(|at| (at[1], at[0]));
+    }
+    let same = |group: &[Vec<i64>]| {
+        let fixed = if rows && size > 1 { 1 } else { 0 };
+        group.len() == size
+            && (ranges.len() == 1 || size == 1 || group.iter().all(|at| at[fixed] == group[0][fixed]))
+    };
+    all.chunks(size).map(|group| (group.to_vec(), same(group))).collect()
+}
+
+/// Numbers to compute with: neither sorted nor all different.
+fn memory(program: &Program) -> Memory {
+    let element = |ty: Type, at: usize| match ty {
+        Type::F32 | Type::F64 => Literal::of(ty, (at * 7 % 13) as f64 * 0.375 - 1.5).bits(),
+        Type::Bool => (at % 3 == 1).into(),
+        _ => Literal::of(ty, (at * 5 % 7) as f64).bits(),
+    };
+    let shapes: Vec<Vec<i64>> = program.arrays.iter().map(|array| vec![EXTENT; array.rank]).collect();
+    let fill = |(array, shape): (&ebbtide_ir::ArrayDecl, &Vec<i64>)| {
+        (0..shape.iter().product::<i64>() as usize).map(|at| element(array.ty, at)).collect()
+    };
+    let arrays = program.arrays.iter().zip(&shapes).map(fill).collect();
+    let scalars = program.scalars.iter().enumerate().map(|(k, scalar)| element(scalar.ty, k + 2)).collect();
+    Memory { shapes, arrays, scalars, reductions: Vec::new() }
+}
+
+/// The steps and the program of a case, and what is before the expected body.
+fn read(text: &str) -> (Vec<&str>, Program, &str) {
+    let (before, _) = text.split_once("=>\n").expect("a case has an expected part");
+    let steps =
+        before.lines().find_map(|line| line.strip_prefix("// steps: ")).expect("a case names its steps");
+    let program = before.lines().filter(|line| !line.starts_with("//")).collect::<Vec<_>>().join("\n");
+    let program = parse(&program).unwrap_or_else(|why| panic!("{why}"));
+    (steps.split(", ").collect(), program, before)
+}
+
+fn cases() -> Vec<(std::path::PathBuf, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files.into_iter().map(|file| (file.clone(), std::fs::read_to_string(file).unwrap())).collect()
+}
+
+#[test]
+fn steps_make_the_bodies_of_the_cases_and_leave_the_same_bits() {
+    let mut wrong = Vec::new();
+    for (file, text) in cases() {
+        let (steps, program, before) = read(&text);
+        let facts = verify(&program).unwrap();
+        let par = Loop::of(&program, &facts);
+        let form = par.form(&steps);
+        let now = format!("{before}=>\n{}", show(&program, &form.body));
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(&file, &now).unwrap();
+        } else if now != text {
+            wrong.push(format!("{} is now\n{now}", file.display()));
+        }
+        let [mut plain, mut other] = [memory(&program), memory(&program)];
+        let expected = par.run(None, &mut plain);
+        let found = par.run(Some(&form), &mut other);
+        assert_eq!(found.1, expected.1, "{}", file.display());
+        assert_eq!(other, plain, "{}", file.display());
+        assert!(found.0 > 0, "{}: no iteration ran in the form", file.display());
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}\n`UPDATE_EXPECT=1 cargo test` writes what cases should have",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn lowered_bodies_mean_what_programs_mean() {
+    for (file, text) in cases() {
+        let (_, program, _) = read(&text);
+        let facts = verify(&program).unwrap();
+        let par = Loop::of(&program, &facts);
+        let mut lowered = memory(&program);
+        let start = lowered.clone();
+        let (_, ended) = par.run(None, &mut lowered);
+        let bytes = |ty: Type, element: &Bits| element.to_le_bytes()[..ty.size()].to_vec();
+        let arrays =
+            program.arrays.iter().zip(&start.arrays).zip(&start.shapes).map(|((array, elements), shape)| {
+                let bytes: Vec<u8> = elements.iter().flat_map(|e| bytes(array.ty, e)).collect();
+                HostArray { shape: shape.clone(), bytes: Bytes::Own(bytes) }
+            });
+        let scalars: Vec<Literal> = program
+            .scalars
+            .iter()
+            .zip(&start.scalars)
+            .map(|(s, bits)| Literal::from_bits(s.ty, *bits))
+            .collect();
+        let mut machine = Machine::new(&program, &facts, &scalars, arrays.collect());
+        assert_eq!(machine.run().is_ok(), ended.is_ok(), "{}", file.display());
+        for ((array, host), elements) in program.arrays.iter().zip(&machine.arrays).zip(&lowered.arrays) {
+            let found: Vec<u8> = elements.iter().flat_map(|e| bytes(array.ty, e)).collect();
+            assert_eq!(&found[..], host.bytes.read(), "{}: {}", file.display(), array.name);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Iterations in vectors. Input: the interior form of a body; output: the body of as many iterations as a vector has lanes.
+//!
+//! Legal where `analysis::vectors` has nothing against it; `None` where an operation has no vector form after all.
+
+use ebbtide_ir::{Binary, Function, Program, Type, Unary, ValueId};
+
+use crate::analysis::interior::Interior;
+use crate::analysis::vectors::{self, is_sum, stride};
+use crate::kernel::expr::{Expr, Overflow};
+use crate::kernel::name::{Fresh, Name, Ty, Variable};
+use crate::kernel::stmt::{Body, Element, Part, Place, Stmt, Stride};
+
+/// What vectors are made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Vectors<'a> {
+    pub program: &'a Program,
+    pub interior: &'a Interior,
+    pub innermost: Name,
+    /// The one float type of the data.
+    pub element: Type,
+    pub lanes: usize,
+    pub part: Part,
+    /// Which of the vectors that make up the 16 lanes of a leaf this is.
+    pub vector: usize,
+}
+
+/// The body in vectors.
+pub(crate) fn vectorise(body: &Body, vectors: Vectors, fresh: &mut Fresh) -> Option<Body> {
+    let mut out = Body::new();
+    vectors.block(body, None, fresh, &mut out)?;
+    Some(out)
+}
+
+impl Vectors<'_> {
+    /// Statements of which the lanes of a mask take part, or all. The depth of recursion is that of nesting in the source.
+    fn block(&self, body: &Body, mask: Option<&Expr>, fresh: &mut Fresh, out: &mut Body) -> Option<()> {
+        for stmt in body {
+            self.statement(stmt, mask, fresh, out)?;
+        }
+        Some(())
+    }
+
+    fn statement(&self, stmt: &Stmt, mask: Option<&Expr>, fresh: &mut Fresh, out: &mut Body) -> Option<()> {
+        match stmt {
+            // Sums of the innermost variable are computed where they are used.
+            Stmt::Let { value: Expr::Linear { .. }, .. } => {}
+            Stmt::Let { name, ty, value } if self.varies(*name) => {
+                let value = self.operation(value)?;
+                out.push(Stmt::Let { name: *name, ty: self.widened(*ty), value });
+            }
+            Stmt::Declare { name, ty, value } if self.varies(*name) => {
+                out.push(Stmt::Declare {
+                    name: *name,
+                    ty: self.widened(*ty),
+                    value: self.operand(value, *ty),
+                });
+            }
+            Stmt::Assign { name, ty, value } if self.varies(*name) => {
+                let (ty, value) = (self.widened(*ty), self.operand(value, *ty));
+                let value = match mask {
+                    Some(mask) => Expr::select(ty, mask.clone(), value, Expr::Variable(*name)),
+                    None => value,
+                };
+                out.push(Stmt::Assign { name: *name, ty, value });
+            }
+            Stmt::Load { name, ty: Ty::One(ty), element, .. } if self.varies(*name) => {
+                let stride = match stride(self.program, self.interior, element.source) {
+                    vectors::Stride::Next => Stride::Next,
+                    vectors::Stride::Apart(stride) => Stride::Apart(stride),
+                    _ => self.rows(element),
+                };
+                let element = self.lanes_of(element, stride);
+                let ty = ty.is_float().then_some(Ty::Vector(*ty, self.lanes))?;
+                out.push(Stmt::Load { name: *name, ty, element, when: None });
+            }
+            Stmt::Store { element, ty, how, value, manner, .. } => {
+                let stride = match stride(self.program, self.interior, element.source) {
+                    vectors::Stride::Next => Stride::Next,
+                    vectors::Stride::Apart(stride) => Stride::Apart(stride),
+                    vectors::Stride::Unknown if is_sum(self.program, self.interior, element.source) => {
+                        self.rows(element)
+                    }
+                    // The lanes meet in one element, or go where data tells them.
+                    vectors::Stride::Same | vectors::Stride::Unknown => return None,
+                };
+                out.push(Stmt::Store {
+                    element: self.lanes_of(element, stride),
+                    ty: self.widened(*ty),
+                    how: *how,
+                    value: self.operand(value, *ty),
+                    when: mask.cloned(),
+                    manner: manner.clone(),
+                });
+            }
+            Stmt::Reduce { number, ty, how, value, .. } => out.push(Stmt::Reduce {
+                number: *number,
+                ty: self.widened(*ty),
+                how: *how,
+                value: self.operand(value, *ty),
+                when: mask.cloned(),
+                vector: self.vector,
+            }),
+            Stmt::If { condition: Expr::Variable(name), then, otherwise } if self.varies(*name) => {
+                let masks = Ty::Mask(self.element, self.lanes);
+                let condition = Expr::Variable(*name);
+                for (condition, arm) in [(condition.clone(), then), (condition.not(masks), otherwise)] {
+                    if arm.is_empty() {
+                        continue;
+                    }
+                    let value = match mask {
+                        Some(mask) => both(masks, mask.clone(), condition),
+                        None => condition,
+                    };
+                    let name = Variable::Mask(fresh.next()).into();
+                    out.push(Stmt::Let { name, ty: masks, value });
+                    self.block(arm, Some(&Expr::Variable(name)), fresh, out)?;
+                }
+            }
+            Stmt::If { condition, then, otherwise } => {
+                let [mut widened, mut other] = [Body::new(), Body::new()];
+                self.block(then, mask, fresh, &mut widened)?;
+                self.block(otherwise, mask, fresh, &mut other)?;
+                out.push(Stmt::If { condition: condition.clone(), then: widened, otherwise: other });
+            }
+            Stmt::Loop(l) => {
+                let mut l = l.clone();
+                let body = std::mem::take(&mut l.body);
+                self.block(&body, mask, fresh, &mut l.body)?;
+                for (name, ty) in &mut l.sums {
+                    if self.varies(*name) {
+                        *ty = self.widened(*ty);
+                    }
+                }
+                out.push(Stmt::Loop(l));
+            }
+            Stmt::Claim { .. } => return None,
+            // Lanes that are not here may have a zero divisor, or no number as a bound.
+            Stmt::Fault { .. } if mask.is_some() => return None,
+            // What is the same in all lanes.
+            other => out.push(other.clone()),
+        }
+        Some(())
+    }
+
+    /// Does the variable differ between lanes?
+    fn varies(&self, name: Name) -> bool {
+        match name.variable {
+            Variable::Value(v) => !self.interior.varying.uniform(v),
+            Variable::Local(local) => self.interior.varying.locals.contains(&local),
+            _ => false,
+        }
+    }
+
+    fn widened(&self, ty: Ty) -> Ty {
+        match ty {
+            Ty::One(Type::Bool) => Ty::Mask(self.element, self.lanes),
+            Ty::One(ty) => Ty::Vector(ty, self.lanes),
+            other => other,
+        }
+    }
+
+    /// An operand of this type, for all lanes.
+    fn operand(&self, e: &Expr, ty: Ty) -> Expr {
+        match e {
+            Expr::Variable(name) if self.varies(*name) => e.clone(),
+            _ => Expr::Splat(self.widened(ty), Box::new(e.clone())),
+        }
+    }
+
+    /// An operation on vectors of the one float type, or on masks.
+    fn operation(&self, e: &Expr) -> Option<Expr> {
+        let float = Ty::One(self.element);
+        let truth = Ty::One(Type::Bool);
+        let at = |e: &Expr, ty: Ty| self.operand(e, ty);
+        let wide = |ty: Ty| self.widened(ty);
+        Some(match e {
+            Expr::Variable(name) => self.varies(*name).then(|| e.clone())?,
+            Expr::Unary(Unary::Not, ty, o, a) if *ty == truth => {
+                Expr::Unary(Unary::Not, wide(*ty), *o, Box::new(at(a, *ty)))
+            }
+            Expr::Unary(op, ty, o, a) if *ty == float && *op != Unary::Not => {
+                Expr::Unary(*op, wide(*ty), *o, Box::new(at(a, *ty)))
+            }
+            Expr::Binary(op, ty, o, two) => {
+                let fits = match op {
+                    Binary::Add | Binary::Sub | Binary::Mul | Binary::Div | Binary::Min | Binary::Max => {
+                        *ty == float
+                    }
+                    Binary::And | Binary::Or | Binary::Xor => *ty == truth,
+                    _ => false,
+                };
+                let two = fits.then(|| two.each_ref().map(|e| at(e, *ty)))?;
+                Expr::Binary(*op, wide(*ty), *o, Box::new(two))
+            }
+            Expr::Compare(op, ty, two) if *ty == float => {
+                Expr::Compare(*op, wide(*ty), Box::new(two.each_ref().map(|e| at(e, *ty))))
+            }
+            Expr::Select(ty, three) if *ty == float || *ty == truth => {
+                let [c, a, b] = &**three;
+                Expr::select(wide(*ty), at(c, truth), at(a, *ty), at(b, *ty))
+            }
+            Expr::Fma(ty, three) => Expr::Fma(wide(*ty), Box::new(three.each_ref().map(|e| at(e, *ty)))),
+            Expr::Cast { from, to, value, .. } if *to == float => match (&**value, from) {
+                (value, Ty::One(Type::Bool)) => Expr::Cast {
+                    from: wide(*from),
+                    to: wide(*to),
+                    overflow: Overflow::Wraps,
+                    value: Box::new(at(value, *from)),
+                },
+                (Expr::Variable(Name { variable: Variable::Value(v), .. }), _) => self.ramp(*v)?,
+                _ => return None,
+            },
+            Expr::Math(Function::Powi, ..) => return None,
+            Expr::Math(function, ty, arguments) => {
+                Expr::Math(*function, wide(*ty), arguments.iter().map(|e| at(e, *ty)).collect())
+            }
+            _ => return None,
+        })
+    }
+
+    /// An index as a float, lane by lane.
+    fn ramp(&self, v: ValueId) -> Option<Expr> {
+        let sum = self.interior.linear_here(self.program, v)?;
+        Some(Expr::Ramp {
+            ty: Ty::Vector(self.element, self.lanes),
+            coefficient: sum.coefficient,
+            variable: self.innermost,
+            base: sum.base,
+        })
+    }
+
+    /// The elements of all lanes.
+    fn lanes_of(&self, element: &Element, stride: Stride) -> Element {
+        let first = element.index().to_vec();
+        Element { place: Place::Lanes { first, stride, part: self.part }, ..element.clone() }
+    }
+
+    /// The distance between the elements of neighbouring lanes, where more than the last dimension varies.
+    fn rows(&self, element: &Element) -> Stride {
+        let coefficient =
+            |v: &ValueId| self.interior.linear_here(self.program, *v).map_or(0, |sum| sum.coefficient);
+        Stride::Rows(element.source.as_slice().iter().map(coefficient).collect())
+    }
+}
+
+fn both(ty: Ty, a: Expr, b: Expr) -> Expr {
+    Expr::Binary(Binary::And, ty, Overflow::Wraps, Box::new([a, b]))
+}
