@@ -254,7 +254,7 @@ impl<'a> AdjointBuilder<'a> {
         walk_program_level(&self.source.body, &mut |stmt| {
             if let Stmt::Par(par) = stmt {
                 let arrays = store_forwarding(self.source, self.affines, par).arrays;
-                let domain = Domain::of(self.source, self.affines, &par.ranges);
+                let domain = Domain::of_ended(self.source, self.affines, par);
                 if domain.is_some_and(|domain| events(&domain, par, &arrays).is_some()) {
                     without_bound.extend(arrays.iter().copied());
                 }

@@ -240,7 +240,7 @@ impl ParAdjoint<'_> {
         (mut gathers, all): (Vec<Gather>, &[(ValueId, ArrayId, Indices)]),
     ) -> Result<(), Error> {
         let beside = (self.shadows, self.extremes);
-        let domain = Domain::of(self.source, self.affines, &par.ranges);
+        let domain = Domain::of_ended(self.source, self.affines, par);
         let mut tapes = Tapes::default();
         let events = domain.as_ref().and_then(|domain| events(domain, par, &forwarding.arrays));
         let (copies, stamps) = match &events {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
     Affines, ArrayDecl, ArrayId, Binary, Block, Call, Combine, Facts, Indices, Literal, LocalId, Op, Par,
-    ParFacts, ParId, Program, Role, Safety, Sharing, Stmt, Store, Type, verify, walk, walk_program_level,
+    ParFacts, ParId, Program, Role, Safety, Sharing, Stmt, Store, Type, depends_on_arguments_alone, verify,
+    walk, walk_program_level,
 };
 
 use crate::analysis::extremes::extremes_alone;
@@ -27,7 +28,26 @@ pub(crate) fn prepare(source: &Program) -> Program {
     temps_at_the_start(&mut program, closed);
     locals_in_arrays(&mut program);
     in_place(&mut program, facts.as_ref());
+    extents(&mut program);
     program
+}
+
+/// Extents of parameters as values: they bound loops whose own bounds are data.
+fn extents(program: &mut Program) {
+    let mut is_data = false;
+    walk_program_level(&program.body, &mut |stmt| {
+        if let Stmt::Par(par) = stmt {
+            is_data |= par.ranges.iter().any(|r| !depends_on_arguments_alone(program, r.to));
+        }
+    });
+    for array in program.array_ids().filter(|_| is_data).collect::<Vec<_>>() {
+        let decl = program.array(array);
+        if let (Role::Param(_), rank) = (&decl.role, decl.rank) {
+            for k in 0..rank {
+                program.add_value(Op::Dim(array, k as u8), Type::Index, None);
+            }
+        }
+    }
 }
 
 /// The depth of recursion is that of nesting in the source.

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    Affines, ArrayId, Binary, Block, Indices, LoopId, Program, Range, Role, Stmt, Type, ValueId,
+    Affines, ArrayId, Binary, Block, Indices, Literal, LoopId, LoopKind, Op, Par, Program, Range, Role, Stmt,
+    Type, ValueId, depends_on_arguments_alone,
 };
 
 use crate::analysis::iteration_number::{Level, Numbered, Ranges, Step};
@@ -143,7 +144,23 @@ impl<'a> Domain<'a> {
     /// The domain of a loop; `None` where its bounds are data.
     pub fn of(source: &'a Program, affines: &'a Affines, ranges: &'a [Range]) -> Option<Domain<'a>> {
         let known = Ranges::new(source, affines);
-        let extents: Option<Vec<Polynomial>> = ranges.iter().map(|r| known.longest(&level(r))).collect();
+        Domain::with(source, affines, ranges, |r| known.longest(&level(r)))
+    }
+
+    /// The domain of a loop that has run without a fault. Where its bounds are data, an array that it goes through may bound it.
+    pub fn of_ended(source: &'a Program, affines: &'a Affines, par: &'a Par) -> Option<Domain<'a>> {
+        let known = Ranges::new(source, affines);
+        let bounded = |r: &Range| bounded_by_array(source, affines, par, r);
+        Domain::with(source, affines, &par.ranges, |r| known.longest(&level(r)).or_else(|| bounded(r)))
+    }
+
+    fn with(
+        source: &'a Program,
+        affines: &'a Affines,
+        ranges: &'a [Range],
+        extent: impl Fn(&Range) -> Option<Polynomial>,
+    ) -> Option<Domain<'a>> {
+        let extents: Option<Vec<Polynomial>> = ranges.iter().map(extent).collect();
         Some(Domain { source, affines, ranges, extents: extents? })
     }
 
@@ -175,6 +192,53 @@ impl<'a> Domain<'a> {
             Places::Each(numbered) => Some(numbered.count.clone()),
         };
         lead.into_iter().chain(self.extents.iter().cloned()).collect()
+    }
+}
+
+/// A loop that has run without a fault found all elements that it names. So it has no more iterations than an array is long
+/// in a dimension of which each of them takes another element.
+fn bounded_by_array(source: &Program, affines: &Affines, par: &Par, range: &Range) -> Option<Polynomial> {
+    let mut bound = None;
+    always_accessed(source, &par.body, &mut |array, index| {
+        for (k, v) in index.as_slice().iter().enumerate() {
+            if matches!(affines.form(*v).terms.as_slice(), [(var, _)] if *var == range.var) {
+                bound = bound.or_else(|| extent_of(source, array, k));
+            }
+        }
+    });
+    bound.map(|v| Polynomial::atom(Atom::Value(v)))
+}
+
+/// The extent of an array, where it is a value that is known before the program starts.
+fn extent_of(source: &Program, array: ArrayId, k: usize) -> Option<ValueId> {
+    match &source.array(array).role {
+        Role::Temp(shape) => shape.get(k).copied().filter(|v| depends_on_arguments_alone(source, *v)),
+        _ => source.values.iter().position(|v| v.op == Op::Dim(array, k as u8)).map(ValueId::from_index),
+    }
+}
+
+/// Calls `see` for each element that every iteration loads or stores.
+fn always_accessed(source: &Program, block: &Block, see: &mut dyn FnMut(ArrayId, &Indices)) {
+    for stmt in block {
+        match stmt {
+            Stmt::Let(v) => {
+                if let Op::Load(array, index) = source.op(*v) {
+                    see(*array, index);
+                }
+            }
+            Stmt::Store(s) | Stmt::Update(_, s) => see(s.array, &s.index),
+            Stmt::Loop(l) => match &l.kind {
+                LoopKind::For { from, to, .. } => {
+                    let number = |v: &ValueId| source.literal(*v).and_then(Literal::to_i64);
+                    if matches!((number(from), number(to)), (Some(from), Some(to)) if from < to) {
+                        always_accessed(source, &l.body, see);
+                    }
+                }
+                LoopKind::While { head, .. } => always_accessed(source, head, see),
+                LoopKind::Forever => always_accessed(source, &l.body, see),
+            },
+            _ => {}
+        }
     }
 }
 

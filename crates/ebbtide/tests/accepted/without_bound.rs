@@ -1,6 +1,8 @@
 //! Iterations that read what they wrote, in inner loops whose number of iterations is data.
 
 use ebbtide::prelude::*;
+use ebbtide_conformance::Input;
+use ebbtide_ir::Literal;
 
 use crate::{array, check, indices, loss};
 
@@ -123,6 +125,53 @@ fn stack(x: &Array1<f64>, s: &mut Array2<f64>, loss: &mut Array0<f64>) {
 #[test]
 fn c56_a_stack_in_an_array() {
     check(stack().ir().unwrap(), &[array(&[5], 1), array(&[5, 9], 2), loss()], "loss", &["x"]);
+}
+
+#[program]
+fn active(count: &Array0<i32>, x: &mut Array2<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..count[[]] as usize) {
+        for k in 0..3 {
+            x[[i, k]] = x[[i, k]] * 0.9 + 0.1 * x[[i, (k + 1) % 3]];
+        }
+    }
+    for (i, k) in par(0..x.dim(0), 0..x.dim(1)) {
+        loss[[]] += x[[i, k]] * x[[i, k]];
+    }
+}
+
+/// An array that all iterations go through bounds a loop over as many elements as are in use.
+#[test]
+fn c56_a_loop_over_the_elements_in_use() {
+    let count = Input::Elements(vec![], vec![Literal::from(3i32)]);
+    check(active().ir().unwrap(), &[count, array(&[5, 3], 1), loss()], "loss", &["x"]);
+}
+
+#[program]
+fn adaptive(k: &Array1<f64>, y: &mut Array2<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..k.len()) {
+        let mut t = 0.0;
+        let mut h = 0.1;
+        while t < 1.0 {
+            let step = h.min(1.0 - t);
+            let pull = -(1.0 + k[i] * k[i]) * y[[i, 0]];
+            if (step * step * pull).abs() < 0.02 || step < 1e-3 {
+                y[[i, 0]] += step * y[[i, 1]];
+                y[[i, 1]] += step * pull;
+                t += step;
+                h *= 1.5;
+            } else {
+                h *= 0.5;
+            }
+        }
+    }
+    for i in par(0..k.len()) {
+        loss[[]] += y[[i, 0]] * y[[i, 0]] + y[[i, 1]];
+    }
+}
+
+#[test]
+fn c56_steps_of_their_own_in_place() {
+    check(adaptive().ir().unwrap(), &[array(&[4], 1), array(&[4, 2], 2), loss()], "loss", &["k", "y"]);
 }
 
 #[program]

@@ -83,8 +83,8 @@ impl Task<'_> {
         let tape = places.and_then(|places| Some(Capture::Tape(self.lasting(w, ty, &places)?, places)));
         tape.ok_or_else(|| {
             self.unsupported(&format!(
-                "a parallel loop whose bounds are data, and that reads `{0}` after writing it in an inner loop (let it run \
-                 over all of `{0}`, with an `if` in its body)",
+                "a parallel loop whose number of iterations is data, and that reads `{0}` after writing it in an inner loop \
+                 (let it run over all of `{0}`, with an `if` in its body)",
                 self.source.array(array).name
             ))
         })
