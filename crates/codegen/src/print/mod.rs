@@ -9,10 +9,10 @@ pub(crate) mod dump;
 pub(crate) mod elements;
 pub(crate) mod emitter;
 pub(crate) mod entry;
-pub(crate) mod expr;
 pub(crate) mod forms;
 pub(crate) mod grid;
 pub(crate) mod grid_reduction;
+pub(crate) mod index_expr;
 pub(crate) mod interchanged;
 pub(crate) mod interior;
 pub(crate) mod library;
@@ -24,3 +24,6 @@ pub(crate) mod region;
 pub(crate) mod segment;
 pub(crate) mod statements;
 pub(crate) mod thread_ownership;
+
+#[cfg(test)]
+mod wgsl;

@@ -84,6 +84,9 @@ on_cuda! {
         conditions_over_indices_are_the_same_everywhere,
         neighbours_in_three_dimensions_are_the_same_everywhere,
     }
+    c_text {
+        programs_of_golden_texts_are_the_same_on_the_interpreter_and_on_their_target,
+    }
     cancel {
         a_launch_that_never_ends_is_stopped_and_its_arrays_can_be_used_again,
         inner_loops_of_few_passes_do_not_put_an_end_off,

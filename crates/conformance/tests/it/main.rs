@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod boundaries;
+mod c_text;
 mod cache;
 mod cancel;
 mod cuda;

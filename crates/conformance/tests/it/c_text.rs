@@ -1,0 +1,78 @@
+//! The C text of programs: golden, with vectors of 16 bytes; and what the programs of all golden texts compute.
+
+use std::process::Command;
+
+use ebbtide_codegen::{Target, c_unit};
+use ebbtide_conformance::Input;
+use ebbtide_ir::passes::simplify_segments;
+use ebbtide_ir::{Block, Literal, Program, Type};
+use expect_test::{ExpectFile, expect_file};
+
+use crate::devices;
+use crate::{boundaries, programs};
+
+/// Compares the functions of a program, without what stands before them in every text.
+fn check(program: &Program, expected: ExpectFile) {
+    let simple = simplify_segments(program, &[&program.body]).unwrap();
+    let blocks: Vec<&Block> = simple.segments.iter().collect();
+    let unit = c_unit(&simple.program, &simple.facts, &blocks, Target { vector_bytes: 16 }).unwrap();
+    let functions: Vec<&str> = unit.source.split("\ni64 segment_").skip(1).collect();
+    expected.assert_eq(&functions.join("\n---\n"));
+}
+
+#[test]
+fn a_pointwise_loop_runs_in_vectors() {
+    check(&programs::pointwise(), expect_file!["../golden/pointwise.c"]);
+}
+
+#[test]
+fn a_periodic_stencil_has_an_interior() {
+    check(&programs::burgers(), expect_file!["../golden/burgers.c"]);
+}
+
+#[test]
+fn rows_of_a_plane_have_an_interior() {
+    check(&programs::wave(), expect_file!["../golden/wave.c"]);
+}
+
+#[test]
+fn conditions_on_columns_are_decided_in_the_interior() {
+    check(&boundaries::guarded(1, Type::F32), expect_file!["../golden/guarded.c"]);
+}
+
+fn arrays(shapes: &[&[usize]]) -> Vec<Input> {
+    shapes.iter().zip(1..).map(|(shape, seed)| Input::Array(shape.to_vec(), seed)).collect()
+}
+
+#[test]
+pub fn programs_of_golden_texts_are_the_same_on_the_interpreter_and_on_their_target() {
+    let steps = || [Input::Scalar(Literal::index(3))];
+    for n in [1, 2, 3, 17, 70] {
+        let inputs = arrays(&[&[n], &[n]]).into_iter().chain(steps());
+        devices::check(&programs::pointwise(), &inputs.collect::<Vec<_>>()).unwrap();
+        let scalars = [0.1, 0.05].map(|x| Input::Scalar(Literal::from(x)));
+        let inputs = arrays(&[&[n], &[n]]).into_iter().chain(scalars).chain(steps());
+        devices::check(&programs::burgers(), &inputs.collect::<Vec<_>>()).unwrap();
+    }
+    for [n, m] in [[8, 9], [33, 70]] {
+        let inputs = arrays(&[&[n, m], &[n, m], &[n, m], &[3], &[3, m]]).into_iter().chain(steps());
+        devices::check(&programs::wave(), &inputs.collect::<Vec<_>>()).unwrap();
+        let inputs = arrays(&[[n, m].as_slice(); 4]).into_iter().chain(steps());
+        devices::check(&boundaries::guarded(1, Type::F32), &inputs.collect::<Vec<_>>()).unwrap();
+    }
+}
+
+#[test]
+fn the_same_bits_come_of_programs_whose_optional_steps_are_left_out() {
+    let all = "faults at end,hoist invariants,vectorise,jam,specialise,narrow index,predicate,address reuse,sink stores";
+    for left_out in [all, "jam", "hoist invariants"] {
+        let test = "c_text::programs_of_golden_texts_are_the_same_on_the_interpreter_and_on_their_target";
+        let ran = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test])
+            .env("EBBTIDE_WITHOUT", left_out)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ran.stdout);
+        assert!(ran.status.success() && said.contains("1 passed"), "without {left_out}: {said}");
+    }
+}
