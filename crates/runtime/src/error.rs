@@ -227,6 +227,12 @@ impl fmt::Debug for Error {
     }
 }
 
+impl From<ebbtide_checkpoint::Error> for Error {
+    fn from(error: ebbtide_checkpoint::Error) -> Self {
+        Error::Snapshot(error.into())
+    }
+}
+
 impl Error {
     /// What ended a run of a program.
     pub fn of_run(program: &ir::Program, fault: ir::Fault) -> Error {

@@ -24,7 +24,7 @@ pub use device::frame::extents::{follows_from_arguments, from_arguments};
 pub use device::frame::{Frame, TapePlaces, View};
 pub use device::interpreter::{checked, interpreter, interpreter_with};
 pub use device::{Backend, Device, Executable, Start, partial_sums};
-pub use ebbtide_snapshot::Position;
+pub use ebbtide_checkpoint::Position;
 pub use ebbtide_snapshot::fs::{Disks, FileSystem};
 pub use ebbtide_sweep::Cancel;
 pub use error::{Error, Result};

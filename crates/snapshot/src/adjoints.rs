@@ -1,13 +1,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use ebbtide_checkpoint::Header;
+
 use crate::file::{SnapshotWriter, temporary};
-use crate::header::{ArrayInfo, Header, Kind};
 use crate::journal::{FileNumber, Record};
 use crate::store::Store;
 use crate::survey::Adjoint;
 use crate::writer::{Content, Job, Writer};
-use crate::{Error, State};
+use crate::{ArrayInfo, Checkpoint, Error, Kind, Label, Position, State};
 
 /// How many adjoints stay on disk: the latest, and one to fall back on.
 const GENERATIONS: usize = 2;
@@ -20,7 +21,7 @@ const GENERATIONS: usize = 2;
 pub struct Adjoints {
     store: Store,
     writer: Arc<Writer>,
-    buffer: Arc<State>,
+    buffer: Arc<Checkpoint>,
     /// The adjoints on disk, the one to go first in front.
     kept: VecDeque<FileNumber>,
     /// What a complete gradient supersedes, and [`release`](Self::release) removes.
@@ -45,6 +46,15 @@ pub enum Patience {
     Wait,
     /// It is not written: the next one will do.
     Skip,
+}
+
+/// What a checkpoint that is written from where it lies consists of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outline {
+    /// Its position.
+    pub position: Position,
+    /// Its arrays, in the order in which their bytes are given.
+    pub arrays: Vec<ArrayInfo>,
 }
 
 /// How far a run is when its adjoint is written.
@@ -86,9 +96,9 @@ impl Adjoints {
     /// A state to save the adjoint into; `None` while the one before is still being written.
     pub fn begin(&mut self) -> Result<Option<&mut State>, Error> {
         self.writer.check()?;
-        let Some(state) = Arc::get_mut(&mut self.buffer) else { return Ok(None) };
-        state.clear();
-        Ok(Some(state))
+        let Some(checkpoint) = Arc::get_mut(&mut self.buffer) else { return Ok(None) };
+        checkpoint.clear();
+        Ok(Some(&mut checkpoint.state))
     }
 
     /// As [`begin`](Self::begin), but waits.
@@ -108,7 +118,7 @@ impl Adjoints {
     pub fn commit(&mut self, step: u64, steps: u64) {
         let file = self.store.next_number();
         let label = self.store.label(Kind::Adjoint, step, Some(steps));
-        let content = Content::State { label, state: Arc::clone(&self.buffer) };
+        let content = self.saved(label);
         self.keep(file, content, step, steps);
     }
 
@@ -116,17 +126,26 @@ impl Adjoints {
     pub fn finish(&mut self, steps: u64) -> Result<(), Error> {
         let file = self.store.next_number();
         let label = self.store.label(Kind::Result, 0, Some(steps));
-        let content = Content::State { label, state: Arc::clone(&self.buffer) };
+        let content = self.saved(label);
         self.keep_result(file, content, steps)
     }
 
-    /// Writes an adjoint of these arrays, whose bytes `fill` gives in order, through a buffer of so many bytes. Returns
+    /// What was saved, at the position of its step.
+    fn saved(&mut self, label: Label) -> Content {
+        // It is shared with the writer only after this.
+        if let Some(checkpoint) = Arc::get_mut(&mut self.buffer) {
+            checkpoint.position = Position::before_step(label.step);
+        }
+        Content::Checkpoint { label, checkpoint: Arc::clone(&self.buffer) }
+    }
+
+    /// Writes an adjoint whose bytes `fill` gives in order, through a buffer of so many bytes. Returns
     /// whether it was written; a complete gradient always is, and is durable then.
     pub fn stream<E: From<Error>>(
         &mut self,
         reached: Reached,
         steps: u64,
-        arrays: Vec<ArrayInfo>,
+        outline: Outline,
         buffer: usize,
         patience: Patience,
         fill: impl FnOnce(&mut SnapshotWriter) -> Result<(), E>,
@@ -149,7 +168,7 @@ impl Adjoints {
         let file = self.store.next_number();
         let label = self.store.label(kind, step, Some(steps));
         let path = temporary(&self.store.path(file));
-        let header = Header { label, position: None, arrays };
+        let header = Header { label, position: outline.position, arrays: outline.arrays };
         let written = SnapshotWriter::create(&*self.store.fs, &path, &header, buffer)
             .map_err(E::from)
             .and_then(|mut writer| fill(&mut writer).and_then(|()| writer.finish().map_err(E::from)));

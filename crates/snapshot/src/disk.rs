@@ -3,14 +3,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::fs::{Disks, FileSystem};
-use crate::header::Kind;
 use crate::journal::{FileNumber, Record};
 use crate::prefetch::Prefetcher;
 use crate::scratch::Scratch;
 use crate::staging::Staging;
 use crate::store::{Owner, Store};
 use crate::writer::{Content, Durability, Job, Writer};
-use crate::{Error, Place, State};
+use crate::{Error, Kind, Place, Position, State};
 
 /// Slots on disk, one `safetensors` file each.
 ///
@@ -135,9 +134,9 @@ impl Place<State> for Disk {
         self.writer.check()?;
         let index = self.buffer_to_save()?;
         self.begun = Some((slot, index));
-        let state = self.staging.get_mut(index).ok_or(Error::EmptySlot { slot })?;
-        state.clear();
-        Ok(state)
+        let checkpoint = self.staging.get_mut(index).ok_or(Error::EmptySlot { slot })?;
+        checkpoint.clear();
+        Ok(&mut checkpoint.state)
     }
 
     fn commit(&mut self, slot: usize, step: u64) -> Result<(), Error> {
@@ -146,8 +145,9 @@ impl Place<State> for Disk {
             _ => return Err(Error::EmptySlot { slot }),
         };
         let file = self.store.next_number();
-        let state = self.staging.share(index, file);
-        let held = Held { file, step, bytes: state.bytes() };
+        self.staging.get_mut(index).ok_or(Error::EmptySlot { slot })?.position = Position::before_step(step);
+        let checkpoint = self.staging.share(index, file);
+        let held = Held { file, step, bytes: checkpoint.state.bytes() };
         // The journal line of the new state supersedes that of the old one: no line of its own is needed.
         let supersedes = self.slots.insert(slot, held).map(|old| old.file);
         if let Some(old) = supersedes {
@@ -156,7 +156,7 @@ impl Place<State> for Disk {
         }
         self.writer.submit(Job::Keep {
             file,
-            content: Content::State { label: self.store.label(Kind::State, step, None), state },
+            content: Content::Checkpoint { label: self.store.label(Kind::State, step, None), checkpoint },
             record: self.record(Record::Stored { step, file, supersedes }),
             supersedes,
         });
@@ -176,13 +176,13 @@ impl Place<State> for Disk {
             Some(index) => index,
             None => {
                 let index = self.buffer_to_load()?;
-                let state = self.staging.get_mut(index).ok_or(Error::EmptySlot { slot })?;
-                self.store.read(held.file, Kind::State, held.step, state)?;
+                let checkpoint = self.staging.get_mut(index).ok_or(Error::EmptySlot { slot })?;
+                self.store.read(held.file, Kind::State, held.step, checkpoint)?;
                 self.staging.set_holds(index, held.file);
                 index
             }
         };
-        Ok(self.staging.get(index))
+        Ok(&self.staging.get(index).state)
     }
 
     fn discard(&mut self, slot: usize) -> Result<(), Error> {

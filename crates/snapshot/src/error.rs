@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A state, a position, or the memory for them.
+    #[error(transparent)]
+    Checkpoint(#[from] ebbtide_checkpoint::Error),
     /// The operating system refused.
     #[error("could not {doing} {}: {source}", path.display())]
     Io {
@@ -23,43 +26,19 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
-    /// A run was written in a format that this version does not read.
+    /// A run or a snapshot was written in a format that this version does not read.
     #[error(
         "{} was written by another version of Ebbtide: its format is `{found}`, this version reads `{reads}`; \
-         end the run with the version that began it, or begin again in an empty directory",
+         continue with the version that wrote it, or begin again in an empty directory",
         path.display()
     )]
     OtherFormat {
-        /// The manifest of the run.
+        /// The manifest of the run, or the snapshot.
         path: PathBuf,
         /// The format that it has.
         found: String,
         /// The format that this version reads.
         reads: &'static str,
-    },
-    /// A state was asked for an array that it does not have.
-    #[error("there is no array `{name}` in this state; it has: {known}")]
-    NoArray {
-        /// The name asked for.
-        name: String,
-        /// The names there are.
-        known: String,
-    },
-    /// An array has another type or size than the one asked for.
-    #[error("array `{name}` has {found}, expected {expected}")]
-    WrongArray {
-        /// Its name.
-        name: String,
-        /// What it has.
-        found: String,
-        /// What was asked for.
-        expected: String,
-    },
-    /// A name was given to two arrays of one state, or is reserved.
-    #[error("the name `{name}` is taken: every array of a state needs a name of its own")]
-    DuplicateArray {
-        /// The name.
-        name: String,
     },
     /// A slot was loaded, or committed to, that holds nothing.
     #[error("slot {slot} holds no state")]
@@ -74,14 +53,6 @@ pub enum Error {
         slot: usize,
         /// How many there are.
         slots: usize,
-    },
-    /// A text is not a position.
-    #[error("`{text}` is not a position: {why}")]
-    BadPosition {
-        /// The text.
-        text: String,
-        /// What is wrong with it.
-        why: String,
     },
     /// Another process owns the run, or another part of this one does.
     #[error("{} is in use by another process or another part of this one; wait for it or end it", path.display())]
@@ -142,12 +113,6 @@ pub enum Error {
         /// What is free.
         free: u64,
     },
-    /// The system has no memory left.
-    #[error("{} of memory could not be allocated", size(*bytes))]
-    NoMemory {
-        /// How much was asked for.
-        bytes: u64,
-    },
     /// The thread that writes or reads in the background is gone.
     #[error("the background thread that {doing} has died")]
     WorkerDied {
@@ -160,6 +125,16 @@ impl Error {
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
         let path = path.to_owned();
         move |source| Error::Io { doing, path, source }
+    }
+
+    /// What is wrong with the header of a file.
+    pub(crate) fn header(path: &Path) -> impl FnOnce(ebbtide_checkpoint::Error) -> Error {
+        move |error| match error {
+            ebbtide_checkpoint::Error::OtherFormat { found, reads } => {
+                Error::OtherFormat { path: path.to_owned(), found, reads }
+            }
+            other => Error::damaged(path, other.to_string()),
+        }
     }
 
     pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Error {

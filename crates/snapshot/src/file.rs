@@ -1,17 +1,18 @@
-//! One state, one `safetensors` file.
+//! One checkpoint, one `safetensors` file.
 //!
-//! The file starts with the length of its header (8 bytes), the header (JSON) and then the arrays, one after
-//! the other. The header is filled up with spaces so that the arrays start at a multiple of 4 KiB. Files are written and
-//! read piece by piece: nothing here takes memory in proportion to the arrays, unless a whole [`State`] is asked for.
+//! Files are written and read piece by piece: nothing here takes memory in proportion to the arrays, unless a whole
+//! [`Checkpoint`] is asked for.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::buffer::{ALIGNMENT, Buffer};
+use ebbtide_checkpoint::{
+    ALIGNMENT, ArrayInfo, Buffer, Checkpoint, Header, LARGEST_HEADER, Label, Position, zeroed,
+};
+
 use crate::fs::{FileSystem, InputFile, OutputFile};
-use crate::header::{ArrayInfo, Header, LARGEST_HEADER, Label};
 use crate::unique::unique_name;
-use crate::{Error, Position, State, room};
+use crate::{Error, room};
 
 /// Large enough for the disk to run at full speed, small enough to be one request.
 const PIECE: usize = 8 << 20;
@@ -40,7 +41,7 @@ impl SnapshotWriter {
         header: &Header,
         buffer: usize,
     ) -> Result<Self, Error> {
-        let text = encode(header).map_err(|what| Error::damaged(path, what))?;
+        let text = header.encode().map_err(Error::header(path))?;
         let mut file = create(fs, path)?;
         for piece in text.as_slice().chunks(PIECE) {
             file.write(piece).map_err(Error::io("write", path))?;
@@ -76,7 +77,7 @@ impl SnapshotWriter {
             return Err(Error::damaged(&self.path, "less was written into it than its header says"));
         }
         let io = || Error::io("write", &self.path);
-        if self.waiting.len() > 0 {
+        if !self.waiting.is_empty() {
             // Whole blocks, then cut: what a disk likes best.
             self.file.write(self.waiting.whole_blocks()).map_err(io())?;
             if !self.waiting.len().is_multiple_of(ALIGNMENT) {
@@ -104,11 +105,11 @@ pub(crate) fn write(
     fs: &dyn FileSystem,
     path: &Path,
     label: &Label,
-    state: &State,
+    checkpoint: &Checkpoint,
 ) -> Result<Box<dyn OutputFile>, Error> {
-    let text = encode(&header(label, state)).map_err(|what| Error::damaged(path, what))?;
+    let text = checkpoint.header(label).encode().map_err(Error::header(path))?;
     let mut file = create(fs, path)?;
-    let data = state.data();
+    let data = checkpoint.state.data();
     let pieces = text.as_slice().chunks(PIECE).chain(data.whole_blocks().chunks(PIECE));
     for piece in pieces {
         file.write(piece).map_err(Error::io("write", path))?;
@@ -119,14 +120,19 @@ pub(crate) fn write(
     Ok(file)
 }
 
-/// Writes one state into one file and returns when it would survive a power cut.
+/// Writes one checkpoint into one file and returns when it would survive a power cut.
 ///
 /// A file that has this name already is replaced in one move, when its successor is safe. Until then that has a hidden
 /// name of its own (`.ebbtide-*.tmp`) in the same directory; only a process that is killed leaves it there.
-pub fn write_snapshot(fs: &dyn FileSystem, path: &Path, label: &Label, state: &State) -> Result<(), Error> {
+pub fn write_snapshot(
+    fs: &dyn FileSystem,
+    path: &Path,
+    label: &Label,
+    checkpoint: &Checkpoint,
+) -> Result<(), Error> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let temporary = dir.join(format!(".ebbtide-{}.tmp", unique_name()));
-    let written = write(fs, &temporary, label, state)
+    let written = write(fs, &temporary, label, checkpoint)
         .and_then(|mut file| file.sync().map_err(Error::io("sync", &temporary)))
         .and_then(|()| fs.rename(&temporary, path).map_err(Error::io("write", path)));
     if let Err(error) = written {
@@ -167,9 +173,9 @@ impl SnapshotReader {
         if header_len > LARGEST_HEADER || header_len > size - 8 {
             return Err(damaged(format!("its header claims {header_len} bytes, the file has {size}")));
         }
-        let mut text = room::zeroed(header_len as usize)?;
+        let mut text = zeroed(header_len as usize)?;
         file.read(&mut text).map_err(Error::io("read", path))?;
-        let header = Header::decode(&text, size - 8 - header_len).map_err(damaged)?;
+        let header = Header::decode(&text, size - 8 - header_len).map_err(Error::header(path))?;
         let path = path.to_owned();
         Ok(Self { file, path, header, at: 0, done: 0, sum: crc32fast::Hasher::new() })
     }
@@ -179,9 +185,9 @@ impl SnapshotReader {
         &self.header.label
     }
 
-    /// The position that the state belongs to, if it was told.
-    pub fn position(&self) -> Option<&Position> {
-        self.header.position.as_ref()
+    /// The position of the checkpoint.
+    pub fn position(&self) -> &Position {
+        &self.header.position
     }
 
     /// The arrays, in the order in which they are read.
@@ -249,14 +255,14 @@ impl SnapshotReader {
         if self.next_array().map_or(0, |array| array.bytes - self.done) < count {
             return Err(self.damaged("it is shorter than was asked for"));
         }
-        let mut bytes = room::zeroed(count)?;
+        let mut bytes = zeroed(count)?;
         self.read(&mut bytes)?;
         Ok(bytes)
     }
 
     /// Reads all that has not been read and compares every checksum.
     pub fn verify(mut self) -> Result<Label, Error> {
-        let mut piece = room::zeroed(GLANCE.min(usize::try_from(self.bytes()).unwrap_or(GLANCE)))?;
+        let mut piece = zeroed(GLANCE.min(usize::try_from(self.bytes()).unwrap_or(GLANCE)))?;
         while let Some(array) = self.next_array() {
             let count = piece.len().min(array.bytes - self.done);
             self.read(&mut piece[..count])?;
@@ -265,8 +271,8 @@ impl SnapshotReader {
         Ok(self.header.label)
     }
 
-    /// Reads the whole file into `state`.
-    fn read_state(mut self, state: &mut State) -> Result<Label, Error> {
+    /// Reads the whole file.
+    fn read_all(mut self, Checkpoint { position, state }: &mut Checkpoint) -> Result<Label, Error> {
         let bytes = self.bytes();
         if bytes > state.capacity() as u64 {
             room::check(&self.path, bytes)?;
@@ -287,48 +293,22 @@ impl SnapshotReader {
             }
             rest = later;
         }
-        state.set_position(self.header.position);
+        *position = self.header.position;
         Ok(self.header.label)
     }
 }
 
-/// Reads a snapshot file into `state` and returns what it says about itself.
+/// Reads a snapshot file into `checkpoint` and returns what it says about itself.
 ///
 /// Every length is checked against the size of the file and the memory that is free before anything is allocated for it,
-/// and every checksum against the content. `state` is empty after an error.
-pub fn read_snapshot(fs: &dyn FileSystem, path: &Path, state: &mut State) -> Result<Label, Error> {
-    state.clear();
-    let result = SnapshotReader::open(fs, path).and_then(|reader| reader.read_state(state));
+/// and every checksum against the content. `checkpoint` is empty after an error.
+pub fn read_snapshot(fs: &dyn FileSystem, path: &Path, checkpoint: &mut Checkpoint) -> Result<Label, Error> {
+    checkpoint.clear();
+    let result = SnapshotReader::open(fs, path).and_then(|reader| reader.read_all(checkpoint));
     if result.is_err() {
-        state.clear();
+        checkpoint.clear();
     }
     result
-}
-
-fn header(label: &Label, state: &State) -> Header {
-    let arrays = state.arrays().map(|array| ArrayInfo {
-        name: array.name.to_owned(),
-        dtype: array.dtype,
-        shape: array.shape.to_vec(),
-        bytes: array.bytes.len(),
-        checksum: crc32fast::hash(array.bytes),
-    });
-    Header { label: label.clone(), position: state.position().cloned(), arrays: arrays.collect() }
-}
-
-/// Length, header and padding: everything that stands before the arrays.
-fn encode(header: &Header) -> Result<Buffer, String> {
-    let text = header.encode()?;
-    let total = (8 + text.len()).next_multiple_of(ALIGNMENT);
-    if (total - 8) as u64 > LARGEST_HEADER {
-        return Err("its header would be too large: there are too many arrays".to_owned());
-    }
-    let mut buffer = Buffer::default();
-    let bytes = buffer.extend(total).map_err(|error| error.to_string())?;
-    bytes[..8].copy_from_slice(&((total - 8) as u64).to_le_bytes());
-    bytes[8..8 + text.len()].copy_from_slice(text.as_bytes());
-    bytes[8 + text.len()..].fill(b' ');
-    Ok(buffer)
 }
 
 /// The name that a file of a run has until it is complete.

@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use crate::buffer::ALIGNMENT;
+use ebbtide_checkpoint::ALIGNMENT;
 use kill::{Operation, at, at_write};
 
 /// The operations that snapshots and runs need of a file system.

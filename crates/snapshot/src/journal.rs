@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ebbtide_checkpoint::zeroed;
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
 use crate::fs::{FileSystem, OutputFile};
-use crate::{Error, room};
 
 /// The longest line that can be a record.
 const LONGEST_LINE: usize = 1 << 16;
@@ -118,7 +119,7 @@ pub fn read_journal(fs: &dyn FileSystem, path: &Path) -> Result<History, Error> 
         );
         return Err(Error::damaged(path, what));
     }
-    let mut piece = room::zeroed(PIECE.min(size as usize))?;
+    let mut piece = zeroed(PIECE.min(size as usize))?;
     let (mut left, mut offset) = (size, 0);
     let mut lines = Lines { history, offset: 0, line: Vec::new(), skipped: 0, gap: None };
     while left > 0 {

@@ -3,6 +3,7 @@ use std::ffi::OsStr;
 use std::fmt::Display;
 use std::path::Path;
 
+use ebbtide_checkpoint::zeroed;
 use serde::{Deserialize, Serialize};
 
 use crate::file::temporary;
@@ -10,12 +11,12 @@ use crate::fs::FileSystem;
 use crate::journal::now;
 use crate::survey::JOURNAL;
 use crate::unique::unique_name;
-use crate::{Element, Error, State, room};
+use crate::{Element, Error, State};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 /// Every format of a manifest begins so; what follows is its number.
 const FORMATS: &str = "ebbtide run ";
-const FORMAT: &str = "ebbtide run 3";
+const FORMAT: &str = "ebbtide run 4";
 const LARGEST_MANIFEST: u64 = 16 << 20;
 
 /// What a run computes: the program and everything that its result depends on.
@@ -233,7 +234,7 @@ impl Manifest {
         if size > LARGEST_MANIFEST {
             return Err(Error::damaged(&path, format!("it has {size} bytes, more than any manifest")));
         }
-        let mut text = room::zeroed(size as usize)?;
+        let mut text = zeroed(size as usize)?;
         file.read(&mut text).map_err(Error::io("read", &path))?;
         let other = |format: String| Error::OtherFormat { path: path.clone(), found: format, reads: FORMAT };
         let manifest: Self = serde_json::from_slice(&text).map_err(|error| match format_of(&text) {

@@ -1,12 +1,11 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use crate::header::Kind;
 use crate::journal::FileNumber;
 use crate::store::Store;
-use crate::{Error, State};
+use crate::{Checkpoint, Error, Kind};
 
-/// A thread that reads one state ahead.
+/// A thread that reads one checkpoint ahead.
 pub(crate) struct Prefetcher {
     requests: Option<Sender<Request>>,
     answers: Receiver<Answer>,
@@ -17,13 +16,13 @@ pub(crate) struct Prefetcher {
 struct Request {
     file: FileNumber,
     step: u64,
-    buffer: State,
+    buffer: Checkpoint,
 }
 
-/// A state that was asked for, or the buffer that it was to be read into and what went wrong.
+/// A checkpoint that was asked for, or the buffer that it was to be read into and what went wrong.
 pub(crate) struct Answer {
     pub(crate) file: FileNumber,
-    pub(crate) buffer: State,
+    pub(crate) buffer: Checkpoint,
     pub(crate) result: Result<(), Error>,
 }
 
@@ -51,7 +50,7 @@ impl Prefetcher {
         self.reading
     }
 
-    pub(crate) fn request(&mut self, file: FileNumber, step: u64, buffer: State) {
+    pub(crate) fn request(&mut self, file: FileNumber, step: u64, buffer: Checkpoint) {
         if let Some(requests) = &self.requests
             && requests.send(Request { file, step, buffer }).is_ok()
         {

@@ -7,14 +7,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::Error;
 use crate::adjoints::Reached;
 use crate::disk::Held;
 use crate::fs::FileSystem;
-use crate::header::{Kind, Label};
 use crate::journal::FileNumber;
 use crate::store::{Store, file_name, other_content};
 use crate::survey::{Adjoint, Survey};
+use crate::{Error, Kind, Label};
 
 /// What was found in the directory of a run and can be gone on with.
 #[derive(Default)]

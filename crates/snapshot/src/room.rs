@@ -1,16 +1,8 @@
-//! How much memory there is, and taking it without ending the process.
+//! How much memory there is.
 
 use std::path::Path;
 
 use crate::Error;
-
-/// So many zeros, or an error where there is no room for them.
-pub(crate) fn zeroed(bytes: usize) -> Result<Vec<u8>, Error> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(bytes).map_err(|_| Error::NoMemory { bytes: bytes as u64 })?;
-    room.resize(bytes, 0);
-    Ok(room)
-}
 
 /// Refuses a file whose arrays take more than the memory that is free.
 pub(crate) fn check(path: &Path, bytes: u64) -> Result<(), Error> {

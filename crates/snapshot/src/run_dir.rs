@@ -12,7 +12,7 @@ use crate::recovery::Recovered;
 use crate::store::Store;
 use crate::survey::{Adjoint, JOURNAL, LOCK, Survey};
 use crate::writer::{Durability, Job, Writer};
-use crate::{Error, State};
+use crate::{Checkpoint, Error};
 
 /// The directory of a run that is there, looked at and not yet touched.
 pub struct FoundRun {
@@ -192,11 +192,11 @@ impl RunDir {
     }
 
     /// Reads an adjoint that was found.
-    pub fn read_adjoint(&self, adjoint: &Adjoint, state: &mut State) -> Result<(), Error> {
-        state.clear();
+    pub fn read_adjoint(&self, adjoint: &Adjoint, checkpoint: &mut Checkpoint) -> Result<(), Error> {
+        checkpoint.clear();
         let path = self.store.path(adjoint.file);
         let label = self.store.open(adjoint.file)?.label().clone();
-        let found = read_snapshot(&*self.store.fs, &path, state)?;
+        let found = read_snapshot(&*self.store.fs, &path, checkpoint)?;
         if found == label { Ok(()) } else { Err(Error::damaged(&path, "it was replaced while it was read")) }
     }
 

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
-use crate::State;
+use ebbtide_checkpoint::Checkpoint;
+
 use crate::journal::FileNumber;
 
-/// A fixed number of states in memory, on their way to disk or from it.
+/// A fixed number of checkpoints in memory, on their way to disk or from it.
 ///
 /// A buffer is free when nobody else holds it: the writer has dropped its share, the reader has given it back.
 /// A free buffer still remembers which file it holds, until it is used for another.
@@ -14,7 +15,7 @@ pub(crate) struct Staging {
 
 #[derive(Default)]
 struct Buffer {
-    state: Arc<State>,
+    checkpoint: Arc<Checkpoint>,
     holds: Option<FileNumber>,
     lent: bool,
     used: u64,
@@ -47,20 +48,20 @@ impl Staging {
     }
 
     /// The content of a free buffer, to be replaced.
-    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut State> {
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut Checkpoint> {
         let buffer = self.buffers.get_mut(index)?;
         buffer.holds = None;
-        Arc::get_mut(&mut buffer.state)
+        Arc::get_mut(&mut buffer.checkpoint)
     }
 
-    pub(crate) fn get(&self, index: usize) -> &State {
-        &self.buffers[index].state
+    pub(crate) fn get(&self, index: usize) -> &Checkpoint {
+        &self.buffers[index].checkpoint
     }
 
     /// Shares a buffer whose content is that of `file`.
-    pub(crate) fn share(&mut self, index: usize, file: FileNumber) -> Arc<State> {
+    pub(crate) fn share(&mut self, index: usize, file: FileNumber) -> Arc<Checkpoint> {
         self.set_holds(index, file);
-        Arc::clone(&self.buffers[index].state)
+        Arc::clone(&self.buffers[index].checkpoint)
     }
 
     pub(crate) fn set_holds(&mut self, index: usize, file: FileNumber) {
@@ -83,18 +84,18 @@ impl Staging {
     }
 
     /// Takes a free buffer away until it is given back.
-    pub(crate) fn lend(&mut self) -> Option<State> {
+    pub(crate) fn lend(&mut self) -> Option<Checkpoint> {
         let index = self.free()?;
-        let state = std::mem::take(self.get_mut(index)?);
+        let checkpoint = std::mem::take(self.get_mut(index)?);
         self.buffers[index].lent = true;
-        Some(state)
+        Some(checkpoint)
     }
 
-    pub(crate) fn give_back(&mut self, state: State, holds: Option<FileNumber>) {
+    pub(crate) fn give_back(&mut self, checkpoint: Checkpoint, holds: Option<FileNumber>) {
         if let Some(index) = self.buffers.iter().position(|buffer| buffer.lent) {
             let buffer = &mut self.buffers[index];
             buffer.lent = false;
-            buffer.state = Arc::new(state);
+            buffer.checkpoint = Arc::new(checkpoint);
             buffer.holds = holds;
             self.touch(index);
         }
@@ -108,6 +109,6 @@ impl Staging {
 
 impl Buffer {
     fn is_free(&mut self) -> bool {
-        !self.lent && Arc::get_mut(&mut self.state).is_some()
+        !self.lent && Arc::get_mut(&mut self.checkpoint).is_some()
     }
 }

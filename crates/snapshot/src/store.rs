@@ -4,9 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::file::{SnapshotReader, read_snapshot};
 use crate::fs::FileSystem;
-use crate::header::{Kind, Label};
 use crate::journal::FileNumber;
-use crate::{Error, State};
+use crate::{Checkpoint, Error, Kind, Label};
 
 /// Whose snapshots these are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,15 +57,15 @@ impl Store {
         file: FileNumber,
         kind: Kind,
         step: u64,
-        state: &mut State,
+        checkpoint: &mut Checkpoint,
     ) -> Result<(), Error> {
         let path = self.path(file);
-        let found = read_snapshot(&*self.fs, &path, state)?;
+        let found = read_snapshot(&*self.fs, &path, checkpoint)?;
         let (owner, held) = (&self.owner, (found.kind, found.step));
         if (&found.run, &found.program) == (&owner.run, &owner.program) && held == (kind, step) {
             return Ok(());
         }
-        state.clear();
+        checkpoint.clear();
         let what = if (&found.run, &found.program) != (&owner.run, &owner.program) {
             "it belongs to another run".to_owned()
         } else {

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::Error;
 use crate::file::SnapshotReader;
 use crate::fs::{EntryKind, FileSystem};
-use crate::header::Kind;
 use crate::journal::{FileNumber, History, Record, read_journal};
 use crate::manifest::{MANIFEST, Manifest};
 use crate::recovery::{self, Recovered};
 use crate::store::{Owner, Store, number_in};
+use crate::{Error, Kind};
 
 pub(crate) const JOURNAL: &str = "journal.txt";
 pub(crate) const LOCK: &str = "lock";

@@ -12,10 +12,9 @@ use std::time::Duration;
 
 use crate::file::{self, temporary};
 use crate::fs::{FileSystem, LockGuard, OutputFile};
-use crate::header::Label;
 use crate::journal::{FileNumber, Journal, Record};
 use crate::store::Store;
-use crate::{Error, State};
+use crate::{Checkpoint, Error, Label};
 
 /// How many jobs may share one sync.
 const BATCH: usize = 16;
@@ -35,8 +34,8 @@ pub(crate) enum Job {
 
 /// What a new file will hold.
 pub(crate) enum Content {
-    /// This state.
-    State { label: Label, state: Arc<State> },
+    /// This checkpoint.
+    Checkpoint { label: Label, checkpoint: Arc<Checkpoint> },
     /// What has been written into it under its temporary name; it is not synced.
     Written(Box<dyn OutputFile>),
 }
@@ -296,8 +295,8 @@ impl Worker {
         let temporary = temporary(&path);
         let mut written;
         let output = match content {
-            Content::State { label, state } => {
-                written = file::write(&*self.fs, &temporary, label, state)?;
+            Content::Checkpoint { label, checkpoint } => {
+                written = file::write(&*self.fs, &temporary, label, checkpoint)?;
                 &mut written
             }
             Content::Written(output) => output,

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use ebbtide_schedule::{AnySchedule, Options, Progress as Reach, Schedule, Slot, Tier, replan};
 use ebbtide_snapshot::fs::{Disks, FileSystem};
 use ebbtide_snapshot::{
-    Budget, Disk, Error as SnapshotError, FoundRun, Identity, Manifest, Memory, Place, RunDir, State,
+    Budget, Checkpoint, Disk, Error as SnapshotError, FoundRun, Identity, Manifest, Memory, Place, RunDir,
+    State,
 };
 
 use crate::pace::Pace;
@@ -216,7 +217,7 @@ impl Run {
         let dir = self.owned()?;
         let (recovered, mut disk) = dir.take_recovered();
         let mut frontier = dir.empty_disk();
-        let mut adjoint = State::new();
+        let mut adjoint = Checkpoint::default();
         if let Some(found) = &recovered.adjoint {
             dir.read_adjoint(found, &mut adjoint)?;
         }
@@ -225,7 +226,7 @@ impl Run {
 
         let reached = match &recovered.adjoint {
             Some(found) => {
-                stepper.restore_adjoint(&adjoint).map_err(Error::Frontier)?;
+                stepper.restore_adjoint(&adjoint.state).map_err(Error::Frontier)?;
                 if recovered.finished {
                     self.finished = true;
                     return Ok(None);

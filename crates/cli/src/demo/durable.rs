@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ebbtide_snapshot::fs::{Disks, FileSystem, LockGuard};
-use ebbtide_snapshot::{Kind, Label, State, read_snapshot, write_snapshot};
+use ebbtide_snapshot::{Checkpoint, Kind, Label, Position, read_snapshot, write_snapshot};
 use serde::{Deserialize, Serialize};
 
 use super::lbfgs::Lbfgs;
@@ -73,8 +73,9 @@ impl Durable {
         if !self.file.exists() {
             return Ok(None);
         }
-        let mut state = State::new();
-        read_snapshot(&Disks, &self.file, &mut state)?;
+        let mut checkpoint = Checkpoint::default();
+        read_snapshot(&Disks, &self.file, &mut checkpoint)?;
+        let state = checkpoint.state;
         let theirs: Options = serde_json::from_slice(&state.get_vec::<u8>("options")?)?;
         let differences = self.options.differences(&theirs);
         if !differences.is_empty() {
@@ -89,10 +90,11 @@ impl Durable {
 
     /// Replaces what is on disk in one move; returns when it would survive a power cut.
     pub fn save(&self, optimiser: &Lbfgs, history: &History) -> Result<(), Failure> {
-        let mut state = State::new();
+        let mut checkpoint = Checkpoint::at(Position::before_step(optimiser.evaluations()));
+        let state = &mut checkpoint.state;
         state.put("options", &serde_json::to_vec(&self.options)?)?;
-        optimiser.save(&mut state)?;
-        history.save(&mut state)?;
+        optimiser.save(state)?;
+        history.save(state)?;
         let label = Label {
             kind: Kind::State,
             step: optimiser.evaluations(),
@@ -100,7 +102,7 @@ impl Durable {
             run: String::new(),
             program: self.options.program.clone(),
         };
-        Ok(write_snapshot(&Disks, &self.file, &label, &state)?)
+        Ok(write_snapshot(&Disks, &self.file, &label, &checkpoint)?)
     }
 }
 

@@ -41,7 +41,7 @@ impl History {
         state.put("model errors", &self.model_errors)?;
         state.put("first gradient", &self.first_gradient)?;
         state.put("seconds", &[self.seconds])?;
-        state.put("peak bytes", &[self.peak_bytes])
+        Ok(state.put("peak bytes", &[self.peak_bytes])?)
     }
 
     pub fn load(state: &State) -> Result<History, Error> {

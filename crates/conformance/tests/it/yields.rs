@@ -713,7 +713,7 @@ pub fn c42_a_yield_moves_between_devices() {
 
 #[test]
 pub fn c42_a_forged_yield_is_refused() {
-    use ebbtide_snapshot::{Position, State, fs::Disks, read_snapshot, write_snapshot};
+    use ebbtide_snapshot::{Checkpoint, Position, fs::Disks, read_snapshot, write_snapshot};
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("yielded.safetensors");
@@ -721,12 +721,13 @@ pub fn c42_a_forged_yield_is_refused() {
     let compiled = Compiled::new(&program(&stored_tree()), &device).unwrap();
     let mut world = World::new(&device, 1 << 13, &[0, 1, 0], &STORED_DATA);
     launch(&compiled, &mut world).save(&path).unwrap();
-    let mut state = State::new();
-    let told = read_snapshot(&Disks, &path, &mut state).unwrap();
+    let mut checkpoint = Checkpoint::default();
+    let told = read_snapshot(&Disks, &path, &mut checkpoint).unwrap();
+    let state = &checkpoint.state;
     // The same file again, its checksums right, but one thing in it another.
     let forge = |name: &str, ints: Option<(Vec<usize>, Vec<i64>)>, position: &str| {
-        let mut forged = State::new();
-        forged.set_position(Some(position.parse::<Position>().unwrap()));
+        let mut forgery = Checkpoint::at(position.parse::<Position>().unwrap());
+        let forged = &mut forgery.state;
         for array in state.arrays() {
             match (&ints, array.name == name) {
                 (Some((shape, ints)), true) if array.dtype.to_string() == "i64" => {
@@ -754,10 +755,10 @@ pub fn c42_a_forged_yield_is_refused() {
                 },
             }
         }
-        write_snapshot(&Disks, &path, &told, &forged).unwrap();
+        write_snapshot(&Disks, &path, &told, &forgery).unwrap();
         compiled.load(&path).map_err(|e| e.to_string())
     };
-    let here = state.position().unwrap().to_string();
+    let here = checkpoint.position.to_string();
     assert!(forge("nothing", None, &here).is_ok(), "an honest copy is fine");
     for name in ["yielded", "reason", "kept", "values", "locals", "bounds", "temp.12.scratch"] {
         assert!(forge(name, None, &here).is_err(), "without {name}");

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use ebbtide::prelude::*;
 use ebbtide_snapshot::fs::Disks;
-use ebbtide_snapshot::{Dtype, Label as SnapshotLabel, Position, State, read_snapshot, write_snapshot};
+use ebbtide_snapshot::{Checkpoint, Dtype, Label as SnapshotLabel, Position, read_snapshot, write_snapshot};
 
 #[path = "../entropy.rs"]
 mod entropy;
@@ -65,7 +65,7 @@ struct Sound {
     path: PathBuf,
     bytes: Vec<u8>,
     label: SnapshotLabel,
-    position: Option<Position>,
+    position: Position,
     parts: Vec<Part>,
     _folder: tempfile::TempDir,
 }
@@ -82,13 +82,14 @@ static SOUND: LazyLock<Sound> = LazyLock::new(|| {
     let path = folder.path().join("yield");
     at.save(&path).expect("the disk works");
     let bytes = std::fs::read(&path).expect("it was just written");
-    let mut state = State::new();
-    let label = read_snapshot(&Disks, &path, &mut state).expect("it is sound");
-    let parts = state
+    let mut checkpoint = Checkpoint::default();
+    let label = read_snapshot(&Disks, &path, &mut checkpoint).expect("it is sound");
+    let parts = checkpoint
+        .state
         .arrays()
         .map(|a| Part { name: a.name.into(), dtype: a.dtype, shape: a.shape.to_vec(), bytes: a.bytes.to_vec() })
         .collect();
-    let position = state.position().cloned();
+    let position = checkpoint.position;
     Sound { compiled, device, path, bytes, label, position, parts, _folder: folder }
 });
 
@@ -138,23 +139,22 @@ impl Sound {
                     let count: usize = part.shape.iter().product();
                     part.bytes.resize(count * part.dtype.size(), 0);
                 }
-                _ => position = None,
+                _ => position = Position::root(),
             }
         }
-        let mut state = State::new();
-        state.set_position(position);
+        let mut checkpoint = Checkpoint::at(position);
         for part in &parts {
             // A byte that is no `bool` cannot be written.
             let bytes: Vec<u8> = match part.dtype {
                 Dtype::Bool => part.bytes.iter().map(|byte| byte & 1).collect(),
                 _ => part.bytes.clone(),
             };
-            let put = state.put_with(&part.name, part.dtype, &part.shape, |place| place.copy_from_slice(&bytes));
+            let put = checkpoint.state.put_with(&part.name, part.dtype, &part.shape, |place| place.copy_from_slice(&bytes));
             if put.is_err() {
                 return false;
             }
         }
-        write_snapshot(&Disks, &self.path, &self.label, &state).is_ok()
+        write_snapshot(&Disks, &self.path, &self.label, &checkpoint).is_ok()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ebbtide::prelude::*;
+use ebbtide_snapshot::Position;
 use ebbtide_snapshot::fs::Disks;
 
 use crate::crafted::Parts;
@@ -77,8 +78,8 @@ fn c60_a_crafted_yield_ends_in_a_result_or_an_error() {
                 "another program".to_string()
             }
             1 => {
-                parts.position = None;
-                "no position".to_string()
+                parts.position = Position::root();
+                "no place".to_string()
             }
             2 => {
                 let at = random.below(parts.arrays.len());

@@ -4,7 +4,7 @@
 //! same name: a label that stands once in its block is its label and nothing else. The iteration of a `for` is the value of its variable, that
 //! of any other loop the number of finished passes.
 
-use ebbtide_snapshot::{Position, Step};
+use ebbtide_checkpoint::{Position, Step};
 
 use super::Scalars;
 use crate::syntax::*;

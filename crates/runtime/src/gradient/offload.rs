@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ebbtide_checkpoint::{Dtype, State};
 use ebbtide_ir::ArrayId;
 use ebbtide_snapshot::fs::FileSystem;
-use ebbtide_snapshot::{Disk, Dtype, Place as _, State};
+use ebbtide_snapshot::{Disk, Place as _};
 
 use crate::device::frame::Frame;
 use crate::device::{Device, Executable};
@@ -98,7 +99,7 @@ fn arrays(state: &State, count: usize) -> Result<Vec<&[u8]>, ebbtide_snapshot::E
         state
             .array(&name)
             .map(|array| array.bytes)
-            .ok_or_else(|| ebbtide_snapshot::Error::NoArray { name: name.clone(), known: known() })
+            .ok_or_else(|| ebbtide_checkpoint::Error::NoArray { name: name.clone(), known: known() }.into())
     });
     found.collect()
 }
@@ -157,7 +158,7 @@ impl Offload {
             let (fail, bytes) = (self.fail(), self.bytes() as usize);
             let disk = self.disk()?;
             let state = disk.begin(index).map_err(&fail)?;
-            state.reserve(bytes).map_err(&fail)?;
+            state.reserve(bytes).map_err(|error| fail(error.into()))?;
             put(state, hands.arrays.iter().map(|array| hands.frame.bytes(*array))).map_err(&fail)?;
             disk.commit(index, step).map_err(&fail)?;
         }
@@ -260,9 +261,11 @@ impl Offload {
         let fail = self.fail();
         let disk = self.disk()?;
         let state = disk.begin(index).map_err(&fail)?;
-        state.reserve(bytes).map_err(&fail)?;
+        state.reserve(bytes).map_err(|error| fail(error.into()))?;
         for (k, size) in sizes.iter().enumerate() {
-            state.put_with(&k.to_string(), Dtype::U8, &[*size], &mut *fill).map_err(&fail)??;
+            state
+                .put_with(&k.to_string(), Dtype::U8, &[*size], &mut *fill)
+                .map_err(|error| fail(error.into()))??;
         }
         disk.commit(index, step).map_err(fail)
     }
@@ -373,7 +376,7 @@ impl Offload {
             let (fail, sizes, bytes) = (self.fail(), self.sizes.clone(), self.bytes() as usize);
             let disk = self.disk()?;
             let state = disk.begin(first.index).map_err(&fail)?;
-            state.reserve(bytes).map_err(&fail)?;
+            state.reserve(bytes).map_err(|error| fail(error.into()))?;
             // SAFETY (*Exclusive access*): the one copy to this place was waited for.
             let place = unsafe { first.place.bytes() };
             put(state, ranges(&sizes).map(|range| &place[range])).map_err(&fail)?;
@@ -427,11 +430,12 @@ impl Drop for Apart {
 }
 
 fn wrong_size(expected: usize, found: usize) -> ebbtide_snapshot::Error {
-    ebbtide_snapshot::Error::WrongArray {
+    ebbtide_checkpoint::Error::WrongArray {
         name: "of a state".to_string(),
         found: format!("{found} bytes"),
         expected: format!("{expected}"),
     }
+    .into()
 }
 
 #[cfg(not(test))]

@@ -212,12 +212,12 @@ fn disk_rates(dir: &Path) -> Result<(f64, f64)> {
     let mut disk = scratch(Arc::new(Disks), dir)?.staging_buffers(1);
     let bytes = vec![1u8; PROBE];
     let start = Instant::now();
-    disk.begin(0).map_err(fail)?.put("probe", &bytes).map_err(fail)?;
+    disk.begin(0).map_err(fail)?.put("probe", &bytes).map_err(|error| fail(error.into()))?;
     disk.commit(0, 0).map_err(fail)?;
     disk.flush().map_err(fail)?;
     let write = PROBE as f64 / start.elapsed().as_secs_f64().max(1e-9);
     // The one staging buffer forgets it.
-    disk.begin(1).map_err(fail)?.put("other", &[0u8]).map_err(fail)?;
+    disk.begin(1).map_err(fail)?.put("other", &[0u8]).map_err(|error| fail(error.into()))?;
     disk.commit(1, 1).map_err(fail)?;
     disk.flush().map_err(fail)?;
     let start = Instant::now();

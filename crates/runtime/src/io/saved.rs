@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use ebbtide_checkpoint::{ArrayView, Checkpoint, Dtype, State};
 use ebbtide_ir::{Literal, Type};
-use ebbtide_snapshot::{self as snapshot, ArrayView, Dtype, State, fs::Disks};
+use ebbtide_snapshot::{self as snapshot, fs::Disks};
 
 use crate::array::arguments::Arg;
 use crate::error::{Error, Result};
@@ -14,7 +15,7 @@ use crate::memory::element::Element;
 fn dtype(ty: Type) -> Dtype {
     macro_rules! dtype {
         ($t:ty) => {
-            <$t as snapshot::Element>::DTYPE
+            <$t as ebbtide_checkpoint::Element>::DTYPE
         };
     }
     by_type!(ty, dtype)
@@ -32,7 +33,8 @@ fn parts<'a>(arg: &'a Arg<'_>) -> (Type, &'a [usize], Option<&'a [u8]>) {
 /// Writes arrays and scalars under their names. The file is complete, and safe against a power cut, when this
 /// returns; one that has this name already is replaced in one move.
 pub fn save(path: &Path, members: &[(String, Arg<'_>)]) -> Result<()> {
-    let mut state = State::new();
+    let mut checkpoint = Checkpoint::default();
+    let state = &mut checkpoint.state;
     for (name, arg) in members {
         let (ty, shape, bytes) = parts(arg);
         macro_rules! put {
@@ -50,14 +52,15 @@ pub fn save(path: &Path, members: &[(String, Arg<'_>)]) -> Result<()> {
         by_type!(ty, put);
     }
     let label = snapshot::Label::of_no_run("");
-    Ok(snapshot::write_snapshot(&Disks, path, &label, &state)?)
+    Ok(snapshot::write_snapshot(&Disks, path, &label, &checkpoint)?)
 }
 
 /// Reads into arrays what [`save`] wrote, and gives the scalars in order. Names, types and shapes must be those of the
 /// file, all of them; nothing changes where one is not.
 pub fn load(path: &Path, members: &mut [(String, Arg<'_>)]) -> Result<Vec<Literal>> {
-    let mut state = State::new();
-    snapshot::read_snapshot(&Disks, path, &mut state)?;
+    let mut checkpoint = Checkpoint::default();
+    snapshot::read_snapshot(&Disks, path, &mut checkpoint)?;
+    let state = checkpoint.state;
     let misfits = misfits(&state, members);
     if !misfits.is_empty() {
         return Err(Error::WrongFile { path: path.to_path_buf(), misfits: misfits.join("; ") });

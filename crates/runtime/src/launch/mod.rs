@@ -12,11 +12,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use ebbtide_checkpoint::Position;
 use ebbtide_ir::{
     self as ir, Access, Entered, Entry, Label, Made, Op, Outcome, Param, Place, Program, RegionId, Role,
     Stmt, SwappedShapes, Undone,
 };
-use ebbtide_snapshot::Position;
 use ebbtide_sweep::Cancel;
 
 use crate::array::arguments::{Arg, bind};

@@ -1,17 +1,18 @@
 //! Yields on disk: one snapshot file, resumed by whoever has the same program.
 //!
-//! The file is a snapshot (`safetensors`, versioned, every byte checksummed) whose position is the place, whose
+//! The file is a checkpoint (`safetensors`, versioned, every byte checksummed) whose position is the place, whose
 //! program is the program's hash, and whose arrays are what is known there: values and locals as bits by number,
 //! the bounds of loops, and the temporaries.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use ebbtide_checkpoint::{Checkpoint, State};
 use ebbtide_ir::{
     ArrayId, Entry, LAWS, LocalId, LoopKind, Made, Place, Program, Role, Scalars, Stmt, Type, ValueId,
     enclosing,
 };
-use ebbtide_snapshot::{self as snapshot, State, fs::Disks};
+use ebbtide_snapshot::{self as snapshot, fs::Disks};
 
 use crate::device::frame::Temp;
 use crate::error::{Error, Result};
@@ -31,14 +32,14 @@ impl Yielded {
     /// The caller's arrays are not part of it: who resumes in another process brings them.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let label = snapshot::Label::of_no_run(self.program.hash().to_string());
-        Ok(snapshot::write_snapshot(&Disks, path.as_ref(), &label, &self.state()?)?)
+        Ok(snapshot::write_snapshot(&Disks, path.as_ref(), &label, &self.checkpoint()?)?)
     }
 
-    fn state(&self) -> Result<State> {
+    fn checkpoint(&self) -> Result<Checkpoint> {
         let entry = entry(&self.program, self.place.region)?;
         let known = self.known(&entry);
-        let mut state = State::new();
-        state.set_position(Some(self.position()));
+        let mut checkpoint = Checkpoint::at(self.position());
+        let state = &mut checkpoint.state;
         state.put_scalar("yielded", VERSION)?;
         state.put_scalar("laws", LAWS)?;
         state.put("engine", env!("CARGO_PKG_VERSION").as_bytes())?;
@@ -53,9 +54,9 @@ impl Yielded {
         let bounds: Vec<i64> = entry.loops.iter().flat_map(|l| self.scalars.bounds[l.index()]).collect();
         state.put_shaped("bounds", &[entry.loops.len(), 2], &bounds)?;
         for temp in self.temps.iter().filter(|temp| known.temps.contains(&temp.array)) {
-            put_temp(&self.program, &mut state, temp)?;
+            put_temp(&self.program, state, temp)?;
         }
-        Ok(state)
+        Ok(checkpoint)
     }
 
     /// All that is known at its place.
@@ -107,8 +108,9 @@ fn get_temp(program: &Program, state: &State, array: ArrayId, meter: &Arc<Meter>
 
 /// Reads a yield of this program.
 pub(crate) fn load(program: &Arc<Program>, path: &Path, meter: &Arc<Meter>) -> Result<Yielded> {
-    let mut state = State::new();
-    let label = snapshot::read_snapshot(&Disks, path, &mut state)?;
+    let mut checkpoint = Checkpoint::default();
+    let label = snapshot::read_snapshot(&Disks, path, &mut checkpoint)?;
+    let Checkpoint { position, state } = checkpoint;
     let fail = |what: &str| Error::launch(program, format!("{} cannot be resumed: {what}", path.display()));
     match state.scalar::<u32>("yielded") {
         Ok(VERSION) => {}
@@ -130,7 +132,6 @@ pub(crate) fn load(program: &Arc<Program>, path: &Path, meter: &Arc<Meter>) -> R
             label.program
         )));
     }
-    let position = state.position().cloned().ok_or_else(|| fail("it has no position"))?;
     let mut scalars = Scalars::of(program);
     let mut known = Made::default();
     check_shapes(program, &state).map_err(|what| fail(&what))?;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use ebbtide_checkpoint::Position;
 use ebbtide_ir::{self as ir, Entry, Label, Made, Place, Program, Region, RegionId, Scalars, Stmt};
-use ebbtide_snapshot::Position;
 
 use crate::device::Device;
 use crate::device::frame::Temp;

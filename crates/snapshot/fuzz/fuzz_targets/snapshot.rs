@@ -11,8 +11,8 @@ mod hostile;
 /// The bytes of a sound snapshot.
 static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let path = std::env::temp_dir().join(format!("ebbtide-fuzz-{}.safetensors", std::process::id()));
-    let (label, state) = hostile::sound_state();
-    ebbtide_snapshot::write_snapshot(&Disks, &path, &label, &state).expect("the disk works");
+    let (label, checkpoint) = hostile::sound_checkpoint();
+    ebbtide_snapshot::write_snapshot(&Disks, &path, &label, &checkpoint).expect("the disk works");
     let bytes = std::fs::read(&path).expect("it was just written");
     let _ = std::fs::remove_file(&path);
     bytes

@@ -1,15 +1,15 @@
 use ebbtide_snapshot::fs::Disks;
-use ebbtide_snapshot::{Error, Kind, Label, State, read_snapshot, write_snapshot};
+use ebbtide_snapshot::{Checkpoint, Error, Kind, Label, read_snapshot, write_snapshot};
 use safetensors::SafeTensors;
 
-use crate::hostile::sound_state;
+use crate::hostile::sound_checkpoint;
 
 #[test]
 fn anyone_who_reads_safetensors_reads_a_snapshot() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.safetensors");
-    let (label, state) = sound_state();
-    write_snapshot(&Disks, &path, &label, &state).unwrap();
+    let (label, checkpoint) = sound_checkpoint();
+    write_snapshot(&Disks, &path, &label, &checkpoint).unwrap();
 
     let bytes = std::fs::read(&path).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
@@ -30,18 +30,19 @@ fn anyone_who_reads_safetensors_reads_a_snapshot() {
 fn a_snapshot_comes_back_as_it_was_written() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.safetensors");
-    let (mut label, mut state) = sound_state();
-    let mut back = State::new();
+    let (mut label, mut checkpoint) = sound_checkpoint();
+    let mut back = Checkpoint::default();
     for step in 0..3 {
         // Over the one before, and of another size.
         label.step = step;
-        state.put(&format!("more {step}"), &vec![step as f32; 5000 * step as usize]).unwrap();
-        write_snapshot(&Disks, &path, &label, &state).unwrap();
+        checkpoint.state.put(&format!("more {step}"), &vec![step as f32; 5000 * step as usize]).unwrap();
+        write_snapshot(&Disks, &path, &label, &checkpoint).unwrap();
         assert_eq!(read_snapshot(&Disks, &path, &mut back).unwrap(), label);
-        for array in state.arrays() {
-            assert_eq!(back.array(array.name), Some(array));
+        for array in checkpoint.state.arrays() {
+            assert_eq!(back.state.array(array.name), Some(array));
         }
-        assert_eq!((back.position(), back.arrays().len()), (state.position(), state.arrays().len()));
+        assert_eq!(back.position, checkpoint.position);
+        assert_eq!(back.state.arrays().len(), checkpoint.state.arrays().len());
     }
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "a temporary file stays");
 }
@@ -51,18 +52,18 @@ fn an_empty_state_is_a_snapshot_too() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.safetensors");
     let label = Label { kind: Kind::Adjoint, ..Label::of_no_run("") };
-    write_snapshot(&Disks, &path, &label, &State::new()).unwrap();
-    let mut back = State::new();
+    write_snapshot(&Disks, &path, &label, &Checkpoint::default()).unwrap();
+    let mut back = Checkpoint::default();
     assert_eq!(read_snapshot(&Disks, &path, &mut back).unwrap(), label);
-    assert_eq!(back, State::new());
+    assert_eq!(back, Checkpoint::default());
 }
 
 #[test]
 fn every_flipped_bit_of_the_header_and_the_arrays_is_noticed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.safetensors");
-    let (label, state) = sound_state();
-    write_snapshot(&Disks, &path, &label, &state).unwrap();
+    let (label, checkpoint) = sound_checkpoint();
+    write_snapshot(&Disks, &path, &label, &checkpoint).unwrap();
     let sound = std::fs::read(&path).unwrap();
     let padding = sound.windows(2).position(|pair| pair == b"  ").unwrap();
     for byte in (0..padding).chain(4096..sound.len()) {
@@ -76,15 +77,15 @@ fn every_flipped_bit_of_the_header_and_the_arrays_is_noticed() {
 fn damage_is_described() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.safetensors");
-    let (label, state) = sound_state();
-    write_snapshot(&Disks, &path, &label, &state).unwrap();
+    let (label, checkpoint) = sound_checkpoint();
+    write_snapshot(&Disks, &path, &label, &checkpoint).unwrap();
     let sound = std::fs::read(&path).unwrap();
     let message = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = sound.clone();
         change(&mut bytes);
         std::fs::write(&path, bytes).unwrap();
-        match read_snapshot(&Disks, &path, &mut State::new()) {
-            Err(error @ Error::Damaged { .. }) => error.to_string(),
+        match read_snapshot(&Disks, &path, &mut Checkpoint::default()) {
+            Err(error @ (Error::Damaged { .. } | Error::OtherFormat { .. })) => error.to_string(),
             other => panic!("{other:?}"),
         }
     };
@@ -99,7 +100,11 @@ fn damage_is_described() {
     assert!(
         message(&|b| replace(b, r#""41""#, r#""42""#)).ends_with("the checksum of its header does not match")
     );
-    assert!(message(&|b| replace(b, "snapshot 1", "snapshot 2")).contains("this version reads"));
+    assert!(
+        message(&|b| replace(b, "ebbtide snapshot", "ebbtide snapshop")).contains("it is not a snapshot")
+    );
+    let other = message(&|b| replace(b, "snapshot 2", "snapshot 1"));
+    assert!(other.contains("another version") && other.contains("this version reads `ebbtide snapshot 2`"));
     assert!(message(&|b| b[8] = b'[').contains("its header does not parse"));
 }
 
@@ -114,9 +119,9 @@ fn names(dir: &tempfile::TempDir) -> Vec<String> {
 #[test]
 fn saving_touches_nothing_but_the_file_that_was_named() {
     let dir = tempfile::tempdir().unwrap();
-    let (label, state) = sound_state();
+    let (label, checkpoint) = sound_checkpoint();
     std::fs::write(dir.path().join("model.tmp"), "mine").unwrap();
-    write_snapshot(&Disks, &dir.path().join("model"), &label, &state).unwrap();
+    write_snapshot(&Disks, &dir.path().join("model"), &label, &checkpoint).unwrap();
     assert_eq!(names(&dir), ["model", "model.tmp"]);
     assert_eq!(std::fs::read(dir.path().join("model.tmp")).unwrap(), b"mine");
 }
@@ -124,14 +129,14 @@ fn saving_touches_nothing_but_the_file_that_was_named() {
 #[test]
 fn a_save_that_fails_leaves_nothing_behind() {
     let dir = tempfile::tempdir().unwrap();
-    let (label, state) = sound_state();
+    let (label, checkpoint) = sound_checkpoint();
     let target = dir.path().join("model");
     std::fs::create_dir(&target).unwrap();
-    let error = write_snapshot(&Disks, &target, &label, &state).unwrap_err().to_string();
+    let error = write_snapshot(&Disks, &target, &label, &checkpoint).unwrap_err().to_string();
     assert!(error.starts_with(&format!("could not write {}: ", target.display())), "{error}");
     assert_eq!(names(&dir), ["model"]);
     let target = dir.path().join("nowhere").join("model");
-    let error = write_snapshot(&Disks, &target, &label, &state).unwrap_err().to_string();
+    let error = write_snapshot(&Disks, &target, &label, &checkpoint).unwrap_err().to_string();
     assert!(error.starts_with(&format!("could not create {}: ", target.display())), "{error}");
 }
 
@@ -143,14 +148,14 @@ fn savers_of_one_file_do_not_disturb_each_other() {
         for saver in 0..4 {
             let path = &path;
             scope.spawn(move || {
-                let (mut label, state) = sound_state();
+                let (mut label, checkpoint) = sound_checkpoint();
                 label.step = saver;
                 for _ in 0..50 {
-                    write_snapshot(&Disks, path, &label, &state).unwrap();
+                    write_snapshot(&Disks, path, &label, &checkpoint).unwrap();
                 }
             });
         }
     });
-    assert!(read_snapshot(&Disks, &path, &mut State::new()).unwrap().step < 4);
+    assert!(read_snapshot(&Disks, &path, &mut Checkpoint::default()).unwrap().step < 4);
     assert_eq!(names(&dir), ["model"]);
 }

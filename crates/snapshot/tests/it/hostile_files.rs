@@ -8,8 +8,8 @@ use crate::{Random, cases};
 fn hostile_snapshots_end_in_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sound.safetensors");
-    let (label, state) = hostile::sound_state();
-    write_snapshot(&Disks, &path, &label, &state).unwrap();
+    let (label, checkpoint) = hostile::sound_checkpoint();
+    write_snapshot(&Disks, &path, &label, &checkpoint).unwrap();
     let sound = std::fs::read(&path).unwrap();
     hostile::check_snapshot(sound.clone());
     let mut random = Random::new(2);

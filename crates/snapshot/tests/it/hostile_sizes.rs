@@ -6,15 +6,16 @@ use std::path::Path;
 
 use ebbtide_snapshot::fs::Disks;
 use ebbtide_snapshot::{
-    Error, Label, Manifest, SnapshotReader, State, free_memory, read_journal, read_snapshot, write_snapshot,
+    Checkpoint, Error, Label, Manifest, SnapshotReader, State, free_memory, read_journal, read_snapshot,
+    write_snapshot,
 };
 use serde_json::{Value, json};
 
 /// A file whose one array claims so many bytes, all of them zero and none of them on disk; header and checksum are right.
 fn sparse(path: &Path, bytes: u64) {
-    let mut state = State::new();
-    state.put("u", &[0u8; 4]).unwrap();
-    write_snapshot(&Disks, path, &Label::of_no_run("f00d"), &state).unwrap();
+    let mut checkpoint = Checkpoint::default();
+    checkpoint.state.put("u", &[0u8; 4]).unwrap();
+    write_snapshot(&Disks, path, &Label::of_no_run("f00d"), &checkpoint).unwrap();
     let file = std::fs::read(path).unwrap();
     let length = u64::from_le_bytes(file[..8].try_into().unwrap()) as usize;
     let mut header: Value = serde_json::from_slice(&file[8..8 + length]).unwrap();
@@ -42,7 +43,7 @@ fn c60_a_snapshot_of_more_than_there_is_memory_is_refused_with_both_numbers() {
     sparse(&path, TEBIBYTE);
     // Its header is small and sound.
     assert_eq!(SnapshotReader::open(&Disks, &path).unwrap().bytes(), TEBIBYTE);
-    let error = read_snapshot(&Disks, &path, &mut State::new()).unwrap_err();
+    let error = read_snapshot(&Disks, &path, &mut Checkpoint::default()).unwrap_err();
     let Error::TooLarge { bytes, free, .. } = error else { panic!("{error}") };
     assert!(bytes == TEBIBYTE && free < bytes);
     let said = error.to_string();
@@ -54,7 +55,7 @@ fn c60_a_snapshot_of_more_than_there_is_memory_is_refused_with_both_numbers() {
 fn c60_memory_that_cannot_be_had_is_an_error() {
     for bytes in [1_usize << 60, usize::MAX / 2, usize::MAX] {
         let error = State::new().reserve(bytes).unwrap_err();
-        assert!(matches!(error, Error::NoMemory { .. }), "{error}");
+        assert!(matches!(error, ebbtide_checkpoint::Error::NoMemory { .. }), "{error}");
     }
     let mut state = State::new();
     state.put("u", &[1.0]).unwrap();
@@ -94,25 +95,25 @@ fn c60_a_journal_of_gigabytes_is_an_error_and_one_of_garbage_is_read_in_bounded_
 fn c60_very_many_arrays_in_a_file_are_read_or_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("many");
-    let mut state = State::new();
+    let mut checkpoint = Checkpoint::default();
     for k in 0..20_000 {
-        state.put_scalar(&k.to_string(), k as u8).unwrap();
+        checkpoint.state.put_scalar(&k.to_string(), k as u8).unwrap();
     }
-    write_snapshot(&Disks, &path, &Label::of_no_run(""), &state).unwrap();
-    let mut back = State::new();
+    write_snapshot(&Disks, &path, &Label::of_no_run(""), &checkpoint).unwrap();
+    let mut back = Checkpoint::default();
     read_snapshot(&Disks, &path, &mut back).unwrap();
-    assert_eq!(back.scalar::<u8>("19999").unwrap(), 19_999_u32 as u8);
+    assert_eq!(back.state.scalar::<u8>("19999").unwrap(), 19_999_u32 as u8);
     for k in 20_000..400_000 {
-        state.put_scalar(&k.to_string(), k as u8).unwrap();
+        checkpoint.state.put_scalar(&k.to_string(), k as u8).unwrap();
     }
-    let error = write_snapshot(&Disks, &path, &Label::of_no_run(""), &state).unwrap_err().to_string();
+    let error = write_snapshot(&Disks, &path, &Label::of_no_run(""), &checkpoint).unwrap_err().to_string();
     assert!(error.contains("too many arrays"), "{error}");
     // A header that claims to be longer than any is not read.
     let mut file = vec![0; 64];
     file[..8].copy_from_slice(&(1_u64 << 33).to_le_bytes());
     std::fs::write(&path, &file).unwrap();
     File::options().write(true).open(&path).unwrap().set_len(1 << 34).unwrap();
-    let error = read_snapshot(&Disks, &path, &mut State::new()).unwrap_err().to_string();
+    let error = read_snapshot(&Disks, &path, &mut Checkpoint::default()).unwrap_err().to_string();
     assert!(error.contains("its header claims"), "{error}");
 }
 
@@ -137,9 +138,9 @@ fn c60_under_a_limit_of_the_address_space_a_file_that_does_not_fit_is_an_error()
 #[ignore = "a process with little memory, for the test above"]
 fn reader() {
     let Some(path) = std::env::var_os("EBBTIDE_TEST_FILE") else { return };
-    let error = read_snapshot(&Disks, Path::new(&path), &mut State::new()).unwrap_err();
+    let error = read_snapshot(&Disks, Path::new(&path), &mut Checkpoint::default()).unwrap_err();
     assert!(matches!(error, Error::TooLarge { .. }), "{error}");
     // A failed allocation too is an error here, not the end of the process.
     let error = State::new().reserve(1 << 30).unwrap_err();
-    assert!(matches!(error, Error::NoMemory { .. }), "{error}");
+    assert!(matches!(error, ebbtide_checkpoint::Error::NoMemory { .. }), "{error}");
 }

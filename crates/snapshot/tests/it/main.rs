@@ -7,9 +7,7 @@ mod hostile_files;
 mod hostile_sizes;
 mod memory;
 mod paths;
-mod positions;
 mod runs;
-mod states;
 
 #[path = "../../fuzz/hostile.rs"]
 mod hostile;
@@ -32,10 +30,6 @@ impl Random {
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
     }
 
     fn bytes(&mut self, count: usize) -> Vec<u8> {

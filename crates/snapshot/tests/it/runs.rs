@@ -2,7 +2,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ebbtide_snapshot::fs::{Disks, FileSystem};
-use ebbtide_snapshot::{Budget, Error, Identity, Manifest, Place, RunDir, State, Survey};
+use ebbtide_snapshot::{Budget, Checkpoint, Error, Identity, Manifest, Place, RunDir, State, Survey};
 
 pub fn fs() -> Arc<dyn FileSystem> {
     Arc::new(Disks)
@@ -42,9 +42,9 @@ fn a_run_is_found_again_as_it_was_left() {
     assert_eq!(disk.load(1).unwrap().get_vec::<f64>("u").unwrap(), [30.0; 100]);
     let adjoint = recovered.adjoint.unwrap();
     assert_eq!((adjoint.step, adjoint.steps), (80, 100));
-    let mut state = State::new();
-    run.read_adjoint(&adjoint, &mut state).unwrap();
-    assert_eq!(state.get_vec::<f64>("du").unwrap(), [80.0; 100]);
+    let mut checkpoint = Checkpoint::default();
+    run.read_adjoint(&adjoint, &mut checkpoint).unwrap();
+    assert_eq!(checkpoint.state.get_vec::<f64>("du").unwrap(), [80.0; 100]);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_manifest_of_another_format_is_not_called_damaged() {
         let dir = temporary.path().join(older.to_string());
         some_run(&dir);
         match older {
-            true => rewrite_manifest(&dir, "ebbtide run 3", "ebbtide run 2"),
+            true => rewrite_manifest(&dir, "ebbtide run 4", "ebbtide run 3"),
             false => {
                 let text = r#"{ "format": "ebbtide run 7", "all": "new" }"#;
                 std::fs::write(dir.join("manifest.json"), text).unwrap();
@@ -342,9 +342,9 @@ fn a_finished_run_is_read_where_nobody_may_write_and_while_another_has_it() {
         let mut run = RunDir::open(disk, &dir, &manifest().identity).unwrap();
         let (recovered, _) = run.take_recovered();
         assert!(recovered.finished && recovered.damage.is_empty());
-        let mut state = State::new();
-        run.read_adjoint(&recovered.adjoint.unwrap(), &mut state).unwrap();
-        assert_eq!(state.get_vec::<f64>("du").unwrap(), [0.5; 100]);
+        let mut checkpoint = Checkpoint::default();
+        run.read_adjoint(&recovered.adjoint.unwrap(), &mut checkpoint).unwrap();
+        assert_eq!(checkpoint.state.get_vec::<f64>("du").unwrap(), [0.5; 100]);
         run.flush().unwrap();
     }
     drop(other);

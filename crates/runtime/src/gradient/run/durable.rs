@@ -8,6 +8,7 @@
 mod commit;
 mod layout;
 mod parts;
+mod position;
 mod restore;
 
 use std::path::Path;

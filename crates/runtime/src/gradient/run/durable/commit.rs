@@ -1,13 +1,14 @@
 //! Writes what a run is into its directory, from where it lies.
 //!
-//! Input: a run between two actions. Output: one snapshot. Each piece is gone over twice, once for its checksum, which stands
+//! Input: a run between two actions. Output: one checkpoint in a file. Each piece is gone over twice, once for its checksum, which stands
 //! before it in the file, and once to be written; what this takes in memory is one buffer of at most 1 % of the whole.
 
 use std::time::Instant;
 
+use ebbtide_checkpoint::Position;
 use ebbtide_ir::{ArrayId, LoopId};
 use ebbtide_schedule::Slot;
-use ebbtide_snapshot::{ArrayInfo, Dtype, Patience, Reached, SnapshotWriter};
+use ebbtide_snapshot::{ArrayInfo, Dtype, Outline, Patience, Reached, SnapshotWriter};
 
 use super::layout::{LOOP_WORDS, action_words, bytes_of, ran_words, slot_words};
 use super::{Frontier, kept_arrays, results};
@@ -75,7 +76,10 @@ impl<'a> Run<'a> {
         let (all, reversed) = (frontier.all(self.ran.reversed), self.ran.reversed);
         let mut pieces = self.pieces();
         pieces.splice(0..0, frontier.number_piece());
-        let written = self.write(frontier, Reached::Step(all - reversed), all, pieces, patience);
+        let written = match self.position() {
+            Some(at) => self.write(frontier, Reached::Step(all - reversed), all, at, pieces, patience),
+            None => Err(self.variant.internal("a run stands at no step")),
+        };
         frontier.last = Instant::now();
         self.frontier = Some(frontier);
         written
@@ -96,7 +100,7 @@ impl<'a> Run<'a> {
         }
         frontier.agree()?;
         pieces.splice(0..0, frontier.number_piece());
-        self.write(frontier, Reached::End, self.ran.reversed, pieces, Patience::Wait)?;
+        self.write(frontier, Reached::End, self.ran.reversed, self.whole(), pieces, Patience::Wait)?;
         // What it supersedes goes when the results of all parts are durable.
         frontier.agree()?;
         if frontier.together.is_some() {
@@ -110,6 +114,7 @@ impl<'a> Run<'a> {
         frontier: &mut Frontier,
         reached: Reached,
         steps: u64,
+        position: Position,
         mut pieces: Vec<Piece>,
         patience: Patience,
     ) -> Result<()> {
@@ -131,7 +136,14 @@ impl<'a> Run<'a> {
             }
             Ok(())
         };
-        frontier.dir.adjoints().stream(reached, steps, arrays, buffer, patience, fill)?;
+        frontier.dir.adjoints().stream(
+            reached,
+            steps,
+            Outline { position, arrays },
+            buffer,
+            patience,
+            fill,
+        )?;
         Ok(())
     }
 
@@ -153,9 +165,7 @@ impl<'a> Run<'a> {
     /// All that the run is, in the order of `layout`.
     fn pieces(&mut self) -> Vec<Piece> {
         let scalars = &self.frame.scalars;
-        let at: Vec<u64> = self.at.iter().map(|step| *step as u64).collect();
         let mut pieces = vec![
-            Piece::words("position".to_string(), &[at.len()], at),
             Piece::words("ran".to_string(), &[9], ran_words(&self.ran)),
             Piece::words("values".to_string(), &[scalars.values.len()], scalars.values.iter().copied()),
             Piece::words("locals".to_string(), &[scalars.locals.len()], scalars.locals.iter().copied()),

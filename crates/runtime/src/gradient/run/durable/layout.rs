@@ -1,6 +1,6 @@
-//! What the snapshot of a run consists of: names and numbers that `commit` writes and `restore` expects.
+//! What the checkpoint of a run consists of beside its position: names and numbers that `commit` writes and `restore` expects.
 //!
-//! In this order: `frontier` (where all parts of a grid write one together), `position`, `ran`, `values`, `locals`, `host` (where the program yields), `shapes` (where the host changed
+//! In this order: `frontier` (where all parts of a grid write one together), `ran`, `values`, `locals`, `host` (where the program yields), `shapes` (where the host changed
 //! any); for each loop that is being driven `loop N`, `schedule N`, `slots N`, `far N` and, where shapes changed, `slot shapes N`; for each array `array N` and, where its tape holds something,
 //! `tape N`; for each of these loops `slot data N` and `far data N`. A result consists of `frontier`, `ran`, `shapes` and the arrays alone. What
 //! has no bytes is left out, since the order of such arrays in a file is not defined.

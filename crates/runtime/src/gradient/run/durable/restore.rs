@@ -1,6 +1,6 @@
 //! Reads what a run was from its directory, after holding it against the program.
 //!
-//! Input: a snapshot whose checksums are right, made by anybody. Output: a run that can continue, or an error. Count, name, type
+//! Input: a checkpoint whose checksums are right, made by anybody. Output: a run that can continue, or an error. Count, name, type
 //! and shape of every piece follow from the program, the arguments and numbers that have been checked before, in the
 //! order of `layout`; nothing is allocated for a piece, or copied, that does not fit. Numbers of the right shape are taken.
 
@@ -11,6 +11,7 @@ use ebbtide_schedule::{AnySchedule, Schedule as _};
 use ebbtide_snapshot::{Dtype, SnapshotReader, free_memory};
 
 use super::layout::{LOOP_WORDS, action, ran, slot, words_of};
+use super::position::path;
 use super::{kept_arrays, results};
 use crate::array::any_array::byte_count;
 use crate::device::frame::extents::from_arguments;
@@ -22,8 +23,6 @@ use crate::gradient::steps::{Step, Sweep};
 use crate::launch::stored::plain;
 use crate::size::bytes as size;
 
-/// Steps are not nested deeper than this.
-const DEEPEST: usize = 1 << 10;
 /// No run has done so many passes, or moved so many bytes.
 const MOST: u64 = 1 << 60;
 /// The text of a schedule is not longer than this.
@@ -44,6 +43,9 @@ type Reshaped = (Vec<Reshape>, (usize, usize));
 impl<'a> Run<'a> {
     /// Reads the results of a run that is complete.
     pub(crate) fn read_results(&mut self, reader: &mut SnapshotReader) -> Result<()> {
+        if *reader.position() != self.whole() {
+            return Err(wrong_position(reader));
+        }
         self.ran = ran(self.ran_words(reader)?);
         if let Some((reshapes, _)) = self.read_shapes(reader)? {
             self.take_log(Log { reshapes, ..Log::default() })?;
@@ -60,13 +62,14 @@ impl<'a> Run<'a> {
             let what = format!("it holds {}, and {} of memory are free", size(reader.bytes()), size(free));
             return Err(reader.damaged(what).into());
         }
-        let depth = expect(reader, "position", Dtype::U64, |shape| matches!(shape, [n] if *n <= DEEPEST))?[0];
-        let at = words(reader, depth)?;
-        self.at = at.iter().map(|step| usize::try_from(*step).unwrap_or(usize::MAX)).collect();
+        self.at = path(reader.position());
         self.ran = ran(self.ran_words(reader)?);
         self.read_scalars(reader)?;
         self.read_log(reader)?;
         let open = self.open_loops(reader)?;
+        if self.position().as_ref() != Some(reader.position()) {
+            return Err(wrong_position(reader));
+        }
         let mut pending = Vec::new();
         for (id, sweep) in open {
             let (driven, rest) = self.read_loop(reader, sweep)?;
@@ -167,7 +170,7 @@ impl<'a> Run<'a> {
         let mut open = BTreeMap::new();
         let mut steps = &self.variant.steps.steps[..];
         let mut path = self.at.iter();
-        let wrong = || Error::from(reader.damaged("its position is not one that this program can be at"));
+        let wrong = || wrong_position(reader);
         loop {
             let at = *path.next().ok_or_else(wrong)?;
             let step = steps.get(at).ok_or_else(wrong)?;
@@ -385,6 +388,10 @@ impl<'a> Run<'a> {
         self.sweeps.insert(id, driven);
         Ok(())
     }
+}
+
+fn wrong_position(reader: &SnapshotReader) -> Error {
+    reader.damaged(format!("this program cannot be at its position, `{}`", reader.position())).into()
 }
 
 /// A `bool` is 0 or 1 and nothing else.

@@ -22,7 +22,7 @@ pub struct Step {
 /// A position prints as a path, and the printed form parses back to the same position:
 ///
 /// ```
-/// use ebbtide_snapshot::Position;
+/// use ebbtide_checkpoint::Position;
 ///
 /// let at = Position::root().then(0, "simulate").then_in_loop(0, "for t", 41).then(2, "Stage::Solve");
 /// assert_eq!(at.to_string(), "simulate/for t=41/Stage::Solve#2");
@@ -31,7 +31,7 @@ pub struct Step {
 /// // Positions compare in the order in which the program passes them.
 /// let later = Position::root().then(0, "simulate").then_in_loop(0, "for t", 42);
 /// assert!(at < later);
-/// # Ok::<(), ebbtide_snapshot::Error>(())
+/// # Ok::<(), ebbtide_checkpoint::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
@@ -42,6 +42,11 @@ impl Position {
     /// The program as a whole; it prints as the empty path.
     pub fn root() -> Self {
         Self::default()
+    }
+
+    /// Before a step of something that steps without a program around it.
+    pub fn before_step(step: u64) -> Self {
+        Self::root().then_in_loop(0, "step", step)
     }
 
     /// This position, one level deeper: in child number `child`.

@@ -1,4 +1,7 @@
-//! The header of a snapshot file: what the file says about itself and its arrays.
+//! The codec of checkpoints: the header of a file, which says what the file is and where its arrays are.
+//!
+//! A file starts with the length of its header (8 bytes), the header, and then the arrays, one after the other. The header
+//! is filled up with spaces so that the arrays start at a multiple of 4 KiB: they can be written and read from where they lie.
 //!
 //! Input and output: JSON text in the form of `safetensors`, whose notes (`__metadata__`) hold the label, the checksum of
 //! each array, and the checksum of the header itself. A header that decodes is as it was written, to the last bit that
@@ -9,11 +12,13 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::{Dtype, Position};
+use crate::buffer::{ALIGNMENT, Buffer};
+use crate::{Dtype, Error, Position};
 
-const FORMAT: &str = "ebbtide snapshot 1";
+/// The format that this version writes and reads.
+pub const FORMAT: &str = "ebbtide snapshot 2";
 /// What a header may take at most. A hundred thousand arrays fit; a hostile length does not.
-pub(crate) const LARGEST_HEADER: u64 = 32 << 20;
+pub const LARGEST_HEADER: u64 = 32 << 20;
 
 /// What a snapshot file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,7 +52,8 @@ impl fmt::Display for Kind {
 pub struct Label {
     /// What it holds.
     pub kind: Kind,
-    /// The step that the state stands before, or down to which the adjoint has come.
+    /// How far the run had come, as its journal counts it: the step that the state stands before, or the number of steps
+    /// that the adjoint has still to be taken through.
     pub step: u64,
     /// The number of steps of the run, where it is known.
     pub steps: Option<u64>,
@@ -90,21 +96,37 @@ impl ArrayInfo {
 
 /// A whole header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Header {
-    pub(crate) label: Label,
-    pub(crate) position: Option<Position>,
-    /// In the order in which their bytes stand in the file.
-    pub(crate) arrays: Vec<ArrayInfo>,
+pub struct Header {
+    /// What the file says about itself.
+    pub label: Label,
+    /// The position of the checkpoint.
+    pub position: Position,
+    /// The arrays, in the order in which their bytes stand in the file.
+    pub arrays: Vec<ArrayInfo>,
 }
 
 impl Header {
     /// The bytes of all arrays together.
-    pub(crate) fn data_bytes(&self) -> u64 {
+    pub fn data_bytes(&self) -> u64 {
         self.arrays.iter().map(|array| array.bytes as u64).sum()
     }
 
-    /// The text of the header.
-    pub(crate) fn encode(&self) -> Result<String, String> {
+    /// Everything that stands before the arrays: length, header and padding.
+    pub fn encode(&self) -> Result<Buffer, Error> {
+        let text = self.text().map_err(bad)?;
+        let total = (8 + text.len()).next_multiple_of(ALIGNMENT);
+        if (total - 8) as u64 > LARGEST_HEADER {
+            return Err(bad("its header would be too large: there are too many arrays"));
+        }
+        let mut buffer = Buffer::default();
+        let bytes = buffer.extend(total)?;
+        bytes[..8].copy_from_slice(&((total - 8) as u64).to_le_bytes());
+        bytes[8..8 + text.len()].copy_from_slice(text.as_bytes());
+        bytes[8 + text.len()..].fill(b' ');
+        Ok(buffer)
+    }
+
+    fn text(&self) -> Result<String, String> {
         let (mut header, checksum) = self.without_checksum()?;
         if let Some(Value::Object(notes)) = header.get_mut("__metadata__") {
             notes.insert("checksum".to_owned(), Value::String(checksum));
@@ -121,12 +143,10 @@ impl Header {
             ("step".to_owned(), label.step.to_string()),
             ("run".to_owned(), label.run.clone()),
             ("program".to_owned(), label.program.clone()),
+            ("position".to_owned(), self.position.to_string()),
         ]);
         if let Some(steps) = label.steps {
             notes.insert("steps".to_owned(), steps.to_string());
-        }
-        if let Some(position) = &self.position {
-            notes.insert("position".to_owned(), position.to_string());
         }
         let mut header = Map::new();
         let mut offset = 0_usize;
@@ -143,23 +163,31 @@ impl Header {
         Ok((header, crc_text(crc32fast::hash(text.as_bytes()))))
     }
 
-    /// Reads a header, whose file has so many bytes of arrays; what is wrong with it otherwise.
-    pub(crate) fn decode(text: &[u8], data_bytes: u64) -> Result<Self, String> {
-        let metadata: safetensors::tensor::Metadata =
-            serde_json::from_slice(text).map_err(|error| format!("its header does not parse: {error}"))?;
+    /// Reads the text of a header, whose file has so many bytes of arrays.
+    pub fn decode(text: &[u8], data_bytes: u64) -> Result<Self, Error> {
+        let metadata: safetensors::tensor::Metadata = serde_json::from_slice(text)
+            .map_err(|error| bad(format!("its header does not parse: {error}")))?;
         if metadata.data_len() as u64 != data_bytes {
             let claimed = metadata.data_len();
-            return Err(format!("its arrays claim {claimed} bytes, the file has {data_bytes}"));
+            return Err(bad(format!("its arrays claim {claimed} bytes, the file has {data_bytes}")));
         }
+        let notes = metadata.metadata().as_ref();
+        match notes.and_then(|notes| notes.get("format")).map(String::as_str) {
+            Some(FORMAT) => {}
+            // Every format begins so; what follows is its number.
+            Some(other) if other.starts_with("ebbtide snapshot ") => {
+                return Err(Error::OtherFormat { found: other.to_owned(), reads: FORMAT });
+            }
+            _ => return Err(bad("it is not a snapshot: its header has no `format` of ours")),
+        }
+        Self::of_metadata(&metadata).map_err(bad)
+    }
+
+    fn of_metadata(metadata: &safetensors::tensor::Metadata) -> Result<Self, String> {
         let empty = Default::default();
         let notes = metadata.metadata().as_ref().unwrap_or(&empty);
         let note = |key: &str| notes.get(key).map(String::as_str);
         let missing = |key: &str| format!("its header has no `{key}`");
-        match note("format") {
-            Some(FORMAT) => {}
-            Some(other) => return Err(format!("its format is `{other}`, this version reads `{FORMAT}`")),
-            None => return Err("it is not a snapshot: its header has no `format`".to_owned()),
-        }
         let mut arrays = Vec::new();
         for name in metadata.offset_keys() {
             let Some(info) = metadata.info(&name) else { continue };
@@ -171,7 +199,10 @@ impl Header {
                 .ok_or_else(|| format!("array `{name}` does not fit into memory"))?;
             arrays.push(array);
         }
-        let position = note("position").map(str::parse).transpose();
+        let position: Position = note("position")
+            .ok_or_else(|| missing("position"))?
+            .parse()
+            .map_err(|error: Error| error.to_string())?;
         let header = Header {
             label: Label {
                 kind: note("kind").and_then(Kind::parse).ok_or_else(|| missing("kind"))?,
@@ -183,7 +214,7 @@ impl Header {
                 run: note("run").unwrap_or_default().to_owned(),
                 program: note("program").unwrap_or_default().to_owned(),
             },
-            position: position.map_err(|error: crate::Error| error.to_string())?,
+            position,
             arrays,
         };
         // Writing the same header again is the simplest way to see that not a bit of it has changed.
@@ -192,6 +223,10 @@ impl Header {
         }
         Ok(header)
     }
+}
+
+fn bad(what: impl Into<String>) -> Error {
+    Error::BadHeader { what: what.into() }
 }
 
 fn crc_text(checksum: u32) -> String {

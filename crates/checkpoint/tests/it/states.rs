@@ -1,4 +1,4 @@
-use ebbtide_snapshot::{Dtype, Error, State};
+use ebbtide_checkpoint::{Dtype, Error, State};
 
 #[test]
 fn arrays_of_every_type_come_back_bit_for_bit() {

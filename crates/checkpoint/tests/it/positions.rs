@@ -1,4 +1,4 @@
-use ebbtide_snapshot::{Error, Position, Step};
+use ebbtide_checkpoint::{Error, Position, Step};
 
 use crate::{Random, cases};
 

@@ -1,61 +1,78 @@
-use crate::{Error, room};
+use crate::Error;
 
 /// The alignment that unbuffered writes ask for, and that the data of a snapshot file starts at.
-pub(crate) const ALIGNMENT: usize = 4096;
+pub const ALIGNMENT: usize = 4096;
+
+/// So many zeros, or an error where there is no room for them.
+pub fn zeroed(bytes: usize) -> Result<Vec<u8>, Error> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(bytes).map_err(|_| Error::NoMemory { bytes: bytes as u64 })?;
+    room.resize(bytes, 0);
+    Ok(room)
+}
 
 /// A growable run of bytes that starts at a multiple of [`ALIGNMENT`] in memory.
 ///
 /// The bytes after `len` up to the next multiple belong to the buffer too, so that a whole number of
 /// blocks can be handed to the disk.
 #[derive(Debug, Default)]
-pub(crate) struct Buffer {
+pub struct Buffer {
     raw: Vec<u8>,
     start: usize,
     len: usize,
 }
 
 impl Buffer {
-    pub(crate) fn len(&self) -> usize {
+    /// The number of bytes.
+    pub fn len(&self) -> usize {
         self.len
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Is there no byte in it?
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Forgets the bytes; storage stays.
+    pub fn clear(&mut self) {
         self.len = 0;
     }
 
-    pub(crate) fn as_slice(&self) -> &[u8] {
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
         &self.raw[self.start..self.start + self.len]
     }
 
-    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
+    /// The bytes, to be changed.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
         &mut self.raw[self.start..self.start + self.len]
     }
 
     /// The bytes, followed by as many more as fill the last block.
-    pub(crate) fn whole_blocks(&self) -> &[u8] {
+    pub fn whole_blocks(&self) -> &[u8] {
         &self.raw[self.start..self.start + self.len.next_multiple_of(ALIGNMENT)]
     }
 
     /// Makes room for `len` bytes in all, at once and no more than that.
-    pub(crate) fn reserve(&mut self, len: usize) -> Result<(), Error> {
+    pub fn reserve(&mut self, len: usize) -> Result<(), Error> {
         let needed = whole(len)?;
         if needed > self.capacity() { self.grow(needed) } else { Ok(()) }
     }
 
     /// How many bytes there is room for.
-    pub(crate) fn capacity(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.raw.len().saturating_sub(self.start)
     }
 
     /// Makes the buffer `more` bytes longer and returns the new part, whose content is unspecified.
-    pub(crate) fn extend(&mut self, more: usize) -> Result<&mut [u8], Error> {
+    pub fn extend(&mut self, more: usize) -> Result<&mut [u8], Error> {
         let old = self.len;
         self.resize(old.checked_add(more).ok_or(Error::NoMemory { bytes: u64::MAX })?)?;
         Ok(&mut self.as_mut_slice()[old..])
     }
 
     /// Sets the length; what is new is unspecified.
-    pub(crate) fn resize(&mut self, len: usize) -> Result<(), Error> {
+    pub fn resize(&mut self, len: usize) -> Result<(), Error> {
         let needed = whole(len)?;
         if needed > self.capacity() {
             // Doubling keeps a state that is put together from many arrays linear.
@@ -71,7 +88,7 @@ impl Buffer {
             self.raw = Vec::new();
             self.start = 0;
         }
-        let mut raw = room::zeroed(capacity + ALIGNMENT)?;
+        let mut raw = zeroed(capacity + ALIGNMENT)?;
         let start = raw.as_ptr().addr().next_multiple_of(ALIGNMENT) - raw.as_ptr().addr();
         raw[start..start + self.len].copy_from_slice(self.as_slice());
         (self.raw, self.start) = (raw, start);

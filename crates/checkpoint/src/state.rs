@@ -3,15 +3,15 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
 
 use crate::buffer::Buffer;
-use crate::{Dtype, Element, Error, Position};
+use crate::{Dtype, Element, Error};
 
-/// What the rest of a program still needs: named arrays, and where in the program they belong.
+/// What the rest of a program still needs: named arrays.
 ///
 /// A state is filled with [`put`](State::put) and read with [`get`](State::get), from and into the caller's
 /// own buffers. A state that is cleared and filled again with arrays of the same sizes allocates nothing.
 ///
 /// ```
-/// use ebbtide_snapshot::State;
+/// use ebbtide_checkpoint::State;
 ///
 /// let (temperature, time) = ([20.0, 21.5, 19.0], 0.25);
 /// let mut state = State::new();
@@ -22,7 +22,7 @@ use crate::{Dtype, Element, Error, Position};
 /// state.get("temperature", &mut back)?;
 /// assert_eq!(back, temperature);
 /// assert_eq!(state.scalar::<f64>("time")?, time);
-/// # Ok::<(), ebbtide_snapshot::Error>(())
+/// # Ok::<(), ebbtide_checkpoint::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct State {
@@ -34,7 +34,6 @@ pub struct State {
     by_name: HashMap<u64, usize>,
     hasher: RandomState,
     data: Buffer,
-    position: Option<Position>,
 }
 
 #[derive(Clone, Debug)]
@@ -64,12 +63,11 @@ impl State {
         Self::default()
     }
 
-    /// Forgets arrays and position; storage stays for the next filling.
+    /// Forgets all arrays; storage stays for the next filling.
     pub fn clear(&mut self) {
         self.used = 0;
         self.by_name.clear();
         self.data.clear();
-        self.position = None;
     }
 
     /// Makes room for arrays of so many bytes together, so that putting them allocates nothing more.
@@ -78,7 +76,7 @@ impl State {
     }
 
     /// How many bytes of arrays there is room for.
-    pub(crate) fn capacity(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.data.capacity()
     }
 
@@ -116,8 +114,8 @@ impl State {
         Ok(fill(self.allot(name, dtype, shape)?))
     }
 
-    /// Adds an array and returns its bytes, to be filled by the caller.
-    pub(crate) fn allot(&mut self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<&mut [u8], Error> {
+    /// Adds an array and returns its bytes, to be filled by the caller: their content is unspecified.
+    pub fn allot(&mut self, name: &str, dtype: Dtype, shape: &[usize]) -> Result<&mut [u8], Error> {
         // A file keeps its own notes under this name.
         if name == "__metadata__" || self.find(name).is_some() {
             return Err(Error::DuplicateArray { name: name.to_owned() });
@@ -192,26 +190,18 @@ impl State {
         self.arrays[..self.used].iter().map(|array| self.view(array))
     }
 
-    /// The position that the state belongs to, if it was told.
-    pub fn position(&self) -> Option<&Position> {
-        self.position.as_ref()
-    }
-
-    /// Says which position the state belongs to.
-    pub fn set_position(&mut self, position: Option<Position>) {
-        self.position = position;
-    }
-
     /// The bytes of all arrays together.
     pub fn bytes(&self) -> u64 {
         self.data.len() as u64
     }
 
-    pub(crate) fn data(&self) -> &Buffer {
+    /// The bytes of all arrays, one after the other in the order in which they were added.
+    pub fn data(&self) -> &Buffer {
         &self.data
     }
 
-    pub(crate) fn data_mut(&mut self) -> &mut [u8] {
+    /// These bytes, to be changed.
+    pub fn data_mut(&mut self) -> &mut [u8] {
         self.data.as_mut_slice()
     }
 
@@ -255,7 +245,7 @@ fn elements(shape: &[usize]) -> Option<usize> {
 
 impl PartialEq for State {
     fn eq(&self, other: &Self) -> bool {
-        self.position == other.position && self.arrays().eq(other.arrays())
+        self.arrays().eq(other.arrays())
     }
 }
 
