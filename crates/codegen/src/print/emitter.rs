@@ -73,9 +73,8 @@ pub(crate) struct Emitter<'p> {
     pub outer_loops: usize,
 }
 
-/// A place in the text that is being printed.
+/// What is known of the text so far, besides the text itself.
 pub(crate) struct Mark {
-    out: usize,
     entry: usize,
     fresh: Fresh,
     calls: usize,
@@ -176,14 +175,20 @@ impl<'p> Emitter<'p> {
 }
 
 impl Emitter<'_> {
-    /// Where the text is, to come back to: what is printed from here on may have to be printed anew.
-    pub fn mark(&self) -> Mark {
-        Mark { out: self.out.len(), entry: self.entry.len(), fresh: self.fresh, calls: self.calls.len() }
+    /// Prints something apart: its text, for whoever knows where it belongs.
+    pub fn apart<R>(&mut self, print: impl FnOnce(&mut Self) -> R) -> (String, R) {
+        let before = std::mem::take(&mut self.out);
+        let result = print(self);
+        (std::mem::replace(&mut self.out, before), result)
     }
 
-    /// Forgets what was printed since.
+    /// What is known now, to come back to: what is printed apart from here on may have to be printed anew.
+    pub fn mark(&self) -> Mark {
+        Mark { entry: self.entry.len(), fresh: self.fresh, calls: self.calls.len() }
+    }
+
+    /// Forgets what was learnt since.
     pub fn rewind(&mut self, to: &Mark) {
-        self.out.truncate(to.out);
         self.entry.truncate(to.entry);
         self.calls.truncate(to.calls);
         self.fresh = to.fresh;

@@ -46,9 +46,9 @@ impl Emitter<'_> {
         self.meet_if_pending();
         line!(self, "{{ /* loop {}, inside its parallel loops */", l.id.index());
         // What the passes outside compute on entry, those inside use.
-        let (start, before) = (self.out.len(), self.pending.clone());
-        self.passes_outside(l);
-        let (outside, after) = (self.out.split_off(start), std::mem::replace(&mut self.pending, before));
+        let before = self.pending.clone();
+        let (outside, ()) = self.apart(|text| text.passes_outside(l));
+        let after = std::mem::replace(&mut self.pending, before);
         let proved = self.conditions(l, &plan);
         line!(self, "if (inner) {{");
         self.passes_inside(l, &plan, proved.as_ref());

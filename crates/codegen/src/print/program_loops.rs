@@ -50,9 +50,10 @@ impl Emitter<'_> {
         loop {
             let mark = self.mark();
             self.pending.clone_from(&begun);
-            let left = self.passes(l, &begun);
+            let (text, left) = self.apart(|text| text.passes(l, &begun));
             let again = begun.clone().or(&self.pending);
             if again == begun {
+                self.out.push_str(&text);
                 self.pending = left;
                 return;
             }
@@ -99,19 +100,20 @@ impl Emitter<'_> {
                 Family::Cuda => line!(self, "f->pass = {pass};"),
             }
         }
-        let pause = self.out.len();
+        self.outer_loops += 1;
+        let (body, ()) = self.apart(|text| text.statements(&l.body));
+        self.outer_loops -= 1;
+        // Blocks that meet in every pass look there whether the host wants an end.
+        let only = match self.family == Family::Cuda && self.meetings > meetings {
+            true => "if (gridDim.x == 1) ",
+            false => "",
+        };
         match self.family == Family::Cuda && self.outer_loops == 0 && !has_loops(&l.body) {
             // It counts its passes itself.
-            true => line!(self, "if (eb_pause_after(f, (u32){pass} + 1)) goto leave;"),
-            false => line!(self, "if (eb_pause(f)) goto leave;"),
+            true => line!(self, "{only}if (eb_pause_after(f, (u32){pass} + 1)) goto leave;"),
+            false => line!(self, "{only}if (eb_pause(f)) goto leave;"),
         }
-        self.outer_loops += 1;
-        self.statements(&l.body);
-        self.outer_loops -= 1;
-        if self.family == Family::Cuda && self.meetings > meetings {
-            // Blocks that meet in every pass look there whether the host wants an end.
-            self.out.insert_str(pause, "if (gridDim.x == 1) ");
-        }
+        self.out.push_str(&body);
         // There may be no pass at all.
         self.meetings = meetings;
         if let Some(until) = l.until {

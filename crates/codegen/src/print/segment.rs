@@ -98,12 +98,9 @@ impl Emitter<'_> {
                 }
             }
         });
-        let entry = self.out.len();
-        if yields {
-            self.jump_to_region(block, &names);
-        }
         self.pending = Pending::default();
-        self.statements(block);
+        let (statements, ()) = self.apart(|text| text.statements(block));
+        // What the statements want to be computed on entry is known when they are printed.
         let (mut computed, shared) = std::mem::take(&mut self.entry).text();
         let unlike = std::mem::take(&mut self.unlike);
         if !unlike.is_empty() {
@@ -113,7 +110,11 @@ impl Emitter<'_> {
             // What the first thread of a block wrote, all read.
             computed.push_str("__syncthreads();\n");
         }
-        self.out.insert_str(entry, &computed);
+        self.out.push_str(&computed);
+        if yields {
+            self.jump_to_region(block, &names);
+        }
+        self.out.push_str(&statements);
         line!(self, "leave: ;");
         waiting.iter().for_each(|c| self.settle(*c));
         if self.family == Family::Cuda {
