@@ -35,6 +35,20 @@ pub fn staging_bytes(program: &Program, facts: &Facts) -> u64 {
     8 * words
 }
 
+/// The loops that one thread of a grid runs, in which others wait: their updates are made in order, and cannot be noted.
+pub fn loops_on_one_thread<'p>(program: &'p Program, facts: &Facts) -> Vec<&'p Par> {
+    let mut loops = Vec::new();
+    walk(&program.body, &mut |stmt| {
+        if let Stmt::Par(par) = stmt
+            && !scattered(program, facts, par).1
+            && notes(program, facts, par).is_none()
+        {
+            loops.push(par);
+        }
+    });
+    loops
+}
+
 /// The updates of one array.
 pub(crate) struct Notes<'s> {
     pub array: ArrayId,
@@ -188,11 +202,37 @@ impl Updates<'_> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
+    use ebbtide_ir::{parse, verify};
+
+    use super::loops_on_one_thread;
+
     #[test]
     fn the_prelude_knows_as_many_terms() {
         assert!(
             include_str!("../prelude/ordered_scatter.cu").contains(&format!("EB_STAGE = {},", super::STAGE))
         );
+    }
+
+    /// `for i in par(..) { for j in 0..times { y[k[i]] += x[i]; } }`.
+    fn scatter(times: &str) -> usize {
+        let text = format!(
+            "program p(k: &Array1<i32>, x: &Array1<f64>, y: &mut Array1<f64>) {{
+                for i in par(0..x.len()) {{
+                    for j in 0..{times} {{
+                        y[k[i] as usize] += x[i];
+                    }}
+                }}
+            }}"
+        );
+        let program = parse(&text).unwrap();
+        let facts = verify(&program).unwrap();
+        loops_on_one_thread(&program, &facts).len()
+    }
+
+    #[test]
+    fn one_thread_runs_loops_whose_iterations_add_as_often_as_data_say() {
+        assert_eq!([scatter("8"), scatter("2000"), scatter("x.len()")], [0, 1, 1]);
     }
 }

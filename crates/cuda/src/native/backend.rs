@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ebbtide_codegen::{STAGING_WORDS, cuda_unit, staging_bytes};
-use ebbtide_ir::{Block, Entry, Facts, Program, RegionId, ValueId};
+use ebbtide_codegen::{STAGING_WORDS, cuda_unit, loops_on_one_thread, staging_bytes};
+use ebbtide_ir::{Block, Entry, Facts, Par, Program, RegionId, ValueId};
 use ebbtide_runtime::cache::Cache;
 use ebbtide_runtime::{
-    Backend, Counters, Error, Event, Executable, Memory, Result, partial_sums, yielding_regions,
+    Backend, Counters, Error, Event, Executable, Memory, Result, partial_sums, warn, yielding_regions,
 };
 
 use super::domains::Domains;
@@ -71,6 +71,9 @@ unsafe impl Backend for Cuda {
                     .to_string(),
             ));
         }
+        for par in loops_on_one_thread(program, facts) {
+            warn(&on_one_thread(program, par));
+        }
         self.counters.add(Event::Region, yielding_regions(segments));
         let mut cut = Cut::default();
         let (unit, simple, segments, parts) = if hosted {
@@ -113,4 +116,14 @@ unsafe impl Backend for Cuda {
         native.clear_partials()?;
         Ok(Arc::new(native))
     }
+}
+
+/// What to say of a loop that takes long.
+fn on_one_thread(program: &Program, par: &Par) -> String {
+    let at = par.site.as_ref().map_or(String::new(), |site| format!(" at {site}"));
+    format!(
+        "program `{}`: one thread of the GPU runs the parallel loop{at}: it combines into elements that its iterations share, in \
+         order, and nobody knows how often each does; write `#[relaxed]` before it, or let its inner loops have constant bounds",
+        program.name
+    )
 }
