@@ -148,5 +148,11 @@ fn main() -> Result<()> {
     price!(device, wanted, double_sum, (x, w), (&x, &w, &mut y));
     let (x, w, mut y) = (line(32)?, plane(32, 32)?, line(32)?);
     price!(device, wanted, three_sums, (x, w), (&x, &w, &mut y));
+
+    // Loops in place whose length nobody knows.
+    let (c, mut x) = (line(10_000)?, line(10_000)?);
+    price!(device, wanted, roots, (c), (&c, &mut x));
+    let (c, mut x) = (plane(100, 64)?, plane(100, 64)?);
+    price!(device, wanted, relaxed_rows, (c), (&c, &mut x));
     Ok(())
 }

@@ -219,3 +219,40 @@ pub fn double_sum(x: &Array1<f64>, w: &Array2<f64>, y: &mut Array1<f64>, loss: &
         loss[[]] += y[i] * y[i];
     }
 }
+
+/// A root for each element, found in place: nobody knows in how many iterations.
+#[program]
+pub fn roots(c: &Array1<f64>, x: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        x[i] = 2.0 + c[i];
+        while (x[i] * x[i] - 1.0 - c[i]).abs() > 1e-12 {
+            x[i] -= (x[i] * x[i] - 1.0 - c[i]) / (2.0 * x[i]);
+        }
+    }
+    for i in par(0..x.len()) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+/// Rows that are relaxed in place until they hardly change.
+#[program]
+pub fn relaxed_rows(c: &Array2<f64>, x: &mut Array2<f64>, loss: &mut Array0<f64>) {
+    let (n, m) = (x.dim(0), x.dim(1));
+    for i in par(0..n) {
+        for j in 0..m {
+            x[[i, j]] = c[[i, j]];
+        }
+        let mut change = 1.0;
+        while change > 1e-3 {
+            change = 0.0;
+            for j in 1..m - 1 {
+                let old = x[[i, j]];
+                x[[i, j]] = 0.5 * old + 0.25 * (x[[i, j - 1]] + x[[i, j + 1]] * x[[i, j]]);
+                change += (x[[i, j]] - old).abs();
+            }
+        }
+    }
+    for (i, j) in par(0..n, 0..m) {
+        loss[[]] += x[[i, j]] * x[[i, j]];
+    }
+}

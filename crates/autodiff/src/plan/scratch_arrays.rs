@@ -81,7 +81,7 @@ impl ScratchArrays {
 /// Each iteration of a loop has at least so many places in a window.
 const WINDOW: i64 = 64;
 /// All iterations of a loop together have at least so many.
-const WINDOWS: i64 = 1 << 16;
+const WINDOWS: i64 = 1 << 18;
 
 impl ScratchArrays {
     /// The `number`th array of this type with a window for each iteration of a loop: the first dimension tells its places

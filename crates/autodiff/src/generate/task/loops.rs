@@ -134,6 +134,10 @@ impl Task<'_> {
             _ => return Err(self.unsupported("a loop inside a parallel loop that was not run forward")),
         };
         let replay = self.replay(w, l);
+        let events = match replay {
+            Replay::Nothing => self.events_of_pass(l).map(|events| self.write_events(w, &events)),
+            _ => None,
+        };
         self.depth += 1;
         let again = std::mem::replace(&mut self.again, true);
         match &replay {
@@ -145,6 +149,10 @@ impl Task<'_> {
                 let mut entry = entry;
                 if let Replay::Tape(tape) = &replay {
                     self.recall(w, tape, (var, pass), &mut entry);
+                }
+                if let Some(events) = events {
+                    let before = w.sub(pass, from);
+                    self.skip_events(w, (before, events), &mut entry);
                 }
                 let outer = self.enter(w, &entry);
                 if let Replay::Rerun = replay {
@@ -259,9 +267,31 @@ impl Task<'_> {
             _ => {}
         });
         // A sum only adds to itself: its own value is in no derivative.
-        let is_used = |local: &LocalId| self.counts_events(*local) || !self.only_summed(l, *local);
-        let carried = |local: &LocalId| read.contains(local) && !declared.contains(local) && is_used(local);
-        set.into_iter().filter(carried).collect()
+        let carried = |local: &LocalId| {
+            read.contains(local)
+                && !declared.contains(local)
+                && !self.only_summed(l, *local)
+                && !self.sets_first(&l.body, *local)
+        };
+        let mut carried: BTreeSet<LocalId> = set.iter().copied().filter(carried).collect();
+        // The number of the next event is computed where all passes have as many.
+        let is_known = carried.is_empty() && self.events_of_pass(l).is_some();
+        carried.extend(set.into_iter().filter(|local| self.counts_events(*local) && !is_known));
+        carried
+    }
+
+    /// Does every pass set the local before it reads it?
+    fn sets_first(&self, body: &Block, local: LocalId) -> bool {
+        for stmt in body {
+            let mut reads = false;
+            walk(std::slice::from_ref(stmt), &mut |stmt| {
+                reads |= matches!(stmt, Stmt::Let(v) if *self.source.op(*v) == Op::Get(local));
+            });
+            if reads || matches!(stmt, Stmt::Set(set, _) if *set == local) {
+                return !reads;
+            }
+        }
+        false
     }
 
     /// Is the local used in the loop only as `local = local + x`?

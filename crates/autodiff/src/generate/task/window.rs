@@ -5,15 +5,16 @@
 //! arrays, and keeps another part of the events. Copies need no new start for that: each element knows in which run it was
 //! written last, and one that was not written in this run is what it was before the loop.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    ArrayId, Binary, Branch, Combine, Compare, Indices, Literal, LocalId, Loop, LoopKind, Site, Stmt, Store,
-    Type, ValueId,
+    ArrayId, Binary, Block, Branch, Combine, Compare, Indices, Literal, LocalId, Loop, LoopKind, Site, Stmt,
+    Store, Type, ValueId, depends_on_arguments_alone, walk,
 };
 
 use super::Task;
 use crate::error::Error;
+use crate::normalize::early::early;
 use crate::plan::events::Events;
 use crate::writer::{Writer, both};
 
@@ -38,6 +39,20 @@ pub(super) struct Window<'a> {
     /// So many events from the next one on are known to be in the window.
     ahead: i64,
     is_filled: bool,
+}
+
+/// A number of events that is known before they come.
+#[derive(Default)]
+pub(super) struct EventCount {
+    alone: i64,
+    /// Loops by their bounds, and the events of each pass.
+    loops: Vec<(ValueId, ValueId, EventCount)>,
+}
+
+impl EventCount {
+    fn is_zero(&self) -> bool {
+        self.alone == 0 && self.loops.is_empty()
+    }
 }
 
 impl<'a> Task<'a> {
@@ -72,6 +87,83 @@ impl<'a> Task<'a> {
     /// Is the local the number of the next event?
     pub(super) fn counts_events(&self, local: LocalId) -> bool {
         self.window.as_ref().is_some_and(|window| window.events.next == local)
+    }
+
+    /// How many events a pass of a loop has, where all have as many and that is known before the loop; `None` where it has none.
+    pub(super) fn events_of_pass(&self, l: &Loop) -> Option<EventCount> {
+        let mut defined = BTreeSet::new();
+        walk(&l.body, &mut |stmt| match stmt {
+            Stmt::Let(v) => drop(defined.insert(*v)),
+            Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }) => drop(defined.insert(*var)),
+            _ => {}
+        });
+        let count = self.events_of_block(&l.body, &defined)?;
+        (!count.is_zero()).then_some(count)
+    }
+
+    /// The depth of recursion is that of nesting in the source.
+    fn events_of_block(&self, block: &Block, defined: &BTreeSet<ValueId>) -> Option<EventCount> {
+        let mut count = EventCount::default();
+        for stmt in block {
+            match stmt {
+                Stmt::Let(v) if self.is_event(*v) => count.alone += 1,
+                Stmt::Loop(l) => {
+                    let inside = self.events_of_block(&l.body, defined)?;
+                    count.alone += i64::from(self.is_event_loop(l));
+                    if inside.is_zero() {
+                        continue;
+                    }
+                    let LoopKind::For { from, to, .. } = l.kind else { return None };
+                    let is_known =
+                        |v: &ValueId| !defined.contains(v) || depends_on_arguments_alone(self.source, *v);
+                    if l.until.is_some() || ![from, to].iter().all(is_known) {
+                        return None;
+                    }
+                    count.loops.push((from, to, inside));
+                }
+                _ => {
+                    let mut inside = stmt.blocks().map(|block| self.events_of_block(block, defined));
+                    if !inside.all(|count| count.is_some_and(|count| count.is_zero())) {
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(count)
+    }
+
+    /// Writes a number of events. The depth of recursion is that of nesting in the source.
+    pub(super) fn write_events(&mut self, w: &mut Writer, count: &EventCount) -> ValueId {
+        let mut sum = w.index(count.alone);
+        for (from, to, inside) in &count.loops {
+            let [from, to] = [*from, *to].map(|v| match depends_on_arguments_alone(self.source, v) {
+                true => early(self.source, w, v),
+                false => self.mapped(v),
+            });
+            // A loop that runs backwards does not run.
+            let end = w.binary(Binary::Max, from, to);
+            let passes = w.sub(end, from);
+            let each = self.write_events(w, inside);
+            let all = w.mul(passes, each);
+            sum = w.add(sum, all);
+        }
+        sum
+    }
+
+    /// Lets a pass begin after the events of so many before it.
+    pub(super) fn skip_events(
+        &self,
+        w: &mut Writer,
+        (passes, each): (ValueId, ValueId),
+        entry: &mut HashMap<LocalId, ValueId>,
+    ) {
+        if let Some(next) = self.window.as_ref().map(|window| window.events.next)
+            && let Some(first) = entry.get(&next).copied()
+        {
+            let skipped = w.mul(passes, each);
+            let number = w.add(first, skipped);
+            entry.insert(next, number);
+        }
     }
 
     /// Events may lie between the last one that was asked for and the next.
