@@ -39,7 +39,7 @@ pub struct Builder {
     next_schedule: Option<ReverseHint>,
     schedules: BTreeMap<LoopId, ReverseHint>,
     /// The locals to which open loops add their terms.
-    sums: BTreeMap<LoopId, LocalId>,
+    sums: BTreeMap<LoopId, Vec<LocalId>>,
     /// By array: what is taken of it in the parallel loop being built.
     taken: BTreeMap<ArrayId, ArrayId>,
     flaws: Vec<Flaw>,

@@ -7,7 +7,7 @@ use ebbtide_ir::{Access, ArrayId, Binary, Bound, Combine, Literal, ValueId};
 use ebbtide_runtime::{Arg, Array, Element as RuntimeElement, Result};
 
 use crate::cx::Cx;
-use crate::scalar::{Item, Scalar};
+use crate::scalar::Item;
 use crate::small::{self, Value};
 use crate::value::{Expr, Local, Readable};
 use crate::view::View;
@@ -263,42 +263,68 @@ impl<T: Item, const R: usize> Field for Array<T, R> {
 
 impl<T: Item, const R: usize> Arrays for Array<T, R> {}
 
-/// Gives a scalar the next of these values.
-pub fn set_scalar<T: Scalar>(scalar: &mut T, values: &mut dyn Iterator<Item = Literal>) {
-    if let Some(value) = values.next().and_then(T::of_literal) {
-        *scalar = value;
+/// Values as members: constant during a launch, with one argument for each of their scalars.
+#[doc(hidden)]
+pub mod values {
+    use super::*;
+
+    pub fn paths<T: Value>(name: &str, paths: &mut Vec<String>) {
+        T::names(name, &mut |name| paths.push(name));
+    }
+
+    /// Where there are no more, or one of another type, the old scalar stays.
+    pub fn set_scalars<T: Value>(value: &mut T, new: &mut dyn Iterator<Item = Literal>) {
+        let mut old = Vec::new();
+        value.literals(&mut |literal| old.push(literal));
+        let mut old = old.into_iter();
+        *value = T::of_literals(&mut || match (new.next(), old.next()) {
+            (Some(new), Some(old)) if new.ty() == old.ty() => new,
+            (_, Some(old)) => old,
+            _ => unreachable!("a value has as many literals as scalars"),
+        });
+    }
+
+    pub fn args<T: Value>(value: T, args: &mut Vec<Arg<'_>>) {
+        value.literals(&mut |literal| args.push(Arg::Scalar(literal)));
     }
 }
 
-macro_rules! scalar_fields {
-    ($($t:ty)*) => {$(
-        impl Field for $t {
-            type Handle<B: Borrow> = Expr<$t>;
+// One by one: a blanket implementation would blame a struct of arrays for not being a value.
+macro_rules! value_fields {
+    ($([$($generics:tt)*] $t:ty;)*) => {$(
+        impl<$($generics)*> Field for $t {
+            type Handle<Borrowed: Borrow> = Expr<$t>;
             type Names = ();
 
             fn names(_: &'static str) {}
 
             fn paths(name: &str, paths: &mut Vec<String>) {
-                paths.push(name.to_string());
+                values::paths::<$t>(name, paths);
             }
 
-            fn set_scalars(&mut self, values: &mut dyn Iterator<Item = Literal>) {
-                set_scalar(self, values);
+            fn set_scalars(&mut self, new: &mut dyn Iterator<Item = Literal>) {
+                values::set_scalars(self, new);
             }
 
-            fn declare<B: Borrow>(cx: &Cx, name: &str) -> Expr<$t> {
-                crate::emit::scalar(cx, name)
+            fn declare<Borrowed: Borrow>(cx: &Cx, name: &str) -> Expr<$t> {
+                <$t as Value>::declare(cx, name)
             }
 
             fn read_args<'a>(&'a self, args: &mut Vec<Arg<'a>>) {
-                args.push(Arg::Scalar(self.literal()));
+                values::args(*self, args);
             }
 
             fn write_args<'a>(&'a mut self, args: &mut Vec<Arg<'a>>) {
-                args.push(Arg::Scalar(self.literal()));
+                values::args(*self, args);
             }
         }
+    )*};
+}
 
+crate::small::all_values! { value_fields }
+
+macro_rules! scalar_arguments {
+    ($($t:ty)*) => {$(
         impl Argument<Expr<$t>> for $t {
             #[track_caller]
             fn pass(&self, cx: &Cx) -> Expr<$t> {
@@ -308,7 +334,7 @@ macro_rules! scalar_fields {
     )*};
 }
 
-scalar_fields! { f32 f64 i32 i64 u32 bool usize }
+scalar_arguments! { f32 f64 i32 i64 u32 bool usize }
 
 /// What can be passed for a parameter `P` of a called program or function.
 #[diagnostic::on_unimplemented(

@@ -49,7 +49,7 @@ pub use ebbtide_runtime::{Arg, Budget, Error, Label, Plan, Ran, Rate, Rates, Res
 pub use gradient::{Bytes, CompiledGrad, Differentiable, DifferentiableLeaf, Gradient, Gradients};
 pub use handle::{
     Argument, ArrayHandle, Arrays, Behind, Borrow, ByMut, ByRef, Field, Flag, Handle, Indexed, Lent, OfRank,
-    Shaped, Stored, Writable, member, set_scalar,
+    Shaped, Stored, Writable, member, values,
 };
 pub use host_arrays::Host;
 pub use named::{Loss, Named};
@@ -60,7 +60,7 @@ pub use program::{
     AskedOfPrograms, Callable, Done, Launchable, Method, Name, Program, Source, name_of_member,
 };
 pub use scalar::{Bits, Element, Float, Integer, Item, Number, Scalar, Signed};
-pub use small::{Mat2, Mat3, Mat4, Sequence, Tuple, Value, Vec2, Vec3, Vec4};
+pub use small::{Mat2, Mat3, Mat4, Sequence, Summand, Tuple, Value, Vec2, Vec3, Vec4};
 pub use struct_leaves::{Floats, FloatsMut, Leaves};
 pub use tangent::{CompiledProduct, Direction, Product};
 pub use value::{CastTarget, Expr, Index, Local, Readable, Returned, Same, Truth, Variable};

@@ -9,20 +9,22 @@ use std::array::from_fn;
 use std::ops::{Add, Range};
 
 use ebbtide_ir::leaf::{LANES, Leaves};
-use ebbtide_ir::{Binary, Combine, Compare, Literal, Type, ValueId};
+use ebbtide_ir::{ArrayId, Binary, Combine, Compare, Literal, Type, ValueId};
 use ebbtide_runtime::Array;
 
 use crate::cx::Cx;
-use crate::emit::{add, begin_for, constant_range, end_loop, index_literal, local, mul, set, sqrt};
+use crate::emit::{begin_for, constant_range, end_loop, index_literal, local, set, sqrt};
 use crate::handle::{Argument, ArrayHandle, ByRef, Indexed, Shaped};
-use crate::scalar::{Element, Float, Number, Scalar};
+use crate::scalar::{Element, Float, Item, Number};
+use crate::small::{Summand, Value, from_ids, ids, types, variables};
 use crate::value::{Expr, Readable};
 
 /// The sum of `f(j)` over a range; zero over an empty one. Of an array, in programs: `sum(u)`.
 ///
-/// Its order depends on the length of the range alone, so it is the same here, in programs and on every device.
-pub fn sum<T: Number + Add<Output = T>>(range: Range<usize>, mut f: impl FnMut(usize) -> T) -> T {
-    let start = host_literal::<T>(-0.0);
+/// Numbers are summed, and vectors, matrices, tuples and arrays of a fixed length, number by number. The order depends on the
+/// length of the range alone, so it is the same here, in programs and on every device.
+pub fn sum<T: Summand>(range: Range<usize>, mut f: impl FnMut(usize) -> T) -> T {
+    let start = T::all(-0.0);
     let n = range.len();
     let size = Leaves::of(&[n as i64]).size as usize;
     let mut total = start;
@@ -30,11 +32,11 @@ pub fn sum<T: Number + Add<Output = T>>(range: Range<usize>, mut f: impl FnMut(u
         let end = ((leaf + 1) * size).min(n);
         let mut lanes = [start; LANES];
         for j in leaf * size..end {
-            lanes[j % LANES] = lanes[j % LANES] + f(range.start + j);
+            lanes[j % LANES] = lanes[j % LANES].plus(f(range.start + j));
         }
-        total = total + tree(lanes, |a, b| a + b);
+        total = total.plus(tree(lanes, T::plus));
     }
-    host_literal::<T>(0.0) + total
+    T::all(0.0).plus(total)
 }
 
 /// The largest `f(j)` over a range, which is not empty. Of an array, in programs: `max(u)`.
@@ -77,13 +79,6 @@ pub fn norm<T: Float>(a: &Array<T, 1>) -> T {
     sum(0..a.len(), |k| a[k] * a[k]).sqrt()
 }
 
-fn host_literal<T: Scalar>(value: f64) -> T {
-    match T::of_literal(Literal::of(T::TYPE, value)) {
-        Some(value) => value,
-        None => unreachable!("the literal has the type"),
-    }
-}
-
 /// Lanes combined in a tree: 8, 4, 2, 1.
 fn tree<V: Copy>(mut lanes: [V; LANES], mut combine: impl FnMut(V, V) -> V) -> V {
     let mut width = LANES / 2;
@@ -96,15 +91,25 @@ fn tree<V: Copy>(mut lanes: [V; LANES], mut combine: impl FnMut(V, V) -> V) -> V
     lanes[0]
 }
 
+/// Both number by number, combined.
+#[track_caller]
+fn by_parts<T: Value>(cx: &Cx, op: Binary, a: Expr<T>, b: Expr<T>) -> Expr<T> {
+    let mut all = Vec::new();
+    // A loop and not an iterator: the place in the source is the caller's, which a closure does not pass on.
+    for (a, b) in ids(&a).into_iter().zip(ids(&b)) {
+        all.push(cx.emit(|builder| builder.binary(op, a, b)));
+    }
+    from_ids(&all)
+}
+
 /// `sum(from..to, |j| …)` inside programs.
 #[track_caller]
-pub fn sum_over<T: Number>(
+pub fn sum_over<T: Summand>(
     cx: &Cx,
     from: Expr<usize>,
     to: Expr<usize>,
     mut body: impl FnMut(Expr<usize>) -> Expr<T>,
 ) -> Expr<T> {
-    let number = |value: f64| Expr::<T>::new(cx.emit(|b| b.literal(Literal::of(T::TYPE, value))));
     if let Some((first, end)) = constant_range(cx, from, to)
         && end.saturating_sub(first) <= LANES as i64
     {
@@ -114,47 +119,60 @@ pub fn sum_over<T: Number>(
             *lane = Some(body(index_literal(cx, j)));
         }
         let whole = tree(lanes, |a, b| match (a, b) {
-            (Some(a), Some(b)) => Some(add(cx, a, b)),
+            (Some(a), Some(b)) => Some(by_parts(cx, Binary::Add, a, b)),
             (one, None) | (None, one) => one,
         });
-        return match whole {
-            Some(whole) => add(cx, number(0.0), whole),
-            None => number(0.0),
-        };
+        let zero = crate::emit::zero(cx);
+        return whole.map_or(zero, |whole| by_parts(cx, Binary::Add, zero, whole));
     }
     if !cx.emit(|b| b.is_in_iteration()) {
         return sum_at_program_level(cx, from, to, body);
     }
-    let total = local(cx, "total", number(0.0));
-    let j = Expr::<usize>::new(cx.emit(|b| b.begin_sum("j", from.id, to.id, total.id)));
+    let total = local(cx, "total", crate::emit::zero::<T>(cx));
+    let j = Expr::<usize>::new(cx.emit(|b| b.begin_sum("j", from.id, to.id, variables(&total))));
     cx.note_loop(j.id, from.id, to.id);
     let value = body(j);
-    set(cx, &total, add(cx, total.read(cx), value));
+    set(cx, &total, by_parts(cx, Binary::Add, total.read(cx), value));
     end_loop(cx);
     total.read(cx)
 }
 
-/// A sum at program level: a parallel loop into a temporary, which has the same order.
+/// A sum at program level: a parallel loop into temporaries, one for each number, which has the same order.
 #[track_caller]
-fn sum_at_program_level<T: Number>(
+fn sum_at_program_level<T: Summand>(
     cx: &Cx,
     from: Expr<usize>,
     to: Expr<usize>,
     mut body: impl FnMut(Expr<usize>) -> Expr<T>,
 ) -> Expr<T> {
-    let held = if T::TYPE == Type::Index { Type::I64 } else { T::TYPE };
-    let (result, j) = cx.emit(|b| {
-        let name = format!("reduced_{}", b.program().arrays.len());
-        (b.temp(&name, held, &[]), b.begin_par(&[("j", from.id, to.id)]))
-    });
+    let held = |ty: Type| if ty == Type::Index { Type::I64 } else { ty };
+    let results = temporaries(cx, types::<T>().into_iter().map(held));
+    let j = cx.emit(|b| b.begin_par(&[("j", from.id, to.id)]));
     // The builder gives one variable per range.
     let value = body(Expr::new(j[0]));
     cx.emit(|b| {
-        let value = if T::TYPE == held { value.id } else { b.cast(value.id, held) };
-        b.update(Combine::Add, result, &[], value);
+        for ((value, ty), result) in ids(&value).into_iter().zip(types::<T>()).zip(&results) {
+            let value = if ty == held(ty) { value } else { b.cast(value, held(ty)) };
+            b.update(Combine::Add, *result, &[], value);
+        }
         b.end_par();
-        let sum = b.load(result, &[]);
-        Expr::new(if T::TYPE == held { sum } else { b.cast(sum, T::TYPE) })
+        let sums = types::<T>().into_iter().zip(&results).map(|(ty, result)| {
+            let sum = b.load(*result, &[]);
+            if ty == held(ty) { sum } else { b.cast(sum, ty) }
+        });
+        from_ids(&sums.collect::<Vec<_>>())
+    })
+}
+
+/// Zeros of these types, each an array of rank 0.
+#[track_caller]
+fn temporaries(cx: &Cx, types: impl Iterator<Item = Type>) -> Vec<ArrayId> {
+    cx.emit(|b| {
+        let temporary = |ty| {
+            let name = format!("reduced_{}", b.program().arrays.len());
+            b.temp(&name, ty, &[])
+        };
+        types.map(temporary).collect()
     })
 }
 
@@ -218,20 +236,22 @@ fn neutral(how: Combine, ty: Type) -> Literal {
     }
 }
 
-/// A reduction over all elements of an array, at program level: a parallel loop into a temporary.
+/// A reduction over all elements of arrays of one shape, at program level: a parallel loop into temporaries. `term` makes what
+/// is combined of the elements at one index.
 #[track_caller]
-fn over_elements<T: Element + Number, const R: usize>(
+fn over_elements<T: Item, V: Value, const R: usize>(
     cx: &Cx,
     arrays: &[ArrayHandle<T, R, ByRef>],
     how: Combine,
-) -> Expr<T> {
+    term: impl Fn(&[Expr<T>]) -> Expr<V>,
+) -> Expr<V> {
     let Some(first) = arrays.first() else { return crate::emit::zero(cx) };
-    let loaded = |cx: &Cx, index: [ValueId; R]| {
-        let values = arrays.iter().map(|array| array.load(cx, index));
-        values.reduce(|a, b| mul(cx, a, b)).unwrap_or_else(|| crate::emit::zero(cx))
+    let loaded = |index: [ValueId; R]| {
+        let elements: Vec<Expr<T>> = arrays.iter().map(|array| array.load(cx, index)).collect();
+        term(&elements)
     };
     if R == 0 {
-        return loaded(cx, [ValueId::from_index(0); R]);
+        return loaded([ValueId::from_index(0); R]);
     }
     let extents: Vec<ValueId> = (0..R).map(|k| first.dim(cx, k).id).collect();
     for other in &arrays[1..] {
@@ -243,22 +263,24 @@ fn over_elements<T: Element + Number, const R: usize>(
             });
         }
     }
-    let result = cx.emit(|b| {
-        let zero = b.literal(Literal::index(0));
-        if how != Combine::Add {
+    if how != Combine::Add {
+        cx.emit(|b| {
+            let zero = b.literal(Literal::index(0));
             for extent in &extents {
                 let some = b.compare(Compare::Gt, *extent, zero);
                 b.assert(some, "an empty array has no extreme");
             }
+        });
+    }
+    let results = temporaries(cx, types::<V>().into_iter());
+    if how != Combine::Add {
+        for (result, ty) in results.iter().zip(types::<V>()) {
+            cx.emit(|b| {
+                let start = b.literal(neutral(how, ty));
+                b.fill(*result, start);
+            });
         }
-        let name = format!("reduced_{}", b.program().arrays.len());
-        let result = b.temp(&name, <T as Scalar>::TYPE, &[]);
-        if how != Combine::Add {
-            let start = b.literal(neutral(how, <T as Scalar>::TYPE));
-            b.fill(result, start);
-        }
-        result
-    });
+    }
     let index = cx.emit(|b| {
         let zero = b.literal(Literal::index(0));
         let ranges: Vec<(&str, ValueId, ValueId)> = ["i", "j", "k", "l"]
@@ -269,16 +291,26 @@ fn over_elements<T: Element + Number, const R: usize>(
         b.begin_par(&ranges)
     });
     // The builder gives one variable per range.
-    let value = loaded(cx, from_fn(|k| index[k]));
+    let value = loaded(from_fn(|k| index[k]));
     cx.emit(|b| {
-        b.update(how, result, &[], value.id);
+        for (value, result) in ids(&value).into_iter().zip(&results) {
+            b.update(how, *result, &[], value);
+        }
         b.end_par();
-    });
-    Expr::new(cx.emit(|b| b.load(result, &[])))
+        from_ids(&results.iter().map(|result| b.load(*result, &[])).collect::<Vec<_>>())
+    })
+}
+
+/// The sum of the products of the numbers of two elements, added in order.
+#[track_caller]
+fn product<T: Item<Scalar: Element>>(cx: &Cx, a: Expr<T>, b: Expr<T>) -> Expr<T::Scalar> {
+    let mut products = ids(&by_parts(cx, Binary::Mul, a, b)).into_iter();
+    let first = products.next().unwrap_or(ValueId::from_index(0));
+    Expr::new(products.fold(first, |sum, product| cx.emit(|b| b.binary(Binary::Add, sum, product))))
 }
 
 macro_rules! of_arrays {
-    ($($name:ident, $how:ident;)*) => {$(
+    ($($name:ident, $how:ident, $bound:ident;)*) => {$(
         #[doc = concat!("Inside programs: [`", stringify!($name), "`](fn@", stringify!($name), ").")]
         #[doc(hidden)]
         #[allow(non_camel_case_types)]
@@ -288,17 +320,17 @@ macro_rules! of_arrays {
         impl $name {
             #[doc(hidden)]
             #[track_caller]
-            pub fn __expand<T: Element + Number, const R: usize>(
+            pub fn __expand<T: Item + $bound, const R: usize>(
                 array: impl Argument<ArrayHandle<T, R, ByRef>>,
             ) -> Expr<T> {
                 let cx = &Cx::current();
-                over_elements(cx, &[array.pass(cx)], Combine::$how)
+                over_elements(cx, &[array.pass(cx)], Combine::$how, |elements| elements[0])
             }
         }
     )*};
 }
 
-of_arrays! { sum, Add; max, Max; min, Min; }
+of_arrays! { sum, Add, Summand; max, Max, Number; min, Min, Number; }
 
 /// Inside programs: [`dot`](fn@dot).
 #[doc(hidden)]
@@ -309,12 +341,13 @@ pub enum dot {}
 impl dot {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<T: Element + Number, const R: usize>(
+    pub fn __expand<T: Item<Scalar: Element> + Summand, const R: usize>(
         a: impl Argument<ArrayHandle<T, R, ByRef>>,
         b: impl Argument<ArrayHandle<T, R, ByRef>>,
-    ) -> Expr<T> {
+    ) -> Expr<T::Scalar> {
         let cx = &Cx::current();
-        over_elements(cx, &[a.pass(cx), b.pass(cx)], Combine::Add)
+        let arrays = [a.pass(cx), b.pass(cx)];
+        over_elements(cx, &arrays, Combine::Add, |elements| product(cx, elements[0], elements[1]))
     }
 }
 
@@ -327,9 +360,16 @@ pub enum norm {}
 impl norm {
     #[doc(hidden)]
     #[track_caller]
-    pub fn __expand<T: Float, const R: usize>(array: impl Argument<ArrayHandle<T, R, ByRef>>) -> Expr<T> {
+    pub fn __expand<T: Item<Scalar: Float>, const R: usize>(
+        array: impl Argument<ArrayHandle<T, R, ByRef>>,
+    ) -> Expr<T::Scalar> {
         let cx = &Cx::current();
         let array = array.pass(cx);
-        sqrt(cx, over_elements(cx, &[array, array], Combine::Add))
+        sqrt(
+            cx,
+            over_elements(cx, &[array, array], Combine::Add, |elements| {
+                product(cx, elements[0], elements[1])
+            }),
+        )
     }
 }

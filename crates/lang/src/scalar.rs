@@ -1,10 +1,11 @@
 //! The scalar types of the language and what can be done with each.
 
+use std::any::Any;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 
 use ebbtide_ir::{Literal, LocalId, Type, ValueId};
 
-use crate::small::Value;
+use crate::small::{Summand, Value};
 use crate::value::{CastTarget, Expr, Readable};
 
 /// A type of scalars: `f32 f64 i32 i64 u32 bool`, and `usize`, the index type.
@@ -33,7 +34,7 @@ pub trait Scalar:
     label = "this is `{Self}`",
     note = "arithmetic is for `f32 f64 i32 i64 u32 usize`; write `select(c, 1.0, 0.0)` to count with a `bool`"
 )]
-pub trait Number: Scalar + CastTarget {
+pub trait Number: Scalar + CastTarget + Summand {
     /// Keeps the smaller of `self` and `other`.
     fn min_assign(&mut self, other: Self);
 
@@ -142,6 +143,21 @@ macro_rules! scalars {
 
             fn literals(self, visit: &mut dyn FnMut(Literal)) {
                 visit(self.literal());
+            }
+
+            fn of_literals(next: &mut dyn FnMut() -> Literal) -> $t {
+                match <$t>::of_literal(next()) {
+                    Some(value) => value,
+                    None => unreachable!("the literal has the type"),
+                }
+            }
+
+            fn scalars<'a>(&'a self, visit: &mut dyn FnMut(&'a dyn Any)) {
+                visit(self);
+            }
+
+            fn scalars_mut<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn Any)) {
+                visit(self);
             }
         }
 

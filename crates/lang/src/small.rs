@@ -10,10 +10,14 @@
 //! field access.
 
 mod aggregates;
+mod cofactors;
 mod elimination;
 mod layout;
 mod matrices;
+mod summand;
 mod vectors;
+
+use std::any::Any;
 
 use ebbtide_ir::{Literal, LocalId, Type, ValueId};
 
@@ -24,6 +28,7 @@ use crate::value::{Expr, Local};
 pub use aggregates::Tuple;
 pub use elimination::Solvable;
 pub use matrices::{Mat2, Mat3, Mat4};
+pub use summand::Summand;
 pub use vectors::{Vec2, Vec3, Vec4};
 
 /// A type that values of a program can have: scalars, and what is made of a fixed number of them.
@@ -60,6 +65,21 @@ pub trait Value: Copy + Send + Sync + 'static {
     /// Visits its scalars as constants.
     fn literals(self, visit: &mut dyn FnMut(Literal));
 
+    /// The value with these constants, each of its part's type.
+    fn of_literals(next: &mut dyn FnMut() -> Literal) -> Self;
+
+    /// Visits its scalars.
+    fn scalars<'a>(&'a self, visit: &mut dyn FnMut(&'a dyn Any));
+
+    /// Visits its scalars, to be changed.
+    fn scalars_mut<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn Any));
+
+    /// A copy of it.
+    #[doc(hidden)]
+    fn again(&self) -> Self {
+        *self
+    }
+
     /// Declares it as the next parameter of the program: one scalar for each part.
     fn declare(cx: &Cx, name: &str) -> Expr<Self> {
         let declare = |(name, ty): (String, _)| cx.emit(|b| b.scalar(&name, ty));
@@ -67,6 +87,36 @@ pub trait Value: Copy + Send + Sync + 'static {
         from_ids(&all)
     }
 }
+
+/// Hands all types of values of this crate to a macro, each with its type parameters.
+macro_rules! all_values {
+    ($to:ident) => {
+        $to! {
+            [] f32;
+            [] f64;
+            [] i32;
+            [] i64;
+            [] u32;
+            [] bool;
+            [] usize;
+            [T: $crate::Scalar] $crate::Vec2<T>;
+            [T: $crate::Scalar] $crate::Vec3<T>;
+            [T: $crate::Scalar] $crate::Vec4<T>;
+            [T: $crate::Scalar] $crate::Mat2<T>;
+            [T: $crate::Scalar] $crate::Mat3<T>;
+            [T: $crate::Scalar] $crate::Mat4<T>;
+            [T: $crate::Value, const N: usize] [T; N];
+            [A: $crate::Value, B: $crate::Value] (A, B);
+            [A: $crate::Value, B: $crate::Value, C: $crate::Value] (A, B, C);
+            [A: $crate::Value, B: $crate::Value, C: $crate::Value, D: $crate::Value] (A, B, C, D);
+            [A: $crate::Value, B: $crate::Value, C: $crate::Value, D: $crate::Value, E: $crate::Value] (A, B, C, D, E);
+            [A: $crate::Value, B: $crate::Value, C: $crate::Value, D: $crate::Value, E: $crate::Value, F: $crate::Value]
+                (A, B, C, D, E, F);
+        }
+    };
+}
+
+pub(crate) use all_values;
 
 /// The scalars of a value.
 pub(crate) fn ids<T: Value>(value: &Expr<T>) -> Vec<ValueId> {

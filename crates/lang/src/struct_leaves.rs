@@ -3,14 +3,14 @@
 //! Input: an array, a scalar, or a struct that derives `Arrays`. Output: its arrays and scalars of `f32` and `f64`, in the
 //! order of its fields. Fields of other types and those with `#[arrays(skip)]` are no leaves.
 
-use std::any::Any;
 use std::marker::PhantomData;
 
-use ebbtide_ir::Literal;
+use ebbtide_ir::{Literal, Type};
 use ebbtide_runtime::{Array, Device, Element as RuntimeElement, Error, Result, interpreter};
 
 use crate::gradient::{DifferentiableLeaf, Gradients, MakeOutput, make_output};
-use crate::scalar::{Item, Scalar};
+use crate::scalar::Item;
+use crate::small::{Value, names, types};
 
 /// The leaves that a gradient is asked for.
 #[derive(Default)]
@@ -144,7 +144,7 @@ impl<T: Item, const R: usize> Leaves for Array<T, R> {
     }
 
     fn add_leaves_mut<'a>(&'a mut self, name: &str, leaves: &mut Vec<(String, FloatsMut<'a>)>) {
-        if <T::Scalar as RuntimeElement>::TYPE == ebbtide_ir::Type::F32 {
+        if <T::Scalar as RuntimeElement>::TYPE == Type::F32 {
             if let Some(elements) = self.any_mut().into_mut_slice() {
                 leaves.push((name.to_string(), FloatsMut::F32(elements)));
             }
@@ -154,79 +154,91 @@ impl<T: Item, const R: usize> Leaves for Array<T, R> {
     }
 }
 
-/// A scalar of which no more is known than that: a type parameter of a struct.
+/// The leaves of a value are its floats, each by its path: `gravity.x`.
 #[doc(hidden)]
-pub mod scalars {
+pub mod values {
     use super::*;
 
-    pub fn want<T: Scalar>(name: &str, wanted: &mut Wanted) {
-        match T::TYPE {
-            ebbtide_ir::Type::F32 => wanted.add::<f32>(name),
-            ebbtide_ir::Type::F64 => wanted.add::<f64>(name),
-            _ => {}
+    pub fn want<T: Value>(name: &str, wanted: &mut Wanted) {
+        for (name, ty) in names::<T>(name).iter().zip(types::<T>()) {
+            match ty {
+                Type::F32 => wanted.add::<f32>(name),
+                Type::F64 => wanted.add::<f64>(name),
+                _ => {}
+            }
         }
     }
 
-    pub fn of_gradients<T: Scalar>(name: &str, from: &Gradients) -> Result<T> {
-        let literal = match T::TYPE {
-            ebbtide_ir::Type::F32 => Literal::from(from.get_named::<f32>(name)?),
-            ebbtide_ir::Type::F64 => Literal::from(from.get_named::<f64>(name)?),
-            other => Literal::zero(other),
-        };
-        match T::of_literal(literal) {
-            Some(value) => Ok(value),
-            None => unreachable!("the literal has the type"),
+    pub fn of_gradients<T: Value>(name: &str, from: &Gradients) -> Result<T> {
+        let mut literals = Vec::new();
+        for (name, ty) in names::<T>(name).iter().zip(types::<T>()) {
+            literals.push(match ty {
+                Type::F32 => Literal::from(from.get_named::<f32>(name)?),
+                Type::F64 => Literal::from(from.get_named::<f64>(name)?),
+                other => Literal::zero(other),
+            });
         }
+        let mut next = literals.into_iter();
+        Ok(T::of_literals(&mut || match next.next() {
+            Some(literal) => literal,
+            None => unreachable!("a value has as many literals as scalars"),
+        }))
     }
 
-    pub fn add_leaves<'a, T: Scalar>(x: &'a T, name: &str, leaves: &mut Vec<(String, Floats<'a>)>) {
-        let any: &dyn Any = x;
-        if let Some(x) = any.downcast_ref::<f32>() {
-            leaves.push((name.to_string(), Floats::F32(std::slice::from_ref(x))));
-        } else if let Some(x) = any.downcast_ref::<f64>() {
-            leaves.push((name.to_string(), Floats::F64(std::slice::from_ref(x))));
-        }
+    pub fn add_leaves<'a, T: Value>(value: &'a T, name: &str, leaves: &mut Vec<(String, Floats<'a>)>) {
+        let mut paths = names::<T>(name).into_iter();
+        value.scalars(&mut |scalar| {
+            let path = paths.next().unwrap_or_default();
+            if let Some(x) = scalar.downcast_ref::<f32>() {
+                leaves.push((path, Floats::F32(std::slice::from_ref(x))));
+            } else if let Some(x) = scalar.downcast_ref::<f64>() {
+                leaves.push((path, Floats::F64(std::slice::from_ref(x))));
+            }
+        });
     }
 
-    pub fn add_leaves_mut<'a, T: Scalar>(
-        x: &'a mut T,
+    pub fn add_leaves_mut<'a, T: Value>(
+        value: &'a mut T,
         name: &str,
         leaves: &mut Vec<(String, FloatsMut<'a>)>,
     ) {
-        let any: &mut dyn Any = x;
-        if any.is::<f32>() {
-            if let Some(x) = any.downcast_mut::<f32>() {
-                leaves.push((name.to_string(), FloatsMut::F32(std::slice::from_mut(x))));
+        let mut paths = names::<T>(name).into_iter();
+        value.scalars_mut(&mut |scalar| {
+            let path = paths.next().unwrap_or_default();
+            if scalar.is::<f32>() {
+                if let Some(x) = scalar.downcast_mut::<f32>() {
+                    leaves.push((path, FloatsMut::F32(std::slice::from_mut(x))));
+                }
+            } else if let Some(x) = scalar.downcast_mut::<f64>() {
+                leaves.push((path, FloatsMut::F64(std::slice::from_mut(x))));
             }
-        } else if let Some(x) = any.downcast_mut::<f64>() {
-            leaves.push((name.to_string(), FloatsMut::F64(std::slice::from_mut(x))));
-        }
+        });
     }
 }
 
-macro_rules! scalar_leaves {
-    ($($t:ty)*) => {$(
-        impl Leaves for $t {
+macro_rules! value_leaves {
+    ($([$($generics:tt)*] $t:ty;)*) => {$(
+        impl<$($generics)*> Leaves for $t {
             fn want(name: &str, wanted: &mut Wanted) {
-                scalars::want::<$t>(name, wanted);
+                values::want::<$t>(name, wanted);
             }
 
             fn of_gradients(name: &str, from: &Gradients) -> Result<$t> {
-                scalars::of_gradients(name, from)
+                values::of_gradients(name, from)
             }
 
             fn add_leaves<'a>(&'a self, name: &str, leaves: &mut Vec<(String, Floats<'a>)>) {
-                scalars::add_leaves(self, name, leaves);
+                values::add_leaves(self, name, leaves);
             }
 
             fn add_leaves_mut<'a>(&'a mut self, name: &str, leaves: &mut Vec<(String, FloatsMut<'a>)>) {
-                scalars::add_leaves_mut(self, name, leaves);
+                values::add_leaves_mut(self, name, leaves);
             }
         }
     )*};
 }
 
-scalar_leaves! { f32 f64 i32 i64 u32 bool usize }
+crate::small::all_values! { value_leaves }
 
 /// The value of a field that programs do not see, in a struct of derivatives: its default, where it has one.
 #[doc(hidden)]

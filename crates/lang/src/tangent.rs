@@ -18,14 +18,15 @@ use crate::gradient::{Bytes, DURABLE_EVERY, Differentiable, Gradients, MakeOutpu
 use crate::host_arrays::Host;
 use crate::named::{Loss, Named};
 use crate::program::{Name, Program, Source, counted};
-use crate::scalar::{Element, Float, Item};
+use crate::scalar::{Float, Item};
+use crate::small::{Value, names};
 use crate::struct_leaves::Wanted;
 
 /// A direction of the inputs: how each moves. What is not named stays where it is.
 #[derive(Debug, Default)]
 pub struct Direction<'a> {
     arrays: BTreeMap<&'static str, &'a AnyArray>,
-    scalars: BTreeMap<&'static str, Literal>,
+    scalars: BTreeMap<String, Literal>,
 }
 
 impl<'a> Direction<'a> {
@@ -44,9 +45,15 @@ impl<'a> Direction<'a> {
         self
     }
 
-    /// A scalar moves.
-    pub fn scalar<T: Float + Element>(mut self, name: Name<T>, along: T) -> Direction<'a> {
-        self.scalars.insert(name.as_str(), ebbtide_runtime::Element::to_literal(along));
+    /// A scalar, or a small value, moves.
+    pub fn scalar<T: Value + Differentiable>(mut self, name: Name<T>, along: T) -> Direction<'a> {
+        let mut names = names::<T>(name.as_str()).into_iter();
+        along.literals(&mut |literal| {
+            let name = names.next().unwrap_or_default();
+            if literal.ty().is_float() {
+                self.scalars.insert(name, literal);
+            }
+        });
         self
     }
 }
@@ -436,8 +443,9 @@ impl<P: Source> CompiledProduct<P> {
 
     /// Takes a direction of inputs that can move alone.
     fn accept(&self, direction: &Direction<'_>) -> Result<()> {
-        let mut named = direction.arrays.keys().chain(direction.scalars.keys());
-        match named.find(|name| !self.moves.iter().any(|moves| moves == *name)) {
+        let scalars = direction.scalars.keys().map(String::as_str);
+        let mut named = direction.arrays.keys().copied().chain(scalars);
+        match named.find(|name| !self.moves.iter().any(|moves| moves == name)) {
             Some(name) => Err(refused::<P>(format!(
                 "the direction names `{name}`, which cannot move here: ask for it with `.wrt({}::{name})`",
                 P::NAME

@@ -88,20 +88,17 @@ impl Part {
         let (vis, ty) = (&field.vis, &field.ty);
         let text = ident.unraw().to_string();
         let name = quote!(&::ebbtide::__lang::member(name, #text));
-        // A type parameter by itself is a scalar, of which no more is known than that.
-        let is_scalar = matches!(ty, Type::Path(path) if type_params.iter().any(|t| path.path.is_ident(*t)));
-        if is_scalar {
-            let push = quote! {
-                args.push(::ebbtide::__lang::Arg::Scalar(::ebbtide::__lang::Scalar::literal(self.#ident)));
-            };
+        // A type parameter by itself is a value, of which no more is known than that.
+        if matches!(ty, Type::Path(path) if type_params.iter().any(|t| path.path.is_ident(*t))) {
+            let push = quote!(::ebbtide::__lang::values::args(self.#ident, args););
             return Part {
                 field: quote!(#vis #ident: ::ebbtide::__lang::Expr<#ty>),
                 declare: quote!(::ebbtide::__lang::emit::scalar::<#ty>(cx, #name)),
                 read: push.clone(),
                 write: push,
-                paths: quote!(paths.push(::ebbtide::__lang::member(name, #text));),
-                set: quote!(::ebbtide::__lang::set_scalar(&mut self.#ident, values);),
-                leaves: Leaves::of(quote!(::ebbtide::__lang::struct_leaves::scalars), Some(ty), ident, &name),
+                paths: quote!(::ebbtide::__lang::values::paths::<#ty>(#name, paths);),
+                set: quote!(::ebbtide::__lang::values::set_scalars(&mut self.#ident, values);),
+                leaves: Leaves::of(quote!(::ebbtide::__lang::struct_leaves::values), Some(ty), ident, &name),
             };
         }
         let handle = quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Field>::Handle<__B>);

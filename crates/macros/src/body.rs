@@ -19,8 +19,7 @@ use crate::item::{self, Kind};
 use crate::jumps;
 use crate::signature::array_rank;
 
-use assignments::compound;
-
+pub(crate) use assignments::compound;
 pub(crate) use loops::closing_break;
 
 /// Where a statement stands.
@@ -43,6 +42,8 @@ pub struct Translator<'a> {
     lent: Vec<String>,
     /// The parameters that are programs, and their types.
     programs: Vec<(Ident, Type)>,
+    /// The elements that the call being rewritten lends.
+    loans: Vec<Loan>,
     errors: &'a mut Errors,
 }
 
@@ -52,6 +53,14 @@ struct Element {
     index: TokenStream,
 }
 
+/// An element of an array that a call lends by `&mut`: a variable holds it during the call.
+struct Loan {
+    /// What fills the variable.
+    before: TokenStream,
+    /// What stores it back.
+    after: TokenStream,
+}
+
 impl<'a> Translator<'a> {
     pub fn new(
         kind: Kind,
@@ -59,7 +68,16 @@ impl<'a> Translator<'a> {
         programs: Vec<(Ident, Type)>,
         errors: &'a mut Errors,
     ) -> Translator<'a> {
-        Translator { kind, level: Level::Program, cx: item::cx(), strided: 0, lent, programs, errors }
+        Translator {
+            kind,
+            level: Level::Program,
+            cx: item::cx(),
+            strided: 0,
+            lent,
+            programs,
+            loans: Vec::new(),
+            errors,
+        }
     }
 
     /// A call of a function of `lang::emit` at the user's place `span`.
@@ -155,9 +173,9 @@ impl<'a> Translator<'a> {
         quote!(#assert;)
     }
 
-    /// `let (a, mut b) = value;`
-    fn tuple_pattern(&mut self, tuple: &syn::PatTuple, value: TokenStream) -> TokenStream {
-        let held = self.hidden("tuple");
+    /// `let (a, mut b) = value;`, in `depth` other tuples.
+    fn tuple_pattern(&mut self, tuple: &syn::PatTuple, value: TokenStream, depth: usize) -> TokenStream {
+        let held = self.hidden(&format!("tuple{depth}"));
         let mut lets = TokenStream::new();
         for (k, pat) in tuple.elems.iter().enumerate() {
             let k = syn::Index::from(k);
@@ -165,9 +183,7 @@ impl<'a> Translator<'a> {
             match pat {
                 Pat::Wild(_) => {}
                 Pat::Tuple(inner) => {
-                    let inner = self.tuple_pattern(inner, part);
-                    // The names of the inner pattern are known after it.
-                    lets.extend(quote!(let #held = #held; #inner let #held = #held;));
+                    lets.extend(self.tuple_pattern(inner, part, depth + 1));
                 }
                 Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {
                     let (ident, name) = (&pat.ident, pat.ident.unraw().to_string());
@@ -201,7 +217,7 @@ impl<'a> Translator<'a> {
                 let span = init.expr.span();
                 value = quote_spanned!(span=> ::ebbtide::__lang::emit::ascribe::<#ty, _>(#value));
             }
-            return self.tuple_pattern(tuple, value);
+            return self.tuple_pattern(tuple, value, 0);
         }
         let (ident, mutable) = match pat {
             Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => {

@@ -64,11 +64,17 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
     };
     if let Some(receiver) = function.sig.receiver() {
         let ItemFn { vis, sig, .. } = &function;
-        let message = format!(
-            "a {} stands outside `impl` blocks: write a function `fn {}(w: &mut World)`, and call it with the struct",
-            kind.noun(),
-            sig.ident
-        );
+        let name = &sig.ident;
+        let message = match kind {
+            Kind::Program => format!(
+                "write `#[programs]` before the `impl` block, or a function outside it, `fn {name}(w: &mut World)`, and call \
+                 that with the struct"
+            ),
+            _ => format!(
+                "a {} stands outside `impl` blocks: write a function `fn {name}(w: &mut World)`, and call it with the struct",
+                kind.noun()
+            ),
+        };
         let error = syn::Error::new_spanned(receiver, message).into_compile_error();
         return quote!(#error #[allow(dead_code, unused_variables)] #vis #sig { ::core::unreachable!() });
     }

@@ -9,14 +9,16 @@
 //! so: it is set at the jump, and the statements after it run where it is not set.
 
 mod patterns;
+mod values;
 
 use std::collections::BTreeSet;
 
 use proc_macro2::{Ident, Span};
-use quote::{ToTokens, quote};
+use quote::ToTokens;
 use syn::spanned::Spanned;
-use syn::{Block, Expr, ExprIf, Local, Stmt, parse_quote_spanned};
+use syn::{Block, Expr, ExprBlock, ExprIf, Local, Stmt, parse_quote_spanned};
 
+use crate::body::compound;
 use crate::errors::Errors;
 use crate::item::Kind;
 
@@ -62,6 +64,8 @@ pub struct Jumps<'a> {
     uses_returned: bool,
     /// How many loops have been numbered.
     loops: usize,
+    /// How many variables hold values in which a jump stands.
+    held: usize,
     /// Guards that the statements being rewritten need: filled by a first pass, used by a second.
     guarded: BTreeSet<usize>,
     reported: BTreeSet<String>,
@@ -79,6 +83,7 @@ impl<'a> Jumps<'a> {
             has_value,
             uses_returned: false,
             loops: 0,
+            held: 0,
             guarded: BTreeSet::new(),
             reported: BTreeSet::new(),
         }
@@ -118,12 +123,7 @@ impl<'a> Jumps<'a> {
             all.push(parse_quote_spanned!(span=> let mut #returned = false;));
         }
         if self.has_value {
-            let cx = crate::item::cx();
-            let zero = Expr::Verbatim(quote!(::ebbtide::__lang::emit::zero(#cx)));
-            all.push(parse_quote_spanned!(span=> let mut #result = 0;));
-            if let Some(Stmt::Local(Local { init: Some(init), .. })) = all.last_mut() {
-                *init.expr = zero;
-            }
+            all.push(self.zero(result));
         }
         all.append(&mut lowered);
         if self.has_value {
@@ -166,8 +166,7 @@ impl<'a> Jumps<'a> {
                     return None;
                 }
                 let (then, rest) = (self.branches_of_values(then)?, self.branches_of_values(&rest)?);
-                let (condition, span) = (&branch.cond, branch.if_token.span);
-                parse_quote_spanned!(span=> if #condition { #(#then)* } else { #(#rest)* })
+                either(branch.if_token.span, &branch.cond, then, rest)
             }
             _ => return None,
         };
@@ -177,6 +176,9 @@ impl<'a> Jumps<'a> {
     /// A list of statements without jumps, and whether it reaches its end.
     fn list(&mut self, stmts: &[Stmt]) -> (Vec<Stmt>, Falls) {
         let Some((stmt, rest)) = stmts.split_first() else { return (Vec::new(), Falls::Always) };
+        if let Some(outside) = self.with_jumps_outside(stmt) {
+            return self.list(&[&outside[..], rest].concat());
+        }
         if let Stmt::Expr(Expr::Match(matched), _) = stmt
             && expr_jumps_or_loops(stmt)
         {
@@ -237,11 +239,7 @@ impl<'a> Jumps<'a> {
         // `else if`: one statement, in whose scope the rest may stand.
         let chain = matches!(&branch.else_branch, Some((_, other)) if matches!(&**other, Expr::If(_)));
         let built = |then: &[Stmt], otherwise: &[Stmt]| -> Vec<Stmt> {
-            let stmt: Expr = match otherwise.is_empty() {
-                true => parse_quote_spanned!(span=> if #condition { #(#then)* }),
-                false => parse_quote_spanned!(span=> if #condition { #(#then)* } else { #(#otherwise)* }),
-            };
-            vec![Stmt::Expr(stmt, None)]
+            vec![Stmt::Expr(either(span, condition, then.to_vec(), otherwise.to_vec()), None)]
         };
         if then_falls == Falls::Never && (otherwise.is_empty() || chain) {
             let (rest, falls) = self.list(&[&otherwise[..], rest].concat());
@@ -251,12 +249,12 @@ impl<'a> Jumps<'a> {
         match (then_falls, else_falls) {
             (Falls::Never, Falls::Always) => {
                 let (rest, falls) = self.list(rest);
-                let inner = [vec![scope(span, &otherwise)], rest].concat();
+                let inner = [vec![scope(span, otherwise)], rest].concat();
                 (built(&then, &inner), then_falls.or(falls))
             }
             (Falls::Always, Falls::Never) => {
                 let (rest, falls) = self.list(rest);
-                let inner = [vec![scope(span, &then)], rest].concat();
+                let inner = [vec![scope(span, then)], rest].concat();
                 (built(&inner, &otherwise), else_falls.or(falls))
             }
             _ => {
@@ -293,11 +291,11 @@ impl<'a> Jumps<'a> {
             flags.push(self.returned.clone());
         }
         let span = Span::mixed_site();
-        let guard: Stmt = match &flags[..] {
-            [a, b] => parse_quote_spanned!(span=> if !(#a | #b) { #(#rest)* }),
-            _ => parse_quote_spanned!(span=> if !(#(#flags)*) { #(#rest)* }),
+        let goes_on: Expr = match &flags[..] {
+            [a, b] => parse_quote_spanned!(span=> !(#a | #b)),
+            _ => parse_quote_spanned!(span=> !(#(#flags)*)),
         };
-        stmts.push(guard);
+        stmts.push(Stmt::Expr(either(span, &goes_on, rest, Vec::new()), None));
         (stmts, if rest_falls == Falls::Never { Falls::Never } else { Falls::Sometimes })
     }
 
@@ -506,6 +504,8 @@ fn collect(expr: &Expr, in_loop: bool, found: &mut Kinds) {
             }
         }
         Expr::Match(matched) => matched.arms.iter().for_each(|arm| collect(&arm.body, in_loop, found)),
+        Expr::Assign(assign) => collect(&assign.right, in_loop, found),
+        Expr::Binary(binary) if compound(&binary.op).is_some() => collect(&binary.right, in_loop, found),
         Expr::Paren(paren) => collect(&paren.expr, in_loop, found),
         Expr::Group(group) => collect(&group.expr, in_loop, found),
         _ => {}
@@ -546,6 +546,8 @@ fn has_jumps(stmts: &[Stmt]) -> bool {
                     || branch.else_branch.as_ref().is_some_and(|(_, other)| any(other))
             }
             Expr::Match(matched) => matched.arms.iter().any(|arm| any(&arm.body)),
+            Expr::Assign(assign) => any(&assign.right),
+            Expr::Binary(binary) if compound(&binary.op).is_some() => any(&binary.right),
             Expr::Paren(paren) => any(&paren.expr),
             Expr::Group(group) => any(&group.expr),
             _ => false,
@@ -578,9 +580,27 @@ fn else_stmts(other: &Expr) -> Vec<Stmt> {
     }
 }
 
+// Statements are put into blocks as they are: written out as tokens, those of the expansion's own would be read as the user's.
+
 /// Statements in a scope of their own.
-fn scope(span: Span, stmts: &[Stmt]) -> Stmt {
-    Stmt::Expr(parse_quote_spanned!(span=> { #(#stmts)* }), None)
+fn scope(span: Span, stmts: Vec<Stmt>) -> Stmt {
+    let mut block: ExprBlock = parse_quote_spanned!(span=> {});
+    block.block.stmts = stmts;
+    Stmt::Expr(Expr::Block(block), None)
+}
+
+/// `if condition { … } else { … }`.
+fn either(span: Span, condition: &Expr, then: Vec<Stmt>, otherwise: Vec<Stmt>) -> Expr {
+    let mut branch: ExprIf = parse_quote_spanned!(span=> if #condition {} else {});
+    branch.then_branch.stmts = then;
+    branch.else_branch = match (otherwise.is_empty(), branch.else_branch) {
+        (false, Some((token, _))) => match scope(span, otherwise) {
+            Stmt::Expr(block, _) => Some((token, Box::new(block))),
+            _ => None,
+        },
+        _ => None,
+    };
+    Expr::If(branch)
 }
 
 /// Is this the head of a parallel loop?

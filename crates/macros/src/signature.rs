@@ -126,10 +126,11 @@ impl Param {
 
     /// The argument again, out of a `&mut` to it called like the parameter.
     pub fn reborrow(&self) -> TokenStream {
-        let ident = &self.ident;
+        let (ident, ty) = (&self.ident, self.type_at_one_place());
         match self.passing {
-            // Of a type that is no scalar, rustc is to complain elsewhere: at the type itself.
-            Passing::Value | Passing::Program => quote!(::core::clone::Clone::clone(#ident)),
+            // As in `check`: of a type that is no value, rustc complains at the type itself, and once.
+            Passing::Value => quote_spanned!(ty.span()=> <#ty as ::ebbtide::__lang::Value>::again(#ident)),
+            Passing::Program => quote!(*#ident),
             Passing::Ref => quote!(*#ident),
             Passing::Mut => quote!(&mut **#ident),
         }

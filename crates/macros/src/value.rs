@@ -40,7 +40,71 @@ pub fn derive(item: TokenStream) -> TokenStream {
     if errors.any() { errors.into_tokens() } else { tokens }
 }
 
+/// What makes the value a member of a struct of arrays.
+fn as_member(input: &DeriveInput) -> TokenStream {
+    let name = &input.ident;
+    let (impl_generics, ty_generics, where_clause) = input.generics.split_for_impl();
+    let lang = quote!(::ebbtide::__lang);
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #lang::Field for #name #ty_generics #where_clause {
+            type Handle<__B: #lang::Borrow> = #lang::Expr<Self>;
+            type Names = ();
+
+            fn names(_: &'static ::core::primitive::str) {}
+
+            fn paths(name: &::core::primitive::str, paths: &mut ::std::vec::Vec<::std::string::String>) {
+                #lang::values::paths::<Self>(name, paths);
+            }
+
+            fn set_scalars(&mut self, new: &mut dyn ::core::iter::Iterator<Item = #lang::Literal>) {
+                #lang::values::set_scalars(self, new);
+            }
+
+            fn declare<__B: #lang::Borrow>(cx: &#lang::Cx, name: &::core::primitive::str) -> #lang::Expr<Self> {
+                <Self as #lang::Value>::declare(cx, name)
+            }
+
+            fn read_args<'__a>(&'__a self, args: &mut ::std::vec::Vec<#lang::Arg<'__a>>) {
+                #lang::values::args(*self, args);
+            }
+
+            fn write_args<'__a>(&'__a mut self, args: &mut ::std::vec::Vec<#lang::Arg<'__a>>) {
+                #lang::values::args(*self, args);
+            }
+        }
+
+        #[automatically_derived]
+        impl #impl_generics #lang::Leaves for #name #ty_generics #where_clause {
+            fn want(name: &::core::primitive::str, wanted: &mut #lang::struct_leaves::Wanted) {
+                #lang::struct_leaves::values::want::<Self>(name, wanted);
+            }
+
+            fn of_gradients(name: &::core::primitive::str, from: &#lang::Gradients) -> #lang::Result<Self> {
+                #lang::struct_leaves::values::of_gradients(name, from)
+            }
+
+            fn add_leaves<'__a>(
+                &'__a self,
+                name: &::core::primitive::str,
+                leaves: &mut ::std::vec::Vec<(::std::string::String, #lang::Floats<'__a>)>,
+            ) {
+                #lang::struct_leaves::values::add_leaves(self, name, leaves);
+            }
+
+            fn add_leaves_mut<'__a>(
+                &'__a mut self,
+                name: &::core::primitive::str,
+                leaves: &mut ::std::vec::Vec<(::std::string::String, #lang::FloatsMut<'__a>)>,
+            ) {
+                #lang::struct_leaves::values::add_leaves_mut(self, name, leaves);
+            }
+        }
+    }
+}
+
 fn structure(input: &DeriveInput, fields: &FieldsNamed) -> TokenStream {
+    let as_member = as_member(input);
     let name = &input.ident;
     let (exprs, locals, draft) =
         (format_ident!("{name}Exprs"), format_ident!("{name}Locals"), format_ident!("{name}Draft"));
@@ -138,6 +202,36 @@ fn structure(input: &DeriveInput, fields: &FieldsNamed) -> TokenStream {
                 fn literals(self, visit: &mut dyn ::core::ops::FnMut(#lang::Literal)) {
                     #(#value_of::literals(self.#idents, visit);)*
                 }
+
+                fn of_literals(next: &mut dyn ::core::ops::FnMut() -> #lang::Literal) -> Self {
+                    #name { #(#idents: #value_of::of_literals(next),)* }
+                }
+
+                fn scalars<'__a>(&'__a self, visit: &mut dyn ::core::ops::FnMut(&'__a dyn ::core::any::Any)) {
+                    #(#value_of::scalars(&self.#idents, visit);)*
+                }
+
+                fn scalars_mut<'__a>(
+                    &'__a mut self,
+                    visit: &mut dyn ::core::ops::FnMut(&'__a mut dyn ::core::any::Any),
+                ) {
+                    #(#value_of::scalars_mut(&mut self.#idents, visit);)*
+                }
+            }
+
+            #as_member
+
+            #[automatically_derived]
+            impl #impl_generics #lang::Differentiable for #name #ty_generics #where_clause {
+                type Derivative<'__a> = Self;
+
+                fn want(name: &::core::primitive::str, wanted: &mut #lang::struct_leaves::Wanted) {
+                    <Self as #lang::Leaves>::want(name, wanted);
+                }
+
+                fn derivative(from: &#lang::Gradients, name: &::core::primitive::str) -> #lang::Result<Self> {
+                    <Self as #lang::Leaves>::of_gradients(name, from)
+                }
             }
 
             #[automatically_derived]
@@ -174,10 +268,16 @@ fn enumeration(input: &DeriveInput, data: &DataEnum, errors: &mut Errors) -> Tok
             errors.at(variant, "a variant is a name alone: remove the fields, or make a struct of values");
         }
     }
+    if data.variants.is_empty() {
+        errors.at(name, "an enum of values has at least one variant");
+    }
     let variants: Vec<&Ident> = data.variants.iter().map(|v| &v.ident).collect();
     let lang = quote!(::ebbtide::__lang);
+    let as_member = as_member(input);
     quote! {
         const _: () = {
+            #as_member
+
             #[automatically_derived]
             impl #lang::Value for #name {
                 type Given = #lang::Expr<Self>;
@@ -206,6 +306,22 @@ fn enumeration(input: &DeriveInput, data: &DataEnum, errors: &mut Errors) -> Tok
 
                 fn literals(self, visit: &mut dyn ::core::ops::FnMut(#lang::Literal)) {
                     visit(#lang::Scalar::literal(self));
+                }
+
+                fn of_literals(next: &mut dyn ::core::ops::FnMut() -> #lang::Literal) -> Self {
+                    let all = [#(Self::#variants),*];
+                    <Self as #lang::Scalar>::of_literal(next()).unwrap_or(all[0])
+                }
+
+                fn scalars<'__a>(&'__a self, visit: &mut dyn ::core::ops::FnMut(&'__a dyn ::core::any::Any)) {
+                    visit(self);
+                }
+
+                fn scalars_mut<'__a>(
+                    &'__a mut self,
+                    visit: &mut dyn ::core::ops::FnMut(&'__a mut dyn ::core::any::Any),
+                ) {
+                    visit(self);
                 }
             }
 

@@ -200,20 +200,27 @@ impl<'s> Lowering<'s> {
                 let var = self.b.begin_for(name, from, to);
                 self.looped(name, Some(var), body, until.as_ref())?;
             }
-            Line::Sum { total, ty, name, to, value } => {
-                let (from, to) = (self.term(&Term::index(0))?, self.term(to)?);
+            Line::Sum { totals, ty, name, from, to, body, values } => {
+                let (from, to) = (self.term(from)?, self.term(to)?);
                 let zero = self.b.literal(Literal::of(*ty, 0.0));
-                let local = self.b.local(total, zero);
-                let j = self.b.begin_sum(name, from, to, local);
+                let locals: Vec<LocalId> = totals.iter().map(|total| self.b.local(total, zero)).collect();
+                let j = self.b.begin_sum(name, from, to, locals.clone());
                 self.names.push(BTreeMap::new());
                 self.declare(name, Meaning::Value(j));
-                let value = self.term(value)?;
-                let before = self.b.get(local);
-                let longer = self.b.binary(Binary::Add, before, value);
-                self.b.set(local, longer);
+                for line in body {
+                    self.line(line)?;
+                }
+                let values = self.terms(values)?;
+                for (local, value) in locals.iter().zip(values) {
+                    let before = self.b.get(*local);
+                    let longer = self.b.binary(Binary::Add, before, value);
+                    self.b.set(*local, longer);
+                }
                 self.names.pop();
                 self.b.end_loop(None);
-                self.declare(total, Meaning::Local(local));
+                for (total, local) in totals.iter().zip(locals) {
+                    self.declare(total, Meaning::Local(local));
+                }
             }
             Line::While { condition, body } => {
                 self.b.begin_while();

@@ -138,18 +138,22 @@ pub enum Line {
         /// The condition of a last `break`.
         until: Option<Term>,
     },
-    /// `let total = sum(0..to, |name| value)`, inside an iteration.
+    /// `let (total, …) = sum(from..to, |name| { … (value, …) })`, inside an iteration.
     Sum {
-        /// What is bound.
-        total: String,
-        /// Its type.
+        /// What is bound, one name for each number of the terms.
+        totals: Vec<String>,
+        /// The type of the numbers.
         ty: Type,
         /// The variable of the range.
         name: String,
-        /// The end of the range.
+        /// The first value.
+        from: Term,
+        /// The value after the last.
         to: Term,
-        /// A term of the sum.
-        value: Term,
+        /// What computes a term, sums of its own included.
+        body: Vec<Line>,
+        /// The numbers of a term.
+        values: Vec<Term>,
     },
     /// `while condition`.
     While {
@@ -270,7 +274,7 @@ impl Line {
             }
             Line::If(t, ..) | Line::While { condition: t, .. } | Line::Loop { until: t, .. } => vec![t],
             Line::For { from, to, until, .. } => [from, to].into_iter().chain(until).collect(),
-            Line::Sum { to, value, .. } => vec![to, value],
+            Line::Sum { from, to, values, .. } => [from, to].into_iter().chain(values).collect(),
             Line::Par { ranges, .. } => ranges.iter_mut().flat_map(|(_, from, to)| [from, to]).collect(),
             Line::Call(_, _, terms) => terms.iter_mut().collect(),
             Line::Region { .. }
@@ -288,6 +292,7 @@ impl Line {
         match self {
             Line::If(_, then, otherwise) => vec![then, otherwise],
             Line::For { body, .. }
+            | Line::Sum { body, .. }
             | Line::While { body, .. }
             | Line::Loop { body, .. }
             | Line::Par { body, .. }
@@ -301,6 +306,7 @@ impl Line {
         match self {
             Line::If(_, then, otherwise) => vec![then, otherwise],
             Line::For { body, .. }
+            | Line::Sum { body, .. }
             | Line::While { body, .. }
             | Line::Loop { body, .. }
             | Line::Par { body, .. }

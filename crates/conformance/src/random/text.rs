@@ -199,8 +199,17 @@ impl Printer<'_> {
                 say(format!("for {name} in {}..{} {{", self.term(from), self.term(to)));
                 self.looped(body, until.as_ref(), depth, out);
             }
-            Line::Sum { total, name, to, value, .. } => {
-                say(format!("let {total} = sum(0..{}, |{name}| {});", self.term(to), self.term(value)));
+            Line::Sum { totals, name, from, to, body, values, .. } => {
+                let tuple = |list: Vec<String>| match &list[..] {
+                    [one] => one.clone(),
+                    several => format!("({})", several.join(", ")),
+                };
+                let (from, to) = (self.term(from), self.term(to));
+                say(format!("let {} = sum({from}..{to}, |{name}| {{", tuple(totals.clone())));
+                self.block(body, depth + 1, out);
+                let values = tuple(values.iter().map(|value| self.term(value)).collect());
+                let _ = writeln!(out, "{pad}    {values}");
+                let _ = writeln!(out, "{pad}}});");
             }
             Line::While { condition, body } => {
                 say(format!("while {} {{", self.term(condition)));

@@ -33,7 +33,8 @@ fn a_race_is_a_build_error() {
         neighbours(),
         expect![[r#"
         build error: program `neighbours` is not valid:
-          a race: iterations [1] and [2] of the parallel loop touch element [1] of `u` where `u.len()` is 3: it is written at … and read at …; read `u` and write another array, and `swap` the two after the loop (law 7)"#]],
+          a race: iterations [1] and [2] of the parallel loop touch element [1] of `u` where `u.len()` is 3: it is written at … and read at …; read `u` and write another array, and `swap` the two after the loop (law 7)
+          the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -68,13 +69,15 @@ fn recursion_is_a_build_error_that_names_the_cycle() {
         ping(),
         expect![[r#"
         build error: program `ping` is not valid:
-          recursion: `ping` calls `pong` calls `ping`: a program has no stack, write a loop instead (law 1)"#]],
+          recursion: `ping` calls `pong` calls `ping`: a program has no stack, write a loop instead (law 1)
+          the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
     check_error(
         calls_a_cycle(),
         expect![[r#"
         build error: program `calls_a_cycle` is not valid:
-          recursion: `ping` calls `pong` calls `ping`: a program has no stack, write a loop instead (law 1)"#]],
+          recursion: `ping` calls `pong` calls `ping`: a program has no stack, write a loop instead (law 1)
+          the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -95,7 +98,8 @@ fn recursion_of_functions_too() {
         recursive_function(),
         expect![[r#"
         build error: program `recursive_function` is not valid:
-          recursion: `factorial` calls `factorial`: a program has no stack, write a loop instead (law 1)"#]],
+          recursion: `factorial` calls `factorial`: a program has no stack, write a loop instead (law 1)
+          the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -136,7 +140,8 @@ fn one_array_bound_to_two_parameters_of_which_one_is_written() {
         doubled(),
         expect![[r#"
         build error: program `doubled` is not valid:
-          `x` is bound to the parameters `a` and `b` of `add`, and one of them is written: `copy` it to another array first (law 2)"#]],
+          `x` is bound to the parameters `a` and `b` of `add`, and one of them is written: `copy` it to another array first (law 2)
+          the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -168,7 +173,8 @@ fn c35_labels_are_unique_and_regions_do_not_nest() {
         build error: program `same_label_twice` is not valid:
           label `Stage::One` is used twice in one program (law 9)
           region `Stage::One` stands inside region `Stage::One`: regions do not nest (law 9)
-          label `Stage::One` is used twice in one program (law 9)"#]],
+          label `Stage::One` is used twice in one program (law 9)
+          the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -185,7 +191,8 @@ fn a_temporary_shaped_by_data_is_refused() {
         shape_of_data(),
         expect![[r#"
         build error: program `shape_of_data` is not valid:
-          the shape of `t` may depend on shapes and scalar arguments alone (law 2)"#]],
+          the shape of `t` may depend on shapes and scalar arguments alone (law 2)
+          the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -204,7 +211,8 @@ fn a_local_of_the_code_around_cannot_be_set_in_parallel() {
         outer_local(),
         expect![[r#"
         build error: program `outer_local` is not valid:
-          `s` belongs to the code around the parallel loop, and its iterations would race to set it: declare it inside, or combine into an array element with `+=` (law 7)"#]],
+          `s` belongs to the code around the parallel loop, and its iterations would race to set it: declare it inside, or combine into an array element with `+=` (law 7)
+          the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -222,7 +230,8 @@ fn a_program_is_not_called_inside_a_parallel_loop() {
         expect![[r#"
         build error: program `program_in_parallel` is not valid:
           a call of a program cannot stand inside a parallel loop (law 6)
-          a call of a program cannot stand inside a parallel loop (law 6)"#]],
+          a call of a program cannot stand inside a parallel loop (law 6)
+          the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 

@@ -2,17 +2,21 @@
 //! judges.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod aggregates;
+mod choices;
 mod combines;
 mod elements;
 mod jumps;
 mod library;
 mod library_parts;
+mod parameters;
 mod parts;
 mod printing;
 mod ranks;
 mod reductions;
 mod refused;
 mod small;
+mod vector_sums;
 
 use ebbtide::{Budget, Device, Devices, Program, ir};
 use ebbtide_conformance::{Input, judge, literals, run};

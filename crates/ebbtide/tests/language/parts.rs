@@ -40,14 +40,14 @@ fn a_program_works_on_rows_without_a_copy() {
             for i_2 in par(0..x.dim(1)) {
                 reduced_2[[]] += x[[x.dim(0) - 1, i_2]];
             }
-            let v24 = reduced_2[[]];
-            let v27 = x.dim(1);
-            assert!(v27 == x.dim(1), "arrays of a dot product have one shape");
+            let v23 = reduced_2[[]];
+            let v26 = x.dim(1);
+            assert!(v26 == x.dim(1), "arrays of a dot product have one shape");
             let mut reduced_3 = Array0::<f64>::zeros([]);
-            for i_3 in par(0..v27) {
+            for i_3 in par(0..v26) {
                 reduced_3[[]] += x[[0, i_3]] * x[[1, i_3]];
             }
-            loss[[]] += v24 + reduced_3[[]];
+            loss[[]] += v23 + reduced_3[[]];
         }
     "#]]
     .assert_eq(&program.to_string());
@@ -168,4 +168,36 @@ fn an_index_outside_a_range_is_an_error_inside_the_array_too() {
         let error = ebbtide_conformance::run(beyond_a_range().ir().unwrap(), &device, &inputs).unwrap_err();
         assert!(error.to_string().contains("outside the range of an array"), "{error}");
     }
+}
+
+#[program]
+fn tint(u: &mut Array1<Vec2<f64>>, k: f64) {
+    for i in par(0..u.len()) {
+        u[i] = u[i] * k + Vec2::new(u[i].y, 1.0);
+    }
+}
+
+#[program]
+fn planes(p: &mut Array2<Vec2<f64>>, k: f64) {
+    for r in 0..p.dim(0) {
+        tint(p[[r, ..]], k);
+        tint(p[[r, 1..3]], k * 2.0);
+    }
+}
+
+#[program]
+fn volumes(x: &mut Array3<Vec2<f64>>, h: usize, k: f64, loss: &mut Array0<f64>) {
+    planes(x[[0, .., ..]], k);
+    planes(x[[1, 0..h, ..]], k);
+    let mut t = Array2::<Vec2<f64>>::zeros([x.dim(1), x.dim(2)]);
+    copy(x[[1, .., ..]], t);
+    planes(t[[1..2, ..]], k);
+    loss[[]] += dot(t, x[[0, .., ..]]) + sum(x[[0, 0, ..]]).x;
+}
+
+#[test]
+fn parts_of_parts() {
+    let inputs = [Input::Array(vec![2, 2, 4, 2], 1), count(1), Input::Scalar(0.3.into()), zero()];
+    differentiates(&volumes(), &inputs, "loss", &["x", "k"]);
+    differentiates(&volumes(), &inputs, "x", &["x", "k"]);
 }

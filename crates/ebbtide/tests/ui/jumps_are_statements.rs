@@ -3,7 +3,7 @@ use ebbtide::prelude::*;
 #[program]
 fn p(x: &mut Array1<f64>, n: usize) {
     for i in 0..n {
-        let y = if x[i] > 1.0 { 2.0 } else { break };
+        let y = 1.0 + if x[i] > 1.0 { 2.0 } else { break };
         x[i] += y;
     }
     continue;

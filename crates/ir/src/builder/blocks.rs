@@ -139,11 +139,11 @@ impl Builder {
         self.open.iter().any(|open| matches!(open.owner, Owner::Par(..)))
     }
 
-    /// Begins `for name in from..to {`, whose terms are added to `total` in the order of law 8: an iteration finds it at
-    /// -0.0 and leaves its term there.
-    pub fn begin_sum(&mut self, name: &str, from: ValueId, to: ValueId, total: LocalId) -> ValueId {
+    /// Begins `for name in from..to {`, whose terms are added to the locals `totals` in the order of law 8: an iteration finds
+    /// each at -0.0 and leaves its term there.
+    pub fn begin_sum(&mut self, name: &str, from: ValueId, to: ValueId, totals: Vec<LocalId>) -> ValueId {
         let id = self.new_loop();
-        self.sums.insert(id, total);
+        self.sums.insert(id, totals);
         let var = self.loop_var(name);
         self.begin(Owner::Loop(id, LoopKind::For { var, from, to }));
         var
@@ -177,7 +177,7 @@ impl Builder {
                 self.flaw("5", "a `loop` needs `if … { break; }` as its last statement: it would never end");
             }
             let schedule = self.schedules.remove(&id);
-            let sums = self.sums.remove(&id).into_iter().collect();
+            let sums = self.sums.remove(&id).unwrap_or_default();
             self.push(Stmt::Loop(Loop { id, kind, body, sums, until, schedule }));
         }
     }

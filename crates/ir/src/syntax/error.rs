@@ -6,6 +6,9 @@ use super::ids::Site;
 use super::op::Combine;
 use super::types::OVERFLOW;
 
+/// The page that says what each law means for the author of a program; messages that cite a law name it.
+pub const LAWS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/src/laws.md");
+
 /// One thing that is wrong with a program: a *build error*.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
@@ -57,7 +60,8 @@ pub enum Error {
 }
 
 fn list(flaws: &[Flaw]) -> String {
-    flaws.iter().map(|flaw| format!("\n  {flaw}")).collect()
+    let list: String = flaws.iter().map(|flaw| format!("\n  {flaw}")).collect();
+    format!("{list}\n  the laws: {LAWS}")
 }
 
 /// What the data of a run can do wrong.
@@ -224,7 +228,7 @@ impl fmt::Display for Touch {
 impl fmt::Display for Race {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Race { array, element, first, second } = self;
-        write!(f, "a race: element {element:?} of `{array}` is {first}, and {second} (law 7)")
+        write!(f, "a race: element {element:?} of `{array}` is {first}, and {second} (law 7, {LAWS})")
     }
 }
 
@@ -277,7 +281,7 @@ impl fmt::Display for Fault {
                 write!(
                     f,
                     "with these scalars and shapes two iterations of a parallel loop may touch one element of `{array}`, \
-                     {first}{} and {second}{} (law 7): the loop",
+                     {first}{} and {second}{} (law 7, {LAWS}): the loop",
                     at(here),
                     at(there)
                 )?;

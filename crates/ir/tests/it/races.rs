@@ -114,7 +114,7 @@ fn a_read_of_what_another_iteration_writes_is_reported() {
             b.store(x, &[i], v);
         },
         expect![
-            "a race: element [1] of `x` is read by iteration [0], at p.rs:3:9, and written by iteration [1], at p.rs:4:9 (law 7)"
+            "a race: element [1] of `x` is read by iteration [0], at p.rs:3:9, and written by iteration [1], at p.rs:4:9 (law 7, https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md)"
         ],
     );
 }
@@ -132,7 +132,7 @@ fn a_write_of_what_another_iteration_has_written_is_reported() {
             b.store(y, &[mirrored], one);
         },
         expect![
-            "a race: element [4] of `x` is written by iteration [3], at p.rs:4:9, and written by iteration [4], at p.rs:3:9 (law 7)"
+            "a race: element [4] of `x` is written by iteration [3], at p.rs:4:9, and written by iteration [4], at p.rs:3:9 (law 7, https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md)"
         ],
     );
 }
@@ -148,7 +148,7 @@ fn a_read_of_what_another_iteration_adds_to_is_reported() {
             b.update(Combine::Add, x, &[half], v);
         },
         expect![
-            "a race: element [0] of `x` is read by iteration [0], at p.rs:3:9, and added to by iteration [1], at p.rs:4:9 (law 7)"
+            "a race: element [0] of `x` is read by iteration [0], at p.rs:3:9, and added to by iteration [1], at p.rs:4:9 (law 7, https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md)"
         ],
     );
 }
@@ -164,7 +164,7 @@ fn a_write_of_what_another_iteration_adds_to_is_reported() {
             b.store(y, &[i], one);
         },
         expect![
-            "a race: element [0] of `x` is written by iteration [0], at p.rs:4:9, and added to by iteration [1], at p.rs:3:9 (law 7)"
+            "a race: element [0] of `x` is written by iteration [0], at p.rs:4:9, and added to by iteration [1], at p.rs:3:9 (law 7, https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md)"
         ],
     );
 }
@@ -183,7 +183,7 @@ fn combining_by_two_operations_is_reported_and_by_one_is_not() {
     check_race(
         both(Combine::Add, Combine::Min),
         expect![
-            "a race: element [0] of `x` is combined into (`min`) by iteration [0], at p.rs:4:9, and added to by iteration [1], at p.rs:3:9 (law 7)"
+            "a race: element [0] of `x` is combined into (`min`) by iteration [0], at p.rs:4:9, and added to by iteration [1], at p.rs:3:9 (law 7, https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md)"
         ],
     );
     for how in [Combine::Add, Combine::Min, Combine::Max] {
@@ -214,7 +214,7 @@ fn a_claimed_element_is_the_claimers() {
             b.load(y, &[i]);
         },
         expect![
-            "a race: element [3] of `x` is read by iteration [3], at p.rs:4:9, and written by iteration [4], at p.rs:3:9 (law 7)"
+            "a race: element [3] of `x` is read by iteration [3], at p.rs:4:9, and written by iteration [4], at p.rs:3:9 (law 7, https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md)"
         ],
     );
     // A second claim is a fault of its own in every order, also where what is claimed is read before.

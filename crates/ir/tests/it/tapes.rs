@@ -107,7 +107,8 @@ fn a_push_without_a_pop_is_refused() {
         |p| vec![p.push(p.x)],
         expect![[r#"
         build error: program `p` is not valid:
-          the tape of `x` is pushed, and not popped (law 14)"#]],
+          the tape of `x` is pushed, and not popped (law 14)
+          the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -117,7 +118,8 @@ fn a_pop_without_a_push_is_refused() {
         |p| vec![p.push(p.x), Stmt::Pop(p.x), Stmt::Pop(p.x)],
         expect![[r#"
         build error: program `p` is not valid:
-          the tape of `x` is popped where nothing is left on it (law 14)"#]],
+          the tape of `x` is popped where nothing is left on it (law 14)
+          the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -127,13 +129,15 @@ fn each_arm_of_a_branch_pops_what_it_pushed() {
         |p| vec![p.branch(vec![p.push(p.x)], vec![]), p.branch(vec![], vec![Stmt::Pop(p.x)])],
         expect![[r#"
             build error: program `p` is not valid:
-              the tape of `x` is popped by a branch, which does not mirror a branch, the last to push (law 14)"#]],
+              the tape of `x` is popped by a branch, which does not mirror a branch, the last to push (law 14)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
     check_flaw(
         |p| vec![p.push(p.x), p.branch(vec![Stmt::Pop(p.x)], vec![])],
         expect![[r#"
             build error: program `p` is not valid:
-              the tape of `x` is popped by a branch, which does not mirror a single statement, the last to push (law 14)"#]],
+              the tape of `x` is popped by a branch, which does not mirror a single statement, the last to push (law 14)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -143,19 +147,22 @@ fn an_iteration_pops_what_its_mirror_pushed() {
         |p| vec![p.repeat(0, vec![p.push(p.x)]), p.repeat(1, vec![Stmt::Pop(p.x), Stmt::Pop(p.x)])],
         expect![[r#"
             build error: program `p` is not valid:
-              the tape of `x` is popped by a loop, which does not mirror a loop, the last to push (law 14)"#]],
+              the tape of `x` is popped by a loop, which does not mirror a loop, the last to push (law 14)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
     check_flaw(
         |p| vec![p.repeat(0, vec![p.push(p.x)]), Stmt::Pop(p.x)],
         expect![[r#"
             build error: program `p` is not valid:
-              the tape of `x` is popped by a single statement, which does not mirror a loop, the last to push (law 14)"#]],
+              the tape of `x` is popped by a single statement, which does not mirror a loop, the last to push (law 14)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
     check_flaw(
         |p| vec![p.push(p.x), p.repeat(0, vec![Stmt::Pop(p.x), p.push(p.x)]), Stmt::Pop(p.x)],
         expect![[r#"
             build error: program `p` is not valid:
-              the tape of `x` is popped and pushed in one loop (law 14)"#]],
+              the tape of `x` is popped and pushed in one loop (law 14)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -173,7 +180,8 @@ fn the_order_of_one_tape_is_mirrored() {
         expect![[r#"
             build error: program `p` is not valid:
               the tape of `x` is popped by a single statement, which does not mirror a loop, the last to push (law 14)
-              the tape of `x` is popped by a loop, which does not mirror a single statement, the last to push (law 14)"#]],
+              the tape of `x` is popped by a loop, which does not mirror a single statement, the last to push (law 14)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -183,7 +191,8 @@ fn the_reverse_half_of_a_loop_pops_what_its_forward_half_recorded() {
         |p| vec![p.forward(0, vec![], vec![p.push(p.x)]), p.backward(0, vec![])],
         expect![[r#"
         build error: program `p` is not valid:
-          the tape of `x` is pushed, and not popped (law 14)"#]],
+          the tape of `x` is pushed, and not popped (law 14)
+          the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
     check_flaw(
         |p| {
@@ -194,26 +203,30 @@ fn the_reverse_half_of_a_loop_pops_what_its_forward_half_recorded() {
         },
         expect![[r#"
             build error: program `p` is not valid:
-              the tape of `x` is popped by a half of loop 0, which does not mirror a half of loop 0, the last to push (law 14)"#]],
+              the tape of `x` is popped by a half of loop 0, which does not mirror a half of loop 0, the last to push (law 14)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
     check_flaw(
         |p| vec![p.forward(0, vec![p.push(p.x)], vec![]), p.backward(0, vec![])],
         expect![[r#"
         build error: program `p` is not valid:
-          the tape of `x` changes in iterations that keep nothing (law 14)"#]],
+          the tape of `x` changes in iterations that keep nothing (law 14)
+          the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
     check_flaw(
         |p| vec![p.push(p.x), p.forward(0, vec![], vec![Stmt::Pop(p.x)]), p.backward(0, vec![])],
         expect![[r#"
             build error: program `p` is not valid:
               the tape of `x` is popped in the forward half of a loop (law 14)
-              the tape of `x` is popped by a half of loop 0, which does not mirror a single statement, the last to push (law 14)"#]],
+              the tape of `x` is popped by a half of loop 0, which does not mirror a single statement, the last to push (law 14)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
     check_flaw(
         |p| vec![p.forward(0, vec![], vec![])],
         expect![[r#"
         build error: program `p` is not valid:
-          loop 0 is run to be reversed, and is not reversed (law 14)"#]],
+          loop 0 is run to be reversed, and is not reversed (law 14)
+          the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
     check_flaw(
         |p| {
@@ -225,6 +238,7 @@ fn the_reverse_half_of_a_loop_pops_what_its_forward_half_recorded() {
         },
         expect![[r#"
             build error: program `p` is not valid:
-              loop 0 is reversed, and was not run before (law 14)"#]],
+              loop 0 is reversed, and was not run before (law 14)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }

@@ -70,7 +70,8 @@ fn reading_a_neighbour_of_what_is_written_is_a_race() {
         },
         expect![[r#"
             build error: program `p` is not valid:
-              a race: iterations [0] and [1] of the parallel loop touch element [1] of `x` where `x.len()` is 2: it is written and read; read `x` and write another array, and `swap` the two after the loop (law 7)"#]],
+              a race: iterations [0] and [1] of the parallel loop touch element [1] of `x` where `x.len()` is 2: it is written and read; read `x` and write another array, and `swap` the two after the loop (law 7)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -89,7 +90,8 @@ fn a_sum_with_a_neighbour_is_advised_to_write_another_array_and_a_sum_into_one_e
         },
         expect![[r#"
             build error: program `p` is not valid:
-              a race: iterations [0] and [1] of the parallel loop touch element [1] of `x` where `x.len()` is 2: it is written and read; read `x` and write another array, and `swap` the two after the loop (law 7)"#]],
+              a race: iterations [0] and [1] of the parallel loop touch element [1] of `x` where `x.len()` is 2: it is written and read; read `x` and write another array, and `swap` the two after the loop (law 7)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
     check_flaw(
         |b| {
@@ -102,7 +104,8 @@ fn a_sum_with_a_neighbour_is_advised_to_write_another_array_and_a_sum_into_one_e
         },
         expect![[r#"
             build error: program `p` is not valid:
-              a race: iterations [0] and [1] of the parallel loop touch element [0] of `x` where `x.len()` is 2: it is written and read; write `x[…] += …`: a sum that iterations share is taken in order (law 7)"#]],
+              a race: iterations [0] and [1] of the parallel loop touch element [0] of `x` where `x.len()` is 2: it is written and read; write `x[…] += …`: a sum that iterations share is taken in order (law 7)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -118,7 +121,8 @@ fn writing_one_element_in_all_iterations_is_a_race() {
         },
         expect![[r#"
             build error: program `p` is not valid:
-              a race: iterations [0] and [1] of the parallel loop touch element [0] of `x` where `x.len()` is 2: it is written by both; write the element outside the parallel loop, or combine into it with `+=` (law 7)"#]],
+              a race: iterations [0] and [1] of the parallel loop touch element [0] of `x` where `x.len()` is 2: it is written by both; write the element outside the parallel loop, or combine into it with `+=` (law 7)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -171,7 +175,8 @@ fn operands_of_different_types_are_refused() {
         },
         expect![[r#"
             build error: program `p` is not valid:
-              the operands of this operation are `f32` and `f64`: cast one of them (law 3)"#]],
+              the operands of this operation are `f32` and `f64`: cast one of them (law 3)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -188,7 +193,8 @@ fn a_value_of_an_inner_block_is_not_known_outside() {
         expect![[r#"
             build error: program `p` is not valid:
               value 1 is used where it is not defined (law 1)
-              value 1 is used where it is not defined (law 1)"#]],
+              value 1 is used where it is not defined (law 1)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -201,7 +207,8 @@ fn a_loop_without_a_break_is_refused() {
         },
         expect![[r#"
             build error: program `p` is not valid:
-              a `loop` needs `if … { break; }` as its last statement: it would never end (law 5)"#]],
+              a `loop` needs `if … { break; }` as its last statement: it would never end (law 5)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -222,7 +229,8 @@ fn a_flag_of_the_wrong_type_and_nested_regions_are_refused() {
             build error: program `p` is not valid:
               the flag `flag` of region `Stage::A` is an Array1<f64>: a flag is an Array0 of i32, u32 or bool (law 9)
               region `Stage::B` stands inside region `Stage::A`: regions do not nest (law 9)
-              label `Stage::A` is used twice in one program (law 9)"#]],
+              label `Stage::A` is used twice in one program (law 9)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -239,7 +247,8 @@ fn setting_an_outer_local_in_a_parallel_loop_is_a_race() {
         },
         expect![[r#"
             build error: program `p` is not valid:
-              `sum` belongs to the code around the parallel loop, and its iterations would race to set it: declare it inside, or combine into an array element with `+=` (law 7)"#]],
+              `sum` belongs to the code around the parallel loop, and its iterations would race to set it: declare it inside, or combine into an array element with `+=` (law 7)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -276,7 +285,8 @@ fn a_schedule_without_slots_is_refused() {
         |b| b.reverse(ReverseHint::Revolve(0)),
         expect![[r#"
             build error: program `p` is not valid:
-              `#[reverse(revolve = 0)]`: a loop is reversed from at least one stored state (law 5)"#]],
+              `#[reverse(revolve = 0)]`: a loop is reversed from at least one stored state (law 5)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 
@@ -298,7 +308,8 @@ fn library_operations_say_what_they_take() {
               `matmul` takes three arrays of rank 2 of one float type, not `x`: Array2<f64>, `x`: Array2<f64>, `y`: Array2<f32> (law 11)
               `scan` takes two arrays of rank 1 of one type of numbers, not `flags`: Array1<f64>, `y`: Array2<f32> (law 11)
               `list` is borrowed with `&`: declare it `&mut` to write it (law 2)
-              `compact` takes an Array1 of bool, i32 or u32, an Array1<i32> for the indices and an Array0<i32> for their number, not `flags`: Array1<f64>, `list`: Array1<i32>, `count`: Array0<i32> (law 11)"#]],
+              `compact` takes an Array1 of bool, i32 or u32, an Array1<i32> for the indices and an Array0<i32> for their number, not `flags`: Array1<f64>, `list`: Array1<i32>, `count`: Array0<i32> (law 11)
+              the laws: https://github.com/ebbtide/ebbtide/blob/main/docs/src/laws.md"#]],
     );
 }
 

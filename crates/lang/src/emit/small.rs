@@ -59,11 +59,11 @@ pub trait Matrix: Value {
     fn trace(cx: &Cx, m: Expr<Self>) -> Expr<Self::Item>;
 }
 
-/// A matrix that has a determinant and an inverse here.
+/// A matrix that has a determinant and an inverse.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no `determinant` and `inverse` here",
+    message = "`{Self}` has no `determinant` and `inverse`",
     label = "this is `{Self}`",
-    note = "`Mat2` and `Mat3` have them"
+    note = "`Mat2`, `Mat3` and `Mat4` have them"
 )]
 pub trait Invertible: Matrix {
     /// `m.determinant()`.

@@ -7,13 +7,14 @@ use ebbtide_runtime::{AnyMut, Array, Array0, Device, Error, Ran, Result};
 
 use crate::named::Named;
 use crate::program::Name;
-use crate::scalar::Item;
-use crate::struct_leaves::Wanted;
+use crate::scalar::{Float, Item};
+use crate::small::{Mat2, Mat3, Mat4, Value, Vec2, Vec3, Vec4};
+use crate::struct_leaves::{Leaves, Wanted};
 
-/// A parameter that can have a derivative: an array, a scalar, or a struct that derives `Arrays`.
+/// A parameter that can have a derivative: an array, a scalar, a vector or matrix, or a struct that derives `Arrays` or `Value`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no derivative",
-    note = "f32 and f64, arrays of them, and structs of such arrays have"
+    note = "f32 and f64, vectors and matrices of them, arrays of these, and structs have"
 )]
 pub trait Differentiable: Sized + 'static {
     /// How its derivative is given to the user: an array by reference, a scalar by value, a struct as a struct of its own.
@@ -38,6 +39,38 @@ impl<T: Item, const R: usize> Differentiable for Array<T, R> {
     fn derivative<'a>(from: &'a Gradients, name: &str) -> Result<&'a Array<T, R>> {
         from.get_named::<Array<T, R>>(name)
     }
+}
+
+/// A small value has derivatives of the same type; a part that is no float has a zero there.
+macro_rules! differentiable_values {
+    ($([$($generics:tt)*] $t:ty;)*) => {$(
+        impl<$($generics)*> Differentiable for $t {
+            type Derivative<'a> = $t;
+
+            fn want(name: &str, wanted: &mut Wanted) {
+                <$t as Leaves>::want(name, wanted);
+            }
+
+            fn derivative(from: &Gradients, name: &str) -> Result<$t> {
+                <$t as Leaves>::of_gradients(name, from)
+            }
+        }
+    )*};
+}
+
+differentiable_values! {
+    [T: Float] Vec2<T>;
+    [T: Float] Vec3<T>;
+    [T: Float] Vec4<T>;
+    [T: Float] Mat2<T>;
+    [T: Float] Mat3<T>;
+    [T: Float] Mat4<T>;
+    [T: Value + Differentiable, const N: usize] [T; N];
+    [A: Value, B: Value] (A, B);
+    [A: Value, B: Value, C: Value] (A, B, C);
+    [A: Value, B: Value, C: Value, D: Value] (A, B, C, D);
+    [A: Value, B: Value, C: Value, D: Value, E: Value] (A, B, C, D, E);
+    [A: Value, B: Value, C: Value, D: Value, E: Value, F: Value] (A, B, C, D, E, F);
 }
 
 /// An array or a scalar that can have a derivative.
@@ -148,7 +181,7 @@ impl Gradients {
         Gradients { values: Vec::new(), derivatives, ran }
     }
 
-    /// The derivative with respect to a parameter: an array by reference, a scalar by value, a struct as a struct of
+    /// The derivative with respect to a parameter: an array by reference, a scalar or small value by value, a struct as a struct of
     /// copies (its fields that have no derivative are empty arrays, zeros and defaults).
     pub fn get<T: Differentiable>(&self, name: impl Named<T>) -> Result<T::Derivative<'_>> {
         T::derivative(self, name.name().as_str())

@@ -1,5 +1,6 @@
 //! Arrays of a fixed length and tuples.
 
+use std::any::Any;
 use std::array::from_fn;
 
 use ebbtide_ir::{Literal, LocalId, Type, ValueId};
@@ -36,6 +37,18 @@ impl<T: Value, const N: usize> Value for [T; N] {
 
     fn literals(self, visit: &mut dyn FnMut(Literal)) {
         self.into_iter().for_each(|part| part.literals(visit));
+    }
+
+    fn of_literals(next: &mut dyn FnMut() -> Literal) -> [T; N] {
+        from_fn(|_| T::of_literals(next))
+    }
+
+    fn scalars<'a>(&'a self, visit: &mut dyn FnMut(&'a dyn Any)) {
+        self.iter().for_each(|part| part.scalars(visit));
+    }
+
+    fn scalars_mut<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn Any)) {
+        self.iter_mut().for_each(|part| part.scalars_mut(visit));
     }
 }
 
@@ -96,6 +109,18 @@ macro_rules! tuples {
 
             fn literals(self, visit: &mut dyn FnMut(Literal)) {
                 $(self.$k.literals(visit);)*
+            }
+
+            fn of_literals(next: &mut dyn FnMut() -> Literal) -> Self {
+                ($($t::of_literals(next),)*)
+            }
+
+            fn scalars<'a>(&'a self, visit: &mut dyn FnMut(&'a dyn Any)) {
+                $(self.$k.scalars(visit);)*
+            }
+
+            fn scalars_mut<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn Any)) {
+                $(self.$k.scalars_mut(visit);)*
             }
         }
 

@@ -1,7 +1,8 @@
 //! Square matrices of two to four rows, stored row after row.
 
+use std::any::Any;
 use std::array::from_fn;
-use std::ops::{Add, AddAssign, Div, Index, IndexMut, Mul, MulAssign, Neg, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Div, DivAssign, Index, IndexMut, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use ebbtide_ir::{Literal, LocalId, Type, ValueId};
 
@@ -142,6 +143,12 @@ macro_rules! matrices {
             }
         }
 
+        impl<T: Copy + Div<Output = T>> DivAssign<T> for $name<T> {
+            fn div_assign(&mut self, divisor: T) {
+                *self = *self / divisor;
+            }
+        }
+
         impl<T: Copy + Mul<Output = T>> MulAssign<T> for $name<T> {
             fn mul_assign(&mut self, factor: T) {
                 *self = *self * factor;
@@ -210,6 +217,18 @@ macro_rules! matrices {
 
             fn literals(self, visit: &mut dyn FnMut(Literal)) {
                 self.to_elements().into_iter().for_each(|element| visit(Scalar::literal(element)));
+            }
+
+            fn of_literals(next: &mut dyn FnMut() -> Literal) -> $name<T> {
+                $name { rows: Value::of_literals(next) }
+            }
+
+            fn scalars<'a>(&'a self, visit: &mut dyn FnMut(&'a dyn Any)) {
+                self.rows.scalars(visit);
+            }
+
+            fn scalars_mut<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn Any)) {
+                self.rows.scalars_mut(visit);
             }
         }
 

@@ -1,5 +1,6 @@
 //! Vectors of two to four components.
 
+use std::any::Any;
 use std::array::from_fn;
 use std::ops::{Add, AddAssign, Div, DivAssign, Index, IndexMut, Mul, MulAssign, Neg, Sub, SubAssign};
 
@@ -177,6 +178,18 @@ macro_rules! vectors {
 
             fn literals(self, visit: &mut dyn FnMut(Literal)) {
                 $(visit(Scalar::literal(self.$field));)*
+            }
+
+            fn of_literals(next: &mut dyn FnMut() -> Literal) -> $name<T> {
+                $name::from_array(<[T; $n]>::of_literals(next))
+            }
+
+            fn scalars<'a>(&'a self, visit: &mut dyn FnMut(&'a dyn Any)) {
+                $(visit(&self.$field);)*
+            }
+
+            fn scalars_mut<'a>(&'a mut self, visit: &mut dyn FnMut(&'a mut dyn Any)) {
+                $(visit(&mut self.$field);)*
             }
         }
 

@@ -1,11 +1,11 @@
 //! Assignments: `=`, `+=` and its kin, `min_assign`.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprIndex};
 
-use super::{Element, Translator, borrow, strip};
+use super::{Element, Loan, Translator, borrow, strip};
 
 /// What is assigned to.
 enum Target {
@@ -13,7 +13,7 @@ enum Target {
     Element(Element),
     /// `a[i][k]`, `a[i][[r, c]]`: an item of an element, with its indices.
     Item(Element, TokenStream),
-    /// `a[i].x`: a part of an element, with the closure that takes it from the whole.
+    /// `a[i].x`: a part of an element, with what takes it from the whole: `.x`.
     Part(Element, TokenStream),
     /// A variable, or a part of one.
     Variable(TokenStream),
@@ -35,7 +35,8 @@ impl Translator<'_> {
             Target::Item(Element { array, index }, item) => {
                 self.emit(place, "store_item", &[index, item, array, value])
             }
-            Target::Part(Element { array, index }, part) => {
+            Target::Part(Element { array, index }, members) => {
+                let part = self.part(place, &members);
                 self.emit(place, "store_part", &[index, array, part, value])
             }
             Target::Variable(variable) => self.emit(span, "set", &[borrow(&variable), value]),
@@ -60,7 +61,8 @@ impl Translator<'_> {
                 let combine = if function == "add" { "add_to_item" } else { "subtract_from_item" };
                 self.emit(place.span(), combine, &[index, item, array, value])
             }
-            (Target::Part(Element { array, index }, part), "add" | "sub") => {
+            (Target::Part(Element { array, index }, members), "add" | "sub") => {
+                let part = self.part(place.span(), &members);
                 let combine = if function == "add" { "add_to_part" } else { "subtract_from_part" };
                 self.emit(place.span(), combine, &[index, array, part, value])
             }
@@ -151,15 +153,59 @@ impl Translator<'_> {
                     return None;
                 }
                 members.reverse();
-                let whole = self.hidden("whole");
-                let part = quote_spanned!(place.span()=> |#whole| #whole #(.#members)*);
-                Some(Target::Part(self.written_element(index), part))
+                let members = quote_spanned!(place.span()=> #(.#members)*);
+                Some(Target::Part(self.written_element(index), members))
+            }
+            Expr::Tuple(tuple) => {
+                self.errors
+                    .at(tuple, "assign to one place at a time: `let old = u[0]; u[0] = u[1]; u[1] = old;`");
+                None
             }
             other => {
                 self.errors.at(other, "only a variable or an element of an array can be assigned to");
                 None
             }
         }
+    }
+
+    /// The closure that takes a part from a whole element.
+    fn part(&self, span: Span, members: &TokenStream) -> TokenStream {
+        let whole = self.hidden("whole");
+        quote_spanned!(span=> |#whole| #whole #members)
+    }
+
+    /// `&mut a[i]`, `&mut a[i].x`, `&mut a[i][k]` as an argument: a variable that holds the element during the call. What stands
+    /// before and after the call is noted.
+    pub(super) fn lent_element(&mut self, place: &Expr) -> TokenStream {
+        let Some(target) = self.target(place) else { return TokenStream::new() };
+        let (span, number) = (place.span(), self.loans.len());
+        let hidden = |name: &str| Ident::new(&format!("{name}{number}"), Span::mixed_site());
+        let (held, at, item) = (hidden("lent"), hidden("at"), hidden("item"));
+        let load = |of: &Element| self.emit(span, "load", &[quote!(#at), of.array.clone()]);
+        let at_once = |array| Element { array, index: quote!(#at) };
+        let (indices, value, target) = match target {
+            Target::Variable(variable) => return variable,
+            Target::Element(element) => {
+                let (value, index) = (load(&element), element.index);
+                (quote!(let #at = #index;), value, Target::Element(at_once(element.array)))
+            }
+            Target::Item(element, of_item) => {
+                let value = self.emit(span, "load", &[quote!(#item), load(&element)]);
+                let index = element.index;
+                let target = Target::Item(at_once(element.array), quote!(#item));
+                (quote!(let #at = #index; let #item = #of_item;), value, target)
+            }
+            Target::Part(element, members) => {
+                let (whole, index) = (load(&element), element.index);
+                let target = Target::Part(at_once(element.array), members.clone());
+                (quote!(let #at = #index;), quote_spanned!(span=> #whole #members), target)
+            }
+        };
+        let local = self.emit(span, "numbered_local", &[quote!("lent"), value]);
+        let read = self.emit(span, "read", &[quote!(&#held)]);
+        let after = self.store(target, span, span, read);
+        self.loans.push(Loan { before: quote!(#indices let #held = #local;), after });
+        quote_spanned!(span=> #held)
     }
 
     /// An element that is about to be written.
@@ -191,7 +237,7 @@ fn is_place(expr: &Expr) -> bool {
 }
 
 /// The function of a compound assignment's operator.
-pub(super) fn compound(op: &BinOp) -> Option<&'static str> {
+pub(crate) fn compound(op: &BinOp) -> Option<&'static str> {
     Some(match op {
         BinOp::AddAssign(_) => "add",
         BinOp::SubAssign(_) => "sub",

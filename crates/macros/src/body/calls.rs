@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, Lit, UnOp};
+use syn::{Expr, ExprCall, ExprField, ExprIndex, ExprMethodCall, ExprPath, Lit, UnOp};
 
 use super::{Translator, strip};
 use crate::signature::array_rank;
@@ -59,9 +59,74 @@ const METHODS: &[(&str, usize)] = &[
     ("trunc", 0),
 ];
 
+/// The functions of the prelude that programs call.
+const ITEMS: &[&str] = &[
+    "all_max",
+    "all_min",
+    "all_sum",
+    "compact",
+    "copy",
+    "dot",
+    "exchange",
+    "exchange_add",
+    "fill",
+    "matmul",
+    "max",
+    "min",
+    "norm",
+    "scan",
+    "select",
+    "shared",
+    "sum",
+    "swap",
+    "transposed",
+];
+
 impl Translator<'_> {
-    /// `f(a, b)`: the expansion of a program, a `#[func]` or an item of the language.
+    /// `f(a, b)`: the expansion of a program, a `#[func]` or an item of the language. Elements that it lends are copied to
+    /// variables before the call, and back after it.
     pub(super) fn call(&mut self, call: &ExprCall) -> TokenStream {
+        let outer = std::mem::take(&mut self.loans);
+        self.no_element_twice(call);
+        let made = self.call_with_loans(call);
+        let loans = std::mem::replace(&mut self.loans, outer);
+        if loans.is_empty() {
+            return made;
+        }
+        let (before, after) = (loans.iter().map(|loan| &loan.before), loans.iter().map(|loan| &loan.after));
+        let result = self.hidden("result");
+        quote_spanned!(call.span()=> { #(#before)* let #result = #made; #(#after)* #result })
+    }
+
+    /// As in Rust: elements of one array are not lent twice at a time.
+    fn no_element_twice(&mut self, call: &ExprCall) {
+        let mut lent: Vec<String> = Vec::new();
+        for argument in &call.args {
+            let Expr::Reference(reference) = strip(argument) else { continue };
+            let mut place = strip(&reference.expr);
+            let mut indexed = false;
+            while let Expr::Index(ExprIndex { expr, .. }) | Expr::Field(ExprField { base: expr, .. }) = place
+            {
+                indexed |= matches!(place, Expr::Index(_));
+                if indexed && matches!(strip(expr), Expr::Path(_)) {
+                    let array = quote!(#expr).to_string();
+                    if lent.contains(&array) {
+                        self.errors.at(
+                            argument,
+                            format!(
+                                "elements of `{array}` are lent twice: copy one of them to a `let mut` variable, and back \
+                                 after the call"
+                            ),
+                        );
+                    }
+                    lent.push(array);
+                }
+                place = strip(expr);
+            }
+        }
+    }
+
+    fn call_with_loans(&mut self, call: &ExprCall) -> TokenStream {
         let Expr::Path(path) = &*call.func else {
             self.errors.at(&call.func, "only a program or a `#[func]` can be called, by its name");
             return TokenStream::new();
@@ -86,6 +151,10 @@ impl Translator<'_> {
         if segments.iter().rev().nth(1).is_some_and(|before| is_type(&before.ident)) {
             return self.constructor(call, path);
         }
+        if is_type(&last.ident) {
+            self.errors.at(call, format!("write `{0}::new(..)`, or a literal, `{0} {{ .. }}`", last.ident));
+            return TokenStream::new();
+        }
         if last.ident == "par" {
             self.errors.at(call, "`par` stands in the head of a loop: `for i in par(0..n) { … }`");
             return TokenStream::new();
@@ -107,7 +176,9 @@ impl Translator<'_> {
         // The user's own parentheses: rustc shows there what an argument too few or too many looks like.
         let mut list = proc_macro2::Group::new(proc_macro2::Delimiter::Parenthesis, quote!(#(#args),*));
         list.set_span(call.paren_token.span.join());
-        if segments.iter().any(|segment| !segment.arguments.is_none()) {
+        // A name of the prelude is always known; a function of the user's own with this name comes before it, but not in `use`.
+        let known = ITEMS.iter().any(|item| path.is_ident(item));
+        if known || segments.iter().any(|segment| !segment.arguments.is_none()) {
             return quote_spanned!(span=> #path::#expand #list);
         }
         // What is a plain function has no expansion. rustc can only say that by its name: so the name says what to do.
@@ -244,11 +315,12 @@ impl Translator<'_> {
             }
             // A variable that the function may change.
             Expr::Reference(reference) if reference.mutability.is_some() => match strip(&reference.expr) {
-                Expr::Path(_) | Expr::Field(_) => self.place(&reference.expr),
+                Expr::Path(_) | Expr::Field(_) | Expr::Index(_) => self.lent_element(&reference.expr),
+                Expr::Unary(unary) if matches!(unary.op, UnOp::Deref(_)) => self.place(&reference.expr),
                 other => {
                     self.errors.at(
                         other,
-                        "only a `let mut` variable is lent with `&mut`: copy an element to one, and back after the call",
+                        "only a `let mut` variable, or an element of an array, is lent with `&mut`: name this value with `let mut`",
                     );
                     TokenStream::new()
                 }
@@ -295,7 +367,12 @@ impl Translator<'_> {
             return TokenStream::new();
         };
         if call.args.len() != *arity {
-            self.errors.at(call, format!("`{name}` takes {arity} arguments, here are {}", call.args.len()));
+            let reduces = ["max", "min"].contains(&name.as_str());
+            let of_array = if reduces { format!("; of an array write `{name}(u)`") } else { String::new() };
+            self.errors.at(
+                &call.method,
+                format!("`{name}` takes {arity} arguments, here are {}{of_array}", call.args.len()),
+            );
             return TokenStream::new();
         }
         let mut args = vec![self.expr(&call.receiver)];

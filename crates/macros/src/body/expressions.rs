@@ -39,6 +39,19 @@ impl Translator<'_> {
                 let items: Vec<TokenStream> = array.elems.iter().map(|item| self.expr(item)).collect();
                 quote_spanned!(array.span()=> ::ebbtide::__lang::emit::array_of([#(#items),*]))
             }
+            // As rustc warns, a constant has a name in capitals.
+            Expr::Repeat(repeat)
+                if matches!(strip(&repeat.len), Expr::Path(path) if path.path.get_ident().is_some_and(|name| {
+                    name.to_string().starts_with(char::is_lowercase)
+                })) =>
+            {
+                self.errors.at(
+                    &repeat.len,
+                    "the length of a local array is a constant: `const N: usize = 4;`; an array whose length is known at the \
+                     launch is a temporary of the program: `let mut t = Array1::<f64>::zeros([n]);`",
+                );
+                TokenStream::new()
+            }
             Expr::Repeat(repeat) => {
                 let (item, n) = (self.expr(&repeat.expr), &repeat.len);
                 let n = if matches!(strip(n), Expr::Lit(_)) { quote!(#n) } else { quote!({ #n }) };

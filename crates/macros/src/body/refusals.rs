@@ -75,8 +75,8 @@ impl Translator<'_> {
 
     /// Refuses what a `for` runs over, if it is not a range.
     pub(super) fn refuse_iterator(&mut self, expr: &Expr) {
-        let message = "a loop runs over a range: `for i in 0..n`, `(0..n).rev()`, `(0..n).step_by(2)`, or `par(0..n)`; elements are \
-                       `u[i]`";
+        let message = "a loop runs over a range: `for i in 0..n`, `(0..n).rev()`, `(0..n).step_by(2)`, or `par(0..n)`, \
+                       `par((0..n).step_by(2))`; elements are `u[i]`";
         self.errors.at(expr, message);
     }
 
@@ -101,7 +101,7 @@ pub(super) fn advice(name: &str) -> Option<&'static str> {
     Some(match name {
         "iter" | "iter_mut" | "into_iter" | "map" | "zip" | "enumerate" | "fold" | "sum" | "product"
         | "windows" | "chunks" | "filter" | "for_each" | "collect" => {
-            "there are no iterators: write `for i in par(0..u.len()) { … u[i] … }`; a sum is `s[[]] += u[i]`"
+            "there are no iterators: write `for i in par(0..u.len()) { … u[i] … }`; a sum is `sum(u)`, or `sum(0..n, |j| u[j])`"
         }
         "fill" => "write `fill(u, value)`",
         "swap" => "write `swap(a, b)`",
@@ -117,7 +117,20 @@ pub(super) fn advice(name: &str) -> Option<&'static str> {
             "this is for the host: programs read and write elements, `u[i]`, and pass arrays on by their names"
         }
         "is_empty" => "write `u.len() == 0`",
-        "length" | "size" => "write `u.len()` for all elements, `u.dim(0)` for the first extent",
+        "mean" | "average" => "write `sum(u) / u.len() as f64`",
+        "length" => {
+            "write `v.norm()` for a vector; `u.len()` for all elements of an array, `u.dim(0)` for its first extent"
+        }
+        "size" => "write `u.len()` for all elements, `u.dim(0)` for the first extent",
+        "magnitude" | "mag" => "write `v.norm()`",
+        "length_squared" | "magnitude_squared" | "norm_sqr" => "write `v.norm_squared()`",
+        "normalized" | "unit" => "write `v.normalize()`",
+        "inv" | "invert" | "try_inverse" => "write `m.inverse()`",
+        "det" => "write `m.determinant()`",
+        "t" | "transposed" => "write `m.transpose()`",
+        "outer_product" => "write `a.outer(b)`",
+        "row" => "write `m[i]`",
+        "col" | "column" => "write `m.transpose()[j]`",
         "x" => "components have no parentheses: write `v.x`",
         "y" => "components have no parentheses: write `v.y`",
         "z" => "components have no parentheses: write `v.z`",

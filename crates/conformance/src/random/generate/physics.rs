@@ -285,14 +285,17 @@ impl Maker {
     /// A sum in the order of law 8: over an extent as the language has it, else with loops and lanes by hand.
     fn summed(&mut self, ty: Type, to: Term, within: Option<(Extent, i64)>, lines: &mut Vec<Line>) {
         if let Term::Extent(_) = to {
-            let (total, name) = (self.fresh("t"), self.fresh("c"));
-            let value = self.scoped(|m| {
-                m.scope.variables.push(Variable { name: name.clone(), low: 0, within });
-                m.float(ty, 2)
-            });
-            lines.push(Line::Sum { total: total.clone(), ty, name, to, value });
-            let sum = self.bounded(Term::name(&total));
-            self.bind(ty, sum, lines);
+            // Of numbers, or of vectors: one total for each component.
+            let count = self.dice.pick(&[1, 1, 2, 3]);
+            let name = self.fresh("c");
+            let totals: Vec<String> = (0..count).map(|_| self.fresh("t")).collect();
+            let from = Term::index(self.dice.below(2) as i64);
+            let (body, values) = self.summand(ty, count, Variable { name: name.clone(), low: 0, within });
+            lines.push(Line::Sum { totals: totals.clone(), ty, name, from, to, body, values });
+            for total in totals {
+                let sum = self.bounded(Term::Name(total));
+                self.bind(ty, sum, lines);
+            }
             return;
         }
         const LANES: usize = 4;
@@ -320,6 +323,19 @@ impl Maker {
         let [even, odd] = pairs;
         let sum = self.bounded(plus(even, odd));
         self.bind(ty, sum, lines);
+    }
+
+    /// The numbers of a term of a sum, with a sum or an extreme inside it now and then.
+    fn summand(&mut self, ty: Type, count: usize, variable: Variable) -> (Vec<Line>, Vec<Term>) {
+        self.scoped(|m| {
+            m.scope.variables.push(variable);
+            let body = match m.dice.below(6) {
+                0 => m.reduction(),
+                1 => m.local_array(),
+                _ => Vec::new(),
+            };
+            (body, (0..count).map(|_| m.float(ty, 2)).collect())
+        })
     }
 
     /// An assertion that holds.
