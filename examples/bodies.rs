@@ -24,12 +24,6 @@ const INERTIA: f64 = 0.5 * MASS * RADIUS * RADIUS;
 const STIFFNESS: f64 = 4e3;
 const FRICTION: f64 = 0.4;
 
-#[derive(Clone, Copy, Value)]
-struct Push {
-    force: Vec2<f64>,
-    torque: f64,
-}
-
 #[derive(Arrays)]
 struct Table {
     x: Array1<Vec2<f64>>,
@@ -39,17 +33,15 @@ struct Table {
     torque: Array1<f64>,
 }
 
-/// What a disc feels where it sinks in by `depth`; `normal` points to it, `slip` is its surface's velocity there.
+/// The force and torque that a disc feels where it sinks in by `depth`; `normal` points to it, `slip` is its surface's velocity
+/// there.
 #[func]
-fn contact(depth: f64, normal: Vec2<f64>, slip: Vec2<f64>) -> Push {
-    if depth <= 0.0 {
-        return Push { force: Vec2::zero(), torque: 0.0 };
-    }
+fn contact(depth: f64, normal: Vec2<f64>, slip: Vec2<f64>) -> (Vec2<f64>, f64) {
     let tangent = Vec2::new(-normal.y, normal.x);
-    let press = STIFFNESS * depth * (1.0 - 0.05 * slip.dot(normal));
+    let press = STIFFNESS * depth.max(0.0) * (1.0 - 0.05 * slip.dot(normal));
     // Coulomb's friction, smooth where the slip changes its sign.
     let rub = -FRICTION * press * (10.0 * slip.dot(tangent)).tanh();
-    Push { force: press * normal + rub * tangent, torque: -RADIUS * rub }
+    (press * normal + rub * tangent, -RADIUS * rub)
 }
 
 /// The velocity of the surface of a disc in the direction `normal` from where it is touched.
@@ -61,23 +53,17 @@ fn surface(v: Vec2<f64>, spin: f64, normal: Vec2<f64>) -> Vec2<f64> {
 #[program]
 fn step(t: &mut Table) {
     for i in par(0..t.x.len()) {
-        let mut force = Vec2::new(0.0, -9.8 * MASS);
-        let mut torque = 0.0;
-        for j in 0..t.x.len() {
-            if j == i {
-                continue;
-            }
-            let d = t.x[i] - t.x[j];
+        let (pushes, turns) = sum(0..t.x.len(), |j| {
+            // A disc does not touch itself.
+            let d = if j == i { Vec2::new(0.0, 9.0 * RADIUS) } else { t.x[i] - t.x[j] };
             let normal = d.normalize();
             let slip = surface(t.v[i], t.spin[i], normal) - surface(t.v[j], t.spin[j], -normal);
-            let push = contact(2.0 * RADIUS - d.norm(), normal, slip);
-            force += push.force;
-            torque += push.torque;
-        }
+            contact(2.0 * RADIUS - d.norm(), normal, slip)
+        });
         let up = Vec2::new(0.0, 1.0);
-        let push = contact(RADIUS - t.x[i].y, up, surface(t.v[i], t.spin[i], up));
-        t.force[i] = force + push.force;
-        t.torque[i] = torque + push.torque;
+        let (push, turn) = contact(RADIUS - t.x[i].y, up, surface(t.v[i], t.spin[i], up));
+        t.force[i] = pushes + push - 9.8 * MASS * up;
+        t.torque[i] = turns + turn;
     }
     for i in par(0..t.x.len()) {
         t.v[i] += (DT / MASS) * t.force[i];

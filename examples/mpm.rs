@@ -41,15 +41,14 @@ struct Block {
 /// The weights of three cells in a row, for a particle at `d` cells from the first.
 #[func]
 fn weights(d: f64) -> [f64; 3] {
-    let (a, b, c) = (1.5 - d, d - 1.0, d - 0.5);
-    [0.5 * a * a, 0.75 - b * b, 0.5 * c * c]
+    [0.5 * (1.5 - d).powi(2), 0.75 - (d - 1.0).powi(2), 0.5 * (d - 0.5).powi(2)]
 }
 
 /// The cell at the corner of those that a particle touches, and where the particle is from there, in cells.
 #[func]
 fn corner(x: Vec2<f64>) -> (usize, usize, Vec2<f64>) {
     let (i, j) = ((x.x / DX - 0.5) as usize, (x.y / DX - 0.5) as usize);
-    (i, j, Vec2::new(x.x / DX - i as f64, x.y / DX - j as f64))
+    (i, j, x / DX - Vec2::new(i as f64, j as f64))
 }
 
 #[program]
@@ -98,8 +97,7 @@ fn to_particles(b: &mut Block) {
     for p in par(0..b.x.len()) {
         let (i, j, d) = corner(b.x[p]);
         let (wx, wy) = (weights(d.x), weights(d.y));
-        let mut v = Vec2::zero();
-        let mut c = Mat2::zero();
+        let (mut v, mut c) = (Vec2::zero(), Mat2::zero());
         for k in 0..3 {
             for l in 0..3 {
                 let here = wx[k] * wy[l] * b.grid_v[[i + k, j + l]];
@@ -124,8 +122,7 @@ fn throw(b: &mut Block, velocity: &Array0<Vec2<f64>>, goal: Vec2<f64>, loss: &mu
         on_grid(b);
         to_particles(b);
     }
-    let n = b.x.len();
-    let centre = Vec2::new(sum(0..n, |p| b.x[p].x), sum(0..n, |p| b.x[p].y)) / n as f64;
+    let centre = sum(b.x) / b.x.len() as f64;
     loss[[]] = (centre - goal).norm_squared();
 }
 

@@ -30,25 +30,22 @@ struct Air {
     p_next: Array2<f64>,
 }
 
-/// The four cells around a place, in a box that goes round, and where it is between them.
+/// The rows and columns of the four cells around a place, in a box that goes round, and their weights.
 #[func]
-fn around(at: Vec2<f64>) -> (usize, usize, usize, usize, Vec2<f64>) {
+fn around(at: Vec2<f64>) -> ([usize; 4], [usize; 4], [f64; 4]) {
     let (fx, fy) = (at.x.floor(), at.y.floor());
     let (i, j) = ((fx as i64).rem_euclid(N as i64) as usize, (fy as i64).rem_euclid(N as i64) as usize);
-    (i, j, (i + 1) % N, (j + 1) % N, Vec2::new(at.x - fx, at.y - fy))
+    let ((s, t), (i1, j1)) = ((at.x - fx, at.y - fy), ((i + 1) % N, (j + 1) % N));
+    ([i, i, i1, i1], [j, j1, j, j1], [(1.0 - s) * (1.0 - t), (1.0 - s) * t, s * (1.0 - t), s * t])
 }
 
 /// Carries velocity and smoke along.
 #[program]
 fn advect(a: &mut Air) {
     for (i, j) in par(0..N, 0..N) {
-        let from = Vec2::new(i as f64, j as f64) - DT * a.u[[i, j]];
-        let (i0, j0, i1, j1, t) = around(from);
-        let s = Vec2::splat(1.0) - t;
-        a.u_next[[i, j]] = s.x * (s.y * a.u[[i0, j0]] + t.y * a.u[[i0, j1]])
-            + t.x * (s.y * a.u[[i1, j0]] + t.y * a.u[[i1, j1]]);
-        a.smoke_next[[i, j]] = s.x * (s.y * a.smoke[[i0, j0]] + t.y * a.smoke[[i0, j1]])
-            + t.x * (s.y * a.smoke[[i1, j0]] + t.y * a.smoke[[i1, j1]]);
+        let (row, column, weight) = around(Vec2::new(i as f64, j as f64) - DT * a.u[[i, j]]);
+        a.u_next[[i, j]] = sum(0..4, |k| weight[k] * a.u[[row[k], column[k]]]);
+        a.smoke_next[[i, j]] = sum(0..4, |k| weight[k] * a.smoke[[row[k], column[k]]]);
     }
     swap(a.u, a.u_next);
     swap(a.smoke, a.smoke_next);
@@ -80,8 +77,7 @@ fn simulate(a: &mut Air, goal: &Array2<f64>, loss: &mut Array0<f64>) {
         project(a);
     }
     for (i, j) in par(0..N, 0..N) {
-        let d = a.smoke[[i, j]] - goal[[i, j]];
-        loss[[]] += d * d;
+        loss[[]] += (a.smoke[[i, j]] - goal[[i, j]]).powi(2);
     }
 }
 

@@ -136,15 +136,13 @@ pub fn rows_in_turn(x: &mut Array2<f64>, steps: usize, loss: &mut Array0<f64>) {
     }
 }
 
-/// One slab in each step. However often it is launched on the same array, its elements stay near a half: smaller and smaller
-/// ones would be subnormal in the end, and slow.
+/// One slab in each step.
 #[program]
 pub fn one_slab(x: &mut Array3<f64>, steps: usize, loss: &mut Array0<f64>) {
     let (n, m, l) = (x.dim(0), x.dim(1), x.dim(2));
     for t in 0..steps {
         for (i, j) in par(0..m, 0..l) {
-            x[[t % n, i, j]] =
-                x[[t % n, i, j]] * 0.9 + 0.1 * x[[(t + 1) % n, i, j]] * (1.5 - x[[t % n, i, j]]);
+            x[[t % n, i, j]] = x[[t % n, i, j]] * 0.9 + 0.1 * x[[(t + 1) % n, i, j]] * x[[t % n, i, j]];
         }
     }
     for (k, i, j) in par(0..n, 0..m, 0..l) {
