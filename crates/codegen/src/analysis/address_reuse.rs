@@ -6,11 +6,11 @@
 
 use ebbtide_ir::{Affines, ArrayId, Block, Indices, Op, Par, Program, Stmt, ValueId};
 
-use crate::analysis::boundary_conditions::Usual;
+use crate::analysis::boundary_conditions::FarFromBoundaries;
 
 /// The elements whose addresses the iterations being printed know.
 #[derive(Debug, Default)]
-pub(crate) struct Near {
+pub(crate) struct KnownAddresses {
     pub known: Vec<Known>,
     /// The variable that is one greater in the next of the iterations side by side, where nothing else differs.
     pub row: Option<ValueId>,
@@ -38,10 +38,10 @@ pub(crate) struct Place {
 /// Constants are not further from zero.
 const FAR: i64 = 1 << 20;
 
-impl Near {
+impl KnownAddresses {
     /// Nothing is known, of the iterations of this loop.
-    pub fn of(par: &Par) -> Near {
-        Near { known: Vec::new(), row: Some(par.ranges[0].var).filter(|_| par.ranges.len() == 2) }
+    pub fn of(par: &Par) -> KnownAddresses {
+        KnownAddresses { known: Vec::new(), row: Some(par.ranges[0].var).filter(|_| par.ranges.len() == 2) }
     }
 
     /// An element of this array whose index differs by constants.
@@ -72,7 +72,11 @@ pub(crate) fn is_own(par: &Par, index: &[Place]) -> bool {
 }
 
 /// What iterations touch under no condition but those that are decided.
-pub(crate) fn always_touched(program: &Program, usual: &Usual, body: &Block) -> Vec<(ArrayId, Indices)> {
+pub(crate) fn always_touched(
+    program: &Program,
+    usual: &FarFromBoundaries,
+    body: &Block,
+) -> Vec<(ArrayId, Indices)> {
     let mut touched = Vec::new();
     let mut blocks = vec![body];
     while let Some(block) = blocks.pop() {

@@ -5,13 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use ebbtide_ir::{Block, Op, Par, Program, Stmt, Type, ValueId, evaluate, walk};
 
 /// What conditions are far from boundaries.
-pub(crate) type Usual = BTreeMap<ValueId, bool>;
+pub(crate) type FarFromBoundaries = BTreeMap<ValueId, bool>;
 
 /// What the conditions of branches are in most iterations of a loop whose values are `inside`, where that depends on indices
 /// alone.
-pub(crate) fn usual_conditions(program: &Program, inside: &BTreeSet<ValueId>, par: &Par) -> Usual {
+pub(crate) fn usual_conditions(
+    program: &Program,
+    inside: &BTreeSet<ValueId>,
+    par: &Par,
+) -> FarFromBoundaries {
     let of_indices = of_indices(program, inside, par);
-    let mut usual = Usual::new();
+    let mut usual = FarFromBoundaries::new();
     let mut blocks: Vec<&Block> = vec![&par.body];
     while let Some(block) = blocks.pop() {
         for stmt in block {
@@ -51,7 +55,7 @@ pub(crate) fn statements_of(
     program: &Program,
     inside: &BTreeSet<ValueId>,
     par: &Par,
-    usual: &Usual,
+    usual: &FarFromBoundaries,
 ) -> Block {
     let mut needed: Vec<ValueId> = usual.keys().copied().collect();
     let mut at = 0;

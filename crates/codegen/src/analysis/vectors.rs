@@ -4,11 +4,17 @@
 use std::fmt;
 
 use ebbtide_ir::{
-    Binary, Block, Branch, Function, Indices, Loop, LoopKind, Op, Program, Stmt, Store, Type, Unary, ValueId,
+    Binary, Block, Branch, Function, Indices, Loop, LoopKind, Op, Par, Program, Stmt, Store, Type, Unary,
+    ValueId, walk,
 };
 
 use crate::analysis::exact::may_overflow;
 use crate::analysis::interior::{Interior, taken};
+
+/// Vectors of iterations that run side by side where the body has loops.
+const SIDE_BY_SIDE: usize = 4;
+/// So many do where elementary functions are computed in these loops: each is a long text of its own.
+const SIDE_BY_SIDE_WITH_FUNCTIONS: usize = 2;
 
 /// Why the iterations of a loop do not run in vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +102,28 @@ pub(crate) fn refusal(
     body: &Block,
 ) -> Option<Refusal> {
     Legality { program, interior, element, vectors, reductions }.block(body, Lanes::All).err()
+}
+
+/// How many vectors of iterations stand side by side: loops inside the body wait for each of their sums, and several vectors
+/// at a time keep the processor busy.
+pub(crate) fn side_by_side(
+    program: &Program,
+    par: &Par,
+    interior: &Interior,
+    element: Type,
+) -> Option<usize> {
+    let loops = par.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_)));
+    if !loops || refusal(program, interior, (element, Vectors::Several), &[], &par.body).is_some() {
+        return None;
+    }
+    let mut functions = false;
+    for l in par.body.iter().filter(|stmt| matches!(stmt, Stmt::Loop(_))) {
+        walk(std::slice::from_ref(l), &mut |stmt| {
+            functions |= matches!(stmt, Stmt::Let(v)
+                if matches!(program.op(*v), Op::Math(..)) && !interior.varying.uniform(*v));
+        });
+    }
+    Some(if functions { SIDE_BY_SIDE_WITH_FUNCTIONS } else { SIDE_BY_SIDE })
 }
 
 /// Which lanes are here?

@@ -8,6 +8,11 @@ use super::expr::{Expr, Overflow};
 use super::index_expr::{Arithmetic, IndexExpr};
 use super::stmt::{Body, Check, Element, Fault, Loop, LoopKind, Manner, Part, Place, Stmt, Stride};
 
+/// Does somebody want to see kernels?
+pub(crate) fn is_wanted() -> bool {
+    std::env::var_os("EBBTIDE_DUMP").is_some_and(|what| what == "kernel")
+}
+
 /// The text of a body.
 pub(crate) fn show(program: &Program, body: &Body) -> String {
     let mut text = String::new();

@@ -1,7 +1,7 @@
 //! What the analyses decide of each loop, for people. Input: a segment; output: a few lines for each loop.
 //!
 //! `EBBTIDE_DUMP=kernel` prints it to standard error, and then the body of each form of each loop after each step that makes it
-//! (`print::forms`).
+//! (`transform::forms`).
 
 use std::fmt::Write as _;
 
@@ -19,14 +19,9 @@ use crate::kernel::index_expr::IndexExpr;
 use crate::kernel::machine::Family;
 use crate::kernel::show;
 
-/// Does somebody want to see kernels?
-pub(crate) fn is_wanted() -> bool {
-    std::env::var_os("EBBTIDE_DUMP").is_some_and(|what| what == "kernel")
-}
-
 /// Shows the decisions about segments to somebody who wants to know why a loop has the form that it has.
 pub(crate) fn dump(program: &Program, facts: &Facts, segments: &[&Block], family: Family) {
-    if is_wanted() {
+    if show::is_wanted() {
         for (k, block) in segments.iter().enumerate() {
             eprintln!(
                 "// {}, segment {k}, {family:?}\n{}",

@@ -13,9 +13,8 @@ use crate::analysis::thread_ownership::{Mapping, OnEntry};
 use crate::kernel::machine::{Family, Target, Width};
 use crate::kernel::name::{Fresh, Name};
 use crate::print::c_types::{c_literal, format};
-use crate::print::dump::is_wanted;
 use crate::print::entry::Entry;
-use crate::transform::step::Step;
+use crate::transform::forms::Forms;
 use crate::unit::{Access, Unit};
 
 /// The text being printed.
@@ -28,7 +27,8 @@ pub(crate) struct Emitter<'p> {
     pub accesses: Vec<Access>,
     pub requirements: Vec<(Requirement, Option<Site>)>,
     pub items: BTreeSet<Item>,
-    pub fresh: Fresh,
+    /// The forms of iterations, and numbers that tell names apart.
+    pub forms: Forms<'p>,
     /// The values of the parallel loop being printed.
     pub inside: BTreeSet<ValueId>,
     /// Can the segment being printed yield?
@@ -65,10 +65,6 @@ pub(crate) struct Emitter<'p> {
     pub unlike: Vec<String>,
     /// The arrays that nobody writes while the segment being printed runs, where it pays to know.
     pub constant: BTreeSet<ArrayId>,
-    /// The steps that are left out of all forms of iterations.
-    pub left_out: BTreeSet<Step>,
-    /// Are bodies shown after each step?
-    pub shows: bool,
     /// How many loops around parallel ones are around what is being printed.
     pub outer_loops: usize,
 }
@@ -108,7 +104,7 @@ impl<'p> Emitter<'p> {
             accesses: Vec::new(),
             requirements: Vec::new(),
             items: BTreeSet::new(),
-            fresh: Fresh::default(),
+            forms: Forms::of(program, facts),
             inside: BTreeSet::new(),
             yields: false,
             reductions: 0,
@@ -127,9 +123,6 @@ impl<'p> Emitter<'p> {
             entry: Entry::default(),
             unlike: Vec::new(),
             constant: BTreeSet::new(),
-            left_out: std::env::var("EBBTIDE_WITHOUT")
-                .map_or(BTreeSet::new(), |names| Step::left_out(&names)),
-            shows: is_wanted(),
             outer_loops: 0,
         }
     }
@@ -184,19 +177,19 @@ impl Emitter<'_> {
 
     /// What is known now, to come back to: what is printed apart from here on may have to be printed anew.
     pub fn mark(&self) -> Mark {
-        Mark { entry: self.entry.len(), fresh: self.fresh, calls: self.calls.len() }
+        Mark { entry: self.entry.len(), fresh: self.forms.fresh, calls: self.calls.len() }
     }
 
     /// Forgets what was learnt since.
     pub fn rewind(&mut self, to: &Mark) {
         self.entry.truncate(to.entry);
         self.calls.truncate(to.calls);
-        self.fresh = to.fresh;
+        self.forms.fresh = to.fresh;
     }
 
     /// A number that no other label or variable has.
     pub fn fresh(&mut self) -> usize {
-        self.fresh.next()
+        self.forms.fresh.next()
     }
 
     /// The number of an access that may fail.

@@ -20,10 +20,10 @@ use crate::print::c_types::{c_type, neutral};
 use crate::print::elements::{Touched, Whole};
 use crate::print::emitter::{Emitter, line};
 use crate::print::entry::Known;
-use crate::print::forms::{Iterations, Proved, innermost};
 use crate::print::interior::narrowing;
 use crate::print::par::proved;
 use crate::print::statements::Context;
+use crate::transform::forms::{Iterations, Proved, innermost};
 use crate::transform::lower::{Shared, Team};
 
 /// Rows so near to a boundary are looked at one by one.
@@ -174,22 +174,23 @@ impl Emitter<'_> {
         let in_order = !any_order;
         let atomics = if any_order { scattered } else { BTreeSet::new() };
         let shared = Shared { atomics, ..Shared::default() };
-        let it = Iterations { par, reductions: &stores, shared: &shared, cx: Context::often(exit) };
+        let it = Iterations { par, reductions: &stores, shared: &shared, team: Team::Alone };
+        let cx = Context::often(exit);
         self.in_global_memory(par);
         if in_teams {
-            self.in_teams(&it);
+            self.in_teams(&it, cx);
             self.meet();
         } else if reductions.is_empty() && !in_order {
-            self.all_threads(&it);
+            self.all_threads(&it, cx);
         } else {
             line!(self, "if (rows > 0 && row > 0) {{");
             for k in 0..reductions.len() {
                 line!(self, "int seen{k} = 0;");
             }
             if !in_order {
-                self.leaf_by_leaf(&it, reductions);
-            } else if !self.staged(&it) {
-                self.one_thread(&it, reductions);
+                self.leaf_by_leaf(&it, cx, reductions);
+            } else if !self.staged(&it, cx) {
+                self.one_thread(&it, cx, reductions);
             }
             for k in 0..reductions.len() {
                 // Whether any iteration combined at all decides whether the element is touched.
@@ -277,26 +278,26 @@ impl Emitter<'_> {
     }
 
     /// One iteration, at row `r` and column `j`, in the form that is right for it.
-    pub fn iteration(&mut self, it: &Iterations, inside: &Inside) {
+    pub fn iteration(&mut self, it: &Iterations, cx: Context, inside: &Inside) {
         line!(self, "const i64 {} = j;", innermost(it.par));
         if let Some(interior) = &inside.interior {
             // The careful form is right everywhere: a warp that needs it somewhere takes one path, not two.
             line!(self, "if (__all_sync(__activemask(), j >= lo && j < hi)) {{");
-            let body = self.of_interior(it, interior);
-            self.body(it.cx, &body);
+            let body = self.forms.of_interior(it, interior);
+            self.body(cx, &body);
         } else {
             line!(self, "if (proved) {{");
-            self.unchecked(it, Proved { exact: &inside.exact, narrow: &Narrow::new() }, 1);
+            self.unchecked(it, cx, Proved { exact: &inside.exact, narrow: &Narrow::new() }, 1);
         }
         line!(self, "}} else {{");
-        let body = self.careful(it);
-        self.body(it.cx.seldom(), &body);
+        let body = self.forms.careful(it);
+        self.body(cx.seldom(), &body);
         line!(self, "}}");
     }
 
     /// Each thread takes a column, and as many rows as it must.
-    fn all_threads(&mut self, it: &Iterations) {
-        let Iterations { par, cx: Context { exit, .. }, .. } = *it;
+    fn all_threads(&mut self, it: &Iterations, cx: Context) {
+        let (par, exit) = (it.par, cx.exit);
         let last = par.ranges.len() - 1;
         let (j, together) = (innermost(par), self.rows_together(par));
         let proof = self.prover().proof(par, &[]);
@@ -347,7 +348,7 @@ impl Emitter<'_> {
                     line!(self, "const nx {} = j;", Name { side: Some(side), ..j });
                     self.not_below(par, Some(side));
                 }
-                self.unchecked(it, proved, together);
+                self.unchecked(it, cx, proved, together);
                 line!(self, "}} else for (nx rest = r; rest < end; rest++) {{ const nx r = rest;");
             } else {
                 line!(self, "{{");
@@ -355,7 +356,7 @@ impl Emitter<'_> {
             self.outer_variables(par, "nx", "r", None);
             line!(self, "const nx {j} = j;");
             self.not_below(par, None);
-            self.unchecked(it, proved, 1);
+            self.unchecked(it, cx, proved, 1);
             line!(self, "}} }} }}");
             line!(self, "}} else");
         }
@@ -368,12 +369,12 @@ impl Emitter<'_> {
         line!(self, "for (i64 r = first; r < end; r++) {{");
         self.row(par, &inside);
         if inside.interior.is_some() {
-            self.iteration(it, &inside);
+            self.iteration(it, cx, &inside);
         } else {
             // Seldom run: what it computes should cost what is often run no registers.
             line!(self, "const i64 {j} = j;");
-            let body = self.careful_aside(it);
-            self.body(it.cx.seldom(), &body);
+            let body = self.forms.careful_aside(it);
+            self.body(cx.seldom(), &body);
         }
         line!(self, "}} }} }}");
         if inside.interior.is_none() {
@@ -385,8 +386,8 @@ impl Emitter<'_> {
     }
 
     /// Sixteen threads take an iteration, each a lane of its sums, where there are fewer iterations than threads.
-    fn in_teams(&mut self, it: &Iterations) {
-        let Iterations { par, cx: Context { exit, .. }, .. } = *it;
+    fn in_teams(&mut self, it: &Iterations, cx: Context) {
+        let (par, exit) = (it.par, cx.exit);
         line!(self, "if (rows > 0 && row > 0) {{");
         let inside = self.interval(par, &[]);
         line!(self, "const i64 iterations = eb_times(rows, row);");
@@ -396,24 +397,25 @@ impl Emitter<'_> {
         line!(self, "const i64 r = at / row, j = jf + at % row;");
         self.row(par, &inside);
         line!(self, "const i64 {} = j;", innermost(par));
-        let of_team = Iterations { cx: Context { team: Team::Lanes, ..it.cx }, ..*it };
+        let team = Context { team: Team::Lanes, ..cx };
+        let of_team = Iterations { team: Team::Lanes, ..*it };
         if let Some(interior) = &inside.interior {
             line!(self, "if (j >= lo && j < hi) {{");
-            let body = self.of_interior(&of_team, interior);
-            self.body(of_team.cx, &body);
+            let body = self.forms.of_interior(&of_team, interior);
+            self.body(team, &body);
         } else {
             line!(self, "if (proved) {{");
-            let body = self.in_order(&of_team, Proved { exact: &inside.exact, narrow: &Narrow::new() });
-            self.body(of_team.cx, &body);
+            let body = self.forms.in_order(&of_team, Proved { exact: &inside.exact, narrow: &Narrow::new() });
+            self.body(team, &body);
         }
         line!(self, "}} else {{");
-        let body = self.checked_at_once(&of_team);
-        self.body(of_team.cx.seldom(), &body);
+        let body = self.forms.checked_at_once(&of_team);
+        self.body(team.seldom(), &body);
         line!(self, "}} }} else");
         line!(self, "EB_LOOP for (i64 at = f->thread; at < iterations; at += f->threads) {{");
         line!(self, "const i64 r = at / row, j = jf + at % row;");
         self.row(par, &inside);
-        self.iteration(it, &inside);
+        self.iteration(it, cx, &inside);
         line!(self, "}}");
         line!(self, "exit{exit}: ; }}");
     }
@@ -477,7 +479,7 @@ impl Emitter<'_> {
     }
 
     /// Ordered sums at shared elements, where iterations cannot note them for later: one thread takes all in order.
-    fn one_thread(&mut self, it: &Iterations, reductions: &[(Combine, &Store)]) {
+    fn one_thread(&mut self, it: &Iterations, cx: Context, reductions: &[(Combine, &Store)]) {
         let inside = self.interval(it.par, it.reductions);
         line!(self, "const eb_leaves cut = eb_cut(rows, row);");
         line!(self, "if (f->thread == 0) for (i64 leaf = 0; leaf < cut.count; leaf++) {{");
@@ -493,11 +495,11 @@ impl Emitter<'_> {
             self,
             "for (i64 j = left; j < right; j++) {{ const int lane = (int)((j - jf) & 15); (void)lane;"
         );
-        self.iteration(it, &inside);
+        self.iteration(it, cx, &inside);
         line!(self, "}} }}");
         self.end_leaf(reductions);
         line!(self, "}}");
-        line!(self, "exit{}: ;", it.cx.exit);
+        line!(self, "exit{}: ;", cx.exit);
     }
 }
 

@@ -7,13 +7,13 @@ use crate::analysis::work::at_once_in_lane;
 use crate::kernel::name::Ty;
 use crate::print::c_types::{c_type, from_bits, neutral, to_bits};
 use crate::print::emitter::{Emitter, line};
-use crate::print::forms::{Iterations, Proved};
 use crate::print::grid::Inside;
 use crate::print::statements::{Context, Lanes};
+use crate::transform::forms::{Iterations, Proved};
 
 impl Emitter<'_> {
     /// Sixteen threads take a leaf, each the sums of one lane. Leaves are few: each block takes some.
-    pub fn leaf_by_leaf(&mut self, it: &Iterations, reductions: &[(Combine, &Store)]) {
+    pub fn leaf_by_leaf(&mut self, it: &Iterations, cx: Context, reductions: &[(Combine, &Store)]) {
         let inside = self.interval(it.par, it.reductions);
         line!(self, "const eb_leaves cut = eb_cut(rows, row);");
         line!(self, "const int lane = threadIdx.x & 15; const u32 sixteen = 0xffffu << (threadIdx.x & 16);");
@@ -28,11 +28,10 @@ impl Emitter<'_> {
         }
         line!(self, "EB_LOOP for (i64 r = first; r < end; r++) {{");
         self.row(it.par, &inside);
-        let lane = Iterations { cx: Context { lanes: Lanes::InThreads, ..it.cx }, ..*it };
-        self.lane_of_row(&lane, &inside);
+        self.lane_of_row(it, Context { lanes: Lanes::InThreads, ..cx }, &inside);
         line!(self, "}}");
         // Who met a fault comes here: the others wait for its part of the sums.
-        line!(self, "exit{}: ;", it.cx.exit);
+        line!(self, "exit{}: ;", cx.exit);
         for (k, (how, s)) in reductions.iter().enumerate() {
             let ty = self.program.array(s.array).ty;
             let combined = self.combine(*how, Ty::One(ty), &format!("r{k}"), "other");
@@ -48,14 +47,14 @@ impl Emitter<'_> {
     }
 
     /// The iterations of one lane in a row: where they need no checks, several at a time, since each waits for what it loads.
-    fn lane_of_row(&mut self, it: &Iterations, inside: &Inside) {
+    fn lane_of_row(&mut self, it: &Iterations, cx: Context, inside: &Inside) {
         const EACH: &str = "for (i64 j = left + lane; j < right; j += 16) {";
         // Where columns may be near the end of their type, the distance from the first one is counted instead.
         const ANY: &str =
             "for (i64 away = lane; away < right - left; away += 16) { const i64 j = left + away;";
         if inside.interior.is_some() {
             line!(self, "EB_LOOP {ANY}");
-            self.iteration(it, inside);
+            self.iteration(it, cx, inside);
             return line!(self, "}}");
         }
         let j = it.par.ranges[it.par.ranges.len() - 1].var.index();
@@ -64,10 +63,10 @@ impl Emitter<'_> {
             "if (proved) {{ EB_AT_ONCE({}) {EACH} const i64 v{j} = j;",
             at_once_in_lane(self.program, it.par)
         );
-        self.unchecked(it, Proved { exact: &inside.exact, narrow: &Narrow::new() }, 1);
+        self.unchecked(it, cx, Proved { exact: &inside.exact, narrow: &Narrow::new() }, 1);
         line!(self, "}} }} else EB_LOOP {ANY} const i64 v{j} = j;");
-        let body = self.careful(it);
-        self.body(it.cx.seldom(), &body);
+        let body = self.forms.careful(it);
+        self.body(cx.seldom(), &body);
         line!(self, "}}");
     }
 

@@ -16,9 +16,9 @@ use crate::kernel::machine::{Family, Width};
 use crate::kernel::stmt::Check;
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Emitter, line};
-use crate::print::forms::Iterations;
 use crate::print::statements::{Context, flatten};
-use crate::transform::lower::{Shared, element, operation};
+use crate::transform::forms::Iterations;
+use crate::transform::lower::{Shared, Team, element, operation};
 
 /// Passes of at most so many statements are printed so many as one.
 const UNROLLED: [(usize, usize); 3] = [(40, 8), (100, 4), (usize::MAX, 1)];
@@ -269,9 +269,9 @@ impl Emitter<'_> {
 
     /// The iteration of a parallel loop, with what it holds in variables.
     fn iteration_in_pass(&mut self, par: &Par, pass: &Pass) {
-        let it = Iterations { par, reductions: &[], shared: &Shared::default(), cx: pass.cx };
+        let it = Iterations { par, reductions: &[], shared: &Shared::default(), team: Team::Alone };
         let held = pass.plan.held.keys().copied().collect();
-        let body = self.holding(&it, &held, pass.proved);
+        let body = self.forms.holding(&it, &held, pass.proved);
         self.body(pass.cx, &body);
     }
 

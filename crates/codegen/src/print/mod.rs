@@ -9,7 +9,6 @@ pub(crate) mod dump;
 pub(crate) mod elements;
 pub(crate) mod emitter;
 pub(crate) mod entry;
-pub(crate) mod forms;
 pub(crate) mod grid;
 pub(crate) mod grid_reduction;
 pub(crate) mod index_expr;
@@ -24,6 +23,7 @@ pub(crate) mod region;
 pub(crate) mod segment;
 pub(crate) mod statements;
 pub(crate) mod thread_ownership;
+pub(crate) mod unchecked;
 
 #[cfg(test)]
 mod wgsl;

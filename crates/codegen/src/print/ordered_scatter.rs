@@ -7,14 +7,14 @@ use crate::kernel::name::{Name, Ty};
 use crate::kernel::stmt::Term;
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Emitter, line};
-use crate::print::forms::Iterations;
 use crate::print::statements::Context;
+use crate::transform::forms::Iterations;
 use crate::transform::lower::Shared;
 
 impl Emitter<'_> {
     /// Prints a loop whose sums at shared elements keep their order; says so where it cannot.
-    pub fn staged(&mut self, it: &Iterations) -> bool {
-        let Iterations { par, cx: Context { exit, .. }, .. } = *it;
+    pub fn staged(&mut self, it: &Iterations, cx: Context) -> bool {
+        let (par, exit) = (it.par, cx.exit);
         let Some(notes) = notes(self.program, self.facts, par) else { return false };
         self.notes = true;
         let total: usize = notes.iter().map(|n| n.each).sum();
@@ -39,7 +39,7 @@ impl Emitter<'_> {
             line!(self, "for (int k = 0; k < {0}; k++) keys{n}[at * {0} + k] = -1;", note.each);
         }
         self.row(par, &inside);
-        self.iteration(&Iterations { shared: &shared, ..*it }, &inside);
+        self.iteration(&Iterations { shared: &shared, ..*it }, cx, &inside);
         line!(self, "}}");
         line!(self, "exit{exit}: if (eb_barrier(f)) goto leave;");
         for (n, note) in notes.iter().enumerate() {

@@ -2,31 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{Asked, Combine, Op, Par, Program, Stmt, Store, Type, ValueId, walk};
+use ebbtide_ir::{Asked, Combine, Par, Stmt, Store, ValueId, walk};
 
 use crate::analysis::bounds_proof::{Proof, Prover, Test};
-use crate::analysis::interior::Interior;
 use crate::analysis::names::{reductions, scatters, values_inside};
 use crate::analysis::varying::vector_element;
-use crate::analysis::vectors::{Vectors, refusal};
 use crate::analysis::work::{Passes, Work, is_light, keeps_order, work};
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
-use crate::kernel::stmt::{self as kernel, Part};
 use crate::print::c_types::{c_type, neutral, to_bits};
 use crate::print::emitter::{Emitter, line};
-use crate::print::forms::{Iterations, innermost};
 use crate::print::interior::narrowing;
 use crate::print::operation::vector_type;
 use crate::print::statements::Context;
-use crate::transform::lower::Shared;
-use crate::transform::sides::PerSide;
-use crate::transform::vectorise::Vectors as VectorForm;
-
-/// Vectors of iterations that run side by side where the body has loops.
-const SIDE_BY_SIDE: usize = 4;
-/// So many do where elementary functions are computed in these loops: each is a long text of its own.
-const SIDE_BY_SIDE_WITH_FUNCTIONS: usize = 2;
+use crate::transform::forms::{InVectors, Iterations, innermost};
+use crate::transform::lower::{Shared, Team};
 
 impl Emitter<'_> {
     /// How much a block computes, as a C expression. The depth of recursion is that of nesting in the source.
@@ -294,9 +284,9 @@ impl Emitter<'_> {
             .filter(|_| keeps_order(&facts, par))
             .filter(|e| reductions.iter().all(|(_, s)| self.program.array(s.array).ty == *e));
         let cx = Context::often(exit);
-        let it = Iterations { par, reductions: stores, shared: &Shared::default(), cx };
-        let careful = self.checked_at_once(&it);
-        let inside = self.of_interior(&it, &interior);
+        let it = Iterations { par, reductions: stores, shared: &Shared::default(), team: Team::Alone };
+        let careful = self.forms.checked_at_once(&it);
+        let inside = self.forms.hoisted(&it, &interior);
         let lane = if reductions.is_empty() { "" } else { "const int lane = (int)((j - f0_lane) & 15);" };
         line!(self, "i64 j = jf;");
         if !reductions.is_empty() {
@@ -313,8 +303,10 @@ impl Emitter<'_> {
         self.body(cx.seldom(), &careful);
         line!(self, "}}");
         line!(self, "if (side) break;");
-        let vectors = element
-            .and_then(|element| self.interior_in_vectors(par, &interior, &inside, element, reductions));
+        let vectors = element.and_then(|element| {
+            let lanes = self.target.vector_bytes / element.size();
+            self.forms.vectors(&it, &interior, &inside, (element, lanes))
+        });
         match vectors {
             Some(vectors) => self.vectors(par, cx, &vectors, reductions.len()),
             None => {
@@ -324,46 +316,6 @@ impl Emitter<'_> {
             }
         }
         line!(self, "}} }}");
-    }
-
-    /// The interior in vectors of this type, where it has such a form.
-    fn interior_in_vectors(
-        &mut self,
-        par: &Par,
-        interior: &Interior,
-        body: &kernel::Body,
-        element: Type,
-        reductions: &[(Combine, &Store)],
-    ) -> Option<InVectors> {
-        let (program, stores) = (self.program, reductions.iter().map(|r| r.1).collect::<Vec<_>>());
-        if refusal(program, interior, (element, Vectors::One), &stores, &par.body).is_some() {
-            return None;
-        }
-        let lanes = self.target.vector_bytes / element.size();
-        let form = |part, vector| VectorForm {
-            program,
-            interior,
-            innermost: innermost(par),
-            element,
-            lanes,
-            part,
-            vector,
-        };
-        let count = if reductions.is_empty() { 1 } else { 16 / lanes };
-        let whole: Option<Vec<kernel::Body>> =
-            (0..count).map(|u| self.in_vectors(body, form(Part::Whole, u))).collect();
-        let whole = whole?;
-        let sides = side_by_side(program, par, interior, element).filter(|_| reductions.is_empty());
-        let jammed = sides.and_then(|sides| {
-            let varying = &interior.varying;
-            let own = PerSide { values: varying.values.clone(), locals: varying.locals.clone() };
-            Some((sides, self.jammed(whole.first()?, &own, sides)?))
-        });
-        let tail = match reductions {
-            [] => Some(self.in_vectors(body, form(Part::Tail, 0))?),
-            _ => None,
-        };
-        Some(InVectors { element, lanes, jammed, whole, tail })
     }
 
     /// Begins the loop over `j..hi` that takes so many iterations at a time, a power of two, as long as there are so many.
@@ -410,35 +362,6 @@ impl Emitter<'_> {
         }
         line!(self, "}}");
     }
-}
-
-/// The interior of a loop in vectors.
-struct InVectors {
-    element: Type,
-    lanes: usize,
-    /// So many vectors of iterations side by side, where the body has loops.
-    jammed: Option<(usize, kernel::Body)>,
-    /// One vector, or those that make up the lanes of a leaf.
-    whole: Vec<kernel::Body>,
-    /// The first lanes of one, for the iterations that are left; leaves have whole vectors alone.
-    tail: Option<kernel::Body>,
-}
-
-/// How many vectors of iterations stand side by side: loops inside the body wait for each of their sums, and several vectors
-/// at a time keep the processor busy.
-fn side_by_side(program: &Program, par: &Par, interior: &Interior, element: Type) -> Option<usize> {
-    let loops = par.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_)));
-    if !loops || refusal(program, interior, (element, Vectors::Several), &[], &par.body).is_some() {
-        return None;
-    }
-    let mut functions = false;
-    for l in par.body.iter().filter(|stmt| matches!(stmt, Stmt::Loop(_))) {
-        walk(std::slice::from_ref(l), &mut |stmt| {
-            functions |= matches!(stmt, Stmt::Let(v)
-                if matches!(program.op(*v), Op::Math(..)) && !interior.varying.uniform(*v));
-        });
-    }
-    Some(if functions { SIDE_BY_SIDE_WITH_FUNCTIONS } else { SIDE_BY_SIDE })
 }
 
 /// The condition that all these tests hold, and that nothing they compute overflows.

@@ -5,7 +5,7 @@
 
 use ebbtide_ir::{ArrayId, Facts, Indices, Par, Program};
 
-use crate::analysis::address_reuse::{Known, Near, Place as Sum, is_own, places};
+use crate::analysis::address_reuse::{Known, KnownAddresses, Place as Sum, is_own, places};
 use crate::kernel::expr::{Expr, Overflow};
 use crate::kernel::index_expr::IndexExpr;
 use crate::kernel::name::{Fresh, Name, Ty, Variable};
@@ -20,8 +20,8 @@ pub(crate) fn addresses(
     touched: &[(ArrayId, Indices)],
     (own, sides): (&PerSide, usize),
     fresh: &mut Fresh,
-) -> (Body, Near) {
-    let (mut out, mut near) = (Body::new(), Near::of(par));
+) -> (Body, KnownAddresses) {
+    let (mut out, mut near) = (Body::new(), KnownAddresses::of(par));
     for side in 0..sides {
         for (array, source) in touched {
             let Some(index) = places(&facts.affines, *source) else { continue };
@@ -61,7 +61,7 @@ fn of_sum(sum: &Sum, own: &PerSide, side: usize) -> Expr {
 }
 
 /// The body of the iteration with this number, with elements found from known addresses.
-pub(crate) fn reuse_addresses(mut body: Body, facts: &Facts, near: &Near, side: usize) -> Body {
+pub(crate) fn reuse_addresses(mut body: Body, facts: &Facts, near: &KnownAddresses, side: usize) -> Body {
     visit_mut(&mut body, &mut |stmt| {
         if let Stmt::Load { element, .. } | Stmt::Store { element, manner: Manner::Plain, .. } = stmt
             && let Some(index) = places(&facts.affines, element.source)

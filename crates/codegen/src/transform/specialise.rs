@@ -4,13 +4,13 @@
 
 use ebbtide_ir::ValueId;
 
-use crate::analysis::boundary_conditions::Usual;
+use crate::analysis::boundary_conditions::FarFromBoundaries;
 use crate::kernel::expr::Expr;
 use crate::kernel::name::{Name, Variable};
 use crate::kernel::stmt::{Body, Stmt};
 
 /// The body with the arms that are taken in place of branches.
-pub(crate) fn specialise(body: Body, usual: &Usual) -> Body {
+pub(crate) fn specialise(body: Body, usual: &FarFromBoundaries) -> Body {
     take_arms(body, &|v| usual.get(&v).copied())
 }
 

@@ -16,7 +16,7 @@ use ebbtide_ir::{
 };
 
 use crate::analysis::address_reuse::always_touched;
-use crate::analysis::boundary_conditions::{Usual, statements_of, usual_conditions};
+use crate::analysis::boundary_conditions::{FarFromBoundaries, statements_of, usual_conditions};
 use crate::analysis::bounds_proof::Prover;
 use crate::analysis::interior::{Before, Decide, Interior, Way, interior};
 use crate::analysis::names::values_inside;
@@ -51,7 +51,7 @@ struct Loop<'p> {
     par: &'p Par,
     inside: BTreeSet<ValueId>,
     interior: Interior,
-    usual: Usual,
+    usual: FarFromBoundaries,
 }
 
 /// The body after some steps, and for which iterations it is.
@@ -128,7 +128,7 @@ impl<'p> Loop<'p> {
                     body
                 }
                 "address reuse" => {
-                    let usual = if form.usual { self.usual.clone() } else { Usual::new() };
+                    let usual = if form.usual { self.usual.clone() } else { FarFromBoundaries::new() };
                     let touched = always_touched(self.program, &usual, &self.par.body);
                     let of = (self.program, self.facts);
                     let sides = form.sides.len().max(1);

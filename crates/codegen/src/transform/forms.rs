@@ -1,33 +1,29 @@
-//! The forms of an iteration, each made from the program by a list of steps. A body is verified after each step in debug
-//! builds, and shown where `EBBTIDE_DUMP=kernel` asks for it.
+//! The forms of an iteration. Input: a parallel loop and what analyses say of it; output: the body of an iteration in one form,
+//! made from the program by a list of steps.
 //!
-//! A loop without checks may have conditions over its indices: they tell what happens at boundaries, and far from them each
-//! is always true or always false. Nearly all iterations are such, so these have a text of their own, in which the
-//! conditions are decided: no predicates, and no values for what is not loaded. A warp takes it where all its iterations
-//! are of that kind.
+//! A body is verified after each step in debug builds, and shown where `EBBTIDE_DUMP=kernel` asks for it. Which forms a loop has,
+//! and which iterations run in which, the targets decide.
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{ArrayId, Block, Par, Store, ValueId};
+use ebbtide_ir::leaf::LANES;
+use ebbtide_ir::{ArrayId, Block, Facts, Par, Program, Store, Type, ValueId};
 
 use crate::analysis::address_reuse::always_touched;
-use crate::analysis::boundary_conditions::{Usual, statements_of, usual_conditions};
+use crate::analysis::boundary_conditions::{FarFromBoundaries, statements_of, usual_conditions};
 use crate::analysis::interior::Interior;
-use crate::analysis::narrow_index::{Narrow, compared_with};
-use crate::analysis::work::all_values;
-use crate::kernel::machine::Family;
-use crate::kernel::name::{Fresh, Name, Variable};
-use crate::kernel::show::show;
-use crate::kernel::stmt::Body;
+use crate::analysis::names::values_inside;
+use crate::analysis::narrow_index::Narrow;
+use crate::analysis::vectors::{self, refusal, side_by_side};
+use crate::kernel::name::{Fresh, Name};
+use crate::kernel::show::{is_wanted, show};
+use crate::kernel::stmt::{Body, Part};
 use crate::kernel::verify::verify;
-use crate::print::emitter::{Emitter, line};
-use crate::print::entry::Known;
-use crate::print::statements::Context;
 use crate::transform::address_reuse::{addresses, reuse_addresses};
 use crate::transform::checks::{faults_aside, faults_at_end, without_checks};
 use crate::transform::hold_elements::hold_elements;
 use crate::transform::interior::{hoist_invariants, in_interior};
-use crate::transform::lower::{Lowering, Shared};
+use crate::transform::lower::{Lowering, Shared, Team};
 use crate::transform::narrow_index::narrow_index;
 use crate::transform::predicate::predicate;
 use crate::transform::sides::{PerSide, jam, of_side};
@@ -36,14 +32,14 @@ use crate::transform::specialise::specialise;
 use crate::transform::step::Step;
 use crate::transform::vectorise::{Vectors, vectorise};
 
-/// A parallel loop whose iterations are printed in several forms: what these have in common.
+/// A parallel loop whose iterations have several forms: what these have in common.
 #[derive(Clone, Copy)]
 pub(crate) struct Iterations<'a> {
     pub par: &'a Par,
     /// The reductions, in source order.
     pub reductions: &'a [&'a Store],
     pub shared: &'a Shared<'a>,
-    pub cx: Context,
+    pub team: Team,
 }
 
 /// What is known of iterations without checks.
@@ -55,7 +51,39 @@ pub(crate) struct Proved<'a> {
     pub narrow: &'a Narrow,
 }
 
-impl Emitter<'_> {
+/// The interior of a loop in vectors.
+pub(crate) struct InVectors {
+    pub element: Type,
+    pub lanes: usize,
+    /// So many vectors of iterations side by side, where the body has loops.
+    pub jammed: Option<(usize, Body)>,
+    /// One vector, or those that make up the lanes of a leaf.
+    pub whole: Vec<Body>,
+    /// The first lanes of one, for the iterations that are left; leaves have whole vectors alone.
+    pub tail: Option<Body>,
+}
+
+/// Makes the forms of iterations.
+pub(crate) struct Forms<'p> {
+    program: &'p Program,
+    facts: &'p Facts,
+    pub fresh: Fresh,
+    /// The steps that are left out.
+    left_out: BTreeSet<Step>,
+    /// Are bodies shown after each step?
+    shows: bool,
+}
+
+impl<'p> Forms<'p> {
+    /// The forms of a program's iterations; `EBBTIDE_WITHOUT` names steps that are left out.
+    pub fn of(program: &'p Program, facts: &'p Facts) -> Forms<'p> {
+        let left_out =
+            std::env::var("EBBTIDE_WITHOUT").map_or(BTreeSet::new(), |names| Step::left_out(&names));
+        Forms { program, facts, fresh: Fresh::default(), left_out, shows: is_wanted() }
+    }
+}
+
+impl Forms<'_> {
     /// Makes a step: the body after it, or the same where the step is left out.
     fn step(&mut self, step: Step, body: Body, make: impl FnOnce(Body, &mut Fresh) -> Body) -> Body {
         if self.left_out.contains(&step) {
@@ -82,8 +110,8 @@ impl Emitter<'_> {
 
     /// The statements of an iteration in which every index is checked at once.
     pub fn lowered(&mut self, it: &Iterations, block: &Block, exact: &BTreeSet<ValueId>) -> Body {
-        let Iterations { reductions, shared, cx, .. } = *it;
-        let lowering = Lowering { program: self.program, exact, reductions, shared, team: cx.team };
+        let Iterations { reductions, shared, team, .. } = *it;
+        let lowering = Lowering { program: self.program, exact, reductions, shared, team };
         self.step(Step::Lower, Body::new(), |_, fresh| lowering.body(block, fresh))
     }
 
@@ -108,33 +136,57 @@ impl Emitter<'_> {
     pub fn of_interior(&mut self, it: &Iterations, interior: &Interior) -> Body {
         let program = self.program;
         let body = self.lowered(it, &it.par.body, &interior.exact);
-        let body = self
-            .step(Step::Interior, body, |body, _| in_interior(body, program, interior, innermost(it.par)));
-        match self.family {
-            Family::C => self.step(Step::HoistInvariants, body, |body, _| {
-                hoist_invariants(body, program, interior, &it.par.body)
-            }),
-            Family::Cuda => body,
-        }
+        self.step(Step::Interior, body, |body, _| in_interior(body, program, interior, innermost(it.par)))
     }
 
-    /// A body of the interior in vectors, where it has such a form.
-    pub fn in_vectors(&mut self, body: &Body, form: Vectors) -> Option<Body> {
-        if self.left_out.contains(&Step::Vectorise) {
+    /// One iteration of the interior, with what is the same in all passes of a loop before the loop.
+    pub fn hoisted(&mut self, it: &Iterations, interior: &Interior) -> Body {
+        let (program, body) = (self.program, self.of_interior(it, interior));
+        self.step(Step::HoistInvariants, body, |body, _| {
+            hoist_invariants(body, program, interior, &it.par.body)
+        })
+    }
+
+    /// A body of the interior in so many lanes of this type, where it has such a form.
+    pub fn vectors(
+        &mut self,
+        it: &Iterations,
+        interior: &Interior,
+        body: &Body,
+        (element, lanes): (Type, usize),
+    ) -> Option<InVectors> {
+        let (program, par) = (self.program, it.par);
+        let refused =
+            refusal(program, interior, (element, vectors::Vectors::One), it.reductions, &par.body).is_some();
+        if refused || self.left_out.contains(&Step::Vectorise) {
             return None;
         }
+        let innermost = innermost(par);
+        let form = |part, vector| Vectors { program, interior, innermost, element, lanes, part, vector };
+        let count = if it.reductions.is_empty() { 1 } else { LANES / lanes };
+        let whole: Option<Vec<Body>> =
+            (0..count).map(|u| self.in_vector(body, form(Part::Whole, u))).collect();
+        let whole = whole?;
+        let (jammed, tail) = match (it.reductions, &whole[..]) {
+            ([], [whole]) => {
+                let sides = side_by_side(program, par, interior, element);
+                let jammed = sides.filter(|_| !self.left_out.contains(&Step::Jam)).map(|sides| {
+                    let varying = &interior.varying;
+                    let own = PerSide { values: varying.values.clone(), locals: varying.locals.clone() };
+                    let body = jam(whole.clone(), &own, sides);
+                    self.after(Step::Jam, &body);
+                    (sides, body)
+                });
+                (jammed, Some(self.in_vector(body, form(Part::Tail, 0))?))
+            }
+            _ => (None, None),
+        };
+        Some(InVectors { element, lanes, jammed, whole, tail })
+    }
+
+    fn in_vector(&mut self, body: &Body, form: Vectors) -> Option<Body> {
         let body = vectorise(body, form, &mut self.fresh)?;
         self.after(Step::Vectorise, &body);
-        Some(body)
-    }
-
-    /// So many vectors of iterations side by side.
-    pub fn jammed(&mut self, body: &Body, own: &PerSide, sides: usize) -> Option<Body> {
-        if self.left_out.contains(&Step::Jam) {
-            return None;
-        }
-        let body = jam(body.clone(), own, sides);
-        self.after(Step::Jam, &body);
         Some(body)
     }
 
@@ -165,52 +217,38 @@ impl Emitter<'_> {
         self.step(Step::Predicate, body, predicate)
     }
 
-    /// Prints so many iterations side by side, without checks: where conditions tell boundaries, in two texts, of which one is
-    /// for iterations far from them.
-    pub fn unchecked(&mut self, it: &Iterations, proved: Proved, sides: usize) {
-        let program = self.program;
-        let usual = match self.left_out.contains(&Step::Specialise) {
-            true => Usual::new(),
-            false => usual_conditions(program, &self.inside, it.par),
-        };
-        let own = match sides {
-            1 => PerSide::default(),
-            _ => all_values(it.par).into(),
-        };
-        if usual.is_empty() {
-            let body = self.proved_form(it, proved, (&own, sides), &usual);
-            return self.body(it.cx, &body);
+    /// What conditions are far from boundaries, where they tell boundaries.
+    pub fn usual(&self, par: &Par) -> FarFromBoundaries {
+        match self.left_out.contains(&Step::Specialise) {
+            true => FarFromBoundaries::new(),
+            false => usual_conditions(self.program, &values_inside(par), par),
         }
-        let lets = statements_of(program, &self.inside, it.par, &usual);
-        let mut tests = Vec::new();
-        line!(self, "{{");
-        for side in 0..sides {
-            let body = self.lowered(it, &lets, proved.exact);
-            let body = narrow_index(body, program, proved.narrow, &self.inside);
-            self.body(it.cx, &of_side(body, &own, side));
-            tests.extend(usual.iter().map(|(v, holds)| {
-                let not = if *holds { "" } else { "!" };
-                format!("{not}{}", own.name(Name::value(*v), side))
-            }));
-        }
-        line!(self, "if (__all_sync(__activemask(), {})) {{", tests.join(" && "));
-        let far = self.proved_form(it, proved, (&own, sides), &usual);
-        self.body(it.cx, &far);
-        line!(self, "}} else {{");
-        let any = self.proved_form(it, proved, (&own, sides), &Usual::new());
-        self.body(it.cx, &any);
-        line!(self, "}} }}");
+    }
+
+    /// The statements that compute these conditions for the iteration with this number.
+    pub fn conditions(
+        &mut self,
+        it: &Iterations,
+        proved: Proved,
+        usual: &FarFromBoundaries,
+        (own, side): (&PerSide, usize),
+    ) -> Body {
+        let (program, inside) = (self.program, values_inside(it.par));
+        let body = self.lowered(it, &statements_of(program, &inside, it.par, usual), proved.exact);
+        let body =
+            self.step(Step::NarrowIndex, body, |body, _| narrow_index(body, program, proved.narrow, &inside));
+        self.step(Step::Sides, body, |body, _| of_side(body, own, side))
     }
 
     /// So many iterations side by side, without checks, in which these conditions are decided.
-    fn proved_form(
+    pub fn proved_form(
         &mut self,
         it: &Iterations,
         proved: Proved,
         (own, sides): (&PerSide, usize),
-        usual: &Usual,
+        usual: &FarFromBoundaries,
     ) -> Body {
-        let (program, facts, inside) = (self.program, self.facts, self.inside.clone());
+        let (program, facts, inside) = (self.program, self.facts, values_inside(it.par));
         let touched = match self.left_out.contains(&Step::AddressReuse) {
             true => Vec::new(),
             false => always_touched(program, usual, &it.par.body),
@@ -233,24 +271,6 @@ impl Emitter<'_> {
         }
         self.after(Step::SinkStores, &body);
         body
-    }
-
-    /// Prints the narrow values that those of a loop are compared with: on entry to the segment, where they are known there.
-    pub fn narrow_bounds(&mut self, par: &Par, narrow: &Narrow) {
-        for v in compared_with(self.program, narrow, &self.inside, par) {
-            let name = Name::from(Variable::Bound(v));
-            match self.on_entry(v) {
-                Some(value) => {
-                    let (known, v) = (Known::Bound(v), v.index());
-                    let text = format!(
-                        "__shared__ nx bound{v}; if (threadIdx.x == 0) bound{v} = eb_narrow({value});\n"
-                    );
-                    self.entry.add(known, text);
-                    line!(self, "const nx {name} = bound{v};");
-                }
-                None => line!(self, "const nx {name} = eb_narrow({});", self.value(v)),
-            }
-        }
     }
 }
 
