@@ -16,7 +16,7 @@ use crate::{Element, Error, State};
 pub(crate) const MANIFEST: &str = "manifest.json";
 /// Every format of a manifest begins so; what follows is its number.
 const FORMATS: &str = "ebbtide run ";
-const FORMAT: &str = "ebbtide run 4";
+const FORMAT: &str = "ebbtide run 5";
 const LARGEST_MANIFEST: u64 = 16 << 20;
 
 /// What a run computes: the program and everything that its result depends on.

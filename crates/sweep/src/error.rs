@@ -1,5 +1,7 @@
 use ebbtide_schedule::Action;
 
+use crate::Illegal;
+
 /// Why a sweep stopped. `E` is the error of the stepper.
 ///
 /// Whatever the reason, the sweep keeps its states, its tape and its place in the schedule: once the cause is
@@ -40,13 +42,8 @@ pub enum Error<E> {
         step: u64,
     },
     /// The schedule asks for something that makes no sense where the sweep stands.
-    #[error("the schedule is not legal: `{action}`, but {why}")]
-    Illegal {
-        /// What it asked for.
-        action: Action,
-        /// What is wrong with it.
-        why: String,
-    },
+    #[error(transparent)]
+    Illegal(#[from] Illegal),
     /// The schedule is over, but not the sweep.
     #[error("the schedule ended early: {why}")]
     Unfinished {

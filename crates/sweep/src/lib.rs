@@ -55,8 +55,10 @@
 
 mod cancel;
 mod counters;
+mod driver;
 mod durable;
 mod error;
+mod look_ahead;
 mod pace;
 mod patchwork;
 mod slots;
@@ -65,6 +67,7 @@ mod sweep;
 
 pub use cancel::Cancel;
 pub use counters::{Counters, TierCounters};
+pub use driver::{Driver, Illegal, Standing, part_of, steps_of};
 pub use durable::{Durable, Run};
 pub use error::Error;
 pub use pace::Pace;

@@ -30,10 +30,6 @@ impl<V: Saved> Slots<V> {
         }
     }
 
-    pub(crate) fn has_disk(&self) -> bool {
-        self.disk.is_some()
-    }
-
     fn tier(&self, tier: Tier) -> Option<&Tiered<V>> {
         match tier {
             Tier::Memory => Some(&self.memory),

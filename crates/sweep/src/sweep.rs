@@ -1,15 +1,13 @@
-use std::collections::VecDeque;
 use std::fmt;
 
 use ebbtide_schedule::{Action, Schedule, Slot, Tier};
 use ebbtide_snapshot::{Memory, Place, Saved};
 
+use crate::driver::{Driver, Illegal, Standing, part_of};
+use crate::look_ahead::LookAhead;
 use crate::pace::Pace;
 use crate::slots::Slots;
 use crate::{Cancel, Counters, Error, Stepper};
-
-/// How many actions to look ahead for states that will be read from disk.
-const LOOK_AHEAD: usize = 256;
 
 /// A schedule being carried out.
 ///
@@ -19,20 +17,8 @@ const LOOK_AHEAD: usize = 256;
 /// [`StoreAll`](ebbtide_schedule::StoreAll), has nothing to compute it from: after a failure that may have spoilt the
 /// working state, such as one of [`record`](Stepper::record), it ends in [`Error::Lost`].
 pub struct Sweep<S, V> {
-    schedule: S,
+    driver: Driver<LookAhead<S>>,
     slots: Slots<V>,
-    /// Actions taken from the schedule and not yet done, to see coming loads early.
-    ahead: VecDeque<Action>,
-    /// The loads from disk among them.
-    coming_loads: VecDeque<(Slot, u64)>,
-    /// What is to be done next: the rest of an action, or one that failed.
-    pending: Option<Action>,
-    /// The step that the working state stands before; `None` if it was lost.
-    live: Option<u64>,
-    /// The recorded ranges that wait to be reversed; each one lies after the one below it.
-    taped: Vec<(u64, u64)>,
-    /// The step down to which everything is reversed; `None` before the turn.
-    reversed: Option<u64>,
     counters: Counters,
     pace: Pace,
     cancel: Cancel,
@@ -84,14 +70,8 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
     /// A sweep from the beginning, with slots in memory.
     pub fn new(schedule: S) -> Self {
         Self {
-            schedule,
+            driver: Driver::new(LookAhead::new(schedule)),
             slots: Slots::new(Box::new(Memory::new())),
-            ahead: VecDeque::new(),
-            coming_loads: VecDeque::new(),
-            pending: None,
-            live: Some(0),
-            taped: Vec::new(),
-            reversed: None,
             counters: Counters::default(),
             pace: Pace::new(),
             cancel: Cancel::new(),
@@ -103,14 +83,16 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
     #[must_use]
     pub fn with_place(mut self, tier: Tier, place: impl Place<V> + 'static) -> Self {
         self.slots.set_place(tier, Box::new(place));
+        if tier == Tier::Disk {
+            self.driver.schedule_mut().watch_disk();
+        }
         self
     }
 
     /// Starts in the middle, for a schedule that was planned for that.
     #[must_use]
     pub fn starting_at(mut self, start: Start) -> Self {
-        self.live = start.live;
-        self.reversed = start.reversed;
+        self.driver.start(Standing { live: start.live, reversed: start.reversed, taped: Vec::new() });
         self
     }
 
@@ -135,17 +117,17 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
 
     /// The step that the working state stands before; `None` if it was lost in a failure.
     pub fn live(&self) -> Option<u64> {
-        self.live
+        self.driver.standing().live
     }
 
     /// The step down to which everything is reversed; `None` before the turn.
     pub fn reversed(&self) -> Option<u64> {
-        self.reversed
+        self.driver.standing().reversed
     }
 
     /// The number of steps, once it is known.
     pub fn steps(&self) -> Option<u64> {
-        self.schedule.steps()
+        self.driver.steps()
     }
 
     /// Runs the schedule to its end, or continues with it after an error.
@@ -157,46 +139,17 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
     /// Carries out one action, or a part of a long one; `false` when there is nothing left to do.
     pub fn step<T: Stepper<State = V>>(&mut self, stepper: &mut T) -> Result<bool, Error<T::Error>> {
         if self.cancel.is_cancelled() {
-            return Err(Error::Cancelled { step: self.reversed.or(self.live).unwrap_or(0) });
+            return Err(Error::Cancelled { step: self.reversed().or(self.live()).unwrap_or(0) });
         }
-        let Some(action) = self.pending.take().or_else(|| self.next_action()) else {
-            return self.finish().map(|()| false);
+        let Some(action) = self.driver.next_action() else {
+            return self.driver.finish().map(|()| false).map_err(|why| Error::Unfinished { why });
         };
-        // Until it is done it is what to begin with next time.
-        self.pending = Some(action);
-        self.carry_out(action, stepper)?;
-        Ok(true)
-    }
-
-    fn next_action(&mut self) -> Option<Action> {
-        // An online schedule does not know what comes next before it is told where the loop ends.
-        if !self.slots.has_disk() || self.schedule.steps().is_none() {
-            return self.ahead.pop_front().or_else(|| self.schedule.next());
-        }
-        while self.ahead.len() < LOOK_AHEAD
-            && let Some(action) = self.schedule.next()
-        {
-            if let Some(load) = disk_load(action) {
-                self.coming_loads.push_back(load);
-            }
-            self.ahead.push_back(action);
-        }
-        let action = self.ahead.pop_front();
-        if action.and_then(disk_load).is_some() {
-            self.coming_loads.pop_front();
-        }
-        if let Some(&(slot, step)) = self.coming_loads.front() {
+        if let Some((slot, step)) = self.driver.schedule().coming_load() {
             self.slots.prefetch(slot, step);
         }
-        action
-    }
-
-    fn finish<E>(&mut self) -> Result<(), Error<E>> {
-        match self.reversed {
-            Some(0) => Ok(()),
-            Some(step) => Err(Error::Unfinished { why: format!("steps 0..{step} are not reversed") }),
-            None => Err(Error::Unfinished { why: "the turn never came".to_owned() }),
-        }
+        self.driver.check(action)?;
+        self.carry_out(action, stepper)?;
+        Ok(true)
     }
 
     fn carry_out<T: Stepper<State = V>>(
@@ -205,22 +158,22 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
         stepper: &mut T,
     ) -> Result<(), Error<T::Error>> {
         let mut done = action;
-        let mut rest = None;
         match action {
             Action::Advance { from, to } => {
                 self.bring_to(from, action, stepper)?;
                 let portion = self.pace.portion(from, to);
                 let reached = self.advance(from, portion, action, stepper)?;
                 self.pace.ran();
-                done = Action::Advance { from, to: reached };
+                done = part_of(action, reached - from);
                 if reached < portion {
-                    self.schedule.end(reached)?;
-                } else if portion < to {
-                    rest = Some(Action::Advance { from: portion, to });
+                    self.driver.end(reached)?;
                 }
             }
             Action::Record { from, to } => self.record(from, to, action, stepper)?,
-            Action::Reverse { from, to } => self.reverse(from, to, action, stepper)?,
+            Action::Reverse { from, to } => {
+                stepper.reverse(from..to).map_err(|source| Error::Stepper { action, source })?;
+                self.counters.reversed += to - from;
+            }
             Action::Store { step, slot } => {
                 self.bring_to(step, action, stepper)?;
                 self.store(step, slot, action, stepper)?;
@@ -233,8 +186,7 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
             }
             Action::Turn => self.turn(action, stepper)?,
         }
-        self.pending = rest;
-        if rest.is_none() {
+        if self.driver.did(done) {
             self.counters.actions += 1;
         }
         self.tell(Event::Did(done));
@@ -248,8 +200,8 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
         action: Action,
         stepper: &mut T,
     ) -> Result<u64, Error<T::Error>> {
-        self.live = None;
-        let reached = match self.schedule.steps() {
+        self.driver.lose();
+        let reached = match self.steps() {
             Some(_) => stepper.advance(from..to).map(|()| to),
             None => stepper.advance_online(from..to),
         };
@@ -257,7 +209,6 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
         self.check((from..=to).contains(&reached), action, || {
             format!("the stepper says that it went to step {reached}")
         })?;
-        self.live = Some(reached);
         self.counters.advanced += reached - from;
         Ok(reached)
     }
@@ -269,51 +220,11 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
         action: Action,
         stepper: &mut T,
     ) -> Result<(), Error<T::Error>> {
-        let top = self.taped.last().map_or(0, |range| range.1);
-        let bottom = self.reversed.unwrap_or(u64::MAX);
-        self.check(from < to && top <= from && to <= bottom, action, || {
-            format!("the tape reaches step {top} and what is reversed begins at {bottom}")
-        })?;
         self.bring_to(from, action, stepper)?;
-        self.live = None;
+        self.driver.lose();
         stepper.record(from..to).map_err(|source| Error::Stepper { action, source })?;
-        self.live = Some(to);
-        match self.taped.last_mut() {
-            // Ranges that touch are one: whole-run tapes stay one entry.
-            Some(range) if range.1 == from => range.1 = to,
-            _ => self.taped.push((from, to)),
-        }
         self.counters.recorded += to - from;
         self.counters.peak_tape_bytes = self.counters.peak_tape_bytes.max(stepper.tape_bytes());
-        Ok(())
-    }
-
-    fn reverse<T: Stepper<State = V>>(
-        &mut self,
-        from: u64,
-        to: u64,
-        action: Action,
-        stepper: &mut T,
-    ) -> Result<(), Error<T::Error>> {
-        let legal = self.reversed == Some(to)
-            && from < to
-            && self.taped.last().is_some_and(|range| range.1 == to && range.0 <= from);
-        self.check(legal, action, || match (self.reversed, self.taped.last()) {
-            (None, _) => "the turn has not come".to_owned(),
-            (_, None) => "no tape is kept".to_owned(),
-            (Some(down_to), Some(tape)) => {
-                format!("steps down to {down_to} are reversed and the tape is of {}..{}", tape.0, tape.1)
-            }
-        })?;
-        stepper.reverse(from..to).map_err(|source| Error::Stepper { action, source })?;
-        if let Some(range) = self.taped.last_mut() {
-            range.1 = from;
-            if range.0 == from {
-                self.taped.pop();
-            }
-        }
-        self.reversed = Some(from);
-        self.counters.reversed += to - from;
         Ok(())
     }
 
@@ -322,17 +233,13 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
         action: Action,
         stepper: &mut T,
     ) -> Result<(), Error<T::Error>> {
-        self.check(self.reversed.is_none(), action, || "it has come before".to_owned())?;
-        let Some(steps) = self.schedule.steps() else {
-            return self.check(false, action, || "nobody knows how many steps there are".to_owned());
-        };
-        self.bring_to(steps, action, stepper)?;
-        if let Err(source) = stepper.turn() {
-            self.live = None;
-            return Err(Error::Stepper { action, source });
+        if let Some(steps) = self.steps() {
+            self.bring_to(steps, action, stepper)?;
         }
-        self.reversed = Some(steps);
-        Ok(())
+        stepper.turn().map_err(|source| {
+            self.driver.lose();
+            Error::Stepper { action, source }
+        })
     }
 
     fn store<T: Stepper<State = V>>(
@@ -365,11 +272,10 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
             Some(other) => format!("{slot} holds the state before step {other}"),
             None => format!("{slot} holds nothing"),
         })?;
-        self.live = None;
+        self.driver.lose();
         match self.slots.load(slot, step) {
             Ok(value) => {
                 stepper.restore(value).map_err(|source| Error::Stepper { action, source })?;
-                self.live = Some(step);
                 self.counters.tier_mut(slot.tier).loads += 1;
                 Ok(())
             }
@@ -391,8 +297,8 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
         action: Action,
         stepper: &mut T,
     ) -> Result<(), Error<T::Error>> {
-        if let Some(live) = self.live {
-            return self.check(live == step, action, || format!("the state is the one before step {live}"));
+        if self.live().is_some() {
+            return Ok(());
         }
         loop {
             let Some((slot, from)) = self.slots.closest(step) else { return Err(Error::Lost { step }) };
@@ -404,7 +310,7 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
                         stepper.advance(from..step).map_err(|source| Error::Stepper { action, source })?;
                         self.counters.advanced += step - from;
                     }
-                    self.live = Some(step);
+                    self.driver.brought_back(step);
                     self.counters.repairs += 1;
                     self.tell(Event::Repaired { step, from });
                     return Ok(());
@@ -415,34 +321,22 @@ impl<S: Schedule, V: Saved> Sweep<S, V> {
     }
 
     fn check<E>(&self, legal: bool, action: Action, why: impl FnOnce() -> String) -> Result<(), Error<E>> {
-        if legal { Ok(()) } else { Err(Error::Illegal { action, why: why() }) }
+        if legal { Ok(()) } else { Err(Illegal { action, why: why() }.into()) }
     }
 
     fn tell(&mut self, event: Event) {
+        let (steps, reversed) = (self.steps(), self.reversed());
         if let Some(observer) = &mut self.observer {
-            observer(&Progress {
-                event,
-                steps: self.schedule.steps(),
-                reversed: self.reversed,
-                counters: &self.counters,
-            });
+            observer(&Progress { event, steps, reversed, counters: &self.counters });
         }
     }
 }
 
-fn disk_load(action: Action) -> Option<(Slot, u64)> {
-    match action {
-        Action::Load { step, slot } if slot.tier == Tier::Disk => Some((slot, step)),
-        _ => None,
-    }
-}
-
-impl<S, V> fmt::Debug for Sweep<S, V> {
+impl<S: Schedule, V> fmt::Debug for Sweep<S, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sweep")
-            .field("live", &self.live)
-            .field("reversed", &self.reversed)
-            .field("pending", &self.pending)
+            .field("standing", self.driver.standing())
+            .field("rest", &self.driver.rest())
             .field("counters", &self.counters)
             .finish_non_exhaustive()
     }

@@ -10,7 +10,8 @@ use std::collections::{BTreeSet, HashMap};
 use ebbtide_autodiff::Pushes;
 use ebbtide_ir::parts::{Cause, Stop};
 use ebbtide_ir::{ArrayId, Length, LoopId};
-use ebbtide_schedule::{Action, AnySchedule, Schedule, Slot, Tier};
+use ebbtide_schedule::{Action, AnySchedule, Slot, Tier};
+use ebbtide_sweep::{Driver, part_of, steps_of};
 
 use crate::device::frame::Frame;
 use crate::device::frame::extents::from_arguments;
@@ -36,7 +37,7 @@ use crate::memory::spare::Spare;
 /// A loop that is being driven.
 pub(crate) struct Driven<'a> {
     pub sweep: &'a Sweep,
-    pub schedule: AnySchedule,
+    pub driver: Driver<AnySchedule>,
     pub slots: HashMap<Slot, StoredState>,
     /// The first iteration, which does not change when the host changes shapes.
     first: i64,
@@ -46,8 +47,6 @@ pub(crate) struct Driven<'a> {
     pub on_disk: usize,
     /// By slot that is not in the memory of the device: the number of the shapes of its state.
     pub far_shapes: HashMap<usize, usize>,
-    /// What is left of an action that was done in part: it comes before the next one.
-    pub rest: Option<Action>,
     /// Where replays are checked: the checksum of the state before each pass that was met.
     met: HashMap<u64, u32>,
     /// Memory of dropped slots, for the next ones.
@@ -76,16 +75,15 @@ pub(crate) struct Means<'a> {
 }
 
 impl<'a> Driven<'a> {
-    pub fn new(sweep: &'a Sweep, schedule: AnySchedule, on_disk: usize, first: i64) -> Driven<'a> {
+    pub fn new(sweep: &'a Sweep, driver: Driver<AnySchedule>, on_disk: usize, first: i64) -> Driven<'a> {
         Driven {
             sweep,
-            schedule,
+            driver,
             slots: HashMap::new(),
             first,
             far: None,
             on_disk,
             far_shapes: HashMap::new(),
-            rest: None,
             met: HashMap::new(),
             spare: Vec::new(),
         }
@@ -127,30 +125,6 @@ pub(crate) struct Run<'a> {
     pub frontier: Option<&'a mut Frontier>,
     /// Who wants to know how far it is.
     pub watch: Option<Watch<'a>>,
-}
-
-/// A part of an action that all parts of a grid find short enough, and what is left of it.
-fn agreed_cut(frontier: &Frontier, action: Action, part: Action) -> Result<(Action, Option<Action>)> {
-    let (Action::Advance { from, to } | Action::Record { from, to } | Action::Reverse { from, to }) = part
-    else {
-        return Ok((part, None));
-    };
-    let length = frontier.least(to.saturating_sub(from))?;
-    Ok(match action {
-        Action::Advance { from, to } => {
-            let at = to.min(from + length);
-            (Action::Advance { from, to: at }, (at < to).then_some(Action::Advance { from: at, to }))
-        }
-        Action::Record { from, to } => {
-            let at = to.min(from + length);
-            (Action::Record { from, to: at }, (at < to).then_some(Action::Record { from: at, to }))
-        }
-        Action::Reverse { from, to } => {
-            let at = from.max(to.saturating_sub(length));
-            (Action::Reverse { from: at, to }, (at > from).then_some(Action::Reverse { from, to: at }))
-        }
-        other => (other, None),
-    })
 }
 
 impl<'a> Run<'a> {
@@ -272,7 +246,7 @@ impl<'a> Run<'a> {
         }
         let schedule = self.schedule_of_length(sweep, schedule)?;
         self.begun.insert(sweep.id);
-        self.sweeps.insert(sweep.id, Driven::new(sweep, schedule, on_disk, self.first(sweep)));
+        self.sweeps.insert(sweep.id, Driven::new(sweep, Driver::new(schedule), on_disk, self.first(sweep)));
         self.forward_rest(sweep.id)?;
         // The state that will be wanted first can be on its way before it is.
         match self.sweeps.get_mut(&sweep.id).and_then(|driven| driven.far.as_mut()) {
@@ -297,12 +271,18 @@ impl<'a> Run<'a> {
 
     fn forward_rest(&mut self, id: LoopId) -> Result<()> {
         while let Some(mut driven) = self.sweeps.remove(&id) {
-            let action = self.next_action(&mut driven)?.filter(|action| *action != Action::Turn);
-            let acted = action.map(|action| self.act(&mut driven, action, &[]));
+            let acted = match self.next_action(&mut driven) {
+                Ok(Some(Action::Turn)) => {
+                    driven.driver.did(Action::Turn);
+                    Ok(false)
+                }
+                Ok(Some(action)) => self.act(&mut driven, action, &[]).map(|()| true),
+                Ok(None) => Ok(false),
+                Err(error) => Err(error),
+            };
             self.sweeps.insert(id, driven);
-            match acted {
-                Some(acted) => acted?,
-                None => break,
+            if !acted? {
+                break;
             }
             self.look_up()?;
         }
@@ -313,6 +293,10 @@ impl<'a> Run<'a> {
     fn backward(&mut self, id: LoopId, reverse: &'a [Step]) -> Result<()> {
         while let Some(mut driven) = self.sweeps.remove(&id) {
             let Some(action) = self.next_action(&mut driven)? else {
+                driven
+                    .driver
+                    .finish()
+                    .map_err(|why| self.variant.lost(&format!("a schedule ended early: {why}")))?;
                 if !driven.slots.is_empty() || !driven.spare.is_empty() {
                     self.executable.submit(self.frame)?;
                 }
@@ -332,26 +316,27 @@ impl<'a> Run<'a> {
 
     /// The next action of a loop. In an outermost one that somebody watches, a long action is done part by part.
     fn next_action(&mut self, driven: &mut Driven<'a>) -> Result<Option<Action>> {
-        let Some(action) = driven.rest.take().or_else(|| driven.schedule.next()) else { return Ok(None) };
-        // A schedule may come from a file that anybody can write.
-        if let Action::Advance { from, to } | Action::Record { from, to } | Action::Reverse { from, to } =
-            action
-            && (from > to || to > driven.schedule.steps().unwrap_or(i64::MAX as u64))
+        let Some(action) = driven.driver.next_action() else { return Ok(None) };
+        // A schedule may come from a file that anybody can write. Iterations are counted in `i64`.
+        if let Action::Advance { to, .. } | Action::Record { to, .. } = action
+            && i64::try_from(to).is_err()
         {
-            return Err(self.variant.internal("a schedule asks for iterations that its loop does not have"));
+            return Err(self.variant.lost("a schedule asks for more iterations than can be counted"));
         }
-        Ok(match &mut self.watch {
+        driven.driver.check(action).map_err(|illegal| self.variant.lost(&illegal.to_string()))?;
+        Ok(Some(match &mut self.watch {
             Some(watch) if self.level == 0 => {
-                let (part, rest) = watch.part(action);
-                let cut = match &self.frontier {
-                    Some(frontier) if frontier.is_of_all_parts() => agreed_cut(frontier, action, part)?,
-                    _ => (part, rest),
-                };
-                driven.rest = cut.1;
-                Some(cut.0)
+                let part = watch.part(action);
+                match &self.frontier {
+                    // All parts of a grid find the same part short enough.
+                    Some(frontier) if frontier.is_of_all_parts() && steps_of(part) > 0 => {
+                        part_of(action, frontier.least(steps_of(part))?)
+                    }
+                    _ => part,
+                }
             }
-            _ => Some(action),
-        })
+            _ => action,
+        }))
     }
 
     /// Between the actions of an outermost sweep the run can be looked at, and gone on with by another process.
@@ -391,20 +376,31 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Does an action, or a part of one.
     fn act(&mut self, driven: &mut Driven<'a>, action: Action, reverse: &'a [Step]) -> Result<()> {
+        let done = self.carry_out(driven, action, reverse)?;
+        driven.driver.did(done);
+        Ok(())
+    }
+
+    /// Carries an action out and returns what was done of it: less than all where the loop ended by itself.
+    fn carry_out(&mut self, driven: &mut Driven<'a>, action: Action, reverse: &'a [Step]) -> Result<Action> {
         self.frame.go_on(&self.variant.source)?;
         let sweep = driven.sweep;
         let _span = crate::trace::action(&action, driven.on_disk);
         match action {
             // Where replays are checked, the state after every pass is compared.
             Action::Advance { from, to } if self.replay == Replay::Checked && to > from + 1 => {
-                for pass in from..to {
-                    self.act(driven, Action::Advance { from: pass, to: pass + 1 }, reverse)?;
-                    if driven.schedule.steps().is_some_and(|steps| steps <= pass + 1) {
+                let mut at = from;
+                while at < to {
+                    let pass = Action::Advance { from: at, to: at + 1 };
+                    let done = steps_of(self.carry_out(driven, pass, reverse)?);
+                    at += done;
+                    if done == 0 || driven.driver.steps().is_some_and(|steps| steps <= at) {
                         break;
                     }
                 }
-                Ok(())
+                return Ok(Action::Advance { from, to: at });
             }
             Action::Advance { from, to } => {
                 self.piece(driven, from, to);
@@ -412,19 +408,19 @@ impl<'a> Run<'a> {
                 self.segment(sweep.advance, Some(piece))?;
                 let mut to = to;
                 if let Length::Unknown { reached, ended } = sweep.length
-                    && driven.schedule.steps().is_none()
+                    && driven.driver.steps().is_none()
                 {
                     self.settle()?;
                     let locals = &self.frame.scalars.locals;
                     to = locals[reached.index()];
                     if locals[ended.index()] != 0 {
                         let wrong = |e: ebbtide_schedule::Error| self.variant.lost(&e.to_string());
-                        driven.schedule.end(to).map_err(wrong)?;
-                        driven.rest = None;
+                        driven.driver.end(to).map_err(wrong)?;
                     }
                 }
                 self.ran.advanced += to - from;
-                self.meet(driven, to)
+                self.meet(driven, to)?;
+                return Ok(Action::Advance { from, to });
             }
             Action::Record { from, to } => {
                 self.meet(driven, from)?;
@@ -433,7 +429,7 @@ impl<'a> Run<'a> {
                 let passes = driven.counted(from, to);
                 self.reserve(pushes, passes)?;
                 self.piece(driven, from, to);
-                self.segment(sweep.record, Some(Piece { first: from, pushes, passes }))
+                self.segment(sweep.record, Some(Piece { first: from, pushes, passes }))?;
             }
             Action::Reverse { from, to } => {
                 self.ran.reversed += to - from;
@@ -444,9 +440,9 @@ impl<'a> Run<'a> {
                     let room = self.room(pushes, driven.counted(from, to))?;
                     room.into_iter()
                         .for_each(|(array, count)| self.frame.release_tape(array, count as usize));
-                    return Ok(());
+                } else {
+                    self.settle()?;
                 }
-                self.settle()
             }
             Action::Store { slot: Slot { tier: Tier::Disk, index }, step } => {
                 driven.far_shapes.insert(index, self.shapes.now());
@@ -455,7 +451,6 @@ impl<'a> Run<'a> {
                 let (bytes, to_disk) = (far.bytes(), index < far.on_disk);
                 self.ran.stored += 1;
                 *(if to_disk { &mut self.ran.to_disk } else { &mut self.ran.to_host }) += bytes;
-                Ok(())
             }
             Action::Load { slot: Slot { tier: Tier::Disk, index }, step } => {
                 let shapes = driven.far_shapes.get(&index).copied().unwrap_or(0);
@@ -466,9 +461,8 @@ impl<'a> Run<'a> {
                 self.executable.forget(self.frame, &sweep.lost);
                 self.ran.loaded += 1;
                 *(if from_disk { &mut self.ran.from_disk } else { &mut self.ran.from_host }) += bytes;
-                Ok(())
             }
-            Action::Drop { slot: Slot { tier: Tier::Disk, index } } => self.far(driven).0.discard(index),
+            Action::Drop { slot: Slot { tier: Tier::Disk, index } } => self.far(driven).0.discard(index)?,
             Action::Store { slot, .. } => {
                 self.ran.stored += 1;
                 let mut buffers = driven.spare.pop().unwrap_or_default();
@@ -485,7 +479,6 @@ impl<'a> Run<'a> {
                 buffers.iter().try_for_each(|buffer| buffer.hand_over(Handed::ForWriting))?;
                 self.executable.store(self.frame, &sweep.carried, &mut buffers)?;
                 driven.slots.insert(slot, StoredState { buffers, shapes: self.shapes.now() });
-                Ok(())
             }
             Action::Load { slot, .. } => {
                 self.ran.loaded += 1;
@@ -496,14 +489,13 @@ impl<'a> Run<'a> {
                 buffers.iter().try_for_each(|buffer| buffer.hand_over(Handed::ForReading))?;
                 self.executable.load(self.frame, &sweep.carried, buffers)?;
                 self.executable.forget(self.frame, &sweep.lost);
-                Ok(())
             }
             Action::Drop { slot } => {
                 driven.spare.extend(driven.slots.remove(&slot).map(|state| state.buffers));
-                Ok(())
             }
-            Action::Turn => Ok(()),
+            Action::Turn => {}
         }
+        Ok(action)
     }
 
     /// Where replays are checked, compares the state before a pass with what it was when that pass was met before.

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use ebbtide_schedule::Action;
-use ebbtide_sweep::{Cancel, Pace};
+use ebbtide_sweep::{Cancel, Pace, part_of, steps_of};
 
 use crate::gradient::plan::Plan;
 use crate::gradient::ran::Ran;
@@ -76,24 +76,11 @@ impl<'a> Watch<'a> {
         self.found = passes(ran);
     }
 
-    /// A part of an action that takes no longer than one wants to wait, and what is left of it.
-    pub fn part(&mut self, action: Action) -> (Action, Option<Action>) {
-        let pace = &mut self.pace;
-        match action {
-            Action::Advance { from, to } => {
-                let at = pace.portion(from, to);
-                (Action::Advance { from, to: at }, (at < to).then_some(Action::Advance { from: at, to }))
-            }
-            Action::Record { from, to } => {
-                let at = pace.portion(from, to);
-                (Action::Record { from, to: at }, (at < to).then_some(Action::Record { from: at, to }))
-            }
-            // From its end.
-            Action::Reverse { from, to } => {
-                let at = to - (pace.portion(from, to) - from);
-                (Action::Reverse { from: at, to }, (at > from).then_some(Action::Reverse { from, to: at }))
-            }
-            other => (other, None),
+    /// A part of an action that takes no longer than one wants to wait.
+    pub fn part(&mut self, action: Action) -> Action {
+        match steps_of(action) {
+            0 => action,
+            steps => part_of(action, self.pace.portion(0, steps)),
         }
     }
 

@@ -202,7 +202,7 @@ fn a_manifest_of_another_format_is_not_called_damaged() {
         let dir = temporary.path().join(older.to_string());
         some_run(&dir);
         match older {
-            true => rewrite_manifest(&dir, "ebbtide run 4", "ebbtide run 3"),
+            true => rewrite_manifest(&dir, "ebbtide run 5", "ebbtide run 4"),
             false => {
                 let text = r#"{ "format": "ebbtide run 7", "all": "new" }"#;
                 std::fs::write(dir.join("manifest.json"), text).unwrap();

@@ -9,8 +9,9 @@ use ebbtide_checkpoint::Position;
 use ebbtide_ir::{ArrayId, LoopId};
 use ebbtide_schedule::Slot;
 use ebbtide_snapshot::{ArrayInfo, Dtype, Outline, Patience, Reached, SnapshotWriter};
+use ebbtide_sweep::Standing;
 
-use super::layout::{LOOP_WORDS, action_words, bytes_of, ran_words, slot_words};
+use super::layout::{LOOP_WORDS, action_words, bytes_of, ran_words, slot_words, word};
 use super::{Frontier, kept_arrays, results};
 use crate::error::{Error, Result};
 use crate::gradient::run::Run;
@@ -181,9 +182,16 @@ impl<'a> Run<'a> {
         for id in loops {
             let Some(driven) = self.sweeps.get(&id) else { continue };
             let n = id.index();
-            let words = [[driven.on_disk as u64].as_slice(), &action_words(driven.rest)].concat();
+            let Standing { live, reversed, taped } = driven.driver.standing();
+            let rest = action_words(driven.driver.rest());
+            let words = [driven.on_disk as u64, rest[0], rest[1], rest[2], word(*live), word(*reversed)];
             pieces.push(Piece::words(format!("loop {n}"), &[LOOP_WORDS], words));
-            pieces.push(Piece::bytes(format!("schedule {n}"), driven.schedule.to_string().into_bytes()));
+            pieces.push(Piece::bytes(
+                format!("schedule {n}"),
+                driven.driver.schedule().to_string().into_bytes(),
+            ));
+            let words: Vec<u64> = taped.iter().flat_map(|(from, to)| [*from, *to]).collect();
+            pieces.push(Piece::words(format!("taped {n}"), &[taped.len(), 2], words));
             let mut slots: Vec<Slot> = driven.slots.keys().copied().collect();
             slots.sort_unstable_by_key(|slot| slot_words(*slot));
             let words: Vec<u64> = slots.iter().flat_map(|slot| slot_words(*slot)).collect();

@@ -1,7 +1,7 @@
 //! What the checkpoint of a run consists of beside its position: names and numbers that `commit` writes and `restore` expects.
 //!
 //! In this order: `frontier` (where all parts of a grid write one together), `ran`, `values`, `locals`, `host` (where the program yields), `shapes` (where the host changed
-//! any); for each loop that is being driven `loop N`, `schedule N`, `slots N`, `far N` and, where shapes changed, `slot shapes N`; for each array `array N` and, where its tape holds something,
+//! any); for each loop that is being driven `loop N`, `schedule N`, `taped N`, `slots N`, `far N` and, where shapes changed, `slot shapes N`; for each array `array N` and, where its tape holds something,
 //! `tape N`; for each of these loops `slot data N` and `far data N`. A result consists of `frontier`, `ran`, `shapes` and the arrays alone. What
 //! has no bytes is left out, since the order of such arrays in a file is not defined.
 
@@ -9,8 +9,18 @@ use ebbtide_schedule::{Action, Slot, Tier};
 
 use crate::gradient::ran::Ran;
 
-/// The numbers of a loop: how many of its states are on disk, and what is left of an action that was done in part.
-pub(super) const LOOP_WORDS: usize = 4;
+/// The numbers of a loop: how many of its states are on disk, what is left of an action that was done in part, and where the
+/// loop stands but for its tape: the iteration that its state is before, and down to which it is reversed.
+pub(super) const LOOP_WORDS: usize = 6;
+
+/// A number that may be missing.
+pub(super) fn word(number: Option<u64>) -> u64 {
+    number.map_or(u64::MAX, |number| number)
+}
+
+pub(super) fn number(word: u64) -> Option<u64> {
+    (word != u64::MAX).then_some(word)
+}
 
 pub(super) fn ran_words(ran: &Ran) -> [u64; 9] {
     let Ran { advanced, recorded, reversed, stored, loaded, to_host, from_host, to_disk, from_disk } = *ran;

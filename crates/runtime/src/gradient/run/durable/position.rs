@@ -2,7 +2,7 @@
 //!
 //! Children are the numbers of steps in their list; a branch is a step around those of the side that was taken.
 
-use ebbtide_checkpoint::Position;
+use ebbtide_checkpoint::{Position, Step as PathStep};
 
 use crate::gradient::run::Run;
 use crate::gradient::steps::Step;
@@ -19,7 +19,11 @@ impl Run<'_> {
         let mut steps = &self.variant.steps.steps[..];
         for at in &self.at {
             let step = steps.get(*at)?;
-            position = position.then(u32::try_from(*at).ok()?, name(step));
+            let child = u32::try_from(*at).ok()?;
+            position = match self.iteration(step) {
+                Some(iteration) => position.then_in_loop(child, name(step), iteration),
+                None => position.then(child, name(step)),
+            };
             steps = match step {
                 Step::If { condition, then, otherwise } => {
                     let taken = self.frame.scalars.locals[condition.index()] != 0;
@@ -30,6 +34,23 @@ impl Run<'_> {
         }
         Some(position)
     }
+}
+
+impl Run<'_> {
+    /// The iteration that a loop stands before on its way forward, or down to which it is reversed.
+    fn iteration(&self, step: &Step) -> Option<u64> {
+        let standing = |id| self.sweeps.get(id).map(|driven| driven.driver.standing());
+        match step {
+            Step::Forward(sweep) => standing(&sweep.id)?.live,
+            Step::Backward(id, _) => standing(id)?.reversed,
+            _ => None,
+        }
+    }
+}
+
+/// The position as far as it does not depend on how far loops are.
+pub(super) fn without_iterations(position: &Position) -> Position {
+    position.steps().iter().map(|step| PathStep { iteration: None, ..step.clone() }).collect()
 }
 
 /// The numbers of the steps on the way to a position.

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use ebbtide_ir::{Access, ArrayId, Length, LoopId, Role, Type};
 use ebbtide_schedule::{AnySchedule, Schedule as _};
 use ebbtide_snapshot::{Dtype, SnapshotReader, free_memory};
+use ebbtide_sweep::{Driver, Standing};
 
-use super::layout::{LOOP_WORDS, action, ran, slot, words_of};
-use super::position::path;
+use super::layout::{LOOP_WORDS, action, number, ran, slot, words_of};
+use super::position::{path, without_iterations};
 use super::{kept_arrays, results};
 use crate::array::any_array::byte_count;
 use crate::device::frame::extents::from_arguments;
@@ -67,7 +68,8 @@ impl<'a> Run<'a> {
         self.read_scalars(reader)?;
         self.read_log(reader)?;
         let open = self.open_loops(reader)?;
-        if self.position().as_ref() != Some(reader.position()) {
+        // No loop is driven yet: which iterations are meant is compared when that is known.
+        if self.position() != Some(without_iterations(reader.position())) {
             return Err(wrong_position(reader));
         }
         let mut pending = Vec::new();
@@ -75,6 +77,9 @@ impl<'a> Run<'a> {
             let (driven, rest) = self.read_loop(reader, sweep)?;
             self.sweeps.insert(id, driven);
             pending.push(rest);
+        }
+        if self.position().as_ref() != Some(reader.position()) {
+            return Err(wrong_position(reader));
         }
         for array in kept_arrays(&self.variant.program) {
             self.read_array(reader, array)?;
@@ -238,6 +243,14 @@ impl<'a> Run<'a> {
                 *first
             }
         };
+        let ranges = |shape: &[usize]| matches!(shape, [count, 2] if *count <= LONGEST_SCHEDULE);
+        let count = expect(reader, &format!("taped {n}"), Dtype::U64, ranges)?[0];
+        let pairs = words(reader, 2 * count)?;
+        let taped = pairs.as_chunks::<2>().0.iter().map(|[from, to]| (*from, *to)).collect();
+        let standing = Standing { live: number(numbers[4]), reversed: number(numbers[5]), taped };
+        if !standing.is_possible(schedule.steps()) {
+            return Err(reader.damaged("a loop in it stands where it cannot").into());
+        }
         // Every state in a slot stands before another pass; the last pass has none after it.
         let most = schedule.steps().and_then(|steps| usize::try_from(steps).ok()).unwrap_or(usize::MAX);
         let counted = |shape: &[usize]| matches!(shape, [count, 2] if *count <= most.saturating_add(1));
@@ -270,8 +283,8 @@ impl<'a> Run<'a> {
             shapes =
                 known.ok_or_else(|| reader.damaged("its states have shapes that this run does not know"))?;
         }
-        let mut driven = Driven::new(sweep, schedule, on_disk, first);
-        driven.rest = action([numbers[1], numbers[2], numbers[3]]);
+        let driver = Driver::resumed(schedule, standing, action([numbers[1], numbers[2], numbers[3]]));
+        let driven = Driven::new(sweep, driver, on_disk, first);
         Ok((driven, Pending { id: sweep.id, slots, far, shapes }))
     }
 
@@ -333,7 +346,7 @@ impl<'a> Run<'a> {
         }
         for (id, driven) in &self.sweeps {
             for pushes in variant.pushes.get(id).into_iter().flatten().filter(|p| p.array == array) {
-                let times = match driven.schedule.steps() {
+                let times = match driven.driver.steps() {
                     Some(steps) => variant.times_in(pushes, driven.counted(0, steps), views, scalars),
                     None => variant.times(pushes, views, scalars).map(|times| times.saturating_mul(u64::MAX)),
                 };
