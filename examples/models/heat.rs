@@ -115,11 +115,11 @@ impl Stepper for Heat {
     }
 
     fn save(&self, state: &mut State) -> Result<(), Error> {
-        state.put("u", &self.u)
+        Ok(state.put("u", &self.u)?)
     }
 
     fn restore(&mut self, state: &State) -> Result<(), Error> {
-        state.get("u", &mut self.u)
+        Ok(state.get("u", &mut self.u)?)
     }
 
     fn tape_bytes(&self) -> u64 {
@@ -135,7 +135,7 @@ impl Durable for Heat {
     fn save_adjoint(&self, adjoint: &mut State) -> Result<(), Error> {
         adjoint.put("du", &self.du)?;
         adjoint.put_scalar("dnu", self.dnu)?;
-        adjoint.put_scalar("objective", self.objective)
+        Ok(adjoint.put_scalar("objective", self.objective)?)
     }
 
     fn restore_adjoint(&mut self, adjoint: &State) -> Result<(), Error> {
