@@ -4,10 +4,13 @@
 //! threads of a launch call it and split parallel loops between them. `codegen` prints; it does not run
 //! compilers and knows no files.
 //!
-//! A parallel loop is printed twice (see `print::par`): a *careful* form, one element at a time, every index
+//! A parallel loop has two forms on a CPU (see `print::par`): a *careful* form, one element at a time, every index
 //! checked, and an *interior* form without checks, divisions or boundary branches. On entry the loop computes the
 //! interval of the innermost index on which the assumptions of the interior form hold. It runs that interval in the
 //! interior form, in vectors where possible, and the rest in the careful form.
+//!
+//! An iteration is a tree of statements (`kernel`), lowered from the program once for each form and brought into it by steps
+//! (`transform`) that follow what analyses say (`analysis`); `print` and `target` alone know a language.
 #![forbid(unsafe_code)]
 
 mod analysis;
