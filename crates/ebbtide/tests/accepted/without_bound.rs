@@ -2,7 +2,9 @@
 
 use ebbtide::prelude::*;
 use ebbtide_conformance::Input;
+use ebbtide_conformance::judge::Question;
 use ebbtide_ir::Literal;
+use ebbtide_runtime::{Budget, interpreter};
 
 use crate::{array, check, indices, loss};
 
@@ -191,4 +193,26 @@ fn four(x: &mut Array4<f64>, loss: &mut Array0<f64>) {
 #[test]
 fn c56_iterations_in_four_dimensions() {
     check(four().ir().unwrap(), &[array(&[2, 2, 2, 4], 1), loss()], "loss", &["x"]);
+}
+
+#[test]
+#[ignore = "needs CUDA"]
+fn c56_iterations_without_a_bound_have_the_same_gradient_on_cuda() {
+    let (cuda, _) = ebbtide_cuda::Options::new().build().unwrap();
+    let mut count = vec![0; 1100];
+    (count[7], count[1000]) = (30, 41);
+    let rows = [indices(&count), array(&[1100, 6], 1), loss()];
+    let (sort, sweeps, newton) = (sort(), sweeps(), newton());
+    for (program, inputs, wrt) in [
+        (sort.ir().unwrap(), &[array(&[300, 16], 1), loss()][..], &["x"][..]),
+        (sweeps.ir().unwrap(), &rows, &["x"]),
+        (newton.ir().unwrap(), &[array(&[700], 1), array(&[700], 2), loss()], &["c", "x"]),
+    ] {
+        let question = Question::new(program, inputs, "loss", wrt);
+        let [expected, found] = [&interpreter(), &cuda].map(|device| {
+            let gradient = question.gradient(device, false).unwrap();
+            gradient.launch(&question, Budget::StoreAll).unwrap().derivatives
+        });
+        assert_eq!(expected, found, "{program}");
+    }
 }
