@@ -149,6 +149,32 @@ fn c56_a_loop_over_the_elements_in_use() {
 }
 
 #[program]
+fn doubtful(used: &Array0<i32>, c: &Array1<f64>, x: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..used[[]] as usize) {
+        if i % 2 == 0 {
+            let mut v = 1.0;
+            while x[i] > 0.5 {
+                v *= 0.9;
+                x[i] = v * c[i];
+            }
+        }
+    }
+    for i in par(0..x.len()) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+/// Nothing bounds the loop, and what the head of the inner one found is gone when it runs again.
+#[test]
+fn a_head_that_reads_what_its_loop_wrote_is_refused_where_nothing_is_kept() {
+    let error = doubtful().grad(doubtful::loss).wrt(doubtful::c).ir().unwrap_err().to_string();
+    assert!(
+        error.contains("whose number of iterations is data, and that reads `x` after writing it"),
+        "{error}"
+    );
+}
+
+#[program]
 fn adaptive(k: &Array1<f64>, y: &mut Array2<f64>, loss: &mut Array0<f64>) {
     for i in par(0..k.len()) {
         let mut t = 0.0;

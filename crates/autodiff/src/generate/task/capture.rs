@@ -1,7 +1,9 @@
 //! Bodies that read what they wrote: they are run over a copy of the array, and what each load found is kept for the way
 //! back.
 
-use ebbtide_ir::{ArrayId, Block, Compare, Indices, Literal, LocalId, Loop, Op, Stmt, Type, ValueId};
+use ebbtide_ir::{
+    ArrayId, Block, Compare, Indices, Literal, LocalId, Loop, LoopKind, Op, Stmt, Type, ValueId, walk,
+};
 
 use super::Task;
 use crate::analysis::iteration_number::{Level, Step};
@@ -55,6 +57,13 @@ impl Task<'_> {
                 self.captures.insert(*v, capture);
             }
             if let Stmt::Loop(l) = stmt {
+                // When it runs again, its head finds other elements than it found.
+                if let LoopKind::While { head, .. } = &l.kind
+                    && let Some(array) = self.loaded_copy(head)
+                    && !self.is_event_loop(l)
+                {
+                    return Err(self.without_places(array));
+                }
                 let around: Vec<&Loop> = loops.iter().copied().chain([l]).collect();
                 self.make_room_in(w, &l.body, &around)?;
             } else {
@@ -81,13 +90,29 @@ impl Task<'_> {
         let places = loops.iter().map(|l| Some(Step::Numbered(Level::of(l)?))).collect::<Option<Vec<_>>>();
         let places = places.and_then(|loops| self.places(&loops));
         let tape = places.and_then(|places| Some(Capture::Tape(self.lasting(w, ty, &places)?, places)));
-        tape.ok_or_else(|| {
-            self.unsupported(&format!(
-                "a parallel loop whose number of iterations is data, and that reads `{0}` after writing it in an inner loop \
-                 (let it run over all of `{0}`, with an `if` in its body)",
-                self.source.array(array).name
-            ))
-        })
+        tape.ok_or_else(|| self.without_places(array))
+    }
+
+    /// A copied array that a block loads from.
+    fn loaded_copy(&self, block: &Block) -> Option<ArrayId> {
+        let mut found = None;
+        walk(block, &mut |stmt| {
+            if let Stmt::Let(v) = stmt
+                && let Op::Load(array, _) = *self.source.op(*v)
+                && self.copies.contains_key(&array)
+            {
+                found = Some(array);
+            }
+        });
+        found
+    }
+
+    fn without_places(&self, array: ArrayId) -> Error {
+        self.unsupported(&format!(
+            "a parallel loop whose number of iterations is data, and that reads `{0}` after writing it in an inner loop (let it run \
+             over all of `{0}`, with an `if` in its body)",
+            self.source.array(array).name
+        ))
     }
 
     /// Places for passes of loops, one inside the other; `None` where bounds are data.

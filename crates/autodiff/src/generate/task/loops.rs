@@ -26,7 +26,7 @@ impl Task<'_> {
                 this.keep(w, &tape, (Some(var), pass));
             });
         }
-        if self.repeat_loop(w, l)?.is_some() {
+        if self.repeat_loop(w, l)? {
             return Ok(());
         }
         let event = self.loop_event(w, l);

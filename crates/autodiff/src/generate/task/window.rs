@@ -235,13 +235,13 @@ impl<'a> Task<'a> {
         true
     }
 
-    /// Runs a loop whose number of passes is an event once more; `None` where it has to be found out.
-    pub(super) fn repeat_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<Option<()>, Error> {
+    /// Runs a loop whose number of passes is an event once more; `false` where that number has to be found out.
+    pub(super) fn repeat_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<bool, Error> {
         if !self.again || !self.is_event_loop(l) {
-            return Ok(None);
+            return Ok(false);
         }
-        let Some(number) = self.own_event(w) else { return Ok(None) };
-        let Some(passes) = self.recall_event(w, Type::I64, number)? else { return Ok(None) };
+        let Some(number) = self.own_event(w) else { return Ok(false) };
+        let Some(passes) = self.recall_event(w, Type::I64, number)? else { return Ok(false) };
         let passes = w.cast(passes, Type::Index);
         let counted = w.local("passes", passes);
         self.passes.insert(l.id, counted);
@@ -251,8 +251,7 @@ impl<'a> Task<'a> {
         };
         let to = w.add(from, passes);
         self.forward_passes(w, l, (from, to), Vec::new(), |_, _, _| {})?;
-        self.look_anew();
-        Ok(Some(()))
+        Ok(true)
     }
 
     /// The number of the event that a loop is which is about to run.
@@ -269,7 +268,7 @@ impl<'a> Task<'a> {
         }
     }
 
-    fn is_event_loop(&self, l: &Loop) -> bool {
+    pub(super) fn is_event_loop(&self, l: &Loop) -> bool {
         self.window.as_ref().is_some_and(|window| window.events.loops.contains(&l.id))
     }
 
