@@ -89,16 +89,14 @@ fn conditions_at_boundaries_are_decided() {
     check(
         source(bounded()),
         expect![[r#"
-        for (const i64 whole = j + ((hi - j) & -N); j < whole; j += N) {
-        { const i64 v5 = j + 0;
-        {
-        const f64xN v15 = eb_load_f64xN(a0 + (v4 * d0_1 + (INT64_C(1) * v5 + (0 - INT64_C(1)))));
-        const f64xN v18 = eb_load_f64xN(a0 + (v4 * d0_1 + (INT64_C(1) * v5 + INT64_C(1))));
-        const f64xN v19 = (v15 + v18);
-        eb_store_f64xN(a1 + (v4 * d1_1 + (INT64_C(1) * v5 + 0)), v19);
-        }
-        }
-        }
-    "#]],
+            for (const i64 whole = j + ((hi - j) & -N); j < whole; j += N) {
+            { const i64 v5 = j + 0;
+            const f64xN v15 = eb_load_f64xN(a0 + (v4 * d0_1 + (INT64_C(1) * v5 + (0 - INT64_C(1)))));
+            const f64xN v18 = eb_load_f64xN(a0 + (v4 * d0_1 + (INT64_C(1) * v5 + INT64_C(1))));
+            const f64xN v19 = (v15 + v18);
+            eb_store_f64xN(a1 + (v4 * d1_1 + (INT64_C(1) * v5 + 0)), v19);
+            }
+            }
+        "#]],
     );
 }

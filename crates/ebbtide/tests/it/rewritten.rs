@@ -233,11 +233,11 @@ fn loops_whose_bounds_follow_from_those_around_them_may_read_what_they_wrote() {
     right!(eliminate);
 }
 
-/// A loop that ends when what it writes says so.
+/// A loop that ends when what it writes says so. No element is so near to the limit that a difference of values jumps.
 #[program]
 fn falling(x: &mut Array1<f64>, a: &mut Array2<f64>, loss: &mut Array0<f64>) {
     for i in par(0..x.len()) {
-        while x[i] > 0.5 {
+        while x[i] > 0.53 {
             x[i] = 0.9 * x[i] * x[i];
         }
     }
@@ -245,9 +245,8 @@ fn falling(x: &mut Array1<f64>, a: &mut Array2<f64>, loss: &mut Array0<f64>) {
 }
 
 #[test]
-fn a_loop_of_unknown_length_that_reads_what_it_wrote_is_refused_with_a_remedy() {
-    let error = falling().grad(falling::loss).wrt(falling::x).ir().unwrap_err().to_string();
-    assert!(error.contains("read `x` into a variable before that loop, and write it after it"), "{error}");
+fn a_loop_of_unknown_length_may_read_what_it_wrote() {
+    right!(falling);
 }
 
 /// A sum that something else reads as well.
