@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::analysis::dataflow::{Analysis, Edge, Facts, at_end_of_body, backward};
 use crate::syntax::*;
 
 /// Things that statements at program level make and that others use later.
@@ -33,11 +34,19 @@ impl Made {
             temps: self.temps.difference(&other.temps).copied().collect(),
         }
     }
+}
 
-    fn join(&mut self, other: Made) {
-        self.values.extend(other.values);
-        self.locals.extend(other.locals);
-        self.temps.extend(other.temps);
+impl Facts for Made {
+    fn join(&mut self, other: &Made) {
+        self.values.extend(&other.values);
+        self.locals.extend(&other.locals);
+        self.temps.extend(&other.temps);
+    }
+
+    fn swap(&mut self, a: ArrayId, b: ArrayId) {
+        let (had_a, had_b) = (self.temps.remove(&a), self.temps.remove(&b));
+        self.temps.extend(had_a.then_some(b));
+        self.temps.extend(had_b.then_some(a));
     }
 }
 
@@ -80,6 +89,7 @@ impl Entry {
             remade: BTreeSet::new(),
             computed: Vec::new(),
         };
+        let mut liveness = Liveness { program };
         let mut block = &program.body;
         let mut after = Made::default();
         let mut here = Made::default();
@@ -94,24 +104,24 @@ impl Entry {
                 }
             }
             let (stmt, rest) = rest.split_first()?;
-            after = needed_before(program, rest, after);
+            after = backward(&mut liveness, rest, after);
             if let Stmt::Loop(l) = stmt {
                 entry.loops.push(l.id);
                 entry.visible_in.push(std::mem::take(&mut here));
                 if let LoopKind::For { var, .. } = l.kind {
                     here.values.insert(var);
                 }
-                after = needed_at_end_of_body(program, l, after);
+                after = at_end_of_body(&mut liveness, stmt, &after)?;
             }
             if let Stmt::Region(region) = stmt {
-                entry.needed = needed_in_region(program, region, after);
+                entry.needed = backward(&mut liveness, &region.body, after);
                 break;
             }
             block = stmt.blocks().nth(turn.block)?;
         }
         entry.visible_in.push(here);
         for (depth, made) in entry.visible_in.iter().enumerate() {
-            entry.visible.join(made.clone());
+            entry.visible.join(made);
             if depth > 0 {
                 entry.remade.extend(&made.temps);
             }
@@ -127,7 +137,7 @@ impl Entry {
         let mut unknown = Made::default();
         for (depth, made) in self.visible_in.iter().enumerate() {
             if entered.get(..depth) == now.get(..depth) {
-                unknown.join(made.difference(known));
+                unknown.join(&made.difference(known));
             }
         }
         unknown
@@ -193,117 +203,90 @@ fn describe(program: &Program, v: ValueId) -> String {
     }
 }
 
-// ---- what may be read later; the depth of recursion is the depth of nesting in the source
-
-fn needed_before(program: &Program, statements: &[Stmt], after: Made) -> Made {
-    statements.iter().rev().fold(after, |after, stmt| needed_before_one(program, stmt, after))
+/// Liveness: what may be read later.
+struct Liveness<'a> {
+    program: &'a Program,
 }
 
-fn needed_before_one(program: &Program, stmt: &Stmt, mut live: Made) -> Made {
-    let is_temp = |a: ArrayId| matches!(program.array(a).role, Role::Temp(_));
-    match stmt {
-        Stmt::Let(v) => {
-            live.values.remove(v);
-            let op = program.op(*v);
-            live.values.extend(op.operands());
-            match *op {
-                Op::Get(local) => drop(live.locals.insert(local)),
-                Op::Load(a, _) | Op::Dim(a, _) if is_temp(a) => drop(live.temps.insert(a)),
-                _ => {}
-            }
-        }
-        Stmt::Declare(local, _) | Stmt::Set(local, _) => drop(live.locals.remove(local)),
-        // A write of one element keeps the others.
-        Stmt::Store(s) | Stmt::Update(_, s) if is_temp(s.array) => drop(live.temps.insert(s.array)),
-        Stmt::Fill(a, _) | Stmt::Temp(a) => drop(live.temps.remove(a)),
-        Stmt::Copy { from, to } => {
-            live.temps.remove(to);
-            if is_temp(*from) {
-                live.temps.insert(*from);
-            }
-        }
-        Stmt::Library(call) => {
-            for a in &call.writes {
-                if call.op.replaces_all() {
-                    live.temps.remove(a);
-                } else if is_temp(*a) {
-                    live.temps.insert(*a);
+impl Liveness<'_> {
+    fn is_temp(&self, a: ArrayId) -> bool {
+        matches!(self.program.array(a).role, Role::Temp(_))
+    }
+
+    fn read(&self, live: &mut Made, arrays: impl IntoIterator<Item = ArrayId>) {
+        live.temps.extend(arrays.into_iter().filter(|a| self.is_temp(*a)));
+    }
+}
+
+impl Analysis for Liveness<'_> {
+    type Facts = Made;
+
+    fn statement(&mut self, stmt: &Stmt, live: &mut Made) {
+        match stmt {
+            Stmt::Let(v) => {
+                live.values.remove(v);
+                let op = self.program.op(*v);
+                live.values.extend(op.operands());
+                match *op {
+                    Op::Get(local) => drop(live.locals.insert(local)),
+                    Op::Load(a, _) | Op::Dim(a, _) => self.read(live, [a]),
+                    _ => {}
                 }
             }
-            live.temps.extend(call.reads.iter().copied().filter(|a| is_temp(*a)));
-        }
-        Stmt::Swap(a, b) => {
-            let (had_a, had_b) = (live.temps.remove(a), live.temps.remove(b));
-            live.temps.extend(had_a.then_some(*b));
-            live.temps.extend(had_b.then_some(*a));
-        }
-        Stmt::Push(Push { array: a, .. }) | Stmt::Pop(a) if is_temp(*a) => drop(live.temps.insert(*a)),
-        Stmt::If(branch) => {
-            let mut either = needed_before(program, &branch.then, live.clone());
-            either.join(needed_before(program, &branch.otherwise, live));
-            live = either;
-        }
-        Stmt::Loop(l) => {
-            let end = needed_at_end_of_body(program, l, live.clone());
-            live.join(needed_at_head(program, l, &live, end));
-        }
-        Stmt::Par(par) => {
-            let mut inside = needed_before(program, &par.body, live.clone());
-            inside.values.retain(|v| par.ranges.iter().all(|range| range.var != *v));
-            live.join(inside);
-        }
-        Stmt::Region(region) => return needed_in_region(program, region, live),
-        Stmt::Call(call) => return needed_before(program, &call.body, live),
-        Stmt::Forward(f) => {
-            live.temps.extend(f.carried.iter().chain(&f.kept).copied().filter(|a| is_temp(*a)));
-        }
-        _ => {}
-    }
-    // What the inside of a `while` or a `loop` defines for its end is not needed before it.
-    match stmt {
-        Stmt::Loop(Loop { kind: LoopKind::For { from, to, .. }, .. }) => live.values.extend([*from, *to]),
-        Stmt::Loop(_) => {}
-        Stmt::Temp(a) => {
-            if let Role::Temp(shape) = &program.array(*a).role {
-                live.values.extend(shape);
+            Stmt::Declare(local, _) | Stmt::Set(local, _) => drop(live.locals.remove(local)),
+            // A write of one element keeps the others.
+            Stmt::Store(s) | Stmt::Update(_, s) => self.read(live, [s.array]),
+            Stmt::Fill(a, _) => drop(live.temps.remove(a)),
+            Stmt::Temp(a) => {
+                live.temps.remove(a);
+                if let Role::Temp(shape) = &self.program.array(*a).role {
+                    live.values.extend(shape);
+                }
             }
+            Stmt::Copy { from, to } => {
+                live.temps.remove(to);
+                self.read(live, [*from]);
+            }
+            Stmt::Library(call) => {
+                if call.op.replaces_all() {
+                    live.temps.retain(|a| !call.writes.contains(a));
+                } else {
+                    self.read(live, call.writes.iter().copied());
+                }
+                self.read(live, call.reads.iter().copied());
+            }
+            Stmt::Push(Push { array, .. }) | Stmt::Pop(array) => self.read(live, [*array]),
+            Stmt::Forward(f) => self.read(live, f.carried.iter().chain(&f.kept).copied()),
+            _ => {}
         }
-        other => live.values.extend(other.uses()),
+        live.values.extend(stmt.uses());
     }
-    live
-}
 
-fn needed_in_region(program: &Program, region: &Region, after: Made) -> Made {
-    needed_before(program, &region.body, after)
-}
-
-/// What is needed where a loop is about to begin a pass or to end, if `end` is needed at the end of a pass.
-fn needed_at_head(program: &Program, l: &Loop, after: &Made, end: Made) -> Made {
-    let mut pass = needed_before(program, &l.body, end);
-    match &l.kind {
-        LoopKind::For { var, .. } => {
-            pass.values.remove(var);
-            pass
+    fn edge(&mut self, stmt: &Stmt, edge: Edge, live: &mut Made) {
+        match (stmt, edge) {
+            // What a `while` or a `loop` computes for its conditions is not needed before it.
+            (Stmt::Loop(l), Edge::Entry) => {
+                if let LoopKind::For { from, to, .. } = l.kind {
+                    live.values.extend([from, to]);
+                }
+            }
+            (_, Edge::Entry) => live.values.extend(stmt.uses()),
+            (Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }), Edge::IterationStart) => {
+                live.values.remove(var);
+            }
+            (Stmt::Par(par), Edge::IterationStart) => {
+                live.values.retain(|v| par.ranges.iter().all(|range| range.var != *v));
+            }
+            (Stmt::Loop(Loop { kind: LoopKind::While { condition, .. }, .. }), Edge::Condition) => {
+                live.values.insert(*condition);
+            }
+            (Stmt::Loop(l), Edge::IterationEnd) => live.values.extend(l.until),
+            _ => {}
         }
-        LoopKind::While { head, condition } => {
-            pass.join(after.clone());
-            pass.values.insert(*condition);
-            needed_before(program, head, pass)
-        }
-        LoopKind::Forever => pass,
     }
-}
 
-/// What is needed at the end of a loop's body: by its condition, by another pass, by what comes after it.
-fn needed_at_end_of_body(program: &Program, l: &Loop, after: Made) -> Made {
-    let mut end = after.clone();
-    end.values.extend(l.until);
-    loop {
-        let mut more = end.clone();
-        more.join(needed_at_head(program, l, &after, end.clone()));
-        if more == end {
-            return end;
-        }
-        end = more;
+    /// What the driver carries between the pieces of a driven loop is named by the loop.
+    fn goes_into(&self, stmt: &Stmt) -> bool {
+        !matches!(stmt, Stmt::Forward(_) | Stmt::Backward(_))
     }
 }
