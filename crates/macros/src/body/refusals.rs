@@ -75,7 +75,7 @@ impl Translator<'_> {
 
     /// Refuses what a `for` runs over, if it is not a range.
     pub(super) fn refuse_iterator(&mut self, expr: &Expr) {
-        let message = "a loop runs over a range: `for i in 0..n`, `(0..n).rev()`, `(0..n).step_by(2)`, or `par(0..n)`, \
+        let message = "a loop runs over a range: `for i in 0..n`, `(0..n).rev()`, `(0..n).step_by(2)`, `par(0..n)` or \
                        `par((0..n).step_by(2))`; elements are `u[i]`";
         self.errors.at(expr, message);
     }
