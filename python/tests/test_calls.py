@@ -316,6 +316,8 @@ def test_ctrl_c_cancels_a_program_and_raises_keyboard_interrupt():
         import numpy as np
         sys.path.insert(0, sys.argv[1])
         from test_calls import forever, scale
+        # A shell lets what it runs in its background ignore the signal.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         import ebbtide as eb
         u, flag = np.zeros(4), np.zeros((), np.int32)
         forever(u, np.ones((), np.int32))

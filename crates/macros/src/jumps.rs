@@ -180,7 +180,7 @@ impl<'a> Jumps<'a> {
             return self.list(&[&outside[..], rest].concat());
         }
         if let Stmt::Expr(Expr::Match(matched), _) = stmt
-            && expr_jumps_or_loops(stmt)
+            && has_jumps(std::slice::from_ref(stmt))
         {
             let [bind, check, branch] = match_to_if(matched, self.errors);
             let (mut all, falls) = self.list(&[&[branch], rest].concat());
@@ -462,12 +462,13 @@ impl<'a> Jumps<'a> {
     }
 }
 
-/// Which jumps out of it a statement holds.
+/// Which jumps out of it a statement holds, and whether it holds any, those inside its own loops included.
 #[derive(Clone, Copy, Default)]
 struct Kinds {
     breaks: bool,
     continues: bool,
     returns: bool,
+    any: bool,
 }
 
 fn jumps_in(stmt: &Stmt) -> Kinds {
@@ -480,19 +481,12 @@ fn jumps_in(stmt: &Stmt) -> Kinds {
 
 /// Adds the jumps of an expression that leave it; inside a loop of its own these are `return`s alone.
 fn collect(expr: &Expr, in_loop: bool, found: &mut Kinds) {
-    let mut inside = |block: &Block, in_loop: bool| {
-        for stmt in &block.stmts {
-            match stmt {
-                Stmt::Expr(expr, _) => collect(expr, in_loop, found),
-                Stmt::Local(Local { init: Some(init), .. }) => collect(&init.expr, in_loop, found),
-                _ => {}
-            }
-        }
-    };
+    let mut inside =
+        |block: &Block, in_loop: bool| block.stmts.iter().for_each(|stmt| collect_in(stmt, in_loop, found));
     match expr {
-        Expr::Break(_) => found.breaks |= !in_loop,
-        Expr::Continue(_) => found.continues |= !in_loop,
-        Expr::Return(_) => found.returns = true,
+        Expr::Break(_) => (found.breaks, found.any) = (found.breaks || !in_loop, true),
+        Expr::Continue(_) => (found.continues, found.any) = (found.continues || !in_loop, true),
+        Expr::Return(_) => (found.returns, found.any) = (true, true),
         Expr::Block(block) => inside(&block.block, in_loop),
         Expr::ForLoop(l) => inside(&l.body, true),
         Expr::While(l) => inside(&l.body, true),
@@ -512,6 +506,14 @@ fn collect(expr: &Expr, in_loop: bool, found: &mut Kinds) {
     }
 }
 
+fn collect_in(stmt: &Stmt, in_loop: bool, found: &mut Kinds) {
+    match stmt {
+        Stmt::Expr(expr, _) => collect(expr, in_loop, found),
+        Stmt::Local(Local { init: Some(init), .. }) => collect(&init.expr, in_loop, found),
+        _ => {}
+    }
+}
+
 fn expr_jumps(expr: &Expr) -> bool {
     let mut found = Kinds::default();
     collect(expr, false, &mut found);
@@ -527,37 +529,11 @@ fn stmt_jumps(stmt: &Stmt) -> bool {
     }
 }
 
-/// Is there any jump or loop inside, so that a `match` is to be rewritten before its arms are?
-fn expr_jumps_or_loops(stmt: &Stmt) -> bool {
-    has_jumps(std::slice::from_ref(stmt))
-}
-
 /// Is there any jump in these statements, loops inside them included?
 fn has_jumps(stmts: &[Stmt]) -> bool {
-    fn any(expr: &Expr) -> bool {
-        match expr {
-            Expr::Break(_) | Expr::Continue(_) | Expr::Return(_) => true,
-            Expr::Block(block) => has_jumps(&block.block.stmts),
-            Expr::ForLoop(l) => has_jumps(&l.body.stmts),
-            Expr::While(l) => has_jumps(&l.body.stmts),
-            Expr::Loop(l) => has_jumps(&l.body.stmts),
-            Expr::If(branch) => {
-                has_jumps(&branch.then_branch.stmts)
-                    || branch.else_branch.as_ref().is_some_and(|(_, other)| any(other))
-            }
-            Expr::Match(matched) => matched.arms.iter().any(|arm| any(&arm.body)),
-            Expr::Assign(assign) => any(&assign.right),
-            Expr::Binary(binary) if compound(&binary.op).is_some() => any(&binary.right),
-            Expr::Paren(paren) => any(&paren.expr),
-            Expr::Group(group) => any(&group.expr),
-            _ => false,
-        }
-    }
-    stmts.iter().any(|stmt| match stmt {
-        Stmt::Expr(expr, _) => any(expr),
-        Stmt::Local(Local { init: Some(init), .. }) => any(&init.expr),
-        _ => false,
-    })
+    let mut found = Kinds::default();
+    stmts.iter().for_each(|stmt| collect_in(stmt, false, &mut found));
+    found.any
 }
 
 /// Do these statements end with a `return` on every path?

@@ -28,7 +28,7 @@ use crate::generate::working_copies::working_copies;
 use crate::gradient::{Gradient, Inner, Pushes};
 use crate::normalize::early::early;
 use crate::optimize::sum_in_lanes::sum_in_lanes;
-use crate::plan::events::events;
+use crate::plan::events::has_events;
 use crate::plan::scratch_arrays::{Domain, ScratchArrays};
 use crate::plan::shadow_state::{ShadowState, Shadows};
 use crate::plan::tape_plan::{Aside, TapePlan};
@@ -255,7 +255,7 @@ impl<'a> AdjointBuilder<'a> {
             if let Stmt::Par(par) = stmt {
                 let arrays = store_forwarding(self.source, self.affines, par).arrays;
                 let domain = Domain::of_ended(self.source, self.affines, par);
-                if domain.is_some_and(|domain| events(&domain, par, &arrays).is_some()) {
+                if domain.is_some_and(|domain| has_events(&domain, par, &arrays)) {
                     without_bound.extend(arrays.iter().copied());
                 }
                 read_again.extend(arrays);

@@ -337,12 +337,7 @@ impl ParAdjoint<'_> {
 
     /// Copies what a loop reads after it has written it, as it was before.
     fn copy(&self, w: &mut Writer, forwarding: &StoreForwarding) -> BTreeMap<ArrayId, ArrayId> {
-        let copies = self.copies.iter().filter(|(array, _)| forwarding.arrays.contains(array));
-        let copies: BTreeMap<ArrayId, ArrayId> = copies.map(|(array, copy)| (*array, *copy)).collect();
-        for (array, copy) in &copies {
-            w.push(Stmt::Copy { from: *array, to: *copy });
-        }
-        copies
+        copy_read_again(w, self.copies, forwarding)
     }
 
     /// The copies of what a loop reads after it has written it, and their stamps: no element is written yet in any run.
@@ -351,13 +346,10 @@ impl ParAdjoint<'_> {
         w: &mut Writer,
         forwarding: &StoreForwarding,
     ) -> (BTreeMap<ArrayId, ArrayId>, BTreeMap<ArrayId, ArrayId>) {
-        let of_loop = |all: &BTreeMap<ArrayId, ArrayId>| -> BTreeMap<ArrayId, ArrayId> {
-            all.iter().filter(|(a, _)| forwarding.arrays.contains(a)).map(|(a, b)| (*a, *b)).collect()
-        };
-        let stamps = of_loop(self.stamps);
+        let stamps = of_read_again(self.stamps, forwarding);
         let zero = w.literal(Literal::from(0i64));
         stamps.values().for_each(|stamp| w.push(Stmt::Fill(*stamp, zero)));
-        (of_loop(self.copies), stamps)
+        (of_read_again(self.copies, forwarding), stamps)
     }
 
     /// Writes loops that add to the shadows of these arrays.
@@ -386,6 +378,27 @@ impl ParAdjoint<'_> {
             self.shadow_states.insert(*array, ShadowState::Numbers);
         }
     }
+}
+
+/// Of these arrays those that belong to arrays which a loop reads after it has written them.
+fn of_read_again(
+    all: &BTreeMap<ArrayId, ArrayId>,
+    forwarding: &StoreForwarding,
+) -> BTreeMap<ArrayId, ArrayId> {
+    all.iter().filter(|(array, _)| forwarding.arrays.contains(array)).map(|(a, b)| (*a, *b)).collect()
+}
+
+/// Copies what a loop reads after it has written it, as it was before.
+pub(crate) fn copy_read_again(
+    w: &mut Writer,
+    copies: &BTreeMap<ArrayId, ArrayId>,
+    forwarding: &StoreForwarding,
+) -> BTreeMap<ArrayId, ArrayId> {
+    let copies = of_read_again(copies, forwarding);
+    for (array, copy) in &copies {
+        w.push(Stmt::Copy { from: *array, to: *copy });
+    }
+    copies
 }
 
 /// A parallel loop, what it reads after it has written it, and the copies over which its body runs therefore.

@@ -15,7 +15,7 @@ use crate::analysis::store_forwarding::store_forwarding;
 use crate::error::Error;
 use crate::generate::custom_call::{call_rule, declare_scratch};
 use crate::generate::extremes::{Duel, Extremes, declare};
-use crate::generate::par::over_iterations;
+use crate::generate::par::{copy_read_again, over_iterations};
 use crate::generate::task::Purpose;
 use crate::plan::shadow_state::Shadows;
 use crate::rules::{partials, pull};
@@ -379,11 +379,7 @@ impl TangentBuilder<'_> {
         let forwarding = store_forwarding(self.source, &affines, par);
         let again = |w: &mut Writer, purpose: Purpose<'_>| {
             let none = Shadows::default();
-            let copies = self.copies.iter().filter(|(array, _)| forwarding.arrays.contains(array));
-            let copies: BTreeMap<ArrayId, ArrayId> = copies.map(|(array, copy)| (*array, *copy)).collect();
-            for (array, copy) in &copies {
-                w.push(Stmt::Copy { from: *array, to: *copy });
-            }
+            let copies = copy_read_again(w, &self.copies, &forwarding);
             let body = (par, &forwarding, copies);
             over_iterations(w, (self.source, self.activity), (&none, &beside), &HashMap::new(), body, purpose)
         };

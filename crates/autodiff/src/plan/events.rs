@@ -16,7 +16,6 @@ use ebbtide_ir::{
     Stmt, Type, ValueId, walk,
 };
 
-use crate::analysis::iteration_number::{Level, Step};
 use crate::plan::scratch_arrays::Domain;
 
 /// The events of the iterations of a parallel loop.
@@ -34,9 +33,7 @@ pub(crate) struct Events {
 /// The events of a parallel loop that reads these arrays after it has written them; `None` where all that it finds has places
 /// that are known before it runs.
 pub(crate) fn events(domain: &Domain<'_>, par: &Par, arrays: &BTreeSet<ArrayId>) -> Option<Events> {
-    let mut finder = Finder { domain, arrays, loads: BTreeSet::new(), loops: BTreeSet::new() };
-    finder.block(&par.body, &[]);
-    let Finder { loads, loops, .. } = finder;
+    let Finder { loads, loops, .. } = find(domain, par, arrays);
     if loads.is_empty() && loops.is_empty() {
         return None;
     }
@@ -49,6 +46,18 @@ pub(crate) fn events(domain: &Domain<'_>, par: &Par, arrays: &BTreeSet<ArrayId>)
     let body = start.into_iter().chain(counter.block(&par.body)).collect();
     let source = counter.source;
     Some(Events { source, par: Par { body, ..par.clone() }, next, loads, loops })
+}
+
+/// Has a parallel loop that reads these arrays after it has written them any events?
+pub(crate) fn has_events(domain: &Domain<'_>, par: &Par, arrays: &BTreeSet<ArrayId>) -> bool {
+    let found = find(domain, par, arrays);
+    !found.loads.is_empty() || !found.loops.is_empty()
+}
+
+fn find<'a>(domain: &'a Domain<'a>, par: &Par, arrays: &'a BTreeSet<ArrayId>) -> Finder<'a> {
+    let mut finder = Finder { domain, arrays, loads: BTreeSet::new(), loops: BTreeSet::new() };
+    finder.block(&par.body, &[]);
+    finder
 }
 
 /// Finds events.
@@ -64,7 +73,11 @@ impl Finder<'_> {
     fn block(&mut self, block: &Block, around: &[&Loop]) {
         for stmt in block {
             match stmt {
-                Stmt::Let(v) if self.is_read_again(*v) && !self.has_places(around) => {
+                Stmt::Let(v)
+                    if self.is_read_again(*v)
+                        && !around.is_empty()
+                        && self.domain.places_in(around).is_none() =>
+                {
                     self.loads.insert(*v);
                 }
                 Stmt::Loop(l) => {
@@ -91,13 +104,6 @@ impl Finder<'_> {
         let mut reads = false;
         walk(block, &mut |stmt| reads |= matches!(stmt, Stmt::Let(v) if self.is_read_again(*v)));
         reads
-    }
-
-    /// Is there a place for each pass of these loops?
-    fn has_places(&self, loops: &[&Loop]) -> bool {
-        let steps = loops.iter().map(|l| Some(Step::Numbered(Level::of(l)?))).collect::<Option<Vec<_>>>();
-        loops.is_empty()
-            || steps.and_then(|steps| self.domain.places(&steps)).is_some_and(|p| self.domain.has_room(&p))
     }
 }
 

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    Affines, ArrayId, Binary, Block, Indices, Literal, LoopId, LoopKind, Op, Par, Program, Range, Role, Stmt,
-    Type, ValueId, depends_on_arguments_alone,
+    Affines, ArrayId, Binary, Block, Indices, Literal, Loop, LoopId, LoopKind, Op, Par, Program, Range, Role,
+    Stmt, Type, ValueId, depends_on_arguments_alone,
 };
 
 use crate::analysis::iteration_number::{Level, Numbered, Ranges, Step};
@@ -20,7 +20,7 @@ pub(crate) struct ScratchArrays {
     /// By type and extents.
     arrays: BTreeMap<(Type, Vec<Polynomial>), Vec<ArrayId>>,
     /// By type and extents, for windows.
-    windows: BTreeMap<(Type, Vec<Polynomial>), Vec<ArrayId>>,
+    windows: BTreeMap<(Type, Vec<Polynomial>), ArrayId>,
     /// By type and extents, for sums in lanes.
     lanes: BTreeMap<(Type, Vec<ValueId>), Vec<ArrayId>>,
     /// Their declarations, before everything that is done.
@@ -84,29 +84,28 @@ const WINDOW: i64 = 64;
 const WINDOWS: i64 = 1 << 18;
 
 impl ScratchArrays {
-    /// The `number`th array of this type with a window for each iteration of a loop: the first dimension tells its places
-    /// apart.
-    pub fn window(&mut self, w: &mut Writer, ty: Type, domain: &Domain<'_>, number: usize) -> ArrayId {
+    /// The array of this type with a window for each iteration of a loop: the first dimension tells its places apart.
+    pub fn window(&mut self, w: &mut Writer, ty: Type, domain: &Domain<'_>) -> ArrayId {
         let key = (ty, domain.extents.clone());
-        let have = self.windows.get(&key).map_or(0, Vec::len);
-        for _ in have..=number {
-            w.begin();
-            let mut iterations = w.index(1);
-            for extent in &domain.extents {
-                let extent = write(w, extent, &mut |w, v| early(domain.source, w, v));
-                iterations = w.mul(iterations, extent);
-            }
-            let (one, least, all) = (w.index(1), w.index(WINDOW), w.index(WINDOWS));
-            let some = w.binary(Binary::Max, iterations, one);
-            let share = w.div(all, some);
-            let length = w.binary(Binary::Max, share, least);
-            self.declared.extend(w.end());
-            let name = format!("window{}", self.windows.values().map(Vec::len).sum::<usize>());
-            let array = w.array(name, ty, 2, Role::Temp(vec![length, iterations]));
-            self.declared.push(Stmt::Temp(array));
-            self.windows.entry(key.clone()).or_default().push(array);
+        if let Some(array) = self.windows.get(&key) {
+            return *array;
         }
-        self.windows[&key][number]
+        w.begin();
+        let mut iterations = w.index(1);
+        for extent in &domain.extents {
+            let extent = write(w, extent, &mut |w, v| early(domain.source, w, v));
+            iterations = w.mul(iterations, extent);
+        }
+        let (one, least, all) = (w.index(1), w.index(WINDOW), w.index(WINDOWS));
+        let some = w.binary(Binary::Max, iterations, one);
+        let share = w.div(all, some);
+        let length = w.binary(Binary::Max, share, least);
+        self.declared.extend(w.end());
+        let name = format!("window{}", self.windows.len());
+        let array = w.array(name, ty, 2, Role::Temp(vec![length, iterations]));
+        self.declared.push(Stmt::Temp(array));
+        self.windows.insert(key, array);
+        array
     }
 }
 
@@ -173,6 +172,12 @@ impl<'a> Domain<'a> {
             true => known.number(loops).map(Places::Each),
             false => known.number(&[&own, loops].concat()).map(Places::Packed),
         }
+    }
+
+    /// Places for passes of loops of the source, one inside the other; `None` where nobody knows how many there are.
+    pub fn places_in(&self, loops: &[&Loop]) -> Option<Places> {
+        let steps = loops.iter().map(|l| Some(Step::Numbered(Level::of(l)?))).collect::<Option<Vec<_>>>()?;
+        self.places(&steps).filter(|places| self.has_room(places))
     }
 
     /// May an array with these places have as many dimensions?

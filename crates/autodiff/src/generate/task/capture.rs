@@ -33,16 +33,19 @@ impl Task<'_> {
         if self.copies.is_empty() {
             return Ok(());
         }
-        for stmt in body {
-            if let Stmt::Loop(l) = stmt {
-                self.make_room_in(w, &l.body, &[l])?;
-            } else {
-                for block in stmt.blocks() {
-                    self.make_room_in(w, block, &[])?;
-                }
+        body.iter().try_for_each(|stmt| self.make_room_inside(w, stmt, &[]))
+    }
+
+    /// Makes room inside of a statement.
+    fn make_room_inside(&mut self, w: &mut Writer, stmt: &Stmt, loops: &[&Loop]) -> Result<(), Error> {
+        match stmt {
+            // The head of a loop has nothing that its passes read.
+            Stmt::Loop(l) => {
+                let around: Vec<&Loop> = loops.iter().copied().chain([l]).collect();
+                self.make_room_in(w, &l.body, &around)
             }
+            _ => stmt.blocks().try_for_each(|block| self.make_room_in(w, block, loops)),
         }
-        Ok(())
     }
 
     /// The depth of recursion is that of nesting in the source.
@@ -56,21 +59,15 @@ impl Task<'_> {
                 let capture = self.room(w, *v, array, loops)?;
                 self.captures.insert(*v, capture);
             }
-            if let Stmt::Loop(l) = stmt {
-                // When it runs again, its head finds other elements than it found.
-                if let LoopKind::While { head, .. } = &l.kind
-                    && let Some(array) = self.loaded_copy(head)
-                    && !self.is_event_loop(l)
-                {
-                    return Err(self.without_places(array));
-                }
-                let around: Vec<&Loop> = loops.iter().copied().chain([l]).collect();
-                self.make_room_in(w, &l.body, &around)?;
-            } else {
-                for inner in stmt.blocks() {
-                    self.make_room_in(w, inner, loops)?;
-                }
+            // When a loop runs again, its head finds other elements than it found.
+            if let Stmt::Loop(l) = stmt
+                && let LoopKind::While { head, .. } = &l.kind
+                && let Some(array) = self.loaded_copy(head)
+                && !self.is_event_loop(l)
+            {
+                return Err(self.without_places(array));
             }
+            self.make_room_inside(w, stmt, loops)?;
         }
         Ok(())
     }
@@ -87,8 +84,7 @@ impl Task<'_> {
             let zero = w.literal(Literal::from_bits(ty, 0));
             return Ok(Capture::Local(w.local("found", zero)));
         }
-        let places = loops.iter().map(|l| Some(Step::Numbered(Level::of(l)?))).collect::<Option<Vec<_>>>();
-        let places = places.and_then(|loops| self.places(&loops));
+        let places = self.store.as_ref().and_then(|store| store.domain.places_in(loops));
         let tape = places.and_then(|places| Some(Capture::Tape(self.lasting(w, ty, &places)?, places)));
         tape.ok_or_else(|| self.without_places(array))
     }
