@@ -24,4 +24,4 @@ mod unit;
 pub use analysis::ordered_updates::{STAGING_WORDS, loops_on_one_thread, staging_bytes};
 pub use kernel::machine::{Target, WORTH_SHARING, Width};
 pub use target::{c_unit, cuda_unit};
-pub use unit::{Access, Raised, Unit};
+pub use unit::{Access, COUNTERS, Position, Raised, Unit};

@@ -11,6 +11,8 @@ pub struct Unit {
     pub source: String,
     /// What faults refer to, by number.
     pub accesses: Vec<Access>,
+    /// Where the assertions stand, by number.
+    pub positions: Vec<Position>,
     /// The conditions that are asked when parallel loops begin, by number, and where the loops stand in the source.
     pub requirements: Vec<(Requirement, Option<Site>)>,
     /// The most reductions that one parallel loop has.
@@ -23,6 +25,27 @@ pub struct Unit {
     pub widths: Vec<Width>,
     /// How many parts the text has: each can be compiled by itself, with its number as `EB_PART`.
     pub parts: usize,
+}
+
+/// So many counters of loops come with an assertion that does not hold; `EB_COUNTERS` of the prelude.
+pub const COUNTERS: usize = 8;
+
+/// Where an assertion stands: a position in words, without its numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// By counter of a loop: what stands before it.
+    pub before: Vec<String>,
+    /// What stands behind the last one.
+    pub rest: String,
+}
+
+impl Position {
+    /// The position with its numbers: `simulate/for t=41/par i=3`.
+    fn with(&self, counters: &[i64]) -> String {
+        let counted: String =
+            self.before.iter().zip(counters).map(|(text, counter)| format!("{text}{counter}")).collect();
+        counted + &self.rest
+    }
 }
 
 /// What a fault of compiled code refers to.
@@ -47,6 +70,8 @@ pub struct Raised {
     pub index: i64,
     /// The bound.
     pub extent: i64,
+    /// The counters of the loops around an assertion.
+    pub at: [i64; COUNTERS],
 }
 
 impl Unit {
@@ -68,7 +93,10 @@ impl Unit {
                 extent: raised.extent,
                 site: site(access),
             },
-            2 => program.division_fault(site(access)),
+            2 => {
+                let position = self.positions.get(raised.dimension as usize);
+                program.division_fault(site(access), position.map_or(String::new(), |p| p.with(&raised.at)))
+            }
             9 => Fault::IndexOverflow { site: site(access) },
             3 => {
                 let describe = |id: i64| {

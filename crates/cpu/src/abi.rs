@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64};
 
+use ebbtide_codegen::COUNTERS;
+
 use crate::operation::Context;
 
 /// What all threads of a launch share; `eb_shared` of the prelude.
@@ -12,6 +14,7 @@ pub(crate) struct Shared {
     pub dimension: i64,
     pub index: i64,
     pub extent: i64,
+    pub at: [i64; COUNTERS],
     pub verdict: i32,
     pub stop: *const AtomicBool,
     pub done: *const AtomicI64,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
-use ebbtide_codegen::{Raised, Unit, c_unit};
+use ebbtide_codegen::{COUNTERS, Raised, Unit, c_unit};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
     Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, ValueId, enclosing, parts, walk,
@@ -273,6 +273,7 @@ impl Native {
             dimension: 0,
             index: 0,
             extent: 0,
+            at: [0; COUNTERS],
             verdict: 0,
             stop: frame.cancel.as_ref().map_or(&raw const NEVER, |cancel| cancel.word()),
             done: &raw const *frame.done,
@@ -417,8 +418,8 @@ impl Native {
                 }
             }
             kind => {
-                let Shared { access, dimension, index, extent, .. } = *shared;
-                let raised = Raised { kind, access, dimension, index, extent };
+                let Shared { access, dimension, index, extent, at, .. } = *shared;
+                let raised = Raised { kind, access, dimension, index, extent, at };
                 self.unit.fault(&self.program, raised, |id| &frame.arrays[id.index()].shape)
             }
         };

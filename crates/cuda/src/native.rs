@@ -291,7 +291,7 @@ impl Native {
         aside.yielded = fetched.as_ref().is_ok_and(|(shared, _)| shared.outcome != 0);
         frame.aside = Some(aside);
         let (shared, passes) = fetched?;
-        let Shared { fault: kind, access, dimension, index, extent, .. } = shared;
+        let Shared { fault: kind, access, dimension, index, extent, at, .. } = shared;
         match kind {
             0 if shared.outcome == 0 => Ok(Outcome::Done),
             0 => {
@@ -303,7 +303,7 @@ impl Native {
             _ => {
                 // A reduction may have been left half-way.
                 self.clear_partials()?;
-                let raised = Raised { kind, access, dimension, index, extent };
+                let raised = Raised { kind, access, dimension, index, extent, at };
                 let fault = self.unit.fault(&self.program, raised, |id| &frame.arrays[id.index()].shape);
                 Err(Error::of_run(&self.program, fault))
             }

@@ -1,5 +1,7 @@
 //! What a launch is given and gives back, in the layout of the prelude.
 
+use ebbtide_codegen::COUNTERS;
+
 use crate::sys::Address;
 
 /// As many values can be changed with one launch; `EB_PATCHES` of the prelude.
@@ -46,6 +48,7 @@ pub struct Shared {
     pub dimension: i64,
     pub index: i64,
     pub extent: i64,
+    pub at: [i64; COUNTERS],
     pub ended: i32,
     pub outcome: i32,
     pub region: i64,
@@ -53,5 +56,5 @@ pub struct Shared {
     pub exchanged: i32,
 }
 
-const _: () = assert!(size_of::<Shared>() == 64, "the prelude declares as many bytes");
+const _: () = assert!(size_of::<Shared>() == 128, "the prelude declares as many bytes");
 const _: () = assert!(size_of::<Launch>() == 264, "the prelude declares as many bytes");

@@ -181,7 +181,9 @@ fn run_errors() {
 fn rustc_errors() {
     let said = concat!(
         include_str!("../../ebbtide/tests/ui/the_first_hour.stderr"),
-        include_str!("../../ebbtide/tests/ui/newcomers_derivatives.stderr")
+        include_str!("../../ebbtide/tests/ui/newcomers_calls.stderr"),
+        include_str!("../../ebbtide/tests/ui/newcomers_derivatives.stderr"),
+        include_str!("../../ebbtide/tests/ui/newcomers_prelude.stderr")
     );
     let quoted: Vec<&str> = PAGE.lines().filter(|line| line.starts_with("error")).collect();
     assert!(quoted.len() >= 5, "{quoted:?}");

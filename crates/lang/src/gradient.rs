@@ -57,6 +57,7 @@ impl Bytes {
 }
 
 /// A gradient that is being asked for: [`Program::grad`], [`Program::value_and_grad`], [`Program::vjp`].
+#[must_use = "a gradient is compiled for a device and launched: `.compile(&device)?.launch(args)?`"]
 pub struct Gradient<P: Source> {
     program: Result<Arc<ir::Program>, ir::Error>,
     request: autodiff::Request,

@@ -141,6 +141,7 @@ pub fn counted(program: &str, name: &str, literal: ir::Literal) -> Result<ir::Li
 ///
 /// `P` is the empty type that `#[program] fn p(..)` emits under the function's own name; calling `p()` gives a
 /// `Program<p>`.
+#[must_use = "a program is compiled for a device and launched: `p().compile(&device)?.launch(args)?`"]
 pub struct Program<P: Source> {
     built: OnceLock<Result<Built, ir::Error>>,
     source: PhantomData<fn() -> P>,

@@ -59,6 +59,7 @@ impl<'a> Direction<'a> {
 }
 
 /// A Jacobian-vector or Hessian-vector product that is being asked for.
+#[must_use = "a product is compiled for a device and launched: `.compile(&device)?.launch(args)?`"]
 pub struct Product<P: Source> {
     program: Result<Arc<ir::Program>, String>,
     of: String,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ebbtide_ir::{ArrayId, LocalId, Type, ValueId};
+use ebbtide_ir::{ArrayId, LocalId, LoopId, Type, ValueId};
 
 /// A variable of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +31,8 @@ pub(crate) enum Variable {
     Held(ArrayId),
     /// A value from outside the loop, in the narrow type.
     Bound(ValueId),
+    /// How many passes of a loop around the parallel one are finished.
+    Passes(LoopId),
 }
 
 /// The type of a variable.
@@ -75,6 +77,7 @@ impl fmt::Display for Name {
             Variable::Old(n) => write!(f, "old{n}")?,
             Variable::Held(array) => write!(f, "h{}", array.index())?,
             Variable::Bound(v) => write!(f, "n{}", v.index())?,
+            Variable::Passes(l) => write!(f, "pass{}", l.index())?,
         }
         self.side.map_or(Ok(()), |side| write!(f, "_{side}"))
     }

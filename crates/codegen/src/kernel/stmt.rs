@@ -71,10 +71,12 @@ pub(crate) enum Stmt {
         element: Element,
         taken: ArrayId,
     },
-    /// A fault where the operand is what its kind says: the iteration ends.
+    /// A fault where the operand is what its kind says: the iteration ends. The counters of the loops around it come with an
+    /// assertion.
     Fault {
         operand: Expr,
         kind: Fault,
+        counters: Vec<Expr>,
         site: Option<Site>,
     },
     /// From here on the first element that does not exist is remembered.
@@ -258,7 +260,7 @@ impl Stmt {
                 element.index_mut().iter_mut().collect()
             }
             Stmt::Reduce { value, when, .. } => [value].into_iter().chain(when).collect(),
-            Stmt::Fault { operand, .. } => vec![operand],
+            Stmt::Fault { operand, counters, .. } => [operand].into_iter().chain(counters).collect(),
             Stmt::If { condition, .. } => vec![condition],
             Stmt::Loop(l) => {
                 let of_kind = match &mut l.kind {

@@ -140,7 +140,10 @@ impl Verifier<'_> {
                 self.condition(when.as_ref(), *ty)?;
             }
             Stmt::Claim { element, .. } => self.element(element, None)?,
-            Stmt::Fault { operand, .. } => drop(self.ty(operand)?),
+            Stmt::Fault { operand, counters, .. } => {
+                self.ty(operand)?;
+                counters.iter().try_for_each(|counter| self.expect(counter, INDEX))?;
+            }
             Stmt::DeferFaults => self.deferred = true,
             Stmt::RaiseDeferred => self.deferred = false,
             Stmt::Strides(_) | Stmt::Poll => {}
@@ -287,6 +290,7 @@ impl Verifier<'_> {
             Variable::Local(local) => Some(Ty::One(self.program.locals[local.index()].ty)),
             Variable::Held(array) => Some(Ty::One(self.program.array(array).ty)),
             Variable::Bound(_) => Some(Ty::Narrow),
+            Variable::Passes(_) => Some(INDEX),
             Variable::Mask(_) | Variable::Exists(_) | Variable::Address(_) | Variable::Old(_) => None,
         };
         outside.filter(|_| !self.defined.contains(&name)).ok_or(Error::OutOfScope(name))

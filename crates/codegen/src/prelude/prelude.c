@@ -1,11 +1,14 @@
 typedef uint8_t b8;
 
 
+enum { EB_COUNTERS = 8 };
+
 /* What all threads of a launch share. */
 typedef struct {
     i32 fault;       /* 0: none; else the kind of the first fault */
     i32 access;      /* which access of the table, or which division */
     i64 dimension, index, extent;
+    i64 at[EB_COUNTERS];     /* the counters of the loops around an assertion that does not hold */
     i32 verdict;     /* the fault that the last barrier saw */
     const volatile b8 *stop; /* the host's wish that the launch ends */
     volatile i64 *done;      /* finished passes of the outermost loop, for the host to look at */
@@ -47,14 +50,15 @@ typedef struct {
 
 enum { EB_BOUNDS = 1, EB_DIVISION = 2, EB_SHAPES = 3, EB_TAPE = 4, EB_STOPPED = 5, EB_MISFIT = 6, EB_TAKEN = 7, EB_OPERATION = 8, EB_OVERFLOW = 9, EB_MEET = 10 };
 
-static __attribute__((noinline, cold)) void eb_fault(eb_frame *f, i32 kind, i32 access, i64 dimension, i64 index, i64 extent) {
+/* Was it the first fault? */
+static __attribute__((noinline, cold)) i32 eb_fault(eb_frame *f, i32 kind, i32 access, i64 dimension, i64 index, i64 extent) {
     i32 none = 0;
-    if (__atomic_compare_exchange_n(&f->shared->fault, &none, kind, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-        f->shared->access = access;
-        f->shared->dimension = dimension;
-        f->shared->index = index;
-        f->shared->extent = extent;
-    }
+    if (!__atomic_compare_exchange_n(&f->shared->fault, &none, kind, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return 0;
+    f->shared->access = access;
+    f->shared->dimension = dimension;
+    f->shared->index = index;
+    f->shared->extent = extent;
+    return 1;
 }
 
 /* Does the host want the launch to end? */

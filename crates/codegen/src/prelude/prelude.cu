@@ -14,11 +14,14 @@ typedef i32 nx;
 #define INT64_MAX 9223372036854775807ll
 #define INT64_C(x) x##ll
 
+enum { EB_COUNTERS = 8 };
+
 /* What all threads of a launch share. */
 struct eb_shared {
     i32 fault;       /* 0: none; else the kind of the first fault */
     i32 access;      /* which access of the table, or which division */
     i64 dimension, index, extent;
+    i64 at[EB_COUNTERS];     /* the counters of the loops around an assertion that does not hold */
     i32 ended;       /* written at the end of a segment alone: what comes after it does not run */
     i32 outcome;     /* 0: done; 1: yielded */
     i64 region, reason;
@@ -160,13 +163,14 @@ EB_DO void eb_keep(const eb_launch &launch) {
 #endif
 }
 
-static __device__ __noinline__ void eb_report(eb_shared *s, i32 kind, i32 access, i64 dimension, i64 index, i64 extent) {
-    if (atomicCAS(&s->fault, 0, kind) == 0) {
-        s->access = access;
-        s->dimension = dimension;
-        s->index = index;
-        s->extent = extent;
-    }
+/* Was it the first fault? */
+static __device__ __noinline__ i32 eb_report(eb_shared *s, i32 kind, i32 access, i64 dimension, i64 index, i64 extent) {
+    if (atomicCAS(&s->fault, 0, kind) != 0) return 0;
+    s->access = access;
+    s->dimension = dimension;
+    s->index = index;
+    s->extent = extent;
+    return 1;
 }
 #define eb_fault(f, kind, access, dimension, index, extent) \
     ((f)->bad = 1, eb_report((f)->shared, kind, access, dimension, index, extent))

@@ -15,7 +15,7 @@ use crate::kernel::name::{Fresh, Name};
 use crate::print::c_types::{c_literal, format};
 use crate::print::entry::Entry;
 use crate::transform::forms::Forms;
-use crate::unit::{Access, Unit};
+use crate::unit::{Access, Position, Unit};
 
 /// The text being printed.
 pub(crate) struct Emitter<'p> {
@@ -25,6 +25,8 @@ pub(crate) struct Emitter<'p> {
     pub target: Target,
     pub out: String,
     pub accesses: Vec<Access>,
+    /// Where assertions stand.
+    pub positions: Vec<Position>,
     pub requirements: Vec<(Requirement, Option<Site>)>,
     pub items: BTreeSet<Item>,
     /// The forms of iterations, and numbers that tell names apart.
@@ -102,6 +104,7 @@ impl<'p> Emitter<'p> {
             target,
             out: String::new(),
             accesses: Vec::new(),
+            positions: Vec::new(),
             requirements: Vec::new(),
             items: BTreeSet::new(),
             forms: Forms::of(program, facts),
@@ -157,6 +160,7 @@ impl<'p> Emitter<'p> {
         Unit {
             source,
             accesses: self.accesses,
+            positions: self.positions,
             requirements: self.requirements,
             reductions: self.reductions,
             notes: self.notes,
@@ -202,6 +206,24 @@ impl Emitter<'_> {
                 self.accesses.len() - 1
             }
         }
+    }
+
+    /// A fault, as C: an integer divided by zero, for this value. An assertion has counters of the loops around it.
+    pub fn division_fault(&mut self, v: ValueId, counters: &[String]) -> String {
+        let access = self.access(None, &self.program.value(v).site.clone());
+        let Some(around) = self.forms.assertions.get(&v) else {
+            return format!("eb_fault(f, EB_DIVISION, {access}, 0, 0, 0);");
+        };
+        let position = match self.positions.iter().position(|p| *p == around.position) {
+            Some(at) => at,
+            None => {
+                self.positions.push(around.position.clone());
+                self.positions.len() - 1
+            }
+        };
+        let each = counters.iter().enumerate();
+        let noted: String = each.map(|(k, counter)| format!(" f->shared->at[{k}] = {counter};")).collect();
+        format!("if (eb_fault(f, EB_DIVISION, {access}, {position}, 0, 0)) {{{noted} }}")
     }
 
     /// A value as an operand: its name, or the literal that it is.

@@ -10,12 +10,13 @@ use ebbtide_ir::{
     ValueId, walk_program_level,
 };
 
+use crate::analysis::assertions::assertions;
 use crate::analysis::barriers::{By, Pending};
 use crate::analysis::deferred_products::only_added_to;
 use crate::analysis::names::{Names, regions, taped, written};
 use crate::analysis::thread_ownership::OnEntry;
 use crate::kernel::machine::Family;
-use crate::kernel::name::Ty;
+use crate::kernel::name::{Name, Ty};
 use crate::print::c_types::{c_type, from_bits, to_bits};
 use crate::print::elements::{Touched, Whole, address};
 use crate::print::emitter::{Emitter, line};
@@ -31,6 +32,7 @@ impl Emitter<'_> {
             .filter(|(other, _)| *other != k)
             .flat_map(|(_, block)| Names::of(program, block).used)
             .collect();
+        self.forms.assertions = assertions(program, block);
         self.pending = Pending::default();
         self.waiting = match self.family {
             Family::C => only_added_to(program, block),
@@ -319,9 +321,11 @@ impl Emitter<'_> {
                 if let Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) = op
                     && !self.program.ty(v).is_float()
                 {
-                    let site = self.program.value(v).site.clone();
-                    let access = self.access(None, &site);
-                    line!(self, "if ({} == 0) eb_fault(f, EB_DIVISION, {access}, 0, 0, 0);", self.value(b));
+                    let around = self.forms.assertions.get(&v);
+                    let counters: Vec<String> =
+                        around.map_or(Vec::new(), |a| a.counters.iter().map(Name::to_string).collect());
+                    let fault = self.division_fault(v, &counters);
+                    line!(self, "if ({} == 0) {fault}", self.value(b));
                     line!(self, "if ({} == 0) {{ eb_barrier(f); goto leave; }}", self.value(b));
                 }
                 let text = self.operation(v);

@@ -98,25 +98,22 @@ impl Emitter<'_> {
                     cx.exit
                 );
             }
-            Stmt::Fault { operand, kind, site } => {
-                let access = self.access(None, site);
+            Stmt::Fault { operand, kind, counters, site } => {
                 let operand = self.expr(operand, cx.pace);
-                let (when, first, kind) = match kind {
-                    Fault::Division(_) => (format!("{operand} == 0"), "", "EB_DIVISION"),
-                    Fault::DivisionAfterDeferred(_) => (
-                        format!("{operand} == 0"),
-                        "if (oops) eb_out_of_bounds(f, oops, oops_index, oops_extent); else ",
-                        "EB_DIVISION",
-                    ),
+                let counters: Vec<String> = counters.iter().map(|c| self.expr(c, cx.pace)).collect();
+                let (when, fault) = match kind {
+                    Fault::Division(v) => (format!("{operand} == 0"), self.division_fault(*v, &counters)),
+                    Fault::DivisionAfterDeferred(v) => {
+                        let first = "if (oops) eb_out_of_bounds(f, oops, oops_index, oops_extent); else";
+                        (format!("{operand} == 0"), format!("{first} {}", self.division_fault(*v, &counters)))
+                    }
                     Fault::Overflow => {
-                        (format!("__builtin_expect({operand} == INT64_MIN, 0)"), "", "EB_OVERFLOW")
+                        let access = self.access(None, site);
+                        let when = format!("__builtin_expect({operand} == INT64_MIN, 0)");
+                        (when, format!("eb_fault(f, EB_OVERFLOW, {access}, 0, 0, 0);"))
                     }
                 };
-                line!(
-                    self,
-                    "if ({when}) {{ {first}eb_fault(f, {kind}, {access}, 0, 0, 0); goto exit{}; }}",
-                    cx.exit
-                );
+                line!(self, "if ({when}) {{ {fault} goto exit{}; }}", cx.exit);
             }
             Stmt::DeferFaults => line!(self, "i32 oops = 0; i64 oops_index = 0, oops_extent = 0;"),
             Stmt::RaiseDeferred => line!(

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ebbtide_ir::{
@@ -62,8 +63,14 @@ fn wgsl(program: &Program) -> String {
 fn steps(program: &Program, par: &Par) -> Body {
     let (inside, mut fresh, shared) = (values_inside(par), Fresh::default(), Shared::default());
     let proof = Prover { program, inside: &inside }.proof(par, &[]).expect("the sketch has no checks");
-    let lowering =
-        Lowering { program, exact: &proof.exact, reductions: &[], shared: &shared, team: Team::Alone };
+    let lowering = Lowering {
+        program,
+        exact: &proof.exact,
+        reductions: &[],
+        shared: &shared,
+        team: Team::Alone,
+        assertions: &BTreeMap::new(),
+    };
     let body = without_checks(lowering.body(&par.body, &mut fresh));
     let body = predicate(body, &mut fresh);
     sink_stores(vec![body], &mut fresh)

@@ -4,12 +4,13 @@
 //! A body is verified after each step in debug builds, and shown where `EBBTIDE_DUMP=kernel` asks for it. Which forms a loop has,
 //! and which iterations run in which, the targets decide.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::leaf::LANES;
 use ebbtide_ir::{ArrayId, Block, Facts, Par, Program, Store, Type, ValueId};
 
 use crate::analysis::address_reuse::always_touched;
+use crate::analysis::assertions::Around;
 use crate::analysis::boundary_conditions::{FarFromBoundaries, statements_of, usual_conditions};
 use crate::analysis::interior::Interior;
 use crate::analysis::names::values_inside;
@@ -72,6 +73,8 @@ pub(crate) struct Forms<'p> {
     left_out: BTreeSet<Step>,
     /// Are bodies shown after each step?
     shows: bool,
+    /// The loops around each assertion of the segment.
+    pub assertions: BTreeMap<ValueId, Around>,
 }
 
 impl<'p> Forms<'p> {
@@ -79,7 +82,14 @@ impl<'p> Forms<'p> {
     pub fn of(program: &'p Program, facts: &'p Facts) -> Forms<'p> {
         let left_out =
             std::env::var("EBBTIDE_WITHOUT").map_or(BTreeSet::new(), |names| Step::left_out(&names));
-        Forms { program, facts, fresh: Fresh::default(), left_out, shows: is_wanted() }
+        Forms {
+            program,
+            facts,
+            fresh: Fresh::default(),
+            left_out,
+            shows: is_wanted(),
+            assertions: BTreeMap::new(),
+        }
     }
 }
 
@@ -111,8 +121,12 @@ impl Forms<'_> {
     /// The statements of an iteration in which every index is checked at once.
     pub fn lowered(&mut self, it: &Iterations, block: &Block, exact: &BTreeSet<ValueId>) -> Body {
         let Iterations { reductions, shared, team, .. } = *it;
-        let lowering = Lowering { program: self.program, exact, reductions, shared, team };
-        self.step(Step::Lower, Body::new(), |_, fresh| lowering.body(block, fresh))
+        let assertions = std::mem::take(&mut self.assertions);
+        let lowering =
+            Lowering { program: self.program, exact, reductions, shared, team, assertions: &assertions };
+        let body = self.step(Step::Lower, Body::new(), |_, fresh| lowering.body(block, fresh));
+        self.assertions = assertions;
+        body
     }
 
     /// One iteration, every index checked at once.

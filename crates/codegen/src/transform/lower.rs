@@ -1,12 +1,13 @@
 //! Statements of the program as statements of the kernel. Input: the body of a parallel loop; output: the body of one iteration
 //! in which every index is checked at once and every condition is asked. All other forms are made from it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
     ArrayId, Binary, Block, Claim, Combine, Indices, Op, Program, Site, Store, Type, Unary, ValueId,
 };
 
+use crate::analysis::assertions::Around;
 use crate::analysis::exact::may_overflow;
 use crate::kernel::expr::{Expr, Overflow};
 use crate::kernel::name::{Fresh, Name, Ty};
@@ -23,6 +24,8 @@ pub(crate) struct Lowering<'a> {
     /// How updates at shared elements are made.
     pub shared: &'a Shared<'a>,
     pub team: Team,
+    /// The loops around each assertion.
+    pub assertions: &'a BTreeMap<ValueId, Around>,
 }
 
 /// How iterations combine into elements that they share.
@@ -155,7 +158,10 @@ impl Lowering<'_> {
                     && self.program.literal(divisor).is_none_or(|l| l.to_i64() == Some(0))
                 {
                     let (operand, kind) = (self.operand(divisor), Fault::Division(v));
-                    out.push(Stmt::Fault { operand, kind, site: site.clone() });
+                    let around = self.assertions.get(&v);
+                    let counters = around
+                        .map_or(Vec::new(), |a| a.counters.iter().copied().map(Expr::variable).collect());
+                    out.push(Stmt::Fault { operand, kind, counters, site: site.clone() });
                 }
                 let value = operation(self.program, self.exact, v);
                 out.push(Stmt::Let { name, ty: Ty::One(ty), value });
@@ -194,7 +200,8 @@ impl Lowering<'_> {
                 for v in [*from, *to] {
                     if may_overflow(self.program, self.exact, v) {
                         let site = self.program.value(v).site.clone();
-                        out.push(Stmt::Fault { operand: self.operand(v), kind: Fault::Overflow, site });
+                        let (operand, kind) = (self.operand(v), Fault::Overflow);
+                        out.push(Stmt::Fault { operand, kind, counters: Vec::new(), site });
                     }
                 }
                 let [from, to] = [*from, *to].map(|v| self.operand(v));

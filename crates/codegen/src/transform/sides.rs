@@ -99,6 +99,10 @@ pub(crate) fn jam(body: Body, own: &PerSide, sides: usize) -> Body {
             };
             l.sums = l.sums.iter().flat_map(each).collect();
         }
+        if let Stmt::Fault { .. } = stmt {
+            // It is one for all of them: the first tells where.
+            rename(std::slice::from_mut(&mut stmt), own, 0);
+        }
         for block in stmt.blocks_mut() {
             *block = jam(std::mem::take(block), own, sides);
         }

@@ -80,8 +80,14 @@ impl<'p> Loop<'p> {
 
     fn lowered(&self, block: &ebbtide_ir::Block, exact: &BTreeSet<ValueId>) -> Body {
         let shared = Shared::default();
-        let lowering =
-            Lowering { program: self.program, exact, reductions: &[], shared: &shared, team: Team::Alone };
+        let lowering = Lowering {
+            program: self.program,
+            exact,
+            reductions: &[],
+            shared: &shared,
+            team: Team::Alone,
+            assertions: &BTreeMap::new(),
+        };
         lowering.body(block, &mut Fresh::default())
     }
 

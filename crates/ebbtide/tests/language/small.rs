@@ -322,30 +322,6 @@ fn a_computed_index_is_checked() {
     }
 }
 
-#[program]
-fn asserts(x: &Array1<f64>, y: &mut Array1<f64>) {
-    assert!(x.len() > 2, "three elements are needed");
-    for i in par(0..x.len()) {
-        assert!(x[i] > 0.0, "densities are positive");
-        y[i] = x[i].sqrt();
-    }
-}
-
-#[test]
-fn a_failed_assertion_is_a_run_error_with_its_text_and_line() {
-    let good = [array(&[1.0, 4.0, 9.0]), array(&[0.0; 3])];
-    assert_eq!(values(&asserts(), &good, "y"), [1.0, 2.0, 3.0]);
-    differentiates(&asserts(), &good, "y", &["x"]);
-    for device in [Device::interpreter(), crate::cpu()] {
-        for (x, text) in [(vec![1.0, -4.0, 9.0], "densities are positive"), (vec![1.0], "three elements")] {
-            let inputs = [array(&x), array(&vec![0.0; x.len()])];
-            let error = ebbtide_conformance::run(asserts().ir().unwrap(), &device, &inputs).unwrap_err();
-            let error = error.to_string();
-            assert!(error.contains(text) && error.contains("small.rs:"), "{error}");
-        }
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Value)]
 enum Wall {
     Open,

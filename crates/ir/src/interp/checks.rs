@@ -72,7 +72,7 @@ impl<'p> Machine<'p, '_> {
     }
 
     /// Where the run is, as positions print: `simulate/for t=41/par i=3`.
-    fn whereabouts(&self) -> Box<str> {
+    pub(crate) fn whereabouts(&self) -> Box<str> {
         let name = |v: ValueId| self.program.value(v).name.clone().unwrap_or_else(|| "_".to_string());
         let value = |v: ValueId| Literal::from_bits(Type::Index, self.bits(v)).to_i64().unwrap_or(0);
         let mut path = self.program.name.clone();

@@ -36,7 +36,9 @@ impl<'p> Machine<'p, '_> {
                 self.read(array, at)
             }
             _ => match evaluate(self.program, v, |operand| self.bits(operand)) {
-                Some(result) => result.map_err(|_| program.division_fault(decl.site.clone()))?,
+                Some(result) => {
+                    result.map_err(|_| program.division_fault(decl.site.clone(), self.whereabouts()))?
+                }
                 None => 0,
             },
         })

@@ -95,6 +95,8 @@ pub enum Fault {
     Assertion {
         /// What it says.
         text: String,
+        /// Where the run was.
+        position: Box<str>,
         /// Where it stands in the source.
         site: Option<Site>,
     },
@@ -261,8 +263,8 @@ impl fmt::Display for Fault {
                 )?;
                 site
             }
-            Fault::Assertion { text, site } => {
-                write!(f, "{text}")?;
+            Fault::Assertion { text, position, site } => {
+                write!(f, "{text}, in {position}")?;
                 site
             }
             Fault::WrittenTwice { array, index, site } => {

@@ -249,18 +249,19 @@ impl Program {
         }
     }
 
-    /// The fault of an integer division by zero at this place of the source: perhaps an assertion that fails.
-    pub fn division_fault(&self, site: Option<Site>) -> Fault {
+    /// The fault of an integer division by zero at this place of the source, where a run was at this position: perhaps an
+    /// assertion that fails.
+    pub fn division_fault(&self, site: Option<Site>, position: impl Into<Box<str>>) -> Fault {
         let texts = self.assertion_texts(&site);
         match texts.is_empty() {
             // A call may assert several things at its one place.
-            false => Fault::Assertion { text: texts.join(", or "), site },
+            false => Fault::Assertion { text: texts.join(", or "), position: position.into(), site },
             true => Fault::DivisionByZero { site },
         }
     }
 
     /// What the assertions at a place of the source say, each once.
-    pub(crate) fn assertion_texts(&self, site: &Option<Site>) -> Vec<&str> {
+    pub fn assertion_texts(&self, site: &Option<Site>) -> Vec<&str> {
         let here = |assertion: &&Assertion| assertion.site.is_some() && assertion.site == *site;
         let mut texts: Vec<&str> = Vec::new();
         for assertion in self.assertions.iter().filter(here) {
