@@ -2,11 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{Asked, Combine, Par, Stmt, Store, ValueId, walk};
+use ebbtide_ir::{ArrayId, Asked, Combine, Literal, Par, Stmt, Store, ValueId, walk};
 
 use crate::analysis::bounds_proof::{Proof, Prover, Test};
+use crate::analysis::flat_rows::flat_rows;
+use crate::analysis::interior::Rows;
 use crate::analysis::names::{reductions, scatters, values_inside};
+use crate::analysis::short_rows::{columns_pay, short_row};
 use crate::analysis::varying::vector_element;
+use crate::analysis::vectors::{Vectors, refusal};
 use crate::analysis::work::{Passes, Work, is_light, keeps_order, work};
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
@@ -131,6 +135,15 @@ impl Emitter<'_> {
     /// Without reductions each thread takes a run of rows, or of the one row.
     fn pieces(&mut self, par: &Par, exit: usize) {
         let last = par.ranges.len() - 1;
+        if let Some(columns) = self.by_columns(par) {
+            // The same thread runs an iteration as ever.
+            line!(self, "const i64 from[2] = {{f1, f0}}, extent[2] = {{e1, e0}};");
+            line!(self, "{{ const i64 f0 = from[0], e0 = extent[0], f1 = from[1], e1 = extent[1];");
+            line!(self, "const i64 first = 0, end = e0, jf = f1 + eb_share(e1, part, parts);");
+            line!(self, "const i64 jt = f1 + eb_share(e1, part + 1, parts);");
+            self.rows(&columns, &[], &[], exit);
+            return line!(self, "}}");
+        }
         if last == 0 {
             line!(
                 self,
@@ -139,7 +152,7 @@ impl Emitter<'_> {
         } else {
             line!(
                 self,
-                "const i64 first = eb_share(rows, part, parts), end = eb_share(rows, part + 1, parts), jf = f{last}, jt = f{last} + row;"
+                "const i64 first = eb_share(rows, part, parts), jf = f{last}; i64 end = eb_share(rows, part + 1, parts), jt = f{last} + row;"
             );
         }
         self.rows(par, &[], &[], exit);
@@ -267,18 +280,35 @@ impl Emitter<'_> {
     fn rows(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
         let last = par.ranges.len() - 1;
         let j = par.ranges[last].var.index();
+        let interior = self.interior(par);
+        let before = self.before_interior(par, &interior);
+        let narrowing = narrowing(self.program, &interior);
+        let alike = last > 0 && interior.rows == Rows::Corners;
+        let flat = self.flat_rows(par).filter(|_| alike && reductions.is_empty());
+        if alike {
+            self.rows_alike(par, (&before, &narrowing));
+        }
+        if let Some(arrays) = &flat {
+            self.rows_as_one(par, arrays);
+        }
         line!(self, "for (i64 r = first; r < end; r++) {{");
         self.outer_variables(par, "i64", "r", None);
         line!(self, "i64 lo = jf, hi = jt;");
-        let interior = self.interior(par);
-        let before = self.before_interior(par, &interior);
         self.out.push_str(&before);
-        self.out.push_str(&narrowing(self.program, &interior));
+        if alike {
+            line!(self, "if (!alike) {{");
+        }
+        self.out.push_str(&narrowing);
+        line!(self, "lo = eb_min(eb_max(lo, jf), jt); hi = eb_max(eb_min(hi, jt), lo);");
+        // The interior is known with small numbers alone: then nothing above can have wrapped, and nothing below can.
+        line!(self, "if (__builtin_expect(wild, 0)) lo = hi = jt;");
+        if alike {
+            line!(self, "}}");
+        }
         if !reductions.is_empty() {
             // An element out of bounds is an error only if some iteration combines: lanes cannot tell.
             line!(self, "if (!reached) hi = lo;");
         }
-        line!(self, "lo = eb_min(eb_max(lo, jf), jt); hi = eb_max(eb_min(hi, jt), lo);");
         let facts = self.facts.pars.get(&par.id).cloned().unwrap_or_default();
         let element = vector_element(self.program, &interior.varying, par)
             .filter(|_| keeps_order(&facts, par))
@@ -287,6 +317,22 @@ impl Emitter<'_> {
         let it = Iterations { par, reductions: stores, shared: &Shared::default(), team: Team::Alone };
         let careful = self.forms.checked_at_once(&it);
         let inside = self.forms.hoisted(&it, &interior);
+        let vectors = element.and_then(|element| {
+            let lanes = self.target.vector_bytes / element.size();
+            let least = if last == 0 { 0 } else { short_row(self.program, par, &interior, lanes) };
+            // Rows that may be taken as one are not as short as the program says.
+            let row = self.row_length(par).filter(|_| flat.is_none());
+            if row.is_some_and(|row| row < least as i64) {
+                return None;
+            }
+            let vectors = self.forms.vectors(&it, &interior, &inside, (element, lanes))?;
+            if row.is_none() && least > 1 {
+                // What is taken as one row has no form but that of the interior.
+                let unless = if flat.is_some() { " && !as_one" } else { "" };
+                line!(self, "if (jt - jf < {least}{unless}) lo = hi = jt;");
+            }
+            Some(vectors)
+        });
         let lane = if reductions.is_empty() { "" } else { "const int lane = (int)((j - f0_lane) & 15);" };
         line!(self, "i64 j = jf;");
         if !reductions.is_empty() {
@@ -295,18 +341,13 @@ impl Emitter<'_> {
                 self,
                 "const i64 f0_lane = f{last}; lo = eb_min(f0_lane + ((lo - f0_lane + 15) & -16), jt); hi = eb_max(hi, lo);"
             );
+            line!(self, "if (__builtin_expect(wild, 0)) lo = hi = jt;");
         }
-        // The interior is known with small numbers alone: then nothing above can have wrapped, and nothing below can.
-        line!(self, "if (__builtin_expect(wild, 0)) lo = hi = jt;");
         line!(self, "for (int side = 0; side < 2; side++) {{");
         line!(self, "for (const i64 stop = side ? jt : lo; j < stop; j++) {{ const i64 v{j} = j; {lane}");
         self.body(cx.seldom(), &careful);
         line!(self, "}}");
         line!(self, "if (side) break;");
-        let vectors = element.and_then(|element| {
-            let lanes = self.target.vector_bytes / element.size();
-            self.forms.vectors(&it, &interior, &inside, (element, lanes))
-        });
         match vectors {
             Some(vectors) => self.vectors(par, cx, &vectors, reductions.len()),
             None => {
@@ -316,6 +357,64 @@ impl Emitter<'_> {
             }
         }
         line!(self, "}} }}");
+    }
+
+    /// A loop over short rows with its ranges exchanged, where that has vectors and pays: iterations may come in any order.
+    fn by_columns(&self, par: &Par) -> Option<Par> {
+        let [outer, inner] = &par.ranges[..] else { return None };
+        let row = usize::try_from(self.row_length(par)?).ok()?;
+        let columns = Par { ranges: vec![inner.clone(), outer.clone()], ..par.clone() };
+        if self.flat_rows(par).is_some() {
+            return None;
+        }
+        let [of_rows, of_columns] = [par, &columns].map(|par| self.interior(par));
+        let element = vector_element(self.program, &of_columns.varying, &columns)?;
+        let lanes = self.target.vector_bytes / element.size();
+        let vectors = refusal(self.program, &of_columns, (element, Vectors::One), &[], &par.body).is_none();
+        let pays = || columns_pay(self.program, par, [&of_rows, &of_columns], (row, lanes));
+        (vectors && !scatters(self.facts, par) && row < lanes && pays()).then_some(columns)
+    }
+
+    /// How long a row is, where the program says so.
+    fn row_length(&self, par: &Par) -> Option<i64> {
+        let range = par.ranges.last()?;
+        let number = |v: ValueId| self.program.literal(v).and_then(Literal::to_i64);
+        number(range.to)?.checked_sub(number(range.from)?)
+    }
+
+    /// Prints whether all iterations of all rows are in the interior: rows need not ask then, each for itself. Everything is a
+    /// sum, so that the rows at the corners tell.
+    fn rows_alike(&mut self, par: &Par, (before, narrowing): (&str, &str)) {
+        let last = par.ranges.len() - 1;
+        line!(self, "int alike = 1;");
+        line!(self, "for (int corner = 0; corner < {}; corner++) {{", 1 << last);
+        for (d, range) in par.ranges[..last].iter().enumerate() {
+            let v = Name::value(range.var);
+            line!(self, "const i64 {v} = corner >> {d} & 1 ? f{d} + e{d} - 1 : f{d};");
+        }
+        line!(self, "i64 lo = jf, hi = jt;");
+        self.out.push_str(before);
+        self.out.push_str(narrowing);
+        line!(self, "alike &= !wild && lo <= jf && hi >= jt; }}");
+    }
+
+    /// The arrays whose rows a loop goes through, where these may be taken as one. An assertion says where it failed.
+    fn flat_rows(&self, par: &Par) -> Option<BTreeSet<ArrayId>> {
+        let asserts = values_inside(par).iter().any(|v| self.forms.assertions.contains_key(v));
+        flat_rows(self.program, par, &self.inside).filter(|_| !asserts)
+    }
+
+    /// Takes rows that lie one behind the other as one row: short rows would be shorter than vectors.
+    fn rows_as_one(&mut self, par: &Par, arrays: &BTreeSet<ArrayId>) {
+        let dimensions = 1..par.ranges.len();
+        let begins = dimensions.clone().map(|d| format!("f{d} == 0"));
+        let ends = arrays.iter().flat_map(|a| {
+            let a = a.index();
+            dimensions.clone().map(move |d| format!("d{a}_{d} == e{d}"))
+        });
+        let tests: Vec<String> = begins.chain(ends).collect();
+        line!(self, "const int as_one = alike && first < end && {};", tests.join(" && "));
+        line!(self, "if (as_one) {{ jt = jf + (end - first) * row; end = first + 1; }}");
     }
 
     /// Begins the loop over `j..hi` that takes so many iterations at a time, a power of two, as long as there are so many.

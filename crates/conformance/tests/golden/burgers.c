@@ -41,8 +41,8 @@ lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d0_0 - 1 - 0)) + 1);
 lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d1_0 - 1 - 0)) + 1);
 if (__builtin_expect(wild, 0)) hi = lo;
 lo = eb_min(eb_max(lo, jf), jt); hi = eb_max(eb_min(hi, jt), lo);
-i64 j = jf;
 if (__builtin_expect(wild, 0)) lo = hi = jt;
+i64 j = jf;
 for (int side = 0; side < 2; side++) {
 for (const i64 stop = side ? jt : lo; j < stop; j++) { const i64 v7 = j; 
 const i64 v8 = eb_index_add(v7, v5);

@@ -38,9 +38,10 @@ if (eb_barrier(f)) goto leave;
 const int split = eb_split(f, rows, row, 41.0 + 1.0 * (7.0) + 1.0 * (1.0) + 1.0 * (7.0) + 1.0 * (1.0) + 1.0 * (7.0) + 1.0 * (1.0) + 1.0 * (7.0) + 1.0 * (1.0) + 1.0 * (7.0) + 1.0 * (1.0) + 1.0 * (7.0) + 1.0 * (1.0) + 1.0 * (7.0 + 1.0 * (2.0) + 1.0 * (1.0)) + 1.0 * (3.0) + 1.0 * (2.0) + 1.0 * (1.0));
 const i64 part = split ? f->thread : 0, parts = split ? f->threads : 1;
 if ((split || f->thread == 0) && rows > 0 && row > 0) {
-const i64 first = eb_share(rows, part, parts), end = eb_share(rows, part + 1, parts), jf = f1, jt = f1 + row;
-for (i64 r = first; r < end; r++) {
-const i64 v10 = (i64)f0 + r;
+const i64 first = eb_share(rows, part, parts), jf = f1; i64 end = eb_share(rows, part + 1, parts), jt = f1 + row;
+int alike = 1;
+for (int corner = 0; corner < 2; corner++) {
+const i64 v10 = corner >> 0 & 1 ? f0 + e0 - 1 : f0;
 i64 lo = jf, hi = jt;
 i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);
 eb_tame(&wild, f1);
@@ -72,9 +73,46 @@ if (eb_tame(&wild, v10) < 0) hi = lo; if (eb_tame(&wild, (d2_0 - 1 - eb_tame(&wi
 lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d2_1 - 1 - 0)) + 1);
 lo = eb_max(lo, -eb_tame(&wild, (0 - eb_tame(&wild, INT64_C(7)))));
 if (__builtin_expect(wild, 0)) hi = lo;
+alike &= !wild && lo <= jf && hi >= jt; }
+for (i64 r = first; r < end; r++) {
+const i64 v10 = (i64)f0 + r;
+i64 lo = jf, hi = jt;
+i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);
+eb_tame(&wild, f1);
+const i64 v32 = eb_index_add(v10, INT64_C(1));
+const i64 v48 = eb_index_add(v10, (INT64_C(-1)));
+const i64 v118 = eb_index_sub(v10, INT64_C(1));
+if (!alike) {
+lo = eb_max(lo, -eb_tame(&wild, (0 - eb_tame(&wild, INT64_C(1)))));
+hi = eb_min(hi, eb_tame(&wild, ((-(0 - eb_tame(&wild, v6))) - 1)) + 1);
+if (eb_tame(&wild, v10) < 0) hi = lo; if (eb_tame(&wild, (d1_0 - 1 - eb_tame(&wild, v10))) < 0) hi = lo;
+lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d1_1 - 1 - 0)) + 1);
+if (eb_tame(&wild, v10) < 0) hi = lo; if (eb_tame(&wild, (d3_0 - 1 - eb_tame(&wild, v10))) < 0) hi = lo;
+lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d3_1 - 1 - 0)) + 1);
+if (eb_tame(&wild, v32) < 0) hi = lo; if (eb_tame(&wild, (d1_0 - 1 - eb_tame(&wild, v32))) < 0) hi = lo;
+if (eb_tame(&wild, v32) < 0) hi = lo; if (eb_tame(&wild, (d3_0 - 1 - eb_tame(&wild, v32))) < 0) hi = lo;
+if (eb_tame(&wild, v48) < 0) hi = lo; if (eb_tame(&wild, (d1_0 - 1 - eb_tame(&wild, v48))) < 0) hi = lo;
+if (eb_tame(&wild, v48) < 0) hi = lo; if (eb_tame(&wild, (d3_0 - 1 - eb_tame(&wild, v48))) < 0) hi = lo;
+lo = eb_max(lo, -eb_tame(&wild, (eb_tame(&wild, INT64_C(1)) - eb_tame(&wild, INT64_C(1)))));
+hi = eb_min(hi, eb_tame(&wild, ((-(eb_tame(&wild, INT64_C(1)) - eb_tame(&wild, v6))) - 1)) + 1);
+lo = eb_max(lo, -eb_tame(&wild, INT64_C(1))); hi = eb_min(hi, eb_tame(&wild, (d1_1 - 1 - eb_tame(&wild, INT64_C(1)))) + 1);
+lo = eb_max(lo, -eb_tame(&wild, INT64_C(1))); hi = eb_min(hi, eb_tame(&wild, (d3_1 - 1 - eb_tame(&wild, INT64_C(1)))) + 1);
+lo = eb_max(lo, -eb_tame(&wild, (eb_tame(&wild, (INT64_C(-1))) - eb_tame(&wild, INT64_C(1)))));
+hi = eb_min(hi, eb_tame(&wild, ((-(eb_tame(&wild, (INT64_C(-1))) - eb_tame(&wild, v6))) - 1)) + 1);
+lo = eb_max(lo, -eb_tame(&wild, (INT64_C(-1)))); hi = eb_min(hi, eb_tame(&wild, (d1_1 - 1 - eb_tame(&wild, (INT64_C(-1))))) + 1);
+lo = eb_max(lo, -eb_tame(&wild, (INT64_C(-1)))); hi = eb_min(hi, eb_tame(&wild, (d3_1 - 1 - eb_tame(&wild, (INT64_C(-1))))) + 1);
+if (eb_tame(&wild, v10) < 0) hi = lo; if (eb_tame(&wild, (d0_0 - 1 - eb_tame(&wild, v10))) < 0) hi = lo;
+lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d0_1 - 1 - 0)) + 1);
+if (eb_tame(&wild, v118) < 0) hi = lo; if (eb_tame(&wild, (d1_0 - 1 - eb_tame(&wild, v118))) < 0) hi = lo;
+if (eb_tame(&wild, v10) < 0) hi = lo; if (eb_tame(&wild, (d2_0 - 1 - eb_tame(&wild, v10))) < 0) hi = lo;
+lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d2_1 - 1 - 0)) + 1);
+lo = eb_max(lo, -eb_tame(&wild, (0 - eb_tame(&wild, INT64_C(7)))));
+if (__builtin_expect(wild, 0)) hi = lo;
 lo = eb_min(eb_max(lo, jf), jt); hi = eb_max(eb_min(hi, jt), lo);
-i64 j = jf;
 if (__builtin_expect(wild, 0)) lo = hi = jt;
+}
+if (jt - jf < 2) lo = hi = jt;
+i64 j = jf;
 for (int side = 0; side < 2; side++) {
 for (const i64 stop = side ? jt : lo; j < stop; j++) { const i64 v11 = j; 
 f32 l0 = 0.0f;

@@ -42,9 +42,10 @@ const i64 rows = e0, row = e1;
 const int split = eb_split(f, rows, row, 22.0);
 const i64 part = split ? f->thread : 0, parts = split ? f->threads : 1;
 if ((split || f->thread == 0) && rows > 0 && row > 0) {
-const i64 first = eb_share(rows, part, parts), end = eb_share(rows, part + 1, parts), jf = f1, jt = f1 + row;
-for (i64 r = first; r < end; r++) {
-const i64 v9 = (i64)f0 + r;
+const i64 first = eb_share(rows, part, parts), jf = f1; i64 end = eb_share(rows, part + 1, parts), jt = f1 + row;
+int alike = 1;
+for (int corner = 0; corner < 2; corner++) {
+const i64 v9 = corner >> 0 & 1 ? f0 + e0 - 1 : f0;
 i64 lo = jf, hi = jt;
 i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);
 eb_tame(&wild, f1);
@@ -61,9 +62,31 @@ lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d2_1 - 1 - 0)) + 1);
 if (eb_tame(&wild, v9) < 0) hi = lo; if (eb_tame(&wild, (d1_0 - 1 - eb_tame(&wild, v9))) < 0) hi = lo;
 lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d1_1 - 1 - 0)) + 1);
 if (__builtin_expect(wild, 0)) hi = lo;
+alike &= !wild && lo <= jf && hi >= jt; }
+for (i64 r = first; r < end; r++) {
+const i64 v9 = (i64)f0 + r;
+i64 lo = jf, hi = jt;
+i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);
+eb_tame(&wild, f1);
+const i64 v11 = eb_index_sub(v9, INT64_C(1));
+const i64 v12 = eb_index_add(v9, INT64_C(1));
+if (!alike) {
+if (eb_tame(&wild, v9) < 0) hi = lo; if (eb_tame(&wild, (d0_0 - 1 - eb_tame(&wild, v9))) < 0) hi = lo;
+lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d0_1 - 1 - 0)) + 1);
+if (eb_tame(&wild, v11) < 0) hi = lo; if (eb_tame(&wild, (d0_0 - 1 - eb_tame(&wild, v11))) < 0) hi = lo;
+if (eb_tame(&wild, v12) < 0) hi = lo; if (eb_tame(&wild, (d0_0 - 1 - eb_tame(&wild, v12))) < 0) hi = lo;
+lo = eb_max(lo, -eb_tame(&wild, eb_difference(&wild, 0, INT64_C(1)))); hi = eb_min(hi, eb_tame(&wild, (d0_1 - 1 - eb_tame(&wild, eb_difference(&wild, 0, INT64_C(1))))) + 1);
+lo = eb_max(lo, -eb_tame(&wild, INT64_C(1))); hi = eb_min(hi, eb_tame(&wild, (d0_1 - 1 - eb_tame(&wild, INT64_C(1)))) + 1);
+if (eb_tame(&wild, v9) < 0) hi = lo; if (eb_tame(&wild, (d2_0 - 1 - eb_tame(&wild, v9))) < 0) hi = lo;
+lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d2_1 - 1 - 0)) + 1);
+if (eb_tame(&wild, v9) < 0) hi = lo; if (eb_tame(&wild, (d1_0 - 1 - eb_tame(&wild, v9))) < 0) hi = lo;
+lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d1_1 - 1 - 0)) + 1);
+if (__builtin_expect(wild, 0)) hi = lo;
 lo = eb_min(eb_max(lo, jf), jt); hi = eb_max(eb_min(hi, jt), lo);
-i64 j = jf;
 if (__builtin_expect(wild, 0)) lo = hi = jt;
+}
+if (jt - jf < 3) lo = hi = jt;
+i64 j = jf;
 for (int side = 0; side < 2; side++) {
 for (const i64 stop = side ? jt : lo; j < stop; j++) { const i64 v10 = j; 
 const i64 v11 = eb_index_sub(v9, INT64_C(1));
@@ -187,8 +210,8 @@ if (eb_tame(&wild, v8) < 0) hi = lo; if (eb_tame(&wild, (d4_0 - 1 - eb_tame(&wil
 lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d4_1 - 1 - 0)) + 1);
 if (__builtin_expect(wild, 0)) hi = lo;
 lo = eb_min(eb_max(lo, jf), jt); hi = eb_max(eb_min(hi, jt), lo);
-i64 j = jf;
 if (__builtin_expect(wild, 0)) lo = hi = jt;
+i64 j = jf;
 for (int side = 0; side < 2; side++) {
 for (const i64 stop = side ? jt : lo; j < stop; j++) { const i64 v36 = j; 
 if ((u64)INT64_C(2) >= (u64)d0_0) { eb_fault(f, EB_BOUNDS, 1, 0, INT64_C(2), d0_0); goto exit3; }

@@ -32,6 +32,7 @@ mod rewritten;
 mod rules;
 mod scatter;
 mod schedules;
+mod short_rows;
 mod structs;
 mod tiers;
 mod trajectories;

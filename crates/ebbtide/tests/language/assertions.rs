@@ -57,6 +57,23 @@ fn an_assertion_says_in_which_pass_and_iteration_it_does_not_hold() {
 }
 
 #[program]
+fn in_short_rows(x: &Array2<f64>, y: &mut Array2<f64>) {
+    for (i, k) in par(0..x.dim(0), 0..x.dim(1)) {
+        assert!(x[[i, k]] > 0.0, "densities are positive");
+        y[[i, k]] = x[[i, k]].sqrt();
+    }
+}
+
+#[test]
+fn an_assertion_says_in_which_of_many_short_rows_it_does_not_hold() {
+    let mut x = vec![1.0; 50 * 3];
+    x[23 * 3 + 1] = -1.0;
+    for error in faults(&in_short_rows(), &[shaped(&[50, 3], &x), shaped(&[50, 3], &[0.0; 150])]) {
+        assert!(error.contains("in in_short_rows/par i=23 k=1, at "), "{error}");
+    }
+}
+
+#[program]
 fn at_program_level(x: &mut Array1<f64>, most: f64, steps: usize) {
     for t in 0..steps {
         loop {

@@ -1,0 +1,115 @@
+//! Rows that are too short for vectors. Input: a parallel loop that has a vector form; output: from how many iterations on a part
+//! of a vector takes less time than they do one by one.
+//!
+//! It decides speed, never what is computed.
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{Binary, Block, Indices, Literal, Loop, LoopKind, Op, Par, Program, Stmt, Unary, ValueId};
+
+use crate::analysis::interior::Interior;
+use crate::analysis::vectors::{Stride, stride};
+
+/// What a part of a vector costs before it computes anything, in additions: the next row reads what lies beside what this one
+/// writes, and waits for it.
+const PART: usize = 30;
+/// How often loops are taken to run, at most.
+const PASSES: usize = 10;
+/// What functions, roots and quotients cost, in additions, of one number and of a vector.
+const FUNCTION: (usize, usize) = (20, 30);
+const ROOT: (usize, usize) = (6, 12);
+const QUOTIENT: (usize, usize) = (4, 8);
+
+/// Rows with fewer iterations are taken one iteration at a time; vectors have so many lanes.
+pub(crate) fn short_row(program: &Program, par: &Par, interior: &Interior, lanes: usize) -> usize {
+    let costs = Costs::of(program, par, interior, lanes);
+    (PART + costs.vector).div_ceil(costs.one.max(1)).min(lanes)
+}
+
+/// Do vectors along columns take less than half the time of rows with so many iterations, however these are taken? The interiors
+/// are those of rows and of columns.
+pub(crate) fn columns_pay(
+    program: &Program,
+    par: &Par,
+    [rows, columns]: [&Interior; 2],
+    (row, lanes): (usize, usize),
+) -> bool {
+    let [rows, columns] = [rows, columns].map(|interior| Costs::of(program, par, interior, lanes));
+    2 * row * columns.vector < lanes * (row * rows.one).min(PART + rows.vector)
+}
+
+struct Costs<'a> {
+    program: &'a Program,
+    interior: &'a Interior,
+    lanes: usize,
+    /// What differs between passes of loops inside an iteration: all else is computed once.
+    passing: BTreeSet<ValueId>,
+    /// Of one iteration, and of a vector of them.
+    one: usize,
+    vector: usize,
+}
+
+impl Costs<'_> {
+    fn of<'a>(program: &'a Program, par: &Par, interior: &'a Interior, lanes: usize) -> Costs<'a> {
+        let mut costs = Costs { program, interior, lanes, passing: BTreeSet::new(), one: 0, vector: 0 };
+        costs.block(&par.body, 1);
+        costs
+    }
+
+    /// Adds statements that run so often. The depth of recursion is that of nesting in the source.
+    fn block(&mut self, block: &Block, runs: usize) {
+        for stmt in block {
+            let mut often = runs;
+            let (one, vector) = match stmt {
+                Stmt::Let(v) => {
+                    let op = self.program.op(*v);
+                    if matches!(op, Op::Get(_)) || op.operands().any(|o| self.passing.contains(&o)) {
+                        self.passing.insert(*v);
+                    } else {
+                        often = 1;
+                    }
+                    self.value(*v)
+                }
+                Stmt::Store(s) | Stmt::Update(_, s) => self.element(s.index),
+                _ => (1, 1),
+            };
+            self.one += often * one;
+            self.vector += often * vector;
+            let mut runs = runs;
+            if let Stmt::Loop(l) = stmt {
+                runs = runs.saturating_mul(self.passes(l)).min(PASSES * PASSES);
+                if let LoopKind::For { var, .. } = l.kind {
+                    self.passing.insert(var);
+                }
+            }
+            stmt.blocks().for_each(|block| self.block(block, runs));
+        }
+    }
+
+    fn value(&self, v: ValueId) -> (usize, usize) {
+        match *self.program.op(v) {
+            Op::Literal(_) | Op::Scalar(_) | Op::Dim(..) => (0, 0),
+            _ if self.interior.varying.uniform(v) => (1, 1),
+            Op::Load(_, index) => self.element(index),
+            Op::Unary(Unary::Sqrt, _) => ROOT,
+            Op::Math(..) | Op::Rand(..) => FUNCTION,
+            Op::Binary(Binary::Div, ..) => QUOTIENT,
+            _ => (1, 1),
+        }
+    }
+
+    fn passes(&self, l: &Loop) -> usize {
+        let LoopKind::For { from, to, .. } = l.kind else { return PASSES };
+        let number = |v: ValueId| self.program.literal(v).and_then(Literal::to_i64);
+        let passes = number(from).zip(number(to)).and_then(|(from, to)| to.checked_sub(from));
+        passes.map_or(PASSES, |passes| passes.clamp(0, PASSES as i64) as usize)
+    }
+
+    fn element(&self, index: Indices) -> (usize, usize) {
+        match stride(self.program, self.interior, index) {
+            Stride::Same | Stride::Next => (1, 1),
+            // Each number is loaded and put into its lane.
+            Stride::Apart(_) | Stride::Unknown => (1, 3 * self.lanes),
+        }
+    }
+}
