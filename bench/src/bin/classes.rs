@@ -1,7 +1,7 @@
 //! Classes of programs that others wrote: microseconds per step of program and gradient, launches alone; on a GPU beside the
 //! best that is known by hand or from JAX (`highest`) for the same problem on an H200.
 //!
-//! `cargo run --release -p ebbtide-bench --bin classes -- cuda|THREADS [scatter|particles|all_pairs|heat]`
+//! `cargo run --release -p ebbtide-bench --bin classes -- cuda|THREADS [scatter|particles|all_pairs|heat|rows]`
 
 use std::time::Instant;
 
@@ -136,6 +136,67 @@ fn heat(u: &mut Array3<f32>, v: &mut Array3<f32>, steps: usize, loss: &mut Array
     }
 }
 
+/// As many numbers without rows: what rows of three are compared with.
+#[program]
+fn moved_flat(x: &mut Array1<f32>, v: &mut Array1<f32>, steps: usize, loss: &mut Array0<f32>) {
+    for _t in 0..steps {
+        for i in par(0..x.len()) {
+            x[i] += 0.001 * v[i] * (1.0 - x[i]);
+        }
+    }
+    for i in par(0..x.len()) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+#[program]
+fn moved_rows(x: &mut Array2<f32>, v: &mut Array2<f32>, steps: usize, loss: &mut Array0<f32>) {
+    for _t in 0..steps {
+        for (i, k) in par(0..x.dim(0), 0..x.dim(1)) {
+            x[[i, k]] += 0.001 * v[[i, k]] * (1.0 - x[[i, k]]);
+        }
+    }
+    for (i, k) in par(0..x.dim(0), 0..x.dim(1)) {
+        loss[[]] += x[[i, k]] * x[[i, k]];
+    }
+}
+
+#[program]
+fn moved_masses(
+    x: &mut Array2<f32>,
+    v: &mut Array2<f32>,
+    m: &mut Array1<f32>,
+    steps: usize,
+    loss: &mut Array0<f32>,
+) {
+    for _t in 0..steps {
+        for (i, k) in par(0..m.len(), 0..3) {
+            x[[i, k]] += 0.001 * v[[i, k]] * (1.0 - x[[i, k]]) / m[i];
+        }
+    }
+    for (i, k) in par(0..m.len(), 0..3) {
+        loss[[]] += x[[i, k]] * x[[i, k]];
+    }
+}
+
+#[program]
+fn moved_vectors(
+    x: &mut Array1<Vec3<f32>>,
+    v: &mut Array1<Vec3<f32>>,
+    m: &mut Array1<f32>,
+    steps: usize,
+    loss: &mut Array0<f32>,
+) {
+    for _t in 0..steps {
+        for i in par(0..m.len()) {
+            x[i] += v[i] * (0.001 * (1.0 - x[i].x) / m[i]);
+        }
+    }
+    for i in par(0..m.len()) {
+        loss[[]] += x[i].dot(x[i]);
+    }
+}
+
 /// The shortest of some runs, in microseconds.
 fn best(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     work()?;
@@ -246,6 +307,20 @@ fn main() -> Result<()> {
             let mut v = device.array_with_shape([n, n, n], &at)?;
             class!(&device, format!("heat, {n}^3"), by_hand, heat, u, 20, (u, v), loss);
         }
+    }
+    if "rows".contains(&wanted) {
+        let n = 100_000;
+        let numbers: Vec<f32> = (0..3 * n).map(number).collect();
+        let vectors: Vec<Vec3<f32>> = numbers.chunks(3).map(|c| Vec3::new(c[0], c[1], c[2])).collect();
+        let (mut x, mut v) = (device.array(&numbers)?, device.array(&numbers)?);
+        class!(&device, "3 10^5 numbers", "", moved_flat, x, 20, (x, v), loss);
+        let mut m = device.array(&vec![1.0f32; n])?;
+        let (mut x, mut v) =
+            (device.array_with_shape([n, 3], &numbers)?, device.array_with_shape([n, 3], &numbers)?);
+        class!(&device, "10^5 rows of 3", "", moved_rows, x, 20, (x, v), loss);
+        class!(&device, "10^5 rows of 3, masses", "", moved_masses, x, 20, (x, v, m), loss);
+        let (mut x, mut v) = (device.array(&vectors)?, device.array(&vectors)?);
+        class!(&device, "10^5 vectors, masses", "", moved_vectors, x, 20, (x, v, m), loss);
     }
     Ok(())
 }

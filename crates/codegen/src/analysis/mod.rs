@@ -16,10 +16,10 @@ pub(crate) mod names;
 pub(crate) mod narrow_index;
 pub(crate) mod ordered_updates;
 pub(crate) mod register_pressure;
-pub(crate) mod short_rows;
 pub(crate) mod team_sums;
 pub(crate) mod thread_ownership;
 pub(crate) mod varying;
+pub(crate) mod vector_costs;
 pub(crate) mod vectors;
 pub(crate) mod work;
 

@@ -8,8 +8,8 @@ use crate::analysis::bounds_proof::{Proof, Prover, Test};
 use crate::analysis::flat_rows::flat_rows;
 use crate::analysis::interior::Rows;
 use crate::analysis::names::{reductions, scatters, values_inside};
-use crate::analysis::short_rows::{columns_pay, short_row};
 use crate::analysis::varying::vector_element;
+use crate::analysis::vector_costs::{columns_pay, short_row, vectors_pay};
 use crate::analysis::vectors::{Vectors, refusal};
 use crate::analysis::work::{Passes, Work, is_light, keeps_order, work};
 use crate::kernel::machine::Family;
@@ -322,7 +322,8 @@ impl Emitter<'_> {
             let least = if last == 0 { 0 } else { short_row(self.program, par, &interior, lanes) };
             // Rows that may be taken as one are not as short as the program says.
             let row = self.row_length(par).filter(|_| flat.is_none());
-            if row.is_some_and(|row| row < least as i64) {
+            let pays = vectors_pay(self.program, par, &interior, lanes);
+            if !pays || row.is_some_and(|row| row < least as i64) {
                 return None;
             }
             let vectors = self.forms.vectors(&it, &interior, &inside, (element, lanes))?;
@@ -363,7 +364,7 @@ impl Emitter<'_> {
     fn by_columns(&self, par: &Par) -> Option<Par> {
         let [outer, inner] = &par.ranges[..] else { return None };
         let row = usize::try_from(self.row_length(par)?).ok()?;
-        let columns = Par { ranges: vec![inner.clone(), outer.clone()], ..par.clone() };
+        let columns = Par { ranges: vec![*inner, *outer], ..par.clone() };
         if self.flat_rows(par).is_some() {
             return None;
         }

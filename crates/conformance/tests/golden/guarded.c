@@ -111,7 +111,7 @@ if (__builtin_expect(wild, 0)) hi = lo;
 lo = eb_min(eb_max(lo, jf), jt); hi = eb_max(eb_min(hi, jt), lo);
 if (__builtin_expect(wild, 0)) lo = hi = jt;
 }
-if (jt - jf < 2) lo = hi = jt;
+if (jt - jf < 4) lo = hi = jt;
 i64 j = jf;
 for (int side = 0; side < 2; side++) {
 for (const i64 stop = side ? jt : lo; j < stop; j++) { const i64 v11 = j; 

@@ -155,3 +155,23 @@ fn an_assertion_outside_parallel_loops_says_how_often_they_ran() {
     }
     let _ = values(&at_program_level(), &inputs(2.0), "x");
 }
+
+/// One element of all is wrong: every device finds it.
+#[test]
+#[ignore = "needs CUDA"]
+fn a_failed_assertion_says_the_same_on_cuda() {
+    let cuda = ebbtide_cuda::Options::new().build().unwrap().0;
+    let agree = |program: &ebbtide::ir::Program, inputs: &[Input]| {
+        let [expected, found] = [&Device::interpreter(), &cuda]
+            .map(|device| ebbtide_conformance::run(program, device, inputs).unwrap_err().to_string());
+        assert_eq!(expected, found, "{program}");
+    };
+    let mut x = vec![1.0; 40 * 70];
+    x[23 * 70 + 41] = -1.0;
+    let inputs = [shaped(&[40, 70], &x), shaped(&[40, 70], &vec![0.0; 40 * 70]), count(9), count(71)];
+    agree(in_loops().ir().unwrap(), &inputs);
+    agree(in_short_rows().ir().unwrap(), &inputs[..2]);
+    agree(in_terms().ir().unwrap(), &[inputs[0].clone(), array(&[0.0; 70])]);
+    let most = Input::Scalar(ebbtide::ir::Literal::from(1.5));
+    agree(at_program_level().ir().unwrap(), &[array(&[0.3, 0.7, 0.1]), most, count(3)]);
+}

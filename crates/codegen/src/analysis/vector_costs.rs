@@ -1,5 +1,5 @@
-//! Rows that are too short for vectors. Input: a parallel loop that has a vector form; output: from how many iterations on a part
-//! of a vector takes less time than they do one by one.
+//! Whether vectors pay. Input: a parallel loop that has a vector form; output: whether it takes less time than iterations one by
+//! one, and from how many iterations of a row on a part of a vector does.
 //!
 //! It decides speed, never what is computed.
 
@@ -10,15 +10,26 @@ use ebbtide_ir::{Binary, Block, Indices, Literal, Loop, LoopKind, Op, Par, Progr
 use crate::analysis::interior::Interior;
 use crate::analysis::vectors::{Stride, stride};
 
-/// What a part of a vector costs before it computes anything, in additions: the next row reads what lies beside what this one
-/// writes, and waits for it.
-const PART: usize = 30;
+/// What a part of a vector costs before it computes anything: the next row reads what lies beside what this one writes, and
+/// waits for it. Costs are counted in additions of single numbers, of which a processor makes four or five at a time.
+const PART: usize = 200;
 /// How often loops are taken to run, at most.
 const PASSES: usize = 10;
-/// What functions, roots and quotients cost, in additions, of one number and of a vector.
-const FUNCTION: (usize, usize) = (20, 30);
-const ROOT: (usize, usize) = (6, 12);
-const QUOTIENT: (usize, usize) = (4, 8);
+/// The least that a pass costs that adds to what the one before it left: the next waits for it.
+const CHAIN: usize = 20;
+/// What it costs to bring an element to its lane, where neighbouring lanes are not neighbours in memory.
+const LANE: usize = 8;
+/// What quotients and roots cost, of one number and of eight bytes of a vector, and elementary functions, of one number and of
+/// a vector.
+const QUOTIENT: (usize, usize) = (20, 8);
+const ROOT: (usize, usize) = (30, 12);
+const FUNCTION: (usize, usize) = (80, 150);
+
+/// Do vectors of so many lanes take less time than iterations one by one?
+pub(crate) fn vectors_pay(program: &Program, par: &Par, interior: &Interior, lanes: usize) -> bool {
+    let costs = Costs::of(program, par, interior, lanes);
+    costs.vector < lanes * costs.one
+}
 
 /// Rows with fewer iterations are taken one iteration at a time; vectors have so many lanes.
 pub(crate) fn short_row(program: &Program, par: &Par, interior: &Interior, lanes: usize) -> usize {
@@ -26,7 +37,7 @@ pub(crate) fn short_row(program: &Program, par: &Par, interior: &Interior, lanes
     (PART + costs.vector).div_ceil(costs.one.max(1)).min(lanes)
 }
 
-/// Do vectors along columns take less than half the time of rows with so many iterations, however these are taken? The interiors
+/// Do vectors along columns take less than two thirds of the time of rows with so many iterations, however these are taken? The interiors
 /// are those of rows and of columns.
 pub(crate) fn columns_pay(
     program: &Program,
@@ -35,7 +46,7 @@ pub(crate) fn columns_pay(
     (row, lanes): (usize, usize),
 ) -> bool {
     let [rows, columns] = [rows, columns].map(|interior| Costs::of(program, par, interior, lanes));
-    2 * row * columns.vector < lanes * (row * rows.one).min(PART + rows.vector)
+    3 * row * columns.vector < 2 * lanes * (row * rows.one).min(PART + rows.vector)
 }
 
 struct Costs<'a> {
@@ -75,7 +86,7 @@ impl Costs<'_> {
             };
             self.one += often * one;
             self.vector += often * vector;
-            let mut runs = runs;
+            let (mut runs, before) = (runs, self.one);
             if let Stmt::Loop(l) = stmt {
                 runs = runs.saturating_mul(self.passes(l)).min(PASSES * PASSES);
                 if let LoopKind::For { var, .. } = l.kind {
@@ -83,19 +94,27 @@ impl Costs<'_> {
                 }
             }
             stmt.blocks().for_each(|block| self.block(block, runs));
+            if let Stmt::Loop(l) = stmt
+                && l.sums.is_empty()
+                && l.body.iter().any(|stmt| matches!(stmt, Stmt::Set(..)))
+            {
+                self.one = self.one.max(before + CHAIN * runs);
+            }
         }
     }
 
     fn value(&self, v: ValueId) -> (usize, usize) {
-        match *self.program.op(v) {
+        let words = self.lanes * self.program.ty(v).size() / 8;
+        let (one, vector) = match *self.program.op(v) {
             Op::Literal(_) | Op::Scalar(_) | Op::Dim(..) => (0, 0),
-            _ if self.interior.varying.uniform(v) => (1, 1),
             Op::Load(_, index) => self.element(index),
-            Op::Unary(Unary::Sqrt, _) => ROOT,
+            Op::Unary(Unary::Sqrt, _) => (ROOT.0, ROOT.1 * words),
             Op::Math(..) | Op::Rand(..) => FUNCTION,
-            Op::Binary(Binary::Div, ..) => QUOTIENT,
+            Op::Binary(Binary::Div, ..) => (QUOTIENT.0, QUOTIENT.1 * words),
             _ => (1, 1),
-        }
+        };
+        // What is the same in all lanes is computed once.
+        if self.interior.varying.uniform(v) { (one, one) } else { (one, vector) }
     }
 
     fn passes(&self, l: &Loop) -> usize {
@@ -108,8 +127,7 @@ impl Costs<'_> {
     fn element(&self, index: Indices) -> (usize, usize) {
         match stride(self.program, self.interior, index) {
             Stride::Same | Stride::Next => (1, 1),
-            // Each number is loaded and put into its lane.
-            Stride::Apart(_) | Stride::Unknown => (1, 3 * self.lanes),
+            Stride::Apart(_) | Stride::Unknown => (1, LANE * self.lanes),
         }
     }
 }
