@@ -83,12 +83,13 @@ pub(crate) fn vector_element(program: &Program, varying: &Varying, par: &Par) ->
         Type::Bool | Type::Index => {}
         _ => fine = false,
     };
-    let mut loops = true;
+    let (mut loops, mut loaded) = (true, BTreeSet::new());
     walk(&par.body, &mut |stmt| match stmt {
-        Stmt::Let(v) if !varying.uniform(*v) => {
-            meet(program.ty(*v));
-            loops &= !matches!(program.op(*v), Op::Load(a, _) if program.array(*a).ty == Type::Bool);
-        }
+        // What is loaded may be of another type, if it is made a number of the loop's own at once.
+        Stmt::Let(v) if !varying.uniform(*v) => match program.op(*v) {
+            Op::Load(..) => drop(loaded.insert(program.ty(*v))),
+            _ => meet(program.ty(*v)),
+        },
         Stmt::Declare(local, _) if varying.locals.contains(local) => {
             meet(program.locals[local.index()].ty);
             // A varying index held in a variable is data.
@@ -102,5 +103,6 @@ pub(crate) fn vector_element(program: &Program, varying: &Varying, par: &Par) ->
         Stmt::Loop(l) => loops &= !varying.loop_diverges(l) && matches!(l.kind, LoopKind::For { .. }),
         _ => {}
     });
-    found.filter(|_| fine && loops)
+    let floats: Vec<Type> = loaded.into_iter().filter(|ty| ty.is_float()).collect();
+    found.or_else(|| <[Type; 1]>::try_from(floats).ok().map(|[ty]| ty)).filter(|_| fine && loops)
 }

@@ -4,8 +4,8 @@
 use std::fmt;
 
 use ebbtide_ir::{
-    Binary, Block, Branch, Function, Indices, Loop, LoopKind, Op, Par, Program, Stmt, Store, Type, Unary,
-    ValueId, walk,
+    Binary, Block, Branch, Function, Indices, Literal, Loop, LoopKind, Op, Par, Program, Stmt, Store, Type,
+    Unary, ValueId, walk,
 };
 
 use crate::analysis::exact::may_overflow;
@@ -23,7 +23,7 @@ pub(crate) enum Refusal {
     Unproved,
     /// An operation without a vector form.
     Operation,
-    /// Data of another type than the float type of the loop.
+    /// Data of another type than the float type of the loop that does not become data of that type at once.
     Load,
     /// Lanes store into one element, or where data tells them.
     Store,
@@ -173,17 +173,56 @@ impl Legality<'_> {
             return Ok(());
         }
         if let Op::Load(_, index) = op {
-            self.index(index)?;
-            return if self.varies(v) && !ty.is_float() { Err(Refusal::Load) } else { Ok(()) };
+            return self.index(index);
+        }
+        if op.operands().any(|o| self.is_other(o)) && !self.is_made_own(v) {
+            return Err(Refusal::Load);
         }
         if lanes == Lanes::Some && may_divide_by_zero(self.program, v) {
             return Err(Refusal::Division);
         }
         let counted = matches!(op, Op::Cast(a) if ty == self.element && sum(a));
-        if self.varies(v) && !counted && !has_vector_form(self.program, v, self.element) {
+        if self.varies(v)
+            && !counted
+            && !self.is_made_own(v)
+            && !has_vector_form(self.program, v, self.element)
+        {
             return Err(Refusal::Operation);
         }
         Ok(())
+    }
+
+    /// Is the value loaded, and of another type than the loop's own? Truth values become masks.
+    fn is_other(&self, v: ValueId) -> bool {
+        let ty = self.program.ty(v);
+        self.varies(v) && matches!(self.program.op(v), Op::Load(..)) && ty != self.element && ty != Type::Bool
+    }
+
+    /// Is the value what a loaded number of another type is in the loop's own, or how it compares with others? Numbers are
+    /// compared in the loop's own type, so they must be the same there.
+    fn is_made_own(&self, v: ValueId) -> bool {
+        match *self.program.op(v) {
+            Op::Cast(a) => self.is_other(a) && self.program.ty(v) == self.element,
+            Op::Compare(_, a, b) => {
+                let ty = self.program.ty(a);
+                let exact = self.element == Type::F64 && matches!(ty, Type::I32 | Type::U32 | Type::F32);
+                let fits = |v| !self.varies(v) && (exact || self.is_small(v));
+                match (self.is_other(a), self.is_other(b)) {
+                    (true, true) => exact,
+                    (true, false) => fits(b),
+                    (false, true) => fits(a),
+                    (false, false) => false,
+                }
+            }
+            _ => false,
+        }
+    }
+
+    /// Is it a whole number that no other one is rounded to, in the loop's own type?
+    fn is_small(&self, v: ValueId) -> bool {
+        let bound = if self.element == Type::F64 { 1 << 53 } else { 1 << 24 };
+        let number = self.program.literal(v).and_then(Literal::to_i64);
+        number.is_some_and(|n| n.unsigned_abs() < bound)
     }
 
     fn index(&self, index: Indices) -> Result<(), Refusal> {

@@ -31,6 +31,8 @@ pub(crate) enum Variable {
     Held(ArrayId),
     /// A value from outside the loop, in the narrow type.
     Bound(ValueId),
+    /// An element as it lies in memory.
+    Loaded(usize),
     /// How many passes of a loop around the parallel one are finished.
     Passes(LoopId),
 }
@@ -77,6 +79,7 @@ impl fmt::Display for Name {
             Variable::Old(n) => write!(f, "old{n}")?,
             Variable::Held(array) => write!(f, "h{}", array.index())?,
             Variable::Bound(v) => write!(f, "n{}", v.index())?,
+            Variable::Loaded(n) => write!(f, "in{n}")?,
             Variable::Passes(l) => write!(f, "pass{}", l.index())?,
         }
         self.side.map_or(Ok(()), |side| write!(f, "_{side}"))

@@ -291,7 +291,11 @@ impl Verifier<'_> {
             Variable::Held(array) => Some(Ty::One(self.program.array(array).ty)),
             Variable::Bound(_) => Some(Ty::Narrow),
             Variable::Passes(_) => Some(INDEX),
-            Variable::Mask(_) | Variable::Exists(_) | Variable::Address(_) | Variable::Old(_) => None,
+            Variable::Mask(_)
+            | Variable::Exists(_)
+            | Variable::Address(_)
+            | Variable::Old(_)
+            | Variable::Loaded(_) => None,
         };
         outside.filter(|_| !self.defined.contains(&name)).ok_or(Error::OutOfScope(name))
     }

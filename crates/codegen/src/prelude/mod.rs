@@ -31,6 +31,28 @@ pub(crate) fn waiting(ty: &str, places: usize) -> String {
     include_str!("deferred.c").replace("$T", ty).replace("$PLACES", &places.to_string())
 }
 
+/// Loads and gathers of so many numbers of a type that a loop reads beside its own.
+pub(crate) fn other_vectors(ty: &str, lanes: usize) -> String {
+    include_str!("other_vectors.c")
+        .replace("$V", &format!("{ty}x{lanes}"))
+        .replace("$T", ty)
+        .replace("$N", &lanes.to_string())
+}
+
+/// How truth values become numbers of one shape of vectors.
+pub(crate) fn truths(shape: Shape) -> String {
+    let (lanes, bytes) = (shape.lanes(), shape.bytes() / shape.lanes());
+    let each = |text: &dyn Fn(usize) -> String| (0..lanes).map(text).collect::<Vec<_>>().join(", ");
+    include_str!("truths.c")
+        .replace("$V", &shape.to_string())
+        .replace("$U", &format!("u{}", 8 * bytes))
+        .replace("$W", &lanes.div_ceil(bytes).to_string())
+        .replace("$AT", &each(&|k| format!("w[{}]", k / bytes)))
+        .replace("$BY", &each(&|k| (8 * (k % bytes)).to_string()))
+        .replace("$ONE", if bytes == 8 { "0x3ff0000000000000" } else { "0x3f800000" })
+        .replace("$N", &lanes.to_string())
+}
+
 /// Loads, stores and gathers of one shape of vectors.
 pub(crate) fn vectors(shape: Shape) -> String {
     let letter = if shape.format() == Format::F64 { "d" } else { "s" };

@@ -43,6 +43,8 @@ pub(crate) struct Emitter<'p> {
     pub calls: Vec<LibraryCall>,
     /// By segment: how many threads its blocks may have.
     pub widths: Vec<Width>,
+    /// The vectors of numbers that loops read beside their own: type and lanes.
+    pub others: BTreeSet<(&'static str, usize)>,
     /// The types of which matrices are multiplied.
     pub products: BTreeSet<&'static str>,
     /// By loop of the segment being printed: the matrices that products wait for meanwhile.
@@ -114,6 +116,7 @@ impl<'p> Emitter<'p> {
             notes: false,
             calls: Vec::new(),
             widths: Vec::new(),
+            others: BTreeSet::new(),
             products: BTreeSet::new(),
             waiting: BTreeMap::new(),
             deferring: BTreeSet::new(),

@@ -71,6 +71,12 @@ impl Emitter<'_> {
             Expr::Select(ty @ Ty::Vector(..), _) => format!("op_select_{}({a}, {b}, {c})", c_ty(*ty)),
             Expr::Select(..) => format!("({a} ? {b} : {c})"),
             Expr::Fma(ty, _) => format!("op_fma_{}({a}, {b}, {c})", c_ty(*ty)),
+            Expr::Cast { from: Ty::Vector(Type::Bool, _), to: to @ Ty::Vector(..), .. } => {
+                format!("eb_truths_{}({a})", c_ty(*to))
+            }
+            Expr::Cast { from: Ty::Vector(..), to: to @ Ty::Vector(..), .. } => {
+                format!("__builtin_convertvector({a}, {})", c_ty(*to))
+            }
             Expr::Cast { to: to @ Ty::Vector(..), .. } => {
                 let f = c_ty(*to);
                 format!("op_select_{f}({a}, op_float_{f}(1), op_float_{f}(0))")

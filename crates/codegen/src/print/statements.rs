@@ -271,6 +271,11 @@ impl Emitter<'_> {
         part: Part,
     ) -> (String, String) {
         let (vector, array) = (c_ty(ty), element.array);
+        if let Ty::Vector(ty, lanes) = ty
+            && !(ty.is_float() && lanes * ty.size() == self.target.vector_bytes)
+        {
+            self.others.insert((c_type(ty), lanes));
+        }
         let at = format!("a{} + {}", array.index(), self.offset(cx, element));
         let stride = match stride {
             Stride::Next => None,

@@ -41,6 +41,12 @@ pub fn c_unit(
     for shape in shapes {
         source.push_str(&prelude::vectors(shape));
     }
+    for (ty, lanes) in &text.others {
+        source.push_str(&prelude::other_vectors(ty, *lanes));
+    }
+    for shape in shapes.iter().filter(|shape| text.others.contains(&("b8", shape.lanes()))) {
+        source.push_str(&prelude::truths(*shape));
+    }
     for (shape, ty) in shapes.into_iter().zip(["f64", "f32"]) {
         if text.products.contains(ty) {
             source.push_str(&prelude::products(shape, ty));

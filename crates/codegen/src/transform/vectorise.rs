@@ -2,7 +2,7 @@
 //!
 //! Legal where `analysis::vectors` has nothing against it; `None` where an operation has no vector form after all.
 
-use ebbtide_ir::{Binary, Function, Program, Type, Unary, ValueId};
+use ebbtide_ir::{Binary, Compare, Function, Literal, Program, Type, Unary, ValueId};
 
 use crate::analysis::interior::Interior;
 use crate::analysis::vectors::{self, is_sum, stride};
@@ -69,9 +69,22 @@ impl Vectors<'_> {
                     vectors::Stride::Apart(stride) => Stride::Apart(stride),
                     _ => self.rows(element),
                 };
-                let element = self.lanes_of(element, stride);
-                let ty = ty.is_float().then_some(Ty::Vector(*ty, self.lanes))?;
-                out.push(Stmt::Load { name: *name, ty, element, when: None });
+                let (element, wide) = (self.lanes_of(element, stride), Ty::Vector(*ty, self.lanes));
+                if *ty != Type::Bool {
+                    out.push(Stmt::Load { name: *name, ty: wide, element, when: None });
+                    return Some(());
+                }
+                // Truth values are bytes in memory.
+                let loaded = Variable::Loaded(fresh.next()).into();
+                out.push(Stmt::Load { name: loaded, ty: wide, element, when: None });
+                let (own, masks) = (Ty::Vector(self.element, self.lanes), Ty::Mask(self.element, self.lanes));
+                let zero = Expr::Splat(own, Box::new(Expr::Literal(Literal::zero(self.element))));
+                let value = Expr::Compare(
+                    Compare::Ne,
+                    own,
+                    Box::new([converted(wide, own, Expr::Variable(loaded)), zero]),
+                );
+                out.push(Stmt::Let { name: *name, ty: masks, value });
             }
             Stmt::Store { element, ty, how, value, manner, .. } => {
                 let stride = match stride(self.program, self.interior, element.source) {
@@ -195,6 +208,11 @@ impl Vectors<'_> {
             Expr::Compare(op, ty, two) if *ty == float => {
                 Expr::Compare(*op, wide(*ty), Box::new(two.each_ref().map(|e| at(e, *ty))))
             }
+            // Numbers of another type are compared as numbers of this one.
+            Expr::Compare(op, ty @ Ty::One(_), two) => {
+                let own = two.each_ref().map(|e| self.own(e, *ty));
+                Expr::Compare(*op, wide(float), Box::new(own))
+            }
             Expr::Select(ty, three) if *ty == float || *ty == truth => {
                 let [c, a, b] = &**three;
                 Expr::select(wide(*ty), at(c, truth), at(a, *ty), at(b, *ty))
@@ -207,8 +225,10 @@ impl Vectors<'_> {
                     overflow: Overflow::Wraps,
                     value: Box::new(at(value, *from)),
                 },
-                (Expr::Variable(Name { variable: Variable::Value(v), .. }), _) => self.ramp(*v)?,
-                _ => return None,
+                (Expr::Variable(Name { variable: Variable::Value(v), .. }), Ty::One(Type::Index)) => {
+                    self.ramp(*v)?
+                }
+                (value, from) => self.own(value, *from),
             },
             Expr::Math(Function::Powi, ..) => return None,
             Expr::Math(function, ty, arguments) => {
@@ -216,6 +236,15 @@ impl Vectors<'_> {
             }
             _ => return None,
         })
+    }
+
+    /// A number of another type as one of the loop's own, for all lanes.
+    fn own(&self, e: &Expr, from: Ty) -> Expr {
+        let own = Ty::Vector(self.element, self.lanes);
+        match e {
+            Expr::Variable(name) if self.varies(*name) => converted(self.widened(from), own, e.clone()),
+            _ => Expr::Splat(own, Box::new(converted(from, Ty::One(self.element), e.clone()))),
+        }
     }
 
     /// An index as a float, lane by lane.
@@ -241,6 +270,10 @@ impl Vectors<'_> {
             |v: &ValueId| self.interior.linear_here(self.program, *v).map_or(0, |sum| sum.coefficient);
         Stride::Rows(element.source.as_slice().iter().map(coefficient).collect())
     }
+}
+
+fn converted(from: Ty, to: Ty, value: Expr) -> Expr {
+    Expr::Cast { from, to, overflow: Overflow::Wraps, value: Box::new(value) }
 }
 
 fn both(ty: Ty, a: Expr, b: Expr) -> Expr {

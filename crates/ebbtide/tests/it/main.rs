@@ -25,6 +25,7 @@ mod library;
 mod methods;
 mod on_tape;
 mod options;
+mod other_types;
 mod programs_as_arguments;
 mod recorded;
 mod reshaping;
