@@ -135,13 +135,16 @@ impl Emitter<'_> {
     /// Without reductions each thread takes a run of rows, or of the one row.
     fn pieces(&mut self, par: &Par, exit: usize) {
         let last = par.ranges.len() - 1;
-        if let Some(columns) = self.by_columns(par) {
+        let flat = self.flat_rows(par);
+        if flat.is_none()
+            && let Some(columns) = self.by_columns(par)
+        {
             // The same thread runs an iteration as ever.
             line!(self, "const i64 from[2] = {{f1, f0}}, extent[2] = {{e1, e0}};");
             line!(self, "{{ const i64 f0 = from[0], e0 = extent[0], f1 = from[1], e1 = extent[1];");
             line!(self, "const i64 first = 0, end = e0, jf = f1 + eb_share(e1, part, parts);");
             line!(self, "const i64 jt = f1 + eb_share(e1, part + 1, parts);");
-            self.rows(&columns, &[], &[], exit);
+            self.rows((&columns, None), &[], &[], exit);
             return line!(self, "}}");
         }
         if last == 0 {
@@ -155,7 +158,7 @@ impl Emitter<'_> {
                 "const i64 first = eb_share(rows, part, parts), jf = f{last}; i64 end = eb_share(rows, part + 1, parts), jt = f{last} + row;"
             );
         }
-        self.rows(par, &[], &[], exit);
+        self.rows((par, flat), &[], &[], exit);
     }
 
     /// With reductions each thread takes whole leaves.
@@ -191,7 +194,7 @@ impl Emitter<'_> {
             );
             line!(self, "for (int k = 0; k < 16; k++) r{k}.lane[k] = {neutral};");
         }
-        self.rows(par, reductions, stores, exit);
+        self.rows((par, None), reductions, stores, exit);
         self.end_leaf(reductions);
         line!(self, "}}");
         for (k, _) in reductions.iter().enumerate() {
@@ -276,15 +279,21 @@ impl Emitter<'_> {
         }
     }
 
-    /// The rows `first..end` and columns `jf..jt` of the iteration space.
-    fn rows(&mut self, par: &Par, reductions: &[(Combine, &Store)], stores: &[&Store], exit: usize) {
+    /// The rows `first..end` and columns `jf..jt` of the iteration space, to be taken as one row where these arrays have it so.
+    fn rows(
+        &mut self,
+        (par, flat): (&Par, Option<BTreeSet<ArrayId>>),
+        reductions: &[(Combine, &Store)],
+        stores: &[&Store],
+        exit: usize,
+    ) {
         let last = par.ranges.len() - 1;
         let j = par.ranges[last].var.index();
         let interior = self.interior(par);
         let before = self.before_interior(par, &interior);
         let narrowing = narrowing(self.program, &interior);
         let alike = last > 0 && interior.rows == Rows::Corners;
-        let flat = self.flat_rows(par).filter(|_| alike && reductions.is_empty());
+        let flat = flat.filter(|_| alike);
         if alike {
             self.rows_alike(par, (&before, &narrowing));
         }
@@ -365,9 +374,6 @@ impl Emitter<'_> {
         let [outer, inner] = &par.ranges[..] else { return None };
         let row = usize::try_from(self.row_length(par)?).ok()?;
         let columns = Par { ranges: vec![*inner, *outer], ..par.clone() };
-        if self.flat_rows(par).is_some() {
-            return None;
-        }
         let [of_rows, of_columns] = [par, &columns].map(|par| self.interior(par));
         let element = vector_element(self.program, &of_columns.varying, &columns)?;
         let lanes = self.target.vector_bytes / element.size();

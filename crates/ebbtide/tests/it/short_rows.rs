@@ -154,16 +154,33 @@ fn matrices(a: &Array3<f64>, x: &Array2<f64>, y: &mut Array2<f64>, passes: usize
     }
 }
 
+/// The components are the first dimension: columns of the loop are rows of the arrays.
+#[program]
+fn exchanged(x: &Array2<f64>, y: &mut Array2<f64>) {
+    for (i, k) in par(0..x.dim(1), 0..3) {
+        y[[k, i]] = x[[k, i]].sin() + (x[[k, i]] * 0.5).exp();
+    }
+}
+
 #[test]
 fn rows_in_which_much_is_computed() {
+    for n in [0, 1, 2, 9, 40, 133, 3000] {
+        assert!(alike(&exchanged(), &[array(&[3, n], 1), array(&[3, n], 2)]));
+        assert!(alike(&exchanged(), &[array(&[3, n], 1), array(&[3, n + 1], 2)]));
+        assert!(alike(&exchanged(), &[array(&[4, n], 1), array(&[3, n], 2)]));
+    }
     for n in [0, 1, 2, 9, 40, 133] {
         assert!(alike(&forces(), &[array(&[n, 3], 1), array(&[n, 3], 2), array(&[n], 3)]));
         let inputs = [array(&[3, 3, 4], 1), array(&[n, 3], 2), array(&[n, 3], 3), count(4)];
         assert!(alike(&matrices(), &inputs));
     }
-    let compiled = forces().compile(&crate::cpu()).unwrap();
-    let text = compiled.source().unwrap_or_default();
-    assert!(text.contains("extent[2] = {e1, e0}"), "rows are taken by columns");
+    for compiled in [
+        forces().compile(&crate::cpu()).unwrap().source().map(str::to_string),
+        exchanged().compile(&crate::cpu()).unwrap().source().map(str::to_string),
+    ] {
+        let text = compiled.unwrap_or_default();
+        assert!(text.contains("extent[2] = {e1, e0}"), "rows are taken by columns");
+    }
 }
 
 #[program]
