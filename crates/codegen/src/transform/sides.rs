@@ -21,6 +21,8 @@ impl PerSide {
         match name.variable {
             Variable::Value(v) => self.values.contains(&v),
             Variable::Local(local) => self.locals.contains(&local),
+            // What differs between lanes alone is loaded under such a name.
+            Variable::Loaded(_) => true,
             _ => false,
         }
     }

@@ -120,6 +120,26 @@ fn numbers_that_lie_apart() {
     }
 }
 
+/// Several vectors stand side by side where iterations have loops: each has its own mask.
+#[program]
+fn in_loops(x: &mut Array1<f64>, mask: &Array1<bool>, cell: &Array1<i32>, w: &Array1<f64>) {
+    for i in par(0..x.len()) {
+        let mut s = x[i];
+        for k in 0..w.len() {
+            s += w[k] * select(mask[i], 1.0, s);
+        }
+        x[i] = s * cell[i] as f64;
+    }
+}
+
+#[test]
+fn masks_of_iterations_with_loops() {
+    for n in [1, 9, 40, 133] {
+        let mask = elements(n, |k| Literal::from(k % 3 == 0));
+        agrees(&in_loops(), &[array(n, 1), mask, elements(n, |k| Literal::from(k as i32)), array(5, 2)]);
+    }
+}
+
 /// Whole numbers that are computed with, not only looked at, are another matter.
 #[program]
 fn computed(x: &mut Array1<f64>, cell: &Array1<i32>) {
