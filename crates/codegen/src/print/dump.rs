@@ -9,35 +9,38 @@ use ebbtide_ir::{Block, Facts, Loop, Par, Program, Stmt, Type, walk};
 
 use crate::analysis::boundary_conditions::usual_conditions;
 use crate::analysis::bounds_proof::{Prover, Test};
+use crate::analysis::flat_rows::flat_rows;
 use crate::analysis::interchange::interchange;
 use crate::analysis::interior::{Corner, Decide, Interior, Narrowing, Scope, interior};
 use crate::analysis::names::{reductions, values_inside};
 use crate::analysis::varying::vector_element;
+use crate::analysis::vector_costs::{short_row, vectors_pay};
 use crate::analysis::vectors::{Vectors, refusal};
 use crate::analysis::work::{keeps_order, rows_together};
 use crate::kernel::index_expr::IndexExpr;
-use crate::kernel::machine::Family;
+use crate::kernel::machine::{Family, Target};
 use crate::kernel::show;
 
 /// Shows the decisions about segments to somebody who wants to know why a loop has the form that it has.
-pub(crate) fn dump(program: &Program, facts: &Facts, segments: &[&Block], family: Family) {
+pub(crate) fn dump(program: &Program, facts: &Facts, segments: &[&Block], machine: (Family, Target)) {
+    let family = machine.0;
     if show::is_wanted() {
         for (k, block) in segments.iter().enumerate() {
             eprintln!(
                 "// {}, segment {k}, {family:?}\n{}",
                 program.name,
-                decisions(program, facts, block, family)
+                decisions(program, facts, block, machine)
             );
         }
     }
 }
 
 /// The decisions about the loops of a segment.
-fn decisions(program: &Program, facts: &Facts, block: &Block, family: Family) -> String {
+fn decisions(program: &Program, facts: &Facts, block: &Block, machine: (Family, Target)) -> String {
     let mut text = String::new();
     walk(block, &mut |stmt| match stmt {
-        Stmt::Loop(l) if family == Family::Cuda => text.push_str(&time_loop(program, facts, l)),
-        Stmt::Par(par) => text.push_str(&parallel_loop(program, facts, par, family)),
+        Stmt::Loop(l) if machine.0 == Family::Cuda => text.push_str(&time_loop(program, facts, l)),
+        Stmt::Par(par) => text.push_str(&parallel_loop(program, facts, par, machine)),
         _ => {}
     });
     text
@@ -51,7 +54,7 @@ fn time_loop(program: &Program, facts: &Facts, l: &Loop) -> String {
     format!("loop {}: {where_it_runs}\n", l.id.index())
 }
 
-fn parallel_loop(program: &Program, facts: &Facts, par: &Par, family: Family) -> String {
+fn parallel_loop(program: &Program, facts: &Facts, par: &Par, (family, target): (Family, Target)) -> String {
     let line = par.site.as_ref().map_or(String::new(), |site| format!(", line {}", site.line));
     let mut text = format!("parallel loop {}{line}\n", par.id.index());
     let (inside, sums) = (values_inside(par), reductions(facts, par));
@@ -70,7 +73,10 @@ fn parallel_loop(program: &Program, facts: &Facts, par: &Par, family: Family) ->
         let interior = interior(program, par, &inside, decide);
         show_interior(&mut text, program, &interior);
         if family == Family::C {
-            let _ = writeln!(text, "  {}", vectors(program, facts, par, &interior, &stores));
+            let _ = writeln!(text, "  {}", vectors((program, target), facts, par, &interior, &stores));
+            if stores.is_empty() && flat_rows(program, par, &inside).is_some() {
+                let _ = writeln!(text, "  rows are one row where they lie one behind the other");
+            }
         }
     }
     if family == Family::Cuda {
@@ -138,7 +144,7 @@ fn shown_narrowing(program: &Program, narrowing: &Narrowing) -> String {
 }
 
 fn vectors(
-    program: &Program,
+    (program, target): (&Program, Target),
     facts: &Facts,
     par: &Par,
     interior: &Interior,
@@ -154,14 +160,25 @@ fn vectors(
     }
     match refusal(program, interior, (element, Vectors::One), stores, &par.body) {
         Some(why) => format!("no vectors: {why}"),
-        None => format!("vectors of {element:?}"),
+        None => {
+            let lanes = target.vector_bytes / element.size();
+            match (vectors_pay(program, par, interior, lanes), short_row(program, par, interior, lanes)) {
+                (false, _) => "no vectors: they take longer than iterations one by one".to_string(),
+                (true, least) if par.ranges.len() > 1 && least > 1 => {
+                    format!(
+                        "vectors of {element:?}, or columns, or none in rows of fewer than {least} iterations"
+                    )
+                }
+                (true, _) => format!("vectors of {element:?}"),
+            }
+        }
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
-    use ebbtide_ir::{Access, Binary, Builder, Literal, verify};
+    use ebbtide_ir::{Access, Binary, Builder, Literal, parse, verify};
     use expect_test::expect;
 
     use super::*;
@@ -188,7 +205,8 @@ mod tests {
     fn a_dump_says_what_is_decided_of_each_loop() {
         let program = periodic();
         let facts = verify(&program).unwrap();
-        let shown = |family| decisions(&program, &facts, &program.body, family);
+        let target = Target { vector_bytes: 32 };
+        let shown = |family| decisions(&program, &facts, &program.body, (family, target));
         expect![[r#"
             parallel loop 0
               no proof: an access is no sum of ranges, or an element is claimed
@@ -204,5 +222,31 @@ mod tests {
               rows at once: 1
         "#]]
         .assert_eq(&shown(Family::Cuda));
+    }
+
+    #[test]
+    fn a_dump_says_how_rows_are_taken() {
+        let shown = |body: &str| {
+            let text = format!("program p(x: &mut Array2<f64>, m: &Array1<f64>) {{ {body} }}");
+            let program = parse(&text).unwrap();
+            let facts = verify(&program).unwrap();
+            let lines = decisions(&program, &facts, &program.body, (Family::C, Target { vector_bytes: 64 }));
+            lines.lines().skip(3).map(|line| format!("{}\n", line.trim())).collect::<String>()
+        };
+        let rows =
+            |value: &str| shown(&format!("for (i, k) in par(0..x.dim(0), 0..3) {{ x[[i, k]] = {value}; }}"));
+        expect![[r#"
+            vectors of F64, or columns, or none in rows of fewer than 8 iterations
+            rows are one row where they lie one behind the other
+        "#]]
+        .assert_eq(&rows("x[[i, k]] * 2.0"));
+        expect![[r#"
+            vectors of F64, or columns, or none in rows of fewer than 8 iterations
+        "#]]
+        .assert_eq(&rows("x[[i, k]] * m[i]"));
+        expect![[r#"
+            no vectors: they take longer than iterations one by one
+        "#]]
+        .assert_eq(&shown("for i in par(0..x.dim(0)) { x[[i, 0]] = x[[i, 1]] * m[i]; }"));
     }
 }

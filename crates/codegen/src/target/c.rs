@@ -17,7 +17,7 @@ pub fn c_unit(
     segments: &[&Block],
     target: Target,
 ) -> Result<Unit, ebbtide_math::MathError> {
-    dump(program, facts, segments, Family::C);
+    dump(program, facts, segments, (Family::C, target));
     let mut text = Emitter::of(program, facts, Family::C, target);
     let mut pieces = Vec::new();
     for (k, block) in segments.iter().enumerate() {

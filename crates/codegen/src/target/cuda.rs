@@ -20,8 +20,9 @@ pub fn cuda_unit(
     facts: &Facts,
     segments: &[&Block],
 ) -> Result<Unit, ebbtide_math::MathError> {
-    dump(program, facts, segments, Family::Cuda);
-    let mut text = Emitter::of(program, facts, Family::Cuda, Target { vector_bytes: 8 });
+    let target = Target { vector_bytes: 8 };
+    dump(program, facts, segments, (Family::Cuda, target));
+    let mut text = Emitter::of(program, facts, Family::Cuda, target);
     for (k, block) in segments.iter().enumerate() {
         text.segment(k, block, segments);
     }
