@@ -25,46 +25,39 @@ const QUOTIENT: (usize, usize) = (20, 8);
 const ROOT: (usize, usize) = (30, 12);
 const FUNCTION: (usize, usize) = (80, 150);
 
-/// Do vectors of so many lanes take less time than iterations one by one?
-pub(crate) fn vectors_pay(program: &Program, par: &Par, interior: &Interior, lanes: usize) -> bool {
-    let costs = Costs::of(program, par, interior, lanes);
-    costs.vector < lanes * costs.one
-}
-
-/// Rows with fewer iterations are taken one iteration at a time; vectors have so many lanes.
-pub(crate) fn short_row(program: &Program, par: &Par, interior: &Interior, lanes: usize) -> usize {
-    let costs = Costs::of(program, par, interior, lanes);
-    (PART + costs.vector).div_ceil(costs.one.max(1)).min(lanes)
-}
-
-/// Do vectors along columns take less than two thirds of the time of rows with so many iterations, however these are taken? The interiors
-/// are those of rows and of columns.
-pub(crate) fn columns_pay(
-    program: &Program,
-    par: &Par,
-    [rows, columns]: [&Interior; 2],
-    (row, lanes): (usize, usize),
-) -> bool {
-    let [rows, columns] = [rows, columns].map(|interior| Costs::of(program, par, interior, lanes));
-    3 * row * columns.vector < 2 * lanes * (row * rows.one).min(PART + rows.vector)
-}
-
-struct Costs<'a> {
+/// What a loop costs, of one iteration and of a vector of them.
+pub(crate) struct VectorCosts<'a> {
     program: &'a Program,
     interior: &'a Interior,
     lanes: usize,
     /// What differs between passes of loops inside an iteration: all else is computed once.
     passing: BTreeSet<ValueId>,
-    /// Of one iteration, and of a vector of them.
     one: usize,
     vector: usize,
 }
 
-impl Costs<'_> {
-    fn of<'a>(program: &'a Program, par: &Par, interior: &'a Interior, lanes: usize) -> Costs<'a> {
-        let mut costs = Costs { program, interior, lanes, passing: BTreeSet::new(), one: 0, vector: 0 };
+impl<'a> VectorCosts<'a> {
+    /// The costs of a loop with this interior, in vectors of so many lanes.
+    pub fn of(program: &'a Program, par: &Par, interior: &'a Interior, lanes: usize) -> VectorCosts<'a> {
+        let mut costs = VectorCosts { program, interior, lanes, passing: BTreeSet::new(), one: 0, vector: 0 };
         costs.block(&par.body, 1);
         costs
+    }
+
+    /// Do vectors take less time than iterations one by one?
+    pub fn pay(&self) -> bool {
+        self.vector < self.lanes * self.one
+    }
+
+    /// Rows with fewer iterations are taken one iteration at a time.
+    pub fn short_row(&self) -> usize {
+        (PART + self.vector).div_ceil(self.one.max(1)).min(self.lanes)
+    }
+
+    /// Do vectors along columns, with these costs, take less than two thirds of the time of rows of so many iterations, however
+    /// rows are taken?
+    pub fn more_than(&self, columns: &VectorCosts, row: usize) -> bool {
+        3 * row * columns.vector < 2 * self.lanes * (row * self.one).min(PART + self.vector)
     }
 
     /// Adds statements that run so often. The depth of recursion is that of nesting in the source.

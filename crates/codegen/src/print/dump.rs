@@ -14,7 +14,7 @@ use crate::analysis::interchange::interchange;
 use crate::analysis::interior::{Corner, Decide, Interior, Narrowing, Scope, interior};
 use crate::analysis::names::{reductions, values_inside};
 use crate::analysis::varying::vector_element;
-use crate::analysis::vector_costs::{short_row, vectors_pay};
+use crate::analysis::vector_costs::VectorCosts;
 use crate::analysis::vectors::{Vectors, refusal};
 use crate::analysis::work::{keeps_order, rows_together};
 use crate::kernel::index_expr::IndexExpr;
@@ -162,7 +162,8 @@ fn vectors(
         Some(why) => format!("no vectors: {why}"),
         None => {
             let lanes = target.vector_bytes / element.size();
-            match (vectors_pay(program, par, interior, lanes), short_row(program, par, interior, lanes)) {
+            let costs = VectorCosts::of(program, par, interior, lanes);
+            match (costs.pay(), costs.short_row()) {
                 (false, _) => "no vectors: they take longer than iterations one by one".to_string(),
                 (true, least) if par.ranges.len() > 1 && least > 1 => {
                     format!(

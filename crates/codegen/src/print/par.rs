@@ -9,7 +9,7 @@ use crate::analysis::flat_rows::flat_rows;
 use crate::analysis::interior::Rows;
 use crate::analysis::names::{reductions, scatters, values_inside};
 use crate::analysis::varying::vector_element;
-use crate::analysis::vector_costs::{columns_pay, short_row, vectors_pay};
+use crate::analysis::vector_costs::VectorCosts;
 use crate::analysis::vectors::{Vectors, refusal};
 use crate::analysis::work::{Passes, Work, is_light, keeps_order, work};
 use crate::kernel::machine::Family;
@@ -328,11 +328,11 @@ impl Emitter<'_> {
         let inside = self.forms.hoisted(&it, &interior);
         let vectors = element.and_then(|element| {
             let lanes = self.target.vector_bytes / element.size();
-            let least = if last == 0 { 0 } else { short_row(self.program, par, &interior, lanes) };
+            let costs = VectorCosts::of(self.program, par, &interior, lanes);
+            let least = if last == 0 { 0 } else { costs.short_row() };
             // Rows that may be taken as one are not as short as the program says.
             let row = self.row_length(par).filter(|_| flat.is_none());
-            let pays = vectors_pay(self.program, par, &interior, lanes);
-            if !pays || row.is_some_and(|row| row < least as i64) {
+            if !costs.pay() || row.is_some_and(|row| row < least as i64) {
                 return None;
             }
             let vectors = self.forms.vectors(&it, &interior, &inside, (element, lanes))?;
@@ -378,8 +378,10 @@ impl Emitter<'_> {
         let element = vector_element(self.program, &of_columns.varying, &columns)?;
         let lanes = self.target.vector_bytes / element.size();
         let vectors = refusal(self.program, &of_columns, (element, Vectors::One), &[], &par.body).is_none();
-        let pays = || columns_pay(self.program, par, [&of_rows, &of_columns], (row, lanes));
-        (vectors && !scatters(self.facts, par) && row < lanes && pays()).then_some(columns)
+        let [rows, by_columns] =
+            [&of_rows, &of_columns].map(|interior| VectorCosts::of(self.program, par, interior, lanes));
+        let pays = row < lanes && rows.more_than(&by_columns, row);
+        (vectors && !scatters(self.facts, par) && pays).then_some(columns)
     }
 
     /// How long a row is, where the program says so.

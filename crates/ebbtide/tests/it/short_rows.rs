@@ -51,6 +51,8 @@ fn elements_single(x: &mut Array2<f32>, v: &Array2<f32>, from: usize, to: usize,
 
 #[test]
 fn elements_of_rows_of_any_length() {
+    let compiled = elements().compile(&crate::cpu()).unwrap();
+    assert!(compiled.source().unwrap_or_default().contains("if (as_one)"), "rows are taken as one");
     for n in [0, 1, 2, 7, 40, 1000] {
         for m in [0, 1, 2, 3, 4, 5, 8, 9, 17] {
             let inputs = |wide: usize, from, to, first| {
@@ -179,7 +181,9 @@ fn rows_in_which_much_is_computed() {
         exchanged().compile(&crate::cpu()).unwrap().source().map(str::to_string),
     ] {
         let text = compiled.unwrap_or_default();
-        assert!(text.contains("extent[2] = {e1, e0}"), "rows are taken by columns");
+        // Where vectors have two lanes, rows of three are no short rows.
+        let narrow = text.contains("f64x2");
+        assert!(narrow || text.contains("extent[2] = {e1, e0}"), "rows are taken by columns");
     }
 }
 
