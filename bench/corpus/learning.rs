@@ -145,3 +145,30 @@ pub fn bundle(
         loss[[]] += u * u + v * v;
     }
 }
+
+/// A long short-term memory over a sequence of inputs, its four gates in one product.
+#[program]
+pub fn lstm(
+    h: &mut Array2<Real>,
+    c: &mut Array2<Real>,
+    x: &Array3<Real>,
+    w: &Array2<Real>,
+    loss: &mut Array0<Real>,
+) {
+    let (steps, batch, n) = (x.dim(0), h.dim(0), h.dim(1));
+    let mut g = Array2::zeros([batch, 4 * n]);
+    for t in 0..steps {
+        matmul(h, w, g);
+        for (i, j) in par(0..batch, 0..n) {
+            let input = sigmoid(g[[i, j]] + x[[t, i, j]]);
+            let forget = sigmoid(g[[i, n + j]] + x[[t, i, n + j]]);
+            let cell = (g[[i, 2 * n + j]] + x[[t, i, 2 * n + j]]).tanh();
+            let output = sigmoid(g[[i, 3 * n + j]] + x[[t, i, 3 * n + j]]);
+            c[[i, j]] = forget * c[[i, j]] + input * cell;
+            h[[i, j]] = output * c[[i, j]].tanh();
+        }
+    }
+    for (i, j) in par(0..batch, 0..n) {
+        loss[[]] += h[[i, j]] * h[[i, j]];
+    }
+}

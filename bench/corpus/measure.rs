@@ -19,31 +19,27 @@ use crate::Result;
 const CLIFF: f64 = 6.0;
 
 /// The arguments of a launch, and what they were at the start.
-struct Arguments<'p> {
+pub(super) struct Arguments<'p> {
     program: &'p Program,
     inputs: Vec<Input>,
-    arrays: Vec<Option<(AnyArray, Vec<u8>)>>,
+    arrays: Vec<Option<(AnyArray, AnyArray)>>,
 }
 
-fn bytes(ty: Type, elements: &[Literal]) -> Vec<u8> {
+/// The elements as they are in memory.
+pub(super) fn bytes(ty: Type, elements: &[Literal]) -> Vec<u8> {
     elements.iter().flat_map(|e| e.bits().to_le_bytes()[..ty.size()].to_vec()).collect()
 }
 
-fn filled(device: &Device, ty: Type, shape: &[usize], image: &[u8]) -> Result<AnyArray> {
-    let mut array = AnyArray::zeros(device, ty, shape)?;
-    array.copy_from_bytes(image)?;
-    Ok(array)
-}
-
 impl<'p> Arguments<'p> {
-    fn new(program: &'p Program, inputs: Vec<Input>, device: &Device) -> Result<Arguments<'p>> {
+    pub fn new(program: &'p Program, inputs: Vec<Input>, device: &Device) -> Result<Arguments<'p>> {
         let mut arrays = Vec::new();
         for (param, input) in program.params.iter().zip(&inputs) {
             arrays.push(match param {
                 Param::Array(a) => {
                     let ty = program.array(*a).ty;
-                    let image = bytes(ty, &input.elements(ty));
-                    Some((filled(device, ty, input.shape(), &image)?, image))
+                    let mut start = AnyArray::zeros(device, ty, input.shape())?;
+                    start.copy_from_bytes(&bytes(ty, &input.elements(ty)))?;
+                    Some((start.try_clone()?, start))
                 }
                 Param::Scalar(_) => None,
             });
@@ -51,11 +47,20 @@ impl<'p> Arguments<'p> {
         Ok(Arguments { program, inputs, arrays })
     }
 
+    /// Copies of what the arrays were at the start, where the device computes.
     fn reset(&mut self) -> Result<()> {
-        for (array, image) in self.arrays.iter_mut().flatten() {
-            array.copy_from_bytes(image)?;
+        for (array, start) in self.arrays.iter_mut().flatten() {
+            *array = start.try_clone()?;
         }
         Ok(())
+    }
+
+    /// What an argument of rank 0 holds.
+    pub fn scalar(&self, name: &str) -> Option<f64> {
+        let named = |param: &Param| matches!(param, Param::Array(a) if self.program.array(*a).name == name);
+        let at = self.program.params.iter().position(named)?;
+        let (array, _) = self.arrays[at].as_ref()?;
+        numbers(array).first().copied()
     }
 
     fn list(&mut self) -> Vec<Arg<'_>> {
@@ -73,6 +78,15 @@ impl<'p> Arguments<'p> {
             }
         }
         list
+    }
+}
+
+/// The elements of an array of floats.
+pub(super) fn numbers(array: &AnyArray) -> Vec<f64> {
+    match (array.as_slice::<f32>(), array.as_slice::<f64>()) {
+        (Some(single), _) => single.iter().map(|x| f64::from(*x)).collect(),
+        (_, Some(double)) => double.to_vec(),
+        _ => Vec::new(),
     }
 }
 
@@ -103,29 +117,29 @@ fn medians<const N: usize>(
 
 /// Seconds since some moment: those that this thread ran where it is the only one, so that other work of the machine does not
 /// count, and those of the clock where there are several.
-fn seconds(threads: usize) -> f64 {
-    let clock = if threads == 1 { ClockId::ThreadCPUTime } else { ClockId::Monotonic };
+fn seconds(on: On) -> f64 {
+    let clock = if on == On::Cpu(1) { ClockId::ThreadCPUTime } else { ClockId::Monotonic };
     let now = clock_gettime(clock);
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
 /// The time of one run of a program.
-fn run_program(compiled: &Compiled, arguments: &mut Arguments<'_>, threads: usize) -> Result<f64> {
+pub(super) fn run_program(compiled: &Compiled, arguments: &mut Arguments<'_>, on: On) -> Result<f64> {
     arguments.reset()?;
     let list = arguments.list();
-    let begun = seconds(threads);
+    let begun = seconds(on);
     let _done = compiled.launch(list)?;
-    Ok(seconds(threads) - begun)
+    Ok(seconds(on) - begun)
 }
 
 /// A gradient with room for its results.
-struct Run {
+pub(super) struct Run {
     compiled: CompiledGradient,
-    results: Vec<AnyArray>,
+    pub results: Vec<AnyArray>,
 }
 
 impl Run {
-    fn new(compiled: CompiledGradient, arguments: &Arguments<'_>, wrt: &[String]) -> Result<Run> {
+    pub fn new(compiled: CompiledGradient, arguments: &Arguments<'_>, wrt: &[String]) -> Result<Run> {
         let mut results = Vec::new();
         for name in wrt {
             let at = arguments.program.params.iter().position(|param| match param {
@@ -143,13 +157,13 @@ impl Run {
     }
 
     /// The time of one run.
-    fn time(&mut self, arguments: &mut Arguments<'_>, threads: usize) -> Result<f64> {
+    pub fn time(&mut self, arguments: &mut Arguments<'_>, on: On) -> Result<f64> {
         arguments.reset()?;
         let mut list = arguments.list();
         list.extend(self.results.iter_mut().map(|array| Arg::Write(array.any_mut())));
-        let begun = seconds(threads);
+        let begun = seconds(on);
         self.compiled.launch(&mut list)?;
-        Ok(seconds(threads) - begun)
+        Ok(seconds(on) - begun)
     }
 
     /// The bytes that it plans.
@@ -178,8 +192,10 @@ pub struct Line {
     pub jvp: Option<f64>,
     pub hvp: Option<f64>,
     pub bytes: u64,
-    /// Until quick and until optimised code of program and gradient can run.
-    pub compile: [Compilation; 2],
+    /// Until quick code of program and gradient can run, where there is such.
+    pub quick: Option<Compilation>,
+    /// Until their optimised code can.
+    pub optimized: Compilation,
 }
 
 /// What a compilation took.
@@ -232,13 +248,30 @@ fn along(tangent: &Tangent, problem: &Problem) -> Vec<Input> {
     tangent.program.params.iter().map(of).collect()
 }
 
+/// Where programs run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// On so many threads of the processor.
+    Cpu(usize),
+    Cuda,
+}
+
+impl On {
+    fn device(self, optimize: Optimize, cache: Cache) -> Result<Device> {
+        Ok(match self {
+            On::Cpu(threads) => Options::new().threads(threads).optimize(optimize).cache(cache).build()?.0,
+            On::Cuda => ebbtide_cuda::Options::new().cache(cache).build()?.0,
+        })
+    }
+}
+
 /// What is measured, and how.
 #[derive(Clone, Debug)]
 pub struct Wish {
-    /// `program`, `program/type` or `program/type/size`.
+    /// `program`, `program/type` or `program/type/size`; what is empty matches all.
     pub only: Option<String>,
     pub at_least: Duration,
-    pub threads: usize,
+    pub on: On,
     /// Are tangents and second derivatives measured too?
     pub second: bool,
 }
@@ -246,47 +279,55 @@ pub struct Wish {
 impl Wish {
     fn wants(&self, name: &str, ty: Type, size: Size) -> bool {
         let all = [name.to_string(), ty.to_string(), format!("{size:?}").to_lowercase()];
-        self.only.as_ref().is_none_or(|only| only.split('/').zip(&all).all(|(wanted, is)| wanted == is))
+        self.only.as_ref().is_none_or(|only| {
+            only.split('/').zip(&all).all(|(wanted, is)| wanted.is_empty() || wanted == is)
+        })
+    }
+
+    /// The programs, types and sizes that are wanted.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, Type, Size)> {
+        let all = NAMES.iter().copied().flat_map(|name| {
+            [Type::F32, Type::F64]
+                .into_iter()
+                .flat_map(move |ty| [Size::Small, Size::Large].map(|size| (name, ty, size)))
+        });
+        all.filter(|(name, ty, size)| self.wants(name, *ty, *size))
     }
 }
 
 /// A device, and the program and its gradient compiled for it, with an empty cache.
 type Built = (Device, Compiled, CompiledGradient);
 
-fn compile(
-    problem: &Problem,
-    request: &Request,
-    threads: usize,
-    optimize: Optimize,
-) -> Result<(Built, Compilation)> {
+pub(super) fn compile(problem: &Problem, on: On, optimize: Optimize) -> Result<(Built, Compilation)> {
+    let wrt = problem.wrt.iter().map(|name| name.to_string()).collect();
+    let request = Request { of: "loss".to_string(), wrt, ..Request::default() };
     let folder = tempfile::tempdir()?;
-    let (device, _) =
-        Options::new().threads(threads).optimize(optimize).cache(Cache::at(folder.path())).build()?;
+    let device = on.device(optimize, Cache::at(folder.path()))?;
     let (begun, before) = (Instant::now(), of_compilers());
     let program = Compiled::new(&problem.program, &device)?;
-    let gradient = CompiledGradient::new(&problem.program, request, &device, Budget::StoreAll)?;
+    let gradient = CompiledGradient::new(&problem.program, &request, &device, Budget::StoreAll)?;
     let took = Compilation { seconds: begun.elapsed().as_secs_f64(), cpu_seconds: of_compilers() - before };
     Ok(((device, program, gradient), took))
 }
 
 /// Measures one program.
-pub fn line(name: &'static str, ty: Type, size: Size, wish: &Wish) -> Result<Line> {
+pub fn line(name: &str, ty: Type, size: Size, wish: &Wish) -> Result<Line> {
     let problem = problem(name, ty, size)?;
     let wrt: Vec<String> = problem.wrt.iter().map(|name| name.to_string()).collect();
-    let request = Request { of: "loss".to_string(), wrt: wrt.clone(), ..Request::default() };
-    let (_, quick) = compile(&problem, &request, wish.threads, Optimize::Never)?;
-    let ((device, program, gradient), optimized) =
-        compile(&problem, &request, wish.threads, Optimize::Always)?;
-    let compile = [quick, optimized];
+    let quick = match wish.on {
+        On::Cpu(_) => Some(compile(&problem, wish.on, Optimize::Never)?.1),
+        On::Cuda => None,
+    };
+    let ((device, program, gradient), optimized) = compile(&problem, wish.on, Optimize::Always)?;
     let mut arguments = Arguments::new(&problem.program, problem.inputs.clone(), &device)?;
     let mut gradient = Run::new(gradient, &arguments, &wrt)?;
     let bytes = gradient.bytes(&mut arguments)?;
     let [program, gradient] = medians(wish.at_least, |k| match k {
-        0 => run_program(&program, &mut arguments, wish.threads),
-        _ => gradient.time(&mut arguments, wish.threads),
+        0 => run_program(&program, &mut arguments, wish.on),
+        _ => gradient.time(&mut arguments, wish.on),
     })?;
-    let mut line =
-        Line { extents: problem.extents.clone(), program, gradient, jvp: None, hvp: None, bytes, compile };
+    let extents = problem.extents.clone();
+    let mut line = Line { extents, program, gradient, jvp: None, hvp: None, bytes, quick, optimized };
     if wish.second {
         second(&problem, &wrt, &device, wish, &mut line)?;
     }
@@ -298,7 +339,7 @@ fn second(problem: &Problem, wrt: &[String], device: &Device, wish: &Wish, line:
     let tangent = tangent(&problem.program, wrt)?;
     let mut moving = Arguments::new(&tangent.program, along(&tangent, problem), device)?;
     let jvp = Compiled::new(&tangent.program, device)?;
-    let [time] = medians(wish.at_least, |_| run_program(&jvp, &mut moving, wish.threads))?;
+    let [time] = medians(wish.at_least, |_| run_program(&jvp, &mut moving, wish.on))?;
     line.jvp = Some(time);
     let Some(dot) = tangent.dots.get("loss") else { return Ok(()) };
     let request = Request {
@@ -312,7 +353,7 @@ fn second(problem: &Problem, wrt: &[String], device: &Device, wish: &Wish, line:
         return Ok(());
     };
     let mut hvp = Run::new(hvp, &moving, wrt)?;
-    let [time] = medians(wish.at_least, |_| hvp.time(&mut moving, wish.threads))?;
+    let [time] = medians(wish.at_least, |_| hvp.time(&mut moving, wish.on))?;
     line.hvp = Some(time);
     Ok(())
 }
@@ -342,12 +383,7 @@ pub fn table(wish: &Wish) -> Result<()> {
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     let mut cliffs = Vec::new();
-    let all = NAMES.into_iter().flat_map(|name| {
-        [Type::F32, Type::F64]
-            .into_iter()
-            .flat_map(move |ty| [Size::Small, Size::Large].map(|size| (name, ty, size)))
-    });
-    for (name, ty, size) in all.filter(|(name, ty, size)| wish.wants(name, *ty, *size)) {
+    for (name, ty, size) in wish.all() {
         let line = match line(name, ty, size, wish) {
             Ok(line) => line,
             Err(error) => {
@@ -359,9 +395,10 @@ pub fn table(wish: &Wish) -> Result<()> {
         let peer = peer.map_or("–".to_string(), |(program, gradient)| {
             format!("{:.2} / {:.2}", line.program / program, line.gradient / gradient)
         });
+        let took = |c: &Compilation| format!("{:.1}, {:.1}", c.seconds, c.cpu_seconds);
         let ratio = |a: Option<f64>, b: f64| a.map_or("–".to_string(), |a| format!("{:.2}", a / b));
         println!(
-            "| {name} {ty} | {} | {} | {} | {:.2} | {} | {} | {:.1} KiB | {:.1}, {:.1} | {:.1}, {:.1} | {peer} |",
+            "| {name} {ty} | {} | {} | {} | {:.2} | {} | {} | {:.1} KiB | {} | {} | {peer} |",
             line.extents,
             microseconds(Some(line.program)),
             microseconds(Some(line.gradient)),
@@ -369,10 +406,8 @@ pub fn table(wish: &Wish) -> Result<()> {
             ratio(line.jvp, line.program),
             ratio(line.hvp, line.gradient),
             line.bytes as f64 / 1024.0,
-            line.compile[0].seconds,
-            line.compile[0].cpu_seconds,
-            line.compile[1].seconds,
-            line.compile[1].cpu_seconds,
+            line.quick.as_ref().map_or("–".to_string(), took),
+            took(&line.optimized),
         );
         if line.gradient_over_program() > CLIFF {
             cliffs.push(format!("{name} {ty} {size:?}: {:.1}", line.gradient_over_program()));

@@ -84,23 +84,6 @@ impl Wish {
     }
 }
 
-/// `--corpus [--quick] [--only PROGRAM[/TYPE[/SIZE]]] [--threads N] [--first-order]`.
-fn corpus_wish(words: &[String]) -> Result<corpus::measure::Wish> {
-    let at_least = Duration::from_secs(1);
-    let mut wish = corpus::measure::Wish { only: None, at_least, threads: 1, second: true };
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--quick" => wish.at_least = Duration::from_millis(100),
-            "--first-order" => wish.second = false,
-            "--only" => wish.only = Some(words.next().ok_or("--only: which program?")?.clone()),
-            "--threads" => wish.threads = words.next().ok_or("--threads: how many?")?.parse()?,
-            other => return Err(format!("{other}: not known; see bench/README.md").into()),
-        }
-    }
-    Ok(wish)
-}
-
 /// Adds rows to the table and prints them.
 fn add(report: &mut Report, rows: Vec<Row>) {
     let known = report.rows.len();
@@ -261,7 +244,7 @@ fn main() -> Result<()> {
     match words.first().map(String::as_str) {
         Some("memory") => return compare::in_this_process(&words[1..]),
         Some("source") => return source(words.get(1)),
-        Some("--corpus") => return corpus::measure::table(&corpus_wish(&words[1..])?),
+        Some("--corpus") => return corpus::run(&words[1..]),
         _ => {}
     }
     let wish = Wish::read(&words)?;

@@ -102,6 +102,7 @@ fn c61_every_flipped_byte_ends_in_the_right_gradient_or_an_error() {
     for mut problem in all() {
         let moments = moments(&mut problem, if dense { 31 } else { 199 });
         let last = moments.len() - 1;
+        let mut known = 0;
         for (k, moment) in moments.iter().enumerate() {
             for (file, size) in moment.files() {
                 let name = file.file_name().unwrap().to_string_lossy().into_owned();
@@ -119,7 +120,15 @@ fn c61_every_flipped_byte_ends_in_the_right_gradient_or_an_error() {
                     _ if dense => 1,
                     _ => 13,
                 };
-                let from = if name == "journal.txt" && !dense { size.saturating_sub(120) } else { 0 };
+                // Every byte of the journal in the middle of the run and at its end; between them what is new.
+                let from = match name.as_str() {
+                    "journal.txt" if !dense => size.saturating_sub(120),
+                    "journal.txt" if k != last && k != last / 2 => known,
+                    _ => 0,
+                };
+                if name == "journal.txt" {
+                    known = size;
+                }
                 for byte in (from..size).step_by(stride) {
                     number += 1;
                     if number % shards != which % shards {
