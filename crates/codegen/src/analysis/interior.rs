@@ -20,9 +20,9 @@ use crate::analysis::boundary_conditions::far_from_boundaries;
 use crate::analysis::exact::{Exact, may_overflow};
 use crate::analysis::varying::Varying;
 use crate::kernel::index_expr::{Arithmetic, IndexExpr};
+use crate::kernel::interval::{Before, Corner, Narrowing, Rows, Scope, Way};
 
 pub(crate) use linear::Linear;
-pub(crate) use narrowing::{Corner, Narrowing, Scope};
 
 /// Coefficients at least this large are not worth a proof.
 const LARGE: i64 = 1 << 20;
@@ -37,7 +37,7 @@ pub(crate) struct Interior {
     /// Uniform index values that are computed before the innermost loop.
     pub early: BTreeSet<ValueId>,
     /// What is computed before the innermost loop, in order.
-    pub before: Vec<Before>,
+    before: Vec<Before>,
     /// Remainders that are `x - multiple` in the interior: the name of their base.
     wraps: BTreeMap<ValueId, Linear>,
     /// Conditions with their value in the interior.
@@ -49,7 +49,7 @@ pub(crate) struct Interior {
     /// Sums that must be tame for that, each in its scope.
     sums: BTreeSet<(Scope, IndexExpr)>,
     /// What narrows `lo` and `hi`, each once.
-    pub narrowing: Vec<Narrowing>,
+    narrowing: Vec<Narrowing>,
     /// Which rows the narrowing must be done for.
     pub rows: Rows,
     /// The values among `early` that differ between rows.
@@ -58,31 +58,6 @@ pub(crate) struct Interior {
     inside: BTreeSet<ValueId>,
     /// The innermost variable.
     innermost: Option<ValueId>,
-}
-
-/// What is computed before the innermost loop.
-#[derive(Debug)]
-pub(crate) enum Before {
-    /// A value of the program; zero where it divides by zero, since the interior is empty then.
-    Value(ValueId),
-    /// The base of a remainder in the middle of the row.
-    Wrapped { v: ValueId, base: IndexExpr, modulus: IndexExpr, way: Way },
-}
-
-/// Does a sum grow with the innermost variable?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    Up,
-    Down,
-}
-
-/// Which rows of an iteration space have to be looked at to know an interval that is right for all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rows {
-    /// The first and the last along each dimension: everything is a sum.
-    Corners,
-    /// Each has an interval of its own.
-    Each,
 }
 
 /// Which conditions an interior decides.

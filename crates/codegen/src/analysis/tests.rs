@@ -10,10 +10,9 @@ use ebbtide_ir::{
 };
 
 use super::bounds_proof::{Prover, Test};
-use super::interior::{Before, Corner, Decide, Interior, Narrowing, Scope, Way, interior};
+use super::interior::{Decide, Interior, interior};
 use super::vectors::{Vectors, refusal};
-use crate::kernel::evaluate::{World, evaluate as number};
-use crate::kernel::index_expr::IndexExpr;
+use crate::kernel::evaluate::{World, evaluate as number, narrowed, remainders};
 
 /// `for i in par(first..n - last) { … }`, with an array `w` of `n` elements, an array `u`, and a scalar `m`, which is an
 /// extent of an array too.
@@ -226,67 +225,12 @@ impl Sized<'_> {
 
     /// The interval that the interior has left; empty where something is wild.
     fn interval(&self, interior: &Interior) -> (i64, i64) {
-        let (jf, jt) = self.range();
-        let mut wrapped: BTreeMap<ValueId, i64> = BTreeMap::new();
         let (value, extent) =
             (|v| self.value(v, &BTreeMap::new()), |a: ArrayId, _: usize| self.extents[a.index()]);
-        for before in &interior.before {
-            let Before::Wrapped { v, base, modulus, way } = before else { continue };
-            let world =
-                World { value: &value, extent: &extent, wrapped: &|v| wrapped[&v], ranges: &[(jf, jt)] };
-            let (Some(base), Some(m)) = (number(base, &world), number(modulus, &world)) else {
-                return (0, 0);
-            };
-            let middle = if *way == Way::Up { (jf + jt) / 2 } else { -((jf + jt) / 2) };
-            wrapped.insert(*v, if m > 0 { base - (base + middle).div_euclid(m) * m } else { -1 });
-        }
-        let (mut lo, mut hi) = (jf, jt);
-        for narrowing in interior.narrowings(Clone::clone) {
-            let at = |scope: &Scope, e: &IndexExpr| {
-                let plain =
-                    World { value: &value, extent: &extent, wrapped: &|v| wrapped[&v], ranges: &[(jf, jt)] };
-                let corner = |corner: &Corner| match corner {
-                    Corner::First(e) => number(e, &plain),
-                    Corner::Last(e) => number(e, &plain).map(|end| end - 1),
-                };
-                let corners: Option<BTreeMap<ValueId, i64>> =
-                    scope.iter().map(|(v, c)| Some((*v, corner(c)?))).collect();
-                let corners = corners?;
-                let value = |v: ValueId| corners.get(&v).copied().unwrap_or_else(|| value(v));
-                number(e, &World { value: &value, ..plain })
-            };
-            // Narrows to where `c · j + base >= 0`.
-            let mut not_negative = |c: i64, base: i64| match c {
-                0 if base < 0 => hi = lo,
-                0 => {}
-                c if c > 0 => lo = lo.max(-base.div_euclid(c)),
-                c => hi = hi.min(base.div_euclid(-c) + 1),
-            };
-            match &narrowing {
-                Narrowing::NotZero(v) if value(*v) == 0 => return (0, 0),
-                Narrowing::NotZero(_) | Narrowing::TameMultiple(_) => {}
-                Narrowing::NotNegative((c, base)) => match at(&Scope::new(), base) {
-                    Some(base) => not_negative(*c, base),
-                    None => return (0, 0),
-                },
-                Narrowing::Within(scope, (c, base), extent) => {
-                    let room = IndexExpr::room(extent.clone(), base.clone());
-                    let (Some(base), Some(room)) = (at(scope, base), at(scope, &room)) else { return (0, 0) };
-                    not_negative(*c, base);
-                    not_negative(-c, room);
-                }
-                Narrowing::Away(e) => {
-                    let Some(x) = at(&Scope::new(), e) else { return (0, 0) };
-                    if (lo..hi).contains(&x) {
-                        if x - lo > hi - 1 - x { hi = x } else { lo = x + 1 }
-                    }
-                }
-                Narrowing::Empty => hi = lo,
-                Narrowing::Tame(scope, e) if at(scope, e).is_none() => return (0, 0),
-                Narrowing::Tame(..) => {}
-            }
-        }
-        (lo.clamp(jf, jt), hi.min(jt).max(lo.clamp(jf, jt)))
+        let (interval, row) = (interior.interval(Clone::clone), self.range());
+        let world = World { value: &value, extent: &extent, wrapped: &|_| 0, ranges: &[row] };
+        let Some(wrapped) = remainders(&interval, &world, row) else { return (0, 0) };
+        narrowed(&interval, &World { wrapped: &|v| wrapped[&v], ..world }, row).unwrap_or((0, 0))
     }
 }
 

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 
 use ebbtide_ir::{ArrayId, Binary, Facts, Op, Par, Program, Sharing, Type, ValueId};
 
-use crate::analysis::work::Work;
 use crate::kernel::index_expr::{Arithmetic, IndexExpr};
+use crate::kernel::work::Work;
 
 /// A way of dealing out iterations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

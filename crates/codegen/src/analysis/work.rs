@@ -4,22 +4,7 @@ use std::collections::BTreeSet;
 
 use ebbtide_ir::{Block, LocalId, LoopKind, Op, Par, ParFacts, Program, Sharing, Stmt, ValueId, walk};
 
-/// How much a block computes, roughly in additions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Work {
-    pub own: u64,
-    /// The blocks in it, and how often each of them runs.
-    pub blocks: Vec<(Passes, Work)>,
-}
-
-/// How often a block runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Passes {
-    Once,
-    /// As a guess: its bounds are data.
-    Guessed(u64),
-    Between(ValueId, ValueId),
-}
+use crate::kernel::work::{Passes, Work};
 
 /// The work of a body: loops count as often as they run, where that is known outside the parallel loop whose values are
 /// `inside`. The depth of recursion is that of nesting in the source.

@@ -1,10 +1,14 @@
-//! The reference interpreter of expressions: what a target computes, in numbers. Tests of analyses run on it.
+//! The reference interpreter of expressions and intervals: what a target computes, in numbers. Tests of analyses run on it.
+
+use std::collections::BTreeMap;
 
 use ebbtide_ir::{ArrayId, ValueId};
 
 use super::index_expr::{Arithmetic, IndexExpr};
+use super::interval::{Before, Corner, Interval, Narrowing, Scope, Way};
 
 /// What the names in expressions are.
+#[derive(Clone, Copy)]
 pub(crate) struct World<'a> {
     pub value: &'a dyn Fn(ValueId) -> i64,
     pub extent: &'a dyn Fn(ArrayId, usize) -> i64,
@@ -60,6 +64,73 @@ fn exact(op: Arithmetic, a: i64, b: i64) -> Option<i64> {
         Arithmetic::Mul => a.checked_mul(b),
         Arithmetic::Div => a.checked_div(b),
     }
+}
+
+/// The bases of the remainders of an interval in a row; `None` where something is wild. Other values are those of the world.
+pub(crate) fn remainders(
+    interval: &Interval,
+    world: &World,
+    (from, to): (i64, i64),
+) -> Option<BTreeMap<ValueId, i64>> {
+    let mut wrapped: BTreeMap<ValueId, i64> = BTreeMap::new();
+    for before in &interval.before {
+        let Before::Wrapped { v, base, modulus, way } = before else { continue };
+        let world = World { wrapped: &|v| wrapped[&v], ..*world };
+        let (base, m) = (evaluate(base, &world)?, evaluate(modulus, &world)?);
+        let middle = if *way == Way::Up { (from + to) / 2 } else { -((from + to) / 2) };
+        wrapped.insert(*v, if m > 0 { base - (base + middle).div_euclid(m) * m } else { -1 });
+    }
+    Some(wrapped)
+}
+
+/// The part of a row that an interval leaves; `None` where something is wild.
+pub(crate) fn narrowed(interval: &Interval, world: &World, (from, to): (i64, i64)) -> Option<(i64, i64)> {
+    let at = |scope: &Scope, e: &IndexExpr| {
+        let corner = |corner: &Corner| match corner {
+            Corner::First(e) => evaluate(e, world),
+            Corner::Last(e) => evaluate(e, world).map(|end| end - 1),
+        };
+        let corners: Option<BTreeMap<ValueId, i64>> =
+            scope.iter().map(|(v, c)| Some((*v, corner(c)?))).collect();
+        let corners = corners?;
+        let value = |v: ValueId| corners.get(&v).copied().unwrap_or_else(|| (world.value)(v));
+        evaluate(e, &World { value: &value, ..*world })
+    };
+    let tame = |x: i64| evaluate(&IndexExpr::Number(x).tamed(), world);
+    let (mut lo, mut hi) = (tame(from)?, tame(to)?);
+    for narrowing in &interval.narrowings {
+        // Narrows to where `c · j + base >= 0`.
+        let mut not_negative = |c: i64, base: i64| match c {
+            0 if base < 0 => hi = lo,
+            0 => {}
+            c if c > 0 => lo = lo.max(-base.div_euclid(c)),
+            c => hi = hi.min(base.div_euclid(-c) + 1),
+        };
+        match narrowing {
+            Narrowing::NotZero(v) if (world.value)(*v) == 0 => return None,
+            Narrowing::NotZero(_) => {}
+            Narrowing::TameMultiple(c) => {
+                tame(c.checked_mul(from)?)?;
+                tame(c.checked_mul(to)?)?;
+            }
+            Narrowing::NotNegative((c, base)) => not_negative(*c, at(&Scope::new(), base)?),
+            Narrowing::Within(scope, (c, base), extent) => {
+                let room = IndexExpr::room(extent.clone(), base.clone());
+                not_negative(*c, at(scope, base)?);
+                not_negative(-c, at(scope, &room)?);
+            }
+            Narrowing::Away(e) => {
+                let x = at(&Scope::new(), e)?;
+                if (lo..hi).contains(&x) {
+                    if x - lo > hi - 1 - x { hi = x } else { lo = x + 1 }
+                }
+            }
+            Narrowing::Empty => hi = lo,
+            Narrowing::Tame(scope, e) => drop(at(scope, e)?),
+        }
+    }
+    let lo = lo.clamp(from, to);
+    Some((lo, hi.min(to).max(lo)))
 }
 
 #[test]

@@ -46,6 +46,8 @@ pub(crate) struct Iteration<'a> {
     pub deferred: Option<Ended>,
     /// Where the elements of addresses are.
     pub addresses: BTreeMap<Name, Vec<i64>>,
+    /// Are all rows one row, so that an index behind the end of one is in the next?
+    pub as_one: bool,
 }
 
 /// How a statement ends.
@@ -63,7 +65,7 @@ impl<'a> Iteration<'a> {
     ) -> Iteration<'a> {
         let names = values.into_iter().map(|(v, bits)| (Name::value(v), vec![bits])).collect();
         let addresses = BTreeMap::new();
-        Iteration { memory, names, wrapped, tail: 0, lane: 0, deferred: None, addresses }
+        Iteration { memory, names, wrapped, tail: 0, lane: 0, deferred: None, addresses, as_one: false }
     }
 
     pub fn run(&mut self, body: &[Stmt]) -> Result<(), Ended> {
@@ -218,6 +220,9 @@ impl<'a> Iteration<'a> {
     /// Does the element exist? One that is proved to, must.
     fn exists(&mut self, element: &Element) -> Result<bool, Ended> {
         let extents = self.memory.shapes[element.array.index()].clone();
+        if self.as_one && self.places(element)[0] < self.memory.arrays[element.array.index()].len() {
+            return Ok(true);
+        }
         for (dimension, (index, extent)) in self.first(element).into_iter().zip(extents).enumerate() {
             if (0..extent).contains(&index) {
                 continue;

@@ -6,6 +6,7 @@ use ebbtide_ir::{Binary, Combine, Compare, Literal, Program, Type, Unary};
 
 use super::expr::{Expr, Overflow};
 use super::index_expr::{Arithmetic, IndexExpr};
+use super::interval::{Corner, Narrowing, Scope};
 use super::stmt::{Body, Check, Element, Fault, Loop, LoopKind, Manner, Part, Place, Stmt, Stride};
 
 /// Does somebody want to see kernels?
@@ -20,8 +21,8 @@ pub(crate) fn show(program: &Program, body: &Body) -> String {
     text
 }
 
-/// The depth of recursion is that of nesting in the source.
-fn block(program: &Program, body: &Body, depth: usize, out: &mut String) {
+/// Writes statements, so deep inside others. The depth of recursion is that of nesting in the source.
+pub(super) fn block(program: &Program, body: &Body, depth: usize, out: &mut String) {
     for stmt in body {
         let indent = "  ".repeat(depth);
         match stmt {
@@ -231,5 +232,32 @@ pub(crate) fn index(program: &Program, e: &IndexExpr) -> String {
         IndexExpr::Tame(a) => at(a),
         IndexExpr::Negative(a) => format!("-{}", at(a)),
         IndexExpr::Room(extent, index) => format!("({} - 1 - {})", at(extent), at(index)),
+    }
+}
+
+/// What narrows an interval.
+pub(crate) fn narrowing(program: &Program, narrowing: &Narrowing) -> String {
+    let at = |e: &IndexExpr| index(program, e);
+    let sum = |(coefficient, base): &(i64, IndexExpr)| match (coefficient, base) {
+        (0, base) => at(base),
+        (1, IndexExpr::Number(0)) => "j".to_string(),
+        (1, base) => format!("j + {}", at(base)),
+        (c, base) => format!("{c} j + {}", at(base)),
+    };
+    let corner = |scope: &Scope| {
+        let each = scope.iter().map(|(v, corner)| match corner {
+            Corner::First(e) => format!(" at v{} = {}", v.index(), at(e)),
+            Corner::Last(e) => format!(" at v{} = {} - 1", v.index(), at(e)),
+        });
+        each.collect::<String>()
+    };
+    match narrowing {
+        Narrowing::NotZero(v) => format!("{} != 0", at(&IndexExpr::value(program, *v))),
+        Narrowing::NotNegative(s) => format!("{} >= 0", sum(s)),
+        Narrowing::Within(scope, s, extent) => format!("0 <= {} < {}{}", sum(s), at(extent), corner(scope)),
+        Narrowing::Away(e) => format!("j is on the longer side of {}", at(e)),
+        Narrowing::Empty => "nothing holds".to_string(),
+        Narrowing::TameMultiple(c) => format!("{c} j fits"),
+        Narrowing::Tame(scope, e) => format!("{} fits{}", at(e), corner(scope)),
     }
 }

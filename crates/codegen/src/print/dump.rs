@@ -11,7 +11,7 @@ use crate::analysis::boundary_conditions::usual_conditions;
 use crate::analysis::bounds_proof::{Prover, Test};
 use crate::analysis::flat_rows::flat_rows;
 use crate::analysis::interchange::interchange;
-use crate::analysis::interior::{Corner, Decide, Interior, Narrowing, Scope, interior};
+use crate::analysis::interior::{Decide, Interior, interior};
 use crate::analysis::names::{reductions, values_inside};
 use crate::analysis::varying::vector_element;
 use crate::analysis::vector_costs::VectorCosts;
@@ -92,8 +92,8 @@ fn parallel_loop(program: &Program, facts: &Facts, par: &Par, (family, target): 
 }
 
 fn show_interior(text: &mut String, program: &Program, interior: &Interior) {
-    let narrowings = interior.narrowings(Clone::clone);
-    let narrowings: Vec<String> = narrowings.iter().map(|n| shown_narrowing(program, n)).collect();
+    let narrowings = interior.interval(Clone::clone).narrowings;
+    let narrowings: Vec<String> = narrowings.iter().map(|n| show::narrowing(program, n)).collect();
     let _ = writeln!(text, "  interior: all j where {}", narrowings.join(", "));
     for (v, holds) in &interior.decided {
         let _ = writeln!(text, "    v{} is {holds}", v.index());
@@ -114,32 +114,6 @@ fn shown_test(program: &Program, test: &Test) -> String {
         Test::Tame(first, end) => {
             format!("{} and {} fit", show::index(program, first), show::index(program, end))
         }
-    }
-}
-
-fn shown_narrowing(program: &Program, narrowing: &Narrowing) -> String {
-    let at = |e: &IndexExpr| show::index(program, e);
-    let sum = |(coefficient, base): &(i64, IndexExpr)| match (coefficient, base) {
-        (0, base) => at(base),
-        (1, IndexExpr::Number(0)) => "j".to_string(),
-        (1, base) => format!("j + {}", at(base)),
-        (c, base) => format!("{c} j + {}", at(base)),
-    };
-    let corner = |scope: &Scope| {
-        let each = scope.iter().map(|(v, corner)| match corner {
-            Corner::First(e) => format!(" at v{} = {}", v.index(), at(e)),
-            Corner::Last(e) => format!(" at v{} = {} - 1", v.index(), at(e)),
-        });
-        each.collect::<String>()
-    };
-    match narrowing {
-        Narrowing::NotZero(v) => format!("{} != 0", at(&IndexExpr::value(program, *v))),
-        Narrowing::NotNegative(s) => format!("{} >= 0", sum(s)),
-        Narrowing::Within(scope, s, extent) => format!("0 <= {} < {}{}", sum(s), at(extent), corner(scope)),
-        Narrowing::Away(e) => format!("j is on the longer side of {}", at(e)),
-        Narrowing::Empty => "nothing holds".to_string(),
-        Narrowing::TameMultiple(c) => format!("{c} j fits"),
-        Narrowing::Tame(scope, e) => format!("{} fits{}", at(e), corner(scope)),
     }
 }
 

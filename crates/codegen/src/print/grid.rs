@@ -9,18 +9,19 @@ use std::collections::BTreeSet;
 use ebbtide_ir::{After, ArrayId, Combine, Op, Par, Stmt, Store, ValueId, walk};
 
 use crate::analysis::bounds_proof::Proof;
-use crate::analysis::interior::{Interior, Rows};
+use crate::analysis::interior::Interior;
 use crate::analysis::narrow_index::{Narrow, narrow_values};
 use crate::analysis::ordered_updates::scattered;
 use crate::analysis::team_sums::suits_teams;
 use crate::analysis::work::rows_together;
+use crate::kernel::interval::Rows;
 use crate::kernel::machine::{Family, Width};
 use crate::kernel::name::Name;
 use crate::print::c_types::{c_type, neutral};
 use crate::print::elements::{Touched, Whole};
 use crate::print::emitter::{Emitter, line};
 use crate::print::entry::Known;
-use crate::print::interior::narrowing;
+use crate::print::interior::{narrowing, order_of_sums};
 use crate::print::par::proved;
 use crate::print::statements::Context;
 use crate::transform::forms::{Iterations, Proved, innermost};
@@ -218,8 +219,9 @@ impl Emitter<'_> {
             return Inside::proved(proof.exact);
         }
         let interior = self.interior(par);
-        let names = self.before_interior(par, &interior);
-        let narrowing = narrowing(self.program, &interior);
+        let found = interior.interval(order_of_sums);
+        let names = self.before_interior(par.ranges.len(), &found);
+        let narrowing = narrowing(self.program, &found);
         if interior.rows == Rows::Corners {
             // Rows at boundaries may be another matter.
             let margins = if last == 0 { &[0][..] } else { &[MARGIN, 0] };
@@ -247,7 +249,7 @@ impl Emitter<'_> {
 
     /// The variables of row `r`, and its interval.
     pub fn row(&mut self, par: &Par, inside: &Inside) {
-        self.outer_variables(par, "i64", "r", None);
+        self.outer_variables(&par.ranges, "i64", "r", None);
         let away: Vec<String> = par.ranges[..par.ranges.len() - 1]
             .iter()
             .enumerate()
@@ -344,7 +346,7 @@ impl Emitter<'_> {
             if together > 1 {
                 line!(self, "if (r + {} < end) {{", together - 1);
                 for side in 0..together {
-                    self.outer_variables(par, "nx", &format!("(r + {side})"), Some(side));
+                    self.outer_variables(&par.ranges, "nx", &format!("(r + {side})"), Some(side));
                     line!(self, "const nx {} = j;", Name { side: Some(side), ..j });
                     self.not_below(par, Some(side));
                 }
@@ -353,7 +355,7 @@ impl Emitter<'_> {
             } else {
                 line!(self, "{{");
             }
-            self.outer_variables(par, "nx", "r", None);
+            self.outer_variables(&par.ranges, "nx", "r", None);
             line!(self, "const nx {j} = j;");
             self.not_below(par, None);
             self.unchecked(it, cx, proved, 1);

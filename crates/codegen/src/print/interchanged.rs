@@ -128,7 +128,7 @@ impl Emitter<'_> {
         line!(self, "for (i64 r = begun; r < ended; r++) {{");
         let last = first.ranges.len() - 1;
         line!(self, "const i64 v{} = f{last} + column;", first.ranges[last].var.index());
-        self.outer_variables(first, "i64", "r", None);
+        self.outer_variables(&first.ranges, "i64", "r", None);
         for par in &plan.pars[1..] {
             for (range, same) in par.ranges.iter().zip(&first.ranges) {
                 line!(self, "const i64 v{} = v{};", range.var.index(), same.var.index());

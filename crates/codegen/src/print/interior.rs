@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use ebbtide_ir::{Binary, Op, Par, Program, ValueId};
 
-use crate::analysis::interior::{Before, Corner, Decide, Interior, Narrowing, Scope, Way, interior};
+use crate::analysis::interior::{Decide, Interior, interior};
 use crate::kernel::index_expr::IndexExpr;
+use crate::kernel::interval::{Before, Corner, Interval, Narrowing, Scope, Way};
 use crate::kernel::machine::Family;
 use crate::print::emitter::Emitter;
 
@@ -19,14 +20,14 @@ impl Emitter<'_> {
         interior(self.program, par, &self.inside, decide)
     }
 
-    /// What is computed before the innermost loop.
-    pub fn before_interior(&mut self, par: &Par, interior: &Interior) -> String {
+    /// What is computed before the innermost loop, the last of so many.
+    pub fn before_interior(&mut self, ranges: usize, interval: &Interval) -> String {
         let mut text = "i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);\n".to_string();
         if self.family == Family::C {
             // Lanes are counted from where the whole row begins; a GPU has no other beginning.
-            let _ = writeln!(text, "eb_tame(&wild, f{});", par.ranges.len() - 1);
+            let _ = writeln!(text, "eb_tame(&wild, f{});", ranges - 1);
         }
-        for before in &interior.before {
+        for before in &interval.before {
             let line = match before {
                 Before::Value(v) => self.early_value(*v),
                 Before::Wrapped { v, base, modulus: m, way } => {
@@ -61,12 +62,17 @@ impl Emitter<'_> {
     }
 }
 
+/// Orders sums by their text.
+pub(crate) fn order_of_sums((at, sum): &(Scope, IndexExpr)) -> String {
+    // No text has this character: scopes come first.
+    format!("{}\0{sum}", scope(at))
+}
+
 /// The statements that narrow `lo` and `hi`.
-pub(crate) fn narrowing(program: &Program, interior: &Interior) -> String {
-    let by = |(sum_scope, sum): &(Scope, IndexExpr)| (scope(sum_scope), sum.to_string());
+pub(crate) fn narrowing(program: &Program, interval: &Interval) -> String {
     let mut text = String::new();
-    for narrowing in interior.narrowings(by) {
-        let line = match &narrowing {
+    for narrowing in &interval.narrowings {
+        let line = match narrowing {
             Narrowing::NotZero(v) => format!("wild |= !{};", IndexExpr::value(program, *v)),
             Narrowing::NotNegative(sum) => not_negative(sum),
             Narrowing::Within(at, sum, extent) => {

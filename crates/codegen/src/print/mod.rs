@@ -15,6 +15,7 @@ pub(crate) mod index_expr;
 pub(crate) mod interchanged;
 pub(crate) mod interior;
 pub(crate) mod library;
+pub(crate) mod nest;
 pub(crate) mod operation;
 pub(crate) mod ordered_scatter;
 pub(crate) mod par;

@@ -17,6 +17,7 @@ use crate::analysis::names::values_inside;
 use crate::analysis::narrow_index::Narrow;
 use crate::analysis::vectors::{self, refusal, side_by_side};
 use crate::kernel::name::{Fresh, Name};
+use crate::kernel::nest::{self, Nest};
 use crate::kernel::show::{is_wanted, show};
 use crate::kernel::stmt::{Body, Part};
 use crate::kernel::verify::verify;
@@ -54,7 +55,6 @@ pub(crate) struct Proved<'a> {
 
 /// The interior of a loop in vectors.
 pub(crate) struct InVectors {
-    pub element: Type,
     pub lanes: usize,
     /// So many vectors of iterations side by side, where the body has loops.
     pub jammed: Option<(usize, Body)>,
@@ -115,6 +115,14 @@ impl Forms<'_> {
         );
         if self.shows {
             eprintln!("// after {}:\n{}", step.name(), show(self.program, body));
+        }
+    }
+
+    /// Looks at the loops around iterations.
+    pub fn made(&self, nest: &Nest) {
+        debug_assert_eq!(nest::verify::verify(nest), Ok(()), "{}", nest::show::show(self.program, nest));
+        if self.shows {
+            eprintln!("// the loops around iterations:\n{}", nest::show::show(self.program, nest));
         }
     }
 
@@ -195,7 +203,7 @@ impl Forms<'_> {
             }
             _ => (None, None),
         };
-        Some(InVectors { element, lanes, jammed, whole, tail })
+        Some(InVectors { lanes, jammed, whole, tail })
     }
 
     fn in_vector(&mut self, body: &Body, form: Vectors) -> Option<Body> {

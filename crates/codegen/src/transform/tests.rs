@@ -7,29 +7,35 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod nests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use ebbtide_ir::evaluate::Bits;
 use ebbtide_ir::{
-    Bytes, Facts, HostArray, Literal, Machine, Par, Program, Stmt as Source, Type, ValueId, parse, verify,
+    ArrayId, Bytes, Facts, HostArray, Literal, Machine, Par, Program, Stmt as Source, Type, ValueId, parse,
+    verify,
 };
 
 use crate::analysis::address_reuse::always_touched;
+use crate::analysis::barriers::touches;
 use crate::analysis::boundary_conditions::{FarFromBoundaries, statements_of, usual_conditions};
 use crate::analysis::bounds_proof::Prover;
-use crate::analysis::interior::{Before, Decide, Interior, Way, interior};
+use crate::analysis::interior::{Decide, Interior, interior};
 use crate::analysis::names::values_inside;
 use crate::analysis::narrow_index::narrow_values;
 use crate::analysis::work::all_values;
-use crate::kernel::evaluate::{World, evaluate as number};
+use crate::kernel::evaluate::{World, remainders};
 use crate::kernel::interpret::{Ended, Iteration, LANES_OF_TESTS, Memory};
-use crate::kernel::name::{Fresh, Name};
+use crate::kernel::interval::Before;
+use crate::kernel::name::{Fresh, Name, Variable};
 use crate::kernel::show::show;
 use crate::kernel::stmt::{Body, Part};
 use crate::kernel::verify::verify as lawful;
 use crate::transform::address_reuse::{addresses, reuse_addresses};
 use crate::transform::checks::{faults_aside, faults_at_end, without_checks};
+use crate::transform::hold_elements::hold_elements;
 use crate::transform::interior::{hoist_invariants, in_interior};
 use crate::transform::lower::{Lowering, Shared, Team};
 use crate::transform::narrow_index::narrow_index;
@@ -39,8 +45,8 @@ use crate::transform::sink_stores::sink_stores;
 use crate::transform::specialise::specialise;
 use crate::transform::vectorise::{Vectors, vectorise};
 
-/// The extent of all arrays in all dimensions.
-const EXTENT: i64 = 19;
+/// The extents of all arrays.
+const EXTENTS: [i64; 4] = [19; 4];
 /// How many iterations or vectors stand side by side.
 const SIDES: usize = 2;
 
@@ -65,6 +71,8 @@ struct Form {
     /// Those alone in which conditions are as they usually are?
     usual: bool,
     lanes: usize,
+    /// The arrays whose elements an iteration holds in variables.
+    held: BTreeSet<ArrayId>,
 }
 
 impl<'p> Loop<'p> {
@@ -102,7 +110,8 @@ impl<'p> Loop<'p> {
     /// The body after these steps.
     fn form(&self, steps: &[&str]) -> Form {
         let (body, own) = (self.careful(), PerSide::default());
-        let mut form = Form { body, sides: Vec::new(), own, interior: false, usual: false, lanes: 1 };
+        let held = BTreeSet::new();
+        let mut form = Form { body, sides: Vec::new(), own, interior: false, usual: false, lanes: 1, held };
         let (mut near, mut fresh) = (None, Fresh::default());
         for step in steps {
             let body = std::mem::take(&mut form.body);
@@ -110,6 +119,13 @@ impl<'p> Loop<'p> {
                 "lower" => body,
                 "faults at end" => faults_at_end(&body, &mut fresh).unwrap_or(body),
                 "faults aside" => faults_aside(body),
+                "hold elements" => {
+                    let touched = touches(self.program, &self.facts.affines, self.par);
+                    let own = touched.into_iter().filter(|(_, (_, own))| *own);
+                    form.held = own.map(|(array, _)| array).collect();
+                    let variables: Vec<ValueId> = self.par.ranges.iter().map(|r| r.var).collect();
+                    hold_elements(body, self.facts, &form.held, &variables)
+                }
                 "without checks" => {
                     let prover = Prover { program: self.program, inside: &self.inside };
                     let proof = prover.proof(self.par, &[]).expect("without a proof there are checks");
@@ -266,7 +282,7 @@ impl<'p> Loop<'p> {
         let wrapped = |v: ValueId| wrapped[&v];
         let mut all = Iteration::new(memory, &wrapped, []);
         all.names = row;
-        for before in self.interior.before.iter().filter(|_| form.interior) {
+        for before in self.interior.interval(Clone::clone).before.iter().filter(|_| form.interior) {
             if let Before::Value(v) = before {
                 all.run(&self.lowered(&vec![Source::Let(*v)], &BTreeSet::new()))?;
             }
@@ -276,7 +292,21 @@ impl<'p> Loop<'p> {
                 all.names.insert(form.own.name(name, side), value);
             }
         }
-        all.run(&form.body)
+        let extents = &all.memory.shapes;
+        let place = |array: &ArrayId| {
+            let index = group[0].iter().zip(&extents[array.index()]);
+            index.fold(0, |at, (i, extent)| at * extent + i) as usize
+        };
+        let held: Vec<(ArrayId, usize)> = form.held.iter().map(|array| (*array, place(array))).collect();
+        let name = |array: ArrayId| Name::from(Variable::Held(array));
+        for (array, at) in &held {
+            all.names.insert(name(*array), vec![all.memory.arrays[array.index()][*at]]);
+        }
+        all.run(&form.body)?;
+        for (array, at) in &held {
+            all.memory.arrays[array.index()][*at] = all.names[&name(*array)][0];
+        }
+        Ok(())
     }
 
     /// The bases of remainders in the interior of a row.
@@ -286,19 +316,10 @@ impl<'p> Loop<'p> {
         memory: &Memory,
         ranges: &[(i64, i64)],
     ) -> BTreeMap<ValueId, i64> {
-        let mut wrapped: BTreeMap<ValueId, i64> = BTreeMap::new();
-        let (jf, jt) = *ranges.last().unwrap();
-        for before in &self.interior.before {
-            let Before::Wrapped { v, base, modulus, way } = before else { continue };
-            let value = |v: ValueId| row[&Name::value(v)][0] as i64;
-            let extent = |array: ebbtide_ir::ArrayId, k: usize| memory.shapes[array.index()][k];
-            let world = World { value: &value, extent: &extent, wrapped: &|v| wrapped[&v], ranges };
-            let (base, m) = (number(base, &world).unwrap(), number(modulus, &world).unwrap());
-            let middle = if *way == Way::Up { (jf + jt) / 2 } else { -((jf + jt) / 2) };
-            let found = base - (base + middle).div_euclid(m) * m;
-            wrapped.insert(*v, found);
-        }
-        wrapped
+        let value = |v: ValueId| row[&Name::value(v)][0] as i64;
+        let extent = |array: ArrayId, k: usize| memory.shapes[array.index()][k];
+        let world = World { value: &value, extent: &extent, wrapped: &|_| 0, ranges };
+        remainders(&self.interior.interval(Clone::clone), &world, *ranges.last().unwrap()).unwrap()
     }
 }
 
@@ -321,14 +342,14 @@ fn groups(ranges: &[(i64, i64)], size: usize, rows: bool) -> Vec<(Vec<Vec<i64>>,
     all.chunks(size).map(|group| (group.to_vec(), same(group))).collect()
 }
 
-/// Numbers to compute with: neither sorted nor all different.
-fn memory(program: &Program) -> Memory {
+/// Numbers to compute with, neither sorted nor all different, in arrays with these extents along their dimensions.
+fn memory(program: &Program, extents: &[i64]) -> Memory {
     let element = |ty: Type, at: usize| match ty {
         Type::F32 | Type::F64 => Literal::of(ty, (at * 7 % 13) as f64 * 0.375 - 1.5).bits(),
         Type::Bool => (at % 3 == 1).into(),
         _ => Literal::of(ty, (at * 5 % 7) as f64).bits(),
     };
-    let shapes: Vec<Vec<i64>> = program.arrays.iter().map(|array| vec![EXTENT; array.rank]).collect();
+    let shapes: Vec<Vec<i64>> = program.arrays.iter().map(|array| extents[..array.rank].to_vec()).collect();
     let fill = |(array, shape): (&ebbtide_ir::ArrayDecl, &Vec<i64>)| {
         (0..shape.iter().product::<i64>() as usize).map(|at| element(array.ty, at)).collect()
     };
@@ -337,18 +358,19 @@ fn memory(program: &Program) -> Memory {
     Memory { shapes, arrays, scalars, reductions: Vec::new() }
 }
 
-/// The steps and the program of a case, and what is before the expected body.
-fn read(text: &str) -> (Vec<&str>, Program, &str) {
+/// What follows this name in the head of a case, the program of the case, and what is before the expected part.
+fn read<'t>(text: &'t str, name: &str) -> (&'t str, Program, &'t str) {
     let (before, _) = text.split_once("=>\n").expect("a case has an expected part");
-    let steps =
-        before.lines().find_map(|line| line.strip_prefix("// steps: ")).expect("a case names its steps");
+    let head =
+        before.lines().find_map(|line| line.strip_prefix("// ")?.strip_prefix(name)?.strip_prefix(": "));
     let program = before.lines().filter(|line| !line.starts_with("//")).collect::<Vec<_>>().join("\n");
     let program = parse(&program).unwrap_or_else(|why| panic!("{why}"));
-    (steps.split(", ").collect(), program, before)
+    (head.unwrap_or_else(|| panic!("a case names its {name}")), program, before)
 }
 
-fn cases() -> Vec<(std::path::PathBuf, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+/// The files of a folder with cases, and their texts.
+fn cases(folder: &str) -> Vec<(std::path::PathBuf, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files.into_iter().map(|file| (file.clone(), std::fs::read_to_string(file).unwrap())).collect()
@@ -357,18 +379,18 @@ fn cases() -> Vec<(std::path::PathBuf, String)> {
 #[test]
 fn steps_make_the_bodies_of_the_cases_and_leave_the_same_bits() {
     let mut wrong = Vec::new();
-    for (file, text) in cases() {
-        let (steps, program, before) = read(&text);
+    for (file, text) in cases("cases") {
+        let (steps, program, before) = read(&text, "steps");
         let facts = verify(&program).unwrap();
         let par = Loop::of(&program, &facts);
-        let form = par.form(&steps);
+        let form = par.form(&steps.split(", ").collect::<Vec<_>>());
         let now = format!("{before}=>\n{}", show(&program, &form.body));
         if std::env::var_os("UPDATE_EXPECT").is_some() {
             std::fs::write(&file, &now).unwrap();
         } else if now != text {
             wrong.push(format!("{} is now\n{now}", file.display()));
         }
-        let [mut plain, mut other] = [memory(&program), memory(&program)];
+        let [mut plain, mut other] = [memory(&program, &EXTENTS), memory(&program, &EXTENTS)];
         let expected = par.run(None, &mut plain);
         let found = par.run(Some(&form), &mut other);
         assert_eq!(found.1, expected.1, "{}", file.display());
@@ -384,30 +406,38 @@ fn steps_make_the_bodies_of_the_cases_and_leave_the_same_bits() {
 
 #[test]
 fn lowered_bodies_mean_what_programs_mean() {
-    for (file, text) in cases() {
-        let (_, program, _) = read(&text);
+    for (file, text) in cases("cases") {
+        let (_, program, _) = read(&text, "steps");
         let facts = verify(&program).unwrap();
         let par = Loop::of(&program, &facts);
-        let mut lowered = memory(&program);
+        let mut lowered = memory(&program, &EXTENTS);
         let start = lowered.clone();
         let (_, ended) = par.run(None, &mut lowered);
-        let bytes = |ty: Type, element: &Bits| element.to_le_bytes()[..ty.size()].to_vec();
-        let arrays =
-            program.arrays.iter().zip(&start.arrays).zip(&start.shapes).map(|((array, elements), shape)| {
-                let bytes: Vec<u8> = elements.iter().flat_map(|e| bytes(array.ty, e)).collect();
-                HostArray { shape: shape.clone(), bytes: Bytes::Own(bytes) }
-            });
-        let scalars: Vec<Literal> = program
-            .scalars
-            .iter()
-            .zip(&start.scalars)
-            .map(|(s, bits)| Literal::from_bits(s.ty, *bits))
-            .collect();
-        let mut machine = Machine::new(&program, &facts, &scalars, arrays.collect());
-        assert_eq!(machine.run().is_ok(), ended.is_ok(), "{}", file.display());
-        for ((array, host), elements) in program.arrays.iter().zip(&machine.arrays).zip(&lowered.arrays) {
-            let found: Vec<u8> = elements.iter().flat_map(|e| bytes(array.ty, e)).collect();
-            assert_eq!(&found[..], host.bytes.read(), "{}: {}", file.display(), array.name);
-        }
+        compare(&program, &facts, start, &lowered, ended.is_ok(), &file.display());
+    }
+}
+
+/// Holds what is left in memory against what the interpreter of programs leaves.
+fn compare(
+    program: &Program,
+    facts: &Facts,
+    start: Memory,
+    found: &Memory,
+    ended_well: bool,
+    case: &dyn std::fmt::Display,
+) {
+    let bytes = |ty: Type, element: &Bits| element.to_le_bytes()[..ty.size()].to_vec();
+    let arrays =
+        program.arrays.iter().zip(&start.arrays).zip(&start.shapes).map(|((array, elements), shape)| {
+            let bytes: Vec<u8> = elements.iter().flat_map(|e| bytes(array.ty, e)).collect();
+            HostArray { shape: shape.clone(), bytes: Bytes::Own(bytes) }
+        });
+    let scalars: Vec<Literal> =
+        program.scalars.iter().zip(&start.scalars).map(|(s, bits)| Literal::from_bits(s.ty, *bits)).collect();
+    let mut machine = Machine::new(program, facts, &scalars, arrays.collect());
+    assert_eq!(machine.run().is_ok(), ended_well, "{case}");
+    for ((array, host), elements) in program.arrays.iter().zip(&machine.arrays).zip(&found.arrays) {
+        let found: Vec<u8> = elements.iter().flat_map(|e| bytes(array.ty, e)).collect();
+        assert_eq!(&found[..], host.bytes.read(), "{case}: {}", array.name);
     }
 }

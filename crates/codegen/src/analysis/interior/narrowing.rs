@@ -3,60 +3,9 @@
 use ebbtide_ir::{Binary, Op, ValueId};
 
 use super::linear::Linear;
-use super::{Interior, LARGE, Rows};
+use super::{Interior, LARGE};
 use crate::kernel::index_expr::IndexExpr;
-
-/// The values of loop variables at a corner of their ranges.
-pub(crate) type Scope = Vec<(ValueId, Corner)>;
-
-/// One end of a range.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Corner {
-    First(IndexExpr),
-    /// The value before this one.
-    Last(IndexExpr),
-}
-
-impl Corner {
-    fn contains(&self, part: &IndexExpr) -> bool {
-        let (Corner::First(e) | Corner::Last(e)) = self;
-        e.contains(part)
-    }
-}
-
-/// Something that narrows the interval `lo..hi` of the innermost variable `j`, or empties it. Sums are coefficients of `j` with
-/// tame bases.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Narrowing {
-    /// To where a divisor, the same for all `j`, is not zero.
-    NotZero(ValueId),
-    /// To where the sum is not negative.
-    NotNegative((i64, IndexExpr)),
-    /// To where the sum is an index below this extent.
-    Within(Scope, (i64, IndexExpr), IndexExpr),
-    /// To the larger side of where `j` is not this.
-    Away(IndexExpr),
-    /// To nothing.
-    Empty,
-    /// To where this multiple of `j` is tame.
-    TameMultiple(i64),
-    /// To where the expression is tame.
-    Tame(Scope, IndexExpr),
-}
-
-impl Narrowing {
-    fn contains(&self, part: &IndexExpr) -> bool {
-        let in_scope = |scope: &Scope| scope.iter().any(|(_, corner)| corner.contains(part));
-        match self {
-            Narrowing::NotZero(_) | Narrowing::Empty | Narrowing::TameMultiple(_) => false,
-            Narrowing::NotNegative((_, e)) | Narrowing::Away(e) => e.contains(part),
-            Narrowing::Within(scope, (_, e), extent) => {
-                in_scope(scope) || e.contains(part) || extent.contains(part)
-            }
-            Narrowing::Tame(scope, e) => in_scope(scope) || e.contains(part),
-        }
-    }
-}
+use crate::kernel::interval::{Interval, Narrowing, Rows, Scope};
 
 impl Interior {
     /// Does a value that is computed before the innermost loop differ between rows, and is it then still a sum?
@@ -104,21 +53,20 @@ impl Interior {
         }
     }
 
-    /// Everything that narrows the interval, in order; what is needed for sums that nothing else proves comes last, in the
-    /// order that `by` gives it.
-    pub fn narrowings<K: Ord>(&self, by: impl Fn(&(Scope, IndexExpr)) -> K) -> Vec<Narrowing> {
-        let mut all = self.narrowing.clone();
+    /// The interval as data. What is needed for sums that nothing else proves comes last, in the order that `by` gives it.
+    pub fn interval<K: Ord>(&self, by: impl Fn(&(Scope, IndexExpr)) -> K) -> Interval {
+        let mut narrowings = self.narrowing.clone();
         let mut sums: Vec<&(Scope, IndexExpr)> = self.sums.iter().collect();
         sums.sort_by_key(|sum| by(sum));
         for (scope, sum) in sums {
             let known = matches!(sum, IndexExpr::Number(0))
                 || matches!(sum, IndexExpr::Constant(c) if (0..LARGE).contains(c));
             let tame = sum.clone().tamed();
-            if !known && !all.iter().any(|narrowing| narrowing.contains(&tame)) {
-                all.push(Narrowing::Tame(scope.clone(), tame));
+            if !known && !narrowings.iter().any(|narrowing| narrowing.contains(&tame)) {
+                narrowings.push(Narrowing::Tame(scope.clone(), tame));
             }
         }
-        all
+        Interval { before: self.before.clone(), narrowings, rows: self.rows }
     }
 
     pub(super) fn once(&mut self, narrowing: Narrowing) {

@@ -1,0 +1,98 @@
+//! The interval of a row in which the interior form of iterations is right, as data: what is computed before the innermost loop,
+//! and what narrows `lo..hi` from the whole row.
+//!
+//! `analysis::interior` finds it. Everything in it is a sum `coefficient · j + base`, with `j` the innermost variable and `base`
+//! the same for all `j`.
+
+use ebbtide_ir::ValueId;
+
+use super::index_expr::IndexExpr;
+
+/// The interval of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Interval {
+    /// What is computed before the innermost loop, in order.
+    pub before: Vec<Before>,
+    /// What narrows it, in order.
+    pub narrowings: Vec<Narrowing>,
+    /// Which rows it must be computed for.
+    pub rows: Rows,
+}
+
+/// What is computed before the innermost loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// A value of the program; zero where it divides by zero, since the interior is empty then.
+    Value(ValueId),
+    /// The base of a remainder in the middle of the row.
+    Wrapped { v: ValueId, base: IndexExpr, modulus: IndexExpr, way: Way },
+}
+
+/// Does a sum grow with the innermost variable?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Up,
+    Down,
+}
+
+/// Which rows of an iteration space have to be looked at to know an interval that is right for all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rows {
+    /// The first and the last along each dimension: everything is a sum.
+    Corners,
+    /// Each has an interval of its own.
+    Each,
+}
+
+/// The values of loop variables at a corner of their ranges.
+pub(crate) type Scope = Vec<(ValueId, Corner)>;
+
+/// One end of a range.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Corner {
+    First(IndexExpr),
+    /// The value before this one.
+    Last(IndexExpr),
+}
+
+impl Corner {
+    fn contains(&self, part: &IndexExpr) -> bool {
+        let (Corner::First(e) | Corner::Last(e)) = self;
+        e.contains(part)
+    }
+}
+
+/// Something that narrows the interval `lo..hi` of the innermost variable `j`, or empties it. Sums are coefficients of `j` with
+/// tame bases.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Narrowing {
+    /// To where a divisor, the same for all `j`, is not zero.
+    NotZero(ValueId),
+    /// To where the sum is not negative.
+    NotNegative((i64, IndexExpr)),
+    /// To where the sum is an index below this extent.
+    Within(Scope, (i64, IndexExpr), IndexExpr),
+    /// To the larger side of where `j` is not this.
+    Away(IndexExpr),
+    /// To nothing.
+    Empty,
+    /// To where this multiple of `j` is tame.
+    TameMultiple(i64),
+    /// To where the expression is tame.
+    Tame(Scope, IndexExpr),
+}
+
+impl Narrowing {
+    /// Is this expression a part of it?
+    pub fn contains(&self, part: &IndexExpr) -> bool {
+        let in_scope = |scope: &Scope| scope.iter().any(|(_, corner)| corner.contains(part));
+        match self {
+            Narrowing::NotZero(_) | Narrowing::Empty | Narrowing::TameMultiple(_) => false,
+            Narrowing::NotNegative((_, e)) | Narrowing::Away(e) => e.contains(part),
+            Narrowing::Within(scope, (_, e), extent) => {
+                in_scope(scope) || e.contains(part) || extent.contains(part)
+            }
+            Narrowing::Tame(scope, e) => in_scope(scope) || e.contains(part),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The loops around the iterations of a parallel loop, as a tree.
+//!
+//! A domain of several ranges is *rows* of iterations: the innermost range runs along a row, the others count rows. Loops share
+//! rows, columns or leaves of sums between threads, go through the rows of a share, and through the iterations of a row. A row
+//! has an interval in which the interior form of iterations is right; the careful form runs before and behind it.
+//!
+//! [`verify`] says what is right, [`show`] prints it for people, and `interpret` is what it means, for tests.
+
+#[cfg(test)]
+pub(crate) mod interpret;
+pub(crate) mod show;
+pub(crate) mod verify;
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{ArrayId, Combine, Range, Type};
+
+use super::interval::Interval;
+use super::stmt::Body;
+use super::work::Work;
+
+/// A parallel loop.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Nest {
+    /// Its ranges in the order in which the nest goes through them, outermost first.
+    pub ranges: Vec<Range>,
+    pub order: Order,
+    /// The sums, minima and maxima over its iterations, by number: how terms are combined, and their type.
+    pub reductions: Vec<(Combine, Type)>,
+    pub body: Vec<Node>,
+}
+
+/// The order of the ranges of a nest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    OfProgram,
+    /// Two ranges have changed places: short rows are gone through by columns.
+    Exchanged,
+}
+
+/// A piece of a nest.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Node {
+    For(For),
+    Row(Row),
+    Iterations(Iterations),
+    /// Where an iteration that meets a fault continues: the thread that runs it leaves the loops.
+    Label(usize),
+}
+
+/// A loop.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct For {
+    pub kind: Kind,
+    pub over: Over,
+    pub body: Vec<Node>,
+}
+
+/// Who runs the iterations of a loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One thread, one after the other.
+    Seq,
+    /// So many at a time, in the lanes of vectors.
+    Lanes(usize),
+    /// Each thread takes a share, where there are so many that it pays: an iteration of the parallel loop computes so much.
+    Threads(Work),
+}
+
+/// What a loop goes through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// The rows of the domain, or of the share or leaf that the loop around it gives.
+    Rows(Interiors),
+    /// The columns of all rows. Shares begin at multiples of a number.
+    Columns { aligned: usize },
+    /// The leaves of sums (law 8): some rows each, or a piece of a row.
+    Leaves,
+    /// What is left of the interval of a row, so many iterations at a time as long as there are so many. It pays to print so many
+    /// of its passes as one.
+    Interior { step: usize, unrolled: usize },
+    /// What is left of the interval then: fewer iterations than a vector has lanes, in one vector.
+    Tail,
+}
+
+/// How it is found out which iterations of rows are in the interior.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Interiors {
+    /// Each row asks for itself.
+    OfEach,
+    /// The rows at the corners of the domain tell whether all iterations are; where not, each row asks for itself.
+    AtCorners,
+    /// The same. Where all are, and the rows of these arrays lie one behind the other, all rows are taken as one.
+    AtCornersOrAsOne(BTreeSet<ArrayId>),
+}
+
+/// A row: the careful form up to the interval, `inside` in it, and the careful form for what is left.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    pub interval: Interval,
+    /// Rows of fewer iterations have no interior, but those that are taken as one.
+    pub least: usize,
+    pub careful: Body,
+    /// Loops that follow one another: each begins where the one before it ended.
+    pub inside: Vec<For>,
+}
+
+/// Iterations, as many at once as the lanes and sides of the loop around them say.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Iterations {
+    pub first: First,
+    pub body: Body,
+}
+
+/// Which iterations of a step of the loop around them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum First {
+    /// One vector, or one iteration, so far behind the first one.
+    At(usize),
+    /// So many vectors side by side, whose names have the number of their side.
+    Sides(usize),
+}

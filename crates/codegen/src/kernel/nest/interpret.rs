@@ -1,0 +1,305 @@
+//! The reference interpreter of nests: what the loops around iterations mean. Tests run them on it, without a compiler.
+//!
+//! Threads run one after the other, the last one first: what they share must not depend on which comes first.
+
+use std::collections::BTreeMap;
+
+use ebbtide_ir::evaluate::{Bits, combine, neutral};
+use ebbtide_ir::leaf::{LANES, Leaves};
+use ebbtide_ir::{ArrayId, ValueId};
+
+use super::{First, For, Interiors, Iterations, Kind, Nest, Node, Over, Row};
+use crate::kernel::evaluate::{World, narrowed, remainders};
+use crate::kernel::interpret::{Ended, Iteration, Memory};
+use crate::kernel::interval::Before;
+use crate::kernel::name::Name;
+use crate::kernel::stmt::Body;
+
+/// The values of names.
+type Names = BTreeMap<Name, Vec<Bits>>;
+
+/// What a nest is run with.
+pub(crate) struct Outside<'a> {
+    pub threads: i64,
+    /// The names that are known before the loop.
+    pub names: &'a Names,
+    /// The first value and the end of each range, in the order of the nest.
+    pub ranges: Vec<(i64, i64)>,
+    /// The statements that compute a value before the innermost loop.
+    pub early: &'a dyn Fn(ValueId) -> Body,
+}
+
+/// What became of a nest.
+#[derive(Debug, Default)]
+pub(crate) struct Ran {
+    /// How many steps of iterations ran in the interior form, and how many iterations in the careful form.
+    pub inside: usize,
+    pub careful: usize,
+    /// How often rows were taken as one.
+    pub as_one: usize,
+    /// By reduction: what the leaves came to, if any iteration had a term.
+    pub totals: Vec<Option<Bits>>,
+}
+
+/// Runs a nest on memory. The elements of reductions exist; who runs it combines the totals into them.
+pub(crate) fn run(nest: &Nest, memory: &mut Memory, outside: &Outside) -> Result<Ran, Ended> {
+    let mut machine = Machine { nest, outside, ran: Ran::default() };
+    let extent = |(from, to): &(i64, i64)| to.saturating_sub(*from).max(0);
+    let extents: Vec<i64> = outside.ranges.iter().map(extent).collect();
+    let cut = Leaves::of(&extents);
+    let mut partials = vec![vec![0; nest.reductions.len()]; cut.count() as usize];
+    let mut seen = vec![false; nest.reductions.len()];
+    for node in &nest.body {
+        let Node::For(shares) = node else { continue };
+        let parts = if shares.kind == Kind::Seq { 1 } else { outside.threads };
+        for part in (0..parts).rev() {
+            let (row, jf) = (cut.row, outside.ranges[extents.len() - 1].0);
+            let all = Share { rows: (0, cut.rows), columns: (jf, jf + row) };
+            let share = |n: i64, part: i64| n / parts * part + (n % parts).min(part);
+            match shares.over {
+                Over::Leaves => {
+                    for leaf in share(cut.count(), part)..share(cut.count(), part + 1) {
+                        let (first, piece) = (leaf / cut.pieces * cut.rows_per_leaf, leaf % cut.pieces);
+                        let from = jf + piece * cut.size;
+                        let rows = (first, (first + cut.rows_per_leaf).min(cut.rows));
+                        let columns = (from, from + cut.size.min(row - piece * cut.size));
+                        let lanes = |how, ty| (vec![neutral(how, ty); LANES], false);
+                        memory.reductions =
+                            nest.reductions.iter().map(|(how, ty)| lanes(*how, *ty)).collect();
+                        machine.share(memory, &shares.body, Share { rows, columns })?;
+                        end_leaf(nest, memory, &mut partials[leaf as usize], &mut seen);
+                    }
+                }
+                Over::Columns { aligned } => {
+                    let column = |part| {
+                        let aligned = aligned as i64;
+                        jf + if part == parts { row } else { share(row, part) / aligned * aligned }
+                    };
+                    let columns = (column(part), column(part + 1));
+                    machine.share(memory, &shares.body, Share { columns, ..all })?;
+                }
+                _ => {
+                    let rows = (share(cut.rows, part), share(cut.rows, part + 1));
+                    machine.share(memory, &shares.body, Share { rows, ..all })?;
+                }
+            }
+        }
+    }
+    let total = |k: usize| {
+        let (how, ty) = nest.reductions[k];
+        let all = partials.iter().fold(neutral(how, ty), |sum, leaf| combine(how, ty, sum, leaf[k]));
+        seen[k].then_some(all)
+    };
+    machine.ran.totals = (0..nest.reductions.len()).map(total).collect();
+    Ok(machine.ran)
+}
+
+/// Combines the lanes of a leaf in a tree.
+fn end_leaf(nest: &Nest, memory: &mut Memory, partials: &mut [Bits], seen: &mut [bool]) {
+    for (k, ((lanes, any), (how, ty))) in memory.reductions.iter_mut().zip(&nest.reductions).enumerate() {
+        let mut width = LANES / 2;
+        while width > 0 {
+            (0..width).for_each(|lane| lanes[lane] = combine(*how, *ty, lanes[lane], lanes[lane + width]));
+            width /= 2;
+        }
+        partials[k] = lanes[0];
+        seen[k] |= *any;
+    }
+    memory.reductions.clear();
+}
+
+/// What a thread takes of a domain: rows and columns.
+#[derive(Clone, Copy)]
+struct Share {
+    rows: (i64, i64),
+    columns: (i64, i64),
+}
+
+struct Machine<'a> {
+    nest: &'a Nest,
+    outside: &'a Outside<'a>,
+    ran: Ran,
+}
+
+/// A row that is run.
+struct Along<'a> {
+    names: &'a Names,
+    wrapped: &'a BTreeMap<ValueId, i64>,
+    /// Where the lanes of leaves are counted from.
+    from: i64,
+    /// Is it all rows as one?
+    as_one: bool,
+}
+
+impl Machine<'_> {
+    fn share(&mut self, memory: &mut Memory, body: &[Node], share: Share) -> Result<(), Ended> {
+        for node in body {
+            let Node::For(For { over: Over::Rows(interiors), body, .. }) = node else { continue };
+            for node in body {
+                let Node::Row(row) = node else { continue };
+                self.rows(memory, interiors, row, share)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rows(
+        &mut self,
+        memory: &mut Memory,
+        interiors: &Interiors,
+        row: &Row,
+        mut share: Share,
+    ) -> Result<(), Ended> {
+        let extents: Vec<i64> = self.outside.ranges.iter().map(|(from, to)| to - from).collect();
+        let alike = *interiors != Interiors::OfEach && self.alike(memory, row, share.columns);
+        let mut as_one = false;
+        if let Interiors::AtCornersOrAsOne(arrays) = interiors {
+            let begin = self.outside.ranges[1..].iter().all(|(from, _)| *from == 0);
+            let lie = |a: &ArrayId| memory.shapes[a.index()][1..] == extents[1..];
+            as_one = alike && share.rows.0 < share.rows.1 && begin && arrays.iter().all(lie);
+        }
+        if as_one {
+            let length: i64 = extents[extents.len() - 1] * (share.rows.1 - share.rows.0);
+            share = Share {
+                rows: (share.rows.0, share.rows.0 + 1),
+                columns: (share.columns.0, share.columns.0 + length),
+            };
+            self.ran.as_one += 1;
+        }
+        for r in share.rows.0..share.rows.1 {
+            let mut outer = vec![0; extents.len() - 1];
+            let mut rest = r;
+            for d in (0..outer.len()).rev() {
+                outer[d] = self.outside.ranges[d].0 + rest % extents[d];
+                rest /= extents[d];
+            }
+            self.row(memory, row, &outer, share.columns, (alike, as_one))?;
+        }
+        Ok(())
+    }
+
+    /// Are all iterations of all rows in the interior?
+    fn alike(&self, memory: &mut Memory, row: &Row, columns: (i64, i64)) -> bool {
+        let outer = &self.outside.ranges[..self.outside.ranges.len() - 1];
+        (0..1 << outer.len()).all(|corner: usize| {
+            let at =
+                |(d, (from, to)): (usize, &(i64, i64))| if corner >> d & 1 == 1 { to - 1 } else { *from };
+            let outer: Vec<i64> = outer.iter().enumerate().map(at).collect();
+            let names = self.names(memory, row, &outer);
+            self.interval(memory, row, &names, columns).is_some_and(|(interval, _)| interval == columns)
+        })
+    }
+
+    /// The names of a row: its outer variables, and what is computed before the innermost loop.
+    fn names(&self, memory: &mut Memory, row: &Row, outer: &[i64]) -> Names {
+        let none = |_: ValueId| -> i64 { unreachable!("nothing wraps before the innermost loop") };
+        let mut names = self.outside.names.clone();
+        let variables = self.nest.ranges.iter().zip(outer);
+        names.extend(variables.map(|(range, at)| (Name::value(range.var), vec![*at as Bits])));
+        for before in &row.interval.before {
+            let Before::Value(v) = before else { continue };
+            let mut one = Iteration::new(memory, &none, []);
+            one.names = names;
+            let ended = one.run(&(self.outside.early)(*v));
+            names = one.names;
+            if ended.is_err() {
+                names.insert(Name::value(*v), vec![0]);
+            }
+        }
+        names
+    }
+
+    /// The interval of a row and the bases of remainders in it; `None` where something is wild.
+    fn interval(
+        &self,
+        memory: &Memory,
+        row: &Row,
+        names: &Names,
+        columns: (i64, i64),
+    ) -> Option<((i64, i64), BTreeMap<ValueId, i64>)> {
+        let value = |v: ValueId| names[&Name::value(v)][0] as i64;
+        let extent = |array: ArrayId, k: usize| memory.shapes[array.index()][k];
+        let world = World { value: &value, extent: &extent, wrapped: &|_| 0, ranges: &self.outside.ranges };
+        let wrapped = remainders(&row.interval, &world, columns)?;
+        let found = narrowed(&row.interval, &World { wrapped: &|v| wrapped[&v], ..world }, columns)?;
+        Some((found, wrapped))
+    }
+
+    fn row(
+        &mut self,
+        memory: &mut Memory,
+        row: &Row,
+        outer: &[i64],
+        (from, to): (i64, i64),
+        (alike, as_one): (bool, bool),
+    ) -> Result<(), Ended> {
+        let names = self.names(memory, row, outer);
+        let found = self.interval(memory, row, &names, (from, to));
+        let ((mut lo, mut hi), wrapped) = found.unwrap_or(((to, to), BTreeMap::new()));
+        if alike {
+            (lo, hi) = (from, to);
+        }
+        if to - from < row.least as i64 && !as_one {
+            (lo, hi) = (to, to);
+        }
+        let first = self.outside.ranges[self.outside.ranges.len() - 1].0;
+        if !self.nest.reductions.is_empty() {
+            // Vectors begin where the lanes of a leaf begin.
+            let lanes = LANES as i64;
+            lo = (first + (lo - first + lanes - 1) / lanes * lanes).min(to);
+            hi = hi.max(lo);
+        }
+        let along = Along { names: &names, wrapped: &wrapped, from: first, as_one };
+        let careful = Iterations { first: First::At(0), body: row.careful.clone() };
+        for j in from..lo {
+            self.iterations(memory, &along, &careful, (j, 1, 0))?;
+        }
+        let mut j = lo;
+        for l in &row.inside {
+            let lanes = if let Kind::Lanes(lanes) = l.kind { lanes } else { 1 };
+            let (step, tail) = match l.over {
+                Over::Interior { step, .. } => (step as i64, 0),
+                _ => ((hi - j).max(1), hi - j),
+            };
+            while hi - j >= step {
+                for node in &l.body {
+                    let Node::Iterations(it) = node else { continue };
+                    self.iterations(memory, &along, it, (j, lanes, tail as usize))?;
+                }
+                self.ran.inside += 1;
+                j += step;
+            }
+        }
+        for j in j..to {
+            self.iterations(memory, &along, &careful, (j, 1, 0))?;
+        }
+        self.ran.careful += (lo - from + to - j) as usize;
+        Ok(())
+    }
+
+    /// Runs iterations from `j` on, in so many lanes, of which some alone are iterations in a tail.
+    fn iterations(
+        &self,
+        memory: &mut Memory,
+        along: &Along,
+        it: &Iterations,
+        (j, lanes, tail): (i64, usize, usize),
+    ) -> Result<(), Ended> {
+        let wrapped = |v: ValueId| along.wrapped[&v];
+        let innermost = Name::value(self.nest.ranges[self.nest.ranges.len() - 1].var);
+        let mut all = Iteration::new(memory, &wrapped, []);
+        all.names = along.names.clone();
+        all.tail = tail;
+        all.as_one = along.as_one;
+        all.lane = ((j - along.from) % LANES as i64) as usize;
+        match it.first {
+            First::At(first) => drop(all.names.insert(innermost, vec![(j + first as i64) as Bits])),
+            First::Sides(sides) => {
+                let name = |side: usize| Name { side: Some(side), ..innermost };
+                let at = |side: usize| vec![(j + (side * lanes) as i64) as Bits];
+                all.names.extend((0..sides).map(|side| (name(side), at(side))));
+            }
+        }
+        all.run(&it.body)
+    }
+}

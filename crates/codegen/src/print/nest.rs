@@ -1,0 +1,310 @@
+//! The loops around iterations, for the threads of a CPU, as C. Everything is decided (see [`crate::transform::loop_nest`]).
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{ArrayId, Combine, Range, Store};
+
+use crate::kernel::name::Name;
+use crate::kernel::nest::{First, For, Interiors, Iterations, Kind, Nest, Node, Order, Over, Row};
+use crate::print::c_types::{c_type, neutral};
+use crate::print::emitter::{Emitter, line};
+use crate::print::interior::narrowing;
+use crate::print::operation::vector_type;
+use crate::print::statements::Context;
+
+/// A nest, and what its text needs to know besides.
+struct Printed<'a> {
+    nest: &'a Nest,
+    /// The elements of its reductions, by number.
+    reductions: &'a [(Combine, &'a Store)],
+    cx: Context,
+}
+
+impl Printed<'_> {
+    /// The number of the innermost range.
+    fn last(&self) -> usize {
+        self.nest.ranges.len() - 1
+    }
+
+    /// The name of the innermost variable.
+    fn innermost(&self) -> Name {
+        Name::value(self.nest.ranges[self.last()].var)
+    }
+
+    /// What an iteration declares in which a lane of a leaf has the sum.
+    fn lane(&self) -> &'static str {
+        match self.nest.reductions.is_empty() {
+            true => "",
+            false => "const int lane = (int)((j - f0_lane) & 15);",
+        }
+    }
+}
+
+impl Emitter<'_> {
+    /// Prints a nest; its ranges are printed.
+    pub fn nest(&mut self, nest: &Nest, reductions: &[(Combine, &Store)]) {
+        let label = |node: &Node| if let Node::Label(exit) = node { Some(*exit) } else { None };
+        let exit = nest.body.iter().find_map(label).unwrap_or_default();
+        let printed = Printed { nest, reductions, cx: Context::often(exit) };
+        for node in &nest.body {
+            match node {
+                Node::For(l) => self.shares(&printed, l),
+                Node::Label(exit) => line!(self, "exit{exit}: ;"),
+                // Rows and iterations stand in loops.
+                Node::Row(_) | Node::Iterations(_) => {}
+            }
+        }
+    }
+
+    /// The loop that threads share, or that one of them takes.
+    fn shares(&mut self, printed: &Printed, l: &For) {
+        let split = match &l.kind {
+            Kind::Threads(work) => format!("eb_split(f, rows, row, {})", self.work_text(work)),
+            Kind::Seq | Kind::Lanes(_) => "0".to_string(),
+        };
+        line!(self, "const int split = {split};");
+        line!(self, "const i64 part = split ? f->thread : 0, parts = split ? f->threads : 1;");
+        line!(self, "if ((split || f->thread == 0) && rows > 0 && row > 0) {{");
+        let last = printed.last();
+        match (&l.over, printed.nest.order) {
+            (Over::Leaves, _) => self.leaves(printed, l),
+            (_, Order::Exchanged) => {
+                line!(self, "const i64 from[2] = {{f1, f0}}, extent[2] = {{e1, e0}};");
+                line!(self, "{{ const i64 f0 = from[0], e0 = extent[0], f1 = from[1], e1 = extent[1];");
+                line!(self, "const i64 first = 0, end = e0, jf = f1 + eb_share(e1, part, parts);");
+                line!(self, "const i64 jt = f1 + eb_share(e1, part + 1, parts);");
+                self.rows_of(printed, l);
+                line!(self, "}}");
+            }
+            (Over::Columns { .. }, Order::OfProgram) => {
+                line!(
+                    self,
+                    "const i64 first = 0, end = 1, jf = f0 + eb_column(row, part, parts), jt = f0 + eb_column(row, part + 1, parts);"
+                );
+                self.rows_of(printed, l);
+            }
+            (_, Order::OfProgram) => {
+                line!(
+                    self,
+                    "const i64 first = eb_share(rows, part, parts), jf = f{last}; i64 end = eb_share(rows, part + 1, parts), jt = f{last} + row;"
+                );
+                self.rows_of(printed, l);
+            }
+        }
+        line!(self, "}}");
+    }
+
+    /// The loops over rows in a loop over shares or leaves.
+    fn rows_of(&mut self, printed: &Printed, l: &For) {
+        for node in &l.body {
+            if let Node::For(For { over: Over::Rows(interiors), body, .. }) = node {
+                let rows =
+                    body.iter().filter_map(|node| if let Node::Row(row) = node { Some(row) } else { None });
+                rows.for_each(|row| self.rows(printed, interiors, row));
+            }
+        }
+    }
+
+    /// The leaves of a share.
+    fn leaves(&mut self, printed: &Printed, l: &For) {
+        let (last, reductions) = (printed.last(), printed.reductions);
+        line!(self, "eb_leaves cut = eb_cut(rows, row);");
+        line!(self, "int reached = 1;");
+        for (k, (_, s)) in reductions.iter().enumerate() {
+            line!(self, "int seen{k} = 0;");
+            line!(self, "{{");
+            self.outer_offset(s, |_, _, _| "reached = 0;".to_string());
+            line!(self, "}}");
+        }
+        line!(
+            self,
+            "for (i64 leaf = eb_share(cut.count, part, parts); leaf < eb_share(cut.count, part + 1, parts); leaf++) {{"
+        );
+        self.rows_of_leaf();
+        line!(
+            self,
+            "const i64 jf = f{last} + piece * cut.size, jt = jf + eb_min(cut.size, row - piece * cut.size);"
+        );
+        for (k, (how, ty)) in printed.nest.reductions.iter().enumerate() {
+            let lanes = if ty.is_float() { self.target.vector_bytes / ty.size() } else { 1 };
+            let neutral = neutral(*how, *ty);
+            line!(
+                self,
+                "union {{ {0} lane[16]; {1} vector[{2}]; }} r{k};",
+                c_type(*ty),
+                vector_type(*ty, lanes),
+                16 / lanes
+            );
+            line!(self, "for (int k = 0; k < 16; k++) r{k}.lane[k] = {neutral};");
+        }
+        self.rows_of(printed, l);
+        self.end_leaf(reductions);
+        line!(self, "}}");
+        for k in 0..reductions.len() {
+            // Whether any iteration combined at all decides whether the element is touched.
+            line!(
+                self,
+                "if (seen{k}) __atomic_store_n(&f->partials[{k} * EB_PARTIALS + EB_SEEN], 1, __ATOMIC_RELAXED);"
+            );
+        }
+    }
+
+    /// The rows `first..end` and columns `jf..jt` of the iteration space.
+    fn rows(&mut self, printed: &Printed, interiors: &Interiors, row: &Row) {
+        let (last, ranges) = (printed.last(), &printed.nest.ranges);
+        let sums = !printed.nest.reductions.is_empty();
+        let before = self.before_interior(ranges.len(), &row.interval);
+        let narrowing = narrowing(self.program, &row.interval);
+        let at_corners = *interiors != Interiors::OfEach;
+        if at_corners {
+            self.rows_alike(&ranges[..last], (&before, &narrowing));
+        }
+        // What is taken as one row has no form but that of the interior.
+        let mut unless = "";
+        if let Interiors::AtCornersOrAsOne(arrays) = interiors {
+            self.rows_as_one(ranges.len(), arrays);
+            unless = " && !as_one";
+        }
+        line!(self, "for (i64 r = first; r < end; r++) {{");
+        self.outer_variables(ranges, "i64", "r", None);
+        line!(self, "i64 lo = jf, hi = jt;");
+        self.out.push_str(&before);
+        if at_corners {
+            line!(self, "if (!alike) {{");
+        }
+        self.out.push_str(&narrowing);
+        line!(self, "lo = eb_min(eb_max(lo, jf), jt); hi = eb_max(eb_min(hi, jt), lo);");
+        // The interior is known with small numbers alone: then nothing above can have wrapped, and nothing below can.
+        line!(self, "if (__builtin_expect(wild, 0)) lo = hi = jt;");
+        if at_corners {
+            line!(self, "}}");
+        }
+        if sums {
+            // An element out of bounds is an error only if some iteration combines: lanes cannot tell.
+            line!(self, "if (!reached) hi = lo;");
+        }
+        if row.least > 1 {
+            line!(self, "if (jt - jf < {}{unless}) lo = hi = jt;", row.least);
+        }
+        line!(self, "i64 j = jf;");
+        if sums {
+            // Vectors begin where the lanes of a leaf begin.
+            line!(
+                self,
+                "const i64 f0_lane = f{last}; lo = eb_min(f0_lane + ((lo - f0_lane + 15) & -16), jt); hi = eb_max(hi, lo);"
+            );
+            line!(self, "if (__builtin_expect(wild, 0)) lo = hi = jt;");
+        }
+        let (j, lane) = (printed.innermost(), printed.lane());
+        line!(self, "for (int side = 0; side < 2; side++) {{");
+        line!(self, "for (const i64 stop = side ? jt : lo; j < stop; j++) {{ const i64 {j} = j; {lane}");
+        self.body(printed.cx.seldom(), &row.careful);
+        line!(self, "}}");
+        line!(self, "if (side) break;");
+        self.interior_loops(printed, &row.inside);
+        line!(self, "}} }}");
+    }
+
+    /// The loops over the interval of a row.
+    fn interior_loops(&mut self, printed: &Printed, loops: &[For]) {
+        let vectors = loops.iter().any(|l| l.kind != Kind::Seq);
+        if vectors {
+            line!(self, "{{");
+        }
+        loops.iter().for_each(|l| self.interior_loop(printed, l));
+        if vectors {
+            line!(self, "}}");
+        }
+    }
+
+    fn interior_loop(&mut self, printed: &Printed, l: &For) {
+        let j = printed.innermost();
+        let iterations: Vec<&Iterations> = l
+            .body
+            .iter()
+            .filter_map(|node| if let Node::Iterations(it) = node { Some(it) } else { None })
+            .collect();
+        match (&l.kind, &l.over) {
+            (Kind::Lanes(lanes), Over::Interior { step, unrolled }) => {
+                self.sums_to_vectors(printed, *lanes, iterations.len());
+                if *unrolled > 1 {
+                    line!(self, "#pragma GCC unroll {unrolled}");
+                }
+                // A step is a power of two.
+                line!(self, "for (const i64 whole = j + ((hi - j) & -{step}); j < whole; j += {step}) {{");
+                iterations.iter().for_each(|it| self.vector(printed, *lanes, it));
+                line!(self, "}}");
+                self.sums_from_vectors(printed, iterations.len());
+            }
+            (_, Over::Tail) => {
+                line!(self, "if (j < hi) {{ const i64 tail = hi - j, {j} = j;");
+                iterations.iter().for_each(|it| self.body(printed.cx.seldom(), &it.body));
+                line!(self, "j = hi; }}");
+            }
+            _ => {
+                line!(self, "for (; j < hi; j++) {{ const i64 {j} = j; {}", printed.lane());
+                iterations.iter().for_each(|it| self.body(printed.cx, &it.body));
+                line!(self, "}}");
+            }
+        }
+    }
+
+    /// One vector of iterations, or several side by side.
+    fn vector(&mut self, printed: &Printed, lanes: usize, it: &Iterations) {
+        let j = printed.innermost();
+        match it.first {
+            First::At(first) => {
+                line!(self, "{{ const i64 {j} = j + {first};");
+                self.body(printed.cx, &it.body);
+                line!(self, "}}");
+            }
+            First::Sides(sides) => {
+                for side in 0..sides {
+                    line!(self, "const i64 {} = j + {};", Name { side: Some(side), ..j }, side * lanes);
+                }
+                self.body(printed.cx, &it.body);
+            }
+        }
+    }
+
+    /// The sums of a leaf, in so many vectors of variables.
+    fn sums_to_vectors(&mut self, printed: &Printed, lanes: usize, count: usize) {
+        for (k, (_, ty)) in printed.nest.reductions.iter().enumerate() {
+            let vector = vector_type(*ty, lanes);
+            (0..count).for_each(|u| line!(self, "{vector} r{k}_{u} = r{k}.vector[{u}];"));
+        }
+    }
+
+    fn sums_from_vectors(&mut self, printed: &Printed, count: usize) {
+        for k in 0..printed.nest.reductions.len() {
+            (0..count).for_each(|u| line!(self, "r{k}.vector[{u}] = r{k}_{u};"));
+        }
+    }
+
+    /// Prints whether all iterations of all rows are in the interior: rows need not ask then, each for itself. Everything is a
+    /// sum, so that the rows at the corners tell.
+    fn rows_alike(&mut self, outer: &[Range], (before, narrowing): (&str, &str)) {
+        line!(self, "int alike = 1;");
+        line!(self, "for (int corner = 0; corner < {}; corner++) {{", 1 << outer.len());
+        for (d, range) in outer.iter().enumerate() {
+            let v = Name::value(range.var);
+            line!(self, "const i64 {v} = corner >> {d} & 1 ? f{d} + e{d} - 1 : f{d};");
+        }
+        line!(self, "i64 lo = jf, hi = jt;");
+        self.out.push_str(before);
+        self.out.push_str(narrowing);
+        line!(self, "alike &= !wild && lo <= jf && hi >= jt; }}");
+    }
+
+    /// Takes rows that lie one behind the other as one row: short rows would be shorter than vectors.
+    fn rows_as_one(&mut self, ranges: usize, arrays: &BTreeSet<ArrayId>) {
+        let begins = (1..ranges).map(|d| format!("f{d} == 0"));
+        let ends = arrays.iter().flat_map(|a| {
+            let a = a.index();
+            (1..ranges).map(move |d| format!("d{a}_{d} == e{d}"))
+        });
+        let tests: Vec<String> = begins.chain(ends).collect();
+        line!(self, "const int as_one = alike && first < end && {};", tests.join(" && "));
+        line!(self, "if (as_one) {{ jt = jf + (end - first) * row; end = first + 1; }}");
+    }
+}

@@ -1,0 +1,157 @@
+//! What the loops around iterations are, as case files, and that they run every iteration as the program says.
+//!
+//! A case is a file of `tests/nests`: what it shows, the extents of its arrays in several runs, a program with a parallel loop, and
+//! its nest for threads with vectors of 32 bytes, with how many steps one thread runs in the interior and how many iterations
+//! elsewhere. `UPDATE_EXPECT=1` writes these. The nest runs on the reference interpreter with one and with several threads, and must
+//! leave what the interpreter of programs leaves.
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::evaluate::combine;
+use ebbtide_ir::{Combine, Facts, Program, Stmt as Source, Store, Type, ValueId, verify};
+
+use super::{Loop, cases, compare, memory, read};
+use crate::analysis::names::reductions;
+use crate::kernel::interpret::Iteration;
+use crate::kernel::machine::Target;
+use crate::kernel::name::Name;
+use crate::kernel::nest::interpret::{Outside, Ran, run};
+use crate::kernel::nest::show::show;
+use crate::kernel::nest::verify::{Broken, verify as lawful};
+use crate::kernel::nest::{Interiors, Kind, Nest, Node, Over, Row};
+use crate::transform::forms::Forms;
+use crate::transform::loop_nest::ParallelLoop;
+
+const TARGET: Target = Target { vector_bytes: 32 };
+
+/// `19 3; 40 3` as two lists of extents.
+fn extents(text: &str) -> Vec<Vec<i64>> {
+    let numbers = |run: &str| run.split_whitespace().map(|n| n.parse().unwrap()).collect();
+    text.split(';').map(numbers).collect()
+}
+
+/// A parallel loop and its nest.
+struct Nested<'p> {
+    l: Loop<'p>,
+    sums: Vec<(Combine, &'p Store)>,
+    nest: Nest,
+}
+
+impl<'p> Nested<'p> {
+    fn of(program: &'p Program, facts: &'p Facts) -> Nested<'p> {
+        let l = Loop::of(program, facts);
+        let sums = reductions(facts, l.par);
+        let of = ParallelLoop {
+            program,
+            facts,
+            target: TARGET,
+            par: l.par,
+            reductions: &sums,
+            order_of_sums: &|sum| format!("{sum:?}"),
+        };
+        let nest = of.nest(&mut Forms::of(program, facts));
+        Nested { l, sums, nest }
+    }
+
+    /// Runs the nest with so many threads and holds what it leaves against the interpreter of programs; `None` where both meet
+    /// the same fault.
+    fn run(&self, extents: &[i64], threads: i64, case: &str) -> Option<Ran> {
+        let Nested { l, sums, nest } = self;
+        let start = memory(l.program, extents);
+        let mut found = start.clone();
+        let none = |_: ValueId| -> i64 { unreachable!("nothing wraps outside loops") };
+        let mut outside = Iteration::new(&mut found, &none, []);
+        outside.run(&l.lowered(&l.program.body, &BTreeSet::new())).unwrap();
+        let names = outside.names;
+        let number = |v: ValueId| match l.program.literal(v) {
+            Some(literal) => literal.to_i64().unwrap(),
+            None => names[&Name::value(v)][0] as i64,
+        };
+        let ranges = nest.ranges.iter().map(|r| (number(r.from), number(r.to))).collect();
+        let early = |v: ValueId| l.lowered(&vec![Source::Let(v)], &BTreeSet::new());
+        let ran = match run(nest, &mut found, &Outside { threads, names: &names, ranges, early: &early }) {
+            Ok(ran) => ran,
+            Err(fault) => {
+                // What else was computed before a fault depends on threads.
+                assert_eq!(l.run(None, &mut start.clone()).1, Err(fault), "{case}");
+                return None;
+            }
+        };
+        for ((how, s), total) in sums.iter().zip(&ran.totals) {
+            let ty = l.program.array(s.array).ty;
+            let at = s.index.as_slice().first().map_or(0, |v| number(*v)) as usize;
+            let element = &mut found.arrays[s.array.index()][at];
+            *element = total.map_or(*element, |total| combine(*how, ty, *element, total));
+        }
+        compare(l.program, l.facts, start, &found, true, &case);
+        Some(ran)
+    }
+}
+
+#[test]
+fn nests_run_every_iteration_as_the_program_says() {
+    let mut wrong = Vec::new();
+    for (file, text) in cases("nests") {
+        let (sizes, program, before) = read(&text, "extents");
+        let facts = verify(&program).unwrap();
+        let nested = Nested::of(&program, &facts);
+        let (mut inside, mut counts) = (0, String::new());
+        for extents in extents(sizes) {
+            for threads in [3, 2, 1] {
+                let case = format!("{} at {extents:?}, {threads} threads", file.display());
+                let Some(ran) = nested.run(&extents, threads, &case) else { continue };
+                inside += ran.inside;
+                if threads == 1 {
+                    let rows = if ran.as_one > 0 { ", rows as one" } else { "" };
+                    let Ran { inside, careful, .. } = ran;
+                    counts += &format!("at {extents:?}: {inside} in the interior, {careful} others{rows}\n");
+                }
+            }
+        }
+        let now = format!("{before}=>\n{}{counts}", show(&program, &nested.nest));
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(&file, &now).unwrap();
+        } else if now != text {
+            wrong.push(format!("{} is now\n{now}", file.display()));
+        }
+        assert!(inside > 0, "{}: no iteration ran in the interior", file.display());
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}\n`UPDATE_EXPECT=1 cargo test` writes what cases should have",
+        wrong.join("\n")
+    );
+}
+
+/// The loop that threads share, the one over rows, and their row.
+fn parts(nest: &mut Nest) -> (&mut Kind, &mut Over, &mut Row) {
+    let Node::For(shares) = &mut nest.body[0] else { unreachable!("threads share a loop") };
+    let Node::For(rows) = &mut shares.body[0] else { unreachable!("a share has rows") };
+    let Node::Row(row) = &mut rows.body[0] else { unreachable!("a loop over rows has a row") };
+    (&mut shares.kind, &mut rows.over, row)
+}
+
+#[test]
+fn a_nest_that_breaks_a_rule_is_refused() {
+    let (_, text) = cases("nests").into_iter().find(|(file, _)| file.ends_with("pointwise.eb")).unwrap();
+    let (_, program, _) = read(&text, "extents");
+    let facts = verify(&program).unwrap();
+    let nest = Nested::of(&program, &facts).nest;
+    assert_eq!(lawful(&nest), Ok(()));
+    let broken = |change: &dyn Fn(&mut Nest)| {
+        let mut nest = nest.clone();
+        change(&mut nest);
+        lawful(&nest).err().map(|Broken(rule)| rule)
+    };
+    assert_eq!(broken(&|nest| *parts(nest).0 = Kind::Lanes(4)), Some(1));
+    assert_eq!(broken(&|nest| *parts(nest).1 = Over::Leaves), Some(2));
+    assert_eq!(
+        broken(&|nest| parts(nest).2.inside[0].over = Over::Interior { step: 8, unrolled: 1 }),
+        Some(3)
+    );
+    assert_eq!(broken(&|nest| drop(parts(nest).2.inside.remove(0))), Some(3));
+    assert_eq!(broken(&|nest| nest.reductions.push((Combine::Add, Type::F64))), Some(4));
+    let as_one = || Over::Rows(Interiors::AtCornersOrAsOne(BTreeSet::new()));
+    assert_eq!(broken(&|nest| *parts(nest).1 = as_one()), Some(5));
+    assert_eq!(broken(&|nest| drop(nest.body.pop())), Some(6));
+}
