@@ -33,13 +33,14 @@ use proc_macro::TokenStream;
 ///   `let mut t = Array2::<f64>::zeros([n, m]);`.
 /// - Programs call programs and `#[func]`s.
 ///
-/// `#[program(adjoint = solve_adjoint)]` gives the program a derivative of its own: a program that takes its parameters,
-/// as they are after the call and to be read alone, then one array for each of its float arrays, in order: cotangents.
-/// It adds to those of arrays that are read, and turns those of written arrays into cotangents of what these held
-/// before. `tangent = …` likewise, with tangents. `saved = [pivots]` names arrays that the program writes for these
-/// alone: they come with its parameters, have no cotangent, and are constants for everyone else.
+/// `#[program(adjoint = solve_adjoint)]` names the adjoint of the program: another program, which takes the same parameters, as
+/// they are after the call, arrays by `&`; then one array for each float array among them, in order, by `&mut`: its
+/// cotangent. The adjoint adds to the cotangent of an array that the program reads. The cotangent of an array that the
+/// program writes belongs to its contents after the call, and the adjoint replaces it with that of the contents before
+/// the call. `tangent = …` names the tangent in the same way. `saved = [pivots]` names arrays that the program writes only for
+/// these rules: the rules receive them, they have no cotangent, and everywhere else they are constants.
 ///
-/// `#[program(args = StepArgs)]` makes a struct with one field for each parameter beside it, for launches with long lists:
+/// `#[program(args = StepArgs)]` also defines a struct with one field for each parameter, for launches with many arguments:
 /// `step.launch(StepArgs { u: &mut u, dt: 0.1 }.into())`.
 #[proc_macro_attribute]
 pub fn program(attr: TokenStream, item: TokenStream) -> TokenStream {
@@ -49,15 +50,15 @@ pub fn program(attr: TokenStream, item: TokenStream) -> TokenStream {
 /// Makes methods of a struct of arrays programs.
 ///
 /// It stands before an `impl` block of a struct with `#[derive(Arrays)]`. Its methods with `#[program]`, which take `&self` or
-/// `&mut self`, are programs: `World::step()` gives the program, whose type is `World_step` (`World_step::dt` is the name of a
-/// parameter); a launch takes the struct first; programs call it as a method, `w.step(dt);`. Other functions of the block stay
-/// as they are.
+/// `&mut self`, are programs: `World::step()` returns the program, whose type is `World_step` (`World_step::dt` is the name of a
+/// parameter); a launch takes the struct as its first argument; programs call it as a method, `w.step(dt);`. Other functions of
+/// the block are unchanged.
 #[proc_macro_attribute]
 pub fn programs(attr: TokenStream, item: TokenStream) -> TokenStream {
     methods::expand(attr.into(), item.into()).into()
 }
 
-/// Makes a function usable inside programs, while it stays a plain function of Rust.
+/// Makes a function usable inside programs; Rust can still call it as a plain function.
 ///
 /// It computes values from scalars, small values and elements of arrays (`fn lap(u: &Array2<f64>, i: usize, j: usize) ->
 /// f64`), may change what it takes by `&mut`, may be generic over `T: Float` and over constants, and is expanded where a
@@ -82,7 +83,7 @@ pub fn operation(attr: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a struct of arrays a parameter of programs: `fn step(w: &mut World)`, `w.pos[[i, k]]`.
 ///
-/// Its fields are arrays, scalars and other such structs; a field with `#[arrays(skip)]` is the host's alone.
+/// Its fields are arrays, scalars and other such structs; a field with `#[arrays(skip)]` exists only on the host.
 #[proc_macro_derive(Arrays, attributes(arrays))]
 pub fn derive_arrays(item: TokenStream) -> TokenStream {
     arrays::derive(item.into()).into()
@@ -111,7 +112,7 @@ pub fn derive_label(item: TokenStream) -> TokenStream {
 /// - `#[checkpoint(Stage::Solve)] { … }` labels the region: a launch can be resumed there;
 /// - `yield_on = w.overflow` leaves the program after the region if that flag (an `Array0` of `i32`, `u32` or `bool`)
 ///   is not zero;
-/// - `undo` undoes all that the region wrote if it yields, `undo = [w.pairs]` the arrays named.
+/// - `undo` restores all that the region wrote if it yields, `undo = [w.pairs]` the arrays named.
 ///
 /// Labels are variants of an enum with `#[derive(Label)]`. Regions do not nest.
 #[proc_macro_attribute]
