@@ -68,6 +68,9 @@ class Derivative(DerivativeBase):
         on_yield: Optional[Callable[..., Any]] = None,
     ) -> "Derivative":
         names = [wrt] if isinstance(wrt, str) else list(wrt)
+        for name in [of, *names, *values]:
+            if not isinstance(name, str):
+                raise TypeError(f"`{kind}` takes the names of parameters, as in `.{kind}(\"loss\", wrt=\"u\")`, not a `{type(name).__name__}`")
         wanted = [of, *values] if kind in ("grad", "vjp") else []
         chosen = None
         if schedule is not None:

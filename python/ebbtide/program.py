@@ -32,6 +32,11 @@ class Program(ProgramBase):
         if device == "cuda":
             find_compiler()
         parameters = list(inspect.signature(function).parameters.values())
+        if parameters and parameters[0].name == "self" and is_method(function):
+            raise TypeError(
+                f"`{function.__qualname__}` is a method, and a program is a function: define it outside of the class, and pass arrays, "
+                "numbers or a dataclass of these"
+            )
         empty = inspect.Parameter.empty
         defaults = [(p.default is not empty, None if p.default is empty else p.default) for p in parameters]
         self: Any = super().__new__(cls, function.__name__, [p.name for p in parameters], defaults, device)
@@ -139,6 +144,12 @@ class Func:
 
     def __repr__(self) -> str:
         return f"<func {self.name}>"
+
+
+def is_method(function: Callable[..., Any]) -> bool:
+    """Is this function defined in the body of a class?"""
+    around = function.__qualname__.rpartition(".")[0]
+    return around != "" and not around.endswith("<locals>")
 
 
 @overload

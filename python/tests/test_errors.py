@@ -368,3 +368,68 @@ def test_a_panic_is_an_exception_and_never_the_interpreters_end():
     assert (u.tolist(), loss[()]) == ([1.0] * 3, 0.0)
     eb.program(unrunnable)(u, loss)
     assert loss[()] == 3.0
+
+
+def test_the_element_of_an_array_of_rank_0():
+    def add(u, loss):
+        for i in par(len(u)):
+            loss += u[i]
+
+    refused(add, U, np.zeros(()), contains="its element is `loss[()]`", line="loss += u[i]")
+
+    def result(u, loss):
+        for i in par(len(u)):
+            loss[()] += u[i]
+
+    refused(result, U, 0.0, contains="`loss` is not an array: results are written to arrays; `np.zeros(())` holds one number")
+    refused(result, U, np.zeros(1), contains="or pass an array of rank 0, `np.zeros(())`")
+
+
+def test_ranges_of_parallel_loops():
+    def inner(u):
+        for i in par(1, len(u) - 1):
+            u[i] = 0.0
+
+    refused(inner, U, contains="from `1` to `len(u) - 1` is `par(range(1, len(u) - 1))`", line="par(1, len(u) - 1)")
+
+    def shape(u):
+        for i, j in par(u.shape):
+            u[i, j] = 0.0
+
+    refused(shape, np.ones((2, 2)), contains="write one range for each, `par(n, m)`")
+
+    def numba(u):
+        for i in prange(len(u)):  # noqa: F821
+            u[i] = 0.0
+
+    refused(numba, U, contains="there is no `prange` here: write `par`, with `from ebbtide import par`")
+
+    def missing(u):
+        fill(u, 0.0)  # noqa: F821
+
+    refused(missing, U, contains="there is no `fill` here: write `fill`, with `from ebbtide import fill`")
+
+
+def test_methods_are_not_programs():
+    def define():
+        class Model:
+            @eb.program
+            def step(self, u):
+                u[0] = 0.0
+
+        return Model
+
+    with pytest.raises(TypeError, match="Model.step` is a method, and a program is a function"):
+        define()
+
+
+def test_derivatives_take_names():
+    @eb.program
+    def square(u, loss):
+        for i in par(len(u)):
+            loss[()] += u[i] * u[i]
+
+    with pytest.raises(TypeError, match="takes the names of parameters.*not a `ndarray`"):
+        square.grad(np.zeros(()), wrt="u")
+    with pytest.raises(TypeError, match="takes the names of parameters.*not a `float64`"):
+        square.grad("loss", wrt=U)

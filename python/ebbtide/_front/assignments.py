@@ -257,7 +257,9 @@ class Assignments(SmallAssignments):
         if isinstance(array, Small):
             raise self.fail(node, "components of a small value are not assigned: make the vector anew, `v = np.array([x, v[1]])`")
         if not isinstance(array, Array):
-            raise self.fail(node, f"`{ast.unparse(node)}` is no array")
+            said = f"`{ast.unparse(node)}` is not an array"
+            hint = ": results are written to arrays; `np.zeros(())` holds one number" if isinstance(node, ast.Name) else ""
+            raise self.fail(node, said + hint)
         if self.func:
             raise self.fail(node, "an `@ebbtide.func` computes one value and writes no array: make it a program, or write in the caller")
         array.write()
@@ -311,6 +313,8 @@ class Assignments(SmallAssignments):
         if not isinstance(bound, Local):
             if isinstance(bound, LoopVariable):
                 raise self.fail(statement, f"`{statement.target.id}` is the variable of a loop: use another name")
+            if isinstance(bound, Array) and bound.rank == 0:
+                raise self.fail(statement, f"`{bound.name}` is an array: its element is `{bound.name}[()]`")
             if isinstance(bound, Array):
                 raise self.fail(statement, f"`{bound.name}` is an array: write a loop over its elements")
             raise self.fail(statement, f"`{statement.target.id}` is read before it is assigned: assign it before, in the same block or around it")

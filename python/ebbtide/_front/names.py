@@ -7,6 +7,7 @@ from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
+from .. import language
 from .._types import FLOATS, INTEGERS, NAMES
 from .ranges import Bounds, Linear
 from .source import Source
@@ -16,6 +17,13 @@ _LIMITS = {"i32": (-(2**31), 2**31 - 1), "i64": (-(2**63), 2**63 - 1), "u32": (0
 
 
 Known = Union[Const, Value, Array, Struct, Object, Small]
+
+
+def imported_from(name: str) -> str:
+    """What to write where a word of the language is missing, or one of another system stands in its place."""
+    word = "par" if name == "prange" else name
+    known = getattr(getattr(language, word, None), "__module__", None) == language.__name__
+    return f": write `{word}`, with `from ebbtide import {word}`" if known else ""
 
 
 class Names:
@@ -85,7 +93,7 @@ class Names:
         try:
             return self.host(node, self.source.lookup(node.id))
         except KeyError:
-            raise self.fail(node, f"there is no `{node.id}` here") from None
+            raise self.fail(node, f"there is no `{node.id}` here{imported_from(node.id)}") from None
 
     assigned_names: set[str] = set()
 
@@ -245,7 +253,9 @@ class Names:
         if len(parts) != array.rank and not 0 < array.rank - len(parts) <= len(array.item):
             shown = ", ".join("ijklmn"[: array.rank]) or "()"
             hint = f"write `{array.name}[{shown}]`"
-            if 0 < array.rank - len(parts) <= 2:
+            if not parts:
+                hint += ", or pass an array of rank 0, `np.zeros(())`"
+            elif 0 < array.rank - len(parts) <= 2:
                 small = "Vec3" if array.rank - len(parts) == 1 else "Mat3"
                 hint += f"; if its rows are small vectors, annotate `{array.name}: Array{len(parts)}[{small}[{array.ty}]]`"
             raise self.fail(node, f"`{array.name}` has {array.rank} dimensions and is indexed with {len(parts)}: {hint}")

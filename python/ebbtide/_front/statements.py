@@ -13,6 +13,16 @@ from .values import Array, Const, Gone, Local, LoopVariable, Named, Object, Smal
 from .walks import Walks
 
 
+def ranges_and_variables(ranges: Sequence[ast.expr], variables: int) -> str:
+    """What to write where `par` has another number of ranges than its loop has variables."""
+    if variables == 1 and len(ranges) == 2:
+        first, last = (ast.unparse(r) for r in ranges)
+        return f"`par` has two ranges and the loop one variable: from `{first}` to `{last}` is `par(range({first}, {last}))`"
+    if variables > 1 and len(ranges) == 1:
+        return f"`par` has one range and the loop {variables} variables: write one range for each, `par({', '.join('nmkl'[:variables])})`"
+    return f"`par` has {len(ranges)} ranges and the loop {variables} variables: write one variable for each range"
+
+
 class Statements(Walks):
     """Translates statements."""
 
@@ -200,7 +210,7 @@ class Statements(Walks):
         target = statement.target
         names = target.elts if isinstance(target, ast.Tuple) else [target]
         if len(names) != len(head.args):
-            raise self.fail(target, f"`par` has {len(head.args)} ranges and the loop {len(names)} variables: write one variable for each range")
+            raise self.fail(target, ranges_and_variables(head.args, len(names)))
         walks = [self.walk(argument) for argument in head.args]
         words = []
         for name in names:
