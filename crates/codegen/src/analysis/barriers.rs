@@ -1,37 +1,15 @@
-//! Where threads must meet between program-level statements.
+//! What may be pending between threads: what each statement of a segment touches, and by which threads. `transform::segment` puts a
+//! barrier before a statement that touches what another thread may still read or has just written.
 //!
-//! The blocks of a grid meet in about a microsecond, the threads of a CPU in a tenth of one, so a segment has a barrier
-//! only where one statement may touch what another thread still reads or has just written. What every statement touches,
-//! and by which threads, is kept in [`Pending`] while the statements are printed, around the back edges of loops too. No meeting is
-//! needed for elements that one thread alone touches: what thread 0 does, or the thread that owns an element in loops over
+//! The blocks of a grid meet in about a microsecond, the threads of a CPU in a tenth of one, so a segment has a barrier only there.
+//! None is needed for elements that one thread alone touches: what thread 0 does, or the thread that owns an element in loops over
 //! the same domain (see [`crate::analysis::thread_ownership`]).
-//!
-//! A loop that may meet a fault is followed by a meeting all the same, so that the first fault is the one that comes first
-//! in the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{Affines, ArrayId, Facts, Op, Par, Program, Role, Stmt, ValueId, walk};
 
-use crate::analysis::thread_ownership::MappingId;
-
-/// Which threads touch elements of an array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum By {
-    /// Any thread any element.
-    Anyone,
-    /// Thread 0.
-    First,
-    /// Each element is touched by the thread that owns it.
-    Owner(MappingId),
-}
-
-impl By {
-    /// May two threads touch the same element?
-    fn meets(self, other: By) -> bool {
-        self != other || self == By::Anyone
-    }
-}
+use crate::kernel::segment::{By, MappingId};
 
 /// What memory goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,14 +70,24 @@ impl Pending {
         self.touches.iter().filter(move |t| t.0 == Name::Array(array)).map(|t| (t.1, t.2))
     }
 
+    /// Each thread wrote a part of what is on the tape of an array now.
+    pub fn wrote_tape(&mut self, array: ArrayId) {
+        self.touches.insert((Name::Tape(array), Touch::Write, By::Anyone));
+    }
+
     /// Would this touch meet another one?
     pub fn conflicts(&self, array: ArrayId, touch: Touch, by: By) -> bool {
-        self.of(array).any(|(other, who)| (touch == Touch::Write || other == Touch::Write) && by.meets(who))
+        self.of(array).any(|(other, who)| (touch == Touch::Write || other == Touch::Write) && meet(by, who))
     }
 
     pub fn note(&mut self, array: ArrayId, touch: Touch, by: By) {
         self.touches.insert((Name::Array(array), touch, by));
     }
+}
+
+/// May threads of both kinds touch the same element?
+fn meet(by: By, other: By) -> bool {
+    by != other || by == By::Anyone
 }
 
 /// The arrays that iterations touch, how, and whether each iteration touches its own element alone: the one whose index is

@@ -14,10 +14,6 @@ use ebbtide_ir::{ArrayId, Binary, Facts, Op, Par, Program, Sharing, Type, ValueI
 use crate::kernel::index_expr::{Arithmetic, IndexExpr};
 use crate::kernel::work::Work;
 
-/// A way of dealing out iterations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct MappingId(pub usize);
-
 /// The domain of a loop, as expressions that are right on entry to the segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mapping {

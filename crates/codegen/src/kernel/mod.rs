@@ -15,6 +15,7 @@ pub(crate) mod interval;
 pub(crate) mod machine;
 pub(crate) mod name;
 pub(crate) mod nest;
+pub(crate) mod segment;
 pub(crate) mod show;
 pub(crate) mod stmt;
 pub(crate) mod verify;

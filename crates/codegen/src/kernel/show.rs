@@ -138,7 +138,7 @@ fn element(program: &Program, e: &Element) -> String {
 }
 
 /// A literal as numbers are written.
-fn literal(literal: Literal) -> String {
+pub(super) fn literal(literal: Literal) -> String {
     match literal.ty() {
         Type::Bool => (literal.bits() != 0).to_string(),
         ty if ty.is_float() => format!("{:?}", literal.to_f64()),

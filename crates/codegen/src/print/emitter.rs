@@ -8,10 +8,9 @@ use ebbtide_ir::{
 use ebbtide_math::c::{Item, Shape};
 use ebbtide_math::{Format, Kernel};
 
-use crate::analysis::barriers::Pending;
 use crate::analysis::thread_ownership::{Mapping, OnEntry};
 use crate::kernel::machine::{Family, Target, Width};
-use crate::kernel::name::{Fresh, Name};
+use crate::kernel::name::Name;
 use crate::print::c_types::{c_literal, format};
 use crate::print::entry::Entry;
 use crate::transform::forms::Forms;
@@ -55,10 +54,6 @@ pub(crate) struct Emitter<'p> {
     pub waiting_places: BTreeMap<&'static str, usize>,
     /// Functions that rare code calls, with their number of arguments.
     called: BTreeSet<(Item, usize)>,
-    /// What happened since all threads met.
-    pub pending: Pending,
-    /// How often all threads have met for certain.
-    pub meetings: usize,
     /// The ways in which loops of the segment being printed are dealt out between threads.
     pub mappings: Vec<Mapping>,
     /// What is known on entry to the segment being printed.
@@ -71,13 +66,6 @@ pub(crate) struct Emitter<'p> {
     pub constant: BTreeSet<ArrayId>,
     /// How many loops around parallel ones are around what is being printed.
     pub outer_loops: usize,
-}
-
-/// What is known of the text so far, besides the text itself.
-pub(crate) struct Mark {
-    entry: usize,
-    fresh: Fresh,
-    calls: usize,
 }
 
 /// How often code runs: elementary functions are spelt out where it is often, and called where it is rare, which
@@ -122,8 +110,6 @@ impl<'p> Emitter<'p> {
             deferring: BTreeSet::new(),
             waiting_places: BTreeMap::new(),
             called: BTreeSet::new(),
-            pending: Pending::default(),
-            meetings: 0,
             mappings: Vec::new(),
             known_on_entry: OnEntry::default(),
             entry: Entry::default(),
@@ -180,18 +166,6 @@ impl Emitter<'_> {
         let before = std::mem::take(&mut self.out);
         let result = print(self);
         (std::mem::replace(&mut self.out, before), result)
-    }
-
-    /// What is known now, to come back to: what is printed apart from here on may have to be printed anew.
-    pub fn mark(&self) -> Mark {
-        Mark { entry: self.entry.len(), fresh: self.forms.fresh, calls: self.calls.len() }
-    }
-
-    /// Forgets what was learnt since.
-    pub fn rewind(&mut self, to: &Mark) {
-        self.entry.truncate(to.entry);
-        self.calls.truncate(to.calls);
-        self.forms.fresh = to.fresh;
     }
 
     /// A number that no other label or variable has.

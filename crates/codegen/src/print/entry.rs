@@ -38,15 +38,6 @@ impl Entry {
         }
     }
 
-    pub fn len(&self) -> usize {
-        self.items.len()
-    }
-
-    /// Forgets all but the first ones.
-    pub fn truncate(&mut self, len: usize) {
-        self.items.truncate(len);
-    }
-
     /// All of it; must the threads of a block meet after it?
     pub fn text(&self) -> (String, bool) {
         let shared = self.items.iter().any(|(known, _)| known.is_shared());

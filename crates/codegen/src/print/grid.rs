@@ -6,19 +6,18 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{After, ArrayId, Combine, Op, Par, Stmt, Store, ValueId, walk};
+use ebbtide_ir::{After, ArrayId, Combine, Op, Par, Push, Stmt, Store, ValueId, walk};
 
 use crate::analysis::bounds_proof::Proof;
 use crate::analysis::interior::Interior;
 use crate::analysis::narrow_index::{Narrow, narrow_values};
 use crate::analysis::ordered_updates::scattered;
-use crate::analysis::team_sums::suits_teams;
 use crate::analysis::work::rows_together;
 use crate::kernel::interval::Rows;
 use crate::kernel::machine::{Family, Width};
 use crate::kernel::name::Name;
+use crate::kernel::segment::{Manner, Step};
 use crate::print::c_types::{c_type, neutral};
-use crate::print::elements::{Touched, Whole};
 use crate::print::emitter::{Emitter, line};
 use crate::print::entry::Known;
 use crate::print::interior::{narrowing, order_of_sums};
@@ -107,33 +106,29 @@ impl Emitter<'_> {
         line!(self, "f->shared->ended = f->shared->fault != 0;");
     }
 
-    pub fn kernel_tape(&mut self, stmt: &Stmt) {
-        match stmt {
-            Stmt::Push(push) => {
-                let a = push.array.index();
-                let t = c_type(self.program.array(push.array).ty);
-                line!(self, "if (t{a}.depth >= t{a}.capacity) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
-                line!(self, "else {{");
-                match push.after {
-                    After::Same => {
-                        line!(self, "{t} *kept = ({t} *)eb_place(f, &t{a}, t{a}.depth++);");
-                        self.elements(push.array, Touched::Read, Whole::kept(push.array));
-                    }
-                    After::Anything(old) => line!(
-                        self,
-                        "{t} *t = a{a}; a{a} = ({t} *)eb_exchange(f, &t{a}, t{a}.depth++, t); a{} = t;",
-                        old.index()
-                    ),
-                }
-                line!(self, "}}");
+    pub fn kernel_push(&mut self, push: &Push, steps: &[Step]) {
+        let a = push.array.index();
+        let t = c_type(self.program.array(push.array).ty);
+        line!(self, "if (t{a}.depth >= t{a}.capacity) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
+        line!(self, "else {{");
+        match push.after {
+            After::Same => {
+                line!(self, "{t} *kept = ({t} *)eb_place(f, &t{a}, t{a}.depth++);");
+                self.steps(steps);
             }
-            Stmt::Pop(array) => {
-                let (a, t) = (array.index(), c_type(self.program.array(*array).ty));
-                line!(self, "if (t{a}.depth == 0) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
-                line!(self, "else a{a} = ({t} *)eb_exchange(f, &t{a}, --t{a}.depth, a{a});");
-            }
-            _ => {}
+            After::Anything(old) => line!(
+                self,
+                "{t} *t = a{a}; a{a} = ({t} *)eb_exchange(f, &t{a}, t{a}.depth++, t); a{} = t;",
+                old.index()
+            ),
         }
+        line!(self, "}}");
+    }
+
+    pub fn kernel_pop(&mut self, array: ArrayId) {
+        let (a, t) = (array.index(), c_type(self.program.array(array).ty));
+        line!(self, "if (t{a}.depth == 0) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
+        line!(self, "else a{a} = ({t} *)eb_exchange(f, &t{a}, --t{a}.depth, a{a});");
     }
 
     /// Addresses come from tables: the compiler cannot know that all are of global memory. What is printed until the next
@@ -162,50 +157,35 @@ impl Emitter<'_> {
     }
 
     /// The iterations of a parallel loop, dealt out between threads; its ranges are printed.
-    pub fn kernel_par(&mut self, par: &Par, reductions: &[(Combine, &Store)]) {
-        let in_teams = reductions.is_empty() && suits_teams(self.program, self.facts, par);
-        if in_teams {
-            // Others than its owner work on an element.
-            self.meet_if_pending();
-        }
-        self.before_loop(par);
+    pub fn kernel_iterations(&mut self, par: &Par, manner: Manner, reductions: &[(Combine, &Store)]) {
         let exit = self.fresh();
         let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
         let (scattered, any_order) = scattered(self.program, self.facts, par);
-        let in_order = !any_order;
         let atomics = if any_order { scattered } else { BTreeSet::new() };
         let shared = Shared { atomics, ..Shared::default() };
         let it = Iterations { par, reductions: &stores, shared: &shared, team: Team::Alone };
         let cx = Context::often(exit);
         self.in_global_memory(par);
-        if in_teams {
-            self.in_teams(&it, cx);
-            self.meet();
-        } else if reductions.is_empty() && !in_order {
-            self.all_threads(&it, cx);
-        } else {
-            line!(self, "if (rows > 0 && row > 0) {{");
-            for k in 0..reductions.len() {
-                line!(self, "int seen{k} = 0;");
+        match manner {
+            Manner::Teams => self.in_teams(&it, cx),
+            Manner::Shares => self.all_threads(&it, cx),
+            Manner::Leaves | Manner::Ordered => {
+                line!(self, "if (rows > 0 && row > 0) {{");
+                for k in 0..reductions.len() {
+                    line!(self, "int seen{k} = 0;");
+                }
+                if manner == Manner::Leaves {
+                    self.leaf_by_leaf(&it, cx, reductions);
+                } else if !self.staged(&it, cx) {
+                    self.one_thread(&it, cx, reductions);
+                }
+                for k in 0..reductions.len() {
+                    // Whether any iteration combined at all decides whether the element is touched.
+                    line!(self, "if (seen{k}) f->partials[{k} * EB_PARTIALS + EB_SEEN] = 1;");
+                }
+                line!(self, "}}");
             }
-            if !in_order {
-                self.leaf_by_leaf(&it, cx, reductions);
-            } else if !self.staged(&it, cx) {
-                self.one_thread(&it, cx, reductions);
-            }
-            for k in 0..reductions.len() {
-                // Whether any iteration combined at all decides whether the element is touched.
-                line!(self, "if (seen{k}) f->partials[{k} * EB_PARTIALS + EB_SEEN] = 1;");
-            }
-            line!(self, "}}");
-            self.meet();
         }
-        if !reductions.is_empty() {
-            self.combine_leaves(reductions);
-            self.after_leaves(reductions.iter().map(|r| r.1.array));
-        }
-        line!(self, "}} }}");
-        self.inside.clear();
     }
 
     /// Prints the interval of columns on which the interior form is right in all rows that are `margin` away from the
@@ -384,7 +364,6 @@ impl Emitter<'_> {
             line!(self, "fault{exit}: eb_out_of_bounds(f, oops, oops_index, oops_extent);");
         }
         line!(self, "exit{exit}: ;");
-        self.after_loop(par, inside.interior.is_none().then_some("proved"));
     }
 
     /// Sixteen threads take an iteration, each a lane of its sums, where there are fewer iterations than threads.

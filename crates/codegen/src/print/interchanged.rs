@@ -13,6 +13,7 @@ use crate::analysis::block_width::block_width;
 use crate::analysis::bounds_proof::Test;
 use crate::analysis::interchange::{Interchange, Tape, interchange};
 use crate::kernel::machine::{Family, Width};
+use crate::kernel::segment::Step;
 use crate::kernel::stmt::Check;
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Emitter, line};
@@ -28,7 +29,7 @@ const AHEAD: usize = 8;
 
 impl Emitter<'_> {
     /// How a loop runs inside the parallel loops of its passes, where it does.
-    fn interchange<'l>(&self, l: &'l Loop) -> Option<Interchange<'l>> {
+    pub fn interchange<'l>(&self, l: &'l Loop) -> Option<Interchange<'l>> {
         match (self.family, self.yields) {
             (Family::Cuda, false) => interchange(self.program, self.facts, l).ok(),
             _ => None,
@@ -40,22 +41,18 @@ impl Emitter<'_> {
         block_width(self.program, block, &|l| self.interchange(l).is_some())
     }
 
-    /// Prints a loop, with its passes inside where they can be there.
-    pub fn program_loop(&mut self, l: &Loop) {
-        let Some(plan) = self.interchange(l) else { return self.passes_outside(l) };
-        self.meet_if_pending();
+    /// Prints a loop with its passes inside where they can be there, and elsewhere these steps.
+    pub fn interchanged(&mut self, l: &Loop, elsewhere: &[Step]) {
+        let Some(plan) = self.interchange(l) else { return self.steps(elsewhere) };
         line!(self, "{{ /* loop {}, inside its parallel loops */", l.id.index());
         // What the passes outside compute on entry, those inside use.
-        let before = self.pending.clone();
-        let (outside, ()) = self.apart(|text| text.passes_outside(l));
-        let after = std::mem::replace(&mut self.pending, before);
+        let (outside, ()) = self.apart(|text| text.steps(elsewhere));
         let proved = self.conditions(l, &plan);
         line!(self, "if (inner) {{");
         self.passes_inside(l, &plan, proved.as_ref());
         line!(self, "}} else {{");
         self.out.push_str(&outside);
         line!(self, "}} }}");
-        self.pending = after.or(&self.pending);
     }
 
     /// Prints the domain, the number of passes, and whether these can be inside; gives the index values that are numbers then,
@@ -187,7 +184,7 @@ impl Emitter<'_> {
                 Tape::Pops(count) => line!(self, "t{}.depth -= passes * {count};", array.index()),
             }
         }
-        self.meet();
+        self.barrier();
         // After all: another thread tells of passes on their way.
         if self.outer_loops == 0 {
             self.tell("passes");

@@ -1,14 +1,14 @@
 //! Library operations.
 
-use crate::print::c_types::{c_type, to_bits};
-use crate::print::emitter::{Emitter, line};
-use std::collections::BTreeSet;
-
 use ebbtide_ir::{ArrayId, Assign, Bound, Layout, LibraryCall, LibraryOp, Way};
 
+use crate::kernel::segment::Step;
+use crate::print::c_types::{c_type, to_bits};
+use crate::print::emitter::{Emitter, line};
+
 impl Emitter<'_> {
-    /// Prints a library operation; all threads have come to it, and leave it together.
-    pub fn library(&mut self, call: &LibraryCall) {
+    /// Prints whether arrays fit a library operation, and then the steps with it.
+    pub fn library(&mut self, call: &LibraryCall, steps: &[Step]) {
         let wrong = self.misfit(call);
         self.calls.push(call.clone());
         line!(self, "{{ /* {} */", call.name(self.program));
@@ -17,9 +17,12 @@ impl Emitter<'_> {
             "if ({wrong}) {{ eb_fault(f, EB_MISFIT, {}, 0, 0, 0); eb_barrier(f); goto leave; }}",
             self.calls.len() - 1
         );
-        let reads: BTreeSet<ArrayId> = call.reads.iter().copied().collect();
-        let writes: BTreeSet<ArrayId> = call.writes.iter().copied().collect();
-        self.before_parts(&reads, &writes);
+        self.steps(steps);
+        line!(self, "}}");
+    }
+
+    /// Prints the operation itself.
+    pub fn library_operation(&mut self, call: &LibraryCall) {
         match (call.op, call.reads.as_slice(), call.writes.as_slice()) {
             (LibraryOp::Matmul { left, right, into }, &[a, b], &[c]) => {
                 self.matmul((a, left), (b, right), c, into)
@@ -30,12 +33,6 @@ impl Emitter<'_> {
             // The verifier knows how many arrays each of them takes.
             _ => {}
         }
-        match call.op {
-            // The host may have failed.
-            LibraryOp::Custom(_) => self.meet(),
-            _ => self.after_parts(reads, writes),
-        }
-        line!(self, "}}");
     }
 
     /// The host does it, called by one thread. What it is comes with the frame, so that the text does not change.

@@ -8,6 +8,7 @@ use crate::analysis::bounds_proof::{Proof, Prover, Test};
 use crate::analysis::names::{reductions, values_inside};
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
+use crate::kernel::segment::{Barrier, Step};
 use crate::kernel::work::{Passes, Work};
 use crate::print::c_types::{c_type, neutral, to_bits};
 use crate::print::emitter::{Emitter, line};
@@ -35,8 +36,8 @@ impl Emitter<'_> {
         Prover { program: self.program, inside: &self.inside }
     }
 
-    /// Prints a parallel loop.
-    pub fn par(&mut self, par: &Par) {
+    /// Prints a parallel loop: its domain, what it requires, and its steps.
+    pub fn par(&mut self, par: &Par, steps: &[Step]) {
         let reductions = reductions(self.facts, par);
         self.inside = values_inside(par);
         self.reductions = self.reductions.max(reductions.len());
@@ -55,31 +56,35 @@ impl Emitter<'_> {
         );
         self.domain(par);
         self.requirements(par);
-        if self.family == Family::Cuda {
-            return self.kernel_par(par, &reductions);
+        for step in steps {
+            match (step, self.family) {
+                (Step::Iterations(..), Family::C) => self.iterations(par, &reductions),
+                (Step::Iterations(_, manner), Family::Cuda) => {
+                    self.kernel_iterations(par, *manner, &reductions)
+                }
+                (Step::CombineLeaves(_), Family::C) => self.finish_reductions(&reductions),
+                (Step::CombineLeaves(_), Family::Cuda) => self.combine_leaves(&reductions),
+                (Step::Barrier(Barrier::UnlessProved), _) => self.barrier_unless_proved(par),
+                (step, _) => self.steps(std::slice::from_ref(step)),
+            }
         }
-        self.before_loop(par);
-        let of = ParallelLoop {
-            program: self.program,
-            facts: self.facts,
-            target: self.target,
-            par,
-            reductions: &reductions,
-            order_of_sums: &order_of_sums,
-        };
-        let nest = of.nest(&mut self.forms);
-        self.nest(&nest, &reductions);
-        if reductions.is_empty() {
-            let safe = self.prover().proof(par, &[]).map(|proof| proved(&proof, &[]));
-            line!(self, "i64 wild = 0; (void)wild;");
-            self.after_loop(par, safe.as_deref());
-        } else {
-            self.meet();
-            self.finish_reductions(&reductions);
-            self.after_leaves(reductions.iter().map(|r| r.1.array));
+        match self.family {
+            Family::C => line!(self, "}}"),
+            // What is known of addresses ends with it.
+            Family::Cuda => line!(self, "}} }}"),
         }
-        line!(self, "}}");
         self.inside.clear();
+    }
+
+    /// The iterations of a parallel loop, for the threads of a CPU.
+    fn iterations(&mut self, par: &Par, reductions: &[(Combine, &Store)]) {
+        let (program, facts, target) = (self.program, self.facts, self.target);
+        let of = ParallelLoop { program, facts, target, par, reductions, order_of_sums: &order_of_sums };
+        let nest = of.nest(&mut self.forms);
+        self.nest(&nest, reductions);
+        if reductions.is_empty() {
+            line!(self, "i64 wild = 0; (void)wild;");
+        }
     }
 
     /// Asks what must hold so that no two iterations meet. All threads come to the same answer.

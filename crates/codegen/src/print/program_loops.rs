@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{Block, Loop, LoopKind, Stmt, ValueId, walk_program_level};
+use ebbtide_ir::{Block, LoopKind, Stmt, ValueId, walk_program_level};
 
-use crate::analysis::barriers::Pending;
 use crate::analysis::exact::may_overflow;
 use crate::kernel::machine::Family;
+use crate::kernel::segment::TimeLoop;
 use crate::print::emitter::{Emitter, line};
 
 impl Emitter<'_> {
@@ -31,45 +31,20 @@ impl Emitter<'_> {
     }
 
     /// Prints a loop whose passes all threads run one after the other.
-    ///
-    /// A pass may begin after another one: what may be pending then is known when its text is, so the text is printed
-    /// until nothing new is.
-    pub fn passes_outside(&mut self, l: &Loop) {
-        let waiting = self.waiting.get(&l.id).cloned().unwrap_or_default();
+    pub fn passes_outside(&mut self, l: &TimeLoop) {
+        let waiting = self.waiting.get(&l.source.id).cloned().unwrap_or_default();
         self.deferring.extend(&waiting);
-        self.passes_until_known(l);
-        for c in waiting {
-            self.deferring.remove(&c);
-            self.settle(c);
-            self.wrote_parts(c);
-        }
+        self.passes(l);
+        self.deferring.retain(|c| !waiting.contains(c));
     }
 
-    fn passes_until_known(&mut self, l: &Loop) {
-        let mut begun = self.pending.clone();
-        loop {
-            let mark = self.mark();
-            self.pending.clone_from(&begun);
-            let (text, left) = self.apart(|text| text.passes(l, &begun));
-            let again = begun.clone().or(&self.pending);
-            if again == begun {
-                self.out.push_str(&text);
-                self.pending = left;
-                return;
-            }
-            self.rewind(&mark);
-            begun = again;
-        }
-    }
-
-    /// Prints a loop whose passes begin with this pending; gives what is pending where it is left.
-    fn passes(&mut self, l: &Loop, begun: &Pending) -> Pending {
-        let (pass, meetings) = (format!("pass{}", l.id.index()), self.meetings);
+    fn passes(&mut self, of: &TimeLoop) {
+        let l = of.source;
+        let pass = format!("pass{}", l.id.index());
         if let LoopKind::For { from, to, .. } = l.kind {
             self.check_bounds(&[from, to]);
         }
         line!(self, "{pass} = 0;");
-        let mut left = begun.clone();
         match &l.kind {
             LoopKind::For { var, from, to } => {
                 let (mut from, mut to) = (self.value(*from), self.value(*to));
@@ -85,11 +60,10 @@ impl Emitter<'_> {
                     var.index()
                 );
             }
-            LoopKind::While { head, condition } => {
+            LoopKind::While { condition, .. } => {
                 line!(self, "for (;; {pass}++) {{");
-                self.statements(head);
+                self.steps(&of.head);
                 line!(self, "if (!{}) break;", self.value(*condition));
-                left.clone_from(&self.pending);
             }
             LoopKind::Forever => line!(self, "for (;; {pass}++) {{"),
         }
@@ -100,11 +74,8 @@ impl Emitter<'_> {
                 Family::Cuda => line!(self, "f->pass = {pass};"),
             }
         }
-        self.outer_loops += 1;
-        let (body, ()) = self.apart(|text| text.statements(&l.body));
-        self.outer_loops -= 1;
         // Blocks that meet in every pass look there whether the host wants an end.
-        let only = match self.family == Family::Cuda && self.meetings > meetings {
+        let only = match self.family == Family::Cuda && of.meets() {
             true => "if (gridDim.x == 1) ",
             false => "",
         };
@@ -113,18 +84,16 @@ impl Emitter<'_> {
             true => line!(self, "{only}if (eb_pause_after(f, (u32){pass} + 1)) goto leave;"),
             false => line!(self, "{only}if (eb_pause(f)) goto leave;"),
         }
-        self.out.push_str(&body);
-        // There may be no pass at all.
-        self.meetings = meetings;
+        self.outer_loops += 1;
+        self.steps(&of.body);
+        self.outer_loops -= 1;
         if let Some(until) = l.until {
             line!(self, "if ({}) {{ {pass}++; break; }}", self.value(until));
-            left = left.or(&self.pending);
         }
         line!(self, "}}");
         if self.outer_loops == 0 {
             self.tell(&pass);
         }
-        left
     }
 
     /// Tells the host how many passes of an outermost loop there were.

@@ -1,52 +1,47 @@
 //! Regions that may yield.
 
-use ebbtide_ir::{Region, Undone};
+use ebbtide_ir::{ArrayId, Region};
 
+use crate::kernel::segment::Step;
 use crate::print::c_types::c_type;
-use crate::print::elements::{Touched, Whole, address};
 use crate::print::emitter::{Emitter, line};
 
 impl Emitter<'_> {
-    /// Prints a region: what it may undo is kept, and where its flag is set all threads leave.
-    pub fn region(&mut self, region: &Region) {
+    /// Prints where a resumed run begins.
+    pub fn label(&mut self, region: &Region) {
         let id = region.id.index();
         line!(self, "/* region {id} */");
         if self.yields {
             line!(self, "region{id}: ;");
         }
-        let undone = Undone::by(region);
-        for a in &undone.arrays {
-            let t = c_type(self.program.array(*a).ty);
-            line!(self, "{{ {t} *kept = ({t} *)f->kept[{}];", a.index());
-            self.elements(*a, Touched::Read, Whole::kept(*a));
-            line!(self, "}}");
-        }
-        for l in &undone.locals {
-            line!(self, "kept_l{0} = l{0};", l.index());
-        }
-        self.statements(&region.body);
-        if let Some(flag) = region.flag {
-            self.before_read(flag);
-            line!(self, "if (a{}[0]) {{", flag.index());
-            let (pending, meetings) = (self.pending.clone(), self.meetings);
-            for a in &undone.arrays {
-                let t = c_type(self.program.array(*a).ty);
-                line!(self, "{{ const {t} *kept = (const {t} *)f->kept[{}];", a.index());
-                let back = Whole::Copy { to: address(*a), from: "kept".to_string() };
-                self.elements(*a, Touched::Written, back);
-                line!(self, "}}");
-            }
-            for l in &undone.locals {
-                line!(self, "l{0} = kept_l{0};", l.index());
-            }
-            line!(
-                self,
-                "if (f->thread == 0) {{ f->shared->outcome = 1; f->shared->region = {id}; f->shared->reason = a{}[0]; }}",
-                flag.index()
-            );
-            line!(self, "eb_barrier(f); goto leave; }}");
-            (self.pending, self.meetings) = (pending, meetings);
-            self.after_read(flag);
-        }
+    }
+
+    /// Prints steps in which what is kept of an array is its place for that.
+    pub fn keep(&mut self, array: ArrayId, steps: &[Step]) {
+        let t = c_type(self.program.array(array).ty);
+        line!(self, "{{ {t} *kept = ({t} *)f->kept[{}];", array.index());
+        self.steps(steps);
+        line!(self, "}}");
+    }
+
+    /// The same, where it is only read.
+    pub fn restore(&mut self, array: ArrayId, steps: &[Step]) {
+        let t = c_type(self.program.array(array).ty);
+        line!(self, "{{ const {t} *kept = (const {t} *)f->kept[{}];", array.index());
+        self.steps(steps);
+        line!(self, "}}");
+    }
+
+    /// Where the flag of a region is set, all threads undo what it did and leave.
+    pub fn leave_if_set(&mut self, region: &Region, flag: ArrayId, undo: &[Step]) {
+        line!(self, "if (a{}[0]) {{", flag.index());
+        self.steps(undo);
+        line!(
+            self,
+            "if (f->thread == 0) {{ f->shared->outcome = 1; f->shared->region = {}; f->shared->reason = a{}[0]; }}",
+            region.id.index(),
+            flag.index()
+        );
+        line!(self, "eb_barrier(f); goto leave; }}");
     }
 }

@@ -6,19 +6,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    After, ArrayId, Binary, Block, Entered, Indices, LocalId, LoopKind, Op, Push, Site, Stmt, Store, Undone,
-    ValueId, walk_program_level,
+    After, ArrayId, Binary, Block, Combine, Entered, Indices, LocalId, LoopKind, Op, Push, Site, Stmt, Store,
+    Undone, ValueId, walk_program_level,
 };
 
 use crate::analysis::assertions::assertions;
-use crate::analysis::barriers::{By, Pending};
 use crate::analysis::deferred_products::only_added_to;
 use crate::analysis::names::{Names, regions, taped, written};
 use crate::analysis::thread_ownership::OnEntry;
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
+use crate::kernel::segment::{By, Step};
 use crate::print::c_types::{c_type, from_bits, to_bits};
-use crate::print::elements::{Touched, Whole, address};
 use crate::print::emitter::{Emitter, line};
 
 impl Emitter<'_> {
@@ -33,7 +32,6 @@ impl Emitter<'_> {
             .flat_map(|(_, block)| Names::of(program, block).used)
             .collect();
         self.forms.assertions = assertions(program, block);
-        self.pending = Pending::default();
         self.waiting = match self.family {
             Family::C => only_added_to(program, block),
             Family::Cuda => BTreeMap::new(),
@@ -100,8 +98,8 @@ impl Emitter<'_> {
                 }
             }
         });
-        self.pending = Pending::default();
-        let (statements, ()) = self.apart(|text| text.statements(block));
+        let steps = self.steps_of(block);
+        let (statements, ()) = self.apart(|text| text.steps(&steps));
         // What the statements want to be computed on entry is known when they are printed.
         let (mut computed, shared) = std::mem::take(&mut self.entry).text();
         let unlike = std::mem::take(&mut self.unlike);
@@ -204,106 +202,83 @@ impl Emitter<'_> {
         line!(self, "}} }}");
     }
 
-    pub fn statements(&mut self, block: &Block) {
-        for (k, stmt) in block.iter().enumerate() {
-            // What is overwritten at once need not be cleared.
-            let next = block.get(k + 1);
-            if !matches!((stmt, next), (Stmt::Temp(a), Some(Stmt::Copy { to, .. } | Stmt::Fill(to, _))) if a == to)
-            {
-                self.statement(stmt);
-            }
-        }
+    /// Prints steps. The depth of recursion is that of nesting in the source.
+    pub fn steps(&mut self, steps: &[Step]) {
+        steps.iter().for_each(|step| self.step(step));
     }
 
-    fn statement(&mut self, stmt: &Stmt) {
-        match stmt {
-            Stmt::Let(v) => self.program_value(*v),
-            Stmt::Declare(local, v) | Stmt::Set(local, v) => {
-                line!(self, "l{} = {};", local.index(), self.value(*v))
-            }
-            Stmt::Store(s) => self.program_store(s, |_, _, value| value.to_string()),
-            Stmt::Update(how, s) => {
-                let ty = self.program.array(s.array).ty;
-                self.program_store(s, |text, element, value| text.combine(*how, Ty::One(ty), element, value));
-            }
-            Stmt::If(branch) => {
-                line!(self, "if ({}) {{", self.value(branch.condition));
-                let (before, meetings) = (self.pending.clone(), self.meetings);
-                self.statements(&branch.then);
-                let then = std::mem::replace(&mut self.pending, before);
-                let met = std::mem::replace(&mut self.meetings, meetings);
-                line!(self, "}} else {{");
-                self.statements(&branch.otherwise);
-                line!(self, "}}");
-                self.pending = then.or(&self.pending);
-                self.meetings = self.meetings.min(met);
-            }
-            Stmt::Loop(l) => self.program_loop(l),
-            Stmt::Par(par) => self.par(par),
-            Stmt::Region(region) => self.region(region),
-            Stmt::Call(call) => self.statements(&call.body),
-            Stmt::Swap(a, b) => {
-                self.same_shape(*a, *b);
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Barrier(_) => self.barrier(),
+            Step::Label(region) => self.label(region),
+            Step::Let(v) => self.program_value(*v),
+            Step::Set(local, v) => line!(self, "l{} = {};", local.index(), self.value(*v)),
+            Step::Store { store, how, by } => self.program_store(store, *how, *by),
+            Step::SameShape(a, b) => self.same_shape(*a, *b),
+            Step::Swap(a, b) => {
                 let t = c_type(self.program.array(*a).ty);
                 line!(self, "{{ {t} *t = a{0}; a{0} = a{1}; a{1} = t; }}", a.index(), b.index());
-                self.pending.swap(*a, *b);
             }
-            Stmt::Fill(a, v) => {
-                let value = self.value(*v);
-                self.elements(*a, Touched::Written, Whole::Fill(value));
+            Step::Whole(whole) => self.whole(*whole),
+            Step::If { condition, then, otherwise } => {
+                line!(self, "if ({}) {{", self.value(*condition));
+                self.steps(then);
+                line!(self, "}} else {{");
+                self.steps(otherwise);
+                line!(self, "}}");
             }
-            Stmt::Copy { from, to } => {
-                self.same_shape(*from, *to);
-                let copy = Whole::Copy { to: address(*to), from: address(*from) };
-                self.elements(*to, Touched::CopyOf(*from), copy);
-            }
-            Stmt::Library(call) => self.library(call),
-            Stmt::Temp(a) => self.elements(*a, Touched::Written, Whole::Fill("0".to_string())),
-            Stmt::Push(Push { array, .. }) | Stmt::Pop(array) => {
-                if let Stmt::Push(Push { after: After::Same, .. }) = stmt {
-                    // Others may still be about the memory that takes the copy.
-                    self.meet_if_pending();
-                }
-                self.exchange(*array);
-                match self.family {
-                    Family::C => self.tape(stmt),
-                    Family::Cuda => self.kernel_tape(stmt),
-                }
-            }
-            // Sweeps are driven by the host, between segments; only iterations claim elements.
-            Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Host(..) | Stmt::Claim(_) => {}
+            Step::Loop(l) => self.passes_outside(l),
+            Step::Interchanged(l, steps) => self.interchanged(l, steps),
+            Step::Par(par, steps) => self.par(par, steps),
+            Step::Library(call, steps) => self.library(call, steps),
+            Step::Operation(call) => self.library_operation(call),
+            Step::Push(push, steps) => match self.family {
+                Family::C => self.push(push, steps),
+                Family::Cuda => self.kernel_push(push, steps),
+            },
+            Step::PushExchanged(push) => match self.family {
+                Family::C => self.push(push, &[]),
+                Family::Cuda => self.kernel_push(push, &[]),
+            },
+            Step::Pop(array) => match self.family {
+                Family::C => self.pop(*array),
+                Family::Cuda => self.kernel_pop(*array),
+            },
+            Step::Keep(array, steps) => self.keep(*array, steps),
+            Step::Restore(array, steps) => self.restore(*array, steps),
+            Step::KeepLocal(l) => line!(self, "kept_l{0} = l{0};", l.index()),
+            Step::RestoreLocal(l) => line!(self, "l{0} = kept_l{0};", l.index()),
+            Step::Yield { region, flag, undo } => self.leave_if_set(region, *flag, undo),
+            Step::Settle(matrix) => self.settle(*matrix),
+            // They stand in their parallel loop.
+            Step::Iterations(..) | Step::CombineLeaves(_) => {}
         }
     }
 
-    fn tape(&mut self, stmt: &Stmt) {
-        match stmt {
-            Stmt::Push(push) => {
-                let a = push.array.index();
-                line!(self, "if (f->depth[{a}] >= f->capacity[{a}]) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
-                line!(self, "else {{ void **place = f->tape[{a}] + f->depth[{a}]++;");
-                match push.after {
-                    After::Same => {
-                        let t = c_type(self.program.array(push.array).ty);
-                        line!(self, "{t} *kept = *place;");
-                        self.elements(push.array, Touched::Read, Whole::kept(push.array));
-                        self.pushed_parts(push.array);
-                    }
-                    After::Anything(old) => {
-                        line!(self, "void *t = a{a}; a{0} = t; a{a} = *place; *place = t;", old.index())
-                    }
-                }
-                line!(self, "}}");
+    fn push(&mut self, push: &Push, steps: &[Step]) {
+        let a = push.array.index();
+        line!(self, "if (f->depth[{a}] >= f->capacity[{a}]) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
+        line!(self, "else {{ void **place = f->tape[{a}] + f->depth[{a}]++;");
+        match push.after {
+            After::Same => {
+                let t = c_type(self.program.array(push.array).ty);
+                line!(self, "{t} *kept = *place;");
+                self.steps(steps);
             }
-            Stmt::Pop(a) => {
-                let a = a.index();
-                line!(self, "if (f->depth[{a}] == 0) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
-                line!(
-                    self,
-                    "else {{ void **place = f->tape[{a}] + --f->depth[{a}]; void *t = a{a}; a{a} = *place; *place = t; }}"
-                );
+            After::Anything(old) => {
+                line!(self, "void *t = a{a}; a{0} = t; a{a} = *place; *place = t;", old.index())
             }
-            _ => {}
         }
+        line!(self, "}}");
+    }
+
+    fn pop(&mut self, array: ArrayId) {
+        let a = array.index();
+        line!(self, "if (f->depth[{a}] == 0) eb_fault(f, EB_TAPE, 0, 0, 0, 0);");
+        line!(
+            self,
+            "else {{ void **place = f->tape[{a}] + --f->depth[{a}]; void *t = a{a}; a{a} = *place; *place = t; }}"
+        );
     }
 
     fn program_value(&mut self, v: ValueId) {
@@ -312,10 +287,8 @@ impl Emitter<'_> {
             Op::Literal(_) => {}
             Op::Load(array, index) => {
                 let site = self.program.value(v).site.clone();
-                self.before_read(array);
                 let offset = self.checked_offset(array, index, &site);
                 line!(self, "v{} = a{}[{offset}];", v.index(), array.index());
-                self.after_read(array);
             }
             _ => {
                 if let Op::Binary(Binary::Div | Binary::Rem | Binary::RemEuclid, _, b) = op
@@ -349,19 +322,22 @@ impl Emitter<'_> {
         offset
     }
 
-    fn program_store(&mut self, s: &Store, value: impl Fn(&mut Self, &str, &str) -> String) {
-        let by = self.before_write(s.array);
+    /// One thread gives an element a value, or combines it with one.
+    fn program_store(&mut self, s: &Store, how: Option<Combine>, by: By) {
         let offset = self.checked_offset(s.array, s.index, &s.site);
         let element = format!("a{}[{offset}]", s.array.index());
         let operand = self.value(s.value);
-        let value = value(self, &element, &operand);
+        let ty = self.program.array(s.array).ty;
+        let value = match how {
+            Some(how) => self.combine(how, Ty::One(ty), &element, &operand),
+            None => operand,
+        };
         line!(self, "{{");
         let mine = match by {
             By::Owner(mapping) => self.owns(mapping, s.index),
-            _ => "f->thread == 0".to_string(),
+            By::First | By::Anyone => "f->thread == 0".to_string(),
         };
         line!(self, "if ({mine}) {element} = {value}; }}");
-        self.after_write(s.array, by);
     }
 
     /// The offset of the element that a reduction combines into, outside its loop; where it is out of bounds the

@@ -3,10 +3,11 @@
 use ebbtide_ir::{Indices, Par, Stmt, ValueId, walk};
 
 use crate::analysis::bounds_proof::Proof;
-use crate::analysis::thread_ownership::{Mapping, MappingId, has_owners};
+use crate::analysis::thread_ownership::{Mapping, has_owners};
 use crate::analysis::work::work_on_entry;
 use crate::kernel::index_expr::IndexExpr;
 use crate::kernel::machine::Family;
+use crate::kernel::segment::MappingId;
 use crate::print::emitter::{Emitter, line};
 use crate::print::entry::Known;
 

@@ -9,6 +9,7 @@ pub(crate) mod loop_nest;
 pub(crate) mod lower;
 pub(crate) mod narrow_index;
 pub(crate) mod predicate;
+pub(crate) mod segment;
 pub(crate) mod sides;
 pub(crate) mod sink_stores;
 pub(crate) mod specialise;
@@ -16,4 +17,4 @@ pub(crate) mod step;
 pub(crate) mod vectorise;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

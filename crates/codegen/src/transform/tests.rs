@@ -343,7 +343,7 @@ fn groups(ranges: &[(i64, i64)], size: usize, rows: bool) -> Vec<(Vec<Vec<i64>>,
 }
 
 /// Numbers to compute with, neither sorted nor all different, in arrays with these extents along their dimensions.
-fn memory(program: &Program, extents: &[i64]) -> Memory {
+pub(crate) fn memory(program: &Program, extents: &[i64]) -> Memory {
     let element = |ty: Type, at: usize| match ty {
         Type::F32 | Type::F64 => Literal::of(ty, (at * 7 % 13) as f64 * 0.375 - 1.5).bits(),
         Type::Bool => (at % 3 == 1).into(),
@@ -359,7 +359,7 @@ fn memory(program: &Program, extents: &[i64]) -> Memory {
 }
 
 /// What follows this name in the head of a case, the program of the case, and what is before the expected part.
-fn read<'t>(text: &'t str, name: &str) -> (&'t str, Program, &'t str) {
+pub(crate) fn read<'t>(text: &'t str, name: &str) -> (&'t str, Program, &'t str) {
     let (before, _) = text.split_once("=>\n").expect("a case has an expected part");
     let head =
         before.lines().find_map(|line| line.strip_prefix("// ")?.strip_prefix(name)?.strip_prefix(": "));
@@ -369,7 +369,7 @@ fn read<'t>(text: &'t str, name: &str) -> (&'t str, Program, &'t str) {
 }
 
 /// The files of a folder with cases, and their texts.
-fn cases(folder: &str) -> Vec<(std::path::PathBuf, String)> {
+pub(crate) fn cases(folder: &str) -> Vec<(std::path::PathBuf, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -418,7 +418,7 @@ fn lowered_bodies_mean_what_programs_mean() {
 }
 
 /// Holds what is left in memory against what the interpreter of programs leaves.
-fn compare(
+pub(crate) fn compare(
     program: &Program,
     facts: &Facts,
     start: Memory,

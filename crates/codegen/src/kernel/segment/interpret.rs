@@ -1,0 +1,311 @@
+//! The reference interpreter of segments: what steps mean to several threads. Tests run on it.
+//!
+//! One thread runs at a time, up to the next barrier, in an order that tests choose: all that a thread does before a barrier comes
+//! before or after all that another one does. A barrier that is missing shows in what is left in memory for one order or the
+//! other. No test meets a fault, so that threads never meet where a proof says that they need not.
+
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use ebbtide_ir::evaluate::{Bits, combine, neutral};
+use ebbtide_ir::leaf::LANES;
+use ebbtide_ir::{ArrayId, Combine, LoopKind, Par, Program, Type, ValueId};
+
+use super::{Barrier, By, Manner, MappingId, Step, Steps, TimeLoop, Whole};
+use crate::kernel::interpret::{Iteration, Memory};
+use crate::kernel::name::Name;
+use crate::kernel::stmt::Body;
+
+/// The values of names.
+type Names = BTreeMap<Name, Vec<Bits>>;
+
+/// A segment, and what its steps are made of.
+pub(crate) struct Segment<'a> {
+    pub program: &'a Program,
+    pub steps: &'a Steps<'a>,
+    /// The statements that compute a value at program level.
+    pub value: &'a (dyn Fn(ValueId) -> Body + Sync),
+    /// An iteration of a parallel loop.
+    pub iteration: &'a (dyn Fn(&Par) -> Body + Sync),
+    /// The reductions of a parallel loop, all into arrays of no dimensions.
+    pub reductions: &'a (dyn Fn(&Par) -> Vec<(Combine, ArrayId)> + Sync),
+    /// The first range of the loops that are dealt out in this way.
+    pub domain: &'a (dyn Fn(MappingId) -> (ValueId, ValueId) + Sync),
+}
+
+/// What threads share.
+struct Shared {
+    /// The arrays, by place; a thread knows which place each name has for it.
+    memory: Memory,
+    /// What the leaves of the last parallel loop with reductions came to.
+    totals: Vec<Option<Bits>>,
+    /// The position in the order of the thread that runs.
+    turn: usize,
+}
+
+impl Segment<'_> {
+    /// What is left in memory after threads have run the segment, in this order between barriers.
+    pub fn run(&self, memory: Memory, order: &[usize]) -> Memory {
+        let places: Vec<usize> = (0..memory.arrays.len()).collect();
+        let shared = Mutex::new(Shared { memory, totals: Vec::new(), turn: 0 });
+        let turns = Condvar::new();
+        let ended = std::thread::scope(|scope| {
+            let each = order.iter().enumerate().map(|(position, thread)| {
+                let (shared, turns, places) = (&shared, &turns, places.clone());
+                scope.spawn(move || {
+                    let guard = wait(turns, lock(shared), position);
+                    let mut one = Thread {
+                        segment: self,
+                        number: *thread,
+                        threads: order.len(),
+                        position,
+                        turns,
+                        shared: Some(guard),
+                        names: Names::new(),
+                        places,
+                    };
+                    one.steps(self.steps);
+                    one.pass_the_turn();
+                    one.places
+                })
+            });
+            let each: Vec<_> = each.collect();
+            each.into_iter().map(|thread| thread.join().expect("a thread ends")).next_back()
+        });
+        // Every thread has the same names for the same places.
+        let places = ended.expect("there are threads");
+        let memory = shared.into_inner().unwrap_or_else(PoisonError::into_inner).memory;
+        Memory { arrays: places.iter().map(|place| memory.arrays[*place].clone()).collect(), ..memory }
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn wait<'g>(turns: &Condvar, guard: MutexGuard<'g, Shared>, position: usize) -> MutexGuard<'g, Shared> {
+    turns.wait_while(guard, |shared| shared.turn != position).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One thread. It has what all share while it is its turn.
+struct Thread<'a> {
+    segment: &'a Segment<'a>,
+    number: usize,
+    threads: usize,
+    position: usize,
+    turns: &'a Condvar,
+    shared: Option<MutexGuard<'a, Shared>>,
+    names: Names,
+    /// By array: its place in memory.
+    places: Vec<usize>,
+}
+
+impl Thread<'_> {
+    fn shared(&mut self) -> &mut Shared {
+        self.shared.as_mut().expect("it is its turn")
+    }
+
+    fn pass_the_turn(&mut self) {
+        let threads = self.threads;
+        let mut guard = self.shared.take().expect("it is its turn");
+        guard.turn = (guard.turn + 1) % threads;
+        drop(guard);
+        self.turns.notify_all();
+    }
+
+    fn barrier(&mut self) {
+        let (threads, position) = (self.threads, self.position);
+        let mut guard = self.shared.take().expect("it is its turn");
+        guard.turn = (guard.turn + 1) % threads;
+        self.turns.notify_all();
+        self.shared = Some(wait(self.turns, guard, position));
+    }
+
+    /// Runs a body with these names on the arrays as this thread knows them; what names it leaves.
+    fn body(&mut self, body: &Body, names: Names, lane: usize) -> Names {
+        let places = self.places.clone();
+        let memory = &mut self.shared().memory;
+        let arrays = places.iter().map(|place| std::mem::take(&mut memory.arrays[*place])).collect();
+        let slots = std::mem::replace(&mut memory.arrays, arrays);
+        let none = |_: ValueId| -> i64 { unreachable!("nothing wraps at program level") };
+        let mut one = Iteration::new(memory, &none, []);
+        (one.names, one.lane) = (names, lane);
+        one.run(body).expect("no test meets a fault");
+        let names = one.names;
+        let arrays = std::mem::replace(&mut memory.arrays, slots);
+        places.iter().zip(arrays).for_each(|(place, array)| memory.arrays[*place] = array);
+        names
+    }
+
+    fn value(&self, v: ValueId) -> Bits {
+        self.segment
+            .program
+            .literal(v)
+            .map_or_else(|| self.names[&Name::value(v)][0], |literal| literal.bits())
+    }
+
+    /// The part of a range that this thread has.
+    fn share(&self, (from, to): (i64, i64)) -> (i64, i64) {
+        let (extent, threads) = ((to - from).max(0), self.threads as i64);
+        let begin = |part: usize| from + extent * part as i64 / threads;
+        (begin(self.number), begin(self.number + 1))
+    }
+
+    /// Runs steps in order. The depth of recursion is that of nesting in the source.
+    fn steps(&mut self, steps: &Steps) {
+        steps.iter().for_each(|step| self.step(step));
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Barrier(Barrier::Always) => self.barrier(),
+            Step::Barrier(Barrier::UnlessProved) | Step::SameShape(..) => {}
+            Step::Let(v) => {
+                let body = (self.segment.value)(*v);
+                let names = std::mem::take(&mut self.names);
+                self.names = self.body(&body, names, 0);
+            }
+            Step::Set(local, v) => {
+                let value = self.value(*v);
+                self.names.insert(Name::local(*local), vec![value]);
+            }
+            Step::Store { store, how, by } => {
+                let index: Vec<i64> = store.index.as_slice().iter().map(|v| self.value(*v) as i64).collect();
+                let mine = match by {
+                    By::First | By::Anyone => self.number == 0,
+                    By::Owner(mapping) => {
+                        let (from, to) = (self.segment.domain)(*mapping);
+                        let (from, to) = (self.value(from) as i64, self.value(to) as i64);
+                        let (first, end) = self.share((from, to));
+                        (first..end).contains(&index[0].clamp(from, to - 1))
+                    }
+                };
+                let (value, ty) = (self.value(store.value), self.segment.program.array(store.array).ty);
+                if mine {
+                    self.change(store.array, &index, |old| {
+                        how.map_or(value, |how| combine(how, ty, old, value))
+                    });
+                }
+            }
+            Step::Swap(a, b) => self.places.swap(a.index(), b.index()),
+            Step::Whole(whole) => self.whole(*whole),
+            Step::If { condition, then, otherwise } => {
+                let holds = self.value(*condition) != 0;
+                self.steps(if holds { then } else { otherwise });
+            }
+            Step::Loop(l) => self.time_loop(l),
+            Step::Interchanged(_, steps) | Step::Par(_, steps) => self.steps(steps),
+            Step::Iterations(par, manner) => self.iterations(par, *manner),
+            Step::CombineLeaves(par) => self.combine_leaves(par),
+            other => unreachable!("no test has {other:?}"),
+        }
+    }
+
+    fn time_loop(&mut self, l: &TimeLoop) {
+        let until = |thread: &Self| l.source.until.is_some_and(|until| thread.value(until) != 0);
+        match &l.source.kind {
+            LoopKind::For { var, from, to } => {
+                let (from, to) = (self.value(*from) as i64, self.value(*to) as i64);
+                for at in from..to {
+                    self.names.insert(Name::value(*var), vec![at as Bits]);
+                    self.steps(&l.body);
+                    if until(self) {
+                        return;
+                    }
+                }
+            }
+            LoopKind::While { condition, .. } => loop {
+                self.steps(&l.head);
+                if self.value(*condition) == 0 {
+                    return;
+                }
+                self.steps(&l.body);
+                if until(self) {
+                    return;
+                }
+            },
+            LoopKind::Forever => unreachable!("no test runs for ever"),
+        }
+    }
+
+    fn change(&mut self, array: ArrayId, index: &[i64], to: impl FnOnce(Bits) -> Bits) {
+        let place = self.places[array.index()];
+        let memory = &mut self.shared().memory;
+        let at = index.iter().zip(&memory.shapes[array.index()]).fold(0, |at, (i, extent)| at * extent + i);
+        let element = &mut memory.arrays[place][at as usize];
+        *element = to(*element);
+    }
+
+    fn whole(&mut self, whole: Whole) {
+        let (to, value) = match whole {
+            Whole::Fill(a, v) => (a, Some(self.value(v))),
+            Whole::Clear(a) => (a, Some(0)),
+            Whole::Copy { to, .. } => (to, None),
+            Whole::Keep(_) | Whole::Restore(_) => unreachable!("no test has regions"),
+        };
+        let place = self.places[to.index()];
+        let from = if let Whole::Copy { from, .. } = whole { self.places[from.index()] } else { place };
+        let length = self.shared().memory.arrays[place].len() as i64;
+        let (first, end) = self.share((0, length));
+        let memory = &mut self.shared().memory;
+        for k in first as usize..end as usize {
+            memory.arrays[place][k] = value.unwrap_or(memory.arrays[from][k]);
+        }
+    }
+
+    /// The iterations of a parallel loop that this thread runs: a share of the first range, or, since they are few, the one leaf,
+    /// which the last thread takes.
+    fn iterations(&mut self, par: &Par, manner: Manner) {
+        let body = (self.segment.iteration)(par);
+        let sums = (self.segment.reductions)(par);
+        let bounds: Vec<(i64, i64)> =
+            par.ranges.iter().map(|r| (self.value(r.from) as i64, self.value(r.to) as i64)).collect();
+        let mut mine = bounds.clone();
+        match manner {
+            Manner::Shares => mine[0] = self.share(bounds[0]),
+            _ if self.number + 1 == self.threads => {}
+            _ => return,
+        }
+        let ty = |array: ArrayId| self.segment.program.array(array).ty;
+        let typed: Vec<(Combine, Type)> = sums.iter().map(|(how, array)| (*how, ty(*array))).collect();
+        let lanes = |(how, ty): &(Combine, Type)| (vec![neutral(*how, *ty); LANES], false);
+        self.shared().memory.reductions = typed.iter().map(lanes).collect();
+        let mut all = vec![Vec::new()];
+        for (from, to) in &mine {
+            let longer = |at: &Vec<i64>| (*from..*to).map(|k| [&at[..], &[k]].concat()).collect::<Vec<_>>();
+            all = all.iter().flat_map(longer).collect();
+        }
+        for at in all {
+            let mut names = self.names.clone();
+            let variables = par.ranges.iter().zip(&at);
+            names.extend(variables.map(|(range, at)| (Name::value(range.var), vec![*at as Bits])));
+            let column = at[at.len() - 1] - bounds[bounds.len() - 1].0;
+            self.body(&body, names, column as usize % LANES);
+        }
+        let lanes = std::mem::take(&mut self.shared().memory.reductions);
+        let total = |((mut lanes, any), (how, ty)): ((Vec<Bits>, bool), &(Combine, Type))| {
+            let mut width = LANES / 2;
+            while width > 0 {
+                (0..width)
+                    .for_each(|lane| lanes[lane] = combine(*how, *ty, lanes[lane], lanes[lane + width]));
+                width /= 2;
+            }
+            any.then(|| combine(*how, *ty, neutral(*how, *ty), lanes[0]))
+        };
+        let totals = lanes.into_iter().zip(&typed).map(total).collect();
+        if !sums.is_empty() {
+            self.shared().totals = totals;
+        }
+    }
+
+    fn combine_leaves(&mut self, par: &Par) {
+        if self.number != 0 {
+            return;
+        }
+        let totals = self.shared().totals.clone();
+        for ((how, array), total) in (self.segment.reductions)(par).into_iter().zip(totals) {
+            let ty = self.segment.program.array(array).ty;
+            self.change(array, &[], |old| total.map_or(old, |total| combine(how, ty, old, total)));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What is a lawful segment. Input: steps; output: the first rule that they break.
+//!
+//! 1. Iterations stand in their parallel loop, once, and all threads meet behind them, or a proof says that they need not.
+//! 2. Leaves are combined behind a barrier that follows their iterations.
+//! 3. A library operation stands behind the question whether its arrays fit.
+//! 4. What is kept or restored has a place.
+
+use std::fmt;
+
+use ebbtide_ir::{ArrayId, ParId};
+
+use super::{Barrier, Step, Steps, Whole};
+
+/// Why a segment is not lawful: the number of the rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Broken(pub usize);
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rule {} of segments", self.0)
+    }
+}
+
+/// The step that steps stand in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Around {
+    Nothing,
+    Par(ParId),
+    Library,
+    /// A place in which this array is kept.
+    Place(ArrayId),
+}
+
+/// Are the steps lawful?
+pub(crate) fn verify(steps: &Steps) -> Result<(), Broken> {
+    inside(steps, Around::Nothing)
+}
+
+fn holds(condition: bool, rule: usize) -> Result<(), Broken> {
+    if condition { Ok(()) } else { Err(Broken(rule)) }
+}
+
+/// The depth of recursion is that of nesting in the source.
+fn inside(steps: &Steps, around: Around) -> Result<(), Broken> {
+    for (k, step) in steps.iter().enumerate() {
+        match step {
+            Step::Iterations(par, _) => {
+                holds(around == Around::Par(par.id), 1)?;
+                holds(matches!(steps.get(k + 1), Some(Step::Barrier(_))), 1)?;
+            }
+            Step::Barrier(Barrier::UnlessProved) => {
+                holds(k > 0 && matches!(steps[k - 1], Step::Iterations(..)), 1)?;
+            }
+            Step::CombineLeaves(par) => {
+                let before = &steps[..k];
+                let met = matches!(before, [.., Step::Iterations(..), Step::Barrier(Barrier::Always)]);
+                holds(around == Around::Par(par.id) && met, 2)?;
+            }
+            Step::Operation(_) => holds(around == Around::Library, 3)?,
+            Step::Whole(Whole::Keep(a) | Whole::Restore(a)) => holds(around == Around::Place(*a), 4)?,
+            Step::If { then, otherwise, .. } => {
+                inside(then, Around::Nothing)?;
+                inside(otherwise, Around::Nothing)?;
+            }
+            Step::Loop(l) => {
+                inside(&l.head, Around::Nothing)?;
+                inside(&l.body, Around::Nothing)?;
+            }
+            Step::Interchanged(_, steps) | Step::Yield { undo: steps, .. } => inside(steps, Around::Nothing)?,
+            Step::Par(par, steps) => {
+                let iterations = steps.iter().filter(|step| matches!(step, Step::Iterations(..))).count();
+                holds(iterations == 1, 1)?;
+                inside(steps, Around::Par(par.id))?;
+            }
+            Step::Library(_, steps) => inside(steps, Around::Library)?,
+            Step::Push(push, steps) => inside(steps, Around::Place(push.array))?,
+            Step::Keep(a, steps) | Step::Restore(a, steps) => inside(steps, Around::Place(*a))?,
+            _ => {}
+        }
+    }
+    Ok(())
+}

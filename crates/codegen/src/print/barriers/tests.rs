@@ -1,0 +1,182 @@
+//! Where threads meet in small segments, as case files, and that they meet wherever they must.
+//!
+//! A case is a file of `tests/segments`: what it shows, the extents of its arrays, a program, and its steps for the threads of a CPU
+//! and for a grid. `UPDATE_EXPECT=1` writes these. The steps run on the reference interpreter with three threads, which come in
+//! several orders between barriers, and must leave what the interpreter of programs leaves.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ebbtide_ir::{Block, Facts, Par, ParId, Program, Stmt, ValueId, verify, walk};
+
+use crate::analysis::names::{Names, reductions};
+use crate::analysis::thread_ownership::OnEntry;
+use crate::kernel::interpret::Memory;
+use crate::kernel::machine::{Family, Target};
+use crate::kernel::name::Fresh;
+use crate::kernel::segment::interpret::Segment;
+use crate::kernel::segment::show::show;
+use crate::kernel::segment::verify::{Broken, verify as lawful};
+use crate::kernel::segment::{Barrier, MappingId, Step, Steps, TimeLoop};
+use crate::kernel::stmt::Body;
+use crate::print::emitter::Emitter;
+use crate::transform::lower::{Lowering, Shared, Team};
+use crate::transform::tests::{cases, compare, memory, read};
+
+const ORDERS: [[usize; 3]; 4] = [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2]];
+
+/// A program as one segment, and the ways in which its loops are dealt out.
+struct Whole<'p> {
+    program: &'p Program,
+    facts: &'p Facts,
+    steps: Steps<'p>,
+    domains: BTreeMap<MappingId, (ValueId, ValueId)>,
+}
+
+impl<'p> Whole<'p> {
+    fn of(program: &'p Program, facts: &'p Facts, family: Family) -> Whole<'p> {
+        let mut text = Emitter::of(program, facts, family, Target { vector_bytes: 32 });
+        let names = Names::of(program, &program.body);
+        text.known_on_entry = OnEntry { given: names.used.clone(), named: names.arrays.clone() };
+        text.find_mappings(&program.body);
+        let mut domains = BTreeMap::new();
+        walk(&program.body, &mut |stmt| {
+            if let Stmt::Par(par) = stmt
+                && let Some(mapping) = text.mapping(par)
+            {
+                domains.insert(mapping, (par.ranges[0].from, par.ranges[0].to));
+            }
+        });
+        Whole { program, facts, steps: text.steps_of(&program.body), domains }
+    }
+
+    /// What is left in memory after threads have run these steps in this order.
+    fn run(&self, steps: &Steps, start: &Memory, order: &[usize]) -> Memory {
+        let lowered = |block: &Block, par: Option<&Par>| -> Body {
+            let sums: Vec<_> = par.iter().flat_map(|par| reductions(self.facts, par)).collect();
+            let stores: Vec<_> = sums.iter().map(|sum| sum.1).collect();
+            let lowering = Lowering {
+                program: self.program,
+                exact: &BTreeSet::new(),
+                reductions: &stores,
+                shared: &Shared::default(),
+                team: Team::Alone,
+                assertions: &BTreeMap::new(),
+            };
+            lowering.body(block, &mut Fresh::default())
+        };
+        let mut bodies: BTreeMap<ParId, Body> = BTreeMap::new();
+        walk(&self.program.body, &mut |stmt| {
+            if let Stmt::Par(par) = stmt {
+                bodies.insert(par.id, lowered(&par.body, Some(par)));
+            }
+        });
+        let segment = Segment {
+            program: self.program,
+            steps,
+            value: &|v| lowered(&vec![Stmt::Let(v)], None),
+            iteration: &|par| bodies[&par.id].clone(),
+            reductions: &|par| reductions(self.facts, par).iter().map(|(how, s)| (*how, s.array)).collect(),
+            domain: &|mapping| self.domains[&mapping],
+        };
+        segment.run(start.clone(), order)
+    }
+
+    /// Do threads leave something else in some order?
+    fn differs(&self, steps: &Steps, start: &Memory, expected: &Memory) -> bool {
+        ORDERS.iter().any(|order| self.run(steps, start, order) != *expected)
+    }
+}
+
+/// The steps without one of their barriers that always stand, by number; `None` where there are not so many.
+fn without_barrier<'p>(steps: &Steps<'p>, number: usize) -> Option<Steps<'p>> {
+    let (mut steps, mut left) = (steps.clone(), number as i64);
+    remove(&mut steps, &mut left);
+    (left < 0).then_some(steps)
+}
+
+fn remove(steps: &mut Steps, left: &mut i64) {
+    let mut at = 0;
+    while at < steps.len() {
+        if let Step::Barrier(Barrier::Always) = steps[at] {
+            *left -= 1;
+            if *left == -1 {
+                drop(steps.remove(at));
+                continue;
+            }
+        }
+        match &mut steps[at] {
+            Step::If { then, otherwise, .. } => {
+                remove(then, left);
+                remove(otherwise, left);
+            }
+            Step::Loop(TimeLoop { head, body, .. }) => {
+                remove(head, left);
+                remove(body, left);
+            }
+            Step::Interchanged(_, steps) | Step::Par(_, steps) => remove(steps, left),
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+#[test]
+fn threads_meet_where_they_must_whichever_comes_first() {
+    let (mut wrong, mut barriers, mut needed) = (Vec::new(), 0, 0);
+    for (file, text) in cases("segments") {
+        let (sizes, program, before) = read(&text, "extents");
+        let extents: Vec<i64> = sizes.split_whitespace().map(|n| n.parse().unwrap()).collect();
+        let facts = verify(&program).unwrap();
+        let mut now = format!("{before}=>\n");
+        for (name, family) in [("threads", Family::C), ("grid", Family::Cuda)] {
+            let whole = Whole::of(&program, &facts, family);
+            assert_eq!(lawful(&whole.steps), Ok(()));
+            now += &format!("{name}\n{}", show(&program, &whole.steps));
+            let start = memory(&program, &extents);
+            let found = whole.run(&whole.steps, &start, &ORDERS[0]);
+            compare(&program, &facts, start.clone(), &found, true, &file.display());
+            assert!(!whole.differs(&whole.steps, &start, &found), "{}: {name}", file.display());
+            let mut number = 0;
+            while let Some(steps) = without_barrier(&whole.steps, number) {
+                barriers += 1;
+                needed += usize::from(whole.differs(&steps, &start, &found));
+                number += 1;
+            }
+        }
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(&file, &now).unwrap();
+        } else if now != text {
+            wrong.push(format!("{} is now\n{now}", file.display()));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{}\n`UPDATE_EXPECT=1 cargo test` writes what cases should have",
+        wrong.join("\n")
+    );
+    // The others put faults in order, stand behind whole arrays on a grid, or are for threads that run at the same time.
+    expect_test::expect!["18 of 26 barriers are needed"]
+        .assert_eq(&format!("{needed} of {barriers} barriers are needed"));
+}
+
+#[test]
+fn steps_that_break_a_rule_are_refused() {
+    let (_, text) = cases("segments").into_iter().find(|(file, _)| file.ends_with("sum.eb")).unwrap();
+    let (_, program, _) = read(&text, "extents");
+    let facts = verify(&program).unwrap();
+    let steps = Whole::of(&program, &facts, Family::C).steps;
+    let par = |steps: &Steps| steps.iter().position(|step| matches!(step, Step::Par(..))).unwrap();
+    let broken = |change: &dyn Fn(&mut Steps)| {
+        let mut steps = steps.clone();
+        let at = par(&steps);
+        let Step::Par(_, inside) = &mut steps[at] else { unreachable!("it is a parallel loop") };
+        change(inside);
+        lawful(&steps).err().map(|Broken(rule)| rule)
+    };
+    assert_eq!(broken(&|_| {}), None);
+    assert_eq!(broken(&|steps| steps.retain(|step| !matches!(step, Step::Iterations(..)))), Some(1));
+    assert_eq!(broken(&|steps| steps.retain(|step| !matches!(step, Step::Barrier(_)))), Some(1));
+    assert_eq!(broken(&|steps| steps.insert(0, steps[steps.len() - 2].clone())), Some(2));
+}

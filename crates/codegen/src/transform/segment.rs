@@ -1,0 +1,342 @@
+//! The steps of a segment. Input: a block of the program, and how a machine deals out work between threads; output: a tree with
+//! barriers where threads must meet.
+//!
+//! What every statement touches, and by which threads, is followed through the block ([`Pending`]), around the back edges of loops
+//! until nothing new may be pending when an iteration begins. A loop that may meet a fault is followed by a barrier all the same,
+//! so that the first fault is the one that comes first in the program.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ebbtide_ir::{
+    After, ArrayId, Block, Facts, LibraryCall, LibraryOp, Loop, LoopId, LoopKind, Op, Par, Program, Push,
+    Region, Stmt, Undone, ValueId,
+};
+
+use crate::analysis::barriers::{Pending, Touch, exchanged_with, touched_by};
+use crate::analysis::bounds_proof::Prover;
+use crate::analysis::names::{reductions, values_inside};
+use crate::kernel::segment::{Barrier, By, Manner, MappingId, Step, Steps, TimeLoop, Whole};
+
+/// How a machine runs what it shares between threads.
+pub(crate) struct Sharing<'a> {
+    pub program: &'a Program,
+    pub facts: &'a Facts,
+    /// By loop: the matrices that products wait for meanwhile.
+    pub waiting: &'a BTreeMap<LoopId, BTreeSet<ArrayId>>,
+    /// What threads do after each has taken its part of an array.
+    pub whole_arrays: Afterwards,
+    /// What they do after thread 0 has combined the sums of leaves.
+    pub leaves: Afterwards,
+    /// How the iterations of a parallel loop are dealt out, if that is known on entry to the segment.
+    pub mapping: &'a dyn Fn(&Par) -> Option<MappingId>,
+    pub manner: &'a dyn Fn(&Par) -> Manner,
+    /// Does a loop run inside the parallel loops of its iterations, where that can be?
+    pub interchanged: &'a dyn Fn(&Loop) -> bool,
+}
+
+/// What threads do after a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    /// They continue, and meet before somebody touches what others have touched.
+    Continue,
+    /// They meet at once.
+    Meet,
+}
+
+impl<'p> Sharing<'_> {
+    /// The steps of a segment.
+    pub fn segment(&self, block: &'p Block) -> Steps<'p> {
+        let mut placing = Placing { sharing: self, pending: Pending::default(), steps: Steps::new() };
+        placing.block(block);
+        placing.steps
+    }
+}
+
+/// Steps being written, and what happened since all threads met.
+struct Placing<'s, 'a, 'p> {
+    sharing: &'s Sharing<'a>,
+    pending: Pending,
+    steps: Steps<'p>,
+}
+
+impl<'p> Placing<'_, '_, 'p> {
+    /// Steps that stand inside another one.
+    fn inside(&mut self, write: impl FnOnce(&mut Self)) -> Steps<'p> {
+        let before = std::mem::take(&mut self.steps);
+        write(self);
+        std::mem::replace(&mut self.steps, before)
+    }
+
+    /// All threads meet here.
+    fn meet(&mut self) {
+        self.pending = Pending::default();
+        self.steps.push(Step::Barrier(Barrier::Always));
+    }
+
+    /// All threads meet here, if any of them may still be about something.
+    fn meet_if_pending(&mut self) {
+        if !self.pending.is_empty() {
+            self.meet();
+        }
+    }
+
+    /// The statements of a block. The depth of recursion is that of nesting in the source.
+    fn block(&mut self, block: &'p Block) {
+        for (k, stmt) in block.iter().enumerate() {
+            // What is overwritten at once need not be cleared.
+            let next = block.get(k + 1);
+            if !matches!((stmt, next), (Stmt::Temp(a), Some(Stmt::Copy { to, .. } | Stmt::Fill(to, _))) if a == to)
+            {
+                self.statement(stmt);
+            }
+        }
+    }
+
+    fn statement(&mut self, stmt: &'p Stmt) {
+        match stmt {
+            Stmt::Let(v) => self.value(*v),
+            Stmt::Declare(local, v) | Stmt::Set(local, v) => self.steps.push(Step::Set(*local, *v)),
+            Stmt::Store(store) | Stmt::Update(_, store) => {
+                let how = if let Stmt::Update(how, _) = stmt { Some(*how) } else { None };
+                let by = self.writer(store.array);
+                self.steps.push(Step::Store { store, how, by });
+                self.wrote(store.array, by);
+            }
+            Stmt::If(branch) => {
+                let before = self.pending.clone();
+                let then = self.inside(|inner| inner.block(&branch.then));
+                let after = std::mem::replace(&mut self.pending, before);
+                let otherwise = self.inside(|inner| inner.block(&branch.otherwise));
+                self.pending = after.or(&self.pending);
+                self.steps.push(Step::If { condition: branch.condition, then, otherwise });
+            }
+            Stmt::Loop(l) => self.time_loop(l),
+            Stmt::Par(par) => self.par(par),
+            Stmt::Region(region) => self.region(region),
+            Stmt::Call(call) => self.block(&call.body),
+            Stmt::Swap(a, b) => {
+                self.steps.extend([Step::SameShape(*a, *b), Step::Swap(*a, *b)]);
+                self.pending.swap(*a, *b);
+            }
+            Stmt::Fill(a, v) => self.whole(Whole::Fill(*a, *v)),
+            Stmt::Copy { from, to } => {
+                self.steps.push(Step::SameShape(*from, *to));
+                self.whole(Whole::Copy { from: *from, to: *to });
+            }
+            Stmt::Library(call) => self.library(call),
+            Stmt::Temp(a) => self.whole(Whole::Clear(*a)),
+            Stmt::Push(push) => self.push(push),
+            Stmt::Pop(array) => {
+                self.exchange(*array);
+                self.steps.push(Step::Pop(*array));
+            }
+            // Sweeps are driven by the host, between segments; only iterations claim elements.
+            Stmt::Forward(_) | Stmt::Backward(_) | Stmt::Host(..) | Stmt::Claim(_) => {}
+        }
+    }
+
+    fn value(&mut self, v: ValueId) {
+        let array = match *self.sharing.program.op(v) {
+            Op::Load(array, _) => array,
+            // It is written where it is used.
+            Op::Literal(_) => return,
+            _ => return self.steps.push(Step::Let(v)),
+        };
+        self.before_read(array);
+        self.steps.push(Step::Let(v));
+        self.pending.note(array, Touch::Read, By::Anyone);
+    }
+
+    /// Before all threads read an element.
+    fn before_read(&mut self, array: ArrayId) {
+        if self.pending.conflicts(array, Touch::Read, By::Anyone) {
+            self.meet();
+        }
+    }
+
+    /// The thread that writes an element: one that need not wait for others, if there is such a one.
+    fn writer(&mut self, array: ArrayId) -> By {
+        let who: BTreeSet<By> = self.pending.of(array).map(|(_, by)| by).collect();
+        match who.into_iter().collect::<Vec<By>>().as_slice() {
+            [] => By::First,
+            [by @ (By::First | By::Owner(_))] => *by,
+            _ => {
+                self.meet();
+                By::First
+            }
+        }
+    }
+
+    fn wrote(&mut self, array: ArrayId, by: By) {
+        self.pending.note(array, Touch::Read, by);
+        self.pending.note(array, Touch::Write, by);
+    }
+
+    /// The memory of an array is exchanged with some on its tape.
+    fn exchange(&mut self, array: ArrayId) {
+        let names = exchanged_with(self.sharing.program, array);
+        self.pending.mix(&names);
+    }
+
+    /// Each thread touches a part of these arrays, in these steps.
+    fn parts(&mut self, reads: &[ArrayId], writes: &[ArrayId], steps: impl IntoIterator<Item = Step<'p>>) {
+        let conflicts = |arrays: &[ArrayId], touch| {
+            arrays.iter().any(|array| self.pending.conflicts(*array, touch, By::Anyone))
+        };
+        if self.pending.leaves || conflicts(reads, Touch::Read) || conflicts(writes, Touch::Write) {
+            self.meet();
+        }
+        self.steps.extend(steps);
+        if self.sharing.whole_arrays == Afterwards::Meet {
+            return self.meet();
+        }
+        reads.iter().for_each(|array| self.pending.note(*array, Touch::Read, By::Anyone));
+        writes.iter().for_each(|array| self.wrote(*array, By::Anyone));
+    }
+
+    fn whole(&mut self, whole: Whole) {
+        let step = [Step::Whole(whole)];
+        match whole {
+            Whole::Fill(a, _) | Whole::Clear(a) | Whole::Restore(a) => self.parts(&[], &[a], step),
+            Whole::Copy { from, to } => self.parts(&[from], &[to], step),
+            Whole::Keep(a) => self.parts(&[a], &[], step),
+        }
+    }
+
+    fn library(&mut self, call: &'p LibraryCall) {
+        let steps = self.inside(|inner| {
+            inner.parts(&call.reads, &call.writes, [Step::Operation(call)]);
+            if let LibraryOp::Custom(_) = call.op
+                && inner.sharing.whole_arrays == Afterwards::Continue
+            {
+                // The host may have failed.
+                inner.meet();
+            }
+        });
+        self.steps.push(Step::Library(call, steps));
+    }
+
+    fn push(&mut self, push: &'p Push) {
+        if push.after != After::Same {
+            self.exchange(push.array);
+            return self.steps.push(Step::PushExchanged(push));
+        }
+        // Others may still be about the memory that takes the copy.
+        self.meet_if_pending();
+        self.exchange(push.array);
+        let steps = self.inside(|inner| inner.whole(Whole::Keep(push.array)));
+        if self.sharing.whole_arrays == Afterwards::Continue {
+            self.pending.wrote_tape(push.array);
+        }
+        self.steps.push(Step::Push(push, steps));
+    }
+
+    fn region(&mut self, region: &'p Region) {
+        self.steps.push(Step::Label(region));
+        let undone = Undone::by(region);
+        for a in &undone.arrays {
+            let steps = self.inside(|inner| inner.whole(Whole::Keep(*a)));
+            self.steps.push(Step::Keep(*a, steps));
+        }
+        self.steps.extend(undone.locals.iter().map(|l| Step::KeepLocal(*l)));
+        self.block(&region.body);
+        let Some(flag) = region.flag else { return };
+        self.before_read(flag);
+        let before = self.pending.clone();
+        let undo = self.inside(|inner| {
+            for a in &undone.arrays {
+                let steps = inner.inside(|inner| inner.whole(Whole::Restore(*a)));
+                inner.steps.push(Step::Restore(*a, steps));
+            }
+            inner.steps.extend(undone.locals.iter().map(|l| Step::RestoreLocal(*l)));
+        });
+        // Who comes out of it has not been in it.
+        self.pending = before;
+        self.steps.push(Step::Yield { region, flag, undo });
+        self.pending.note(flag, Touch::Read, By::Anyone);
+    }
+
+    fn time_loop(&mut self, l: &'p Loop) {
+        if !(self.sharing.interchanged)(l) {
+            let steps = self.iterations_of(l);
+            return self.steps.extend(steps);
+        }
+        self.meet_if_pending();
+        let steps = self.inside(|inner| {
+            let steps = inner.iterations_of(l);
+            inner.steps.extend(steps);
+        });
+        self.steps.push(Step::Interchanged(l, steps));
+    }
+
+    /// A loop whose iterations all threads run one after the other. What may be pending when one begins is known when they are all
+    /// looked at, so they are until nothing new is.
+    fn iterations_of(&mut self, l: &'p Loop) -> Steps<'p> {
+        let mut begun = self.pending.clone();
+        let step = loop {
+            self.pending.clone_from(&begun);
+            let (step, left) = self.once(l, &begun);
+            let again = begun.clone().or(&self.pending);
+            if again == begun {
+                self.pending = left;
+                break Step::Loop(step);
+            }
+            begun = again;
+        };
+        let waiting = self.sharing.waiting.get(&l.id);
+        let settled = waiting.into_iter().flatten().map(|c| {
+            self.wrote(*c, By::Anyone);
+            Step::Settle(*c)
+        });
+        [step].into_iter().chain(settled).collect()
+    }
+
+    /// A loop whose iterations begin with this pending, and what is pending where it is left.
+    fn once(&mut self, l: &'p Loop, begun: &Pending) -> (TimeLoop<'p>, Pending) {
+        let (mut head, mut left) = (Steps::new(), begun.clone());
+        if let LoopKind::While { head: block, .. } = &l.kind {
+            head = self.inside(|inner| inner.block(block));
+            left.clone_from(&self.pending);
+        }
+        let body = self.inside(|inner| inner.block(&l.body));
+        if l.until.is_some() {
+            left = left.or(&self.pending);
+        }
+        (TimeLoop { source: l, head, body }, left)
+    }
+
+    fn par(&mut self, par: &'p Par) {
+        let steps = self.inside(|inner| inner.parallel(par));
+        self.steps.push(Step::Par(par, steps));
+    }
+
+    fn parallel(&mut self, par: &'p Par) {
+        let Sharing { program, facts, .. } = *self.sharing;
+        let manner = (self.sharing.manner)(par);
+        let touched = touched_by(program, facts, par, (self.sharing.mapping)(par));
+        let conflicts = |(a, touch, by): &(ArrayId, Touch, By)| self.pending.conflicts(*a, *touch, *by);
+        let any = manner == Manner::Teams && !self.pending.is_empty();
+        if any || self.pending.leaves || touched.iter().any(conflicts) {
+            self.meet();
+        }
+        self.steps.push(Step::Iterations(par, manner));
+        let prover = Prover { program, inside: &values_inside(par) };
+        if manner == Manner::Shares && prover.proof(par, &[]).is_some() {
+            self.steps.push(Step::Barrier(Barrier::UnlessProved));
+            touched.into_iter().for_each(|(array, touch, by)| self.pending.note(array, touch, by));
+        } else {
+            self.meet();
+        }
+        let sums = reductions(facts, par);
+        if sums.is_empty() {
+            return;
+        }
+        self.steps.push(Step::CombineLeaves(par));
+        if self.sharing.leaves == Afterwards::Meet {
+            // A fault ends the run here.
+            return self.meet();
+        }
+        self.pending.leaves = true;
+        sums.iter().for_each(|(_, s)| self.wrote(s.array, By::First));
+    }
+}
