@@ -116,7 +116,7 @@ mod verify;
 
 pub use analysis::affine::{Affine, Affines, is_zero};
 pub use analysis::dataflow;
-pub use analysis::dependence::{ParFacts, Sharing, apart};
+pub use analysis::dependence::{ParFacts, Sharing, apart, loads_own};
 pub use analysis::entry::{Derivation, Entry, Made, loop_bounds};
 pub use analysis::leaf;
 pub use builder::{Builder, Mark};

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
     Affines, ArrayId, Asked, Block, Combine, Indices, Literal, Par, Program, Range, Requirement, Safety,
-    Stmt, ValueId, apart as apart_in, is_zero, walk,
+    Stmt, ValueId, apart as apart_in, is_zero, loads_own, walk,
 };
 
 use crate::analysis::activity::Activity;
@@ -75,8 +75,9 @@ impl ParAdjoint<'_> {
         let extreme = self.count_ties(w, par, &forwarding)?;
         let all = sites(self.source, self.activity, &par.body);
         let turns = !self.without.contains(&Optimisation::GatherStencils);
+        let own = self.own_loads(par, &all, &written);
         let gathered = match turns && !forwarding.is_undecided() {
-            true => self.gathered(par, &all, &written),
+            true => self.gathered(par, &all, &(&written | &own)),
             // The copies are of the iterations: another loop cannot run bodies over them.
             false => BTreeSet::new(),
         };
@@ -88,7 +89,7 @@ impl ParAdjoint<'_> {
         let scattered: BTreeSet<ArrayId> =
             all.iter().map(|s| s.1).filter(|a| !gathered.contains(a) && !written.contains(a)).collect();
         let purpose = Purpose::All { gathered: &gathered, writes: &writes };
-        self.over_iterations(w, (par, &forwarding), purpose, &scattered, (loops, &all))?;
+        self.over_iterations(w, (par, &forwarding), purpose, (&scattered, &own), (loops, &all))?;
         for array in extreme {
             if let (Some(beside), Some(shadow)) = (self.extremes.get(&array), self.shadows.arrays.get(&array))
             {
@@ -120,16 +121,32 @@ impl ParAdjoint<'_> {
         }
     }
 
-    /// The arrays whose loads are turned round.
-    fn gathered(
+    /// The arrays of which iterations load several elements and share none, as the gates of a layer in one array. An iteration
+    /// adds to the shadows of its own: turned round, each load would run the body once more.
+    fn own_loads(
         &self,
         par: &Par,
         all: &[(ValueId, ArrayId, Indices)],
         written: &BTreeSet<ArrayId>,
     ) -> BTreeSet<ArrayId> {
+        let mut indices: BTreeMap<ArrayId, BTreeSet<Indices>> = BTreeMap::new();
+        for (_, array, index) in all.iter().filter(|site| !written.contains(&site.1)) {
+            indices.entry(*array).or_default().insert(*index);
+        }
+        indices.retain(|array, all| all.len() > 1 && loads_own(self.source, self.affines, par, *array));
+        indices.into_keys().collect()
+    }
+
+    /// The arrays whose loads are turned round, but for those that are left `aside`.
+    fn gathered(
+        &self,
+        par: &Par,
+        all: &[(ValueId, ArrayId, Indices)],
+        aside: &BTreeSet<ArrayId>,
+    ) -> BTreeSet<ArrayId> {
         // A gather takes each load by itself and writes no shadow: where an iteration overwrites what it wrote, nothing
         // would tell the earlier write that nobody saw it.
-        if written.iter().any(|array| overwrites_itself(par, *array)) {
+        if written_by(par).iter().any(|array| overwrites_itself(par, *array)) {
             return BTreeSet::new();
         }
         // It would run inner loops again for each load; where iterations can keep what flows, they are run once.
@@ -139,7 +156,7 @@ impl ParAdjoint<'_> {
             return BTreeSet::new();
         }
         let varies = varying(self.source, par);
-        let arrays: BTreeSet<ArrayId> = all.iter().map(|s| s.1).filter(|a| !written.contains(a)).collect();
+        let arrays: BTreeSet<ArrayId> = all.iter().map(|s| s.1).filter(|a| !aside.contains(a)).collect();
         let fits = |array: &ArrayId| {
             let indices: Vec<Indices> = all.iter().filter(|s| s.1 == *array).map(|s| s.2).collect();
             let inverses: Option<Vec<Inverse>> =
@@ -230,13 +247,13 @@ impl ParAdjoint<'_> {
     }
 
     /// Takes the iterations of the loop backwards. What they would scatter into the shadows of these arrays is summed up
-    /// element by element where it can be.
+    /// element by element where it can be, but for what they add to elements of their own.
     fn over_iterations(
         &mut self,
         w: &mut Writer,
         (par, forwarding): (&Par, &StoreForwarding),
         purpose: Purpose<'_>,
-        scattered: &BTreeSet<ArrayId>,
+        (scattered, own): (&BTreeSet<ArrayId>, &BTreeSet<ArrayId>),
         (mut gathers, all): (Vec<Gather>, &[(ValueId, ArrayId, Indices)]),
     ) -> Result<(), Error> {
         let beside = (self.shadows, self.extremes);
@@ -261,7 +278,8 @@ impl ParAdjoint<'_> {
         let body = (body, purpose, Some(followed));
         let (ranges, body) = iterations(w, program, beside, self.env, body, (storage, found))?;
         let shadow = |array: &ArrayId| self.shadows.arrays.get(array).copied();
-        let shadows: BTreeSet<ArrayId> = scattered.iter().filter(|_| sums).filter_map(shadow).collect();
+        let shared = scattered.difference(own).filter(|_| sums);
+        let shadows: BTreeSet<ArrayId> = shared.filter_map(shadow).collect();
         let reads = if again { Reads::Anytime } else { Reads::First };
         let body = if sums { sum_in_locals(w, body, &shadows) } else { body };
         let written = written_by(par).iter().filter_map(shadow).collect();

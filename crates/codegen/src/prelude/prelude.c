@@ -168,7 +168,10 @@ static inline i64 eb_index_sub(i64 a, i64 b) { i64 r; return (a == INT64_MIN) | 
 static inline i64 eb_index_mul(i64 a, i64 b) { i64 r; return (a == INT64_MIN) | (b == INT64_MIN) | __builtin_mul_overflow(a, b, &r) ? INT64_MIN : r; }
 static inline i64 eb_index_shl(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : ((i64)((u64)a << (b & 63)) >> (b & 63) == a ? (i64)((u64)a << (b & 63)) : INT64_MIN); }
 static inline i64 eb_index_div(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a / b; }
-static inline i64 eb_index_rem(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (b == -1 ? 0 : a % b); }
+/* Remainders keep a place in a periodic grid: it is inside, or one period away, nearly always, and a division takes long. */
+static inline i64 eb_divided(i64 a, i64 b) { return b == -1 ? 0 : a % b; }
+static inline i64 eb_rem_i64(i64 a, i64 b) { return __builtin_constant_p(b) ? eb_divided(a, b) : a >= 0 && a < b ? a : b > 0 && a >= b && a - b < b ? a - b : eb_divided(a, b); }
+static inline i64 eb_index_rem(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : eb_rem_i64(a, b); }
 static inline i64 eb_index_min(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (a < b ? a : b); }
 static inline i64 eb_index_max(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (a > b ? a : b); }
 static inline i64 eb_index_and(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a & b; }
@@ -176,7 +179,7 @@ static inline i64 eb_index_or(i64 a, i64 b) { return (a == INT64_MIN) | (b == IN
 static inline i64 eb_index_xor(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a ^ b; }
 static inline i64 eb_index_shr(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a >> (b & 63); }
 static inline i64 eb_floor_div(i64 a, i64 b) { i64 q = a / b; return q * b > a == b > 0 && q * b != a ? q - 1 : q; }
-static inline i64 eb_rem_euclid(i64 a, i64 b) { i64 r = b == -1 ? 0 : a % b; return r < 0 ? r + (b < 0 ? -b : b) : r; }
+static inline i64 eb_rem_euclid(i64 a, i64 b) { i64 r = b > 0 && a < 0 && a >= -b ? a : eb_rem_i64(a, b); return r < 0 ? r + (b < 0 ? -b : b) : r; }
 static inline i64 eb_index_rem_euclid(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : eb_rem_euclid(a, b); }
 static inline u64 eb_bits_f64(f64 x) { u64 b; memcpy(&b, &x, 8); return b; }
 static inline f64 eb_f64_bits(u64 b) { f64 x; memcpy(&x, &b, 8); return x; }
@@ -211,7 +214,6 @@ EB_TO_INT(eb_i64_f64, f64, i64, INT64_MIN, 9223372036854775808.0, INT64_MAX)
 EB_TO_INT(eb_i64_f32, f32, i64, INT64_MIN, 9223372036854775808.0, INT64_MAX)
 
 static inline i64 eb_div_i64(i64 a, i64 b) { return b == -1 ? -a : a / b; }
-static inline i64 eb_rem_i64(i64 a, i64 b) { return b == -1 ? 0 : a % b; }
 static inline i32 eb_div_i32(i32 a, i32 b) { return b == -1 ? -a : a / b; }
 static inline i32 eb_rem_i32(i32 a, i32 b) { return b == -1 ? 0 : a % b; }
 static inline u32 eb_div_u32(u32 a, u32 b) { return a / b; }

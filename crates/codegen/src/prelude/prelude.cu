@@ -382,7 +382,10 @@ EB_DO i64 eb_index_sub(i64 a, i64 b) { i64 over = 0, r = eb_difference(&over, a,
 EB_DO i64 eb_index_mul(i64 a, i64 b) { i64 over = 0, r = eb_product(&over, a, b); return (a == INT64_MIN) | (b == INT64_MIN) | (over != 0) ? INT64_MIN : r; }
 EB_DO i64 eb_index_shl(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : ((i64)((u64)a << (b & 63)) >> (b & 63) == a ? (i64)((u64)a << (b & 63)) : INT64_MIN); }
 EB_DO i64 eb_index_div(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a / b; }
-EB_DO i64 eb_index_rem(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (b == -1 ? 0 : a % b); }
+/* Remainders keep a place in a periodic grid: it is inside, or one period away, nearly always, and a division takes long. */
+EB_DO i64 eb_divided(i64 a, i64 b) { return b == -1 ? 0 : a % b; }
+EB_DO i64 eb_rem_i64(i64 a, i64 b) { return a >= 0 && a < b ? a : b > 0 && a >= b && a - b < b ? a - b : eb_divided(a, b); }
+EB_DO i64 eb_index_rem(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : eb_rem_i64(a, b); }
 EB_DO i64 eb_index_min(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (a < b ? a : b); }
 EB_DO i64 eb_index_max(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (a > b ? a : b); }
 EB_DO i64 eb_index_and(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a & b; }
@@ -392,7 +395,7 @@ EB_DO i64 eb_index_shr(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN
 EB_DO i64 eb_floor_div(i64 a, i64 b) { i64 q = a / b; return (q * b > a) == (b > 0) && q * b != a ? q - 1 : q; }
 /* The same or nearly so, without branches, so that the compiler can compute it before a loop. */
 EB_DO i64 eb_near_div(i64 a, i64 b) { return (i64)floor((f64)a / (f64)b); }
-EB_DO i64 eb_rem_euclid(i64 a, i64 b) { i64 r = b == -1 ? 0 : a % b; return r < 0 ? r + (b < 0 ? -b : b) : r; }
+EB_DO i64 eb_rem_euclid(i64 a, i64 b) { i64 r = b > 0 && a < 0 && a >= -b ? a : eb_rem_i64(a, b); return r < 0 ? r + (b < 0 ? -b : b) : r; }
 EB_DO i64 eb_index_rem_euclid(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : eb_rem_euclid(a, b); }
 EB_DO u64 eb_bits_f64(f64 x) { return (u64)__double_as_longlong(x); }
 EB_DO f64 eb_f64_bits(u64 b) { return __longlong_as_double((i64)b); }
@@ -410,7 +413,6 @@ EB_TO_INT(eb_i64_f64, f64, i64, INT64_MIN, 9223372036854775808.0, INT64_MAX)
 EB_TO_INT(eb_i64_f32, f32, i64, INT64_MIN, 9223372036854775808.0, INT64_MAX)
 
 EB_DO i64 eb_div_i64(i64 a, i64 b) { return b == -1 ? (i64)(0ull - (u64)a) : a / b; }
-EB_DO i64 eb_rem_i64(i64 a, i64 b) { return b == -1 ? 0 : a % b; }
 EB_DO i32 eb_div_i32(i32 a, i32 b) { return b == -1 ? (i32)(0u - (u32)a) : a / b; }
 EB_DO i32 eb_rem_i32(i32 a, i32 b) { return b == -1 ? 0 : a % b; }
 EB_DO u32 eb_div_u32(u32 a, u32 b) { return a / b; }

@@ -11,8 +11,8 @@ use crate::syntax::*;
 ///
 /// Legal where the domains are equal and the fused loop has no race: then what an iteration reads was written by
 /// itself or before both loops. Sums keep their order, since each update statement sums on its own; ordered
-/// sums at shared elements do not fuse. Wise where both loops work on the same types, so that fusing does not
-/// keep one of them from running in vectors.
+/// sums at shared elements do not fuse. Wise where both loops work on the same types and go through memory the same way,
+/// so that fusing does not keep one of them from running in vectors.
 pub fn fuse_parallel_loops(program: &Program) -> Program {
     // The body as it was stays in place meanwhile: its swaps say which shapes are equal.
     let mut after = program.clone();
@@ -70,6 +70,10 @@ fn fuse(program: &Program, affines: &Affines, first: &Par, second: &Par) -> Opti
     if !same_domain || first.ordering != second.ordering || types(program, first) != types(program, second) {
         return None;
     }
+    let [a, b] = [first, second].map(|par| inner_loads(program, affines, par));
+    if a.is_some() && b.is_some() && a != b {
+        return None;
+    }
     let variables: BTreeMap<ValueId, ValueId> =
         second.ranges.iter().zip(&first.ranges).map(|(b, a)| (b.var, a.var)).collect();
     if variables.iter().any(|(second, first)| first > second) {
@@ -85,6 +89,34 @@ fn fuse(program: &Program, affines: &Affines, first: &Par, second: &Par) -> Opti
     let facts = analyse_alone(&after, &Affines::of(&after), &par).ok()?;
     let scatters = facts.sharing.values().any(|sharing| *sharing == Sharing::Scatter);
     (!scatters).then_some((after, par))
+}
+
+/// Where the elements lie that neighbouring iterations load in loops of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum InnerLoads {
+    /// Beside one another: iterations run in vectors.
+    Along,
+    /// In other rows, some of them at least: the loops inside run in vectors.
+    Across,
+}
+
+/// How the loops inside iterations load elements that differ between iterations; `None` where they load none.
+fn inner_loads(program: &Program, affines: &Affines, par: &Par) -> Option<InnerLoads> {
+    let variable = par.ranges.last()?.var;
+    let mut found = None;
+    for inner in par.body.iter().filter(|stmt| matches!(stmt, Stmt::Loop(_))) {
+        walk(std::slice::from_ref(inner), &mut |stmt| {
+            let Stmt::Let(v) = stmt else { return };
+            let Op::Load(_, index) = program.op(*v) else { return };
+            let moves = |v: &ValueId| affines.form(*v).coefficient(variable) != 0;
+            found = found.max(match index.as_slice().split_last() {
+                Some((_, rows)) if rows.iter().any(moves) => Some(InnerLoads::Across),
+                Some((last, _)) if moves(last) => Some(InnerLoads::Along),
+                _ => None,
+            });
+        });
+    }
+    found
 }
 
 /// The types of all elements and locals that a loop works on.

@@ -189,6 +189,35 @@ pub fn apart(program: &Program, affines: &Affines, par: &Par) -> BTreeSet<(Array
     apart
 }
 
+/// Is it certain that no two iterations of a parallel loop load one element of the array? Where what flows back to it is added,
+/// each iteration then adds to elements of its own.
+pub fn loads_own(program: &Program, affines: &Affines, par: &Par, array: ArrayId) -> bool {
+    let mut adding = Par { body: adding(program, &par.body, array), ..par.clone() };
+    adding.safety = Safety::Unknown;
+    let facts = analyse_alone(program, affines, &adding);
+    facts.is_ok_and(|facts| facts.sharing.get(&array) == Some(&Sharing::Own))
+}
+
+/// A body that adds to what it loads of the array, and writes nothing else. The depth of recursion is that of nesting in the
+/// source.
+fn adding(program: &Program, body: &Block, array: ArrayId) -> Block {
+    let statement = |stmt: &Stmt| match stmt {
+        Stmt::Let(v) => match *program.op(*v) {
+            Op::Load(loaded, index) if loaded == array => {
+                Some(Stmt::Update(Combine::Add, Store { array, index, value: *v, site: None }))
+            }
+            _ => Some(stmt.clone()),
+        },
+        Stmt::Store(_) | Stmt::Update(..) | Stmt::Claim(_) => None,
+        _ => {
+            let mut stmt = stmt.clone();
+            stmt.blocks_mut().for_each(|block| *block = adding(program, block, array));
+            Some(stmt)
+        }
+    };
+    body.iter().filter_map(statement).collect()
+}
+
 /// How the iterations share one array.
 fn share(
     mut pairs: Pairs<'_, '_>,
