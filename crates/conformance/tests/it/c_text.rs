@@ -8,12 +8,17 @@ use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{Block, Literal, Program, Type};
 use expect_test::{ExpectFile, expect_file};
 
-use crate::devices;
-use crate::{boundaries, programs};
+use crate::cuda_text::{blocks_of_reversed, reversed, yielding};
+use crate::gradients::with_misfit;
+use crate::{boundaries, devices, programs};
 
 /// Compares the functions of a program, without what stands before them in every text.
 fn check(program: &Program, expected: ExpectFile) {
-    let simple = simplify_segments(program, &[&program.body]).unwrap();
+    check_blocks(program, &[&program.body], expected);
+}
+
+fn check_blocks(program: &Program, blocks: &[&Block], expected: ExpectFile) {
+    let simple = simplify_segments(program, blocks).unwrap();
     let blocks: Vec<&Block> = simple.segments.iter().collect();
     let unit = c_unit(&simple.program, &simple.facts, &blocks, Target { vector_bytes: 16 }).unwrap();
     let functions: Vec<&str> = unit.source.split("\ni64 segment_").skip(1).collect();
@@ -38,6 +43,17 @@ fn rows_of_a_plane_have_an_interior() {
 #[test]
 fn conditions_on_columns_are_decided_in_the_interior() {
     check(&boundaries::guarded(1, Type::F32), expect_file!["../golden/guarded.c"]);
+}
+
+#[test]
+fn stages_that_may_yield_begin_at_labels() {
+    check(&yielding(), expect_file!["../golden/yielding.c"]);
+}
+
+#[test]
+fn both_halves_of_a_reversed_loop_use_a_tape() {
+    let program = reversed(&with_misfit(programs::pointwise(), "s"), &["s", "p"]);
+    check_blocks(&program, &blocks_of_reversed(&program), expect_file!["../golden/pointwise_reversed.c"]);
 }
 
 fn arrays(shapes: &[&[usize]]) -> Vec<Input> {

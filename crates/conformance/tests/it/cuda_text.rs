@@ -33,7 +33,8 @@ fn check_blocks(program: &Program, blocks: &[&Block], expected: ExpectFile) {
     expected.assert_eq(&kernels.collect::<Vec<_>>().join("\n---\n"));
 }
 
-fn yielding() -> Program {
+/// Stages of which one may yield.
+pub fn yielding() -> Program {
     use stages::{Node, region};
     stages::program(&[Node::Stage(0), Node::For(3, vec![Node::Stage(1), region(0, vec![Node::Stage(2)])])])
 }
@@ -43,27 +44,29 @@ fn a_pointwise_loop_is_proved_before_it_starts() {
     check(&programs::pointwise(), expect_file!["../golden/pointwise.cu"]);
 }
 
-/// The three blocks of a program's first reversed loop, as kernels.
-fn check_reversed(program: &Program, wrt: &[&str], expected: ExpectFile) {
-    let request = Request {
-        of: "loss".into(),
-        wrt: wrt.iter().map(|name| name.to_string()).collect(),
-        ..Request::default()
-    };
-    let program = gradient(program, &request, Inner::Recorded).unwrap().program;
+/// The gradient of `loss`.
+pub fn reversed(program: &Program, wrt: &[&str]) -> Program {
+    let wrt = wrt.iter().map(|name| name.to_string()).collect();
+    let request = Request { of: "loss".into(), wrt, ..Request::default() };
+    gradient(program, &request, Inner::Recorded).unwrap().program
+}
+
+/// The blocks of a gradient's reversed loops, three of each.
+pub fn blocks_of_reversed(program: &Program) -> Vec<&Block> {
     let mut blocks: Vec<&Block> = Vec::new();
     walk_program_level(&program.body, &mut |stmt| match stmt {
         Stmt::Forward(forward) => blocks.extend([&forward.advance, &forward.record]),
         Stmt::Backward(backward) => blocks.push(&backward.reverse),
         _ => {}
     });
-    check_blocks(&program, &blocks, expected);
+    blocks
 }
 
 #[test]
 fn both_halves_of_a_reversed_pointwise_loop_run_inside_their_parallel_loops() {
     let program = with_misfit(programs::pointwise(), "s");
-    check_reversed(&program, &["s", "p"], expect_file!["../golden/pointwise_reversed.cu"]);
+    let program = reversed(&program, &["s", "p"]);
+    check_blocks(&program, &blocks_of_reversed(&program), expect_file!["../golden/pointwise_reversed.cu"]);
 }
 
 #[test]
