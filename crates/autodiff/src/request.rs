@@ -85,6 +85,9 @@ pub struct Request {
     pub of: String,
     /// The inputs: arrays or scalar parameters.
     pub wrt: Vec<String>,
+    /// The paths of structs that were asked for as a whole, all of whose float members are among the inputs. The output must
+    /// depend on one of these members; the derivatives with respect to the others may be zero.
+    pub structs: Vec<String>,
     /// Outputs whose values are wanted too.
     pub values: Vec<String>,
     /// Where the source is a tangent program: the names of arrays that have a tangent, and of these. Where the host writes

@@ -118,10 +118,14 @@ impl<P: Source> Gradient<P> {
         Err(Error::NotAskedFor { name: String::new(), known: String::new() })
     }
 
-    /// With respect to this parameter, as it is at entry; of a struct, to all its float leaves.
+    /// With respect to this parameter, as it is at entry; of a struct, to all its float leaves. The output must depend on the
+    /// parameter, or on one of the leaves: derivatives with respect to leaves without influence are zero.
     pub fn wrt<T: Differentiable>(mut self, name: impl Named<T>) -> Gradient<P> {
-        let mut wanted = Wanted::default();
-        T::want(name.name().as_str(), &mut wanted);
+        let (name, mut wanted) = (name.name(), Wanted::default());
+        T::want(name.as_str(), &mut wanted);
+        if wanted.leaves.iter().any(|(leaf, _)| leaf != name.as_str()) {
+            self.request.structs.push(name.as_str().to_string());
+        }
         for (name, make) in wanted.leaves {
             self.request.wrt.push(name.clone());
             self.outputs.push((name, make));

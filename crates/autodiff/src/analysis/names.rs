@@ -53,22 +53,33 @@ impl Names {
         if request.may_be_zero {
             return Ok(());
         }
-        let independent = |wrt: &str| Error::Independent {
-            program: source.name.clone(),
-            of: request.of.clone(),
-            wrt: wrt.to_string(),
-        };
-        for a in &self.arrays {
-            if !activity.arrays.contains(a) {
-                return Err(independent(&source.array(*a).name));
-            }
-        }
-        for s in &self.scalars {
+        let arrays =
+            self.arrays.iter().map(|a| (source.array(*a).name.as_str(), activity.arrays.contains(a)));
+        let scalars = self.scalars.iter().map(|s| {
             let active = activity.values.iter().any(|v| *source.op(*v) == Op::Scalar(*s));
-            if !active {
-                return Err(independent(&source.scalars[s.index()].name));
+            (source.scalars[s.index()].name.as_str(), active)
+        });
+        let (active, inactive): (Vec<_>, Vec<_>) = arrays.chain(scalars).partition(|(_, active)| *active);
+        let unrelated = inactive.into_iter().find_map(|(name, _)| {
+            // A member of a struct that was asked for as a whole may have no influence, if another one has.
+            match request.structs.iter().find(|path| is_member(name, path)) {
+                Some(path) if active.iter().any(|(other, _)| is_member(other, path)) => None,
+                Some(path) => Some(path.as_str()),
+                None => Some(name),
             }
+        });
+        match unrelated {
+            Some(wrt) => Err(Error::Independent {
+                program: source.name.clone(),
+                of: request.of.clone(),
+                wrt: wrt.to_string(),
+            }),
+            None => Ok(()),
         }
-        Ok(())
     }
+}
+
+/// Is this the name of a member of the struct at `path`, as `w.grid.u` is of `w` and of `w.grid`?
+fn is_member(name: &str, path: &str) -> bool {
+    name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
 }

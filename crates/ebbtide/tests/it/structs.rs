@@ -289,6 +289,55 @@ fn c77_a_step_of_an_optimiser_is_one_line() {
     assert_eq!(w.gain, 3.0, "nothing has changed");
 }
 
+#[derive(Arrays)]
+struct Epidemic {
+    infected: Array1<f64>,
+    recovered: Array1<f64>,
+    rate: f64,
+}
+
+#[program]
+fn infect(e: &mut Epidemic, seen: &Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    for _t in 0..steps {
+        for i in par(0..e.infected.len()) {
+            e.recovered[i] += 0.1 * e.infected[i];
+            e.infected[i] += e.rate * e.infected[i];
+        }
+    }
+    for i in par(0..seen.len()) {
+        loss[[]] += 0.5 * (e.infected[i] - seen[i]) * (e.infected[i] - seen[i]);
+    }
+}
+
+#[program]
+fn unrelated(e: &Epidemic, k: f64, loss: &mut Array0<f64>) {
+    for i in par(0..e.infected.len()) {
+        loss[[]] += k;
+    }
+}
+
+#[test]
+fn c77_members_without_influence_have_derivative_zero() {
+    for device in [Device::interpreter(), crate::cpu()] {
+        let array = |values: &[f64]| device.array(values).unwrap();
+        let e = Epidemic { infected: array(&[1.0, 2.0]), recovered: array(&[0.0, 0.0]), rate: 1.0 };
+        let (seen, loss) = (array(&[1.0, 3.0]), device.scalar(0.0).unwrap());
+        let g = infect().grad(infect::loss).wrt(infect::e).compile(&device).unwrap();
+        let de = g.launch((&e, &seen, 1, &loss)).unwrap().get(infect::e).unwrap();
+        assert_eq!(de.infected.to_vec(), [2.0, 2.0]);
+        assert_eq!(de.recovered.to_vec(), [0.0, 0.0]);
+        assert_eq!(de.rate, 3.0);
+
+        // Asked for by itself, such a member is a mistake, and so is a struct without any influence.
+        let alone = infect().grad(infect::loss).wrt(infect::e.recovered).compile(&device);
+        let error = alone.err().unwrap().to_string();
+        assert!(error.contains("`loss` does not depend on `e.recovered` in program `infect`"), "{error}");
+        let none = unrelated().grad(unrelated::loss).wrt(unrelated::e).wrt(unrelated::k).compile(&device);
+        let error = none.err().unwrap().to_string();
+        assert!(error.contains("`loss` does not depend on `e` in program `unrelated`"), "{error}");
+    }
+}
+
 struct NoDefault;
 
 #[derive(Arrays)]

@@ -138,8 +138,12 @@ impl Translator<'_> {
         }
         if let Some(before) = segments.iter().rev().nth(1) {
             if array_rank(&before.ident).is_some() {
-                self.errors
-                    .at(call, "a temporary has a name: write `let mut t = Array2::<f64>::zeros([n, m]);`");
+                let mistake = match last.ident == "zeros" {
+                    true => "a temporary has a name".to_string(),
+                    false => format!("there is no `{}::{}`", before.ident, last.ident),
+                };
+                let message = format!("{mistake}: write `let mut t = Array2::<f64>::zeros([n, m]);`");
+                self.errors.at(call, message);
                 return TokenStream::new();
             }
             if METHODS.iter().any(|(name, _)| last.ident == name) {

@@ -117,7 +117,8 @@ impl Translator<'_> {
                 if !self.is_lent(&unary.expr) {
                     self.errors.at(
                         unary,
-                        "there are no references: write the name without `*`; only what a `#[func]` takes by `&mut` has one",
+                        "there are no references: write the element of an array, `loss[[]]` or `u[i]`, or a name without `*`; \
+                         only what a `#[func]` takes by `&mut` has one",
                     );
                     return TokenStream::new();
                 }
@@ -158,6 +159,10 @@ impl Translator<'_> {
             }
             Expr::Range(range) => {
                 self.errors.at(range, "there are no slices: write a loop over the indices");
+                TokenStream::new()
+            }
+            Expr::Tuple(tuple) if tuple.elems.is_empty() => {
+                self.errors.at(tuple, "the element of an array of rank 0 is `loss[[]]`");
                 TokenStream::new()
             }
             Expr::Tuple(tuple) => {

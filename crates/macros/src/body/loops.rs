@@ -138,6 +138,12 @@ impl Translator<'_> {
             Pat::Paren(paren) => vec![&*paren.pat],
             pat => vec![pat],
         };
+        if let [range] = ranges[..]
+            && let Expr::Tuple(tuple) = strip(range)
+        {
+            self.errors.at(tuple, "write the ranges without parentheses around them: `par(0..n, 0..m)`");
+            return TokenStream::new();
+        }
         if patterns.len() != ranges.len() {
             let message = format!(
                 "`par` has {} ranges and the loop {} variables: write one variable for each range",
