@@ -47,8 +47,7 @@ fn around(x: Real, n: usize) -> (usize, usize, Real) {
 }
 
 #[func]
-fn between(a: &Array2<Real>, x: (usize, usize, Real), y: (usize, usize, Real)) -> Real {
-    let ((i, i1, s), (j, j1, t)) = (x, y);
+fn between(a: &Array2<Real>, (i, i1, s): (usize, usize, Real), (j, j1, t): (usize, usize, Real)) -> Real {
     (1.0 - s) * ((1.0 - t) * a[[i, j]] + t * a[[i, j1]]) + s * ((1.0 - t) * a[[i1, j]] + t * a[[i1, j1]])
 }
 

@@ -461,7 +461,7 @@ def main():
                 print(f"{name}: {found[name][0] * 1e6:.0f} {found[name][1] * 1e6:.0f} µs", file=sys.stderr)
             except Exception as error:  # One program that JAX cannot run is no reason to lose the others.
                 print(f"{name}: {str(error)[:300]}", file=sys.stderr)
-    (OUT / "corpus-jax.json").write_text(json.dumps(found, indent=1))
+            (OUT / "corpus-jax.json").write_text(json.dumps(found, indent=1))
 
 
 main()

@@ -80,6 +80,9 @@ pub fn expand(kind: Kind, attr: TokenStream, item: TokenStream) -> TokenStream {
     }
     let rules = Rules::parse(kind, attr, &mut errors);
     types::type_parameters(kind, &mut function.sig.generics, &mut errors);
+    if kind == Kind::Func {
+        signature::name_patterns(&mut function);
+    }
     let params = signature::params(kind, &function, &mut errors);
     for name in &rules.saved {
         let written = |p: &Param| p.ident == *name && p.passing == Passing::Mut;

@@ -1,12 +1,12 @@
 //! The signature of a program or function: what its parameters are.
 
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{
     FnArg, GenericParam, Generics, Ident, ItemFn, ParenthesizedGenericArguments, Pat, PathArguments,
-    ReturnType, Safety, Type, TypeParam, TypeParamBound, parse_quote_spanned,
+    ReturnType, Safety, Type, TypeParam, TypeParamBound, parse_quote, parse_quote_spanned,
 };
 
 use crate::errors::Errors;
@@ -281,6 +281,21 @@ fn by_mut(input: &FnArg) -> bool {
     matches!(input, FnArg::Typed(input) if matches!(&*input.ty, Type::Reference(r) if r.mutability.is_some()))
 }
 
+/// Gives parameters that are patterns of tuples, such as `(i, s): (usize, f64)`, a name; the body takes them apart first.
+pub fn name_patterns(function: &mut ItemFn) {
+    let mut apart = Vec::new();
+    for (k, input) in function.sig.inputs.iter_mut().enumerate() {
+        if let FnArg::Typed(input) = input
+            && matches!(&*input.pat, Pat::Tuple(_))
+        {
+            let name = format_ident!("argument{k}", span = input.pat.span());
+            let pattern = std::mem::replace(&mut *input.pat, parse_quote!(#name));
+            apart.push(parse_quote!(let #pattern = #name;));
+        }
+    }
+    function.block.stmts.splice(..0, apart);
+}
+
 fn param(kind: Kind, input: &FnArg, errors: &mut Errors) -> Option<Param> {
     let FnArg::Typed(input) = input else {
         errors.at(
@@ -300,7 +315,7 @@ fn param(kind: Kind, input: &FnArg, errors: &mut Errors) -> Option<Param> {
             pat.ident.clone()
         }
         pat => {
-            errors.at(pat, "a parameter is a plain name");
+            errors.at(pat, "a parameter is a plain name, or in a `#[func]` a tuple of names");
             return None;
         }
     };

@@ -136,3 +136,22 @@ fn structs_of_arrays_hold_small_values() -> ebbtide::Result<()> {
     close(moved.get(settle::loss)?.value(), wind.0 + frame.trace());
     Ok(())
 }
+
+#[func]
+fn between((a, b): (f64, f64), (k, (s, _)): (usize, (f64, f64))) -> f64 {
+    (1.0 - s) * a + s * b * k as f64
+}
+
+#[program]
+fn mixed(x: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        x[i] = between((x[i], x[i] * x[i]), (i, (0.25, 0.0)));
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+#[test]
+fn functions_take_tuples_apart() {
+    assert_eq!(between((1.0, 2.0), (3, (0.25, 0.0))), 2.25);
+    differentiates(&mixed(), &[seeded(&[5], 3), zero()], "loss", &["x"]);
+}
