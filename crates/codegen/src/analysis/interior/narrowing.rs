@@ -62,7 +62,12 @@ impl Interior {
             let known = matches!(sum, IndexExpr::Number(0))
                 || matches!(sum, IndexExpr::Constant(c) if (0..LARGE).contains(c));
             let tame = sum.clone().tamed();
-            if !known && !narrowings.iter().any(|narrowing| narrowing.contains(&tame)) {
+            // The same sum at another corner of loops inside is another number. Indices are asked for at all corners.
+            let asked = |narrowing: &Narrowing| match narrowing {
+                Narrowing::Tame(other, _) if !scope.is_empty() && other != scope => false,
+                narrowing => narrowing.contains(&tame),
+            };
+            if !known && !narrowings.iter().any(asked) {
                 narrowings.push(Narrowing::Tame(scope.clone(), tame));
             }
         }
