@@ -122,18 +122,31 @@ impl ParAdjoint<'_> {
     }
 
     /// The arrays of which iterations load several elements and share none, as the gates of a layer in one array. An iteration
-    /// adds to the shadows of its own: turned round, each load would run the body once more.
+    /// adds to the shadows of its own: turned round, each load would run the body once more. What inner loops load is left to
+    /// sums in locals.
     fn own_loads(
         &self,
         par: &Par,
         all: &[(ValueId, ArrayId, Indices)],
         written: &BTreeSet<ArrayId>,
     ) -> BTreeSet<ArrayId> {
+        let mut in_loops = BTreeSet::new();
+        walk(&par.body, &mut |stmt| {
+            if let Stmt::Loop(l) = stmt {
+                walk(&l.body, &mut |stmt| {
+                    if let Stmt::Let(v) = stmt {
+                        in_loops.insert(*v);
+                    }
+                });
+            }
+        });
         let mut indices: BTreeMap<ArrayId, BTreeSet<Indices>> = BTreeMap::new();
         for (_, array, index) in all.iter().filter(|site| !written.contains(&site.1)) {
             indices.entry(*array).or_default().insert(*index);
         }
-        indices.retain(|array, all| all.len() > 1 && loads_own(self.source, self.affines, par, *array));
+        let looped: BTreeSet<ArrayId> = all.iter().filter(|s| in_loops.contains(&s.0)).map(|s| s.1).collect();
+        let is_own = |array: &ArrayId| loads_own(self.source, self.affines, par, *array);
+        indices.retain(|array, all| all.len() > 1 && !looped.contains(array) && is_own(array));
         indices.into_keys().collect()
     }
 
