@@ -32,7 +32,7 @@ use lead::Lead;
 /// Fewer cells are not worth a thread of their own.
 const CELLS_PER_THREAD: usize = 40_000;
 
-/// Full-waveform inversion: finds the ground under the sea from its echoes.
+/// Full-waveform inversion: computes the ground below the sea from its echoes
 ///
 /// Shots are fired over a ground with layers, salt and gas, and recorded along the surface. From these records alone
 /// L-BFGS then reconstructs the ground, with gradients through every time step of every shot, in far less memory than

@@ -14,7 +14,7 @@ pub mod report;
 
 use outcome::Request;
 
-/// Shows what reversing a loop costs in a given memory, before anything runs.
+/// Shows what reversing a loop costs in a given memory, before anything runs
 ///
 /// A loop of N steps runs forward and is then reversed, last step first. To reverse a step, the state before it is
 /// needed. A schedule decides which states are kept in slots and which are computed again.
