@@ -92,7 +92,7 @@ fn parallel_loop(program: &Program, facts: &Facts, par: &Par, (family, target): 
 }
 
 fn show_interior(text: &mut String, program: &Program, interior: &Interior) {
-    let narrowings = interior.interval(Clone::clone).narrowings;
+    let narrowings = interior.interval().narrowings;
     let narrowings: Vec<String> = narrowings.iter().map(|n| show::narrowing(program, n)).collect();
     let _ = writeln!(text, "  interior: all j where {}", narrowings.join(", "));
     for (v, holds) in &interior.decided {

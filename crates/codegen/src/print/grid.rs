@@ -20,7 +20,7 @@ use crate::kernel::segment::{Manner, Step};
 use crate::print::c_types::{c_type, neutral};
 use crate::print::emitter::{Emitter, line};
 use crate::print::entry::Known;
-use crate::print::interior::{narrowing, order_of_sums};
+use crate::print::interior::narrowing;
 use crate::print::par::proved;
 use crate::print::statements::Context;
 use crate::transform::forms::{Iterations, Proved, innermost};
@@ -199,7 +199,7 @@ impl Emitter<'_> {
             return Inside::proved(proof.exact);
         }
         let interior = self.interior(par);
-        let found = interior.interval(order_of_sums);
+        let found = interior.interval();
         let names = self.before_interior(par.ranges.len(), &found);
         let narrowing = narrowing(self.program, &found);
         if interior.rows == Rows::Corners {

@@ -62,12 +62,6 @@ impl Emitter<'_> {
     }
 }
 
-/// Orders sums by their text.
-pub(crate) fn order_of_sums((at, sum): &(Scope, IndexExpr)) -> String {
-    // No text has this character: scopes come first.
-    format!("{}\0{sum}", scope(at))
-}
-
 /// The statements that narrow `lo` and `hi`.
 pub(crate) fn narrowing(program: &Program, interval: &Interval) -> String {
     let mut text = String::new();

@@ -12,7 +12,6 @@ use crate::kernel::segment::{Barrier, Step};
 use crate::kernel::work::{Passes, Work};
 use crate::print::c_types::{c_type, neutral, to_bits};
 use crate::print::emitter::{Emitter, line};
-use crate::print::interior::order_of_sums;
 use crate::transform::loop_nest::ParallelLoop;
 
 impl Emitter<'_> {
@@ -79,8 +78,7 @@ impl Emitter<'_> {
     /// The iterations of a parallel loop, for the threads of a CPU.
     fn iterations(&mut self, par: &Par, reductions: &[(Combine, &Store)]) {
         let (program, facts, target) = (self.program, self.facts, self.target);
-        let of = ParallelLoop { program, facts, target, par, reductions, order_of_sums: &order_of_sums };
-        let nest = of.nest(&mut self.forms);
+        let nest = ParallelLoop { program, facts, target, par, reductions }.nest(&mut self.forms);
         self.nest(&nest, reductions);
         if reductions.is_empty() {
             line!(self, "i64 wild = 0; (void)wild;");

@@ -14,8 +14,7 @@ use crate::analysis::varying::vector_element;
 use crate::analysis::vector_costs::VectorCosts;
 use crate::analysis::vectors::{Vectors, refusal};
 use crate::analysis::work::{is_light, keeps_order, work};
-use crate::kernel::index_expr::IndexExpr;
-use crate::kernel::interval::{self, Scope};
+use crate::kernel::interval;
 use crate::kernel::machine::Target;
 use crate::kernel::nest::{First, For, Interiors, Iterations as Run, Kind, Nest, Node, Order, Over, Row};
 use crate::transform::forms::{Forms, InVectors, Iterations};
@@ -33,8 +32,6 @@ pub(crate) struct ParallelLoop<'a> {
     pub par: &'a Par,
     /// The sums, minima and maxima over its iterations, in source order.
     pub reductions: &'a [(Combine, &'a Store)],
-    /// What sums that must be tame are ordered by.
-    pub order_of_sums: &'a dyn Fn(&(Scope, IndexExpr)) -> String,
 }
 
 impl ParallelLoop<'_> {
@@ -104,7 +101,7 @@ impl ParallelLoop<'_> {
                 vec![For { kind: Kind::Seq, over, body }]
             }
         };
-        let row = Row { interval: interior.interval(self.order_of_sums), least, careful, inside: loops };
+        let row = Row { interval: interior.interval(), least, careful, inside: loops };
         let interiors = match (at_corners, as_one) {
             (_, Some(arrays)) => Interiors::AtCornersOrAsOne(arrays),
             (true, None) => Interiors::AtCorners,

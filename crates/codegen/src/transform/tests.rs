@@ -282,7 +282,7 @@ impl<'p> Loop<'p> {
         let wrapped = |v: ValueId| wrapped[&v];
         let mut all = Iteration::new(memory, &wrapped, []);
         all.names = row;
-        for before in self.interior.interval(Clone::clone).before.iter().filter(|_| form.interior) {
+        for before in self.interior.interval().before.iter().filter(|_| form.interior) {
             if let Before::Value(v) = before {
                 all.run(&self.lowered(&vec![Source::Let(*v)], &BTreeSet::new()))?;
             }
@@ -319,7 +319,7 @@ impl<'p> Loop<'p> {
         let value = |v: ValueId| row[&Name::value(v)][0] as i64;
         let extent = |array: ArrayId, k: usize| memory.shapes[array.index()][k];
         let world = World { value: &value, extent: &extent, wrapped: &|_| 0, ranges };
-        remainders(&self.interior.interval(Clone::clone), &world, *ranges.last().unwrap()).unwrap()
+        remainders(&self.interior.interval(), &world, *ranges.last().unwrap()).unwrap()
     }
 }
 

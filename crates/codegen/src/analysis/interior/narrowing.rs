@@ -53,12 +53,10 @@ impl Interior {
         }
     }
 
-    /// The interval as data. What is needed for sums that nothing else proves comes last, in the order that `by` gives it.
-    pub fn interval<K: Ord>(&self, by: impl Fn(&(Scope, IndexExpr)) -> K) -> Interval {
+    /// The interval as data. What is needed for sums that nothing else proves comes last.
+    pub fn interval(&self) -> Interval {
         let mut narrowings = self.narrowing.clone();
-        let mut sums: Vec<&(Scope, IndexExpr)> = self.sums.iter().collect();
-        sums.sort_by_key(|sum| by(sum));
-        for (scope, sum) in sums {
+        for (scope, sum) in &self.sums {
             let known = matches!(sum, IndexExpr::Number(0))
                 || matches!(sum, IndexExpr::Constant(c) if (0..LARGE).contains(c));
             let tame = sum.clone().tamed();

@@ -41,14 +41,7 @@ impl<'p> Nested<'p> {
     fn of(program: &'p Program, facts: &'p Facts) -> Nested<'p> {
         let l = Loop::of(program, facts);
         let sums = reductions(facts, l.par);
-        let of = ParallelLoop {
-            program,
-            facts,
-            target: TARGET,
-            par: l.par,
-            reductions: &sums,
-            order_of_sums: &|sum| format!("{sum:?}"),
-        };
+        let of = ParallelLoop { program, facts, target: TARGET, par: l.par, reductions: &sums };
         let nest = of.nest(&mut Forms::of(program, facts));
         Nested { l, sums, nest }
     }
