@@ -18,14 +18,17 @@ pub enum Mode {
 
 /// Something that makes an adjoint cheaper than the plain one, statement by statement, with everything recorded.
 ///
-/// Each can be switched off by itself, to find out what it does. The first two define another order for sums of
-/// cotangents, and so other last bits; the others move or drop work and change no bit. None is chosen by shapes,
-/// budgets, devices or threads.
+/// Each can be switched off by itself, to find out what it does. Those of which [`Optimisation::changes_order`] says so define
+/// another order for sums of cotangents, and so other last bits; the others move or drop work and change no bit. None is chosen
+/// by shapes, budgets, devices or threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Optimisation {
     /// Loads of stencils are turned round: each element of a shadow collects what flows to it.
     GatherStencils,
+    /// Loads of stencils in a part of an array are turned round too: the elements of that row, or half, of the shadow collect what
+    /// flows to them, also where the loop writes another part of the array.
+    GatherRows,
     /// What many iterations add to one element of a shadow is summed over them, instead of scattered.
     SumOverPreimages,
     /// What a long loop inside an iteration adds up of cotangents has the order of lanes (law 8), which a device can take side
@@ -43,6 +46,8 @@ pub enum Optimisation {
     RecordWhatIsRead,
     /// An array in which a loop writes another row in each iteration and keeps the earlier ones is its own tape.
     KeepTrajectories,
+    /// The cotangent of such an array is the result itself, where it is asked for, and not copied to it.
+    ResultsInPlace,
     /// Where a loop overwrites a part of an array (a row, a slab, a side), that part is recorded.
     RecordSections,
     /// What a loop reads and does not overwrite afterwards is read again in its place.
@@ -51,15 +56,17 @@ pub enum Optimisation {
 
 impl Optimisation {
     /// All of them, in the order in which an adjoint is made.
-    pub const ALL: [Optimisation; 11] = [
+    pub const ALL: [Optimisation; 13] = [
         Optimisation::RecordWhatIsRead,
         Optimisation::KeepTrajectories,
+        Optimisation::ResultsInPlace,
         Optimisation::RecordSections,
         Optimisation::ReadAgain,
         Optimisation::TapeByExchange,
         Optimisation::TrimSlots,
         Optimisation::LazyShadows,
         Optimisation::GatherStencils,
+        Optimisation::GatherRows,
         Optimisation::SumOverPreimages,
         Optimisation::JoinGather,
         Optimisation::SumInLanes,
@@ -69,7 +76,10 @@ impl Optimisation {
     pub fn changes_order(self) -> bool {
         matches!(
             self,
-            Optimisation::GatherStencils | Optimisation::SumOverPreimages | Optimisation::SumInLanes
+            Optimisation::GatherStencils
+                | Optimisation::GatherRows
+                | Optimisation::SumOverPreimages
+                | Optimisation::SumInLanes
         )
     }
 }

@@ -96,6 +96,16 @@ fn main() -> Result<()> {
     price!(device, wanted, in_place, (u), (&mut u, &mut v, 400));
     let mut x = plane(401, 2000)?;
     price!(device, wanted, trajectory, (x), (&mut x));
+    let mut x = line(401 * 2000)?;
+    price!(device, wanted, flat_rows, (x), (&mut x, 2000, 400));
+    let mut x = plane(2, 2000)?;
+    price!(device, wanted, two_rows, (x), (&mut x, 400));
+    let (mut u, mut v, mut a, mut b) = (line(2000)?, line(2000)?, line(2000)?, line(2000)?);
+    price!(device, wanted, ring_in_place, (u, v), (&mut u, &mut v, &mut a, &mut b, 400));
+    let (mut u, mut v) = (plane(401, 2000)?, plane(401, 2000)?);
+    price!(device, wanted, ring_of_rows, (u, v), (&mut u, &mut v));
+    let (mut p, mut q, mut r, c) = (plane(64, 64)?, plane(64, 64)?, plane(64, 64)?, plane(64, 64)?);
+    price!(device, wanted, wave_in_place, (p, q, c), (&mut p, &mut q, &mut r, &c, 98));
     let (mut p, c) = (space(100, 64, 64)?, plane(64, 64)?);
     price!(device, wanted, wave, (p, c), (&mut p, &c));
     let seen = device.array(&(0..400).map(|k| (number(k) * 8.0) as i32).collect::<Vec<i32>>())?;

@@ -31,6 +31,70 @@ pub fn trajectory(x: &mut Array2<f64>, loss: &mut Array0<f64>) {
     }
 }
 
+/// Two fields on a ring in place, and as trajectories below.
+#[program]
+pub fn ring_in_place(
+    u: &mut Array1<f64>,
+    v: &mut Array1<f64>,
+    a: &mut Array1<f64>,
+    b: &mut Array1<f64>,
+    steps: usize,
+    loss: &mut Array0<f64>,
+) {
+    let n = u.len();
+    for _t in 0..steps {
+        for i in par(0..n) {
+            let flow = v[(i + 2) % n] - v[(i + n - 1) % n] * u[i];
+            a[i] = 0.5 * (u[i] + u[(i + 1) % n]) + 0.1 * flow;
+            b[i] = v[i] - 0.1 * flow;
+        }
+        swap(u, a);
+        swap(v, b);
+    }
+    for i in par(0..n) {
+        loss[[]] += u[i] * v[i];
+    }
+}
+
+#[program]
+pub fn ring_of_rows(u: &mut Array2<f64>, v: &mut Array2<f64>, loss: &mut Array0<f64>) {
+    let (steps, n) = (u.dim(0) - 1, u.dim(1));
+    for t in 0..steps {
+        for i in par(0..n) {
+            let flow = v[[t, (i + 2) % n]] - v[[t, (i + n - 1) % n]] * u[[t, i]];
+            u[[t + 1, i]] = 0.5 * (u[[t, i]] + u[[t, (i + 1) % n]]) + 0.1 * flow;
+            v[[t + 1, i]] = v[[t, i]] - 0.1 * flow;
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += u[[steps, i]] * v[[steps, i]];
+    }
+}
+
+/// A wave in place, from what it was in the two steps before, and as a trajectory below.
+#[program]
+pub fn wave_in_place(
+    p: &mut Array2<f64>,
+    q: &mut Array2<f64>,
+    r: &mut Array2<f64>,
+    c: &Array2<f64>,
+    steps: usize,
+    loss: &mut Array0<f64>,
+) {
+    let (n, m) = (p.dim(0), p.dim(1));
+    for _t in 0..steps {
+        for (i, j) in par(1..n - 1, 1..m - 1) {
+            let lap = q[[i - 1, j]] + q[[i + 1, j]] + q[[i, j - 1]] + q[[i, j + 1]] - 4.0 * q[[i, j]];
+            r[[i, j]] = 2.0 * q[[i, j]] - p[[i, j]] + c[[i, j]] * c[[i, j]] * lap;
+        }
+        swap(p, q);
+        swap(q, r);
+    }
+    for (i, j) in par(0..n, 0..m) {
+        loss[[]] += q[[i, j]] * q[[i, j]];
+    }
+}
+
 /// Every step is a plane, from the two planes before.
 #[program]
 pub fn wave(p: &mut Array3<f64>, c: &Array2<f64>, loss: &mut Array0<f64>) {
@@ -45,6 +109,34 @@ pub fn wave(p: &mut Array3<f64>, c: &Array2<f64>, loss: &mut Array0<f64>) {
     }
     for (i, j) in par(0..n, 0..m) {
         loss[[]] += p[[p.dim(0) - 1, i, j]] * p[[p.dim(0) - 1, i, j]];
+    }
+}
+
+/// Rows of a flat array, each from the row before.
+#[program]
+pub fn flat_rows(x: &mut Array1<f64>, n: usize, steps: usize, loss: &mut Array0<f64>) {
+    for t in 0..steps {
+        for i in par(1..n - 1) {
+            x[(t + 1) * n + i] = x[t * n + i] + 0.2 * (x[t * n + i - 1] - x[t * n + i] * x[t * n + i + 1]);
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[steps * n + i] * x[steps * n + i];
+    }
+}
+
+/// Two rows that take turns.
+#[program]
+pub fn two_rows(x: &mut Array2<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let n = x.dim(1);
+    for t in 0..steps {
+        for i in par(1..n - 1) {
+            x[[(t + 1) % 2, i]] =
+                x[[t % 2, i]] + 0.2 * (x[[t % 2, i - 1]] - x[[t % 2, i]] * x[[t % 2, i + 1]]);
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[[steps % 2, i]] * x[[steps % 2, i]];
     }
 }
 

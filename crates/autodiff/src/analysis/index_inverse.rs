@@ -60,6 +60,10 @@ pub(crate) fn invert(
     let mut fixed = Vec::new();
     for (dimension, v) in index.as_slice().iter().enumerate() {
         let form = affines.form(*v);
+        if form.terms.iter().all(|t| !varying.contains(&t.0)) {
+            fixed.push((dimension, *v));
+            continue;
+        }
         let wrapped =
             form.as_atom().filter(|a| varying.contains(a)).and_then(|a| affines.remainder(source, a));
         let wrapped = wrapped.or_else(|| match form.as_atom().map(|a| *source.op(a)) {
@@ -69,9 +73,6 @@ pub(crate) fn invert(
         let sum = wrapped.map_or(form, |(x, _)| affines.form(x));
         let here: Vec<usize> = (0..vars.len()).filter(|k| sum.coefficient(vars[*k]) != 0).collect();
         match *here.as_slice() {
-            [] if wrapped.is_none() && sum.terms.iter().all(|t| !varying.contains(&t.0)) => {
-                fixed.push((dimension, *v))
-            }
             [k] if matches!(variables[k], Variable::Free) => {
                 let sign = sum.coefficient(vars[k]);
                 let rest = sum.without(vars[k]);

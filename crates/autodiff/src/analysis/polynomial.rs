@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_ir::{Affine, ValueId};
+use ebbtide_ir::{Affine, Affines, Binary, Op, Program, ValueId};
 
 /// What a polynomial is made of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,6 +39,28 @@ impl Polynomial {
         let constant = Polynomial::constant(form.constant.into());
         form.terms.iter().try_fold(constant, |sum, (atom, c)| {
             sum.add_scaled(&Polynomial::atom(Atom::Value(*atom)), (*c).into())
+        })
+    }
+
+    /// Index arithmetic with its products multiplied out. The depth of recursion is that of one index.
+    pub fn expanded(source: &Program, affines: &Affines, form: &Affine) -> Option<Polynomial> {
+        let mut sum = Polynomial::constant(form.constant.into());
+        for (atom, c) in &form.terms {
+            let factor = |v: ValueId| Polynomial::expanded(source, affines, affines.form(v));
+            let term = match *source.op(*atom) {
+                Op::Binary(Binary::Mul, a, b) => factor(a)?.mul(&factor(b)?)?,
+                _ => Polynomial::atom(Atom::Value(*atom)),
+            };
+            sum = sum.add_scaled(&term, (*c).into())?;
+        }
+        Some(sum)
+    }
+
+    /// Is it certain to be less than another?
+    pub fn is_below(&self, other: &Polynomial) -> bool {
+        let apart = self.add_scaled(other, -1);
+        apart.is_some_and(|apart| {
+            apart.terms.iter().all(|(monomial, c)| monomial.is_empty() && *c < 0) && !apart.terms.is_empty()
         })
     }
 

@@ -7,7 +7,8 @@
 //!
 //! Proof, for `x[[t + 1, i]] = f(x[[t, i]])`: some dimension of every access is `k · t + rest + offset`, with one `k` and one
 //! `rest` that is the same in all iterations. Rows that are written come later than rows that are read, so a row is
-//! complete before it is read, and nothing writes it again.
+//! complete before it is read, and nothing writes it again. Where rows lie one behind the other in a flat array,
+//! `x[(t + 1) * n + i]` from `x[t * n + i]`, the ranges of the variables beside `t` say where a row ends ([`flat`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +17,8 @@ use ebbtide_ir::{
 };
 
 use crate::analysis::effects::swap_classes;
+
+mod flat;
 
 /// How a loop writes its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +66,14 @@ pub(crate) fn trajectories(source: &Program, affines: &Affines, l: &Loop) -> BTr
     let alone = |a: &ArrayId| classes.values().filter(|class| **class == classes[a]).count() == 1;
     let invariant = |v: ValueId| is_invariant(source, v, var);
     let judged = touches.iter().filter(|(array, _)| !other.contains(array) && alone(array));
-    judged.filter_map(|(array, touches)| Some((*array, judge(affines, var, touches, &invariant)?))).collect()
+    let ranges = flat::Ranges::of(source, affines, l);
+    judged
+        .filter_map(|(array, touches)| {
+            let kind = kind(touches)?;
+            let proved = by_rows(affines, var, touches, &invariant) || ranges.prove(touches, &invariant);
+            proved.then_some((*array, kind))
+        })
+        .collect()
 }
 
 /// What a statement does to arrays.
@@ -117,20 +127,22 @@ pub(crate) fn is_invariant(source: &Program, v: ValueId, var: ValueId) -> bool {
     true
 }
 
-fn judge(
-    affines: &Affines,
-    var: ValueId,
-    touches: &[Touch],
-    invariant: &dyn Fn(ValueId) -> bool,
-) -> Option<Trajectory> {
-    let (reads, writes): (Vec<&Touch>, Vec<&Touch>) = touches.iter().partition(|t| t.kind == Kind::Read);
-    let first = writes.first()?;
-    let kind = match writes.iter().all(|w| w.kind == Kind::Store) {
-        true => Trajectory::Replaced,
+/// How the writes change rows, if rows are all that they change.
+fn kind(touches: &[Touch]) -> Option<Trajectory> {
+    let mut writes = touches.iter().filter(|t| t.kind != Kind::Read).peekable();
+    writes.peek()?;
+    match writes.clone().all(|w| w.kind == Kind::Store) {
+        true => Some(Trajectory::Replaced),
         // What is added again and again in one iteration cannot be told apart from what was there.
-        false if writes.iter().any(|w| w.repeated) => return None,
-        false => Trajectory::Accumulated,
-    };
+        false if writes.any(|w| w.repeated) => None,
+        false => Some(Trajectory::Accumulated),
+    }
+}
+
+/// Is there a dimension in which all writes of an iteration have one index, and reads earlier ones?
+fn by_rows(affines: &Affines, var: ValueId, touches: &[Touch], invariant: &dyn Fn(ValueId) -> bool) -> bool {
+    let (reads, writes): (Vec<&Touch>, Vec<&Touch>) = touches.iter().partition(|t| t.kind == Kind::Read);
+    let Some(first) = writes.first() else { return false };
     let rank = first.index.as_slice().len();
     let row = |touch: &Touch, dimension: usize| affines.form(touch.index.as_slice()[dimension]).clone();
     let proves = |dimension: usize| {
@@ -148,7 +160,7 @@ fn judge(
         };
         step != 0 && known && writes.iter().all(|w| later(w) == Some(0)) && reads.iter().all(read_is_before)
     };
-    (0..rank).any(proves).then_some(kind)
+    (0..rank).any(proves)
 }
 
 /// The arrays that a loop writes.

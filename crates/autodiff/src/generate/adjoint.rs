@@ -172,7 +172,7 @@ impl<'a> AdjointBuilder<'a> {
             };
             derivatives.push(output(&mut w, "d_", name, ty, rank));
         }
-        self.make_shadows(&mut w);
+        self.make_shadows(&mut w, &self.results_in_place(request, &derivatives));
         let start = w.end();
         w.begin();
         let body = self.source.body.clone();
@@ -215,7 +215,22 @@ impl<'a> AdjointBuilder<'a> {
         })
     }
 
-    fn make_shadows(&mut self, w: &mut Writer) {
+    /// Of arrays that are their own tape, and are not exchanged for others: the results that can be their shadows. Such an array
+    /// is as large as the tape of another program; a copy of it would cost as much as a step over all of its rows.
+    fn results_in_place(&self, request: &Request, derivatives: &[ArrayId]) -> BTreeMap<ArrayId, ArrayId> {
+        // Where the host may change shapes, those of results are known at the end.
+        let mut yields = false;
+        walk_program_level(&self.source.body, &mut |stmt| yields |= matches!(stmt, Stmt::Region(_)));
+        if yields || !self.uses(Optimisation::ResultsInPlace) {
+            return BTreeMap::new();
+        }
+        let wanted = request.wrt.iter().zip(derivatives);
+        let arrays = wanted.filter_map(|(name, result)| Some((self.source.find_array(name)?, *result)));
+        // What a loop takes for a trajectory is swapped with nothing.
+        arrays.filter(|(array, _)| self.plan.is_trajectory(*array)).collect()
+    }
+
+    fn make_shadows(&mut self, w: &mut Writer, results: &BTreeMap<ArrayId, ArrayId>) {
         for a in self.source.array_ids() {
             // The shape of a temporary is known before everything else.
             if let Role::Temp(shape) = &self.source.array(a).role {
@@ -225,12 +240,23 @@ impl<'a> AdjointBuilder<'a> {
         }
         for a in &self.activity.arrays {
             let decl = self.source.array(*a).clone();
-            let shape: Vec<ValueId> = match &w.program.array(*a).role {
-                Role::Temp(shape) => shape.clone(),
-                _ => (0..decl.rank).map(|k| w.dim(*a, k)).collect(),
+            let shadow = match results.get(a) {
+                Some(result) => {
+                    let zero = w.real(decl.ty, 0.0);
+                    w.push(Stmt::Fill(*result, zero));
+                    *result
+                }
+                None => {
+                    let shape: Vec<ValueId> = match &w.program.array(*a).role {
+                        Role::Temp(shape) => shape.clone(),
+                        _ => (0..decl.rank).map(|k| w.dim(*a, k)).collect(),
+                    };
+                    let name = format!("d_{}'", decl.name);
+                    let shadow = w.array(name, decl.ty, decl.rank, Role::Temp(shape));
+                    w.push(Stmt::Temp(shadow));
+                    shadow
+                }
             };
-            let shadow = w.array(format!("d_{}'", decl.name), decl.ty, decl.rank, Role::Temp(shape));
-            w.push(Stmt::Temp(shadow));
             self.shadows.arrays.insert(*a, shadow);
             self.shadow_states.insert(*a, ShadowState::Zeros);
         }
@@ -335,7 +361,9 @@ impl<'a> AdjointBuilder<'a> {
                     let zero = w.real(self.source.array(array).ty, 0.0);
                     w.push(Stmt::Fill(shadow, zero));
                 }
-                w.push(Stmt::Copy { from: shadow, to: *to });
+                if shadow != *to {
+                    w.push(Stmt::Copy { from: shadow, to: *to });
+                }
                 parts::sum_array(w, self.source, array, *to);
             }
         }

@@ -1,6 +1,7 @@
 //! The adjoint of a parallel loop: loops that gather, then one over the loop's own iterations.
 
 mod gather;
+mod gathered_loads;
 pub(crate) mod join_gather;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -13,7 +14,7 @@ use ebbtide_ir::{
 use crate::analysis::activity::Activity;
 use crate::analysis::effects::{only_store, written_by};
 use crate::analysis::extremes::{check, extreme_arrays};
-use crate::analysis::index_inverse::{Inverse, Variable, covers, invert, is_own, varying};
+use crate::analysis::index_inverse::{covers, varying};
 use crate::analysis::store_forwarding::{StoreForwarding, store_forwarding};
 use crate::error::Error;
 use crate::generate::extremes::Extremes;
@@ -76,18 +77,19 @@ impl ParAdjoint<'_> {
         let all = sites(self.source, self.activity, &par.body);
         let turns = !self.without.contains(&Optimisation::GatherStencils);
         let own = self.own_loads(par, &all, &written);
-        let gathered = match turns && !forwarding.is_undecided() {
-            true => self.gathered(par, &all, &(&written | &own)),
+        let targets = match turns && !forwarding.is_undecided() {
+            true => self.targets(par, &all, (&written, &own)),
             // The copies are of the iterations: another loop cannot run bodies over them.
-            false => BTreeSet::new(),
+            false => Vec::new(),
         };
         let mut loops = Vec::new();
-        for array in &gathered {
-            loops.extend(self.gather(w, (par, &forwarding), &all, *array)?);
+        for target in &targets {
+            loops.extend(self.gather(w, (par, &forwarding), &all, target)?);
         }
+        let gathered: BTreeSet<ValueId> = targets.into_iter().flat_map(|target| target.loads).collect();
         let writes = self.shadow_writes(par, &all, &written);
         let scattered: BTreeSet<ArrayId> =
-            all.iter().map(|s| s.1).filter(|a| !gathered.contains(a) && !written.contains(a)).collect();
+            all.iter().filter(|s| !gathered.contains(&s.0) && !written.contains(&s.1)).map(|s| s.1).collect();
         let purpose = Purpose::All { gathered: &gathered, writes: &writes };
         self.over_iterations(w, (par, &forwarding), purpose, (&scattered, &own), (loops, &all))?;
         for array in extreme {
@@ -148,41 +150,6 @@ impl ParAdjoint<'_> {
         let is_own = |array: &ArrayId| loads_own(self.source, self.affines, par, *array);
         indices.retain(|array, all| all.len() > 1 && !looped.contains(array) && is_own(array));
         indices.into_keys().collect()
-    }
-
-    /// The arrays whose loads are turned round, but for those that are left `aside`.
-    fn gathered(
-        &self,
-        par: &Par,
-        all: &[(ValueId, ArrayId, Indices)],
-        aside: &BTreeSet<ArrayId>,
-    ) -> BTreeSet<ArrayId> {
-        // A gather takes each load by itself and writes no shadow: where an iteration overwrites what it wrote, nothing
-        // would tell the earlier write that nobody saw it.
-        if written_by(par).iter().any(|array| overwrites_itself(par, *array)) {
-            return BTreeSet::new();
-        }
-        // It would run inner loops again for each load; where iterations can keep what flows, they are run once.
-        let mut loops = false;
-        walk(&par.body, &mut |stmt| loops |= matches!(stmt, Stmt::Loop(_)));
-        if loops && Domain::of(self.source, self.affines, &par.ranges).is_some() {
-            return BTreeSet::new();
-        }
-        let varies = varying(self.source, par);
-        let arrays: BTreeSet<ArrayId> = all.iter().map(|s| s.1).filter(|a| !aside.contains(a)).collect();
-        let fits = |array: &ArrayId| {
-            let indices: Vec<Indices> = all.iter().filter(|s| s.1 == *array).map(|s| s.2).collect();
-            let inverses: Option<Vec<Inverse>> =
-                indices.iter().map(|i| invert(self.source, self.affines, par, &varies, *i)).collect();
-            let Some(inverses) = inverses else { return false };
-            let forms =
-                |i: &Indices| i.as_slice().iter().map(|v| self.affines.form(*v).clone()).collect::<Vec<_>>();
-            let same = indices.iter().all(|i| forms(i) == forms(&indices[0]));
-            // One element per iteration is its own; one element for all iterations is a reduction.
-            let nothing_to_turn = inverses[0].variables.iter().all(|v| matches!(v, Variable::Free));
-            !(same && (is_own(&inverses[0]) || nothing_to_turn))
-        };
-        arrays.into_iter().filter(fits).collect()
     }
 
     /// What happens to the shadows of what the loop overwrites.
@@ -497,21 +464,25 @@ pub(crate) fn own_iterations(
     ranges: Vec<Range>,
     body: Block,
 ) -> Option<Par> {
-    // What was asked when the loop itself began holds here too.
-    let requires = par.requires.iter().map(|r| Requirement {
-        condition: mapped(env, r.condition),
-        asked: Asked::Before,
-        ..r.clone()
-    });
     (!body.is_empty()).then(|| Par {
         id: w.new_par(),
         ranges,
         body,
         ordering: par.ordering,
-        requires: requires.collect(),
+        requires: requirements(par, env),
         safety: Safety::Proved,
         site: par.site.clone(),
     })
+}
+
+/// What was asked when a loop began, for one that reverses it: it holds there too.
+fn requirements(par: &Par, env: &HashMap<ValueId, ValueId>) -> Vec<Requirement> {
+    let asked = |r: &Requirement| Requirement {
+        condition: mapped(env, r.condition),
+        asked: Asked::Before,
+        ..r.clone()
+    };
+    par.requires.iter().map(asked).collect()
 }
 
 pub(crate) fn push_own(w: &mut Writer, own: Par) {

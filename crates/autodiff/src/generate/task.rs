@@ -35,8 +35,8 @@ pub(crate) use replay::Storage;
 
 /// What an adjoint body is written for.
 pub(crate) enum Purpose<'a> {
-    /// Everything, but for the sites of these arrays (gathered elsewhere), and with writes of shadows as said.
-    All { gathered: &'a BTreeSet<ArrayId>, writes: &'a BTreeMap<ArrayId, ShadowWrite> },
+    /// Everything, but for these loads (gathered elsewhere), and with writes of shadows as said.
+    All { gathered: &'a BTreeSet<ValueId>, writes: &'a BTreeMap<ArrayId, ShadowWrite> },
     /// The contribution of one load (numbered in source order) alone.
     Site { number: usize, into: Sink },
     /// Nothing but what the minima and maxima of these arrays become.
@@ -440,7 +440,7 @@ impl<'a> Task<'a> {
             }
             Purpose::Find(_) | Purpose::Count(_) => {}
             Purpose::All { gathered, writes } => {
-                if gathered.contains(&array) {
+                if gathered.contains(&v) {
                     return;
                 }
                 let site = self.source.value(v).site.clone();

@@ -113,7 +113,15 @@ impl ScratchArrays {
     /// The `number`th array with so many places for each element of a shadow.
     pub fn lanes(&mut self, w: &mut Writer, shadow: ArrayId, lanes: i64, number: usize) -> Option<ArrayId> {
         let decl = w.program.array(shadow).clone();
-        let Role::Temp(mut shape) = decl.role else { return None };
+        let mut shape = match decl.role {
+            Role::Temp(shape) => shape,
+            _ => {
+                w.begin();
+                let shape = (0..decl.rank).map(|k| w.dim(shadow, k)).collect();
+                self.declared.extend(w.end());
+                shape
+            }
+        };
         let key = (decl.ty, shape.clone());
         let have = self.lanes.get(&key).map_or(0, Vec::len);
         for _ in have..=number {

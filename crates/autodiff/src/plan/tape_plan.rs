@@ -124,6 +124,11 @@ impl TapePlan {
         self.trajectories.get(&position)?.get(&array).copied()
     }
 
+    /// Is the array its own tape in some loop?
+    pub fn is_trajectory(&self, array: ArrayId) -> bool {
+        self.trajectories.values().any(|arrays| arrays.contains_key(&array))
+    }
+
     /// The arrays that reversing this parallel loop takes back from the tape, in the order of their pushes.
     pub fn par(&self, par: &Par) -> &[ArrayId] {
         self.pars.get(&par.id).map_or(&[], Vec::as_slice)

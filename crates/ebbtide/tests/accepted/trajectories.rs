@@ -155,3 +155,100 @@ fn c57_rows_of_a_flat_array() {
     let inputs = [array(&[35], 1), crate::size(7), crate::size(4), loss()];
     check(flat().ir().unwrap(), &inputs, "loss", &["x"]);
 }
+
+/// Two fields and what drives them, on a ring, with neighbours at other distances.
+#[program]
+fn ring(u: &mut Array2<f64>, v: &mut Array2<f64>, f: &Array2<f64>, loss: &mut Array0<f64>) {
+    let n = u.dim(1);
+    for t in 1..u.dim(0) {
+        for i in par(0..n) {
+            let flow = v[[t - 1, (i + 2) % n]] - v[[t - 1, (i + n - 1) % n]] * u[[t - 1, i]];
+            u[[t, i]] = u[[t - 1, (i + 1) % n]] * 0.5 + flow * f[[t, i]];
+            v[[t, i]] = v[[t - 1, i]] - 0.1 * flow * f[[t, (i + 1) % n]];
+        }
+    }
+    for (t, i) in par(0..u.dim(0), 0..n) {
+        loss[[]] += u[[t, i]] * v[[t, i]];
+    }
+}
+
+#[test]
+fn c57_two_fields_on_a_ring_keep_their_history() {
+    let inputs = [array(&[5, 6], 1), array(&[5, 6], 2), array(&[5, 6], 3), loss()];
+    check(ring().ir().unwrap(), &inputs, "loss", &["u", "v", "f"]);
+    check(ring().ir().unwrap(), &inputs, "u", &["u", "f"]);
+}
+
+/// Neighbours under conditions: in some steps and columns there are none.
+#[program]
+fn where_they_exist(x: &mut Array2<f64>, loss: &mut Array0<f64>) {
+    let n = x.dim(1);
+    for t in 0..x.dim(0) {
+        for i in par(0..n) {
+            let mut next = x[[t, i]];
+            if t > 0 {
+                next += x[[t - 1, i]] * x[[t - 1, i]];
+                if i > 0 {
+                    next -= x[[t - 1, i - 1]].sin();
+                }
+                if i + 1 < n && x[[t - 1, i]] > 0.2 {
+                    next *= x[[t - 1, i + 1]];
+                }
+            }
+            x[[t, i]] = next;
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[[x.dim(0) - 1, i]] * x[[x.dim(0) - 1, i]];
+    }
+}
+
+#[test]
+fn c57_neighbours_are_read_where_they_exist() {
+    for shape in [[5, 6], [1, 6], [4, 1]] {
+        check(where_they_exist().ir().unwrap(), &[array(&shape, 1), loss()], "loss", &["x"]);
+    }
+}
+
+/// A loop without iterations at a row that does not exist.
+#[program]
+fn beyond(x: &mut Array2<f64>, row: usize, columns: usize, loss: &mut Array0<f64>) {
+    for i in par(1..columns) {
+        x[[row + 1, i]] = x[[row, i - 1]] * x[[row, i + 1]];
+    }
+    for i in par(0..x.dim(1)) {
+        loss[[]] += x[[1, i]];
+    }
+}
+
+#[test]
+fn c57_a_loop_without_iterations_touches_no_row() {
+    for (row, columns) in [(0, 4), (7, 1)] {
+        let inputs = [array(&[2, 5], 1), crate::size(row), crate::size(columns), loss()];
+        check(beyond().ir().unwrap(), &inputs, "loss", &["x"]);
+    }
+}
+
+/// Planes whose inside is written from the plane before, and whose sides are written afterwards.
+#[program]
+fn planes(p: &mut Array3<f64>, loss: &mut Array0<f64>) {
+    let (n, m) = (p.dim(1), p.dim(2));
+    for t in 1..p.dim(0) {
+        for (i, j) in par(1..n - 1, 0..m) {
+            let around = p[[t - 1, i - 1, j]] * p[[t - 1, i + 1, j]] - p[[t - 1, i, (j + 1) % m]];
+            p[[t, i, j]] = p[[t, i, j]] * 0.5 + around * p[[t - 1, i, j]];
+        }
+        for j in par(0..m) {
+            p[[t, 0, j]] = p[[t, 1, j]];
+            p[[t, n - 1, j]] = p[[t - 1, n - 1, j]] * p[[t, n - 2, j]];
+        }
+    }
+    for (i, j) in par(0..n, 0..m) {
+        loss[[]] += p[[p.dim(0) - 1, i, j]].sin();
+    }
+}
+
+#[test]
+fn c57_planes_with_sides_keep_their_history() {
+    check(planes().ir().unwrap(), &[array(&[4, 5, 4], 1), loss()], "loss", &["p"]);
+}

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use ebbtide_ir::{
-    Affine, ArrayId, Binary, Branch, Compare, Indices, Loop, LoopKind, Op, Par, Range, Stmt, ValueId, is_zero,
+    Affine, ArrayId, Binary, Branch, Compare, Indices, Loop, LoopKind, Op, Par, Range, Safety, Stmt, ValueId,
+    is_zero,
 };
 
-use super::{Gather, ParAdjoint, mapped};
+use super::gathered_loads::{Part, Span, Target};
+use super::{Gather, ParAdjoint, Site, mapped, requirements};
 use crate::analysis::index_inverse::{Inverse, Variable, invert, is_dim, varying};
 use crate::analysis::store_forwarding::StoreForwarding;
 use crate::error::Error;
@@ -16,31 +18,102 @@ use crate::writer::prune::prune;
 use crate::writer::{Writer, both, within};
 
 impl ParAdjoint<'_> {
-    /// A loop over all elements of the shadow of `array`, each collecting what flows to it.
+    /// A loop over all elements of the target, each collecting what flows to it. One that gathers into a part of the array
+    /// stands where it is written; that over all of it is left to the caller.
     pub(super) fn gather(
         &mut self,
         w: &mut Writer,
         (par, forwarding): (&Par, &StoreForwarding),
-        all: &[(ValueId, ArrayId, Indices)],
-        array: ArrayId,
+        all: &[Site],
+        target: &Target,
     ) -> Result<Option<Gather>, Error> {
+        let array = target.array;
         let Some(shadow) = self.shadows.arrays.get(&array).copied() else { return Ok(None) };
-        let (ty, rank) = (self.source.array(array).ty, self.source.array(array).rank);
-        let varies = varying(self.source, par);
+        let is_part = !matches!(target.part, Part::All);
+        if is_part {
+            self.make_real(w, array);
+        }
         let zero = w.index(0);
-        let ranges: Vec<Range> = (0..rank)
-            .map(|d| {
-                let to = w.dim(shadow, d);
-                Range { var: w.loop_var(&format!("k{d}")), from: zero, to }
-            })
-            .collect();
-        let element: Vec<ValueId> = ranges.iter().map(|r| r.var).collect();
+        let (mut ranges, mut element, mut exists) = (Vec::new(), Vec::new(), None);
+        for d in 0..self.source.array(array).rank {
+            let extent = w.dim(shadow, d);
+            let fixed = match &target.part {
+                Part::Row(fixed) => fixed.iter().find(|(fixed, _)| *fixed == d),
+                _ => None,
+            };
+            if let Some((_, v)) = fixed {
+                let at = self.sum(w, self.env, self.affines.form(*v));
+                let inside = within(w, at, zero, extent);
+                exists = Some(both(w, exists, inside));
+                element.push(at);
+                continue;
+            }
+            let var = w.loop_var(&format!("k{d}"));
+            let (from, to) = match &target.part {
+                Part::Spans(spans) => self.clipped(w, par, &spans[d], extent),
+                _ => (zero, extent),
+            };
+            ranges.push(Range { var, from, to });
+            element.push(var);
+        }
         let Some(index) = Indices::new(&element) else { return Ok(None) };
         w.begin();
+        if let Some(total) = self.collected(w, (par, forwarding), all, (target, &element))? {
+            if is_part || self.shadow_states.get(&array) == Some(&ShadowState::Numbers) {
+                w.accumulate(shadow, index, total, par.site.clone());
+            } else {
+                // It stands for zeros: what flows to it is all that it holds.
+                w.store(shadow, index, total, par.site.clone());
+            }
+        }
+        let body = w.end();
+        let body = prune(&w.program, body);
+        let id = w.new_par();
+        self.shadow_states.insert(array, ShadowState::Numbers);
+        let gather = Par { site: par.site.clone(), ..Par::over(id, ranges, body) };
+        if !is_part {
+            return Ok(Some(Gather { array, par: gather }));
+        }
+        let gather = Par { requires: requirements(par, self.env), safety: Safety::Proved, ..gather };
+        w.push(match exists {
+            // A row that the loop reads under a condition, or has no iterations to read, need not exist.
+            Some(condition) => {
+                Stmt::If(Branch { condition, then: vec![Stmt::Par(gather)], otherwise: Vec::new() })
+            }
+            None => Stmt::Par(gather),
+        });
+        Ok(None)
+    }
+
+    /// The part of a span that exists.
+    fn clipped(&self, w: &mut Writer, par: &Par, span: &Span, extent: ValueId) -> (ValueId, ValueId) {
+        let range = &par.ranges[span.variable];
+        let mut bound = |v: ValueId, by: &Affine| {
+            let by = self.sum(w, self.env, by);
+            w.add(mapped(self.env, v), by)
+        };
+        let (from, to) = (bound(range.from, &span.least), bound(range.to, &span.most));
+        let zero = w.index(0);
+        (w.binary(Binary::Max, from, zero), w.binary(Binary::Min, to, extent))
+    }
+
+    /// The sum of what flows to an element from the loads of the target.
+    fn collected(
+        &mut self,
+        w: &mut Writer,
+        (par, forwarding): (&Par, &StoreForwarding),
+        all: &[Site],
+        (target, element): (&Target, &[ValueId]),
+    ) -> Result<Option<ValueId>, Error> {
+        let array = target.array;
+        let varies = varying(self.source, par);
         let mut sum: Option<ValueId> = None;
         let mut local = None;
-        for (number, site) in all.iter().enumerate().filter(|(_, s)| s.1 == array) {
-            let Some(inverse) = invert(self.source, self.affines, par, &varies, site.2) else { continue };
+        for (number, site) in all.iter().enumerate().filter(|(_, s)| target.loads.contains(&s.0)) {
+            let Some(mut inverse) = invert(self.source, self.affines, par, &varies, site.2) else { continue };
+            if let Part::Row(_) = target.part {
+                inverse.fixed.clear();
+            }
             let nested = !par.body.iter().any(|s| matches!(s, Stmt::Let(v) if *v == site.0));
             let always = |(k, variable): (usize, &Variable)| match variable {
                 Variable::Wrapped { dimension, modulus, .. } => {
@@ -53,12 +126,12 @@ impl ParAdjoint<'_> {
             if conditional && local.is_none() {
                 let start = match sum.take() {
                     Some(sum) => sum,
-                    None => w.real(ty, 0.0),
+                    None => w.real(self.source.array(array).ty, 0.0),
                 };
                 local = Some(w.sum(start));
             }
             let sink = local.map_or(Sink::Value, Sink::Local);
-            let found = self.turn_round(w, (par, forwarding), array, &inverse, &element, (number, sink))?;
+            let found = self.turn_round(w, (par, forwarding), array, &inverse, element, (number, sink))?;
             if let (Some(found), None) = (found, local) {
                 sum = Some(match sum {
                     Some(sum) => w.add(sum, found),
@@ -66,24 +139,7 @@ impl ParAdjoint<'_> {
                 });
             }
         }
-        let total = match (local, sum) {
-            (Some(local), _) => Some(w.get(local)),
-            (None, sum) => sum,
-        };
-        if let Some(total) = total {
-            if self.shadow_states.get(&array) == Some(&ShadowState::Numbers) {
-                w.accumulate(shadow, index, total, par.site.clone());
-            } else {
-                // It stands for zeros: what flows to it is all that it holds.
-                w.store(shadow, index, total, par.site.clone());
-            }
-        }
-        let body = w.end();
-        let body = prune(&w.program, body);
-        let id = w.new_par();
-        self.shadow_states.insert(array, ShadowState::Numbers);
-        let par = Par { site: par.site.clone(), ..Par::over(id, ranges, body) };
-        Ok(Some(Gather { array, par }))
+        Ok(local.map(|local| w.get(local)).or(sum))
     }
 
     /// Does the variable run over all of the array's dimension, so that every element is read at its own index?

@@ -105,8 +105,10 @@ impl ParAdjoint<'_> {
             });
             writes[array] == 1 && !read_after
         };
+        // A result has no memory beside it.
         let same_shape = |shadow: &ArrayId| {
-            self.shadowed(*shadow).is_some_and(|array| self.affines.same_shape(array, gather.array))
+            matches!(w.program.array(*shadow).role, Role::Temp(_))
+                && self.shadowed(*shadow).is_some_and(|array| self.affines.same_shape(array, gather.array))
         };
         (fits && anew.iter().all(|shadow| once(shadow) && same_shape(shadow))).then_some(anew)
     }
