@@ -311,7 +311,7 @@ fn infect(e: &mut Epidemic, seen: &Array1<f64>, steps: usize, loss: &mut Array0<
 
 #[program]
 fn unrelated(e: &Epidemic, k: f64, loss: &mut Array0<f64>) {
-    for i in par(0..e.infected.len()) {
+    for _i in par(0..e.infected.len()) {
         loss[[]] += k;
     }
 }
