@@ -143,3 +143,30 @@ fn c51_rows_that_are_read_before_they_are_written_are_recorded() {
         assert_eq!(out.get(not_one::x).unwrap().to_vec(), [225.0, 0.0, 300.0, 180.0]);
     }
 }
+
+/// Its cotangent is summed in the result: one of another shape is refused before anything runs.
+#[test]
+fn c55_a_result_of_another_shape_is_refused() {
+    use ebbtide::__lang::__autodiff::Request;
+    use ebbtide_runtime::{AnyArray, Arg, CompiledGradient};
+    let request = Request { of: "loss".to_string(), wrt: vec!["x".to_string()], ..Request::default() };
+    for device in devices() {
+        let program = history().ir().unwrap().clone();
+        let gradient = CompiledGradient::new(&program, &request, &device, Budget::StoreAll).unwrap();
+        let launch = |rows: usize| {
+            let mut x = AnyArray::zeros(&device, ebbtide::ir::Type::F64, &[4, 5]).unwrap();
+            let r = AnyArray::zeros(&device, ebbtide::ir::Type::F64, &[5]).unwrap();
+            let mut loss = AnyArray::zeros(&device, ebbtide::ir::Type::F64, &[]).unwrap();
+            let mut d_x = AnyArray::zeros(&device, ebbtide::ir::Type::F64, &[rows, 5]).unwrap();
+            let steps = Arg::Scalar(ebbtide::ir::Literal::from(3_usize));
+            let arrays = [Arg::Write(x.any_mut()), Arg::Read(&r), steps, Arg::Write(loss.any_mut())];
+            let mut all: Vec<Arg> = arrays.into_iter().chain([Arg::Write(d_x.any_mut())]).collect();
+            gradient.launch(&mut all).map(|_| ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(launch(4), Ok(()));
+        for rows in [3, 6] {
+            let error = launch(rows).unwrap_err();
+            assert!(error.contains("differ"), "{error}");
+        }
+    }
+}

@@ -50,6 +50,24 @@ impl CompiledGradient {
         Ok(self.unequal.get_or_init(|| variants))
     }
 
+    /// A result in which cotangents are summed must have the shape of its array: no copy at the end would find that it has not.
+    pub(super) fn check_results(&self, args: &[Arg<'_>]) -> Result<()> {
+        let variant = &self.variants[0];
+        let (views, _) = bind_first(&variant.program, &self.device, args)?;
+        for name in &self.request.wrt {
+            let summed = variant.source.find_array(name).and_then(|a| variant.shadows.get(&a));
+            let Some((given, result)) = variant.program.find_array(name).zip(summed) else { continue };
+            let decl = variant.program.array(*result);
+            let shape = |a: ir::ArrayId| -> Vec<usize> {
+                views[a.index()].shape[..decl.rank].iter().map(|n| *n as usize).collect()
+            };
+            if matches!(decl.role, ir::Role::Param(_)) && shape(given) != shape(*result) {
+                return Err(Error::ShapesDiffer { left: shape(given), right: shape(*result) });
+            }
+        }
+        Ok(())
+    }
+
     /// The arguments, with parameters in these shapes.
     pub(super) fn bound(
         &self,

@@ -175,6 +175,7 @@ impl CompiledGradient {
     fn launch_here(&self, args: &mut [Arg<'_>]) -> Result<Ran> {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
         let variants = self.variants_for(args)?;
+        self.check_results(args)?;
         self.accumulated.trace(args);
         let chosen = self.choose_among(variants, args, &ShapesByName::new(), None)?;
         self.check_fits(&chosen.plan)?;
@@ -234,6 +235,7 @@ impl CompiledGradient {
         let _span = tracing::debug_span!("gradient", program = self.program().name).entered();
         // Which gradient program is the cheapest may have changed since the run began; its state belongs to that one.
         let variants = self.variants_for(args)?;
+        self.check_results(args)?;
         let follows = Frontier::follows(&*fs, &part_dir(self.program(), dir), variants);
         let chosen = self.choose_among(variants, args, &ShapesByName::new(), follows)?;
         self.check_fits(&chosen.plan)?;
