@@ -21,6 +21,7 @@ mod target;
 mod transform;
 mod unit;
 
+pub use analysis::kept_terms::TERM_WORDS;
 pub use analysis::ordered_updates::{STAGING_WORDS, loops_on_one_thread, staging_bytes};
 pub use kernel::machine::{Target, WORTH_SHARING, Width};
 pub use target::{c_unit, cuda_unit};

@@ -19,6 +19,8 @@ pub struct Unit {
     pub reductions: usize,
     /// Are terms of ordered sums at shared elements noted?
     pub notes: bool,
+    /// The most reductions of one parallel loop whose terms are kept before they are added.
+    pub kept_terms: usize,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
     /// By segment: how many threads its blocks may have, on CUDA.

@@ -9,30 +9,41 @@
 use std::collections::BTreeSet;
 
 use ebbtide_ir::{
-    ArrayId, Block, Combine, Facts, LoopKind, Op, Ordering, Par, ParFacts, Program, Sharing, Stmt, Store,
-    Type, ValueId, walk,
+    ArrayId, Block, Combine, Facts, Indices, LoopKind, Op, Ordering, Par, ParFacts, Program, Sharing, Stmt,
+    Store, Type, ValueId, walk,
 };
+
+use crate::analysis::kept_terms::{TERM_WORDS, adds_once, keeps_terms};
+use crate::analysis::names::reductions;
+use crate::analysis::term_counts::counting;
 
 /// How many terms are noted before they are combined; `EB_STAGE` of the prelude.
 pub(crate) const STAGE: usize = 524_288;
 
-/// The words in which terms are noted and sorted: keys, terms, sorted keys, two places each, and what blocks count.
-pub const STAGING_WORDS: usize = 4 * STAGE + (512 * 512 + 512) / 2;
+/// The most arrays into which an iteration notes terms; `EB_TABLES` of the prelude.
+const TABLES: usize = 32;
 
-/// The most terms of one iteration that are noted; where there may be more, one thread runs the loop.
+/// The words in which terms are noted and sorted: keys, terms, sorted keys, two places each, what blocks count, and how far a
+/// batch of iterations came.
+pub const STAGING_WORDS: usize = 4 * STAGE + (512 * 512 + 512) / 2 + 1 + TABLES;
+
+/// Where iterations note more terms at most, they are counted before: a batch has room for few such iterations.
 const MOST_TERMS: usize = 1024;
 
-/// The bytes in which a grid notes terms of ordered sums while it runs the program.
+/// The bytes in which a grid notes terms of ordered sums, and keeps those of others, while it runs the program.
 pub fn staging_bytes(program: &Program, facts: &Facts) -> u64 {
-    let mut words = 0;
+    let (mut noted, mut kept) = (0, 0);
     walk(&program.body, &mut |stmt| {
-        if let Stmt::Par(par) = stmt
-            && notes(program, facts, par).is_some()
-        {
-            words = STAGING_WORDS as u64;
+        let Stmt::Par(par) = stmt else { return };
+        let notes = notes(program, facts, par).is_some();
+        if notes {
+            noted = STAGING_WORDS;
+        }
+        if notes || keeps_terms(program, facts, par) {
+            kept = kept.max(reductions(facts, par).len() * TERM_WORDS);
         }
     });
-    8 * words
+    8 * (noted + kept) as u64
 }
 
 /// The loops that one thread of a grid runs, in which others wait: their updates are made in order, and cannot be noted.
@@ -49,25 +60,21 @@ pub fn loops_on_one_thread<'p>(program: &'p Program, facts: &Facts) -> Vec<&'p P
     loops
 }
 
-/// The updates of one array.
-pub(crate) struct Notes<'s> {
-    pub array: ArrayId,
-    pub how: Combine,
-    /// How many terms an iteration notes at most.
-    pub each: usize,
-    /// May an iteration note fewer?
-    pub fewer: bool,
-    /// Each update, and the place of its term among those of an iteration.
-    pub updates: Vec<(&'s Store, Place)>,
+/// What the iterations of a loop note.
+pub(crate) struct Notes {
+    /// By array: how its terms are combined.
+    pub tables: Vec<(ArrayId, Combine)>,
+    /// The updates that are noted, and in which table.
+    pub updates: Vec<(ArrayId, Indices, usize)>,
+    pub counts: Counts,
 }
 
-/// The place of a term among those of an iteration: one after the `first` ones, and after those of the iterations of the loops
-/// around it that ended before.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// By loop, from the outermost: its variable, where it begins, and how many terms an iteration has.
-    pub loops: Vec<(ValueId, i64, usize)>,
-    pub first: usize,
+/// How many terms an iteration notes.
+pub(crate) enum Counts {
+    /// So many at most, by table.
+    AtMost(Vec<usize>),
+    /// As often as these statements come to an update.
+    Computed(Block),
 }
 
 /// The arrays into whose shared elements iterations combine, and whether they can do so in any order.
@@ -89,28 +96,39 @@ pub(crate) fn scattered(program: &Program, facts: &Facts, par: &Par) -> (BTreeSe
     (arrays, any_order)
 }
 
-/// The updates at shared elements of a loop that are made in order, by array; `None` where there are none, where it is not
-/// known how often an iteration makes one, and where sums are taken leaf by leaf as well.
-pub(crate) fn notes<'s>(program: &Program, facts: &Facts, par: &'s Par) -> Option<Vec<Notes<'s>>> {
+/// The updates at shared elements of a loop that are made in order; `None` where there are none, where it cannot be known
+/// beforehand how often an iteration makes one, and where it has several terms of another sum, which is taken leaf by leaf.
+pub(crate) fn notes(program: &Program, facts: &Facts, par: &Par) -> Option<Notes> {
     let (arrays, any_order) = scattered(program, facts, par);
-    let facts = facts.pars.get(&par.id)?;
-    if any_order || facts.sharing.values().any(|sharing| *sharing == Sharing::Reduce) {
+    if any_order
+        || arrays.len() > TABLES
+        || arrays.iter().any(|array| program.array(*array).ty == Type::Bool)
+        || !adds_once(facts, par)
+    {
         return None;
     }
-    let mut total = 0;
-    let mut all = Vec::new();
-    for array in arrays {
-        if program.array(array).ty == Type::Bool {
-            return None;
+    let facts = facts.pars.get(&par.id)?;
+    let (mut tables, mut updates, mut alike) = (Vec::<(ArrayId, Combine)>::new(), Vec::new(), true);
+    walk(&par.body, &mut |stmt| {
+        let Stmt::Update(how, store) = stmt else { return };
+        if facts.of(store) != Sharing::Scatter {
+            return;
         }
-        let updates = Updates { program, facts, array };
-        let each = updates.count(&par.body)?;
-        total += each;
-        let mut notes = Notes { array, how: Combine::Add, each, fewer: false, updates: Vec::new() };
-        updates.place(&par.body, &[], 0, &mut notes)?;
-        all.push(notes);
-    }
-    (total <= MOST_TERMS).then_some(all)
+        let table = tables.iter().position(|(array, _)| *array == store.array).unwrap_or_else(|| {
+            tables.push((store.array, *how));
+            tables.len() - 1
+        });
+        alike &= tables[table].1 == *how;
+        updates.push((store.array, store.index, table));
+    });
+    let each: Option<Vec<usize>> =
+        tables.iter().map(|(array, _)| Updates { program, facts, array: *array }.count(&par.body)).collect();
+    let few = |each: &Vec<usize>| each.iter().try_fold(0, |sum: usize, n| sum.checked_add(*n));
+    let counts = match each.filter(|each| few(each).is_some_and(|total| total <= MOST_TERMS)) {
+        Some(each) => Counts::AtMost(each),
+        None => Counts::Computed(counting(program, facts, par)?),
+    };
+    alike.then_some(Notes { tables, updates, counts })
 }
 
 /// The ordered updates of one array.
@@ -121,18 +139,18 @@ struct Updates<'a> {
 }
 
 impl Updates<'_> {
-    /// How many of them a run of the block makes at most.
+    /// How many of them a run of the block makes at most, where that is a number.
     fn count(&self, block: &Block) -> Option<usize> {
         let mut count = 0_usize;
         for stmt in block {
             count = count.checked_add(match stmt {
                 Stmt::Update(_, store) => usize::from(self.is_one(store)),
-                Stmt::If(branch) => self.count(&branch.then)? + self.count(&branch.otherwise)?,
+                Stmt::If(branch) => self.count(&branch.then)?.checked_add(self.count(&branch.otherwise)?)?,
                 Stmt::Loop(l) => match (&l.kind, self.count(&l.body)?) {
                     (LoopKind::While { head, .. }, 0) if self.count(head)? == 0 => 0,
                     (LoopKind::For { .. } | LoopKind::Forever, 0) => 0,
                     (LoopKind::For { from, to, .. }, inside) => {
-                        inside.checked_mul(self.between(*from, *to)?.1)?
+                        inside.checked_mul(self.between(*from, *to)?)?
                     }
                     _ => return None,
                 },
@@ -142,62 +160,18 @@ impl Updates<'_> {
         Some(count)
     }
 
-    /// Gives each of them its place: after the `first` ones and what `around` says of the loops around the block.
-    fn place<'s>(
-        &self,
-        block: &'s Block,
-        around: &[(ValueId, i64, usize)],
-        mut first: usize,
-        notes: &mut Notes<'s>,
-    ) -> Option<()> {
-        for stmt in block {
-            match stmt {
-                Stmt::Update(how, store) if self.is_one(store) => {
-                    if !notes.updates.is_empty() && notes.how != *how {
-                        return None;
-                    }
-                    notes.how = *how;
-                    notes.updates.push((store, Place { loops: around.to_vec(), first }));
-                    first += 1;
-                }
-                Stmt::If(branch) => {
-                    for block in [&branch.then, &branch.otherwise] {
-                        self.place(block, around, first, notes)?;
-                        let count = self.count(block)?;
-                        notes.fewer |= count > 0;
-                        first += count;
-                    }
-                }
-                Stmt::Loop(l) => {
-                    let inside = self.count(&l.body)?;
-                    if inside == 0 {
-                        continue;
-                    }
-                    let LoopKind::For { var, from, to } = &l.kind else { return None };
-                    let (begin, trips) = self.between(*from, *to)?;
-                    let around: Vec<_> = around.iter().copied().chain([(*var, begin, inside)]).collect();
-                    self.place(&l.body, &around, first, notes)?;
-                    notes.fewer |= l.until.is_some();
-                    first += inside * trips;
-                }
-                _ => {}
-            }
-        }
-        Some(())
-    }
-
     fn is_one(&self, store: &Store) -> bool {
         store.array == self.array && self.facts.of(store) == Sharing::Scatter
     }
 
-    /// Where a loop between two literals begins, and how many iterations it has.
-    fn between(&self, from: ValueId, to: ValueId) -> Option<(i64, usize)> {
+    /// How many iterations a loop between two literals has.
+    fn between(&self, from: ValueId, to: ValueId) -> Option<usize> {
         let number = |v| match self.program.op(v) {
             Op::Literal(literal) => Some(literal.bits() as i64),
             _ => None,
         };
         let (from, to) = (number(from)?, number(to)?);
-        Some((from, usize::try_from(to.checked_sub(from)?.max(0)).ok()?))
+        usize::try_from(to.checked_sub(from)?.max(0)).ok()
     }
 }
 
@@ -209,19 +183,20 @@ mod tests {
     use super::loops_on_one_thread;
 
     #[test]
-    fn the_prelude_knows_as_many_terms() {
-        assert!(
-            include_str!("../prelude/ordered_scatter.cu").contains(&format!("EB_STAGE = {},", super::STAGE))
-        );
+    fn the_prelude_knows_as_many_terms_and_tables() {
+        let prelude = include_str!("../prelude/ordered_scatter.cu");
+        assert!(prelude.contains(&format!("EB_STAGE = {},", super::STAGE)));
+        assert!(prelude.contains(&format!("EB_TABLES = {},", super::TABLES)));
     }
 
-    /// `for i in par(..) { for j in 0..times { y[k[i]] += x[i]; } }`.
-    fn scatter(times: &str) -> usize {
+    /// How many loops of this program one thread runs: `for i in par(..) { for j in 0..times { y[k[i]] += x[i]; after } }`.
+    fn scatter(times: &str, after: &str) -> usize {
         let text = format!(
-            "program p(k: &Array1<i32>, x: &Array1<f64>, y: &mut Array1<f64>) {{
+            "program p(k: &Array1<i32>, x: &Array1<f64>, y: &mut Array1<f64>, z: &mut Array1<i32>) {{
                 for i in par(0..x.len()) {{
                     for j in 0..{times} {{
                         y[k[i] as usize] += x[i];
+                        {after}
                     }}
                 }}
             }}"
@@ -232,7 +207,12 @@ mod tests {
     }
 
     #[test]
-    fn one_thread_runs_loops_whose_iterations_add_as_often_as_data_say() {
-        assert_eq!([scatter("8"), scatter("2000"), scatter("x.len()")], [0, 1, 1]);
+    fn terms_are_noted_however_many_an_iteration_has() {
+        assert_eq!(["8", "2000", "x.len()", "k[i] as usize"].map(|times| scatter(times, "")), [0; 4]);
+    }
+
+    #[test]
+    fn one_thread_runs_loops_whose_terms_cannot_be_counted_beforehand() {
+        assert_eq!(["8", "z[i] as usize"].map(|times| scatter(times, "z[i] = 3i32;")), [0, 1]);
     }
 }

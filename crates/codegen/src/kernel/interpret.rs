@@ -194,7 +194,7 @@ impl<'a> Iteration<'a> {
 
     fn store(&mut self, stmt: &Stmt) -> Result<(), Ended> {
         let Stmt::Store { element, ty, how, value, when, manner } = stmt else { return Ok(()) };
-        assert!(!matches!(manner, Manner::Noted { .. }), "notes are combined by other code");
+        assert!(!matches!(manner, Manner::Noted(_)), "notes are combined by other code");
         let (value, mask) = (self.expr(value), when.as_ref().map(|when| self.expr(when)));
         if mask.as_ref().is_some_and(|mask| mask.iter().all(|m| *m == 0)) || !self.exists(element)? {
             return Ok(());

@@ -35,6 +35,8 @@ pub(crate) enum Variable {
     Loaded(usize),
     /// How many passes of a loop around the parallel one are finished.
     Passes(LoopId),
+    /// How many terms of ordered sums an iteration notes in the table with this number.
+    Terms(usize),
 }
 
 /// The type of a variable.
@@ -81,6 +83,7 @@ impl fmt::Display for Name {
             Variable::Bound(v) => write!(f, "n{}", v.index())?,
             Variable::Loaded(n) => write!(f, "in{n}")?,
             Variable::Passes(l) => write!(f, "pass{}", l.index())?,
+            Variable::Terms(table) => write!(f, "count{table}")?,
         }
         self.side.map_or(Ok(()), |side| write!(f, "_{side}"))
     }

@@ -83,7 +83,7 @@ fn statement(program: &Program, stmt: &Stmt) -> String {
                 Manner::Plain => "",
                 Manner::Atomic => "atomically ",
                 Manner::Leader => "by the leader ",
-                Manner::Noted { .. } => "noted ",
+                Manner::Noted(_) => "noted ",
             };
             let how = match how {
                 None => "=",

@@ -158,20 +158,8 @@ pub(crate) enum Manner {
     /// By the first thread of the team that runs the iteration, between what all of them read before and after.
     Leader,
     /// It is noted, for a thread that combines all terms of the element in order.
-    Noted {
-        table: usize,
-        each: usize,
-        place: Term,
-    },
-}
-
-/// The place of a term among those that an iteration notes: after the `first` ones, and after those of the iterations of the
-/// loops around it that ended before.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Term {
-    /// By loop, from the outermost: its variable, where it begins, and how many terms an iteration has.
-    pub loops: Vec<(Name, i64, usize)>,
-    pub first: usize,
+    /// The terms of an iteration follow each other in the table with this number.
+    Noted(usize),
 }
 
 /// What goes wrong in an iteration, besides elements that do not exist or are taken.

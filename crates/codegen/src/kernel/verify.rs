@@ -112,7 +112,7 @@ impl Verifier<'_> {
                 self.scope.insert(*name, *ty);
             }
             Stmt::Assign { name, ty, value } => {
-                if !matches!(name.variable, Variable::Local(_) | Variable::Held(_)) {
+                if !matches!(name.variable, Variable::Local(_) | Variable::Held(_) | Variable::Terms(_)) {
                     return Err(Error::Constant(*name));
                 }
                 self.expect(&Expr::Variable(*name), *ty)?;
@@ -290,7 +290,7 @@ impl Verifier<'_> {
             Variable::Local(local) => Some(Ty::One(self.program.locals[local.index()].ty)),
             Variable::Held(array) => Some(Ty::One(self.program.array(array).ty)),
             Variable::Bound(_) => Some(Ty::Narrow),
-            Variable::Passes(_) => Some(INDEX),
+            Variable::Passes(_) | Variable::Terms(_) => Some(INDEX),
             Variable::Mask(_)
             | Variable::Exists(_)
             | Variable::Address(_)

@@ -3,6 +3,7 @@
    of equal keys; then the first thread of each key combines its terms. */
 enum {
     EB_STAGE = 524288,      /* the most that is noted at one time */
+    EB_TABLES = 32,         /* the most arrays into which terms are noted */
     EB_FEW = 8192,
     EB_DIGIT = 9, EB_BINS = 1 << EB_DIGIT,
     EB_SORTERS = 512,       /* the most blocks that sort */
@@ -224,4 +225,44 @@ EB_DO i32 eb_combine_noted(eb_thread *f, T *a, i64 length, nx *keys, const T *te
         }
     }
     return 0;
+}
+
+/* How many iterations of a batch found room for their terms, and how many terms these have in each table. */
+struct eb_noted { i64 iterations, terms[EB_TABLES]; };
+EB_DO eb_noted *eb_noted_by(const eb_thread *f) {
+    return (eb_noted *)(f->stage + 4 * EB_STAGE + (EB_BINS * EB_SORTERS + EB_BINS) / 2);
+}
+
+/* The iterations of a batch of so many that a block takes: neighbours. */
+struct eb_part { i64 begin, end, all; };
+EB_DO eb_part eb_part_of_batch(i64 all) {
+    const i64 each = (all + gridDim.x - 1) / gridDim.x, begin = eb_min(blockIdx.x * each, all);
+    const eb_part part = {begin, eb_min(begin + each, all), all};
+    return part;
+}
+
+/* What the threads of a block have up to this one, after what was there before; that of all of them is added to it. */
+static __device__ __noinline__ i64 eb_block_up_to(i64 value, i64 *before) {
+    __shared__ i64 sums[EB_THREADS / 32];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+#pragma unroll
+    for (int way = 1; way < 32; way *= 2) {
+        const i64 other = __shfl_up_sync(~0u, value, way);
+        if (lane >= way) value += other;
+    }
+    if (lane == 31) sums[warp] = value;
+    __syncthreads();
+    i64 earlier = *before, all = *before;
+    for (int w = 0; w < (blockDim.x >> 5); w++) { all += sums[w]; if (w < warp) earlier += sums[w]; }
+    __syncthreads();
+    *before = all;
+    return earlier + value;
+}
+
+/* The sum of what the blocks before this one counted. */
+static __device__ __noinline__ i64 eb_of_earlier_blocks(const i64 *totals) {
+    i64 own = 0, all = 0;
+    for (int block = threadIdx.x; block < blockIdx.x; block += blockDim.x) own += totals[block];
+    eb_block_up_to(own, &all);
+    return all;
 }

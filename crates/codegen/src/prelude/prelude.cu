@@ -455,6 +455,48 @@ static __device__ __noinline__ eb_leaves eb_cut(i64 rows, i64 row) {
     return c;
 }
 
+/* The terms that iterations keep of a sum: those of a window, and the lanes of a leaf that has some of them, twice: while those
+   of one leaf are read, those of another may be written. */
+enum { EB_WINDOW = 131072 };
+EB_DO u64 *eb_terms(const eb_thread *f, int k);
+
+/* Adds kept terms to the sums of their leaves: of so many iterations from `batch` on. Sixteen threads take a leaf, each a lane of
+   it; of a leaf that goes on in the next window they keep the lanes. */
+template <typename T, typename B, typename C>
+EB_DO void eb_add_terms(
+    const eb_thread *f, int k, i64 rows, i64 row, i64 batch, i64 count, int turn, const T *terms, T neutral, B to_bits, C combine
+) {
+    const eb_leaves cut = eb_cut(rows, row);
+    const T *const before = (const T *)(eb_terms(f, k) + EB_WINDOW + 16 * turn);
+    T *const after = (T *)(eb_terms(f, k) + EB_WINDOW + 16 * (turn ^ 1));
+    const int lane = threadIdx.x & 15;
+    const u32 sixteen = 0xffffu << (threadIdx.x & 16);
+    /* A leaf has whole rows, or a piece of one. */
+    const i64 whole = cut.pieces > 1 ? row : cut.rows_per_leaf * row;
+    const i64 from = batch / whole * cut.pieces + batch % whole / cut.size * (cut.pieces > 1);
+    for (i64 leaf = from + (threadIdx.x >> 4) * gridDim.x + blockIdx.x; leaf < cut.count; leaf += f->threads >> 4) {
+        const i64 group = leaf / cut.pieces, piece = leaf % cut.pieces;
+        const i64 first = group * whole + piece * cut.size - batch;
+        if (first >= count) break;
+        const i64 width = cut.pieces > 1 ? eb_min(cut.size, row - piece * cut.size) : row;
+        const i64 all = cut.pieces > 1 ? width : eb_min(cut.rows_per_leaf, rows - group * cut.rows_per_leaf) * row;
+        const i64 begin = eb_max(-first, 0), end = eb_min(all, count - first);
+        T sum = begin > 0 ? before[lane] : neutral;
+        for (i64 line = begin / width; line * width < end; line++) {
+            const i64 left = eb_max(begin - line * width, 0), right = eb_min(end - line * width, width);
+            const T *const here = terms + first + line * width;
+            EB_AT_ONCE(8)
+            for (i64 at = left + ((lane - left) & 15); at < right; at += 16) sum = combine(sum, here[at]);
+        }
+        if (end < all) {
+            after[lane] = sum;
+        } else {
+            for (int way = 8; way > 0; way /= 2) sum = combine(sum, __shfl_down_sync(sixteen, sum, way, 16));
+            if (lane == 0) f->partials[k * EB_PARTIALS + leaf] = to_bits(sum);
+        }
+    }
+}
+
 /* The results of leaves, one after the other, by a warp: its threads fetch them together, and all compute the same. */
 template <typename T, typename B, typename C>
 EB_DO T eb_in_order(const u64 *partials, i64 count, T total, B from_bits, C combine) {

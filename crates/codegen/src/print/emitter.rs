@@ -38,6 +38,8 @@ pub(crate) struct Emitter<'p> {
     pub reductions: usize,
     /// Are terms of ordered sums at shared elements noted?
     pub notes: bool,
+    /// The most reductions of one parallel loop whose terms are kept before they are added.
+    pub kept_terms: usize,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
     /// By segment: how many threads its blocks may have.
@@ -102,6 +104,7 @@ impl<'p> Emitter<'p> {
             yields: false,
             reductions: 0,
             notes: false,
+            kept_terms: 0,
             calls: Vec::new(),
             widths: Vec::new(),
             others: BTreeSet::new(),
@@ -153,6 +156,7 @@ impl<'p> Emitter<'p> {
             requirements: self.requirements,
             reductions: self.reductions,
             notes: self.notes,
+            kept_terms: self.kept_terms,
             calls: self.calls,
             widths: self.widths,
             parts: 1,

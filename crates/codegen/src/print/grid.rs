@@ -10,6 +10,7 @@ use ebbtide_ir::{After, ArrayId, Combine, Op, Par, Push, Stmt, Store, ValueId, w
 
 use crate::analysis::bounds_proof::Proof;
 use crate::analysis::interior::Interior;
+use crate::analysis::kept_terms::keeps_terms;
 use crate::analysis::narrow_index::{Narrow, narrow_values};
 use crate::analysis::ordered_updates::scattered;
 use crate::analysis::work::rows_together;
@@ -174,9 +175,11 @@ impl Emitter<'_> {
                 for k in 0..reductions.len() {
                     line!(self, "int seen{k} = 0;");
                 }
-                if manner == Manner::Leaves {
+                if manner == Manner::Leaves && keeps_terms(self.program, self.facts, par) {
+                    self.terms_first(&it, cx, reductions);
+                } else if manner == Manner::Leaves {
                     self.leaf_by_leaf(&it, cx, reductions);
-                } else if !self.staged(&it, cx) {
+                } else if !self.staged(&it, cx, reductions) {
                     self.one_thread(&it, cx, reductions);
                 }
                 for k in 0..reductions.len() {

@@ -46,6 +46,68 @@ impl Emitter<'_> {
         line!(self, "}}");
     }
 
+    /// All threads take iterations, which keep their terms; then sixteen threads add those of a leaf.
+    pub fn terms_first(&mut self, it: &Iterations, cx: Context, reductions: &[(Combine, &Store)]) {
+        let inside = self.interval(it.par, it.reductions);
+        line!(self, "const i64 iterations = eb_times(rows, row);");
+        self.kept_terms(reductions);
+        line!(self, "for (i64 batch = 0; batch < iterations; batch += EB_WINDOW) {{");
+        line!(self, "const i64 here = eb_min(iterations - batch, EB_WINDOW);");
+        line!(self, "EB_LOOP for (i64 at = f->thread; at < here; at += f->threads) {{");
+        line!(self, "const i64 r = (batch + at) / row, j = jf + (batch + at) % row;");
+        self.row(it.par, &inside);
+        self.no_terms(reductions);
+        self.iteration(it, Context { lanes: Lanes::Later, ..cx }, &inside);
+        self.keep_terms(reductions, "at");
+        line!(self, "}}");
+        line!(self, "exit{}: if (eb_barrier(f)) goto leave;", cx.exit);
+        self.add_terms(reductions, "here");
+        line!(self, "if (batch + EB_WINDOW < iterations && eb_barrier(f)) goto leave;");
+        line!(self, "}}");
+    }
+
+    /// Where the terms of sums are kept.
+    pub fn kept_terms(&mut self, reductions: &[(Combine, &Store)]) {
+        self.kept_terms = self.kept_terms.max(reductions.len());
+        if !reductions.is_empty() {
+            line!(self, "int turn = 0;");
+        }
+        for (k, (_, s)) in reductions.iter().enumerate() {
+            let t = c_type(self.program.array(s.array).ty);
+            line!(self, "{t} *const kept{k} = ({t} *)eb_terms(f, {k});");
+        }
+    }
+
+    /// An iteration has no terms so far.
+    pub fn no_terms(&mut self, reductions: &[(Combine, &Store)]) {
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            line!(self, "{} term{k} = {};", c_type(ty), neutral(*how, ty));
+        }
+    }
+
+    /// Keeps the terms of an iteration in this place.
+    pub fn keep_terms(&mut self, reductions: &[(Combine, &Store)], place: &str) {
+        (0..reductions.len()).for_each(|k| line!(self, "kept{k}[{place}] = term{k};"));
+    }
+
+    /// Adds the terms of so many iterations, from `batch` on, to the sums of their leaves.
+    pub fn add_terms(&mut self, reductions: &[(Combine, &Store)], count: &str) {
+        if reductions.is_empty() {
+            return;
+        }
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            let (t, neutral, bits) = (c_type(ty), neutral(*how, ty), to_bits(ty, "sum"));
+            let combined = self.combine(*how, Ty::One(ty), "sum", "term");
+            line!(
+                self,
+                "eb_add_terms(f, {k}, rows, row, batch, {count}, turn, kept{k}, ({t}){neutral}, [](const {t} sum) {{ return {bits}; }}, [](const {t} sum, const {t} term) {{ return {combined}; }});"
+            );
+        }
+        line!(self, "turn ^= 1;");
+    }
+
     /// The iterations of one lane in a row: where they need no checks, several at a time, since each waits for what it loads.
     fn lane_of_row(&mut self, it: &Iterations, cx: Context, inside: &Inside) {
         const EACH: &str = "for (i64 j = left + lane; j < right; j += 16) {";

@@ -5,7 +5,7 @@ use ebbtide_ir::{Combine, evaluate};
 use crate::kernel::expr::Expr;
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
-use crate::kernel::stmt::{Check, Element, Fault, Manner, Part, Place, Stmt, Stride, Term};
+use crate::kernel::stmt::{Check, Element, Fault, Manner, Part, Place, Stmt, Stride};
 use crate::print::c_types::{c_literal, c_type};
 use crate::print::emitter::{Emitter, Pace, line};
 use crate::print::operation::c_ty;
@@ -19,6 +19,8 @@ pub(crate) struct Context {
     pub team: Team,
     pub lanes: Lanes,
     pub pace: Pace,
+    /// Is a fault raised? Where another text of the same iteration raises it, this one ends.
+    pub raises: bool,
 }
 
 /// Where the 16 sums of a leaf are while it is taken, one iteration at a time.
@@ -28,12 +30,14 @@ pub(crate) enum Lanes {
     InTable,
     /// Each of 16 threads has one.
     InThreads,
+    /// Nowhere yet: an iteration keeps its term.
+    Later,
 }
 
 impl Context {
     /// An iteration that one thread runs often.
     pub fn often(exit: usize) -> Context {
-        Context { exit, team: Team::Alone, lanes: Lanes::InTable, pace: Pace::Often }
+        Context { exit, team: Team::Alone, lanes: Lanes::InTable, pace: Pace::Often, raises: true }
     }
 
     /// The same, where it runs seldom.
@@ -113,6 +117,7 @@ impl Emitter<'_> {
                         (when, format!("eb_fault(f, EB_OVERFLOW, {access}, 0, 0, 0);"))
                     }
                 };
+                let fault = if cx.raises { fault } else { String::new() };
                 line!(self, "if ({when}) {{ {fault} goto exit{}; }}", cx.exit);
             }
             Stmt::DeferFaults => line!(self, "i32 oops = 0; i64 oops_index = 0, oops_extent = 0;"),
@@ -161,6 +166,7 @@ impl Emitter<'_> {
                         format!("{ok} = 0; if (!oops) {{ {} }}", remember(8 * access + k + 1))
                     }
                     Check::Aside => format!("{} goto fault{};", remember(8 * access + k + 1), cx.exit),
+                    Check::AtOnce | Check::Proved if !cx.raises => format!("goto exit{};", cx.exit),
                     Check::AtOnce | Check::Proved => format!(
                         "eb_fault(f, EB_BOUNDS, {access}, {k}, {name}, {extent}); goto exit{};",
                         cx.exit
@@ -225,7 +231,7 @@ impl Emitter<'_> {
             }
             return line!(self, "{store}{value});");
         }
-        let offset = if let Manner::Noted { .. } = manner { self.offset(cx, element) } else { String::new() };
+        let offset = if let Manner::Noted(_) = manner { self.offset(cx, element) } else { String::new() };
         let text = if offset.is_empty() { self.element(cx, element) } else { String::new() };
         let value = self.expr(value, cx.pace);
         let when = match element.check {
@@ -234,9 +240,14 @@ impl Emitter<'_> {
         };
         let only = when.as_ref().map_or(String::new(), |when| format!("if ({when}) "));
         match (manner, how) {
-            (Manner::Noted { table, each, place }, _) => {
-                let at = format!("[at * {each} + {}]", place_of_term(place));
-                line!(self, "{only}{{ keys{table}{at} = (nx)({offset}); terms{table}{at} = {value}; }}");
+            (Manner::Noted(table), _) => {
+                // There is room but where a fault made an end to counting, which is raised.
+                let room = format!("next{table} < end{table}");
+                let only = when.as_ref().map_or(room.clone(), |when| format!("{when} && {room}"));
+                line!(
+                    self,
+                    "if ({only}) {{ keys{table}[next{table}] = (nx)({offset}); terms{table}[next{table}++] = {value}; }}"
+                );
             }
             (Manner::Atomic, Some(how)) => {
                 let how = match how {
@@ -325,6 +336,7 @@ impl Emitter<'_> {
         let sum = match cx.lanes {
             Lanes::InTable => format!("r{number}.lane[lane]"),
             Lanes::InThreads => format!("r{number}"),
+            Lanes::Later => return line!(self, "{only}term{number} = {value};"),
         };
         let combined = self.combine(how, ty, &sum, &value);
         line!(self, "{only}{sum} = {combined};");
@@ -371,9 +383,4 @@ fn distance(element: &Element, away: &[i64]) -> String {
         };
     }
     sum.unwrap_or_else(|| "0".to_string())
-}
-
-fn place_of_term(place: &Term) -> String {
-    let loops = place.loops.iter().map(|(v, begin, each)| format!("({v} - {begin}) * {each} + "));
-    loops.collect::<String>() + &place.first.to_string()
 }

@@ -3,6 +3,8 @@
 use ebbtide_ir::{Block, Facts, Program};
 use ebbtide_math::c::{Dialect, Item, library};
 
+use crate::analysis::kept_terms::TERM_WORDS;
+use crate::analysis::ordered_updates::STAGING_WORDS;
 use crate::kernel::machine::{Family, Target};
 use crate::prelude;
 use crate::print::dump::dump;
@@ -34,6 +36,8 @@ pub fn cuda_unit(
     if text.notes {
         source.push_str(prelude::ORDERED_SCATTER);
     }
+    let before_terms = if text.notes { STAGING_WORDS } else { 0 };
+    source.push_str(&format!("EB_DO u64 *eb_terms(const eb_thread *f, int k) {{ return f->stage + {before_terms} + {TERM_WORDS} * k; }}\n"));
     let row = program.extents_per_array();
     let extents = row * program.arrays.len().max(1);
     source.push_str(&format!(

@@ -40,7 +40,7 @@ pub(crate) struct Iterations<'a> {
     pub par: &'a Par,
     /// The reductions, in source order.
     pub reductions: &'a [&'a Store],
-    pub shared: &'a Shared<'a>,
+    pub shared: &'a Shared,
     pub team: Team,
 }
 

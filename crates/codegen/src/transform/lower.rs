@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Binary, Block, Claim, Combine, Indices, Op, Program, Site, Store, Type, Unary, ValueId,
+    ArrayId, Binary, Block, Claim, Combine, Indices, Literal, Op, Program, Site, Store, Type, Unary, ValueId,
 };
 
 use crate::analysis::assertions::Around;
 use crate::analysis::exact::may_overflow;
 use crate::kernel::expr::{Expr, Overflow};
-use crate::kernel::name::{Fresh, Name, Ty};
-use crate::kernel::stmt::{Body, Check, Element, Fault, Loop, LoopKind, Manner, Place, Stmt, Term};
+use crate::kernel::name::{Fresh, Name, Ty, Variable};
+use crate::kernel::stmt::{Body, Check, Element, Fault, Loop, LoopKind, Manner, Place, Stmt};
 
 /// What is known of a parallel loop when its iterations are lowered.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ pub(crate) struct Lowering<'a> {
     /// The reductions, in source order.
     pub reductions: &'a [&'a Store],
     /// How updates at shared elements are made.
-    pub shared: &'a Shared<'a>,
+    pub shared: &'a Shared,
     pub team: Team,
     /// The loops around each assertion.
     pub assertions: &'a BTreeMap<ValueId, Around>,
@@ -30,11 +30,13 @@ pub(crate) struct Lowering<'a> {
 
 /// How iterations combine into elements that they share.
 #[derive(Default)]
-pub(crate) struct Shared<'a> {
+pub(crate) struct Shared {
     /// The arrays into which they combine in any order: it gives the same result, or may give another.
     pub atomics: BTreeSet<ArrayId>,
-    /// The updates that are noted for later: in which table, how many an iteration notes there, and in which place.
-    pub noted: Vec<(&'a Store, usize, usize, Term)>,
+    /// The updates that are noted for later, each in a table.
+    pub noted: BTreeMap<(ArrayId, Indices), usize>,
+    /// Are they counted instead?
+    pub counted: bool,
 }
 
 /// Who runs an iteration.
@@ -176,12 +178,21 @@ impl Lowering<'_> {
         {
             return Stmt::Reduce { number, ty, how, value, when: None, vector: 0 };
         }
-        let noted = self.shared.noted.iter().find(|(store, ..)| std::ptr::eq(*store, s));
+        let noted = self.shared.noted.get(&(s.array, s.index));
+        if let Some(table) = noted
+            && self.shared.counted
+        {
+            let (name, ty) = (Variable::Terms(*table).into(), Ty::One(Type::Index));
+            let one = Expr::Literal(Literal::of(Type::Index, 1.0));
+            return Stmt::Assign {
+                name,
+                ty,
+                value: Expr::combine(Combine::Add, ty, Expr::Variable(name), one),
+            };
+        }
         let manner = match (self.team, noted) {
             (Team::Lanes, _) => Manner::Leader,
-            (_, Some((_, table, each, place))) => {
-                Manner::Noted { table: *table, each: *each, place: place.clone() }
-            }
+            (_, Some(table)) => Manner::Noted(*table),
             _ if how.is_some() && self.shared.atomics.contains(&s.array) => Manner::Atomic,
             _ => Manner::Plain,
         };

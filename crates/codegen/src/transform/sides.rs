@@ -7,7 +7,7 @@ use ebbtide_ir::{LocalId, ValueId};
 
 use crate::kernel::expr::Expr;
 use crate::kernel::name::{Name, Variable};
-use crate::kernel::stmt::{Body, Loop, LoopKind, Manner, Place, Stmt, visit_exprs_mut, visit_mut};
+use crate::kernel::stmt::{Body, Loop, LoopKind, Place, Stmt, visit_exprs_mut, visit_mut};
 
 /// What differs between iterations side by side.
 #[derive(Clone, Debug, Default)]
@@ -56,9 +56,6 @@ fn rename(body: &mut [Stmt], own: &PerSide, side: usize) {
         match stmt {
             Stmt::Let { name, .. } | Stmt::Declare { name, .. } | Stmt::Assign { name, .. } => change(name),
             Stmt::Load { name, .. } => change(name),
-            Stmt::Store { manner: Manner::Noted { place, .. }, .. } => {
-                place.loops.iter_mut().for_each(|(name, ..)| change(name));
-            }
             Stmt::Loop(Loop { kind: LoopKind::Counted { variable, .. }, sums, .. }) => {
                 change(variable);
                 sums.iter_mut().for_each(|(name, _)| change(name));

@@ -160,6 +160,10 @@ on_cuda! {
         reductions_are_the_same_everywhere,
         an_index_out_of_bounds_is_an_error_that_names_it,
         ordered_sums_at_elements_that_data_choose_are_the_same_everywhere,
+        ordered_sums_with_as_many_terms_as_data_say_are_the_same_everywhere,
+        a_count_of_terms_that_is_out_of_bounds_is_an_error_that_names_it,
+        sums_over_long_iterations_are_the_same_everywhere,
+        sums_beside_ordered_sums_are_the_same_everywhere,
     }
     yields {
         c26_labels_come_back_as_enum_and_variant,

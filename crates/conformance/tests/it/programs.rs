@@ -230,3 +230,54 @@ pub fn deposits() -> Program {
     b.0.end_par();
     b.0.finish().unwrap()
 }
+
+/// `y[..] += …` and `z[..] += …` in loops whose lengths are data.
+pub fn counted_deposits() -> Program {
+    parse(
+        "program p(x: &Array2<f64>, y: &mut Array1<f64>, z: &mut Array2<f32>, most: usize) {
+            let cells = y.len();
+            for (i, j) in par(0..x.dim(0), 0..x.dim(1)) {
+                let v = x[[i, j]];
+                let own = (v.abs() * (most as f64)) as usize;
+                for k in 0..own {
+                    y[(i * 5 + j + k * k) % cells] += v * (k as f64);
+                    if v > 0.0 {
+                        z[[k % 3, j % z.dim(1)]] += v as f32;
+                    }
+                }
+                if own % 3 == 1 {
+                    let mut left = own;
+                    while left > 0 {
+                        for k in 0..left % 4 {
+                            y[(left + k) % cells] += 0.25 * v;
+                        }
+                        left = left / 2;
+                    }
+                }
+                y[(7 * j) % cells] += 1.0;
+            }
+        }",
+    )
+    .unwrap()
+}
+
+/// A sum, a maximum and a sum of few terms over iterations with loops and elementary functions.
+pub fn long_sums() -> Program {
+    parse(
+        "program p(x: &Array2<f64>, loss: &mut Array0<f64>, most: &mut Array0<f32>, some: &mut Array1<f64>) {
+            for (i, j) in par(0..x.dim(0), 0..x.dim(1)) {
+                let v = x[[i, j]];
+                let mut product = v.sin();
+                for k in 0..3 {
+                    product = product * (v + k as f64);
+                }
+                loss[[]] += product;
+                most[[]].max_assign(product as f32);
+                if v > 0.75 {
+                    some[1] += v;
+                }
+            }
+        }",
+    )
+    .unwrap()
+}

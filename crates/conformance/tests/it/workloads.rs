@@ -1,5 +1,5 @@
 use ebbtide_conformance::Input;
-use ebbtide_ir::Literal;
+use ebbtide_ir::{Literal, parse};
 
 use crate::devices::check;
 use crate::programs;
@@ -89,5 +89,92 @@ pub fn ordered_sums_at_elements_that_data_choose_are_the_same_everywhere() {
             Input::Array(vec![n, m], 5),
         ];
         check(&programs::deposits(), &inputs).unwrap();
+    }
+}
+
+/// Iterations add as often as data say: in nested loops, in loops with conditions, in branches, into two arrays.
+#[test]
+pub fn ordered_sums_with_as_many_terms_as_data_say_are_the_same_everywhere() {
+    let program = programs::counted_deposits();
+    // The last ones have iterations with more terms than a GPU notes at a time, between others.
+    for (n, m, cells, most) in [
+        (0, 3, 5, 4),
+        (1, 1, 1, 100),
+        (3, 100, 7, 9),
+        (300, 33, 1000, 40),
+        (2, 7000, 300, 70),
+        (1, 2, 10, 700_000),
+    ] {
+        let inputs = [
+            Input::Array(vec![n, m], 1),
+            Input::Array(vec![cells], 2),
+            Input::Array(vec![3, 5], 3),
+            Input::Scalar(Literal::from(most as usize)),
+        ];
+        check(&program, &inputs).unwrap();
+    }
+}
+
+/// The loop bound of one iteration is out of bounds: it is an error on all devices, and not a short sum.
+#[test]
+pub fn a_count_of_terms_that_is_out_of_bounds_is_an_error_that_names_it() {
+    let program = parse(
+        "program p(first: &Array1<f64>, y: &mut Array1<f64>) {
+            for i in par(0..first.len()) {
+                for k in 0..(first[i + 1].abs() * 9.0) as usize {
+                    y[k % y.len()] += first[i];
+                }
+            }
+        }",
+    )
+    .unwrap();
+    let error = check(&program, &[Input::Array(vec![900], 1), Input::Array(vec![4], 2)]).unwrap_err();
+    let expected = "index 900 is out of bounds for dimension 0 of `first`, whose extent is 900";
+    assert!(error.contains(expected), "{error}");
+}
+
+/// Iterations take long, so that a GPU keeps their terms and adds them later; some have none.
+#[test]
+pub fn sums_over_long_iterations_are_the_same_everywhere() {
+    let program = programs::long_sums();
+    for (n, m) in [(0, 3), (1, 1), (3, 100), (2, 9000), (1500, 20), (70_001, 3), (2, 150_003), (31, 4500)] {
+        let inputs = [
+            Input::Array(vec![n, m], 1),
+            Input::Array(vec![], 2),
+            Input::Array(vec![], 3),
+            Input::Array(vec![2], 4),
+        ];
+        check(&program, &inputs).unwrap();
+    }
+}
+
+/// Beside sums at elements that data choose, with as many terms as the source or data say.
+#[test]
+pub fn sums_beside_ordered_sums_are_the_same_everywhere() {
+    for times in ["2", "(v.abs() * 40.0) as usize"] {
+        let program = parse(&format!(
+            "program p(x: &Array2<f64>, y: &mut Array1<f64>, loss: &mut Array0<f64>, most: &mut Array0<f32>) {{
+                for (i, j) in par(0..x.dim(0), 0..x.dim(1)) {{
+                    let v = x[[i, j]];
+                    for k in 0..{times} {{
+                        y[(i * 5 + 3 * j + k * k) % y.len()] += v * (k as f64);
+                    }}
+                    loss[[]] += v * v;
+                    if v > 0.25 {{
+                        most[[]].max_assign(v as f32);
+                    }}
+                }}
+            }}"
+        ))
+        .unwrap();
+        for (n, m, cells) in [(0, 3, 5), (1, 1, 1), (300, 33, 2), (7, 20_011, 300), (41_000, 5, 1000)] {
+            let inputs = [
+                Input::Array(vec![n, m], 1),
+                Input::Array(vec![cells], 2),
+                Input::Array(vec![], 3),
+                Input::Array(vec![], 4),
+            ];
+            check(&program, &inputs).unwrap();
+        }
     }
 }

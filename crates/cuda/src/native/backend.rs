@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ebbtide_codegen::{STAGING_WORDS, cuda_unit, loops_on_one_thread, staging_bytes};
+use ebbtide_codegen::{STAGING_WORDS, TERM_WORDS, cuda_unit, loops_on_one_thread, staging_bytes};
 use ebbtide_ir::{Block, Entry, Facts, Par, Program, RegionId, ValueId};
 use ebbtide_runtime::cache::Cache;
 use ebbtide_runtime::{
@@ -88,7 +88,7 @@ unsafe impl Backend for Cuda {
             let parts = (0..segments.len()).map(|k| vec![Part::Kernel(k)]).collect();
             (unit, simple, segments, parts)
         };
-        let staging = if unit.notes { STAGING_WORDS } else { 0 };
+        let staging = if unit.notes { STAGING_WORDS } else { 0 } + unit.kept_terms * TERM_WORDS;
         let partials = 8 * (leaves(&unit) + staging);
         let loops = (0..program.regions as usize).map(|region| {
             Entry::of(program, RegionId::from_index(region)).map_or_else(Vec::new, |entry| entry.loops)
@@ -123,7 +123,8 @@ fn on_one_thread(program: &Program, par: &Par) -> String {
     let at = par.site.as_ref().map_or(String::new(), |site| format!(" at {site}"));
     format!(
         "program `{}`: one thread of the GPU runs the parallel loop{at}: it combines into elements that its iterations share, in \
-         order, and nobody knows how often each does; write `#[relaxed]` before it, or let its inner loops have constant bounds",
+         order, and how often each does depends on what the loop itself writes; write `#[relaxed]` before it, or compute the bounds \
+         of its inner loops in a loop before it",
         program.name
     )
 }

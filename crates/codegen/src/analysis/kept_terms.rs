@@ -1,0 +1,105 @@
+//! Which sums over a parallel loop a grid takes in two goes. Input: a parallel loop; output: yes or no.
+//!
+//! Sixteen threads take a leaf of thousands of iterations (law 8): for iterations that take long these are few threads. There all
+//! threads take iterations and keep their terms, and then sixteen threads add the terms of a leaf, in the same order. That needs
+//! one term of each iteration.
+
+use std::collections::BTreeSet;
+
+use ebbtide_ir::{Facts, Op, Par, Program, Sharing, Stmt, ValueId, walk};
+
+/// How many iterations keep their terms at a time; `EB_WINDOW` of the prelude.
+pub(crate) const WINDOW: usize = 131_072;
+
+/// The words of memory for one sum: the terms, and the lanes of a leaf that has some of them, twice.
+pub const TERM_WORDS: usize = WINDOW + 32;
+
+/// Does each iteration have one term at most of each sum?
+pub(crate) fn adds_once(facts: &Facts, par: &Par) -> bool {
+    let Some(facts) = facts.pars.get(&par.id) else { return true };
+    let mut once = true;
+    walk(&par.body, &mut |stmt| {
+        if let Stmt::Loop(l) = stmt {
+            walk(&l.body, &mut |inner| {
+                once &= !matches!(inner, Stmt::Update(_, s) if facts.of(s) == Sharing::Reduce);
+            });
+        }
+    });
+    once
+}
+
+/// Do iterations have one term each of a sum, and take long?
+pub(crate) fn keeps_terms(program: &Program, facts: &Facts, par: &Par) -> bool {
+    /// The most sums.
+    const SUMS: usize = 8;
+    let sums = facts.pars.get(&par.id).map_or(0, |own| {
+        let mut sums = 0;
+        walk(&par.body, &mut |stmt| {
+            sums += usize::from(matches!(stmt, Stmt::Update(_, s) if own.of(s) == Sharing::Reduce));
+        });
+        sums
+    });
+    (1..=SUMS).contains(&sums) && adds_once(facts, par) && takes_long(program, par)
+}
+
+/// Has an iteration loops or elementary functions, or loads where loaded values say?
+fn takes_long(program: &Program, par: &Par) -> bool {
+    let (mut long, mut loaded) = (false, BTreeSet::<ValueId>::new());
+    walk(&par.body, &mut |stmt| match stmt {
+        Stmt::Loop(_) => long = true,
+        Stmt::Let(v) => {
+            let op = program.op(*v);
+            let from_loaded = op.operands().any(|operand| loaded.contains(&operand));
+            match op {
+                Op::Math(..) | Op::Rand(..) => long = true,
+                Op::Load(..) => {
+                    long |= from_loaded;
+                    loaded.insert(*v);
+                }
+                _ if from_loaded => drop(loaded.insert(*v)),
+                _ => {}
+            }
+        }
+        _ => {}
+    });
+    long
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use ebbtide_ir::{Stmt, parse, verify};
+
+    use super::{WINDOW, keeps_terms};
+
+    #[test]
+    fn the_prelude_knows_as_many_iterations() {
+        assert!(include_str!("../prelude/prelude.cu").contains(&format!("EB_WINDOW = {WINDOW} ")));
+    }
+
+    /// Are the terms of `for i in par(..) { … }` kept?
+    fn kept(body: &str) -> bool {
+        let program = parse(&format!(
+            "program p(k: &Array1<i32>, x: &Array1<f64>, loss: &mut Array0<f64>) {{
+                for i in par(0..k.len()) {{ {body} }}
+            }}"
+        ))
+        .unwrap();
+        let facts = verify(&program).unwrap();
+        let Some(Stmt::Par(par)) = program.body.iter().find(|stmt| matches!(stmt, Stmt::Par(_))) else {
+            panic!("there is a loop");
+        };
+        keeps_terms(&program, &facts, par)
+    }
+
+    #[test]
+    fn terms_of_long_iterations_are_kept_where_each_has_one() {
+        assert!(kept("loss[[]] += x[i].sin();"));
+        assert!(kept("loss[[]] += x[k[i] as usize];"));
+        assert!(kept(
+            "let mut sum = 0.0; for j in 0..x.len() { sum = sum + x[j]; } if sum > 0.0 { loss[[]] += sum; }"
+        ));
+        assert!(!kept("loss[[]] += x[i] * x[i];"));
+        assert!(!kept("for j in 0..x.len() { loss[[]] += x[j]; }"));
+    }
+}
