@@ -1,6 +1,8 @@
 //! The text of a program, and what its faults mean in the words of the program.
 
-use ebbtide_ir::{ArrayId, Fault, LibraryCall, Program, Requirement, Site};
+use std::collections::BTreeMap;
+
+use ebbtide_ir::{ArrayId, Fault, LibraryCall, ParId, Program, Requirement, Site};
 
 use crate::kernel::machine::Width;
 
@@ -17,8 +19,8 @@ pub struct Unit {
     pub requirements: Vec<(Requirement, Option<Site>)>,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
-    /// Are terms of ordered sums at shared elements noted?
-    pub notes: bool,
+    /// By parallel loop: how many terms of ordered sums at shared elements an iteration notes, or a guess.
+    pub noted: BTreeMap<ParId, usize>,
     /// The most reductions of one parallel loop whose terms are kept before they are added.
     pub kept_terms: usize,
     /// The library operations, by number.

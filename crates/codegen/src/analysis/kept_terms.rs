@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use ebbtide_ir::{Facts, Op, Par, Program, Sharing, Stmt, ValueId, walk};
 
 /// How many iterations keep their terms at a time; `EB_WINDOW` of the prelude.
-pub(crate) const WINDOW: usize = 131_072;
+const WINDOW: usize = 131_072;
 
 /// The words of memory for one sum: the terms, and the lanes of a leaf that has some of them, twice.
 pub const TERM_WORDS: usize = WINDOW + 32;

@@ -17,15 +17,15 @@ use crate::analysis::kept_terms::{TERM_WORDS, adds_once, keeps_terms};
 use crate::analysis::names::reductions;
 use crate::analysis::term_counts::counting;
 
-/// How many terms are noted before they are combined; `EB_STAGE` of the prelude.
-pub(crate) const STAGE: usize = 524_288;
+/// How many terms are noted before they are combined, where places are narrow; `EB_STAGE` of the prelude.
+const STAGE: usize = 1_048_576;
 
 /// The most arrays into which an iteration notes terms; `EB_TABLES` of the prelude.
 const TABLES: usize = 32;
 
 /// The words in which terms are noted and sorted: keys, terms, sorted keys, two places each, what blocks count, and how far a
-/// batch of iterations came.
-pub const STAGING_WORDS: usize = 4 * STAGE + (512 * 512 + 512) / 2 + 1 + TABLES;
+/// batch of iterations came, and whether keys are sorted.
+pub const STAGING_WORDS: usize = 4 * STAGE + (512 * 512 + 512) / 2 + 1 + TABLES + 1;
 
 /// Where iterations note more terms at most, they are counted before: a batch has room for few such iterations.
 const MOST_TERMS: usize = 1024;
@@ -58,6 +58,17 @@ pub fn loops_on_one_thread<'p>(program: &'p Program, facts: &Facts) -> Vec<&'p P
         }
     });
     loops
+}
+
+impl Notes {
+    /// How many terms an iteration notes in all tables; where data say, a guess.
+    pub fn terms(&self) -> usize {
+        const GUESS: usize = 8;
+        match &self.counts {
+            Counts::AtMost(each) => each.iter().sum(),
+            Counts::Computed(_) => GUESS * self.tables.len(),
+        }
+    }
 }
 
 /// What the iterations of a loop note.

@@ -1,14 +1,22 @@
 /* Ordered sums at shared elements. Iterations have noted keys, which are elements, and terms, in their order; a key of -1 has
    no term. A few are found by looking at all of them. Many are sorted by key, digit by digit and without changing the order
-   of equal keys; then the first thread of each key combines its terms. */
+   of equal keys; then the thread that has the first term of an element combines all of them. */
 enum {
-    EB_STAGE = 524288,      /* the most that is noted at one time */
+    EB_STAGE = 1048576,     /* the words of each part of the memory for notes: keys, terms, and keys as they are sorted, twice */
+    EB_ROOM = sizeof(nx) == 4 ? EB_STAGE : EB_STAGE / 2,        /* the most that is noted at one time */
     EB_TABLES = 32,         /* the most arrays into which terms are noted */
     EB_FEW = 8192,
     EB_DIGIT = 9, EB_BINS = 1 << EB_DIGIT,
     EB_SORTERS = 512,       /* the most blocks that sort */
     EB_ITEMS = 4            /* keys that a thread ranks before the block meets */
 };
+
+/* How many iterations of a batch found room for their terms, and how many terms these have in each table; whether keys that are
+   sorted came out of order. */
+struct eb_noted { i64 iterations, terms[EB_TABLES]; u32 unsorted[2]; };
+EB_DO eb_noted *eb_noted_by(const eb_thread *f) {
+    return (eb_noted *)(f->stage + 4 * EB_STAGE + (EB_BINS * EB_SORTERS + EB_BINS) / 2);
+}
 
 /* Combines, in the order of the notes, those that fall on elements of this warp. Few of 32 do, so that most of the time
    goes into reading keys, several at a time; terms for one element are combined in a register. */
@@ -40,10 +48,20 @@ EB_DO void eb_combine_few(const eb_thread *f, T *a, const nx *keys, const T *ter
     }
 }
 
+/* A key, and where its term stands. */
+struct eb_key { nx key; u32 place; };
+
+/* Keys in the order of their digits so far: at first as they were noted. */
+struct eb_keys {
+    const nx *noted;
+    const eb_key *sorted;
+    EB_IN nx key(i64 at) const { return sorted ? sorted[at].key : noted[at]; }
+    EB_IN eb_key operator[](i64 at) const { return sorted ? sorted[at] : eb_key{noted[at], (u32)at}; }
+};
+
 /* One digit of the keys that are sorted: block b of `blocks` has the keys b * each..(b + 1) * each. */
 struct eb_digit {
-    const nx *from; nx *to;
-    const u32 *was; u32 *is;        /* where the term of a key stands, before and after; at first where the key does */
+    eb_keys from; eb_key *to;
     u32 *counts, *totals;           /* by bin and block; by bin */
     i32 count, each, blocks, shift;
     u32 mask;
@@ -57,9 +75,17 @@ static __device__ __noinline__ void eb_count_digits(const eb_digit d) {
     for (u32 b = threadIdx.x; b <= d.mask; b += blockDim.x) bins[b] = 0;
     __syncthreads();
     const i32 begin = blockIdx.x * d.each, end = min(begin + d.each, d.count);
-    for (i32 at = begin + threadIdx.x; at < end; at += blockDim.x) atomicAdd(&bins[d.of(d.from[at])], 1u);
+    for (i32 at = begin + threadIdx.x; at < end; at += blockDim.x) atomicAdd(&bins[d.of(d.from.key(at))], 1u);
     __syncthreads();
     for (u32 b = threadIdx.x; b <= d.mask; b += blockDim.x) d.counts[b * d.blocks + blockIdx.x] = bins[b];
+}
+
+/* Does this thread see a key of its block that is greater than the next one? Where nothing was noted they are the greatest. */
+EB_DO b8 eb_are_unsorted(const eb_digit &d) {
+    const i32 begin = blockIdx.x * d.each, end = min(begin + d.each, d.count - 1);
+    b8 unsorted = 0;
+    for (i32 at = begin + threadIdx.x; at < end; at += blockDim.x) unsorted |= (u64)d.from.key(at) > (u64)d.from.key(at + 1);
+    return unsorted;
 }
 
 /* The sum over the lanes of a warp up to this one. */
@@ -88,6 +114,29 @@ static __device__ __noinline__ void eb_add_up_digits(const eb_digit d) {
     }
 }
 
+/* What the threads of a block have up to this one, after what was there before; that of all of them is added to it. */
+EB_DO i64 eb_block_up_to(i64 value, i64 *before) {
+    __shared__ i64 sums[EB_THREADS / 32];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+#pragma unroll
+    for (int way = 1; way < 32; way *= 2) {
+        const i64 other = __shfl_up_sync(~0u, value, way);
+        if (lane >= way) value += other;
+    }
+    if (lane == 31) sums[warp] = value;
+    __syncthreads();
+    i64 warps = lane < (blockDim.x >> 5) ? sums[lane] : 0;
+#pragma unroll
+    for (int way = 1; way < 32; way *= 2) {
+        const i64 other = __shfl_up_sync(~0u, warps, way);
+        if (lane >= way) warps += other;
+    }
+    __syncthreads();
+    const i64 earlier = *before + (warp > 0 ? __shfl_sync(~0u, warps, warp - 1) : 0);
+    *before += __shfl_sync(~0u, warps, 31);
+    return earlier + value;
+}
+
 /* Moves keys to where their digit wants them; those of equal digits keep their order. */
 static __device__ __noinline__ void eb_move_by_digit(const eb_digit d) {
     __shared__ u32 start[EB_BINS];
@@ -95,29 +144,33 @@ static __device__ __noinline__ void eb_move_by_digit(const eb_digit d) {
     if (blockIdx.x >= d.blocks) return;
     const i32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     const u32 lower = (1u << lane) - 1;
-    if (warp == 0) {
-        u32 before = 0;
-        for (u32 b = lane; b - lane <= d.mask; b += 32) {
-            const u32 total = b <= d.mask ? d.totals[b] : 0, sum = eb_lanes_up_to(total);
-            if (b <= d.mask) start[b] = before + sum - total + d.counts[b * d.blocks + blockIdx.x];
-            before += __shfl_sync(~0u, sum, 31);
-        }
+    i64 before = 0;
+    for (u32 first = 0; first <= d.mask; first += blockDim.x) {
+        const u32 b = first + threadIdx.x;
+        const u32 total = b <= d.mask ? d.totals[b] : 0, earlier = b <= d.mask ? d.counts[b * d.blocks + blockIdx.x] : 0;
+        const i64 up_to = eb_block_up_to(total, &before);
+        if (b <= d.mask) start[b] = (u32)up_to - total + earlier;
     }
     const i32 begin = blockIdx.x * d.each, end = min(begin + d.each, d.count);
     for (i32 tile = begin; tile < end; tile += EB_ITEMS * blockDim.x) {
-        for (u32 b = threadIdx.x; b <= d.mask; b += blockDim.x)
-            for (i32 w = 0; w < warps; w++) own[w][b] = 0;
+        for (u32 b = lane; b <= d.mask; b += 32) own[warp][b] = 0;
         __syncthreads();
-        nx key[EB_ITEMS];
+        eb_key key[EB_ITEMS];
         u32 rank[EB_ITEMS];
         const i32 first = tile + 32 * EB_ITEMS * warp + lane;
 #pragma unroll
-        for (int k = 0; k < EB_ITEMS; k++) key[k] = first + 32 * k < end ? d.from[first + 32 * k] : 0;
+        for (int k = 0; k < EB_ITEMS; k++) key[k] = first + 32 * k < end ? d.from[first + 32 * k] : eb_key{0, 0};
 #pragma unroll
         for (int k = 0; k < EB_ITEMS; k++) {
             const b8 here = first + 32 * k < end;
-            const u32 digit = d.of(key[k]);
-            const u32 same = __match_any_sync(~0u, here ? digit : EB_BINS);
+            const u32 digit = d.of(key[k].key);
+            u32 same = __ballot_sync(~0u, here);
+#pragma unroll
+            for (int bit = 0; bit < EB_DIGIT; bit++) {
+                const b8 set = digit >> bit & 1;
+                const u32 others = __ballot_sync(~0u, set);
+                same &= set ? others : ~others;
+            }
             const u32 before = own[warp][digit];
             rank[k] = before + __popc(same & lower);
             __syncwarp();
@@ -127,20 +180,123 @@ static __device__ __noinline__ void eb_move_by_digit(const eb_digit d) {
         __syncthreads();
         for (u32 b = threadIdx.x; b <= d.mask; b += blockDim.x) {
             u32 sum = 0;
-            for (i32 w = 0; w < warps; w++) { const u32 more = own[w][b]; own[w][b] = sum; sum += more; }
+            /* Eight loads at a time, which need not wait for each other. */
+            for (i32 w = 0; w < warps; w += 8) {
+                u32 more[8];
+#pragma unroll
+                for (i32 k = 0; k < 8; k++) more[k] = w + k < warps ? own[w + k][b] : 0;
+#pragma unroll
+                for (i32 k = 0; k < 8; k++) { if (w + k < warps) own[w + k][b] = sum; sum += more[k]; }
+            }
             all[b] = sum;
         }
         __syncthreads();
 #pragma unroll
         for (int k = 0; k < EB_ITEMS; k++) {
-            const i32 at = first + 32 * k;
-            if (at >= end) continue;
-            const u32 digit = d.of(key[k]), place = start[digit] + own[warp][digit] + rank[k];
-            d.to[place] = key[k];
-            d.is[place] = d.was ? d.was[at] : at;
+            if (first + 32 * k >= end) continue;
+            const u32 digit = d.of(key[k].key);
+            d.to[start[digit] + own[warp][digit] + rank[k]] = key[k];
         }
         __syncthreads();
         for (u32 b = threadIdx.x; b <= d.mask; b += blockDim.x) start[b] += all[b];
+    }
+}
+
+/* Combines the sorted terms of one element from `at` on with what it has, by a warp, which reads 32 at a time and those after them at
+   once. */
+template <typename T, typename C>
+static __device__ __noinline__ T eb_combine_rest(
+    const eb_keys keys, const T *terms, i64 at, i64 count, nx element, T whole, C combine
+) {
+    const auto here = [&](i64 at) {
+        const eb_key own = at < count ? keys[at] : eb_key{-1, 0};
+        return own.key == element ? own : eb_key{-1, 0};
+    };
+    at += threadIdx.x & 31;
+    eb_key own = here(at);
+    T next = own.key >= 0 ? terms[own.place] : (T)0;
+    for (u32 there = __ballot_sync(~0u, own.key >= 0); there;) {
+        const T term = next;
+        const u32 now = there;
+        at += 32;
+        own = now == ~0u ? here(at) : eb_key{-1, 0};
+        next = own.key >= 0 ? terms[own.place] : (T)0;
+        there = __ballot_sync(~0u, own.key >= 0);
+        if (now == ~0u) {
+#pragma unroll
+            for (int k = 0; k < 32; k++) whole = combine(whole, __shfl_sync(~0u, term, k));
+        } else {
+            for (u32 left = now; left; left &= left - 1) whole = combine(whole, __shfl_sync(~0u, term, __ffs(left) - 1));
+        }
+    }
+    return whole;
+}
+
+/* Combines sorted terms into the elements of an array: a warp takes several times 32 of them at once, and the elements whose first
+   terms are among these. It looks at 32 more: most elements end there. */
+template <typename T, typename C>
+static __device__ __noinline__ void eb_combine_sorted(
+    const eb_thread *f, T *a, const eb_keys keys, const T *terms, i64 count, C combine
+) {
+    enum { OWN = 4, ALL = OWN + 1 };
+    const int lane = threadIdx.x & 31;
+    for (i64 start = OWN * (f->thread - lane); start < count; start += OWN * f->threads) {
+        nx key[ALL], before = start > 0 ? keys.key(start - 1) : -1;
+        T term[ALL], sum[OWN];
+        int length[OWN], longest = 0;           /* of an element's terms among the 32, from the thread on that has the first one */
+        eb_key own[ALL];
+#pragma unroll
+        for (int k = 0; k < ALL; k++) own[k] = start + 32 * k + lane < count ? keys[start + 32 * k + lane] : eb_key{-1, 0};
+#pragma unroll
+        for (int k = 0; k < ALL; k++) {
+            key[k] = own[k].key;
+            term[k] = key[k] >= 0 ? terms[own[k].place] : (T)0;
+        }
+#pragma unroll
+        for (int k = 0; k < OWN; k++) {
+            const nx left = __shfl_up_sync(~0u, key[k], 1);
+            const b8 changes = key[k] != (lane > 0 ? left : before);
+            const u32 next = __ballot_sync(~0u, changes) & ~((2u << lane) - 1);
+            length[k] = changes && key[k] >= 0 ? (next ? __ffs(next) - 1 : 32) - lane : 0;
+            longest = max(longest, length[k]);
+            before = __shfl_sync(~0u, key[k], 31);
+            sum[k] = length[k] > 0 ? a[key[k]] : (T)0;
+        }
+#pragma unroll 1
+        for (int way = 0; __any_sync(~0u, way < longest); way++) {
+#pragma unroll
+            for (int k = 0; k < OWN; k++) {
+                const T next = __shfl_sync(~0u, term[k], lane + way);
+                if (way < length[k]) sum[k] = combine(sum[k], next);
+            }
+        }
+        /* The last element of 32 terms may go on with the next ones: all threads add these alike. */
+        nx open = -1;
+        T whole = (T)0;
+#pragma unroll
+        for (int k = 0; k < ALL; k++) {
+            if (open >= 0) {
+                const u32 others = __ballot_sync(~0u, key[k] != open);
+                const int more = others ? __ffs(others) - 1 : 32;
+                for (int other = 0; other < more; other++) whole = combine(whole, __shfl_sync(~0u, term[k], other));
+                if (more < 32) {
+                    if (lane == 0) a[open] = whole;
+                    open = -1;
+                }
+            }
+            if (k == OWN) continue;
+            const b8 last = length[k % OWN] > 0 && lane + length[k % OWN] == 32;
+            const u32 head = __ballot_sync(~0u, last);
+            if (length[k % OWN] > 0 && !last) a[key[k]] = sum[k % OWN];
+            if (head) {
+                open = __shfl_sync(~0u, key[k], 31);
+                whole = __shfl_sync(~0u, sum[k % OWN], __ffs(head) - 1);
+            }
+        }
+        if (open >= 0) {
+            whole = eb_combine_rest(keys, terms, start + 32 * ALL, count, open, whole, combine);
+            if (lane == 0) a[open] = whole;
+        }
     }
 }
 
@@ -151,8 +307,7 @@ EB_DO i32 eb_combine_noted(eb_thread *f, T *a, i64 length, nx *keys, const T *te
         eb_combine_few(f, a, keys, terms, count, combine);
         return 0;
     }
-    nx *const other = (nx *)(f->stage + 2 * EB_STAGE);
-    u32 *const places = (u32 *)(f->stage + 3 * EB_STAGE);
+    eb_key *const sorted[2] = {(eb_key *)(f->stage + 2 * EB_STAGE), (eb_key *)(f->stage + 3 * EB_STAGE)};
     /* Where nothing was noted the digits are all ones: no element has them. */
     const i32 bits = 64 - __clzll(length), passes = (bits + EB_DIGIT - 1) / EB_DIGIT;
     eb_digit d;
@@ -163,74 +318,26 @@ EB_DO i32 eb_combine_noted(eb_thread *f, T *a, i64 length, nx *keys, const T *te
     d.each = (d.count + d.blocks - 1) / d.blocks;
     const i32 width = (bits + passes - 1) / passes;
     d.mask = (1u << width) - 1;
+    d.from = eb_keys{keys, 0};
     for (i32 pass = 0; pass < passes; pass++) {
-        d.from = pass & 1 ? other : keys;
-        d.to = pass & 1 ? keys : other;
-        d.was = pass == 0 ? 0 : places + (pass & 1 ? 0 : EB_STAGE);
-        d.is = places + (pass & 1 ? EB_STAGE : 0);
+        d.to = sorted[pass & 1];
         d.shift = pass * width;
+        /* Keys that came in order stay where they are. Two words take turns, and the number of the meeting is the sign: none is
+           reset while somebody may look at it. */
+        const u32 sign = f->epoch;
+        u32 *const unsorted = eb_noted_by(f)->unsorted + (sign & 1);
+        if (pass == 0 && eb_are_unsorted(d)) *unsorted = sign;
         eb_count_digits(d);
         if (eb_barrier(f)) return 1;
+        if (pass == 0 && *(volatile u32 *)unsorted != sign) break;
         eb_add_up_digits(d);
         if (eb_barrier(f)) return 1;
         eb_move_by_digit(d);
         if (eb_barrier(f)) return 1;
+        d.from.sorted = d.to;
     }
-    const i32 lane = threadIdx.x & 31;
-    for (i64 first = f->thread; first - lane < count; first += f->threads) {
-        const nx element = first < count ? d.to[first] : -1;
-        const b8 heads = element >= 0 && (first == 0 || d.to[first - 1] != element);
-        T sum = heads ? a[element] : (T)0;
-        i64 at = first;
-        b8 more = heads;
-        /* A thread takes the first terms of an element that it heads; */
-        for (int round = 0; round < 4 && more; round++) {
-            enum { AT_ONCE = 8 };
-            T term[AT_ONCE];
-            b8 same[AT_ONCE];
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) same[k] = at + k < count && d.to[at + k] == element;
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) term[k] = same[k] ? terms[d.is[at + k]] : (T)0;
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) if (same[k]) sum = combine(sum, term[k]);
-            more = same[AT_ONCE - 1];
-            at += AT_ONCE;
-        }
-        if (heads && !more) a[element] = sum;
-        /* where there are more, its warp reads them, 32 at a time and those after them at once. */
-        for (u32 rest = __ballot_sync(~0u, more); rest; rest &= rest - 1) {
-            const int head = __ffs(rest) - 1;
-            const nx place = __shfl_sync(~0u, element, head);
-            T whole = __shfl_sync(~0u, sum, head);
-            i64 next = __shfl_sync(~0u, at, head) + lane;
-            b8 here = next < count && d.to[next] == place;
-            T term = here ? terms[d.is[next]] : (T)0;
-            u32 there;
-            do {
-                there = __ballot_sync(~0u, here);
-                const T now = term;
-                next += 32;
-                here = there == ~0u && next < count && d.to[next] == place;
-                term = here ? terms[d.is[next]] : (T)0;
-                if (there == ~0u) {
-#pragma unroll
-                    for (int k = 0; k < 32; k++) whole = combine(whole, __shfl_sync(~0u, now, k));
-                } else {
-                    for (u32 left = there; left; left &= left - 1)
-                        whole = combine(whole, __shfl_sync(~0u, now, __ffs(left) - 1));
-                }
-            } while (there == ~0u);
-            if (lane == head) a[place] = whole;
-        }
-    }
+    eb_combine_sorted(f, a, d.from, terms, count, combine);
     return 0;
-}
-
-/* How many iterations of a batch found room for their terms, and how many terms these have in each table. */
-struct eb_noted { i64 iterations, terms[EB_TABLES]; };
-EB_DO eb_noted *eb_noted_by(const eb_thread *f) {
-    return (eb_noted *)(f->stage + 4 * EB_STAGE + (EB_BINS * EB_SORTERS + EB_BINS) / 2);
 }
 
 /* The iterations of a batch of so many that a block takes: neighbours. */
@@ -239,24 +346,6 @@ EB_DO eb_part eb_part_of_batch(i64 all) {
     const i64 each = (all + gridDim.x - 1) / gridDim.x, begin = eb_min(blockIdx.x * each, all);
     const eb_part part = {begin, eb_min(begin + each, all), all};
     return part;
-}
-
-/* What the threads of a block have up to this one, after what was there before; that of all of them is added to it. */
-static __device__ __noinline__ i64 eb_block_up_to(i64 value, i64 *before) {
-    __shared__ i64 sums[EB_THREADS / 32];
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-#pragma unroll
-    for (int way = 1; way < 32; way *= 2) {
-        const i64 other = __shfl_up_sync(~0u, value, way);
-        if (lane >= way) value += other;
-    }
-    if (lane == 31) sums[warp] = value;
-    __syncthreads();
-    i64 earlier = *before, all = *before;
-    for (int w = 0; w < (blockDim.x >> 5); w++) { all += sums[w]; if (w < warp) earlier += sums[w]; }
-    __syncthreads();
-    *before = all;
-    return earlier + value;
 }
 
 /* The sum of what the blocks before this one counted. */

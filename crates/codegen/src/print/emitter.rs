@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Facts, Function, LibraryCall, LoopId, Op, Program, Requirement, Site, Type, ValueId,
+    ArrayId, Facts, Function, LibraryCall, LoopId, Op, ParId, Program, Requirement, Site, Type, ValueId,
 };
 use ebbtide_math::c::{Item, Shape};
 use ebbtide_math::{Format, Kernel};
@@ -36,8 +36,8 @@ pub(crate) struct Emitter<'p> {
     pub yields: bool,
     /// The most reductions that one parallel loop has.
     pub reductions: usize,
-    /// Are terms of ordered sums at shared elements noted?
-    pub notes: bool,
+    /// By parallel loop: how many terms of ordered sums at shared elements an iteration notes, or a guess.
+    pub noted: BTreeMap<ParId, usize>,
     /// The most reductions of one parallel loop whose terms are kept before they are added.
     pub kept_terms: usize,
     /// The library operations, by number.
@@ -103,7 +103,7 @@ impl<'p> Emitter<'p> {
             inside: BTreeSet::new(),
             yields: false,
             reductions: 0,
-            notes: false,
+            noted: BTreeMap::new(),
             kept_terms: 0,
             calls: Vec::new(),
             widths: Vec::new(),
@@ -155,7 +155,7 @@ impl<'p> Emitter<'p> {
             positions: self.positions,
             requirements: self.requirements,
             reductions: self.reductions,
-            notes: self.notes,
+            noted: self.noted,
             kept_terms: self.kept_terms,
             calls: self.calls,
             widths: self.widths,

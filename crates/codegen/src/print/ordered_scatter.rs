@@ -6,8 +6,7 @@
 
 use ebbtide_ir::{ArrayId, Block, Combine, Store};
 
-use crate::analysis::kept_terms::WINDOW;
-use crate::analysis::ordered_updates::{Counts, STAGE, notes};
+use crate::analysis::ordered_updates::{Counts, notes};
 use crate::kernel::name::Ty;
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Emitter, line};
@@ -20,7 +19,7 @@ impl Emitter<'_> {
     /// Prints a loop whose sums at shared elements keep their order, beside sums over the whole loop; says so where it cannot.
     pub fn staged(&mut self, it: &Iterations, cx: Context, sums: &[(Combine, &Store)]) -> bool {
         let Some(notes) = notes(self.program, self.facts, it.par) else { return false };
-        self.notes = true;
+        self.noted.insert(it.par.id, notes.terms());
         let inside = self.interval(it.par, it.reductions);
         let cx = Context { lanes: Lanes::Later, ..cx };
         let noted = notes.updates.iter().map(|(array, index, table)| ((*array, *index), *table)).collect();
@@ -38,14 +37,15 @@ impl Emitter<'_> {
 
     /// Each iteration has room for so many terms in each table.
     fn in_places(&mut self, noting: &Noting, each: &[usize]) {
-        let most = noting.most(STAGE / each.iter().sum::<usize>().max(1));
+        let total = each.iter().sum::<usize>().max(1);
+        line!(self, "const i64 most = {};", noting.most(&format!("EB_ROOM / {total}")));
         let mut before = 0;
         for (n, ((array, _), each)) in noting.tables.iter().zip(each).enumerate() {
-            self.table(n, *array, most * before);
+            self.table(n, *array, &format!("most * {before}"));
             before += each;
         }
-        line!(self, "for (i64 batch = 0; batch < iterations; batch += {most}) {{");
-        line!(self, "const i64 noted = eb_min(iterations - batch, {most});");
+        line!(self, "for (i64 batch = 0; batch < iterations; batch += most) {{");
+        line!(self, "const i64 noted = eb_min(iterations - batch, most);");
         line!(self, "for (i64 at = f->thread; at < noted; at += f->threads) {{");
         for (n, each) in each.iter().enumerate() {
             line!(self, "i64 next{n} = at * {each}; const i64 end{n} = next{n} + {each};");
@@ -58,7 +58,7 @@ impl Emitter<'_> {
             self.combine_noted(n, *array, *how, &format!("noted * {each}"));
         }
         // The next batch is noted where this one was.
-        line!(self, "if (batch + {most} < iterations && eb_barrier(f)) goto leave;");
+        line!(self, "if (batch + most < iterations && eb_barrier(f)) goto leave;");
         line!(self, "}}");
     }
 
@@ -66,18 +66,18 @@ impl Emitter<'_> {
     /// order of all; those whose terms find no room begin the next batch.
     fn in_counted_places(&mut self, noting: &Noting, counting: &Block) {
         let tables = noting.tables.len();
-        let room = STAGE / tables;
+        line!(self, "const i64 room = EB_ROOM / {tables};");
         for (n, (array, _)) in noting.tables.iter().enumerate() {
-            self.table(n, *array, room * n);
-            line!(self, "i64 *const ends{n} = (i64 *)(f->stage + 2 * EB_STAGE) + {};", room * n);
+            self.table(n, *array, &format!("room * {n}"));
+            line!(self, "i64 *const ends{n} = (i64 *)(f->stage + 2 * EB_STAGE) + room * {n};");
             line!(self, "i64 *const totals{n} = (i64 *)(f->stage + 3 * EB_STAGE) + {n} * gridDim.x;");
         }
         line!(self, "eb_noted *const done = eb_noted_by(f);");
-        line!(self, "i64 most = {};", noting.most(room));
+        line!(self, "i64 most = {};", noting.most("room"));
         line!(self, "for (i64 batch = 0; batch < iterations;) {{");
         line!(self, "const eb_part part = eb_part_of_batch(eb_min(iterations - batch, most));");
         line!(self, "if (f->thread == 0) done->iterations = 0;");
-        self.count_terms(noting, counting, room);
+        self.count_terms(noting, counting);
         line!(self, "if (eb_barrier(f)) goto leave;");
         for n in 0..tables {
             line!(self, "const i64 before{n} = eb_of_earlier_blocks(totals{n});");
@@ -88,12 +88,12 @@ impl Emitter<'_> {
             line!(self, "i64 next{n} = at == part.begin ? before{n} : before{n} + ends{n}[at - 1];");
         }
         let any = |test: &dyn Fn(usize) -> String| (0..tables).map(test).collect::<Vec<_>>().join(" || ");
-        line!(self, "if ({}) break;", any(&|n| format!("end{n} > {room}")));
+        line!(self, "if ({}) break;", any(&|n| format!("end{n} > room")));
         // The last one that finds room says where the next batch begins. Counts start anew in each block.
         line!(
             self,
             "if (at + 1 == part.all || {}) {{ done->iterations = at + 1;",
-            any(&|n| format!("(at + 1 == part.end ? end{n} : before{n}) + ends{n}[at + 1] > {room}"))
+            any(&|n| format!("(at + 1 == part.end ? end{n} : before{n}) + ends{n}[at + 1] > room"))
         );
         (0..tables).for_each(|n| line!(self, "done->terms[{n}] = end{n};"));
         line!(self, "}}");
@@ -111,13 +111,13 @@ impl Emitter<'_> {
             self.combine_noted(n, *array, *how, &format!("done->terms[{n}]"));
         }
         // What found no room is counted again: little of it, if iterations have many terms.
-        line!(self, "batch += noted; most = eb_min({}, eb_max(4 * noted, f->threads));", noting.most(room));
+        line!(self, "batch += noted; most = eb_min({}, eb_max(4 * noted, f->threads));", noting.most("room"));
         line!(self, "if (batch < iterations && eb_barrier(f)) goto leave;");
         line!(self, "}}");
     }
 
     /// The memory of a table, from this place on.
-    fn table(&mut self, n: usize, array: ArrayId, first: usize) {
+    fn table(&mut self, n: usize, array: ArrayId, first: &str) {
         let t = c_type(self.program.array(array).ty);
         line!(self, "nx *const keys{n} = (nx *)f->stage + {first};");
         line!(self, "{t} *const terms{n} = ({t} *)(f->stage + EB_STAGE + {first});");
@@ -137,7 +137,7 @@ impl Emitter<'_> {
 
     /// The sums of the terms of a block's iterations, up to each and of all of them. An iteration that meets a fault meets it
     /// again when it notes, and raises it there.
-    fn count_terms(&mut self, noting: &Noting, counting: &Block, room: usize) {
+    fn count_terms(&mut self, noting: &Noting, counting: &Block) {
         let (it, tables) = (noting.it, noting.tables.len());
         let shared = Shared { noted: it.shared.noted.clone(), counted: true, ..Shared::default() };
         let exit = self.fresh();
@@ -154,8 +154,7 @@ impl Emitter<'_> {
         for n in 0..tables {
             line!(
                 self,
-                "{{ const i64 end = eb_block_up_to(eb_min(count{n}, {}), &counted{n}); if (at < part.end) ends{n}[at] = end; }}",
-                room + 1
+                "{{ const i64 end = eb_block_up_to(eb_min(count{n}, room + 1), &counted{n}); if (at < part.end) ends{n}[at] = end; }}"
             );
         }
         line!(self, "}}");
@@ -204,7 +203,7 @@ struct Noting<'a> {
 
 impl Noting<'_> {
     /// How many iterations a batch has, where there is room for the terms of so many.
-    fn most(&self, room: usize) -> usize {
-        if self.sums.is_empty() { room } else { room.min(WINDOW) }
+    fn most(&self, room: &str) -> String {
+        if self.sums.is_empty() { room.to_string() } else { format!("eb_min({room}, EB_WINDOW)") }
     }
 }

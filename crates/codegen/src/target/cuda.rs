@@ -33,10 +33,10 @@ pub fn cuda_unit(
     let items: Vec<Item> = text.items.iter().copied().collect();
     let mut source = library(Dialect::Cuda, &items)?;
     source.push_str(prelude::CUDA);
-    if text.notes {
+    if !text.noted.is_empty() {
         source.push_str(prelude::ORDERED_SCATTER);
     }
-    let before_terms = if text.notes { STAGING_WORDS } else { 0 };
+    let before_terms = if text.noted.is_empty() { 0 } else { STAGING_WORDS };
     source.push_str(&format!("EB_DO u64 *eb_terms(const eb_thread *f, int k) {{ return f->stage + {before_terms} + {TERM_WORDS} * k; }}\n"));
     let row = program.extents_per_array();
     let extents = row * program.arrays.len().max(1);

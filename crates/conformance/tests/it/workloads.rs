@@ -178,3 +178,29 @@ pub fn sums_beside_ordered_sums_are_the_same_everywhere() {
         }
     }
 }
+
+/// Elements come in order, with few terms each or with many, in all iterations or in the first ones alone.
+#[test]
+pub fn ordered_sums_whose_elements_come_in_order_are_the_same_everywhere() {
+    let program = parse(
+        "program p(x: &Array1<f64>, y: &mut Array1<f64>, z: &mut Array1<f32>, w: &mut Array1<f64>) {
+            for i in par(0..x.len()) {
+                y[i / 3] += x[i];
+                z[(i / 40).min(z.len() - 1)] += x[i] as f32;
+                if i < 9000 {
+                    w[i / 7] += x[i] * x[i];
+                }
+            }
+        }",
+    )
+    .unwrap();
+    for n in [1, 100, 9001, 20_011, 70_000] {
+        let inputs = [
+            Input::Array(vec![n], 1),
+            Input::Array(vec![n / 3 + 1], 2),
+            Input::Array(vec![50], 3),
+            Input::Array(vec![9000], 4),
+        ];
+        check(&program, &inputs).unwrap();
+    }
+}

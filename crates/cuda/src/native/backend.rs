@@ -88,7 +88,7 @@ unsafe impl Backend for Cuda {
             let parts = (0..segments.len()).map(|k| vec![Part::Kernel(k)]).collect();
             (unit, simple, segments, parts)
         };
-        let staging = if unit.notes { STAGING_WORDS } else { 0 } + unit.kept_terms * TERM_WORDS;
+        let staging = if unit.noted.is_empty() { 0 } else { STAGING_WORDS } + unit.kept_terms * TERM_WORDS;
         let partials = 8 * (leaves(&unit) + staging);
         let loops = (0..program.regions as usize).map(|region| {
             Entry::of(program, RegionId::from_index(region)).map_or_else(Vec::new, |entry| entry.loops)
@@ -96,7 +96,7 @@ unsafe impl Backend for Cuda {
         let native = Native {
             program: program.clone(),
             loops: loops.collect(),
-            domains: segments.iter().map(Domains::of).collect(),
+            domains: segments.iter().map(|segment| Domains::of(segment, &unit.noted)).collect(),
             parts,
             layout: Layout::of(program),
             simple,

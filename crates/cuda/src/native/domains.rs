@@ -1,7 +1,9 @@
 //! How large the loops of a segment are.
 
+use std::collections::BTreeMap;
+
 use ebbtide_ir::leaf::LANES;
-use ebbtide_ir::{ArrayId, Block, LoopKind, Par, Program, Stmt, ValueId, walk, walk_program_level};
+use ebbtide_ir::{ArrayId, Block, LoopKind, Par, ParId, Program, Stmt, ValueId, walk, walk_program_level};
 use ebbtide_runtime::{Frame, from_arguments};
 
 /// What decides how many threads a segment is worth.
@@ -16,7 +18,7 @@ pub(super) struct Domains {
 /// A parallel loop.
 struct Domain {
     ranges: Vec<Bounds>,
-    /// How many threads can share an iteration: the lanes of its sums.
+    /// How many threads can share an iteration: the lanes of its sums, or the terms that it notes for ordered sums.
     lanes: u64,
     /// The loops in its body.
     inside: Vec<Inside>,
@@ -53,13 +55,14 @@ impl Inside {
 }
 
 impl Domain {
-    fn of(par: &Par) -> Domain {
-        let mut lanes = 1;
+    fn of(par: &Par, noted: &BTreeMap<ParId, usize>) -> Domain {
+        // Terms that are noted are sorted by all threads.
+        let mut lanes = noted.get(&par.id).map_or(1, |terms| *terms as u64).max(1);
         walk(&par.body, &mut |stmt| {
             if let Stmt::Loop(l) = stmt
                 && !l.sums.is_empty()
             {
-                lanes = LANES as u64;
+                lanes = lanes.max(LANES as u64);
             }
         });
         let ranges = par.ranges.iter().map(|r| (r.from, r.to)).collect();
@@ -86,10 +89,10 @@ pub(super) struct Size {
 }
 
 impl Domains {
-    pub fn of(segment: &Block) -> Domains {
+    pub fn of(segment: &Block, noted: &BTreeMap<ParId, usize>) -> Domains {
         let mut domains = Domains { pars: Vec::new(), arrays: Vec::new(), whole_blocks: false };
         walk_program_level(segment, &mut |stmt| match stmt {
-            Stmt::Par(par) => domains.pars.push(Domain::of(par)),
+            Stmt::Par(par) => domains.pars.push(Domain::of(par, noted)),
             Stmt::Fill(array, _) | Stmt::Temp(array) | Stmt::Copy { to: array, .. } => {
                 domains.arrays.push(*array)
             }
