@@ -215,7 +215,7 @@ pub fn rand<T: Float>(seed: impl Integer, index: impl Integer) -> T {
 #[doc(hidden)]
 #[allow(non_camel_case_types)]
 #[derive(Debug)]
-pub enum rand<T> {
+pub enum rand<T = f64> {
     #[doc(hidden)]
     __Never(std::convert::Infallible, std::marker::PhantomData<T>),
 }
@@ -233,3 +233,5 @@ impl<T: Float> rand<T> {
         Expr::new(cx.emit(|b| b.rand(<T as Scalar>::TYPE, seed.id, index.id)))
     }
 }
+
+crate::never_yields! { swap fill copy scatter_unique select rand }

@@ -57,7 +57,8 @@ pub use parameter::{ByLoan, ByValue, Given, How, Passed};
 #[doc(hidden)]
 pub use program::counted as __counted;
 pub use program::{
-    AskedOfPrograms, Callable, Done, Launchable, Method, Name, Program, Source, name_of_member,
+    AskedOfPrograms, Callable, DEPTH_OF_CALLS, Done, Ended, Ending, Launchable, Method, Name, Program,
+    Source, Yielding, name_of_member,
 };
 pub use scalar::{Bits, Element, Float, Integer, Item, Number, Scalar, Signed};
 pub use small::{Mat2, Mat3, Mat4, Sequence, Summand, Tuple, Value, Vec2, Vec3, Vec4};

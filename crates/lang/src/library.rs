@@ -207,3 +207,5 @@ pub fn run_alone(
     // An operation of the library does not yield.
     compiled.launch(args).map(|_done| ())
 }
+
+crate::never_yields! { scan compact }

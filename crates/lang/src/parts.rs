@@ -269,3 +269,5 @@ impl shared {
         cx.emit(|b| b.operation(operation, &[Bound::Array(array.id, Access::Read)]));
     }
 }
+
+crate::never_yields! { exchange exchange_add all_sum all_max all_min shared }

@@ -351,3 +351,5 @@ ranks! {
     2 3 3: true true [false, true], "[m, k]; [l, k, n]; [l, m, n]";
     3 2 2: true false [true, true], "[l, m, k]; [l, k]; [l, m]";
 }
+
+crate::never_yields! { matmul transposed }

@@ -86,10 +86,52 @@ pub trait Method<const NAME: u64>: Copy {
 
 /// How a launch of a program that cannot yield ends: at its end.
 ///
-/// A program cannot yield if no region in it has `yield_on` and if it calls no other program. It compares and converts
-/// as [`Status::Done`] does, and needs no look.
+/// A program cannot yield if no region has `yield_on`, in it and in the programs that it calls. Methods, and programs among its
+/// parameters, count as programs that can. It compares and converts as [`Status::Done`] does, and needs no look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done;
+
+/// How a launch ends: [`Status`] where the program can yield, and [`Done`] where it cannot.
+#[doc(hidden)]
+pub type Ended<const YIELDS: bool> = <Yielding<YIELDS> as Ending>::Ended;
+
+/// A program, of which is known whether it can yield.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Yielding<const YIELDS: bool>;
+
+/// What follows from whether a program can yield.
+#[doc(hidden)]
+pub trait Ending {
+    /// How a launch ends.
+    type Ended: From<Status>;
+}
+
+impl Ending for Yielding<true> {
+    type Ended = Status;
+}
+
+impl Ending for Yielding<false> {
+    type Ended = Done;
+}
+
+/// How deep programs call one another, before nothing is known of their yields. rustc nests 128 constant functions.
+#[doc(hidden)]
+pub const DEPTH_OF_CALLS: u32 = 64;
+
+/// Items of the language that stand as statements and never yield.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! never_yields {
+    ($($name:ident)*) => {$(
+        impl $name {
+            #[doc(hidden)]
+            pub const fn __cannot_yield(_depth: u32) -> bool {
+                true
+            }
+        }
+    )*};
+}
 
 impl Done {
     /// The program reached its end.

@@ -102,10 +102,11 @@ fn by_parts<T: Value>(cx: &Cx, op: Binary, a: Expr<T>, b: Expr<T>) -> Expr<T> {
     from_ids(&all)
 }
 
-/// `sum(from..to, |j| …)` inside programs.
+/// `sum(from..to, |name| …)` inside programs.
 #[track_caller]
 pub fn sum_over<T: Summand>(
     cx: &Cx,
+    name: &str,
     from: Expr<usize>,
     to: Expr<usize>,
     mut body: impl FnMut(Expr<usize>) -> Expr<T>,
@@ -126,10 +127,10 @@ pub fn sum_over<T: Summand>(
         return whole.map_or(zero, |whole| by_parts(cx, Binary::Add, zero, whole));
     }
     if !cx.emit(|b| b.is_in_iteration()) {
-        return sum_at_program_level(cx, from, to, body);
+        return sum_at_program_level(cx, name, from, to, body);
     }
     let total = local(cx, "total", crate::emit::zero::<T>(cx));
-    let j = Expr::<usize>::new(cx.emit(|b| b.begin_sum("j", from.id, to.id, variables(&total))));
+    let j = Expr::<usize>::new(cx.emit(|b| b.begin_sum(name, from.id, to.id, variables(&total))));
     cx.note_loop(j.id, from.id, to.id);
     let value = body(j);
     set(cx, &total, by_parts(cx, Binary::Add, total.read(cx), value));
@@ -141,13 +142,14 @@ pub fn sum_over<T: Summand>(
 #[track_caller]
 fn sum_at_program_level<T: Summand>(
     cx: &Cx,
+    name: &str,
     from: Expr<usize>,
     to: Expr<usize>,
     mut body: impl FnMut(Expr<usize>) -> Expr<T>,
 ) -> Expr<T> {
     let held = |ty: Type| if ty == Type::Index { Type::I64 } else { ty };
     let results = temporaries(cx, types::<T>().into_iter().map(held));
-    let j = cx.emit(|b| b.begin_par(&[("j", from.id, to.id)]));
+    let j = cx.emit(|b| b.begin_par(&[(name, from.id, to.id)]));
     // The builder gives one variable per range.
     let value = body(Expr::new(j[0]));
     cx.emit(|b| {
@@ -176,31 +178,34 @@ fn temporaries(cx: &Cx, types: impl Iterator<Item = Type>) -> Vec<ArrayId> {
     })
 }
 
-/// `max(from..to, |j| …)` inside programs.
+/// `max(from..to, |name| …)` inside programs.
 #[track_caller]
 pub fn max_over<T: Number>(
     cx: &Cx,
+    name: &str,
     from: Expr<usize>,
     to: Expr<usize>,
     body: impl FnMut(Expr<usize>) -> Expr<T>,
 ) -> Expr<T> {
-    extreme_over(cx, from, to, body, Combine::Max)
+    extreme_over(cx, name, from, to, body, Combine::Max)
 }
 
-/// `min(from..to, |j| …)` inside programs.
+/// `min(from..to, |name| …)` inside programs.
 #[track_caller]
 pub fn min_over<T: Number>(
     cx: &Cx,
+    name: &str,
     from: Expr<usize>,
     to: Expr<usize>,
     body: impl FnMut(Expr<usize>) -> Expr<T>,
 ) -> Expr<T> {
-    extreme_over(cx, from, to, body, Combine::Min)
+    extreme_over(cx, name, from, to, body, Combine::Min)
 }
 
 #[track_caller]
 fn extreme_over<T: Number>(
     cx: &Cx,
+    name: &str,
     from: Expr<usize>,
     to: Expr<usize>,
     mut body: impl FnMut(Expr<usize>) -> Expr<T>,
@@ -211,7 +216,7 @@ fn extreme_over<T: Number>(
         b.assert(some, "an empty range has no extreme");
     });
     let best = local(cx, "best", Expr::<T>::new(cx.emit(|b| b.literal(neutral(how, T::TYPE)))));
-    let j = begin_for(cx, "j", from, to);
+    let j = begin_for(cx, name, from, to);
     let value = body(j);
     let old = best.read(cx);
     let op = if how == Combine::Max { Binary::Max } else { Binary::Min };
@@ -373,3 +378,5 @@ impl norm {
         )
     }
 }
+
+crate::never_yields! { sum max min dot norm }

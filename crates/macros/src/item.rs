@@ -7,7 +7,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
-use syn::{Attribute, ExprBlock, GenericParam, ItemFn, ReturnType};
+use syn::{Attribute, ExprBlock, GenericParam, ItemFn, ReturnType, TypeParam, TypeParamBound, parse_quote};
 
 use rules::Rules;
 
@@ -15,7 +15,7 @@ use crate::body::Translator;
 use crate::errors::Errors;
 use crate::jumps::Jumps;
 use crate::signature::{self, Param, Passing};
-use crate::yields;
+use crate::yields::{self, Yields};
 use crate::{types, unparsed};
 
 /// What a function is to become.
@@ -165,7 +165,10 @@ impl Item<'_> {
         let name = &sig.ident;
         let (impl_generics, ty_generics, where_clause) = sig.generics.split_for_impl();
         let of_type = self.generics_of_type();
+        let (impl_of_type, of_type_generics, where_of_type) = of_type.split_for_impl();
+        let with_defaults = with_defaults(&of_type);
         let never = self.never();
+        let (question, depth) = (self.question_of_yields(), yields::depth());
         let expansion = self.expansion(body);
         let lints = attributes(&self.function.attrs, &["allow", "warn", "deny"]);
         let (docs, names, function) = match self.kind {
@@ -177,7 +180,15 @@ impl Item<'_> {
         quote! {
             #docs
             #[allow(non_camel_case_types, dead_code)]
-            #vis enum #name #of_type #where_clause { #never }
+            #vis enum #name #with_defaults #where_of_type { #never }
+
+            impl #impl_of_type #name #of_type_generics #where_of_type {
+                #[doc(hidden)]
+                #[allow(dead_code, unused_variables)]
+                pub const fn __cannot_yield(#depth: ::core::primitive::u32) -> ::core::primitive::bool {
+                    #question
+                }
+            }
 
             #lints
             #[allow(non_upper_case_globals, dead_code, clippy::all)]
@@ -190,10 +201,27 @@ impl Item<'_> {
         }
     }
 
+    /// The body of the constant function that says whether it can yield.
+    fn question_of_yields(&self) -> TokenStream {
+        if self.kind == Kind::Operation {
+            return quote!(true);
+        }
+        let programs = self.all.iter().filter(|param| param.passing == Passing::Program);
+        let programs: Vec<Ident> = programs.map(|param| param.ident.clone()).collect();
+        Yields::of(&self.function.block, &programs).question()
+    }
+
     /// The generics of the type. What is asked of a program among the parameters is asked where the type is used, so that a
-    /// program that does not fit is one error.
+    /// program that does not fit is one error; so is what no default has.
     fn generics_of_type(&self) -> syn::Generics {
         let mut generics = self.function.sig.generics.clone();
+        let without_default =
+            |param: &TypeParam| !param.bounds.is_empty() && !param.bounds.iter().all(f64_has);
+        if generics.where_clause.is_some() || generics.type_params().any(without_default) {
+            generics.where_clause = None;
+            generics.type_params_mut().for_each(|param| param.bounds.clear());
+            return generics;
+        }
         let programs = self.all.iter().filter(|param| param.passing == Passing::Program);
         let names: Vec<String> = programs.map(|param| param.ty.to_token_stream().to_string()).collect();
         for param in generics.type_params_mut().filter(|param| names.contains(&param.ident.to_string())) {
@@ -365,10 +393,6 @@ impl Item<'_> {
                 (quote!((#(#reborrowed,)*)), quote!((#(#shared,)*)))
             }
         };
-        let ended = match self.kind == Kind::Program && yields::can_yield(&self.function.block) {
-            true => quote!(::ebbtide::__lang::Status),
-            false => quote!(::ebbtide::__lang::Done),
-        };
         let by_name = self.arguments_by_name();
         let rules = self.rules.tokens();
         let declare = self.all.iter().map(|p| p.declare(&cx));
@@ -386,7 +410,7 @@ impl Item<'_> {
                 const NAME: &'static ::core::primitive::str = #text;
                 type Args<'__a> = #args;
                 type Reads<'__a> = #reads;
-                type Ended = #ended;
+                type Ended = ::ebbtide::__lang::Ended<{ !<#name>::__cannot_yield(::ebbtide::__lang::DEPTH_OF_CALLS) }>;
 
                 fn build(#cx: &::ebbtide::__lang::Cx) {
                     // Arguments of a call are evaluated in order, so parameters are declared in order.
@@ -529,6 +553,39 @@ impl Item<'_> {
         let ItemFn { vis, sig, .. } = self.function;
         quote!(#[allow(dead_code, unused_variables)] #vis #sig { ::core::unreachable!() })
     }
+}
+
+/// Bounds that `f64` fulfils.
+const OF_FLOATS: &[&str] = &["Element", "Float", "Item", "Number", "Summand", "Value"];
+
+fn f64_has(bound: &TypeParamBound) -> bool {
+    let TypeParamBound::Trait(bound) = bound else { return false };
+    bound.path.segments.last().is_some_and(|last| OF_FLOATS.iter().any(|name| last.ident == name))
+}
+
+/// Each parameter with a default, so that the type can be named without them where they do not matter.
+fn with_defaults(generics: &syn::Generics) -> syn::Generics {
+    let mut generics = generics.clone();
+    for param in &mut generics.params {
+        match param {
+            GenericParam::Type(param) => {
+                let default = match param.bounds.is_empty() {
+                    true => parse_quote!(()),
+                    false => parse_quote!(::core::primitive::f64),
+                };
+                param.default = Some((Default::default(), default));
+            }
+            GenericParam::Const(param) => {
+                let default = match param.ty.to_token_stream().to_string() == "bool" {
+                    true => parse_quote!(false),
+                    false => parse_quote!(0),
+                };
+                param.default = Some((Default::default(), default));
+            }
+            GenericParam::Lifetime(_) => {}
+        }
+    }
+    generics
 }
 
 /// Takes `#[checkpoint(..)]` from blocks.

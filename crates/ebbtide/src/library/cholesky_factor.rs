@@ -149,3 +149,5 @@ ranks! {
     2 cholesky_matrix "[n, n] and [n, n]";
     3 cholesky_batch "[batch, n, n] and [batch, n, n]";
 }
+
+ebbtide_lang::never_yields! { cholesky }

@@ -370,3 +370,5 @@ ranks! {
     2 2 solve_columns solve_columns_of_parts "[n, n], [n, m] and [n, m]";
     3 2 solve_batch solve_batch_of_parts "[l, n, n], [l, n] and [l, n]";
 }
+
+ebbtide_lang::never_yields! { solve }

@@ -242,3 +242,5 @@ ranks! {
     1 fft_row fft_row_of_parts normalise_row;
     2 fft_rows fft_rows_of_parts normalise_rows;
 }
+
+ebbtide_lang::never_yields! { fft ifft }

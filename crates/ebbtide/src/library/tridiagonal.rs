@@ -168,3 +168,5 @@ ranks! {
     1 tridiagonal_row "all of one length";
     2 tridiagonal_rows "all [rows, n]";
 }
+
+ebbtide_lang::never_yields! { solve_tridiagonal }

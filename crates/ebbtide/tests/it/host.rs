@@ -1,6 +1,8 @@
 //! What the host writes: arguments of gradients, arguments by name, ends of launches, notes of plans.
 
+use ebbtide::__lang::Source;
 use ebbtide::Error;
+use ebbtide::library::fft;
 use ebbtide::prelude::*;
 
 #[program(args = DecayArgs)]
@@ -107,6 +109,95 @@ fn a_program_that_cannot_yield_is_done() {
         assert_eq!((done.is_done(), Status::from(done)), (true, Status::Done));
         assert_eq!(done, Status::Done);
     }
+}
+
+#[derive(Label)]
+enum Stage {
+    Grow,
+}
+
+/// Calls programs that cannot yield: its own, a generic one, one of the library.
+#[program]
+fn calls(weight: f64, x: &mut Array1<f64>, im: &mut Array1<f64>, loss: &mut Array0<f64>) {
+    weigh(weight, loss);
+    axpy::<f64>(x, weight, im);
+    axpy(x, weight, im);
+    fft(x, im);
+    lend(&mut x[0]);
+}
+
+#[func]
+fn lend<T: Float>(x: &mut T) {
+    *x *= T::of(2.0);
+}
+
+#[program]
+fn calls_calls<T: Float>(
+    weight: f64,
+    y: &mut Array1<T>,
+    x: &mut Array1<f64>,
+    im: &mut Array1<f64>,
+    loss: &mut Array0<f64>,
+) {
+    calls(weight, x, im, loss);
+    fill(y, T::of(1.0));
+}
+
+#[program]
+fn yields<T: Float>(x: &mut Array1<T>, full: &mut Array0<i32>) {
+    #[checkpoint(Stage::Grow, yield_on = full)]
+    {
+        fill(x, T::of(1.0));
+    }
+}
+
+#[program]
+fn calls_what_yields(x: &mut Array1<f64>, full: &mut Array0<i32>) {
+    for _t in 0..2 {
+        yields(x, full);
+    }
+}
+
+/// A program of the user's own comes before that of the prelude.
+mod own {
+    use super::Stage;
+    use ebbtide::prelude::*;
+
+    #[program]
+    pub fn scan(x: &mut Array1<f64>, full: &mut Array0<i32>) {
+        #[checkpoint(Stage::Grow, yield_on = full)]
+        {
+            fill(x, 1.0);
+        }
+    }
+
+    #[program]
+    pub fn calls_scan(x: &mut Array1<f64>, full: &mut Array0<i32>) {
+        scan(x, full);
+    }
+}
+
+#[program]
+fn given<F: Fn(&mut Array1<f64>)>(f: F, x: &mut Array1<f64>) {
+    f(x);
+}
+
+#[program]
+fn ones(x: &mut Array1<f64>) {
+    fill(x, 1.0);
+}
+
+#[test]
+fn a_program_that_calls_others_can_yield_if_one_of_them_can() {
+    fn done<P: Source<Ended = Done>>(_: Program<P>) {}
+    fn status<P: Source<Ended = Status>>(_: Program<P>) {}
+    done(calls());
+    done(calls_calls::<f32>());
+    status(yields::<f32>());
+    status(calls_what_yields());
+    status(own::calls_scan());
+    // Which program is given is not known where it is called.
+    status(given::<ones>());
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn a_struct_is_launched_as_one_argument() {
     let mut s =
         Simulation { grid, energy: device.scalar(0.0).unwrap(), periodic: true, name: "waves".to_string() };
     let status = advance().compile(&device).unwrap().launch((&mut s, 1)).unwrap();
-    assert_eq!((status, s.energy[[]], s.name.as_str()), (Status::Done, 2.5, "waves"));
+    assert_eq!((status, s.energy[[]], s.name.as_str()), (Done, 2.5, "waves"));
     assert_eq!((s.grid.u.to_vec(), s.grid.v.to_vec()), (vec![1.0, 2.0], vec![2.0, 4.0]));
 }
 

@@ -137,7 +137,6 @@ fn an_assertion_inside_an_iteration_says_in_which_pass() {
             );
         }
         for error in faults(&in_terms(), &[shaped(&[m, n], &x), y.clone()]) {
-            let pass = pass.replace('k', "j");
             assert!(error.contains("roots are real, in in_terms/par i=") && error.contains(&pass), "{error}");
         }
         for error in faults(&in_a_sum(), &[shaped(&[m, n], &x), y]) {

@@ -27,8 +27,14 @@ fn calls(x: &mut Array1<f64>, full: &mut Array0<i32>) {
     stops(x, full);
 }
 
+#[program]
+fn calls_plain(x: &mut Array1<f64>) {
+    plain(x);
+}
+
 fn launch(device: &Device, x: &mut Array1<f64>, full: &mut Array0<i32>) -> ebbtide::Result<()> {
     plain().compile(device)?.launch(x)?;
+    calls_plain().compile(device)?.launch(x)?;
     stops().compile(device)?.launch((x, full))?;
     calls().compile(device)?.launch((x, full))?;
     Ok(())

@@ -82,6 +82,28 @@ const ITEMS: &[&str] = &[
     "transposed",
 ];
 
+/// Is this a function of the prelude? Its name is always known; a function of the user's own with this name comes before it, but
+/// not in `use`.
+pub fn is_item(path: &syn::Path) -> bool {
+    ITEMS.iter().any(|item| path.is_ident(item))
+}
+
+fn is_type(ident: &Ident) -> bool {
+    ident.to_string().starts_with(char::is_uppercase)
+}
+
+/// Is this a function of a type, as `Vec3::new` is?
+pub fn is_constructor(path: &syn::Path) -> bool {
+    path.segments.iter().rev().nth(1).is_some_and(|before| is_type(&before.ident))
+}
+
+/// What a function is called where programs call it. A plain function has no expansion. rustc can only say that by its name: so
+/// the name says what to do.
+pub fn advice(path: &syn::Path) -> Option<Ident> {
+    let last = &path.segments.last()?.ident;
+    Some(Ident::new(&format!("put_func_before_{}", last.unraw()), last.span()))
+}
+
 impl Translator<'_> {
     /// `f(a, b)`: the expansion of a program, a `#[func]` or an item of the language. Elements that it lends are copied to
     /// variables before the call, and back after it.
@@ -151,8 +173,7 @@ impl Translator<'_> {
                 return TokenStream::new();
             }
         }
-        let is_type = |ident: &Ident| ident.to_string().starts_with(char::is_uppercase);
-        if segments.iter().rev().nth(1).is_some_and(|before| is_type(&before.ident)) {
+        if is_constructor(&path.path) {
             return self.constructor(call, path);
         }
         if is_type(&last.ident) {
@@ -180,13 +201,10 @@ impl Translator<'_> {
         // The user's own parentheses: rustc shows there what an argument too few or too many looks like.
         let mut list = proc_macro2::Group::new(proc_macro2::Delimiter::Parenthesis, quote!(#(#args),*));
         list.set_span(call.paren_token.span.join());
-        // A name of the prelude is always known; a function of the user's own with this name comes before it, but not in `use`.
-        let known = ITEMS.iter().any(|item| path.is_ident(item));
-        if known || segments.iter().any(|segment| !segment.arguments.is_none()) {
+        if is_item(path) || segments.iter().any(|segment| !segment.arguments.is_none()) {
             return quote_spanned!(span=> #path::#expand #list);
         }
-        // What is a plain function has no expansion. rustc can only say that by its name: so the name says what to do.
-        let advice = Ident::new(&format!("put_func_before_{}", last.ident.unraw()), span);
+        let advice = advice(path);
         quote_spanned! {span=> {
             #[allow(unused_imports)]
             use #path as #advice;
@@ -254,7 +272,8 @@ impl Translator<'_> {
             value => self.expr(value),
         };
         let body = quote!(|#var: ::ebbtide::__lang::Expr<::core::primitive::usize>| { #body });
-        self.emit(name.span(), &format!("{name}_over"), &[from, to, body])
+        let variable = var.unraw().to_string();
+        self.emit(name.span(), &format!("{name}_over"), &[quote!(#variable), from, to, body])
     }
 
     /// `Vec3::new(x, y, z)`: a function of a type of values.
