@@ -11,6 +11,9 @@ use ebbtide_ir::{Facts, Op, Par, Program, Sharing, Stmt, ValueId, walk};
 /// How many iterations keep their terms at a time; `EB_WINDOW` of the prelude.
 const WINDOW: usize = 131_072;
 
+/// The most sums of a loop whose terms are kept.
+pub(crate) const SUMS: usize = 8;
+
 /// The words of memory for one sum: the terms, and the lanes of a leaf that has some of them, twice.
 pub const TERM_WORDS: usize = WINDOW + 32;
 
@@ -30,8 +33,6 @@ pub(crate) fn adds_once(facts: &Facts, par: &Par) -> bool {
 
 /// Do iterations have one term each of a sum, and take long?
 pub(crate) fn keeps_terms(program: &Program, facts: &Facts, par: &Par) -> bool {
-    /// The most sums.
-    const SUMS: usize = 8;
     let sums = facts.pars.get(&par.id).map_or(0, |own| {
         let mut sums = 0;
         walk(&par.body, &mut |stmt| {

@@ -3,7 +3,8 @@
    chunks are added in order. */
 struct eb_matrix_$T { $T *at; i64 row, column; };
 EB_DO void eb_matmul_$T(const eb_thread *f, eb_matrix_$T a, eb_matrix_$T b, eb_matrix_$T c, i64 rows, i64 columns, i64 terms, i32 fresh) {
-    __shared__ $T left[32][33], right[32][33];
+    typedef $T eb_rows[33];
+    eb_rows *const left = (eb_rows *)eb_block_memory(), *const right = left + 32;
     enum { PER_THREAD = 1024 / EB_THREADS, STEP = EB_THREADS / 32 };
     const i64 across = (columns + 31) / 32, tiles = (rows + 31) / 32 * across;
     const int x = threadIdx.x & 31, y = threadIdx.x >> 5;

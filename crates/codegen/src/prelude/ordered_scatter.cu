@@ -140,7 +140,9 @@ EB_DO i64 eb_block_up_to(i64 value, i64 *before) {
 /* Moves keys to where their digit wants them; those of equal digits keep their order. */
 static __device__ __noinline__ void eb_move_by_digit(const eb_digit d) {
     __shared__ u32 start[EB_BINS];
-    __shared__ unsigned short own[EB_THREADS / 32][EB_BINS], all[EB_BINS];
+    __shared__ unsigned short all[EB_BINS];
+    typedef unsigned short eb_bins[EB_BINS];
+    eb_bins *const own = (eb_bins *)eb_block_memory();
     if (blockIdx.x >= d.blocks) return;
     const i32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = blockDim.x >> 5;
     const u32 lower = (1u << lane) - 1;

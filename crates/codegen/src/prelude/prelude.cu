@@ -455,6 +455,47 @@ static __device__ __noinline__ eb_leaves eb_cut(i64 rows, i64 row) {
     return c;
 }
 
+/* Memory that the threads of a block have in common, for one thing at a time: they meet before they use it for another. */
+enum { EB_BLOCK_WORDS = 4096 };
+EB_DO u64 *eb_block_memory() {
+    __shared__ u64 words[EB_BLOCK_WORDS];
+    return words;
+}
+
+/* Adds the terms of one lane to its sum: those of the iterations `begin..end` of a leaf whose rows have so many columns. The terms of
+   the leaf would begin at `terms`. */
+template <typename T, typename C>
+EB_DO T eb_add_lane(const T *terms, i64 begin, i64 end, i64 width, T sum, C combine) {
+    const int lane = threadIdx.x & 15;
+    if (width <= 16) {
+        /* The lane has one column, or none. */
+        if (lane >= width) return sum;
+        EB_AT_ONCE(16)
+        for (i64 at = (begin - lane + width - 1) / width * width + lane; at < end; at += width) sum = combine(sum, terms[at]);
+        return sum;
+    }
+    for (i64 line = begin / width; line * width < end; line++) {
+        const i64 left = eb_max(begin - line * width, 0), right = eb_min(end - line * width, width);
+        EB_AT_ONCE(16)
+        for (i64 at = left + ((lane - left) & 15); at < right; at += 16) sum = combine(sum, terms[line * width + at]);
+    }
+    return sum;
+}
+
+/* The sum of a leaf, from those of its lanes; the thread of the first lane has it. */
+template <typename T, typename C>
+EB_DO T eb_add_lanes(T sum, C combine) {
+    const u32 sixteen = 0xffffu << (threadIdx.x & 16);
+    for (int way = 8; way > 0; way /= 2) sum = combine(sum, __shfl_down_sync(sixteen, sum, way, 16));
+    return sum;
+}
+
+/* The row of a leaf in which its iteration with this number is. */
+EB_DO i64 eb_line(i64 at, i64 width) {
+    if (at < width) return 0;
+    return at <= 0xffffffffu ? (u32)at / (u32)width : at / width;
+}
+
 /* The terms that iterations keep of a sum: those of a window, and the lanes of a leaf that has some of them, twice: while those
    of one leaf are read, those of another may be written. */
 enum { EB_WINDOW = 131072 };
@@ -470,7 +511,6 @@ EB_DO void eb_add_terms(
     const T *const before = (const T *)(eb_terms(f, k) + EB_WINDOW + 16 * turn);
     T *const after = (T *)(eb_terms(f, k) + EB_WINDOW + 16 * (turn ^ 1));
     const int lane = threadIdx.x & 15;
-    const u32 sixteen = 0xffffu << (threadIdx.x & 16);
     /* A leaf has whole rows, or a piece of one. */
     const i64 whole = cut.pieces > 1 ? row : cut.rows_per_leaf * row;
     const i64 from = batch / whole * cut.pieces + batch % whole / cut.size * (cut.pieces > 1);
@@ -481,17 +521,11 @@ EB_DO void eb_add_terms(
         const i64 width = cut.pieces > 1 ? eb_min(cut.size, row - piece * cut.size) : row;
         const i64 all = cut.pieces > 1 ? width : eb_min(cut.rows_per_leaf, rows - group * cut.rows_per_leaf) * row;
         const i64 begin = eb_max(-first, 0), end = eb_min(all, count - first);
-        T sum = begin > 0 ? before[lane] : neutral;
-        for (i64 line = begin / width; line * width < end; line++) {
-            const i64 left = eb_max(begin - line * width, 0), right = eb_min(end - line * width, width);
-            const T *const here = terms + first + line * width;
-            EB_AT_ONCE(8)
-            for (i64 at = left + ((lane - left) & 15); at < right; at += 16) sum = combine(sum, here[at]);
-        }
+        T sum = eb_add_lane(terms + first, begin, end, width, begin > 0 ? before[lane] : neutral, combine);
         if (end < all) {
             after[lane] = sum;
         } else {
-            for (int way = 8; way > 0; way /= 2) sum = combine(sum, __shfl_down_sync(sixteen, sum, way, 16));
+            sum = eb_add_lanes(sum, combine);
             if (lane == 0) f->partials[k * EB_PARTIALS + leaf] = to_bits(sum);
         }
     }

@@ -10,7 +10,7 @@ use ebbtide_ir::{After, ArrayId, Combine, Op, Par, Push, Stmt, Store, ValueId, w
 
 use crate::analysis::bounds_proof::Proof;
 use crate::analysis::interior::Interior;
-use crate::analysis::kept_terms::keeps_terms;
+use crate::analysis::kept_terms::{SUMS, adds_once, keeps_terms};
 use crate::analysis::narrow_index::{Narrow, narrow_values};
 use crate::analysis::ordered_updates::scattered;
 use crate::analysis::work::rows_together;
@@ -177,6 +177,8 @@ impl Emitter<'_> {
                 }
                 if manner == Manner::Leaves && keeps_terms(self.program, self.facts, par) {
                     self.terms_first(&it, cx, reductions);
+                } else if manner == Manner::Leaves && adds_once(self.facts, par) && reductions.len() <= SUMS {
+                    self.leaf_by_block(&it, cx, reductions);
                 } else if manner == Manner::Leaves {
                     self.leaf_by_leaf(&it, cx, reductions);
                 } else if !self.staged(&it, cx, reductions) {

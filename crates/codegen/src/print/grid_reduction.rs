@@ -11,6 +11,9 @@ use crate::print::grid::Inside;
 use crate::print::statements::{Context, Lanes};
 use crate::transform::forms::{Iterations, Proved};
 
+/// The words of memory that the threads of a block share; `EB_BLOCK_WORDS` of the prelude.
+const BLOCK_WORDS: usize = 4096;
+
 impl Emitter<'_> {
     /// Sixteen threads take a leaf, each the sums of one lane. Leaves are few: each block takes some.
     pub fn leaf_by_leaf(&mut self, it: &Iterations, cx: Context, reductions: &[(Combine, &Store)]) {
@@ -43,6 +46,92 @@ impl Emitter<'_> {
             let bits = to_bits(ty, &format!("r{k}"));
             line!(self, "if (lane == 0) f->partials[{k} * EB_PARTIALS + leaf] = {bits};");
         }
+        line!(self, "}}");
+    }
+
+    /// A block takes a leaf: its threads take iterations and leave their terms in memory that they share, and sixteen of them add
+    /// these, each those of one lane.
+    pub fn leaf_by_block(&mut self, it: &Iterations, cx: Context, reductions: &[(Combine, &Store)]) {
+        let inside = self.interval(it.par, it.reductions);
+        let tile = BLOCK_WORDS / reductions.len();
+        line!(self, "const eb_leaves cut = eb_cut(rows, row);");
+        for (k, (_, s)) in reductions.iter().enumerate() {
+            let t = c_type(self.program.array(s.array).ty);
+            line!(self, "{t} *const kept{k} = ({t} *)(eb_block_memory() + {});", k * tile);
+        }
+        line!(self, "EB_LOOP for (i64 leaf = blockIdx.x; leaf < cut.count; leaf += gridDim.x) {{");
+        self.leaf();
+        line!(self, "const i64 width = right - left, all = (end - first) * width;");
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            line!(self, "{} r{k} = {};", c_type(ty), neutral(*how, ty));
+        }
+        line!(self, "EB_LOOP for (i64 tile = 0; tile < all; tile += {tile}) {{");
+        line!(self, "const i64 last = eb_min(all, tile + {tile});");
+        line!(self, "__syncthreads();");
+        self.terms_of_tile(it, Context { lanes: Lanes::Later, ..cx }, &inside, reductions);
+        // Who met a fault comes here: the others wait for it.
+        line!(self, "exit{}: __syncthreads();", cx.exit);
+        self.by_groups(reductions, |k, _, _, combine| {
+            format!("r{k} = eb_add_lane(kept{k} - tile, tile, last, width, r{k}, {combine});")
+        });
+        line!(self, "}}");
+        self.by_groups(reductions, |k, t, bits, combine| {
+            format!(
+                "const {t} sum = eb_add_lanes(r{k}, {combine}); if ((threadIdx.x & 15) == 0) f->partials[{k} * EB_PARTIALS + leaf] = {bits};"
+            )
+        });
+        line!(self, "}}");
+    }
+
+    /// Sixteen threads do something for each sum, others for others: the text of what they do, from its number, its type, the bits
+    /// of `sum` and the function that combines.
+    fn by_groups(
+        &mut self,
+        reductions: &[(Combine, &Store)],
+        text: impl Fn(usize, &str, &str, &str) -> String,
+    ) {
+        for (k, (how, s)) in reductions.iter().enumerate() {
+            let ty = self.program.array(s.array).ty;
+            let t = c_type(ty);
+            let combined = self.combine(*how, Ty::One(ty), "sum", "term");
+            let combine = format!("[](const {t} sum, const {t} term) {{ return {combined}; }}");
+            let text = text(k, t, &to_bits(ty, "sum"), &combine);
+            line!(self, "if ((threadIdx.x >> 4) == {k} % (blockDim.x >> 4)) {{ {text} }}");
+        }
+    }
+
+    /// The iterations `tile..last` of a leaf leave their terms: where they need no checks, several at a time, since each waits for
+    /// what it loads.
+    fn terms_of_tile(
+        &mut self,
+        it: &Iterations,
+        cx: Context,
+        inside: &Inside,
+        reductions: &[(Combine, &Store)],
+    ) {
+        const EACH: &str = "for (i64 at = tile + threadIdx.x; at < last; at += blockDim.x) { const i64 line = eb_line(at, width), r = first + line, j = left + at - line * width;";
+        let at_once = at_once_in_lane(self.program, it.par);
+        if inside.interior.is_some() {
+            line!(self, "EB_LOOP {EACH}");
+            self.row(it.par, inside);
+            self.no_terms(reductions);
+            self.iteration(it, cx, inside);
+            self.keep_terms(reductions, "at - tile");
+            return line!(self, "}}");
+        }
+        let j = it.par.ranges[it.par.ranges.len() - 1].var.index();
+        line!(self, "if (proved) {{ EB_AT_ONCE({at_once}) {EACH} const i64 v{j} = j;");
+        self.row(it.par, inside);
+        self.no_terms(reductions);
+        self.unchecked(it, cx, Proved { exact: &inside.exact, narrow: &Narrow::new() }, 1);
+        self.keep_terms(reductions, "at - tile");
+        line!(self, "}} }} else EB_LOOP {EACH} const i64 v{j} = j;");
+        self.row(it.par, inside);
+        self.no_terms(reductions);
+        let body = self.forms.careful(it);
+        self.body(cx.seldom(), &body);
+        self.keep_terms(reductions, "at - tile");
         line!(self, "}}");
     }
 
@@ -164,5 +253,14 @@ impl Emitter<'_> {
             line!(self, "exit{exit}: ; }} }}");
         }
         line!(self, "}}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_prelude_knows_as_many_words() {
+        let prelude = include_str!("../prelude/prelude.cu");
+        assert!(prelude.contains(&format!("EB_BLOCK_WORDS = {} ", super::BLOCK_WORDS)));
     }
 }

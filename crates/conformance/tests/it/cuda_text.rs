@@ -139,7 +139,12 @@ fn every_fixture_compiles_with_narrow_and_with_wide_places_and_as_a_batch() {
     let own = [interchange::relay(), interchange::plane(), interchange::gathered(), interchange::nested()];
     let others = [programs::pointwise(), programs::burgers(), programs::wave(), yielding()];
     let guarded = [boundaries::guarded(1, Type::F32), boundaries::guarded(2, Type::F64)];
-    let sums = [programs::deposits(), programs::counted_deposits(), programs::long_sums()];
+    let sums = [
+        programs::deposits(),
+        programs::counted_deposits(),
+        programs::long_sums(),
+        programs::products_and_sums(),
+    ];
     for program in own.into_iter().chain(others).chain(guarded).chain(sums) {
         for (places, kernels) in [
             (Places::Narrow, Kernels::Segments),

@@ -281,3 +281,28 @@ pub fn long_sums() -> Program {
     )
     .unwrap()
 }
+
+/// Products of both types, sums at elements that data choose, and a sum: each takes memory that the threads of a block share.
+pub fn products_and_sums() -> Program {
+    parse(
+        "program p(a: &mut Array2<f64>, b: &mut Array2<f32>, y: &mut Array1<f64>, loss: &mut Array0<f64>) {
+            let mut c = Array2::<f64>::zeros([a.dim(0), a.dim(1)]);
+            let mut d = Array2::<f32>::zeros([b.dim(0), b.dim(1)]);
+            for _t in 0..3 {
+                matmul(a, a, c);
+                matmul(b, b, d);
+                for (i, j) in par(0..a.dim(0), 0..a.dim(1)) {
+                    a[[i, j]] = c[[i, j]].sin();
+                    b[[i, j]] = d[[i, j]] * 0.01f32;
+                }
+                for (i, j) in par(0..a.dim(0), 0..a.dim(1)) {
+                    y[(i * 5 + 3 * j) % y.len()] += a[[i, j]];
+                }
+                for (i, j) in par(0..a.dim(0), 0..a.dim(1)) {
+                    loss[[]] += a[[i, j]] * (b[[i, j]] as f64);
+                }
+            }
+        }",
+    )
+    .unwrap()
+}

@@ -148,6 +148,19 @@ pub fn sums_over_long_iterations_are_the_same_everywhere() {
     }
 }
 
+#[test]
+pub fn products_beside_sums_of_all_kinds_are_the_same_everywhere() {
+    for n in [1, 5, 40, 150] {
+        let inputs = [
+            Input::Array(vec![n, n], 1),
+            Input::Array(vec![n, n], 2),
+            Input::Array(vec![7 * n], 3),
+            Input::Array(vec![], 4),
+        ];
+        check(&programs::products_and_sums(), &inputs).unwrap();
+    }
+}
+
 /// Beside sums at elements that data choose, with as many terms as the source or data say.
 #[test]
 pub fn sums_beside_ordered_sums_are_the_same_everywhere() {
