@@ -304,7 +304,7 @@ static __device__ __noinline__ void eb_combine_sorted(
 
 /* Combines what was noted into the elements of an array; not zero if the launch must end. */
 template <typename T, typename C>
-EB_DO i32 eb_combine_noted(eb_thread *f, T *a, i64 length, nx *keys, const T *terms, i64 count, C combine) {
+static __device__ __noinline__ i32 eb_combine_noted(eb_thread *f, T *a, i64 length, nx *keys, const T *terms, i64 count, C combine) {
     if (count <= EB_FEW) {
         eb_combine_few(f, a, keys, terms, count, combine);
         return 0;

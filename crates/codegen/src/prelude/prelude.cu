@@ -383,7 +383,7 @@ EB_DO i64 eb_index_mul(i64 a, i64 b) { i64 over = 0, r = eb_product(&over, a, b)
 EB_DO i64 eb_index_shl(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : ((i64)((u64)a << (b & 63)) >> (b & 63) == a ? (i64)((u64)a << (b & 63)) : INT64_MIN); }
 EB_DO i64 eb_index_div(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : a / b; }
 /* Remainders keep a place in a periodic grid: it is inside, or one period away, nearly always, and a division takes long. */
-EB_DO i64 eb_divided(i64 a, i64 b) { return b == -1 ? 0 : a % b; }
+static __device__ __noinline__ i64 eb_divided(i64 a, i64 b) { return b == -1 ? 0 : a % b; }
 EB_DO i64 eb_rem_i64(i64 a, i64 b) { return a >= 0 && a < b ? a : b > 0 && a >= b && a - b < b ? a - b : eb_divided(a, b); }
 EB_DO i64 eb_index_rem(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : eb_rem_i64(a, b); }
 EB_DO i64 eb_index_min(i64 a, i64 b) { return (a == INT64_MIN) | (b == INT64_MIN) ? INT64_MIN : (a < b ? a : b); }

@@ -40,6 +40,8 @@ pub(crate) struct Emitter<'p> {
     pub noted: BTreeMap<ParId, usize>,
     /// The most reductions of one parallel loop whose terms are kept before they are added.
     pub kept_terms: usize,
+    /// How functions of the prelude combine numbers, by name: function objects.
+    pub combiners: BTreeMap<String, String>,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
     /// By segment: how many threads its blocks may have.
@@ -105,6 +107,7 @@ impl<'p> Emitter<'p> {
             reductions: 0,
             noted: BTreeMap::new(),
             kept_terms: 0,
+            combiners: BTreeMap::new(),
             calls: Vec::new(),
             widths: Vec::new(),
             others: BTreeSet::new(),

@@ -32,8 +32,10 @@ const MARGIN: i64 = 4;
 
 /// Where the interior form of a loop is right.
 pub(crate) struct Inside {
-    /// `None` where everything is proved before the loop starts, or nothing is.
+    /// `None` where everything is proved before the loop starts, and where the interior would be checked as well.
     pub interior: Option<Interior>,
+    /// Is there a proof to ask before the loop starts?
+    pub proved: bool,
     /// The index values that are numbers where everything is proved.
     pub exact: BTreeSet<ValueId>,
     /// The text of the names that it needs in each row.
@@ -45,7 +47,12 @@ pub(crate) struct Inside {
 impl Inside {
     /// Nothing but what a proof says, which is asked before the loop.
     fn proved(exact: BTreeSet<ValueId>) -> Inside {
-        Inside { interior: None, exact, names: String::new(), narrowing: String::new() }
+        Inside { interior: None, proved: true, exact, names: String::new(), narrowing: String::new() }
+    }
+
+    /// Nowhere.
+    fn nowhere() -> Inside {
+        Inside { proved: false, ..Inside::proved(BTreeSet::new()) }
     }
 }
 
@@ -204,6 +211,12 @@ impl Emitter<'_> {
             return Inside::proved(proof.exact);
         }
         let interior = self.interior(par);
+        let it = Iterations { par, reductions, shared: &Shared::default(), team: Team::Alone };
+        if self.forms.is_mostly_checked(&it, &interior) {
+            // Two texts that do nearly the same would be one too many.
+            line!(self, "(void)jt;");
+            return Inside::nowhere();
+        }
         let found = interior.interval();
         let names = self.before_interior(par.ranges.len(), &found);
         let narrowing = narrowing(self.program, &found);
@@ -229,7 +242,7 @@ impl Emitter<'_> {
                 line!(self, "if (right > left) {{ from = left; to = right; margin = {margin}; }} }}");
             }
         }
-        Inside { interior: Some(interior), exact: BTreeSet::new(), names, narrowing }
+        Inside { interior: Some(interior), names, narrowing, ..Inside::nowhere() }
     }
 
     /// The variables of row `r`, and its interval.
@@ -270,11 +283,16 @@ impl Emitter<'_> {
         if let Some(interior) = &inside.interior {
             // The careful form is right everywhere: a warp that needs it somewhere takes one path, not two.
             line!(self, "if (__all_sync(__activemask(), j >= lo && j < hi)) {{");
-            let body = self.forms.of_interior(it, interior);
+            let body = self.forms.of_interior_at_end(it, interior);
             self.body(cx, &body);
-        } else {
+        } else if inside.proved {
             line!(self, "if (proved) {{");
             self.unchecked(it, cx, Proved { exact: &inside.exact, narrow: &Narrow::new() }, 1);
+        } else {
+            let body = self.forms.careful(it);
+            line!(self, "{{");
+            self.body(cx, &body);
+            return line!(self, "}}");
         }
         line!(self, "}} else {{");
         let body = self.forms.careful(it);
@@ -314,7 +332,7 @@ impl Emitter<'_> {
                 inside
             }
         };
-        if inside.interior.is_none() {
+        if inside.proved {
             line!(self, "i32 oops = 0; i64 oops_index = 0, oops_extent = 0;");
             // Loops of their own: what careful iterations compute would slow these down.
             line!(self, "if (proved) {{");
@@ -355,7 +373,7 @@ impl Emitter<'_> {
         );
         line!(self, "for (i64 r = first; r < end; r++) {{");
         self.row(par, &inside);
-        if inside.interior.is_some() {
+        if !inside.proved {
             self.iteration(it, cx, &inside);
         } else {
             // Seldom run: what it computes should cost what is often run no registers.
@@ -364,7 +382,7 @@ impl Emitter<'_> {
             self.body(cx.seldom(), &body);
         }
         line!(self, "}} }} }}");
-        if inside.interior.is_none() {
+        if inside.proved {
             line!(self, "goto exit{exit};");
             line!(self, "fault{exit}: eb_out_of_bounds(f, oops, oops_index, oops_extent);");
         }
@@ -385,18 +403,23 @@ impl Emitter<'_> {
         line!(self, "const i64 {} = j;", innermost(par));
         let team = Context { team: Team::Lanes, ..cx };
         let of_team = Iterations { team: Team::Lanes, ..*it };
+        let mut pace = team.seldom();
         if let Some(interior) = &inside.interior {
             line!(self, "if (j >= lo && j < hi) {{");
             let body = self.forms.of_interior(&of_team, interior);
             self.body(team, &body);
-        } else {
+            line!(self, "}} else {{");
+        } else if inside.proved {
             line!(self, "if (proved) {{");
             let body = self.forms.in_order(&of_team, Proved { exact: &inside.exact, narrow: &Narrow::new() });
             self.body(team, &body);
+            line!(self, "}} else {{");
+        } else {
+            pace = team;
+            line!(self, "{{");
         }
-        line!(self, "}} else {{");
         let body = self.forms.checked_at_once(&of_team);
-        self.body(team.seldom(), &body);
+        self.body(pace, &body);
         line!(self, "}} }} else");
         line!(self, "EB_LOOP for (i64 at = f->thread; at < iterations; at += f->threads) {{");
         line!(self, "const i64 r = at / row, j = jf + at % row;");

@@ -1,6 +1,6 @@
 //! Sums over a grid of CUDA threads, in the order of leaves.
 
-use ebbtide_ir::{Combine, Store};
+use ebbtide_ir::{Combine, Store, Type};
 
 use crate::analysis::narrow_index::Narrow;
 use crate::analysis::work::at_once_in_lane;
@@ -84,6 +84,25 @@ impl Emitter<'_> {
         line!(self, "}}");
     }
 
+    /// A function object that combines two numbers: the same for all, so that what it is given to is compiled once.
+    pub fn combiner(&mut self, how: Combine, ty: Type) -> String {
+        let (t, word) = (
+            c_type(ty),
+            match how {
+                Combine::Add => "add",
+                Combine::Min => "min",
+                Combine::Max => "max",
+            },
+        );
+        let name = format!("eb_combine_{word}_{t}");
+        let combined = self.combine(how, Ty::One(ty), "sum", "term");
+        let text = format!(
+            "struct {name} {{ EB_IN {t} operator()({t} sum, {t} term) const {{ return {combined}; }} }};\n"
+        );
+        self.combiners.insert(name.clone(), text);
+        name + "()"
+    }
+
     /// Sixteen threads do something for each sum, others for others: the text of what they do, from its number, its type, the bits
     /// of `sum` and the function that combines.
     fn by_groups(
@@ -94,9 +113,7 @@ impl Emitter<'_> {
         for (k, (how, s)) in reductions.iter().enumerate() {
             let ty = self.program.array(s.array).ty;
             let t = c_type(ty);
-            let combined = self.combine(*how, Ty::One(ty), "sum", "term");
-            let combine = format!("[](const {t} sum, const {t} term) {{ return {combined}; }}");
-            let text = text(k, t, &to_bits(ty, "sum"), &combine);
+            let text = text(k, t, &to_bits(ty, "sum"), &self.combiner(*how, ty));
             line!(self, "if ((threadIdx.x >> 4) == {k} % (blockDim.x >> 4)) {{ {text} }}");
         }
     }
@@ -112,7 +129,7 @@ impl Emitter<'_> {
     ) {
         const EACH: &str = "for (i64 at = tile + threadIdx.x; at < last; at += blockDim.x) { const i64 line = eb_line(at, width), r = first + line, j = left + at - line * width;";
         let at_once = at_once_in_lane(self.program, it.par);
-        if inside.interior.is_some() {
+        if !inside.proved {
             line!(self, "EB_LOOP {EACH}");
             self.row(it.par, inside);
             self.no_terms(reductions);
@@ -188,10 +205,10 @@ impl Emitter<'_> {
         for (k, (how, s)) in reductions.iter().enumerate() {
             let ty = self.program.array(s.array).ty;
             let (t, neutral, bits) = (c_type(ty), neutral(*how, ty), to_bits(ty, "sum"));
-            let combined = self.combine(*how, Ty::One(ty), "sum", "term");
+            let combiner = self.combiner(*how, ty);
             line!(
                 self,
-                "eb_add_terms(f, {k}, rows, row, batch, {count}, turn, kept{k}, ({t}){neutral}, [](const {t} sum) {{ return {bits}; }}, [](const {t} sum, const {t} term) {{ return {combined}; }});"
+                "eb_add_terms(f, {k}, rows, row, batch, {count}, turn, kept{k}, ({t}){neutral}, [](const {t} sum) {{ return {bits}; }}, {combiner});"
             );
         }
         line!(self, "turn ^= 1;");
@@ -203,7 +220,7 @@ impl Emitter<'_> {
         // Where columns may be near the end of their type, the distance from the first one is counted instead.
         const ANY: &str =
             "for (i64 away = lane; away < right - left; away += 16) { const i64 j = left + away;";
-        if inside.interior.is_some() {
+        if !inside.proved {
             line!(self, "EB_LOOP {ANY}");
             self.iteration(it, cx, inside);
             return line!(self, "}}");
@@ -241,11 +258,11 @@ impl Emitter<'_> {
             let (t, exit) = (c_type(ty), self.fresh());
             let partials = format!("f->partials + {k} * EB_PARTIALS");
             let partial = from_bits(ty, "bits");
-            let combined = self.combine(*how, Ty::One(ty), "sum", "term");
+            let combiner = self.combiner(*how, ty);
             line!(self, "if (({partials})[EB_SEEN]) {{");
             line!(
                 self,
-                "const {t} total = eb_in_order({partials}, count, ({t}){}, [](u64 bits) {{ return {partial}; }}, [](const {t} sum, const {t} term) {{ return {combined}; }});",
+                "const {t} total = eb_in_order({partials}, count, ({t}){}, [](u64 bits) {{ return {partial}; }}, {combiner});",
                 neutral(*how, ty)
             );
             line!(self, "if (f->thread == 0) {{ ({partials})[EB_SEEN] = 0;");

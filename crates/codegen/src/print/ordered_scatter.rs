@@ -7,7 +7,6 @@
 use ebbtide_ir::{ArrayId, Block, Combine, Store};
 
 use crate::analysis::ordered_updates::{Counts, notes};
-use crate::kernel::name::Ty;
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Emitter, line};
 use crate::print::grid::Inside;
@@ -180,12 +179,11 @@ impl Emitter<'_> {
     /// Combines the noted terms of a table into the elements of its array.
     fn combine_noted(&mut self, n: usize, array: ArrayId, how: Combine, count: &str) {
         let (a, ty) = (array.index(), self.program.array(array).ty);
-        let t = c_type(ty);
         let length: String = (0..self.program.array(array).rank).map(|d| format!(" * d{a}_{d}")).collect();
-        let combined = self.combine(how, Ty::One(ty), "sum", "term");
+        let combiner = self.combiner(how, ty);
         line!(
             self,
-            "if (eb_combine_noted(f, a{a}, (i64)1{length}, keys{n}, terms{n}, {count}, [](const {t} sum, const {t} term) {{ return {combined}; }})) goto leave;"
+            "if (eb_combine_noted(f, a{a}, (i64)1{length}, keys{n}, terms{n}, {count}, {combiner})) goto leave;"
         );
     }
 }

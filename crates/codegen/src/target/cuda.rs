@@ -36,6 +36,7 @@ pub fn cuda_unit(
     if !text.noted.is_empty() {
         source.push_str(prelude::ORDERED_SCATTER);
     }
+    text.combiners.values().for_each(|combiner| source.push_str(combiner));
     let before_terms = if text.noted.is_empty() { 0 } else { STAGING_WORDS };
     source.push_str(&format!("EB_DO u64 *eb_terms(const eb_thread *f, int k) {{ return f->stage + {before_terms} + {TERM_WORDS} * k; }}\n"));
     let row = program.extents_per_array();

@@ -20,8 +20,8 @@ pub(crate) fn faults_aside(mut body: Body) -> Body {
 }
 
 /// The body whose faults wait for the end of the iteration: elements that do not exist read as one and are not written, so
-/// that nothing waits for a check. `None` where the iteration has loops, which may run for ever on such elements, or takes
-/// elements for itself.
+/// that nothing waits for a check. `None` where there is nothing to check, and where the iteration has loops, which may run for
+/// ever on such elements, or takes elements for itself.
 pub(crate) fn faults_at_end(body: &Body, fresh: &mut Fresh) -> Option<Body> {
     let mut changed = vec![Stmt::DeferFaults];
     changed.extend(body.iter().cloned());
@@ -36,13 +36,20 @@ pub(crate) fn faults_at_end(body: &Body, fresh: &mut Fresh) -> Option<Body> {
         }
         _ => {}
     });
-    set_checks(&mut changed, &mut || Check::Deferred(Variable::Exists(fresh.next()).into()));
-    legal.then_some(changed)
+    let mut checks = false;
+    set_checks(&mut changed, &mut || {
+        checks = true;
+        Check::Deferred(Variable::Exists(fresh.next()).into())
+    });
+    (legal && checks).then_some(changed)
 }
 
+/// Sets the checks that are made at once.
 fn set_checks(body: &mut Body, check: &mut dyn FnMut() -> Check) {
     visit_mut(body, &mut |stmt| {
-        if let Some(element) = stmt.element_mut() {
+        if let Some(element) = stmt.element_mut()
+            && element.check == Check::AtOnce
+        {
             element.check = check();
         }
     });

@@ -19,7 +19,7 @@ use crate::analysis::vectors::{self, refusal, side_by_side};
 use crate::kernel::name::{Fresh, Name};
 use crate::kernel::nest::{self, Nest};
 use crate::kernel::show::{is_wanted, show};
-use crate::kernel::stmt::{Body, Part};
+use crate::kernel::stmt::{Body, Check, Part, visit_mut};
 use crate::kernel::verify::verify;
 use crate::transform::address_reuse::{addresses, reuse_addresses};
 use crate::transform::checks::{faults_aside, faults_at_end, without_checks};
@@ -159,6 +159,24 @@ impl Forms<'_> {
         let program = self.program;
         let body = self.lowered(it, &it.par.body, &interior.exact);
         self.step(Step::Interior, body, |body, _| in_interior(body, program, interior, innermost(it.par)))
+    }
+
+    /// One iteration of the interior, what is left to check checked at the end, where that is legal.
+    pub fn of_interior_at_end(&mut self, it: &Iterations, interior: &Interior) -> Body {
+        let body = self.of_interior(it, interior);
+        self.step(Step::FaultsAtEnd, body, |body, fresh| faults_at_end(&body, fresh).unwrap_or(body))
+    }
+
+    /// Are most elements that the interior touches checked all the same, since data say which they are?
+    pub fn is_mostly_checked(&mut self, it: &Iterations, interior: &Interior) -> bool {
+        let (mut body, mut checked, mut all) = (self.of_interior(it, interior), 0, 0);
+        visit_mut(&mut body, &mut |stmt| {
+            if let Some(element) = stmt.element_mut() {
+                all += 1;
+                checked += usize::from(element.check == Check::AtOnce);
+            }
+        });
+        2 * checked >= all.max(1)
     }
 
     /// One iteration of the interior, with what is the same in all passes of a loop before the loop.
