@@ -167,7 +167,7 @@ impl Emitter<'_> {
         let (shared, exit) = (Shared::default(), self.fresh());
         let it = Iterations { shared: &shared, ..*noting.it };
         line!(self, "if (f->thread == 0) {{ const i64 r = batch / row, j = jf + batch % row;");
-        self.row(it.par, noting.inside);
+        self.outer_variables(&it.par.ranges, "i64", "r", None);
         line!(self, "const i64 {} = j;", innermost(it.par));
         self.no_terms(noting.sums);
         let body = self.forms.careful(&it);

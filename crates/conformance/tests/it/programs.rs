@@ -256,6 +256,15 @@ pub fn counted_deposits() -> Program {
                 }
                 y[(7 * j) % cells] += 1.0;
             }
+            for (i, j) in par(0..x.dim(0), 0..x.dim(1)) {
+                let right = x[[i, (j + 1) % x.dim(1)]];
+                let below = x[[(i + 1) % x.dim(0), j]];
+                let left = x[[i, (j + x.dim(1) - 1) % x.dim(1)]];
+                for k in 0..(x[[i, j]].abs() * 5.0) as usize {
+                    y[(k + i) % cells] += right - left;
+                    y[2 % cells] += below;
+                }
+            }
         }",
     )
     .unwrap()
