@@ -21,8 +21,9 @@ mod target;
 mod transform;
 mod unit;
 
+pub use analysis::bucket_scatter::room_for_notes;
 pub use analysis::kept_terms::TERM_WORDS;
 pub use analysis::ordered_updates::{STAGING_WORDS, loops_on_one_thread, staging_bytes};
-pub use kernel::machine::{Target, WORTH_SHARING, Width};
+pub use kernel::machine::{Target, Threads, WORTH_SHARING, Width};
 pub use target::{c_unit, cuda_unit};
 pub use unit::{Access, COUNTERS, Position, Raised, Unit};

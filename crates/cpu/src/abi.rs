@@ -51,6 +51,8 @@ pub(crate) struct ThreadFrame {
     pub scalars: *const u64,
     pub partials: *mut u64,
     pub places: i64,
+    pub staging: *mut u8,
+    pub room: i64,
     pub shared: *mut Shared,
     pub thread: i64,
     pub threads: i64,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Once, OnceLock};
 use std::time::UNIX_EPOCH;
 
-use ebbtide_codegen::Target;
+use ebbtide_codegen::{Target, Threads};
 use ebbtide_runtime::cache::{Cache, Found, Kind};
 
 use crate::command::{Done, run, under_way};
@@ -44,7 +44,7 @@ impl Compiler {
         let (command, identity) = locate(&asked).ok_or_else(|| {
             format!("`{}` was not found: install a C compiler or name one in EBBTIDE_CC", asked.display())
         })?;
-        let target = Target { vector_bytes: vector_bytes() };
+        let target = Target { vector_bytes: vector_bytes(), threads: Threads::Several };
         let mut flags = vec![OPTIMIZED.to_string()];
         flags.extend(compile_flags_here().into_iter().map(str::to_string));
         if target.vector_bytes == 64 {

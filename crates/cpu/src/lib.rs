@@ -11,6 +11,7 @@ mod native;
 mod operation;
 mod pool;
 mod processor;
+mod staging;
 mod team;
 mod threads;
 mod work;

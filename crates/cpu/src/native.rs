@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
-use ebbtide_codegen::{COUNTERS, Raised, Unit, c_unit};
+use ebbtide_codegen::{COUNTERS, Raised, Target, Threads, Unit, c_unit, room_for_notes};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
     Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, ValueId, enclosing, parts, walk,
@@ -22,6 +22,7 @@ use crate::compiler::Compiler;
 use crate::leave_vectors::leave_vectors;
 use crate::operation::{Context, call};
 use crate::pool::Pool;
+use crate::staging::Staging;
 use crate::work::{Given, is_countable};
 
 /// Where threads sleep that have waited longer than a spin; the standard library waits on a futex where there is one.
@@ -71,7 +72,8 @@ unsafe impl Backend for Cpu {
     }
 
     fn scratch_bytes(&self, program: &Program, facts: &Facts, value: &dyn Fn(ValueId) -> Option<i64>) -> u64 {
-        partial_sums(program, facts, value)
+        let threads = self.pool.threads();
+        partial_sums(program, facts, value) + room_for_notes(program, facts, [&program.body], threads, value)
     }
 
     fn compile(
@@ -85,7 +87,8 @@ unsafe impl Backend for Cpu {
             program: program.name.clone(),
             reason,
         };
-        let target = self.compiler.target;
+        let threads = if self.pool.threads() > 1 { Threads::Several } else { Threads::One };
+        let target = Target { threads, ..self.compiler.target };
         let unit = match simplify_segments(program, segments) {
             Ok(simple) => {
                 let blocks: Vec<&Block> = simple.segments.iter().collect();
@@ -135,6 +138,7 @@ unsafe impl Backend for Cpu {
             facts: facts.clone(),
             segments: segments.iter().map(|block| (*block).clone()).collect(),
             decided: Mutex::default(),
+            staging: Mutex::default(),
         }))
     }
 }
@@ -153,6 +157,8 @@ struct Native {
     segments: Vec<Block>,
     /// What was decided for the arguments of the last launch.
     decided: Mutex<Option<Arc<Decided>>>,
+    /// Memory in which threads noted terms, for the next launch.
+    staging: Mutex<Vec<Staging>>,
 }
 
 /// What a launch that nobody can stop looks at.
@@ -176,6 +182,8 @@ struct Decided {
     worth: Vec<bool>,
     /// The most leaves of a reduction.
     leaves: usize,
+    /// The bytes in which all threads together note terms of ordered sums.
+    room: u64,
 }
 
 // SAFETY (*Bounds*): every index of the generated code is checked, or proved with arithmetic that cannot wrap;
@@ -250,9 +258,16 @@ impl Native {
         let several = self.pool.threads() > 1;
         let worth = self.segments.iter().map(|s| several && given.worth_sharing(&self.facts, s)).collect();
         let leaves = if self.unit.reductions == 0 { 0 } else { given.leaves(&self.facts, &self.segments) };
-        let decided = Arc::new(Decided { shape, scalars, worth, leaves: leaves as usize });
+        let room = given.room_for_notes(&self.facts, &self.segments, self.pool.threads());
+        let decided = Arc::new(Decided { shape, scalars, worth, leaves: leaves as usize, room });
         *last = Some(decided.clone());
         decided
+    }
+
+    /// Memory for the notes of all threads: what the last launch left, if it is enough.
+    fn staging(&self, bytes: u64) -> Staging {
+        let left = self.staging.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        left.filter(|left| left.bytes() >= bytes).unwrap_or_else(|| Staging::of(bytes))
     }
 
     fn run_segment(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome> {
@@ -301,6 +316,8 @@ impl Native {
         if self.unit.reductions > 0 {
             partials.resize(self.unit.reductions * (decided.leaves + 1), 0);
         }
+        let mut staging = if wanted > 1 { self.staging(decided.room) } else { Staging::default() };
+        let (staging_at, room) = (Shareable(staging.address()), staging.part(wanted));
         let resume = match start {
             Start::Beginning => -1,
             Start::At(place) => {
@@ -339,6 +356,8 @@ impl Native {
                 scalars: scalars.as_ptr(),
                 partials: tables[2],
                 places: decided.leaves as i64,
+                staging: staging_at.get(),
+                room: if threads > 1 { room } else { 0 },
                 shared,
                 thread: thread as i64,
                 threads: threads as i64,
@@ -383,6 +402,9 @@ impl Native {
         };
         if !together {
             enter(0, 1, &mut privates[0], shared_at.get(), tables.map(Shareable::get), passes_at.get());
+        }
+        if staging.bytes() > 0 {
+            self.staging.lock().unwrap_or_else(PoisonError::into_inner).push(staging);
         }
         if let Some(begun) = measured {
             self.code.ran(now() - begun);

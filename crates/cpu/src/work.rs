@@ -3,7 +3,7 @@
 //!
 //! The unit of work is an addition. What cannot be computed from the arguments of a launch is estimated.
 
-use ebbtide_codegen::WORTH_SHARING;
+use ebbtide_codegen::{WORTH_SHARING, room_for_notes};
 use ebbtide_ir::{
     ArrayId, Block, Facts, LibraryCall, LibraryOp, Literal, Loop, LoopKind, Op, Par, Program, Sharing, Stmt,
     ValueId, leaf, walk,
@@ -158,6 +158,12 @@ impl Given<'_> {
             Some(range) => Some((self.value(range.from).unwrap_or(0.0) + self.value(range.to)?) / 2.0),
             None => self.value(to),
         }
+    }
+
+    /// The bytes in which so many threads together note terms while they run these segments.
+    pub fn room_for_notes(&self, facts: &Facts, segments: &[Block], threads: usize) -> u64 {
+        let value = |v| from_arguments(self.program, v, self.views, self.scalars).map(|bits| bits as i64);
+        room_for_notes(self.program, facts, segments, threads, &value)
     }
 
     /// The most leaves that a reduction of these segments has.

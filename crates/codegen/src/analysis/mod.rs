@@ -6,6 +6,7 @@ pub(crate) mod barriers;
 pub(crate) mod block_width;
 pub(crate) mod boundary_conditions;
 pub(crate) mod bounds_proof;
+pub(crate) mod bucket_scatter;
 pub(crate) mod deferred_products;
 pub(crate) mod exact;
 pub(crate) mod flat_rows;

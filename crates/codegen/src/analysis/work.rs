@@ -9,9 +9,6 @@ use crate::kernel::work::{Passes, Work};
 /// The work of a body: loops count as often as they run, where that is known outside the parallel loop whose values are
 /// `inside`. The depth of recursion is that of nesting in the source.
 pub(crate) fn work(program: &Program, inside: &BTreeSet<ValueId>, body: &Block) -> Work {
-    /// What a loop is taken to run where its bounds are data.
-    const PASSES: u64 = 32;
-    let known = |v: ValueId| program.literal(v).is_some() || !inside.contains(&v);
     let mut total = Work { own: 1, blocks: Vec::new() };
     for stmt in body {
         total.own += match stmt {
@@ -22,16 +19,24 @@ pub(crate) fn work(program: &Program, inside: &BTreeSet<ValueId>, body: &Block) 
             },
             _ => 1,
         };
-        let passes = match stmt {
-            Stmt::Loop(l) => match l.kind {
-                LoopKind::For { from, to, .. } if known(from) && known(to) => Passes::Between(from, to),
-                _ => Passes::Guessed(PASSES),
-            },
-            _ => Passes::Once,
-        };
+        let passes = passes(program, inside, stmt);
         total.blocks.extend(stmt.blocks().map(|block| (passes, work(program, inside, block))));
     }
     total
+}
+
+/// How often a statement runs the blocks in it, where that is known outside the parallel loop whose values are `inside`.
+pub(crate) fn passes(program: &Program, inside: &BTreeSet<ValueId>, stmt: &Stmt) -> Passes {
+    /// What a loop is taken to run where its bounds are data.
+    const PASSES: u64 = 32;
+    let known = |v: ValueId| program.literal(v).is_some() || !inside.contains(&v);
+    match stmt {
+        Stmt::Loop(l) => match l.kind {
+            LoopKind::For { from, to, .. } if known(from) && known(to) => Passes::Between(from, to),
+            _ => Passes::Guessed(PASSES),
+        },
+        _ => Passes::Once,
+    }
 }
 
 /// How much an iteration computes, where it needs no look at the program's values.

@@ -20,6 +20,8 @@ pub(crate) struct Memory {
     pub scalars: Vec<Bits>,
     /// By reduction: its lanes, and whether any iteration had a term.
     pub reductions: Vec<(Vec<Bits>, bool)>,
+    /// What iterations noted in buckets: the array, the place of an element, and the term.
+    pub noted: Vec<(ArrayId, usize, Bits)>,
 }
 
 /// Why an iteration ended.
@@ -207,6 +209,10 @@ impl<'a> Iteration<'a> {
                 continue;
             }
             let value = value[lane.min(value.len() - 1)];
+            if let Manner::Bucket(_) = manner {
+                self.memory.noted.push((element.array, at, value));
+                continue;
+            }
             let element = &mut self.memory.arrays[element.array.index()][at];
             *element = how.map_or(value, |how| combine(how, one(*ty), *element, value));
         }

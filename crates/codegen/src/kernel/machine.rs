@@ -5,6 +5,17 @@
 pub struct Target {
     /// The bytes of its vectors: 16, 32 or 64.
     pub vector_bytes: usize,
+    /// How many threads may run the text.
+    pub threads: Threads,
+}
+
+/// How many threads of a CPU may run the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// One alone: what several would need is left out.
+    One,
+    /// Any number of them.
+    Several,
 }
 
 /// A language of the C family.
@@ -29,3 +40,12 @@ pub enum Width {
 
 /// From so much work on, in additions, threads of a CPU share a loop.
 pub const WORTH_SHARING: f64 = 12000.0;
+
+/// From so much work on, in additions, threads of a CPU note the terms of ordered sums at shared elements.
+pub(crate) const WORTH_NOTING: f64 = 40_000.0;
+
+/// What it takes to combine a term with an element at once, in additions.
+pub(crate) const COMBINED: f64 = 4.0;
+
+/// What it takes to note a term and to combine it later.
+pub(crate) const NOTED: f64 = 12.0;

@@ -28,6 +28,26 @@ pub(crate) struct Nest {
     /// The sums, minima and maxima over its iterations, by number: how terms are combined, and their type.
     pub reductions: Vec<(Combine, Type)>,
     pub body: Vec<Node>,
+    /// It, where threads share it in buckets; the body is empty then.
+    pub buckets: Option<Buckets>,
+}
+
+/// A loop that combines at shared elements in the order of iterations. Where that pays, threads note terms in buckets: a batch of
+/// iterations is dealt out in order; then each thread combines the terms in its own buckets, those of the first thread first.
+/// Elsewhere one thread runs all iterations, and combines at once.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Buckets {
+    /// The arrays, and how terms are combined with their elements.
+    pub tables: Vec<(ArrayId, Combine)>,
+    /// How much an iteration computes, and how many terms it notes.
+    pub work: Work,
+    pub terms: Work,
+    /// The bytes of the largest term.
+    pub bytes: usize,
+    /// A row, or a piece of one.
+    pub row: Row,
+    /// The label behind a batch, where an iteration that meets a fault continues.
+    pub exit: usize,
 }
 
 /// The order of the ranges of a nest.

@@ -84,6 +84,7 @@ fn statement(program: &Program, stmt: &Stmt) -> String {
                 Manner::Atomic => "atomically ",
                 Manner::Leader => "by the leader ",
                 Manner::Noted(_) => "noted ",
+                Manner::Bucket(_) => "in a bucket ",
             };
             let how = match how {
                 None => "=",

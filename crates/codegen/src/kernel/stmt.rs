@@ -160,6 +160,9 @@ pub(crate) enum Manner {
     /// It is noted, for a thread that combines all terms of the element in order.
     /// The terms of an iteration follow each other in the table with this number.
     Noted(usize),
+    /// Where threads note terms, it is noted in a bucket of a table, for the thread that combines all terms of the elements of
+    /// that bucket in order; where one thread runs the loop, it is combined at once.
+    Bucket(usize),
 }
 
 /// What goes wrong in an iteration, besides elements that do not exist or are taken.

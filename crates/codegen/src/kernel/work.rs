@@ -18,3 +18,21 @@ pub(crate) enum Passes {
     Guessed(u64),
     Between(ValueId, ValueId),
 }
+
+impl Work {
+    /// All of it, where `extent` tells how far apart two values are; a loop with other bounds is taken to run a while. The depth of
+    /// recursion is that of nesting in the source.
+    pub fn total(&self, extent: &dyn Fn(ValueId, ValueId) -> Option<f64>) -> f64 {
+        /// What a loop is taken to run whose bounds nobody knows yet.
+        const PASSES: f64 = 32.0;
+        let blocks = self.blocks.iter().map(|(passes, work)| {
+            let passes = match passes {
+                Passes::Once => 1.0,
+                Passes::Guessed(passes) => *passes as f64,
+                Passes::Between(from, to) => extent(*from, *to).unwrap_or(PASSES),
+            };
+            passes * work.total(extent)
+        });
+        self.own as f64 + blocks.sum::<f64>()
+    }
+}

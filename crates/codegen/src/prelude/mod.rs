@@ -5,7 +5,8 @@ mod matmul;
 use ebbtide_math::Format;
 use ebbtide_math::c::Shape;
 
-use crate::kernel::machine::WORTH_SHARING;
+use crate::analysis::bucket_scatter::{CHUNK, TABLES};
+use crate::kernel::machine::{COMBINED, NOTED, WORTH_NOTING, WORTH_SHARING};
 
 pub(crate) use matmul::products;
 
@@ -18,6 +19,16 @@ pub(crate) const ORDERED_SCATTER: &str = include_str!("ordered_scatter.cu");
 /// The prelude of C.
 pub(crate) fn c() -> String {
     include_str!("prelude.c").replace("$WORTH_SHARING", &format!("{WORTH_SHARING:.1}"))
+}
+
+/// How threads note terms in buckets, in C.
+pub(crate) fn bucket_scatter() -> String {
+    include_str!("bucket_scatter.c")
+        .replace("$CHUNK", &CHUNK.to_string())
+        .replace("$TABLES", &TABLES.to_string())
+        .replace("$COMBINED", &format!("{COMBINED:.1}"))
+        .replace("$NOTED", &format!("{NOTED:.1}"))
+        .replace("$WORTH_NOTING", &format!("{WORTH_NOTING:.1}"))
 }
 
 /// The functions that multiply matrices of a type, in CUDA C.

@@ -41,6 +41,8 @@ typedef struct {
     const u64 *scalars;
     u64 *partials;          /* by reduction: results of its leaves, then whether any iteration combined */
     i64 places;             /* how many leaves there is room for */
+    char *staging;          /* where threads note terms of ordered sums, one behind the other */
+    i64 room;               /* the bytes that each of them has there */
     eb_shared *shared;
     i64 thread, threads;
     i64 resume;             /* the region to go on at, or -1 */

@@ -157,6 +157,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
+    use crate::kernel::machine::Threads;
 
     /// `for t in 0..steps { for i in par(0..n) { w[i] = u[(i + 1) % n] } }`.
     fn periodic() -> Program {
@@ -180,7 +181,7 @@ mod tests {
     fn a_dump_says_what_is_decided_of_each_loop() {
         let program = periodic();
         let facts = verify(&program).unwrap();
-        let target = Target { vector_bytes: 32 };
+        let target = Target { vector_bytes: 32, threads: Threads::Several };
         let shown = |family| decisions(&program, &facts, &program.body, (family, target));
         expect![[r#"
             parallel loop 0
@@ -205,7 +206,12 @@ mod tests {
             let text = format!("program p(x: &mut Array2<f64>, m: &Array1<f64>) {{ {body} }}");
             let program = parse(&text).unwrap();
             let facts = verify(&program).unwrap();
-            let lines = decisions(&program, &facts, &program.body, (Family::C, Target { vector_bytes: 64 }));
+            let lines = decisions(
+                &program,
+                &facts,
+                &program.body,
+                (Family::C, Target { vector_bytes: 64, threads: Threads::Several }),
+            );
             lines.lines().skip(3).map(|line| format!("{}\n", line.trim())).collect::<String>()
         };
         let rows =

@@ -42,6 +42,8 @@ pub(crate) struct Emitter<'p> {
     pub kept_terms: usize,
     /// How functions of the prelude combine numbers, by name: function objects.
     pub combiners: BTreeMap<String, String>,
+    /// The functions that combine noted terms, by name; on a CPU.
+    pub combining: BTreeMap<String, String>,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
     /// By segment: how many threads its blocks may have.
@@ -108,6 +110,7 @@ impl<'p> Emitter<'p> {
             noted: BTreeMap::new(),
             kept_terms: 0,
             combiners: BTreeMap::new(),
+            combining: BTreeMap::new(),
             calls: Vec::new(),
             widths: Vec::new(),
             others: BTreeSet::new(),

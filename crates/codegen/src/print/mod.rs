@@ -3,6 +3,7 @@
 pub(crate) mod barriers;
 pub(crate) mod body_loops;
 pub(crate) mod body_sums;
+pub(crate) mod bucket_scatter;
 pub(crate) mod c_types;
 pub(crate) mod deferred_products;
 pub(crate) mod dump;

@@ -46,6 +46,12 @@ impl Emitter<'_> {
         let label = |node: &Node| if let Node::Label(exit) = node { Some(*exit) } else { None };
         let exit = nest.body.iter().find_map(label).unwrap_or_default();
         let printed = Printed { nest, reductions, cx: Context::often(exit) };
+        if let Some(buckets) = &nest.buckets {
+            let noting = Printed { cx: Context::often(buckets.exit), ..printed };
+            self.batches(buckets, printed.last(), |text| {
+                text.rows(&noting, &Interiors::OfEach, &buckets.row)
+            });
+        }
         for node in &nest.body {
             match node {
                 Node::For(l) => self.shares(&printed, l),

@@ -231,7 +231,8 @@ impl Emitter<'_> {
             }
             return line!(self, "{store}{value});");
         }
-        let offset = if let Manner::Noted(_) = manner { self.offset(cx, element) } else { String::new() };
+        let noted = matches!(manner, Manner::Noted(_) | Manner::Bucket(_));
+        let offset = if noted { self.offset(cx, element) } else { String::new() };
         let text = if offset.is_empty() { self.element(cx, element) } else { String::new() };
         let value = self.expr(value, cx.pace);
         let when = match element.check {
@@ -247,6 +248,18 @@ impl Emitter<'_> {
                 line!(
                     self,
                     "if ({only}) {{ keys{table}[next{table}] = (nx)({offset}); terms{table}[next{table}++] = {value}; }}"
+                );
+            }
+            (Manner::Bucket(table), _) => {
+                let element = format!("a{}[place]", element.array.index());
+                let combined = how.map_or("term".to_string(), |how| self.combine(how, *ty, &element, "term"));
+                let t = c_ty(*ty);
+                let note = format!("eb_note_{t}(notes, bucket{table}, mask, shift{table}, place, term)");
+                line!(self, "{only}{{ const i64 place = {offset}; const {t} term = {value};");
+                line!(
+                    self,
+                    "if (noted) {{ if ({note}) goto exit{}; }} else {element} = {combined}; }}",
+                    cx.exit
                 );
             }
             (Manner::Atomic, Some(how)) => {

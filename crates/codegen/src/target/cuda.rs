@@ -5,7 +5,7 @@ use ebbtide_math::c::{Dialect, Item, library};
 
 use crate::analysis::kept_terms::TERM_WORDS;
 use crate::analysis::ordered_updates::STAGING_WORDS;
-use crate::kernel::machine::{Family, Target};
+use crate::kernel::machine::{Family, Target, Threads};
 use crate::prelude;
 use crate::print::dump::dump;
 use crate::print::emitter::Emitter;
@@ -22,7 +22,7 @@ pub fn cuda_unit(
     facts: &Facts,
     segments: &[&Block],
 ) -> Result<Unit, ebbtide_math::MathError> {
-    let target = Target { vector_bytes: 8 };
+    let target = Target { vector_bytes: 8, threads: Threads::Several };
     dump(program, facts, segments, (Family::Cuda, target));
     let mut text = Emitter::of(program, facts, Family::Cuda, target);
     for (k, block) in segments.iter().enumerate() {

@@ -94,6 +94,11 @@ impl<'p> Forms<'p> {
 }
 
 impl Forms<'_> {
+    /// Is a step left out?
+    pub fn leaves_out(&self, step: Step) -> bool {
+        self.left_out.contains(&step)
+    }
+
     /// Makes a step: the body after it, or the same where the step is left out.
     fn step(&mut self, step: Step, body: Body, make: impl FnOnce(Body, &mut Fresh) -> Body) -> Body {
         if self.left_out.contains(&step) {

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use ebbtide_ir::{ArrayId, Combine, Facts, Literal, Par, Program, Store, Type, ValueId};
 
+use crate::analysis::bucket_scatter::{BucketScatter, bucket_scatter};
 use crate::analysis::flat_rows::flat_rows;
 use crate::analysis::interior::{Decide, Interior, interior};
 use crate::analysis::names::{scatters, values_inside};
@@ -15,10 +16,13 @@ use crate::analysis::vector_costs::VectorCosts;
 use crate::analysis::vectors::{Vectors, refusal};
 use crate::analysis::work::{is_light, keeps_order, work};
 use crate::kernel::interval;
-use crate::kernel::machine::Target;
-use crate::kernel::nest::{First, For, Interiors, Iterations as Run, Kind, Nest, Node, Order, Over, Row};
+use crate::kernel::machine::{Target, Threads};
+use crate::kernel::nest::{
+    Buckets, First, For, Interiors, Iterations as Run, Kind, Nest, Node, Order, Over, Row,
+};
 use crate::transform::forms::{Forms, InVectors, Iterations};
 use crate::transform::lower::{Shared, Team};
+use crate::transform::step::Step;
 
 /// The columns of the one row are dealt out in pieces of so many, so that no cache line is written by two threads.
 const ALIGNED: usize = 64;
@@ -38,10 +42,16 @@ impl ParallelLoop<'_> {
     /// Its nest for the threads of a CPU.
     pub fn nest(&self, forms: &mut Forms) -> Nest {
         let ParallelLoop { program, facts, par, reductions, .. } = *self;
-        let exit = forms.fresh.next();
         let inside = values_inside(par);
-        // Ordered sums at shared elements are taken by one thread: to note terms for the threads that own the elements, and to
-        // combine them after a barrier, took longer on 4 to 16 threads where an iteration does little else.
+        if let Some(buckets) = self.buckets(forms, &inside) {
+            let (ranges, order) = (par.ranges.clone(), Order::OfProgram);
+            let nest =
+                Nest { ranges, order, reductions: Vec::new(), body: Vec::new(), buckets: Some(buckets) };
+            forms.made(&nest);
+            return nest;
+        }
+        let exit = forms.fresh.next();
+        // Ordered sums at shared elements are taken by one thread.
         let kind = match scatters(facts, par) {
             true => Kind::Seq,
             false => Kind::Threads(work(program, &inside, &par.body)),
@@ -66,9 +76,27 @@ impl ParallelLoop<'_> {
             order,
             reductions: reductions.iter().map(|(how, s)| (*how, program.array(s.array).ty)).collect(),
             body: vec![Node::For(shares), Node::Label(exit)],
+            buckets: None,
         };
         forms.made(&nest);
         nest
+    }
+
+    /// The loop where several threads may share it in buckets.
+    fn buckets(&self, forms: &mut Forms, inside: &BTreeSet<ValueId>) -> Option<Buckets> {
+        let ParallelLoop { program, facts, par, .. } = *self;
+        let wanted = self.target.threads == Threads::Several && !forms.leaves_out(Step::Buckets);
+        let scatter = bucket_scatter(program, facts, par).filter(|_| wanted)?;
+        let BucketScatter { tables, updates, terms, bytes } = scatter;
+        let shared = Shared { in_buckets: updates, ..Shared::default() };
+        let it = Iterations { par, reductions: &[], shared: &shared, team: Team::Alone };
+        let interior = interior(program, par, inside, Decide::Columns);
+        let body = vec![Node::Iterations(Run { first: First::At(0), body: forms.hoisted(&it, &interior) })];
+        let inside_row = For { kind: Kind::Seq, over: Over::Interior { step: 1, unrolled: 1 }, body };
+        let careful = forms.checked_at_once(&it);
+        let row = Row { interval: interior.interval(), least: 0, careful, inside: vec![inside_row] };
+        let work = work(program, inside, &par.body);
+        Some(Buckets { tables, work, terms, bytes, row, exit: forms.fresh.next() })
     }
 
     /// The loop over the rows of a share.

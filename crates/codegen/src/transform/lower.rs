@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     pub noted: BTreeMap<(ArrayId, Indices), usize>,
     /// Are they counted instead?
     pub counted: bool,
+    /// The updates that threads note in buckets, each in a table.
+    pub in_buckets: BTreeMap<(ArrayId, Indices), usize>,
 }
 
 /// Who runs an iteration.
@@ -190,9 +192,11 @@ impl Lowering<'_> {
                 value: Expr::combine(Combine::Add, ty, Expr::Variable(name), one),
             };
         }
-        let manner = match (self.team, noted) {
-            (Team::Lanes, _) => Manner::Leader,
-            (_, Some(table)) => Manner::Noted(*table),
+        let bucket = self.shared.in_buckets.get(&(s.array, s.index));
+        let manner = match (self.team, noted, bucket) {
+            (Team::Lanes, ..) => Manner::Leader,
+            (_, Some(table), _) => Manner::Noted(*table),
+            (.., Some(table)) => Manner::Bucket(*table),
             _ if how.is_some() && self.shared.atomics.contains(&s.array) => Manner::Atomic,
             _ => Manner::Plain,
         };

@@ -20,11 +20,12 @@ pub(crate) enum Step {
     Predicate,
     AddressReuse,
     SinkStores,
+    Buckets,
 }
 
 impl Step {
     /// The steps that make bodies faster and can be left out.
-    pub const OPTIONAL: [Step; 9] = [
+    pub const OPTIONAL: [Step; 10] = [
         Step::FaultsAtEnd,
         Step::HoistInvariants,
         Step::Vectorise,
@@ -34,6 +35,7 @@ impl Step {
         Step::Predicate,
         Step::AddressReuse,
         Step::SinkStores,
+        Step::Buckets,
     ];
 
     /// What people call it.
@@ -54,6 +56,7 @@ impl Step {
             Step::Predicate => "predicate",
             Step::AddressReuse => "address reuse",
             Step::SinkStores => "sink stores",
+            Step::Buckets => "buckets",
         }
     }
 

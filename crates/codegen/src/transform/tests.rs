@@ -355,7 +355,7 @@ pub(crate) fn memory(program: &Program, extents: &[i64]) -> Memory {
     };
     let arrays = program.arrays.iter().zip(&shapes).map(fill).collect();
     let scalars = program.scalars.iter().enumerate().map(|(k, scalar)| element(scalar.ty, k + 2)).collect();
-    Memory { shapes, arrays, scalars, reductions: Vec::new() }
+    Memory { shapes, arrays, scalars, reductions: Vec::new(), noted: Vec::new() }
 }
 
 /// What follows this name in the head of a case, the program of the case, and what is before the expected part.

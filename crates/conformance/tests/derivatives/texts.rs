@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use ebbtide_autodiff::{Inner, Request, gradient};
-use ebbtide_codegen::{Target, c_unit, cuda_unit};
+use ebbtide_codegen::{Target, Threads, c_unit, cuda_unit};
 use ebbtide_conformance::random::lower::lower;
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{Block, Program, Stmt, walk};
@@ -28,7 +28,8 @@ fn write(folder: &Path, name: &str, program: &Program) {
     let blocks: Vec<&Block> = simple.segments.iter().collect();
     let (program, facts) = (&simple.program, &simple.facts);
     for vector_bytes in [16, 64] {
-        let unit = c_unit(program, facts, &blocks, Target { vector_bytes }).unwrap();
+        let unit =
+            c_unit(program, facts, &blocks, Target { vector_bytes, threads: Threads::Several }).unwrap();
         std::fs::write(folder.join(format!("{name}.{vector_bytes}.c")), unit.source).unwrap();
     }
     let unit = cuda_unit(program, facts, &blocks).unwrap();

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use ebbtide_codegen::{Target, c_unit};
+use ebbtide_codegen::{Target, Threads, c_unit};
 use ebbtide_conformance::Input;
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{Block, Literal, Program, Type};
@@ -20,7 +20,13 @@ fn check(program: &Program, expected: ExpectFile) {
 fn check_blocks(program: &Program, blocks: &[&Block], expected: ExpectFile) {
     let simple = simplify_segments(program, blocks).unwrap();
     let blocks: Vec<&Block> = simple.segments.iter().collect();
-    let unit = c_unit(&simple.program, &simple.facts, &blocks, Target { vector_bytes: 16 }).unwrap();
+    let unit = c_unit(
+        &simple.program,
+        &simple.facts,
+        &blocks,
+        Target { vector_bytes: 16, threads: Threads::Several },
+    )
+    .unwrap();
     let functions: Vec<&str> = unit.source.split("\ni64 segment_").skip(1).collect();
     expected.assert_eq(&functions.join("\n---\n"));
 }

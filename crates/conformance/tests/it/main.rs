@@ -23,6 +23,7 @@ mod optimize;
 mod oracle;
 mod programs;
 mod random;
+mod scatters;
 mod sharing;
 mod stages;
 mod traces;

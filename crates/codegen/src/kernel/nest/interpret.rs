@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use ebbtide_ir::evaluate::{Bits, combine, neutral};
 use ebbtide_ir::leaf::{LANES, Leaves};
-use ebbtide_ir::{ArrayId, ValueId};
+use ebbtide_ir::{ArrayId, Combine, Type, ValueId};
 
-use super::{First, For, Interiors, Iterations, Kind, Nest, Node, Over, Row};
+use super::{Buckets, First, For, Interiors, Iterations, Kind, Nest, Node, Over, Row};
 use crate::kernel::evaluate::{World, narrowed, remainders};
 use crate::kernel::interpret::{Ended, Iteration, Memory};
 use crate::kernel::interval::Before;
@@ -27,6 +27,8 @@ pub(crate) struct Outside<'a> {
     pub ranges: Vec<(i64, i64)>,
     /// The statements that compute a value before the innermost loop.
     pub early: &'a dyn Fn(ValueId) -> Body,
+    /// The type of an array.
+    pub ty: &'a dyn Fn(ArrayId) -> Type,
 }
 
 /// What became of a nest.
@@ -49,6 +51,10 @@ pub(crate) fn run(nest: &Nest, memory: &mut Memory, outside: &Outside) -> Result
     let cut = Leaves::of(&extents);
     let mut partials = vec![vec![0; nest.reductions.len()]; cut.count() as usize];
     let mut seen = vec![false; nest.reductions.len()];
+    if let Some(buckets) = &nest.buckets {
+        machine.buckets(memory, buckets, (cut.rows, cut.row))?;
+        return Ok(machine.ran);
+    }
     for node in &nest.body {
         let Node::For(shares) = node else { continue };
         let parts = if shares.kind == Kind::Seq { 1 } else { outside.threads };
@@ -132,6 +138,39 @@ struct Along<'a> {
 }
 
 impl Machine<'_> {
+    /// Threads note the terms of two batches of iterations; what is noted is combined in the order of threads.
+    fn buckets(
+        &mut self,
+        memory: &mut Memory,
+        buckets: &Buckets,
+        (rows, row): (i64, i64),
+    ) -> Result<(), Ended> {
+        let (threads, all) = (self.outside.threads, rows * row);
+        let first_column = self.outside.ranges[self.outside.ranges.len() - 1].0;
+        for (from, to) in [(0, all / 2), (all / 2, all)] {
+            let share = |part: i64| from + (to - from) * part / threads;
+            let mut noted = Vec::new();
+            for part in (0..threads).rev() {
+                let (mut at, end) = (share(part), share(part + 1));
+                while at < end {
+                    let column = first_column + at % row;
+                    let length = (row - at % row).min(end - at);
+                    let rows = (at / row, at / row + 1);
+                    let share = Share { rows, columns: (column, column + length) };
+                    self.rows(memory, &Interiors::OfEach, &buckets.row, share)?;
+                    at += length;
+                }
+                noted.push(std::mem::take(&mut memory.noted));
+            }
+            for (array, at, term) in noted.into_iter().rev().flatten() {
+                let how = buckets.tables.iter().find(|(a, _)| *a == array).map_or(Combine::Add, |t| t.1);
+                let element = &mut memory.arrays[array.index()][at];
+                *element = combine(how, (self.outside.ty)(array), *element, term);
+            }
+        }
+        Ok(())
+    }
+
     fn share(&mut self, memory: &mut Memory, body: &[Node], share: Share) -> Result<(), Ended> {
         for node in body {
             let Node::For(For { over: Over::Rows(interiors), body, .. }) = node else { continue };

@@ -14,6 +14,16 @@ pub(crate) fn show(program: &Program, nest: &Nest) -> String {
         text.push_str("by columns: a row is along the first range\n");
     }
     nest.body.iter().for_each(|node| shown(program, node, 0, &mut text));
+    if let Some(buckets) = &nest.buckets {
+        let names: Vec<&str> = buckets.tables.iter().map(|(a, _)| program.array(*a).name.as_str()).collect();
+        let _ = writeln!(
+            text,
+            "threads, each a run of iterations, with buckets for {}, or one thread",
+            names.join(", ")
+        );
+        shown_row(program, &buckets.row, 1, &mut text);
+        let _ = writeln!(text, "label exit{}, then each thread combines its buckets", buckets.exit);
+    }
     text
 }
 

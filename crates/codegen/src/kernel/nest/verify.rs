@@ -7,12 +7,13 @@
 //!    of the lanes of a leaf, and all of them are in one step.
 //! 5. Rows are taken as one where there are several ranges.
 //! 6. The label for faults stands behind the loops, once.
+//! 7. Threads that note terms in buckets run one iteration at a time, there are no leaves, and the nest has no other loops.
 
 use std::fmt;
 
 use ebbtide_ir::leaf::LANES;
 
-use super::{First, For, Interiors, Kind, Nest, Node, Over, Row};
+use super::{Buckets, First, For, Interiors, Kind, Nest, Node, Over, Row};
 
 /// Why a nest is not lawful: the number of the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,11 @@ impl fmt::Display for Broken {
 
 /// Is the nest lawful?
 pub(crate) fn verify(nest: &Nest) -> Result<(), Broken> {
+    if let Some(Buckets { row, .. }) = &nest.buckets {
+        holds(nest.body.is_empty() && nest.reductions.is_empty(), 7)?;
+        holds(row.inside.iter().all(|l| l.kind == Kind::Seq), 7)?;
+        return row.inside.iter().try_for_each(|l| interior(row, l, false));
+    }
     let [Node::For(shares), Node::Label(_)] = &nest.body[..] else { return Err(Broken(6)) };
     let sums = !nest.reductions.is_empty();
     holds(matches!(shares.kind, Kind::Threads(_) | Kind::Seq), 1)?;

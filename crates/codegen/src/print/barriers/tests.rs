@@ -13,7 +13,7 @@ use ebbtide_ir::{Block, Facts, Par, ParId, Program, Stmt, ValueId, verify, walk}
 use crate::analysis::names::{Names, reductions};
 use crate::analysis::thread_ownership::OnEntry;
 use crate::kernel::interpret::Memory;
-use crate::kernel::machine::{Family, Target};
+use crate::kernel::machine::{Family, Target, Threads};
 use crate::kernel::name::Fresh;
 use crate::kernel::segment::interpret::Segment;
 use crate::kernel::segment::show::show;
@@ -36,7 +36,8 @@ struct Whole<'p> {
 
 impl<'p> Whole<'p> {
     fn of(program: &'p Program, facts: &'p Facts, family: Family) -> Whole<'p> {
-        let mut text = Emitter::of(program, facts, family, Target { vector_bytes: 32 });
+        let mut text =
+            Emitter::of(program, facts, family, Target { vector_bytes: 32, threads: Threads::Several });
         let names = Names::of(program, &program.body);
         text.known_on_entry = OnEntry { given: names.used.clone(), named: names.arrays.clone() };
         text.find_mappings(&program.body);

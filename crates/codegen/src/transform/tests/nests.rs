@@ -8,12 +8,12 @@
 use std::collections::BTreeSet;
 
 use ebbtide_ir::evaluate::combine;
-use ebbtide_ir::{Combine, Facts, Program, Stmt as Source, Store, Type, ValueId, verify};
+use ebbtide_ir::{ArrayId, Combine, Facts, Program, Stmt as Source, Store, Type, ValueId, verify};
 
 use super::{Loop, cases, compare, memory, read};
 use crate::analysis::names::reductions;
 use crate::kernel::interpret::Iteration;
-use crate::kernel::machine::Target;
+use crate::kernel::machine::{Target, Threads};
 use crate::kernel::name::Name;
 use crate::kernel::nest::interpret::{Outside, Ran, run};
 use crate::kernel::nest::show::show;
@@ -22,7 +22,7 @@ use crate::kernel::nest::{Interiors, Kind, Nest, Node, Over, Row};
 use crate::transform::forms::Forms;
 use crate::transform::loop_nest::ParallelLoop;
 
-const TARGET: Target = Target { vector_bytes: 32 };
+const TARGET: Target = Target { vector_bytes: 32, threads: Threads::Several };
 
 /// `19 3; 40 3` as two lists of extents.
 fn extents(text: &str) -> Vec<Vec<i64>> {
@@ -62,7 +62,9 @@ impl<'p> Nested<'p> {
         };
         let ranges = nest.ranges.iter().map(|r| (number(r.from), number(r.to))).collect();
         let early = |v: ValueId| l.lowered(&vec![Source::Let(v)], &BTreeSet::new());
-        let ran = match run(nest, &mut found, &Outside { threads, names: &names, ranges, early: &early }) {
+        let ty = |array: ArrayId| l.program.array(array).ty;
+        let outside = Outside { threads, names: &names, ranges, early: &early, ty: &ty };
+        let ran = match run(nest, &mut found, &outside) {
             Ok(ran) => ran,
             Err(fault) => {
                 // What else was computed before a fault depends on threads.
@@ -126,11 +128,15 @@ fn parts(nest: &mut Nest) -> (&mut Kind, &mut Over, &mut Row) {
 
 #[test]
 fn a_nest_that_breaks_a_rule_is_refused() {
-    let (_, text) = cases("nests").into_iter().find(|(file, _)| file.ends_with("pointwise.eb")).unwrap();
-    let (_, program, _) = read(&text, "extents");
-    let facts = verify(&program).unwrap();
-    let nest = Nested::of(&program, &facts).nest;
-    assert_eq!(lawful(&nest), Ok(()));
+    let named = |name: &str| {
+        let (_, text) = cases("nests").into_iter().find(|(file, _)| file.ends_with(name)).unwrap();
+        let (_, program, _) = read(&text, "extents");
+        let facts = verify(&program).unwrap();
+        let nest = Nested::of(&program, &facts).nest;
+        assert_eq!(lawful(&nest), Ok(()));
+        nest
+    };
+    let nest = named("pointwise.eb");
     let broken = |change: &dyn Fn(&mut Nest)| {
         let mut nest = nest.clone();
         change(&mut nest);
@@ -147,4 +153,6 @@ fn a_nest_that_breaks_a_rule_is_refused() {
     let as_one = || Over::Rows(Interiors::AtCornersOrAsOne(BTreeSet::new()));
     assert_eq!(broken(&|nest| *parts(nest).1 = as_one()), Some(5));
     assert_eq!(broken(&|nest| drop(nest.body.pop())), Some(6));
+    let buckets = named("scatter.eb").buckets;
+    assert_eq!(broken(&|nest| nest.buckets.clone_from(&buckets)), Some(7));
 }

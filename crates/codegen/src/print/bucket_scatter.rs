@@ -1,0 +1,74 @@
+//! Ordered sums at shared elements, by the threads of a CPU (see [`crate::kernel::nest::Buckets`]), as C.
+
+use ebbtide_ir::{ArrayId, Combine};
+
+use crate::kernel::name::Ty;
+use crate::kernel::nest::Buckets;
+use crate::print::c_types::c_type;
+use crate::print::emitter::{Emitter, line};
+
+impl Emitter<'_> {
+    /// Prints a loop in batches, or as one batch of one thread; `row` prints the rows `first..end` and columns `jf..jt`.
+    pub fn batches(&mut self, buckets: &Buckets, last: usize, row: impl FnOnce(&mut Self)) {
+        let Buckets { tables, bytes, exit, .. } = buckets;
+        let [work, terms] = [&buckets.work, &buckets.terms].map(|work| self.work_text(work));
+        let narrow = |table: &(ArrayId, Combine)| format!(" && {} <= UINT32_MAX", self.length(table.0));
+        let narrow: String = tables.iter().map(narrow).collect();
+        line!(self, "const f64 terms = {terms};");
+        line!(
+            self,
+            "const int noted = eb_pays_to_note(f, rows, row, {work}, terms, {}){narrow};",
+            tables.len()
+        );
+        line!(
+            self,
+            "eb_notes *const notes = noted ? eb_begin_notes(f, {}, {bytes}.0 * terms) : 0;",
+            tables.len()
+        );
+        line!(self, "const i64 mask = noted ? notes->buckets - 1 : 0;");
+        for (k, (array, how)) in tables.iter().enumerate() {
+            let (combine, length) = (self.combine_terms(*array, *how), self.length(*array));
+            let begin = format!("eb_begin_table(notes, {k}, a{}, {length}, {combine})", array.index());
+            line!(self, "eb_bucket *const bucket{k} = noted ? {begin} : 0;");
+            line!(self, "const i32 shift{k} = noted ? notes->table[{k}].shift : 0;");
+        }
+        line!(self, "const i64 iterations = noted || f->thread == 0 ? eb_times(rows, row) : 0;");
+        line!(self, "for (i64 done = 0; done < iterations;) {{");
+        line!(self, "i64 at = done, stop = iterations, batch = iterations;");
+        line!(self, "if (noted) {{ batch = eb_min(eb_times(notes->share, f->threads), iterations - done);");
+        line!(self, "at = done + eb_share(batch, f->thread, f->threads);");
+        line!(self, "stop = done + eb_share(batch, f->thread + 1, f->threads); }}");
+        line!(self, "while (at < stop) {{");
+        line!(self, "const i64 first = at / row, end = first + 1, jf = f{last} + at % row;");
+        line!(self, "const i64 jt = jf + eb_min(row - at % row, stop - at);");
+        line!(self, "at += jt - jf;");
+        row(self);
+        line!(self, "}}");
+        line!(self, "exit{exit}: if (noted && eb_combine_rounds(notes, 0)) break;");
+        line!(self, "done += batch; }}");
+    }
+
+    /// How many elements an array has, as a C expression.
+    fn length(&self, array: ArrayId) -> String {
+        let a = array.index();
+        (0..self.program.array(array).rank).fold("1".to_string(), |n, d| format!("eb_times({n}, d{a}_{d})"))
+    }
+
+    /// The function that combines noted terms with the elements of an array, wanted from now on.
+    fn combine_terms(&mut self, array: ArrayId, how: Combine) -> String {
+        let ty = self.program.array(array).ty;
+        let t = c_type(ty);
+        let name = match how {
+            Combine::Add => format!("eb_add_terms_{t}"),
+            Combine::Min => format!("eb_min_terms_{t}"),
+            Combine::Max => format!("eb_max_terms_{t}"),
+        };
+        let combined = self.combine(how, Ty::One(ty), "a[term->at]", "term->value");
+        let text = format!(
+            "static void {name}(void *array, const char *at, const char *end) {{ {t} *const a = array; \
+             for (const eb_term_{t} *term = (const void *)at; term != (const void *)end; term++) a[term->at] = {combined}; }}\n"
+        );
+        self.combining.insert(name.clone(), text);
+        name
+    }
+}
