@@ -53,6 +53,7 @@ pub(crate) struct ThreadFrame {
     pub places: i64,
     pub staging: *mut u8,
     pub room: i64,
+    pub staged: i64,
     pub shared: *mut Shared,
     pub thread: i64,
     pub threads: i64,

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::time::Instant;
 
-use ebbtide_codegen::{COUNTERS, Raised, Target, Threads, Unit, c_unit, room_for_notes};
+use ebbtide_codegen::{
+    COUNTERS, Raised, Target, Threads, Unit, c_unit, room_for_notes, room_for_terms, sums_of_kept_terms,
+};
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{
     Block, Facts, Fault, LoopId, Outcome, Place, Program, RegionId, Stmt, ValueId, enclosing, parts, walk,
@@ -73,7 +75,9 @@ unsafe impl Backend for Cpu {
 
     fn scratch_bytes(&self, program: &Program, facts: &Facts, value: &dyn Fn(ValueId) -> Option<i64>) -> u64 {
         let threads = self.pool.threads();
-        partial_sums(program, facts, value) + room_for_notes(program, facts, [&program.body], threads, value)
+        let sums = if threads > 1 { sums_of_kept_terms(program, facts) } else { 0 };
+        let notes = room_for_notes(program, facts, [&program.body], threads, value);
+        partial_sums(program, facts, value) + notes.max(room_for_terms(sums, [&program.body], value))
     }
 
     fn compile(
@@ -182,7 +186,7 @@ struct Decided {
     worth: Vec<bool>,
     /// The most leaves of a reduction.
     leaves: usize,
-    /// The bytes in which all threads together note terms of ordered sums.
+    /// The bytes in which all threads together note or keep terms of sums.
     room: u64,
 }
 
@@ -258,7 +262,8 @@ impl Native {
         let several = self.pool.threads() > 1;
         let worth = self.segments.iter().map(|s| several && given.worth_sharing(&self.facts, s)).collect();
         let leaves = if self.unit.reductions == 0 { 0 } else { given.leaves(&self.facts, &self.segments) };
-        let room = given.room_for_notes(&self.facts, &self.segments, self.pool.threads());
+        let notes = given.room_for_notes(&self.facts, &self.segments, self.pool.threads());
+        let room = notes.max(given.room_for_terms(self.unit.kept_terms, &self.segments));
         let decided = Arc::new(Decided { shape, scalars, worth, leaves: leaves as usize, room });
         *last = Some(decided.clone());
         decided
@@ -316,8 +321,10 @@ impl Native {
         if self.unit.reductions > 0 {
             partials.resize(self.unit.reductions * (decided.leaves + 1), 0);
         }
-        let mut staging = if wanted > 1 { self.staging(decided.room) } else { Staging::default() };
-        let (staging_at, room) = (Shareable(staging.address()), staging.part(wanted));
+        // One thread notes nothing, but keeps terms.
+        let alone = wanted == 1 && self.unit.kept_terms == 0;
+        let mut staging = if alone { Staging::default() } else { self.staging(decided.room) };
+        let staging_at = Shareable(staging.address());
         let resume = match start {
             Start::Beginning => -1,
             Start::At(place) => {
@@ -357,7 +364,8 @@ impl Native {
                 partials: tables[2],
                 places: decided.leaves as i64,
                 staging: staging_at.get(),
-                room: if threads > 1 { room } else { 0 },
+                room: staging.part(threads),
+                staged: staging.bytes() as i64,
                 shared,
                 thread: thread as i64,
                 threads: threads as i64,

@@ -3,7 +3,7 @@
 //!
 //! The unit of work is an addition. What cannot be computed from the arguments of a launch is estimated.
 
-use ebbtide_codegen::{WORTH_SHARING, room_for_notes};
+use ebbtide_codegen::{WORTH_SHARING, room_for_notes, room_for_terms};
 use ebbtide_ir::{
     ArrayId, Block, Facts, LibraryCall, LibraryOp, Literal, Loop, LoopKind, Op, Par, Program, Sharing, Stmt,
     ValueId, leaf, walk,
@@ -164,6 +164,12 @@ impl Given<'_> {
     pub fn room_for_notes(&self, facts: &Facts, segments: &[Block], threads: usize) -> u64 {
         let value = |v| from_arguments(self.program, v, self.views, self.scalars).map(|bits| bits as i64);
         room_for_notes(self.program, facts, segments, threads, &value)
+    }
+
+    /// The bytes in which threads keep the terms of so many sums while they run these segments.
+    pub fn room_for_terms(&self, sums: usize, segments: &[Block]) -> u64 {
+        let value = |v| from_arguments(self.program, v, self.views, self.scalars).map(|bits| bits as i64);
+        room_for_terms(sums, segments, &value)
     }
 
     /// The most leaves that a reduction of these segments has.

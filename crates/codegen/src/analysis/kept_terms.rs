@@ -1,4 +1,4 @@
-//! Which sums over a parallel loop a grid takes in two goes. Input: a parallel loop; output: yes or no.
+//! Which sums over a parallel loop are taken in two goes. Input: a parallel loop; output: yes or no, and the memory for it.
 //!
 //! Sixteen threads take a leaf of thousands of iterations (law 8): for iterations that take long these are few threads. There all
 //! threads take iterations and keep their terms, and then sixteen threads add the terms of a leaf, in the same order. That needs
@@ -6,7 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::{Facts, Op, Par, Program, Sharing, Stmt, ValueId, walk};
+use ebbtide_ir::{Block, Facts, Op, Par, Program, Range, Sharing, Stmt, ValueId, walk};
+
+use crate::analysis::names::{reductions, values_inside};
+use crate::analysis::work::work;
 
 /// How many iterations keep their terms at a time; `EB_WINDOW` of the prelude.
 const WINDOW: usize = 131_072;
@@ -64,6 +67,58 @@ fn takes_long(program: &Program, par: &Par) -> bool {
         _ => {}
     });
     long
+}
+
+/// How many iterations of a loop keep their terms at a time on a CPU; `EB_KEPT` of the prelude.
+pub(crate) const KEPT: usize = 16_384;
+
+/// The bytes of the lanes of leaves that have terms in two windows.
+const OPEN: u64 = 2 * 16 * 8;
+
+/// Do the iterations of a loop keep their terms for the threads of a CPU? One thread takes a leaf of thousands of iterations
+/// otherwise, so that few threads have something to do; but to keep a term takes as long as a few additions in vectors.
+pub(crate) fn threads_keep_terms(program: &Program, facts: &Facts, par: &Par) -> bool {
+    /// An iteration of so much work does not notice.
+    const HEAVY: f64 = 512.0;
+    let inside = values_inside(par);
+    let mut loops = false;
+    walk(&par.body, &mut |stmt| loops |= matches!(stmt, Stmt::Loop(_)));
+    let extent =
+        |from, to| Some((program.literal(to)?.to_i64()? - program.literal(from)?.to_i64()?).max(0) as f64);
+    loops && keeps_terms(program, facts, par) && work(program, &inside, &par.body).total(&extent) >= HEAVY
+}
+
+/// The bytes in which threads keep terms of so many sums while they run these segments.
+pub fn room_for_terms<'p>(
+    sums: usize,
+    segments: impl IntoIterator<Item = &'p Block>,
+    value: &dyn Fn(ValueId) -> Option<i64>,
+) -> u64 {
+    let mut longest = 0;
+    for block in segments.into_iter().filter(|_| sums > 0) {
+        walk(block, &mut |stmt| {
+            if let Stmt::Par(par) = stmt {
+                let extent = |r: &Range| Some(value(r.to)?.saturating_sub(value(r.from)?).max(0));
+                let iterations =
+                    par.ranges.iter().map(extent).try_fold(1_i64, |n, extent| n.checked_mul(extent?));
+                longest = longest.max(iterations.map_or(KEPT as u64, |n| (n as u64).min(KEPT as u64)));
+            }
+        });
+    }
+    sums as u64 * (8 * longest.next_multiple_of(16) + OPEN)
+}
+
+/// The most sums of a loop of the program whose terms threads of a CPU keep.
+pub fn sums_of_kept_terms(program: &Program, facts: &Facts) -> usize {
+    let mut most = 0;
+    walk(&program.body, &mut |stmt| {
+        if let Stmt::Par(par) = stmt
+            && threads_keep_terms(program, facts, par)
+        {
+            most = most.max(reductions(facts, par).len());
+        }
+    });
+    most
 }
 
 #[cfg(test)]

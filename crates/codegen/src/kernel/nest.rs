@@ -96,6 +96,9 @@ pub(crate) enum Over {
     Columns { aligned: usize },
     /// The leaves of sums (law 8): some rows each, or a piece of a row.
     Leaves,
+    /// All iterations, of which each keeps its terms of sums; then those of leaves are added. A window of iterations at a time, of
+    /// which each thread takes a run.
+    Terms,
     /// What is left of the interval of a row, so many iterations at a time as long as there are so many. It pays to print so many
     /// of its passes as one.
     Interior { step: usize, unrolled: usize },

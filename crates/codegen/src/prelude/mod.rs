@@ -6,6 +6,7 @@ use ebbtide_math::Format;
 use ebbtide_math::c::Shape;
 
 use crate::analysis::bucket_scatter::{CHUNK, TABLES};
+use crate::analysis::kept_terms::KEPT;
 use crate::kernel::machine::{COMBINED, NOTED, WORTH_NOTING, WORTH_SHARING};
 
 pub(crate) use matmul::products;
@@ -18,7 +19,9 @@ pub(crate) const ORDERED_SCATTER: &str = include_str!("ordered_scatter.cu");
 
 /// The prelude of C.
 pub(crate) fn c() -> String {
-    include_str!("prelude.c").replace("$WORTH_SHARING", &format!("{WORTH_SHARING:.1}"))
+    include_str!("prelude.c")
+        .replace("$WORTH_SHARING", &format!("{WORTH_SHARING:.1}"))
+        .replace("$KEPT", &KEPT.to_string())
 }
 
 /// How threads note terms in buckets, in C.

@@ -42,7 +42,7 @@ typedef struct {
     u64 *partials;          /* by reduction: results of its leaves, then whether any iteration combined */
     i64 places;             /* how many leaves there is room for */
     char *staging;          /* where threads note terms of ordered sums, one behind the other */
-    i64 room;               /* the bytes that each of them has there */
+    i64 room, staged;       /* the bytes that each of them has there, and all of them together */
     eb_shared *shared;
     i64 thread, threads;
     i64 resume;             /* the region to go on at, or -1 */
@@ -229,6 +229,11 @@ enum { EB_LEAVES = 2048 };
 #define EB_SEEN f->places
 #define EB_PARTIALS (f->places + 1)
 typedef struct { i64 count, rows_per_leaf, pieces, size; } eb_leaves;
+/* The terms of so many iterations are kept at a time, and the lanes of leaves that are not complete. */
+enum { EB_KEPT = $KEPT, EB_OPEN = 2 * 16 * 8 };
+static inline i64 eb_window(const eb_frame *f, i64 sums) { return eb_min((f->staged / sums - EB_OPEN) / 8 & -16, EB_KEPT); }
+/* The leaf of an iteration. */
+static inline i64 eb_leaf_of(const eb_leaves *c, i64 row, i64 at) { return at / row / c->rows_per_leaf * c->pieces + (c->pieces > 1 ? at % row / c->size : 0); }
 static inline eb_leaves eb_cut(i64 rows, i64 row) {
     i64 size = (eb_max(eb_times(rows, row) / (EB_LEAVES / 2) + 1, 4096) + 15) / 16 * 16;
     eb_leaves c = {0, 1, 1, size};

@@ -44,6 +44,8 @@ pub(crate) struct Emitter<'p> {
     pub combiners: BTreeMap<String, String>,
     /// The functions that combine noted terms, by name; on a CPU.
     pub combining: BTreeMap<String, String>,
+    /// The functions that add kept terms, by name; on a CPU.
+    pub adding: BTreeMap<String, String>,
     /// The library operations, by number.
     pub calls: Vec<LibraryCall>,
     /// By segment: how many threads its blocks may have.
@@ -111,6 +113,7 @@ impl<'p> Emitter<'p> {
             kept_terms: 0,
             combiners: BTreeMap::new(),
             combining: BTreeMap::new(),
+            adding: BTreeMap::new(),
             calls: Vec::new(),
             widths: Vec::new(),
             others: BTreeSet::new(),

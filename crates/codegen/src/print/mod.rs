@@ -15,6 +15,7 @@ pub(crate) mod grid_reduction;
 pub(crate) mod index_expr;
 pub(crate) mod interchanged;
 pub(crate) mod interior;
+pub(crate) mod kept_terms;
 pub(crate) mod library;
 pub(crate) mod nest;
 pub(crate) mod operation;

@@ -10,7 +10,7 @@ use crate::print::c_types::{c_type, neutral};
 use crate::print::emitter::{Emitter, line};
 use crate::print::interior::narrowing;
 use crate::print::operation::vector_type;
-use crate::print::statements::Context;
+use crate::print::statements::{Context, Lanes};
 
 /// A nest, and what its text needs to know besides.
 struct Printed<'a> {
@@ -33,7 +33,7 @@ impl Printed<'_> {
 
     /// What an iteration declares in which a lane of a leaf has the sum.
     fn lane(&self) -> &'static str {
-        match self.nest.reductions.is_empty() {
+        match self.nest.reductions.is_empty() || self.cx.lanes == Lanes::Later {
             true => "",
             false => "const int lane = (int)((j - f0_lane) & 15);",
         }
@@ -52,9 +52,12 @@ impl Emitter<'_> {
                 text.rows(&noting, &Interiors::OfEach, &buckets.row)
             });
         }
+        let keeps = nest.body.iter().any(|node| matches!(node, Node::For(For { over: Over::Terms, .. })));
         for node in &nest.body {
             match node {
                 Node::For(l) => self.shares(&printed, l),
+                // Windows have it inside.
+                Node::Label(_) if keeps => {}
                 Node::Label(exit) => line!(self, "exit{exit}: ;"),
                 // Rows and iterations stand in loops.
                 Node::Row(_) | Node::Iterations(_) => {}
@@ -74,6 +77,7 @@ impl Emitter<'_> {
         let last = printed.last();
         match (&l.over, printed.nest.order) {
             (Over::Leaves, _) => self.leaves(printed, l),
+            (Over::Terms, _) => self.terms(printed, l),
             (_, Order::Exchanged) => {
                 line!(self, "const i64 from[2] = {{f1, f0}}, extent[2] = {{e1, e0}};");
                 line!(self, "{{ const i64 f0 = from[0], e0 = extent[0], f1 = from[1], e1 = extent[1];");
@@ -115,13 +119,7 @@ impl Emitter<'_> {
     fn leaves(&mut self, printed: &Printed, l: &For) {
         let (last, reductions) = (printed.last(), printed.reductions);
         line!(self, "eb_leaves cut = eb_cut(rows, row);");
-        line!(self, "int reached = 1;");
-        for (k, (_, s)) in reductions.iter().enumerate() {
-            line!(self, "int seen{k} = 0;");
-            line!(self, "{{");
-            self.outer_offset(s, |_, _, _| "reached = 0;".to_string());
-            line!(self, "}}");
-        }
+        self.begin_sums(reductions);
         line!(
             self,
             "for (i64 leaf = eb_share(cut.count, part, parts); leaf < eb_share(cut.count, part + 1, parts); leaf++) {{"
@@ -146,8 +144,32 @@ impl Emitter<'_> {
         self.rows_of(printed, l);
         self.end_leaf(reductions);
         line!(self, "}}");
+        self.end_sums(reductions);
+    }
+
+    /// The iterations of a share, which keep their terms, and the leaves that add them.
+    fn terms(&mut self, printed: &Printed, l: &For) {
+        let cx = Context { lanes: Lanes::Later, ..printed.cx };
+        let keeping = Printed { cx, ..*printed };
+        self.begin_sums(printed.reductions);
+        self.windows(printed.reductions, (printed.last(), cx.exit), |text| text.rows_of(&keeping, l));
+        self.end_sums(printed.reductions);
+    }
+
+    /// Whether the elements of reductions exist, and whether any iteration had a term so far.
+    fn begin_sums(&mut self, reductions: &[(Combine, &Store)]) {
+        line!(self, "int reached = 1;");
+        for (k, (_, s)) in reductions.iter().enumerate() {
+            line!(self, "int seen{k} = 0;");
+            line!(self, "{{");
+            self.outer_offset(s, |_, _, _| "reached = 0;".to_string());
+            line!(self, "}}");
+        }
+    }
+
+    /// Whether any iteration combined at all decides whether the element is touched.
+    fn end_sums(&mut self, reductions: &[(Combine, &Store)]) {
         for k in 0..reductions.len() {
-            // Whether any iteration combined at all decides whether the element is touched.
             line!(
                 self,
                 "if (seen{k}) __atomic_store_n(&f->partials[{k} * EB_PARTIALS + EB_SEEN], 1, __ATOMIC_RELAXED);"
@@ -204,7 +226,7 @@ impl Emitter<'_> {
         let (j, lane) = (printed.innermost(), printed.lane());
         line!(self, "for (int side = 0; side < 2; side++) {{");
         line!(self, "for (const i64 stop = side ? jt : lo; j < stop; j++) {{ const i64 {j} = j; {lane}");
-        self.body(printed.cx.seldom(), &row.careful);
+        self.keeping(printed, |text| text.body(printed.cx.seldom(), &row.careful));
         line!(self, "}}");
         line!(self, "if (side) break;");
         self.interior_loops(printed, &row.inside);
@@ -232,7 +254,10 @@ impl Emitter<'_> {
             .collect();
         match (&l.kind, &l.over) {
             (Kind::Lanes(lanes), Over::Interior { step, unrolled }) => {
-                self.sums_to_vectors(printed, *lanes, iterations.len());
+                let sums = printed.cx.lanes != Lanes::Later;
+                if sums {
+                    self.sums_to_vectors(printed, *lanes, iterations.len());
+                }
                 if *unrolled > 1 {
                     line!(self, "#pragma GCC unroll {unrolled}");
                 }
@@ -240,7 +265,9 @@ impl Emitter<'_> {
                 line!(self, "for (const i64 whole = j + ((hi - j) & -{step}); j < whole; j += {step}) {{");
                 iterations.iter().for_each(|it| self.vector(printed, *lanes, it));
                 line!(self, "}}");
-                self.sums_from_vectors(printed, iterations.len());
+                if sums {
+                    self.sums_from_vectors(printed, iterations.len());
+                }
             }
             (_, Over::Tail) => {
                 line!(self, "if (j < hi) {{ const i64 tail = hi - j, {j} = j;");
@@ -249,10 +276,22 @@ impl Emitter<'_> {
             }
             _ => {
                 line!(self, "for (; j < hi; j++) {{ const i64 {j} = j; {}", printed.lane());
-                iterations.iter().for_each(|it| self.body(printed.cx, &it.body));
+                self.keeping(printed, |text| {
+                    iterations.iter().for_each(|it| text.body(printed.cx, &it.body));
+                });
                 line!(self, "}}");
             }
         }
+    }
+
+    /// One iteration, which keeps its terms where they are added later.
+    fn keeping(&mut self, printed: &Printed, print: impl FnOnce(&mut Self)) {
+        if printed.cx.lanes != Lanes::Later {
+            return print(self);
+        }
+        self.no_terms(printed.reductions);
+        print(self);
+        self.keep_terms(printed.reductions, "j - origin");
     }
 
     /// One vector of iterations, or several side by side.

@@ -340,6 +340,10 @@ impl Emitter<'_> {
                 let t = c_ty(ty);
                 value = format!("op_select_{t}({mask}, {value}, op_float_{t}({}))", c_literal(neutral));
             }
+            if let (Lanes::Later, Ty::Vector(_, lanes)) = (cx.lanes, ty) {
+                let at = format!("kept{number} + (j + {} - origin)", vector * lanes);
+                return line!(self, "eb_store_{}({at}, {value});", c_ty(ty));
+            }
             let name = format!("r{number}_{vector}");
             let combined = self.combine(how, ty, &name, &value);
             return line!(self, "{name} = {combined};");

@@ -59,6 +59,7 @@ pub fn c_unit(
         source.push_str(&prelude::bucket_scatter());
         text.combining.values().for_each(|function| source.push_str(function));
     }
+    text.adding.values().for_each(|function| source.push_str(function));
     let mut unit = text.finish(source, "static __attribute__((noinline))");
     unit.parts = parts.iter().max().map_or(1, |last| last + 1);
     Ok(unit)

@@ -10,6 +10,7 @@ use ebbtide_ir::{ArrayId, Combine, Facts, Literal, Par, Program, Store, Type, Va
 use crate::analysis::bucket_scatter::{BucketScatter, bucket_scatter};
 use crate::analysis::flat_rows::flat_rows;
 use crate::analysis::interior::{Decide, Interior, interior};
+use crate::analysis::kept_terms::threads_keep_terms;
 use crate::analysis::names::{scatters, values_inside};
 use crate::analysis::varying::vector_element;
 use crate::analysis::vector_costs::VectorCosts;
@@ -68,6 +69,7 @@ impl ParallelLoop<'_> {
             ([], Order::OfProgram, _) => Over::Rows(Interiors::OfEach),
             // The same thread runs an iteration as ever.
             ([], Order::Exchanged, _) => Over::Columns { aligned: 1 },
+            _ if self.keeps_terms() => Over::Terms,
             _ => Over::Leaves,
         };
         let shares = For { kind, over, body: vec![Node::For(rows)] };
@@ -97,6 +99,11 @@ impl ParallelLoop<'_> {
         let row = Row { interval: interior.interval(), least: 0, careful, inside: vec![inside_row] };
         let work = work(program, inside, &par.body);
         Some(Buckets { tables, work, terms, bytes, row, exit: forms.fresh.next() })
+    }
+
+    /// Do iterations keep their terms, so that several threads share a leaf?
+    fn keeps_terms(&self) -> bool {
+        self.target.threads == Threads::Several && threads_keep_terms(self.program, self.facts, self.par)
     }
 
     /// The loop over the rows of a share.

@@ -1,4 +1,5 @@
-//! Ordered sums at shared elements have the same bits for every number of threads: those of the interpreter.
+//! Sums at shared elements, and sums over iterations that take long, have the same bits for every number of threads: those of
+//! the interpreter.
 
 use ebbtide::prelude::*;
 use ebbtide_cpu::{Cache, Counters, Options};
@@ -63,6 +64,40 @@ fn extremes(
         } else {
             most[k].max_assign(x[[i, j]]);
         }
+    }
+}
+
+/// Sums and an extreme over iterations that take long, some of which have no term.
+#[program]
+fn long_iterations(
+    x: &Array2<f32>,
+    rounds: usize,
+    loss: &mut Array0<f32>,
+    most: &mut Array0<f32>,
+    count: &mut Array0<i32>,
+) {
+    for (i, j) in par(0..x.dim(0), 0..x.dim(1)) {
+        let mut sum = 0.0;
+        for k in 0..rounds {
+            sum += (x[[i, j]] * k as f32).sin() - 0.125 * (x[[i, j]] - k as f32);
+        }
+        loss[[]] += sum;
+        if sum > 0.4 {
+            most[[]].max_assign(sum);
+            count[[]] += 1;
+        }
+    }
+}
+
+/// The same in doubles, one long row; a division by zero ends it.
+#[program]
+fn long_row(x: &Array1<f64>, by: &Array1<i32>, rounds: usize, loss: &mut Array0<f64>) {
+    for i in par(0..x.len()) {
+        let mut sum = 0.0;
+        for k in 0..rounds {
+            sum += (x[i] * k as f64).cos() - 0.125 * x[i];
+        }
+        loss[[]] += sum * (6 / by[i]) as f64;
     }
 }
 
@@ -168,6 +203,47 @@ fn extremes_and_counts_have_the_bits_of_the_interpreter() {
             let count = count.to_vec().into_iter().map(|n| n as u64).collect();
             Ok(vec![single(&least), single(&most), count])
         });
+    }
+}
+
+#[test]
+fn sums_over_long_iterations_have_the_bits_of_the_interpreter() {
+    // One leaf, several windows, rows that are shorter than lanes, and longer than a leaf.
+    for shape in [[1, 900], [1, 40_003], [9_001, 3], [5, 5_003], [301, 101]] {
+        let x = numbers(8, shape[0] * shape[1], 1 << 16);
+        same_bits(|device| {
+            let x = device.from_fn(shape, |[i, j]| x[i * shape[1] + j] as f32 / 65536.0 - 0.5)?;
+            let (mut loss, mut most) = (device.from_fn([], |_| 0.3)?, device.from_fn([], |_| -1.0)?);
+            let mut count = device.zeros::<i32, 0>([])?;
+            long_iterations().compile(device)?.launch((&x, 7, &mut loss, &mut most, &mut count))?;
+            let single = |x: &Array0<f32>| u64::from(x.value().to_bits());
+            Ok(vec![vec![single(&loss), single(&most), count.value() as u64]])
+        });
+    }
+    let x = numbers(9, 70_001, 1 << 16);
+    same_bits(|device| {
+        let x = device.from_fn([70_001], |[i]| x[i] as f64 / 65536.0 - 0.5)?;
+        let by = device.from_fn([70_001], |[i]| 1 + (i % 3) as i32)?;
+        let mut loss = device.zeros([])?;
+        long_row().compile(device)?.launch((&x, &by, 7, &mut loss))?;
+        Ok(vec![vec![loss.value().to_bits()]])
+    });
+}
+
+#[test]
+fn a_fault_ends_a_sum_over_long_iterations() {
+    let n = 40_000;
+    for zero in [0, 17_000, n - 1] {
+        for device in devices() {
+            let x = device.from_fn([n], |[i]| i as f64).unwrap();
+            let by = device.from_fn([n], |[i]| i32::from(i != zero)).unwrap();
+            let mut loss = device.zeros([]).unwrap();
+            let compiled = long_row().compile(&device).unwrap();
+            let error = compiled.launch((&x, &by, 7, &mut loss)).unwrap_err().to_string();
+            assert!(error.contains("zero"), "{device:?}: {error}");
+            let by = device.from_fn([n], |_| 1).unwrap();
+            compiled.launch((&x, &by, 7, &mut loss)).unwrap();
+        }
     }
 }
 

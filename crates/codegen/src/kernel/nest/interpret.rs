@@ -57,6 +57,10 @@ pub(crate) fn run(nest: &Nest, memory: &mut Memory, outside: &Outside) -> Result
     }
     for node in &nest.body {
         let Node::For(shares) = node else { continue };
+        if shares.over == Over::Terms {
+            machine.terms(memory, &shares.body, &cut, (&mut partials, &mut seen))?;
+            continue;
+        }
         let parts = if shares.kind == Kind::Seq { 1 } else { outside.threads };
         for part in (0..parts).rev() {
             let (row, jf) = (cut.row, outside.ranges[extents.len() - 1].0);
@@ -138,6 +142,53 @@ struct Along<'a> {
 }
 
 impl Machine<'_> {
+    /// Threads keep the terms of their iterations; then those of leaves are combined.
+    fn terms(
+        &mut self,
+        memory: &mut Memory,
+        body: &[Node],
+        cut: &Leaves,
+        (partials, seen): (&mut [Vec<Bits>], &mut [bool]),
+    ) -> Result<(), Ended> {
+        let (threads, all, row, lanes) = (self.outside.threads, cut.rows * cut.row, cut.row, LANES as i64);
+        let first_column = self.outside.ranges[self.outside.ranges.len() - 1].0;
+        let none = |nest: &Nest| -> Vec<_> {
+            let neutral = |(how, ty): &(Combine, Type)| (vec![neutral(*how, *ty); LANES], false);
+            nest.reductions.iter().map(neutral).collect()
+        };
+        let mut kept = vec![vec![0; all as usize]; self.nest.reductions.len()];
+        let share = |part: i64| if part == threads { all } else { all * part / threads / lanes * lanes };
+        for part in (0..threads).rev() {
+            let (mut at, end) = (share(part), share(part + 1));
+            while at < end {
+                let (r, column) = (at / row, at % row);
+                let length = (row - column).min(lanes - column % lanes).min(end - at);
+                memory.reductions = none(self.nest);
+                let columns = (first_column + column, first_column + column + length);
+                self.share(memory, body, Share { rows: (r, r + 1), columns })?;
+                for (k, (terms, any)) in memory.reductions.iter().enumerate() {
+                    seen[k] |= *any;
+                    (0..length)
+                        .for_each(|i| kept[k][(at + i) as usize] = terms[((column + i) % lanes) as usize]);
+                }
+                at += length;
+            }
+        }
+        let leaf_of =
+            |at: i64| at / row / cut.rows_per_leaf * cut.pieces + at % row / cut.size.max(1) % cut.pieces;
+        for (leaf, partials) in partials.iter_mut().enumerate() {
+            memory.reductions = none(self.nest);
+            for at in (0..all).filter(|at| leaf_of(*at) == leaf as i64) {
+                for (k, (how, ty)) in self.nest.reductions.iter().enumerate() {
+                    let sum = &mut memory.reductions[k].0[(at % row % lanes) as usize];
+                    *sum = combine(*how, *ty, *sum, kept[k][at as usize]);
+                }
+            }
+            end_leaf(self.nest, memory, partials, &mut vec![false; seen.len()]);
+        }
+        Ok(())
+    }
+
     /// Threads note the terms of two batches of iterations; what is noted is combined in the order of threads.
     fn buckets(
         &mut self,

@@ -71,6 +71,7 @@ fn for_loop(program: &Program, l: &For, depth: usize, out: &mut String) {
         Over::Columns { aligned: 1 } => "columns".to_string(),
         Over::Columns { aligned } => format!("columns, from a multiple of {aligned} on"),
         Over::Leaves => "leaves".to_string(),
+        Over::Terms => "iterations that keep their terms, then of the leaves that add them".to_string(),
         Over::Interior { step: 1, .. } => "the interior".to_string(),
         Over::Interior { step, .. } => format!("the interior, {step} iterations at a time"),
         Over::Tail => "the rest".to_string(),

@@ -36,7 +36,7 @@ pub(crate) fn verify(nest: &Nest) -> Result<(), Broken> {
     let sums = !nest.reductions.is_empty();
     holds(matches!(shares.kind, Kind::Threads(_) | Kind::Seq), 1)?;
     match shares.over {
-        Over::Leaves => holds(sums, 4)?,
+        Over::Leaves | Over::Terms => holds(sums, 4)?,
         Over::Rows(Interiors::OfEach) | Over::Columns { .. } => holds(!sums, 4)?,
         _ => return Err(Broken(2)),
     }
