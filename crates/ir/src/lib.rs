@@ -107,7 +107,6 @@
 
 mod analysis;
 mod builder;
-pub mod cases;
 mod interp;
 pub mod parts;
 pub mod passes;

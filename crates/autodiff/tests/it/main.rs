@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use ebbtide_autodiff::{Optimisation, Request, STEPS, gradient_to_show, tangent};
-use ebbtide_ir::cases::check_all;
+use ebbtide_cases::check_all;
 use ebbtide_ir::{Program, verify, verify_source};
 
 fn step(name: &str, source: &Program) -> Result<Program, String> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ebbtide_ir::cases::check_all;
+use ebbtide_cases::check_all;
 use ebbtide_ir::{Program, passes, verify, verify_source};
 
 /// A transformation by its name, or the verifier.

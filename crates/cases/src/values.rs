@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::syntax::{ArrayId, Literal, Param, Program, Type};
+use ebbtide_ir::{ArrayId, Literal, Param, Program, Type};
 
 /// By array: its shape and its elements.
 type Arrays = BTreeMap<ArrayId, (Vec<i64>, Vec<u8>)>;

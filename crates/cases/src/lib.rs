@@ -22,9 +22,7 @@ mod values;
 
 use std::path::{Path, PathBuf};
 
-use crate::interp::{Bytes, HostArray, Machine, Outcome};
-use crate::syntax::*;
-use crate::verify::{verify, verify_source};
+use ebbtide_ir::*;
 use values::{arguments, shown};
 
 /// Makes the steps of all cases of a folder: their number, or what is not as the files say. `UPDATE_EXPECT=1` writes it there.
