@@ -20,7 +20,7 @@ use crate::kernel::work::Work;
 pub(crate) const TABLES: usize = 8;
 
 /// The bytes of a piece of a bucket; `EB_CHUNK` of the prelude.
-pub(crate) const CHUNK: usize = 1024;
+pub(crate) const CHUNK: usize = 2048;
 
 /// A thread notes terms in so many bytes at most.
 const ROOM: u64 = 512 << 10;

@@ -147,5 +147,8 @@ static __attribute__((noinline)) char *eb_next_chunk(eb_notes *n, eb_bucket *buc
         term->value = value; \
         bucket->to = to + sizeof *term; \
         return 0; \
+    } \
+    static __attribute__((noinline, unused)) i32 eb_note_rarely_##t(eb_notes *n, eb_bucket *buckets, i64 mask, i32 shift, i64 at, t value) { \
+        return eb_note_##t(n, buckets, mask, shift, at, value); \
     }
 EB_TERMS(f32, u32) EB_TERMS(i32, u32) EB_TERMS(u32, u32) EB_TERMS(f64, i64) EB_TERMS(i64, i64)

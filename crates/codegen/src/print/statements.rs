@@ -254,7 +254,9 @@ impl Emitter<'_> {
                 let element = format!("a{}[place]", element.array.index());
                 let combined = how.map_or("term".to_string(), |how| self.combine(how, *ty, &element, "term"));
                 let t = c_ty(*ty);
-                let note = format!("eb_note_{t}(notes, bucket{table}, mask, shift{table}, place, term)");
+                let rarely = if cx.pace == Pace::Rare { "rarely_" } else { "" };
+                let note =
+                    format!("eb_note_{rarely}{t}(notes, bucket{table}, mask, shift{table}, place, term)");
                 line!(self, "{only}{{ const i64 place = {offset}; const {t} term = {value};");
                 line!(
                     self,
