@@ -67,6 +67,16 @@ fn extremes(
     }
 }
 
+/// Adds as often as it is told.
+#[program]
+fn very_often(at: &Array1<i32>, times: usize, y: &mut Array1<f64>) {
+    for i in par(0..at.len()) {
+        for _k in 0..times {
+            y[at[i] as usize] += 1.0;
+        }
+    }
+}
+
 /// Sums and an extreme over iterations that take long, some of which have no term.
 #[program]
 fn long_iterations(
@@ -266,6 +276,30 @@ fn a_fault_ends_the_loop_of_every_thread() {
             compiled.launch((&at, &by, &mut y)).unwrap();
             assert_eq!(y.to_vec(), vec![(n / 50 * 8 * 1000) as i32; 50]);
         }
+    }
+}
+
+#[test]
+fn a_loop_whose_iterations_never_end_is_stopped() {
+    for threads in [1, 2, 3, 8] {
+        let (device, _) = device(threads);
+        let cancel = Cancel::new();
+        let compiled = very_often().compile(&device).unwrap().cancel_with(&cancel);
+        let at = device.from_fn([500], |[i]| (i % 30) as i32).unwrap();
+        let mut y = device.zeros([30]).unwrap();
+        let switch = cancel.clone();
+        // Before the launch, at its beginning or in its middle: it is stopped.
+        let later = std::thread::spawn(move || {
+            (0..1000).for_each(|_| std::thread::yield_now());
+            switch.cancel();
+        });
+        let stopped = compiled.launch((&at, 1 << 40, &mut y)).unwrap_err();
+        assert!(stopped.to_string().contains("cancelled"), "{stopped}");
+        later.join().unwrap();
+        cancel.reset();
+        let mut y = device.zeros([30]).unwrap();
+        compiled.launch((&at, 300, &mut y)).unwrap();
+        assert_eq!(y.to_vec().iter().sum::<f64>(), 150_000.0);
     }
 }
 
