@@ -104,18 +104,19 @@ enum InnerLoads {
 fn inner_loads(program: &Program, affines: &Affines, par: &Par) -> Option<InnerLoads> {
     let variable = par.ranges.last()?.var;
     let mut found = None;
-    for inner in par.body.iter().filter(|stmt| matches!(stmt, Stmt::Loop(_))) {
-        walk(std::slice::from_ref(inner), &mut |stmt| {
+    let moves = |v: &ValueId| affines.form(*v).coefficient(variable) != 0;
+    walk(&par.body, &mut |stmt| {
+        let Stmt::Loop(inner) = stmt else { return };
+        walk(&inner.body, &mut |stmt| {
             let Stmt::Let(v) = stmt else { return };
             let Op::Load(_, index) = program.op(*v) else { return };
-            let moves = |v: &ValueId| affines.form(*v).coefficient(variable) != 0;
             found = found.max(match index.as_slice().split_last() {
                 Some((_, rows)) if rows.iter().any(moves) => Some(InnerLoads::Across),
                 Some((last, _)) if moves(last) => Some(InnerLoads::Along),
                 _ => None,
             });
         });
-    }
+    });
     found
 }
 
