@@ -24,11 +24,13 @@ mod capture;
 mod cotangents;
 mod loops;
 mod replay;
+mod results;
 mod window;
 
 use capture::{Around, Capture};
 use cotangents::Cotangent;
 use replay::{Passes, Replay};
+use results::{Results, nested_in_counted_loops};
 use window::Window;
 
 pub(crate) use replay::Storage;
@@ -98,6 +100,12 @@ pub(crate) struct Task<'a> {
     store: Option<Storage<'a>>,
     /// How passes of inner loops find what earlier ones left in locals.
     replays: HashMap<LoopId, Replay>,
+    /// What inner loops left in locals, where it is kept.
+    results: HashMap<LoopId, Results>,
+    /// The loops inside of two others or more that all count.
+    nested: BTreeSet<LoopId>,
+    /// Are some of the passes of a loop run again that are not reversed yet?
+    partial: bool,
     /// The arrays that the body runs over a copy of, and the copies.
     copies: BTreeMap<ArrayId, ArrayId>,
     captures: HashMap<ValueId, Capture>,
@@ -162,6 +170,9 @@ impl<'a> Task<'a> {
             passes: HashMap::new(),
             store: None,
             replays: HashMap::new(),
+            results: HashMap::new(),
+            nested: nested_in_counted_loops(body),
+            partial: false,
             copies: BTreeMap::new(),
             captures: HashMap::new(),
             window: None,

@@ -15,6 +15,9 @@ impl Task<'_> {
     /// Runs a loop once more. Where its number of passes is data, they are counted.
     pub(super) fn forward_loop(&mut self, w: &mut Writer, l: &Loop, passes: Passes) -> Result<(), Error> {
         if let (LoopKind::For { from, to, .. }, None) = (&l.kind, l.until) {
+            if self.recall_results(w, l) {
+                return Ok(());
+            }
             let (from, to) = (self.mapped(*from), self.mapped(*to));
             let tape = match passes {
                 Passes::Kept => self.tape(w, l),
@@ -22,9 +25,13 @@ impl Task<'_> {
             };
             let LoopKind::For { var, .. } = l.kind else { return Ok(()) };
             let sums = l.sums.iter().map(|local| self.locals.get(local).copied().unwrap_or(*local)).collect();
-            return self.forward_passes(w, l, (from, to), sums, |this, w, pass| {
+            self.forward_passes(w, l, (from, to), sums, |this, w, pass| {
                 this.keep(w, &tape, (Some(var), pass));
-            });
+            })?;
+            if passes == Passes::Forgotten {
+                self.keep_results(w, l);
+            }
+            return Ok(());
         }
         if self.repeat_loop(w, l)? {
             return Ok(());
@@ -158,8 +165,9 @@ impl Task<'_> {
                 if let Replay::Rerun = replay {
                     // What the locals held before this pass: run the earlier passes once more.
                     let saved = self.map.clone();
+                    let outer = std::mem::replace(&mut self.partial, true);
                     self.forward_passes(w, l, (from, pass), Vec::new(), |_, _, _| {})?;
-                    self.map = saved;
+                    (self.map, self.partial) = (saved, outer);
                 }
                 self.map.extend(var.map(|var| (var, pass)));
                 self.within(l, pass, |this| this.reverse(w, &l.body))?;

@@ -221,9 +221,9 @@ impl Task<'_> {
         let mut before = entry.clone();
         self.recall(w, fine, (None, number), &mut before);
         let outer = self.enter(w, &before);
-        let saved = self.map.clone();
+        let (saved, outer_partial) = (self.map.clone(), std::mem::replace(&mut self.partial, true));
         self.forward_passes(w, l, (first, pass), Vec::new(), |_, _, _| {})?;
-        self.map = saved;
+        (self.map, self.partial) = (saved, outer_partial);
         self.map.extend(var.map(|var| (var, pass)));
         self.within(l, pass, |this| this.reverse(w, &l.body))?;
         self.locals = outer;
@@ -246,7 +246,7 @@ impl Task<'_> {
         tape: &Tape,
     ) -> Result<(), Error> {
         let outer = self.enter(w, entry);
-        let saved = self.map.clone();
+        let (saved, partial) = (self.map.clone(), std::mem::replace(&mut self.partial, true));
         self.forward_passes(w, l, (from, to), Vec::new(), |this, w, pass| {
             let since = w.sub(pass, from);
             let (rest, zero) = (w.binary(Binary::Rem, since, piece), w.index(0));
@@ -257,7 +257,7 @@ impl Task<'_> {
             let then = w.end();
             w.push(Stmt::If(Branch { condition, then, otherwise: Vec::new() }));
         })?;
-        self.map = saved;
+        (self.map, self.partial) = (saved, partial);
         self.locals = outer;
         Ok(())
     }
