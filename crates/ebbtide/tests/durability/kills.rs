@@ -7,7 +7,7 @@ use ebbtide::prelude::*;
 
 use crate::folder::folder;
 use crate::kill::{self, Life};
-use crate::problems::{Problem, of_cooling, of_limited, of_nested};
+use crate::problems::{Problem, of_cooling, of_history, of_limited, of_nested};
 
 const RUN: &str = "EBBTIDE_TEST_RUN";
 const PROBLEM: &str = "EBBTIDE_TEST_PROBLEM";
@@ -18,7 +18,9 @@ fn problem(which: usize) -> Problem {
         0 => of_nested(n, Budget::StoreAll),
         1 => of_nested(n, Budget::Revolve { slots: 2, block: 1 }),
         2 => of_cooling(Budget::Revolve { slots: 3, block: 2 }),
-        _ => of_limited(Budget::Revolve { slots: 2, block: 2 }),
+        3 => of_limited(Budget::Revolve { slots: 2, block: 2 }),
+        4 => of_history(n, Budget::StoreAll),
+        _ => of_history(n, Budget::Revolve { slots: 1, block: 1 }),
     }
 }
 
@@ -41,7 +43,7 @@ fn spawn(run: &Path, which: usize) -> Command {
 fn c62_a_gradient_killed_at_any_point_ends_with_the_same_bits() {
     let folder = folder();
     let mut killed = 0;
-    for which in 0..4 {
+    for which in 0..6 {
         let mut problem = problem(which);
         let mut lives = 0;
         // A child takes a compiler's cache and a process; the points that are left out come in long runs.
@@ -65,7 +67,7 @@ fn c62_a_gradient_killed_at_any_point_ends_with_the_same_bits() {
 #[test]
 fn c62_a_gradient_killed_at_its_commits_again_and_again_ends_with_the_same_bits() {
     let folder = folder();
-    for which in [1, 2] {
+    for which in [1, 2, 5] {
         let mut problem = problem(which);
         let run = folder.path().join(which.to_string());
         let mut killed = 0;

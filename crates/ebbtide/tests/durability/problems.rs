@@ -99,6 +99,20 @@ pub fn limited(
     }
 }
 
+/// Every step is a row, from the row before: the array is its own tape, its cotangent the result itself.
+#[program]
+pub fn history(x: &mut Array2<f64>, r: &Array1<f64>, loss: &mut Array0<f64>) {
+    let (steps, n) = (x.dim(0) - 1, x.dim(1));
+    for t in 0..steps {
+        for i in par(1..n - 1) {
+            x[[t + 1, i]] = x[[t, i]] + r[i] * (x[[t, i - 1]] - x[[t, i]] * x[[t, i + 1]]);
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[[steps, i]] * x[[steps, i]];
+    }
+}
+
 #[derive(Label)]
 enum Stage {
     Grow,
@@ -200,6 +214,29 @@ pub fn of_limited(budget: Budget) -> Problem {
     Problem::new(format!("limited, {budget:?}"), Box::new(launch))
 }
 
+/// A trajectory of rows of `n` elements: its derivatives, and the trajectory itself.
+pub fn of_history(n: usize, budget: Budget) -> Problem {
+    let device = crate::cpu();
+    let numbers = |count: usize| (0..count).map(|k| 0.2 + 0.6 * (k as f64 * 0.7).sin().abs());
+    let start: Vec<f64> = numbers(8 * n).collect();
+    let mut x = device.array_with_shape([8, n], &start).unwrap();
+    let r = device.array(&numbers(n).map(|r| 0.3 * r).collect::<Vec<_>>()).unwrap();
+    let mut loss = device.scalar(0.0).unwrap();
+    let g = history().value_and_grad(history::loss).wrt(history::x).wrt(history::r).value(history::x);
+    let g = g.budget(budget).compile(&device).unwrap();
+    let launch = move |place: Option<(Arc<dyn FileSystem>, &Path)>| {
+        let args = (&mut x, &r, &mut loss);
+        let out = match place {
+            None => g.launch(g.shared(args))?,
+            Some((fs, dir)) => g.launch_durable_on(fs, dir, Duration::ZERO, g.shared(args))?,
+        };
+        let all = [out.get(history::x)?.to_vec(), out.value(history::x)?.to_vec(), out.get(history::r)?.to_vec()];
+        assert_eq!(x.to_vec(), start, "the caller's array is as it was");
+        Ok(all.concat().into_iter().chain([out.value(history::loss)?.value()]).map(f64::to_bits).collect())
+    };
+    Problem::new(format!("history, {budget:?}"), Box::new(launch))
+}
+
 /// Small ones of every kind.
 pub fn all() -> Vec<Problem> {
     vec![
@@ -208,5 +245,7 @@ pub fn all() -> Vec<Problem> {
         of_cooling(Budget::StoreAll),
         of_cooling(Budget::Revolve { slots: 3, block: 2 }),
         of_limited(Budget::Revolve { slots: 2, block: 2 }),
+        of_history(5, Budget::StoreAll),
+        of_history(5, Budget::Revolve { slots: 2, block: 2 }),
     ]
 }

@@ -51,6 +51,9 @@ impl<P: Source> CompiledGrad<P> {
     }
 
     /// As [`CompiledGrad::launch`], into the arrays of an earlier launch with the same shapes.
+    ///
+    /// If it fails, the arguments are as they were, and what `gradients` holds is unspecified: a derivative may be summed in part.
+    /// The next launch into it computes all of it anew.
     pub fn launch_into(&self, gradients: &mut Gradients, args: P::Reads<'_>) -> Result<()> {
         let args = checked::<P>(&self.program, P::reads(args))?;
         self.check_results(gradients, &args)?;

@@ -167,7 +167,8 @@ impl CompiledGradient {
         Ok(Plan { added_to: self.accumulated.not_zero(args), ..plan })
     }
 
-    /// Runs the gradient program. A result of an array whose shape the host changes has that shape in the end.
+    /// Runs the gradient program. A result of an array whose shape the host changes has that shape in the end. If it fails, the
+    /// arguments are as they were, and what the arrays for results hold is unspecified.
     pub fn launch(&self, args: &mut [Arg<'_>]) -> Result<Ran> {
         around(self.program(), || self.launch_here(args), |_| String::new())
     }
