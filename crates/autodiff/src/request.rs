@@ -48,6 +48,9 @@ pub enum Optimisation {
     KeepTrajectories,
     /// The cotangent of such an array is the result itself, where it is asked for, and not copied to it.
     ResultsInPlace,
+    /// The working copy of such an array is given what is read before the loop writes it, and no more; its cotangent is filled with
+    /// zeros where something adds to it before the loop that gathers its rows.
+    InitialiseWhatIsRead,
     /// Where a loop overwrites a part of an array (a row, a slab, a side), that part is recorded.
     RecordSections,
     /// What a loop reads and does not overwrite afterwards is read again in its place.
@@ -56,10 +59,11 @@ pub enum Optimisation {
 
 impl Optimisation {
     /// All of them, in the order in which an adjoint is made.
-    pub const ALL: [Optimisation; 13] = [
+    pub const ALL: [Optimisation; 14] = [
         Optimisation::RecordWhatIsRead,
         Optimisation::KeepTrajectories,
         Optimisation::ResultsInPlace,
+        Optimisation::InitialiseWhatIsRead,
         Optimisation::RecordSections,
         Optimisation::ReadAgain,
         Optimisation::TapeByExchange,

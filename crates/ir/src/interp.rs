@@ -323,7 +323,12 @@ impl<'p, 'a> Machine<'p, 'a> {
                 self.forget_aliases();
                 self.check_arrays(&call.writes, &call.site)?;
             }
-            Stmt::Temp(a) => self.temp(*a),
+            Stmt::Temp(a) => {
+                self.temp(*a);
+                if self.program.undefined.contains(a) {
+                    self.forget(*a);
+                }
+            }
             Stmt::Push(push) => self.push(*push)?,
             Stmt::Pop(a) => self.pop(*a)?,
             // The driver of a sweep runs its blocks one by one.

@@ -9,7 +9,8 @@
 //!    its closing `if … { break; }` too.
 //! 2. **Arrays** have rank 0 to 6 and elements of type `f32 f64 i32 i64 u32 bool`. A parameter is read (`&`) or
 //!    read and written (`&mut`). A temporary has a shape that depends on shapes and scalar arguments alone,
-//!    exists once per launch, and is zeroed where it is declared. `swap` exchanges the names of two arrays of
+//!    exists once per launch, and is zeroed where it is declared, but for those of derivative programs that are written before they
+//!    are read (`Program::undefined`). `swap` exchanges the names of two arrays of
 //!    equal type and shape; at every exit the caller's handle shows what the program calls by its name.
 //! 3. **Types.** Operands of one operation have one type; only a cast converts, as Rust's `as` does
 //!    (saturating from floats, truncating between integers).

@@ -420,6 +420,9 @@ impl Verifier<'_> {
                 self.flaw("2", &p.value(*v).site, message);
             }
         }
+        if p.undefined.contains(&id) && !self.driven {
+            self.flaw("2", &None, format!("`{}` holds zeros when it is declared", decl.name));
+        }
         if !self.temps.insert(id) {
             self.flaw("2", &None, format!("temporary `{}` is declared twice", decl.name));
         }

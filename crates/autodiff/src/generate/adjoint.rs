@@ -10,18 +10,22 @@ mod sections;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ebbtide_ir::{
-    Access, Affines, ArrayId, Facts, LoopId, Op, ParFacts, ParId, Param, Program, Role, Stmt, Type, ValueId,
-    walk_program_level,
+    Access, Affines, ArrayId, Block, Facts, LoopId, Op, ParFacts, ParId, Param, Program, Role, Stmt, Type,
+    ValueId, walk_program_level,
 };
 
 use crate::analysis::activity::Activity;
 use crate::analysis::extremes::extreme_arrays;
+use crate::analysis::first_rows::{FirstRows, first_rows};
 use crate::analysis::names::Names;
 use crate::analysis::operation_rules::{Derivatives, without_derivative};
 use crate::analysis::store_forwarding::store_forwarding;
+use crate::analysis::subarray::Subarray;
+use crate::analysis::written_first::written_first;
 use crate::error::Error;
 use crate::generate::custom_call::declare_scratch;
 use crate::generate::extremes::{Extremes, declare};
+use crate::generate::outside::outside;
 use crate::generate::par::join_gather::ShadowDoubleBuffer;
 use crate::generate::parts;
 use crate::generate::working_copies::working_copies;
@@ -57,6 +61,9 @@ pub(crate) struct AdjointBuilder<'a> {
     pub block_values: BTreeSet<ValueId>,
     pub block_bars: HashMap<ValueId, ValueId>,
     pub shadow_states: BTreeMap<ArrayId, ShadowState>,
+    /// Rows of shadows that a gathering loop is the first to add to, and the shadows of which it stores them.
+    pub first_rows: BTreeMap<ArrayId, FirstRows>,
+    pub stored_rows: BTreeSet<ArrayId>,
     /// What shadows hold at the beginning of each iteration of a loop, as far as it was found before.
     pub loop_states: BTreeMap<LoopId, BTreeMap<ArrayId, ShadowState>>,
     /// Program-level values as they are known where the adjoint is written now.
@@ -103,6 +110,8 @@ impl<'a> AdjointBuilder<'a> {
             block_values: block_values::block_values(source, activity),
             block_bars: HashMap::new(),
             shadow_states: BTreeMap::new(),
+            first_rows: BTreeMap::new(),
+            stored_rows: BTreeSet::new(),
             loop_states: BTreeMap::new(),
             env: HashMap::new(),
             aside_arrays: HashMap::new(),
@@ -134,7 +143,7 @@ impl<'a> AdjointBuilder<'a> {
         program.body.clear();
         program.params.clear();
         let mut w = Writer::new(program);
-        working_copies(self.source, &mut w);
+        working_copies(self.source, &mut w, &self.written_first());
         let seed = request.seeded.then(|| {
             let decl = self.source.array(names.of);
             let name = w.free_name(format!("seed_{}", decl.name));
@@ -172,8 +181,9 @@ impl<'a> AdjointBuilder<'a> {
             };
             derivatives.push(output(&mut w, "d_", name, ty, rank));
         }
+        self.first_rows = self.first_rows(names.of);
         self.make_shadows(&mut w, &self.results_in_place(request, &derivatives));
-        let start = w.end();
+        let mut start = w.end();
         w.begin();
         let body = self.source.body.clone();
         for (position, stmt) in body.iter().enumerate() {
@@ -190,8 +200,11 @@ impl<'a> AdjointBuilder<'a> {
         }
         self.results(&mut w, request, &derivatives);
         let body = w.end();
+        self.fill_other_rows(&mut w, &mut start);
         let mut asides: Vec<ArrayId> = self.aside_arrays.values().copied().collect();
         asides.sort_unstable();
+        // Nothing reads them before they are written.
+        w.program.undefined.extend(&asides);
         let asides = asides.into_iter().map(Stmt::Temp);
         let handed = std::mem::take(&mut self.scratch_arrays.declared);
         w.program.body = asides.chain(start).chain(handed).chain(body).collect();
@@ -228,6 +241,57 @@ impl<'a> AdjointBuilder<'a> {
         let arrays = wanted.filter_map(|(name, result)| Some((self.source.find_array(name)?, *result)));
         // What a loop takes for a trajectory is swapped with nothing.
         arrays.filter(|(array, _)| self.plan.is_trajectory(*array)).collect()
+    }
+
+    /// Of arrays that are their own tape: the elements that the program writes before it reads them.
+    fn written_first(&self) -> BTreeMap<ArrayId, Subarray> {
+        self.initialised_in_part()
+            .filter_map(|(position, a)| Some((a, written_first(self.source, self.affines, position, a)?)))
+            .collect()
+    }
+
+    /// Rows of shadows that a gathering loop is the first to add to. The cotangent of the output is there before.
+    fn first_rows(&self, of: ArrayId) -> BTreeMap<ArrayId, FirstRows> {
+        self.initialised_in_part()
+            .filter(|(_, a)| *a != of && self.activity.arrays.contains(a))
+            .filter_map(|at| Some((at.1, first_rows(self.source, self.affines, self.activity, at)?)))
+            .collect()
+    }
+
+    /// Shadows of which a gathering loop stores rows are filled with zeros in their other rows alone.
+    fn fill_other_rows(&self, w: &mut Writer, start: &mut Block) {
+        for array in &self.stored_rows {
+            let (Some(first), Some(shadow)) = (self.first_rows.get(array), self.shadows.arrays.get(array))
+            else {
+                continue;
+            };
+            let fills = |stmt: &Stmt| matches!(stmt, Stmt::Fill(a, _) | Stmt::Temp(a) if a == shadow);
+            let Some(at) = start.iter().position(fills) else { continue };
+            let ty = self.source.array(*array).ty;
+            let others = w.block(|w| {
+                outside(self.source, w, (*shadow, *array), &first.rows, |w, index| {
+                    let zero = w.real(ty, 0.0);
+                    w.store(*shadow, index, zero, None);
+                });
+            });
+            match start[at] {
+                Stmt::Temp(_) => {
+                    w.program.undefined.insert(*shadow);
+                    start.splice(at + 1..at + 1, others);
+                }
+                _ => drop(start.splice(at..=at, others)),
+            }
+        }
+    }
+
+    /// The arrays that are their own tape in one loop, and its number, where it may be that not all of them, or of their shadows, is
+    /// given contents at the start.
+    fn initialised_in_part(&self) -> impl Iterator<Item = (usize, ArrayId)> {
+        // The host may look at all of an array, and change its shape.
+        let mut yields = false;
+        walk_program_level(&self.source.body, &mut |stmt| yields |= matches!(stmt, Stmt::Region(_)));
+        let wanted = !yields && self.uses(Optimisation::InitialiseWhatIsRead);
+        self.plan.replaced_in_one_loop().filter(move |_| wanted)
     }
 
     fn make_shadows(&mut self, w: &mut Writer, results: &BTreeMap<ArrayId, ArrayId>) {
@@ -294,6 +358,7 @@ impl<'a> AdjointBuilder<'a> {
                 _ => (0..decl.rank).map(|k| w.dim(a, k)).collect(),
             };
             let copy = w.array(format!("again_{}", decl.name), decl.ty, decl.rank, Role::Temp(shape.clone()));
+            w.program.undefined.insert(copy);
             w.push(Stmt::Temp(copy));
             self.copies.insert(a, copy);
             if without_bound.contains(&a) {

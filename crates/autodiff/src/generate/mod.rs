@@ -5,6 +5,7 @@ pub(crate) mod custom_call;
 pub(crate) mod extremes;
 pub(crate) mod library;
 pub(crate) mod on_copies;
+pub(crate) mod outside;
 pub(crate) mod par;
 pub(crate) mod parts;
 pub(crate) mod record;

@@ -25,7 +25,7 @@ pub(crate) fn on_copies(source: &Program, wanted: &[String]) -> Result<Gradient,
     verify(&source)?;
     refuse_yields(&source)?;
     let mut w = Writer::new(Program { params: Vec::new(), body: Vec::new(), driven: true, ..source.clone() });
-    working_copies(&source, &mut w);
+    working_copies(&source, &mut w, &BTreeMap::new());
     source.body.iter().for_each(|stmt| w.push(stmt.clone()));
     let mut values: Vec<ArrayId> = Vec::new();
     for name in wanted {

@@ -14,6 +14,7 @@ use ebbtide_ir::{
 use crate::analysis::activity::Activity;
 use crate::analysis::effects::{only_store, written_by};
 use crate::analysis::extremes::{check, extreme_arrays};
+use crate::analysis::first_rows::FirstRows;
 use crate::analysis::index_inverse::{covers, varying};
 use crate::analysis::store_forwarding::{StoreForwarding, store_forwarding};
 use crate::error::Error;
@@ -47,6 +48,9 @@ pub(crate) struct ParAdjoint<'a> {
     pub extremes: &'a Extremes,
     /// What each shadow holds now, by the array that it shadows.
     pub shadow_states: &'a mut BTreeMap<ArrayId, ShadowState>,
+    /// Rows of shadows that a gathering loop is the first to add to, and the shadows of which it stores them.
+    pub first_rows: &'a BTreeMap<ArrayId, FirstRows>,
+    pub stored_rows: &'a mut BTreeSet<ArrayId>,
     /// Program-level values as they are known where the adjoint is written.
     pub env: &'a HashMap<ValueId, ValueId>,
     /// Where shadows are written anew while others still read them; `None` where the host may change shapes.

@@ -1,12 +1,18 @@
 //! Copies of the caller's arrays.
 
-use ebbtide_ir::{Access, Param, Program, Role, Stmt, ValueId};
+use std::collections::BTreeMap;
+
+use ebbtide_ir::{Access, ArrayId, Param, Program, Role, Stmt, ValueId};
 
 use crate::analysis::effects::is_written_param;
+use crate::analysis::subarray::Subarray;
+use crate::generate::outside::outside;
 use crate::writer::Writer;
 
-/// The caller's arrays are only read: what the program writes are copies.
-pub(crate) fn working_copies(source: &Program, w: &mut Writer) {
+/// The caller's arrays are only read: what the program writes are copies. Of arrays of which a part is `written_first` the rest is
+/// copied.
+pub(crate) fn working_copies(source: &Program, w: &mut Writer, written_first: &BTreeMap<ArrayId, Subarray>) {
+    let mut parts: Vec<(ArrayId, ArrayId, &Subarray)> = Vec::new();
     for param in &source.params {
         let Param::Array(a) = *param else {
             w.program.params.push(*param);
@@ -24,6 +30,19 @@ pub(crate) fn working_copies(source: &Program, w: &mut Writer) {
         working.name = format!("{}'", decl.name);
         working.role = Role::Temp(shape);
         w.push(Stmt::Temp(a));
-        w.push(Stmt::Copy { from: given, to: a });
+        match written_first.get(&a) {
+            Some(part) => {
+                w.program.undefined.insert(a);
+                parts.push((given, a, part));
+            }
+            None => w.push(Stmt::Copy { from: given, to: a }),
+        }
+    }
+    // Bounds may be extents of other arrays: all of them are known now.
+    for (given, a, part) in parts {
+        outside(source, w, (a, a), part, |w, index| {
+            let held = w.load(given, index, None);
+            w.store(a, index, held, None);
+        });
     }
 }

@@ -14,7 +14,7 @@ use crate::normalize::early::early;
 use crate::writer::Writer;
 
 /// The arrays there are. Nobody reads what one parallel loop kept after the loops that gather it: all loops of one shape
-/// share their arrays.
+/// share their arrays. Whatever reads a place has written it before, or a loop before it has.
 #[derive(Clone, Default)]
 pub(crate) struct ScratchArrays {
     /// By type and extents.
@@ -71,6 +71,7 @@ impl ScratchArrays {
             self.declared.extend(w.end());
             let name = format!("kept{}", self.arrays.values().map(Vec::len).sum::<usize>());
             let array = w.array(name, ty, shape.len(), Role::Temp(shape));
+            w.program.undefined.insert(array);
             self.declared.push(Stmt::Temp(array));
             self.arrays.entry(key.clone()).or_default().push(array);
         }
@@ -103,6 +104,7 @@ impl ScratchArrays {
         self.declared.extend(w.end());
         let name = format!("window{}", self.windows.len());
         let array = w.array(name, ty, 2, Role::Temp(vec![length, iterations]));
+        w.program.undefined.insert(array);
         self.declared.push(Stmt::Temp(array));
         self.windows.insert(key, array);
         array
@@ -131,6 +133,7 @@ impl ScratchArrays {
             self.declared.extend(w.end());
             let name = format!("lanes{}", self.lanes.values().map(Vec::len).sum::<usize>());
             let array = w.array(name, decl.ty, shape.len(), Role::Temp(shape.clone()));
+            w.program.undefined.insert(array);
             self.declared.push(Stmt::Temp(array));
             self.lanes.entry(key.clone()).or_default().push(array);
         }

@@ -129,6 +129,15 @@ impl TapePlan {
         self.trajectories.values().any(|arrays| arrays.contains_key(&array))
     }
 
+    /// The arrays that are their own tape in one loop alone, whose iterations replace what rows held; and that loop's number.
+    pub fn replaced_in_one_loop(&self) -> impl Iterator<Item = (usize, ArrayId)> {
+        let all =
+            self.trajectories.iter().flat_map(|(at, arrays)| arrays.iter().map(|(a, how)| (*at, *a, *how)));
+        let alone =
+            |a: ArrayId| self.trajectories.values().filter(|arrays| arrays.contains_key(&a)).count() == 1;
+        all.filter(move |(_, a, how)| *how == Trajectory::Replaced && alone(*a)).map(|(at, a, _)| (at, a))
+    }
+
     /// The arrays that reversing this parallel loop takes back from the tape, in the order of their pushes.
     pub fn par(&self, par: &Par) -> &[ArrayId] {
         self.pars.get(&par.id).map_or(&[], Vec::as_slice)

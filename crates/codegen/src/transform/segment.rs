@@ -85,8 +85,9 @@ impl<'p> Placing<'_, '_, 'p> {
         for (k, stmt) in block.iter().enumerate() {
             // What is overwritten at once need not be cleared.
             let next = block.get(k + 1);
-            if !matches!((stmt, next), (Stmt::Temp(a), Some(Stmt::Copy { to, .. } | Stmt::Fill(to, _))) if a == to)
-            {
+            let replaced = matches!((stmt, next), (Stmt::Temp(a), Some(Stmt::Copy { to, .. } | Stmt::Fill(to, _))) if a == to);
+            let undefined = matches!(stmt, Stmt::Temp(a) if self.sharing.program.undefined.contains(a));
+            if !replaced && !undefined {
                 self.statement(stmt);
             }
         }

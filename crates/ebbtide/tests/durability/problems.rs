@@ -230,7 +230,8 @@ pub fn of_history(n: usize, budget: Budget) -> Problem {
             None => g.launch(g.shared(args))?,
             Some((fs, dir)) => g.launch_durable_on(fs, dir, Duration::ZERO, g.shared(args))?,
         };
-        let all = [out.get(history::x)?.to_vec(), out.value(history::x)?.to_vec(), out.get(history::r)?.to_vec()];
+        let all =
+            [out.get(history::x)?.to_vec(), out.value(history::x)?.to_vec(), out.get(history::r)?.to_vec()];
         assert_eq!(x.to_vec(), start, "the caller's array is as it was");
         Ok(all.concat().into_iter().chain([out.value(history::loss)?.value()]).map(f64::to_bits).collect())
     };

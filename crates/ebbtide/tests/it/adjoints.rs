@@ -483,13 +483,16 @@ fn a_leapfrog_step_is_reversed_in_one_pass_and_puts_no_element_aside() {
                 copy(prev, prev');
                 let v39 = seen.dim(0);
                 let v40 = seen.dim(1);
-                let mut seen' = Array2::<f32>::zeros([v39, v40]);
-                copy(seen, seen');
+                let mut seen' = Array2::<f32>::undefined([v39, v40]);
                 let mut loss' = Array0::<f32>::zeros([]);
                 copy(loss, loss');
+                #[unproved]
+                for (k0, k1) in par(steps.max(0)..seen'.dim(0), 0..seen'.dim(1)) {
+                    seen'[[k0, k1]] = seen[[k0, k1]];
+                }
                 let mut d_u' = Array1::<f32>::zeros([v37]);
                 let mut d_prev' = Array1::<f32>::zeros([v38]);
-                let mut d_prev_next' = Array1::<f32>::zeros([v38]);
+                let mut d_prev_next' = Array1::<f32>::undefined([v38]);
                 let mut d_c' = Array1::<f32>::zeros([c.len()]);
                 let mut d_seen' = Array2::<f32>::zeros([v39, v40]);
                 let mut d_loss' = Array0::<f32>::zeros([]);
@@ -529,44 +532,44 @@ fn a_leapfrog_step_is_reversed_in_one_pass_and_puts_no_element_aside() {
                 }
                 d_loss'[[]] = 1.0f32;
                 for (t_4, k_4) in par(0..steps, 0..v31) {
-                    let v61 = d_loss'[[]];
-                    let v62 = v61 * seen'[[t_4, k_4]];
-                    d_seen'[[t_4, k_4]] += v61 * seen'[[t_4, k_4]];
-                    d_seen'[[t_4, k_4]] += v62;
+                    let v69 = d_loss'[[]];
+                    let v70 = v69 * seen'[[t_4, k_4]];
+                    d_seen'[[t_4, k_4]] += v69 * seen'[[t_4, k_4]];
+                    d_seen'[[t_4, k_4]] += v70;
                 }
                 backward loop 0 {
                     for t_back in from..to {
                         let t_5 = from + to - 1 - t_back;
-                        let v71 = n - 1;
+                        let v79 = n - 1;
                         for k_6 in par(0..seen'.dim(1)) {
-                            let v79 = d_seen'[[t_5, k_6]];
+                            let v87 = d_seen'[[t_5, k_6]];
                             d_seen'[[t_5, k_6]] = 0.0f32;
-                            d_u'[k_6] += v79;
+                            d_u'[k_6] += v87;
                         }
                         swap(u', prev');
                         swap(d_u', d_prev');
                         pop(prev');
                         #[unproved]
-                        for k0 in par(0..d_u'.len()) {
+                        for k0_2 in par(0..d_u'.len()) {
                             let mut sum = 0.0f32;
-                            if (k0 >= 1) & (k0 < v71) {
-                                sum = sum + d_prev'[k0] * 2.0f32;
+                            if (k0_2 >= 1) & (k0_2 < v79) {
+                                sum = sum + d_prev'[k0_2] * 2.0f32;
                             }
-                            let v113 = k0 + 1;
-                            if (v113 >= 1) & (v113 < v71) {
-                                sum = sum + d_prev'[v113] * c[v113];
+                            let v121 = k0_2 + 1;
+                            if (v121 >= 1) & (v121 < v79) {
+                                sum = sum + d_prev'[v121] * c[v121];
                             }
-                            let v140 = k0 - 1;
-                            if (v140 >= 1) & (v140 < v71) {
-                                sum = sum + d_prev'[v140] * c[v140];
+                            let v148 = k0_2 - 1;
+                            if (v148 >= 1) & (v148 < v79) {
+                                sum = sum + d_prev'[v148] * c[v148];
                             }
-                            d_u'[k0] += sum;
-                            if (k0 >= 1) & (k0 < v71) {
-                                let v194 = d_prev'[k0];
-                                d_c'[k0] += v194 * (u'[k0 - 1] + u'[k0 + 1]);
-                                d_prev_next'[k0] = -v194;
+                            d_u'[k0_2] += sum;
+                            if (k0_2 >= 1) & (k0_2 < v79) {
+                                let v202 = d_prev'[k0_2];
+                                d_c'[k0_2] += v202 * (u'[k0_2 - 1] + u'[k0_2 + 1]);
+                                d_prev_next'[k0_2] = -v202;
                             } else {
-                                d_prev_next'[k0] = d_prev'[k0];
+                                d_prev_next'[k0_2] = d_prev'[k0_2];
                             }
                         }
                         swap(d_prev', d_prev_next');

@@ -170,3 +170,96 @@ fn c55_a_result_of_another_shape_is_refused() {
         }
     }
 }
+
+/// Row by row, each from the row before and from elements that data names.
+#[program]
+fn named(x: &mut Array2<f64>, from: &Array1<i32>, loss: &mut Array0<f64>) {
+    let (steps, n) = (x.dim(0) - 1, x.dim(1));
+    for t in 0..steps {
+        for i in par(1..n - 1) {
+            x[[t + 1, i]] = x[[t, i - 1]] * x[[t, i + 1]] + x[[t, from[t] as usize]];
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[[steps, i]] * x[[steps, i]];
+    }
+}
+
+#[test]
+fn c55_a_gradient_that_fails_leaves_its_arguments_as_they_were_and_its_results_can_be_used_again() {
+    for device in devices() {
+        let g = named().grad(named::loss).wrt(named::x).compile(&device).unwrap();
+        let start: Vec<f64> = (0..40).map(|k| 0.1 + 0.02 * k as f64).collect();
+        let mut x = device.array_with_shape([5, 8], &start).unwrap();
+        let mut loss = device.zeros([]).unwrap();
+        let [good, bad] = [[0, 3, 7, 1], [0, 3, 8, 1]].map(|from: [i32; 4]| device.array(&from).unwrap());
+        let mut out = g.launch((&mut x, &good, &mut loss)).unwrap();
+        let expected = out.get(named::x).unwrap().to_vec();
+        assert!(g.launch_into(&mut out, (&mut x, &bad, &mut loss)).is_err());
+        assert_eq!(x.to_vec(), start);
+        assert_eq!(loss.value(), 0.0);
+        g.launch_into(&mut out, (&mut x, &good, &mut loss)).unwrap();
+        assert_eq!(out.get(named::x).unwrap().to_vec(), expected);
+    }
+}
+
+/// Rows of a flat array, with a column at each side that is given.
+#[program]
+fn flat(x: &mut Array1<f64>, n: usize, steps: usize, loss: &mut Array0<f64>) {
+    for t in 0..steps {
+        for i in par(1..n - 1) {
+            x[(t + 1) * n + i] = x[t * n + i] + 0.3 * x[t * n + i - 1] * x[t * n + i + 1];
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[steps * n + i] * x[steps * n + i];
+    }
+}
+
+/// The same by rows.
+#[program]
+fn rows(x: &mut Array2<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let n = x.dim(1);
+    for t in 0..steps {
+        for i in par(1..n - 1) {
+            x[[t + 1, i]] = x[[t, i]] + 0.3 * x[[t, i - 1]] * x[[t, i + 1]];
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[[steps, i]] * x[[steps, i]];
+    }
+}
+
+/// Working copies hold what is read before it is written, and results what is added to before it is stored: elements before, between
+/// and behind the rows of the loop included, and everything where it has none.
+#[test]
+fn c55_what_is_not_initialised_is_not_read() {
+    use ebbtide::Optimisation::InitialiseWhatIsRead;
+    for device in devices() {
+        let flats = [flat().grad(flat::loss), flat().grad(flat::loss).without(InitialiseWhatIsRead)];
+        let flats = flats.map(|g| g.wrt(flat::x).value(flat::x).compile(&device).unwrap());
+        let by_rows = [rows().grad(rows::loss), rows().grad(rows::loss).without(InitialiseWhatIsRead)];
+        let by_rows = by_rows.map(|g| g.wrt(rows::x).value(rows::x).compile(&device).unwrap());
+        let mut loss = device.zeros([]).unwrap();
+        for (n, steps, all) in [(5, 3, 4), (5, 2, 4), (5, 0, 3), (2, 3, 4), (1, 2, 3), (4, 1, 6)] {
+            // The second launch finds what the first one left in the memory of both.
+            let contents = |by: f64| (0..n * all).map(|k| by * (1.0 + k as f64).sin()).collect::<Vec<f64>>();
+            let mut found = Vec::new();
+            for g in &flats {
+                let mut x = device.array(&contents(0.5)).unwrap();
+                let mut out = g.launch((&mut x, n, steps, &mut loss)).unwrap();
+                let mut x = device.array(&contents(0.9)).unwrap();
+                g.launch_into(&mut out, (&mut x, n, steps, &mut loss)).unwrap();
+                found.push((out.get(flat::x).unwrap().to_vec(), out.value(flat::x).unwrap().to_vec()));
+            }
+            for g in &by_rows {
+                let mut x = device.array_with_shape([all, n], &contents(0.5)).unwrap();
+                let mut out = g.launch((&mut x, steps, &mut loss)).unwrap();
+                let mut x = device.array_with_shape([all, n], &contents(0.9)).unwrap();
+                g.launch_into(&mut out, (&mut x, steps, &mut loss)).unwrap();
+                found.push((out.get(rows::x).unwrap().to_vec(), out.value(rows::x).unwrap().to_vec()));
+            }
+            assert!(found.iter().all(|one| *one == found[0]), "{n} {steps} {all}: {found:?}");
+        }
+    }
+}

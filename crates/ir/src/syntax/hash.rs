@@ -236,6 +236,7 @@ impl Writer<'_> {
                 self.list(call.reads.iter().map(|a| a.index()));
                 self.list(call.writes.iter().map(|a| a.index()));
             }
+            Stmt::Temp(a) if self.program.undefined.contains(a) => self.tagged("undefined", a.index()),
             Stmt::Temp(a) => self.tagged("temp", a.index()),
             Stmt::Push(push) => {
                 self.tagged("push", push.array.index());

@@ -5,6 +5,7 @@ mod operation;
 mod printed_lines;
 mod statement;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -175,6 +176,9 @@ pub struct Program {
     /// Is it run by a driver that does the host's part? Then regions of its source may stand in it more than once, and
     /// their flags are the program's own. Autodiff alone makes such programs.
     pub driven: bool,
+    /// Temporaries that hold anything when they are declared, and not zeros: the program writes each of their elements before it
+    /// reads it. Autodiff alone makes such programs.
+    pub undefined: BTreeSet<ArrayId>,
     /// What it does.
     pub body: Block,
 }

@@ -77,6 +77,7 @@ const SOURCE: &str = r#"program shop::all(u: &mut Array1<f64>, w.pos: &mut Array
 const DRIVEN: &str = r#"#[unknown_shapes]
 #[entered_at_any_label]
 driven program all(u: &Array1<f64>, steps: usize, d_u: &mut Array1<f64>) {
+    let mut kept = Array1::<f64>::undefined([u.len()]);
     let mut u' = Array1::<f64>::zeros([u.len()]);
     copy(u, u');
     #[reverse(online = 4)]

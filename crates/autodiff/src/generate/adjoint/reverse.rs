@@ -140,6 +140,8 @@ impl AdjointBuilder<'_> {
             shadows: &self.shadows,
             extremes: &self.extremes,
             shadow_states: &mut self.shadow_states,
+            first_rows: &self.first_rows,
+            stored_rows: &mut self.stored_rows,
             env: &self.env,
             double_buffer: self.double_buffer.as_mut(),
             without: self.without,

@@ -11,6 +11,7 @@ use super::gathered_loads::{Part, Span, Target};
 use super::{Gather, ParAdjoint, Site, mapped, requirements};
 use crate::analysis::index_inverse::{Inverse, Variable, invert, is_dim, varying};
 use crate::analysis::store_forwarding::StoreForwarding;
+use crate::analysis::subarray::Subarray;
 use crate::error::Error;
 use crate::generate::task::{Purpose, Sink, Task};
 use crate::plan::shadow_state::ShadowState;
@@ -35,6 +36,8 @@ impl ParAdjoint<'_> {
         }
         let zero = w.index(0);
         let (mut ranges, mut element, mut exists) = (Vec::new(), Vec::new(), None);
+        // The first element of a row of a flat array, which its elements are counted from.
+        let mut firsts: Vec<(usize, ValueId)> = Vec::new();
         for d in 0..self.source.array(array).rank {
             let extent = w.dim(shadow, d);
             let fixed = match &target.part {
@@ -50,16 +53,31 @@ impl ParAdjoint<'_> {
             }
             let var = w.loop_var(&format!("k{d}"));
             let (from, to) = match &target.part {
-                Part::Spans(spans) => self.clipped(w, par, &spans[d], extent),
+                Part::Spans(spans) => {
+                    let first = spans[d].first();
+                    let first = (!first.terms.is_empty()).then(|| self.sum(w, self.env, &first));
+                    firsts.extend(first.map(|first| (d, first)));
+                    self.clipped(w, par, &spans[d], (first, extent))
+                }
                 _ => (zero, extent),
             };
             ranges.push(Range { var, from, to });
             element.push(var);
         }
-        let Some(index) = Indices::new(&element) else { return Ok(None) };
         w.begin();
+        let mut index = element.clone();
+        for (d, first) in firsts {
+            index[d] = w.add(first, element[d]);
+        }
+        let Some(index) = Indices::new(&index) else {
+            w.end();
+            return Ok(None);
+        };
         if let Some(total) = self.collected(w, (par, forwarding), all, (target, &element))? {
-            if is_part || self.shadow_states.get(&array) == Some(&ShadowState::Numbers) {
+            if self.is_first(par, all, target) {
+                self.stored_rows.insert(array);
+                w.store(shadow, index, total, par.site.clone());
+            } else if is_part || self.shadow_states.get(&array) == Some(&ShadowState::Numbers) {
                 w.accumulate(shadow, index, total, par.site.clone());
             } else {
                 // It stands for zeros: what flows to it is all that it holds.
@@ -85,16 +103,46 @@ impl ParAdjoint<'_> {
         Ok(None)
     }
 
-    /// The part of a span that exists.
-    fn clipped(&self, w: &mut Writer, par: &Par, span: &Span, extent: ValueId) -> (ValueId, ValueId) {
-        let range = &par.ranges[span.variable];
-        let mut bound = |v: ValueId, by: &Affine| {
-            let by = self.sum(w, self.env, by);
-            w.add(mapped(self.env, v), by)
+    /// Is what the target's loads gather all that its elements hold?
+    fn is_first(&self, par: &Par, all: &[Site], target: &Target) -> bool {
+        let Some(first) = self.first_rows.get(&target.array).filter(|first| first.par == par.id) else {
+            return false;
         };
-        let (from, to) = (bound(range.from, &span.least), bound(range.to, &span.most));
+        let is_whole_row = match (&target.part, &first.rows) {
+            (Part::Row(fixed), Subarray::Box(bounds)) => {
+                matches!((&fixed[..], &bounds[..]), ([(d, _)], [(dimension, _)]) if d == dimension)
+            }
+            (Part::Spans(_), Subarray::Stripes(_)) => true,
+            _ => false,
+        };
+        is_whole_row
+            && all.iter().filter(|site| site.1 == target.array).all(|site| target.loads.contains(&site.0))
+    }
+
+    /// The part of a span that exists, counted from its `first` element where there is one.
+    fn clipped(
+        &self,
+        w: &mut Writer,
+        par: &Par,
+        span: &Span,
+        (first, extent): (Option<ValueId>, ValueId),
+    ) -> (ValueId, ValueId) {
+        let range = &par.ranges[span.variable];
+        let mut bound = |v: ValueId, by: i64| {
+            let v = mapped(self.env, v);
+            if by == 0 {
+                return v;
+            }
+            let by = w.index(by);
+            w.add(v, by)
+        };
+        let (from, to) = (bound(range.from, span.least.constant), bound(range.to, span.most.constant));
         let zero = w.index(0);
-        (w.binary(Binary::Max, from, zero), w.binary(Binary::Min, to, extent))
+        let (low, high) = match first {
+            Some(first) => (w.sub(zero, first), w.sub(extent, first)),
+            None => (zero, extent),
+        };
+        (w.binary(Binary::Max, from, low), w.binary(Binary::Min, to, high))
     }
 
     /// The sum of what flows to an element from the loads of the target.
@@ -111,8 +159,10 @@ impl ParAdjoint<'_> {
         let mut local = None;
         for (number, site) in all.iter().enumerate().filter(|(_, s)| target.loads.contains(&s.0)) {
             let Some(mut inverse) = invert(self.source, self.affines, par, &varies, site.2) else { continue };
-            if let Part::Row(_) = target.part {
-                inverse.fixed.clear();
+            match &target.part {
+                Part::All => {}
+                Part::Row(_) => inverse.fixed.clear(),
+                Part::Spans(spans) => inverse.count_from(spans),
             }
             let nested = !par.body.iter().any(|s| matches!(s, Stmt::Let(v) if *v == site.0));
             let always = |(k, variable): (usize, &Variable)| match variable {

@@ -39,6 +39,26 @@ pub(crate) struct Span {
     pub most: Affine,
 }
 
+impl Span {
+    /// The element from which those of the span are counted: what its indices have in common, but for numbers.
+    pub fn first(&self) -> Affine {
+        Affine { constant: 0, ..self.least.clone() }
+    }
+}
+
+impl Inverse {
+    /// Lets variables follow from elements that are counted from the first ones of these spans.
+    pub fn count_from(&mut self, spans: &[Span]) {
+        for variable in &mut self.variables {
+            if let Variable::Shifted { dimension, rest, .. } = variable
+                && let Some(counted) = rest.add_scaled(&spans[*dimension].first(), -1)
+            {
+                *rest = counted;
+            }
+        }
+    }
+}
+
 /// A load and how it is turned round.
 struct Turned {
     site: Site,

@@ -180,6 +180,8 @@ impl ParAdjoint<'_> {
         let Role::Temp(shape) = decl.role else { return None };
         let name = format!("{}_next'", decl.name.trim_end_matches('\''));
         let spare = w.array(name, decl.ty, decl.rank, Role::Temp(shape));
+        // It is written as a whole before it takes the place of a shadow.
+        w.program.undefined.insert(spare);
         spares.by_class.insert(class, (shadow, spare));
         Some(spare)
     }

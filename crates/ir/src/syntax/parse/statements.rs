@@ -128,7 +128,10 @@ impl Parser<'_> {
         let ty = self.element_type()?;
         self.expect(">")?;
         self.expect("::")?;
-        self.expect_word("zeros")?;
+        let undefined = self.take_word_if("undefined");
+        if !undefined {
+            self.expect_word("zeros")?;
+        }
         self.expect("(")?;
         self.expect("[")?;
         let at = self.at();
@@ -156,6 +159,7 @@ impl Parser<'_> {
             None => self.declare_array(ArrayDecl { name, ty, rank, role: Role::Temp(shape) }),
         };
         self.shapes.insert(id, words);
+        self.program.undefined.extend(undefined.then_some(id));
         self.push(Stmt::Temp(id));
         self.expect(";")
     }

@@ -100,7 +100,8 @@ impl Printer<'_> {
                 };
                 let shape: Vec<String> = shape.iter().map(|v| self.expr(*v)).collect();
                 let (name, rank, ty) = (names.array(*id), a.rank, a.ty);
-                format!("let mut {name} = Array{rank}::<{ty}>::zeros([{}])", shape.join(", "))
+                let holding = if self.program.undefined.contains(id) { "undefined" } else { "zeros" };
+                format!("let mut {name} = Array{rank}::<{ty}>::{holding}([{}])", shape.join(", "))
             }
             Stmt::Let(_)
             | Stmt::If(_)
