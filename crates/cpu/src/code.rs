@@ -2,7 +2,8 @@
 //!
 //! The quick code is there sooner and runs slower. Both are compiled with the same flags of arithmetic, so they have the same
 //! bits. The optimised code is made in the background as soon as the quick code has run for a while, and takes over between
-//! two segments. A segment with much work, or with work that cannot be told, waits for it.
+//! two segments. A segment with much work waits for it. Where work cannot be told, the first code is optimised already; if it is long,
+//! only moderately, since the time of an optimising compiler grows faster than a text.
 
 use std::process;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
@@ -12,7 +13,7 @@ use ebbtide_runtime::cache::{Cache, Found};
 
 use crate::abi::Segment;
 use crate::compiler::Compiler;
-use crate::flags::{OPTIMIZED, QUICK, UNOPTIMIZED};
+use crate::flags::{MODERATE, OPTIMIZED, QUICK, UNOPTIMIZED};
 use crate::load::load;
 
 /// A segment with so much work, in additions, waits for the optimised code: a tenth of a second on one core.
@@ -20,6 +21,10 @@ const MUCH: f64 = 2e8;
 
 /// When the quick code has run for so long, in nanoseconds, the optimised code is made.
 const A_WHILE: i64 = 50_000_000;
+
+/// A text of so many bytes is long: about 3 000 lines, which gcc optimises in a few seconds. Of the 41 000 lines of the second
+/// derivative of a loop with two Fourier transforms it makes moderate code in 21 s and optimised code in 60 s.
+const LONG: usize = 150_000;
 
 /// When code is optimised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,11 +78,30 @@ struct Loaded {
     _library: libloading::Library,
 }
 
+/// The level of the first code of a text of so many bytes. `is_there` says whether its optimised code is in the cache.
+fn first_level(
+    optimize: Optimize,
+    countable: bool,
+    bytes: usize,
+    is_there: impl FnOnce() -> bool,
+) -> &'static str {
+    match optimize {
+        Optimize::Always => OPTIMIZED,
+        Optimize::Never => UNOPTIMIZED,
+        Optimize::WhereItPays if !countable && bytes < LONG => OPTIMIZED,
+        Optimize::WhereItPays if is_there() => OPTIMIZED,
+        Optimize::WhereItPays if !countable => MODERATE,
+        Optimize::WhereItPays => QUICK,
+    }
+}
+
 /// The code of a program.
 pub(crate) struct Code {
     first: Loaded,
     /// How to make better code; none where there is none to be had.
     recipe: Option<Recipe>,
+    /// Whether much work waits for better code.
+    waits: bool,
     better: OnceLock<Loaded>,
     progress: Mutex<Progress>,
     /// The better code is there, or will never be.
@@ -97,17 +121,13 @@ enum Progress {
 impl Code {
     /// The code to begin with. `countable` says whether a launch can tell how much each segment computes.
     pub fn new(recipe: Recipe, optimize: Optimize, countable: bool) -> Result<(Arc<Code>, Found), String> {
-        let level = match optimize {
-            Optimize::Always => OPTIMIZED,
-            Optimize::Never => UNOPTIMIZED,
-            Optimize::WhereItPays if !countable => OPTIMIZED,
-            Optimize::WhereItPays if recipe.compiler.has(&recipe.unit.source, &recipe.cache) => OPTIMIZED,
-            Optimize::WhereItPays => QUICK,
-        };
+        let is_there = || recipe.compiler.has(&recipe.unit.source, &recipe.cache);
+        let level = first_level(optimize, countable, recipe.unit.source.len(), is_there);
         let (first, found) = recipe.load(&recipe.compiler.at(level))?;
         let code = Code {
             first,
-            recipe: (level == QUICK).then_some(recipe),
+            recipe: matches!(level, QUICK | MODERATE).then_some(recipe),
+            waits: level == QUICK,
             better: OnceLock::new(),
             progress: Mutex::new(Progress::Ran(0)),
             ended: Condvar::new(),
@@ -118,6 +138,7 @@ impl Code {
     /// The function of a segment that is about to compute so much.
     pub fn entry(&self, segment: usize, work: impl FnOnce() -> f64) -> Segment {
         if let Some(recipe) = &self.recipe
+            && self.waits
             && self.better.get().is_none()
             && work() >= MUCH
         {
@@ -191,5 +212,20 @@ impl Code {
 
     fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_code_whose_work_cannot_be_told_is_not_optimised_before_it_runs() {
+        let first = |countable, bytes| first_level(Optimize::WhereItPays, countable, bytes, || false);
+        assert_eq!([first(true, 10), first(true, LONG)], [QUICK, QUICK]);
+        assert_eq!([first(false, LONG - 1), first(false, LONG)], [OPTIMIZED, MODERATE]);
+        assert_eq!(first_level(Optimize::WhereItPays, false, LONG, || true), OPTIMIZED);
+        assert_eq!(first_level(Optimize::Always, false, LONG, || false), OPTIMIZED);
+        assert_eq!(first_level(Optimize::Never, false, LONG, || false), UNOPTIMIZED);
     }
 }

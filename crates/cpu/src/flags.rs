@@ -24,6 +24,9 @@ pub(crate) const OPTIMIZED: &str = "-O2";
 /// That of quick code: half the time of compilation, and loops that run at about half the speed.
 pub(crate) const QUICK: &str = "-Og";
 
+/// That of long code that must run well from its start: a third of the time of compilation, and loops that run at nearly full speed.
+pub(crate) const MODERATE: &str = "-O1";
+
 /// That of code that is never to be optimised: it is there sooner than quick code, by a third and more, for programs that hardly compute.
 pub(crate) const UNOPTIMIZED: &str = "-O0";
 

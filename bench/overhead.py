@@ -1,6 +1,6 @@
 """What a call from Python costs: of a program of one statement, of a small loop, and of an action of a reversal.
 
-    python python/overhead.py
+    python bench/overhead.py
 
 Speed is measured, never tested: the best of several rounds is the figure, the median says how busy the machine was.
 """
