@@ -183,6 +183,7 @@ fn rustc_errors() {
         include_str!("../../ebbtide/tests/ui/the_first_hour.stderr"),
         include_str!("../../ebbtide/tests/ui/newcomers_calls.stderr"),
         include_str!("../../ebbtide/tests/ui/newcomers_derivatives.stderr"),
+        include_str!("../../ebbtide/tests/ui/newcomers_library.stderr"),
         include_str!("../../ebbtide/tests/ui/newcomers_prelude.stderr")
     );
     let quoted: Vec<&str> = PAGE.lines().filter(|line| line.starts_with("error")).collect();
