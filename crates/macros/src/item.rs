@@ -1,5 +1,6 @@
 //! `#[program]` and `#[func]`: the items that one function becomes.
 
+mod generics;
 mod rules;
 
 use proc_macro2::{Ident, Span, TokenStream};
@@ -7,8 +8,9 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
-use syn::{Attribute, ExprBlock, GenericParam, ItemFn, ReturnType, TypeParam, TypeParamBound, parse_quote};
+use syn::{Attribute, ExprBlock, GenericParam, ItemFn, ReturnType, TypeParam};
 
+use generics::{f64_has, with_defaults};
 use rules::Rules;
 
 use crate::body::Translator;
@@ -553,39 +555,6 @@ impl Item<'_> {
         let ItemFn { vis, sig, .. } = self.function;
         quote!(#[allow(dead_code, unused_variables)] #vis #sig { ::core::unreachable!() })
     }
-}
-
-/// Bounds that `f64` fulfils.
-const OF_FLOATS: &[&str] = &["Element", "Float", "Item", "Number", "Summand", "Value"];
-
-fn f64_has(bound: &TypeParamBound) -> bool {
-    let TypeParamBound::Trait(bound) = bound else { return false };
-    bound.path.segments.last().is_some_and(|last| OF_FLOATS.iter().any(|name| last.ident == name))
-}
-
-/// Each parameter with a default, so that the type can be named without them where they do not matter.
-fn with_defaults(generics: &syn::Generics) -> syn::Generics {
-    let mut generics = generics.clone();
-    for param in &mut generics.params {
-        match param {
-            GenericParam::Type(param) => {
-                let default = match param.bounds.is_empty() {
-                    true => parse_quote!(()),
-                    false => parse_quote!(::core::primitive::f64),
-                };
-                param.default = Some((Default::default(), default));
-            }
-            GenericParam::Const(param) => {
-                let default = match param.ty.to_token_stream().to_string() == "bool" {
-                    true => parse_quote!(false),
-                    false => parse_quote!(0),
-                };
-                param.default = Some((Default::default(), default));
-            }
-            GenericParam::Lifetime(_) => {}
-        }
-    }
-    generics
 }
 
 /// Takes `#[checkpoint(..)]` from blocks.

@@ -25,10 +25,11 @@ pub(crate) fn adds_once(facts: &Facts, par: &Par) -> bool {
     let Some(facts) = facts.pars.get(&par.id) else { return true };
     let mut once = true;
     walk(&par.body, &mut |stmt| {
-        if let Stmt::Loop(l) = stmt {
-            walk(&l.body, &mut |inner| {
+        if let Stmt::Loop(_) = stmt {
+            let mut adds = |inner: &Stmt| {
                 once &= !matches!(inner, Stmt::Update(_, s) if facts.of(s) == Sharing::Reduce);
-            });
+            };
+            stmt.blocks().for_each(|block| walk(block, &mut adds));
         }
     });
     once
@@ -36,14 +37,7 @@ pub(crate) fn adds_once(facts: &Facts, par: &Par) -> bool {
 
 /// Do iterations have one term each of a sum, and take long?
 pub(crate) fn keeps_terms(program: &Program, facts: &Facts, par: &Par) -> bool {
-    let sums = facts.pars.get(&par.id).map_or(0, |own| {
-        let mut sums = 0;
-        walk(&par.body, &mut |stmt| {
-            sums += usize::from(matches!(stmt, Stmt::Update(_, s) if own.of(s) == Sharing::Reduce));
-        });
-        sums
-    });
-    (1..=SUMS).contains(&sums) && adds_once(facts, par) && takes_long(program, par)
+    (1..=SUMS).contains(&reductions(facts, par).len()) && adds_once(facts, par) && takes_long(program, par)
 }
 
 /// Has an iteration loops or elementary functions, or loads where loaded values say?

@@ -44,6 +44,15 @@ pub(crate) fn c_literal(literal: Literal) -> String {
     }
 }
 
+/// The word for a way of combining in the names of functions.
+pub(crate) fn word(how: Combine) -> &'static str {
+    match how {
+        Combine::Add => "add",
+        Combine::Min => "min",
+        Combine::Max => "max",
+    }
+}
+
 /// What adds nothing to a sum, or changes no minimum or maximum.
 pub(crate) fn neutral(how: Combine, ty: Type) -> String {
     c_literal(Literal::from_bits(ty, evaluate::neutral(how, ty)))

@@ -5,7 +5,7 @@ use ebbtide_ir::{Combine, Store, Type};
 use crate::analysis::narrow_index::Narrow;
 use crate::analysis::work::at_once_in_lane;
 use crate::kernel::name::Ty;
-use crate::print::c_types::{c_type, from_bits, neutral, to_bits};
+use crate::print::c_types::{c_type, from_bits, neutral, to_bits, word};
 use crate::print::emitter::{Emitter, line};
 use crate::print::grid::Inside;
 use crate::print::statements::{Context, Lanes};
@@ -86,15 +86,8 @@ impl Emitter<'_> {
 
     /// A function object that combines two numbers: the same for all, so that what it is given to is compiled once.
     pub fn combiner(&mut self, how: Combine, ty: Type) -> String {
-        let (t, word) = (
-            c_type(ty),
-            match how {
-                Combine::Add => "add",
-                Combine::Min => "min",
-                Combine::Max => "max",
-            },
-        );
-        let name = format!("eb_combine_{word}_{t}");
+        let t = c_type(ty);
+        let name = format!("eb_combine_{}_{t}", word(how));
         let combined = self.combine(how, Ty::One(ty), "sum", "term");
         let text = format!(
             "struct {name} {{ EB_IN {t} operator()({t} sum, {t} term) const {{ return {combined}; }} }};\n"

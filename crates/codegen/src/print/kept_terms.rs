@@ -3,7 +3,7 @@
 use ebbtide_ir::{Combine, Store};
 
 use crate::kernel::name::Ty;
-use crate::print::c_types::{c_type, neutral, to_bits};
+use crate::print::c_types::{c_type, neutral, to_bits, word};
 use crate::print::emitter::{Emitter, line};
 
 impl Emitter<'_> {
@@ -49,12 +49,7 @@ impl Emitter<'_> {
     fn add_kept(&mut self, how: Combine, s: &Store) -> String {
         let ty = self.program.array(s.array).ty;
         let t = c_type(ty);
-        let how_name = match how {
-            Combine::Add => "add",
-            Combine::Min => "min",
-            Combine::Max => "max",
-        };
-        let name = format!("eb_{how_name}_kept_{t}");
+        let name = format!("eb_{}_kept_{t}", word(how));
         let text = include_str!("../prelude/kept_terms.c")
             .replace("$NAME", &name)
             .replace("$NEUTRAL", &neutral(how, ty))

@@ -6,7 +6,7 @@ use crate::kernel::expr::Expr;
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
 use crate::kernel::stmt::{Check, Element, Fault, Manner, Part, Place, Stmt, Stride};
-use crate::print::c_types::{c_literal, c_type};
+use crate::print::c_types::{c_literal, c_type, word};
 use crate::print::emitter::{Emitter, Pace, line};
 use crate::print::operation::c_ty;
 use crate::transform::lower::Team;
@@ -265,12 +265,7 @@ impl Emitter<'_> {
                 );
             }
             (Manner::Atomic, Some(how)) => {
-                let how = match how {
-                    Combine::Add => "add",
-                    Combine::Min => "min",
-                    Combine::Max => "max",
-                };
-                line!(self, "{only}eb_atomic_{how}(&{text}, {value});");
+                line!(self, "{only}eb_atomic_{}(&{text}, {value});", word(*how));
             }
             (manner, how) => {
                 let value = match how {

@@ -123,8 +123,8 @@ fn on_one_thread(program: &Program, par: &Par) -> String {
     let at = par.site.as_ref().map_or(String::new(), |site| format!(" at {site}"));
     format!(
         "program `{}`: one thread of the GPU runs the parallel loop{at}: it combines into elements that its iterations share, in \
-         order, and how often each does depends on what the loop itself writes; write `#[relaxed]` before it, or compute the bounds \
-         of its inner loops in a loop before it",
+         order, and the bounds of its inner loops depend on what it writes itself, or an inner loop also adds to one element for all \
+         iterations; write `#[relaxed]` before it, or do that part in a loop of its own",
         program.name
     )
 }
