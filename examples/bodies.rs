@@ -25,7 +25,7 @@ const STIFFNESS: f64 = 4e3;
 const FRICTION: f64 = 0.4;
 
 #[derive(Arrays)]
-struct Table {
+pub struct Table {
     x: Array1<Vec2<f64>>,
     v: Array1<Vec2<f64>>,
     spin: Array1<f64>,
@@ -74,7 +74,7 @@ fn step(t: &mut Table) {
 
 /// Strikes the first disc: `strike` is its velocity along the floor and its spin.
 #[program]
-fn shot(t: &mut Table, strike: &Array0<Vec2<f64>>, goal: f64, loss: &mut Array0<f64>) {
+pub fn shot(t: &mut Table, strike: &Array0<Vec2<f64>>, goal: f64, loss: &mut Array0<f64>) {
     t.v[0] = Vec2::new(strike[[]].x, 0.0);
     t.spin[0] = strike[[]].y;
     for _k in 0..STEPS {
@@ -84,7 +84,7 @@ fn shot(t: &mut Table, strike: &Array0<Vec2<f64>>, goal: f64, loss: &mut Array0<
     loss[[]] = miss * miss;
 }
 
-fn table(device: &Device) -> Result<Table, Failure> {
+pub fn table(device: &Device) -> ebbtide::Result<Table> {
     Ok(Table {
         x: device.from_fn([DISCS], |[i]| Vec2::new(0.3 * i as f64, RADIUS - MASS * 9.8 / STIFFNESS))?,
         v: device.zeros([DISCS])?,

@@ -24,7 +24,7 @@ const DT: f64 = 1.0 / 60.0;
 const COMPLIANCE: f64 = 1e-4;
 
 #[derive(Arrays)]
-struct Cloth {
+pub struct Cloth {
     x: Array1<Vec3<f64>>,
     v: Array1<Vec3<f64>>,
     /// Where the nodes are predicted to go, and how the edges move them.
@@ -74,14 +74,14 @@ fn step(c: &mut Cloth, wind: &Array0<Vec3<f64>>) {
 
 /// How far the middle ends from where it should be, squared.
 #[program]
-fn hang(c: &mut Cloth, wind: &Array0<Vec3<f64>>, goal: Vec3<f64>, loss: &mut Array0<f64>) {
+pub fn hang(c: &mut Cloth, wind: &Array0<Vec3<f64>>, goal: Vec3<f64>, loss: &mut Array0<f64>) {
     for _t in 0..STEPS {
         step(c, wind);
     }
     loss[[]] = (c.x[NODES / 2] - goal).norm_squared();
 }
 
-fn cloth(device: &Device) -> Result<Cloth, Failure> {
+pub fn cloth(device: &Device) -> ebbtide::Result<Cloth> {
     let place = |k: usize| Vec3::new((k % SIDE) as f64, 0.0, (k / SIDE) as f64) / SIDE as f64;
     let mut edges = Vec::new();
     for (i, j) in (0..SIDE).flat_map(|i| (0..SIDE).map(move |j| (i, j))) {

@@ -27,13 +27,13 @@ const SIZE: f64 = 0.1;
 const MASS: f64 = 0.01;
 
 #[derive(Arrays)]
-struct Beam {
+pub struct Beam {
     x: Array1<Vec2<f64>>,
     v: Array1<Vec2<f64>>,
     force: Array1<Vec2<f64>>,
     /// The nodes of each element, and the inverse of its two sides at rest.
     corners: Array1<[i32; 3]>,
-    rest: Array1<Mat2<f64>>,
+    pub rest: Array1<Mat2<f64>>,
 }
 
 /// The first Piola-Kirchhoff stress of a neo-Hookean solid.
@@ -69,7 +69,7 @@ fn step(b: &mut Beam, stiffness: &Array1<f64>) {
 
 /// How far the end of the beam hangs from where it should, squared.
 #[program]
-fn hang(b: &mut Beam, stiffness: &Array1<f64>, goal: f64, loss: &mut Array0<f64>) {
+pub fn hang(b: &mut Beam, stiffness: &Array1<f64>, goal: f64, loss: &mut Array0<f64>) {
     for _t in 0..STEPS {
         step(b, stiffness);
     }
@@ -78,7 +78,7 @@ fn hang(b: &mut Beam, stiffness: &Array1<f64>, goal: f64, loss: &mut Array0<f64>
     loss[[]] = (end - goal) * (end - goal);
 }
 
-fn beam(device: &Device) -> Result<Beam, Failure> {
+pub fn beam(device: &Device) -> ebbtide::Result<Beam> {
     let node = |i: usize, j: usize| (i * (WIDE + 1) + j) as i32;
     let (mut corners, mut rest) = (Vec::new(), Vec::new());
     for (i, j) in (0..LONG).flat_map(|i| (0..WIDE).map(move |j| (i, j))) {

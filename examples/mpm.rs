@@ -27,7 +27,7 @@ const MU: f64 = 20.0;
 const LAMBDA: f64 = 30.0;
 
 #[derive(Arrays)]
-struct Block {
+pub struct Block {
     x: Array1<Vec2<f64>>,
     v: Array1<Vec2<f64>>,
     /// The gradient of the velocity around a particle.
@@ -113,7 +113,7 @@ fn to_particles(b: &mut Block) {
 
 /// Throws the block with one velocity; `loss` is how far its centre ends from the goal, squared.
 #[program]
-fn throw(b: &mut Block, velocity: &Array0<Vec2<f64>>, goal: Vec2<f64>, loss: &mut Array0<f64>) {
+pub fn throw(b: &mut Block, velocity: &Array0<Vec2<f64>>, goal: Vec2<f64>, loss: &mut Array0<f64>) {
     fill(b.v, velocity[[]]);
     for _t in 0..STEPS {
         fill(b.grid_v, Vec2::zero());
@@ -126,7 +126,7 @@ fn throw(b: &mut Block, velocity: &Array0<Vec2<f64>>, goal: Vec2<f64>, loss: &mu
     loss[[]] = (centre - goal).norm_squared();
 }
 
-fn block(device: &Device) -> Result<Block, Failure> {
+pub fn block(device: &Device) -> ebbtide::Result<Block> {
     let place = |k: usize| 0.5 * DX * k as f64;
     Ok(Block {
         x: device.from_fn([PARTICLES], |[p]| Vec2::new(0.2 + place(p / SIDE), 0.35 + place(p % SIDE)))?,

@@ -21,8 +21,8 @@ const ITERATIONS: usize = 12;
 const DT: f64 = 0.6;
 
 #[derive(Arrays)]
-struct Air {
-    u: Array2<Vec2<f64>>,
+pub struct Air {
+    pub u: Array2<Vec2<f64>>,
     u_next: Array2<Vec2<f64>>,
     smoke: Array2<f64>,
     smoke_next: Array2<f64>,
@@ -71,7 +71,7 @@ fn project(a: &mut Air) {
 }
 
 #[program]
-fn simulate(a: &mut Air, goal: &Array2<f64>, loss: &mut Array0<f64>) {
+pub fn simulate(a: &mut Air, goal: &Array2<f64>, loss: &mut Array0<f64>) {
     for _t in 0..STEPS {
         advect(a);
         project(a);
@@ -82,14 +82,14 @@ fn simulate(a: &mut Air, goal: &Array2<f64>, loss: &mut Array0<f64>) {
 }
 
 /// A round puff of smoke.
-fn puff(device: &Device, x: f64, y: f64) -> ebbtide::Result<Array2<f64>> {
+pub fn puff(device: &Device, x: f64, y: f64) -> ebbtide::Result<Array2<f64>> {
     device.from_fn([N, N], |[i, j]| {
         let (dx, dy) = (i as f64 - x, j as f64 - y);
         (-(dx * dx + dy * dy) / 12.0).exp()
     })
 }
 
-fn air(device: &Device, u: &Array2<Vec2<f64>>) -> Result<Air, Failure> {
+pub fn air(device: &Device, u: &Array2<Vec2<f64>>) -> ebbtide::Result<Air> {
     Ok(Air {
         u: u.try_clone()?,
         u_next: device.zeros([N, N])?,

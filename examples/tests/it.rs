@@ -29,6 +29,7 @@ mod rnn;
 mod smoke;
 #[path = "../survey.rs"]
 mod survey;
+mod taichi;
 #[path = "../tape.rs"]
 mod tape;
 
@@ -142,37 +143,4 @@ fn the_readme_lists_every_example() {
 fn an_error_that_leaves_main_reads_like_its_text() {
     let failed = heat::durable(std::path::Path::new("/dev/null/run")).unwrap_err();
     assert_eq!(format!("{failed:?}"), failed.to_string());
-}
-
-/// The lines of code, without comments, of the structs, functions and programs of an example.
-fn lines_of_programs(source: &str) -> usize {
-    let mut inside = false;
-    let mut count = 0;
-    for line in source.lines() {
-        inside |= ["#[derive", "#[func", "#[program"].iter().any(|start| line.starts_with(start));
-        let code = line.trim();
-        count += usize::from(inside && !code.is_empty() && !code.starts_with("//"));
-        inside &= line != "}";
-    }
-    count
-}
-
-#[test]
-fn physics_takes_at_most_a_fifth_more_lines_than_in_taichi() {
-    let taichi = include_str!("../../bench/peers/physics_taichi.py");
-    for (name, source) in [
-        ("mpm", include_str!("../mpm.rs")),
-        ("bodies", include_str!("../bodies.rs")),
-        ("cloth", include_str!("../cloth.rs")),
-        ("smoke", include_str!("../smoke.rs")),
-        ("elements", include_str!("../elements.rs")),
-    ] {
-        let Some((_, from)) = taichi.split_once(&format!("# lines: {name}\n")) else {
-            panic!("there is no `{name}`")
-        };
-        let their = from.split("# end").next().unwrap_or_default();
-        let theirs = their.lines().filter(|line| !line.trim().is_empty()).count();
-        let ours = lines_of_programs(source);
-        assert!(ours * 10 <= theirs * 12, "{name}: {ours} lines here, {theirs} in Taichi");
-    }
 }
