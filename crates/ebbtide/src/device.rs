@@ -29,6 +29,15 @@ pub trait Devices: Sized {
     /// ```
     fn cuda() -> Result<Self>;
 
+    /// Refused: the name is [`cuda`](Devices::cuda).
+    #[doc(hidden)]
+    fn gpu() -> Result<Self>
+    where
+        Self: NamedCuda,
+    {
+        Self::cuda()
+    }
+
     /// The CPU: C through the system's compiler; the interpreter, with a warning, where there is none.
     fn cpu() -> Self;
 
@@ -41,6 +50,14 @@ pub trait Devices: Sized {
     /// With `EBBTIDE_CHECK=1` in the environment all the others are this one.
     fn checked() -> Self;
 }
+
+/// Nothing is: the error says which function there is.
+#[diagnostic::on_unimplemented(
+    message = "the GPU is `Device::cuda()?`; `Device::best()?` takes it where there is one",
+    label = "there is no `gpu`"
+)]
+#[doc(hidden)]
+pub trait NamedCuda {}
 
 impl Devices for Device {
     fn best() -> Result<Device> {

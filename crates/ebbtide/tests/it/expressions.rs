@@ -317,6 +317,40 @@ fn random_numbers_come_from_a_seed_and_a_counter() {
     );
 }
 
+#[func]
+fn draw(seed: i64, index: usize) -> f64 {
+    rand(seed, index)
+}
+
+#[program]
+fn draws(x: &mut Array1<f32>, y: &mut Array1<f64>, seed: i64) {
+    for i in par(0..x.len()) {
+        let u: f32 = rand(seed, i);
+        x[i] += 0.5 * rand(seed, i + 1) - u;
+        if rand(seed, i + 2) < 0.5 {
+            y[i] = rand(seed, i + 3) * draw(seed, i);
+        }
+    }
+}
+
+#[test]
+fn random_numbers_take_their_type_from_where_they_are_used() {
+    check(
+        draws(),
+        expect![[r#"
+        program draws(x: &mut Array1<f32>, y: &mut Array1<f64>, seed: i64) {
+            for i in par(0..x.len()) {
+                let u = rand::<f32>(seed, i as i64);
+                x[i] += 0.5f32 * rand::<f32>(seed, (i + 1) as i64) - u;
+                if rand::<f64>(seed, (i + 2) as i64) < 0.5 {
+                    y[i] = rand::<f64>(seed, (i + 3) as i64) * rand::<f64>(seed, i as i64);
+                }
+            }
+        }
+    "#]],
+    );
+}
+
 #[test]
 fn random_numbers_are_the_same_on_the_host() {
     let device = Device::interpreter();

@@ -3,7 +3,7 @@
 use ebbtide_ir::{Literal, LocalId};
 
 use crate::cx::Cx;
-use crate::scalar::Scalar;
+use crate::scalar::{Float, Scalar};
 use crate::small::{Value, from_ids, ids, names, types, variables};
 use crate::value::{Expr, Local, Readable, Same, Variable};
 
@@ -11,6 +11,11 @@ use crate::value::{Expr, Local, Readable, Same, Variable};
 #[track_caller]
 pub fn lit<T: Scalar>(cx: &Cx, value: T) -> Expr<T> {
     Expr::new(cx.emit(|b| b.literal(value.literal())))
+}
+
+/// `rand(seed, index)` without a type: it takes its type from where it is used, as a literal does, and `like` is one.
+pub fn drawn<T: Float>(_like: T, number: Expr<T>) -> Expr<T> {
+    number
 }
 
 /// The next parameter of the program: a scalar, or the scalars of a small value.

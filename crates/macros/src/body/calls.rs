@@ -74,6 +74,7 @@ const ITEMS: &[&str] = &[
     "max",
     "min",
     "norm",
+    "rand",
     "scan",
     "select",
     "shared",
@@ -201,6 +202,10 @@ impl Translator<'_> {
         // The user's own parentheses: rustc shows there what an argument too few or too many looks like.
         let mut list = proc_macro2::Group::new(proc_macro2::Delimiter::Parenthesis, quote!(#(#args),*));
         list.set_span(call.paren_token.span.join());
+        if path.is_ident("rand") {
+            let drawn = quote_spanned!(span=> #path::#expand #list);
+            return quote_spanned!(span=> ::ebbtide::__lang::emit::drawn(0.0, #drawn));
+        }
         if is_item(path) || segments.iter().any(|segment| !segment.arguments.is_none()) {
             return quote_spanned!(span=> #path::#expand #list);
         }

@@ -9,6 +9,7 @@ mod index;
 pub(crate) mod lent_memory;
 #[cfg(feature = "ndarray")]
 pub(crate) mod nd;
+mod without_device;
 
 use std::fmt;
 use std::marker::PhantomData;
