@@ -21,8 +21,8 @@ pub use crate::reductions::{max_over, min_over, sum_over};
 pub use arithmetic::{Add, Div, Mul, Negated, Sub, add, div, mul, neg, sub};
 pub use calls::{Callee, call_func, call_operation, call_program};
 pub use control::{
-    assert, begin_else, begin_for, begin_if, begin_loop, begin_par, begin_while, end_if, end_loop,
-    end_loop_if, end_par, end_value_if, for_range, relaxed, reverse, truth, while_condition,
+    assert, begin_else, begin_for, begin_if, begin_loop, begin_par, begin_while, end_and, end_if, end_loop,
+    end_loop_if, end_or, end_par, end_value_if, for_range, relaxed, reverse, truth, while_condition,
 };
 pub(crate) use control::{constant_range, index_literal};
 pub use elements::{

@@ -28,6 +28,35 @@ fn c57_red_and_black_points_of_a_line() {
 }
 
 #[program]
+fn guarded_colours(x: &mut Array1<f64>, b: &Array1<f64>, sweeps: usize, loss: &mut Array0<f64>) {
+    let n = x.len();
+    for _s in 0..sweeps {
+        for c in 0..2 {
+            for i in par(0..n) {
+                if i > 0 && i < n - 1 && i % 2 == c {
+                    x[i] = 0.5 * x[i - 1] * x[i + 1] + b[i];
+                }
+            }
+            for i in par(0..n) {
+                if i == 0 || i == n - 1 || i % 2 != c {
+                    continue;
+                }
+                x[i] += 0.1 * x[i - 1];
+            }
+        }
+    }
+    for i in par(0..n) {
+        loss[[]] += x[i] * x[i];
+    }
+}
+
+#[test]
+fn c57_colours_stand_beside_other_guards() {
+    let inputs = [array(&[9], 1), array(&[9], 2), crate::size(2), loss()];
+    check(guarded_colours().ir().unwrap(), &inputs, "loss", &["x", "b"]);
+}
+
+#[program]
 fn red_black_plane(u: &mut Array2<f64>, f: &Array2<f64>, sweeps: usize, loss: &mut Array0<f64>) {
     let n = u.dim(0);
     let m = u.dim(1);

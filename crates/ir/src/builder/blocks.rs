@@ -83,6 +83,33 @@ impl Builder {
         yes.into_iter().zip(no).map(|(yes, no)| self.select(condition, yes, no)).collect()
     }
 
+    /// Ends the `if` of `left && right` or `left || right`, which ends by setting `local` to the right side, and gives the value.
+    /// Where the right side is cheap and cannot fail nothing is asked before it is computed: conditions then stand together,
+    /// as those that prove iterations apart must.
+    pub fn end_asked(&mut self, local: LocalId, left: ValueId, op: Binary) -> ValueId {
+        let cheap = match self.open.last() {
+            Some(Open { owner: Owner::Then(asked), block }) => {
+                self.arm(block, &[local]).map(|right| (*asked, block.clone(), right))
+            }
+            _ => None,
+        };
+        let Some((asked, block, right)) = cheap else {
+            self.end_if();
+            return self.get(local);
+        };
+        self.open.pop();
+        if let Some(open) = self.open.last_mut() {
+            open.block.retain(|stmt| match stmt {
+                Stmt::Declare(declared, _) => *declared != local,
+                // Of `||`: whether the left side does not hold.
+                Stmt::Let(value) => *value == left || *value != asked,
+                _ => true,
+            });
+            open.block.extend(block.into_iter().filter(|stmt| matches!(stmt, Stmt::Let(_))));
+        }
+        right.into_iter().fold(left, |left, right| self.binary(op, left, right))
+    }
+
     /// What an arm sets `locals` to, where it does nothing else that costs or fails.
     fn arm(&self, block: &Block, locals: &[LocalId]) -> Option<Vec<ValueId>> {
         let (rest, last) = block.split_at_checked(block.len().checked_sub(locals.len())?)?;

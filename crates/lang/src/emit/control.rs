@@ -1,6 +1,6 @@
 //! Branches and loops.
 
-use ebbtide_ir::ReverseHint;
+use ebbtide_ir::{Binary, ReverseHint};
 
 use super::small::constant_index;
 use crate::cx::Cx;
@@ -23,6 +23,23 @@ pub fn begin_else(cx: &Cx) {
 #[track_caller]
 pub fn end_value_if<T: Value>(cx: &Cx, slot: &Local<T>) -> Expr<T> {
     from_ids(&cx.emit(|b| b.end_values_if(&variables(slot))))
+}
+
+/// The end of the `if` of `left && right`, which sets `slot` to the right side.
+#[track_caller]
+pub fn end_and(cx: &Cx, slot: &Local<bool>, left: Expr<bool>) -> Expr<bool> {
+    end_asked(cx, slot, left, Binary::And)
+}
+
+/// The end of the `if` of `left || right`, which sets `slot` to the right side.
+#[track_caller]
+pub fn end_or(cx: &Cx, slot: &Local<bool>, left: Expr<bool>) -> Expr<bool> {
+    end_asked(cx, slot, left, Binary::Or)
+}
+
+#[track_caller]
+fn end_asked(cx: &Cx, slot: &Local<bool>, left: Expr<bool>, op: Binary) -> Expr<bool> {
+    Expr::new(cx.emit(|b| b.end_asked(slot.id, left.id, op)))
 }
 
 /// The end of an `if`.

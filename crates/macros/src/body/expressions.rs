@@ -306,9 +306,8 @@ impl Translator<'_> {
         let slot_value = self.emit(span, "numbered_local", &[quote!(#name), quote!(#known)]);
         let begin = self.emit(span, "begin_if", &[asked]);
         let set = self.emit(span, "set", &[quote!(&#slot), right]);
-        let end = self.emit(span, "end_if", &[]);
-        let read = self.emit(span, "read", &[quote!(&#slot)]);
-        quote!({ let #known = #left; let #slot = #slot_value; #begin; #set; #end; #read })
+        let end = self.emit(span, &format!("end_{name}"), &[quote!(&#slot), quote!(#known)]);
+        quote!({ let #known = #left; let #slot = #slot_value; #begin; #set; #end })
     }
 
     /// `if` as a value.

@@ -45,7 +45,10 @@ impl Formula {
                 _ => Formula::Unknown,
             },
             Formula::All(parts) => Formula::Any(parts.iter().map(Formula::not).collect()),
-            Formula::Any(parts) => Formula::All(parts.iter().map(Formula::not).collect()),
+            Formula::Any(parts) => match equality(parts) {
+                Some(p) => Formula::Zero(p),
+                None => Formula::All(parts.iter().map(Formula::not).collect()),
+            },
             Formula::Unknown => Formula::Unknown,
         }
     }
@@ -98,6 +101,29 @@ impl Formula {
                 any
             }
             Formula::Unknown => None,
+        }
+    }
+}
+
+/// The polynomial that is not zero, where that is what these say together: it is above zero or below. Its opposite is an
+/// equality, which says more of remainders than two inequalities do.
+fn equality(parts: &[Formula]) -> Option<Poly> {
+    let [Formula::AtLeastZero(above), Formula::AtLeastZero(below)] = parts else { return None };
+    let apart = above.add_scaled(below, 1)?.as_constant()? == -2;
+    if apart { above.plus(1) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_opposite_of_an_opposite_is_the_condition() {
+        let conditions = [Formula::Zero(Poly::constant(3)), Formula::AtLeastZero(Poly::constant(3))];
+        for condition in conditions {
+            assert_eq!(condition.not().not(), condition);
+            let all = Formula::All(vec![condition.clone(), condition]);
+            assert_eq!(all.not().not(), all);
         }
     }
 }
