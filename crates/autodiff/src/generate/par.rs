@@ -122,7 +122,7 @@ impl ParAdjoint<'_> {
             && let Some(shadow) = self.shadows.arrays.get(&array)
         {
             let zero = w.real(self.source.array(array).ty, 0.0);
-            w.push(Stmt::Fill(*shadow, zero));
+            w.fill(*shadow, zero);
             self.shadow_states.insert(array, ShadowState::Zeros);
         }
     }
@@ -350,7 +350,7 @@ impl ParAdjoint<'_> {
     ) -> (BTreeMap<ArrayId, ArrayId>, BTreeMap<ArrayId, ArrayId>) {
         let stamps = of_read_again(self.stamps, forwarding);
         let zero = w.literal(Literal::from(0i64));
-        stamps.values().for_each(|stamp| w.push(Stmt::Fill(*stamp, zero)));
+        stamps.values().for_each(|stamp| w.fill(*stamp, zero));
         (of_read_again(self.copies, forwarding), stamps)
     }
 
@@ -398,7 +398,7 @@ pub(crate) fn copy_read_again(
 ) -> BTreeMap<ArrayId, ArrayId> {
     let copies = of_read_again(copies, forwarding);
     for (array, copy) in &copies {
-        w.push(Stmt::Copy { from: *array, to: *copy });
+        w.copy(*array, *copy);
     }
     copies
 }
@@ -504,7 +504,7 @@ fn give_back(w: &mut Writer, body: &Block) {
     });
     for array in taken {
         let no = w.literal(Literal::from(false));
-        w.push(Stmt::Fill(array, no));
+        w.fill(array, no);
     }
 }
 

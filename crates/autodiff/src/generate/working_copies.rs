@@ -35,7 +35,7 @@ pub(crate) fn working_copies(source: &Program, w: &mut Writer, written_first: &B
                 w.program.undefined.insert(a);
                 parts.push((given, a, part));
             }
-            None => w.push(Stmt::Copy { from: given, to: a }),
+            None => w.copy(given, a),
         }
     }
     // Bounds may be extents of other arrays: all of them are known now.

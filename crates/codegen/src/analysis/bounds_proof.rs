@@ -123,7 +123,7 @@ impl Prover<'_> {
                     }
                     _ => {}
                 },
-                Stmt::Update(_, s) if reductions.iter().any(|r| std::ptr::eq(*r, s)) => {}
+                Stmt::Update(_, s) if reductions.iter().any(|r| r.id == s.id) => {}
                 Stmt::Store(s) | Stmt::Update(_, s) => {
                     self.prove_access(s.array, s.index, guards, proof)?;
                 }

@@ -147,7 +147,7 @@ impl Legality<'_> {
         for stmt in block {
             match stmt {
                 Stmt::Let(v) => self.value(*v, lanes)?,
-                Stmt::Update(_, s) if self.reductions.iter().any(|r| std::ptr::eq(*r, s)) => {}
+                Stmt::Update(_, s) if self.reductions.iter().any(|r| r.id == s.id) => {}
                 Stmt::Store(s) | Stmt::Update(_, s) => self.store(s)?,
                 Stmt::Claim(_) => return Err(Refusal::Claim),
                 Stmt::If(branch) => self.branch(branch, lanes)?,

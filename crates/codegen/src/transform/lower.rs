@@ -176,7 +176,7 @@ impl Lowering<'_> {
     fn store(&self, how: Option<Combine>, s: &Store) -> Stmt {
         let (ty, value) = (Ty::One(self.program.array(s.array).ty), self.operand(s.value));
         if let Some(how) = how
-            && let Some(number) = self.reductions.iter().position(|r| std::ptr::eq(*r, s))
+            && let Some(number) = self.reductions.iter().position(|r| r.id == s.id)
         {
             return Stmt::Reduce { number, ty, how, value, when: None, vector: 0 };
         }

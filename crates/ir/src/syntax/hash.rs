@@ -222,8 +222,8 @@ impl Writer<'_> {
                 self.tagged("swap", a.index());
                 self.number(b.index() as u64);
             }
-            Stmt::Fill(a, _) => self.tagged("fill", a.index()),
-            Stmt::Copy { from, to } => {
+            Stmt::Fill(a, ..) => self.tagged("fill", a.index()),
+            Stmt::Copy { from, to, .. } => {
                 self.tagged("copy", from.index());
                 self.number(to.index() as u64);
             }

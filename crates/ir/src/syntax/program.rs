@@ -4,6 +4,7 @@ mod library;
 mod operation;
 mod printed_lines;
 mod statement;
+mod writes;
 
 use std::collections::BTreeSet;
 use std::fmt;
