@@ -95,6 +95,9 @@ on_cuda! {
         a_launch_is_stopped_while_others_are_compiled,
         a_gradient_that_never_ends_is_stopped_and_can_be_launched_again,
     }
+    cases {
+        runs_of_case_files_leave_on_a_device_what_the_files_say,
+    }
     extremes {
         c59_indices_near_the_ends_of_their_type_are_errors_or_lawful,
         c59_temporaries_with_extents_near_the_ends_of_their_type_are_errors_or_lawful,
