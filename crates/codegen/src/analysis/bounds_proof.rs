@@ -7,10 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Binary, Block, Compare, Indices, Loop, LoopKind, Op, Par, Program, Stmt, Store, Type, ValueId,
+    ArrayId, Binary, Block, Compare, Facts, Indices, Loop, LoopKind, Op, Par, ParFacts, Program, Sharing,
+    Stmt, Type, ValueId,
 };
 
 use crate::analysis::exact::may_overflow;
+use crate::analysis::names::sharing;
 use crate::analysis::narrow_index::narrow_values;
 use crate::kernel::index_expr::{Arithmetic, IndexExpr};
 
@@ -75,16 +77,17 @@ impl Proof {
 /// What a proof may speak of.
 pub(crate) struct Prover<'a> {
     pub program: &'a Program,
+    pub facts: &'a Facts,
     /// The values of the loop: all others are the same in all iterations.
     pub inside: &'a BTreeSet<ValueId>,
 }
 
 impl Prover<'_> {
     /// The tests that prove all accesses of a loop; `None` where some access is not a sum of ranges.
-    pub fn proof(&self, par: &Par, reductions: &[&Store]) -> Option<Proof> {
+    pub fn proof(&self, par: &Par) -> Option<Proof> {
         let mut guards: Guards = ranges(par).collect();
         let mut proof = Proof::default();
-        self.prove_block(&par.body, &mut guards, reductions, &mut proof)?;
+        self.prove_block(&par.body, &mut guards, &sharing(self.facts, par), &mut proof)?;
         // What is near the variables of the loop fits where these are narrow, which is tested too.
         let narrow = narrow_values(self.program, par);
         proof.ranges.retain(|v, _| !narrow.contains_key(v));
@@ -94,7 +97,7 @@ impl Prover<'_> {
     /// The tests that prove all accesses of a loop's passes, where the ranges of its parallel loops are printed.
     pub fn proof_of_passes(&self, l: &Loop) -> Option<Proof> {
         let (mut guards, mut proof) = (Guards::new(), Proof::default());
-        self.prove_loop(l, &mut guards, &[], &mut proof)?;
+        self.prove_loop(l, &mut guards, &ParFacts::default(), &mut proof)?;
         Some(proof.keep_exact())
     }
 
@@ -103,7 +106,7 @@ impl Prover<'_> {
         &self,
         block: &Block,
         guards: &mut Guards,
-        reductions: &[&Store],
+        shared: &ParFacts,
         proof: &mut Proof,
     ) -> Option<()> {
         for stmt in block {
@@ -123,24 +126,25 @@ impl Prover<'_> {
                     }
                     _ => {}
                 },
-                Stmt::Update(_, s) if reductions.iter().any(|r| r.id == s.id) => {}
+                // The element of a sum over all iterations is looked at behind the loop.
+                Stmt::Update(_, s) if shared.of(s) == Sharing::Reduce => {}
                 Stmt::Store(s) | Stmt::Update(_, s) => {
                     self.prove_access(s.array, s.index, guards, proof)?;
                 }
                 Stmt::If(branch) => {
                     let mut then = guards.clone();
                     self.learn(branch.condition, true, &mut then);
-                    self.prove_block(&branch.then, &mut then, reductions, proof)?;
+                    self.prove_block(&branch.then, &mut then, shared, proof)?;
                     let mut otherwise = guards.clone();
                     self.learn(branch.condition, false, &mut otherwise);
-                    self.prove_block(&branch.otherwise, &mut otherwise, reductions, proof)?;
+                    self.prove_block(&branch.otherwise, &mut otherwise, shared, proof)?;
                 }
-                Stmt::Loop(l) => self.prove_loop(l, guards, reductions, proof)?,
+                Stmt::Loop(l) => self.prove_loop(l, guards, shared, proof)?,
                 Stmt::Par(par) => {
                     guards.extend(ranges(par));
-                    self.prove_block(&par.body, guards, reductions, proof)?;
+                    self.prove_block(&par.body, guards, &sharing(self.facts, par), proof)?;
                 }
-                Stmt::Call(call) => self.prove_block(&call.body, guards, reductions, proof)?,
+                Stmt::Call(call) => self.prove_block(&call.body, guards, shared, proof)?,
                 // Taking an element is a fault that must be met at once.
                 Stmt::Claim(_) => return None,
                 _ => {}
@@ -149,13 +153,7 @@ impl Prover<'_> {
         Some(())
     }
 
-    fn prove_loop(
-        &self,
-        l: &Loop,
-        guards: &mut Guards,
-        reductions: &[&Store],
-        proof: &mut Proof,
-    ) -> Option<()> {
+    fn prove_loop(&self, l: &Loop, guards: &mut Guards, shared: &ParFacts, proof: &mut Proof) -> Option<()> {
         let LoopKind::For { var, from, to } = l.kind else { return None };
         self.prove_exact(from, guards, proof);
         self.prove_exact(to, guards, proof);
@@ -163,7 +161,7 @@ impl Prover<'_> {
         // The last value of the upper bound is one below its range's end.
         let to = before(to);
         guards.insert(var, (Some(from), Some(to)));
-        self.prove_block(&l.body, guards, reductions, proof)
+        self.prove_block(&l.body, guards, shared, proof)
     }
 
     fn prove_access(&self, array: ArrayId, index: Indices, guards: &Guards, proof: &mut Proof) -> Option<()> {

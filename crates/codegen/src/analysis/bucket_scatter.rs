@@ -12,6 +12,7 @@ use ebbtide_ir::{
 };
 
 use crate::analysis::names::values_inside;
+use crate::analysis::shared_updates::{Tables, tables};
 use crate::analysis::work::{passes, work};
 use crate::kernel::machine::{COMBINED, WORTH_NOTING};
 use crate::kernel::work::Work;
@@ -45,36 +46,22 @@ pub(crate) struct BucketScatter {
 /// What the iterations of a loop note; `None` where one thread runs it as the program says.
 pub(crate) fn bucket_scatter(program: &Program, facts: &Facts, par: &Par) -> Option<BucketScatter> {
     let sharing = facts.pars.get(&par.id)?;
-    let (mut tables, mut updates) = (Vec::new(), BTreeMap::new());
-    let mut legal = true;
-    walk(&par.body, &mut |stmt| {
-        if let Stmt::Update(how, s) = stmt {
-            match sharing.of(s) {
-                Sharing::Own => {}
-                Sharing::Reduce => legal = false,
-                Sharing::Scatter => {
-                    let table = (s.array, *how);
-                    let known = tables.iter().position(|t| *t == table);
-                    updates.insert((s.array, s.index), known.unwrap_or(tables.len()));
-                    tables.extend(known.is_none().then_some(table));
-                    legal &= program.array(s.array).ty != Type::Bool;
-                }
-            }
-        }
-    });
-    let noted = |array: ArrayId| tables.iter().filter(|(a, _)| *a == array).count();
+    let noted = tables(sharing, par);
+    let mut legal = noted.are_apart();
     walk(&par.body, &mut |stmt| {
         legal &= match stmt {
-            Stmt::Let(v) => !matches!(program.op(*v), Op::Load(array, _) if noted(*array) > 0),
-            Stmt::Store(s) => noted(s.array) == 0,
+            Stmt::Let(v) => !matches!(program.op(*v), Op::Load(array, _) if noted.of(*array) > 0),
+            Stmt::Store(s) => noted.of(s.array) == 0,
             Stmt::Update(_, s) => match sharing.of(s) {
-                Sharing::Scatter => noted(s.array) == 1,
-                _ => noted(s.array) == 0,
+                Sharing::Own => noted.of(s.array) == 0,
+                Sharing::Reduce => false,
+                Sharing::Scatter => program.array(s.array).ty != Type::Bool,
             },
-            Stmt::Claim(claim) => noted(claim.array) + noted(claim.taken) == 0,
+            Stmt::Claim(claim) => noted.of(claim.array) + noted.of(claim.taken) == 0,
             _ => true,
         };
     });
+    let Tables { tables, updates } = noted;
     let size = |table: &(ArrayId, Combine)| 2 * program.array(table.0).ty.size();
     let bytes = tables.iter().map(size).max()?;
     let terms = terms(program, &values_inside(par), &updates, &par.body);

@@ -18,6 +18,8 @@ pub(crate) mod names;
 pub(crate) mod narrow_index;
 pub(crate) mod ordered_updates;
 pub(crate) mod register_pressure;
+pub(crate) mod row_form;
+pub(crate) mod shared_updates;
 pub(crate) mod team_sums;
 pub(crate) mod term_counts;
 pub(crate) mod thread_ownership;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use ebbtide_ir::{
-    After, ArrayId, Block, Combine, Facts, LocalId, Loop, LoopKind, Op, Par, Program, Region, Sharing, Stmt,
-    Store, ValueId, walk, walk_program_level,
+    After, ArrayId, Block, Combine, Facts, LocalId, Loop, LoopKind, Op, Par, ParFacts, Program, Region,
+    Sharing, Stmt, Store, ValueId, walk, walk_program_level,
 };
 
 /// What a piece of program uses and makes, outside the bodies of parallel loops.
@@ -138,9 +138,15 @@ pub(crate) fn values_inside(par: &Par) -> BTreeSet<ValueId> {
     inside
 }
 
-/// The updates of a parallel loop that are sums, or minima or maxima, over its iterations, in source order.
+/// How the iterations of a parallel loop share what they write.
+pub(crate) fn sharing(facts: &Facts, par: &Par) -> ParFacts {
+    facts.pars.get(&par.id).cloned().unwrap_or_default()
+}
+
+/// The updates of a parallel loop that are sums, or minima or maxima, over its iterations, in source order: their places in it are
+/// their numbers.
 pub(crate) fn reductions<'s>(facts: &Facts, par: &'s Par) -> Vec<(Combine, &'s Store)> {
-    let facts = facts.pars.get(&par.id).cloned().unwrap_or_default();
+    let facts = sharing(facts, par);
     let mut reductions = Vec::new();
     walk(&par.body, &mut |stmt| match stmt {
         Stmt::Update(how, s) if facts.of(s) == Sharing::Reduce => reductions.push((*how, s)),
@@ -151,7 +157,7 @@ pub(crate) fn reductions<'s>(facts: &Facts, par: &'s Par) -> Vec<(Combine, &'s S
 
 /// Do iterations of a parallel loop combine into elements that others combine into, wherever data tells them?
 pub(crate) fn scatters(facts: &Facts, par: &Par) -> bool {
-    let facts = facts.pars.get(&par.id).cloned().unwrap_or_default();
+    let facts = sharing(facts, par);
     let mut scatters = false;
     walk(&par.body, &mut |stmt| {
         scatters |= matches!(stmt, Stmt::Update(_, s) if facts.of(s) == Sharing::Scatter);

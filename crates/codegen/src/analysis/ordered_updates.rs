@@ -6,7 +6,7 @@
 //! of an element (`ordered_scatter.cu`). So each element sees its terms as one thread would bring them, and no two threads
 //! meet at one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
     ArrayId, Block, Combine, Facts, Indices, LoopKind, Op, Ordering, Par, ParFacts, Program, Sharing, Stmt,
@@ -14,7 +14,8 @@ use ebbtide_ir::{
 };
 
 use crate::analysis::kept_terms::{TERM_WORDS, adds_once, keeps_terms};
-use crate::analysis::names::reductions;
+use crate::analysis::names::{reductions, sharing};
+use crate::analysis::shared_updates::{Tables, tables};
 use crate::analysis::term_counts::counting;
 
 /// How many terms are noted before they are combined, where places are narrow; `EB_STAGE` of the prelude.
@@ -75,8 +76,8 @@ impl Notes {
 pub(crate) struct Notes {
     /// By array: how its terms are combined.
     pub tables: Vec<(ArrayId, Combine)>,
-    /// The updates that are noted, and in which table.
-    pub updates: Vec<(ArrayId, Indices, usize)>,
+    /// The table of each update that is noted.
+    pub updates: BTreeMap<(ArrayId, Indices), usize>,
     pub counts: Counts,
 }
 
@@ -90,7 +91,7 @@ pub(crate) enum Counts {
 
 /// The arrays into whose shared elements iterations combine, and whether they can do so in any order.
 pub(crate) fn scattered(program: &Program, facts: &Facts, par: &Par) -> (BTreeSet<ArrayId>, bool) {
-    let facts = facts.pars.get(&par.id).cloned().unwrap_or_default();
+    let facts = sharing(facts, par);
     let (mut arrays, mut any_order) = (BTreeSet::new(), true);
     walk(&par.body, &mut |stmt| {
         if let Stmt::Update(how, s) = stmt
@@ -119,19 +120,11 @@ pub(crate) fn notes(program: &Program, facts: &Facts, par: &Par) -> Option<Notes
         return None;
     }
     let facts = facts.pars.get(&par.id)?;
-    let (mut tables, mut updates, mut alike) = (Vec::<(ArrayId, Combine)>::new(), Vec::new(), true);
-    walk(&par.body, &mut |stmt| {
-        let Stmt::Update(how, store) = stmt else { return };
-        if facts.of(store) != Sharing::Scatter {
-            return;
-        }
-        let table = tables.iter().position(|(array, _)| *array == store.array).unwrap_or_else(|| {
-            tables.push((store.array, *how));
-            tables.len() - 1
-        });
-        alike &= tables[table].1 == *how;
-        updates.push((store.array, store.index, table));
-    });
+    let noted = tables(facts, par);
+    if !noted.are_apart() {
+        return None;
+    }
+    let Tables { tables, updates } = noted;
     let each: Option<Vec<usize>> =
         tables.iter().map(|(array, _)| Updates { program, facts, array: *array }.count(&par.body)).collect();
     let few = |each: &Vec<usize>| each.iter().try_fold(0, |sum: usize, n| sum.checked_add(*n));
@@ -139,7 +132,7 @@ pub(crate) fn notes(program: &Program, facts: &Facts, par: &Par) -> Option<Notes
         Some(each) => Counts::AtMost(each),
         None => Counts::Computed(counting(program, facts, par)?),
     };
-    alike.then_some(Notes { tables, updates, counts })
+    Some(Notes { tables, updates, counts })
 }
 
 /// The ordered updates of one array.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
     Access, ArrayId, Binary, Block, Builder, Compare, Function, Literal, LoopKind, Op, Par, Program, Stmt,
-    Type, ValueId, evaluate, walk,
+    Type, ValueId, evaluate, verify, walk,
 };
 
 use super::bounds_proof::{Prover, Test};
@@ -224,8 +224,9 @@ impl Sized<'_> {
     /// Does the proof hold? `None` where there is none.
     fn proof_holds(&self) -> Option<bool> {
         let inside = self.inside();
-        let prover = Prover { program: self.program, inside: &inside };
-        let proof = prover.proof(self.par(), &[])?;
+        let facts = verify(self.program).unwrap();
+        let prover = Prover { program: self.program, facts: &facts, inside: &inside };
+        let proof = prover.proof(self.par())?;
         let (value, extent) =
             (|v| self.value(v, &BTreeMap::new()), |a: ArrayId, _: usize| self.extents[a.index()]);
         let world = World { value: &value, extent: &extent, wrapped: &|_| 0, ranges: &[self.range()] };
@@ -328,8 +329,9 @@ fn refusals(name: &str, write: impl Fn(&mut Loop)) -> String {
     let program = l.finish();
     let sized = Sized { program: &program, extents: [0; 3] };
     let interior = interior(&program, sized.par(), &sized.inside(), Decide::Columns);
+    let facts = verify(&program).unwrap();
     let [one, several] = [Vectors::One, Vectors::Several].map(|vectors| {
-        let refused = refusal(&program, &interior, (Type::F64, vectors), &[], &sized.par().body);
+        let refused = refusal((&program, &facts), sized.par(), &interior, (Type::F64, vectors));
         refused.map_or("vectors".to_string(), |why| why.to_string())
     });
     if one == several {

@@ -4,12 +4,13 @@
 use std::fmt;
 
 use ebbtide_ir::{
-    Binary, Block, Branch, Function, Indices, Literal, Loop, LoopKind, Op, Par, Program, Stmt, Store, Type,
-    Unary, ValueId, walk,
+    Binary, Block, Branch, Facts, Function, Indices, Literal, Loop, LoopKind, Op, Par, ParFacts, Program,
+    Sharing, Stmt, Store, Type, Unary, ValueId, walk,
 };
 
 use crate::analysis::exact::may_overflow;
 use crate::analysis::interior::{Interior, taken};
+use crate::analysis::names::sharing;
 
 /// Vectors of iterations that run side by side where the body has loops.
 const SIDE_BY_SIDE: usize = 4;
@@ -93,27 +94,27 @@ pub(crate) enum Vectors {
     Several,
 }
 
-/// Why the interior of a loop has no vector form; `reductions` are combined lane by lane.
+/// Why the interior of a loop has no vector form. Sums over its iterations are combined lane by lane.
 pub(crate) fn refusal(
-    program: &Program,
+    (program, facts): (&Program, &Facts),
+    par: &Par,
     interior: &Interior,
     (element, vectors): (Type, Vectors),
-    reductions: &[&Store],
-    body: &Block,
 ) -> Option<Refusal> {
-    Legality { program, interior, element, vectors, reductions }.block(body, Lanes::All).err()
+    let sharing = sharing(facts, par);
+    Legality { program, interior, element, vectors, sharing }.block(&par.body, Lanes::All).err()
 }
 
 /// How many vectors of iterations stand side by side: loops inside the body wait for each of their sums, and several vectors
 /// at a time keep the processor busy.
 pub(crate) fn side_by_side(
-    program: &Program,
+    (program, facts): (&Program, &Facts),
     par: &Par,
     interior: &Interior,
     element: Type,
 ) -> Option<usize> {
     let loops = par.body.iter().any(|stmt| matches!(stmt, Stmt::Loop(_)));
-    if !loops || refusal(program, interior, (element, Vectors::Several), &[], &par.body).is_some() {
+    if !loops || refusal((program, facts), par, interior, (element, Vectors::Several)).is_some() {
         return None;
     }
     let mut functions = false;
@@ -138,7 +139,7 @@ struct Legality<'a> {
     interior: &'a Interior,
     element: Type,
     vectors: Vectors,
-    reductions: &'a [&'a Store],
+    sharing: ParFacts,
 }
 
 impl Legality<'_> {
@@ -147,7 +148,7 @@ impl Legality<'_> {
         for stmt in block {
             match stmt {
                 Stmt::Let(v) => self.value(*v, lanes)?,
-                Stmt::Update(_, s) if self.reductions.iter().any(|r| r.id == s.id) => {}
+                Stmt::Update(_, s) if self.sharing.of(s) == Sharing::Reduce => {}
                 Stmt::Store(s) | Stmt::Update(_, s) => self.store(s)?,
                 Stmt::Claim(_) => return Err(Refusal::Claim),
                 Stmt::If(branch) => self.branch(branch, lanes)?,

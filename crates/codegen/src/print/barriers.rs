@@ -65,7 +65,7 @@ impl Emitter<'_> {
             Family::Cuda => line!(self, "if (!proved && eb_barrier(f)) goto leave;"),
             // One thread looks at no proofs: what a barrier does costs it less.
             Family::C => {
-                let proof = self.prover().proof(par, &[]);
+                let proof = self.prover().proof(par);
                 let safe = proof.map_or("0".to_string(), |proof| proved(&proof, &[]));
                 line!(self, "if ((f->threads == 1 || !({safe})) && eb_barrier(f)) goto leave;");
             }

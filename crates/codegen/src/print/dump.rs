@@ -3,22 +3,22 @@
 //! `EBBTIDE_DUMP=kernel` prints it to standard error, and then the body of each form of each loop after each step that makes it
 //! (`transform::forms`).
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use ebbtide_ir::{Block, Facts, Loop, Par, Program, Stmt, Type, walk};
+use ebbtide_ir::{Block, Facts, Loop, Par, Program, Stmt, ValueId, walk};
 
+use crate::analysis::assertions::{Around, assertions};
 use crate::analysis::boundary_conditions::usual_conditions;
 use crate::analysis::bounds_proof::{Prover, Test};
-use crate::analysis::flat_rows::flat_rows;
 use crate::analysis::interchange::interchange;
 use crate::analysis::interior::{Decide, Interior, interior};
-use crate::analysis::names::{reductions, values_inside};
-use crate::analysis::varying::vector_element;
-use crate::analysis::vector_costs::VectorCosts;
-use crate::analysis::vectors::{Vectors, refusal};
-use crate::analysis::work::{keeps_order, rows_together};
+use crate::analysis::names::values_inside;
+use crate::analysis::row_form::{RowForm, VectorForm, row_form};
+use crate::analysis::work::rows_together;
 use crate::kernel::index_expr::IndexExpr;
 use crate::kernel::machine::{Family, Target};
+use crate::kernel::nest::Interiors;
 use crate::kernel::show;
 
 /// Shows the decisions about segments to somebody who wants to know why a loop has the form that it has.
@@ -37,10 +37,10 @@ pub(crate) fn dump(program: &Program, facts: &Facts, segments: &[&Block], machin
 
 /// The decisions about the loops of a segment.
 fn decisions(program: &Program, facts: &Facts, block: &Block, machine: (Family, Target)) -> String {
-    let mut text = String::new();
+    let (mut text, assertions) = (String::new(), assertions(program, block));
     walk(block, &mut |stmt| match stmt {
         Stmt::Loop(l) if machine.0 == Family::Cuda => text.push_str(&time_loop(program, facts, l)),
-        Stmt::Par(par) => text.push_str(&parallel_loop(program, facts, par, machine)),
+        Stmt::Par(par) => text.push_str(&parallel_loop((program, facts), par, &assertions, machine)),
         _ => {}
     });
     text
@@ -54,13 +54,16 @@ fn time_loop(program: &Program, facts: &Facts, l: &Loop) -> String {
     format!("loop {}: {where_it_runs}\n", l.id.index())
 }
 
-fn parallel_loop(program: &Program, facts: &Facts, par: &Par, (family, target): (Family, Target)) -> String {
+fn parallel_loop(
+    (program, facts): (&Program, &Facts),
+    par: &Par,
+    assertions: &BTreeMap<ValueId, Around>,
+    (family, target): (Family, Target),
+) -> String {
     let line = par.site.as_ref().map_or(String::new(), |site| format!(", line {}", site.line));
     let mut text = format!("parallel loop {}{line}\n", par.id.index());
-    let (inside, sums) = (values_inside(par), reductions(facts, par));
-    let stores: Vec<_> = sums.iter().map(|sum| sum.1).collect();
-    let prover = Prover { program, inside: &inside };
-    let proof = prover.proof(par, &stores);
+    let inside = values_inside(par);
+    let proof = Prover { program, facts, inside: &inside }.proof(par);
     let _ = match &proof {
         Some(proof) => {
             let tests: Vec<String> = proof.tests.iter().map(|test| shown_test(program, test)).collect();
@@ -68,16 +71,13 @@ fn parallel_loop(program: &Program, facts: &Facts, par: &Par, (family, target): 
         }
         None => writeln!(text, "  no proof: an access is no sum of ranges, or an element is claimed"),
     };
-    if family == Family::C || proof.is_none() {
-        let decide = if family == Family::C { Decide::Columns } else { Decide::RowsToo };
-        let interior = interior(program, par, &inside, decide);
-        show_interior(&mut text, program, &interior);
-        if family == Family::C {
-            let _ = writeln!(text, "  {}", vectors((program, target), facts, par, &interior, &stores));
-            if stores.is_empty() && flat_rows(program, par, &inside).is_some() {
-                let _ = writeln!(text, "  rows are one row where they lie one behind the other");
-            }
-        }
+    if family == Family::C {
+        let asserts = |v: ValueId| assertions.contains_key(&v);
+        let form = row_form((program, facts), par, &inside, &asserts, target.vector_bytes);
+        show_interior(&mut text, program, &form.interior);
+        show_rows(&mut text, &form);
+    } else if proof.is_none() {
+        show_interior(&mut text, program, &interior(program, par, &inside, Decide::RowsToo));
     }
     if family == Family::Cuda {
         let usual = usual_conditions(program, &inside, par);
@@ -117,43 +117,27 @@ fn shown_test(program: &Program, test: &Test) -> String {
     }
 }
 
-fn vectors(
-    (program, target): (&Program, Target),
-    facts: &Facts,
-    par: &Par,
-    interior: &Interior,
-    stores: &[&ebbtide_ir::Store],
-) -> String {
-    let ty = |element: &Type| stores.iter().all(|s| program.array(s.array).ty == *element);
-    let Some(element) = vector_element(program, &interior.varying, par).filter(ty) else {
-        return "no vectors: the data that varies has not one float type, or a loop differs between lanes"
-            .to_string();
-    };
-    if !facts.pars.get(&par.id).is_none_or(|facts| keeps_order(facts, par)) {
-        return "no vectors: lanes would combine out of order".to_string();
-    }
-    match refusal(program, interior, (element, Vectors::One), stores, &par.body) {
-        Some(why) => format!("no vectors: {why}"),
-        None => {
-            let lanes = target.vector_bytes / element.size();
-            let costs = VectorCosts::of(program, par, interior, lanes);
-            match (costs.pay(), costs.short_row()) {
-                (false, _) => "no vectors: they take longer than iterations one by one".to_string(),
-                (true, least) if par.ranges.len() > 1 && least > 1 => {
-                    format!(
-                        "vectors of {element:?}, or columns, or none in rows of fewer than {least} iterations"
-                    )
-                }
-                (true, _) => format!("vectors of {element:?}"),
-            }
+/// How threads of a CPU take rows.
+fn show_rows(text: &mut String, form: &RowForm) {
+    let _ = match &form.vectors {
+        Err(why) => writeln!(text, "  no vectors: {why}"),
+        Ok(VectorForm { element, least: 0 | 1, .. }) => writeln!(text, "  vectors of {element:?}"),
+        Ok(VectorForm { element, least, .. }) => {
+            writeln!(text, "  vectors of {element:?}, or none in rows of fewer than {least} iterations")
         }
+    };
+    if form.exchanged.is_some() {
+        let _ = writeln!(text, "  by columns: a row is along the first range");
+    }
+    if let Interiors::AtCornersOrAsOne(_) = form.interiors {
+        let _ = writeln!(text, "  rows are one row where they lie one behind the other");
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 mod tests {
-    use ebbtide_ir::{Access, Binary, Builder, Literal, parse, verify};
+    use ebbtide_ir::{Access, Binary, Builder, Literal, Type, parse, verify};
     use expect_test::expect;
 
     use super::*;
@@ -217,12 +201,12 @@ mod tests {
         let rows =
             |value: &str| shown(&format!("for (i, k) in par(0..x.dim(0), 0..3) {{ x[[i, k]] = {value}; }}"));
         expect![[r#"
-            vectors of F64, or columns, or none in rows of fewer than 8 iterations
+            vectors of F64, or none in rows of fewer than 8 iterations
             rows are one row where they lie one behind the other
         "#]]
         .assert_eq(&rows("x[[i, k]] * 2.0"));
         expect![[r#"
-            vectors of F64, or columns, or none in rows of fewer than 8 iterations
+            no vectors: rows are short
         "#]]
         .assert_eq(&rows("x[[i, k]] * m[i]"));
         expect![[r#"

@@ -167,11 +167,10 @@ impl Emitter<'_> {
     /// The iterations of a parallel loop, dealt out between threads; its ranges are printed.
     pub fn kernel_iterations(&mut self, par: &Par, manner: Manner, reductions: &[(Combine, &Store)]) {
         let exit = self.fresh();
-        let stores: Vec<&Store> = reductions.iter().map(|r| r.1).collect();
         let (scattered, any_order) = scattered(self.program, self.facts, par);
         let atomics = if any_order { scattered } else { BTreeSet::new() };
         let shared = Shared { atomics, ..Shared::default() };
-        let it = Iterations { par, reductions: &stores, shared: &shared, team: Team::Alone };
+        let it = Iterations { par, shared: &shared, team: Team::Alone };
         let cx = Context::often(exit);
         self.in_global_memory(par);
         match manner {
@@ -202,16 +201,16 @@ impl Emitter<'_> {
 
     /// Prints the interval of columns on which the interior form is right in all rows that are `margin` away from the
     /// boundaries, where there is one.
-    pub fn interval(&mut self, par: &Par, reductions: &[&Store]) -> Inside {
+    pub fn interval(&mut self, par: &Par) -> Inside {
         let last = par.ranges.len() - 1;
         line!(self, "const i64 jf = f{last}, jt = f{last} + row;");
-        if let Some(proof) = self.prover().proof(par, reductions) {
+        if let Some(proof) = self.prover().proof(par) {
             line!(self, "i64 wild = 0;");
             line!(self, "const b8 proved = {};", proved(&proof, &narrow(par)));
             return Inside::proved(proof.exact);
         }
         let interior = self.interior(par);
-        let it = Iterations { par, reductions, shared: &Shared::default(), team: Team::Alone };
+        let it = Iterations { par, shared: &Shared::default(), team: Team::Alone };
         if self.forms.is_mostly_checked(&it, &interior) {
             // Two texts that do nearly the same would be one too many.
             line!(self, "(void)jt;");
@@ -305,7 +304,7 @@ impl Emitter<'_> {
         let (par, exit) = (it.par, cx.exit);
         let last = par.ranges.len() - 1;
         let (j, together) = (innermost(par), self.rows_together(par));
-        let proof = self.prover().proof(par, &[]);
+        let proof = self.prover().proof(par);
         let dealt = proof.as_ref().and_then(|proof| Some((proof, self.dealt_on_entry(par, Some(proof))?)));
         let inside = match dealt {
             Some((proof, number)) => {
@@ -322,7 +321,7 @@ impl Emitter<'_> {
                 Inside::proved(proof.exact.clone())
             }
             None => {
-                let inside = self.interval(par, &[]);
+                let inside = self.interval(par);
                 self.dealt_on_entry(par, None);
                 self.deal(par, "jf");
                 line!(
@@ -393,7 +392,7 @@ impl Emitter<'_> {
     fn in_teams(&mut self, it: &Iterations, cx: Context) {
         let (par, exit) = (it.par, cx.exit);
         line!(self, "if (rows > 0 && row > 0) {{");
-        let inside = self.interval(par, &[]);
+        let inside = self.interval(par);
         line!(self, "const i64 iterations = eb_times(rows, row);");
         line!(self, "const int lane = threadIdx.x & 15; const u32 team = 0xffffu << (threadIdx.x & 16);");
         line!(self, "if (iterations < f->threads)");
@@ -489,7 +488,7 @@ impl Emitter<'_> {
 
     /// Ordered sums at shared elements, where iterations cannot note them for later: one thread takes all in order.
     fn one_thread(&mut self, it: &Iterations, cx: Context, reductions: &[(Combine, &Store)]) {
-        let inside = self.interval(it.par, it.reductions);
+        let inside = self.interval(it.par);
         line!(self, "const eb_leaves cut = eb_cut(rows, row);");
         line!(self, "if (f->thread == 0) for (i64 leaf = 0; leaf < cut.count; leaf++) {{");
         self.leaf();

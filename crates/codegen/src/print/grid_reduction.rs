@@ -17,7 +17,7 @@ const BLOCK_WORDS: usize = 4096;
 impl Emitter<'_> {
     /// Sixteen threads take a leaf, each the sums of one lane. Leaves are few: each block takes some.
     pub fn leaf_by_leaf(&mut self, it: &Iterations, cx: Context, reductions: &[(Combine, &Store)]) {
-        let inside = self.interval(it.par, it.reductions);
+        let inside = self.interval(it.par);
         line!(self, "const eb_leaves cut = eb_cut(rows, row);");
         line!(self, "const int lane = threadIdx.x & 15; const u32 sixteen = 0xffffu << (threadIdx.x & 16);");
         line!(
@@ -52,7 +52,7 @@ impl Emitter<'_> {
     /// A block takes a leaf: its threads take iterations and leave their terms in memory that they share, and sixteen of them add
     /// these, each those of one lane.
     pub fn leaf_by_block(&mut self, it: &Iterations, cx: Context, reductions: &[(Combine, &Store)]) {
-        let inside = self.interval(it.par, it.reductions);
+        let inside = self.interval(it.par);
         let tile = BLOCK_WORDS / reductions.len();
         line!(self, "const eb_leaves cut = eb_cut(rows, row);");
         for (k, (_, s)) in reductions.iter().enumerate() {
@@ -147,7 +147,7 @@ impl Emitter<'_> {
 
     /// All threads take iterations, which keep their terms; then sixteen threads add those of a leaf.
     pub fn terms_first(&mut self, it: &Iterations, cx: Context, reductions: &[(Combine, &Store)]) {
-        let inside = self.interval(it.par, it.reductions);
+        let inside = self.interval(it.par);
         line!(self, "const i64 iterations = eb_times(rows, row);");
         self.kept_terms(reductions);
         line!(self, "for (i64 batch = 0; batch < iterations; batch += EB_WINDOW) {{");

@@ -266,7 +266,7 @@ impl Emitter<'_> {
 
     /// The iteration of a parallel loop, with what it holds in variables.
     fn iteration_in_pass(&mut self, par: &Par, pass: &Pass) {
-        let it = Iterations { par, reductions: &[], shared: &Shared::default(), team: Team::Alone };
+        let it = Iterations { par, shared: &Shared::default(), team: Team::Alone };
         let held = pass.plan.held.keys().copied().collect();
         let body = self.forms.holding(&it, &held, pass.proved);
         self.body(pass.cx, &body);

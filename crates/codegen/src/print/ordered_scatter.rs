@@ -19,10 +19,9 @@ impl Emitter<'_> {
     pub fn staged(&mut self, it: &Iterations, cx: Context, sums: &[(Combine, &Store)]) -> bool {
         let Some(notes) = notes(self.program, self.facts, it.par) else { return false };
         self.noted.insert(it.par.id, notes.terms());
-        let inside = self.interval(it.par, it.reductions);
+        let inside = self.interval(it.par);
         let cx = Context { lanes: Lanes::Later, ..cx };
-        let noted = notes.updates.iter().map(|(array, index, table)| ((*array, *index), *table)).collect();
-        let shared = Shared { noted, ..Shared::default() };
+        let shared = Shared { noted: notes.updates.clone(), ..Shared::default() };
         let it = Iterations { shared: &shared, ..*it };
         line!(self, "const i64 iterations = eb_times(rows, row);");
         self.kept_terms(sums);

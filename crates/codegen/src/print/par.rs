@@ -32,7 +32,7 @@ impl Emitter<'_> {
 
     /// What a proof about the loop being printed may speak of.
     pub fn prover(&self) -> Prover<'_> {
-        Prover { program: self.program, inside: &self.inside }
+        Prover { program: self.program, facts: self.facts, inside: &self.inside }
     }
 
     /// Prints a parallel loop: its domain, what it requires, and its steps.

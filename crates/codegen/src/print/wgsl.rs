@@ -15,7 +15,7 @@ use ebbtide_ir::{
 use expect_test::{Expect, expect};
 
 use crate::analysis::bounds_proof::Prover;
-use crate::analysis::names::values_inside;
+use crate::analysis::names::{sharing, values_inside};
 use crate::kernel::expr::Expr;
 use crate::kernel::name::{Fresh, Name, Ty};
 use crate::kernel::stmt::{Body, Element, Loop, LoopKind, Stmt};
@@ -62,11 +62,13 @@ fn wgsl(program: &Program) -> String {
 /// The steps of the target, in order.
 fn steps(program: &Program, par: &Par) -> Body {
     let (inside, mut fresh, shared) = (values_inside(par), Fresh::default(), Shared::default());
-    let proof = Prover { program, inside: &inside }.proof(par, &[]).expect("the sketch has no checks");
+    let facts = verify(program).unwrap();
+    let proof =
+        Prover { program, facts: &facts, inside: &inside }.proof(par).expect("the sketch has no checks");
     let lowering = Lowering {
         program,
         exact: &proof.exact,
-        reductions: &[],
+        sharing: &sharing(&facts, par),
         shared: &shared,
         team: Team::Alone,
         assertions: &BTreeMap::new(),

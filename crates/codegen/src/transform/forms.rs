@@ -7,15 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::leaf::LANES;
-use ebbtide_ir::{ArrayId, Block, Facts, Par, Program, Store, Type, ValueId};
+use ebbtide_ir::{ArrayId, Block, Facts, Par, Program, Type, ValueId};
 
 use crate::analysis::address_reuse::always_touched;
 use crate::analysis::assertions::Around;
 use crate::analysis::boundary_conditions::{FarFromBoundaries, statements_of, usual_conditions};
 use crate::analysis::interior::Interior;
-use crate::analysis::names::values_inside;
+use crate::analysis::names::{reductions, sharing, values_inside};
 use crate::analysis::narrow_index::Narrow;
-use crate::analysis::vectors::{self, refusal, side_by_side};
+use crate::analysis::vectors::side_by_side;
 use crate::kernel::name::{Fresh, Name};
 use crate::kernel::nest::{self, Nest};
 use crate::kernel::show::{is_wanted, show};
@@ -38,8 +38,6 @@ use crate::transform::vectorise::{Vectors, vectorise};
 #[derive(Clone, Copy)]
 pub(crate) struct Iterations<'a> {
     pub par: &'a Par,
-    /// The reductions, in source order.
-    pub reductions: &'a [&'a Store],
     pub shared: &'a Shared,
     pub team: Team,
 }
@@ -133,10 +131,16 @@ impl Forms<'_> {
 
     /// The statements of an iteration in which every index is checked at once.
     pub fn lowered(&mut self, it: &Iterations, block: &Block, exact: &BTreeSet<ValueId>) -> Body {
-        let Iterations { reductions, shared, team, .. } = *it;
+        let (Iterations { shared, team, .. }, sharing) = (*it, sharing(self.facts, it.par));
         let assertions = std::mem::take(&mut self.assertions);
-        let lowering =
-            Lowering { program: self.program, exact, reductions, shared, team, assertions: &assertions };
+        let lowering = Lowering {
+            program: self.program,
+            exact,
+            sharing: &sharing,
+            shared,
+            team,
+            assertions: &assertions,
+        };
         let body = self.step(Step::Lower, Body::new(), |_, fresh| lowering.body(block, fresh));
         self.assertions = assertions;
         body
@@ -192,7 +196,7 @@ impl Forms<'_> {
         })
     }
 
-    /// A body of the interior in so many lanes of this type, where it has such a form.
+    /// A body of the interior in so many lanes of this type, where `analysis::vectors` has no reason against it.
     pub fn vectors(
         &mut self,
         it: &Iterations,
@@ -200,21 +204,20 @@ impl Forms<'_> {
         body: &Body,
         (element, lanes): (Type, usize),
     ) -> Option<InVectors> {
-        let (program, par) = (self.program, it.par);
-        let refused =
-            refusal(program, interior, (element, vectors::Vectors::One), it.reductions, &par.body).is_some();
-        if refused || self.left_out.contains(&Step::Vectorise) {
+        let (program, facts, par) = (self.program, self.facts, it.par);
+        if self.left_out.contains(&Step::Vectorise) {
             return None;
         }
         let innermost = innermost(par);
         let form = |part, vector| Vectors { program, interior, innermost, element, lanes, part, vector };
-        let count = if it.reductions.is_empty() { 1 } else { LANES / lanes };
+        let sums = !reductions(facts, par).is_empty();
+        let count = if sums { LANES / lanes } else { 1 };
         let whole: Option<Vec<Body>> =
             (0..count).map(|u| self.in_vector(body, form(Part::Whole, u))).collect();
         let whole = whole?;
-        let (jammed, tail) = match (it.reductions, &whole[..]) {
-            ([], [whole]) => {
-                let sides = side_by_side(program, par, interior, element);
+        let (jammed, tail) = match (sums, &whole[..]) {
+            (false, [whole]) => {
+                let sides = side_by_side((program, facts), par, interior, element);
                 let jammed = sides.filter(|_| !self.left_out.contains(&Step::Jam)).map(|sides| {
                     let varying = &interior.varying;
                     let own = PerSide { values: varying.values.clone(), locals: varying.locals.clone() };

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Binary, Block, Claim, Combine, Indices, Literal, Op, Program, Site, Store, Type, Unary, ValueId,
+    ArrayId, Binary, Block, Claim, Combine, Indices, Literal, Op, ParFacts, Program, Sharing, Site, Store,
+    Type, Unary, ValueId,
 };
 
 use crate::analysis::assertions::Around;
@@ -19,8 +20,8 @@ pub(crate) struct Lowering<'a> {
     pub program: &'a Program,
     /// The index values that are proved to be numbers.
     pub exact: &'a BTreeSet<ValueId>,
-    /// The reductions, in source order.
-    pub reductions: &'a [&'a Store],
+    /// How iterations share what they write: sums over them are numbered in source order.
+    pub sharing: &'a ParFacts,
     /// How updates at shared elements are made.
     pub shared: &'a Shared,
     pub team: Team,
@@ -48,6 +49,20 @@ pub(crate) enum Team {
     Alone,
     /// Sixteen threads of a grid, alike but for sums, of which each takes a lane; the first of them stores.
     Lanes,
+}
+
+/// The numbers that lowering has given so far.
+struct Numbers<'f> {
+    fresh: &'f mut Fresh,
+    /// How many sums over all iterations stand before what is lowered next, in the order of `analysis::names::reductions`.
+    reductions: usize,
+}
+
+impl Numbers<'_> {
+    fn next_reduction(&mut self) -> usize {
+        self.reductions += 1;
+        self.reductions - 1
+    }
 }
 
 /// A value as an operand: a variable, or the literal that it is.
@@ -106,12 +121,12 @@ impl Lowering<'_> {
     /// The statements of a block.
     pub fn body(&self, block: &Block, fresh: &mut Fresh) -> Body {
         let mut out = Body::new();
-        self.block(block, 0, fresh, &mut out);
+        self.block(block, 0, &mut Numbers { fresh, reductions: 0 }, &mut out);
         out
     }
 
     /// So many loops of the iteration are around the block. The depth of recursion is that of nesting in the source.
-    fn block(&self, block: &Block, loops: usize, fresh: &mut Fresh, out: &mut Body) {
+    fn block(&self, block: &Block, loops: usize, numbers: &mut Numbers, out: &mut Body) {
         use ebbtide_ir::Stmt as Source;
         for stmt in block {
             match stmt {
@@ -125,6 +140,11 @@ impl Lowering<'_> {
                     out.push(Stmt::Assign { name: Name::local(*local), ty, value: self.operand(*v) });
                 }
                 Source::Store(s) => out.push(self.store(None, s)),
+                Source::Update(how, s) if self.sharing.of(s) == Sharing::Reduce => {
+                    let (ty, value) = (Ty::One(self.program.array(s.array).ty), self.operand(s.value));
+                    let number = numbers.next_reduction();
+                    out.push(Stmt::Reduce { number, ty, how: *how, value, when: None, vector: 0 });
+                }
                 Source::Update(how, s) => out.push(self.store(Some(*how), s)),
                 Source::Claim(Claim { array, taken, index, site }) => {
                     let element = element(self.program, *array, *index, site);
@@ -132,11 +152,11 @@ impl Lowering<'_> {
                 }
                 Source::If(branch) => {
                     let [mut then, mut otherwise] = [Body::new(), Body::new()];
-                    self.block(&branch.then, loops, fresh, &mut then);
-                    self.block(&branch.otherwise, loops, fresh, &mut otherwise);
+                    self.block(&branch.then, loops, numbers, &mut then);
+                    self.block(&branch.otherwise, loops, numbers, &mut otherwise);
                     out.push(Stmt::If { condition: self.operand(branch.condition), then, otherwise });
                 }
-                Source::Loop(l) => self.inner_loop(l, loops, fresh, out),
+                Source::Loop(l) => self.inner_loop(l, loops, numbers, out),
                 // All others stand at program level alone.
                 _ => {}
             }
@@ -175,11 +195,6 @@ impl Lowering<'_> {
 
     fn store(&self, how: Option<Combine>, s: &Store) -> Stmt {
         let (ty, value) = (Ty::One(self.program.array(s.array).ty), self.operand(s.value));
-        if let Some(how) = how
-            && let Some(number) = self.reductions.iter().position(|r| r.id == s.id)
-        {
-            return Stmt::Reduce { number, ty, how, value, when: None, vector: 0 };
-        }
         let noted = self.shared.noted.get(&(s.array, s.index));
         if let Some(table) = noted
             && self.shared.counted
@@ -204,9 +219,9 @@ impl Lowering<'_> {
         Stmt::Store { element, ty, how, value, when: None, manner }
     }
 
-    fn inner_loop(&self, l: &ebbtide_ir::Loop, loops: usize, fresh: &mut Fresh, out: &mut Body) {
+    fn inner_loop(&self, l: &ebbtide_ir::Loop, loops: usize, numbers: &mut Numbers, out: &mut Body) {
         use ebbtide_ir::LoopKind as Source;
-        let (number, outermost) = (fresh.next(), loops == 0);
+        let (number, outermost) = (numbers.fresh.next(), loops == 0);
         let kind = match &l.kind {
             Source::For { var, from, to } => {
                 if outermost && [from, to].iter().any(|v| self.program.literal(**v).is_none()) {
@@ -224,7 +239,7 @@ impl Lowering<'_> {
             }
             Source::While { head, condition } => {
                 let mut lowered = Body::new();
-                self.block(head, loops + 1, fresh, &mut lowered);
+                self.block(head, loops + 1, numbers, &mut lowered);
                 LoopKind::While { head: lowered, condition: self.operand(*condition) }
             }
             Source::Forever => LoopKind::Forever,
@@ -233,7 +248,7 @@ impl Lowering<'_> {
         // Of a loop with sums each thread of a team takes iterations for itself.
         let team = if sums.is_empty() { self.team } else { Team::Alone };
         let mut body = Body::new();
-        Lowering { team, ..*self }.block(&l.body, loops + 1, fresh, &mut body);
+        Lowering { team, ..*self }.block(&l.body, loops + 1, numbers, &mut body);
         let until = l.until.map(|until| self.operand(until));
         out.push(Stmt::Loop(Loop { id: l.id, number, kind, polls: outermost, until, sums, body }));
     }

@@ -321,8 +321,8 @@ impl<'p> Placing<'_, '_, 'p> {
             self.meet();
         }
         self.steps.push(Step::Iterations(par, manner));
-        let prover = Prover { program, inside: &values_inside(par) };
-        if manner == Manner::Shares && prover.proof(par, &[]).is_some() {
+        let prover = Prover { program, facts, inside: &values_inside(par) };
+        if manner == Manner::Shares && prover.proof(par).is_some() {
             self.steps.push(Step::Barrier(Barrier::UnlessProved));
             touched.into_iter().for_each(|(array, touch, by)| self.pending.note(array, touch, by));
         } else {

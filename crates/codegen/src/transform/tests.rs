@@ -14,8 +14,8 @@ use std::path::Path;
 
 use ebbtide_ir::evaluate::Bits;
 use ebbtide_ir::{
-    ArrayId, Bytes, Facts, HostArray, Literal, Machine, Par, Program, Stmt as Source, Type, ValueId, parse,
-    verify,
+    ArrayId, Bytes, Facts, HostArray, Literal, Machine, Par, ParFacts, Program, Stmt as Source, Type,
+    ValueId, parse, verify,
 };
 
 use crate::analysis::address_reuse::always_touched;
@@ -91,7 +91,7 @@ impl<'p> Loop<'p> {
         let lowering = Lowering {
             program: self.program,
             exact,
-            reductions: &[],
+            sharing: &ParFacts::default(),
             shared: &shared,
             team: Team::Alone,
             assertions: &BTreeMap::new(),
@@ -127,8 +127,8 @@ impl<'p> Loop<'p> {
                     hold_elements(body, self.facts, &form.held, &variables)
                 }
                 "without checks" => {
-                    let prover = Prover { program: self.program, inside: &self.inside };
-                    let proof = prover.proof(self.par, &[]).expect("without a proof there are checks");
+                    let prover = Prover { program: self.program, facts: self.facts, inside: &self.inside };
+                    let proof = prover.proof(self.par).expect("without a proof there are checks");
                     without_checks(self.lowered(&self.par.body, &proof.exact))
                 }
                 "specialise" => {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{Block, Facts, Par, ParId, Program, Stmt, ValueId, verify, walk};
 
-use crate::analysis::names::{Names, reductions};
+use crate::analysis::names::{Names, reductions, sharing};
 use crate::analysis::thread_ownership::OnEntry;
 use crate::kernel::interpret::Memory;
 use crate::kernel::machine::{Family, Target, Threads};
@@ -55,12 +55,11 @@ impl<'p> Whole<'p> {
     /// What is left in memory after threads have run these steps in this order.
     fn run(&self, steps: &Steps, start: &Memory, order: &[usize]) -> Memory {
         let lowered = |block: &Block, par: Option<&Par>| -> Body {
-            let sums: Vec<_> = par.iter().flat_map(|par| reductions(self.facts, par)).collect();
-            let stores: Vec<_> = sums.iter().map(|sum| sum.1).collect();
+            let sharing = par.map(|par| sharing(self.facts, par)).unwrap_or_default();
             let lowering = Lowering {
                 program: self.program,
                 exact: &BTreeSet::new(),
-                reductions: &stores,
+                sharing: &sharing,
                 shared: &Shared::default(),
                 team: Team::Alone,
                 assertions: &BTreeMap::new(),
