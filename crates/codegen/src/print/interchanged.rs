@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use ebbtide_ir::{After, ArrayId, Block, Loop, LoopKind, Op, Par, Stmt, ValueId, walk};
 
 use crate::analysis::block_width::block_width;
-use crate::analysis::bounds_proof::Test;
 use crate::analysis::interchange::{Interchange, Tape, interchange};
+use crate::kernel::bounds_test::Test;
 use crate::kernel::machine::{Family, Width};
 use crate::kernel::segment::Step;
 use crate::kernel::stmt::Check;

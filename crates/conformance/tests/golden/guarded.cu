@@ -280,9 +280,10 @@ if (m10) a2[((nx)v10 * (nx)d2_1 + (nx)v11)] = (old15 + v8);
 if (m11) a2[((nx)v10 * (nx)d2_1 + (nx)v11)] = v123;
 const f32 old17 = m12 ? a2[((nx)v10 * (nx)d2_1 + (nx)v11)] : (f32)1;
 if (m12) a2[((nx)v10 * (nx)d2_1 + (nx)v11)] = eb_max_f32(old17, v8);
-} }
+}
+}
 } } }
-} else
+} else {
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
@@ -423,6 +424,7 @@ if ((u64)v11 >= (u64)d2_1) { oops = 34; oops_index = v11; oops_extent = d2_1; go
 a2[(v10 * d2_1 + v11)] = eb_max_f32(a2[(v10 * d2_1 + v11)], v8);
 }
 } } }
+}
 goto exit1;
 fault1: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit1: ;
