@@ -49,6 +49,10 @@ impl Program {
         if self.swapped == SwappedShapes::Unknown {
             w.variant(self.swapped);
         }
+        for (a, b) in &self.alike {
+            w.number(a.index() as u64);
+            w.number(b.index() as u64);
+        }
         w.block(&self.body);
         ProgramHash(*w.hasher.finalize().as_bytes())
     }
