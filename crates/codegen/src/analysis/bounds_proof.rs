@@ -14,6 +14,7 @@ use ebbtide_ir::{
 use crate::analysis::exact::may_overflow;
 use crate::analysis::names::sharing;
 use crate::analysis::narrow_index::narrow_values;
+use crate::kernel::bounds_test::Test;
 use crate::kernel::index_expr::{Arithmetic, IndexExpr};
 
 /// What conditions say of a value: at least the first, below the second.
@@ -21,26 +22,6 @@ type Guards = BTreeMap<ValueId, (Option<IndexExpr>, Option<IndexExpr>)>;
 
 /// A range: its first value, and the one after its last.
 type Range = (IndexExpr, IndexExpr);
-
-/// A condition that is asked before a loop starts. It does not hold where something that it computes sets `wild`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Test {
-    NotNegative(IndexExpr),
-    /// The expression is at most this extent of an array.
-    AtMost(IndexExpr, ArrayId, usize),
-    /// Both are tame.
-    Tame(IndexExpr, IndexExpr),
-}
-
-impl Test {
-    fn operands(&self) -> impl Iterator<Item = &IndexExpr> {
-        let (a, b) = match self {
-            Test::NotNegative(a) | Test::AtMost(a, ..) => (a, None),
-            Test::Tame(a, b) => (a, Some(b)),
-        };
-        [a].into_iter().chain(b)
-    }
-}
 
 /// What proves that a loop needs no checks.
 #[derive(Default)]
@@ -65,12 +46,6 @@ impl Proof {
             }
         }
         self
-    }
-
-    /// Does the condition hold for all values that the tests are about?
-    pub fn all_values(&self, holds: &dyn Fn(ValueId) -> bool) -> bool {
-        let fails = |e: &IndexExpr| matches!(e, IndexExpr::Value(v) if !holds(*v));
-        !self.tests.iter().any(|test| test.operands().any(|operand| operand.any(&fails)))
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod bucket_scatter;
 pub(crate) mod deferred_products;
 pub(crate) mod exact;
 pub(crate) mod flat_rows;
+pub(crate) mod grid_form;
 pub(crate) mod interchange;
 pub(crate) mod interior;
 pub(crate) mod kept_terms;

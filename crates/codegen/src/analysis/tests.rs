@@ -9,9 +9,10 @@ use ebbtide_ir::{
     Type, ValueId, evaluate, verify, walk,
 };
 
-use super::bounds_proof::{Prover, Test};
+use super::bounds_proof::Prover;
 use super::interior::{Decide, interior};
 use super::vectors::{Vectors, refusal};
+use crate::kernel::bounds_test::Test;
 use crate::kernel::evaluate::{World, evaluate as number, narrowed, remainders};
 use crate::kernel::interval::Interval;
 

@@ -20,7 +20,7 @@ pub(crate) struct Memory {
     pub scalars: Vec<Bits>,
     /// By reduction: its lanes, and whether any iteration had a term.
     pub reductions: Vec<(Vec<Bits>, bool)>,
-    /// What iterations noted in buckets: the array, the place of an element, and the term.
+    /// What iterations noted, in buckets or tables: the array, the place of an element, and the term.
     pub noted: Vec<(ArrayId, usize, Bits)>,
 }
 
@@ -196,7 +196,6 @@ impl<'a> Iteration<'a> {
 
     fn store(&mut self, stmt: &Stmt) -> Result<(), Ended> {
         let Stmt::Store { element, ty, how, value, when, manner } = stmt else { return Ok(()) };
-        assert!(!matches!(manner, Manner::Noted(_)), "notes are combined by other code");
         let (value, mask) = (self.expr(value), when.as_ref().map(|when| self.expr(when)));
         if mask.as_ref().is_some_and(|mask| mask.iter().all(|m| *m == 0)) || !self.exists(element)? {
             return Ok(());
@@ -209,7 +208,7 @@ impl<'a> Iteration<'a> {
                 continue;
             }
             let value = value[lane.min(value.len() - 1)];
-            if let Manner::Bucket(_) = manner {
+            if let Manner::Bucket(_) | Manner::Noted(_) = manner {
                 self.memory.noted.push((element.array, at, value));
                 continue;
             }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use ebbtide_ir::{Binary, Combine, Compare, Literal, Program, Type, Unary};
 
+use super::bounds_test::Test;
 use super::expr::{Expr, Overflow};
 use super::index_expr::{Arithmetic, IndexExpr};
 use super::interval::{Corner, Narrowing, Scope};
@@ -260,5 +261,18 @@ pub(crate) fn narrowing(program: &Program, narrowing: &Narrowing) -> String {
         Narrowing::Empty => "nothing holds".to_string(),
         Narrowing::TameMultiple(c) => format!("{c} j fits"),
         Narrowing::Tame(scope, e) => format!("{} fits{}", at(e), corner(scope)),
+    }
+}
+
+/// A condition of a proof.
+pub(crate) fn test(program: &Program, test: &Test) -> String {
+    match test {
+        Test::NotNegative(e) => format!("{} >= 0", index(program, e)),
+        Test::AtMost(e, array, k) => {
+            format!("{} <= {}", index(program, e), index(program, &IndexExpr::Extent(*array, *k)))
+        }
+        Test::Tame(first, end) => {
+            format!("{} and {} fit", index(program, first), index(program, end))
+        }
     }
 }

@@ -2,9 +2,8 @@
 
 use ebbtide_ir::{Block, Par};
 
+use crate::analysis::grid_form::grid_manner;
 use crate::analysis::names::reductions;
-use crate::analysis::ordered_updates::scattered;
-use crate::analysis::team_sums::suits_teams;
 use crate::kernel::machine::Family;
 use crate::kernel::segment::{Manner, Steps};
 use crate::kernel::{segment, show};
@@ -42,13 +41,10 @@ impl Emitter<'_> {
 
     /// How the iterations of a parallel loop are dealt out.
     fn manner(&self, par: &Par) -> Manner {
-        let sums = !reductions(self.facts, par).is_empty();
-        let ordered = || !scattered(self.program, self.facts, par).1;
         match self.family {
-            Family::Cuda if !sums && suits_teams(self.program, self.facts, par) => Manner::Teams,
-            Family::Cuda if ordered() => Manner::Ordered,
-            _ if sums => Manner::Leaves,
-            _ => Manner::Shares,
+            Family::Cuda => grid_manner(self.program, self.facts, par),
+            Family::C if reductions(self.facts, par).is_empty() => Manner::Shares,
+            Family::C => Manner::Leaves,
         }
     }
 
@@ -66,7 +62,7 @@ impl Emitter<'_> {
             // One thread looks at no proofs: what a barrier does costs it less.
             Family::C => {
                 let proof = self.prover().proof(par);
-                let safe = proof.map_or("0".to_string(), |proof| proved(&proof, &[]));
+                let safe = proof.map_or("0".to_string(), |proof| proved(&proof.tests, &[]));
                 line!(self, "if ((f->threads == 1 || !({safe})) && eb_barrier(f)) goto leave;");
             }
         }

@@ -10,7 +10,7 @@ use ebbtide_ir::{Block, Facts, Loop, Par, Program, Stmt, ValueId, walk};
 
 use crate::analysis::assertions::{Around, assertions};
 use crate::analysis::boundary_conditions::usual_conditions;
-use crate::analysis::bounds_proof::{Prover, Test};
+use crate::analysis::bounds_proof::Prover;
 use crate::analysis::interchange::interchange;
 use crate::analysis::interior::{Decide, Interior, interior};
 use crate::analysis::names::values_inside;
@@ -66,7 +66,7 @@ fn parallel_loop(
     let proof = Prover { program, facts, inside: &inside }.proof(par);
     let _ = match &proof {
         Some(proof) => {
-            let tests: Vec<String> = proof.tests.iter().map(|test| shown_test(program, test)).collect();
+            let tests: Vec<String> = proof.tests.iter().map(|test| show::test(program, test)).collect();
             writeln!(text, "  no checks where {}", tests.join(", "))
         }
         None => writeln!(text, "  no proof: an access is no sum of ranges, or an element is claimed"),
@@ -102,18 +102,6 @@ fn show_interior(text: &mut String, program: &Program, interior: &Interior) {
         let index: Vec<String> =
             index.iter().map(|v| show::index(program, &IndexExpr::value(program, *v))).collect();
         let _ = writeln!(text, "    [{}] is checked", index.join(", "));
-    }
-}
-
-fn shown_test(program: &Program, test: &Test) -> String {
-    match test {
-        Test::NotNegative(e) => format!("{} >= 0", show::index(program, e)),
-        Test::AtMost(e, array, k) => {
-            format!("{} <= {}", show::index(program, e), show::index(program, &IndexExpr::Extent(*array, *k)))
-        }
-        Test::Tame(first, end) => {
-            format!("{} and {} fit", show::index(program, first), show::index(program, end))
-        }
     }
 }
 

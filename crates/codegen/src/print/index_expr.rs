@@ -4,7 +4,7 @@ use std::fmt;
 
 use ebbtide_ir::Literal;
 
-use crate::analysis::bounds_proof::Test;
+use crate::kernel::bounds_test::Test;
 use crate::kernel::index_expr::{Arithmetic, IndexExpr};
 use crate::print::c_types::c_literal;
 

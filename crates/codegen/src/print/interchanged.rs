@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use ebbtide_ir::{After, ArrayId, Block, Loop, LoopKind, Op, Par, Stmt, ValueId, walk};
 
 use crate::analysis::block_width::block_width;
-use crate::analysis::bounds_proof::Test;
 use crate::analysis::interchange::{Interchange, Tape, interchange};
+use crate::kernel::bounds_test::Test;
 use crate::kernel::machine::{Family, Width};
 use crate::kernel::segment::Step;
 use crate::kernel::stmt::Check;
@@ -244,8 +244,8 @@ impl Emitter<'_> {
                     let t = c_type(self.program.array(*a).ty);
                     line!(self, "{{ const {t} t = h{0}; h{0} = h{1}; h{1} = t; }}", a.index(), b.index());
                 }
-                Stmt::Fill(a, v) => line!(self, "h{} = {};", a.index(), self.value(*v)),
-                Stmt::Copy { from, to } => line!(self, "h{} = h{};", to.index(), from.index()),
+                Stmt::Fill(a, v, _) => line!(self, "h{} = {};", a.index(), self.value(*v)),
+                Stmt::Copy { from, to, .. } => line!(self, "h{} = h{};", to.index(), from.index()),
                 Stmt::Temp(a) => line!(self, "h{} = 0;", a.index()),
                 Stmt::Push(push) => {
                     let place = next_place(places, push.array);

@@ -2,24 +2,14 @@
 
 use std::fmt::Write as _;
 
-use ebbtide_ir::{Binary, Op, Par, Program, ValueId};
+use ebbtide_ir::{Binary, Op, Program, ValueId};
 
-use crate::analysis::interior::{Decide, Interior, interior};
 use crate::kernel::index_expr::IndexExpr;
 use crate::kernel::interval::{Before, Corner, Interval, Narrowing, Scope, Way};
 use crate::kernel::machine::Family;
 use crate::print::emitter::Emitter;
 
 impl Emitter<'_> {
-    /// The interior of the loop being printed.
-    pub fn interior(&self, par: &Par) -> Interior {
-        let decide = match self.family {
-            Family::C => Decide::Columns,
-            Family::Cuda => Decide::RowsToo,
-        };
-        interior(self.program, par, &self.inside, decide)
-    }
-
     /// What is computed before the innermost loop, the last of so many.
     pub fn before_interior(&mut self, ranges: usize, interval: &Interval) -> String {
         let mut text = "i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);\n".to_string();

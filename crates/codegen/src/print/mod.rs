@@ -11,12 +11,16 @@ pub(crate) mod elements;
 pub(crate) mod emitter;
 pub(crate) mod entry;
 pub(crate) mod grid;
+pub(crate) mod grid_nest;
 pub(crate) mod grid_reduction;
+pub(crate) mod grid_safe;
 pub(crate) mod index_expr;
 pub(crate) mod interchanged;
 pub(crate) mod interior;
+pub(crate) mod interior_on_entry;
 pub(crate) mod kept_terms;
 pub(crate) mod library;
+pub(crate) mod narrow_bounds;
 pub(crate) mod nest;
 pub(crate) mod operation;
 pub(crate) mod ordered_scatter;
@@ -26,7 +30,6 @@ pub(crate) mod region;
 pub(crate) mod segment;
 pub(crate) mod statements;
 pub(crate) mod thread_ownership;
-pub(crate) mod unchecked;
 
 #[cfg(test)]
 mod wgsl;

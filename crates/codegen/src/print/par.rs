@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use ebbtide_ir::{Asked, Combine, Par, Range, Stmt, Store, ValueId, walk};
 
-use crate::analysis::bounds_proof::{Proof, Prover, Test};
+use crate::analysis::bounds_proof::Prover;
 use crate::analysis::names::{reductions, values_inside};
+use crate::kernel::bounds_test::Test;
 use crate::kernel::machine::Family;
 use crate::kernel::name::{Name, Ty};
 use crate::kernel::segment::{Barrier, Step};
@@ -195,8 +196,7 @@ impl Emitter<'_> {
 }
 
 /// The condition that all these tests hold, and that nothing they compute overflows.
-pub(crate) fn proved(proof: &Proof, others: &[String]) -> String {
-    let tests: BTreeSet<String> =
-        proof.tests.iter().map(Test::to_string).chain(others.iter().cloned()).collect();
+pub(crate) fn proved(tests: &BTreeSet<Test>, others: &[String]) -> String {
+    let tests: BTreeSet<String> = tests.iter().map(Test::to_string).chain(others.iter().cloned()).collect();
     tests.iter().map(|test| format!("{test} && ")).collect::<String>() + "!wild"
 }

@@ -1,10 +1,12 @@
 //! Which thread owns an element (see [`crate::analysis::thread_ownership`]), as text.
 
+use std::collections::BTreeSet;
+
 use ebbtide_ir::{Indices, Par, Stmt, ValueId, walk};
 
-use crate::analysis::bounds_proof::Proof;
 use crate::analysis::thread_ownership::{Mapping, has_owners};
 use crate::analysis::work::work_on_entry;
+use crate::kernel::bounds_test::Test;
 use crate::kernel::index_expr::IndexExpr;
 use crate::kernel::machine::Family;
 use crate::kernel::segment::MappingId;
@@ -61,9 +63,9 @@ impl Emitter<'_> {
         self.known_on_entry.value(self.program, v)
     }
 
-    /// Does a proof speak of nothing but values that are known on entry to the segment?
-    pub fn is_known_on_entry(&self, proof: &Proof) -> bool {
-        proof.all_values(&|v| self.on_entry(v).is_some())
+    /// Do tests speak of nothing but values that are known on entry to the segment?
+    pub fn is_known_on_entry(&self, tests: &BTreeSet<Test>) -> bool {
+        tests.iter().all(|test| test.is_about(&|v| self.on_entry(v).is_some()))
     }
 
     /// Prints the name of a condition: is this thread the owner of an element?

@@ -16,6 +16,7 @@ use crate::analysis::interior::Interior;
 use crate::analysis::names::{reductions, sharing, values_inside};
 use crate::analysis::narrow_index::Narrow;
 use crate::analysis::vectors::side_by_side;
+use crate::kernel::grid::{self, Grid};
 use crate::kernel::name::{Fresh, Name};
 use crate::kernel::nest::{self, Nest};
 use crate::kernel::show::{is_wanted, show};
@@ -126,6 +127,14 @@ impl Forms<'_> {
         debug_assert_eq!(nest::verify::verify(nest), Ok(()), "{}", nest::show::show(self.program, nest));
         if self.shows {
             eprintln!("// the loops around iterations:\n{}", nest::show::show(self.program, nest));
+        }
+    }
+
+    /// Looks at the loops around iterations on a grid.
+    pub fn made_grid(&self, grid: &Grid) {
+        debug_assert_eq!(grid::verify::verify(grid), Ok(()), "{}", grid::show::show(self.program, grid));
+        if self.shows {
+            eprintln!("// the loops around iterations:\n{}", grid::show::show(self.program, grid));
         }
     }
 

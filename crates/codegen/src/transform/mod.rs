@@ -3,6 +3,7 @@
 pub(crate) mod address_reuse;
 pub(crate) mod checks;
 pub(crate) mod forms;
+pub(crate) mod grid_nest;
 pub(crate) mod hold_elements;
 pub(crate) mod interior;
 pub(crate) mod loop_nest;

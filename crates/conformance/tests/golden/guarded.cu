@@ -41,7 +41,7 @@ if (__builtin_expect(v0 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0)
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v9 = INT64_C(0) + pass0;
 f->pass = pass0;
-if (gridDim.x == 1) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
+if (EB_NEAR) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v3);
 const i64 f1 = INT64_C(0), e1 = eb_extent(f1, v4);
@@ -280,9 +280,10 @@ if (m10) a2[((nx)v10 * (nx)d2_1 + (nx)v11)] = (old15 + v8);
 if (m11) a2[((nx)v10 * (nx)d2_1 + (nx)v11)] = v123;
 const f32 old17 = m12 ? a2[((nx)v10 * (nx)d2_1 + (nx)v11)] : (f32)1;
 if (m12) a2[((nx)v10 * (nx)d2_1 + (nx)v11)] = eb_max_f32(old17, v8);
-} }
+}
+}
 } } }
-} else
+} else {
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
@@ -423,6 +424,7 @@ if ((u64)v11 >= (u64)d2_1) { oops = 34; oops_index = v11; oops_extent = d2_1; go
 a2[(v10 * d2_1 + v11)] = eb_max_f32(a2[(v10 * d2_1 + v11)], v8);
 }
 } } }
+}
 goto exit1;
 fault1: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit1: ;

@@ -94,7 +94,7 @@ const f64 v10 = (v9 * v6);
 const f64 old4 = p2[0];
 p2[0] = (old4 + v10);
 } } }
-} else
+} else {
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
@@ -109,6 +109,7 @@ const f64 v10 = (v9 * v6);
 if ((u64)v4 >= (u64)d0_0) { oops = 9; oops_index = v4; oops_extent = d0_0; goto fault1; }
 a0[v4] = (a0[v4] + v10);
 } } }
+}
 goto exit1;
 fault1: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit1: ;

@@ -92,7 +92,7 @@ const f64 v10 = (v9 * v6);
 const f64 old4 = p2[0];
 p2[0] = (old4 + v10);
 } } }
-} else
+} else {
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
@@ -107,6 +107,7 @@ const f64 v10 = (v9 * v6);
 if ((u64)v4 >= (u64)d0_0) { oops = 1; oops_index = v4; oops_extent = d0_0; goto fault1; }
 a0[v4] = (a0[v4] + v10);
 } } }
+}
 goto exit1;
 fault1: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit1: ;
@@ -259,7 +260,7 @@ const f64 v63 = (v62 * v59);
 const f64 v65 = (v58 + v63);
 p9[0] = v65;
 } } }
-} else
+} else {
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
@@ -275,6 +276,7 @@ const f64 v65 = (v58 + v63);
 if ((u64)v57 >= (u64)d0_0) { oops = 1; oops_index = v57; oops_extent = d0_0; goto fault6; }
 a0[v57] = v65;
 } } }
+}
 goto exit6;
 fault6: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit6: ;
@@ -456,7 +458,7 @@ const f64 old18 = p15[0];
 p16[0] = (old17 + v50);
 p15[0] = (old18 + v55);
 } } }
-} else
+} else {
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
@@ -480,6 +482,7 @@ a8[v41] = (a8[v41] + v50);
 if ((u64)v41 >= (u64)d7_0) { oops = 25; oops_index = v41; oops_extent = d7_0; goto fault12; }
 a7[v41] = (a7[v41] + v55);
 } } }
+}
 goto exit12;
 fault12: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit12: ;

@@ -48,7 +48,7 @@ if (__builtin_expect(v0 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0)
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v8 = INT64_C(0) + pass0;
 f->pass = pass0;
-if (gridDim.x == 1) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
+if (EB_NEAR) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
 if (__builtin_expect(v6 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0); eb_barrier(f); goto leave; }
 if (__builtin_expect(v7 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0); eb_barrier(f); goto leave; }
 { /* parallel loop */
@@ -162,7 +162,7 @@ const f32 v31 = (v30 - v29);
 const f32 v32 = (v31 + v28);
 p9[0] = v32;
 } } }
-} else
+} else {
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
@@ -206,6 +206,7 @@ if ((u64)v9 >= (u64)d1_0) { oops = 25; oops_index = v9; oops_extent = d1_0; goto
 if ((u64)v10 >= (u64)d1_1) { oops = 26; oops_index = v10; oops_extent = d1_1; goto fault1; }
 a1[(v9 * d1_1 + v10)] = v32;
 } } }
+}
 goto exit1;
 fault1: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit1: ;
@@ -252,7 +253,7 @@ f32 *const p13 = a0 + (2 * s0_1 + v36);
 const f32 v37 = p13[0];
 a4[((nx)v8 * (nx)d4_1 + (nx)v36)] = v37;
 } } }
-} else
+} else {
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
@@ -264,6 +265,7 @@ if ((u64)v8 >= (u64)d4_0) { oops = 41; oops_index = v8; oops_extent = d4_0; goto
 if ((u64)v36 >= (u64)d4_1) { oops = 42; oops_index = v36; oops_extent = d4_1; goto fault12; }
 a4[(v8 * d4_1 + v36)] = v37;
 } } }
+}
 goto exit12;
 fault12: eb_out_of_bounds(f, oops, oops_index, oops_extent);
 exit12: ;

@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 
 use ebbtide_ir::evaluate::{Bits, combine, neutral};
 use ebbtide_ir::leaf::{LANES, Leaves};
-use ebbtide_ir::{ArrayId, Combine, Type, ValueId};
+use ebbtide_ir::{ArrayId, Combine, Range, Type, ValueId};
 
 use super::{Buckets, First, For, Interiors, Iterations, Kind, Nest, Node, Over, Row};
 use crate::kernel::evaluate::{World, narrowed, remainders};
 use crate::kernel::interpret::{Ended, Iteration, Memory};
-use crate::kernel::interval::Before;
+use crate::kernel::interval::{Before, Interval};
 use crate::kernel::name::Name;
 use crate::kernel::stmt::Body;
 
 /// The values of names.
-type Names = BTreeMap<Name, Vec<Bits>>;
+pub(crate) type Names = BTreeMap<Name, Vec<Bits>>;
 
 /// What a nest is run with.
 pub(crate) struct Outside<'a> {
@@ -29,6 +29,43 @@ pub(crate) struct Outside<'a> {
     pub early: &'a dyn Fn(ValueId) -> Body,
     /// The type of an array.
     pub ty: &'a dyn Fn(ArrayId) -> Type,
+}
+
+impl Outside<'_> {
+    /// The names of a row: its outer variables, and what is computed before the innermost loop.
+    pub fn names(&self, ranges: &[Range], interval: &Interval, memory: &mut Memory, outer: &[i64]) -> Names {
+        let none = |_: ValueId| -> i64 { unreachable!("nothing wraps before the innermost loop") };
+        let mut names = self.names.clone();
+        let variables = ranges.iter().zip(outer);
+        names.extend(variables.map(|(range, at)| (Name::value(range.var), vec![*at as Bits])));
+        for before in &interval.before {
+            let Before::Value(v) = before else { continue };
+            let mut one = Iteration::new(memory, &none, []);
+            one.names = names;
+            let ended = one.run(&(self.early)(*v));
+            names = one.names;
+            if ended.is_err() {
+                names.insert(Name::value(*v), vec![0]);
+            }
+        }
+        names
+    }
+
+    /// The interval of a row and the bases of remainders in it; `None` where something is wild.
+    pub fn interval(
+        &self,
+        interval: &Interval,
+        memory: &Memory,
+        names: &Names,
+        columns: (i64, i64),
+    ) -> Option<((i64, i64), BTreeMap<ValueId, i64>)> {
+        let value = |v: ValueId| names[&Name::value(v)][0] as i64;
+        let extent = |array: ArrayId, k: usize| memory.shapes[array.index()][k];
+        let world = World { value: &value, extent: &extent, wrapped: &|_| 0, ranges: &self.ranges };
+        let wrapped = remainders(interval, &world, columns)?;
+        let found = narrowed(interval, &World { wrapped: &|v| wrapped[&v], ..world }, columns)?;
+        Some((found, wrapped))
+    }
 }
 
 /// What became of a nest.
@@ -275,44 +312,11 @@ impl Machine<'_> {
             let at =
                 |(d, (from, to)): (usize, &(i64, i64))| if corner >> d & 1 == 1 { to - 1 } else { *from };
             let outer: Vec<i64> = outer.iter().enumerate().map(at).collect();
-            let names = self.names(memory, row, &outer);
-            self.interval(memory, row, &names, columns).is_some_and(|(interval, _)| interval == columns)
+            let names = self.outside.names(&self.nest.ranges, &row.interval, memory, &outer);
+            self.outside
+                .interval(&row.interval, memory, &names, columns)
+                .is_some_and(|(interval, _)| interval == columns)
         })
-    }
-
-    /// The names of a row: its outer variables, and what is computed before the innermost loop.
-    fn names(&self, memory: &mut Memory, row: &Row, outer: &[i64]) -> Names {
-        let none = |_: ValueId| -> i64 { unreachable!("nothing wraps before the innermost loop") };
-        let mut names = self.outside.names.clone();
-        let variables = self.nest.ranges.iter().zip(outer);
-        names.extend(variables.map(|(range, at)| (Name::value(range.var), vec![*at as Bits])));
-        for before in &row.interval.before {
-            let Before::Value(v) = before else { continue };
-            let mut one = Iteration::new(memory, &none, []);
-            one.names = names;
-            let ended = one.run(&(self.outside.early)(*v));
-            names = one.names;
-            if ended.is_err() {
-                names.insert(Name::value(*v), vec![0]);
-            }
-        }
-        names
-    }
-
-    /// The interval of a row and the bases of remainders in it; `None` where something is wild.
-    fn interval(
-        &self,
-        memory: &Memory,
-        row: &Row,
-        names: &Names,
-        columns: (i64, i64),
-    ) -> Option<((i64, i64), BTreeMap<ValueId, i64>)> {
-        let value = |v: ValueId| names[&Name::value(v)][0] as i64;
-        let extent = |array: ArrayId, k: usize| memory.shapes[array.index()][k];
-        let world = World { value: &value, extent: &extent, wrapped: &|_| 0, ranges: &self.outside.ranges };
-        let wrapped = remainders(&row.interval, &world, columns)?;
-        let found = narrowed(&row.interval, &World { wrapped: &|v| wrapped[&v], ..world }, columns)?;
-        Some((found, wrapped))
     }
 
     fn row(
@@ -323,8 +327,8 @@ impl Machine<'_> {
         (from, to): (i64, i64),
         (alike, as_one): (bool, bool),
     ) -> Result<(), Ended> {
-        let names = self.names(memory, row, outer);
-        let found = self.interval(memory, row, &names, (from, to));
+        let names = self.outside.names(&self.nest.ranges, &row.interval, memory, outer);
+        let found = self.outside.interval(&row.interval, memory, &names, (from, to));
         let ((mut lo, mut hi), wrapped) = found.unwrap_or(((to, to), BTreeMap::new()));
         if alike {
             (lo, hi) = (from, to);

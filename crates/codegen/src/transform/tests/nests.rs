@@ -25,7 +25,7 @@ use crate::transform::loop_nest::ParallelLoop;
 const TARGET: Target = Target { vector_bytes: 32, threads: Threads::Several };
 
 /// `19 3; 40 3` as two lists of extents.
-fn extents(text: &str) -> Vec<Vec<i64>> {
+pub(super) fn extents(text: &str) -> Vec<Vec<i64>> {
     let numbers = |run: &str| run.split_whitespace().map(|n| n.parse().unwrap()).collect();
     text.split(';').map(numbers).collect()
 }
