@@ -24,6 +24,7 @@ const INERTIA: f64 = 0.5 * MASS * RADIUS * RADIUS;
 const STIFFNESS: f64 = 4e3;
 const FRICTION: f64 = 0.4;
 
+/// Discs on a floor.
 #[derive(Arrays)]
 pub struct Table {
     x: Array1<Vec2<f64>>,
@@ -84,6 +85,7 @@ pub fn shot(t: &mut Table, strike: &Array0<Vec2<f64>>, goal: f64, loss: &mut Arr
     loss[[]] = miss * miss;
 }
 
+/// Three discs at rest in a row.
 pub fn table(device: &Device) -> ebbtide::Result<Table> {
     Ok(Table {
         x: device.from_fn([DISCS], |[i]| Vec2::new(0.3 * i as f64, RADIUS - MASS * 9.8 / STIFFNESS))?,

@@ -23,6 +23,7 @@ const ITERATIONS: usize = 8;
 const DT: f64 = 1.0 / 60.0;
 const COMPLIANCE: f64 = 1e-4;
 
+/// Nodes and the edges between them.
 #[derive(Arrays)]
 pub struct Cloth {
     x: Array1<Vec3<f64>>,
@@ -81,6 +82,7 @@ pub fn hang(c: &mut Cloth, wind: &Array0<Vec3<f64>>, goal: Vec3<f64>, loss: &mut
     loss[[]] = (c.x[NODES / 2] - goal).norm_squared();
 }
 
+/// A flat cloth at rest.
 pub fn cloth(device: &Device) -> ebbtide::Result<Cloth> {
     let place = |k: usize| Vec3::new((k % SIDE) as f64, 0.0, (k / SIDE) as f64) / SIDE as f64;
     let mut edges = Vec::new();

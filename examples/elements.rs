@@ -26,13 +26,15 @@ const SIZE: f64 = 0.1;
 /// The mass of a node.
 const MASS: f64 = 0.01;
 
+/// Nodes and triangles.
 #[derive(Arrays)]
 pub struct Beam {
     x: Array1<Vec2<f64>>,
     v: Array1<Vec2<f64>>,
     force: Array1<Vec2<f64>>,
-    /// The nodes of each element, and the inverse of its two sides at rest.
+    /// The nodes of each element.
     corners: Array1<[i32; 3]>,
+    /// The inverse of its two sides at rest.
     pub rest: Array1<Mat2<f64>>,
 }
 
@@ -78,6 +80,7 @@ pub fn hang(b: &mut Beam, stiffness: &Array1<f64>, goal: f64, loss: &mut Array0<
     loss[[]] = (end - goal) * (end - goal);
 }
 
+/// A straight beam at rest.
 pub fn beam(device: &Device) -> ebbtide::Result<Beam> {
     let node = |i: usize, j: usize| (i * (WIDE + 1) + j) as i32;
     let (mut corners, mut rest) = (Vec::new(), Vec::new());

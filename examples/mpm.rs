@@ -26,6 +26,7 @@ const VOLUME: f64 = 0.25 * DX * DX;
 const MU: f64 = 20.0;
 const LAMBDA: f64 = 30.0;
 
+/// Particles, and the grid below them.
 #[derive(Arrays)]
 pub struct Block {
     x: Array1<Vec2<f64>>,
@@ -126,6 +127,7 @@ pub fn throw(b: &mut Block, velocity: &Array0<Vec2<f64>>, goal: Vec2<f64>, loss:
     loss[[]] = (centre - goal).norm_squared();
 }
 
+/// A block at rest above the floor.
 pub fn block(device: &Device) -> ebbtide::Result<Block> {
     let place = |k: usize| 0.5 * DX * k as f64;
     Ok(Block {

@@ -20,8 +20,10 @@ const STEPS: usize = 16;
 const ITERATIONS: usize = 12;
 const DT: f64 = 0.6;
 
+/// Velocity, smoke and pressure of every cell.
 #[derive(Arrays)]
 pub struct Air {
+    /// The velocity.
     pub u: Array2<Vec2<f64>>,
     u_next: Array2<Vec2<f64>>,
     smoke: Array2<f64>,
@@ -70,6 +72,7 @@ fn project(a: &mut Air) {
     }
 }
 
+/// How far the last picture is from the goal.
 #[program]
 pub fn simulate(a: &mut Air, goal: &Array2<f64>, loss: &mut Array0<f64>) {
     for _t in 0..STEPS {
@@ -89,6 +92,7 @@ pub fn puff(device: &Device, x: f64, y: f64) -> ebbtide::Result<Array2<f64>> {
     })
 }
 
+/// A puff of smoke in this wind.
 pub fn air(device: &Device, u: &Array2<Vec2<f64>>) -> ebbtide::Result<Air> {
     Ok(Air {
         u: u.try_clone()?,
