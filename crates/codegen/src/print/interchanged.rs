@@ -20,6 +20,7 @@ use crate::print::emitter::{Emitter, line};
 use crate::print::statements::{Context, flatten};
 use crate::transform::forms::Iterations;
 use crate::transform::lower::{Shared, Team, element, operation};
+use crate::transform::step::Step as Optional;
 
 /// Passes of at most so many statements are printed so many as one.
 const UNROLLED: [(usize, usize); 3] = [(40, 8), (100, 4), (usize::MAX, 1)];
@@ -30,7 +31,7 @@ const AHEAD: usize = 8;
 impl Emitter<'_> {
     /// How a loop runs inside the parallel loops of its passes, where it does.
     pub fn interchange<'l>(&self, l: &'l Loop) -> Option<Interchange<'l>> {
-        match (self.family, self.yields) {
+        match (self.family, self.yields || self.forms.leaves_out(Optional::Interchange)) {
             (Family::Cuda, false) => interchange(self.program, self.facts, l).ok(),
             _ => None,
         }

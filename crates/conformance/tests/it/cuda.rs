@@ -79,6 +79,12 @@ macro_rules! on_cuda {
     )*};
 }
 
+#[test]
+#[ignore = "needs CUDA"]
+fn the_same_bits_come_of_programs_whose_optional_steps_are_left_out() {
+    crate::c_text::without_optional_steps(&["--ignored"], "cuda::");
+}
+
 on_cuda! {
     boundaries {
         conditions_over_indices_are_the_same_everywhere,
