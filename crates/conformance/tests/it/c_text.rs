@@ -6,11 +6,13 @@ use ebbtide_codegen::{Target, Threads, c_unit};
 use ebbtide_conformance::Input;
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{Block, Literal, Program, Type};
+use ebbtide_runtime::{Compiled, Next};
 use expect_test::{ExpectFile, expect_file};
 
 use crate::cuda_text::{blocks_of_reversed, reversed, yielding};
 use crate::gradients::with_misfit;
-use crate::{boundaries, devices, programs};
+use crate::stages::{World, drive};
+use crate::{boundaries, devices, gradients, programs};
 
 /// Compares the functions of a program, without what stands before them in every text.
 fn check(program: &Program, expected: ExpectFile) {
@@ -82,6 +84,19 @@ pub fn programs_of_golden_texts_are_the_same_on_the_interpreter_and_on_their_tar
         let inputs = arrays(&[[n, m].as_slice(); 4]).into_iter().chain(steps());
         devices::check(&boundaries::guarded(1, Type::F32), &inputs.collect::<Vec<_>>()).unwrap();
     }
+}
+
+#[test]
+pub fn golden_texts_that_yield_or_reverse_are_the_same_on_the_interpreter_and_on_their_target() {
+    gradients::pointwise(19, 3).check_bits(3);
+    let runs = devices::all().map(|device| {
+        let compiled = Compiled::new(&yielding(), &device).unwrap();
+        let mut world = World::new(&device, 64, &[0, 1, 0], &[0]);
+        let yields = drive(&compiled, &[], &mut world, |_| Next::Resume).unwrap();
+        (yields.len(), world.seen())
+    });
+    assert_eq!(runs[0].0, 1);
+    runs.iter().for_each(|run| assert_eq!(*run, runs[0]));
 }
 
 /// Tests of this binary that compare a device with the interpreter: of programs without sums, and of programs with sums.

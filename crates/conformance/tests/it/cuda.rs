@@ -92,6 +92,7 @@ on_cuda! {
     }
     c_text {
         programs_of_golden_texts_are_the_same_on_the_interpreter_and_on_their_target,
+        golden_texts_that_yield_or_reverse_are_the_same_on_the_interpreter_and_on_their_target,
     }
     cancel {
         a_launch_that_never_ends_is_stopped_and_its_arrays_can_be_used_again,
