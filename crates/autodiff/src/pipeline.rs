@@ -102,6 +102,7 @@ fn finish(mut program: Program, passes: &[(&str, Pass)]) -> Result<Program, Erro
         pass(&mut program);
         dump(name, &program);
     }
+    program.number_writes();
     verify_generated(&program)?;
     Ok(program)
 }

@@ -5,7 +5,16 @@ use std::collections::BTreeMap;
 use ebbtide_ir::{ArrayId, Literal, Param, Program, Type};
 
 /// By array: its shape and its elements.
-type Arrays = BTreeMap<ArrayId, (Vec<i64>, Vec<u8>)>;
+pub type Arrays = BTreeMap<ArrayId, (Vec<i64>, Vec<u8>)>;
+
+/// The arguments of a run.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The scalars, in order.
+    pub scalars: Vec<Literal>,
+    /// The arrays.
+    pub arrays: Arrays,
+}
 
 /// A number, or a list.
 enum Tree {
@@ -13,8 +22,8 @@ enum Tree {
     List(Vec<Tree>),
 }
 
-/// The scalars in order, and the arrays, that the text gives to a program.
-pub(super) fn arguments(program: &Program, text: &str) -> Result<(Vec<Literal>, Arrays), String> {
+/// What a text gives to a program.
+pub(super) fn arguments(program: &Program, text: &str) -> Result<Given, String> {
     let mut given = BTreeMap::new();
     let mut rest = text;
     while !rest.trim().is_empty() {
@@ -57,7 +66,7 @@ pub(super) fn arguments(program: &Program, text: &str) -> Result<(Vec<Literal>, 
     }
     match given.first_key_value() {
         Some((name, _)) => Err(format!("the program has no parameter `{name}`")),
-        None => Ok((scalars, arrays)),
+        None => Ok(Given { scalars, arrays }),
     }
 }
 

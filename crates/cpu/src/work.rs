@@ -58,7 +58,7 @@ impl Given<'_> {
                 }
             }
             Stmt::Loop(_) => f64::INFINITY,
-            Stmt::Fill(a, _) | Stmt::Temp(a) | Stmt::Copy { to: a, .. } => self.elements(*a),
+            Stmt::Fill(a, ..) | Stmt::Temp(a) | Stmt::Copy { to: a, .. } => self.elements(*a),
             Stmt::Push(push) => self.elements(push.array),
             Stmt::Library(call) => self.multiplications(call).unwrap_or(f64::INFINITY),
             _ => 1.0 + stmt.blocks().map(|block| self.work(block)).sum::<f64>(),
@@ -84,7 +84,7 @@ impl Given<'_> {
             worth = worth
                 || match stmt {
                     Stmt::Par(par) => self.loop_is_worth_sharing(facts, par),
-                    Stmt::Fill(a, _) | Stmt::Temp(a) | Stmt::Copy { to: a, .. } => self.elements(*a) >= MANY,
+                    Stmt::Fill(a, ..) | Stmt::Temp(a) | Stmt::Copy { to: a, .. } => self.elements(*a) >= MANY,
                     Stmt::Push(push) => self.elements(push.array) >= MANY,
                     Stmt::Library(call) => {
                         self.multiplications(call).is_some_and(|work| work >= WORTH_SHARING)

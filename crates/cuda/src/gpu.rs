@@ -13,7 +13,7 @@ use ebbtide_runtime::{Error, Result};
 use crate::ordinal::ordinal;
 use crate::sys::{Address, Driver, Handle, driver};
 
-pub use kernels::{Grid, Kernel, Meeting, Module};
+pub use kernels::{Grid, Kernel, LARGEST_CLUSTER, Meeting, Module};
 
 /// A GPU. All that is asked of it goes to one stream, so that it happens in order; but copies that travel to and from the
 /// host beside the computation have a stream of their own.

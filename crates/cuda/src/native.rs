@@ -15,8 +15,8 @@ use ebbtide_runtime::cache::{Cache, Found};
 use ebbtide_runtime::{Buffer, Counters, Error, Event, Executable, Frame, Result, Start};
 
 use crate::batched_launch::{Waiting, Way};
-use crate::compiler::{Architecture, Places, cubin};
-use crate::gpu::{Gpu, Grid, Kernel, Meeting, Module};
+use crate::compiler::{Architecture, Kernels, Places, cubin};
+use crate::gpu::{Gpu, Grid, Kernel, LARGEST_CLUSTER, Module};
 use crate::hosted::Part;
 use crate::parameters::Shared;
 use crate::sys::Address;
@@ -39,13 +39,26 @@ const FEW_LONG: u64 = 64;
 /// So many threads keep a multiprocessor from waiting for one of them alone.
 const FEW_THREADS: u32 = 128;
 
+/// How the threads of a segment share its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dealing {
+    /// One block is enough.
+    OneBlock,
+    /// Several blocks meet often.
+    Meeting,
+    /// They hardly meet, or there are operations that deal out their work themselves.
+    Apart,
+    /// What an iteration does takes longer than blocks need to meet.
+    Long,
+}
+
 struct Native {
     program: Arc<Program>,
     /// The program that the text was made from: the same values, simpler statements.
     simple: Arc<Program>,
     unit: Unit,
-    /// Its code, with narrow and with wide places, each compiled when it is first wanted.
-    loaded: [OnceLock<Loaded>; 2],
+    /// Its code in each [`Form`], compiled when it is first wanted.
+    loaded: [OnceLock<Loaded>; 3],
     /// The kernel that runs one segment after the other, compiled when it is first wanted, if it can be.
     batch: OnceLock<Option<(Module, Kernel)>>,
     target: Architecture,
@@ -73,6 +86,17 @@ fn leaves(unit: &Unit) -> usize {
     unit.reductions * (leaf::MOST as usize + 1)
 }
 
+/// What code is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Narrow places, and blocks that meet in memory.
+    Usual,
+    /// Narrow places, and blocks that are one cluster.
+    Clusters,
+    /// Wide places.
+    Wide,
+}
+
 /// Compiled code on the GPU.
 struct Loaded {
     module: Module,
@@ -89,13 +113,14 @@ impl Drop for Native {
     }
 }
 
-/// The tables of a frame, and the largest loop of each segment, which does not change while the frame lives. The tables go
+/// The tables of a frame, and the largest loop of each segment, which does not change while the frame lives: nor does the code. The tables go
 /// back to where they came from when the frame goes.
 struct Aside {
     tables: Option<Tables>,
     home: Arc<Mutex<Vec<Tables>>>,
+    sizes: Vec<Size>,
     grids: Vec<Option<Grid>>,
-    places: Places,
+    form: Form,
     /// Steps that were asked for and not launched.
     waiting: Waiting,
     /// Did the last segment that was run yield, and is the host told?
@@ -111,13 +136,35 @@ impl Drop for Aside {
 }
 
 impl Native {
-    /// The code with places of this kind.
-    fn loaded(&self, places: Places) -> Result<&Loaded> {
-        let cell = &self.loaded[usize::from(places == Places::Wide)];
+    /// Compiles the usual form. The one for clusters is compiled beside it where a launch may want it: only its arrays tell.
+    fn compile(&self) -> Result<()> {
+        std::thread::scope(|scope| {
+            let may_be = self.gpu.has_clusters() && self.blocks.is_none();
+            let meets = |segment| self.dealing(segment, &Size { threads: ONE_BLOCK + 1, passes: 0 });
+            if may_be && (0..self.domains.len()).any(|segment| meets(segment) == Dealing::Meeting) {
+                // What fails here fails again when it is wanted.
+                scope.spawn(|| self.image(&self.target_of(Form::Clusters)).is_ok());
+            }
+            self.loaded(Form::Usual).map(drop)
+        })
+    }
+
+    fn target_of(&self, form: Form) -> Architecture {
+        let (places, kernels) = match form {
+            Form::Usual => (Places::Narrow, Kernels::Segments),
+            Form::Clusters => (Places::Narrow, Kernels::Clusters),
+            Form::Wide => (Places::Wide, Kernels::Segments),
+        };
+        Architecture { places, kernels, ..self.target.clone() }
+    }
+
+    /// The code in this form.
+    fn loaded(&self, form: Form) -> Result<&Loaded> {
+        let cell = &self.loaded[form as usize];
         if let Some(loaded) = cell.get() {
             return Ok(loaded);
         }
-        let target = Architecture { places, ..self.target.clone() };
+        let target = self.target_of(form);
         let module = self.module(&target)?;
         let kernels = (0..self.domains.len())
             .map(|k| self.kernel(&module, &format!("segment_{k}"), self.threads(k)))
@@ -200,9 +247,47 @@ impl Native {
             .iter()
             .zip(&self.program.arrays)
             .any(|(view, decl)| view.bytes / decl.ty.size() > i32::MAX as usize);
-        let places = if enormous { Places::Wide } else { Places::Narrow };
+        let sizes: Vec<Size> = self.domains.iter().map(|domains| domains.size(&self.simple, frame)).collect();
+        let form = match enormous {
+            true => Form::Wide,
+            false if self.is_one_cluster(&sizes)? => Form::Clusters,
+            false => Form::Usual,
+        };
         let (tables, home, waiting) = (Some(tables), self.spare.clone(), Waiting::default());
-        Ok((frame, Box::new(Aside { tables, home, grids, places, waiting, yielded: false })))
+        Ok((frame, Box::new(Aside { tables, home, sizes, grids, form, waiting, yielded: false })))
+    }
+
+    /// Is no segment worth more blocks than one cluster has, and some segment more than one block?
+    fn is_one_cluster(&self, sizes: &[Size]) -> Result<bool> {
+        if self.blocks.is_some() || !self.gpu.has_clusters() {
+            return Ok(false);
+        }
+        let mut several = false;
+        for (segment, size) in sizes.iter().enumerate() {
+            match self.dealing(segment, size) {
+                Dealing::OneBlock => {}
+                Dealing::Meeting if size.threads <= (LARGEST_CLUSTER * self.threads(segment)).into() => {
+                    several = true
+                }
+                Dealing::Meeting | Dealing::Apart | Dealing::Long => return Ok(false),
+            }
+        }
+        Ok(several && self.loaded(Form::Clusters)?.kernels.iter().all(|kernel| kernel.cluster > 1))
+    }
+
+    /// How the threads of a segment of this size share its work.
+    fn dealing(&self, segment: usize, size: &Size) -> Dealing {
+        let apart = self.unit.widths.get(segment) == Some(&Width::Apart);
+        let whole_blocks = self.domains[segment].whole_blocks;
+        if size.passes >= LONG && size.threads > FEW_LONG && !whole_blocks {
+            Dealing::Long
+        } else if size.threads <= if apart { ONE_BLOCK_APART } else { ONE_BLOCK } {
+            Dealing::OneBlock
+        } else if apart || whole_blocks {
+            Dealing::Apart
+        } else {
+            Dealing::Meeting
+        }
     }
 
     /// The most threads that a block of a segment can have.
@@ -214,32 +299,37 @@ impl Native {
     }
 
     /// How many blocks of how many threads a segment is worth.
-    fn grid(&self, kernel: &Kernel, segment: usize, frame: &Frame) -> Grid {
+    fn grid(&self, kernel: &Kernel, segment: usize, form: Form, size: &Size) -> Grid {
         let most = kernel.most.min(self.target.blocks * self.gpu.multiprocessors).max(1);
-        let mut threads = self.threads(segment);
+        let threads = self.threads(segment);
         if let Some(blocks) = self.blocks {
             return Grid::of(blocks.clamp(1, most), threads);
         }
-        let domains = &self.domains[segment];
-        let Size { threads: largest, passes } = domains.size(&self.simple, frame);
-        if passes >= LONG && largest > FEW_LONG && !domains.whole_blocks {
-            // What an iteration does takes longer than blocks need to meet: every multiprocessor helps.
-            let each = largest.div_ceil(self.gpu.multiprocessors.into()).min(threads.into()) as u32;
-            threads = each.next_power_of_two().clamp(32.min(threads), threads);
-            let wanted = u32::try_from(largest.div_ceil(threads.into())).unwrap_or(u32::MAX);
-            return Grid::of(wanted.min(most), threads);
+        // So few threads in a block as are needed to take all, if there are so many blocks.
+        let narrowed = |blocks: u32, least: u32| {
+            let each = size.threads.div_ceil(blocks.into()).min(threads.into()) as u32;
+            each.next_power_of_two().clamp(least.min(threads), threads)
+        };
+        let wanted = |threads: u32| u32::try_from(size.threads.div_ceil(threads.into())).unwrap_or(u32::MAX);
+        let whole_blocks = self.domains[segment].whole_blocks;
+        match self.dealing(segment, size) {
+            // Every multiprocessor helps.
+            Dealing::Long => {
+                let threads = narrowed(self.gpu.multiprocessors, 32);
+                Grid::of(wanted(threads).min(most), threads)
+            }
+            Dealing::OneBlock => Grid::of(1, if whole_blocks { threads } else { narrowed(1, 32) }),
+            // Small blocks on many multiprocessors are faster than large ones on few.
+            Dealing::Meeting if form == Form::Clusters => {
+                let threads = narrowed(kernel.cluster, FEW_THREADS);
+                Grid::cluster(wanted(threads).next_power_of_two().min(kernel.cluster), threads)
+            }
+            Dealing::Apart if !whole_blocks => {
+                let threads = narrowed(most, FEW_THREADS);
+                Grid::of(wanted(threads).min(most), threads)
+            }
+            Dealing::Meeting | Dealing::Apart => Grid::of(wanted(threads).min(most), threads),
         }
-        let apart = self.unit.widths.get(segment) == Some(&Width::Apart);
-        if largest <= if apart { ONE_BLOCK_APART } else { ONE_BLOCK } {
-            let fewer = (largest.max(32) as u32).next_power_of_two().min(threads);
-            return Grid::of(1, if domains.whole_blocks { threads } else { fewer });
-        }
-        if apart {
-            let each = largest.div_ceil(most.into()).min(threads.into()) as u32;
-            threads = each.next_power_of_two().clamp(FEW_THREADS.min(threads), threads);
-        }
-        let wanted = u32::try_from(largest.div_ceil(threads.into())).unwrap_or(u32::MAX);
-        Grid::of(wanted.min(most), threads)
     }
 
     /// Asks for a kernel.
@@ -269,8 +359,9 @@ impl Native {
     ) -> Result<()> {
         self.launch_waiting(frame, aside, Wanted::Nothing)?;
         aside.yielded = false;
-        let kernel = &self.loaded(aside.places)?.kernels[segment];
-        let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, frame));
+        let kernel = &self.loaded(aside.form)?.kernels[segment];
+        let size = &aside.sizes[segment];
+        let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, aside.form, size));
         let Some(tables) = &mut aside.tables else { return Err(lost()) };
         let launch = tables.launch(frame, self.scratch(), resume, wanted, grid.blocks)?;
         let parameters: [*const c_void; 2] = [(&raw const launch).cast(), tables.extents.as_ptr().cast()];
@@ -278,7 +369,7 @@ impl Native {
         // SAFETY (*Bounds*, *Exclusive access*): every table has an entry for each identifier of the program that the
         // kernel was made from; arrays are owned or exclusively borrowed by the launch; indices are checked or proved in
         // the code itself; kernels of one stream run one after the other.
-        unsafe { self.gpu.launch(kernel, grid, Meeting::Grid, &parameters) }
+        unsafe { self.gpu.launch(kernel, grid, &parameters) }
     }
 
     /// Waits for all that was asked for.

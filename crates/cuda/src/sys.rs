@@ -42,6 +42,28 @@ pub struct BoxCopy {
     pub extents: [usize; 3],
 }
 
+/// The threads of a launch and how they are dealt out: the driver's `CUlaunchConfig`.
+#[repr(C)]
+pub struct LaunchConfig {
+    pub blocks: [c_uint; 3],
+    pub threads: [c_uint; 3],
+    pub shared: c_uint,
+    pub stream: Handle,
+    pub attributes: *const LaunchAttribute,
+    pub count: c_uint,
+}
+
+/// The driver's `CUlaunchAttribute`: which one, and a value in a space that is large enough for all.
+#[repr(C)]
+pub struct LaunchAttribute {
+    /// [`CLUSTER`].
+    pub id: u64,
+    pub value: [c_uint; 16],
+}
+
+/// The attribute that says how many blocks a cluster has, in three dimensions.
+pub const CLUSTER: u64 = 4;
+
 /// Declares a table of C functions and how to find it.
 macro_rules! functions {
     ($(#[$doc:meta])* $table:ident: $($name:ident($($arg:ident: $ty:ty),*);)*) => {
@@ -104,6 +126,9 @@ functions! {
     cuModuleUnload(module: Handle);
     cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char);
     cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut c_int, function: Handle, threads: c_int, shared: usize);
+    cuFuncSetAttribute(function: Handle, attribute: c_int, value: c_int);
+    cuOccupancyMaxActiveClusters(clusters: *mut c_int, function: Handle, config: *const LaunchConfig);
+    cuLaunchKernelEx(config: *const LaunchConfig, function: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void);
     cuLaunchKernel(function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, stream: Handle, parameters: *mut *mut c_void, extra: *mut *mut c_void);
     cuLaunchCooperativeKernel(function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint, stream: Handle, parameters: *mut *mut c_void);
 }

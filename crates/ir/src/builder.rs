@@ -213,6 +213,7 @@ impl Builder {
         if let Some(root) = self.open.pop() {
             self.program.body = root.block;
         }
+        self.program.number_writes();
         if !self.flaws.is_empty() {
             return Err(Error::Invalid { program: self.program.name, flaws: self.flaws });
         }

@@ -120,7 +120,8 @@ pub struct Machine<'p, 'a> {
     /// The statements that the run is in, outermost first.
     pub(crate) trail: Vec<&'p Stmt>,
     iterations: Vec<u64>,
-    reductions: HashMap<*const Store, Reduction>,
+    /// The updates of the parallel loop that runs now which law 8 takes by leaves.
+    reductions: HashMap<WriteId, Reduction>,
     /// The lane of the iteration that runs now.
     lane: usize,
     /// The parallel loop that runs now, where a mode wants to know of its iterations.
@@ -309,11 +310,11 @@ impl<'p, 'a> Machine<'p, 'a> {
                 self.equal_shapes(*a, *b)?;
                 self.arrays.swap(a.index(), b.index());
             }
-            Stmt::Fill(a, v) => {
+            Stmt::Fill(a, v, _) => {
                 self.fill(*a, self.bits(*v));
                 self.check_arrays(&[*a], &None)?;
             }
-            Stmt::Copy { from, to } => {
+            Stmt::Copy { from, to, .. } => {
                 self.equal_shapes(*from, *to)?;
                 let copy = self.arrays[from.index()].bytes.read().to_vec();
                 self.arrays[to.index()].bytes.write().copy_from_slice(&copy);

@@ -115,6 +115,7 @@ mod syntax;
 mod verify;
 
 pub use analysis::affine::{Affine, Affines, is_zero};
+pub use analysis::alike::alike_shapes;
 pub use analysis::dataflow;
 pub use analysis::dependence::{ParFacts, Sharing, apart, loads_own};
 pub use analysis::entry::{Derivation, Entry, Made, loop_bounds};

@@ -223,12 +223,12 @@ impl Verifier<'_> {
                     self.flaw("2", &None, message);
                 }
             }
-            Stmt::Fill(a, v) => {
+            Stmt::Fill(a, v, _) => {
                 self.at_program_level("`fill`", &None);
                 self.write(*a, &None);
                 self.is(*v, p.array(*a).ty, "the value of `fill`", &None);
             }
-            Stmt::Copy { from, to } => {
+            Stmt::Copy { from, to, .. } => {
                 self.at_program_level("`copy`", &None);
                 self.write(*to, &None);
                 self.read(*from, &None);

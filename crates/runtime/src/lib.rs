@@ -10,6 +10,8 @@ mod io;
 mod launch;
 mod memory;
 mod size;
+#[doc(hidden)]
+pub mod testing;
 mod trace;
 
 pub use array::any_array::{AnyArray, AnyMut};

@@ -67,8 +67,8 @@ fn edges(program: &Program) -> Vec<(Node, Node)> {
         Stmt::Swap(a, b) if program.array(*a).ty.is_float() => {
             edges.extend([(Node::Array(*a), Node::Array(*b)), (Node::Array(*b), Node::Array(*a))]);
         }
-        Stmt::Fill(a, v) if float(v) => edges.push((Node::Value(*v), Node::Array(*a))),
-        Stmt::Copy { from, to } if program.array(*from).ty.is_float() => {
+        Stmt::Fill(a, v, _) if float(v) => edges.push((Node::Value(*v), Node::Array(*a))),
+        Stmt::Copy { from, to, .. } if program.array(*from).ty.is_float() => {
             edges.push((Node::Array(*from), Node::Array(*to)));
         }
         Stmt::Library(call) => {

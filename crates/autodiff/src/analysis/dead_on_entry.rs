@@ -85,8 +85,8 @@ impl Analysis for FirstTouch<'_> {
 /// Does the statement write every element of the array and read none?
 fn replaces(source: &Program, affines: &Affines, stmt: &Stmt, array: ArrayId) -> bool {
     match stmt {
-        Stmt::Fill(to, _) => *to == array,
-        Stmt::Copy { from, to } => *to == array && *from != array,
+        Stmt::Fill(to, ..) => *to == array,
+        Stmt::Copy { from, to, .. } => *to == array && *from != array,
         Stmt::Library(call) => call.op.replaces_all() && !call.reads.contains(&array),
         Stmt::Par(par) => par_replaces(source, affines, par, array),
         _ => false,

@@ -20,6 +20,7 @@ use crate::analysis::activity::Activity;
 use crate::analysis::effects::changes;
 use crate::analysis::polynomial::{Atom, Polynomial};
 use crate::analysis::subarray::{Bounds, Stripes, Subarray, is_at_most};
+use crate::analysis::top_level::TopLevel;
 use crate::analysis::written_first::{counted, stripes};
 
 /// Rows that the reversal of a parallel loop is the first to add to.
@@ -34,9 +35,9 @@ pub(crate) fn first_rows(
     source: &Program,
     affines: &Affines,
     activity: &Activity,
-    (position, array): (usize, ArrayId),
+    (position, array): (TopLevel, ArrayId),
 ) -> Option<FirstRows> {
-    let Some(Stmt::Loop(l)) = source.body.get(position) else { return None };
+    let Some(Stmt::Loop(l)) = position.stmt(source) else { return None };
     let judge = Judge { source, affines, array, time: counted(source, l)? };
     let active = |v: &ValueId| activity.values.contains(v);
     let all: BTreeSet<ValueId> = judge.loads(&l.body).into_iter().filter(active).collect();
@@ -45,7 +46,7 @@ pub(crate) fn first_rows(
         _ => None,
     })?;
     let here = judge.loads(&par.body);
-    let behind = source.body.get(position + 1..)?.to_vec();
+    let behind = position.behind(source).to_vec();
     let others = !all.iter().all(|v| here.contains(v))
         || taken_as_whole(&behind, array)
         || changes(source, &behind).contains(&array);
@@ -196,9 +197,9 @@ fn taken_as_whole(block: &[Stmt], array: ArrayId) -> bool {
     let mut whole = false;
     walk(block, &mut |stmt| {
         whole |= match stmt {
-            Stmt::Copy { from, to } => [from, to].contains(&&array),
+            Stmt::Copy { from, to, .. } => [from, to].contains(&&array),
             Stmt::Swap(a, b) => [a, b].contains(&&array),
-            Stmt::Fill(a, _) => *a == array,
+            Stmt::Fill(a, ..) => *a == array,
             Stmt::Library(call) => call.arrays().any(|a| a == array),
             Stmt::Region(_) => true,
             _ => false,

@@ -69,8 +69,8 @@ impl Analysis for Search<'_> {
             // The one element is the whole array.
             Stmt::Store(s) if self.program.array(s.array).rank == 0 => drop(replaced.0.insert(s.array)),
             Stmt::Update(_, s) => self.read(s.array, replaced),
-            Stmt::Fill(a, _) | Stmt::Temp(a) => drop(replaced.0.insert(*a)),
-            Stmt::Copy { from, to } => {
+            Stmt::Fill(a, ..) | Stmt::Temp(a) => drop(replaced.0.insert(*a)),
+            Stmt::Copy { from, to, .. } => {
                 self.read(*from, replaced);
                 replaced.0.insert(*to);
             }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use ebbtide_ir::{
-    Affine, Affines, ArrayId, Indices, LoopKind, Op, Par, Program, Stmt, ValueId, is_zero, walk,
+    Affine, Affines, ArrayId, Indices, LoopKind, Op, Par, Program, Role, Stmt, ValueId, is_zero, walk,
 };
 
 /// How the iterations that read element `k` are found.
@@ -125,15 +125,12 @@ pub(crate) fn identity(affines: &Affines, par: &Par, index: Indices) -> bool {
 
 /// Is the value the extent of the array in dimension `k`?
 pub(crate) fn is_dim(source: &Program, affines: &Affines, array: ArrayId, k: usize, v: ValueId) -> bool {
-    let Some(atom) = affines.form(v).as_atom() else { return false };
-    match *source.op(atom) {
-        Op::Dim(other, d) => d as usize == k && affines.same_shape(array, other),
-        _ => match &source.array(array).role {
-            // A temporary's extents are known by the values that it was declared with.
-            ebbtide_ir::Role::Temp(shape) => {
-                shape.get(k).is_some_and(|s| affines.form(*s) == affines.form(v))
-            }
-            _ => false,
-        },
+    // A temporary's extents are known by the values that it was declared with.
+    if let Role::Temp(shape) = &source.array(array).role
+        && shape.get(k).is_some_and(|extent| affines.form(*extent) == affines.form(v))
+    {
+        return true;
     }
+    let extent = affines.form(v).as_atom().map(|atom| *source.op(atom));
+    matches!(extent, Some(Op::Dim(other, d)) if d as usize == k && affines.same_shape(array, other))
 }

@@ -19,5 +19,6 @@ pub(crate) mod regions;
 pub(crate) mod sections;
 pub(crate) mod store_forwarding;
 pub(crate) mod subarray;
+pub(crate) mod top_level;
 pub(crate) mod trajectory;
 pub(crate) mod written_first;

@@ -10,9 +10,10 @@ use ebbtide_ir::{
 use crate::analysis::activity::Activity;
 use crate::analysis::effects::{reads, swap_classes};
 use crate::analysis::operation_rules::{Derivatives, flows_through, read_by};
-use crate::analysis::overwritten::{Overwritten, overwritten, write_of};
+use crate::analysis::overwritten::{Overwritten, overwritten};
 use crate::analysis::regions::Hosted;
 use crate::analysis::store_forwarding::store_forwarding;
+use crate::analysis::top_level::TopLevel;
 use crate::rules::is_linear;
 
 /// For each array the top-level statements whose reversal reads what it holds: what later statements overwrite
@@ -23,29 +24,29 @@ use crate::rules::is_linear;
 #[derive(Debug, Default)]
 pub(crate) struct Needed {
     /// Read by the adjoints of parallel loops and library operations in these statements.
-    adjoints: BTreeMap<ArrayId, BTreeSet<usize>>,
+    adjoints: BTreeMap<ArrayId, BTreeSet<TopLevel>>,
     /// Read by these loops, whose passes may be run again on the way back.
-    reruns: BTreeMap<ArrayId, BTreeSet<usize>>,
+    reruns: BTreeMap<ArrayId, BTreeSet<TopLevel>>,
     /// The statements that are loops.
-    loops: BTreeSet<usize>,
+    loops: BTreeSet<TopLevel>,
     /// The values that the reversal of anything reads.
     values: BTreeSet<ValueId>,
     /// By top-level statement: what it leaves as it was.
-    overwritten: BTreeMap<usize, Overwritten>,
+    overwritten: BTreeMap<TopLevel, Overwritten>,
     /// Is everything recorded, whether something reads it or not?
     pub everything: bool,
 }
 
 impl Needed {
     /// Must what `array` holds be recorded when a part of the top-level statement `position` overwrites it?
-    pub fn before(&self, array: ArrayId, position: usize) -> bool {
+    pub fn before(&self, array: ArrayId, position: TopLevel) -> bool {
         self.everything
             || self.within(array, position)
             || (!self.loops.contains(&position) && self.earlier(array, position))
     }
 
     /// Must what `array` holds be recorded once, before the whole loop `position`, for what stands before it?
-    pub fn around(&self, array: ArrayId, position: usize) -> bool {
+    pub fn around(&self, array: ArrayId, position: TopLevel) -> bool {
         !self.everything
             && self.loops.contains(&position)
             && self.earlier(array, position)
@@ -59,7 +60,7 @@ impl Needed {
 
     /// Lets loads whose elements stay as they are be made again, and writes that overwrite nothing that is read go unrecorded.
     pub fn read_again(&mut self, program: &Program, affines: &Affines) {
-        for (position, top) in program.body.iter().enumerate() {
+        for (position, top) in TopLevel::all(program) {
             let Stmt::Loop(l) = top else { continue };
             let found = overwritten((program, affines), l, &self.values);
             for v in &found.reloaded {
@@ -77,14 +78,14 @@ impl Needed {
     }
 
     /// Need what the write overwrites not be recorded?
-    pub fn is_harmless(&self, s: &Store, position: usize) -> bool {
+    pub fn is_harmless(&self, s: &Store, position: TopLevel) -> bool {
         let Some(found) = self.overwritten.get(&position).filter(|_| !self.everything) else { return false };
         let intact = found.intact.contains(&s.array) || !self.earlier(s.array, position);
-        intact && found.harmless.contains(&write_of(s))
+        intact && found.harmless.contains(&s.id)
     }
 
     /// Does the loop `position` overwrite nothing of the array that its reversal reads?
-    pub fn is_intact(&self, array: ArrayId, position: usize) -> bool {
+    pub fn is_intact(&self, array: ArrayId, position: TopLevel) -> bool {
         let intact = |found: &Overwritten| found.intact.contains(&array);
         !self.everything && self.overwritten.get(&position).is_some_and(intact)
     }
@@ -117,13 +118,13 @@ impl Needed {
     }
 
     /// Does the adjoint of the statement itself read it?
-    fn within(&self, array: ArrayId, position: usize) -> bool {
+    fn within(&self, array: ArrayId, position: TopLevel) -> bool {
         self.adjoints.get(&array).is_some_and(|at| at.contains(&position))
     }
 
     /// Does the reversal of an earlier statement read it?
-    pub fn earlier(&self, array: ArrayId, position: usize) -> bool {
-        let any = |at: &BTreeSet<usize>| at.first().is_some_and(|first| *first < position);
+    pub fn earlier(&self, array: ArrayId, position: TopLevel) -> bool {
+        let any = |at: &BTreeSet<TopLevel>| at.first().is_some_and(|first| *first < position);
         self.adjoints.get(&array).is_some_and(any) || self.reruns.get(&array).is_some_and(any)
     }
 }
@@ -135,11 +136,11 @@ pub(crate) fn needed_arrays(
     rules: &Derivatives,
     hosted: &BTreeMap<RegionId, Hosted>,
 ) -> Needed {
-    let mut position: BTreeMap<ValueId, usize> = BTreeMap::new();
+    let mut position: BTreeMap<ValueId, TopLevel> = BTreeMap::new();
     let classes = swap_classes(program);
-    let mut adjoints: BTreeMap<ArrayId, BTreeSet<usize>> = BTreeMap::new();
-    let mut reruns: BTreeMap<ArrayId, BTreeSet<usize>> = BTreeMap::new();
-    for (k, top) in program.body.iter().enumerate() {
+    let mut adjoints: BTreeMap<ArrayId, BTreeSet<TopLevel>> = BTreeMap::new();
+    let mut reruns: BTreeMap<ArrayId, BTreeSet<TopLevel>> = BTreeMap::new();
+    for (k, top) in TopLevel::all(program) {
         walk(std::slice::from_ref(top), &mut |stmt| {
             if let Stmt::Par(par) = stmt {
                 walk(&par.body, &mut |inner| {
@@ -267,11 +268,11 @@ pub(crate) fn needed_arrays(
             op => values.extend(op.operands()),
         }
     }
-    let by_array = |by_class: BTreeMap<ArrayId, BTreeSet<usize>>| {
+    let by_array = |by_class: BTreeMap<ArrayId, BTreeSet<TopLevel>>| {
         classes.iter().filter_map(|(array, class)| Some((*array, by_class.get(class)?.clone()))).collect()
     };
     let is_loop = |stmt: &Stmt| matches!(stmt, Stmt::Loop(_));
-    let loops = program.body.iter().enumerate().filter(|(_, s)| is_loop(s)).map(|(k, _)| k).collect();
+    let loops = TopLevel::all(program).filter(|(_, s)| is_loop(s)).map(|(k, _)| k).collect();
     let mut needed = Needed {
         adjoints: by_array(adjoints),
         reruns: by_array(reruns),

@@ -13,20 +13,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    Affine, Affines, ArrayId, Combine, Indices, Loop, LoopKind, Op, Program, Stmt, Store, ValueId,
+    Affine, Affines, ArrayId, Combine, Indices, Loop, LoopKind, Op, Program, Stmt, ValueId, WriteId,
 };
 
 use crate::analysis::effects::swap_classes;
 use crate::analysis::iteration_number::Level;
 use crate::analysis::trajectory::is_invariant;
-
-/// A write, told from others by what it writes where.
-pub(crate) type Write = (ArrayId, Indices, ValueId);
-
-/// The write that a statement makes.
-pub(crate) fn write_of(s: &Store) -> Write {
-    (s.array, s.index, s.value)
-}
 
 /// What a loop leaves as it was.
 #[derive(Debug, Default)]
@@ -34,7 +26,7 @@ pub(crate) struct Overwritten {
     /// Loads at program level that find the same when their iteration is reversed.
     pub reloaded: BTreeSet<ValueId>,
     /// Writes that overwrite nothing that the reversal reads.
-    pub harmless: BTreeSet<Write>,
+    pub harmless: BTreeSet<WriteId>,
     /// The arrays of which all writes in the loop are harmless.
     pub intact: BTreeSet<ArrayId>,
 }
@@ -43,8 +35,6 @@ pub(crate) struct Overwritten {
 struct Access {
     array: ArrayId,
     index: Indices,
-    /// The load, or the value that is written.
-    value: ValueId,
     kind: Kind,
     /// For each sequential loop around it, the outermost first: which statement of that loop's body it stands in.
     path: Vec<usize>,
@@ -55,10 +45,31 @@ struct Access {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// At program level.
-    Load,
+    Load(ValueId),
     /// In a parallel loop.
-    ParallelLoad,
-    Write,
+    ParallelLoad(ValueId),
+    Write(WriteId),
+}
+
+/// Where loads stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Program,
+    ParallelLoop,
+}
+
+impl Access {
+    /// The value that it loads.
+    fn load(&self) -> Option<ValueId> {
+        match self.kind {
+            Kind::Load(v) | Kind::ParallelLoad(v) => Some(v),
+            Kind::Write(_) => None,
+        }
+    }
+
+    fn write(&self) -> Option<WriteId> {
+        if let Kind::Write(id) = self.kind { Some(id) } else { None }
+    }
 }
 
 /// A variable, and what bounds it where that is a sum of variables and of what is the same in all iterations.
@@ -73,7 +84,7 @@ pub(crate) fn overwritten(
     let LoopKind::For { var, from, to } = l.kind else { return Overwritten::default() };
     let mut found =
         Collected { source, accesses: Vec::new(), opaque: BTreeSet::new(), yields: false, uncounted: 0 };
-    found.body(&l.body, &mut Vec::new(), Kind::Load, &mut Vec::new());
+    found.body(&l.body, &mut Vec::new(), Within::Program, &mut Vec::new());
     if found.yields {
         return Overwritten::default();
     }
@@ -83,21 +94,29 @@ pub(crate) fn overwritten(
     let clear = |a: &Access| members[&classes[&a.array]] == 1 && !found.opaque.contains(&a.array);
     let judge = Judge { source, affines, level: Level { var, from, to } };
     let (writes, loads): (Vec<&Access>, Vec<&Access>) =
-        found.accesses.iter().filter(|a| clear(a)).partition(|a| a.kind == Kind::Write);
-    let read: Vec<&Access> = loads.into_iter().filter(|r| needed.contains(&r.value)).collect();
+        found.accesses.iter().filter(|a| clear(a)).partition(|a| a.write().is_some());
+    let is_read = |r: &&Access| r.load().is_some_and(|v| needed.contains(&v));
+    let read: Vec<&Access> = loads.into_iter().filter(is_read).collect();
     let touches = |w: &Access, r: &Access| w.array == r.array && !judge.are_apart(w, r);
     let mut out = Overwritten::default();
-    let is_kept = |r: &&&Access| r.kind == Kind::Load && !writes.iter().any(|w| touches(w, r));
-    out.reloaded = read.iter().filter(is_kept).map(|r| r.value).collect();
-    let stays = |r: &&&Access| r.kind == Kind::ParallelLoad || out.reloaded.contains(&r.value);
+    for r in &read {
+        if let Kind::Load(v) = r.kind
+            && !writes.iter().any(|w| touches(w, r))
+        {
+            out.reloaded.insert(v);
+        }
+    }
+    let stays = |r: &&&Access| match r.kind {
+        Kind::Load(v) => out.reloaded.contains(&v),
+        _ => true,
+    };
     let read: Vec<&Access> = read.iter().filter(stays).copied().collect();
     let (harmless, harmful): (Vec<&Access>, Vec<&Access>) =
         writes.iter().partition(|w| !read.iter().any(|r| touches(w, r)));
     out.intact = harmless.iter().map(|w| w.array).collect();
-    out.harmless = harmless.iter().map(|w| (w.array, w.index, w.value)).collect();
+    out.harmless = harmless.iter().filter_map(|w| w.write()).collect();
     for w in harmful {
         out.intact.remove(&w.array);
-        out.harmless.remove(&(w.array, w.index, w.value));
     }
     out
 }
@@ -115,30 +134,34 @@ struct Collected<'a> {
 
 impl Collected<'_> {
     /// The body of a sequential loop. The depth of recursion is that of nesting in the source, here and below.
-    fn body(&mut self, body: &[Stmt], path: &mut Vec<usize>, loads: Kind, levels: &mut Vec<Level>) {
+    fn body(&mut self, body: &[Stmt], path: &mut Vec<usize>, within: Within, levels: &mut Vec<Level>) {
         for (at, stmt) in body.iter().enumerate() {
             path.push(at);
-            self.statement(stmt, path, loads, levels);
+            self.statement(stmt, path, within, levels);
             path.pop();
         }
     }
 
-    fn statement(&mut self, stmt: &Stmt, path: &mut Vec<usize>, loads: Kind, levels: &mut Vec<Level>) {
-        let mut access = |(array, index, value), kind| {
+    fn statement(&mut self, stmt: &Stmt, path: &mut Vec<usize>, within: Within, levels: &mut Vec<Level>) {
+        let mut access = |array, index, kind| {
             let (path, levels) = (path.clone(), levels.clone());
-            self.accesses.push(Access { array, index, value, kind, path, levels });
+            self.accesses.push(Access { array, index, kind, path, levels });
         };
         match stmt {
             Stmt::Let(v) => {
                 if let Op::Load(array, index) = *self.source.op(*v) {
-                    access((array, index, *v), loads);
+                    let load = match within {
+                        Within::Program => Kind::Load(*v),
+                        Within::ParallelLoop => Kind::ParallelLoad(*v),
+                    };
+                    access(array, index, load);
                 }
             }
-            Stmt::Store(s) | Stmt::Update(Combine::Add, s) => access(write_of(s), Kind::Write),
+            Stmt::Store(s) | Stmt::Update(Combine::Add, s) => access(s.array, s.index, Kind::Write(s.id)),
             Stmt::Update(_, s) => drop(self.opaque.insert(s.array)),
             Stmt::Claim(claim) => self.opaque.extend([claim.array, claim.taken]),
-            Stmt::Fill(array, _) | Stmt::Temp(array) => drop(self.opaque.insert(*array)),
-            Stmt::Copy { from, to } => self.opaque.extend([*from, *to]),
+            Stmt::Fill(array, ..) | Stmt::Temp(array) => drop(self.opaque.insert(*array)),
+            Stmt::Copy { from, to, .. } => self.opaque.extend([*from, *to]),
             Stmt::Swap(a, b) => self.opaque.extend([*a, *b]),
             Stmt::Library(call) => self.opaque.extend(call.arrays()),
             Stmt::Region(_) => self.yields = true,
@@ -147,31 +170,33 @@ impl Collected<'_> {
         let outer = levels.len();
         match stmt {
             // Iterations of a loop that does not count are in no order that its variables tell.
-            Stmt::Loop(l) => match Level::of(l).filter(|_| loads == Kind::Load && self.uncounted == 0) {
-                Some(level) => {
-                    levels.push(level);
-                    self.body(&l.body, path, loads, levels);
+            Stmt::Loop(l) => {
+                match Level::of(l).filter(|_| within == Within::Program && self.uncounted == 0) {
+                    Some(level) => {
+                        levels.push(level);
+                        self.body(&l.body, path, within, levels);
+                    }
+                    None => {
+                        levels.extend(Level::of(l));
+                        self.uncounted += 1;
+                        self.blocks(stmt, path, within, levels);
+                        self.uncounted -= 1;
+                    }
                 }
-                None => {
-                    levels.extend(Level::of(l));
-                    self.uncounted += 1;
-                    self.blocks(stmt, path, loads, levels);
-                    self.uncounted -= 1;
-                }
-            },
+            }
             Stmt::Par(par) => {
                 levels.extend(par.ranges.iter().map(|r| Level { var: r.var, from: r.from, to: r.to }));
-                self.blocks(stmt, path, Kind::ParallelLoad, levels);
+                self.blocks(stmt, path, Within::ParallelLoop, levels);
             }
-            _ => self.blocks(stmt, path, loads, levels),
+            _ => self.blocks(stmt, path, within, levels),
         }
         levels.truncate(outer);
     }
 
     /// Blocks in which it is not looked at what comes first.
-    fn blocks(&mut self, stmt: &Stmt, path: &mut Vec<usize>, loads: Kind, levels: &mut Vec<Level>) {
+    fn blocks(&mut self, stmt: &Stmt, path: &mut Vec<usize>, within: Within, levels: &mut Vec<Level>) {
         for inner in stmt.blocks().flatten() {
-            self.statement(inner, path, loads, levels);
+            self.statement(inner, path, within, levels);
         }
     }
 }

@@ -102,8 +102,8 @@ fn collect(source: &Program, block: &[Stmt], (at, repeated): (usize, bool), foun
             }
             Stmt::Update(_, s) => found(Touched::Whole(vec![s.array])),
             Stmt::Claim(claim) => found(Touched::Whole(vec![claim.taken])),
-            Stmt::Fill(array, _) | Stmt::Temp(array) => found(Touched::Whole(vec![*array])),
-            Stmt::Copy { from, to } => found(Touched::Whole(vec![*from, *to])),
+            Stmt::Fill(array, ..) | Stmt::Temp(array) => found(Touched::Whole(vec![*array])),
+            Stmt::Copy { from, to, .. } => found(Touched::Whole(vec![*from, *to])),
             Stmt::Swap(a, b) => found(Touched::Whole(vec![*a, *b])),
             Stmt::Library(call) => found(Touched::Whole(call.arrays().collect())),
             Stmt::Region(_) => found(Touched::Host),

@@ -15,20 +15,21 @@ use ebbtide_ir::{
 
 use crate::analysis::effects::{changes, reads_of};
 use crate::analysis::subarray::{Bounds, Stripes, Subarray};
+use crate::analysis::top_level::TopLevel;
 
 /// The part of a trajectory that the loop at `position` writes from end to end; `None` where none is found, or something before the
 /// loop touches the array.
 pub(crate) fn written_first(
     source: &Program,
     affines: &Affines,
-    position: usize,
+    position: TopLevel,
     array: ArrayId,
 ) -> Option<Subarray> {
-    let before = source.body.get(..position)?.to_vec();
+    let before = position.before(source).to_vec();
     if reads_of(source, &before).contains(&array) || changes(source, &before).contains(&array) {
         return None;
     }
-    let Some(Stmt::Loop(l)) = source.body.get(position) else { return None };
+    let Some(Stmt::Loop(l)) = position.stmt(source) else { return None };
     let time = counted(source, l)?;
     let in_par = |par: &Par| {
         par.body.iter().find_map(|stmt| match stmt {

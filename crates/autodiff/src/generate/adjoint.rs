@@ -21,6 +21,7 @@ use crate::analysis::names::Names;
 use crate::analysis::operation_rules::{Derivatives, without_derivative};
 use crate::analysis::store_forwarding::store_forwarding;
 use crate::analysis::subarray::Subarray;
+use crate::analysis::top_level::TopLevel;
 use crate::analysis::written_first::written_first;
 use crate::error::Error;
 use crate::generate::custom_call::declare_scratch;
@@ -49,7 +50,7 @@ pub(crate) struct AdjointBuilder<'a> {
     pub activity: &'a Activity,
     pub plan: &'a TapePlan,
     /// The top-level statement that is being written.
-    pub position: usize,
+    pub position: TopLevel,
     pub shadows: Shadows,
     /// Beside arrays that take minima or maxima.
     pub extremes: Extremes,
@@ -102,7 +103,7 @@ impl<'a> AdjointBuilder<'a> {
             pars: &facts.pars,
             activity,
             plan,
-            position: 0,
+            position: TopLevel::default(),
             shadows: Shadows::default(),
             extremes: Extremes::new(),
             derivatives,
@@ -185,16 +186,16 @@ impl<'a> AdjointBuilder<'a> {
         self.make_shadows(&mut w, &self.results_in_place(request, &derivatives));
         let mut start = w.end();
         w.begin();
-        let body = self.source.body.clone();
-        for (position, stmt) in body.iter().enumerate() {
+        let source = self.source;
+        for (position, stmt) in TopLevel::all(source) {
             self.position = position;
             self.forward(&mut w, std::slice::from_ref(stmt))?;
         }
         for (a, value) in names.values.iter().zip(&values) {
-            w.push(Stmt::Copy { from: *a, to: *value });
+            w.copy(*a, *value);
         }
         self.seed(&mut w, names.of, seed);
-        for (position, stmt) in body.iter().enumerate().rev() {
+        for (position, stmt) in TopLevel::all(source).rev() {
             self.position = position;
             self.reverse(&mut w, std::slice::from_ref(stmt))?;
         }
@@ -265,7 +266,7 @@ impl<'a> AdjointBuilder<'a> {
             else {
                 continue;
             };
-            let fills = |stmt: &Stmt| matches!(stmt, Stmt::Fill(a, _) | Stmt::Temp(a) if a == shadow);
+            let fills = |stmt: &Stmt| matches!(stmt, Stmt::Fill(a, ..) | Stmt::Temp(a) if a == shadow);
             let Some(at) = start.iter().position(fills) else { continue };
             let ty = self.source.array(*array).ty;
             let others = w.block(|w| {
@@ -284,9 +285,9 @@ impl<'a> AdjointBuilder<'a> {
         }
     }
 
-    /// The arrays that are their own tape in one loop, and its number, where it may be that not all of them, or of their shadows, is
+    /// The arrays that are their own tape in one loop, and that loop, where it may be that not all of them, or of their shadows, is
     /// given contents at the start.
-    fn initialised_in_part(&self) -> impl Iterator<Item = (usize, ArrayId)> {
+    fn initialised_in_part(&self) -> impl Iterator<Item = (TopLevel, ArrayId)> {
         // The host may look at all of an array, and change its shape.
         let mut yields = false;
         walk_program_level(&self.source.body, &mut |stmt| yields |= matches!(stmt, Stmt::Region(_)));
@@ -307,7 +308,7 @@ impl<'a> AdjointBuilder<'a> {
             let shadow = match results.get(a) {
                 Some(result) => {
                     let zero = w.real(decl.ty, 0.0);
-                    w.push(Stmt::Fill(*result, zero));
+                    w.fill(*result, zero);
                     *result
                 }
                 None => {
@@ -388,7 +389,7 @@ impl<'a> AdjointBuilder<'a> {
     fn seed(&mut self, w: &mut Writer, of: ArrayId, seed: Option<ArrayId>) {
         let Some(shadow) = self.shadows.arrays.get(&of).copied() else { return };
         match seed {
-            Some(seed) => w.push(Stmt::Copy { from: seed, to: shadow }),
+            Some(seed) => w.copy(seed, shadow),
             None if parts::seed(w, self.source, of, shadow) => {}
             None => {
                 let one = w.real(self.source.array(of).ty, 1.0);
@@ -402,7 +403,7 @@ impl<'a> AdjointBuilder<'a> {
         for (name, to) in request.wrt.iter().zip(derivatives) {
             if let Some(scalar) = self.source.find_scalar(name) {
                 let zero = w.real(self.source.scalars[scalar.index()].ty, 0.0);
-                w.push(Stmt::Fill(*to, zero));
+                w.fill(*to, zero);
                 let reads: Vec<ArrayId> = self
                     .shadows
                     .values
@@ -419,15 +420,15 @@ impl<'a> AdjointBuilder<'a> {
                 let Some(shadow) = self.shadows.arrays.get(&array).copied() else {
                     // Nothing flows to it.
                     let zero = w.real(self.source.array(array).ty, 0.0);
-                    w.push(Stmt::Fill(*to, zero));
+                    w.fill(*to, zero);
                     continue;
                 };
                 if self.shadow_states.get(&array) == Some(&ShadowState::Nothing) {
                     let zero = w.real(self.source.array(array).ty, 0.0);
-                    w.push(Stmt::Fill(shadow, zero));
+                    w.fill(shadow, zero);
                 }
                 if shadow != *to {
-                    w.push(Stmt::Copy { from: shadow, to: *to });
+                    w.copy(shadow, *to);
                 }
                 parts::sum_array(w, self.source, array, *to);
             }

@@ -20,7 +20,7 @@ pub(crate) fn tangent(w: &mut Writer, call: &LibraryCall, dots: &HashMap<ArrayId
     let Some(to) = call.writes.first().and_then(|a| dots.get(a)).copied() else { return };
     if terms.is_empty() && call.op.replaces_all() {
         let zero = w.real(w.program.array(to).ty, 0.0);
-        w.push(Stmt::Fill(to, zero));
+        w.fill(to, zero);
     }
     for (k, reads) in terms.into_iter().enumerate() {
         let op = match call.op {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_ir::{Access, ArrayId, Param, Program, Role, Stmt, verify};
+use ebbtide_ir::{Access, ArrayId, Param, Program, Role, verify};
 
 use crate::error::Error;
 use crate::generate::working_copies::working_copies;
@@ -39,7 +39,7 @@ pub(crate) fn on_copies(source: &Program, wanted: &[String]) -> Result<Gradient,
         let free = w.free_name(format!("value_{name}"));
         let value = w.array(free, decl.ty, decl.rank, Role::Param(Access::Write));
         w.program.params.push(Param::Array(value));
-        w.push(Stmt::Copy { from: array, to: value });
+        w.copy(array, value);
         values.push(value);
     }
     let body = w.end();

@@ -1,5 +1,6 @@
 //! The adjoint of a parallel loop: loops that gather, then one over the loop's own iterations.
 
+mod first_addition;
 mod gather;
 mod gathered_loads;
 pub(crate) mod join_gather;
@@ -28,6 +29,7 @@ use crate::plan::shadow_state::{ShadowState, Shadows};
 use crate::request::Optimisation;
 use crate::writer::Writer;
 use crate::writer::prune::{prune, without_unread};
+use first_addition::store_first;
 use join_gather::ShadowDoubleBuffer;
 
 /// A load of an active array.
@@ -122,7 +124,7 @@ impl ParAdjoint<'_> {
             && let Some(shadow) = self.shadows.arrays.get(&array)
         {
             let zero = w.real(self.source.array(array).ty, 0.0);
-            w.push(Stmt::Fill(*shadow, zero));
+            w.fill(*shadow, zero);
             self.shadow_states.insert(array, ShadowState::Zeros);
         }
     }
@@ -274,11 +276,26 @@ impl ParAdjoint<'_> {
         let own = tapes.lasting.difference(&split.read).chain(&tapes.passing).copied().collect();
         split.body = without_unread(&w.program, split.body, &own);
         let left: BTreeSet<ArrayId> = ebbtide_ir::written(&split.body).into_iter().collect();
+        let mut others: BTreeSet<ArrayId> =
+            gathers.iter().flat_map(|gather| ebbtide_ir::written(&gather.par.body)).collect();
+        others.extend(split.before.iter().map(|sum| sum.shadow));
+        others.extend(split.interchanged[0].iter().flat_map(|loops| loops.shadows.iter().copied()));
         for array in scattered {
-            if shadow(array).is_some_and(|s| left.contains(&s)) {
+            let Some(shadow) = shadow(array).filter(|s| left.contains(s)) else { continue };
+            let covered = || {
+                all.iter()
+                    .any(|site| site.1 == *array && covers(self.source, self.affines, par, *array, site.2))
+            };
+            let stands_for_zeros = self.shadow_states.get(array) == Some(&ShadowState::Nothing);
+            if !(stands_for_zeros
+                && events.is_none()
+                && !others.contains(&shadow)
+                && covered()
+                && store_first(&w.program, &ranges, &mut split.body, shadow))
+            {
                 self.make_real(w, *array);
-                self.shadow_states.insert(*array, ShadowState::Numbers);
             }
+            self.shadow_states.insert(*array, ShadowState::Numbers);
         }
         if !split.before.is_empty() || !split.interchanged[0].is_empty() {
             gathers.drain(..).for_each(|gather| w.push(Stmt::Par(gather.par)));
@@ -350,7 +367,7 @@ impl ParAdjoint<'_> {
     ) -> (BTreeMap<ArrayId, ArrayId>, BTreeMap<ArrayId, ArrayId>) {
         let stamps = of_read_again(self.stamps, forwarding);
         let zero = w.literal(Literal::from(0i64));
-        stamps.values().for_each(|stamp| w.push(Stmt::Fill(*stamp, zero)));
+        stamps.values().for_each(|stamp| w.fill(*stamp, zero));
         (of_read_again(self.copies, forwarding), stamps)
     }
 
@@ -398,7 +415,7 @@ pub(crate) fn copy_read_again(
 ) -> BTreeMap<ArrayId, ArrayId> {
     let copies = of_read_again(copies, forwarding);
     for (array, copy) in &copies {
-        w.push(Stmt::Copy { from: *array, to: *copy });
+        w.copy(*array, *copy);
     }
     copies
 }
@@ -504,7 +521,7 @@ fn give_back(w: &mut Writer, body: &Block) {
     });
     for array in taken {
         let no = w.literal(Literal::from(false));
-        w.push(Stmt::Fill(array, no));
+        w.fill(array, no);
     }
 }
 

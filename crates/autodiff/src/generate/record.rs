@@ -9,6 +9,7 @@ use ebbtide_ir::{
 
 use crate::analysis::effects::only_store;
 use crate::analysis::index_inverse::{covers, identity};
+use crate::analysis::top_level::TopLevel;
 use crate::plan::tape_plan::TapePlan;
 use crate::writer::{Writer, both, within};
 
@@ -22,7 +23,7 @@ pub(crate) struct Recorder<'a> {
     /// May the memory of arrays itself go on the tape?
     pub exchanges: bool,
     /// The top-level statement that is being written.
-    pub position: usize,
+    pub position: TopLevel,
 }
 
 /// May a recorded loop run over more iterations than the program's?

@@ -270,20 +270,20 @@ impl TangentBuilder<'_> {
                         w.push(Stmt::Swap(*x, *y));
                     }
                 }
-                Stmt::Fill(a, v) => {
+                Stmt::Fill(a, v, _) => {
                     w.push(stmt.clone());
                     if let Some(shadow) = self.arrays.get(a).copied() {
                         let dot = self.dot(w, *v);
-                        w.push(Stmt::Fill(shadow, dot));
+                        w.fill(shadow, dot);
                     }
                 }
-                Stmt::Copy { from, to } => {
+                Stmt::Copy { from, to, .. } => {
                     w.push(stmt.clone());
                     match (self.arrays.get(from), self.arrays.get(to)) {
-                        (Some(x), Some(y)) => w.push(Stmt::Copy { from: *x, to: *y }),
+                        (Some(x), Some(y)) => w.copy(*x, *y),
                         (None, Some(y)) => {
                             let (y, zero) = (*y, w.real(self.source.array(*to).ty, 0.0));
-                            w.push(Stmt::Fill(y, zero));
+                            w.fill(y, zero);
                         }
                         _ => {}
                     }
@@ -335,13 +335,13 @@ impl TangentBuilder<'_> {
         let Some(rule) = self.derivatives.get(&id) else { return };
         for scratch in float_arrays(self.source, call).iter().filter_map(|a| self.scratch.get(a)) {
             let zero = w.real(w.program.array(*scratch).ty, 0.0);
-            w.push(Stmt::Fill(*scratch, zero));
+            w.fill(*scratch, zero);
         }
         let beside = |a: ArrayId| self.arrays.get(&a).or_else(|| self.scratch.get(&a)).copied();
         call_rule(w, self.source, call, (rule, Wanted::Tangent), |v| v, beside);
         for dot in saved_arrays(self.source, call).iter().filter_map(|a| self.arrays.get(a)) {
             let zero = w.real(w.program.array(*dot).ty, 0.0);
-            w.push(Stmt::Fill(*dot, zero));
+            w.fill(*dot, zero);
         }
     }
 
@@ -385,7 +385,7 @@ impl TangentBuilder<'_> {
         };
         for (array, extreme) in &beside {
             check(self.source, par, *array)?;
-            w.push(Stmt::Copy { from: *array, to: extreme.best });
+            w.copy(*array, extreme.best);
         }
         again(w, Purpose::Find(&beside))?;
         for (array, extreme) in &beside {

@@ -302,7 +302,7 @@ impl<'a> Task<'a> {
                     let (index, value) = (self.index(s.index), self.mapped(s.value));
                     w.push(Stmt::Update(
                         *how,
-                        Store { array: self.copies[&s.array], index, value, site: s.site.clone() },
+                        Store { array: self.copies[&s.array], index, value, ..s.clone() },
                     ));
                 }
                 // Other writes are not repeated.

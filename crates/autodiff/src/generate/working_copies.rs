@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_ir::{Access, ArrayId, Param, Program, Role, Stmt, ValueId};
+use ebbtide_ir::{Access, ArrayId, Param, Program, Role, Stmt, SwappedShapes, ValueId};
 
 use crate::analysis::effects::is_written_param;
 use crate::analysis::subarray::Subarray;
@@ -13,6 +13,7 @@ use crate::writer::Writer;
 /// copied.
 pub(crate) fn working_copies(source: &Program, w: &mut Writer, written_first: &BTreeMap<ArrayId, Subarray>) {
     let mut parts: Vec<(ArrayId, ArrayId, &Subarray)> = Vec::new();
+    let mut copied: BTreeMap<ArrayId, ArrayId> = BTreeMap::new();
     for param in &source.params {
         let Param::Array(a) = *param else {
             w.program.params.push(*param);
@@ -25,6 +26,7 @@ pub(crate) fn working_copies(source: &Program, w: &mut Writer, written_first: &B
         let decl = source.array(a).clone();
         let given = w.array(decl.name.clone(), decl.ty, decl.rank, Role::Param(Access::Read));
         w.program.params.push(Param::Array(given));
+        copied.insert(a, given);
         let shape: Vec<ValueId> = (0..decl.rank).map(|k| w.dim(given, k)).collect();
         let working = &mut w.program.arrays[a.index()];
         working.name = format!("{}'", decl.name);
@@ -35,9 +37,17 @@ pub(crate) fn working_copies(source: &Program, w: &mut Writer, written_first: &B
                 w.program.undefined.insert(a);
                 parts.push((given, a, part));
             }
-            None => w.push(Stmt::Copy { from: given, to: a }),
+            None => w.copy(given, a),
         }
     }
+    // What is alike is so in the caller's arrays.
+    let swaps = match source.swapped {
+        SwappedShapes::Equal if !source.yields() => source.swaps(),
+        _ => Vec::new(),
+    };
+    let given = |a: &ArrayId| copied.get(a).copied().unwrap_or(*a);
+    let pairs = source.alike.iter().chain(&swaps).map(|(a, b)| (given(a), given(b)));
+    w.program.alike.extend(pairs);
     // Bounds may be extents of other arrays: all of them are known now.
     for (given, a, part) in parts {
         outside(source, w, (a, a), part, |w, index| {

@@ -60,7 +60,7 @@ impl NumberApart<'_> {
     fn statement(&mut self, stmt: &mut Stmt, renamed: &mut Renamed) {
         match stmt {
             Stmt::Let(v) => *v = self.defined(*v, renamed),
-            Stmt::Declare(_, v) | Stmt::Set(_, v) | Stmt::Fill(_, v) => *v = of(renamed, *v),
+            Stmt::Declare(_, v) | Stmt::Set(_, v) | Stmt::Fill(_, v, _) => *v = of(renamed, *v),
             Stmt::Store(s) | Stmt::Update(_, s) => {
                 s.index = s.index.map(|v| of(renamed, v));
                 s.value = of(renamed, s.value);

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
     Affines, ArrayDecl, ArrayId, Binary, Block, Call, Combine, Facts, Indices, Literal, LocalId, Op, Par,
-    ParFacts, ParId, Program, Role, Safety, Sharing, Stmt, Store, Type, depends_on_arguments_alone, verify,
-    walk, walk_program_level,
+    ParFacts, ParId, Program, Role, Safety, Sharing, Stmt, Store, Type, WriteId, depends_on_arguments_alone,
+    verify, walk, walk_program_level,
 };
 
 use crate::analysis::extremes::extremes_alone;
@@ -29,6 +29,7 @@ pub(crate) fn prepare(source: &Program) -> Program {
     locals_in_arrays(&mut program);
     in_place(&mut program, facts.as_ref());
     extents(&mut program);
+    program.number_writes();
     program
 }
 
@@ -158,7 +159,7 @@ fn temps_to_fills(program: &mut Program, block: &mut Block, inner: &mut Vec<Arra
             inner.push(array);
             let ty = program.array(array).ty;
             let zero = program.add_value(Op::Literal(Literal::of(ty, 0.0)), ty, None);
-            out.extend([Stmt::Let(zero), Stmt::Fill(array, zero)]);
+            out.extend([Stmt::Let(zero), Stmt::Fill(array, zero, WriteId::UNNUMBERED)]);
         } else {
             out.push(stmt);
         }
@@ -235,7 +236,8 @@ fn rewrite(
                         value = program.add_value(Op::Cast(value), Type::I64, None);
                         out.push(Stmt::Let(value));
                     }
-                    out.push(Stmt::Store(Store { array: *array, index, value, site: None }));
+                    let (site, id) = (None, WriteId::UNNUMBERED);
+                    out.push(Stmt::Store(Store { array: *array, index, value, site, id }));
                 }
                 None => out.push(stmt),
             },

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ebbtide_ir::{
     Affines, ArrayDecl, ArrayId, Binary, Block, Indices, Literal, Op, Program, Region, RegionId, Role, Stmt,
-    Store, Type, Undo, walk,
+    Store, Type, Undo, WriteId, walk,
 };
 
 use crate::analysis::idempotence::reread;
@@ -27,6 +27,7 @@ pub(crate) fn count_visits(program: &mut Program) -> BTreeMap<RegionId, Hosted> 
         region.reread = reread_by.get(id).copied().flatten();
     }
     program.body = hosted.values().map(|h: &Hosted| Stmt::Temp(h.visits)).chain(body).collect();
+    program.number_writes();
     hosted
 }
 
@@ -52,7 +53,7 @@ fn counted(
         let before = program.add_value(Op::Load(visits, index), Type::I64, None);
         let one = program.add_value(Op::Literal(Literal::from(1i64)), Type::I64, None);
         let value = program.add_value(Op::Binary(Binary::Add, before, one), Type::I64, None);
-        let store = Stmt::Store(Store { array: visits, index, value, site: None });
+        let store = Stmt::Store(Store { array: visits, index, value, site: None, id: WriteId::UNNUMBERED });
         out.extend([Stmt::Let(before), Stmt::Let(one), Stmt::Let(value), store]);
     }
     out

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ebbtide_ir::{
     ArrayId, Block, Combine, Facts, LibraryCall, Loop, LoopId, LoopKind, Op, Par, ParId, Program, Region,
-    RegionId, Stmt, Store, ValueId, depends_on_arguments_alone, walk,
+    RegionId, Stmt, Store, ValueId, WriteId, depends_on_arguments_alone, walk,
 };
 
 use crate::analysis::activity::Activity;
@@ -18,6 +18,7 @@ use crate::analysis::effects::{changes, reads, reads_of, swap_classes, written_b
 use crate::analysis::extremes::extreme_arrays;
 use crate::analysis::needed::Needed;
 use crate::analysis::sections::sections;
+use crate::analysis::top_level::TopLevel;
 use crate::analysis::trajectory::{Trajectory, trajectories, written_in};
 use crate::plan::scratch_arrays::Domain;
 use crate::request::Optimisation;
@@ -26,12 +27,12 @@ use crate::request::Optimisation;
 pub(crate) struct TapePlan {
     needed: Needed,
     /// By top-level statement: arrays that are their own tape there.
-    trajectories: BTreeMap<usize, BTreeMap<ArrayId, Trajectory>>,
+    trajectories: BTreeMap<TopLevel, BTreeMap<ArrayId, Trajectory>>,
     pars: BTreeMap<ParId, Vec<ArrayId>>,
     /// By parallel loop: for each array of which it overwrites a part, the writes.
     sections: BTreeMap<ParId, Vec<Vec<Store>>>,
     /// Fills and copies before which the array is recorded.
-    replaced: HashSet<Replaced>,
+    replaced: HashSet<WriteId>,
     loops: BTreeMap<LoopId, LoopPlan>,
     regions: BTreeMap<RegionId, Vec<ArrayId>>,
     asides: HashSet<Aside>,
@@ -58,23 +59,8 @@ pub(crate) struct LoopPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Aside {
     Value(ValueId),
-    /// The element that a program-level write replaces, by the value that it writes and the array.
-    Element(ArrayId, ValueId),
-}
-
-/// A statement that replaces all of an array: what is filled, with what; what is copied, and whereto.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Replaced {
-    Fill(ArrayId, ValueId),
-    Copy(ArrayId, ArrayId),
-}
-
-fn replaced(stmt: &Stmt) -> Option<Replaced> {
-    match stmt {
-        Stmt::Fill(array, value) => Some(Replaced::Fill(*array, *value)),
-        Stmt::Copy { from, to } => Some(Replaced::Copy(*from, *to)),
-        _ => None,
-    }
+    /// The element that a program-level write replaces.
+    Element(WriteId),
 }
 
 impl TapePlan {
@@ -88,13 +74,13 @@ impl TapePlan {
         let affines = &facts.affines;
         let uses = |optimisation| !without.contains(&optimisation);
         let keeps = uses(Optimisation::KeepTrajectories) && !needed.everything;
-        let own_tape = |(position, top): (usize, &Stmt)| match top {
+        let own_tape = |(position, top): (TopLevel, &Stmt)| match top {
             Stmt::Loop(l) if keeps => Some((position, trajectories(source, affines, l))),
             _ => None,
         };
         let plan = TapePlan {
             needed,
-            trajectories: source.body.iter().enumerate().filter_map(own_tape).collect(),
+            trajectories: TopLevel::all(source).filter_map(own_tape).collect(),
             pars: BTreeMap::new(),
             sections: BTreeMap::new(),
             replaced: HashSet::new(),
@@ -105,9 +91,18 @@ impl TapePlan {
         };
         let classes = swap_classes(source);
         let changed: BTreeSet<ArrayId> = changes(source, &source.body).iter().map(|a| classes[a]).collect();
-        let mut planner =
-            Planner { source, facts, activity, without, classes, changed, whole: &[], position: 0, plan };
-        for (position, top) in source.body.iter().enumerate() {
+        let mut planner = Planner {
+            source,
+            facts,
+            activity,
+            without,
+            classes,
+            changed,
+            whole: &[],
+            position: TopLevel::default(),
+            plan,
+        };
+        for (position, top) in TopLevel::all(source) {
             planner.position = position;
             planner.whole = std::slice::from_ref(top);
             planner.block(std::slice::from_ref(top), Nested::No);
@@ -116,11 +111,11 @@ impl TapePlan {
     }
 
     /// Is what the array holds recorded when a part of the top-level statement `position` overwrites it?
-    pub fn records(&self, array: ArrayId, position: usize) -> bool {
+    pub fn records(&self, array: ArrayId, position: TopLevel) -> bool {
         self.needed.before(array, position) && self.trajectory(array, position).is_none()
     }
 
-    fn trajectory(&self, array: ArrayId, position: usize) -> Option<Trajectory> {
+    fn trajectory(&self, array: ArrayId, position: TopLevel) -> Option<Trajectory> {
         self.trajectories.get(&position)?.get(&array).copied()
     }
 
@@ -129,8 +124,8 @@ impl TapePlan {
         self.trajectories.values().any(|arrays| arrays.contains_key(&array))
     }
 
-    /// The arrays that are their own tape in one loop alone, whose iterations replace what rows held; and that loop's number.
-    pub fn replaced_in_one_loop(&self) -> impl Iterator<Item = (usize, ArrayId)> {
+    /// The arrays that are their own tape in one loop alone, whose iterations replace what rows held; and that loop.
+    pub fn replaced_in_one_loop(&self) -> impl Iterator<Item = (TopLevel, ArrayId)> {
         let all =
             self.trajectories.iter().flat_map(|(at, arrays)| arrays.iter().map(|(a, how)| (*at, *a, *how)));
         let alone =
@@ -150,11 +145,11 @@ impl TapePlan {
 
     /// Is the array recorded before this fill or copy?
     pub fn records_whole(&self, stmt: &Stmt) -> bool {
-        replaced(stmt).is_some_and(|what| self.replaced.contains(&what))
+        stmt.write().is_some_and(|id| self.replaced.contains(&id))
     }
 
     /// The arrays that reversing this operation takes back from the tape, in the order of their pushes.
-    pub fn call(&self, call: &LibraryCall, position: usize) -> Vec<ArrayId> {
+    pub fn call(&self, call: &LibraryCall, position: TopLevel) -> Vec<ArrayId> {
         call.writes.iter().copied().filter(|a| self.records(*a, position)).collect()
     }
 
@@ -195,9 +190,9 @@ struct Planner<'a> {
     classes: BTreeMap<ArrayId, ArrayId>,
     /// The classes of arrays that the program changes.
     changed: BTreeSet<ArrayId>,
-    /// The top-level statement around what is looked at, and its number.
+    /// The top-level statement around what is looked at.
     whole: &'a [Stmt],
-    position: usize,
+    position: TopLevel,
     plan: TapePlan,
 }
 
@@ -236,10 +231,10 @@ impl Planner<'_> {
                     self.plan.pars.insert(par.id, recorded);
                     self.plan.sections.insert(par.id, sections);
                 }
-                Stmt::Fill(array, _) | Stmt::Copy { to: array, .. }
+                Stmt::Fill(array, ..) | Stmt::Copy { to: array, .. }
                     if self.records(*array) && self.old_is_needed(block, at, *array) =>
                 {
-                    self.plan.replaced.extend(replaced(stmt));
+                    self.plan.replaced.extend(stmt.write());
                 }
                 Stmt::If(branch) => {
                     self.block(&branch.then, Nested::Yes);
@@ -268,7 +263,7 @@ impl Planner<'_> {
             if let Stmt::Store(s) | Stmt::Update(_, s) = stmt
                 && self.replaced_element_is_needed(block, at)
             {
-                self.plan.asides.insert(Aside::Element(s.array, s.value));
+                self.plan.asides.insert(Aside::Element(s.id));
             }
         }
     }
@@ -419,7 +414,7 @@ impl Planner<'_> {
                     return extreme_arrays(self.activity, &par.body).contains(&array);
                 }
                 Stmt::Par(par) if !reads_of(self.source, &par.body).contains(&array) => {}
-                Stmt::Fill(a, _) if *a == array => return false,
+                Stmt::Fill(a, ..) if *a == array => return false,
                 // Their reversal reads no elements of the program's own arrays.
                 Stmt::Let(_) | Stmt::Swap(..) | Stmt::Fill(..) | Stmt::Store(_) => {}
                 Stmt::Update(..) if !extreme(stmt) => {}

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
     ArrayDecl, ArrayId, Binary, Block, Combine, Compare, Function, Indices, Literal, LocalDecl, LocalId,
-    LoopId, Op, Par, ParId, Program, Range, RegionId, Role, Site, Stmt, Store, Type, Unary, ValueId,
+    LoopId, Op, Par, ParId, Program, Range, RegionId, Role, Site, Stmt, Store, Type, Unary, ValueId, WriteId,
 };
 
 /// A program and the blocks of it that are open, innermost last.
@@ -305,11 +305,22 @@ impl Writer {
     // ---- elements
 
     pub fn store(&mut self, array: ArrayId, index: Indices, value: ValueId, site: Option<Site>) {
-        self.push(Stmt::Store(Store { array, index, value, site }));
+        self.push(Stmt::Store(Store { array, index, value, site, id: WriteId::UNNUMBERED }));
     }
 
     pub fn accumulate(&mut self, array: ArrayId, index: Indices, value: ValueId, site: Option<Site>) {
-        self.push(Stmt::Update(Combine::Add, Store { array, index, value, site }));
+        let id = WriteId::UNNUMBERED;
+        self.push(Stmt::Update(Combine::Add, Store { array, index, value, site, id }));
+    }
+
+    // ---- whole arrays
+
+    pub fn fill(&mut self, array: ArrayId, value: ValueId) {
+        self.push(Stmt::Fill(array, value, WriteId::UNNUMBERED));
+    }
+
+    pub fn copy(&mut self, from: ArrayId, to: ArrayId) {
+        self.push(Stmt::Copy { from, to, id: WriteId::UNNUMBERED });
     }
 
     /// The index of the one element of an array of rank 0.

@@ -30,7 +30,7 @@ fn statement(w: &mut Writer, stmt: Stmt, map: &mut HashMap<ValueId, ValueId>) ->
         Stmt::Let(v) => Stmt::Let(value(w, v, map)),
         Stmt::Declare(l, v) => Stmt::Declare(l, of(map, v)),
         Stmt::Set(l, v) => Stmt::Set(l, of(map, v)),
-        Stmt::Fill(a, v) => Stmt::Fill(a, of(map, v)),
+        Stmt::Fill(a, v, id) => Stmt::Fill(a, of(map, v), id),
         Stmt::Store(s) => Stmt::Store(store(map, s)),
         Stmt::Update(how, s) => Stmt::Update(how, store(map, s)),
         Stmt::Claim(claim) => Stmt::Claim(Claim { index: claim.index.map(|v| of(map, v)), ..claim }),

@@ -59,8 +59,8 @@ fn only_added_to_in(program: &Program, stmt: &Stmt) -> BTreeSet<ArrayId> {
         }
         Stmt::Store(s) | Stmt::Update(_, s) => drop(touched.insert(s.array)),
         Stmt::Claim(claim) => touched.extend([claim.array, claim.taken]),
-        Stmt::Swap(a, b) | Stmt::Copy { from: a, to: b } => touched.extend([*a, *b]),
-        Stmt::Fill(a, _) | Stmt::Temp(a) | Stmt::Pop(a) => drop(touched.insert(*a)),
+        Stmt::Swap(a, b) | Stmt::Copy { from: a, to: b, .. } => touched.extend([*a, *b]),
+        Stmt::Fill(a, ..) | Stmt::Temp(a) | Stmt::Pop(a) => drop(touched.insert(*a)),
         Stmt::Push(push) => {
             touched.insert(push.array);
             if let After::Anything(old) = push.after {

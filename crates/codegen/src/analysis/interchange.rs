@@ -193,11 +193,11 @@ impl<'l> Analysis<'l, '_> {
                 Stmt::Call(call) => self.block(&call.body, certain)?,
                 Stmt::Par(par) => self.par(par)?,
                 Stmt::Swap(a, b) => [a, b].into_iter().for_each(|a| self.replaced(*a)),
-                Stmt::Copy { from, to } => {
+                Stmt::Copy { from, to, .. } => {
                     self.replaced(*to);
                     self.touches.entry(*from).or_default().whole = true;
                 }
-                Stmt::Fill(a, _) | Stmt::Temp(a) => self.replaced(*a),
+                Stmt::Fill(a, ..) | Stmt::Temp(a) => self.replaced(*a),
                 Stmt::Push(_) | Stmt::Pop(_) if certain == Certain::No => {
                     return Err(Refusal::Statement("a tape that some passes alone use"));
                 }

@@ -54,8 +54,8 @@ impl Names {
                 Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }) => drop(inside.insert(*var)),
                 Stmt::Par(par) => inside.extend(par.ranges.iter().map(|r| r.var)),
                 Stmt::Store(s) | Stmt::Update(_, s) => drop(names.arrays.insert(s.array)),
-                Stmt::Swap(a, b) | Stmt::Copy { from: a, to: b } => names.arrays.extend([*a, *b]),
-                Stmt::Fill(a, _) | Stmt::Temp(a) | Stmt::Pop(a) => drop(names.arrays.insert(*a)),
+                Stmt::Swap(a, b) | Stmt::Copy { from: a, to: b, .. } => names.arrays.extend([*a, *b]),
+                Stmt::Fill(a, ..) | Stmt::Temp(a) | Stmt::Pop(a) => drop(names.arrays.insert(*a)),
                 Stmt::Push(push) => {
                     names.arrays.insert(push.array);
                     if let After::Anything(old) = push.after {
@@ -111,7 +111,7 @@ pub(crate) fn written(block: &Block) -> BTreeSet<ArrayId> {
     walk(block, &mut |stmt| match stmt {
         Stmt::Store(s) | Stmt::Update(_, s) => drop(written.insert(s.array)),
         Stmt::Swap(a, b) => written.extend([*a, *b]),
-        Stmt::Fill(a, _) | Stmt::Temp(a) | Stmt::Pop(a) | Stmt::Copy { to: a, .. } => {
+        Stmt::Fill(a, ..) | Stmt::Temp(a) | Stmt::Pop(a) | Stmt::Copy { to: a, .. } => {
             written.insert(*a);
         }
         Stmt::Push(push) => {

@@ -83,6 +83,29 @@ pub(crate) enum Narrowing {
 }
 
 impl Narrowing {
+    /// The loop variables that it looks at by the corners of their ranges.
+    pub fn scope(&self) -> &[(ValueId, Corner)] {
+        match self {
+            Narrowing::Within(scope, ..) | Narrowing::Tame(scope, _) => scope,
+            _ => &[],
+        }
+    }
+
+    /// Does the condition hold for all values that it speaks of?
+    pub fn all_values(&self, holds: &dyn Fn(ValueId) -> bool) -> bool {
+        let fine = |e: &IndexExpr| !e.any(&|part| matches!(part, IndexExpr::Value(v) if !holds(*v)));
+        let own = match self {
+            Narrowing::NotZero(v) => holds(*v),
+            Narrowing::NotNegative((_, e)) | Narrowing::Away(e) | Narrowing::Tame(_, e) => fine(e),
+            Narrowing::Within(_, (_, e), extent) => fine(e) && fine(extent),
+            Narrowing::Empty | Narrowing::TameMultiple(_) => true,
+        };
+        let of = |corner: &Corner| match corner {
+            Corner::First(e) | Corner::Last(e) => fine(e),
+        };
+        own && self.scope().iter().all(|(_, corner)| of(corner))
+    }
+
     /// Is this expression a part of it?
     pub fn contains(&self, part: &IndexExpr) -> bool {
         let in_scope = |scope: &Scope| scope.iter().any(|(_, corner)| corner.contains(part));

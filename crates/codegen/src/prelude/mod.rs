@@ -11,8 +11,9 @@ use crate::kernel::machine::{COMBINED, NOTED, WORTH_NOTING, WORTH_SHARING};
 
 pub(crate) use matmul::products;
 
-/// The prelude of CUDA C.
-pub(crate) const CUDA: &str = include_str!("prelude.cu");
+/// The prelude of CUDA C: what a launch is given, how its threads meet, what they compute with.
+pub(crate) const CUDA: &str =
+    concat!(include_str!("launch.cu"), include_str!("barrier.cu"), include_str!("prelude.cu"));
 
 /// How noted terms are sorted and combined, in CUDA C.
 pub(crate) const ORDERED_SCATTER: &str = include_str!("ordered_scatter.cu");

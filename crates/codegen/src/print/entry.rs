@@ -9,6 +9,8 @@ pub(crate) enum Known {
     Plan(usize),
     /// A value in the narrow type, shared by the threads of a block.
     Bound(ValueId),
+    /// Where the interior form of the parallel loop with this number is right.
+    Interior(usize),
     /// Whether this thread owns an element.
     Owner(usize),
 }
@@ -16,7 +18,7 @@ pub(crate) enum Known {
 impl Known {
     /// Does the first thread of a block write what all read?
     fn is_shared(self) -> bool {
-        matches!(self, Known::Plan(_) | Known::Bound(_))
+        matches!(self, Known::Plan(_) | Known::Bound(_) | Known::Interior(_))
     }
 }
 

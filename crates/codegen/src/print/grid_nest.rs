@@ -9,6 +9,7 @@ use crate::kernel::name::{Name, Ty};
 use crate::print::c_types::{c_type, neutral, to_bits};
 use crate::print::emitter::{Emitter, line};
 use crate::print::interior::narrowing;
+use crate::print::interior_on_entry::names_on_entry;
 use crate::print::statements::{Context, Lanes};
 use crate::transform::lower::Team;
 
@@ -21,6 +22,8 @@ pub(crate) struct Printed<'a> {
     /// The text of the names that the interval of a row needs, and the text that narrows it.
     pub names: String,
     pub narrowing: String,
+    /// The number of the interval that all rows share, where it was computed on entry to the segment.
+    pub on_entry: Option<usize>,
 }
 
 impl Printed<'_> {
@@ -53,13 +56,16 @@ impl Emitter<'_> {
                 exit = *label;
             }
         });
-        let (names, narrowing) = match &grid.safe {
-            Safe::Interior(found) => {
-                (self.before_interior(grid.ranges.len(), found), narrowing(self.program, found))
+        let (mut names, mut narrowing_text, mut on_entry) = (String::new(), String::new(), None);
+        if let Safe::Interior(found) = &grid.safe {
+            names = self.before_interior(grid.ranges.len(), found);
+            narrowing_text = narrowing(self.program, found);
+            on_entry = self.interior_on_entry(par, found, (&names, &narrowing_text));
+            if let Some(number) = on_entry {
+                names = names_on_entry(found, number);
             }
-            _ => (String::new(), String::new()),
-        };
-        let printed = Printed { grid, par, reductions, names, narrowing };
+        }
+        let printed = Printed { grid, par, reductions, names, narrowing: narrowing_text, on_entry };
         let at = At { cx: Context::often(exit), around: None, place: "at", count: "noted", again: "0" };
         self.in_global_memory(par);
         if grid.cut == Cut::Bands {

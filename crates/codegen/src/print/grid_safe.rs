@@ -4,10 +4,8 @@ use crate::kernel::grid::Safe;
 use crate::kernel::interval::Rows;
 use crate::print::emitter::{Emitter, line};
 use crate::print::grid_nest::Printed;
+use crate::print::interior_on_entry::corners;
 use crate::print::par::proved;
-
-/// Rows so near to a boundary are looked at one by one.
-const MARGIN: i64 = 4;
 
 impl Emitter<'_> {
     /// What each thread takes of bands, and whether these are proved: as it was computed on entry, where it is known there.
@@ -60,25 +58,9 @@ impl Emitter<'_> {
         if interval.rows == Rows::Each {
             return;
         }
-        // Rows at boundaries may be another matter.
-        let margins = if last == 0 { &[0][..] } else { &[MARGIN, 0] };
-        line!(self, "i64 from = jf, to = jf, margin = 0;");
-        for margin in margins {
-            line!(self, "{{ i64 left = jf, right = jt;");
-            line!(self, "#pragma unroll");
-            line!(self, "for (int corner = 0; corner < {}; corner++) {{", 1 << last);
-            for (d, range) in ranges[..last].iter().enumerate() {
-                line!(
-                    self,
-                    "const i64 v{} = corner >> {d} & 1 ? f{d} + e{d} - 1 - {margin} : f{d} + {margin};",
-                    range.var.index()
-                );
-            }
-            line!(self, "i64 lo = jf, hi = jt;");
-            self.out.push_str(&printed.names);
-            self.out.push_str(&printed.narrowing);
-            line!(self, "left = eb_max(left, lo); right = eb_min(right, hi); }}");
-            line!(self, "if (right > left) {{ from = left; to = right; margin = {margin}; }} }}");
+        match printed.on_entry {
+            Some(number) => line!(self, "const i64 from = inside{number}.from, to = inside{number}.to;"),
+            None => self.out.push_str(&corners(ranges, &printed.names, &printed.narrowing)),
         }
     }
 

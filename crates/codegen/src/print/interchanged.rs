@@ -235,8 +235,8 @@ impl Emitter<'_> {
                     let t = c_type(self.program.array(*a).ty);
                     line!(self, "{{ const {t} t = h{0}; h{0} = h{1}; h{1} = t; }}", a.index(), b.index());
                 }
-                Stmt::Fill(a, v) => line!(self, "h{} = {};", a.index(), self.value(*v)),
-                Stmt::Copy { from, to } => line!(self, "h{} = h{};", to.index(), from.index()),
+                Stmt::Fill(a, v, _) => line!(self, "h{} = {};", a.index(), self.value(*v)),
+                Stmt::Copy { from, to, .. } => line!(self, "h{} = h{};", to.index(), from.index()),
                 Stmt::Temp(a) => line!(self, "h{} = 0;", a.index()),
                 Stmt::Push(push) => {
                     let place = next_place(places, push.array);

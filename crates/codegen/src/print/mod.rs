@@ -17,6 +17,7 @@ pub(crate) mod grid_safe;
 pub(crate) mod index_expr;
 pub(crate) mod interchanged;
 pub(crate) mod interior;
+pub(crate) mod interior_on_entry;
 pub(crate) mod kept_terms;
 pub(crate) mod library;
 pub(crate) mod narrow_bounds;

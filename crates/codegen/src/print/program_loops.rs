@@ -76,7 +76,7 @@ impl Emitter<'_> {
         }
         // Blocks that meet in every pass look there whether the host wants an end.
         let only = match self.family == Family::Cuda && of.meets() {
-            true => "if (gridDim.x == 1) ",
+            true => "if (EB_NEAR) ",
             false => "",
         };
         match self.family == Family::Cuda && self.outer_loops == 0 && !has_loops(&l.body) {

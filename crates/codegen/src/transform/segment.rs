@@ -85,7 +85,7 @@ impl<'p> Placing<'_, '_, 'p> {
         for (k, stmt) in block.iter().enumerate() {
             // What is overwritten at once need not be cleared.
             let next = block.get(k + 1);
-            let replaced = matches!((stmt, next), (Stmt::Temp(a), Some(Stmt::Copy { to, .. } | Stmt::Fill(to, _))) if a == to);
+            let replaced = matches!((stmt, next), (Stmt::Temp(a), Some(Stmt::Copy { to, .. } | Stmt::Fill(to, ..))) if a == to);
             let undefined = matches!(stmt, Stmt::Temp(a) if self.sharing.program.undefined.contains(a));
             if !replaced && !undefined {
                 self.statement(stmt);
@@ -119,8 +119,8 @@ impl<'p> Placing<'_, '_, 'p> {
                 self.steps.extend([Step::SameShape(*a, *b), Step::Swap(*a, *b)]);
                 self.pending.swap(*a, *b);
             }
-            Stmt::Fill(a, v) => self.whole(Whole::Fill(*a, *v)),
-            Stmt::Copy { from, to } => {
+            Stmt::Fill(a, v, _) => self.whole(Whole::Fill(*a, *v)),
+            Stmt::Copy { from, to, .. } => {
                 self.steps.push(Step::SameShape(*from, *to));
                 self.whole(Whole::Copy { from: *from, to: *to });
             }

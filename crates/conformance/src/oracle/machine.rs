@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ebbtide_ir::evaluate::{Bits, evaluate};
 use ebbtide_ir::{
     ArrayId, Binary, Block, Claim, Compare, Entry, Facts, Function, Indices, Literal, Loop, LoopKind, Op,
-    Program, Region, Role, Stmt, Type, Unary, Undone, ValueId,
+    Program, Region, Role, Stmt, Type, Unary, Undone, ValueId, WriteId,
 };
 
 use super::Stop;
@@ -46,7 +46,7 @@ pub struct Machine<'p> {
     pub arrays: Vec<TapedArray>,
     pub values: Vec<Taped>,
     pub locals: Vec<Taped>,
-    pub reductions: BTreeMap<usize, Reduction>,
+    pub reductions: BTreeMap<WriteId, Reduction>,
     /// The lane of the iteration that runs now.
     pub lane: usize,
     /// Elements that the parallel loop that runs now takes minima or maxima of.
@@ -121,11 +121,11 @@ impl<'p> Machine<'p> {
                 self.equal_shapes(*a, *b)?;
                 self.arrays.swap(a.index(), b.index());
             }
-            Stmt::Fill(a, v) => {
+            Stmt::Fill(a, v, _) => {
                 let value = self.values[v.index()];
                 self.arrays[a.index()].elements.fill(value);
             }
-            Stmt::Copy { from, to } => {
+            Stmt::Copy { from, to, .. } => {
                 self.equal_shapes(*from, *to)?;
                 self.arrays[to.index()] = self.arrays[from.index()].clone();
             }

@@ -71,11 +71,6 @@ impl Ties {
     }
 }
 
-/// The address of a statement of the program, which does not move while it runs.
-fn key(store: &Store) -> usize {
-    std::ptr::from_ref(store).addr()
-}
-
 impl<'p> Machine<'p> {
     pub(super) fn par(&mut self, par: &'p Par) -> Result<(), Stop> {
         let from: Vec<i64> = par.ranges.iter().map(|r| self.index(r.from)).collect();
@@ -160,7 +155,7 @@ impl<'p> Machine<'p> {
                     attained: Ties::default(),
                     element: None,
                 };
-                self.reductions.insert(key(s), reduction);
+                self.reductions.insert(s.id, reduction);
             }
         });
     }
@@ -224,7 +219,7 @@ impl<'p> Machine<'p> {
         self.end_leaf();
         walk(&par.body, &mut |stmt| {
             if let Stmt::Update(_, s) = stmt
-                && let Some(r) = self.reductions.remove(&key(s))
+                && let Some(r) = self.reductions.remove(&s.id)
                 && let Some((array, at)) = r.element
             {
                 let attained = (r.how != Combine::Add).then_some(&r.attained);
@@ -237,7 +232,7 @@ impl<'p> Machine<'p> {
         let at = self.element(s.array, s.index)?;
         let (value, ty) = (self.values[s.value.index()], self.program.array(s.array).ty);
         let lane = self.lane;
-        let Some(mut r) = self.reductions.remove(&key(s)) else {
+        let Some(mut r) = self.reductions.remove(&s.id) else {
             self.combine_into(how, s.array, at, value, None);
             return Ok(());
         };
@@ -248,7 +243,7 @@ impl<'p> Machine<'p> {
             r.attained.add(&mut self.tape, how, number, Attaining::one(value.node));
         }
         r.lanes[lane] = self.sum_or_bits(how, ty, r.lanes[lane], value);
-        self.reductions.insert(key(s), r);
+        self.reductions.insert(s.id, r);
         Ok(())
     }
 

@@ -11,31 +11,9 @@ i64 v2 = (i64)f->scalars[2];
 i64 v5 = d0_0;
 i64 v6 = 0;
 i64 pass0 = 0;
-__shared__ eb_plan plan0; i32 column0, nth0; {
-const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_0);
-i64 wild = 0; const b8 proved = 1; (void)wild;
-const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan0);
-column0 = deal.column; nth0 = deal.nth; }
-const i32 unlike = eb_kept(d0_0 != d1_0);
-__syncthreads();
-v0 = eb_f64_bits(f->scalars[0]);
-v1 = eb_f64_bits(f->scalars[1]);
-v2 = (i64)f->scalars[2];
-v5 = d0_0;
-if (__builtin_expect(v2 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0); eb_barrier(f); goto leave; }
-pass0 = 0;
-for (; INT64_C(0) + pass0 < v2; pass0++) { v6 = INT64_C(0) + pass0;
-f->pass = pass0;
-if (gridDim.x == 1) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
-{ /* parallel loop */
-const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v5);
-const i64 rows = 1, row = e0;
-f64 *const g0 = eb_global(a0);
-f64 *const g1 = eb_global(a1);
-{
-f64 *const a0 = g0;
-f64 *const a1 = g1;
-const i64 jf = f0, jt = f0 + row;
+__shared__ struct { i64 from, to, of[2]; } inside0;
+if (threadIdx.x == 0 % blockDim.x) {
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_0), jf = f0, jt = f0 + e0;
 i64 from = jf, to = jf, margin = 0;
 { i64 left = jf, right = jt;
 #pragma unroll
@@ -55,15 +33,47 @@ lo = eb_max(lo, -0); hi = eb_min(hi, eb_tame(&wild, (d1_0 - 1 - 0)) + 1);
 if (__builtin_expect(wild, 0)) hi = lo;
 left = eb_max(left, lo); right = eb_min(right, hi); }
 if (right > left) { from = left; to = right; margin = 0; } }
+(void)margin; inside0.from = from; inside0.to = to;
+i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);
+const i64 w10 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) - eb_near_div(eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
+const i64 w13 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, INT64_C(1)) - eb_near_div(eb_tame(&wild, INT64_C(1)) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
+inside0.of[0] = w10;
+inside0.of[1] = w13;
+(void)wild; }
+__shared__ eb_plan plan0; i32 column0, nth0; {
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, d0_0);
+i64 wild = 0; const b8 proved = 1; (void)wild;
+const eb_deal deal = eb_share_once(1, e0, f0, 1, proved, &plan0);
+column0 = deal.column; nth0 = deal.nth; }
+const i32 unlike = eb_kept(d0_0 != d1_0);
+__syncthreads();
+v0 = eb_f64_bits(f->scalars[0]);
+v1 = eb_f64_bits(f->scalars[1]);
+v2 = (i64)f->scalars[2];
+v5 = d0_0;
+if (__builtin_expect(v2 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0); eb_barrier(f); goto leave; }
+pass0 = 0;
+for (; INT64_C(0) + pass0 < v2; pass0++) { v6 = INT64_C(0) + pass0;
+f->pass = pass0;
+if (EB_NEAR) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
+{ /* parallel loop */
+const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v5);
+const i64 rows = 1, row = e0;
+f64 *const g0 = eb_global(a0);
+f64 *const g1 = eb_global(a1);
+{
+f64 *const a0 = g0;
+f64 *const a1 = g1;
+const i64 jf = f0, jt = f0 + row;
+const i64 from = inside0.from, to = inside0.to;
 const eb_deal deal = {column0, plan0.columns, nth0, plan0.band};
 const nx few_rows = (nx)rows, few_columns = (nx)row; (void)few_rows; (void)few_columns;
 { const i64 first = eb_first_row(deal), end = eb_end_row(deal, first, rows);
 if (first < end) for (i64 column = deal.column; column < row; column = eb_next(column, deal.columns, row)) { const i64 j = jf + column;
 for (i64 r = first; r < end; r++) {
 const i64 lo = from, hi = to;
-i64 wild = 0; eb_tame(&wild, jf); eb_tame(&wild, jt);
-const i64 w10 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) - eb_near_div(eb_tame(&wild, eb_difference(&wild, v5, INT64_C(1))) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
-const i64 w13 = eb_tame(&wild, v5) > 0 ? eb_tame(&wild, INT64_C(1)) - eb_near_div(eb_tame(&wild, INT64_C(1)) + (jf + jt) / 2, eb_tame(&wild, v5)) * eb_tame(&wild, v5) : -1;
+const i64 w10 = inside0.of[0];
+const i64 w13 = inside0.of[1];
 const i64 v7 = j;
 if (__all_sync(__activemask(), j >= lo && j < hi)) {
 const i64 v8 = (INT64_C(1) * v7 + v5);

@@ -41,7 +41,7 @@ if (__builtin_expect(v0 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0)
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v9 = INT64_C(0) + pass0;
 f->pass = pass0;
-if (gridDim.x == 1) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
+if (EB_NEAR) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
 { /* parallel loop */
 const i64 f0 = INT64_C(0), e0 = eb_extent(f0, v3);
 const i64 f1 = INT64_C(0), e1 = eb_extent(f1, v4);

@@ -48,7 +48,7 @@ if (__builtin_expect(v0 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0)
 pass0 = 0;
 for (; INT64_C(0) + pass0 < v0; pass0++) { v8 = INT64_C(0) + pass0;
 f->pass = pass0;
-if (gridDim.x == 1) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
+if (EB_NEAR) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
 if (__builtin_expect(v6 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0); eb_barrier(f); goto leave; }
 if (__builtin_expect(v7 == INT64_MIN, 0)) { eb_fault(f, EB_OVERFLOW, 0, 0, 0, 0); eb_barrier(f); goto leave; }
 { /* parallel loop */

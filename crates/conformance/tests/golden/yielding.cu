@@ -112,7 +112,7 @@ pass0 = 0;
 from0 = INT64_C(0); to0 = INT64_C(3);
 for (; from0 + pass0 < to0; pass0++) { v21 = from0 + pass0;
 f->pass = pass0;
-if (gridDim.x == 1) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
+if (EB_NEAR) if (eb_pause_after(f, (u32)pass0 + 1)) goto leave;
 if ((u64)INT64_C(1) >= (u64)d0_0) { eb_fault(f, EB_BOUNDS, 0, 0, INT64_C(1), d0_0); eb_barrier(f); goto leave; }
 {
 if (f->thread == 0) a0[INT64_C(1)] = ((i32)((u32)a0[INT64_C(1)] + (u32)1)); }

@@ -54,7 +54,7 @@ unsafe impl Backend for TextAlone {
             reason,
         };
         let (unit, ..) = ebbtide_cuda::text(program, facts, segments).map_err(fail)?;
-        for kernels in [Kernels::Segments, Kernels::Batch] {
+        for kernels in [Kernels::Segments, Kernels::Clusters, Kernels::Batch] {
             let target = Architecture { kernels, ..Architecture::of(9, 0) };
             cubin(&unit.source, &target, &Cache::at(folder())).map_err(fail)?;
         }
@@ -101,6 +101,9 @@ on_cuda! {
         a_wish_that_comes_after_the_end_changes_nothing,
         a_launch_is_stopped_while_others_are_compiled,
         a_gradient_that_never_ends_is_stopped_and_can_be_launched_again,
+    }
+    cases {
+        runs_of_case_files_leave_on_a_device_what_the_files_say,
     }
     extremes {
         c59_indices_near_the_ends_of_their_type_are_errors_or_lawful,

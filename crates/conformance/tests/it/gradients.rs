@@ -36,14 +36,13 @@ pub fn with_misfit(program: Program, array: &str) -> Program {
     let mut body = Block::new();
     let x = value(&mut program, &mut body, Op::Load(target, index), ty);
     let square = value(&mut program, &mut body, Op::Binary(Binary::Mul, x, x), ty);
-    body.push(Stmt::Update(
-        Combine::Add,
-        Store { array: loss, index: Indices::new(&[]).unwrap(), value: square, site: None },
-    ));
+    let (index, id) = (Indices::new(&[]).unwrap(), WriteId::UNNUMBERED);
+    body.push(Stmt::Update(Combine::Add, Store { array: loss, index, value: square, site: None, id }));
     program.pars += 1;
     let id = ParId::from_index(program.pars as usize - 1);
     tail.push(Stmt::Par(Par::over(id, ranges, body)));
     program.body.extend(tail);
+    program.number_writes();
     verify(&program).unwrap();
     program
 }

@@ -5,6 +5,7 @@ mod boundaries;
 mod c_text;
 mod cache;
 mod cancel;
+mod cases;
 mod cuda;
 mod cuda_text;
 mod devices;

@@ -175,7 +175,8 @@ fn chain() -> Program {
 
 #[test]
 pub fn loops_over_one_domain_and_single_elements_follow_each_other() {
-    for n in [1, 2, 7, 1000, 40_000] {
+    // One thread, one block of a GPU, one cluster of blocks, many of them.
+    for n in [1, 2, 7, 1000, 5000, 40_000] {
         for (steps, k) in [(1usize, 0), (2, n / 2), (5, n - 1)] {
             let line = || Input::Array(vec![n], 1);
             let scalars = [Input::Scalar(Literal::from(steps)), Input::Scalar(Literal::from(k))];

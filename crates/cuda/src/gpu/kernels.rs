@@ -6,7 +6,13 @@ use std::ptr::null_mut;
 use ebbtide_runtime::Result;
 
 use super::Gpu;
-use crate::sys::Handle;
+use crate::sys::{CLUSTER, Handle, LaunchAttribute, LaunchConfig};
+
+/// The attribute of a kernel that allows clusters of more than eight blocks.
+const LARGE_CLUSTERS: c_int = 14;
+
+/// The most blocks of a cluster, where its kernel and the GPU allow them.
+pub const LARGEST_CLUSTER: u32 = 16;
 
 impl Gpu {
     /// Loads machine code.
@@ -43,7 +49,48 @@ impl Gpu {
             );
             self.check(code, "a kernel does not say how many of its blocks fit")?;
         }
-        Ok(Kernel { function, most: (blocks.max(0) as u32) * self.multiprocessors })
+        let most = (blocks.max(0) as u32) * self.multiprocessors;
+        Ok(Kernel { function, most, cluster: self.largest_cluster(function, threads) })
+    }
+
+    /// Can blocks be one cluster?
+    pub fn has_clusters(&self) -> bool {
+        self.capability.0 >= 9
+    }
+
+    /// The most blocks of this kernel that fit into one cluster: a power of two, one where there are no clusters.
+    fn largest_cluster(&self, function: Handle, threads: u32) -> u32 {
+        if !self.has_clusters() {
+            return 1;
+        }
+        // SAFETY (*Liveness*): the function is that of a loaded module. Where larger clusters are not allowed, none is found below.
+        unsafe { (self.driver.cuFuncSetAttribute)(function, LARGE_CLUSTERS, 1) };
+        let fits = |blocks: u32| {
+            let attribute = cluster(blocks);
+            let mut clusters = 0;
+            // SAFETY (*Driver's contract*): the driver reads a description that lives until then, and writes a number.
+            let code = unsafe {
+                let config = self.config(Grid::of(blocks, threads), &attribute);
+                (self.driver.cuOccupancyMaxActiveClusters)(&mut clusters, function, &config)
+            };
+            code == 0 && clusters > 0
+        };
+        std::iter::successors(Some(LARGEST_CLUSTER), |blocks| Some(blocks / 2))
+            .take_while(|blocks| *blocks > 1)
+            .find(|blocks| fits(*blocks))
+            .unwrap_or(1)
+    }
+
+    /// How the driver is told of a launch.
+    fn config(&self, grid: Grid, attribute: &LaunchAttribute) -> LaunchConfig {
+        LaunchConfig {
+            blocks: [grid.blocks, grid.rows, 1],
+            threads: [grid.threads, 1, 1],
+            shared: 0,
+            stream: self.stream,
+            attributes: attribute,
+            count: 1,
+        }
     }
 
     /// Launches a kernel with the parameters at these addresses.
@@ -51,21 +98,20 @@ impl Gpu {
     /// # Safety
     ///
     /// The kernel takes parameters of their layout, and what they point to is there and not in use elsewhere.
-    pub unsafe fn launch(
-        &self,
-        kernel: &Kernel,
-        grid: Grid,
-        meeting: Meeting,
-        parameters: &[*const c_void],
-    ) -> Result<()> {
+    pub unsafe fn launch(&self, kernel: &Kernel, grid: Grid, parameters: &[*const c_void]) -> Result<()> {
         self.enter()?;
         let mut parameters: Vec<*mut c_void> = parameters.iter().map(|p| p.cast_mut()).collect();
         let parameters = parameters.as_mut_ptr();
         let function = kernel.function;
-        let Grid { blocks, rows, threads } = grid;
+        let Grid { blocks, rows, threads, meeting } = grid;
         // SAFETY (*Bounds*, *Liveness*): by the caller's promise.
         let code = unsafe {
             match meeting {
+                Meeting::Cluster if blocks > 1 => {
+                    let attribute = cluster(blocks);
+                    let config = self.config(grid, &attribute);
+                    (self.driver.cuLaunchKernelEx)(&config, function, parameters, null_mut())
+                }
                 Meeting::Grid if blocks > 1 => (self.driver.cuLaunchCooperativeKernel)(
                     function,
                     blocks,
@@ -102,6 +148,8 @@ impl Gpu {
 pub enum Meeting {
     /// They do: all run at one time.
     Grid,
+    /// They do, and all are one cluster: they meet faster.
+    Cluster,
     /// They do not.
     Nowhere,
 }
@@ -115,6 +163,15 @@ pub struct Kernel {
     function: Handle,
     /// The most blocks that can run at one time.
     pub most: u32,
+    /// The most blocks that can be one cluster; a power of two.
+    pub cluster: u32,
+}
+
+/// So many blocks are one cluster.
+fn cluster(blocks: u32) -> LaunchAttribute {
+    let mut value = [0; 16];
+    value[..3].copy_from_slice(&[blocks, 1, 1]);
+    LaunchAttribute { id: CLUSTER, value }
 }
 
 /// The threads of a launch.
@@ -126,12 +183,19 @@ pub struct Grid {
     pub rows: u32,
     /// How many threads each has.
     pub threads: u32,
+    /// Where its blocks wait for each other.
+    pub meeting: Meeting,
 }
 
 impl Grid {
-    /// One row of blocks.
+    /// One row of blocks that wait for each other.
     pub fn of(blocks: u32, threads: u32) -> Grid {
-        Grid { blocks, rows: 1, threads }
+        Grid { blocks, rows: 1, threads, meeting: Meeting::Grid }
+    }
+
+    /// The same with blocks that are one cluster.
+    pub fn cluster(blocks: u32, threads: u32) -> Grid {
+        Grid { meeting: Meeting::Cluster, ..Grid::of(blocks, threads) }
     }
 }
 

@@ -93,7 +93,7 @@ impl Domains {
         let mut domains = Domains { pars: Vec::new(), arrays: Vec::new(), whole_blocks: false };
         walk_program_level(segment, &mut |stmt| match stmt {
             Stmt::Par(par) => domains.pars.push(Domain::of(par, noted)),
-            Stmt::Fill(array, _) | Stmt::Temp(array) | Stmt::Copy { to: array, .. } => {
+            Stmt::Fill(array, ..) | Stmt::Temp(array) | Stmt::Copy { to: array, .. } => {
                 domains.arrays.push(*array)
             }
             Stmt::Push(push) => domains.arrays.push(push.array),

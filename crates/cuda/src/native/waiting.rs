@@ -5,9 +5,9 @@ use std::ffi::c_void;
 use ebbtide_ir::ArrayId;
 use ebbtide_runtime::{Event, Frame, Result};
 
-use super::{Aside, Native, lost};
+use super::{Aside, Form, Native, lost};
 use crate::batched_launch::{EXTENTS, SMALL_COPY, Step, Way};
-use crate::compiler::{Architecture, Kernels, Places};
+use crate::compiler::{Architecture, Kernels};
 use crate::gpu::{Grid, Kernel, Meeting, Module};
 use crate::sys::Address;
 use crate::tables::Wanted;
@@ -57,8 +57,9 @@ impl Native {
 
     /// Lets a segment wait where one block is enough for it; says whether it does.
     fn let_wait(&self, segment: usize, frame: &Frame, aside: &mut Aside) -> Result<bool> {
-        let kernel = &self.loaded(aside.places)?.kernels[segment];
-        let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, frame));
+        let kernel = &self.loaded(aside.form)?.kernels[segment];
+        let size = &aside.sizes[segment];
+        let grid = *aside.grids[segment].get_or_insert_with(|| self.grid(kernel, segment, aside.form, size));
         let small = grid.blocks == 1 && grid.threads <= self.batch_threads();
         if !small || !self.may_wait(aside) || self.batch().is_none() {
             return Ok(false);
@@ -78,7 +79,7 @@ impl Native {
     /// May steps wait to be launched together? Somebody who asks for blocks wants each segment by itself.
     fn may_wait(&self, aside: &Aside) -> bool {
         self.blocks.is_none()
-            && aside.places == Places::Narrow
+            && aside.form != Form::Wide
             && self.program.arrays.len() * self.program.extents_per_array() <= EXTENTS
     }
 
@@ -102,7 +103,7 @@ impl Native {
         self.counters.add(Event::Launch, 1);
         // SAFETY (*Bounds*, *Exclusive access*): as for one segment; slots have the sizes of their arrays and live until
         // what was asked for is on its way, as the runtime sees to.
-        unsafe { self.gpu.launch(kernel, Grid::of(1, threads), Meeting::Nowhere, &parameters) }
+        unsafe { self.gpu.launch(kernel, Grid::of(1, threads), &parameters) }
     }
 
     /// Copies arrays to slots, or back.
@@ -143,7 +144,7 @@ impl Native {
         self.launch_waiting(frame, aside, Wanted::Nothing)?;
         let Some(tables) = &mut aside.tables else { return Err(lost()) };
         tables.send()?;
-        let copier = &self.loaded(aside.places)?.copier;
+        let copier = &self.loaded(aside.form)?.copier;
         for (arrays, slots) in arrays.chunks(COPIES).zip(slots.chunks(COPIES)) {
             let mut copies = Copies {
                 data: tables.data(),
@@ -167,8 +168,7 @@ impl Native {
             unsafe {
                 self.gpu.launch(
                     copier,
-                    Grid { blocks, rows: arrays.len() as u32, threads },
-                    Meeting::Nowhere,
+                    Grid { blocks, rows: arrays.len() as u32, threads, meeting: Meeting::Nowhere },
                     &parameters,
                 )?
             };

@@ -119,6 +119,66 @@ fn swapped_never(a: &mut Array1<f64>, b: &mut Array1<f64>, times: usize, on: boo
     }
 }
 
+/// A loop over the extent of `h` goes through `u`, which may be longer all the same.
+#[program]
+fn looks_alike(h: &mut Array1<f64>, u: &mut Array1<f64>, steps: usize, loss: &mut Array0<f64>) {
+    let n = h.len();
+    for _t in 0..steps {
+        for i in par(0..n) {
+            h[i] += 0.5 * u[(i + 1) % n] * u[i];
+        }
+        for i in par(0..n) {
+            u[i] = 0.5 * u[i] + 0.25 * h[(i + n - 1) % n];
+        }
+    }
+    for i in par(0..u.len()) {
+        loss[[]] += u[i] * u[i];
+    }
+}
+
+#[test]
+fn c52_arrays_that_look_alike_may_differ_in_shape() {
+    let numbers = |n: usize, from: f64| -> Vec<f64> { (0..n).map(|i| from + 0.125 * i as f64).collect() };
+    for device in devices() {
+        let plain = looks_alike().compile(&device).unwrap();
+        let loss_of = |h: &[f64], u: &[f64]| {
+            let (mut h, mut u) = (device.array(h).unwrap(), device.array(u).unwrap());
+            let mut loss = device.zeros([]).unwrap();
+            let _done = plain.launch((&mut h, &mut u, 3, &mut loss)).unwrap();
+            loss.value()
+        };
+        for budget in BUDGETS {
+            let g = looks_alike().grad(looks_alike::loss).wrt(looks_alike::h).wrt(looks_alike::u);
+            let g = g.budget(budget).compile(&device).unwrap();
+            // The same gradient for arrays that are alike, that are not, and that are again.
+            for (n, m) in [(5, 5), (5, 8), (4, 4), (4, 7)] {
+                let (h, u) = (numbers(n, -0.25), numbers(m, 0.5));
+                let (mut given, mut beside) = (device.array(&h).unwrap(), device.array(&u).unwrap());
+                let mut loss = device.zeros([]).unwrap();
+                let out = g.launch((&mut given, &mut beside, 3, &mut loss)).unwrap();
+                let difference = |of_h: bool, k: usize| {
+                    let moved = |by: f64| {
+                        let (mut h, mut u) = (h.clone(), u.clone());
+                        if of_h {
+                            h[k] += by
+                        } else {
+                            u[k] += by
+                        };
+                        loss_of(&h, &u)
+                    };
+                    (moved(1e-5) - moved(-1e-5)) / 2e-5
+                };
+                for (of_h, found) in [(true, out.get(looks_alike::h)), (false, out.get(looks_alike::u))] {
+                    for (k, slope) in found.unwrap().to_vec().into_iter().enumerate() {
+                        let expected = difference(of_h, k);
+                        assert!((slope - expected).abs() < 1e-8, "{n} {m}, {k}: {slope} is not {expected}");
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn c52_a_swap_that_does_not_run_proves_nothing_about_shapes() {
     for device in devices() {

@@ -4,67 +4,25 @@
 //! It computes with the CPU's code, and holds the runtime to its word: what the host changes of a frame, but for scalars and
 //! new places on tapes, it changes when nothing is enqueued, and takes the tables away.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ebbtide::ir;
 use ebbtide::prelude::*;
-use ebbtide_runtime::{
-    ALIGNMENT, Backend, Buffer, Error, Executable, Frame, Memory, Result, Start, TapePlaces, View,
-};
+use ebbtide_runtime::testing::{FakeMemory, Travel};
+use ebbtide_runtime::{Backend, Buffer, Error, Executable, Frame, Memory, Result, Start, TapePlaces, View};
 use ir::ArrayId;
 
 /// Such a device, and how often it was waited for.
 pub(crate) fn behind() -> (Device, Arc<AtomicU64>) {
     let waits = Arc::<AtomicU64>::default();
-    let backend = Behind { cpu: crate::cpu(), memory: Arc::new(Apart), waits: waits.clone() };
+    let backend = Behind { cpu: crate::cpu(), memory: FakeMemory::new(Travel::AtOnce), waits: waits.clone() };
     (Device::new(Arc::new(backend)), waits)
-}
-
-/// Memory of the host that plays a device's.
-#[derive(Debug)]
-struct Apart;
-
-fn layout(bytes: usize) -> Layout {
-    Layout::from_size_align(bytes.max(1), ALIGNMENT).unwrap()
-}
-
-// SAFETY (*Allocation*): host memory of the size asked for, zeroed; (*Copies*): made at once, whole.
-unsafe impl Memory for Apart {
-    fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
-        // SAFETY (*Allocation*): the layout has at least one byte.
-        NonNull::new(unsafe { alloc_zeroed(layout(bytes)) }).ok_or(Error::OutOfMemory { bytes })
-    }
-
-    unsafe fn free(&self, start: NonNull<u8>, bytes: usize) {
-        // SAFETY (*Liveness*): `allocate` gave it, with this layout.
-        unsafe { dealloc(start.as_ptr(), layout(bytes)) }
-    }
-
-    unsafe fn copy(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
-        // SAFETY (*Bounds*): by the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
-        Ok(())
-    }
-
-    unsafe fn upload(&self, from: &[u8], to: *mut u8) -> Result<()> {
-        // SAFETY (*Bounds*): by the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
-        Ok(())
-    }
-
-    unsafe fn download(&self, from: *const u8, to: &mut [u8]) -> Result<()> {
-        // SAFETY (*Bounds*): by the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) };
-        Ok(())
-    }
 }
 
 struct Behind {
     cpu: Device,
-    memory: Arc<Apart>,
+    memory: Arc<FakeMemory>,
     waits: Arc<AtomicU64>,
 }
 

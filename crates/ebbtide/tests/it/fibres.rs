@@ -159,7 +159,7 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                         #[unproved]
                         for (k0_2, lane) in par(0..d_x'.len(), 0..32) {
                             let mut sum_4 = 0.0;
-                            let v143 = -1 + x'.len() - k0_2;
+                            let v143 = -1 + x.len() - k0_2;
                             let v145 = x'.len();
                             if (v143 >= 0) & (v143 < v145) {
                                 for i_10 in 0..(v70 - 0) / 32 {
@@ -176,7 +176,7 @@ fn a_vector_that_all_iterations_read_is_summed_element_by_element() {
                             for lane_2 in 0..32 {
                                 sum_5 = sum_5 + lanes0[[k0, lane_2]];
                             }
-                            let v177 = -1 + x'.len() - k0;
+                            let v177 = -1 + x.len() - k0;
                             let v179 = x'.len();
                             if (v177 >= 0) & (v177 < v179) {
                                 for i_11 in 0 + (v70 - 0) / 32 * 32..v70 {
@@ -272,7 +272,7 @@ fn a_window_is_turned_round_and_its_weights_are_summed() {
                             let mut sum_9 = 0.0;
                             #[sum(sum_9)]
                             for k_back_3 in 0..n_2 {
-                                let v216 = k0 - (-1 + x'.len() - k_back_3);
+                                let v216 = k0 - (-1 + x.len() - k_back_3);
                                 if (v216 >= 0) & (v216 < n_2) {
                                     let v220 = kept0[v216];
                                     let k_4 = 0 + n_2 - 1 - k_back_3;
@@ -348,7 +348,7 @@ fn a_product_by_loops_has_two_sums() {
                         #[unproved]
                         for (k0_2, lane) in par(0..d_x'.len(), 0..32) {
                             let mut sum = 0.0;
-                            let v174 = -1 + x'.len() - k0_2;
+                            let v174 = -1 + x.len() - k0_2;
                             if (v174 >= 0) & (v174 < n_2) {
                                 #[sum(sum)]
                                 for i_13 in 0..n_2 {
@@ -367,7 +367,7 @@ fn a_product_by_loops_has_two_sums() {
                             for lane_2 in 0..32 {
                                 sum_2 = sum_2 + lanes0[[k0, lane_2]];
                             }
-                            let v211 = -1 + x'.len() - k0;
+                            let v211 = -1 + x.len() - k0;
                             if (v211 >= 0) & (v211 < n_2) {
                                 #[sum(sum_2)]
                                 for i_14 in 0..n_2 {
@@ -382,7 +382,7 @@ fn a_product_by_loops_has_two_sums() {
                         #[unproved]
                         for (k0_3, k1) in par(0..d_a'.dim(0), 0..d_a'.dim(1)) {
                             let mut sum_3 = 0.0;
-                            let v245 = -1 + x'.len() - k0_3;
+                            let v245 = -1 + x.len() - k0_3;
                             if (v245 >= 0) & (v245 < n_2) {
                                 if (k1 >= 0) & (k1 < n_2) {
                                     #[sum(sum_3)]
@@ -395,7 +395,7 @@ fn a_product_by_loops_has_two_sums() {
                             let v267 = sum_3;
                             let mut sum_4 = 0.0;
                             if (k0_3 >= 0) & (k0_3 < n_2) {
-                                let v276 = -1 + x'.len() - k1;
+                                let v276 = -1 + x.len() - k1;
                                 if (v276 >= 0) & (v276 < n_2) {
                                     #[sum(sum_4)]
                                     for j_9 in 0..n_2 {
@@ -458,44 +458,41 @@ fn diagonals_are_summed_along_their_length() {
                             d_y'[i_10] += v112 * 0.2;
                             d_x'[i_10] = v112 * 0.6;
                         }
-                        fill(d_c', 0.0);
                         for (i_12, j_4) in par(0..n_2, 0..n_2) {
-                            d_c'[[i_12, j_4]] += d_y'[i_12];
+                            d_c'[[i_12, j_4]] = d_y'[i_12];
                         }
                         for (i_14, j_6) in par(0..n_2, 0..n_2) {
-                            let v127 = z[i_14 + j_6];
-                            let v128 = a[[i_14, j_6]];
-                            let v131 = d_c'[[i_14, j_6]];
-                            d_c'[[i_14, j_6]] = 0.0;
-                            let v135 = v131 * (v127 * v128).cos();
-                            d_a'[[i_14, j_6]] += v135 * v127;
-                            kept0[[i_14, j_6]] = v135 * v128;
+                            let v126 = z[i_14 + j_6];
+                            let v127 = a[[i_14, j_6]];
+                            let v133 = d_c'[[i_14, j_6]] * (v126 * v127).cos();
+                            d_a'[[i_14, j_6]] += v133 * v126;
+                            kept0[[i_14, j_6]] = v133 * v127;
                         }
                         #[unproved]
                         for k0 in par(0..d_z'.len()) {
                             let mut sum = 0.0;
-                            let v143 = k0 - 0;
-                            for i_15 in 0.max(v143 - (n_2 - 1))..n_2.min(v143 - 0 + 1) {
-                                let v153 = k0 - i_15;
-                                if (v153 >= 0) & (v153 < n_2) {
-                                    sum = sum + kept0[[i_15, v153]];
+                            let v141 = k0 - 0;
+                            for i_15 in 0.max(v141 - (n_2 - 1))..n_2.min(v141 - 0 + 1) {
+                                let v151 = k0 - i_15;
+                                if (v151 >= 0) & (v151 < n_2) {
+                                    sum = sum + kept0[[i_15, v151]];
                                 }
                             }
                             d_z'[k0] = sum;
                         }
                         for i_17 in par(0..n_2) {
-                            let v163 = n_2 + i_17;
-                            let v164 = x'[i_17];
-                            let v165 = x'[i_17];
-                            let v167 = d_z'[v163];
-                            d_z'[v163] = 0.0;
-                            d_x'[i_17] += v167 * v164;
-                            d_x'[i_17] += v167 * v165;
+                            let v161 = n_2 + i_17;
+                            let v162 = x'[i_17];
+                            let v163 = x'[i_17];
+                            let v165 = d_z'[v161];
+                            d_z'[v161] = 0.0;
+                            d_x'[i_17] += v165 * v162;
+                            d_x'[i_17] += v165 * v163;
                         }
                         for i_19 in par(0..n_2) {
-                            let v174 = d_z'[i_19];
+                            let v172 = d_z'[i_19];
                             d_z'[i_19] = 0.0;
-                            d_x'[i_19] += v174;
+                            d_x'[i_19] += v172;
                         }
                         pop(z);
                     }

@@ -72,10 +72,12 @@ pub struct Affines {
 impl Affines {
     /// Looks at every value once, in the order of the program's table (operands come before their uses).
     pub fn of(program: &Program) -> Affines {
-        let mut known: HashMap<(Op, Type), ValueId> = HashMap::new();
+        let mut known: HashMap<(Op, Type, Option<Stretch>), ValueId> = HashMap::new();
         let mut this =
             Affines { representative: Vec::new(), forms: Vec::new(), shapes: equal_shapes(program) };
         let reads = equal_reads(program);
+        let changing = changing_shapes(program);
+        let stretches = stretches(program, &changing);
         for (i, value) in program.values.iter().enumerate() {
             let id = ValueId(i as u32);
             let representative = if value.op.is_pure() && value.op != Op::LoopVar {
@@ -83,7 +85,10 @@ impl Affines {
                 if let Op::Dim(array, k) = op {
                     op = Op::Dim(this.shapes[array.index()], k);
                 }
-                *known.entry((op, value.ty)).or_insert(id)
+                match this.declared_extent(program, &changing, op) {
+                    Some(extent) => extent,
+                    None => *known.entry((op, value.ty, stretches.get(&id).copied())).or_insert(id),
+                }
             } else {
                 reads.get(&id).copied().unwrap_or(id)
             };
@@ -92,6 +97,17 @@ impl Affines {
             this.forms.push(form);
         }
         this
+    }
+
+    /// The value that a temporary was declared with, where this is an extent of it.
+    fn declared_extent(&self, program: &Program, changing: &HashSet<ArrayId>, op: Op) -> Option<ValueId> {
+        let Op::Dim(array, k) = op else { return None };
+        match &program.array(array).role {
+            Role::Temp(shape) if !changing.contains(&array) => {
+                shape.get(k as usize).and_then(|extent| self.representative.get(extent.index()).copied())
+            }
+            _ => None,
+        }
     }
 
     fn form_of(&self, program: &Program, id: ValueId) -> Affine {
@@ -138,18 +154,75 @@ impl Affines {
     }
 }
 
-/// For each array the first one that is certain to have the same shape: swapped arrays, where the launch compares them.
+/// For each array the first one that is certain to have the same shape: swapped arrays and those that look alike, where the launch
+/// compares them.
 fn equal_shapes(program: &Program) -> Vec<ArrayId> {
     let mut first: Vec<ArrayId> = program.array_ids().collect();
-    if program.swapped == SwappedShapes::Unknown {
-        return first;
-    }
-    for (a, b) in program.swaps() {
+    let swaps = match program.swapped {
+        SwappedShapes::Equal => program.swaps(),
+        SwappedShapes::Unknown => Vec::new(),
+    };
+    for (a, b) in swaps.iter().chain(&program.alike) {
         let (a, b) = (first[a.index()], first[b.index()]);
         let (keep, replace) = (a.min(b), a.max(b));
         first.iter_mut().filter(|f| **f == replace).for_each(|f| *f = keep);
     }
     first
+}
+
+/// A part of a program in which the host does nothing, by number.
+type Stretch = u32;
+
+/// May the host give arrays other shapes here, or in blocks of this statement?
+fn lets_host_in(stmt: &Stmt) -> bool {
+    let mut found = false;
+    walk(std::slice::from_ref(stmt), &mut |inner| found |= matches!(inner, Stmt::Region(_) | Stmt::Host(..)));
+    found
+}
+
+/// For each extent that the host may change the stretch in which it is read.
+fn stretches(program: &Program, changing: &HashSet<ArrayId>) -> HashMap<ValueId, Stretch> {
+    /// The depth of recursion is that of nesting in the source.
+    fn visit(
+        block: &Block,
+        reads: &dyn Fn(ValueId) -> bool,
+        at: &mut Stretch,
+        found: &mut HashMap<ValueId, Stretch>,
+    ) {
+        for stmt in block {
+            match stmt {
+                Stmt::Let(v) if reads(*v) => drop(found.insert(*v, *at)),
+                _ => {}
+            }
+            let step = u32::from(lets_host_in(stmt));
+            *at += step;
+            for block in stmt.blocks() {
+                visit(block, reads, at, found);
+                *at += step;
+            }
+        }
+    }
+    let reads = |v: ValueId| match *program.op(v) {
+        Op::Dim(array, _) => changing.contains(&array) || matches!(program.array(array).role, Role::Param(_)),
+        _ => false,
+    };
+    let mut found = HashMap::new();
+    visit(&program.body, &reads, &mut 0, &mut found);
+    found
+}
+
+/// Temporaries that may have another shape than they were declared with: those that are swapped where nobody compares them, and
+/// all of them where a driver repeats what the host did.
+fn changing_shapes(program: &Program) -> HashSet<ArrayId> {
+    let mut hosted = false;
+    walk_program_level(&program.body, &mut |stmt| hosted |= matches!(stmt, Stmt::Host(..)));
+    if hosted {
+        return program.array_ids().collect();
+    }
+    match program.swapped {
+        SwappedShapes::Unknown => program.swaps().into_iter().flat_map(|(a, b)| [a, b]).collect(),
+        SwappedShapes::Equal => HashSet::new(),
+    }
 }
 
 /// For each read of a variable in a parallel loop around which it was declared, the first one in that loop: no iteration
@@ -181,4 +254,63 @@ fn equal_reads(program: &Program) -> HashMap<ValueId, ValueId> {
 /// Is this a literal zero?
 pub fn is_zero(program: &Program, value: ValueId) -> bool {
     program.literal(value).and_then(Literal::to_i64) == Some(0)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+mod tests {
+    use super::*;
+
+    /// The values of a program with these names.
+    fn named<const N: usize>(text: &str, names: [&str; N]) -> (Affines, [ValueId; N]) {
+        let program = parse(text).unwrap();
+        let find = |name: &str| {
+            let at = program.values.iter().position(|v| v.name.as_deref() == Some(name)).unwrap();
+            ValueId::from_index(at)
+        };
+        (Affines::of(&program), names.map(find))
+    }
+
+    #[test]
+    fn the_extent_of_a_temporary_is_what_it_was_declared_with() {
+        let text = "program p(x: &mut Array1<f64>) {
+            let n = x.len();
+            let mut y = Array2::<f64>::zeros([n + 1, n]);
+            let a = y.dim(1);
+            let b = y.dim(0);
+            for i in par(0..a) { x[i] = y[[b - 1, i]]; }
+        }";
+        let (affines, [n, a, b]) = named(text, ["n", "a", "b"]);
+        assert_eq!(affines.representative(a), n);
+        assert_eq!(affines.form(b).add_scaled(affines.form(n), -1).and_then(|d| d.as_constant()), Some(1));
+    }
+
+    #[test]
+    fn extents_are_not_those_from_before_the_host_stepped_in() {
+        let text = "program p(x: &mut Array1<f64>, full: &mut Array0<i32>, steps: usize) {
+            let n = x.len();
+            let mut y = Array1::<f64>::zeros([n]);
+            for t in 0..steps {
+                let before = x.len();
+                let again = x.len();
+                #[checkpoint(Stage::List, yield_on = full)]
+                {
+                    full[[]] = 0i32;
+                }
+                let after = x.len();
+                let own = y.len();
+                for i in par(0..before) { x[i] = 1.0; }
+                for i in par(0..again) { x[i] = 1.0; }
+                for i in par(0..after) { x[i] = 1.0; }
+                for i in par(0..own) { y[i] = 1.0; }
+            }
+        }";
+        let (affines, [n, before, again, after, own]) = named(text, ["n", "before", "again", "after", "own"]);
+        let same = |a, b| affines.representative(a) == affines.representative(b);
+        assert!(same(before, again), "nothing happens between them");
+        assert!(!same(n, before), "the pass before may have yielded");
+        assert!(!same(before, after));
+        assert!(!same(n, after));
+        assert!(same(n, own), "nobody changes the shape of a temporary");
+    }
 }

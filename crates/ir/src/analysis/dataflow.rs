@@ -241,7 +241,7 @@ mod tests {
         type Facts = Filled;
 
         fn statement(&mut self, stmt: &Stmt, facts: &mut Filled) {
-            if let Stmt::Fill(array, _) = stmt {
+            if let Stmt::Fill(array, ..) = stmt {
                 facts.0.insert(*array);
             }
         }

@@ -236,14 +236,14 @@ impl Analysis for Liveness<'_> {
             Stmt::Declare(local, _) | Stmt::Set(local, _) => drop(live.locals.remove(local)),
             // A write of one element keeps the others.
             Stmt::Store(s) | Stmt::Update(_, s) => self.read(live, [s.array]),
-            Stmt::Fill(a, _) => drop(live.temps.remove(a)),
+            Stmt::Fill(a, ..) => drop(live.temps.remove(a)),
             Stmt::Temp(a) => {
                 live.temps.remove(a);
                 if let Role::Temp(shape) = &self.program.array(*a).role {
                     live.values.extend(shape);
                 }
             }
-            Stmt::Copy { from, to } => {
+            Stmt::Copy { from, to, .. } => {
                 live.temps.remove(to);
                 self.read(live, [*from]);
             }

@@ -15,14 +15,16 @@ impl Builder {
     /// `array[index] = value`.
     pub fn store(&mut self, array: ArrayId, index: &[ValueId], value: ValueId) {
         if let Some(index) = self.indices(array, index) {
-            self.push(Stmt::Store(Store { array, index, value, site: self.site.clone() }));
+            let (site, id) = (self.site.clone(), WriteId::UNNUMBERED);
+            self.push(Stmt::Store(Store { array, index, value, site, id }));
         }
     }
 
     /// `array[index] += value` and its kin.
     pub fn update(&mut self, combine: Combine, array: ArrayId, index: &[ValueId], value: ValueId) {
         if let Some(index) = self.indices(array, index) {
-            self.push(Stmt::Update(combine, Store { array, index, value, site: self.site.clone() }));
+            let (site, id) = (self.site.clone(), WriteId::UNNUMBERED);
+            self.push(Stmt::Update(combine, Store { array, index, value, site, id }));
         }
     }
 
@@ -77,12 +79,12 @@ impl Builder {
 
     /// Gives every element of an array one value.
     pub fn fill(&mut self, array: ArrayId, value: ValueId) {
-        self.push(Stmt::Fill(array, value));
+        self.push(Stmt::Fill(array, value, WriteId::UNNUMBERED));
     }
 
     /// Copies all elements.
     pub fn copy(&mut self, from: ArrayId, to: ArrayId) {
-        self.push(Stmt::Copy { from, to });
+        self.push(Stmt::Copy { from, to, id: WriteId::UNNUMBERED });
     }
 
     /// A library operation.

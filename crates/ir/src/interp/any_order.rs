@@ -137,7 +137,7 @@ impl<'p> Machine<'p, '_> {
                 self.end_leaf();
                 leaf += 1;
             }
-            match self.reductions.get_mut(&std::ptr::from_ref(store)) {
+            match self.reductions.get_mut(&store.id) {
                 Some(r) => {
                     let lane = place as usize % LANES;
                     r.element = Some((store.array, at));

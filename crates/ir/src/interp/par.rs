@@ -67,7 +67,7 @@ impl<'p> Machine<'p, '_> {
                 && facts.of(s) == Sharing::Reduce
             {
                 let ty = self.program.array(s.array).ty;
-                self.reductions.insert(s, Reduction::new(*how, ty));
+                self.reductions.insert(s.id, Reduction::new(*how, ty));
             }
         });
     }
@@ -81,7 +81,7 @@ impl<'p> Machine<'p, '_> {
         let mut checked = Ok(());
         walk(&par.body, &mut |stmt| {
             if let Stmt::Update(_, s) = stmt
-                && let Some(r) = self.reductions.remove(&std::ptr::from_ref(s))
+                && let Some(r) = self.reductions.remove(&s.id)
                 && let Some((array, at)) = r.element
             {
                 let old = self.read(array, at);
@@ -102,7 +102,7 @@ impl<'p> Machine<'p, '_> {
             return Ok(());
         }
         let lane = self.lane;
-        match self.reductions.get_mut(&std::ptr::from_ref(s)) {
+        match self.reductions.get_mut(&s.id) {
             Some(r) => {
                 r.element = Some((s.array, at));
                 r.lanes[lane] = combine(how, ty, r.lanes[lane], value);

@@ -35,20 +35,21 @@ pub enum Collective {
     SumShared,
 }
 
-const ALL: [Collective; 10] = [
-    Collective::Exchange,
-    Collective::ExchangeAdd,
-    Collective::AllSum,
-    Collective::AllMax,
-    Collective::AllMin,
-    Collective::Choose,
-    Collective::ChooseTransposed,
-    Collective::Shared,
-    Collective::Seed,
-    Collective::SumShared,
-];
-
 impl Collective {
+    /// All of them.
+    pub const ALL: [Collective; 10] = [
+        Collective::Exchange,
+        Collective::ExchangeAdd,
+        Collective::AllSum,
+        Collective::AllMax,
+        Collective::AllMin,
+        Collective::Choose,
+        Collective::ChooseTransposed,
+        Collective::Shared,
+        Collective::Seed,
+        Collective::SumShared,
+    ];
+
     /// Its name in programs; no operation of a user can have it.
     pub fn name(self) -> &'static str {
         match self {
@@ -67,7 +68,7 @@ impl Collective {
 
     /// The collective of this name.
     pub fn named(name: &str) -> Option<Collective> {
-        ALL.into_iter().find(|collective| collective.name() == name)
+        Collective::ALL.into_iter().find(|collective| collective.name() == name)
     }
 
     /// The operation, with these derivatives.

@@ -48,8 +48,8 @@ impl Walk<'_> {
                     self.scattered.extend(had_a.then_some(*b));
                     self.scattered.extend(had_b.then_some(*a));
                 }
-                Stmt::Fill(a, _) | Stmt::Temp(a) => drop(self.scattered.remove(a)),
-                Stmt::Copy { from, to } => {
+                Stmt::Fill(a, ..) | Stmt::Temp(a) => drop(self.scattered.remove(a)),
+                Stmt::Copy { from, to, .. } => {
                     self.scattered.remove(to);
                     self.scattered.extend(self.scattered.contains(from).then_some(*to));
                 }

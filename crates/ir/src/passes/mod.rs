@@ -138,7 +138,7 @@ pub fn simplify_segments(program: &Program, segments: &[&Block]) -> Result<Simpl
 /// Replaces the values that a statement itself uses (not those used inside its blocks).
 fn replace_uses(stmt: &mut Stmt, with: &dyn Fn(ValueId) -> ValueId) {
     match stmt {
-        Stmt::Declare(_, v) | Stmt::Set(_, v) | Stmt::Fill(_, v) => *v = with(*v),
+        Stmt::Declare(_, v) | Stmt::Set(_, v) | Stmt::Fill(_, v, _) => *v = with(*v),
         Stmt::Store(s) | Stmt::Update(_, s) => {
             s.index = s.index.map(with);
             s.value = with(s.value);

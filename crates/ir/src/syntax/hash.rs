@@ -49,6 +49,10 @@ impl Program {
         if self.swapped == SwappedShapes::Unknown {
             w.variant(self.swapped);
         }
+        for (a, b) in &self.alike {
+            w.number(a.index() as u64);
+            w.number(b.index() as u64);
+        }
         w.block(&self.body);
         ProgramHash(*w.hasher.finalize().as_bytes())
     }
@@ -222,8 +226,8 @@ impl Writer<'_> {
                 self.tagged("swap", a.index());
                 self.number(b.index() as u64);
             }
-            Stmt::Fill(a, _) => self.tagged("fill", a.index()),
-            Stmt::Copy { from, to } => {
+            Stmt::Fill(a, ..) => self.tagged("fill", a.index()),
+            Stmt::Copy { from, to, .. } => {
                 self.tagged("copy", from.index());
                 self.number(to.index() as u64);
             }

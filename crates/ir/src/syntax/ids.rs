@@ -46,6 +46,9 @@ ids! {
     LabelId;
     /// A region: one occurrence of a label.
     RegionId;
+    /// A write: a `Stmt::Store`, `Update`, `Fill` or `Copy`. [`Program::number_writes`](crate::Program::number_writes) gives
+    /// it.
+    WriteId;
     /// A custom operation.
     OperationId;
 }

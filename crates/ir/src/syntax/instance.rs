@@ -114,6 +114,7 @@ impl Places<'_> {
             index: s.index.map(|v| self.value(v)),
             value: self.value(s.value),
             site: s.site.clone(),
+            id: s.id,
         }
     }
 
@@ -191,8 +192,10 @@ impl Places<'_> {
                 }),
             }),
             Stmt::Swap(a, b) => Stmt::Swap(self.array(*a), self.array(*b)),
-            Stmt::Fill(a, v) => Stmt::Fill(self.array(*a), self.value(*v)),
-            Stmt::Copy { from, to } => Stmt::Copy { from: self.array(*from), to: self.array(*to) },
+            Stmt::Fill(a, v, id) => Stmt::Fill(self.array(*a), self.value(*v), *id),
+            Stmt::Copy { from, to, id } => {
+                Stmt::Copy { from: self.array(*from), to: self.array(*to), id: *id }
+            }
             Stmt::Library(call) => Stmt::Library(LibraryCall {
                 op: match call.op {
                     LibraryOp::Custom(id) => LibraryOp::Custom(OperationId(id.0 + self.operations)),

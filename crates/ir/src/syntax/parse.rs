@@ -117,6 +117,7 @@ pub fn parse_with(text: &str, outside: &Outside) -> Result<Program, ParseError> 
     };
     parser.number_swept_loops();
     parser.program()?;
+    parser.program.number_writes();
     Ok(parser.program)
 }
 

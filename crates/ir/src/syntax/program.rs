@@ -4,6 +4,7 @@ mod library;
 mod operation;
 mod printed_lines;
 mod statement;
+mod writes;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -171,6 +172,8 @@ pub struct Program {
     pub prints: Vec<Print>,
     /// What may be assumed of the shapes of arrays that it swaps.
     pub swapped: SwappedShapes,
+    /// Parameters that the launch has found equal in shape, besides those that are swapped: see [`crate::alike_shapes`].
+    pub alike: Vec<(ArrayId, ArrayId)>,
     /// Where runs may begin, beside its beginning.
     pub entered: Entered,
     /// Is it run by a driver that does the host's part? Then regions of its source may stand in it more than once, and
@@ -314,7 +317,7 @@ impl Program {
 
     /// The form of the program for launches in which swapped arrays differ in shape.
     pub fn with_unknown_shapes(&self) -> Program {
-        Program { swapped: SwappedShapes::Unknown, ..self.clone() }
+        Program { swapped: SwappedShapes::Unknown, alike: Vec::new(), ..self.clone() }
     }
 
     /// All identifiers of arrays.

@@ -54,6 +54,17 @@ pub(crate) fn flaws(program: &Program) -> Vec<Flaw> {
             flaw("1", "a line prints a value that there is not".to_string());
         }
     }
+    let mut writes = BTreeSet::new();
+    walk(&program.body, &mut |stmt| {
+        if let Some(id) = stmt.write()
+            && (id == WriteId::UNNUMBERED || !writes.insert(id))
+        {
+            flaw(
+                "1",
+                "two writes share a number, or one has none: `number_writes` was forgotten".to_string(),
+            );
+        }
+    });
     walk(&program.body, &mut |stmt| match stmt {
         Stmt::Loop(l) if l.id.index() >= program.loops as usize => {
             flaw("1", format!("there is no loop {}", l.id.index()));
@@ -96,7 +107,7 @@ mod tests {
 
     #[test]
     fn c59_tables_that_do_not_fit_together_are_build_errors() {
-        let harms: [(&str, Harm); 10] = [
+        let harms: [(&str, Harm); 12] = [
             ("a parameter less", |p| p.params.truncate(1)),
             ("a parameter twice", |p| p.params[1] = p.params[0]),
             ("a parameter that is no array", |p| p.params.push(Param::Array(ArrayId::from_index(9)))),
@@ -112,6 +123,14 @@ mod tests {
                 let pieces = vec![Piece::Value(vec![ValueId::from_index(999)], Format::default())];
                 let condition = ValueId::from_index(0);
                 p.prints.push(Print { condition, stream: Stream::Out, pieces });
+            }),
+            ("a write twice", |p| {
+                let copy = p.body.clone();
+                p.body.extend(copy);
+            }),
+            ("a write without a number", |p| {
+                let [x, y] = [0, 1].map(ArrayId::from_index);
+                p.body.push(Stmt::Copy { from: x, to: y, id: WriteId::UNNUMBERED });
             }),
             ("a push under the name of another array", |p| {
                 let [x, y] = [0, 1].map(ArrayId::from_index);

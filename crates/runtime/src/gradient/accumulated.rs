@@ -72,8 +72,8 @@ fn is_added_to(program: &Program, array: ArrayId) -> bool {
             Stmt::Update(_, store) | Stmt::Store(store) if store.array == array => return false,
             Stmt::Let(value) if matches!(program.op(*value), Op::Load(a, _) if *a == array) => return false,
             Stmt::Swap(a, b) if *a == array || *b == array => return false,
-            Stmt::Fill(a, _) if *a == array => return false,
-            Stmt::Copy { from, to } if *from == array || *to == array => return false,
+            Stmt::Fill(a, ..) if *a == array => return false,
+            Stmt::Copy { from, to, .. } if *from == array || *to == array => return false,
             _ => {
                 let inside: Vec<&Stmt> = stmt.blocks().flatten().collect();
                 work.extend(inside.into_iter().rev());

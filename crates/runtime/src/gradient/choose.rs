@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ebbtide_autodiff::Inner;
+use ebbtide_ir::parts::has_collectives;
 use ebbtide_ir::{self as ir, Literal, SwappedShapes};
 
 use crate::array::arguments::{Arg, bind_first};
@@ -20,10 +21,21 @@ use crate::launch::parts::together;
 use crate::launch::unequal_shapes;
 
 /// Plans made before: planning is worth remembering, since most launches have the shapes of the last one.
-pub(super) type Plans = Arc<Mutex<Vec<(SwappedShapes, Vec<(Vec<Need>, u64)>, Budget, Tiers, Chosen)>>>;
+pub(super) type Plans = Arc<Mutex<Vec<(Shapes, Vec<(Vec<Need>, u64)>, Budget, Tiers, Chosen)>>>;
+
+/// What a gradient program relies on: how swapped arrays compare, and whether others are alike.
+type Shapes = (SwappedShapes, bool);
 
 /// As many plans are remembered.
 const REMEMBERED: usize = 16;
+
+/// A program that relies on parameters that look alike being equal in shape. Where the host may change one of them in a run, and
+/// where the parts of a grid have parts of them, none is relied on: all must run the same program.
+pub(super) fn with_alike_shapes(source: &ir::Program) -> ir::Program {
+    let alone = !source.yields() && !has_collectives(source);
+    let alike = if alone { ir::alike_shapes(source) } else { Vec::new() };
+    ir::Program { alike, ..source.clone() }
+}
 
 /// The gradient program to run, and how.
 #[derive(Clone)]
@@ -34,20 +46,31 @@ pub(crate) struct Chosen {
 }
 
 impl CompiledGradient {
-    /// The gradient programs for arrays of these shapes: the usual ones rely on swapped arrays being equal in shape.
+    /// The gradient programs for arrays of these shapes: the usual ones rely on arrays that are swapped, or that look alike, being
+    /// equal in shape.
     pub(super) fn variants_for(&self, args: &[Arg<'_>]) -> Result<&Arc<[Variant]>> {
         let usual = &self.variants[0];
         let (views, scalars) = bind_first(&usual.program, &self.device, args)?;
-        let Some(pair) = usual.unequal_swap(&views, &scalars)? else { return Ok(&self.variants) };
-        if let Some(variants) = self.unequal.get() {
+        if let Some(pair) = usual.unequal(&usual.source.swaps(), &views, &scalars)? {
+            if let Some(variants) = self.unequal.get() {
+                return Ok(variants);
+            }
+            let source = usual.source.with_unknown_shapes();
+            if let Err(error) = ir::verify(&source) {
+                return Err(unequal_shapes(&source, pair, &error));
+            }
+            let variants = Variant::all(&source, &self.request, &self.device)?;
+            return Ok(self.unequal.get_or_init(|| variants));
+        }
+        if usual.unequal(&usual.source.alike, &views, &scalars)?.is_none() {
+            return Ok(&self.variants);
+        }
+        if let Some(variants) = self.unlike.get() {
             return Ok(variants);
         }
-        let source = usual.source.with_unknown_shapes();
-        if let Err(error) = ir::verify(&source) {
-            return Err(unequal_shapes(&source, pair, &error));
-        }
+        let source = ir::Program { alike: Vec::new(), ..(*usual.source).clone() };
         let variants = Variant::all(&source, &self.request, &self.device)?;
-        Ok(self.unequal.get_or_init(|| variants))
+        Ok(self.unlike.get_or_init(|| variants))
     }
 
     /// A result in which cotangents are summed must have the shape of its array: no copy at the end would find that it has not.
@@ -117,10 +140,10 @@ impl CompiledGradient {
             agreed = Some((free, parts::agree_reach(self.program(), reach)?));
         }
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        let swapped = variants[0].source.swapped;
+        let relied: Shapes = (variants[0].source.swapped, !variants[0].source.alike.is_empty());
         let remembered = plans
             .iter()
-            .find(|p| (p.0, &p.1, p.2, &p.3) == (swapped, &needs, given, &self.tiers))
+            .find(|p| (p.0, &p.1, p.2, &p.3) == (relied, &needs, given, &self.tiers))
             .map(|p| p.4.clone());
         if let (Some(known), None) = (remembered, only) {
             return Ok(known);
@@ -171,7 +194,7 @@ impl CompiledGradient {
             if plans.len() >= REMEMBERED {
                 plans.remove(0);
             }
-            plans.push((swapped, needs, given, self.tiers.clone(), chosen.clone()));
+            plans.push((relied, needs, given, self.tiers.clone(), chosen.clone()));
         }
         Ok(chosen)
     }

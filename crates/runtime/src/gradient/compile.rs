@@ -63,17 +63,22 @@ impl Variant {
         Ok(recorded.ok().into_iter().chain([swept]).collect())
     }
 
-    /// Two arrays that the source swaps and that differ in shape in a launch with these arguments.
-    pub fn unequal_swap(&self, views: &[View], scalars: &[Literal]) -> Result<Option<(ArrayId, ArrayId)>> {
+    /// A pair of these arrays that differ in shape in a launch with these arguments.
+    pub fn unequal(
+        &self,
+        pairs: &[(ArrayId, ArrayId)],
+        views: &[View],
+        scalars: &[Literal],
+    ) -> Result<Option<(ArrayId, ArrayId)>> {
         let shape = |a: ArrayId| match self.program.array(a).role {
             Role::Temp(_) => extents(&self.program, a, views, scalars),
             _ => {
                 Ok(views[a.index()].shape[..self.program.array(a).rank].iter().map(|n| *n as usize).collect())
             }
         };
-        for (a, b) in self.source.swaps() {
-            if shape(a)? != shape(b)? {
-                return Ok(Some((a, b)));
+        for (a, b) in pairs {
+            if shape(*a)? != shape(*b)? {
+                return Ok(Some((*a, *b)));
             }
         }
         Ok(None)

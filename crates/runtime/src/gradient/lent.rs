@@ -33,7 +33,7 @@ impl LentArrays {
         };
         let role = |a: ArrayId| &program.array(a).role;
         for stmt in &program.body {
-            if let Stmt::Copy { from, to } = *stmt
+            if let Stmt::Copy { from, to, .. } = *stmt
                 && written(&to)
                 && *role(from) == Role::Param(Access::Read)
             {
@@ -41,7 +41,7 @@ impl LentArrays {
             }
         }
         for stmt in &program.body {
-            if let Stmt::Copy { from, to } = *stmt
+            if let Stmt::Copy { from, to, .. } = *stmt
                 && *role(to) == Role::Param(Access::Write)
                 && let Some(lent) = arrays.get_mut(&from)
             {
@@ -62,10 +62,10 @@ fn is_copied_alone(program: &Program, lent: &Lent) -> bool {
     let mut touched = 0;
     walk(&program.body, &mut |stmt| {
         touched += match stmt {
-            Stmt::Copy { from, to } => usize::from(ours.contains(from)) + usize::from(ours.contains(to)),
+            Stmt::Copy { from, to, .. } => usize::from(ours.contains(from)) + usize::from(ours.contains(to)),
             Stmt::Library(call) => call.reads.iter().chain(&call.writes).filter(|a| ours.contains(a)).count(),
             Stmt::Store(s) | Stmt::Update(_, s) => usize::from(ours.contains(&s.array)),
-            Stmt::Fill(a, _) | Stmt::Temp(a) | Stmt::Pop(a) => usize::from(ours.contains(a)),
+            Stmt::Fill(a, ..) | Stmt::Temp(a) | Stmt::Pop(a) => usize::from(ours.contains(a)),
             Stmt::Swap(a, b) => usize::from(ours.contains(a)) + usize::from(ours.contains(b)),
             Stmt::Push(push) => usize::from(ours.contains(&push.array)),
             _ => 0,

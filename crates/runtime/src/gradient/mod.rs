@@ -44,7 +44,7 @@ use crate::gradient::watch::{Observer, Watch};
 use crate::launch::parts::around;
 use crate::memory::spare::Spare;
 use attempt::{Attempt, Before, Planning};
-use choose::{Chosen, Plans};
+use choose::{Chosen, Plans, with_alike_shapes};
 
 /// The gradient of a program, compiled for a device, without the types of its parameters.
 ///
@@ -54,7 +54,9 @@ use choose::{Chosen, Plans};
 pub struct CompiledGradient {
     /// In order of preference.
     variants: Arc<[Variant]>,
-    /// For launches in which arrays that the program swaps differ in shape; made when they are first wanted.
+    /// For launches in which arrays that look alike differ in shape; made when they are first wanted.
+    unlike: Arc<OnceLock<Arc<[Variant]>>>,
+    /// For those in which arrays that the program swaps differ, likewise.
     unequal: Arc<OnceLock<Arc<[Variant]>>>,
     request: Arc<Request>,
     device: Device,
@@ -80,10 +82,11 @@ impl CompiledGradient {
         device: &Device,
         budget: Budget,
     ) -> Result<CompiledGradient> {
-        let variants = Variant::all(source, request, device)?;
+        let variants = Variant::all(&with_alike_shapes(source), request, device)?;
         variants[0].executable(device)?;
         Ok(CompiledGradient {
             variants,
+            unlike: Arc::default(),
             unequal: Arc::default(),
             request: Arc::new(request.clone()),
             device: device.clone(),

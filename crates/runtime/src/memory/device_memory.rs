@@ -86,7 +86,8 @@ pub unsafe trait Memory: fmt::Debug + Send + Sync {
     ///
     /// *Liveness*: the address came from `pin` with as many bytes, and every copy that uses it has ended.
     unsafe fn unpin(&self, address: NonNull<u8>, bytes: usize) {
-        drop(HostMemory { start: address, bytes, owner: None });
+        // SAFETY (*Liveness*): by the caller's promise.
+        drop(unsafe { HostMemory::from_raw(address, bytes) });
     }
 
     /// Copies pieces to memory that [`Memory::pin`] gave, after all that was asked for before. What is asked for later
@@ -209,8 +210,17 @@ impl HostMemory {
     }
 
     /// The address, for whoever makes it a `HostMemory` again.
-    fn into_raw(self) -> NonNull<u8> {
+    pub fn into_raw(self) -> NonNull<u8> {
         std::mem::ManuallyDrop::new(self).start
+    }
+
+    /// What [`HostMemory::into_raw`] gave away.
+    ///
+    /// # Safety
+    ///
+    /// *Liveness*: the address came from `into_raw` of memory with as many bytes, which nobody else owns.
+    pub unsafe fn from_raw(start: NonNull<u8>, bytes: usize) -> HostMemory {
+        HostMemory { start, bytes, owner: None }
     }
 
     /// The bytes, to be written.
@@ -324,85 +334,17 @@ pub(crate) enum Handed {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    use ebbtide_ir::{Access, Block, Builder, Facts, Literal, Program, Type};
+    use ebbtide_ir::{Access, Builder, Literal, Type};
 
     use super::*;
-    use crate::device::{Backend, Executable};
-    use crate::{Arg, Compiled, Device, interpreter};
-
-    /// Memory of the host that plays a device's, and counts.
-    #[derive(Debug, Default)]
-    struct Far {
-        uploads: AtomicU64,
-        downloads: AtomicU64,
-        waits: AtomicU64,
-    }
-
-    // SAFETY (*Allocation*, *Copies*): host memory of the size asked for, copied at once.
-    unsafe impl Memory for Far {
-        fn finish(&self) -> Result<()> {
-            self.waits.fetch_add(1, Ordering::Relaxed);
-            Ok(())
-        }
-
-        fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
-            Ok(HostMemory::zeroed(bytes)?.into_raw())
-        }
-
-        unsafe fn free(&self, start: NonNull<u8>, bytes: usize) {
-            drop(HostMemory { start, bytes, owner: None });
-        }
-
-        unsafe fn copy(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
-            // SAFETY (*Bounds*): by the caller's promise.
-            unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
-            Ok(())
-        }
-
-        unsafe fn upload(&self, from: &[u8], to: *mut u8) -> Result<()> {
-            self.uploads.fetch_add(1, Ordering::Relaxed);
-            // SAFETY (*Bounds*): by the caller's promise.
-            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
-            Ok(())
-        }
-
-        unsafe fn download(&self, from: *const u8, to: &mut [u8]) -> Result<()> {
-            self.downloads.fetch_add(1, Ordering::Relaxed);
-            // SAFETY (*Bounds*): by the caller's promise.
-            unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) };
-            Ok(())
-        }
-    }
-
-    struct FarAway(Arc<Far>, Device);
-
-    // SAFETY (*Faithful code*): the interpreter's; (*One memory*): one for all calls, which the host can touch.
-    unsafe impl Backend for FarAway {
-        fn name(&self) -> &str {
-            "far"
-        }
-
-        fn memory(&self) -> Option<Arc<dyn Memory>> {
-            Some(self.0.clone())
-        }
-
-        fn compile(
-            &self,
-            program: &Arc<Program>,
-            facts: &Arc<Facts>,
-            segments: &[&Block],
-        ) -> Result<Arc<dyn Executable>> {
-            self.1.backend().compile(program, facts, segments)
-        }
-    }
+    use crate::testing::{FakeMemory, Travel, device_with_memory};
+    use crate::{Arg, Compiled, interpreter};
 
     #[test]
     fn arrays_travel_only_when_the_other_side_wrote_and_this_side_looks() {
-        let far = Arc::<Far>::default();
-        let device = Device::new(Arc::new(FarAway(far.clone(), interpreter())));
-        let counts = || (far.uploads.load(Ordering::Relaxed), far.downloads.load(Ordering::Relaxed));
+        let far = FakeMemory::new(Travel::AtOnce);
+        let device = device_with_memory("far", far.clone(), &interpreter());
+        let counts = || (far.uploads(), far.downloads());
         let mut b = Builder::new("p");
         let x = b.array("x", Type::F64, 1, Access::Write);
         let y = b.array("y", Type::F64, 1, Access::Write);
@@ -429,8 +371,8 @@ mod tests {
 
     #[test]
     fn memory_of_the_device_that_others_own_is_used_in_place() {
-        let far = Arc::<Far>::default();
-        let device = Device::new(Arc::new(FarAway(far.clone(), interpreter())));
+        let far = FakeMemory::new(Travel::AtOnce);
+        let device = device_with_memory("far", far.clone(), &interpreter());
         let mut b = Builder::new("p");
         let [x, y] = ["x", "y"].map(|name| b.array(name, Type::F64, 1, Access::Write));
         let three = b.literal(Literal::from(3.0));
@@ -450,11 +392,10 @@ mod tests {
         let [first, second] = &mut arrays;
         let homes = starts.map(|start| start.as_ptr().cast_const());
         crate::return_contents(&mut [first, second], &homes).unwrap();
-        let counts = (far.uploads.load(Ordering::Relaxed), far.downloads.load(Ordering::Relaxed));
-        assert_eq!((counts, far.waits.load(Ordering::Relaxed)), ((0, 0), 0), "nothing travels");
+        assert_eq!((far.uploads(), far.downloads(), far.waits()), (0, 0, 0), "nothing travels");
         assert_eq!(arrays[0].as_slice::<f64>(), Some(&[5.0, 6.0][..]), "the host sees what the device has");
         drop(arrays);
-        let left = (Arc::strong_count(&owner), far.waits.load(Ordering::Relaxed), device.meter().live());
+        let left = (Arc::strong_count(&owner), far.waits(), device.meter().live());
         assert_eq!(left, (1, 2, 0), "the device is waited for before an owner goes");
         assert_eq!(theirs, [[5.0, 6.0], [3.0, 3.0]]);
     }

@@ -3,7 +3,7 @@
 //! A call of such a program is made one operation before anything else happens, and put back in the end: between the
 //! two nobody looks inside.
 
-use ebbtide_ir::{ArrayId, LibraryCall, LibraryOp, Stmt};
+use ebbtide_ir::{ArrayId, LibraryCall, LibraryOp};
 
 use crate::analysis::operation_arguments::{float_arrays, saved_arrays};
 use crate::analysis::operation_rules::Wanted;
@@ -25,7 +25,7 @@ impl AdjointBuilder<'_> {
             match self.scratch.get(&a).copied() {
                 Some(scratch) => {
                     let zero = w.real(self.source.array(a).ty, 0.0);
-                    w.push(Stmt::Fill(scratch, zero));
+                    w.fill(scratch, zero);
                 }
                 None => {
                     self.make_real(w, a);

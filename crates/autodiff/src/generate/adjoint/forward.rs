@@ -41,16 +41,15 @@ impl AdjointBuilder<'_> {
                     }
                 }
                 Stmt::Store(s) | Stmt::Update(_, s) => {
-                    if self.plan.puts_aside(Aside::Element(s.array, s.value)) {
+                    if self.plan.puts_aside(Aside::Element(s.id)) {
                         let old = w.load(s.array, s.index, s.site.clone());
-                        let array =
-                            self.aside(w, Aside::Element(s.array, s.value), self.source.array(s.array).ty);
+                        let array = self.aside(w, Aside::Element(s.id), self.source.array(s.array).ty);
                         w.store(array, Writer::no_index(), old, None);
                         w.push(Stmt::Push(Push { array, after: After::Same }));
                     }
                     w.push(stmt.clone());
                 }
-                Stmt::Fill(a, _) | Stmt::Copy { to: a, .. } => {
+                Stmt::Fill(a, ..) | Stmt::Copy { to: a, .. } => {
                     if self.plan.records_whole(stmt) {
                         w.push(Stmt::Push(Push { array: *a, after: After::Same }));
                     }

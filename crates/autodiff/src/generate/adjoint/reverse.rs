@@ -33,7 +33,7 @@ impl AdjointBuilder<'_> {
             match stmt {
                 Stmt::Let(v) => self.reverse_value(w, *v)?,
                 Stmt::Store(s) | Stmt::Update(_, s) => {
-                    if self.plan.puts_aside(Aside::Element(s.array, s.value)) {
+                    if self.plan.puts_aside(Aside::Element(s.id)) {
                         self.put_back(w, s);
                     }
                     let how = if let Stmt::Update(how, _) = stmt { Some(*how) } else { None };
@@ -43,7 +43,7 @@ impl AdjointBuilder<'_> {
                     // What minima and maxima became, before what they were is brought back.
                     for array in extreme_arrays(self.activity, &par.body) {
                         if let Some(beside) = self.extremes.get(&array) {
-                            w.push(Stmt::Copy { from: array, to: beside.best });
+                            w.copy(array, beside.best);
                         }
                     }
                     self.restore_sections(w, par);
@@ -61,7 +61,7 @@ impl AdjointBuilder<'_> {
                         self.shadow_states.extend(p.map(|p| (*b, p)));
                     }
                 }
-                Stmt::Fill(a, v) => {
+                Stmt::Fill(a, v, _) => {
                     if self.plan.records_whole(stmt) {
                         w.push(Stmt::Pop(*a));
                     }
@@ -77,7 +77,7 @@ impl AdjointBuilder<'_> {
                         self.shadow_states.insert(*a, ShadowState::Nothing);
                     }
                 }
-                Stmt::Copy { from, to } => {
+                Stmt::Copy { from, to, .. } => {
                     if self.plan.records_whole(stmt) {
                         w.push(Stmt::Pop(*to));
                     }
@@ -122,7 +122,7 @@ impl AdjointBuilder<'_> {
                 && let Some(shadow) = self.shadows.arrays.get(array)
             {
                 let nan = w.real(self.source.array(*array).ty, f64::NAN);
-                w.push(Stmt::Fill(*shadow, nan));
+                w.fill(*shadow, nan);
             }
         }
     }
@@ -182,7 +182,7 @@ impl AdjointBuilder<'_> {
 
     /// Takes the element that a program-level write replaced back from the tape.
     fn put_back(&mut self, w: &mut Writer, s: &Store) {
-        let Some(array) = self.aside_arrays.get(&Aside::Element(s.array, s.value)).copied() else { return };
+        let Some(array) = self.aside_arrays.get(&Aside::Element(s.id)).copied() else { return };
         w.push(Stmt::Pop(array));
         let old = w.load(array, Writer::no_index(), None);
         w.store(s.array, s.index.map(|v| self.known(v)), old, s.site.clone());
@@ -232,7 +232,7 @@ impl AdjointBuilder<'_> {
                     w.accumulate(source, index, flowing, None);
                 });
             } else {
-                w.push(Stmt::Copy { from: target, to: source });
+                w.copy(target, source);
             }
             self.shadow_states.insert(from, ShadowState::Numbers);
         }
@@ -265,7 +265,7 @@ impl AdjointBuilder<'_> {
                     && let Some(shadow) = self.shadows.arrays.get(a)
                 {
                     let zero = w.real(self.source.array(*a).ty, 0.0);
-                    w.push(Stmt::Fill(*shadow, zero));
+                    w.fill(*shadow, zero);
                 }
             }
             arm.extend(w.end());

@@ -10,7 +10,6 @@ use ebbtide_ir::{
 };
 
 use super::AdjointBuilder;
-use crate::analysis::overwritten::write_of;
 use crate::generate::par::{own_iterations, push_own};
 use crate::plan::scratch_arrays::{Domain, Places};
 use crate::request::Optimisation;
@@ -49,7 +48,7 @@ impl AdjointBuilder<'_> {
         let mut left = sections.clone();
         for stmt in std::mem::take(&mut keeping.body) {
             if let Stmt::Store(s) | Stmt::Update(_, s) = &stmt
-                && let Some(at) = left.iter().position(|(store, _)| write_of(store) == write_of(s))
+                && let Some(at) = left.iter().position(|(store, _)| store.id == s.id)
             {
                 let (_, array) = left.remove(at);
                 let kept = w.block(|w| {

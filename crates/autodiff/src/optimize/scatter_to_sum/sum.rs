@@ -1,7 +1,7 @@
 //! Loops over the elements of a shadow, each of which sums over its preimage.
 
 use ebbtide_ir::{
-    ArrayId, Block, Combine, Indices, LocalId, Loop, LoopKind, Par, Range, Stmt, Store, ValueId,
+    ArrayId, Block, Combine, Indices, LocalId, Loop, LoopKind, Par, Range, Stmt, Store, ValueId, WriteId,
 };
 
 use super::lanes::{LANES, with_part};
@@ -50,7 +50,8 @@ impl Sum {
         for total in totals {
             value = w.add(value, total);
         }
-        let store = Store { array: self.shadow, index: self.index, value, site: None };
+        let store =
+            Store { array: self.shadow, index: self.index, value, site: None, id: WriteId::UNNUMBERED };
         w.push(match how {
             Some(how) => Stmt::Update(how, store),
             None => Stmt::Store(store),

@@ -56,7 +56,9 @@ pub enum Sharing {
 pub struct ParFacts {
     /// How each written array is shared; where its updates differ, the last one of [`Sharing`].
     pub sharing: BTreeMap<ArrayId, Sharing>,
-    /// The updates that are [`Sharing::Own`] although others of their array are not.
+    /// The updates that are [`Sharing::Own`] although others of their array are not. They are known by the elements that they
+    /// touch and not by [`WriteId`]: it is a fact about elements, all updates at one index share it, and loops are also
+    /// looked at while they are being made, when their writes have no numbers yet.
     own: BTreeSet<(ArrayId, Indices)>,
 }
 
@@ -204,7 +206,8 @@ fn adding(program: &Program, body: &Block, array: ArrayId) -> Block {
     let statement = |stmt: &Stmt| match stmt {
         Stmt::Let(v) => match *program.op(*v) {
             Op::Load(loaded, index) if loaded == array => {
-                Some(Stmt::Update(Combine::Add, Store { array, index, value: *v, site: None }))
+                let (site, id) = (None, WriteId::UNNUMBERED);
+                Some(Stmt::Update(Combine::Add, Store { array, index, value: *v, site, id }))
             }
             _ => Some(stmt.clone()),
         },

@@ -2,7 +2,7 @@
 
 use super::lexer::Token;
 use super::{Parser, Result};
-use crate::syntax::ids::{ArrayId, OperationId};
+use crate::syntax::ids::{ArrayId, OperationId, WriteId};
 use crate::syntax::program::*;
 
 impl Parser<'_> {
@@ -26,13 +26,13 @@ impl Parser<'_> {
             }
             "copy" => {
                 let (from, to) = self.pair()?;
-                return self.end_call(Stmt::Copy { from, to });
+                return self.end_call(Stmt::Copy { from, to, id: WriteId::UNNUMBERED });
             }
             "fill" => {
                 let array = self.array()?;
                 self.expect(",")?;
                 let value = self.expr()?;
-                return self.end_call(Stmt::Fill(array, value));
+                return self.end_call(Stmt::Fill(array, value, WriteId::UNNUMBERED));
             }
             "push" => {
                 let array = self.array()?;

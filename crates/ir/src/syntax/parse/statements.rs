@@ -3,7 +3,7 @@
 use super::lexer::{At, Token};
 use super::lines::Line;
 use super::{Meaning, Parser, Result};
-use crate::syntax::ids::{ArrayId, LocalId, ValueId};
+use crate::syntax::ids::{ArrayId, LocalId, ValueId, WriteId};
 use crate::syntax::op::{Binary, Combine, Op};
 use crate::syntax::program::*;
 use crate::syntax::types::{Literal, Type};
@@ -245,7 +245,7 @@ impl Parser<'_> {
         if matches!(combine, Some(Combine::Min | Combine::Max)) {
             self.expect(")")?;
         }
-        let store = Store { array, index, value, site };
+        let store = Store { array, index, value, site, id: WriteId::UNNUMBERED };
         self.push(match combine {
             Some(combine) => Stmt::Update(combine, store),
             None => Stmt::Store(store),

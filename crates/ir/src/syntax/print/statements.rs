@@ -74,8 +74,8 @@ impl Printer<'_> {
                 format!("claim({}, {})", self.element(claim.array, claim.index), names.array(claim.taken))
             }
             Stmt::Swap(a, b) => format!("swap({}, {})", names.array(*a), names.array(*b)),
-            Stmt::Fill(a, v) => format!("fill({}, {})", names.array(*a), self.expr(*v)),
-            Stmt::Copy { from, to } => format!("copy({}, {})", names.array(*from), names.array(*to)),
+            Stmt::Fill(a, v, _) => format!("fill({}, {})", names.array(*a), self.expr(*v)),
+            Stmt::Copy { from, to, .. } => format!("copy({}, {})", names.array(*from), names.array(*to)),
             Stmt::Library(call) => self.library(call),
             Stmt::Push(push) => match push.after {
                 After::Same => format!("push({})", names.array(push.array)),

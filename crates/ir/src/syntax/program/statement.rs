@@ -4,7 +4,9 @@ use std::fmt;
 
 use super::{LibraryCall, Ruled};
 use crate::syntax::error::Touched;
-use crate::syntax::ids::{ArrayId, Indices, LabelId, LocalId, LoopId, ParId, RegionId, Site, ValueId};
+use crate::syntax::ids::{
+    ArrayId, Indices, LabelId, LocalId, LoopId, ParId, RegionId, Site, ValueId, WriteId,
+};
 use crate::syntax::op::Combine;
 
 /// Statements in order.
@@ -38,13 +40,15 @@ pub enum Stmt {
     /// Exchange the names of two arrays; at program level alone.
     Swap(ArrayId, ArrayId),
     /// Give every element of an array one value; at program level alone.
-    Fill(ArrayId, ValueId),
+    Fill(ArrayId, ValueId, WriteId),
     /// Copy all elements; at program level alone.
     Copy {
         /// The array that is read.
         from: ArrayId,
         /// The array that is written.
         to: ArrayId,
+        /// Which write.
+        id: WriteId,
     },
     /// A library operation; at program level alone.
     Library(LibraryCall),
@@ -149,6 +153,8 @@ pub struct Store {
     pub value: ValueId,
     /// Where it stands in the source.
     pub site: Option<Site>,
+    /// Which write.
+    pub id: WriteId,
 }
 
 /// Takes an element for one iteration of a parallel loop: a run error if it was taken before. What the block that it
@@ -411,7 +417,7 @@ impl Stmt {
                 Length::Known(from, to) => vec![from, to],
                 Length::Unknown { .. } => Vec::new(),
             },
-            Stmt::Declare(_, v) | Stmt::Set(_, v) | Stmt::Fill(_, v) => vec![*v],
+            Stmt::Declare(_, v) | Stmt::Set(_, v) | Stmt::Fill(_, v, _) => vec![*v],
             Stmt::Store(s) | Stmt::Update(_, s) => {
                 s.index.as_slice().iter().copied().chain([s.value]).collect()
             }
@@ -464,7 +470,7 @@ pub fn written(block: &[Stmt]) -> Vec<ArrayId> {
     let mut arrays = Vec::new();
     walk(block, &mut |stmt| match stmt {
         Stmt::Store(s) | Stmt::Update(_, s) => arrays.push(s.array),
-        Stmt::Fill(a, _) | Stmt::Copy { to: a, .. } => arrays.push(*a),
+        Stmt::Fill(a, ..) | Stmt::Copy { to: a, .. } => arrays.push(*a),
         Stmt::Swap(a, b) => arrays.extend([*a, *b]),
         Stmt::Library(call) => arrays.extend(&call.writes),
         _ => {}

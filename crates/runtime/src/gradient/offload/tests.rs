@@ -3,9 +3,7 @@
 use std::cell::RefCell;
 use std::io;
 use std::path::Path;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, Weak};
 
 use ebbtide_autodiff::Request;
 use ebbtide_ir::{Access, Binary, Block, Builder, Combine, Facts, Literal, Outcome, Program, Type};
@@ -13,6 +11,7 @@ use ebbtide_snapshot::fs::{Disks, Entry, InputFile, LockGuard, OutputFile};
 
 use super::*;
 use crate::device::{Backend, Start};
+use crate::testing::{FakeMemory, Travel};
 use crate::{Arg, Budget, CompiledGradient, Plan, Ran, Rate, Rates, interpreter};
 
 thread_local! {
@@ -23,116 +22,9 @@ pub(super) fn file_system() -> Arc<dyn FileSystem> {
     FILES.with(|files| files.borrow().clone())
 }
 
-/// Copies by number: the addresses that they go from and to, and the bytes.
-type Waiting = VecDeque<(u64, Vec<(usize, usize, usize)>)>;
-
-/// Memory of the host that plays a device's, and copies to the host as late as it may.
-#[derive(Debug, Default)]
-struct Late {
-    me: Weak<Late>,
-    waiting: Mutex<Waiting>,
-    asked: AtomicU64,
-}
-
-impl Late {
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn copy_up_to(&self, number: u64) {
-        let mut waiting = self.waiting();
-        while waiting.front().is_some_and(|(next, _)| *next <= number) {
-            for (from, to, bytes) in waiting.pop_front().unwrap().1 {
-                // SAFETY (*Bounds*, *Liveness*): the caller of `carry_*` promised that both are there until the copy is over.
-                unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes) };
-            }
-        }
-    }
-
-    fn ask(&self, pieces: &[Piece]) -> Arc<dyn Carried> {
-        let number = self.asked.fetch_add(1, Ordering::Relaxed);
-        let pieces = pieces.iter().map(|(from, to, bytes)| (from.addr(), to.addr(), *bytes)).collect();
-        self.waiting().push_back((number, pieces));
-        Arc::new(LateCopy { number, memory: self.me.upgrade().unwrap() })
-    }
-
-    /// Nothing may be given back that a copy will still touch.
-    fn assert_unused(&self, start: NonNull<u8>, bytes: usize) {
-        let (start, end) = (start.addr().get(), start.addr().get() + bytes);
-        let inside = |at: usize| (start..end).contains(&at);
-        let used = self.waiting().iter().any(|(_, p)| p.iter().any(|(a, b, _)| inside(*a) || inside(*b)));
-        assert!(!used, "memory was given back before a copy was over");
-    }
-}
-
-struct LateCopy {
-    number: u64,
-    memory: Arc<Late>,
-}
-
-// SAFETY (*Liveness*): it is made, whole, before it is called over.
-unsafe impl Carried for LateCopy {
-    fn is_over(&self) -> Result<bool> {
-        Ok(self.memory.waiting().front().is_none_or(|(next, _)| *next > self.number))
-    }
-
-    fn wait(&self) -> Result<()> {
-        self.memory.copy_up_to(self.number);
-        Ok(())
-    }
-
-    fn hold(&self) -> Result<()> {
-        self.wait()
-    }
-}
-
-// SAFETY (*Allocation*): host memory of the size asked for; (*Copies*): made when they are waited for, whole.
-unsafe impl Memory for Late {
-    fn allocate(&self, bytes: usize) -> Result<NonNull<u8>> {
-        self.pin(bytes)
-    }
-
-    unsafe fn free(&self, start: NonNull<u8>, bytes: usize) {
-        // SAFETY (*Bounds*): by the caller's promise.
-        unsafe { self.unpin(start, bytes) }
-    }
-
-    unsafe fn copy(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<()> {
-        // SAFETY (*Bounds*): by the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
-        Ok(())
-    }
-
-    unsafe fn upload(&self, from: &[u8], to: *mut u8) -> Result<()> {
-        // SAFETY (*Bounds*): by the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
-        Ok(())
-    }
-
-    unsafe fn download(&self, from: *const u8, to: &mut [u8]) -> Result<()> {
-        // SAFETY (*Bounds*): by the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len()) };
-        Ok(())
-    }
-
-    unsafe fn unpin(&self, start: NonNull<u8>, bytes: usize) {
-        self.assert_unused(start, bytes);
-        let layout = std::alloc::Layout::from_size_align(bytes.max(1), crate::ALIGNMENT).unwrap();
-        // SAFETY (*Liveness*): `pin` gave it, with this layout.
-        unsafe { std::alloc::dealloc(start.as_ptr(), layout) }
-    }
-
-    unsafe fn carry_out(&self, pieces: &[Piece]) -> Result<Arc<dyn Carried>> {
-        Ok(self.ask(pieces))
-    }
-
-    unsafe fn carry_in(&self, pieces: &[Piece]) -> Result<Arc<dyn Carried>> {
-        Ok(self.ask(pieces))
-    }
-}
-
+/// A device that copies as late as it may, and breaks down.
 struct Apart {
-    memory: Arc<Late>,
+    memory: Arc<FakeMemory>,
     interpreter: Device,
     /// It breaks down after so many segments.
     left: Arc<AtomicI64>,
@@ -180,7 +72,7 @@ fn apart() -> Device {
 }
 
 fn fragile(left: Arc<AtomicI64>) -> Device {
-    let memory = Arc::new_cyclic(|me| Late { me: me.clone(), ..Late::default() });
+    let memory = FakeMemory::new(Travel::WhenWaitedFor);
     Device::new(Arc::new(Apart { memory, interpreter: interpreter(), left }))
 }
 

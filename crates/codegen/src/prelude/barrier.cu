@@ -1,0 +1,125 @@
+/* Was it the first fault? */
+static __device__ __noinline__ i32 eb_report(eb_shared *s, i32 kind, i32 access, i64 dimension, i64 index, i64 extent) {
+    if (atomicCAS(&s->fault, 0, kind) != 0) return 0;
+    s->access = access;
+    s->dimension = dimension;
+    s->index = index;
+    s->extent = extent;
+    return 1;
+}
+#define eb_fault(f, kind, access, dimension, index, extent) \
+    ((f)->bad = 1, eb_report((f)->shared, kind, access, dimension, index, extent))
+
+#define eb_out_of_bounds(f, oops, index, extent) eb_fault(f, EB_BOUNDS, ((oops) - 1) >> 3, ((oops) - 1) & 7, index, extent)
+
+/* Is this the thread that speaks for all? */
+EB_DO b8 eb_first() { return (threadIdx.x | blockIdx.x) == 0; }
+
+/* Does the host want the launch to end? The way to its memory is long. */
+EB_DO i32 eb_stopped(eb_thread *f) {
+    if (!*(volatile i32 *)&f->said->stop) return 0;
+    eb_fault(f, EB_STOPPED, 0, 0, 0, 0);
+    return 1;
+}
+
+/* Tells the host how many passes of an outermost loop are finished. */
+EB_DO void eb_tell(eb_thread *f) { *(volatile i64 *)&f->said->done = f->pass; }
+
+/* All threads wait for each other; not zero if the launch must end. */
+#ifdef EB_BATCH
+#define EB_NEAR 1
+EB_DO void eb_begin_to_meet() {}
+EB_DO i32 eb_barrier(eb_thread *f) {
+    f->epoch++;
+    return __syncthreads_or(f->bad);
+}
+#elif defined EB_CLUSTERS
+#define EB_NEAR 1
+/* The blocks are one cluster: the hardware has a barrier for them, and each can write into the others' own memory. One that met
+   a fault says so there before it arrives. Two verdicts take turns, so that a block that is ahead does not change what another
+   one is about to read. */
+EB_DO i32 *eb_verdicts() { static __shared__ i32 verdicts[2]; return verdicts; }
+EB_DO void eb_meet_cluster() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+static __device__ __noinline__ void eb_condemn(i32 *verdict) {
+    const u32 mine = (u32)__cvta_generic_to_shared(verdict);
+    for (u32 block = 0; block < gridDim.x; block++)
+        asm volatile("{ .reg .u32 theirs; mapa.shared::cluster.u32 theirs, %0, %1; st.shared::cluster.u32 [theirs], 1; }"
+                     :: "r"(mine), "r"(block) : "memory");
+}
+EB_DO i32 eb_barrier(eb_thread *f) {
+    i32 *const verdict = eb_verdicts() + (f->epoch++ & 1);
+    if (f->bad) eb_condemn(verdict);
+    eb_meet_cluster();
+    return *(volatile i32 *)verdict;
+}
+/* A block may write into another one's memory only when that one runs, and has forgotten what was there before. */
+EB_DO void eb_begin_to_meet() {
+    if (threadIdx.x < 2) eb_verdicts()[threadIdx.x] = 0;
+    eb_meet_cluster();
+}
+#else
+#define EB_NEAR (gridDim.x == 1)
+EB_DO void eb_begin_to_meet() {}
+/* Two counters take turns: a block that is ahead
+   counts on the other one, so that all read the same verdict. Of arrivals no more than 31 bits are compared: they are as
+   many as wanted, or fewer by at most one of each block. Now and then, while it waits for others, the first thread
+   tells the host how far it is, and looks whether the host wants an end; all learn it when they meet again. */
+#define EB_ARRIVALS ((1ull << 48) - 1)
+enum { EB_MEETINGS = 64 };
+EB_DO i32 eb_barrier(eb_thread *f) {
+    i32 bad = __syncthreads_or(f->bad);
+    const u32 epoch = f->epoch++;
+    if (gridDim.x == 1) return bad;
+    if (threadIdx.x == 0) {
+        u64 *const counter = f->meet + (epoch & 1);
+        const u64 arrival = bad ? (1ull << 48) + 1 : 1;
+        const u32 wanted = (epoch / 2 - EB_BEGIN / 2 + 1) * gridDim.x;
+        u64 seen;
+        asm volatile("red.release.gpu.global.add.u64 [%0], %1;" :: "l"(counter), "l"(arrival) : "memory");
+        if (blockIdx.x == 0 && epoch % EB_MEETINGS == 0) { eb_tell(f); eb_stopped(f); }
+        do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(counter) : "memory");
+        while (((u32)seen - wanted) & (1u << 30));
+        bad = seen > EB_ARRIVALS;
+    }
+    return __syncthreads_or(bad);
+}
+#endif
+
+/* What a pass of a loop begins with. Threads that need not meet meet now and then all the same, and look whether the host
+   wants an end: all count passes alike, those of inner loops and of outer ones together. */
+enum { EB_PASSES = 1024 };
+EB_DO i32 eb_pause_after(eb_thread *f, u32 passes) {
+    if (passes % EB_PASSES != 0) return 0;
+    if (eb_first()) { eb_tell(f); eb_stopped(f); }
+    return eb_barrier(f);
+}
+EB_DO i32 eb_pause(eb_thread *f) { return eb_pause_after(f, ++f->passed); }
+
+/* The last thing that a thread does: it tells the host what there is now, if the host wants to know. */
+EB_DO void eb_leave(const eb_tables *f) {
+    if (blockIdx.x != 0 || !f->report) return;
+    __syncthreads();
+    for (i64 k = threadIdx.x; k < f->words; k += blockDim.x) f->report[k] = f->tables[k];
+}
+
+/* The first thing that a thread does. */
+EB_DO eb_thread eb_enter(const eb_launch &launch) {
+#ifndef EB_BATCH
+    eb_receive(launch);
+    eb_begin_to_meet();
+#endif
+    eb_thread me;
+    (eb_tables &)me = launch;
+    me.thread = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+    me.threads = (i64)gridDim.x * blockDim.x;
+    me.epoch = EB_BEGIN;
+    me.bad = 0;
+    me.passed = 0;
+    me.pass = 0;
+    if (me.thread == 0) { launch.next[0] = 0; launch.next[1] = 0; }
+    return me;
+}
+
