@@ -19,7 +19,7 @@ pub struct Gradient {
     pub values: Vec<ArrayId>,
     /// The parameters that receive derivatives.
     pub derivatives: Vec<ArrayId>,
-    /// For each loop under a schedule, how often a pass pushes each array.
+    /// For each loop under a schedule, how often an iteration pushes each array.
     pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
     /// How often arrays are pushed outside these loops.
     pub pushes_outside: Vec<Pushes>,
@@ -31,12 +31,12 @@ pub struct Gradient {
     pub shadows: BTreeMap<ArrayId, ArrayId>,
 }
 
-/// How often one pass of a loop pushes an array: once for each pass of the loops around the push.
+/// How often one iteration of a loop pushes an array: once for each iteration of the loops around the push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pushes {
     /// The array.
     pub array: ArrayId,
-    /// The variable of the loop whose passes are counted, where it has one.
+    /// The variable of the loop whose iterations are counted, where it has one.
     pub counted: Option<ValueId>,
     /// The loops between that loop and the push, outermost first. Bounds may depend on the variables of loops around them.
     pub within: Vec<CountedLoop>,
@@ -56,9 +56,9 @@ pub struct CountedLoop {
 /// What becomes of a loop inside a loop (or a branch) that is reversed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Inner {
-    /// Its whole tape is part of the tape of the pass around it: nothing is run again, and the host is not asked.
+    /// Its whole tape is part of the tape of the iteration around it: nothing is run again, and the host is not asked.
     Recorded,
-    /// The pass around it records what it needs to be run again; when that pass is reversed, it is swept under a
+    /// The iteration around it records what it needs to be run again; when that iteration is reversed, it is swept under a
     /// schedule of its own.
     Swept,
 }

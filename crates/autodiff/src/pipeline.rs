@@ -107,7 +107,7 @@ fn finish(mut program: Program, passes: &[(&str, Pass)]) -> Result<Program, Erro
     Ok(program)
 }
 
-/// Shows a program to somebody who looks for the step that broke it.
+/// Prints a program for whoever looks for the step that broke it.
 fn dump(step: &str, program: &Program) {
     if std::env::var_os("EBBTIDE_DUMP").is_some_and(|what| what == "adjoint") {
         eprintln!("// {step}\n{program}");

@@ -38,7 +38,7 @@ pub enum Optimisation {
     JoinGather,
     /// The memory of an array that is overwritten goes on the tape itself, instead of a copy.
     TapeByExchange,
-    /// Slots do not hold what a pass of their loop replaces before anything reads it.
+    /// Slots do not hold what an iteration of their loop replaces before anything reads it.
     TrimSlots,
     /// Shadows that are zero in meaning are not filled before something reads them.
     LazyShadows,

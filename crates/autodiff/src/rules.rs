@@ -51,6 +51,15 @@ pub(crate) fn partials(w: &mut Writer, op: Op, y: ValueId) -> Vec<(usize, Partia
     }
 }
 
+/// Does something flow through the operation to its operands? [`partials`] says how.
+pub(crate) fn is_smooth(op: &Op) -> bool {
+    match op {
+        Op::Unary(op, _) => matches!(op, Unary::Neg | Unary::Sqrt | Unary::Abs),
+        Op::Binary(..) | Op::Select(..) | Op::Fma(..) | Op::Cast(_) | Op::Math(..) => true,
+        _ => false,
+    }
+}
+
 fn binary(w: &mut Writer, op: Binary, a: ValueId, b: ValueId, y: ValueId) -> Vec<(usize, Partial)> {
     match op {
         Binary::Add => vec![(0, Partial::One), (1, Partial::One)],

@@ -39,6 +39,15 @@ const FEW_LONG: u64 = 64;
 /// So many threads keep a multiprocessor from waiting for one of them alone.
 const FEW_THREADS: u32 = 128;
 
+/// Does somebody who looks for a fault want no clusters?
+fn are_left_out() -> bool {
+    static LEFT_OUT: OnceLock<bool> = OnceLock::new();
+    *LEFT_OUT.get_or_init(|| {
+        let names = std::env::var("EBBTIDE_WITHOUT").unwrap_or_default();
+        names.split(',').any(|name| name.trim() == "clusters")
+    })
+}
+
 /// How the threads of a segment share its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dealing {
@@ -136,19 +145,6 @@ impl Drop for Aside {
 }
 
 impl Native {
-    /// Compiles the usual form. The one for clusters is compiled beside it where a launch may want it: only its arrays tell.
-    fn compile(&self) -> Result<()> {
-        std::thread::scope(|scope| {
-            let may_be = self.gpu.has_clusters() && self.blocks.is_none();
-            let meets = |segment| self.dealing(segment, &Size { threads: ONE_BLOCK + 1, passes: 0 });
-            if may_be && (0..self.domains.len()).any(|segment| meets(segment) == Dealing::Meeting) {
-                // What fails here fails again when it is wanted.
-                scope.spawn(|| self.image(&self.target_of(Form::Clusters)).is_ok());
-            }
-            self.loaded(Form::Usual).map(drop)
-        })
-    }
-
     fn target_of(&self, form: Form) -> Architecture {
         let (places, kernels) = match form {
             Form::Usual => (Places::Narrow, Kernels::Segments),
@@ -259,7 +255,7 @@ impl Native {
 
     /// Is no segment worth more blocks than one cluster has, and some segment more than one block?
     fn is_one_cluster(&self, sizes: &[Size]) -> Result<bool> {
-        if self.blocks.is_some() || !self.gpu.has_clusters() {
+        if self.blocks.is_some() || !self.gpu.has_clusters() || are_left_out() {
             return Ok(false);
         }
         let mut several = false;

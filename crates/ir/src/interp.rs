@@ -113,9 +113,9 @@ pub struct Machine<'p, 'a> {
     pub tapes: Vec<Tape<'a>>,
     /// What the run does beyond the law.
     pub modes: Modes,
-    /// Set by somebody who wants the run to end.
+    /// Set by whoever wants the run to end.
     pub stop: Option<&'p AtomicBool>,
-    /// Told how many passes of the outermost loop are finished.
+    /// Told how many iterations of the outermost loop are finished.
     pub done: Option<&'p AtomicI64>,
     /// The statements that the run is in, outermost first.
     pub(crate) trail: Vec<&'p Stmt>,
@@ -366,7 +366,7 @@ impl<'p, 'a> Machine<'p, 'a> {
         self.passes(l, 0, |machine| machine.block(&l.body))
     }
 
-    /// Runs a loop from pass `first` on, whose condition holds; `start` runs the body of that pass.
+    /// Runs a loop from iteration `first` on, whose condition holds; `start` runs the body of that iteration.
     fn passes(
         &mut self,
         l: &'p Loop,
@@ -403,14 +403,14 @@ impl<'p, 'a> Machine<'p, 'a> {
         Ok(Flow::Next)
     }
 
-    /// Tells how many passes of a loop at this depth are finished, if somebody wants to know.
+    /// Tells how many iterations of a loop at this depth are finished, where that is wanted.
     fn tell(&self, depth: usize, passes: u64) {
         if let (1, Some(done)) = (depth, self.done) {
             done.store(passes as i64, Ordering::Relaxed);
         }
     }
 
-    /// Does the loop begin another pass?
+    /// Does the loop begin another iteration?
     fn goes_on(&mut self, l: &'p Loop) -> Result<bool, Fault> {
         Ok(match &l.kind {
             LoopKind::For { .. } => {
@@ -447,7 +447,7 @@ impl<'p, 'a> Machine<'p, 'a> {
         Ok(Flow::Yield { region: region.id, reason })
     }
 
-    /// Finished passes of the sequential loops that the run is in.
+    /// Finished iterations of the sequential loops that the run is in.
     pub(crate) fn passes_done(&self) -> &[u64] {
         &self.iterations
     }

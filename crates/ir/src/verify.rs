@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 mod structure;
 mod tapes;
+mod whole_arrays;
 
 use crate::analysis::affine::Affines;
 use crate::analysis::dependence::{ParFacts, analyse, unchecked, with_requirements};
@@ -151,21 +152,7 @@ impl Verifier<'_> {
                 self.is(*v, p.locals[local.index()].ty, "the first value of a local", &None);
                 self.alive[local.index()] = true;
             }
-            Stmt::Set(local, v) => {
-                let decl = &p.locals[local.index()];
-                self.is(*v, decl.ty, "the value of a local", &None);
-                if !self.alive[local.index()] {
-                    self.flaw("1", &p.value(*v).site, format!("`{}` is not alive here", decl.name));
-                }
-                if self.par.as_ref().is_some_and(|outer| outer[local.index()]) {
-                    let message = format!(
-                        "`{}` belongs to the code around the parallel loop, and its iterations would race to set it: \
-                         declare it inside, or combine into an array element with `+=`",
-                        decl.name
-                    );
-                    self.flaw("7", &p.value(*v).site, message);
-                }
-            }
+            Stmt::Set(local, v) => self.set(*local, *v),
             Stmt::Store(s) | Stmt::Update(_, s) => {
                 self.write(s.array, &s.site);
                 self.element(s.array, s.index, &s.site);
@@ -181,25 +168,7 @@ impl Verifier<'_> {
                 self.block(&branch.otherwise);
             }
             Stmt::Loop(l) => self.sequential(l),
-            Stmt::Par(par) => {
-                self.at_program_level("a parallel loop", &par.site);
-                if !(1..=Indices::MAX_RANK).contains(&par.ranges.len()) {
-                    self.flaw("6", &par.site, "a parallel loop has one to six dimensions".to_string());
-                }
-                for range in &par.ranges {
-                    self.is(range.from, Type::Index, "a bound", &par.site);
-                    self.is(range.to, Type::Index, "a bound", &par.site);
-                }
-                for requirement in &par.requires {
-                    self.is(requirement.condition, Type::Bool, "a requirement", &par.site);
-                }
-                let outer = self.par.replace(self.alive.clone());
-                let defined = self.defined.clone();
-                par.ranges.iter().for_each(|r| self.defined[r.var.index()] = true);
-                self.block(&par.body);
-                self.defined = defined;
-                self.par = outer;
-            }
+            Stmt::Par(par) => self.parallel(par),
             Stmt::Region(region) => self.region(region),
             Stmt::Call(call) => {
                 self.at_program_level("a call of a program", &None);
@@ -207,50 +176,10 @@ impl Verifier<'_> {
                 self.block(&call.body);
                 self.labels.pop();
             }
-            Stmt::Swap(a, b) => {
-                self.at_program_level("`swap`", &None);
-                self.write(*a, &None);
-                self.write(*b, &None);
-                let (x, y) = (p.array(*a), p.array(*b));
-                if (x.ty, x.rank) != (y.ty, y.rank) {
-                    self.flaw("2", &None, format!("`swap({}, {})`: type and rank differ", x.name, y.name));
-                }
-                if matches!(x.role, Role::Param(_)) != matches!(y.role, Role::Param(_)) {
-                    let message = format!(
-                        "`swap({}, {})` of a parameter and a temporary: `copy` instead",
-                        x.name, y.name
-                    );
-                    self.flaw("2", &None, message);
-                }
-            }
-            Stmt::Fill(a, v, _) => {
-                self.at_program_level("`fill`", &None);
-                self.write(*a, &None);
-                self.is(*v, p.array(*a).ty, "the value of `fill`", &None);
-            }
-            Stmt::Copy { from, to, .. } => {
-                self.at_program_level("`copy`", &None);
-                self.write(*to, &None);
-                self.read(*from, &None);
-                let (x, y) = (p.array(*from), p.array(*to));
-                if (x.ty, x.rank) != (y.ty, y.rank) {
-                    self.flaw("2", &None, format!("`copy({}, {})`: type and rank differ", x.name, y.name));
-                }
-            }
-            Stmt::Library(call) => {
-                self.at_program_level(&format!("`{}`", call.name(p)), &call.site);
-                call.reads.iter().for_each(|a| self.read(*a, &call.site));
-                call.writes.iter().for_each(|a| self.write(*a, &call.site));
-                if let Some(message) = call.flaw(p) {
-                    self.flaw("11", &call.site, message);
-                }
-                stmt.uses().into_iter().for_each(|v| self.used(v, &call.site));
-                if let LibraryOp::Custom(id) = call.op
-                    && p.operations.get(id.index()).is_none()
-                {
-                    self.flaw("11", &call.site, format!("there is no operation {}", id.index()));
-                }
-            }
+            Stmt::Swap(a, b) => self.swap(*a, *b),
+            Stmt::Fill(a, v, _) => self.fill(*a, *v),
+            Stmt::Copy { from, to, .. } => self.copy(*from, *to),
+            Stmt::Library(call) => self.library(stmt, call),
             Stmt::Temp(a) => self.temp(*a),
             Stmt::Push(push) => {
                 self.at_program_level("`push`", &None);
@@ -260,29 +189,50 @@ impl Verifier<'_> {
                 self.at_program_level("`pop`", &None);
                 self.write(*a, &None);
             }
-            Stmt::Forward(f) => {
-                self.at_program_level("a sweep", &None);
-                f.carried.iter().chain(&f.kept).for_each(|a| self.read(*a, &None));
-                if let Length::Known(from, to) = f.length {
-                    self.is(from, Type::Index, "a bound", &None);
-                    self.is(to, Type::Index, "a bound", &None);
-                }
-                // The driver sets the bounds of each piece; the reverse half uses them too.
-                self.defined[f.from.index()] = true;
-                self.defined[f.to.index()] = true;
-                // One of the two runs: both may declare the same temporaries.
-                let temps = self.temps.clone();
-                self.block(&f.advance);
-                let declared = std::mem::replace(&mut self.temps, temps);
-                self.block(&f.record);
-                self.temps.extend(declared);
-            }
+            Stmt::Forward(f) => self.forward(f),
             Stmt::Host(..) => self.at_program_level("what the host did", &None),
             Stmt::Backward(b) => {
                 self.at_program_level("a sweep", &None);
                 self.block(&b.reverse);
             }
         }
+    }
+
+    fn set(&mut self, local: LocalId, v: ValueId) {
+        let p = self.program;
+        let decl = &p.locals[local.index()];
+        self.is(v, decl.ty, "the value of a local", &None);
+        if !self.alive[local.index()] {
+            self.flaw("1", &p.value(v).site, format!("`{}` is not alive here", decl.name));
+        }
+        if self.par.as_ref().is_some_and(|outer| outer[local.index()]) {
+            let message = format!(
+                "`{}` belongs to the code around the parallel loop, and its iterations would race to set it: \
+                 declare it inside, or combine into an array element with `+=`",
+                decl.name
+            );
+            self.flaw("7", &p.value(v).site, message);
+        }
+    }
+
+    fn parallel(&mut self, par: &Par) {
+        self.at_program_level("a parallel loop", &par.site);
+        if !(1..=Indices::MAX_RANK).contains(&par.ranges.len()) {
+            self.flaw("6", &par.site, "a parallel loop has one to six dimensions".to_string());
+        }
+        for range in &par.ranges {
+            self.is(range.from, Type::Index, "a bound", &par.site);
+            self.is(range.to, Type::Index, "a bound", &par.site);
+        }
+        for requirement in &par.requires {
+            self.is(requirement.condition, Type::Bool, "a requirement", &par.site);
+        }
+        let outer = self.par.replace(self.alive.clone());
+        let defined = self.defined.clone();
+        par.ranges.iter().for_each(|r| self.defined[r.var.index()] = true);
+        self.block(&par.body);
+        self.defined = defined;
+        self.par = outer;
     }
 
     fn claim(&mut self, claim: &Claim) {

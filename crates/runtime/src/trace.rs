@@ -19,7 +19,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, EnteredSpan, Id, Record};
 use tracing::{Event, Level, Metadata, Span, Subscriber, trace_span};
 
-/// Tells the user something that is no error: through `tracing`, or on standard error where nobody listens there.
+/// Tells the user something that is no error: through `tracing`, or on standard error where nothing listens there.
 pub fn warn(message: &str) {
     match tracing::dispatcher::has_been_set() {
         true => tracing::warn!("{message}"),
@@ -43,7 +43,7 @@ pub(crate) fn begin() {
     });
 }
 
-/// The span of one action of a schedule, of whose states beyond memory so many are on disk.
+/// The span of one action of a schedule, of whose states beyond memory this many are on disk.
 pub(crate) fn action(action: &Action, on_disk: usize) -> EnteredSpan {
     let place = |slot: Slot| match slot {
         Slot { tier: Tier::Disk, index } if index >= on_disk => format!("host[{}]", index - on_disk),

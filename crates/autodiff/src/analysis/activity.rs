@@ -1,10 +1,12 @@
 //! Activity: which arrays and values depend on the inputs and matter for the output.
 //!
-//! The analysis does not follow the order of statements: an array that is active somewhere is active everywhere.
+//! The analysis does not follow the order of statements: an array that is active somewhere is active everywhere, since it has one
+//! shadow for the whole program. So it is no dataflow problem, whose facts belong to places of the program, but a question of what can
+//! be reached in a graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{ArrayId, LocalId, Op, Program, ScalarId, Stmt, ValueId, walk};
+use ebbtide_ir::{ArrayId, Block, Indices, LocalId, Op, Program, ScalarId, Stmt, ValueId, walk};
 
 use crate::analysis::operation_arguments::saved_arrays;
 
@@ -48,6 +50,24 @@ impl Activity {
         }
         activity
     }
+}
+
+/// The loads of active arrays in a body, in source order.
+pub(crate) fn active_loads(
+    source: &Program,
+    activity: &Activity,
+    body: &Block,
+) -> Vec<(ValueId, ArrayId, Indices)> {
+    let mut loads = Vec::new();
+    walk(body, &mut |stmt| {
+        if let Stmt::Let(v) = stmt
+            && let Op::Load(array, index) = *source.op(*v)
+            && activity.values.contains(v)
+        {
+            loads.push((*v, array, index));
+        }
+    });
+    loads
 }
 
 /// Pairs (from, to) along which floats flow.

@@ -25,7 +25,7 @@ impl Variable {
         Variable { var: range.var, from: range.from, to: range.to, kind: Kind::Parallel }
     }
 
-    /// The variable of a loop inside it, where its passes are counted.
+    /// The variable of a loop inside it, where its iterations are counted.
     pub fn sequential(l: &Loop) -> Option<Variable> {
         match l.kind {
             LoopKind::For { var, from, to } if l.until.is_none() => {
@@ -221,7 +221,7 @@ fn narrow(
     depends: Depends<'_>,
 ) -> Option<Within> {
     let Step::Follow { variable: next, dimension, sign, rest } = next else { return None };
-    // Few passes beside each other are better than the fewest.
+    // Few iterations beside each other are better than the fewest.
     if next.kind == Kind::Parallel && variable.kind == Kind::Sequential {
         return None;
     }

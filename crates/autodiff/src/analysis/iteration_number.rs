@@ -31,7 +31,7 @@ impl Level {
     }
 }
 
-/// Loops with at most so many iterations cost little when they are run again.
+/// Loops with at most this many iterations cost little when they are run again.
 const FEW: i64 = 8;
 
 /// Has the loop so few iterations, whatever the arguments, that running them again costs little?
@@ -200,7 +200,7 @@ impl<'a> Ranges<'a> {
         self.extent(&self.most(&length)?)
     }
 
-    /// Numbers the iterations of a nest, one place for each pass of these loops; `None` where a bound is data.
+    /// Numbers the iterations of a nest, one place for each iteration of these loops; `None` where a bound is data.
     pub fn number(mut self, levels: &[Step]) -> Option<Numbered> {
         let mut bounds = Vec::new();
         for step in levels {

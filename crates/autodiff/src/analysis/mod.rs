@@ -1,6 +1,7 @@
 //! Facts about a program: computed once, never changed.
 
 pub(crate) mod activity;
+pub(crate) mod block_values;
 pub(crate) mod dead_on_entry;
 pub(crate) mod effects;
 pub(crate) mod extremes;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    Affines, ArrayId, Binary, Combine, LibraryCall, LibraryOp, LoopKind, Op, Program, RegionId, Stmt, Store,
+    Affines, ArrayId, Binary, Combine, LibraryCall, LibraryOp, LocalId, Op, Program, RegionId, Stmt, Store,
     ValueId, walk, walk_program_level,
 };
 
@@ -24,9 +24,9 @@ use crate::rules::is_linear;
 #[derive(Debug, Default)]
 pub(crate) struct Needed {
     /// Read by the adjoints of parallel loops and library operations in these statements.
-    adjoints: BTreeMap<ArrayId, BTreeSet<TopLevel>>,
-    /// Read by these loops, whose passes may be run again on the way back.
-    reruns: BTreeMap<ArrayId, BTreeSet<TopLevel>>,
+    adjoints: Readers,
+    /// Read by these loops, whose iterations may be run again on the way back.
+    reruns: Readers,
     /// The statements that are loops.
     loops: BTreeSet<TopLevel>,
     /// The values that the reversal of anything reads.
@@ -129,69 +129,118 @@ impl Needed {
     }
 }
 
+/// By class of arrays that are swapped with one another: the top-level statements that read them.
+type Readers = BTreeMap<ArrayId, BTreeSet<TopLevel>>;
+
 /// Finds the arrays that the adjoint reads.
+///
+/// What is needed is needed wherever it is read, so values are followed from their uses to what they are made of, whatever the
+/// order of statements: no dataflow problem. Order counts between top-level statements alone ([`Needed::earlier`]).
 pub(crate) fn needed_arrays(
     (program, affines): (&Program, &Affines),
     activity: &Activity,
     rules: &Derivatives,
     hosted: &BTreeMap<RegionId, Hosted>,
 ) -> Needed {
-    let mut position: BTreeMap<ValueId, TopLevel> = BTreeMap::new();
     let classes = swap_classes(program);
-    let mut adjoints: BTreeMap<ArrayId, BTreeSet<TopLevel>> = BTreeMap::new();
-    let mut reruns: BTreeMap<ArrayId, BTreeSet<TopLevel>> = BTreeMap::new();
-    for (k, top) in TopLevel::all(program) {
-        walk(std::slice::from_ref(top), &mut |stmt| {
-            if let Stmt::Par(par) = stmt {
-                walk(&par.body, &mut |inner| {
-                    if let Stmt::Let(v) = inner {
-                        position.insert(*v, k);
-                    }
-                });
+    let (mut adjoints, reruns) = readers(program, &classes, (activity, rules), hosted);
+    let parallel = in_parallel_loops(program);
+    let into = put_into_locals(program);
+    let stored = stored_before_loads(program, affines);
+    let mut work = used_by_adjoints(program, activity);
+    let mut values: BTreeSet<ValueId> = BTreeSet::new();
+    while let Some(v) = work.pop() {
+        if !values.insert(v) {
+            continue;
+        }
+        match program.op(v) {
+            Op::Load(array, index) => {
+                if let Some(at) = parallel.get(&v) {
+                    adjoints.entry(classes[array]).or_default().insert(*at);
+                }
+                work.extend(index.as_slice());
+                work.extend(stored.get(&v).into_iter().flatten());
             }
-            // Who won is told from what was there before and what is there after.
-            if let Stmt::Update(Combine::Min | Combine::Max, s) = stmt
-                && activity.arrays.contains(&s.array)
-            {
+            Op::Get(local) => work.extend(into.get(local).into_iter().flatten()),
+            op => work.extend(op.operands()),
+        }
+    }
+    let by_array = |by_class: Readers| {
+        classes.iter().filter_map(|(array, class)| Some((*array, by_class.get(class)?.clone()))).collect()
+    };
+    let is_loop = |stmt: &Stmt| matches!(stmt, Stmt::Loop(_));
+    let loops = TopLevel::all(program).filter(|(_, s)| is_loop(s)).map(|(k, _)| k).collect();
+    let (adjoints, reruns) = (by_array(adjoints), by_array(reruns));
+    let mut needed = Needed { adjoints, reruns, loops, values, ..Needed::default() };
+    walk_program_level(&program.body, &mut |stmt| {
+        if let Stmt::Region(region) = stmt {
+            needed.uses_of(program, &region.body);
+        }
+    });
+    needed
+}
+
+/// The top-level statements whose adjoints read arrays, but for the loads of parallel loops; and those whose iterations read arrays
+/// when they run again.
+fn readers(
+    program: &Program,
+    classes: &BTreeMap<ArrayId, ArrayId>,
+    (activity, rules): (&Activity, &Derivatives),
+    hosted: &BTreeMap<RegionId, Hosted>,
+) -> (Readers, Readers) {
+    let (mut adjoints, mut reruns) = (Readers::new(), Readers::new());
+    for (k, top) in TopLevel::all(program) {
+        walk(std::slice::from_ref(top), &mut |stmt| match stmt {
+            // Which update won is found from what was there before and what is there after.
+            Stmt::Update(Combine::Min | Combine::Max, s) if activity.arrays.contains(&s.array) => {
                 adjoints.entry(classes[&s.array]).or_default().insert(k);
             }
-            if let Stmt::Library(call) = stmt {
+            Stmt::Library(call) => {
                 for array in needed_by(call, activity, rules) {
                     adjoints.entry(classes[&array]).or_default().insert(k);
                 }
             }
-            if let Stmt::Region(region) = stmt
-                && let Some(Hosted { visits, .. }) = hosted.get(&region.id)
-            {
+            Stmt::Region(region) => {
                 // The driver reads it.
-                adjoints.entry(*visits).or_default().insert(k);
+                if let Some(Hosted { visits, .. }) = hosted.get(&region.id) {
+                    adjoints.entry(*visits).or_default().insert(k);
+                }
             }
-            if let Stmt::Loop(l) = stmt {
+            Stmt::Loop(l) => {
                 for array in reads(program, l) {
                     reruns.entry(classes[&array]).or_default().insert(k);
                 }
             }
+            _ => {}
         });
     }
+    (adjoints, reruns)
+}
+
+/// The values of parallel loops, and the top-level statement that each stands in.
+fn in_parallel_loops(program: &Program) -> BTreeMap<ValueId, TopLevel> {
+    let mut values = BTreeMap::new();
+    for (k, top) in TopLevel::all(program) {
+        walk(std::slice::from_ref(top), &mut |stmt| {
+            let Stmt::Par(par) = stmt else { return };
+            walk(&par.body, &mut |inner| {
+                if let Stmt::Let(v) = inner {
+                    values.insert(*v, k);
+                }
+            });
+        });
+    }
+    values
+}
+
+/// The values that adjoints use themselves: factors, conditions, indices, bounds.
+fn used_by_adjoints(program: &Program, activity: &Activity) -> Vec<ValueId> {
     let mut values: Vec<ValueId> = Vec::new();
-    let active = |v: &ValueId| activity.values.contains(v);
     walk(&program.body, &mut |stmt| {
         match stmt {
-            Stmt::Let(v) if active(v) => match *program.op(*v) {
-                Op::Load(_, index) => values.extend(index.as_slice()),
-                // Each factor is needed where the other one is active.
-                Op::Binary(Binary::Mul, a, b) => {
-                    values.extend(active(&b).then_some(a));
-                    values.extend(active(&a).then_some(b));
-                }
-                Op::Fma(a, b, _) => {
-                    values.extend(active(&b).then_some(a));
-                    values.extend(active(&a).then_some(b));
-                }
-                Op::Select(c, ..) => values.push(c),
-                op if is_linear(&op) => {}
-                op => values.extend(op.operands()),
-            },
+            Stmt::Let(v) if activity.values.contains(v) => {
+                used_by_partials(program, activity, *v, &mut values)
+            }
             Stmt::Store(s) | Stmt::Update(_, s) if activity.arrays.contains(&s.array) => {
                 values.extend(s.index.as_slice());
                 values
@@ -201,17 +250,8 @@ pub(crate) fn needed_arrays(
             Stmt::Library(call) => {
                 values.extend(stmt.uses().into_iter().filter(|_| flows_through(call, activity)))
             }
-            Stmt::If(branch) => values.push(branch.condition),
-            Stmt::Loop(l) => {
-                match &l.kind {
-                    LoopKind::For { from, to, .. } => values.extend([*from, *to]),
-                    LoopKind::While { condition, .. } => values.push(*condition),
-                    LoopKind::Forever => {}
-                }
-                values.extend(l.until);
-            }
-            // The loop that reverses it is safe under the same condition.
-            Stmt::Par(_) => values.extend(stmt.uses()),
+            // The loop that reverses a parallel one is safe under the same condition.
+            Stmt::If(_) | Stmt::Loop(_) | Stmt::Par(_) => values.extend(stmt.uses()),
             _ => {}
         };
         for block in stmt.blocks().filter(|block| claims_for(block, activity)) {
@@ -219,14 +259,38 @@ pub(crate) fn needed_arrays(
             values.extend(claims.flat_map(|claim| claim.index.as_slice()));
         }
     });
-    // What a local holds is made of everything that was ever put into it.
-    let mut into: BTreeMap<_, Vec<ValueId>> = BTreeMap::new();
+    values
+}
+
+/// The values that the partial derivatives of an active value are made of.
+fn used_by_partials(program: &Program, activity: &Activity, v: ValueId, values: &mut Vec<ValueId>) {
+    let active = |v: &ValueId| activity.values.contains(v);
+    match *program.op(v) {
+        Op::Load(_, index) => values.extend(index.as_slice()),
+        // Each factor is needed where the other one is active.
+        Op::Binary(Binary::Mul, a, b) | Op::Fma(a, b, _) => {
+            values.extend(active(&b).then_some(a));
+            values.extend(active(&a).then_some(b));
+        }
+        Op::Select(c, ..) => values.push(c),
+        op if is_linear(&op) => {}
+        op => values.extend(op.operands()),
+    }
+}
+
+/// What a local holds is made of everything that was ever put into it.
+fn put_into_locals(program: &Program) -> BTreeMap<LocalId, Vec<ValueId>> {
+    let mut into: BTreeMap<LocalId, Vec<ValueId>> = BTreeMap::new();
     walk(&program.body, &mut |stmt| {
         if let Stmt::Declare(local, v) | Stmt::Set(local, v) = stmt {
             into.entry(*local).or_default().push(*v);
         }
     });
-    // What a parallel loop reads may be what it has written itself.
+    into
+}
+
+/// What a parallel loop reads may be what it has written itself: for such loads, what that is made of.
+fn stored_before_loads(program: &Program, affines: &Affines) -> BTreeMap<ValueId, Vec<ValueId>> {
     let mut stored: BTreeMap<ValueId, Vec<ValueId>> = BTreeMap::new();
     walk(&program.body, &mut |stmt| {
         let Stmt::Par(par) = stmt else { return };
@@ -251,41 +315,7 @@ pub(crate) fn needed_arrays(
             }
         });
     });
-    let mut seen: BTreeSet<ValueId> = BTreeSet::new();
-    while let Some(v) = values.pop() {
-        if !seen.insert(v) {
-            continue;
-        }
-        match program.op(v) {
-            Op::Load(array, index) => {
-                if let Some(at) = position.get(&v) {
-                    adjoints.entry(classes[array]).or_default().insert(*at);
-                }
-                values.extend(index.as_slice());
-                values.extend(stored.get(&v).into_iter().flatten());
-            }
-            Op::Get(local) => values.extend(into.get(local).into_iter().flatten()),
-            op => values.extend(op.operands()),
-        }
-    }
-    let by_array = |by_class: BTreeMap<ArrayId, BTreeSet<TopLevel>>| {
-        classes.iter().filter_map(|(array, class)| Some((*array, by_class.get(class)?.clone()))).collect()
-    };
-    let is_loop = |stmt: &Stmt| matches!(stmt, Stmt::Loop(_));
-    let loops = TopLevel::all(program).filter(|(_, s)| is_loop(s)).map(|(k, _)| k).collect();
-    let mut needed = Needed {
-        adjoints: by_array(adjoints),
-        reruns: by_array(reruns),
-        loops,
-        values: seen,
-        ..Needed::default()
-    };
-    walk_program_level(&program.body, &mut |stmt| {
-        if let Stmt::Region(region) = stmt {
-            needed.uses_of(program, &region.body);
-        }
-    });
-    needed
+    stored
 }
 
 /// The arrays whose contents the adjoint of an operation reads: each factor of a product where the other one is

@@ -31,7 +31,7 @@ impl StoreForwarding {
     }
 }
 
-/// Indices are compared with those of at most so many stores: beyond, a copy costs less.
+/// Indices are compared with those of at most this many stores: beyond, a copy costs less.
 const MOST_STORES: usize = 4;
 
 /// The writes of arrays that an iteration has made, the last one last: at which index, and what, if that is known.
@@ -103,7 +103,7 @@ impl Finder<'_> {
                     forget(written, stmt, &BTreeSet::new());
                 }
                 _ => {
-                    // A pass may read what an earlier one wrote, unless each has elements of its own.
+                    // An iteration may read what an earlier one wrote, unless each has elements of its own.
                     let own = if let Stmt::Loop(l) = stmt { self.own(l) } else { BTreeSet::new() };
                     let before = written.clone();
                     forget(written, stmt, &own);
@@ -180,7 +180,7 @@ impl Finder<'_> {
         a.as_slice().iter().map(form).eq(b.as_slice().iter().map(form))
     }
 
-    /// The arrays of which each pass of a loop touches one element that no other pass does.
+    /// The arrays of which each iteration of a loop touches one element that no other iteration does.
     fn own(&mut self, l: &Loop) -> BTreeSet<ArrayId> {
         let LoopKind::For { var, .. } = l.kind else { return BTreeSet::new() };
         let mut touched: HashMap<ArrayId, Vec<Indices>> = HashMap::new();
@@ -197,7 +197,7 @@ impl Finder<'_> {
             Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }) => drop(inside.insert(*var)),
             _ => {}
         });
-        // What is read and never written by any pass does not matter.
+        // What is read and never written by any iteration does not matter.
         for (array, writes) in &mut touched {
             let written = writes.clone();
             for load in loads.remove(array).unwrap_or_default() {

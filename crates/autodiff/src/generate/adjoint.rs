@@ -15,6 +15,7 @@ use ebbtide_ir::{
 };
 
 use crate::analysis::activity::Activity;
+use crate::analysis::block_values::block_values;
 use crate::analysis::extremes::extreme_arrays;
 use crate::analysis::first_rows::{FirstRows, first_rows};
 use crate::analysis::names::Names;
@@ -35,13 +36,12 @@ use crate::normalize::early::early;
 use crate::optimize::sum_in_lanes::sum_in_lanes;
 use crate::plan::events::has_events;
 use crate::plan::scratch_arrays::{Domain, ScratchArrays};
-use crate::plan::shadow_state::{ShadowState, Shadows};
+use crate::plan::shadow_state::{ShadowState, ShadowStates, Shadows, states_in_loops};
 use crate::plan::tape_plan::{Aside, TapePlan};
 use crate::request::{DeadShadows, Optimisation, Request};
 use crate::writer::Writer;
 
 /// Writes the adjoint of a program, statement by statement.
-#[derive(Clone)]
 pub(crate) struct AdjointBuilder<'a> {
     pub source: &'a Program,
     pub affines: &'a Affines,
@@ -60,13 +60,13 @@ pub(crate) struct AdjointBuilder<'a> {
     pub scratch: BTreeMap<ArrayId, ArrayId>,
     /// Program-level values whose cotangents need no memory, and these cotangents where the adjoint is written now.
     pub block_values: BTreeSet<ValueId>,
-    pub block_bars: HashMap<ValueId, ValueId>,
-    pub shadow_states: BTreeMap<ArrayId, ShadowState>,
+    pub block_cotangents: HashMap<ValueId, ValueId>,
+    pub shadow_states: ShadowStates,
     /// Rows of shadows that a gathering loop is the first to add to, and the shadows of which it stores them.
     pub first_rows: BTreeMap<ArrayId, FirstRows>,
     pub stored_rows: BTreeSet<ArrayId>,
-    /// What shadows hold at the beginning of each iteration of a loop, as far as it was found before.
-    pub loop_states: BTreeMap<LoopId, BTreeMap<ArrayId, ShadowState>>,
+    /// What shadows hold where the reversal of an iteration of each loop begins.
+    pub loop_states: BTreeMap<LoopId, ShadowStates>,
     /// Program-level values as they are known where the adjoint is written now.
     pub env: HashMap<ValueId, ValueId>,
     /// For values and elements that are put aside in the forward half: the array of rank 0 that takes them.
@@ -108,9 +108,9 @@ impl<'a> AdjointBuilder<'a> {
             extremes: Extremes::new(),
             derivatives,
             scratch: BTreeMap::new(),
-            block_values: block_values::block_values(source, activity),
-            block_bars: HashMap::new(),
-            shadow_states: BTreeMap::new(),
+            block_values: block_values(source, activity),
+            block_cotangents: HashMap::new(),
+            shadow_states: ShadowStates::default(),
             first_rows: BTreeMap::new(),
             stored_rows: BTreeSet::new(),
             loop_states: BTreeMap::new(),
@@ -183,6 +183,8 @@ impl<'a> AdjointBuilder<'a> {
             derivatives.push(output(&mut w, "d_", name, ty, rank));
         }
         self.first_rows = self.first_rows(names.of);
+        let known = (self.activity, self.derivatives);
+        self.loop_states = states_in_loops((self.source, self.affines), known, self.without, names.of);
         self.make_shadows(&mut w, &self.results_in_place(request, &derivatives));
         let mut start = w.end();
         w.begin();

@@ -1,10 +1,10 @@
 //! Tangents and adjoints of library operations.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use ebbtide_ir::{ArrayId, Assign, Layout, LibraryCall, LibraryOp, Stmt, Way};
 
-use crate::plan::shadow_state::{ShadowState, Shadows};
+use crate::plan::shadow_state::{ShadowState, ShadowStates, Shadows};
 use crate::writer::Writer;
 
 /// Writes the tangent of an operation; `dots` has the arrays that carry tangents.
@@ -37,7 +37,7 @@ pub(crate) fn tangent(w: &mut Writer, call: &LibraryCall, dots: &HashMap<ArrayId
 pub(crate) struct LibraryAdjoint<'a> {
     pub shadows: &'a Shadows,
     /// What each shadow holds now, by the array that it shadows.
-    pub shadow_states: &'a mut BTreeMap<ArrayId, ShadowState>,
+    pub shadow_states: &'a mut ShadowStates,
 }
 
 impl LibraryAdjoint<'_> {

@@ -12,7 +12,7 @@ use ebbtide_ir::{
     Stmt, ValueId, apart as apart_in, is_zero, loads_own, walk,
 };
 
-use crate::analysis::activity::Activity;
+use crate::analysis::activity::{Activity, active_loads};
 use crate::analysis::effects::{only_store, written_by};
 use crate::analysis::extremes::{check, extreme_arrays};
 use crate::analysis::first_rows::FirstRows;
@@ -20,12 +20,12 @@ use crate::analysis::index_inverse::{covers, varying};
 use crate::analysis::store_forwarding::{StoreForwarding, store_forwarding};
 use crate::error::Error;
 use crate::generate::extremes::Extremes;
-use crate::generate::task::{Followed, Purpose, ShadowWrite, Storage, Task, sites};
+use crate::generate::task::{Followed, Purpose, ShadowWrite, Storage, Task};
 use crate::optimize::local_sums::sum_in_locals;
 use crate::optimize::scatter_to_sum::{Interchanged, Reads, Sum, Whole, partial_sums, split};
 use crate::plan::events::{Events, events};
 use crate::plan::scratch_arrays::{Domain, ScratchArrays, Tapes};
-use crate::plan::shadow_state::{ShadowState, Shadows};
+use crate::plan::shadow_state::{ShadowState, ShadowStates, Shadows, is_replaced};
 use crate::request::Optimisation;
 use crate::writer::Writer;
 use crate::writer::prune::{prune, without_unread};
@@ -49,7 +49,7 @@ pub(crate) struct ParAdjoint<'a> {
     pub shadows: &'a Shadows,
     pub extremes: &'a Extremes,
     /// What each shadow holds now, by the array that it shadows.
-    pub shadow_states: &'a mut BTreeMap<ArrayId, ShadowState>,
+    pub shadow_states: &'a mut ShadowStates,
     /// Rows of shadows that a gathering loop is the first to add to, and the shadows of which it stores them.
     pub first_rows: &'a BTreeMap<ArrayId, FirstRows>,
     pub stored_rows: &'a mut BTreeSet<ArrayId>,
@@ -70,7 +70,7 @@ impl ParAdjoint<'_> {
     pub fn write(&mut self, w: &mut Writer, par: &Par) -> Result<(), Error> {
         let written: BTreeSet<ArrayId> =
             written_by(par).into_iter().filter(|a| self.shadows.arrays.contains_key(a)).collect();
-        // Nothing flows back through a loop whose results nobody used.
+        // Nothing flows back through a loop whose results nothing used.
         if written.iter().all(|a| self.shadow_states.get(a) != Some(&ShadowState::Numbers)) {
             return Ok(());
         }
@@ -80,7 +80,7 @@ impl ParAdjoint<'_> {
         }
         let forwarding = store_forwarding(self.source, self.affines, par);
         let extreme = self.count_ties(w, par, &forwarding)?;
-        let all = sites(self.source, self.activity, &par.body);
+        let all = active_loads(self.source, self.activity, &par.body);
         let turns = !self.without.contains(&Optimisation::GatherStencils);
         let own = self.own_loads(par, &all, &written);
         let targets = match turns && !forwarding.is_undecided() {
@@ -109,7 +109,7 @@ impl ParAdjoint<'_> {
                 self.shadow_states.insert(*array, ShadowState::Nothing);
             }
         }
-        // What was read before it was written has its part of what flows, also where nobody used what was written.
+        // What was read before it was written has its part of what flows, also where nothing used what was written.
         for array in &written {
             if writes.get(array) != Some(&ShadowWrite::Forget) && all.iter().any(|site| site.1 == *array) {
                 self.shadow_states.insert(*array, ShadowState::Numbers);
@@ -178,9 +178,7 @@ impl ParAdjoint<'_> {
             let loads: Vec<Site> = all.iter().filter(|s| s.1 == *array).copied().collect();
             let top = |v: ValueId| par.body.iter().any(|s| matches!(s, Stmt::Let(w) if *w == v));
             let write = match (only_store(par, *array), loads.as_slice()) {
-                (Some(store), []) if covers(self.source, self.affines, par, *array, store.index) => {
-                    ShadowWrite::Forget
-                }
+                (Some(_), []) if is_replaced(self.source, self.affines, par, *array) => ShadowWrite::Forget,
                 (Some(store), loads) => {
                     let (own, others): (Vec<Site>, Vec<Site>) = loads
                         .iter()
@@ -555,7 +553,7 @@ fn overwrites_itself(par: &Par, array: ArrayId) -> bool {
         _ => {}
     };
     walk(&par.body, &mut |stmt| count(stmt, 1));
-    // Each pass of an inner loop writes again.
+    // Each iteration of an inner loop writes again.
     walk(&par.body, &mut |stmt| {
         if let Stmt::Loop(l) = stmt {
             walk(&l.body, &mut |inner| count(inner, 1));

@@ -58,7 +58,7 @@ pub(crate) fn build_tangent(source: &Program, wrt: &[String]) -> Result<Tangent,
     let everything: Vec<ArrayId> = source.array_ids().filter(|a| source.array(*a).ty.is_float()).collect();
     let activity = Activity::of(source, &arrays, &scalars, &everything);
     let derivatives = derivatives(source, &activity, Wanted::Tangent)?;
-    let mut maker = TangentBuilder {
+    let mut builder = TangentBuilder {
         source,
         activity: &activity,
         arrays: HashMap::new(),
@@ -70,7 +70,7 @@ pub(crate) fn build_tangent(source: &Program, wrt: &[String]) -> Result<Tangent,
         scratch: HashMap::new(),
         inside: false,
     };
-    maker.tangent(&scalars)
+    builder.tangent(&scalars)
 }
 
 struct TangentBuilder<'a> {
@@ -174,160 +174,190 @@ impl TangentBuilder<'_> {
     }
 
     fn block(&mut self, w: &mut Writer, block: &Block, d: &HashMap<ScalarId, ScalarId>) -> Result<(), Error> {
-        for stmt in block {
-            match stmt {
-                Stmt::Let(v) => {
-                    w.push(stmt.clone());
-                    if self.activity.values.contains(v) {
-                        self.value(w, *v, d);
-                    }
+        block.iter().try_for_each(|stmt| self.statement(w, stmt, d))
+    }
+
+    fn statement(
+        &mut self,
+        w: &mut Writer,
+        stmt: &Stmt,
+        d: &HashMap<ScalarId, ScalarId>,
+    ) -> Result<(), Error> {
+        match stmt {
+            Stmt::Let(v) => {
+                w.push(stmt.clone());
+                if self.activity.values.contains(v) {
+                    self.value(w, *v, d);
                 }
-                Stmt::Declare(local, v) => {
-                    w.push(stmt.clone());
-                    if self.activity.locals.contains(local) {
-                        let dot = self.dot(w, *v);
-                        let name = format!("dot_{}", self.source.locals[local.index()].name);
-                        let dot = w.local(&name, dot);
-                        self.locals.insert(*local, dot);
-                    }
-                }
-                Stmt::Set(local, v) => {
-                    w.push(stmt.clone());
-                    if let Some(dot_local) = self.locals.get(local).copied() {
-                        let dot = self.dot(w, *v);
-                        w.push(Stmt::Set(dot_local, dot));
-                    }
-                }
-                Stmt::Store(s) => {
-                    if let Some(shadow) = self.arrays.get(&s.array).copied() {
-                        let dot = self.dot(w, s.value);
-                        w.push(Stmt::Store(Store { array: shadow, value: dot, ..s.clone() }));
-                    }
-                    w.push(stmt.clone());
-                }
-                Stmt::Update(how, s) => {
-                    if let Some(shadow) = self.arrays.get(&s.array).copied() {
-                        let dot = self.dot(w, s.value);
-                        match (how, self.inside) {
-                            (Combine::Add, _) => w.accumulate(shadow, s.index, dot, s.site.clone()),
-                            (_, true) => {
-                                if let Some(beside) = self.extremes.get(&s.array) {
-                                    let part = beside.part(w, s.index, s.value, dot);
-                                    w.accumulate(shadow, s.index, part, s.site.clone());
-                                }
-                            }
-                            (_, false) => {
-                                let old = w.load(s.array, s.index, s.site.clone());
-                                let duel = Duel::new(w, *how, old, s.value);
-                                let old_dot = w.load(shadow, s.index, s.site.clone());
-                                let parts = [duel.olds_part(w, old_dot), duel.values_part(w, dot)];
-                                let sum = w.add(parts[0], parts[1]);
-                                w.store(shadow, s.index, sum, s.site.clone());
-                            }
-                        }
-                    }
-                    w.push(stmt.clone());
-                }
-                Stmt::If(branch) => {
-                    let then = self.nested(w, &branch.then, d)?;
-                    let otherwise = self.nested(w, &branch.otherwise, d)?;
-                    w.push(Stmt::If(Branch { condition: branch.condition, then, otherwise }));
-                }
-                Stmt::Loop(l) => {
-                    let body = self.nested(w, &l.body, d)?;
-                    let kind = match &l.kind {
-                        LoopKind::While { head, condition } => {
-                            LoopKind::While { head: self.nested(w, head, d)?, condition: *condition }
-                        }
-                        other => other.clone(),
-                    };
-                    let dots = l.sums.iter().filter_map(|local| self.locals.get(local));
-                    let sums = l.sums.iter().chain(dots).copied().collect();
-                    w.push(Stmt::Loop(Loop { kind, body, sums, ..l.clone() }));
-                }
-                Stmt::Par(par) => {
-                    self.find_extremes(w, par)?;
-                    self.inside = true;
-                    let body = self.nested(w, &par.body, d)?;
-                    self.inside = false;
-                    w.push(Stmt::Par(Par { body, ..par.clone() }));
-                }
-                Stmt::Region(region) => {
-                    let body = self.nested(w, &region.body, d)?;
-                    // What is put back takes its tangent with it.
-                    let undo = match &region.undo {
-                        Undo::Arrays(named) => {
-                            let tangents = named.iter().filter_map(|a| self.arrays.get(a));
-                            Undo::Arrays(named.iter().chain(tangents).copied().collect())
-                        }
-                        all_or_nothing => all_or_nothing.clone(),
-                    };
-                    w.push(Stmt::Region(ebbtide_ir::Region { body, undo, ..region.clone() }));
-                }
-                Stmt::Swap(a, b) => {
-                    w.push(stmt.clone());
-                    if let (Some(x), Some(y)) = (self.arrays.get(a), self.arrays.get(b)) {
-                        w.push(Stmt::Swap(*x, *y));
-                    }
-                }
-                Stmt::Fill(a, v, _) => {
-                    w.push(stmt.clone());
-                    if let Some(shadow) = self.arrays.get(a).copied() {
-                        let dot = self.dot(w, *v);
-                        w.fill(shadow, dot);
-                    }
-                }
-                Stmt::Copy { from, to, .. } => {
-                    w.push(stmt.clone());
-                    match (self.arrays.get(from), self.arrays.get(to)) {
-                        (Some(x), Some(y)) => w.copy(*x, *y),
-                        (None, Some(y)) => {
-                            let (y, zero) = (*y, w.real(self.source.array(*to).ty, 0.0));
-                            w.fill(y, zero);
-                        }
-                        _ => {}
-                    }
-                }
-                Stmt::Library(call) => {
-                    w.push(stmt.clone());
-                    match call.op {
-                        LibraryOp::Custom(id) => self.custom(w, call, id),
-                        _ => crate::generate::library::tangent(w, call, &self.arrays),
-                    }
-                }
-                Stmt::Temp(a) => {
-                    w.push(stmt.clone());
-                    if let Role::Temp(shape) = &self.source.array(*a).role
-                        && self.read_again().contains(a)
-                    {
-                        self.declare_copy(w, *a, shape.clone());
-                    }
-                    if let Role::Temp(shape) = &self.source.array(*a).role
-                        && without_derivative(self.source, self.activity).contains(a)
-                    {
-                        let scratch = declare_scratch(w, self.source, *a, shape.clone());
-                        self.scratch.insert(*a, scratch);
-                    }
-                    if self.activity.arrays.contains(a) {
-                        let decl = self.source.array(*a).clone();
-                        let dot_role = decl.role;
-                        let dot = w.array(format!("dot_{}", decl.name), decl.ty, decl.rank, dot_role.clone());
-                        let shape = match &dot_role {
-                            Role::Temp(shape) => shape.clone(),
-                            _ => Vec::new(),
-                        };
-                        self.arrays.insert(*a, dot);
-                        w.push(Stmt::Temp(dot));
-                        if extreme_arrays(self.activity, &self.source.body).contains(a) {
-                            let beside = declare(w, self.source, *a, shape);
-                            self.extremes.insert(*a, beside);
-                        }
-                    }
-                }
-                other => w.push(other.clone()),
             }
+            Stmt::Declare(local, v) => {
+                w.push(stmt.clone());
+                if self.activity.locals.contains(local) {
+                    let dot = self.dot(w, *v);
+                    let name = format!("dot_{}", self.source.locals[local.index()].name);
+                    let dot = w.local(&name, dot);
+                    self.locals.insert(*local, dot);
+                }
+            }
+            Stmt::Set(local, v) => {
+                w.push(stmt.clone());
+                if let Some(dot_local) = self.locals.get(local).copied() {
+                    let dot = self.dot(w, *v);
+                    w.push(Stmt::Set(dot_local, dot));
+                }
+            }
+            Stmt::Store(s) => {
+                if let Some(shadow) = self.arrays.get(&s.array).copied() {
+                    let dot = self.dot(w, s.value);
+                    w.push(Stmt::Store(Store { array: shadow, value: dot, ..s.clone() }));
+                }
+                w.push(stmt.clone());
+            }
+            Stmt::Update(how, s) => {
+                self.update(w, *how, s);
+                w.push(stmt.clone());
+            }
+            Stmt::If(_) | Stmt::Loop(_) | Stmt::Par(_) | Stmt::Region(_) => self.with_blocks(w, stmt, d)?,
+            Stmt::Swap(a, b) => {
+                w.push(stmt.clone());
+                if let (Some(x), Some(y)) = (self.arrays.get(a), self.arrays.get(b)) {
+                    w.push(Stmt::Swap(*x, *y));
+                }
+            }
+            Stmt::Fill(a, v, _) => {
+                w.push(stmt.clone());
+                if let Some(shadow) = self.arrays.get(a).copied() {
+                    let dot = self.dot(w, *v);
+                    w.fill(shadow, dot);
+                }
+            }
+            Stmt::Copy { from, to, .. } => {
+                w.push(stmt.clone());
+                match (self.arrays.get(from), self.arrays.get(to)) {
+                    (Some(x), Some(y)) => w.copy(*x, *y),
+                    (None, Some(y)) => {
+                        let (y, zero) = (*y, w.real(self.source.array(*to).ty, 0.0));
+                        w.fill(y, zero);
+                    }
+                    _ => {}
+                }
+            }
+            Stmt::Library(call) => {
+                w.push(stmt.clone());
+                match call.op {
+                    LibraryOp::Custom(id) => self.custom(w, call, id),
+                    _ => crate::generate::library::tangent(w, call, &self.arrays),
+                }
+            }
+            Stmt::Temp(a) => {
+                w.push(stmt.clone());
+                self.temp(w, *a);
+            }
+            other => w.push(other.clone()),
         }
         Ok(())
+    }
+
+    /// The tangent of what is combined into an element.
+    fn update(&mut self, w: &mut Writer, how: Combine, s: &Store) {
+        let Some(shadow) = self.arrays.get(&s.array).copied() else { return };
+        let dot = self.dot(w, s.value);
+        match (how, self.inside) {
+            (Combine::Add, _) => w.accumulate(shadow, s.index, dot, s.site.clone()),
+            (_, true) => {
+                if let Some(beside) = self.extremes.get(&s.array) {
+                    let part = beside.part(w, s.index, s.value, dot);
+                    w.accumulate(shadow, s.index, part, s.site.clone());
+                }
+            }
+            (_, false) => {
+                let old = w.load(s.array, s.index, s.site.clone());
+                let duel = Duel::new(w, how, old, s.value);
+                let old_dot = w.load(shadow, s.index, s.site.clone());
+                let parts = [duel.olds_part(w, old_dot), duel.values_part(w, dot)];
+                let sum = w.add(parts[0], parts[1]);
+                w.store(shadow, s.index, sum, s.site.clone());
+            }
+        }
+    }
+
+    /// A statement with blocks, and tangents in its blocks.
+    fn with_blocks(
+        &mut self,
+        w: &mut Writer,
+        stmt: &Stmt,
+        d: &HashMap<ScalarId, ScalarId>,
+    ) -> Result<(), Error> {
+        match stmt {
+            Stmt::If(branch) => {
+                let then = self.nested(w, &branch.then, d)?;
+                let otherwise = self.nested(w, &branch.otherwise, d)?;
+                w.push(Stmt::If(Branch { condition: branch.condition, then, otherwise }));
+            }
+            Stmt::Loop(l) => {
+                let body = self.nested(w, &l.body, d)?;
+                let kind = match &l.kind {
+                    LoopKind::While { head, condition } => {
+                        LoopKind::While { head: self.nested(w, head, d)?, condition: *condition }
+                    }
+                    other => other.clone(),
+                };
+                let dots = l.sums.iter().filter_map(|local| self.locals.get(local));
+                let sums = l.sums.iter().chain(dots).copied().collect();
+                w.push(Stmt::Loop(Loop { kind, body, sums, ..l.clone() }));
+            }
+            Stmt::Par(par) => {
+                self.find_extremes(w, par)?;
+                self.inside = true;
+                let body = self.nested(w, &par.body, d)?;
+                self.inside = false;
+                w.push(Stmt::Par(Par { body, ..par.clone() }));
+            }
+            Stmt::Region(region) => {
+                let body = self.nested(w, &region.body, d)?;
+                // What is put back takes its tangent with it.
+                let undo = match &region.undo {
+                    Undo::Arrays(named) => {
+                        let tangents = named.iter().filter_map(|a| self.arrays.get(a));
+                        Undo::Arrays(named.iter().chain(tangents).copied().collect())
+                    }
+                    all_or_nothing => all_or_nothing.clone(),
+                };
+                w.push(Stmt::Region(ebbtide_ir::Region { body, undo, ..region.clone() }));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A temporary has come to life: so do the arrays beside it.
+    fn temp(&mut self, w: &mut Writer, a: ArrayId) {
+        if let Role::Temp(shape) = &self.source.array(a).role
+            && self.read_again().contains(&a)
+        {
+            self.declare_copy(w, a, shape.clone());
+        }
+        if let Role::Temp(shape) = &self.source.array(a).role
+            && without_derivative(self.source, self.activity).contains(&a)
+        {
+            let scratch = declare_scratch(w, self.source, a, shape.clone());
+            self.scratch.insert(a, scratch);
+        }
+        if self.activity.arrays.contains(&a) {
+            let decl = self.source.array(a).clone();
+            let dot_role = decl.role;
+            let dot = w.array(format!("dot_{}", decl.name), decl.ty, decl.rank, dot_role.clone());
+            let shape = match &dot_role {
+                Role::Temp(shape) => shape.clone(),
+                _ => Vec::new(),
+            };
+            self.arrays.insert(a, dot);
+            w.push(Stmt::Temp(dot));
+            if extreme_arrays(self.activity, &self.source.body).contains(&a) {
+                let beside = declare(w, self.source, a, shape);
+                self.extremes.insert(a, beside);
+            }
+        }
     }
 
     /// A custom operation has left what it leaves: its tangent follows.

@@ -11,7 +11,7 @@ use ebbtide_ir::{
     Store, ValueId, walk,
 };
 
-use crate::analysis::activity::Activity;
+use crate::analysis::activity::{Activity, active_loads};
 use crate::analysis::needed::claims_for;
 use crate::analysis::store_forwarding::StoreForwarding;
 use crate::error::Error;
@@ -84,27 +84,27 @@ pub(crate) struct Task<'a> {
     pub map: HashMap<ValueId, ValueId>,
     pub found: Option<ValueId>,
     inside: BTreeSet<ValueId>,
-    bars: HashMap<ValueId, Cotangent>,
+    cotangents: HashMap<ValueId, Cotangent>,
     locals: HashMap<LocalId, LocalId>,
-    local_bars: HashMap<LocalId, LocalId>,
-    /// Locals whose cotangent is the same in all passes of the loops being reversed, and what it is.
+    local_cotangents: HashMap<LocalId, LocalId>,
+    /// Locals whose cotangent is the same in all inner iterations of the loops being reversed, and what it is.
     steady: HashMap<LocalId, ValueId>,
     /// Locals whose cotangent is not zero merely because something was not reached.
     reached: BTreeSet<LocalId>,
     sites: HashMap<ValueId, usize>,
     /// Loads of what the same iteration stored, and what that is.
     forwarding: &'a StoreForwarding,
-    /// Of inner loops whose number of passes is data: where it is counted.
+    /// Of inner loops whose number of inner iterations is data: where it is counted.
     passes: HashMap<LoopId, LocalId>,
     /// Where the iteration can keep what it finds on its way forward.
     store: Option<Storage<'a>>,
-    /// How passes of inner loops find what earlier ones left in locals.
+    /// How inner iterations of inner loops find what earlier ones left in locals.
     replays: HashMap<LoopId, Replay>,
     /// What inner loops left in locals, where it is kept.
     results: HashMap<LoopId, Results>,
     /// The loops inside of two others or more that all count.
     nested: BTreeSet<LoopId>,
-    /// Are some of the passes of a loop run again that are not reversed yet?
+    /// Are some of the inner iterations of a loop run again that are not reversed yet?
     partial: bool,
     /// The arrays that the body runs over a copy of, and the copies.
     copies: BTreeMap<ArrayId, ArrayId>,
@@ -119,20 +119,6 @@ pub(crate) struct Task<'a> {
     around: Vec<Around>,
     /// How many loops are being reversed around what is written now.
     depth: usize,
-}
-
-/// The loads of active arrays in a body, in source order.
-pub(crate) fn sites(source: &Program, activity: &Activity, body: &Block) -> Vec<(ValueId, ArrayId, Indices)> {
-    let mut sites = Vec::new();
-    walk(body, &mut |stmt| {
-        if let Stmt::Let(v) = stmt
-            && let Op::Load(array, index) = *source.op(*v)
-            && activity.values.contains(v)
-        {
-            sites.push((*v, array, index));
-        }
-    });
-    sites
 }
 
 impl<'a> Task<'a> {
@@ -150,7 +136,7 @@ impl<'a> Task<'a> {
             Stmt::Loop(Loop { kind: LoopKind::For { var, .. }, .. }) => drop(inside.insert(*var)),
             _ => {}
         });
-        let sites = sites(source, activity, body).iter().enumerate().map(|(n, s)| (s.0, n)).collect();
+        let sites = active_loads(source, activity, body).iter().enumerate().map(|(n, s)| (s.0, n)).collect();
         Task {
             source,
             activity,
@@ -160,9 +146,9 @@ impl<'a> Task<'a> {
             map,
             found: None,
             inside,
-            bars: HashMap::new(),
+            cotangents: HashMap::new(),
             locals: HashMap::new(),
-            local_bars: HashMap::new(),
+            local_cotangents: HashMap::new(),
             steady: HashMap::new(),
             reached: BTreeSet::new(),
             sites,
@@ -212,7 +198,7 @@ impl<'a> Task<'a> {
         self.reverse(w, body)?;
         if let Purpose::All { .. } = self.purpose {
             let outer: Vec<ValueId> =
-                self.shadows.values.keys().copied().filter(|v| self.bars.contains_key(v)).collect();
+                self.shadows.values.keys().copied().filter(|v| self.cotangents.contains_key(v)).collect();
             for v in outer {
                 let bar = self.take_bar(w, v);
                 if let (Some(bar), Some(shadow)) = (bar, self.shadows.values.get(&v)) {
@@ -353,7 +339,7 @@ impl<'a> Task<'a> {
             {
                 let zero = w.real(self.source.locals[local.index()].ty, 0.0);
                 let bar = w.local(&format!("d_{}", self.source.locals[local.index()].name), zero);
-                self.local_bars.insert(*local, bar);
+                self.local_cotangents.insert(*local, bar);
             }
         }
         for (k, stmt) in block.iter().enumerate().rev() {
@@ -376,7 +362,7 @@ impl<'a> Task<'a> {
         if let Some(flowing) = self.steady.get(&local).copied() {
             return self.contribute(w, v, flowing);
         }
-        let Some(bar) = self.local_bars.get(&local).copied() else { return };
+        let Some(bar) = self.local_cotangents.get(&local).copied() else { return };
         let flowing = w.get(bar);
         if !self.reached.remove(&local) {
             w.mask(flowing);
@@ -413,7 +399,7 @@ impl<'a> Task<'a> {
                 if !w.is_masked(bar) {
                     self.reached.insert(local);
                 }
-                if let Some(local_bar) = self.local_bars.get(&local).copied() {
+                if let Some(local_bar) = self.local_cotangents.get(&local).copied() {
                     let old = w.get(local_bar);
                     let sum = w.add(old, bar);
                     w.push(Stmt::Set(local_bar, sum));

@@ -1,5 +1,5 @@
 //! A call of a program that brings its own derivatives is made one operation before anything else happens, and put back
-//! in the end: between the two nobody looks inside.
+//! in the end: between the two nothing looks inside.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Gives every computation a value of its own.
 //!
 //! - Input: a program in which several blocks may compute one value: the two halves of a sweep are made of one loop body,
-//!   and a loop that is swept when its pass is reversed stands in the program once more.
+//!   and a loop that is swept when its iteration is reversed stands in the program once more.
 //! - Output: the same program, each value computed by one `let` or one loop, each parallel loop under its own number.
 //! - Invariant: no entry of the table of values changes, and operands stand before their uses. So what the driver knows
 //!   by number (bounds of loops that push) stays what it was.

@@ -1,7 +1,7 @@
-//! Sums at one element in a loop: what all passes of a loop inside an iteration add to one and the same element is added up
+//! Sums at one element in a loop: what all iterations of a loop inside an iteration add to one and the same element is added up
 //! in a local, and the element is touched once.
 //!
-//! In `for j in .. { d_x[i] += a * b; }` each pass would wait for memory, and lanes of iterations would load and store
+//! In `for j in .. { d_x[i] += a * b; }` each inner iteration would wait for memory, and lanes of iterations would load and store
 //! elements that may lie far apart. Input: the body of a parallel loop of an adjoint; output: the same body, where such
 //! updates stand behind their loops. The sum has an order of its own: the terms of the loop first.
 
@@ -86,21 +86,21 @@ fn take_out(w: &mut Writer, l: &mut Loop, shadows: &BTreeSet<ArrayId>) -> (Block
     if updates.is_empty() || runs(w, from, to) {
         return (before, updates);
     }
-    // A loop without passes touches nothing.
+    // A loop without inner iterations touches nothing.
     w.begin();
     let condition = w.compare(Compare::Lt, from, to);
     w.push(Stmt::If(Branch { condition, then: updates, otherwise: Block::new() }));
     (before, w.end())
 }
 
-/// Does a loop with these bounds have passes, whatever the arguments?
+/// Does a loop with these bounds have inner iterations, whatever the arguments?
 fn runs(w: &Writer, from: ValueId, to: ValueId) -> bool {
     let literal = |v: ValueId| w.program.literal(v).and_then(Literal::to_i64);
     matches!((literal(from), literal(to)), (Some(from), Some(to)) if from < to)
 }
 
-/// A value of a loop made again outside of it, where it is the same in all passes and cannot fail. The depth of recursion is
-/// that of one index.
+/// A value of a loop made again outside of it, where it is the same in all inner iterations and cannot fail. The depth of
+/// recursion is that of one index.
 fn outside(w: &mut Writer, v: ValueId, inside: &BTreeSet<ValueId>) -> Option<ValueId> {
     if !inside.contains(&v) {
         return Some(v);

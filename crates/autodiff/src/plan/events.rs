@@ -1,6 +1,6 @@
 //! What iterations find that have no bound, in order.
 //!
-//! An iteration of a parallel loop may read what it wrote, in an inner loop whose number of passes is data. There is no place
+//! An iteration of a parallel loop may read what it wrote, in an inner loop whose number of iterations is data. There is no place
 //! for each pass then. But what such loads find, and how many passes loops have, are *events* of the iteration, one after the
 //! other: with their number at hand, a part of the iteration that is run again can ask for what it found the first time.
 //!

@@ -13,7 +13,7 @@ use crate::analysis::polynomial::{Atom, Polynomial};
 use crate::normalize::early::early;
 use crate::writer::Writer;
 
-/// The arrays there are. Nobody reads what one parallel loop kept after the loops that gather it: all loops of one shape
+/// The arrays there are. Nothing reads what one parallel loop kept after the loops that gather it: all loops of one shape
 /// share their arrays. Whatever reads a place has written it before, or a loop before it has.
 #[derive(Clone, Default)]
 pub(crate) struct ScratchArrays {
@@ -33,15 +33,15 @@ pub(crate) enum Places {
     One,
     /// As many for each iteration: the first dimension tells them apart.
     Slots(i64),
-    /// One for each pass of loops in it. All iterations have as many: the first dimension tells them apart.
+    /// One for each iteration of loops in it. All iterations have as many: the first dimension tells them apart.
     Each(Numbered),
-    /// One for each pass of loops in it. Iterations have different numbers of them: the array has one dimension, and
-    /// passes are numbered over all iterations.
+    /// One for each iteration of loops in it. Iterations have different numbers of them: the array has one dimension, and
+    /// inner iterations are numbered over all iterations.
     Packed(Numbered),
 }
 
 impl Places {
-    /// The number of a pass, where passes are numbered.
+    /// The number of an inner iteration, where inner iterations are numbered.
     pub fn number(&self) -> Option<&Polynomial> {
         match self {
             Places::Each(numbered) | Places::Packed(numbered) => Some(&numbered.number),
@@ -79,9 +79,9 @@ impl ScratchArrays {
     }
 }
 
-/// Each iteration of a loop has at least so many places in a window.
+/// Each iteration of a loop has at least this many places in a window.
 const WINDOW: i64 = 64;
-/// All iterations of a loop together have at least so many.
+/// All iterations of a loop together have at least this many.
 const WINDOWS: i64 = 1 << 18;
 
 impl ScratchArrays {
@@ -112,7 +112,7 @@ impl ScratchArrays {
 }
 
 impl ScratchArrays {
-    /// The `number`th array with so many places for each element of a shadow.
+    /// The `number`th array with this many places for each element of a shadow.
     pub fn lanes(&mut self, w: &mut Writer, shadow: ArrayId, lanes: i64, number: usize) -> Option<ArrayId> {
         let decl = w.program.array(shadow).clone();
         let mut shape = match decl.role {
@@ -174,18 +174,18 @@ impl<'a> Domain<'a> {
         Some(Domain { source, affines, ranges, extents: extents? })
     }
 
-    /// Places for passes of loops in an iteration, one loop inside the other; `None` where bounds are data.
+    /// Places for iterations of loops in an iteration, one loop inside the other; `None` where bounds are data.
     pub fn places(&self, loops: &[Step]) -> Option<Places> {
         let own: Vec<Step> = self.ranges.iter().map(|r| Step::Numbered(level(r))).collect();
         let known = Ranges::new(self.source, self.affines);
-        // Where all iterations have as many passes, neighbours among them have neighbouring places.
+        // Where all iterations have as many inner iterations, neighbours among them have neighbouring places.
         match are_alike(self.affines, self.ranges.iter().map(|r| r.var).collect(), loops) {
             true => known.number(loops).map(Places::Each),
             false => known.number(&[&own, loops].concat()).map(Places::Packed),
         }
     }
 
-    /// Places for passes of loops of the source, one inside the other; `None` where nobody knows how many there are.
+    /// Places for inner iterations of loops of the source, one inside the other; `None` where their number is not known.
     pub fn places_in(&self, loops: &[&Loop]) -> Option<Places> {
         let steps = loops.iter().map(|l| Some(Step::Numbered(Level::of(l)?))).collect::<Option<Vec<_>>>()?;
         self.places(&steps).filter(|places| self.has_room(places))
@@ -258,7 +258,7 @@ fn always_accessed(source: &Program, block: &Block, see: &mut dyn FnMut(ArrayId,
     }
 }
 
-/// Are the numbers of passes of all loops by which places are told apart the same in all iterations with these variables?
+/// Are the numbers of inner iterations of all loops by which places are told apart the same in all iterations with these variables?
 fn are_alike(affines: &Affines, mut varying: Vec<ValueId>, loops: &[Step]) -> bool {
     for step in loops {
         let (Step::Numbered(level) | Step::Around(level)) = step;
@@ -354,6 +354,6 @@ pub(crate) struct Tapes {
     pub lasting: BTreeSet<ArrayId>,
     /// They are written again and again.
     pub passing: BTreeSet<ArrayId>,
-    /// Loops of the adjoint that take the passes of a loop backwards: that loop in the source.
+    /// Loops of the adjoint that take the inner iterations of a loop backwards: that loop in the source.
     pub loops: BTreeMap<LoopId, Level>,
 }

@@ -390,7 +390,7 @@ impl Planner<'_> {
         if self.plan.needed.everything {
             return true;
         }
-        // Who won is told from what was there.
+        // What was there tells which one won.
         let extreme = |stmt: &Stmt| matches!(stmt, Stmt::Update(Combine::Min | Combine::Max, _));
         let Some(stmt) = block.get(at) else { return true };
         let reads_itself = match stmt {

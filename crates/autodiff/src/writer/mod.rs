@@ -17,7 +17,7 @@ pub(crate) struct Writer {
     open: Vec<Block>,
     /// Derivatives that may be zero because an arm was not taken: times an infinite slope they stay zero.
     masked: BTreeMap<ValueId, Mask>,
-    /// How it is told whether an arm was taken.
+    /// How it is known whether an arm was taken.
     masks: Masks,
     /// Locals in which cotangents are added up: in which order is ours to say.
     pub sums: BTreeSet<LocalId>,
@@ -25,7 +25,7 @@ pub(crate) struct Writer {
     pub copies: BTreeMap<RegionId, RegionId>,
 }
 
-/// How it is told whether a derivative is zero because an arm was not taken.
+/// How it is known whether a derivative is zero because an arm was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Masks {
     /// It is zero. A program that is not differentiated again can be told so: it needs nothing but the number.
@@ -116,7 +116,7 @@ impl Writer {
     }
 
     /// The sum of two cotangents.
-    pub fn add_bars(&mut self, a: ValueId, b: ValueId) -> ValueId {
+    pub fn add_cotangents(&mut self, a: ValueId, b: ValueId) -> ValueId {
         let sum = self.add(a, b);
         if self.is_masked(a) || self.is_masked(b) { self.mask(sum) } else { sum }
     }

@@ -13,7 +13,7 @@ struct Used {
 
 /// The block without what has no effect on arrays. Loops are kept where their bodies have effects.
 pub(crate) fn prune(program: &Program, block: Block) -> Block {
-    // A local is used where a value that is used reads it, maybe in an earlier pass of a loop: look until nothing new
+    // A local is used where a value that is used reads it, maybe in an earlier iteration of a loop: look until nothing new
     // is found. What only feeds itself is never found.
     let mut used = Used::default();
     loop {

@@ -81,7 +81,7 @@ fn statement(w: &mut Writer, stmt: Stmt, map: &mut HashMap<ValueId, ValueId>) ->
             Stmt::Library(call)
         }
         Stmt::Region(region) => {
-            // Each copy of a region is one of its own: a run goes on in the copy that yielded.
+            // Each copy of a region is one of its own: a run continues in the copy that yielded.
             let id = w.new_region(region.id);
             Stmt::Region(Region { id, body: rename(w, region.body, map), ..region })
         }

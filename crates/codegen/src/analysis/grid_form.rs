@@ -42,17 +42,33 @@ pub(crate) fn grid_manner(program: &Program, facts: &Facts, par: &Par) -> Manner
     }
 }
 
+/// What a form may do with terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terms {
+    /// May iterations keep terms of sums for later?
+    pub kept: bool,
+    /// May they note terms for shared elements?
+    pub noted: bool,
+}
+
 /// The form of a loop.
-pub(crate) fn grid_form(program: &Program, facts: &Facts, par: &Par, manner: Manner) -> GridForm {
+pub(crate) fn grid_form(
+    (program, facts): (&Program, &Facts),
+    par: &Par,
+    manner: Manner,
+    terms: Terms,
+) -> GridForm {
     let sums = reductions(facts, par).len();
     match manner {
         Manner::Shares => GridForm::Bands,
         Manner::Teams => GridForm::Teams,
+        Manner::Leaves if !terms.kept => GridForm::LeafByTeam,
         Manner::Leaves if keeps_terms(program, facts, par) => GridForm::TermsFirst,
         Manner::Leaves if adds_once(facts, par) && sums <= SUMS => {
             GridForm::LeafByBlock { tile: BLOCK_WORDS / sums }
         }
         Manner::Leaves => GridForm::LeafByTeam,
+        Manner::Ordered if !terms.noted => GridForm::OneThread,
         Manner::Ordered => notes(program, facts, par).map_or(GridForm::OneThread, GridForm::Noted),
     }
 }

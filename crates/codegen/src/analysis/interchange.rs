@@ -17,6 +17,12 @@ use ebbtide_ir::{
 #[cfg(test)]
 mod tests;
 
+/// Passes of at most so many statements are taken so many as one.
+const UNROLLED: [(usize, usize); 3] = [(40, 8), (100, 4), (usize::MAX, 1)];
+
+/// So many elements are on their way at a time, to and from all tapes together.
+const AHEAD: usize = 8;
+
 /// How a loop runs inside the parallel loops of its passes.
 #[derive(Debug)]
 pub(crate) struct Interchange<'l> {
@@ -32,6 +38,20 @@ pub(crate) struct Interchange<'l> {
     pub inside: BTreeSet<ValueId>,
     /// Those of them that the domain is computed from, operands first.
     pub early: BTreeSet<ValueId>,
+}
+
+impl Interchange<'_> {
+    /// How many passes of the loop are taken as one: only what one pass hands to the next makes a thread wait then.
+    pub fn passes_as_one(&self, l: &Loop) -> usize {
+        let mut statements = 0;
+        walk(&l.body, &mut |_| statements += 1);
+        let unrolled = UNROLLED.iter().find(|(most, _)| statements <= *most).map_or(1, |(_, passes)| *passes);
+        let used: u32 = self.tapes.values().map(Tape::places).sum();
+        match used {
+            0 => unrolled,
+            used => unrolled.max(2).min(AHEAD / used as usize).max(1),
+        }
+    }
 }
 
 /// An array whose elements are held in variables while a loop runs.

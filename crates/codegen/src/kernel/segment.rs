@@ -157,7 +157,6 @@ fn meet(steps: &Steps) -> bool {
         Step::Par(_, steps) | Step::Library(_, steps) | Step::Push(_, steps) | Step::Keep(_, steps) => {
             meet(steps)
         }
-        Step::Interchanged(..) => true,
         _ => false,
     })
 }

@@ -48,7 +48,10 @@ fn decisions(program: &Program, facts: &Facts, block: &Block, machine: (Family, 
 
 fn time_loop(program: &Program, facts: &Facts, l: &Loop) -> String {
     let where_it_runs = match interchange(program, facts, l) {
-        Ok(_) => "inside its parallel loops, unless the segment yields".to_string(),
+        Ok(plan) => match plan.passes_as_one(l) {
+            1 => "inside its parallel loops, unless the segment yields".to_string(),
+            n => format!("inside its parallel loops, {n} iterations as one, unless the segment yields"),
+        },
         Err(why) => format!("outside its parallel loops: {why}"),
     };
     format!("loop {}: {where_it_runs}\n", l.id.index())
@@ -163,7 +166,7 @@ mod tests {
         "#]]
         .assert_eq(&shown(Family::C));
         expect![[r#"
-            loop 0: inside its parallel loops, unless the segment yields
+            loop 0: inside its parallel loops, 8 iterations as one, unless the segment yields
             parallel loop 0
               no proof: an access is no sum of ranges, or an element is claimed
               interior: all j where 0 <= j + w7 < v1, j + 1 >= 0, 0 <= j + w7 < u.0, 0 <= j < w.0

@@ -131,7 +131,8 @@ impl Emitter<'_> {
     /// The iterations of a parallel loop, dealt out between threads; its ranges are printed.
     pub fn kernel_iterations(&mut self, par: &Par, manner: Manner, reductions: &[(Combine, &Store)]) {
         let (program, facts) = (self.program, self.facts);
-        let form = &grid_form(program, facts, par, manner);
+        let terms = self.forms.terms();
+        let form = &grid_form((program, facts), par, manner, terms);
         if let GridForm::Noted(notes) = form {
             self.noted.insert(par.id, notes.terms());
         }

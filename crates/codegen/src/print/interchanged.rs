@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ebbtide_ir::{After, ArrayId, Block, Loop, LoopKind, Op, Par, Stmt, ValueId, walk};
+use ebbtide_ir::{After, ArrayId, Block, Loop, LoopKind, Op, Par, Stmt, ValueId};
 
 use crate::analysis::block_width::block_width;
 use crate::analysis::interchange::{Interchange, Tape, interchange};
@@ -20,17 +20,12 @@ use crate::print::emitter::{Emitter, line};
 use crate::print::statements::{Context, flatten};
 use crate::transform::forms::Iterations;
 use crate::transform::lower::{Shared, Team, element, operation};
-
-/// Passes of at most so many statements are printed so many as one.
-const UNROLLED: [(usize, usize); 3] = [(40, 8), (100, 4), (usize::MAX, 1)];
-
-/// So many elements are on their way at a time, to and from all tapes together.
-const AHEAD: usize = 8;
+use crate::transform::step::Step as Optional;
 
 impl Emitter<'_> {
     /// How a loop runs inside the parallel loops of its passes, where it does.
     pub fn interchange<'l>(&self, l: &'l Loop) -> Option<Interchange<'l>> {
-        match (self.family, self.yields) {
+        match (self.family, self.yields || self.forms.leaves_out(Optional::Interchange)) {
             (Family::Cuda, false) => interchange(self.program, self.facts, l).ok(),
             _ => None,
         }
@@ -131,11 +126,7 @@ impl Emitter<'_> {
                 line!(self, "const i64 v{} = v{};", range.var.index(), same.var.index());
             }
         }
-        let mut statements = 0;
-        walk(&l.body, &mut |_| statements += 1);
-        let unrolled = UNROLLED.iter().find(|(most, _)| statements <= *most).map_or(1, |(_, passes)| *passes);
-        let used: u32 = plan.tapes.values().map(Tape::places).sum();
-        let together = unrolled.max(2).min(AHEAD / used.max(1) as usize).max(1);
+        let together = plan.passes_as_one(l);
         self.take_elements(plan, first, together);
         line!(self, "for (i64 pass = 0; pass < passes;) {{");
         if self.outer_loops == 0 {
@@ -145,7 +136,7 @@ impl Emitter<'_> {
         line!(self, "const i64 until = eb_until(pass, passes);");
         let var = var.index();
         if plan.tapes.is_empty() {
-            line!(self, "#pragma unroll {unrolled}");
+            line!(self, "#pragma unroll {together}");
             line!(self, "for (; pass < until; pass++) {{ v{var} = begin + pass;");
             self.pass_of(l, &pass);
             line!(self, "}} }}");

@@ -19,6 +19,7 @@ use crate::kernel::name::{Name, Ty};
 use crate::kernel::segment::{By, Step};
 use crate::print::c_types::{c_type, from_bits, to_bits};
 use crate::print::emitter::{Emitter, line};
+use crate::transform::step::Step as Optional;
 
 impl Emitter<'_> {
     /// Prints the function of one segment.
@@ -33,8 +34,8 @@ impl Emitter<'_> {
             .collect();
         self.forms.assertions = assertions(program, block);
         self.waiting = match self.family {
-            Family::C => only_added_to(program, block),
-            Family::Cuda => BTreeMap::new(),
+            Family::C if !self.forms.leaves_out(Optional::DeferredProducts) => only_added_to(program, block),
+            _ => BTreeMap::new(),
         };
         let waiting: BTreeSet<ArrayId> = self.waiting.values().flatten().copied().collect();
         let at_any_label = program.entered == Entered::AtAnyLabel;

@@ -12,11 +12,13 @@ use ebbtide_ir::{ArrayId, Block, Facts, Par, Program, Type, ValueId};
 use crate::analysis::address_reuse::always_touched;
 use crate::analysis::assertions::Around;
 use crate::analysis::boundary_conditions::{FarFromBoundaries, statements_of, usual_conditions};
+use crate::analysis::grid_form::Terms;
 use crate::analysis::interior::Interior;
 use crate::analysis::names::{reductions, sharing, values_inside};
 use crate::analysis::narrow_index::Narrow;
 use crate::analysis::vectors::side_by_side;
 use crate::kernel::grid::{self, Grid};
+use crate::kernel::interval::{Interval, Narrowing, Rows};
 use crate::kernel::name::{Fresh, Name};
 use crate::kernel::nest::{self, Nest};
 use crate::kernel::show::{is_wanted, show};
@@ -96,6 +98,19 @@ impl Forms<'_> {
     /// Is a step left out?
     pub fn leaves_out(&self, step: Step) -> bool {
         self.left_out.contains(&step)
+    }
+
+    /// What iterations on a grid may do with terms.
+    pub fn terms(&self) -> Terms {
+        Terms { kept: !self.leaves_out(Step::KeptTerms), noted: !self.leaves_out(Step::NotedTerms) }
+    }
+
+    /// The interval of a row in which iterations are in the interior: nothing, where that step is left out.
+    pub fn interval(&self, interior: &Interior) -> Interval {
+        match self.leaves_out(Step::Interior) {
+            true => Interval { before: Vec::new(), narrowings: vec![Narrowing::Empty], rows: Rows::Each },
+            false => interior.interval(),
+        }
     }
 
     /// Makes a step: the body after it, or the same where the step is left out.

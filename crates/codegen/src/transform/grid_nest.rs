@@ -20,6 +20,7 @@ use crate::kernel::stmt::Body;
 use crate::transform::forms::{Forms, Iterations, Proved};
 use crate::transform::lower::{Shared, Team};
 use crate::transform::sides::PerSide;
+use crate::transform::step::Step;
 
 /// A parallel loop, and what its tree is made from.
 #[derive(Clone, Copy)]
@@ -85,7 +86,7 @@ impl GridLoop<'_> {
         let interior = interior(program, par, &inside, Decide::RowsToo);
         let it = Iterations { par, shared: &Shared::default(), team: Team::Alone };
         // Two texts that do nearly the same would be one too many.
-        match forms.is_mostly_checked(&it, &interior) {
+        match forms.leaves_out(Step::Interior) || forms.is_mostly_checked(&it, &interior) {
             true => Known::Nothing,
             false => Known::Interior(Box::new(interior)),
         }

@@ -65,7 +65,7 @@ impl ParallelLoop<'_> {
             ([], Order::OfProgram, _) => Over::Rows(Interiors::OfEach),
             // The same thread runs an iteration as ever.
             ([], Order::Exchanged, _) => Over::Columns { aligned: 1 },
-            _ if self.keeps_terms() => Over::Terms,
+            _ if self.keeps_terms() && !forms.leaves_out(Step::KeptTerms) => Over::Terms,
             _ => Over::Leaves,
         };
         let shares = For { kind, over, body: vec![Node::For(rows)] };
@@ -92,7 +92,7 @@ impl ParallelLoop<'_> {
         let body = vec![Node::Iterations(Run { first: First::At(0), body: forms.hoisted(&it, &interior) })];
         let inside_row = For { kind: Kind::Seq, over: Over::Interior { step: 1, unrolled: 1 }, body };
         let careful = forms.checked_at_once(&it);
-        let row = Row { interval: interior.interval(), least: 0, careful, inside: vec![inside_row] };
+        let row = Row { interval: forms.interval(&interior), least: 0, careful, inside: vec![inside_row] };
         let work = work(program, inside, &par.body);
         Some(Buckets { tables, work, terms, bytes, row, exit: forms.fresh.next() })
     }
@@ -121,8 +121,12 @@ impl ParallelLoop<'_> {
                 (0, vec![For { kind: Kind::Seq, over, body }])
             }
         };
-        let row = Row { interval: form.interior.interval(), least, careful, inside: loops };
-        For { kind: Kind::Seq, over: Over::Rows(form.interiors.clone()), body: vec![Node::Row(row)] }
+        let row = Row { interval: forms.interval(&form.interior), least, careful, inside: loops };
+        let interiors = match forms.leaves_out(Step::Interior) {
+            true => Interiors::OfEach,
+            false => form.interiors.clone(),
+        };
+        For { kind: Kind::Seq, over: Over::Rows(interiors), body: vec![Node::Row(row)] }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The steps from the program to the text of an iteration, by name.
+//! The steps from the program to iterations and the loops around them, by name.
 
 use std::collections::BTreeSet;
 
@@ -21,12 +21,17 @@ pub(crate) enum Step {
     AddressReuse,
     SinkStores,
     Buckets,
+    KeptTerms,
+    NotedTerms,
+    Interchange,
+    DeferredProducts,
 }
 
 impl Step {
-    /// The steps that make bodies faster and can be left out.
-    pub const OPTIONAL: [Step; 10] = [
+    /// The steps that make programs faster and can be left out.
+    pub const OPTIONAL: [Step; 15] = [
         Step::FaultsAtEnd,
+        Step::Interior,
         Step::HoistInvariants,
         Step::Vectorise,
         Step::Jam,
@@ -36,6 +41,10 @@ impl Step {
         Step::AddressReuse,
         Step::SinkStores,
         Step::Buckets,
+        Step::KeptTerms,
+        Step::NotedTerms,
+        Step::Interchange,
+        Step::DeferredProducts,
     ];
 
     /// What people call it.
@@ -57,6 +66,10 @@ impl Step {
             Step::AddressReuse => "address reuse",
             Step::SinkStores => "sink stores",
             Step::Buckets => "buckets",
+            Step::KeptTerms => "kept terms",
+            Step::NotedTerms => "noted terms",
+            Step::Interchange => "interchange",
+            Step::DeferredProducts => "deferred products",
         }
     }
 

@@ -6,11 +6,13 @@ use ebbtide_codegen::{Target, Threads, c_unit};
 use ebbtide_conformance::Input;
 use ebbtide_ir::passes::simplify_segments;
 use ebbtide_ir::{Block, Literal, Program, Type};
+use ebbtide_runtime::{Compiled, Next};
 use expect_test::{ExpectFile, expect_file};
 
 use crate::cuda_text::{blocks_of_reversed, reversed, yielding};
 use crate::gradients::with_misfit;
-use crate::{boundaries, devices, programs};
+use crate::stages::{World, drive};
+use crate::{boundaries, devices, gradients, programs};
 
 /// Compares the functions of a program, without what stands before them in every text.
 fn check(program: &Program, expected: ExpectFile) {
@@ -85,16 +87,56 @@ pub fn programs_of_golden_texts_are_the_same_on_the_interpreter_and_on_their_tar
 }
 
 #[test]
-fn the_same_bits_come_of_programs_whose_optional_steps_are_left_out() {
-    let all = "faults at end,hoist invariants,vectorise,jam,specialise,narrow index,predicate,address reuse,sink stores";
-    for left_out in [all, "jam", "hoist invariants"] {
-        let test = "c_text::programs_of_golden_texts_are_the_same_on_the_interpreter_and_on_their_target";
+pub fn golden_texts_that_yield_or_reverse_are_the_same_on_the_interpreter_and_on_their_target() {
+    gradients::pointwise(19, 3).check_bits(3);
+    let runs = devices::all().map(|device| {
+        let compiled = Compiled::new(&yielding(), &device).unwrap();
+        let mut world = World::new(&device, 64, &[0, 1, 0], &[0]);
+        let yields = drive(&compiled, &[], &mut world, |_| Next::Resume).unwrap();
+        (yields.len(), world.seen())
+    });
+    assert_eq!(runs[0].0, 1);
+    runs.iter().for_each(|run| assert_eq!(*run, runs[0]));
+}
+
+/// Tests of this binary that compare a device with the interpreter: of programs without sums, and of programs with sums.
+const STENCILS: &[&str] =
+    &["c_text::programs_of_golden_texts_are_the_same_on_the_interpreter_and_on_their_target"];
+const SUMS: &[&str] = &[
+    "workloads::ordered_sums_at_elements_that_data_choose_are_the_same_everywhere",
+    "workloads::ordered_sums_with_as_many_terms_as_data_say_are_the_same_everywhere",
+    "workloads::sums_over_long_iterations_are_the_same_everywhere",
+    "workloads::products_beside_sums_of_all_kinds_are_the_same_everywhere",
+];
+
+/// Runs such tests without optional steps of code generation.
+pub fn without_optional_steps(arguments: &[&str], on: &str) {
+    let all = "faults at end,interior,hoist invariants,vectorise,jam,specialise,narrow index,predicate,address reuse,\
+               sink stores,buckets,kept terms,noted terms,interchange,deferred products";
+    let of_loops = "buckets,kept terms,noted terms,interchange,deferred products";
+    let runs = [
+        (all, STENCILS),
+        (all, SUMS),
+        ("jam", STENCILS),
+        ("hoist invariants", STENCILS),
+        ("interior", STENCILS),
+        (of_loops, SUMS),
+    ];
+    for (left_out, tests) in runs {
         let ran = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", test])
+            .args(arguments)
+            .arg("--exact")
+            .args(tests.iter().map(|test| format!("{on}{test}")))
             .env("EBBTIDE_WITHOUT", left_out)
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&ran.stdout);
-        assert!(ran.status.success() && said.contains("1 passed"), "without {left_out}: {said}");
+        let passed = format!("{} passed", tests.len());
+        assert!(ran.status.success() && said.contains(&passed), "without {left_out}: {said}");
     }
+}
+
+#[test]
+fn the_same_bits_come_of_programs_whose_optional_steps_are_left_out() {
+    without_optional_steps(&[], "");
 }

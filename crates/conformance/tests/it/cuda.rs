@@ -79,6 +79,12 @@ macro_rules! on_cuda {
     )*};
 }
 
+#[test]
+#[ignore = "needs CUDA"]
+fn the_same_bits_come_of_programs_whose_optional_steps_are_left_out() {
+    crate::c_text::without_optional_steps(&["--ignored"], "cuda::");
+}
+
 on_cuda! {
     boundaries {
         conditions_over_indices_are_the_same_everywhere,
@@ -86,6 +92,7 @@ on_cuda! {
     }
     c_text {
         programs_of_golden_texts_are_the_same_on_the_interpreter_and_on_their_target,
+        golden_texts_that_yield_or_reverse_are_the_same_on_the_interpreter_and_on_their_target,
     }
     cancel {
         a_launch_that_never_ends_is_stopped_and_its_arrays_can_be_used_again,

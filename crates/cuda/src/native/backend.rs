@@ -10,7 +10,7 @@ use ebbtide_runtime::{
 };
 
 use super::domains::Domains;
-use super::{Native, halos, leaves};
+use super::{Form, Native, halos, leaves};
 use crate::compiler::Architecture;
 use crate::gpu::Gpu;
 use crate::hosted::{Cut, Part, calls_the_host};
@@ -112,7 +112,7 @@ unsafe impl Backend for Cuda {
             counters: self.counters.clone(),
             blocks: self.blocks,
         };
-        native.compile()?;
+        native.loaded(Form::Usual)?;
         native.clear_partials()?;
         Ok(Arc::new(native))
     }

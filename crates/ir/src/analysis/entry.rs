@@ -61,7 +61,7 @@ pub struct Entry {
     pub visible_in: Vec<Made>,
     /// What is made before it and may be read from it on.
     pub needed: Made,
-    /// The visible temporaries that another pass of a loop may make anew.
+    /// The visible temporaries that another iteration of a loop may make anew.
     pub remade: BTreeSet<ArrayId>,
     /// The visible values that are computed from arguments, shapes and other values, operands before uses: all but
     /// elements, local variables and the variables of loops.
@@ -131,8 +131,8 @@ impl Entry {
         Some(entry)
     }
 
-    /// What a run that was entered here, in the passes `entered`, and that knew `known`, still does not know in
-    /// the passes `now`: what it skipped and has not come by since.
+    /// What a run that was entered here, in the iterations `entered`, and that knew `known`, still does not know in
+    /// the iterations `now`: what it skipped and has not come by since.
     pub fn unknown(&self, known: &Made, entered: &[u64], now: &[u64]) -> Made {
         let mut unknown = Made::default();
         for (depth, made) in self.visible_in.iter().enumerate() {

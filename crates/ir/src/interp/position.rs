@@ -1,8 +1,8 @@
 //! Places as positions: paths in the program as written, which print and parse.
 //!
-//! Children are counted among the statements with a body of their own (loops, branches, calls, regions) that have the
-//! same name: a label that stands once in its block is its label and nothing else. The iteration of a `for` is the value of its variable, that
-//! of any other loop the number of finished passes.
+//! Children are counted among the statements with a body of their own (loops, branches, calls, regions) that have the same
+//! name: a label that stands once in its block is its label and nothing else. The iteration of a `for` is the value of its
+//! variable, that of any other loop the number of finished iterations.
 
 use ebbtide_checkpoint::{Position, Step};
 

@@ -1,4 +1,4 @@
-//! Dead code: what nobody uses and nobody would miss.
+//! Dead code: what nothing uses and whose absence changes nothing.
 
 use std::collections::BTreeSet;
 

@@ -3,13 +3,13 @@
 use super::ids::*;
 use super::program::*;
 
-/// A region and, for each sequential loop around it, outermost first, how many passes were finished before
+/// A region and, for each sequential loop around it, outermost first, how many iterations were finished before
 /// this one. Together with the program this is a full path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The region.
     pub region: RegionId,
-    /// Finished passes of each enclosing loop, outermost first.
+    /// Finished iterations of each enclosing loop, outermost first.
     pub iterations: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Arrays in memory that somebody else owns: NumPy's, a C library's, PyTorch's on a GPU.
+//! Arrays in memory that others own: NumPy's, a C library's, PyTorch's on a GPU.
 //!
 //! Input: an address, a shape, and an owner whose drop may free the memory. Output: an [`AnyArray`] that programs use in
 //! place. Invariant: the array never frees the memory and never uses it after its owner is dropped.
@@ -26,7 +26,7 @@ impl AnyArray {
     ///
     /// - *Bounds*: `start` heads as many initialised bytes as the shape takes.
     /// - *Liveness*: they exist until `owner` is dropped.
-    /// - *Exclusive access*: while the array exists, nobody else writes them; nobody else reads them either while a
+    /// - *Exclusive access*: while the array exists, nothing else writes them; nothing else reads them either while a
     ///   launch that takes the array as [`Arg::Write`](crate::Arg::Write), or a `&mut` of it, is alive. Of memory that is
     ///   shared for reading the array is used by `&` alone.
     /// - *Validity*: bytes of `bool` elements are 0 or 1.

@@ -15,9 +15,9 @@ pub enum Event {
     Wait,
     /// A region was compiled that can yield.
     Region,
-    /// A gradient run took a state back, to run passes again.
+    /// A gradient run took a state back, to run iterations again.
     Replay,
-    /// The passes that every device runs before it prints code were left out: one of them made a loop unlawful.
+    /// The iterations that every device runs before it prints code were left out: one of them made a loop unlawful.
     Unsimplified,
     /// Several threads ran a piece of program together.
     Shared,
@@ -64,12 +64,12 @@ impl Counters {
         self.of(Event::Region)
     }
 
-    /// How often gradient runs took a state back, to run passes again.
+    /// How often gradient runs took a state back, to run iterations again.
     pub fn replays(&self) -> u64 {
         self.of(Event::Replay)
     }
 
-    /// How many programs were compiled as they stand, because a simplifying pass made one of their loops unlawful. That is
+    /// How many programs were compiled as they stand, because a simplifying iteration made one of their loops unlawful. That is
     /// a flaw of Ebbtide; it costs speed alone.
     pub fn unsimplified(&self) -> u64 {
         self.of(Event::Unsimplified)

@@ -57,10 +57,10 @@ pub struct TapePlaces {
     claimed: usize,
 }
 
-/// The places of an array of at most so many bytes share memory: a piece for each would take more than it holds.
+/// The places of an array of at most this many bytes share memory: a piece for each would take more than it holds.
 const SMALL: usize = 64;
 
-/// Devices copy arrays so many bytes at a time, each from such a multiple.
+/// Devices copy arrays this many bytes at a time, each from such a multiple.
 const AT_ONCE: usize = 16;
 
 fn byte_count(program: &Program, array: ArrayId, shape: &[usize]) -> Result<usize> {
@@ -135,7 +135,7 @@ pub struct Frame {
     pub kept: Vec<*mut u8>,
     /// What may ask the launch to stop.
     pub cancel: Option<Cancel>,
-    /// Finished passes of the outermost loop that runs, for who wants to know how far the launch is.
+    /// Finished iterations of the outermost loop that runs, for who wants to know how far the launch is.
     pub done: Arc<AtomicI64>,
     /// What an executable that runs apart from the host keeps of the frame on its side. Who changes addresses, shapes or how
     /// much tapes hold, when nothing that was enqueued is still to run, takes it away; the executable makes it anew.
@@ -150,7 +150,8 @@ pub struct Frame {
     alike: bool,
 }
 
-// SAFETY (*Liveness*, *Exclusive access*): a frame's addresses point into buffers that it owns or that its launch borrows for as long as it lives.
+// SAFETY (*Liveness*, *Exclusive access*): a frame's addresses point into buffers that it owns or that its launch borrows for
+// as long as it lives.
 unsafe impl Send for Frame {}
 
 impl Frame {
@@ -268,7 +269,7 @@ impl Frame {
         self.reserve_tape_of(array, count, bytes, spare, meter)
     }
 
-    /// As [`Frame::reserve_tape`], with so many bytes in each place.
+    /// As [`Frame::reserve_tape`], with this many bytes in each place.
     pub(crate) fn reserve_tape_of(
         &mut self,
         array: ArrayId,
@@ -337,7 +338,8 @@ impl Frame {
         if view.bytes == 0 {
             return &mut [];
         }
-        // SAFETY (*Bounds*, *Exclusive access*): as above; the launch holds written arrays exclusively, and temporaries are the frame's own.
+        // SAFETY (*Bounds*, *Exclusive access*): as above; the launch holds written arrays exclusively, and temporaries are the
+        // frame's own.
         unsafe { std::slice::from_raw_parts_mut(view.address, view.bytes) }
     }
 
@@ -382,7 +384,8 @@ impl Frame {
     pub(crate) fn copy_from(&mut self, array: ArrayId, buffer: &Buffer) -> Result<()> {
         let view = self.arrays[array.index()];
         buffer.of_size(view.bytes)?;
-        // SAFETY (*Liveness*, *Bounds*): as for `copy_to`; (*Exclusive access*): the launch holds written arrays exclusively, and temporaries are the frame's own.
+        // SAFETY (*Liveness*, *Bounds*): as for `copy_to`; (*Exclusive access*): the launch holds written arrays exclusively,
+        // and temporaries are the frame's own.
         unsafe { buffer.copy_out(view.address) }
     }
 }

@@ -144,7 +144,7 @@ fn host_array<'a>(view: View, rank: usize, read_only: bool) -> HostArray<'a> {
         return HostArray { shape, bytes: Bytes::Own(Vec::new()) };
     }
     let bytes = if read_only {
-        // SAFETY (*Liveness*, *Bounds*): see `Frame::bytes`; nobody writes an array that the launch only borrows.
+        // SAFETY (*Liveness*, *Bounds*): see `Frame::bytes`; nothing writes an array that the launch only borrows.
         Bytes::Shared(unsafe { std::slice::from_raw_parts(view.address, view.bytes) })
     } else {
         // SAFETY (*Exclusive access*): the launch holds written arrays exclusively, each under one identifier.

@@ -112,7 +112,7 @@ pub unsafe trait Executable: Send + Sync {
     fn run(&self, segment: usize, frame: &mut Frame, start: Start<'_>) -> Result<Outcome>;
 
     /// Runs one segment that cannot yield, from its beginning, after all that was asked for before; the host need not
-    /// wait for its end. Until [`Executable::settle`] nobody but this executable looks at the frame's addresses,
+    /// wait for its end. Until [`Executable::settle`] only this executable looks at the frame's addresses,
     /// places and scalars; new places on tapes may be added, scalars set.
     fn enqueue(&self, segment: usize, frame: &mut Frame) -> Result<()> {
         match self.run(segment, frame, Start::Beginning)? {
@@ -122,7 +122,7 @@ pub unsafe trait Executable: Send + Sync {
     }
 
     /// What was asked for is on its way to the device when this returns: before its memory is asked for something, or
-    /// memory that was used goes to somebody else.
+    /// memory that was used goes to another owner.
     fn submit(&self, _frame: &mut Frame) -> Result<()> {
         Ok(())
     }

@@ -42,7 +42,7 @@ impl Accumulated {
         self.outputs.iter().filter(|(_, at)| !is_zero(*at)).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Says it in the trace, once; looks only where somebody listens, since on a GPU a look waits for it.
+    /// Says it in the trace, once; looks only where something listens, since on a GPU a look waits for it.
     pub fn trace(&self, args: &[Arg<'_>]) {
         if self.outputs.is_empty() || !tracing::enabled!(tracing::Level::INFO) {
             return;
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::interpreter;
 
-    /// Counts what it is told at level `INFO`.
+    /// Counts events of level `INFO`.
     struct Count(Arc<AtomicUsize>);
 
     impl Subscriber for Count {

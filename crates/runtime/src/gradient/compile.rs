@@ -23,7 +23,7 @@ pub(crate) struct Variant {
     pub program: Arc<Program>,
     pub facts: Arc<Facts>,
     pub steps: Steps,
-    /// By loop: what a pass pushes.
+    /// By loop: what an iteration pushes.
     pub pushes: BTreeMap<LoopId, Vec<Pushes>>,
     pub pushes_outside: Vec<Pushes>,
     /// The regions of the source that yield.
@@ -59,7 +59,7 @@ impl Variant {
             return Ok(Arc::new([recorded?]));
         }
         let swept = Variant::new(source, request, Inner::Swept, device)?;
-        // Where an inner loop has no length that is known before, its tape cannot be part of a pass's.
+        // Where an inner loop has no length that is known before, its tape cannot be part of an iteration's.
         Ok(recorded.ok().into_iter().chain([swept]).collect())
     }
 

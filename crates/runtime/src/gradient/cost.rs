@@ -13,7 +13,7 @@ use crate::gradient::counts::{Known, Nest};
 use crate::gradient::planner::Need;
 use crate::gradient::steps::{Step, Sweep};
 
-/// Passes that are assumed of an inner loop whose number of passes is data.
+/// Iterations that are assumed of an inner loop whose number of iterations is data.
 const UNKNOWN_PASSES: f64 = 100.0;
 
 impl Variant {
@@ -135,14 +135,14 @@ impl Variant {
         })
     }
 
-    /// What a loop pushes was pushed before it by the pass around it, and has been popped when the loop is swept.
+    /// What a loop pushes was pushed before it by the iteration around it, and has been popped when the loop is swept.
     fn reused(&self, outer: LoopId, inner: LoopId, sizes: &[u64]) -> u64 {
         let pushed =
             |id| self.pushes.get(&id).into_iter().flatten().map(|p| p.array).collect::<BTreeSet<_>>();
         pushed(outer).intersection(&pushed(inner)).map(|a| sizes[a.index()]).sum()
     }
 
-    /// The work of a block: its own is 1, loops in it count with their passes.
+    /// The work of a block: its own is 1, loops in it count with their iterations.
     fn work(&self, block: &Block, views: &[View], scalars: &[Literal]) -> f64 {
         let mut work = 1.0;
         for stmt in block {
@@ -162,8 +162,8 @@ impl Variant {
         work
     }
 
-    /// The number of passes of a loop with these bounds, where it follows from the arguments. Bounds that cannot be
-    /// computed (a division by zero) belong to a loop that is not reached, or fail where it is: it has no passes.
+    /// The number of iterations of a loop with these bounds, where it follows from the arguments. Bounds that cannot be
+    /// computed (a division by zero) belong to a loop that is not reached, or fail where it is: it has no iterations.
     fn passes(&self, from: ValueId, to: ValueId, views: &[View], scalars: &[Literal]) -> Option<u64> {
         self.range(from, to, views, scalars).map(|(from, to)| to.saturating_sub(from).max(0) as u64)
     }
@@ -195,7 +195,7 @@ impl Variant {
         Ok(self.nest(pushes, views, scalars)?.all(0, 1))
     }
 
-    /// How often the push is made in these passes.
+    /// How often the push is made in these iterations.
     pub fn times_in(
         &self,
         pushes: &Pushes,

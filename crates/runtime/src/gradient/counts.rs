@@ -1,7 +1,7 @@
-//! How often a push is made in a range of passes of a loop.
+//! How often a push is made in a range of iterations of a loop.
 //!
 //! - Input: the loops around the push, whose bounds are sums of numbers and of the variables of loops around them.
-//! - Output: the number of pushes in all passes of a range, and a bound for one pass.
+//! - Output: the number of pushes in all iterations of a range, and a bound for one iteration.
 //! - Invariant: what is counted is never less than what is pushed. Where counting would take long, it is more.
 
 use ebbtide_autodiff::Pushes;
@@ -10,7 +10,7 @@ use ebbtide_ir::{Affines, ValueId};
 /// Terms that are added up before a bound is taken instead.
 const MOST_TERMS: u64 = 1 << 22;
 
-/// `Σ coefficient · variable + constant`; variables by level, level 0 is the loop whose passes are counted.
+/// `Σ coefficient · variable + constant`; variables by level, level 0 is the loop whose iterations are counted.
 #[derive(Clone, Debug)]
 struct Linear {
     terms: Vec<(usize, i128)>,
@@ -75,7 +75,7 @@ impl Nest {
                         Known::Number(n) => {
                             sum.constant = sum.constant.checked_add(c.checked_mul(n.into())?)?
                         }
-                        // As many passes as a loop has that is not reached.
+                        // As many iterations as a loop has that is not reached.
                         Known::Never => return Some(Linear { terms: Vec::new(), constant: 0 }),
                         Known::No => return None,
                     }
@@ -88,7 +88,7 @@ impl Nest {
         Some(Nest { bounds })
     }
 
-    /// The pushes of all passes from `from` to `to`.
+    /// The pushes of all iterations from `from` to `to`.
     pub fn all(&self, from: i64, to: i64) -> u64 {
         let passes = to.saturating_sub(from).max(0) as u64;
         let mut terms = MOST_TERMS;
@@ -100,7 +100,7 @@ impl Nest {
         )
     }
 
-    /// No pass from `from` to `to` makes more pushes than this.
+    /// No iteration from `from` to `to` makes more pushes than this.
     pub fn most(&self, from: i64, to: i64) -> u64 {
         let mut ranges = vec![(i128::from(from), i128::from(to.max(from.saturating_add(1))) - 1)];
         let mut most: u64 = 1;
@@ -126,7 +126,7 @@ impl Nest {
         difference.extremes(ranges).1
     }
 
-    /// Adds up the passes of the loops from a level on; `None` where there are too many terms. The depth of recursion is that
+    /// Adds up the iterations of the loops from a level on; `None` where there are too many terms. The depth of recursion is that
     /// of nesting in the source.
     fn sum(
         &self,
@@ -186,7 +186,7 @@ mod tests {
         Linear { terms: terms.to_vec(), constant }
     }
 
-    /// The pushes of each pass, counted one by one.
+    /// The pushes of each iteration, counted one by one.
     fn counted(nest: &Nest, level: usize, variables: &mut Vec<i128>) -> u64 {
         let Some((first, end)) = nest.bounds.get(level) else { return 1 };
         let (from, to) = (first.at(variables), end.at(variables));

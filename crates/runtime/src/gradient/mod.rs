@@ -49,7 +49,7 @@ use choose::{Chosen, Plans, with_alike_shapes};
 /// The gradient of a program, compiled for a device, without the types of its parameters.
 ///
 /// Where the program has loops inside loops there are two gradient programs: one keeps the whole tape of inner loops
-/// within a pass, one sweeps them when that pass is reversed. Each launch takes the one whose plan is cheaper.
+/// within an iteration, one sweeps them when that iteration is reversed. Each launch takes the one whose plan is cheaper.
 #[derive(Clone)]
 pub struct CompiledGradient {
     /// In order of preference.
@@ -122,13 +122,14 @@ impl CompiledGradient {
         CompiledGradient { host: Some(host), spare: Arc::default(), ..self.clone() }
     }
 
-    /// The same gradient, with passes that are run again trusted or checked.
+    /// The same gradient, with iterations that are run again trusted or checked.
     pub fn with_replay(&self, replay: Replay) -> CompiledGradient {
         CompiledGradient { replay, spare: Arc::default(), ..self.clone() }
     }
 
-    /// The same gradient, with launches that stop when `cancel` says so: they return [`Error::Cancelled`](crate::Error::Cancelled) then, and what
-    /// receives the results holds anything. A durable one ends the passes that are under way, and keeps what they led to.
+    /// The same gradient, with launches that stop when `cancel` says so: they return
+    /// [`Error::Cancelled`](crate::Error::Cancelled) then, and what receives the results holds anything. A durable one ends the
+    /// iterations that are under way, and keeps what they led to.
     pub fn cancel_with(&self, cancel: &Cancel) -> CompiledGradient {
         CompiledGradient { cancel: Some(cancel.clone()), spare: Arc::default(), ..self.clone() }
     }

@@ -43,7 +43,7 @@ pub(crate) struct Offload {
     disk: Option<Disk>,
     /// The bytes of each array of a state.
     sizes: Vec<usize>,
-    /// Which slot holds the state before a pass.
+    /// Which slot holds the state before an iteration.
     held: BTreeMap<u64, usize>,
     /// Where the device has memory of its own.
     apart: Option<Apart>,
@@ -128,7 +128,7 @@ impl Offload {
         self.sizes.iter().sum::<usize>() as u64
     }
 
-    /// The slots that hold a state, with the pass that it stands before.
+    /// The slots that hold a state, with the iteration that it stands before.
     pub fn held(&self) -> Vec<(usize, u64)> {
         self.held.iter().map(|(step, index)| (*index, *step)).collect()
     }
@@ -150,7 +150,7 @@ impl Offload {
         }
     }
 
-    /// Keeps the arrays as the state before a pass.
+    /// Keeps the arrays as the state before an iteration.
     pub fn store(&mut self, hands: &mut Hands<'_>, index: usize, step: u64) -> Result<()> {
         if self.apart.is_some() {
             self.carry_out(hands, index, step)?;
@@ -166,7 +166,7 @@ impl Offload {
         Ok(())
     }
 
-    /// Makes the arrays what they were before a pass, and begins to fetch the state that will be wanted next.
+    /// Makes the arrays what they were before an iteration, and begins to fetch the state that will be wanted next.
     pub fn load(&mut self, hands: &mut Hands<'_>, index: usize, step: u64) -> Result<()> {
         if let Some(apart) = &mut self.apart {
             if apart.ahead.as_ref().is_none_or(|(ahead, _)| *ahead != index) {
@@ -193,7 +193,7 @@ impl Offload {
         self.look_ahead(hands, step)
     }
 
-    /// Begins to fetch the last state before this pass.
+    /// Begins to fetch the last state before this iteration.
     pub fn look_ahead(&mut self, hands: &mut Hands<'_>, step: u64) -> Result<()> {
         let mut below = self.held.range(..step).rev().map(|(_, index)| *index);
         let (next, then) = (below.next(), below.next());
@@ -252,7 +252,7 @@ impl Offload {
         let bytes = sizes.iter().sum();
         if let Some(apart) = self.apart.as_mut().filter(|_| index >= self.on_disk) {
             let mut place = apart.pinned(bytes, spare)?;
-            // SAFETY (*Exclusive access*): nobody copies to or from new memory.
+            // SAFETY (*Exclusive access*): nothing copies to or from new memory.
             let room = unsafe { place.bytes() };
             ranges(sizes).try_for_each(|range| fill(&mut room[range]))?;
             apart.in_host.insert(index, place);
@@ -363,7 +363,7 @@ impl Offload {
         Ok(())
     }
 
-    /// Writes the states that have left the device to disk; at most so many may still be leaving.
+    /// Writes the states that have left the device to disk; at most this many may still be leaving.
     fn write_behind(&mut self, leaving: usize) -> Result<()> {
         loop {
             let Some(apart) = &mut self.apart else { return Ok(()) };

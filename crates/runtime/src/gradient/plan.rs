@@ -22,12 +22,12 @@ pub enum Budget {
     Revolve {
         /// The number of states, the initial one included.
         slots: usize,
-        /// Passes recorded at once.
+        /// Iterations recorded at once.
         block: u64,
     },
     /// A state every this many iterations, in every loop.
     Periodic {
-        /// The number of passes between two states.
+        /// The number of iterations between two states.
         period: u64,
     },
 }
@@ -35,21 +35,21 @@ pub enum Budget {
 /// One reversed loop of a plan.
 #[derive(Clone, Debug)]
 pub struct LoopPlan {
-    /// How many reversed loops stand around it. It is then swept anew for each of their passes.
+    /// How many reversed loops stand around it. It is then swept anew for each of their iterations.
     pub depth: usize,
-    /// How often it is entered, where the numbers of passes around it are known.
+    /// How often it is entered, where the numbers of iterations around it are known.
     pub entries: u64,
-    /// The work of one pass, inner loops included; the pass of an innermost loop is 1.
+    /// The work of one iteration, inner loops included; the iteration of an innermost loop is 1.
     pub work: f64,
-    /// The number of passes, where it is known before the loop ends.
+    /// The number of iterations, where it is known before the loop ends.
     pub steps: Option<u64>,
     /// The bytes of one state.
     pub state_bytes: u64,
-    /// The bytes of the tape of one pass.
+    /// The bytes of the tape of one iteration.
     pub tape_bytes: u64,
     /// The name of the schedule.
     pub schedule: &'static str,
-    /// What the schedule does on one entry; only its room where the number of passes is not known.
+    /// What the schedule does on one entry; only its room where the number of iterations is not known.
     pub totals: Totals,
     /// The most bytes of states and tape, those of the loops inside it included.
     pub peak_bytes: u64,
@@ -124,8 +124,8 @@ impl Plan {
         self.loops.iter().map(|l| l.away.disk_bytes).sum()
     }
 
-    /// How many passes the run will run and reverse, those that are run again included, if all branches with loops are
-    /// taken; `None` where the number of passes of a loop is not known before it ends.
+    /// How many iterations the run will run and reverse, those that are run again included, if all branches with loops are
+    /// taken; `None` where the number of iterations of a loop is not known before it ends.
     pub fn passes(&self) -> Option<u64> {
         let of_loop =
             |l: &LoopPlan| Some(u128::from(l.entries) * (l.totals.executions() + u128::from(l.steps?)));

@@ -16,7 +16,7 @@ use crate::size::bytes;
 /// States of a loop of unknown length: finding the one to give up takes time in proportion to their number.
 const MOST_SLOTS: u64 = 1 << 10;
 
-/// Passes of a loop of unknown length that are recorded at once.
+/// Iterations of a loop of unknown length that are recorded at once.
 const MOST_BLOCK: u64 = 16;
 
 /// What has to be planned for one loop.
@@ -30,17 +30,17 @@ pub(crate) struct Need {
     pub tape: u64,
     /// Bytes of the tapes of all iterations, where their number is known.
     pub tapes: u64,
-    /// The work of a pass; the pass of an innermost loop is 1.
+    /// The work of an iteration; the iteration of an innermost loop is 1.
     pub work: f64,
     pub hint: Option<ReverseHint>,
     /// Bytes on the tape of the loop around it that are free again when it is swept, and that it will use.
     pub reused: u64,
-    /// The loops that are swept, one after the other, when a pass of this one is reversed.
+    /// The loops that are swept, one after the other, when an iteration of this one is reversed.
     pub inner: Vec<Need>,
 }
 
 impl Need {
-    /// Bytes of the tapes of all passes.
+    /// Bytes of the tapes of all iterations.
     pub fn store_all(&self) -> u64 {
         let inner = self.inner.iter().map(|n| n.store_all().saturating_sub(n.reused)).max().unwrap_or(0);
         self.tapes.saturating_add(inner)
@@ -75,7 +75,7 @@ impl Need {
 /// A schedule for each loop, and how many of its states beyond memory are on disk.
 pub(crate) type Schedules = BTreeMap<LoopId, (AnySchedule, usize)>;
 
-/// A plan, its schedules and what it is predicted to cost, in passes of an innermost loop.
+/// A plan, its schedules and what it is predicted to cost, in iterations of an innermost loop.
 pub(crate) struct Found {
     pub plan: Plan,
     pub schedules: Schedules,
@@ -456,22 +456,22 @@ impl Planner<'_> {
     }
 }
 
-/// Bytes, and more bytes; so many that they cannot be had are one number.
+/// Bytes, and more bytes; amounts that cannot be had are one number.
 fn sum(bytes: u64, more: impl IntoIterator<Item = u64>) -> u64 {
     more.into_iter().fold(bytes, u64::saturating_add)
 }
 
-/// What a pass of a loop and its reversal cost.
+/// What an iteration of a loop and its reversal cost.
 fn reversal(need: &Need, inner: &[Node]) -> f64 {
     if inner.is_empty() { 2.0 * need.work } else { 2.0 + inner.iter().map(|node| node.cost).sum::<f64>() }
 }
 
-/// What reversing a loop costs at least: every pass is recorded and reversed.
+/// What reversing a loop costs at least: every iteration is recorded and reversed.
 fn least_cost(need: &Need, inner: &[Node]) -> f64 {
     need.steps.map_or(0.0, |steps| steps as f64 * (need.work + reversal(need, inner)))
 }
 
-/// Recording a pass writes as much as running it; copying a state costs a fraction of a pass. Planners take numbers of
+/// Recording an iteration writes as much as running it; copying a state costs a fraction of an iteration. Planners take numbers of
 /// ordinary size: the costs are in units of the number that comes with them.
 fn costs(need: &Need, inner: &[Node]) -> (Costs, f64) {
     /// Larger costs have a larger unit.
@@ -545,7 +545,7 @@ mod tests {
         Need { id, steps, state: 800, tape: 1600, tapes, work, hint: None, reused: 0, inner }
     }
 
-    /// Planning ends soon, whatever the numbers of passes are, and has a plan wherever there is room for one.
+    /// Planning ends soon, whatever the numbers of iterations are, and has a plan wherever there is room for one.
     #[test]
     fn nests_with_very_many_passes_are_planned() {
         for budget in [7199, 7200, 1 << 16, 1 << 40] {

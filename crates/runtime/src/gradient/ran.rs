@@ -3,11 +3,11 @@
 /// What a gradient run did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// Passes run forward without a tape.
+    /// Iterations run forward without a tape.
     pub advanced: u64,
-    /// Passes run forward with their tape.
+    /// Iterations run forward with their tape.
     pub recorded: u64,
-    /// Passes reversed.
+    /// Iterations reversed.
     pub reversed: u64,
     /// States put into slots.
     pub stored: u64,
@@ -23,7 +23,7 @@ pub struct Ran {
     pub from_disk: u64,
 }
 
-/// Passes that are run again.
+/// Iterations that are run again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Replay {
     /// They give what they gave before.

@@ -4,6 +4,7 @@ pub(crate) mod durable;
 pub(crate) mod hosted;
 pub(crate) mod room;
 pub(crate) mod shapes;
+mod slots;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -26,12 +27,11 @@ use crate::gradient::ran::{Ran, Replay};
 use crate::gradient::run::durable::Frontier;
 use crate::gradient::run::hosted::{Log, OnYield, Piece};
 use crate::gradient::run::room::PlanAnew;
-use crate::gradient::run::shapes::{Follow, Shapes};
+use crate::gradient::run::shapes::Shapes;
 use crate::gradient::steps::{Step, Sweep};
 use crate::gradient::tiers::Tiers;
 use crate::gradient::watch::Watch;
 use crate::memory::buffer::Buffer;
-use crate::memory::device_memory::Handed;
 use crate::memory::spare::Spare;
 
 /// A loop that is being driven.
@@ -42,12 +42,12 @@ pub(crate) struct Driven<'a> {
     /// The first iteration, which does not change when the host changes shapes.
     first: i64,
     /// States that are not in the memory of the device.
-    pub far: Option<Offload>,
+    pub offload: Option<Offload>,
     /// How many of those are on disk.
     pub on_disk: usize,
     /// By slot that is not in the memory of the device: the number of the shapes of its state.
-    pub far_shapes: HashMap<usize, usize>,
-    /// Where replays are checked: the checksum of the state before each pass that was met.
+    pub offloaded_shapes: HashMap<usize, usize>,
+    /// Where replays are checked: the checksum of the state before each iteration that was met.
     met: HashMap<u64, u32>,
     /// Memory of dropped slots, for the next ones.
     spare: Vec<Vec<Buffer>>,
@@ -81,15 +81,15 @@ impl<'a> Driven<'a> {
             driver,
             slots: HashMap::new(),
             first,
-            far: None,
+            offload: None,
             on_disk,
-            far_shapes: HashMap::new(),
+            offloaded_shapes: HashMap::new(),
             met: HashMap::new(),
             spare: Vec::new(),
         }
     }
 
-    /// The values that the loop's variable has in these passes.
+    /// The values that the loop's variable has in these iterations.
     pub fn counted(&self, from: u64, to: u64) -> (i64, i64) {
         (self.first.saturating_add(from as i64), self.first.saturating_add(to as i64))
     }
@@ -219,7 +219,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Runs a segment; `piece` is the first pass of the loop that it runs, if it is a piece of one.
+    /// Runs a segment; `piece` is the first iteration of the loop that it runs, if it is a piece of one.
     fn segment(&mut self, segment: usize, piece: Option<Piece<'_>>) -> Result<()> {
         if self.variant.hosted.is_empty() {
             return self.executable.enqueue(segment, self.frame);
@@ -249,24 +249,25 @@ impl<'a> Run<'a> {
         self.sweeps.insert(sweep.id, Driven::new(sweep, Driver::new(schedule), on_disk, self.first(sweep)));
         self.forward_rest(sweep.id)?;
         // The state that will be wanted first can be on its way before it is.
-        match self.sweeps.get_mut(&sweep.id).and_then(|driven| driven.far.as_mut()) {
-            Some(far) => {
+        match self.sweeps.get_mut(&sweep.id).and_then(|driven| driven.offload.as_mut()) {
+            Some(offload) => {
                 let (executable, device, spare) = (self.executable, self.device, self.spare);
                 let frame = &mut *self.frame;
                 let mut hands = Hands { executable, frame, arrays: &sweep.carried, device, spare };
-                far.look_ahead(&mut hands, u64::MAX)
+                offload.look_ahead(&mut hands, u64::MAX)
             }
             None => Ok(()),
         }
     }
 
     /// Where a loop keeps states beyond memory, and what moves them.
-    pub fn far<'d>(&'d mut self, driven: &'d mut Driven<'a>) -> (&'d mut Offload, Hands<'d>) {
+    pub fn offload<'d>(&'d mut self, driven: &'d mut Driven<'a>) -> (&'d mut Offload, Hands<'d>) {
         let arrays = &driven.sweep.carried;
         let (executable, device, spare) = (self.executable, self.device, self.spare);
         let sizes = || arrays.iter().map(|array| self.frame.arrays[array.index()].bytes).collect();
-        let far = driven.far.get_or_insert_with(|| Offload::new(self.tiers, driven.on_disk, sizes(), device));
-        (far, Hands { executable, frame: &mut *self.frame, arrays, device, spare })
+        let offload =
+            driven.offload.get_or_insert_with(|| Offload::new(self.tiers, driven.on_disk, sizes(), device));
+        (offload, Hands { executable, frame: &mut *self.frame, arrays, device, spare })
     }
 
     fn forward_rest(&mut self, id: LoopId) -> Result<()> {
@@ -302,7 +303,7 @@ impl<'a> Run<'a> {
                 }
                 let states = driven.slots.into_values().map(|state| state.buffers);
                 self.spare.give(states.chain(driven.spare).flatten());
-                return driven.far.map_or(Ok(()), |far| far.finish(self.spare));
+                return driven.offload.map_or(Ok(()), |offload| offload.finish(self.spare));
             };
             self.level += 1;
             let acted = self.act(&mut driven, action, reverse);
@@ -314,7 +315,7 @@ impl<'a> Run<'a> {
         Err(self.variant.internal("a loop is reversed that was not run"))
     }
 
-    /// The next action of a loop. In an outermost one that somebody watches, a long action is done part by part.
+    /// The next action of a loop. In an outermost one that is watched, a long action is done part by part.
     fn next_action(&mut self, driven: &mut Driven<'a>) -> Result<Option<Action>> {
         let Some(action) = driven.driver.next_action() else { return Ok(None) };
         // A schedule may come from a file that anybody can write. Iterations are counted in `i64`.
@@ -389,7 +390,7 @@ impl<'a> Run<'a> {
         let sweep = driven.sweep;
         let _span = crate::trace::action(&action, driven.on_disk);
         match action {
-            // Where replays are checked, the state after every pass is compared.
+            // Where replays are checked, the state after every iteration is compared.
             Action::Advance { from, to } if self.replay == Replay::Checked && to > from + 1 => {
                 let mut at = from;
                 while at < to {
@@ -445,51 +446,16 @@ impl<'a> Run<'a> {
                 }
             }
             Action::Store { slot: Slot { tier: Tier::Disk, index }, step } => {
-                driven.far_shapes.insert(index, self.shapes.now());
-                let (far, mut hands) = self.far(driven);
-                far.store(&mut hands, index, step)?;
-                let (bytes, to_disk) = (far.bytes(), index < far.on_disk);
-                self.ran.stored += 1;
-                *(if to_disk { &mut self.ran.to_disk } else { &mut self.ran.to_host }) += bytes;
+                self.store_away(driven, index, step)?;
             }
             Action::Load { slot: Slot { tier: Tier::Disk, index }, step } => {
-                let shapes = driven.far_shapes.get(&index).copied().unwrap_or(0);
-                self.enter_shapes(shapes, Follow::RunAgain)?;
-                let (far, mut hands) = self.far(driven);
-                far.load(&mut hands, index, step)?;
-                let (bytes, from_disk) = (far.bytes(), index < far.on_disk);
-                self.executable.forget(self.frame, &sweep.lost);
-                self.ran.loaded += 1;
-                *(if from_disk { &mut self.ran.from_disk } else { &mut self.ran.from_host }) += bytes;
+                self.load_away(driven, index, step)?;
             }
-            Action::Drop { slot: Slot { tier: Tier::Disk, index } } => self.far(driven).0.discard(index)?,
-            Action::Store { slot, .. } => {
-                self.ran.stored += 1;
-                let mut buffers = driven.spare.pop().unwrap_or_default();
-                let sizes = sweep.carried.iter().map(|array| self.frame.arrays[array.index()].bytes);
-                let sizes: Vec<usize> = sizes.collect();
-                // Memory of states in other shapes is of no use.
-                if !buffers.iter().map(Buffer::len).eq(sizes.iter().copied().take(buffers.len())) {
-                    buffers.clear();
-                }
-                for bytes in sizes.into_iter().skip(buffers.len()) {
-                    buffers.push(self.with_room(|run| run.spare.take(bytes, run.device.meter()))?);
-                }
-                // The host looks into slots where a run is made durable, and fills them where one is taken up.
-                buffers.iter().try_for_each(|buffer| buffer.hand_over(Handed::ForWriting))?;
-                self.executable.store(self.frame, &sweep.carried, &mut buffers)?;
-                driven.slots.insert(slot, StoredState { buffers, shapes: self.shapes.now() });
+            Action::Drop { slot: Slot { tier: Tier::Disk, index } } => {
+                self.offload(driven).0.discard(index)?
             }
-            Action::Load { slot, .. } => {
-                self.ran.loaded += 1;
-                let Some(StoredState { buffers, shapes }) = driven.slots.get(&slot) else {
-                    return Err(self.variant.internal("a slot is empty"));
-                };
-                self.enter_shapes(*shapes, Follow::RunAgain)?;
-                buffers.iter().try_for_each(|buffer| buffer.hand_over(Handed::ForReading))?;
-                self.executable.load(self.frame, &sweep.carried, buffers)?;
-                self.executable.forget(self.frame, &sweep.lost);
-            }
+            Action::Store { slot, .. } => self.store(driven, slot)?,
+            Action::Load { slot, .. } => self.load(driven, slot)?,
             Action::Drop { slot } => {
                 driven.spare.extend(driven.slots.remove(&slot).map(|state| state.buffers));
             }
@@ -498,7 +464,7 @@ impl<'a> Run<'a> {
         Ok(action)
     }
 
-    /// Where replays are checked, compares the state before a pass with what it was when that pass was met before.
+    /// Where replays are checked, compares the state before an iteration with what it was when that iteration was met before.
     fn meet(&mut self, driven: &mut Driven<'a>, step: u64) -> Result<()> {
         if self.replay == Replay::Trusted {
             return Ok(());
@@ -517,7 +483,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Tells the segments which passes to run.
+    /// Tells the segments which iterations to run.
     fn piece(&mut self, driven: &Driven<'_>, from: u64, to: u64) {
         let (sweep, first) = (driven.sweep, driven.first);
         self.frame.scalars.values[sweep.piece.0.index()] = first.wrapping_add(from as i64) as u64;
@@ -534,7 +500,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What these passes push.
+    /// What these iterations push.
     fn room(&self, pushes: &[Pushes], passes: (i64, i64)) -> Result<HashMap<ArrayId, u64>> {
         let mut room: HashMap<ArrayId, u64> = HashMap::new();
         for pushes in pushes {
@@ -544,7 +510,7 @@ impl<'a> Run<'a> {
         Ok(room)
     }
 
-    /// Makes room on the tapes for these passes.
+    /// Makes room on the tapes for these iterations.
     fn reserve(&mut self, pushes: &[Pushes], passes: (i64, i64)) -> Result<()> {
         // Segments that may yield are waited for, and only then is it known how much of the tapes is used.
         if !self.variant.hosted.is_empty() {
@@ -556,7 +522,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Makes room on the tapes for what these passes push beyond what the tapes held when they began.
+    /// Makes room on the tapes for what these iterations push beyond what the tapes held when they began.
     pub(crate) fn reserve_beside(
         &mut self,
         held: &[usize],

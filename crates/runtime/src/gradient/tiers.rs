@@ -280,14 +280,14 @@ impl Reach {
         Some(Reach { host: (*has_host != 0).then_some(*host), disk: *disk, apart: *apart != 0, rates })
     }
 
-    /// How a loop with states of so many bytes may use this share of the room.
+    /// How a loop with states of this many bytes may use this share of the room.
     pub fn ways(&self, state: u64, share: f64) -> Vec<Way> {
         if state == 0 {
             return Vec::new();
         }
         let part = |bytes: u64| (bytes as f64 * share) as u64;
         let (host, disk) = (self.host.map(part), part(self.disk));
-        // In the unit of a plan, copying a state within memory takes half a pass.
+        // In the unit of a plan, copying a state within memory takes half an iteration.
         let size = state as f64;
         let unit = 2.0 * self.rates.memory.seconds(size);
         let place = |bytes: u64, write: Rate, read: Rate| Beyond {

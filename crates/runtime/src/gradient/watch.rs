@@ -17,17 +17,17 @@ pub struct Progress {
     /// What it has done.
     pub ran: Ran,
     /// How many passes it will have run and reversed in the end, those that are run again included; fewer where a branch
-    /// with a loop is not taken. `None` where the number of passes of a loop is not known before it ends.
+    /// with a loop is not taken. `None` where the number of iterations of a loop is not known before it ends.
     pub passes: Option<u64>,
     /// The time since the launch began.
     pub elapsed: Duration,
-    /// What had been done when the launch began: passes that a durable run finished earlier.
+    /// What had been done when the launch began: iterations that a durable run finished earlier.
     found: u64,
 }
 
 impl Progress {
     /// About how long the rest will take, if iterations continue to take as long as before; `None` before the first
-    /// pass is finished, and where it is not known how much there is.
+    /// iteration is finished, and where it is not known how much there is.
     pub fn remaining(&self) -> Option<Duration> {
         let done = passes(&self.ran);
         let here = done.checked_sub(self.found).filter(|here| *here > 0)?;
@@ -49,7 +49,7 @@ fn passes(ran: &Ran) -> u64 {
 /// Receives the progress of a run.
 pub type Observer = dyn Fn(&Progress) + Send + Sync;
 
-/// An observer is told something at most so often.
+/// An observer is told something at most this often.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// One run that is watched: its long actions are done part by part.
@@ -60,7 +60,7 @@ pub(crate) struct Watch<'a> {
     pace: Pace,
     last: Instant,
     began: Instant,
-    /// The passes that were done when it began.
+    /// The iterations that were done when it began.
     found: u64,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Was a part run whose time says how long the next one may be, or has nobody looked for a while?
+    /// Was a part run whose time says how long the next one may be, or was it not looked at for a while?
     pub fn is_due(&mut self) -> bool {
         self.pace.is_timed() || self.last.elapsed() >= BETWEEN_LOOKS
     }
@@ -121,7 +121,7 @@ impl<'a> Watch<'a> {
 }
 
 /// Runs what cannot be done part by part, because it is one segment; the observer is told from another thread how many
-/// passes of its outermost loop are finished.
+/// iterations of its outermost loop are finished.
 pub(crate) fn observed<T>(observer: &Observer, done: &AtomicI64, run: impl FnOnce() -> T) -> T {
     let (end, ended) = mpsc::channel::<()>();
     let began = Instant::now();
@@ -149,7 +149,7 @@ mod tests {
         let elapsed = Duration::from_secs(30);
         let progress = |passes, found| Progress { ran, passes, elapsed, found };
         assert_eq!(progress(Some(200), 0).remaining(), Some(Duration::from_secs(45)));
-        // Twenty of these passes were done by an earlier process.
+        // Twenty of these iterations were done by an earlier process.
         assert_eq!(progress(Some(200), 20).remaining(), Some(Duration::from_secs(60)));
         assert_eq!(progress(Some(80), 0).remaining(), Some(Duration::ZERO));
         assert_eq!(progress(Some(200), 80).remaining(), None);

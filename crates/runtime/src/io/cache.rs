@@ -182,7 +182,7 @@ impl Cache {
         for (library, ..) in &entries {
             let _ = fs::remove_file(library.with_extension("seal"));
             match fs::remove_file(library) {
-                // Somebody else was faster.
+                // Another process was faster.
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e),
                 _ => {}
             }

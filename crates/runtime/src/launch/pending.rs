@@ -38,8 +38,8 @@ impl Pending {
         }
     }
 
-    /// How many passes of the outermost loop that runs now, or ran last, were finished when the launch last told. A GPU
-    /// tells once in some dozen passes.
+    /// How many iterations of the outermost loop that runs now, or ran last, were finished when the launch last told. A GPU
+    /// tells once in some dozen iterations.
     pub fn passes(&self) -> u64 {
         self.done.load(Ordering::Relaxed).max(0) as u64
     }
@@ -48,7 +48,7 @@ impl Pending {
     /// [`Pending::wait`] then returns [`Error::Cancelled`], or how the launch ended if it met its own end first. The arrays
     /// hold what an interrupted run left in them, and can be used again.
     ///
-    /// A launch looks for the wish between passes of loops, and inside parallel loops whose iterations have loops.
+    /// A launch looks for the wish between iterations of loops, and inside parallel loops whose iterations have loops.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }

@@ -220,7 +220,7 @@ pub(crate) fn plain(ty: Type, bits: u64) -> u64 {
     }
 }
 
-/// Is each pass of the loops that continue one that the loop can be in?
+/// Is each iteration of the loops that continue one that the loop can be in?
 fn within_bounds(program: &Program, place: &Place, scalars: &Scalars, kept: usize) -> bool {
     let loops = enclosing(program, place.region).into_iter().filter_map(|stmt| match stmt {
         Stmt::Loop(l) => Some(l),

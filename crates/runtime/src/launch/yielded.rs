@@ -22,7 +22,7 @@ pub struct Yielded {
     pub(crate) temps: Arc<Vec<Temp>>,
     /// What of scalars and temporaries is known, where that is not all that is visible at the place.
     pub(crate) known: Option<Arc<Made>>,
-    /// How many of the loops around the place, from the outermost, are in the middle of a pass.
+    /// How many of the loops around the place, from the outermost, are in the middle of an iteration.
     pub(crate) kept: usize,
     /// What the run lacks, where it yielded for want of room.
     pub(crate) shortage: Option<Shortage>,

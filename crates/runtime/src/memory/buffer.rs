@@ -183,7 +183,7 @@ impl Buffer {
         }
     }
 
-    /// An error where the buffer has not so many bytes.
+    /// An error where the buffer does not have this many bytes.
     pub(crate) fn of_size(&self, bytes: usize) -> Result<(), Error> {
         match self.bytes == bytes {
             true => Ok(()),
@@ -215,7 +215,7 @@ impl Buffer {
     ///
     /// # Safety
     ///
-    /// *Bounds*: there are so many bytes, outside of the buffer, which has at least as many.
+    /// *Bounds*: there are this many bytes, outside of the buffer, which has at least as many.
     pub(crate) unsafe fn copy_start_in(&mut self, from: *const u8, bytes: usize) -> Result<(), Error> {
         match &self.place {
             Place::Host(memory) => {

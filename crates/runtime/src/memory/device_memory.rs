@@ -18,7 +18,7 @@ pub const ALIGNMENT: usize = 64;
 ///
 /// Whoever implements this promises
 /// - *Allocation*: [`Memory::allocate`] and [`Memory::pin`] give memory of at least as many bytes as were asked for, zeroed,
-///   aligned to [`ALIGNMENT`], that nobody else has until it is freed; what `pin` gives, the host can read and write;
+///   aligned to [`ALIGNMENT`], that nothing else has until it is freed; what `pin` gives, the host can read and write;
 /// - *Copies*: as many bytes are copied as were asked for, none elsewhere, and a copy has ended where its method, or
 ///   [`Carried`], says so;
 /// - *Ends*: when [`Memory::finish`] has returned without an error, nothing that was asked for before touches memory.
@@ -58,7 +58,7 @@ pub unsafe trait Memory: fmt::Debug + Send + Sync {
     ///
     /// # Safety
     ///
-    /// *Bounds*: both places have so many bytes; they do not overlap.
+    /// *Bounds*: both places have this many bytes; they do not overlap.
     unsafe fn copy(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<()>;
 
     /// Copies from the host; the bytes may be changed as soon as it returns.
@@ -156,7 +156,7 @@ unsafe impl Carried for Over {
     }
 }
 
-/// Memory of the host: zeroed and its own, or somebody else's.
+/// Memory of the host: zeroed and its own, or another owner's.
 #[derive(Debug)]
 pub(crate) struct HostMemory {
     start: NonNull<u8>,
@@ -218,7 +218,7 @@ impl HostMemory {
     ///
     /// # Safety
     ///
-    /// *Liveness*: the address came from `into_raw` of memory with as many bytes, which nobody else owns.
+    /// *Liveness*: the address came from `into_raw` of memory with as many bytes, which nothing else owns.
     pub unsafe fn from_raw(start: NonNull<u8>, bytes: usize) -> HostMemory {
         HostMemory { start, bytes, owner: None }
     }
@@ -243,7 +243,7 @@ impl Drop for HostMemory {
     }
 }
 
-/// What the host sees of a piece of device memory: a copy, brought up to date when somebody looks.
+/// What the host sees of a piece of device memory: a copy, brought up to date when it is looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Mirror {
     state: Mutex<Reflection>,
@@ -382,7 +382,7 @@ mod tests {
         let (mut theirs, owner) = ([[1.0, 2.0], [5.0, 6.0]], Arc::new(()));
         let starts =
             theirs.each_mut().map(|elements| NonNull::new(elements.as_mut_ptr()).unwrap().cast::<u8>());
-        // SAFETY: the elements exist until the arrays are gone, and nobody else looks at them.
+        // SAFETY: the elements exist until the arrays are gone, and nothing else looks at them.
         let mut arrays = starts.map(|start| unsafe {
             let owner = Box::new(owner.clone());
             crate::AnyArray::from_foreign_on_device(&device, Type::F64, &[2], start, owner).unwrap()

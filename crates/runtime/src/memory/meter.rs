@@ -48,7 +48,7 @@ impl Meter {
         self.withheld.store(u64::MAX - bytes, Ordering::Relaxed);
     }
 
-    /// May so many bytes more be held?
+    /// May this many bytes more be held?
     pub(crate) fn allows(&self, bytes: u64) -> bool {
         self.live().saturating_add(bytes) <= self.limit()
     }

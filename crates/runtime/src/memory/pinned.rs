@@ -41,7 +41,7 @@ impl Pinned {
     /// *Exclusive access*: every copy to or from them has been waited for.
     pub unsafe fn bytes(&mut self) -> &mut [u8] {
         // SAFETY (*Bounds*, *Liveness*): `start` heads `bytes` initialised bytes that live as long as `self`; by the
-        // caller's promise nobody else touches them.
+        // caller's promise nothing else touches them.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 }

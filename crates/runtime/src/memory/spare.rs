@@ -23,7 +23,7 @@ impl Spare {
         found.map_or_else(|| Buffer::zeroed(bytes, meter), Ok)
     }
 
-    /// So many buffers of this size, with anything in them.
+    /// This many buffers of this size, with anything in them.
     pub fn take_many(&self, count: usize, bytes: usize, meter: &Arc<Meter>) -> Result<Vec<Buffer>, Error> {
         let mut taken = match self.lock().get_mut(&bytes) {
             // A tape takes what the last one gave as it is.

@@ -1,7 +1,7 @@
 //! Programs and custom operations that bring their own derivatives.
 //!
 //! A call of such a program is made one operation before anything else happens, and put back in the end: between the
-//! two nobody looks inside.
+//! two nothing looks inside.
 
 use ebbtide_ir::{ArrayId, LibraryCall, LibraryOp};
 
@@ -17,7 +17,7 @@ impl AdjointBuilder<'_> {
     pub(crate) fn reverse_custom(&mut self, w: &mut Writer, call: &LibraryCall) {
         let LibraryOp::Custom(id) = call.op else { return };
         let Some(rule) = self.derivatives.get(&id).cloned() else { return };
-        // Nothing flows back from results that nobody used.
+        // Nothing flows back from results that nothing used.
         if call.writes.iter().all(|a| self.shadow_states.get(a) != Some(&ShadowState::Numbers)) {
             return;
         }

@@ -84,7 +84,7 @@ impl AdjointBuilder<'_> {
             return self.forward_half(w, l);
         }
         match (self.inner, &l.kind) {
-            // It will be run again from here when this pass is reversed.
+            // It will be run again from here when this iteration is reversed.
             (Inner::Swept, _) => {
                 for array in self.plan.loop_plan(l).entry {
                     w.push(Stmt::Push(Push { array, after: After::Same }));
@@ -150,7 +150,7 @@ impl AdjointBuilder<'_> {
         Ok(())
     }
 
-    /// Runs passes of a loop until it ends, or the piece does; says how far it came.
+    /// Runs iterations of a loop until it ends, or the piece does; says how far it came.
     pub(crate) fn unknown_passes(
         &self,
         w: &mut Writer,

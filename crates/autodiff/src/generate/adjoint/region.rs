@@ -12,7 +12,7 @@ use crate::writer::Writer;
 use crate::writer::rename::rename;
 
 impl AdjointBuilder<'_> {
-    /// A region is run as it is, whether its pass is recorded or not; what it needs to be run again is recorded.
+    /// A region is run as it is, whether its iteration is recorded or not; what it needs to be run again is recorded.
     pub(crate) fn forward_region(&mut self, w: &mut Writer, region: &Region) {
         for array in self.plan.region(region).to_vec() {
             w.push(Stmt::Push(Push { array, after: After::Same }));

@@ -1,9 +1,8 @@
 //! The reverse half of a gradient program: the program backwards.
 
-use std::collections::BTreeMap;
-
 use ebbtide_ir::{
     ArrayId, Backward, Block, Branch, Combine, Indices, Loop, LoopKind, Op, Stmt, Store, Type, ValueId,
+    dataflow,
 };
 
 use crate::analysis::extremes::extreme_arrays;
@@ -13,18 +12,12 @@ use crate::generate::extremes::Duel;
 use crate::generate::library::LibraryAdjoint;
 use crate::generate::par::ParAdjoint;
 use crate::gradient::Inner;
-use crate::plan::shadow_state::{ShadowState, join};
+use crate::plan::shadow_state::{ShadowState, ShadowStates};
 use crate::plan::tape_plan::Aside;
 use crate::request::{DeadShadows, Optimisation};
 use crate::rules::{partials, pull};
 use crate::writer::prune::drop_unused_values;
 use crate::writer::{Writer, each_element};
-
-#[cfg(test)]
-thread_local! {
-    /// How often the reversal of a loop has been written.
-    static WRITTEN: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
-}
 
 impl AdjointBuilder<'_> {
     pub(crate) fn reverse(&mut self, w: &mut Writer, block: &[Stmt]) -> Result<(), Error> {
@@ -56,9 +49,7 @@ impl AdjointBuilder<'_> {
                     w.push(Stmt::Swap(*a, *b));
                     if let (Some(x), Some(y)) = (self.shadows.arrays.get(a), self.shadows.arrays.get(b)) {
                         w.push(Stmt::Swap(*x, *y));
-                        let (p, q) = (self.shadow_states.get(a).copied(), self.shadow_states.get(b).copied());
-                        self.shadow_states.extend(q.map(|q| (*a, q)));
-                        self.shadow_states.extend(p.map(|p| (*b, p)));
+                        dataflow::Facts::swap(&mut self.shadow_states, *a, *b);
                     }
                 }
                 Stmt::Fill(a, v, _) => {
@@ -107,7 +98,7 @@ impl AdjointBuilder<'_> {
                 self.poison_dead_shadows(w, &before);
             }
             if !self.uses(Optimisation::LazyShadows) {
-                let shadows: Vec<ArrayId> = self.shadow_states.keys().copied().collect();
+                let shadows: Vec<ArrayId> = self.shadow_states.iter().map(|(array, _)| array).collect();
                 shadows.into_iter().for_each(|array| self.make_real(w, array));
             }
         }
@@ -115,13 +106,13 @@ impl AdjointBuilder<'_> {
     }
 
     /// Overwrites the shadows that became zero in meaning alone.
-    fn poison_dead_shadows(&self, w: &mut Writer, before: &BTreeMap<ArrayId, ShadowState>) {
-        for (array, held) in &self.shadow_states {
-            if *held == ShadowState::Nothing
-                && before.get(array) != Some(held)
-                && let Some(shadow) = self.shadows.arrays.get(array)
+    fn poison_dead_shadows(&self, w: &mut Writer, before: &ShadowStates) {
+        for (array, held) in self.shadow_states.iter() {
+            if held == ShadowState::Nothing
+                && before.get(&array) != Some(&held)
+                && let Some(shadow) = self.shadows.arrays.get(&array)
             {
-                let nan = w.real(self.source.array(*array).ty, f64::NAN);
+                let nan = w.real(self.source.array(array).ty, f64::NAN);
                 w.fill(*shadow, nan);
             }
         }
@@ -259,18 +250,20 @@ impl AdjointBuilder<'_> {
         // After the branch a shadow is what both arms agree on, with real zeros where they do not.
         for (arm, end) in arms.iter_mut().zip(&ends) {
             w.begin();
-            for (a, held) in end {
-                if *held == ShadowState::Nothing
-                    && ends.iter().any(|e| e.get(a) != Some(held))
-                    && let Some(shadow) = self.shadows.arrays.get(a)
+            for (a, held) in end.iter() {
+                if held == ShadowState::Nothing
+                    && ends.iter().any(|e| e.get(&a) != Some(&held))
+                    && let Some(shadow) = self.shadows.arrays.get(&a)
                 {
-                    let zero = w.real(self.source.array(*a).ty, 0.0);
+                    let zero = w.real(self.source.array(a).ty, 0.0);
                     w.fill(*shadow, zero);
                 }
             }
             arm.extend(w.end());
         }
-        self.shadow_states = before.keys().map(|a| (*a, join(ends[0][a], ends[1][a]))).collect();
+        if let [then, otherwise] = ends.as_slice() {
+            self.shadow_states = then.clone().joined(otherwise);
+        }
         let otherwise = arms.pop().unwrap_or_default();
         let then = arms.pop().unwrap_or_default();
         w.push(Stmt::If(Branch { condition, then, otherwise }));
@@ -285,98 +278,87 @@ impl AdjointBuilder<'_> {
             }
             self.forward_half(w, l)?;
         }
-        // Passes of a loop of unknown length are counted from zero: its variable is `from` further on.
-        let (var, shift) = match l.kind {
-            LoopKind::For { var, .. } if !driven || self.plan.loop_plan(l).known_length => (Some(var), None),
-            LoopKind::For { var, from, .. } => (Some(var), Some(from)),
-            _ => (None, None),
-        };
         let piece = match (self.pieces.get(&l.id), &l.kind) {
             (Some(piece), _) if driven => *piece,
             (_, LoopKind::For { from, to, .. }) => (self.known(*from), self.known(*to)),
             _ => return Ok(()),
         };
+        let Some(assumed) = self.loop_states.get(&l.id).cloned() else { return Ok(()) };
+        let start = std::mem::replace(&mut self.shadow_states, assumed.clone());
         let outer = std::mem::replace(&mut self.nested, true);
-        let start = self.shadow_states.clone();
-        // What shadows hold at the beginning of an iteration must be what they hold at its end: weaken until it is so.
-        // Where the loops around this one are written again, their assumptions are weaker, and so is this one's: it
-        // begins with what it came to before. So a loop is written once for each loop around it, and not twice.
-        let mut assumed = match self.loop_states.get(&l.id) {
-            Some(before) => start.iter().map(|(a, held)| (*a, join(*held, before[a]))).collect(),
-            None => start.clone(),
-        };
-        let body = loop {
-            #[cfg(test)]
-            WRITTEN.with(|written| written.set(written.get() + 1));
-            let before = (w.clone(), self.clone());
-            let env = self.env.clone();
-            self.shadow_states.clone_from(&assumed);
-            let name = var.and_then(|v| self.source.value(v).name.clone()).unwrap_or_else(|| "t".to_string());
-            let back = w.loop_var(&format!("{name}_back"));
-            w.begin();
-            let sum = w.add(piece.0, piece.1);
-            let one = w.index(1);
-            let last = w.sub(sum, one);
-            let pass = w.sub(last, back);
-            w.program.values[pass.index()].name = Some(name);
-            if let Some(var) = var {
-                let counted = match shift {
-                    Some(from) => w.add(self.known(from), pass),
-                    None => pass,
-                };
-                self.env.insert(var, counted);
-            }
-            self.repeat_values(w, &l.body);
-            self.reverse(w, &l.body)?;
-            let weaker: BTreeMap<ArrayId, ShadowState> =
-                assumed.iter().map(|(a, h)| (*a, join(*h, self.shadow_states[a]))).collect();
-            if weaker == assumed {
-                for (a, held) in self.shadow_states.clone() {
-                    if held == ShadowState::Nothing && assumed[&a] != ShadowState::Nothing {
-                        self.make_real(w, a);
-                    }
-                }
-                let body = w.end();
-                let body = drop_unused_values(&w.program, body);
-                self.env = env;
-                // In a segment that has both, the loop and its reverse are two.
-                let id = if driven { l.id } else { w.new_loop() };
-                break vec![Stmt::Loop(Loop {
-                    id,
-                    kind: LoopKind::For { var: back, from: piece.0, to: piece.1 },
-                    body,
-                    sums: Vec::new(),
-                    until: None,
-                    schedule: None,
-                })];
-            }
-            // Nothing of what was written under the stronger assumption is left, but for what loops inside came to.
-            let states = std::mem::take(&mut self.loop_states);
-            (*w, *self) = before;
-            self.loop_states = states;
-            assumed = weaker;
-        };
-        self.loop_states.insert(l.id, assumed.clone());
+        let reversed = self.reversed_iterations(w, l, (piece, driven), &assumed)?;
         self.nested = outer;
         // Before the loop, zeros that iterations will read as numbers must be real.
         self.shadow_states = start;
-        for (a, held) in &assumed {
-            if *held != ShadowState::Nothing {
-                self.make_real(w, *a);
+        for (a, held) in assumed.iter() {
+            if held != ShadowState::Nothing {
+                self.make_real(w, a);
             }
         }
         self.shadow_states = assumed;
-        if driven {
-            w.push(Stmt::Backward(Backward { id: l.id, reverse: body }));
-        } else {
-            body.into_iter().for_each(|stmt| w.push(stmt));
-        }
+        let reversed = Stmt::Loop(reversed);
+        w.push(match driven {
+            true => Stmt::Backward(Backward { id: l.id, reverse: vec![reversed] }),
+            false => reversed,
+        });
         if !self.nested {
             for array in self.plan.loop_plan(l).around.into_iter().rev() {
                 w.push(Stmt::Pop(array));
             }
         }
         Ok(())
+    }
+
+    /// The loop over a piece of a loop that takes its iterations backwards. Shadows hold what is assumed when each of them begins.
+    fn reversed_iterations(
+        &mut self,
+        w: &mut Writer,
+        l: &Loop,
+        (piece, driven): ((ValueId, ValueId), bool),
+        assumed: &ShadowStates,
+    ) -> Result<Loop, Error> {
+        // Iterations of a loop of unknown length are counted from zero: its variable is `from` further on.
+        let (var, shift) = match l.kind {
+            LoopKind::For { var, .. } if !driven || self.plan.loop_plan(l).known_length => (Some(var), None),
+            LoopKind::For { var, from, .. } => (Some(var), Some(from)),
+            _ => (None, None),
+        };
+        let env = self.env.clone();
+        let name = var.and_then(|v| self.source.value(v).name.clone()).unwrap_or_else(|| "t".to_string());
+        let back = w.loop_var(&format!("{name}_back"));
+        w.begin();
+        let sum = w.add(piece.0, piece.1);
+        let one = w.index(1);
+        let last = w.sub(sum, one);
+        let pass = w.sub(last, back);
+        w.program.values[pass.index()].name = Some(name);
+        if let Some(var) = var {
+            let counted = match shift {
+                Some(from) => w.add(self.known(from), pass),
+                None => pass,
+            };
+            self.env.insert(var, counted);
+        }
+        self.repeat_values(w, &l.body);
+        self.reverse(w, &l.body)?;
+        // What iterations begin with is what they leave, or weaker.
+        if assumed.clone().joined(&self.shadow_states) != *assumed {
+            return Err(self.unsupported(
+                "a loop whose shadows hold other than was found before it was reversed: a flaw of Ebbtide",
+            ));
+        }
+        for (a, held) in self.shadow_states.clone().iter() {
+            if held == ShadowState::Nothing && assumed.get(&a) != Some(&ShadowState::Nothing) {
+                self.make_real(w, a);
+            }
+        }
+        let body = w.end();
+        let body = drop_unused_values(&w.program, body);
+        self.env = env;
+        // In a segment that has both, the loop and its reverse are two.
+        let id = if driven { l.id } else { w.new_loop() };
+        let kind = LoopKind::For { var: back, from: piece.0, to: piece.1 };
+        Ok(Loop { id, kind, body, sums: Vec::new(), until: None, schedule: None })
     }
 
     /// Computes the program-level values of a block again, in the reverse half.
@@ -404,47 +386,6 @@ impl AdjointBuilder<'_> {
                 };
                 self.env.insert(*v, new);
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use ebbtide_ir::{Access, Binary, Builder, Combine, Literal, Program, Type};
-
-    use super::WRITTEN;
-    use crate::{Inner, Request, gradient};
-
-    /// `loss += x[i] * y[i]` inside so many loops: what flows to `y` makes the assumption of each of them weaker.
-    fn nest(depth: usize) -> Program {
-        let mut b = Builder::new("nest");
-        let x = b.array("x", Type::F64, 1, Access::Write);
-        let y = b.array("y", Type::F64, 1, Access::Read);
-        let loss = b.array("loss", Type::F64, 0, Access::Write);
-        let (zero, two, n) = (b.literal(Literal::index(0)), b.literal(Literal::index(2)), b.dim(x, 0));
-        for k in 0..depth {
-            b.begin_for(&format!("t{k}"), zero, two);
-        }
-        let i = b.begin_par(&[("i", zero, n)])[0];
-        let (u, v) = (b.load(x, &[i]), b.load(y, &[i]));
-        let product = b.binary(Binary::Mul, u, v);
-        b.store(x, &[i], product);
-        b.update(Combine::Add, loss, &[], product);
-        b.end_par();
-        (0..depth).for_each(|_| b.end_loop(None));
-        b.finish().expect("the program is valid")
-    }
-
-    #[test]
-    fn the_work_of_writing_a_nest_is_quadratic_in_its_depth_at_most() {
-        let request = Request { of: "loss".to_string(), wrt: vec!["y".to_string()], ..Request::default() };
-        let written = |depth: usize| {
-            WRITTEN.with(|written| written.set(0));
-            gradient(&nest(depth), &request, Inner::Recorded).expect("it has a gradient");
-            WRITTEN.with(std::cell::Cell::get)
-        };
-        for depth in [1, 2, 4, 8, 16] {
-            assert!(written(depth) <= 2 * depth * depth.max(2), "{} for {depth} loops", written(depth));
         }
     }
 }

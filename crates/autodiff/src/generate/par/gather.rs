@@ -234,7 +234,7 @@ impl ParAdjoint<'_> {
                 Variable::Wrapped { dimension, sign, rest, modulus: of } => {
                     let modulus = self.sum(w, &map, self.affines.form(*of));
                     if !is_dim(self.source, self.affines, array, *dimension, *of) {
-                        // Elements beyond the modulus are nobody's; where there are others, it is not zero.
+                        // Elements beyond the modulus belong to no iteration; where there are others, it is not zero.
                         let below = w.compare(Compare::Lt, element[*dimension], modulus);
                         open.push((both(w, asked.take(), below), None));
                         w.begin();

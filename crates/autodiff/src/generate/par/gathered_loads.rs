@@ -74,7 +74,7 @@ impl ParAdjoint<'_> {
         (written, own): (&BTreeSet<ArrayId>, &BTreeSet<ArrayId>),
     ) -> Vec<Target> {
         // A gather takes each load by itself and writes no shadow: where an iteration overwrites what it wrote, nothing
-        // would tell the earlier write that nobody saw it.
+        // would tell the earlier write that nothing saw it.
         if written_by(par).iter().any(|array| overwrites_itself(par, *array)) {
             return Vec::new();
         }

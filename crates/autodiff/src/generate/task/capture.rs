@@ -16,7 +16,7 @@ use crate::writer::{Writer, both};
 #[derive(Clone, Debug)]
 pub(super) enum Capture {
     Local(LocalId),
-    /// A place for each pass of the loops around it.
+    /// A place for each inner iteration of the loops around it.
     Tape(ArrayId, Places),
 }
 
@@ -39,7 +39,7 @@ impl Task<'_> {
     /// Makes room inside of a statement.
     fn make_room_inside(&mut self, w: &mut Writer, stmt: &Stmt, loops: &[&Loop]) -> Result<(), Error> {
         match stmt {
-            // The head of a loop has nothing that its passes read.
+            // The head of a loop has nothing that its inner iterations read.
             Stmt::Loop(l) => {
                 let around: Vec<&Loop> = loops.iter().copied().chain([l]).collect();
                 self.make_room_in(w, &l.body, &around)
@@ -111,7 +111,7 @@ impl Task<'_> {
         ))
     }
 
-    /// Places for passes of loops, one inside the other; `None` where bounds are data.
+    /// Places for inner iterations of loops, one inside the other; `None` where bounds are data.
     pub(super) fn places(&self, loops: &[Step]) -> Option<Places> {
         self.store.as_ref()?.domain.places(loops)
     }
@@ -179,7 +179,7 @@ impl Task<'_> {
         found
     }
 
-    /// The place of this pass of the loops around, in this iteration. The innermost loop may be one whose body is not
+    /// The place of this inner iteration of the loops around, in this iteration. The innermost loop may be one whose body is not
     /// written yet.
     pub(super) fn place(
         &mut self,

@@ -21,11 +21,11 @@ impl Task<'_> {
         if !self.active(v) || (outer && !self.shadows.values.contains_key(&v)) {
             return;
         }
-        match self.bars.get(&v).copied() {
-            None => drop(self.bars.insert(v, Cotangent::Value(flowing))),
+        match self.cotangents.get(&v).copied() {
+            None => drop(self.cotangents.insert(v, Cotangent::Value(flowing))),
             Some(Cotangent::Value(old)) => {
-                let sum = w.add_bars(old, flowing);
-                self.bars.insert(v, Cotangent::Value(sum));
+                let sum = w.add_cotangents(old, flowing);
+                self.cotangents.insert(v, Cotangent::Value(sum));
             }
             Some(Cotangent::Local(local)) => {
                 let old = w.get(local);
@@ -36,7 +36,7 @@ impl Task<'_> {
     }
 
     pub(super) fn take_bar(&mut self, w: &mut Writer, v: ValueId) -> Option<ValueId> {
-        match self.bars.remove(&v)? {
+        match self.cotangents.remove(&v)? {
             Cotangent::Value(value) => Some(value),
             // What was collected in branches is zero where they were not taken.
             Cotangent::Local(local) => {
@@ -59,15 +59,15 @@ impl Task<'_> {
         });
         for v in used.difference(&defined).copied() {
             let reachable = self.inside.contains(&v) || self.shadows.values.contains_key(&v);
-            if !self.active(v) || !reachable || matches!(self.bars.get(&v), Some(Cotangent::Local(_))) {
+            if !self.active(v) || !reachable || matches!(self.cotangents.get(&v), Some(Cotangent::Local(_))) {
                 continue;
             }
-            let start = match self.bars.get(&v) {
+            let start = match self.cotangents.get(&v) {
                 Some(Cotangent::Value(value)) => *value,
                 _ => w.real(self.source.ty(v), 0.0),
             };
             let local = w.local(&format!("d_v{}", v.index()), start);
-            self.bars.insert(v, Cotangent::Local(local));
+            self.cotangents.insert(v, Cotangent::Local(local));
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::writer::Writer;
 
 impl Task<'_> {
-    /// Runs a loop once more. Where its number of passes is data, they are counted.
+    /// Runs a loop once more. Where its number of inner iterations is data, they are counted.
     pub(super) fn forward_loop(&mut self, w: &mut Writer, l: &Loop, passes: Passes) -> Result<(), Error> {
         if let (LoopKind::For { from, to, .. }, None) = (&l.kind, l.until) {
             if self.recall_results(w, l) {
@@ -70,8 +70,8 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Runs passes of a loop once more, as many as are said; they add to `sums`, which is empty where not all of them run.
-    /// `first` is what each does before its statements.
+    /// Runs inner iterations of a loop once more, as many as are said; they add to `sums`, which is empty where not all of them
+    /// run. `first` is what each does before its statements.
     pub(super) fn forward_passes(
         &mut self,
         w: &mut Writer,
@@ -93,7 +93,7 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Writes something in a pass of a loop.
+    /// Writes something in an inner iteration of a loop.
     pub(super) fn within<T>(&mut self, l: &Loop, pass: ValueId, write: impl FnOnce(&mut Self) -> T) -> T {
         if let Some(level) = Level::of(l) {
             self.around.push(Around { level, pass });
@@ -115,7 +115,7 @@ impl Task<'_> {
         var.and_then(|v| self.source.value(v).name.clone()).unwrap_or_else(|| "k".to_string())
     }
 
-    /// Takes the passes of a loop backwards.
+    /// Takes the inner iterations of a loop backwards.
     pub(super) fn reverse_loop(
         &mut self,
         w: &mut Writer,
@@ -187,17 +187,18 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// The variable of a loop that takes passes backwards, and the name of what it stands for.
+    /// The variable of a loop that takes inner iterations backwards, and the name of what it stands for.
     pub(super) fn backwards(&mut self, w: &mut Writer, var: Option<ValueId>) -> (String, ValueId) {
         let name = self.variable_name(var);
         let back = w.loop_var(&format!("{name}_back"));
         (name, back)
     }
 
-    /// Takes the cotangents that all passes of a loop leave as they are; gives what was taken around it.
+    /// Takes the cotangents that all inner iterations of a loop leave as they are; gives what was taken around it.
     fn begin_steady(&mut self, w: &mut Writer, l: &Loop) -> HashMap<LocalId, ValueId> {
         let outer = self.steady.clone();
-        let mut sums: Vec<(LocalId, LocalId)> = self.local_bars.iter().map(|(l, bar)| (*l, *bar)).collect();
+        let mut sums: Vec<(LocalId, LocalId)> =
+            self.local_cotangents.iter().map(|(l, bar)| (*l, *bar)).collect();
         sums.retain(|(local, _)| !outer.contains_key(local) && self.sums_up(l, *local));
         sums.sort_unstable();
         for (local, bar) in sums {
@@ -210,7 +211,7 @@ impl Task<'_> {
         outer
     }
 
-    /// What a pass sets it finds unset in the next one; gives what was reached before the loop.
+    /// What an inner iteration sets it finds unset in the next one; gives what was reached before the loop.
     fn begin_passes(&mut self, l: &Loop) -> BTreeSet<LocalId> {
         let before = self.reached.clone();
         walk(&l.body, &mut |stmt| {
@@ -261,7 +262,7 @@ impl Task<'_> {
         sets > 0 && self.only_summed(l, local)
     }
 
-    /// The locals in which a pass finds what an earlier one left.
+    /// The locals in which an inner iteration finds what an earlier one left.
     pub(super) fn carried(&self, l: &Loop) -> BTreeSet<LocalId> {
         let (mut set, mut read, mut declared) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         walk(&l.body, &mut |stmt| match stmt {
@@ -282,13 +283,13 @@ impl Task<'_> {
                 && !self.sets_first(&l.body, *local)
         };
         let mut carried: BTreeSet<LocalId> = set.iter().copied().filter(carried).collect();
-        // The number of the next event is computed where all passes have as many.
+        // The number of the next event is computed where all inner iterations have as many.
         let is_known = carried.is_empty() && self.events_of_pass(l).is_some();
         carried.extend(set.into_iter().filter(|local| self.counts_events(*local) && !is_known));
         carried
     }
 
-    /// Does every pass set the local before it reads it?
+    /// Does every inner iteration set the local before it reads it?
     fn sets_first(&self, body: &Block, local: LocalId) -> bool {
         for stmt in body {
             let mut reads = false;
@@ -333,7 +334,7 @@ impl Task<'_> {
     }
 }
 
-/// The pass that stands in place of another when they are taken last first.
+/// The inner iteration that stands in place of another when they are taken last first.
 pub(super) fn last_first(w: &mut Writer, from: ValueId, to: ValueId, back: ValueId, name: String) -> ValueId {
     let sum = w.add(from, to);
     let one = w.index(1);

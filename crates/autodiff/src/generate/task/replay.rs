@@ -1,11 +1,11 @@
-//! How the passes of a loop inside a parallel body find what the passes before them left in locals.
+//! How the iterations of a loop inside a parallel body find what the inner iterations before them left in locals.
 //!
-//! Where bounds are sums of what is known before the program starts and of variables of loops around, each pass keeps what it
-//! finds: a tape of the body, with a place for each pass of each iteration. Elsewhere (`while`, `break`, bounds that are
-//! data) there are [`SLOTS`] places. The passes are cut into as many pieces, and what a
+//! Where bounds are sums of what is known before the program starts and of variables of loops around, each inner iteration
+//! keeps what it finds: a tape of the body, with a place for each inner iteration of each iteration. Elsewhere (`while`,
+//! `break`, bounds that are data) there are [`SLOTS`] places. The inner iterations are cut into as many pieces, and what a
 //! piece finds is kept; then piece after piece, the last first, is run once more in the same way, cut into as many pieces
-//! again. Up to `SLOTS²` passes are so run three times in all before they are reversed; beyond, the smallest pieces have
-//! more than one pass, and each pass of them is reached from the beginning of its piece.
+//! again. Up to `SLOTS²` inner iterations are so run three times in all before they are reversed; beyond, the smallest pieces
+//! have more than one inner iteration, and each inner iteration of them is reached from the beginning of its piece.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ pub(crate) struct Storage<'a> {
     pub tapes: &'a mut Tapes,
 }
 
-/// Is what a pass finds kept, to be read when it is reversed?
+/// Is what an inner iteration finds kept, to be read when it is reversed?
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Passes {
     Kept,
@@ -52,7 +52,7 @@ pub(super) struct Tape {
     places: Option<Places>,
 }
 
-/// How the passes of a loop find what earlier ones left.
+/// How the inner iterations of a loop find what earlier ones left.
 #[derive(Clone)]
 pub(super) enum Replay {
     /// Nothing is left.
@@ -109,7 +109,7 @@ impl Storage<'_> {
 }
 
 impl Task<'_> {
-    /// How the passes of a loop find what earlier ones left: decided once.
+    /// How the inner iterations of a loop find what earlier ones left: decided once.
     pub(super) fn replay(&mut self, w: &mut Writer, l: &Loop) -> Replay {
         if let Some(replay) = self.replays.get(&l.id) {
             return replay.clone();
@@ -131,7 +131,7 @@ impl Task<'_> {
         };
         let replay = match &passes {
             _ if carried.is_empty() => Replay::Nothing,
-            // What is written often cannot be gathered: a few passes are run again instead.
+            // What is written often cannot be gathered: a few inner iterations are run again instead.
             _ if self.depth > 0 && has_few_iterations(self.source, l) => Replay::Rerun,
             Places::Slots(_) => match (tape(&passes), tape(&passes)) {
                 (Some(coarse), Some(fine)) => Replay::Slots([coarse, fine]),
@@ -143,7 +143,7 @@ impl Task<'_> {
         replay
     }
 
-    /// Where each pass of a loop keeps what it finds.
+    /// Where each inner iteration of a loop keeps what it finds.
     pub(super) fn tape(&mut self, w: &mut Writer, l: &Loop) -> Tape {
         match self.touches_active(&l.body).then(|| self.replay(w, l)) {
             Some(Replay::Tape(tape)) => tape,
@@ -151,7 +151,7 @@ impl Task<'_> {
         }
     }
 
-    /// Where a pass of a loop, or the slot of this number, has its place on a tape.
+    /// Where an inner iteration of a loop, or the slot of this number, has its place on a tape.
     fn tape_index(&mut self, w: &mut Writer, tape: &Tape, at: (Option<ValueId>, ValueId)) -> Option<Indices> {
         match tape.places.as_ref()? {
             Places::Slots(_) | Places::One => self.store.as_ref()?.index(at.1),
@@ -186,7 +186,7 @@ impl Task<'_> {
         }
     }
 
-    /// Takes the passes of a loop backwards, piece by piece.
+    /// Takes the inner iterations of a loop backwards, piece by piece.
     pub(super) fn reverse_segments(
         &mut self,
         w: &mut Writer,
@@ -236,7 +236,7 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Runs passes and keeps what the first one of each piece finds.
+    /// Runs inner iterations and keeps what the first one of each piece finds.
     fn run_keeping(
         &mut self,
         w: &mut Writer,
@@ -263,7 +263,7 @@ impl Task<'_> {
     }
 }
 
-/// The length of the pieces that so many passes are cut into: at most [`SLOTS`] of them.
+/// The length of the pieces that this many inner iterations are cut into: at most [`SLOTS`] of them.
 fn pieces(w: &mut Writer, passes: ValueId) -> ValueId {
     let slots = w.index(SLOTS);
     let length = rounded_up(w, passes, slots);

@@ -1,8 +1,9 @@
 //! What inner loops leave in locals, kept for when they would be run again.
 //!
-//! Before a pass of a loop is reversed, it is run once more, and the loops in it with it; so a loop three deep runs once for each loop
-//! around it. What a loop leaves is in a few locals: the passes that run it keep these, each in a place of its own, and the passes
-//! that would run it again read them. The loop must leave nothing else: then its own passes need nothing of its earlier run either.
+//! Before an inner iteration of a loop is reversed, it is run once more, and the loops in it with it; so a loop three deep runs
+//! once for each loop around it. What a loop leaves is in a few locals: the inner iterations that run it keep these, each in a
+//! place of its own, and the inner iterations that would run it again read them. The loop must leave nothing else: then its own
+//! inner iterations need nothing of its earlier run either.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ use crate::analysis::iteration_number::{Step, has_few_iterations};
 use crate::plan::scratch_arrays::Places;
 use crate::writer::Writer;
 
-/// Where passes keep what a loop in them left.
+/// Where inner iterations keep what a loop in them left.
 #[derive(Clone, Debug)]
 pub(super) struct Results {
     locals: Vec<(LocalId, ArrayId)>,
@@ -44,7 +45,7 @@ fn is_counted(l: &Loop) -> bool {
 }
 
 impl Task<'_> {
-    /// Keeps what a loop left, where it has just been run in passes that are reversed later, and these in others.
+    /// Keeps what a loop left, where it has just been run in inner iterations that are reversed later, and these in others.
     pub(super) fn keep_results(&mut self, w: &mut Writer, l: &Loop) {
         let wanted = self.depth > 0 && !self.partial && self.nested.contains(&l.id);
         if !wanted || self.results.contains_key(&l.id) {
@@ -75,7 +76,7 @@ impl Task<'_> {
         true
     }
 
-    /// Places for what a loop leaves, one for each pass of the loops around it.
+    /// Places for what a loop leaves, one for each inner iteration of the loops around it.
     fn places_of_results(&mut self, w: &mut Writer, l: &Loop) -> Option<Results> {
         if !is_counted(l) || self.window.is_some() || has_few_iterations(self.source, l) {
             return None;

@@ -18,7 +18,7 @@ use crate::normalize::early::early;
 use crate::plan::events::Events;
 use crate::writer::{Writer, both};
 
-/// So many events from one that was asked for on are in the window: fewer than half of the least window.
+/// This many events from one that was asked for on are in the window: fewer than half of the least window.
 const AHEAD: i64 = 16;
 
 /// The window of an iteration.
@@ -36,7 +36,7 @@ pub(super) struct Window<'a> {
     tapes: BTreeMap<Type, ArrayId>,
     /// What values are at the beginning of the iteration.
     start: HashMap<ValueId, ValueId>,
-    /// So many events from the next one on are known to be in the window.
+    /// This many events from the next one on are known to be in the window.
     ahead: i64,
     is_filled: bool,
 }
@@ -45,7 +45,7 @@ pub(super) struct Window<'a> {
 #[derive(Default)]
 pub(super) struct EventCount {
     alone: i64,
-    /// Loops by their bounds, and the events of each pass.
+    /// Loops by their bounds, and the events of each inner iteration.
     loops: Vec<(ValueId, ValueId, EventCount)>,
 }
 
@@ -89,7 +89,8 @@ impl<'a> Task<'a> {
         self.window.as_ref().is_some_and(|window| window.events.next == local)
     }
 
-    /// How many events a pass of a loop has, where all have as many and that is known before the loop; `None` where it has none.
+    /// How many events an inner iteration of a loop has, where all have as many and that is known before the loop; `None` where
+    /// it has none.
     pub(super) fn events_of_pass(&self, l: &Loop) -> Option<EventCount> {
         let mut defined = BTreeSet::new();
         walk(&l.body, &mut |stmt| match stmt {
@@ -150,7 +151,7 @@ impl<'a> Task<'a> {
         sum
     }
 
-    /// Lets a pass begin after the events of so many before it.
+    /// Lets an inner iteration begin after the events of this many before it.
     pub(super) fn skip_events(
         &self,
         w: &mut Writer,
@@ -235,7 +236,7 @@ impl<'a> Task<'a> {
         true
     }
 
-    /// Runs a loop whose number of passes is an event once more; `false` where that number has to be found out.
+    /// Runs a loop whose number of inner iterations is an event once more; `false` where that number has to be found out.
     pub(super) fn repeat_loop(&mut self, w: &mut Writer, l: &Loop) -> Result<bool, Error> {
         if !self.again || !self.is_event_loop(l) {
             return Ok(false);
@@ -259,7 +260,7 @@ impl<'a> Task<'a> {
         if self.is_event_loop(l) { self.own_event(w) } else { None }
     }
 
-    /// Keeps how many passes a loop had.
+    /// Keeps how many inner iterations a loop had.
     pub(super) fn keep_passes(&mut self, w: &mut Writer, event: Option<ValueId>, passes: LocalId) {
         if let Some(event) = event {
             let passes = w.get(passes);

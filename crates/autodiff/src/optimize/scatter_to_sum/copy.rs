@@ -101,7 +101,7 @@ impl<'a> Copier<'a> {
                 let rest = self.sum(w, rest);
                 let at = difference(w, *sign, element[*dimension], rest);
                 let modulus = self.atom(w, *modulus);
-                // Elements beyond the modulus are nobody's.
+                // Elements beyond the modulus belong to no iteration.
                 let condition = w.compare(Compare::Lt, element[*dimension], modulus);
                 let then = self.inner(w, |this, w| {
                     let at = w.binary(Binary::RemEuclid, at, modulus);
@@ -110,73 +110,99 @@ impl<'a> Copier<'a> {
                 });
                 w.push(Stmt::If(Branch { condition, then, otherwise: Block::new() }));
             }
-            Step::Clamp { variable, dimension, sign, rest, clamp: Clamp { bounds, offset, index } } => {
-                let offset = self.sum(w, offset);
-                let k = difference(w, 1, element[*dimension], offset);
-                let (mut at_bound, mut between) = (None, None);
-                for bound in bounds {
-                    let (Bound::Least(v) | Bound::Most(v)) = *bound;
-                    let v = self.atom(w, v);
-                    let inner = if let Bound::Least(_) = bound { Compare::Gt } else { Compare::Lt };
-                    let (here, off) = (w.compare(Compare::Eq, k, v), w.compare(inner, k, v));
-                    at_bound = Some(either(w, Binary::Or, at_bound, here));
-                    between = Some(either(w, Binary::And, between, off));
-                }
-                let then = self.inner(w, |this, w| {
-                    let steps = |this: &mut Self, w: &mut Writer| {
-                        let at = this.atom(w, *index);
-                        let condition = w.compare(Compare::Eq, at, element[*dimension]);
-                        let then = this.inner(w, |this, w| this.each(w, steps, element, write));
-                        w.push(Stmt::If(Branch { condition, then, otherwise: Block::new() }));
-                    };
-                    let all = Step::Each { variable: *variable, within: None, part: Part::All };
-                    this.each(w, &[all], element, &steps);
-                });
-                let otherwise = self.inner(w, |this, w| {
-                    let rest = this.sum(w, rest);
-                    let at = difference(w, *sign, k, rest);
-                    let in_range = this.in_range(w, at, variable);
-                    let condition = either(w, Binary::And, between, in_range);
-                    let then = this.inner(w, |this, w| {
-                        this.values.insert(variable.var, at);
-                        this.each(w, steps, element, write);
-                    });
-                    w.push(Stmt::If(Branch { condition, then, otherwise: Block::new() }));
-                });
-                if let Some(condition) = at_bound {
-                    w.push(Stmt::If(Branch { condition, then, otherwise }));
-                }
-            }
-            Step::Each { variable, within, part } => {
-                let (mut from, mut to) = self.bounds(w, variable, within.as_ref(), element);
-                let name = w.program.value(variable.var).name.clone().unwrap_or_else(|| "i".to_string());
-                let (first, lanes) = (from, w.index(LANES));
-                if *part != Part::All {
-                    let all = w.sub(to, from);
-                    let rounds = w.div(all, lanes);
-                    (from, to) = match part {
-                        Part::Lane(_) => (w.index(0), rounds),
-                        _ => {
-                            let done = w.mul(rounds, lanes);
-                            (w.add(from, done), to)
-                        }
-                    };
-                }
-                let var = w.loop_var(&name);
-                let body = self.inner(w, |this, w| {
-                    let mut at = var;
-                    if let Part::Lane(lane) = part {
-                        let done = w.mul(var, lanes);
-                        let start = w.add(first, done);
-                        at = w.add(start, *lane);
-                    }
-                    this.values.insert(variable.var, at);
-                    this.each(w, steps, element, write);
-                });
-                let (id, kind) = (w.new_loop(), LoopKind::For { var, from, to });
-                w.push(Stmt::Loop(Loop { id, kind, body, sums: Vec::new(), until: None, schedule: None }));
-            }
+            Step::Clamp { .. } => self.each_clamped(w, step, steps, element, write),
+            Step::Each { .. } => self.each_value(w, step, steps, element, write),
         }
+    }
+
+    /// Writes it for the iterations that come to an element through an index that is clamped: at a bound all that the bound holds
+    /// back, elsewhere the one that would come there without it.
+    fn each_clamped(
+        &mut self,
+        w: &mut Writer,
+        step: &Step,
+        steps: &[Step],
+        element: &[ValueId],
+        write: &dyn Fn(&mut Self, &mut Writer),
+    ) {
+        let Step::Clamp { variable, dimension, sign, rest, clamp: Clamp { bounds, offset, index } } = step
+        else {
+            return;
+        };
+        let offset = self.sum(w, offset);
+        let k = difference(w, 1, element[*dimension], offset);
+        let (mut at_bound, mut between) = (None, None);
+        for bound in bounds {
+            let (Bound::Least(v) | Bound::Most(v)) = *bound;
+            let v = self.atom(w, v);
+            let inner = if let Bound::Least(_) = bound { Compare::Gt } else { Compare::Lt };
+            let (here, off) = (w.compare(Compare::Eq, k, v), w.compare(inner, k, v));
+            at_bound = Some(either(w, Binary::Or, at_bound, here));
+            between = Some(either(w, Binary::And, between, off));
+        }
+        let then = self.inner(w, |this, w| {
+            let steps = |this: &mut Self, w: &mut Writer| {
+                let at = this.atom(w, *index);
+                let condition = w.compare(Compare::Eq, at, element[*dimension]);
+                let then = this.inner(w, |this, w| this.each(w, steps, element, write));
+                w.push(Stmt::If(Branch { condition, then, otherwise: Block::new() }));
+            };
+            let all = Step::Each { variable: *variable, within: None, part: Part::All };
+            this.each(w, &[all], element, &steps);
+        });
+        let otherwise = self.inner(w, |this, w| {
+            let rest = this.sum(w, rest);
+            let at = difference(w, *sign, k, rest);
+            let in_range = this.in_range(w, at, variable);
+            let condition = either(w, Binary::And, between, in_range);
+            let then = this.inner(w, |this, w| {
+                this.values.insert(variable.var, at);
+                this.each(w, steps, element, write);
+            });
+            w.push(Stmt::If(Branch { condition, then, otherwise: Block::new() }));
+        });
+        if let Some(condition) = at_bound {
+            w.push(Stmt::If(Branch { condition, then, otherwise }));
+        }
+    }
+
+    /// Writes it for every value of a variable, or for those that a lane takes.
+    fn each_value(
+        &mut self,
+        w: &mut Writer,
+        step: &Step,
+        steps: &[Step],
+        element: &[ValueId],
+        write: &dyn Fn(&mut Self, &mut Writer),
+    ) {
+        let Step::Each { variable, within, part } = step else { return };
+        let (mut from, mut to) = self.bounds(w, variable, within.as_ref(), element);
+        let name = w.program.value(variable.var).name.clone().unwrap_or_else(|| "i".to_string());
+        let (first, lanes) = (from, w.index(LANES));
+        if *part != Part::All {
+            let all = w.sub(to, from);
+            let rounds = w.div(all, lanes);
+            (from, to) = match part {
+                Part::Lane(_) => (w.index(0), rounds),
+                _ => {
+                    let done = w.mul(rounds, lanes);
+                    (w.add(from, done), to)
+                }
+            };
+        }
+        let var = w.loop_var(&name);
+        let body = self.inner(w, |this, w| {
+            let mut at = var;
+            if let Part::Lane(lane) = part {
+                let done = w.mul(var, lanes);
+                let start = w.add(first, done);
+                at = w.add(start, *lane);
+            }
+            this.values.insert(variable.var, at);
+            this.each(w, steps, element, write);
+        });
+        let (id, kind) = (w.new_loop(), LoopKind::For { var, from, to });
+        w.push(Stmt::Loop(Loop { id, kind, body, sums: Vec::new(), until: None, schedule: None }));
     }
 
     /// Is the value one that the variable takes?

@@ -3,10 +3,10 @@
 //! A sum runs the statement of an update once more for each iteration of a preimage. What that statement needs of the rest of its
 //! iteration is made again where that is cheap; else the iteration keeps it, in an array of the loop's shape.
 //!
-//! Where the update stands in loops, their passes may keep what they computed, each in a place of its own. Then the sum
-//! runs less than the whole statement: of `for j { let s = sum(..); for k { d_w[[j, k]] += f(s) * x[k]; } }` nothing but the
-//! inner loop, and no pass of it computes `s` again. How many loops keep something is decided by what would be computed again: see
-//! [`Repeats`].
+//! Where the update stands in loops, their inner iterations may keep what they computed, each in a place of its own. Then the
+//! sum runs less than the whole statement: of `for j { let s = sum(..); for k { d_w[[j, k]] += f(s) * x[k]; } }` nothing but
+//! the inner loop, and no inner iteration of it computes `s` again. How many loops keep something is decided by what would be
+//! computed again: see [`Repeats`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,14 +29,14 @@ pub(super) enum Handed {
     Value(ValueId),
     /// What a local holds before the statement of this number.
     Local(LocalId, usize),
-    /// A value of each pass of a loop.
+    /// A value of each inner iteration of a loop.
     InPass(ValueId, LoopId),
-    /// What a local holds in each pass of a loop before the statement of this number of its body.
+    /// What a local holds in each inner iteration of a loop before the statement of this number of its body.
     LocalInPass(LocalId, LoopId, usize),
 }
 
 impl Handed {
-    /// The loop whose passes hand it on.
+    /// The loop whose inner iterations hand it on.
     fn in_pass_of(self) -> Option<LoopId> {
         match self {
             Handed::InPass(_, l) | Handed::LocalInPass(_, l, _) => Some(l),
@@ -78,11 +78,11 @@ pub(super) struct Copied {
     place: usize,
 }
 
-/// A loop around updates whose passes can hand something on.
+/// A loop around updates whose inner iterations can hand something on.
 #[derive(Clone, Copy)]
 struct Link<'b> {
     inner: &'b Loop,
-    /// That loop in the source: this one takes its passes backwards.
+    /// That loop in the source: this one takes its inner iterations backwards.
     level: Level,
     /// How many updates the statement has before this loop.
     before: usize,
@@ -95,12 +95,12 @@ pub(super) struct Way<'b> {
     pub copied: Vec<Copied>,
     /// The arrays that are read.
     pub read: BTreeSet<ArrayId>,
-    /// The loops whose passes hand something on, outermost first.
+    /// The loops whose inner iterations hand something on, outermost first.
     chain: Vec<Link<'b>>,
 }
 
 impl Way<'_> {
-    /// Do passes of loops hand something on?
+    /// Do inner iterations of loops hand something on?
     pub fn is_by_passes(&self) -> bool {
         self.copied.iter().flat_map(|copied| &copied.handed).any(|h| h.in_pass_of().is_some())
     }
@@ -128,7 +128,7 @@ pub(super) enum Repeats {
     Nothing,
     /// As often as the iterations did.
     Once,
-    /// Once for each pass of a loop beside them: the work grows with its length.
+    /// Once for each inner iteration of a loop beside them: the work grows with its length.
     Often,
 }
 
@@ -157,7 +157,7 @@ pub(super) fn repeats(program: &Program, block: &Block) -> Repeats {
     here.max(inner)
 }
 
-/// When do the passes of the outermost loop around updates hand on what they computed?
+/// When do the inner iterations of the outermost loop around updates hand on what they computed?
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outermost {
     /// Wherever there are other loops inside of it.
@@ -166,7 +166,7 @@ pub(super) enum Outermost {
     IfRepeated,
 }
 
-/// Do the passes of the outermost loop keep something anyway, for updates in loops inside of it?
+/// Do the inner iterations of the outermost loop keep something anyway, for updates in loops inside of it?
 fn keeps_anyway(chain: &[Link<'_>]) -> bool {
     let sums = |stmt: &Stmt| matches!(stmt, Stmt::Loop(_)) && updates(stmt) > 0;
     chain.first().is_some_and(|link| link.inner.body.iter().any(sums))
@@ -182,7 +182,7 @@ pub(super) struct Wanted<'b> {
 }
 
 impl Wanted<'_> {
-    /// Does a statement with so many updates before it hold one of them?
+    /// Does a statement with this many updates before it hold one of them?
     fn is_in(&self, before: usize, stmt: &Stmt) -> bool {
         self.numbers.range(before..before + updates(stmt)).next().is_some()
     }
@@ -220,7 +220,7 @@ impl Splitter<'_> {
         deeper.filter_map(at_depth).find(better).or(Some(way))
     }
 
-    /// Will passes of loops hand on what loops beside the updates computed?
+    /// Will inner iterations of loops hand on what loops beside the updates computed?
     pub(super) fn hands_on_sums(&self, w: &Writer, wanted: &Wanted<'_>, slice: &Block) -> bool {
         let chain = self.chain(wanted);
         match repeats(&w.program, slice) {
@@ -255,7 +255,7 @@ impl Splitter<'_> {
         chain
     }
 
-    /// Lets the passes of these loops hand on what they computed.
+    /// Lets the inner iterations of these loops hand on what they computed.
     fn way_at<'b>(
         &self,
         w: &Writer,
@@ -336,7 +336,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// Lets iterations, and the passes of their loops, keep what is handed on.
+    /// Lets iterations, and the iterations of their loops, keep what is handed on.
     pub(super) fn keep_for(
         &mut self,
         w: &mut Writer,
@@ -411,7 +411,7 @@ impl Splitter<'_> {
         }
     }
 
-    /// The place of a pass in the arrays of its iterations; `known` has values of the loop.
+    /// The place of an inner iteration in the arrays of its iterations; `known` has values of the loop.
     fn place_of_pass(
         &self,
         w: &mut Writer,
@@ -477,7 +477,7 @@ fn changes(l: &Loop, local: LocalId) -> bool {
     changes
 }
 
-/// The pass of the source's loop that a pass of a loop takes back: the last one first.
+/// The inner iteration of the source's loop that an inner iteration of a loop takes back: the last one first.
 fn pass(w: &mut Writer, l: &Loop, known: &mut dyn FnMut(&mut Writer, ValueId) -> ValueId) -> ValueId {
     let LoopKind::For { var, from, to } = l.kind else { return w.index(0) };
     let [var, from, to] = [var, from, to].map(|v| known(w, v));

@@ -86,7 +86,7 @@ impl Splitter<'_> {
             let Some(var) = variable(l) else { continue };
             told.insert(var);
             match self.taken_backwards(w, l) {
-                // The elements ascend, not the passes.
+                // The elements ascend, not the inner iterations.
                 Some(pass) => {
                     let (ends, one) = (w.add(range.from, range.to), w.index(1));
                     let last = w.sub(ends, one);
@@ -128,7 +128,7 @@ impl Splitter<'_> {
         Some(Par::over(id, ranges, body))
     }
 
-    /// The value `from + to - 1 - variable` of a loop that takes the passes of another one backwards.
+    /// The value `from + to - 1 - variable` of a loop that takes the inner iterations of another one backwards.
     fn taken_backwards(&self, w: &Writer, l: &Loop) -> Option<ValueId> {
         let LoopKind::For { var, from, to } = l.kind else { return None };
         let mut terms: BTreeMap<ValueId, i64> = BTreeMap::new();

@@ -122,12 +122,12 @@ impl Splitter<'_> {
         let depends = |v: ValueId| self.depends(w, v, &vars);
         let steps = preimage(&w.program, self.affines, &variables, member.store.index, &depends);
         let slice = prune(&w.program, vec![only(&body[member.at], &[member.number - group.before].into())]);
-        // Where passes hand on what loops beside the update computed, nothing far apart is read.
+        // Where inner iterations hand on what loops beside the update computed, nothing far apart is read.
         let by_passes = self.hands_on_sums(w, &group.wanted(body), &slice);
         !by_passes && steps.is_some_and(|steps| wants_lanes(&w.program, self.affines, &steps, &slice))
     }
 
-    /// The variables of the parallel loop and of these loops inside it, where their passes are counted.
+    /// The variables of the parallel loop and of these loops inside it, where their inner iterations are counted.
     pub(super) fn variables(&self, loops: &[&Loop]) -> Option<Vec<Variable>> {
         let mut variables: Vec<Variable> = self.ranges.iter().map(Variable::parallel).collect();
         for l in loops {
@@ -174,7 +174,7 @@ impl Splitter<'_> {
     }
 }
 
-/// The variable of a loop whose passes are counted.
+/// The variable of a loop whose inner iterations are counted.
 pub(super) fn variable(l: &Loop) -> Option<ValueId> {
     Variable::sequential(l).map(|v| v.var)
 }

@@ -82,7 +82,7 @@ pub(super) struct Needs {
     pub locals: BTreeSet<LocalId>,
 }
 
-/// What a block with one update uses of its surroundings; `None` where that differs between the passes of the loops
+/// What a block with one update uses of its surroundings; `None` where that differs between the inner iterations of the loops
 /// around the update.
 pub(super) fn needs(program: &Program, block: &Block) -> Option<Needs> {
     let (mut needs, mut defined) = (Needs::default(), BTreeSet::new());
@@ -112,7 +112,7 @@ pub(super) fn needs(program: &Program, block: &Block) -> Option<Needs> {
     (alone && set.is_subset(&declared)).then_some(needs)
 }
 
-/// Is nothing that a pass sets there in the next one?
+/// Is nothing that an inner iteration sets there in the next one?
 fn passes_are_alone(l: &Loop) -> bool {
     let (mut declared, mut set) = (BTreeSet::new(), BTreeSet::new());
     walk(&l.body, &mut |stmt| match stmt {

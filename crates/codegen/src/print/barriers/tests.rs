@@ -157,7 +157,7 @@ fn threads_meet_where_they_must_whichever_comes_first() {
         wrong.join("\n")
     );
     // The others put faults in order, stand behind whole arrays on a grid, or are for threads that run at the same time.
-    expect_test::expect!["18 of 26 barriers are needed"]
+    expect_test::expect!["18 of 27 barriers are needed"]
         .assert_eq(&format!("{needed} of {barriers} barriers are needed"));
 }
 

@@ -41,8 +41,10 @@ struct Dealt<'p> {
 impl<'p> Dealt<'p> {
     fn of(program: &'p Program, facts: &'p Facts) -> Dealt<'p> {
         let l = Loop::of(program, facts);
-        let form = &grid_form(program, facts, l.par, grid_manner(program, facts, l.par));
-        let grid = GridLoop { program, facts, par: l.par, form }.nest(&mut Forms::of(program, facts));
+        let mut forms = Forms::of(program, facts);
+        let manner = grid_manner(program, facts, l.par);
+        let form = &grid_form((program, facts), l.par, manner, forms.terms());
+        let grid = GridLoop { program, facts, par: l.par, form }.nest(&mut forms);
         Dealt { sums: reductions(facts, l.par), l, grid }
     }
 

@@ -26,7 +26,7 @@ pub struct Answer {
     pub budget: usize,
 }
 
-/// So many answers are kept at most. Programs have some hundreds.
+/// At most this many answers are kept. Programs have some hundreds.
 const MOST: usize = 1 << 14;
 
 thread_local! {

@@ -65,7 +65,7 @@ impl Names {
                 _ => {}
             }
         }
-        // Names that nobody chose make way for those that were.
+        // Names that were made up give way to chosen ones.
         for (i, name) in values.iter_mut().enumerate().filter(|(i, name)| name.is_empty() && !inlined[*i]) {
             *name = taken.take(&format!("v{i}"));
         }

@@ -95,50 +95,50 @@ pub struct Push {
     pub after: After,
 }
 
-/// The forward half of a reversed loop. Its blocks run passes `from..to` of the loop, which the driver sets.
+/// The forward half of a reversed loop. Its blocks run iterations `from..to` of the loop, which the driver sets.
 #[derive(Clone, Debug)]
 pub struct Forward {
     /// Which loop, as in the source program.
     pub id: LoopId,
-    /// How many passes the whole loop has.
+    /// How many iterations the whole loop has.
     pub length: Length,
-    /// Set by the driver: the first pass to run.
+    /// Set by the driver: the first iteration to run.
     pub from: ValueId,
-    /// Set by the driver: the pass after the last one to run.
+    /// Set by the driver: the iteration after the last one to run.
     pub to: ValueId,
-    /// Arrays that a later pass or the adjoint may read: what a slot holds.
+    /// Arrays that a later iteration or the adjoint may read: what a slot holds.
     pub carried: Vec<ArrayId>,
-    /// Arrays that passes write and of which nothing that was read is ever overwritten: no slot holds them, and they stay as
+    /// Arrays that iterations write and of which nothing that was read is ever overwritten: no slot holds them, and they stay as
     /// they are when an earlier state comes back.
     pub kept: Vec<ArrayId>,
-    /// Runs passes and keeps nothing.
+    /// Runs iterations and keeps nothing.
     pub advance: Block,
-    /// Runs passes and keeps their tape.
+    /// Runs iterations and keeps their tape.
     pub record: Block,
     /// How the source says that it is to be reversed.
     pub schedule: Option<ReverseHint>,
 }
 
-/// How many passes a reversed loop has.
+/// How many iterations a reversed loop has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// One for each number from the first value to before the second, both known before the program starts.
     Known(ValueId, ValueId),
-    /// It is known when the loop ends. Passes are counted from zero.
+    /// It is known when the loop ends. Iterations are counted from zero.
     Unknown {
-        /// After its blocks have run: the pass before which they stopped.
+        /// After its blocks have run: the iteration before which they stopped.
         reached: LocalId,
         /// After its blocks have run: a `bool`, whether the loop has ended.
         ended: LocalId,
     },
 }
 
-/// The reverse half of a reversed loop: consumes the tape of passes `from..to`, last pass first.
+/// The reverse half of a reversed loop: consumes the tape of iterations `from..to`, last iteration first.
 #[derive(Clone, Debug)]
 pub struct Backward {
     /// Which loop, as in the source program.
     pub id: LoopId,
-    /// Reverses the passes that the forward half's `from` and `to` name.
+    /// Reverses the iterations that the forward half's `from` and `to` name.
     pub reverse: Block,
 }
 
@@ -194,7 +194,7 @@ pub struct Loop {
     /// Locals to which the loop adds a sum, in the order that law 8 gives a parallel loop of the same extent: an iteration
     /// finds such a local at -0.0, and what it leaves there is its term.
     pub sums: Vec<LocalId>,
-    /// A `bool` computed in the body: the loop is left after a pass in which it holds.
+    /// A `bool` computed in the body: the loop is left after an iteration in which it holds.
     pub until: Option<ValueId>,
     /// How it is to be reversed, where the source says so.
     pub schedule: Option<ReverseHint>,
@@ -204,13 +204,13 @@ pub struct Loop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReverseHint {
-    /// Keep the tape of every pass.
+    /// Keep the tape of every iteration.
     StoreAll,
     /// Keep the state before every this many iterations.
     Periodic(u64),
     /// Keep at most this number of states, placed so that the least is recomputed.
     Revolve(u64),
-    /// As [`ReverseHint::Revolve`], without knowing the number of passes.
+    /// As [`ReverseHint::Revolve`], without knowing the number of iterations.
     Online(u64),
     /// Let states and tapes share this number of slots.
     Mixed(u64),
@@ -240,7 +240,7 @@ pub enum LoopKind {
         /// The value after the last one.
         to: ValueId,
     },
-    /// `while condition`: the head computes the condition before each pass.
+    /// `while condition`: the head computes the condition before each iteration.
     While {
         /// Statements that compute the condition.
         head: Block,

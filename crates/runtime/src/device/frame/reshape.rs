@@ -63,7 +63,7 @@ impl Frame {
         if self.room(view.address, &view) < bytes {
             let mut buffer = Buffer::zeroed(bytes, meter)?;
             // SAFETY (*Liveness*, *Bounds*): a view's memory is owned or borrowed by the launch and has `bytes` bytes, fewer
-            // than the new buffer, which is nobody else's.
+            // than the new buffer, which nothing else has.
             unsafe { buffer.copy_start_in(view.address, view.bytes)? };
             buffer.hand_over(Handed::ForWriting)?;
             self.rooms.add(std::slice::from_ref(&buffer));

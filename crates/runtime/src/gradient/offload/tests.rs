@@ -26,7 +26,7 @@ pub(super) fn file_system() -> Arc<dyn FileSystem> {
 struct Apart {
     memory: Arc<FakeMemory>,
     interpreter: Device,
-    /// It breaks down after so many segments.
+    /// It breaks down after this many segments.
     left: Arc<AtomicI64>,
 }
 
@@ -121,7 +121,7 @@ impl Case {
         Case { device, gradient }
     }
 
-    /// With room for so many states of memory.
+    /// With room for this many states of memory.
     fn with(&self, states: u64, tiers: Tiers) -> CompiledGradient {
         let fixed = self.run(&self.gradient, |g, args| g.plan(args)).unwrap().0.fixed_bytes;
         let budget = Budget::Bytes(fixed + states * (STATE + (16 << 10)));

@@ -32,7 +32,7 @@ pub(crate) struct Frontier {
     dir: RunDir,
     every: Duration,
     last: Instant,
-    /// How many passes there are to reverse, where that is known.
+    /// How many iterations there are to reverse, where that is known.
     to_reverse: Option<u64>,
     /// What makes it a frontier of all parts of a grid, if it is one.
     together: Option<Together>,
@@ -97,7 +97,7 @@ impl Frontier {
         Ok(frontier)
     }
 
-    /// How many passes there are to reverse, of which so many are. Branches that are not taken have nothing to reverse, so
+    /// How many iterations there are to reverse, of which this many are. Branches that are not taken have nothing to reverse, so
     /// there may be fewer, never more.
     fn all(&self, reversed: u64) -> u64 {
         self.to_reverse.unwrap_or(reversed).max(reversed)

@@ -149,7 +149,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// An error where the run was asked to stop. A durable one first ends the passes that are under way, so that what they
+    /// An error where the run was asked to stop. A durable one first ends the iterations that are under way, so that what they
     /// lead to is kept, unless they do not end.
     fn may_ask(&self, again: bool) -> Result<()> {
         self.frame.go_on(&self.variant.source)?;

@@ -26,7 +26,7 @@ pub(super) struct Workplace {
 impl Workplace {
     /// A new one in this cache folder.
     pub fn new(cache: &Path) -> std::io::Result<Workplace> {
-        // Between making the folder and locking it, somebody may clear the cache: then another one is made.
+        // Between making the folder and locking it, another process may clear the cache: then another one is made.
         let mut tries = 0;
         loop {
             match Workplace::once(cache) {

@@ -66,7 +66,7 @@ impl<'a> Run<'a> {
     /// Makes what the run is now durable.
     pub(crate) fn commit(&mut self) -> Result<()> {
         let Some(frontier) = self.frontier.take() else { return Ok(()) };
-        // While the last one is still being synced, the run goes on, unless every action is to be durable, or all parts of
+        // While the last one is still being synced, the run continues, unless every action is to be durable, or all parts of
         // a grid write one.
         let together = frontier.together.is_some();
         let patience = if frontier.every.is_zero() || together { Patience::Wait } else { Patience::Skip };
@@ -196,12 +196,12 @@ impl<'a> Run<'a> {
             slots.sort_unstable_by_key(|slot| slot_words(*slot));
             let words: Vec<u64> = slots.iter().flat_map(|slot| slot_words(*slot)).collect();
             pieces.push(Piece::words(format!("slots {n}"), &[slots.len(), 2], words));
-            let far = driven.far.as_ref().map(|far| far.held()).unwrap_or_default();
-            let words: Vec<u64> = far.iter().flat_map(|(index, step)| [*index as u64, *step]).collect();
-            pieces.push(Piece::words(format!("far {n}"), &[far.len(), 2], words));
-            let held: Vec<usize> = far.into_iter().map(|(index, _)| index).collect();
+            let offload = driven.offload.as_ref().map(|offload| offload.held()).unwrap_or_default();
+            let words: Vec<u64> = offload.iter().flat_map(|(index, step)| [*index as u64, *step]).collect();
+            pieces.push(Piece::words(format!("far {n}"), &[offload.len(), 2], words));
+            let held: Vec<usize> = offload.into_iter().map(|(index, _)| index).collect();
             let near = slots.iter().map(|slot| driven.slots.get(slot).map_or(0, |state| state.shapes));
-            let away = held.iter().map(|index| driven.far_shapes.get(index).copied().unwrap_or(0));
+            let away = held.iter().map(|index| driven.offloaded_shapes.get(index).copied().unwrap_or(0));
             let numbers: Vec<usize> = near.chain(away).collect();
             if reshaped {
                 let words = numbers.iter().map(|number| *number as u64);
@@ -265,9 +265,9 @@ impl<'a> Run<'a> {
                 buffers.map(Buffer::bytes).try_for_each(visit)
             }
             Source::Offload(id, held) => {
-                let far = self.sweeps.get_mut(id).and_then(|driven| driven.far.as_mut());
-                let Some(far) = far else { return Ok(()) };
-                held.iter().try_for_each(|index| far.visit(*index, visit))
+                let offload = self.sweeps.get_mut(id).and_then(|driven| driven.offload.as_mut());
+                let Some(offload) = offload else { return Ok(()) };
+                held.iter().try_for_each(|index| offload.visit(*index, visit))
             }
         }
     }
@@ -280,7 +280,7 @@ impl<'a> Run<'a> {
         let (address, all) = (self.tape_place(array, place)?, self.place_bytes(array));
         let bytes = self.frame.room(address, &self.frame.arrays[array.index()]).min(all);
         if self.is_in_host_memory() {
-            // SAFETY (*Liveness*, *Bounds*): a place on the tape owns memory of so many bytes for as long as the frame lives;
+            // SAFETY (*Liveness*, *Bounds*): a place on the tape owns memory of this many bytes for as long as the frame lives;
             // nothing runs between two actions.
             visit(unsafe { std::slice::from_raw_parts(address, bytes) })?;
         } else {

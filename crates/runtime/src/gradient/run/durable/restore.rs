@@ -24,7 +24,7 @@ use crate::gradient::steps::{Step, Sweep};
 use crate::launch::stored::plain;
 use crate::size::bytes as size;
 
-/// No run has done so many passes, or moved so many bytes.
+/// No run has done this many iterations, or moved this many bytes.
 const MOST: u64 = 1 << 60;
 /// The text of a schedule is not longer than this.
 const LONGEST_SCHEDULE: usize = 64 << 20;
@@ -33,7 +33,7 @@ const LONGEST_SCHEDULE: usize = 64 << 20;
 struct Pending {
     id: LoopId,
     slots: Vec<ebbtide_schedule::Slot>,
-    far: Vec<(usize, u64)>,
+    offload: Vec<(usize, u64)>,
     /// The numbers of the shapes of the former, then of the latter.
     shapes: Vec<usize>,
 }
@@ -251,7 +251,7 @@ impl<'a> Run<'a> {
         if !standing.is_possible(schedule.steps()) {
             return Err(reader.damaged("a loop in it stands where it cannot").into());
         }
-        // Every state in a slot stands before another pass; the last pass has none after it.
+        // Every state in a slot stands before another iteration; the last iteration has none after it.
         let most = schedule.steps().and_then(|steps| usize::try_from(steps).ok()).unwrap_or(usize::MAX);
         let counted = |shape: &[usize]| matches!(shape, [count, 2] if *count <= most.saturating_add(1));
         let count = expect(reader, &format!("slots {n}"), Dtype::U64, counted)?[0];
@@ -262,7 +262,7 @@ impl<'a> Run<'a> {
         let slots = slots.ok_or_else(|| reader.damaged("its slots are out of range"))?;
         let count = expect(reader, &format!("far {n}"), Dtype::U64, counted)?[0];
         let pairs = words(reader, 2 * count)?;
-        let far: Vec<(usize, u64)> = pairs
+        let offload: Vec<(usize, u64)> = pairs
             .as_chunks::<2>()
             .0
             .iter()
@@ -270,10 +270,10 @@ impl<'a> Run<'a> {
             .collect();
         let on_disk = usize::try_from(numbers[0]).unwrap_or(usize::MAX);
         let needs_disk = |(index, _): &(usize, u64)| self.is_in_host_memory() || *index < on_disk;
-        if self.tiers.disk.is_none() && far.iter().any(needs_disk) {
+        if self.tiers.disk.is_none() && offload.iter().any(needs_disk) {
             return Err(self.variant.lost("it kept states on disk: launch it with `.disk(..)`, as before"));
         }
-        let count = slots.len() + far.len();
+        let count = slots.len() + offload.len();
         let mut shapes = vec![0; count];
         if self.shapes.count() > 1 {
             expect(reader, &format!("slot shapes {n}"), Dtype::U64, |shape| shape == [count])?;
@@ -285,7 +285,7 @@ impl<'a> Run<'a> {
         }
         let driver = Driver::resumed(schedule, standing, action([numbers[1], numbers[2], numbers[3]]));
         let driven = Driven::new(sweep, driver, on_disk, first);
-        Ok((driven, Pending { id: sweep.id, slots, far, shapes }))
+        Ok((driven, Pending { id: sweep.id, slots, offload, shapes }))
     }
 
     fn read_array(&mut self, reader: &mut SnapshotReader, array: ArrayId) -> Result<()> {
@@ -358,7 +358,7 @@ impl<'a> Run<'a> {
 
     /// Fills the slots of a loop.
     fn read_slots(&mut self, reader: &mut SnapshotReader, rest: Pending) -> Result<()> {
-        let Pending { id, slots, far, shapes } = rest;
+        let Pending { id, slots, offload, shapes } = rest;
         let Some(mut driven) = self.sweeps.remove(&id) else { return Ok(()) };
         let sweep = driven.sweep;
         let types: Vec<Type> = sweep.carried.iter().map(|a| self.variant.program.array(*a).ty).collect();
@@ -386,13 +386,13 @@ impl<'a> Run<'a> {
             expect(reader, &format!("far data {n}"), Dtype::U8, |shape| shape == wanted)?;
         }
         let spare = self.spare;
-        for ((index, step), shapes) in far.iter().zip(away) {
-            driven.far_shapes.insert(*index, *shapes);
+        for ((index, step), shapes) in offload.iter().zip(away) {
+            driven.offloaded_shapes.insert(*index, *shapes);
             let parts = parts(self, *shapes);
-            let (far, _) = self.far(&mut driven);
+            let (offload, _) = self.offload(&mut driven);
             let mut types = parts.iter();
             let sizes = parts.iter().map(|(bytes, _)| *bytes).collect::<Vec<_>>();
-            far.restore(*index, *step, &sizes, spare, &mut |place| {
+            offload.restore(*index, *step, &sizes, spare, &mut |place| {
                 reader.read(place)?;
                 let ty = types.next().map_or(Type::F64, |(_, ty)| *ty);
                 check_elements(reader, ty, place)
