@@ -122,8 +122,8 @@ impl Drop for Native {
     }
 }
 
-/// The tables of a frame, and the largest loop of each segment, which does not change while the frame lives: nor does the code. The tables go
-/// back to where they came from when the frame goes.
+/// The tables of a frame, the size of each segment and the form of the code: these do not change while the frame lives. The tables
+/// go back to where they came from when the frame goes.
 struct Aside {
     tables: Option<Tables>,
     home: Arc<Mutex<Vec<Tables>>>,
