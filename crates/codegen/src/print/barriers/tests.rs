@@ -22,6 +22,7 @@ use crate::kernel::segment::{Barrier, MappingId, Step, Steps, TimeLoop};
 use crate::kernel::stmt::Body;
 use crate::print::emitter::Emitter;
 use crate::transform::lower::{Lowering, Shared, Team};
+use crate::transform::tests::expected::Expected;
 use crate::transform::tests::{cases, compare, memory, read};
 
 const ORDERS: [[usize; 3]; 4] = [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2]];
@@ -124,7 +125,7 @@ fn remove(steps: &mut Steps, left: &mut i64) {
 
 #[test]
 fn threads_meet_where_they_must_whichever_comes_first() {
-    let (mut wrong, mut barriers, mut needed) = (Vec::new(), 0, 0);
+    let (mut files, mut barriers, mut needed) = (Expected::default(), 0, 0);
     for (file, text) in cases("segments") {
         let (sizes, program, before) = read(&text, "extents");
         let extents: Vec<i64> = sizes.split_whitespace().map(|n| n.parse().unwrap()).collect();
@@ -145,17 +146,9 @@ fn threads_meet_where_they_must_whichever_comes_first() {
                 number += 1;
             }
         }
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(&file, &now).unwrap();
-        } else if now != text {
-            wrong.push(format!("{} is now\n{now}", file.display()));
-        }
+        files.hold(&file, &text, &now);
     }
-    assert!(
-        wrong.is_empty(),
-        "{}\n`UPDATE_EXPECT=1 cargo test` writes what cases should have",
-        wrong.join("\n")
-    );
+    files.finish();
     // The others put faults in order, stand behind whole arrays on a grid, or are for threads that run at the same time.
     expect_test::expect!["18 of 27 barriers are needed"]
         .assert_eq(&format!("{needed} of {barriers} barriers are needed"));

@@ -7,9 +7,9 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::evaluate::combine;
 use ebbtide_ir::{ArrayId, Combine, Facts, Program, Stmt as Source, Store, ValueId, verify};
 
+use super::expected::Expected;
 use super::nests::extents;
 use super::{Loop, cases, compare, memory, read};
 use crate::analysis::grid_form::{grid_form, grid_manner};
@@ -18,8 +18,7 @@ use crate::kernel::grid::interpret::{Ran, Threads, run};
 use crate::kernel::grid::show::show;
 use crate::kernel::grid::verify::{Broken, verify as lawful};
 use crate::kernel::grid::{Barrier, Cut, For, Grid, Kind, Node, Over, Safe};
-use crate::kernel::interpret::{Iteration, Memory};
-use crate::kernel::name::Name;
+use crate::kernel::interpret::Memory;
 use crate::kernel::nest::interpret::Outside;
 use crate::transform::forms::Forms;
 use crate::transform::grid_nest::GridLoop;
@@ -52,15 +51,8 @@ impl<'p> Dealt<'p> {
     fn run(&self, start: &Memory, threads: Threads, case: &str) -> Option<(Memory, Ran)> {
         let Dealt { l, sums, grid } = self;
         let mut found = start.clone();
-        let none = |_: ValueId| -> i64 { unreachable!("nothing wraps outside loops") };
-        let mut outside = Iteration::new(&mut found, &none, []);
-        outside.run(&l.lowered(&l.program.body, &BTreeSet::new())).unwrap();
-        let names = outside.names;
-        let number = |v: ValueId| match l.program.literal(v) {
-            Some(literal) => literal.to_i64().unwrap(),
-            None => names[&Name::value(v)][0] as i64,
-        };
-        let ranges = grid.ranges.iter().map(|r| (number(r.from), number(r.to))).collect();
+        let names = l.names_around(&mut found);
+        let ranges = grid.ranges.iter().map(|r| (l.number(&names, r.from), l.number(&names, r.to))).collect();
         let early = |v: ValueId| l.lowered(&vec![Source::Let(v)], &BTreeSet::new());
         let ty = |array: ArrayId| l.program.array(array).ty;
         let outside = Outside { threads: 1, names: &names, ranges, early: &early, ty: &ty };
@@ -72,19 +64,14 @@ impl<'p> Dealt<'p> {
                 return None;
             }
         };
-        for ((how, s), total) in sums.iter().zip(&ran.totals) {
-            let ty = l.program.array(s.array).ty;
-            let at = s.index.as_slice().first().map_or(0, |v| number(*v)) as usize;
-            let element = &mut found.arrays[s.array.index()][at];
-            *element = total.map_or(*element, |total| combine(*how, ty, *element, total));
-        }
+        l.add_totals(&names, sums, &ran.totals, &mut found);
         Some((found, ran))
     }
 }
 
 #[test]
 fn grids_run_every_iteration_as_the_program_says() {
-    let mut wrong = Vec::new();
+    let mut files = Expected::default();
     for (file, text) in cases("grids") {
         let (sizes, program, before) = read(&text, "extents");
         let facts = verify(&program).unwrap();
@@ -103,17 +90,9 @@ fn grids_run_every_iteration_as_the_program_says() {
             }
         }
         let now = format!("{before}=>\n{}{counts}", show(&program, &dealt.grid));
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(&file, &now).unwrap();
-        } else if now != text {
-            wrong.push(format!("{} is now\n{now}", file.display()));
-        }
+        files.hold(&file, &text, &now);
     }
-    assert!(
-        wrong.is_empty(),
-        "{}\n`UPDATE_EXPECT=1 cargo test` writes what cases should have",
-        wrong.join("\n")
-    );
+    files.finish();
 }
 
 /// Gives the tree of a case to a function.

@@ -7,14 +7,12 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_ir::evaluate::combine;
 use ebbtide_ir::{ArrayId, Combine, Facts, Program, Stmt as Source, Store, Type, ValueId, verify};
 
+use super::expected::Expected;
 use super::{Loop, cases, compare, memory, read};
 use crate::analysis::names::reductions;
-use crate::kernel::interpret::Iteration;
 use crate::kernel::machine::{Target, Threads};
-use crate::kernel::name::Name;
 use crate::kernel::nest::interpret::{Outside, Ran, run};
 use crate::kernel::nest::show::show;
 use crate::kernel::nest::verify::{Broken, verify as lawful};
@@ -52,15 +50,8 @@ impl<'p> Nested<'p> {
         let Nested { l, sums, nest } = self;
         let start = memory(l.program, extents);
         let mut found = start.clone();
-        let none = |_: ValueId| -> i64 { unreachable!("nothing wraps outside loops") };
-        let mut outside = Iteration::new(&mut found, &none, []);
-        outside.run(&l.lowered(&l.program.body, &BTreeSet::new())).unwrap();
-        let names = outside.names;
-        let number = |v: ValueId| match l.program.literal(v) {
-            Some(literal) => literal.to_i64().unwrap(),
-            None => names[&Name::value(v)][0] as i64,
-        };
-        let ranges = nest.ranges.iter().map(|r| (number(r.from), number(r.to))).collect();
+        let names = l.names_around(&mut found);
+        let ranges = nest.ranges.iter().map(|r| (l.number(&names, r.from), l.number(&names, r.to))).collect();
         let early = |v: ValueId| l.lowered(&vec![Source::Let(v)], &BTreeSet::new());
         let ty = |array: ArrayId| l.program.array(array).ty;
         let outside = Outside { threads, names: &names, ranges, early: &early, ty: &ty };
@@ -72,12 +63,7 @@ impl<'p> Nested<'p> {
                 return None;
             }
         };
-        for ((how, s), total) in sums.iter().zip(&ran.totals) {
-            let ty = l.program.array(s.array).ty;
-            let at = s.index.as_slice().first().map_or(0, |v| number(*v)) as usize;
-            let element = &mut found.arrays[s.array.index()][at];
-            *element = total.map_or(*element, |total| combine(*how, ty, *element, total));
-        }
+        l.add_totals(&names, sums, &ran.totals, &mut found);
         compare(l.program, l.facts, start, &found, true, &case);
         Some(ran)
     }
@@ -85,7 +71,7 @@ impl<'p> Nested<'p> {
 
 #[test]
 fn nests_run_every_iteration_as_the_program_says() {
-    let mut wrong = Vec::new();
+    let mut files = Expected::default();
     for (file, text) in cases("nests") {
         let (sizes, program, before) = read(&text, "extents");
         let facts = verify(&program).unwrap();
@@ -104,18 +90,10 @@ fn nests_run_every_iteration_as_the_program_says() {
             }
         }
         let now = format!("{before}=>\n{}{counts}", show(&program, &nested.nest));
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            std::fs::write(&file, &now).unwrap();
-        } else if now != text {
-            wrong.push(format!("{} is now\n{now}", file.display()));
-        }
+        files.hold(&file, &text, &now);
         assert!(inside > 0, "{}: no iteration ran in the interior", file.display());
     }
-    assert!(
-        wrong.is_empty(),
-        "{}\n`UPDATE_EXPECT=1 cargo test` writes what cases should have",
-        wrong.join("\n")
-    );
+    files.finish();
 }
 
 /// The loop that threads share, the one over rows, and their row.
