@@ -8,6 +8,7 @@ mod choices;
 mod combines;
 mod elements;
 mod jumps;
+mod lengths;
 mod library;
 mod library_parts;
 mod parameters;
