@@ -11,6 +11,7 @@ mod jumps;
 mod lengths;
 mod library;
 mod library_parts;
+mod operations;
 mod parameters;
 mod parts;
 mod printing;
