@@ -48,7 +48,7 @@ fn decisions(program: &Program, facts: &Facts, block: &Block, machine: (Family, 
 
 fn time_loop(program: &Program, facts: &Facts, l: &Loop) -> String {
     let where_it_runs = match interchange(program, facts, l) {
-        Ok(plan) => match plan.passes_as_one(l) {
+        Ok(plan) => match plan.iterations_as_one(l) {
             1 => "inside its parallel loops, unless the segment yields".to_string(),
             n => format!("inside its parallel loops, {n} iterations as one, unless the segment yields"),
         },

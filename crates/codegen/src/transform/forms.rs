@@ -18,6 +18,7 @@ use crate::analysis::names::{reductions, sharing, values_inside};
 use crate::analysis::narrow_index::Narrow;
 use crate::analysis::vectors::side_by_side;
 use crate::kernel::grid::{self, Grid};
+use crate::kernel::interchange::{self, Interchanged};
 use crate::kernel::interval::{Interval, Narrowing, Rows};
 use crate::kernel::name::{Fresh, Name};
 use crate::kernel::nest::{self, Nest};
@@ -150,6 +151,15 @@ impl Forms<'_> {
         debug_assert_eq!(grid::verify::verify(grid), Ok(()), "{}", grid::show::show(self.program, grid));
         if self.shows {
             eprintln!("// the loops around iterations:\n{}", grid::show::show(self.program, grid));
+        }
+    }
+
+    /// Looks at a loop inside its parallel loops.
+    pub fn made_interchanged(&self, tree: &Interchanged) {
+        let shown = || interchange::show::show(self.program, tree);
+        debug_assert_eq!(interchange::verify::verify(self.program, tree), Ok(()), "{}", shown());
+        if self.shows {
+            eprintln!("// loop {} inside its parallel loops:\n{}", tree.source.id.index(), shown());
         }
     }
 

@@ -5,6 +5,7 @@ pub(crate) mod checks;
 pub(crate) mod forms;
 pub(crate) mod grid_nest;
 pub(crate) mod hold_elements;
+pub(crate) mod interchange;
 pub(crate) mod interior;
 pub(crate) mod loop_nest;
 pub(crate) mod lower;
