@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Facts, Function, LibraryCall, LoopId, Op, ParId, Program, Requirement, Site, Type, ValueId,
+    ArrayId, Facts, Function, LibraryCall, Op, ParId, Program, Requirement, Site, Type, ValueId,
 };
 use ebbtide_math::c::{Item, Shape};
 use ebbtide_math::{Format, Kernel};
@@ -54,10 +54,6 @@ pub(crate) struct Emitter<'p> {
     pub others: BTreeSet<(&'static str, usize)>,
     /// The types of which matrices are multiplied.
     pub products: BTreeSet<&'static str>,
-    /// By loop of the segment being printed: the matrices that products wait for meanwhile.
-    pub waiting: BTreeMap<LoopId, BTreeSet<ArrayId>>,
-    /// Those of the loops around what is being printed.
-    pub deferring: BTreeSet<ArrayId>,
     /// The most matrices of one segment that products wait for, by type.
     pub waiting_places: BTreeMap<&'static str, usize>,
     /// Functions that rare code calls, with their number of arguments.
@@ -118,8 +114,6 @@ impl<'p> Emitter<'p> {
             widths: Vec::new(),
             others: BTreeSet::new(),
             products: BTreeSet::new(),
-            waiting: BTreeMap::new(),
-            deferring: BTreeSet::new(),
             waiting_places: BTreeMap::new(),
             called: BTreeSet::new(),
             mappings: Vec::new(),
