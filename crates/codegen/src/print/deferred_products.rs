@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use ebbtide_ir::{ArrayId, Block, LoopId};
 
 use crate::analysis::deferred_products::only_added_to;
-use crate::kernel::machine::Family;
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Emitter, line};
 use crate::transform::step::Step;
@@ -13,9 +12,9 @@ use crate::transform::step::Step;
 impl Emitter<'_> {
     /// By loop of a segment: the matrices that products wait for meanwhile.
     pub fn waiting(&self, block: &Block) -> BTreeMap<LoopId, BTreeSet<ArrayId>> {
-        match self.family {
-            Family::C if !self.forms.leaves_out(Step::DeferredProducts) => only_added_to(self.program, block),
-            _ => BTreeMap::new(),
+        match self.forms.leaves_out(Step::DeferredProducts) {
+            true => BTreeMap::new(),
+            false => only_added_to(self.program, block),
         }
     }
 

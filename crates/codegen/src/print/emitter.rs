@@ -14,6 +14,7 @@ use crate::kernel::name::Name;
 use crate::print::c_types::{c_literal, format};
 use crate::print::entry::Entry;
 use crate::transform::forms::Forms;
+use crate::transform::pipeline;
 use crate::unit::{Access, Position, Unit};
 
 /// The text being printed.
@@ -91,6 +92,10 @@ pub(crate) use line;
 
 impl<'p> Emitter<'p> {
     pub fn of(program: &'p Program, facts: &'p Facts, family: Family, target: Target) -> Emitter<'p> {
+        let steps = match family {
+            Family::C => pipeline::C,
+            Family::Cuda => pipeline::CUDA,
+        };
         Emitter {
             program,
             facts,
@@ -101,7 +106,7 @@ impl<'p> Emitter<'p> {
             positions: Vec::new(),
             requirements: Vec::new(),
             items: BTreeSet::new(),
-            forms: Forms::of(program, facts),
+            forms: Forms::of(program, facts, steps),
             inside: BTreeSet::new(),
             yields: false,
             reductions: 0,

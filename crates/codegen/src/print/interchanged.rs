@@ -12,7 +12,7 @@ use ebbtide_ir::{Block, Loop, LoopKind};
 use crate::analysis::block_width::block_width;
 use crate::analysis::interchange::{Interchange, interchange};
 use crate::kernel::interchange::{Guard, Interchanged, Tape};
-use crate::kernel::machine::{Family, Width};
+use crate::kernel::machine::Width;
 use crate::kernel::segment::Step;
 use crate::print::c_types::c_type;
 use crate::print::emitter::{Emitter, line};
@@ -23,9 +23,9 @@ use crate::transform::step::Step as Optional;
 impl Emitter<'_> {
     /// How a loop runs inside the parallel loops of its iterations, where it does.
     pub fn interchange<'l>(&self, l: &'l Loop) -> Option<Interchange<'l>> {
-        match (self.family, self.yields || self.forms.leaves_out(Optional::Interchange)) {
-            (Family::Cuda, false) => interchange(self.program, self.facts, l).ok(),
-            _ => None,
+        match self.yields || self.forms.leaves_out(Optional::Interchange) {
+            true => None,
+            false => interchange(self.program, self.facts, l).ok(),
         }
     }
 

@@ -10,6 +10,7 @@ pub(crate) mod interior;
 pub(crate) mod loop_nest;
 pub(crate) mod lower;
 pub(crate) mod narrow_index;
+pub(crate) mod pipeline;
 pub(crate) mod predicate;
 pub(crate) mod segment;
 pub(crate) mod sides;

@@ -25,7 +25,9 @@ use expected::Expected;
 
 use crate::analysis::address_reuse::always_touched;
 use crate::analysis::barriers::touches;
-use crate::analysis::boundary_conditions::{FarFromBoundaries, statements_of, usual_conditions};
+use crate::analysis::boundary_conditions::{
+    FarFromBoundaries, conditions_far_from_boundaries, statements_of,
+};
 use crate::analysis::bounds_proof::Prover;
 use crate::analysis::interior::{Decide, Interior, interior};
 use crate::analysis::names::values_inside;
@@ -64,7 +66,7 @@ struct Loop<'p> {
     par: &'p Par,
     inside: BTreeSet<ValueId>,
     interior: Interior,
-    usual: FarFromBoundaries,
+    decided: FarFromBoundaries,
 }
 
 /// The body after some steps, and for which iterations it is.
@@ -76,7 +78,7 @@ struct Form {
     /// Iterations of the interior alone?
     interior: bool,
     /// Those alone in which conditions are as they usually are?
-    usual: bool,
+    decided: bool,
     lanes: usize,
     /// The arrays whose elements an iteration holds in variables.
     held: BTreeSet<ArrayId>,
@@ -120,9 +122,9 @@ impl<'p> Loop<'p> {
             program.body.iter().find_map(|stmt| if let Source::Par(par) = stmt { Some(par) } else { None });
         let par = found.expect("a case has a parallel loop");
         let inside = values_inside(par);
-        let usual = usual_conditions(program, &inside, par);
+        let decided = conditions_far_from_boundaries(program, &inside, par);
         let interior = interior(program, par, &inside, Decide::Columns);
-        Loop { program, facts, par, inside, interior, usual }
+        Loop { program, facts, par, inside, interior, decided }
     }
 
     fn lowered(&self, block: &ebbtide_ir::Block, exact: &BTreeSet<ValueId>) -> Body {
@@ -150,7 +152,7 @@ impl<'p> Loop<'p> {
     fn form(&self, steps: &[&str]) -> Form {
         let (body, own) = (self.careful(), PerSide::default());
         let held = BTreeSet::new();
-        let mut form = Form { body, sides: Vec::new(), own, interior: false, usual: false, lanes: 1, held };
+        let mut form = Form { body, sides: Vec::new(), own, interior: false, decided: false, lanes: 1, held };
         let (mut near, mut fresh) = (None, Fresh::default());
         for step in steps {
             let body = std::mem::take(&mut form.body);
@@ -171,8 +173,8 @@ impl<'p> Loop<'p> {
                     without_checks(self.lowered(&self.par.body, &proof.exact))
                 }
                 "specialise" => {
-                    form.usual = true;
-                    specialise(body, &self.usual)
+                    form.decided = true;
+                    specialise(body, &self.decided)
                 }
                 "narrow index" => {
                     narrow_index(body, self.program, &narrow_values(self.program, self.par), &self.inside)
@@ -189,8 +191,8 @@ impl<'p> Loop<'p> {
                     body
                 }
                 "address reuse" => {
-                    let usual = if form.usual { self.usual.clone() } else { FarFromBoundaries::new() };
-                    let touched = always_touched(self.program, &usual, &self.par.body);
+                    let decided = if form.decided { self.decided.clone() } else { FarFromBoundaries::new() };
+                    let touched = always_touched(self.program, &decided, &self.par.body);
                     let of = (self.program, self.facts);
                     let sides = form.sides.len().max(1);
                     let (first, known) = addresses(of, self.par, &touched, (&form.own, sides), &mut fresh);
@@ -302,9 +304,9 @@ impl<'p> Loop<'p> {
         let mut one = Iteration::new(memory, &none, []);
         one.names.extend(known.clone());
         one.names.extend(self.variables(at));
-        let lets = statements_of(self.program, &self.inside, self.par, &self.usual);
+        let lets = statements_of(self.program, &self.inside, self.par, &self.decided);
         one.run(&self.lowered(&lets, &BTreeSet::new())).unwrap();
-        !form.usual || self.usual.iter().all(|(v, holds)| (one.names[&Name::value(*v)][0] != 0) == *holds)
+        !form.decided || self.decided.iter().all(|(v, holds)| (one.names[&Name::value(*v)][0] != 0) == *holds)
     }
 
     fn run_form(

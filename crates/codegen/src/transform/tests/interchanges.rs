@@ -24,6 +24,7 @@ use crate::kernel::stmt::{Body, Stmt};
 use crate::transform::forms::Forms;
 use crate::transform::interchange::TimeLoop;
 use crate::transform::lower::{Lowering, Shared, Team};
+use crate::transform::pipeline::CUDA;
 
 fn lowered(program: &Program, stmt: &Source) -> Body {
     let lowering = Lowering {
@@ -39,7 +40,7 @@ fn lowered(program: &Program, stmt: &Source) -> Body {
 
 /// The trees of a program's loops, in order.
 fn trees<'p>(program: &'p Program, facts: &'p Facts) -> Vec<Interchanged<'p>> {
-    let mut forms = Forms::of(program, facts);
+    let mut forms = Forms::of(program, facts, CUDA);
     let loops =
         program.body.iter().filter_map(|stmt| if let Source::Loop(l) = stmt { Some(l) } else { None });
     let mut tree = |source| {
