@@ -9,7 +9,7 @@ mod waiting;
 use std::ffi::{CString, c_void};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ebbtide_codegen::{Raised, Unit, Width};
+use ebbtide_codegen::{FaultReport, Unit, Width};
 use ebbtide_ir::{ArrayId, LoopId, Outcome, Place, Program, RegionId, leaf};
 use ebbtide_runtime::cache::{Cache, Found};
 use ebbtide_runtime::{Buffer, Counters, Error, Event, Executable, Frame, Result, Start};
@@ -349,8 +349,8 @@ impl Native {
             _ => {
                 // A reduction may have been left half-way.
                 self.clear_partials()?;
-                let raised = Raised { kind, access, dimension, index, extent, at };
-                let fault = self.unit.fault(&self.program, raised, |id| &frame.arrays[id.index()].shape);
+                let report = FaultReport { kind, access, dimension, index, extent, at };
+                let fault = self.unit.fault(&self.program, report, |id| &frame.arrays[id.index()].shape);
                 Err(Error::of_run(&self.program, fault))
             }
         }

@@ -295,22 +295,22 @@ impl Making<'_, '_, '_> {
     /// iterations far from them, in which the conditions are decided.
     fn unchecked(&mut self, proved: Proved, sides: usize) -> Vec<Node> {
         let (it, par) = (self.it, self.it.par);
-        let usual = self.forms.usual(par);
+        let decided = self.forms.far_from_boundaries(par);
         let own = match sides {
             1 => PerSide::default(),
             _ => all_values(par).into(),
         };
         let any = self.forms.proved_form(&it, proved, (&own, sides), &FarFromBoundaries::new());
         let any = vec![run(Often::Often, any)];
-        if usual.is_empty() {
+        if decided.is_empty() {
             return any;
         }
         let conditions =
-            (0..sides).map(|side| self.forms.conditions(&it, proved, &usual, (&own, side))).collect();
+            (0..sides).map(|side| self.forms.conditions(&it, proved, &decided, (&own, side))).collect();
         let name = |v: ValueId, side| own.name(Name::value(v), side);
-        let of_side = |side| usual.iter().map(move |(v, holds)| (*v, side, *holds));
+        let of_side = |side| decided.iter().map(move |(v, holds)| (*v, side, *holds));
         let are = (0..sides).flat_map(of_side).map(|(v, side, holds)| (name(v, side), holds)).collect();
-        let far = self.forms.proved_form(&it, proved, (&own, sides), &usual);
+        let far = self.forms.proved_form(&it, proved, (&own, sides), &decided);
         vec![either(When::WarpFar { conditions, are }, vec![run(Often::Often, far)], any)]
     }
 }
