@@ -14,6 +14,8 @@ use ebbtide_ir::{
     ValueId, walk,
 };
 
+use crate::kernel::interchange::{Held, Tape};
+
 #[cfg(test)]
 mod tests;
 
@@ -42,7 +44,7 @@ pub(crate) struct Interchange<'l> {
 
 impl Interchange<'_> {
     /// How many passes of the loop are taken as one: only what one pass hands to the next makes a thread wait then.
-    pub fn passes_as_one(&self, l: &Loop) -> usize {
+    pub fn iterations_as_one(&self, l: &Loop) -> usize {
         let mut statements = 0;
         walk(&l.body, &mut |_| statements += 1);
         let unrolled = UNROLLED.iter().find(|(most, _)| statements <= *most).map_or(1, |(_, passes)| *passes);
@@ -50,33 +52,6 @@ impl Interchange<'_> {
         match used {
             0 => unrolled,
             used => unrolled.max(2).min(AHEAD / used as usize).max(1),
-        }
-    }
-}
-
-/// An array whose elements are held in variables while a loop runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held {
-    /// Is it another array before its last push, with nothing in it before the loop?
-    pub old: bool,
-    /// Does the loop write it?
-    pub written: bool,
-    /// Must the domain be the whole array?
-    pub whole: bool,
-}
-
-/// How many places of a tape a pass uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tape {
-    Pushes(u32),
-    Pops(u32),
-}
-
-impl Tape {
-    /// How many.
-    pub fn places(&self) -> u32 {
-        match self {
-            Tape::Pushes(count) | Tape::Pops(count) => *count,
         }
     }
 }

@@ -24,7 +24,7 @@ impl Emitter<'_> {
         let sharing = Sharing {
             program: self.program,
             facts: self.facts,
-            waiting: &self.waiting,
+            waiting: &self.waiting(block),
             whole_arrays,
             leaves,
             mapping: &|par| self.mapping(par),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_ir::{
-    ArrayId, Facts, Function, LibraryCall, LoopId, Op, ParId, Program, Requirement, Site, Type, ValueId,
+    ArrayId, Facts, Function, LibraryCall, Op, ParId, Program, Requirement, Site, Type, ValueId,
 };
 use ebbtide_math::c::{Item, Shape};
 use ebbtide_math::{Format, Kernel};
@@ -14,6 +14,7 @@ use crate::kernel::name::Name;
 use crate::print::c_types::{c_literal, format};
 use crate::print::entry::Entry;
 use crate::transform::forms::Forms;
+use crate::transform::pipeline;
 use crate::unit::{Access, Position, Unit};
 
 /// The text being printed.
@@ -54,10 +55,6 @@ pub(crate) struct Emitter<'p> {
     pub others: BTreeSet<(&'static str, usize)>,
     /// The types of which matrices are multiplied.
     pub products: BTreeSet<&'static str>,
-    /// By loop of the segment being printed: the matrices that products wait for meanwhile.
-    pub waiting: BTreeMap<LoopId, BTreeSet<ArrayId>>,
-    /// Those of the loops around what is being printed.
-    pub deferring: BTreeSet<ArrayId>,
     /// The most matrices of one segment that products wait for, by type.
     pub waiting_places: BTreeMap<&'static str, usize>,
     /// Functions that rare code calls, with their number of arguments.
@@ -95,6 +92,10 @@ pub(crate) use line;
 
 impl<'p> Emitter<'p> {
     pub fn of(program: &'p Program, facts: &'p Facts, family: Family, target: Target) -> Emitter<'p> {
+        let steps = match family {
+            Family::C => pipeline::C,
+            Family::Cuda => pipeline::CUDA,
+        };
         Emitter {
             program,
             facts,
@@ -105,7 +106,7 @@ impl<'p> Emitter<'p> {
             positions: Vec::new(),
             requirements: Vec::new(),
             items: BTreeSet::new(),
-            forms: Forms::of(program, facts),
+            forms: Forms::of(program, facts, steps),
             inside: BTreeSet::new(),
             yields: false,
             reductions: 0,
@@ -118,8 +119,6 @@ impl<'p> Emitter<'p> {
             widths: Vec::new(),
             others: BTreeSet::new(),
             products: BTreeSet::new(),
-            waiting: BTreeMap::new(),
-            deferring: BTreeSet::new(),
             waiting_places: BTreeMap::new(),
             called: BTreeSet::new(),
             mappings: Vec::new(),

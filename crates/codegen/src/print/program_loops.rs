@@ -30,15 +30,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Prints a loop whose passes all threads run one after the other.
-    pub fn passes_outside(&mut self, l: &TimeLoop) {
-        let waiting = self.waiting.get(&l.source.id).cloned().unwrap_or_default();
-        self.deferring.extend(&waiting);
-        self.passes(l);
-        self.deferring.retain(|c| !waiting.contains(c));
-    }
-
-    fn passes(&mut self, of: &TimeLoop) {
+    /// Prints a loop whose iterations all threads run one after the other.
+    pub fn program_loop(&mut self, of: &TimeLoop) {
         let l = of.source;
         let pass = format!("pass{}", l.id.index());
         if let LoopKind::For { from, to, .. } = l.kind {

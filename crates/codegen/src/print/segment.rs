@@ -3,7 +3,7 @@
 //! Every thread computes program-level scalars for itself; thread 0 alone writes elements, between barriers. All
 //! scalars are variables of the whole function, so that a resumed run can jump to its region.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use ebbtide_ir::{
     After, ArrayId, Binary, Block, Combine, Entered, Indices, LocalId, LoopKind, Op, Push, Site, Stmt, Store,
@@ -11,7 +11,6 @@ use ebbtide_ir::{
 };
 
 use crate::analysis::assertions::assertions;
-use crate::analysis::deferred_products::only_added_to;
 use crate::analysis::names::{Names, regions, taped, written};
 use crate::analysis::thread_ownership::OnEntry;
 use crate::kernel::machine::Family;
@@ -19,7 +18,6 @@ use crate::kernel::name::{Name, Ty};
 use crate::kernel::segment::{By, Step};
 use crate::print::c_types::{c_type, from_bits, to_bits};
 use crate::print::emitter::{Emitter, line};
-use crate::transform::step::Step as Optional;
 
 impl Emitter<'_> {
     /// Prints the function of one segment.
@@ -33,11 +31,7 @@ impl Emitter<'_> {
             .flat_map(|(_, block)| Names::of(program, block).used)
             .collect();
         self.forms.assertions = assertions(program, block);
-        self.waiting = match self.family {
-            Family::C if !self.forms.leaves_out(Optional::DeferredProducts) => only_added_to(program, block),
-            _ => BTreeMap::new(),
-        };
-        let waiting: BTreeSet<ArrayId> = self.waiting.values().flatten().copied().collect();
+        let waiting: BTreeSet<ArrayId> = self.waiting(block).into_values().flatten().collect();
         let at_any_label = program.entered == Entered::AtAnyLabel;
         let yields = regions(block).iter().any(|r| r.flag.is_some() || at_any_label);
         self.yields = yields;
@@ -228,11 +222,11 @@ impl Emitter<'_> {
                 self.steps(otherwise);
                 line!(self, "}}");
             }
-            Step::Loop(l) => self.passes_outside(l),
+            Step::Loop(l) => self.program_loop(l),
             Step::Interchanged(l, steps) => self.interchanged(l, steps),
             Step::Par(par, steps) => self.par(par, steps),
             Step::Library(call, steps) => self.library(call, steps),
-            Step::Operation(call) => self.library_operation(call),
+            Step::Operation(call, product) => self.library_operation(call, *product),
             Step::Push(push, steps) => match self.family {
                 Family::C => self.push(push, steps),
                 Family::Cuda => self.kernel_push(push, steps),

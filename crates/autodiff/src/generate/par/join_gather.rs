@@ -10,7 +10,8 @@ use ebbtide_ir::{ArrayId, Branch, Indices, Op, Par, Role, Stmt, ValueId, walk};
 
 use crate::analysis::effects::swap_classes;
 use crate::analysis::index_inverse::identity;
-use crate::generate::par::{Gather, ParAdjoint, push_own};
+use crate::generate::par::iterations::push_own;
+use crate::generate::par::{Gather, ParAdjoint};
 use crate::writer::rename::rename;
 use crate::writer::{Writer, both, within};
 
