@@ -6,6 +6,7 @@ mod aggregates;
 mod assertions;
 mod choices;
 mod combines;
+mod costs;
 mod elements;
 mod jumps;
 mod lengths;
