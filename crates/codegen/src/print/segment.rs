@@ -380,7 +380,7 @@ impl Emitter<'_> {
         }
         let mut differ = differ.join(" || ");
         if self.family == Family::Cuda {
-            // Extents do not change: where all pairs are alike on entry, that is all there is to know in a pass.
+            // Extents do not change: where all pairs are alike on entry, that is all there is to know in an iteration.
             if !self.unlike.contains(&differ) {
                 self.unlike.push(differ.clone());
             }
