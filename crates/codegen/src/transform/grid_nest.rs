@@ -188,7 +188,9 @@ impl Making<'_, '_, '_> {
         // Terms of the tile before are added until then.
         let mut of_tile = vec![Node::Barrier(Barrier::Block)];
         of_tile.extend(loops);
-        of_tile.extend([Node::Label(self.exit), Node::Barrier(Barrier::Block), Node::AddTerms(Added::All)]);
+        // A range may be too long to go through where its first iterations meet a fault.
+        let meet = Node::Barrier(Barrier::BlockUnlessFault);
+        of_tile.extend([Node::Label(self.exit), meet, Node::AddTerms(Added::All)]);
         let tiles = all(Kind::Seq, Over::Tiles(tile), of_tile);
         vec![all(Kind::Blocks, Over::LeavesInTiles(tile), vec![tiles, Node::EndLeaf])]
     }
