@@ -92,7 +92,7 @@ pub(crate) struct Task<'a> {
     /// Loads of what the same iteration stored, and what that is.
     forwarding: &'a StoreForwarding,
     /// Of inner loops whose number of inner iterations is data: where it is counted.
-    passes: HashMap<LoopId, LocalId>,
+    iterations: HashMap<LoopId, LocalId>,
     /// Where the iteration can keep what it finds on its way forward.
     store: Option<Storage<'a>>,
     /// How inner iterations of inner loops find what earlier ones left in locals.
@@ -150,7 +150,7 @@ impl<'a> Task<'a> {
             reached: BTreeSet::new(),
             sites,
             forwarding,
-            passes: HashMap::new(),
+            iterations: HashMap::new(),
             store: None,
             replays: HashMap::new(),
             results: HashMap::new(),

@@ -201,7 +201,7 @@ pub(crate) struct Loop {
     pub kind: LoopKind,
     /// Must it look now and then whether the host wants the launch to end?
     pub polls: bool,
-    /// It is left after a pass in which this holds.
+    /// It is left after an iteration in which this holds.
     pub until: Option<Expr>,
     /// The locals to which it adds sums, in the order of law 8.
     pub sums: Vec<(Name, Ty)>,

@@ -298,7 +298,7 @@ impl Verifier<'_> {
             Variable::Local(local) => Some(Ty::One(self.program.locals[local.index()].ty)),
             Variable::Held(array) => Some(Ty::One(self.program.array(array).ty)),
             Variable::Bound(_) => Some(Ty::Narrow),
-            Variable::Passes(_) | Variable::Terms(_) => Some(INDEX),
+            Variable::Finished(_) | Variable::Terms(_) => Some(INDEX),
             Variable::Mask(_)
             | Variable::Exists(_)
             | Variable::Address(_)

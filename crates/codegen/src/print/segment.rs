@@ -45,6 +45,36 @@ impl Emitter<'_> {
                 self.enter_kernel(k, width, &taped);
             }
         }
+        self.variables(block, &names, &waiting);
+        let steps = self.steps_of(block);
+        let (statements, ()) = self.apart(|text| text.steps(&steps));
+        // What the statements want to be computed on entry is known when they are printed.
+        let (mut computed, shared) = std::mem::take(&mut self.entry).text();
+        let unlike = std::mem::take(&mut self.unlike);
+        if !unlike.is_empty() {
+            computed.push_str(&format!("const i32 unlike = eb_kept({});\n", unlike.join(" || ")));
+        }
+        if shared {
+            // What the first thread of a block wrote, all read.
+            computed.push_str("__syncthreads();\n");
+        }
+        self.out.push_str(&computed);
+        if yields {
+            self.jump_to_region(block, &names);
+        }
+        self.out.push_str(&statements);
+        line!(self, "leave: ;");
+        waiting.iter().for_each(|c| self.settle(*c));
+        if self.family == Family::Cuda {
+            self.leave_kernel(&taped);
+        }
+        self.hand_back(block, &names, &elsewhere);
+    }
+
+    /// Declares the variables of a segment, which a resumed run may find in the middle of it: arrays and their extents, values,
+    /// locals, the counters of loops.
+    fn variables(&mut self, block: &Block, names: &Names, waiting: &BTreeSet<ArrayId>) {
+        let program = self.program;
         let row = program.extents_per_array();
         for a in &names.arrays {
             let decl = program.array(*a);
@@ -54,7 +84,7 @@ impl Emitter<'_> {
                 line!(self, "const i64 d{i}_{d} = {}[{}];", self.extents(), row * i + d);
             }
         }
-        self.waiting_rows(&waiting);
+        self.waiting_rows(waiting);
         for v in &names.used {
             let ty = program.ty(*v);
             line!(self, "const {} v{} = {};", c_type(ty), v.index(), from_bits(ty, &self.handed_in(*v)));
@@ -88,38 +118,21 @@ impl Emitter<'_> {
         walk_program_level(block, &mut |stmt| {
             if let Stmt::Loop(l) = stmt {
                 line!(self, "i64 pass{0} = 0;", l.id.index());
-                if yields && matches!(l.kind, LoopKind::For { .. }) {
+                if self.yields && matches!(l.kind, LoopKind::For { .. }) {
                     line!(self, "i64 from{0} = 0, to{0} = 0;", l.id.index());
                 }
             }
         });
-        let steps = self.steps_of(block);
-        let (statements, ()) = self.apart(|text| text.steps(&steps));
-        // What the statements want to be computed on entry is known when they are printed.
-        let (mut computed, shared) = std::mem::take(&mut self.entry).text();
-        let unlike = std::mem::take(&mut self.unlike);
-        if !unlike.is_empty() {
-            computed.push_str(&format!("const i32 unlike = eb_kept({});\n", unlike.join(" || ")));
-        }
-        if shared {
-            // What the first thread of a block wrote, all read.
-            computed.push_str("__syncthreads();\n");
-        }
-        self.out.push_str(&computed);
-        if yields {
-            self.jump_to_region(block, &names);
-        }
-        self.out.push_str(&statements);
-        line!(self, "leave: ;");
-        waiting.iter().for_each(|c| self.settle(*c));
-        if self.family == Family::Cuda {
-            self.leave_kernel(&taped);
-        }
+    }
+
+    /// Hands back to the frame what others use of a segment: where arrays are, values that stand elsewhere, locals, how far loops are.
+    fn hand_back(&mut self, block: &Block, names: &Names, elsewhere: &BTreeSet<ValueId>) {
+        let (program, yields) = (self.program, self.yields);
         for a in &names.arrays {
             line!(self, "f->data[{0}] = a{0};", a.index());
         }
         if self.family == Family::C {
-            if yields || !names.locals.is_empty() {
+            if self.yields || !names.locals.is_empty() {
                 // Thread 0 writes the tables: all have read them by then.
                 line!(self, "eb_barrier(f);");
             }
@@ -380,7 +393,7 @@ impl Emitter<'_> {
         }
         let mut differ = differ.join(" || ");
         if self.family == Family::Cuda {
-            // Extents do not change: where all pairs are alike on entry, that is all there is to know in a pass.
+            // Extents do not change: where all pairs are alike on entry, that is all there is to know in an iteration.
             if !self.unlike.contains(&differ) {
                 self.unlike.push(differ.clone());
             }

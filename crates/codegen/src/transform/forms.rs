@@ -239,7 +239,7 @@ impl Forms<'_> {
         2 * checked >= all.max(1)
     }
 
-    /// One iteration of the interior, with what is the same in all passes of a loop before the loop.
+    /// One iteration of the interior, with what is the same in all iterations of a loop before the loop.
     pub fn hoisted(&mut self, it: &Iterations, interior: &Interior) -> Body {
         let (program, body) = (self.program, self.of_interior(it, interior));
         self.step(Step::HoistInvariants, body, |body, _| {

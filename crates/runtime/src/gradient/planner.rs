@@ -142,12 +142,12 @@ struct Node {
 
 impl Node {
     fn list(self, depth: usize, entries: u64, found: &mut Found) {
-        let passes = self.plan.steps.unwrap_or(1);
+        let iterations = self.plan.steps.unwrap_or(1);
         found.plan.loops.push(LoopPlan { depth, entries, ..self.plan });
         let on_disk = usize::try_from(self.plan.away.disk_slots).unwrap_or(usize::MAX);
         found.schedules.insert(self.id, (self.schedule, on_disk));
         for node in self.inner {
-            node.list(depth + 1, entries.saturating_mul(passes), found);
+            node.list(depth + 1, entries.saturating_mul(iterations), found);
         }
     }
 }
@@ -448,7 +448,7 @@ mod tests {
 
     /// Planning ends soon, whatever the numbers of iterations are, and has a plan wherever there is room for one.
     #[test]
-    fn nests_with_very_many_passes_are_planned() {
+    fn nests_with_very_many_iterations_are_planned() {
         for budget in [7199, 7200, 1 << 16, 1 << 40] {
             for innermost in [100, 1 << 36] {
                 let middle = need(1, Some(1 << 36), vec![need(2, Some(innermost), Vec::new())]);

@@ -205,8 +205,8 @@ impl<'a> Run<'a> {
                 Step::For { var, from, to, body } => {
                     self.settle()?;
                     let [from, to] = [from, to].map(|l| self.frame.scalars.locals[l.index()] as i64);
-                    for pass in from..to {
-                        self.frame.scalars.values[var.index()] = pass as u64;
+                    for iteration in from..to {
+                        self.frame.scalars.values[var.index()] = iteration as u64;
                         self.steps(body)?;
                     }
                 }

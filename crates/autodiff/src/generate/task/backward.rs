@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ebbtide_ir::{ArrayId, Block, Branch, Claim, Combine, Indices, LocalId, Op, Stmt, Store, ValueId};
 
-use super::replay::Passes;
+use super::replay::Iterations;
 use super::{Purpose, ShadowWrite, Sink, Task};
 use crate::analysis::needed::claims_for;
 use crate::error::Error;
@@ -26,7 +26,7 @@ impl Task<'_> {
             }
             match stmt {
                 // It is reversed below.
-                Stmt::Loop(l) => self.forward_loop(w, l, Passes::Kept)?,
+                Stmt::Loop(l) => self.forward_loop(w, l, Iterations::Kept)?,
                 _ => self.forward(w, std::slice::from_ref(stmt))?,
             }
             if let Stmt::Declare(local, _) = stmt

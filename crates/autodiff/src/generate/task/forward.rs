@@ -2,7 +2,7 @@
 
 use ebbtide_ir::{Block, Branch, Combine, Op, Stmt, Store};
 
-use super::replay::Passes;
+use super::replay::Iterations;
 use super::{Purpose, Task};
 use crate::error::Error;
 use crate::generate::extremes::find;
@@ -57,7 +57,7 @@ impl Task<'_> {
                     let [then, otherwise] = arms;
                     w.push(Stmt::If(Branch { condition, then, otherwise }));
                 }
-                Stmt::Loop(l) => self.forward_loop(w, l, Passes::Forgotten)?,
+                Stmt::Loop(l) => self.forward_loop(w, l, Iterations::Forgotten)?,
                 Stmt::Update(how @ (Combine::Min | Combine::Max), s) => self.forward_extreme(w, *how, s),
                 Stmt::Store(s) | Stmt::Update(_, s) if self.again && self.copies.contains_key(&s.array) => {}
                 Stmt::Store(s) if self.store_in_run(w, None, s) => {}

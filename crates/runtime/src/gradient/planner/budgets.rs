@@ -16,8 +16,8 @@ pub(super) fn online_room(need: &Need, budget: Budget, share: u64, free: u64) ->
     };
     // A quarter for the tape of a block, the rest for states; of one there must be room.
     let beside_a_state = room.checked_sub(need.state)?;
-    let passes = |bytes: u64| bytes.checked_div(need.tape).map_or(MOST_BLOCK, |b| b.clamp(1, MOST_BLOCK));
-    let block = passes(room / 4).min(passes(beside_a_state));
+    let iterations = |bytes: u64| bytes.checked_div(need.tape).map_or(MOST_BLOCK, |b| b.clamp(1, MOST_BLOCK));
+    let block = iterations(room / 4).min(iterations(beside_a_state));
     let left = room.checked_sub(block.saturating_mul(need.tape)).filter(|left| *left >= need.state)?;
     let slots = left.checked_div(need.state).unwrap_or(MOST_SLOTS).clamp(1, MOST_SLOTS);
     Some((slots as usize, block))

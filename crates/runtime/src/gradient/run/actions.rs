@@ -26,8 +26,8 @@ impl<'a> Run<'a> {
             Action::Advance { from, to } if self.replay == Replay::Checked && to > from + 1 => {
                 let mut at = from;
                 while at < to {
-                    let pass = Action::Advance { from: at, to: at + 1 };
-                    let done = steps_of(self.carry_out(driven, pass, reverse)?);
+                    let one = Action::Advance { from: at, to: at + 1 };
+                    let done = steps_of(self.carry_out(driven, one, reverse)?);
                     at += done;
                     if done == 0 || driven.driver.steps().is_some_and(|steps| steps <= at) {
                         break;
@@ -37,7 +37,7 @@ impl<'a> Run<'a> {
             }
             Action::Advance { from, to } => {
                 self.piece(driven, from, to);
-                let piece = Piece { first: from, pushes: &[], passes: driven.counted(from, to) };
+                let piece = Piece { first: from, pushes: &[], counted: driven.counted(from, to) };
                 self.segment(sweep.advance, Some(piece))?;
                 let mut to = to;
                 if let Length::Unknown { reached, ended } = sweep.length
@@ -59,10 +59,10 @@ impl<'a> Run<'a> {
                 self.meet(driven, from)?;
                 self.ran.recorded += to - from;
                 let pushes = self.variant.pushes.get(&sweep.id).map_or(&[][..], Vec::as_slice);
-                let passes = driven.counted(from, to);
-                self.reserve(pushes, passes)?;
+                let counted = driven.counted(from, to);
+                self.reserve(pushes, counted)?;
                 self.piece(driven, from, to);
-                self.segment(sweep.record, Some(Piece { first: from, pushes, passes }))?;
+                self.segment(sweep.record, Some(Piece { first: from, pushes, counted }))?;
             }
             Action::Reverse { from, to } => {
                 self.ran.reversed += to - from;

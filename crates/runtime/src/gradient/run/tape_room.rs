@@ -10,22 +10,22 @@ use crate::error::Result;
 
 impl Run<'_> {
     /// What these iterations push.
-    pub(super) fn room(&self, pushes: &[Pushes], passes: (i64, i64)) -> Result<HashMap<ArrayId, u64>> {
+    pub(super) fn room(&self, pushes: &[Pushes], counted: (i64, i64)) -> Result<HashMap<ArrayId, u64>> {
         let mut room: HashMap<ArrayId, u64> = HashMap::new();
         for pushes in pushes {
-            let times = self.variant.times_in(pushes, passes, &self.frame.arrays, &self.frame.arguments)?;
+            let times = self.variant.times_in(pushes, counted, &self.frame.arrays, &self.frame.arguments)?;
             *room.entry(pushes.array).or_default() += times;
         }
         Ok(room)
     }
 
     /// Makes room on the tapes for these iterations.
-    pub(super) fn reserve(&mut self, pushes: &[Pushes], passes: (i64, i64)) -> Result<()> {
+    pub(super) fn reserve(&mut self, pushes: &[Pushes], counted: (i64, i64)) -> Result<()> {
         // Segments that may yield are waited for, and only then is it known how much of the tapes is used.
         if !self.variant.hosted.is_empty() {
             self.settle()?;
         }
-        for (array, count) in self.room(pushes, passes)? {
+        for (array, count) in self.room(pushes, counted)? {
             self.reserve_places(array, count as usize)?;
         }
         Ok(())
@@ -36,10 +36,10 @@ impl Run<'_> {
         &mut self,
         held: &[usize],
         pushes: &[Pushes],
-        passes: (i64, i64),
+        counted: (i64, i64),
     ) -> Result<()> {
         self.settle()?;
-        for (array, count) in self.room(pushes, passes)? {
+        for (array, count) in self.room(pushes, counted)? {
             let (held, depth) = (held[array.index()], self.frame.tapes[array.index()].depth);
             self.reserve_places(array, (held + count as usize).saturating_sub(depth))?;
         }
