@@ -22,12 +22,13 @@ fn renumbered(line: &str, numbers: &mut Vec<String>) -> String {
     words.map(renumber).collect()
 }
 
-/// The text of the segments, but for what names lines of the source and for the numbers of values. What stands before the segments
+/// The text of the segments, but for what names lines of the source, for the numbers of values and for where frames keep them. What stands before the segments
 /// has values of its own.
 fn text(source: Option<&str>) -> Vec<String> {
     let mut numbers = Vec::new();
     let segments = source.unwrap().lines().skip_while(|line| !line.contains(" segment_"));
     let lines = segments.filter(|line| !line.contains("/* line") && !line.contains("eb_fault"));
+    let lines = lines.filter(|line| !line.contains("f->values["));
     lines.map(|line| renumbered(line, &mut numbers)).collect()
 }
 
