@@ -27,8 +27,15 @@ pub struct Unit {
     pub calls: Vec<LibraryCall>,
     /// By segment: how many threads its blocks may have, on CUDA.
     pub widths: Vec<Width>,
-    /// How many parts the text has: each can be compiled by itself, with its number as `EB_PART`.
-    pub parts: usize,
+    /// By segment: the part of the text that it is in. Each part can be compiled by itself, with its number as `EB_PART`.
+    pub parts: Vec<usize>,
+}
+
+impl Unit {
+    /// How many parts the text has.
+    pub fn count_parts(&self) -> usize {
+        self.parts.iter().max().map_or(1, |last| last + 1)
+    }
 }
 
 /// So many counters of loops come with an assertion that does not hold; `EB_COUNTERS` of the prelude.

@@ -167,7 +167,7 @@ impl<'p> Emitter<'p> {
             kept_terms: self.kept_terms,
             calls: self.calls,
             widths: self.widths,
-            parts: 1,
+            parts: Vec::new(),
         }
     }
 }
