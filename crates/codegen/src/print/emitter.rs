@@ -8,6 +8,7 @@ use ebbtide_ir::{
 use ebbtide_math::c::{Item, Shape};
 use ebbtide_math::{Format, Kernel};
 
+use crate::analysis::packed_tapes::PackedTapes;
 use crate::analysis::thread_ownership::{Mapping, OnEntry};
 use crate::kernel::machine::{Family, Target, Width};
 use crate::kernel::name::Name;
@@ -54,6 +55,8 @@ pub(crate) struct Emitter<'p> {
     pub others: BTreeSet<(&'static str, usize)>,
     /// The types of which matrices are multiplied.
     pub products: BTreeSet<&'static str>,
+    /// The tapes that are packed; on a CPU.
+    pub packed: PackedTapes,
     /// By loop of the segment being printed: the matrices that products wait for meanwhile.
     pub waiting: BTreeMap<LoopId, BTreeSet<ArrayId>>,
     /// Those of the loops around what is being printed.
@@ -118,6 +121,7 @@ impl<'p> Emitter<'p> {
             widths: Vec::new(),
             others: BTreeSet::new(),
             products: BTreeSet::new(),
+            packed: PackedTapes::default(),
             waiting: BTreeMap::new(),
             deferring: BTreeSet::new(),
             waiting_places: BTreeMap::new(),
@@ -168,6 +172,7 @@ impl<'p> Emitter<'p> {
             kept_terms: self.kept_terms,
             calls: self.calls,
             widths: self.widths,
+            packed_tapes: self.packed.arrays().collect(),
             parts: 1,
         }
     }
